@@ -1,0 +1,34 @@
+import tseslint from 'typescript-eslint';
+
+/** Rules about correctness only: how code looks is the formatter's business. */
+export default tseslint.config(
+  { ignores: ['dist/', 'src/api/generated/', '.cache/', 'test/golden/'] },
+  {
+    files: ['**/*.ts'],
+    extends: [tseslint.configs.strictTypeCheckedOnly],
+    languageOptions: { parserOptions: { projectService: true, tsconfigRootDir: import.meta.dirname } },
+    linterOptions: { reportUnusedDisableDirectives: 'error' },
+    rules: {
+      eqeqeq: 'error',
+      'no-constant-condition': 'error',
+      'no-fallthrough': 'error',
+      'no-self-compare': 'error',
+      'no-template-curly-in-string': 'error',
+      'no-unreachable-loop': 'error',
+      'no-unsafe-finally': 'error',
+      'no-var': 'error',
+      'prefer-const': 'error',
+      'require-atomic-updates': 'error',
+      'use-isnan': 'error',
+      '@typescript-eslint/no-explicit-any': 'error',
+      '@typescript-eslint/no-non-null-assertion': 'error',
+      '@typescript-eslint/switch-exhaustiveness-check': [
+        'error',
+        { considerDefaultExhaustiveForUnions: true },
+      ],
+      '@typescript-eslint/restrict-template-expressions': ['error', { allowNumber: true }],
+      // Ports are interfaces whose methods stand alone; a type that is a function never has a `this`.
+      '@typescript-eslint/unbound-method': 'error',
+    },
+  },
+);
