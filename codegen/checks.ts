@@ -1,0 +1,142 @@
+import { defaultFault } from './defaults.ts';
+import type { Kind, ListNode, Node, ObjectNode, TextNode } from './kind.ts';
+import { differsBetweenEngines } from './pattern.ts';
+import { below, Refusal } from './refusal.ts';
+import type { Place } from './refusal.ts';
+import { walk } from './walk.ts';
+import type { Located } from './walk.ts';
+
+/** A fault of a node: where, and why. */
+type Fault = { readonly place: Place; readonly why: string };
+
+/** What every node must satisfy, each rule under the sentence that says it. */
+const NODE_CHECKS: Readonly<Record<string, (node: Node) => readonly Fault[]>> = {
+  'every text is bounded': node =>
+    node.is === 'text' && isUnbounded(node)
+      ? [fault(node, 'needs maxLength (or enum, or format): unbounded texts make CEL rules cost too much')]
+      : [],
+  'every pattern means the same in RE2 and in JavaScript': node => {
+    const pattern = node.is === 'text' || node.is === 'int-or-string' ? node.pattern : undefined;
+    const why = pattern === undefined ? undefined : differsBetweenEngines(pattern);
+    return why === undefined ? [] : [{ place: below(node.place, 'pattern'), why }];
+  },
+  'every object has a title, which names its type': node =>
+    node.is === 'object' && !/^[A-Z][A-Za-z]+$/.test(node.title ?? '')
+      ? [fault(node, 'needs a title in CamelCase: it names the TypeScript type')]
+      : [],
+  'required fields exist': node => (node.is === 'object' ? missingRequired(node) : []),
+  'every field tells the user what it is for': node => (node.is === 'object' ? undescribed(node) : []),
+  'a list is unique by something that every item has': node => (node.is === 'list' ? badKeys(node) : []),
+  'a default is a value that the field accepts': node => {
+    const why = node.default === undefined ? undefined : defaultFault(node, node.default);
+    return why === undefined ? [] : [{ place: below(node.place, 'default'), why }];
+  },
+  'a rule says where its fault is': node => node.rules.flatMap(rule => badRule(node, rule)),
+};
+
+/** Refuses the first node of a kind that breaks a check. */
+export function checkKind(kind: Kind): void {
+  for (const { node } of walk(kind.root)) {
+    for (const check of Object.values(NODE_CHECKS)) {
+      const [first] = check(node);
+      if (first) throw new Refusal(first.place, first.why);
+    }
+  }
+  checkColumns(kind);
+}
+
+/** Refuses two different objects with one title: they would be one type. */
+export function checkTitles(kinds: readonly Kind[]): void {
+  const places = new Map<string, string>();
+  for (const { node } of kinds.flatMap((kind): readonly Located[] => walk(kind.root))) {
+    if (node.title === undefined) continue;
+    const id = `${node.place.file}#${node.place.pointer}`;
+    const other = places.get(node.title) ?? id;
+    if (other !== id)
+      throw new Refusal(below(node.place, 'title'), `"${node.title}" is the title of ${other} too`);
+    places.set(node.title, id);
+  }
+}
+
+function isUnbounded(node: TextNode): boolean {
+  return node.maxLength === undefined && node.enum === undefined && node.format === undefined;
+}
+
+function fault(node: Node, why: string): Fault {
+  return { place: node.place, why };
+}
+
+function missingRequired(node: ObjectNode): readonly Fault[] {
+  return node.required
+    .filter(name => !Object.hasOwn(node.fields, name))
+    .map(name => ({
+      place: below(node.place, 'required'),
+      why: `names "${name}", which is not in properties`,
+    }));
+}
+
+function undescribed(node: ObjectNode): readonly Fault[] {
+  return Object.entries(node.fields)
+    .filter(([, field]) => field.description === undefined)
+    .map(([name]) => ({ place: below(node.place, 'properties', name), why: 'needs a description' }));
+}
+
+function badKeys(node: ListNode): readonly Fault[] {
+  const { unique, items } = node;
+  const place = below(node.place, 'items');
+  if (unique.by === 'nothing') return [];
+  if (unique.by === 'value') {
+    return isScalar(items) ? [] : [{ place, why: 'must be texts, numbers or flags in a list of type set' }];
+  }
+  if (items.is !== 'object') return [{ place, why: 'must be an object in a list of type map' }];
+  return unique.keys
+    .filter(key => !isKey(items, key))
+    .map(key => ({ place, why: `needs "${key}", a text, number or flag that is required or has a default` }));
+}
+
+function isKey(items: ObjectNode, key: string): boolean {
+  const field = Object.hasOwn(items.fields, key) ? items.fields[key] : undefined;
+  if (!field || !isScalar(field)) return false;
+  return items.required.includes(key) || field.default !== undefined;
+}
+
+function isScalar(node: Node): boolean {
+  return node.is !== 'object' && node.is !== 'map' && node.is !== 'list';
+}
+
+const REASONS = ['FieldValueInvalid', 'FieldValueForbidden', 'FieldValueRequired', 'FieldValueDuplicate'];
+
+function badRule(node: Node, rule: Node['rules'][number]): readonly Fault[] {
+  const at = (keyword: string, why: string) => [{ place: below(rule.place, keyword), why }];
+  if (/\boldSelf\b/.test(rule.rule)) return at('rule', 'may not use oldSelf: a file has no older form');
+  if (rule.reason !== undefined && !REASONS.includes(rule.reason)) {
+    return at('reason', `must be one of ${REASONS.join(', ')}`);
+  }
+  if (node.is === 'object' && rule.fieldPath === undefined) {
+    return [{ place: rule.place, why: 'needs a fieldPath: the field that the user must change' }];
+  }
+  if (rule.fieldPath === undefined) return [];
+  if (node.is !== 'object') return at('fieldPath', 'is only for rules of an object');
+  return nodeAt(node, rule.fieldPath) ? [] : at('fieldPath', `${rule.fieldPath} is not a field`);
+}
+
+/** The node at a dotted path such as .spec.tailnet, where one is. */
+function nodeAt(node: Node, path: string): Node | undefined {
+  const steps = path.split('.').slice(1);
+  return steps.reduce<Node | undefined>(
+    (at, name) => (at?.is === 'object' && Object.hasOwn(at.fields, name) ? at.fields[name] : undefined),
+    node,
+  );
+}
+
+/** Refuses a printer column that would always be empty. */
+function checkColumns(kind: Kind): void {
+  for (const [index, { jsonPath }] of kind.columns.entries()) {
+    const steps = jsonPath.replaceAll(/\[\?\(@\.[A-Za-z]+=="[A-Za-z]+"\)\]|\[\d+\]/g, '.[]');
+    const path = steps.slice(1).replaceAll('.[]', '[]');
+    if (!walk(kind.root).some(located => located.path === path)) {
+      const place = below(kind.root.place, 'x-mesh-kind', 'columns', index, 'jsonPath');
+      throw new Refusal(place, `${jsonPath} names no field`);
+    }
+  }
+}

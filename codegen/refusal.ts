@@ -1,0 +1,19 @@
+/** A place in a schema file: the file's name and a JSON pointer into it. */
+export type Place = { readonly file: string; readonly pointer: string };
+
+/** The place one or more steps below another. */
+export function below(place: Place, ...steps: readonly (string | number)[]): Place {
+  const escaped = steps.map(step => '/' + String(step).replaceAll('~', '~0').replaceAll('/', '~1'));
+  return { file: place.file, pointer: place.pointer + escaped.join('') };
+}
+
+/** A schema says something that a later phase cannot express; the message names the place and the way out. */
+export class Refusal extends Error {
+  readonly place: Place;
+
+  constructor(place: Place, why: string) {
+    super(`schema/${place.file}#${place.pointer}: ${why}`);
+    this.name = 'Refusal';
+    this.place = place;
+  }
+}

@@ -1,0 +1,70 @@
+import { filledDefault } from './defaults.ts';
+import type { Kind, Node, ObjectNode } from './kind.ts';
+import { fileOf, GENERATED_UNTYPED, importLine, indented } from './text.ts';
+import { objectsOf } from './walk.ts';
+
+/**
+ * The module that gives an object the shape in which the API server would store it: a copy without unknown fields
+ * and nulls, with defaults filled in. What has a wrong type is copied as it is, for the structure to refuse.
+ */
+export function shapeModule(kind: Kind): string {
+  const functions = objectsOf(kind.root).map(shapeFunction);
+  const body = functions.flatMap(lines => [...lines, '']);
+  const names = ['copyList', 'copyMap', 'isRecord'].filter(name =>
+    body.some(line => line.includes(`${name}(`)),
+  );
+  return fileOf([GENERATED_UNTYPED], importLine(names, '../shape-functions.ts'), body, [
+    `export const shape = ${functionName(kind.root)};`,
+  ]);
+}
+
+function shapeFunction(node: ObjectNode): readonly string[] {
+  return [
+    `function ${functionName(node)}(value) {`,
+    ...indented([
+      'if (!isRecord(value)) return value;',
+      'const out = {};',
+      ...Object.entries(node.fields).map(([name, field]) => shapeField(name, field)),
+      'return out;',
+    ]),
+    '}',
+  ];
+}
+
+function shapeField(name: string, field: Node): string {
+  const from = `value.${name}`;
+  if (field.default !== undefined) {
+    const filled = JSON.stringify(filledDefault(field, field.default));
+    return `out.${name} = ${copyOf(field, `(${from} ?? ${filled})`)};`;
+  }
+  return `if (${from} !== undefined && ${from} !== null) out.${name} = ${copyOf(field, from)};`;
+}
+
+function copyOf(node: Node, value: string): string {
+  switch (node.is) {
+    case 'object':
+      return `${functionName(node)}(${value})`;
+    case 'list':
+      return `copyList(${value}, ${copierOf(node.items)})`;
+    case 'map':
+      return `copyMap(${value}, ${copierOf(node.values)})`;
+    case 'text':
+    case 'integer':
+    case 'boolean':
+    case 'int-or-string':
+      return value;
+  }
+}
+
+function copierOf(node: Node): string {
+  const copied = copyOf(node, 'item');
+  return copied === 'item' ? 'undefined' : `item => ${copied}`;
+}
+
+function functionName(node: ObjectNode): string {
+  return `shape${titleOf(node)}`;
+}
+
+function titleOf(node: ObjectNode): string {
+  return node.title ?? '';
+}

@@ -1,0 +1,91 @@
+import { Ajv } from 'ajv';
+import standaloneCode from 'ajv/dist/standalone/index.js';
+import type { Json, JsonObject } from './json.ts';
+import type { Kind, ListNode, Node, ObjectNode } from './kind.ts';
+import { addStructureKeywords, STRUCTURE_FUNCTIONS } from './structure-keywords.ts';
+import { fileOf, GENERATED_UNTYPED, importLine } from './text.ts';
+import { objectsOf } from './walk.ts';
+
+/** The module that checks types, bounds, patterns and uniqueness, written by ajv; ajv is not needed to run it. */
+export function structureModule(kind: Kind): string {
+  const ajv = new Ajv({
+    code: { source: true, esm: true, lines: true },
+    allErrors: true,
+    messages: false,
+    strict: true,
+    allowUnionTypes: true,
+  });
+  addStructureKeywords(ajv);
+  const code = standaloneCode.default(ajv, ajv.compile(rootSchema(kind)));
+  if (code.includes('require(')) throw new Error(`the structure of ${kind.name} needs ajv at run time`);
+  const body = code
+    .replace('"use strict";', '')
+    .replace(/export const validate = (\w+);\s*export default \w+;/, 'export const structure = $1;');
+  const used = STRUCTURE_FUNCTIONS.filter(name => body.includes(`${name}(`));
+  return fileOf([GENERATED_UNTYPED], importLine(used, '../structure-functions.ts'), [body.trim()]);
+}
+
+function rootSchema(kind: Kind): JsonObject {
+  const definitions = objectsOf(kind.root).map(node => [node.title ?? '', objectSchema(node)] as const);
+  return { $defs: Object.fromEntries(definitions), $ref: `#/$defs/${kind.name}` };
+}
+
+function schemaOf(node: Node): JsonObject {
+  switch (node.is) {
+    case 'text':
+      return {
+        type: 'string',
+        ...present({ enum: node.enum, minLength: node.minLength, maxLength: node.maxLength }),
+        ...present({ pattern: node.format === undefined ? node.pattern : DATE_TIME }),
+      };
+    case 'integer':
+      return { type: 'integer', minimum: node.minimum, maximum: node.maximum };
+    case 'boolean':
+      return { type: 'boolean' };
+    case 'int-or-string':
+      return { type: ['integer', 'string'], maxLength: node.maxLength, pattern: node.pattern };
+    case 'list':
+      return listSchema(node);
+    case 'map':
+      return {
+        type: 'object',
+        maxProperties: node.maxProperties,
+        additionalProperties: schemaOf(node.values),
+      };
+    case 'object':
+      return { $ref: `#/$defs/${node.title ?? ''}` };
+  }
+}
+
+/** RFC 3339, as the API server reads it. */
+const DATE_TIME =
+  '^[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])[Tt]([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](\\.[0-9]+)?([Zz]|[-+]([01][0-9]|2[0-3]):[0-5][0-9])$';
+
+function listSchema(node: ListNode): JsonObject {
+  return {
+    type: 'array',
+    ...present({ minItems: node.minItems, maxItems: node.maxItems, unique: uniqueKeys(node) }),
+    items: schemaOf(node.items),
+  };
+}
+
+/** The keys that make two items the same; none: the items themselves. */
+function uniqueKeys({ unique }: ListNode): readonly string[] | undefined {
+  switch (unique.by) {
+    case 'nothing':
+      return undefined;
+    case 'value':
+      return [];
+    case 'keys':
+      return unique.keys;
+  }
+}
+
+function objectSchema(node: ObjectNode): JsonObject {
+  const properties = Object.entries(node.fields).map(([name, field]) => [name, schemaOf(field)] as const);
+  return { type: 'object', required: node.required, properties: Object.fromEntries(properties) };
+}
+
+function present(entries: Readonly<Record<string, Json | undefined>>): JsonObject {
+  return Object.fromEntries(Object.entries(entries).filter(entry => entry[1] !== undefined)) as JsonObject;
+}

@@ -1,0 +1,100 @@
+import { compile } from 'json-schema-to-typescript';
+import type { Json, JsonObject } from './json.ts';
+import type { Kind, Node, ObjectNode } from './kind.ts';
+import { GENERATED } from './text.ts';
+import { walk } from './walk.ts';
+
+/** Whose view a type takes: of what is stored (defaults are filled in) or of what a user writes (they may be absent). */
+export type View = 'stored' | 'authored';
+
+/** The TypeScript types of all kinds and of their parts; `Kinds` names each kind's. */
+export function typesModule(kinds: readonly Kind[], view: View): Promise<string> {
+  const definitions = new Map<string, JsonObject>();
+  for (const { node } of kinds.flatMap(kind => walk(kind.root))) {
+    if (node.title !== undefined && !definitions.has(node.title)) {
+      definitions.set(node.title, schemaOf(node, view));
+    }
+  }
+  const root = {
+    title: 'Kinds',
+    description: VIEWS[view],
+    type: 'object',
+    required: kinds.map(kind => kind.name),
+    properties: Object.fromEntries(kinds.map(kind => [kind.name, referenceTo(kind.root)])),
+    definitions: Object.fromEntries(definitions),
+  };
+  const options = {
+    additionalProperties: false,
+    bannerComment: GENERATED,
+    style: { singleQuote: true, printWidth: 110 },
+    ignoreMinAndMaxItems: true,
+    unreachableDefinitions: true,
+  };
+  return compile(root as object, 'Kinds', options).then(tidied);
+}
+
+const VIEWS: Readonly<Record<View, string>> = {
+  stored: 'Every kind as it is stored: what has a default is there.',
+  authored: 'Every kind as a user writes it: what has a default may be left out.',
+};
+
+function schemaOf(node: Node, view: View): JsonObject {
+  const described = node.description === undefined ? {} : { description: node.description };
+  switch (node.is) {
+    case 'text':
+      return { ...described, type: 'string', ...(node.enum ? { enum: node.enum } : {}) };
+    case 'integer':
+      return { ...described, type: 'integer' };
+    case 'boolean':
+      return { ...described, type: 'boolean' };
+    case 'int-or-string':
+      return { ...described, type: ['integer', 'string'] };
+    case 'list':
+      return { ...described, type: 'array', items: referenceOr(node.items, view) };
+    case 'map':
+      return { ...described, type: 'object', additionalProperties: referenceOr(node.values, view) };
+    case 'object':
+      return { ...described, ...objectSchema(node, view) };
+  }
+}
+
+function objectSchema(node: ObjectNode, view: View): JsonObject {
+  const fields = Object.entries(node.fields);
+  const isThere = ([name, field]: [string, Node]) =>
+    node.required.includes(name) || (view === 'stored' && field.default !== undefined);
+  return {
+    type: 'object',
+    required: fields.filter(isThere).map(([name]) => name),
+    properties: Object.fromEntries(fields.map(([name, field]) => [name, referenceOr(field, view)])),
+  };
+}
+
+/** What has a title is declared once and named everywhere else. */
+function referenceOr(node: Node, view: View): Json {
+  return node.title === undefined ? schemaOf(node, view) : referenceTo(node);
+}
+
+function referenceTo(node: Node): JsonObject {
+  const described = node.description === undefined ? {} : { description: node.description };
+  return { ...described, tsType: node.title ?? '' };
+}
+
+/** The library writes mutable properties and lists, and notes of its own; ours are data that nobody changes. */
+function tidied(source: string): string {
+  return source
+    .replaceAll(/ \*\n \* This interface was referenced by .*\n \* via the `definition` .*\n/g, '')
+    .split('\n')
+    .map(line => (isComment(line) ? line : readonlyLine(line)))
+    .join('\n');
+}
+
+function isComment(line: string): boolean {
+  return /^\s*(\/?\*|\/\/)/.test(line);
+}
+
+function readonlyLine(line: string): string {
+  return line
+    .replace(/^(\s*)((?:\w+|"[^"]+")\??:)/, '$1readonly $2')
+    .replace(/^(\s*)(\[k: string\]:)/, '$1readonly $2')
+    .replace(/(\w+|\([^()]*\))\[\]/, 'readonly $1[]');
+}
