@@ -1,0 +1,135 @@
+import type { Fault } from './fault.ts';
+import type { Outline } from './outline.ts';
+import { formatPath, outlineAt, stepsOfPath, stepsOfPointer, valueAt } from './path.ts';
+import { codePoints } from './structure-functions.ts';
+import type { Duplicate } from './structure-functions.ts';
+import type { RuleText, StructureError } from './validator.ts';
+
+/** Says in a user's words what a structure check found. */
+export function explainStructure(error: StructureError, object: unknown, root: Outline): readonly Fault[] {
+  const steps = stepsOfPointer(error.instancePath);
+  const outline = outlineAt(root, steps) ?? { is: 'object' };
+  if (error.keyword === 'required') {
+    const missing = [...steps, String(error.params['missingProperty'])];
+    const expected = expectationOf(outlineAt(root, missing) ?? outline);
+    return [{ path: formatPath(root, missing), steps: missing, message: `is required: give ${expected}` }];
+  }
+  if (error.keyword === 'unique') return explainDuplicates(error, steps, object, root);
+  const message = explainValue(error, valueAt(object, steps), outline);
+  return [{ path: formatPath(root, steps), steps, message }];
+}
+
+/** Says in a user's words which rule failed; `path` is the value that the rule is about. */
+export function explainRule(rule: RuleText, path: string, object: unknown, root: Outline): Fault {
+  const steps = stepsOfPath(path);
+  const outline = outlineAt(root, steps);
+  const isScalar = outline?.expect !== undefined && rule.fieldPath === '';
+  const message = isScalar ? notExpected(valueAt(object, steps), outline) : rule.message;
+  return { path: path + rule.fieldPath, steps: [...steps, ...stepsOfPath(rule.fieldPath)], message };
+}
+
+function explainDuplicates(
+  error: StructureError,
+  steps: readonly string[],
+  object: unknown,
+  root: Outline,
+): readonly Fault[] {
+  const found = error.params['duplicates'] as readonly Duplicate[];
+  return found.map(({ index, first }) => {
+    const item = [...steps, String(index)];
+    const other = formatPath(root, [...steps, String(first)]);
+    const value = valueAt(object, item);
+    const name = valueAt(value, ['name']) ?? valueAt(value, ['type']) ?? value;
+    const message = `${show(name)} is already at ${other}: each may be there once`;
+    return { path: formatPath(root, item), steps: item, message };
+  });
+}
+
+function explainValue(error: StructureError, value: unknown, outline: Outline): string {
+  const limit = String(error.params['limit']);
+  switch (error.keyword) {
+    case 'type':
+      return notExpected(value, outline) + hintForType(value, outline);
+    case 'enum':
+      return notExpected(value, outline) + hintForSpelling(value, outline.enum ?? []);
+    case 'maxItems':
+      return `has ${(value as readonly unknown[]).length} items, and at most ${limit} are allowed`;
+    case 'minItems':
+      return `has ${(value as readonly unknown[]).length} items, and at least ${limit} must be there`;
+    case 'maxProperties':
+      return `has ${Object.keys(value as object).length} entries, and at most ${limit} are allowed`;
+    default:
+      return outline.expect === undefined
+        ? explainLimit(error.keyword, limit, value)
+        : notExpected(value, outline);
+  }
+}
+
+function explainLimit(keyword: string, limit: string, value: unknown): string {
+  switch (keyword) {
+    case 'maxLength':
+      return `has ${codePoints(String(value))} characters, and at most ${limit} are allowed`;
+    case 'minLength':
+      return `has ${codePoints(String(value))} characters, and at least ${limit} must be there`;
+    case 'minimum':
+      return `${show(value)} is too small: the least is ${limit}`;
+    case 'maximum':
+      return `${show(value)} is too large: the most is ${limit}`;
+    default:
+      return `${show(value)} does not have the right form`;
+  }
+}
+
+function notExpected(value: unknown, outline: Outline): string {
+  const shown = outline.isSensitive && typeof value === 'string' ? 'the value (not shown)' : show(value);
+  return `${shown} is not ${expectationOf(outline)}`;
+}
+
+function expectationOf(outline: Outline): string {
+  if (outline.expect !== undefined) return outline.expect;
+  if (outline.enum)
+    return outline.enum.length === 1 ? String(outline.enum[0]) : `one of ${outline.enum.join(', ')}`;
+  return NOUNS[outline.is];
+}
+
+const NOUNS: Readonly<Record<Outline['is'], string>> = {
+  text: 'a text',
+  'date-time': 'a time such as 2026-01-31T12:00:00Z',
+  integer: 'a whole number',
+  boolean: 'true or false',
+  'int-or-string': 'a whole number or a text',
+  list: 'a list',
+  map: 'a map of names to values',
+  object: 'an object with fields',
+};
+
+/** YAML turns 80 and "80", true and "true" into different things; most wrong types are just that. */
+function hintForType(value: unknown, outline: Outline): string {
+  const isText = typeof value === 'string';
+  if (outline.is === 'integer' && isText && /^\d{1,10}$/.test(value))
+    return `; write it without quotes: ${value}`;
+  if (outline.is === 'boolean' && isText && /^(true|false)$/i.test(value)) {
+    return `; write it without quotes: ${value.toLowerCase()}`;
+  }
+  const isBare = typeof value === 'number' || typeof value === 'boolean';
+  return outline.is === 'text' && isBare && !outline.isSensitive ? `; write it in quotes: "${value}"` : '';
+}
+
+function hintForSpelling(value: unknown, choices: readonly string[]): string {
+  if (typeof value !== 'string') return '';
+  const meant = choices.find(choice => choice.toLowerCase() === value.toLowerCase());
+  return meant === undefined ? '' : `; write ${meant}`;
+}
+
+const LONGEST_SHOWN = 60;
+
+/** A value as users wrote it, cut where it is long; what is inside lists and objects is not shown. */
+function show(value: unknown): string {
+  if (typeof value === 'string') {
+    const isLong = value.length > LONGEST_SHOWN;
+    return JSON.stringify(isLong ? value.slice(0, LONGEST_SHOWN) : value) + (isLong ? '...' : '');
+  }
+  if (Array.isArray(value)) return 'a list';
+  if (typeof value === 'object' && value !== null) return 'an object';
+  return String(value);
+}

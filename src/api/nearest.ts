@@ -1,0 +1,25 @@
+/** The choice that a misspelled word was probably meant to be, or nothing where none is near. */
+export function nearest(word: string, choices: readonly string[]): string | undefined {
+  const ranked = choices
+    .map(choice => ({ choice, edits: editsBetween(word.toLowerCase(), choice.toLowerCase()) }))
+    .sort((a, b) => a.edits - b.edits);
+  const [best] = ranked;
+  return best && best.edits <= Math.max(1, Math.floor(best.choice.length / 3)) ? best.choice : undefined;
+}
+
+const LONGEST_WORD = 64;
+
+/** How many letters must be added, removed or replaced (Levenshtein); long words are never near. */
+function editsBetween(from: string, to: string): number {
+  if (from.length > LONGEST_WORD || to.length > LONGEST_WORD) return Infinity;
+  let row = Array.from({ length: to.length + 1 }, (_, index) => index);
+  for (let i = 1; i <= from.length; i++) {
+    const next = [i];
+    for (let j = 1; j <= to.length; j++) {
+      const replaced = (row[j - 1] ?? 0) + (from[i - 1] === to[j - 1] ? 0 : 1);
+      next.push(Math.min(replaced, (row[j] ?? 0) + 1, (next[j - 1] ?? 0) + 1));
+    }
+    row = next;
+  }
+  return row[to.length] ?? 0;
+}

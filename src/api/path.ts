@@ -1,0 +1,54 @@
+import type { Outline } from './outline.ts';
+
+/** The way from an object's root to a value: field names, map keys and list indexes. */
+export type Steps = readonly string[];
+
+/** The outline of the value at the end of the way, where the outline knows it. */
+export function outlineAt(root: Outline, steps: Steps): Outline | undefined {
+  return steps.reduce<Outline | undefined>((at, step) => at && stepInto(at, step), root);
+}
+
+function stepInto(outline: Outline, step: string): Outline | undefined {
+  if (outline.items) return outline.items;
+  if (outline.values) return outline.values;
+  return outline.fields && Object.hasOwn(outline.fields, step) ? outline.fields[step] : undefined;
+}
+
+/** The value at the end of the way. */
+export function valueAt(root: unknown, steps: Steps): unknown {
+  return steps.reduce<unknown>(
+    (at, step) =>
+      typeof at === 'object' && at !== null && Object.hasOwn(at, step)
+        ? (at as Record<string, unknown>)[step]
+        : undefined,
+    root,
+  );
+}
+
+/** The path as users read it: spec.endpoints[2].metadata["a.b"]. */
+export function formatPath(root: Outline, steps: Steps): string {
+  return steps
+    .map((step, index) => formatStep(outlineAt(root, steps.slice(0, index)), step, index === 0))
+    .join('');
+}
+
+function formatStep(parent: Outline | undefined, step: string, isFirst: boolean): string {
+  if (parent?.items) return `[${step}]`;
+  if (!/^[A-Za-z0-9_-]+$/.test(step)) return `[${JSON.stringify(step.slice(0, LONGEST_KEY))}]`;
+  return isFirst ? step : `.${step}`;
+}
+
+const LONGEST_KEY = 64;
+
+/** The steps of a JSON pointer. */
+export function stepsOfPointer(pointer: string): Steps {
+  return pointer
+    .split('/')
+    .slice(1)
+    .map(step => step.replaceAll('~1', '/').replaceAll('~0', '~'));
+}
+
+/** The steps of a path as generated rules report it: names and indexes only. */
+export function stepsOfPath(path: string): Steps {
+  return path.split(/[.[\]]+/).filter(step => step !== '');
+}

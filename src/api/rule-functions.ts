@@ -1,0 +1,73 @@
+/** What generated rules call: the CEL functions that JavaScript does not have. A throw means that a rule fails. */
+import { durationMs } from './duration.ts';
+import { isInside, parseAddress, parseCidr } from './ip.ts';
+import type { Cidr } from './ip.ts';
+
+/**
+ * A rule used a field that is not there, which CEL calls an error.
+ * @public called by generated rules that use a field without has()
+ */
+export function absent(field: string): never {
+  throw new TypeError(`no such key: ${field}`);
+}
+
+/** Whether a rule holds; one that cannot be evaluated does not. */
+export function holds<T>(rule: (self: T) => boolean, self: T): boolean {
+  try {
+    return rule(self);
+  } catch {
+    return false;
+  }
+}
+
+/** CEL's size() of a text. */
+export function codePoints(text: string): number {
+  let count = text.length;
+  for (let index = 0; index < text.length - 1; index++) {
+    if (isHighSurrogate(text.charCodeAt(index)) && isLowSurrogate(text.charCodeAt(index + 1))) count--;
+  }
+  return count;
+}
+
+function isHighSurrogate(unit: number): boolean {
+  return unit >= 0xd800 && unit <= 0xdbff;
+}
+
+function isLowSurrogate(unit: number): boolean {
+  return unit >= 0xdc00 && unit <= 0xdfff;
+}
+
+/** CEL's duration(), as a number that can be compared. */
+export function duration(text: string): number {
+  const ms = durationMs(text);
+  if (ms === undefined) throw new TypeError(`${text} is not a duration`);
+  return ms;
+}
+
+/** The API server's isIP(). */
+export function isIP(text: string): boolean {
+  return parseAddress(text) !== undefined;
+}
+
+/** The API server's cidr(). */
+export function cidr(text: string): Cidr {
+  return parseCidr(text);
+}
+
+/** The API server's CIDR.containsIP(). */
+export function containsIP(range: Cidr, text: string): boolean {
+  const address = parseAddress(text);
+  if (!address) throw new TypeError(`${text} is not an address`);
+  return isInside(range, address);
+}
+
+/** CEL's sets.intersects(). */
+export function intersects(left: readonly unknown[], right: readonly unknown[]): boolean {
+  const found = new Set(left);
+  return right.some(item => found.has(item));
+}
+
+/** Whether a value is an object with fields. */
+export function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}

@@ -1,0 +1,89 @@
+import { formatFault } from '../api/fault.ts';
+import { API_VERSION, GROUP, kinds } from '../api/generated/kinds.ts';
+import type { KindName } from '../api/generated/kinds.ts';
+import { nearest } from '../api/nearest.ts';
+import { isRecord } from '../api/rule-functions.ts';
+import { unknownFields } from '../api/unknown-fields.ts';
+import { validate } from '../api/validate.ts';
+import { readDocuments } from './documents.ts';
+
+/** Something to tell about a line of a file. An error keeps the object out of a cluster, a warning does not. */
+type Finding = {
+  readonly severity: 'error' | 'warning';
+  readonly line: number;
+  readonly message: string;
+};
+
+/** What was found in one file, and how many objects in it are ours. */
+export type Report = { readonly findings: readonly Finding[]; readonly objects: number };
+
+/** Judges every object of our group in a YAML text; others are left alone. */
+export function lint(text: string): Report {
+  const { documents, faults } = readDocuments(text);
+  const unreadable = faults.map(fault => ({ severity: 'error', ...fault }) as const);
+  const reports = documents.flatMap(({ value, lineOf }) =>
+    objectsIn(value).map(({ object, steps }) => lintObject(object, inner => lineOf([...steps, ...inner]))),
+  );
+  const findings = [...unreadable, ...reports.flatMap(report => report ?? [])];
+  return { findings: findings.sort((a, b) => a.line - b.line), objects: reports.filter(Boolean).length };
+}
+
+type Placed = { readonly object: unknown; readonly steps: readonly string[] };
+
+/** The object of a document, or the items of a List, as `kubectl get -o yaml` prints them. */
+function objectsIn(value: unknown): readonly Placed[] {
+  const isList = isRecord(value) && value['kind'] === 'List' && Array.isArray(value['items']);
+  if (!isList) return [{ object: value, steps: [] }];
+  const items = value['items'] as readonly unknown[];
+  return items.map((object, index) => ({ object, steps: ['items', String(index)] }));
+}
+
+/** What is to be told about an object, or nothing where it is not one of ours. */
+function lintObject(
+  object: unknown,
+  lineOf: (steps: readonly string[]) => number,
+): readonly Finding[] | undefined {
+  const version = isRecord(object) ? object['apiVersion'] : undefined;
+  if (!isRecord(object) || typeof version !== 'string' || !version.startsWith(`${GROUP}/`)) return undefined;
+  const { kind } = object;
+  if (!isKind(kind)) {
+    const meant = nearest(String(kind), Object.keys(kinds));
+    const message = `kind: ${JSON.stringify(kind)} is not a kind of ${API_VERSION}${meanText(meant)}`;
+    return [{ severity: 'error', line: lineOf(['kind']), message }];
+  }
+  return [...errors(kind, object, lineOf), ...warnings(kind, object, lineOf)];
+}
+
+function isKind(kind: unknown): kind is KindName {
+  return typeof kind === 'string' && Object.hasOwn(kinds, kind);
+}
+
+function errors(
+  kind: KindName,
+  object: unknown,
+  lineOf: (steps: readonly string[]) => number,
+): readonly Finding[] {
+  const verdict = validate(kind, object);
+  if (verdict.valid) return [];
+  return verdict.faults.map(fault => ({
+    severity: 'error',
+    line: lineOf(fault.steps),
+    message: formatFault(fault),
+  }));
+}
+
+function warnings(
+  kind: KindName,
+  object: unknown,
+  lineOf: (steps: readonly string[]) => number,
+): readonly Finding[] {
+  return unknownFields(kind, object).map(({ path, steps, meant }) => ({
+    severity: 'warning',
+    line: lineOf(steps),
+    message: `${path}: is not a field of ${kind} and is dropped by the API server${meanText(meant)}`,
+  }));
+}
+
+function meanText(meant: string | undefined): string {
+  return meant === undefined ? '' : `; did you mean ${meant}?`;
+}
