@@ -20,6 +20,7 @@ export default tseslint.config(
       'prefer-const': 'error',
       'require-atomic-updates': 'error',
       'use-isnan': 'error',
+      '@typescript-eslint/no-confusing-void-expression': ['error', { ignoreArrowShorthand: true }],
       '@typescript-eslint/no-explicit-any': 'error',
       '@typescript-eslint/no-non-null-assertion': 'error',
       '@typescript-eslint/switch-exhaustiveness-check': [

@@ -42,11 +42,9 @@ async function mend({ path, is }: Drift, outputs: Outputs): Promise<void> {
 
 async function main(): Promise<number> {
   const { values } = parseArgs({ options: { check: { type: 'boolean', default: false } } });
-  const outputs = await generate(await readFolder(SCHEMA_FOLDER), phase => {
-    console.log(`  ${phase}`);
-  });
+  const outputs = await generate(await readFolder(SCHEMA_FOLDER), phase => console.log(`  ${phase}`));
   const drift = await findDrift(outputs);
-  if (!values.check) await Promise.all(drift.map(async one => mend(one, outputs)));
+  if (!values.check) await Promise.all(drift.map(one => mend(one, outputs)));
   for (const { path, is } of drift)
     console.log(values.check ? `  ${path} is ${is}` : `  wrote ${path} (was ${is})`);
   console.log(`${outputs.size} files, ${drift.length} ${values.check ? 'not as generated' : 'changed'}`);

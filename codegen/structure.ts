@@ -8,24 +8,31 @@ import { objectsOf } from './walk.ts';
 
 /** The module that checks types, bounds, patterns and uniqueness, written by ajv; ajv is not needed to run it. */
 export function structureModule(kind: Kind): string {
+  const body = structureCode(structureSchema(kind));
+  const used = STRUCTURE_FUNCTIONS.filter(name => body.includes(`${name}(`));
+  return fileOf([GENERATED_UNTYPED], importLine(used, '../structure-functions.ts'), [body]);
+}
+
+/** The code that checks a schema, which it exports as `structure`. */
+export function structureCode(schema: JsonObject): string {
   const ajv = new Ajv({
     code: { source: true, esm: true, lines: true },
     allErrors: true,
     messages: false,
     strict: true,
-    allowUnionTypes: true,
+    strictTypes: false,
   });
   addStructureKeywords(ajv);
-  const code = standaloneCode.default(ajv, ajv.compile(rootSchema(kind)));
-  if (code.includes('require(')) throw new Error(`the structure of ${kind.name} needs ajv at run time`);
-  const body = code
+  const code = standaloneCode.default(ajv, ajv.compile(schema));
+  if (code.includes('require(')) throw new Error('the code needs ajv at run time');
+  return code
     .replace('"use strict";', '')
-    .replace(/export const validate = (\w+);\s*export default \w+;/, 'export const structure = $1;');
-  const used = STRUCTURE_FUNCTIONS.filter(name => body.includes(`${name}(`));
-  return fileOf([GENERATED_UNTYPED], importLine(used, '../structure-functions.ts'), [body.trim()]);
+    .replace(/export const validate = (\w+);\s*export default \w+;/, 'export const structure = $1;')
+    .trim();
 }
 
-function rootSchema(kind: Kind): JsonObject {
+/** The schema of a whole object in the form that ajv reads: each object under its title. */
+export function structureSchema(kind: Kind): JsonObject {
   const definitions = objectsOf(kind.root).map(node => [node.title ?? '', objectSchema(node)] as const);
   return { $defs: Object.fromEntries(definitions), $ref: `#/$defs/${kind.name}` };
 }

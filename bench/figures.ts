@@ -1,0 +1,69 @@
+import { mkdirSync, writeFileSync } from 'node:fs';
+
+/** One measured number and what it is meant to be; a figure without an aim is there for comparison. */
+export type Figure = {
+  readonly name: string;
+  readonly value: number;
+  readonly unit: string;
+  readonly aim?: number;
+};
+
+/** A named group of measurements. */
+export type Bench = () => Promise<readonly Figure[]>;
+
+/** Prints the figures as a table and writes them to .cache/bench/NAME.json. */
+export function report(name: string, figures: readonly Figure[]): void {
+  const rows = figures.map(figure => [
+    figure.name,
+    `${rounded(figure.value)} ${figure.unit}`,
+    aimOf(figure),
+    verdictOf(figure),
+  ]);
+  const table = [['figure', 'value', 'aim', ''], ...rows];
+  const widths = [0, 1, 2, 3].map(column => Math.max(...table.map(row => (row[column] ?? '').length)));
+  for (const row of table)
+    console.log(
+      row
+        .map((cell, column) => cell.padEnd(widths[column] ?? 0))
+        .join('  ')
+        .trimEnd(),
+    );
+  mkdirSync('.cache/bench', { recursive: true });
+  writeFileSync(
+    `.cache/bench/${name}.json`,
+    JSON.stringify({ figures: figures.map(recordOf) }, null, 2) + '\n',
+  );
+}
+
+function recordOf({ name, value, unit, aim }: Figure) {
+  return { name, value, unit, aim: aim ?? null, met: aim === undefined ? null : value <= aim };
+}
+
+function aimOf({ aim, unit }: Figure): string {
+  return aim === undefined ? '' : `under ${aim} ${unit}`;
+}
+
+function verdictOf({ value, aim }: Figure): string {
+  if (aim === undefined) return '';
+  return value <= aim ? 'met' : 'missed';
+}
+
+function rounded(value: number): string {
+  return value >= 100 ? value.toFixed(0) : value.toPrecision(3);
+}
+
+/** The median of some measurements. */
+export function median(values: readonly number[]): number {
+  const sorted = [...values].sort((a, b) => a - b);
+  return sorted[Math.floor(sorted.length / 2)] ?? NaN;
+}
+
+/** Microseconds of one call: the median over rounds, after as many calls to warm up. */
+export function microseconds(call: () => unknown, calls = 2_000, rounds = 7): number {
+  const measured = Array.from({ length: rounds + 1 }, () => {
+    const start = process.hrtime.bigint();
+    for (let done = 0; done < calls; done++) call();
+    return Number(process.hrtime.bigint() - start) / 1_000 / calls;
+  });
+  return median(measured.slice(1));
+}

@@ -1,0 +1,15 @@
+/** `npm run bench -- NAME`: measures, prints a table, and writes .cache/bench/NAME.json. */
+import { compiler } from './compiler.ts';
+import { report } from './figures.ts';
+import type { Bench } from './figures.ts';
+
+const BENCHES: Readonly<Record<string, Bench>> = { compiler };
+
+const name = process.argv[2] ?? '';
+const bench = Object.hasOwn(BENCHES, name) ? BENCHES[name] : undefined;
+if (bench) {
+  report(name, await bench());
+} else {
+  console.error(`Name a bench: ${Object.keys(BENCHES).join(', ')}`);
+  process.exitCode = 2;
+}
