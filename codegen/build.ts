@@ -106,8 +106,9 @@ function buildInteger(schema: JsonObject, place: Place): IntegerNode {
 function buildIntOrString(schema: JsonObject, place: Place): IntOrStringNode {
   const pattern = schema['pattern'];
   if (typeof pattern !== 'string') throw new Refusal(place, 'needs a pattern for its texts');
+  const minimum = needed(schema, place, 'minimum');
   const maxLength = needed(schema, place, 'maxLength');
-  return { is: 'int-or-string', ...common(schema, place), pattern, maxLength };
+  return { is: 'int-or-string', ...common(schema, place), minimum, pattern, maxLength };
 }
 
 function buildList(

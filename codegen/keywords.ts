@@ -44,7 +44,12 @@ const BY_TYPE: Readonly<Record<SchemaType, Readonly<Record<string, Shape>>>> = {
     'x-kubernetes-map-type': 'text',
     'x-mesh-ignore': 'text list',
   },
-  'int-or-string': { 'x-kubernetes-int-or-string': 'flag', pattern: 'text', maxLength: 'count' },
+  'int-or-string': {
+    'x-kubernetes-int-or-string': 'flag',
+    minimum: 'number',
+    pattern: 'text',
+    maxLength: 'count',
+  },
 };
 
 /** Keywords that people reach for and that cannot be expressed, with what to write instead. */

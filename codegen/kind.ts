@@ -39,6 +39,7 @@ export type IntegerNode = Common & {
 type BooleanNode = Common & { readonly is: 'boolean' };
 export type IntOrStringNode = Common & {
   readonly is: 'int-or-string';
+  readonly minimum: number;
   readonly pattern: string;
   readonly maxLength: number;
 };

@@ -59,10 +59,8 @@ class RuleTable {
 
 function compiled(rule: Rule, node: Node, constants: Constants): string {
   const place = below(rule.place, 'rule');
-  const self = celTypeOf(node);
-  if (!self) throw new Refusal(place, 'is about a value that rules here may not use');
   try {
-    return compileRule(rule.rule, self, constants);
+    return compileRule(rule.rule, celTypeOf(node), constants);
   } catch (error) {
     if (error instanceof Unsupported) throw new Refusal(place, error.message);
     throw error;

@@ -72,7 +72,7 @@ function boundsOf(node: Node): Draft {
     case 'text':
       return present({ minLength: node.minLength, maxLength: node.maxLength });
     case 'int-or-string':
-      return { maxLength: node.maxLength };
+      return { minimum: node.minimum, maxLength: node.maxLength };
     case 'integer':
       return { minimum: node.minimum, maximum: node.maximum };
     case 'list':

@@ -2,15 +2,15 @@ import { _, Name } from 'ajv';
 import type { Ajv, Code, CodeKeywordDefinition, KeywordErrorDefinition } from 'ajv';
 
 /** The functions that generated structure modules call. */
-export const STRUCTURE_FUNCTIONS = ['codePoints', 'duplicates'] as const;
+export const STRUCTURE_FUNCTIONS = ['codePoints', 'duplicates', 'isTime'] as const;
 
 /**
  * Keywords that ajv lacks or has in a form that needs ajv at run time: maxLength and minLength count code points, as
  * the API server does, and look at the text only where its length in UTF-16 leaves that open; `unique` finds
- * repeated items of lists of type map and set.
+ * repeated items of lists of type map and set; `time` asks for a time that exists.
  */
 export function addStructureKeywords(ajv: Ajv): void {
-  for (const definition of [maxLength, minLength, unique]) {
+  for (const definition of [maxLength, minLength, time, unique]) {
     ajv.removeKeyword(definition.keyword as string);
     ajv.addKeyword(definition);
   }
@@ -18,6 +18,7 @@ export function addStructureKeywords(ajv: Ajv): void {
 
 const codePoints = new Name('codePoints');
 const duplicates = new Name('duplicates');
+const isTime = new Name('isTime');
 
 const maxLength: CodeKeywordDefinition = {
   keyword: 'maxLength',
@@ -37,6 +38,15 @@ const minLength: CodeKeywordDefinition = {
   error: limitError(),
   code: cxt => {
     cxt.fail(_`${codePoints}(${cxt.data}) < ${cxt.schemaCode}`);
+  },
+};
+
+const time: CodeKeywordDefinition = {
+  keyword: 'time',
+  type: 'string',
+  schemaType: 'boolean',
+  code: cxt => {
+    cxt.fail(_`!${isTime}(${cxt.data})`);
   },
 };
 

@@ -43,14 +43,19 @@ function schemaOf(node: Node): JsonObject {
       return {
         type: 'string',
         ...present({ enum: node.enum, minLength: node.minLength, maxLength: node.maxLength }),
-        ...present({ pattern: node.format === undefined ? node.pattern : DATE_TIME }),
+        ...present({ pattern: node.pattern, time: node.format && true }),
       };
     case 'integer':
       return { type: 'integer', minimum: node.minimum, maximum: node.maximum };
     case 'boolean':
       return { type: 'boolean' };
     case 'int-or-string':
-      return { type: ['integer', 'string'], maxLength: node.maxLength, pattern: node.pattern };
+      return {
+        type: ['integer', 'string'],
+        minimum: node.minimum,
+        maxLength: node.maxLength,
+        pattern: node.pattern,
+      };
     case 'list':
       return listSchema(node);
     case 'map':
@@ -63,10 +68,6 @@ function schemaOf(node: Node): JsonObject {
       return { $ref: `#/$defs/${node.title ?? ''}` };
   }
 }
-
-/** RFC 3339, as the API server reads it. */
-const DATE_TIME =
-  '^[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])[Tt]([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](\\.[0-9]+)?([Zz]|[-+]([01][0-9]|2[0-3]):[0-5][0-9])$';
 
 function listSchema(node: ListNode): JsonObject {
   return {

@@ -88,12 +88,11 @@ function compileField(from: Compiled, name: string, scope: Scope): Compiled {
 function fieldOf(from: Compiled, name: string): { field: CelType; isAlwaysThere: boolean } {
   const fields = from.type.is === 'object' ? from.type.node.fields : {};
   const node = Object.hasOwn(fields, name) ? fields[name] : undefined;
-  const field = node && celTypeOf(node);
-  if (!node || !field || from.type.is !== 'object') {
-    throw new Unsupported(`uses "${name}", which ${describe(from.type)} does not have in a form for rules`);
+  if (!node || from.type.is !== 'object') {
+    throw new Unsupported(`uses "${name}", which ${describe(from.type)} does not have`);
   }
   const isAlwaysThere = from.type.node.required.includes(name) || node.default !== undefined;
-  return { field, isAlwaysThere };
+  return { field: celTypeOf(node), isAlwaysThere };
 }
 
 function compileList(items: readonly Compiled[]): Compiled {

@@ -2,7 +2,7 @@ import type { Node } from '../kind.ts';
 
 /** The type of a CEL expression: a value of the schema, or one that only expressions have. */
 export type CelType =
-  | { readonly is: 'string' | 'int' | 'bool' | 'duration' | 'cidr' }
+  | { readonly is: 'string' | 'int' | 'bool' | 'duration' | 'cidr' | 'opaque' }
   | { readonly is: 'list'; readonly of: CelType }
   | { readonly is: 'map'; readonly of: CelType }
   | { readonly is: 'object'; readonly node: Extract<Node, { is: 'object' }> };
@@ -12,29 +12,27 @@ export const INT: CelType = { is: 'int' };
 export const BOOL: CelType = { is: 'bool' };
 export const DURATION: CelType = { is: 'duration' };
 export const CIDR: CelType = { is: 'cidr' };
+/** What the API server has a type for that rules here have no use for: a rule can only ask whether it is there. */
+const OPAQUE: CelType = { is: 'opaque' };
 
-/** The CEL type of a node, or nothing where the API server has a type that rules here may not use. */
-export function celTypeOf(node: Node): CelType | undefined {
+/** The CEL type of a node. */
+export function celTypeOf(node: Node): CelType {
   switch (node.is) {
     case 'text':
-      return node.format === undefined ? STRING : undefined;
+      return node.format === undefined ? STRING : OPAQUE;
     case 'integer':
       return INT;
     case 'boolean':
       return BOOL;
     case 'int-or-string':
-      return undefined;
+      return OPAQUE;
     case 'list':
-      return collection('list', celTypeOf(node.items));
+      return { is: 'list', of: celTypeOf(node.items) };
     case 'map':
-      return collection('map', celTypeOf(node.values));
+      return { is: 'map', of: celTypeOf(node.values) };
     case 'object':
       return { is: 'object', node };
   }
-}
-
-function collection(is: 'list' | 'map', of: CelType | undefined): CelType | undefined {
-  return of && { is, of };
 }
 
 /** How a message names a type. */
@@ -51,5 +49,7 @@ export function describe(type: CelType): string {
     case 'duration':
     case 'cidr':
       return type.is;
+    case 'opaque':
+      return 'a value that rules here cannot look into';
   }
 }

@@ -26,3 +26,15 @@ function keyOf(item: unknown, keys: readonly string[]): unknown {
   if (keys.length === 1) return item[only] ?? Symbol('no key');
   return JSON.stringify(keys.map(key => item[key]));
 }
+
+const TIME =
+  /^(\d{4})-(\d{2})-(\d{2})[Tt]([01]\d|2[0-3]):[0-5]\d:[0-5]\d(\.\d+)?([Zz]|[-+]([01]\d|2[0-3]):[0-5]\d)$/;
+
+/** Whether a text is a time as RFC 3339 writes it, on a day that exists. */
+export function isTime(text: string): boolean {
+  const [, year, month, day] = TIME.exec(text) ?? [];
+  if (year === undefined) return false;
+  const date = new Date(Date.UTC(2000, Number(month) - 1, Number(day)));
+  date.setUTCFullYear(Number(year), Number(month) - 1, Number(day));
+  return date.getUTCMonth() === Number(month) - 1 && date.getUTCDate() === Number(day);
+}

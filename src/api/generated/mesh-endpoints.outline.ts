@@ -127,7 +127,7 @@ const endpointTemplateOutline: Outline = {
 const tagSelectorOutline: Outline = {
   is: 'object',
   fields: {
-    key: { is: "text", expect: "a tag (a letter, then letters, digits or -_.:, at most 128 characters, with or without tag: before it)" },
+    key: { is: "text", expect: "a tag without its value (a letter, then letters, digits or -_., at most 128 characters, with or without tag: before it)" },
     operator: { is: "text", enum: ["In","NotIn","Exists","DoesNotExist"] },
     values: { is: "list", items: { is: "text", expect: "a tag value (letters, digits and -_.:, at most 128 characters)" } },
   },

@@ -9,7 +9,7 @@ const duration2 = duration("1s");
 const duration3 = duration("1h");
 const duration4 = duration("100ms");
 const duration5 = duration("5m");
-const pattern6 = new RegExp("^[!#$%&*+.^_`|~0-9A-Za-z-]+$", "u");
+const pattern6 = new RegExp("^[!#$%&'*+.^_`|~0-9A-Za-z-]+$", "u");
 
 // has(self.endpoints) || (has(self.tagSelectors) && self.tagSelectors.size() > 0) || (has(self.serviceDiscovery) && has(self.serviceDiscovery.vipServices) && self.serviceDiscovery.vipServices.size() > 0)
 const rule0 = self => (((self.endpoints !== undefined) || ((self.tagSelectors !== undefined) && (self.tagSelectors.length > 0))) || (((self.serviceDiscovery !== undefined) && (self.serviceDiscovery.vipServices !== undefined)) && (self.serviceDiscovery.vipServices.length > 0)));
@@ -39,7 +39,7 @@ const rule11 = self => (!(self.ca !== undefined) || !(self.caRef !== undefined))
 const rule12 = self => ((duration(self) >= duration2) && (duration(self) <= duration3));
 // duration(self) >= duration('100ms') && duration(self) <= duration('5m')
 const rule13 = self => ((duration(self) >= duration4) && (duration(self) <= duration5));
-// self.all(name, name.size() <= 128 && name.matches('^[!#$%&*+.^_`|~0-9A-Za-z-]+$'))
+// self.all(name, name.size() <= 128 && name.matches("^[!#$%&'*+.^_`|~0-9A-Za-z-]+$"))
 const rule14 = self => Object.keys(self).every(name => ((codePoints(name) <= 128) && pattern6.test(name)));
 // !has(self.protocol) || !has(self.healthCheck) || !self.healthCheck.enabled || self.protocol != 'HTTP' || self.healthCheck.type in ['HTTP', 'TCP']
 const rule15 = self => ((((!(self.protocol !== undefined) || !(self.healthCheck !== undefined)) || !self.healthCheck.enabled) || (self.protocol !== "HTTP")) || ["HTTP", "TCP"].includes(self.healthCheck.type));
@@ -173,14 +173,14 @@ export const rules = [
   {"message":"ca and caRef must not both be given: keep one","fieldPath":".ca"},
   {"message":"interval must be from 1s to 1h","fieldPath":""},
   {"message":"timeout must be from 100ms to 5m","fieldPath":""},
-  {"message":"headers must be named with letters, digits and !#$%&*+-.^_`|~ only, at most 128 characters each","fieldPath":""},
+  {"message":"headers must be named with letters, digits and !#$%&'*+-.^_`|~ only, at most 128 characters each","fieldPath":""},
   {"message":"healthCheck.type must be HTTP or TCP for protocol HTTP","fieldPath":".healthCheck.type"},
   {"message":"healthCheck.type must be HTTP, GRPC or TCP for protocol HTTPS","fieldPath":".healthCheck.type"},
   {"message":"healthCheck.type must be GRPC or TCP for protocol gRPC","fieldPath":".healthCheck.type"},
   {"message":"healthCheck.type must be TCP for protocol TCP","fieldPath":".healthCheck.type"},
   {"message":"healthCheck.type must be TCP for protocol TLS","fieldPath":".healthCheck.type"},
   {"message":"healthCheck.type must be UDP for protocol UDP","fieldPath":".healthCheck.type"},
-  {"message":"tls may be given only where protocol is HTTPS, TLS or gRPC","fieldPath":".tls"},
+  {"message":"tls may be given only with protocol HTTPS, TLS or gRPC","fieldPath":".tls"},
   {"message":"values must hold at least one value when operator is In or NotIn","fieldPath":".values"},
   {"message":"values must be left out when operator is Exists or DoesNotExist","fieldPath":".values"},
   {"message":"name must be a DNS label of at most 63 characters, with or without svc: before it","fieldPath":""},
