@@ -1,0 +1,40 @@
+import { describe, expect, it } from 'vitest';
+import { validate } from '../src/api/validate.ts';
+import { ruleNames } from './support/rules.ts';
+import { readCorpus } from './support/corpus.ts';
+import { productKinds } from './support/schema.ts';
+
+const corpus = readCorpus();
+
+describe('the corpus', () => {
+  it('has at least 200 files', () => {
+    expect(corpus.length).toBeGreaterThanOrEqual(200);
+  });
+
+  it('names, in each file, a rule that the schema has', () => {
+    const known = new Map(productKinds().map(kind => [kind.name, ruleNames(kind)]));
+    const unknown = corpus.filter(({ kind, rule }) => !known.get(kind)?.has(rule));
+    expect(unknown.map(({ file, rule }) => `${file}: ${rule}`)).toEqual([]);
+  });
+});
+
+describe('the validator', () => {
+  it.each(corpus.filter(({ faultAt }) => faultAt === undefined))('accepts $file', ({ kind, object }) => {
+    expect(validate(kind, object)).toMatchObject({ valid: true });
+  });
+
+  it.each(corpus.filter(({ faultAt }) => faultAt !== undefined))(
+    'refuses $file at one path',
+    ({ kind, object, faultAt }) => {
+      const verdict = validate(kind, object);
+      expect(verdict.valid ? [] : verdict.faults.map(fault => fault.path)).toEqual([faultAt]);
+    },
+  );
+
+  it('gives back what it accepts, unchanged when judged again', () => {
+    for (const { kind, object, file } of corpus) {
+      const verdict = validate(kind, object);
+      if (verdict.valid) expect(validate(kind, verdict.object), file).toEqual(verdict);
+    }
+  });
+});

@@ -1,0 +1,39 @@
+import { describe, expect, it } from 'vitest';
+import { walk } from '../codegen/walk.ts';
+import { productKinds } from './support/schema.ts';
+
+const patterns = productKinds()
+  .flatMap(kind => walk(kind.root))
+  .flatMap(({ node }) =>
+    (node.is === 'text' || node.is === 'int-or-string') && node.pattern ? [node.pattern] : [],
+  );
+
+/** What makes a careless pattern try every way to split a text: long runs of what it repeats, and a bad end. */
+const RUNS = [
+  'a',
+  'A',
+  '0',
+  '1',
+  '-',
+  '.',
+  '_',
+  '/',
+  ':',
+  'a.',
+  'a-',
+  '1s',
+  '0.0h',
+  'tag:',
+  'a/',
+  '[',
+  '[a',
+  'http://a',
+];
+
+describe('no pattern can be made to hang by a long text', () => {
+  it.each([...new Set(patterns)])('%s', pattern => {
+    const expression = new RegExp(pattern, 'u');
+    const accepted = RUNS.filter(run => expression.test(`${run.repeat(100_000)}\n`));
+    expect(accepted).toEqual([]);
+  });
+});
