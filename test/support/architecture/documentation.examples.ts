@@ -1,0 +1,28 @@
+import type { Example } from './example.ts';
+
+/** Which exports need a comment. */
+export const documentationExamples: readonly Example[] = [
+  {
+    it: 'carry a comment where they are functions, classes or interfaces',
+    files: {
+      'src/api/a.ts': 'export function a() {}\n\n// not a doc comment\nexport class B {}',
+      'codegen/c.ts':
+        '/** Of what follows. */\ntype D = 1;\nexport interface C {}\nexport const e = () => 1;',
+    },
+    says: [
+      'src/api/a.ts:1: is exported without a comment: say in a sentence what it promises',
+      'src/api/a.ts:4: is exported without a comment: say in a sentence what it promises',
+      'codegen/c.ts:3: is exported without a comment: say in a sentence what it promises',
+      'codegen/c.ts:4: is exported without a comment: say in a sentence what it promises',
+    ],
+  },
+  {
+    it: 'need none as data and types, and not in tests and generated files',
+    files: {
+      'src/api/a.ts':
+        '/** Gives one. */\nexport async function a() {}\nexport type B = 1;\nexport const c = 1;\nfunction d() {}',
+      'src/api/generated/a.ts': 'export function a() {}',
+      'test/support/a.ts': 'export function a() {}',
+    },
+  },
+];

@@ -1,0 +1,79 @@
+import type { Example } from './example.ts';
+
+/** What the import map refuses and accepts. */
+export const importMapExamples: readonly Example[] = [
+  {
+    it: 'need an edge in the map',
+    files: { 'src/runtime/queue.ts': "\nimport { a } from '../traffic/backend.ts';" },
+    says: [
+      'src/runtime/queue.ts:2: imports src/traffic/backend.ts: src/runtime/ may import src/api/, src/telemetry/, src/resources/resources.ts: hand in what is needed, or decide on an edge in the import map',
+    ],
+  },
+  {
+    it: 'count when they are of types, too, to which alone an edge may be open',
+    files: {
+      'src/api/key.ts': "import type { A } from '../control/control.ts';",
+      'src/simulator/devices.ts': "import { A } from '../control/control.ts';",
+    },
+    says: [
+      'src/api/key.ts:1: imports src/control/control.ts: src/api/ may import nothing else: hand in what is needed, or decide on an edge in the import map',
+      'src/simulator/devices.ts:1: imports src/control/control.ts: src/simulator/ may import src/api/, types of src/control/: hand in what is needed, or decide on an edge in the import map',
+    ],
+  },
+  {
+    it: 'count as re-exports, as import() and as types written inline',
+    files: {
+      'src/index.ts': "export { a } from './lint/lint.ts';",
+      'src/extension/eds.ts': "await import('../resources/memory.ts');",
+      'src/mesh-tailnet/plan.ts': "type A = import('../health/monitor.ts').A;",
+    },
+    says: [
+      'src/index.ts:1: imports src/lint/lint.ts: src/index.ts may import src/api/, src/routes/: hand in what is needed, or decide on an edge in the import map',
+      'src/extension/eds.ts:1: imports src/resources/memory.ts: src/extension/ may import src/api/, src/traffic/, src/telemetry/, src/resources/resources.ts: hand in what is needed, or decide on an edge in the import map',
+      'src/mesh-tailnet/plan.ts:1: imports src/health/monitor.ts: src/mesh-tailnet/ may import src/api/, src/traffic/, src/runtime/, src/telemetry/, src/control/control.ts, src/health/probe.ts, src/resources/resources.ts, src/workloads/workloads.ts, src/health/target.ts, src/health/threshold.ts: hand in what is needed, or decide on an edge in the import map',
+    ],
+  },
+  {
+    it: 'need their folder or composition root in the map, which is told once',
+    files: { 'src/cache/a.ts': '', 'src/cache/b.ts': "import { a } from '../api/a.ts';", 'src/agent.ts': '' },
+    says: [
+      'src/cache/: is not in the import map: add it with what it may import (a missing edge is a decision)',
+      'src/agent.ts: is not in the import map: add it with what it may import (a missing edge is a decision)',
+    ],
+  },
+  {
+    it: 'do not lead from one kind to another',
+    files: { 'src/mesh-binding/plan.ts': "import { a } from '../mesh-gateway/plan.ts';" },
+    says: [
+      'src/mesh-binding/plan.ts:1: imports src/mesh-gateway/plan.ts: src/mesh-binding/ may import src/api/, src/traffic/, src/runtime/, src/telemetry/, src/control/control.ts, src/health/probe.ts, src/resources/resources.ts, src/workloads/workloads.ts, src/health/target.ts, src/health/threshold.ts: hand in what is needed, or decide on an edge in the import map',
+    ],
+  },
+  {
+    it: 'do not lead to tests, to composition roots or to the simulator',
+    files: {
+      'src/api/a.ts': "import { a } from '../../test/support/corpus.ts';",
+      'bench/a.ts': "import { a } from '../test/support/corpus.ts';\nimport { b } from '../src/lint.ts';",
+      'src/operator.ts': "import { runLint } from './lint.ts';",
+      'src/control/http.ts': "import { a } from '../simulator/devices.ts';",
+    },
+    says: [
+      'src/api/a.ts:1: imports test/support/corpus.ts: product code never imports test/: move what both need into src/',
+      'bench/a.ts:1: imports test/support/corpus.ts: only tests import test/: move what both need into src/',
+      'bench/a.ts:2: imports src/lint.ts: only src/cli.ts imports composition roots: move what is needed into a folder of src/',
+      'src/operator.ts:1: imports src/lint.ts: only src/cli.ts imports composition roots: move what is needed into a folder of src/',
+      'src/control/http.ts:1: imports src/simulator/devices.ts: only composition roots, benches and tests import the simulator and the lab',
+    ],
+  },
+  {
+    it: 'are free where the map has an edge, and in tests',
+    files: {
+      'codegen/cel/type.ts': "import type { Node } from '../kind.ts';",
+      'src/cli.ts': "import { runLint } from './lint.ts';\nimport { synth } from '../synth/install.ts';",
+      'src/mesh-tailnet/reconcile.ts': "import type { Control } from '../control/control.ts';",
+      'src/simulator/devices.ts': "import type { Device } from '../control/control.ts';",
+      'src/standalone.ts': "import { simulate } from './simulator/server.ts';",
+      'synth/charts/rbac.ts': "import { access } from '../../src/mesh-tailnet/access.ts';",
+      'test/lint.test.ts': "import { runLint } from '../src/lint.ts';\nimport json from '../package.json';",
+    },
+  },
+];

@@ -1,0 +1,108 @@
+import { importsOf } from './imports.ts';
+import { isPermitted, listed, matches } from './permission.ts';
+import type { Permission } from './permission.ts';
+import { COMPOSITION_ROOTS, isCompositionRoot, isProduct, isTest } from './places.ts';
+import { at } from './source.ts';
+import type { Source, Violations } from './source.ts';
+
+const PORTS = [
+  'src/control/control.ts',
+  'src/health/probe.ts',
+  'src/resources/resources.ts',
+  'src/workloads/workloads.ts',
+];
+const ALL_FOLDERS_OF_SRC = ['src/*/'];
+
+/**
+ * Who may import whom; everyone may import from its own folder. A missing edge is a decision, so that an edge is
+ * added here first, with a reason in the commit, or what is needed is handed in as an argument.
+ */
+const IMPORT_MAP: Readonly<Record<string, readonly Permission[]>> = {
+  'src/api/': [],
+
+  'src/telemetry/': ['src/api/'],
+  'src/traffic/': ['src/api/'],
+
+  'src/control/': ['src/api/', 'src/telemetry/'],
+  'src/health/': ['src/api/', 'src/telemetry/'],
+  'src/resources/': ['src/api/', 'src/telemetry/'],
+  'src/workloads/': ['src/api/', 'src/telemetry/'],
+  'src/relay/': ['src/api/', 'src/telemetry/'],
+  'src/routes/': ['src/api/'],
+
+  'src/runtime/': ['src/api/', 'src/telemetry/', 'src/resources/resources.ts'],
+
+  'src/mesh-*/': [
+    'src/api/',
+    'src/traffic/',
+    'src/runtime/',
+    'src/telemetry/',
+    ...PORTS,
+    'src/health/target.ts',
+    'src/health/threshold.ts',
+  ],
+  'src/extension/': ['src/api/', 'src/traffic/', 'src/telemetry/', 'src/resources/resources.ts'],
+  'src/lint/': ['src/api/', 'src/traffic/'],
+  'src/simulator/': ['src/api/', { types: 'src/control/' }],
+  'src/lab/': ['src/api/', { types: 'src/control/' }],
+
+  'src/index.ts': ['src/api/', 'src/routes/'],
+  ...Object.fromEntries(COMPOSITION_ROOTS.map(root => [root, ALL_FOLDERS_OF_SRC])),
+  'src/cli.ts': [...ALL_FOLDERS_OF_SRC, ...COMPOSITION_ROOTS, 'synth/'],
+
+  'synth/': ['src/api/', 'src/telemetry/metrics.ts', 'src/*/access.ts', 'src/*/workload.ts'],
+  'codegen/': [],
+
+  'bench/': [...ALL_FOLDERS_OF_SRC, 'src/index.ts', 'codegen/', 'synth/'],
+  'test/': ['*', '*/'],
+};
+
+/** Files import only what the map lets their folder import; a folder that the map lacks is told once. */
+export function importMap(sources: readonly Source[]): Violations {
+  const homes = new Set(sources.map(({ path }) => homeOf(path)));
+  const unknown = [...homes].filter(home => permissionsOf(home) === undefined);
+  return [
+    ...unknown.map(
+      home =>
+        `${home}: is not in the import map: add it with what it may import (a missing edge is a decision)`,
+    ),
+    ...sources.flatMap(forbiddenImports),
+  ];
+}
+
+function forbiddenImports(source: Source): Violations {
+  const home = homeOf(source.path);
+  const permissions = permissionsOf(home);
+  if (!permissions) return [];
+  return importsOf(source).flatMap(found => {
+    if (!('file' in found) || homeOf(found.file) === home) return [];
+    if (isPermitted(permissions, found.file, found.isType)) return [];
+    return [
+      at(source, found.node, `imports ${found.file}: ${adviceFor(source.path, found.file, permissions)}`),
+    ];
+  });
+}
+
+/** Where a file belongs: a folder of src, a file directly in src, or a folder at the root. */
+function homeOf(path: string): string {
+  const [first = '', second = '', third] = path.split('/');
+  if (first !== 'src') return path.includes('/') ? `${first}/` : first;
+  return third === undefined ? `src/${second}` : `src/${second}/`;
+}
+
+function permissionsOf(home: string): readonly Permission[] | undefined {
+  return Object.entries(IMPORT_MAP).find(([pattern]) => matches(pattern, home))?.[1];
+}
+
+function adviceFor(from: string, to: string, permissions: readonly Permission[]): string {
+  if (isTest(to) && isProduct(from)) return 'product code never imports test/: move what both need into src/';
+  if (isTest(to)) return 'only tests import test/: move what both need into src/';
+  if (isCompositionRoot(to)) {
+    return 'only src/cli.ts imports composition roots: move what is needed into a folder of src/';
+  }
+  if (/^src\/(simulator|lab)\//.test(to)) {
+    return 'only composition roots, benches and tests import the simulator and the lab';
+  }
+  const home = homeOf(from);
+  return `${home} may import ${listed(permissions)}: hand in what is needed, or decide on an edge in the import map`;
+}
