@@ -27,7 +27,9 @@ function suiteTotals(report) {
   const { numPassedTests, numFailedTests, numPendingTests, numTodoTests, success, testResults } = JSON.parse(
     readFileSync(report, 'utf8'),
   );
-  const unrunnable = testResults.filter(file => file.status === 'failed' && file.assertionResults.length === 0);
+  const unrunnable = testResults.filter(
+    file => file.status === 'failed' && file.assertionResults.length === 0,
+  );
   const failed = numFailedTests + unrunnable.length;
   return {
     passed: numPassedTests,

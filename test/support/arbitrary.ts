@@ -29,8 +29,8 @@ function arbitraryOf(node: Node, name: string): Arbitrary<unknown> {
   }
 }
 
-/** Keys that are also header names. */
-const KEY = fc.stringMatching(/^[A-Za-z][A-Za-z0-9-]{0,20}$/);
+/** Keys that are header names, label keys and resource names too. */
+const KEY = fc.stringMatching(/^[A-Za-z]([A-Za-z0-9-]{0,20}[A-Za-z0-9])?$/);
 
 /** What random texts would rarely be: values that CEL rules accept. */
 const KNOWN: Readonly<Record<string, Arbitrary<string>>> = {

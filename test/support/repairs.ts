@@ -11,6 +11,10 @@ export const repairs: Readonly<Record<string, (draft: Draft) => Draft>> = {
   MeshEndpointsSpec: draft => withoutUdpServices(withEndpoints(withPositiveSelector(draft))),
   AllowedNamespaces: draft =>
     draft['from'] === 'Selector' ? { selector: {}, ...draft } : without(draft, 'selector'),
+  Toleration: draft => ({
+    ...(draft['operator'] === 'Exists' ? without(draft, 'value') : { ...draft, key: 'dedicated' }),
+    ...('tolerationSeconds' in draft ? { effect: 'NoExecute' } : {}),
+  }),
   MeshPool: draft =>
     draft['mode'] === 'External'
       ? { mode: 'External', replicas: draft['replicas'] ?? 1, addresses: ['127.0.0.1:1055'] }
