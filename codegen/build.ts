@@ -148,6 +148,10 @@ function buildMap(documents: Documents, schema: JsonObject, place: Place, trail:
       'may not stand beside properties: a structural schema has fields or keys, not both',
     );
   }
+  for (const keyword of ['required', 'x-kubernetes-map-type', 'x-mesh-ignore']) {
+    if (keyword in schema)
+      throw new Refusal(below(place, keyword), 'is for objects with fields, not for maps');
+  }
   const values = schema['additionalProperties'] as JsonObject;
   return {
     is: 'map',
@@ -222,7 +226,8 @@ function buildReferenced(
     default: 'default',
     'x-mesh-expect': 'expect',
   });
-  return { ...node, ...beside, rules: [...node.rules, ...rulesOf(schema, place)] };
+  const defaultPlace = 'default' in schema ? { defaultPlace: below(place, 'default') } : {};
+  return { ...node, ...beside, ...defaultPlace, rules: [...node.rules, ...rulesOf(schema, place)] };
 }
 
 function targetOf(reference: string, place: Place): Place {

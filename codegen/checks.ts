@@ -1,5 +1,5 @@
 import { defaultFault } from './defaults.ts';
-import type { Kind, ListNode, Node, ObjectNode, TextNode } from './kind.ts';
+import type { Kind, ListNode, MapNode, Node, ObjectNode, TextNode } from './kind.ts';
 import { differsBetweenEngines } from './pattern.ts';
 import { below, Refusal } from './refusal.ts';
 import type { Place } from './refusal.ts';
@@ -20,16 +20,19 @@ const NODE_CHECKS: Readonly<Record<string, (node: Node) => readonly Fault[]>> = 
     const why = pattern === undefined ? undefined : differsBetweenEngines(pattern);
     return why === undefined ? [] : [{ place: below(node.place, 'pattern'), why }];
   },
-  'every object has a title, which names its type': node =>
-    node.is === 'object' && !/^[A-Z][A-Za-z]+$/.test(node.title ?? '')
+  'every object has a title, and every title can name a type': node =>
+    !/^[A-Z][A-Za-z]+$/.test(node.title ?? (node.is === 'object' ? '' : 'None'))
       ? [fault(node, 'needs a title in CamelCase: it names the TypeScript type')]
       : [],
+  'every field has a name that CEL and JavaScript can read': node =>
+    node.is === 'object' ? unreadable(node) : [],
+  'no rule is inside a map': node => (node.is === 'map' ? rulesInMap(node) : []),
   'required fields exist': node => (node.is === 'object' ? missingRequired(node) : []),
   'every field tells the user what it is for': node => (node.is === 'object' ? undescribed(node) : []),
   'a list is unique by something that every item has': node => (node.is === 'list' ? badKeys(node) : []),
   'a default is a value that the field accepts': node => {
     const why = node.default === undefined ? undefined : defaultFault(node, node.default);
-    return why === undefined ? [] : [{ place: below(node.place, 'default'), why }];
+    return why === undefined ? [] : [{ place: node.defaultPlace ?? below(node.place, 'default'), why }];
   },
   'a rule says where its fault is': node => node.rules.flatMap(rule => badRule(node, rule)),
 };
@@ -75,6 +78,24 @@ function missingRequired(node: ObjectNode): readonly Fault[] {
     }));
 }
 
+function unreadable(node: ObjectNode): readonly Fault[] {
+  return Object.keys(node.fields)
+    .filter(name => !/^[a-z][A-Za-z0-9]*$/.test(name) || name in Object.prototype)
+    .map(name => ({
+      place: below(node.place, 'properties', name),
+      why: 'must be named by a small letter, then letters and digits, and not like a method of every object',
+    }));
+}
+
+/** A path into a map holds a key, which may be anything; so rules are about the map as a whole. */
+function rulesInMap(node: MapNode): readonly Fault[] {
+  return walk(node.values)
+    .filter(inner => inner.node.rules.length > 0)
+    .map(inner =>
+      fault(inner.node, 'has rules inside a map: write them on the map, with self.all(key, ...)'),
+    );
+}
+
 function undescribed(node: ObjectNode): readonly Fault[] {
   return Object.entries(node.fields)
     .filter(([, field]) => field.description === undefined)
@@ -117,7 +138,8 @@ function badRule(node: Node, rule: Node['rules'][number]): readonly Fault[] {
   }
   if (rule.fieldPath === undefined) return [];
   if (node.is !== 'object') return at('fieldPath', 'is only for rules of an object');
-  return nodeAt(node, rule.fieldPath) ? [] : at('fieldPath', `${rule.fieldPath} is not a field`);
+  const isPath = /^(\.[A-Za-z0-9]+)+$/.test(rule.fieldPath);
+  return isPath && nodeAt(node, rule.fieldPath) ? [] : at('fieldPath', `${rule.fieldPath} is not a field`);
 }
 
 /** The node at a dotted path such as .spec.tailnet, where one is. */

@@ -39,9 +39,9 @@ export function crd(kind: Kind): JsonObject {
   };
 }
 
-/** The CustomResourceDefinition as YAML text. */
+/** The CustomResourceDefinition as YAML text, quoted for kubectl, which reads YAML 1.1. */
 export function crdYaml(kind: Kind): string {
-  return stringify(crd(kind), { aliasDuplicateObjects: false, lineWidth: 0 });
+  return stringify(crd(kind), { aliasDuplicateObjects: false, lineWidth: 0, version: '1.1' });
 }
 
 function column({ name, type, jsonPath }: Column): JsonObject {

@@ -28,10 +28,17 @@ export function defaultFault(node: Node, value: Json): string | undefined {
 function textFault(node: TextNode, value: Json): string | undefined {
   if (typeof value !== 'string') return 'is not a text';
   if (node.enum && !node.enum.includes(value)) return `is not one of ${node.enum.join(', ')}`;
-  if (value.length > (node.maxLength ?? Infinity) || value.length < (node.minLength ?? 0))
-    return 'has a wrong length';
+  if (node.format && !isTime(value)) return 'is not a time';
+  const { length } = Array.from(value);
+  if (length > (node.maxLength ?? Infinity) || length < (node.minLength ?? 0)) return 'has a wrong length';
   if (node.pattern && !new RegExp(node.pattern, 'u').test(value)) return 'does not match the pattern';
   return undefined;
+}
+
+/** A time in the one form that nobody can read otherwise. */
+function isTime(text: string): boolean {
+  const time = Date.parse(text);
+  return !Number.isNaN(time) && new Date(time).toISOString().replace('.000Z', 'Z') === text;
 }
 
 function listFault(node: ListNode, value: Json): string | undefined {

@@ -15,6 +15,8 @@ type Common = {
   readonly title?: string;
   readonly description?: string;
   readonly default?: Json;
+  /** Where the default is written, if not in the schema of the node itself. */
+  readonly defaultPlace?: Place;
   /** What a right value is, as a noun: "a port (1 to 65535)". */
   readonly expect?: string;
   /** The value may be a secret and is never shown. */

@@ -4,7 +4,6 @@ import { celTypeOf } from './cel/type.ts';
 import type { Kind, Node, Rule } from './kind.ts';
 import { below, Refusal } from './refusal.ts';
 import { fileOf, GENERATED_UNTYPED, importLine, indented } from './text.ts';
-import { children } from './walk.ts';
 
 /** The module that evaluates the CEL rules of a kind, compiled to JavaScript, and reports the ones that fail. */
 export function rulesModule(kind: Kind): string {
@@ -94,13 +93,6 @@ function visitBelow(
       return inner.length === 0 ? [] : guarded(`Array.isArray(${value})`, [loop, ...indented(inner), '}']);
     }
     case 'map':
-      if (children(node).some(child => child.node.rules.length > 0)) {
-        throw new Refusal(
-          node.place,
-          'has rules on its values: write them on the map, with self.all(key, ...)',
-        );
-      }
-      return [];
     case 'text':
     case 'integer':
     case 'boolean':

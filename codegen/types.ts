@@ -50,9 +50,8 @@ function schemaOf(node: Node, view: View): JsonObject {
     case 'int-or-string':
       return { ...described, type: ['integer', 'string'] };
     case 'list':
-      return { ...described, type: 'array', items: referenceOr(node.items, view) };
     case 'map':
-      return { ...described, type: 'object', additionalProperties: referenceOr(node.values, view) };
+      return { ...described, tsType: typeOf(node) };
     case 'object':
       return { ...described, ...objectSchema(node, view) };
   }
@@ -69,6 +68,27 @@ function objectSchema(node: ObjectNode, view: View): JsonObject {
   };
 }
 
+/** The TypeScript type of what has no declaration of its own: the library's lists and maps can be changed. */
+function typeOf(node: Node): string {
+  if (node.title !== undefined) return node.title;
+  switch (node.is) {
+    case 'text':
+      return node.enum ? `(${node.enum.map(value => JSON.stringify(value)).join(' | ')})` : 'string';
+    case 'integer':
+      return 'number';
+    case 'boolean':
+      return 'boolean';
+    case 'int-or-string':
+      return '(number | string)';
+    case 'list':
+      return `(readonly ${typeOf(node.items)}[])`;
+    case 'map':
+      return `{ readonly [k: string]: ${typeOf(node.values)} }`;
+    case 'object':
+      return node.title ?? 'never';
+  }
+}
+
 /** What has a title is declared once and named everywhere else. */
 function referenceOr(node: Node, view: View): Json {
   return node.title === undefined ? schemaOf(node, view) : referenceTo(node);
@@ -79,7 +99,7 @@ function referenceTo(node: Node): JsonObject {
   return { ...described, tsType: node.title ?? '' };
 }
 
-/** The library writes mutable properties and lists, and notes of its own; ours are data that nobody changes. */
+/** The library writes mutable properties, and notes of its own; ours are data that nobody changes. */
 function tidied(source: string): string {
   return source
     .replaceAll(/ \*\n \* This interface was referenced by .*\n \* via the `definition` .*\n/g, '')
@@ -93,8 +113,5 @@ function isComment(line: string): boolean {
 }
 
 function readonlyLine(line: string): string {
-  return line
-    .replace(/^(\s*)((?:\w+|"[^"]+")\??:)/, '$1readonly $2')
-    .replace(/^(\s*)(\[k: string\]:)/, '$1readonly $2')
-    .replace(/(\w+|\([^()]*\))\[\]/, 'readonly $1[]');
+  return line.replace(/^(\s*)((?:\w+|"[^"]+")\??:)/, '$1readonly $2');
 }

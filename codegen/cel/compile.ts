@@ -2,7 +2,7 @@ import { parse } from '@marcbachmann/cel-js';
 import type { ASTNode } from '@marcbachmann/cel-js';
 import { compileFunction } from './functions.ts';
 import { compileMacro, isMacro } from './macros.ts';
-import { compileEquality, compileMembership, compileOrder } from './operators.ts';
+import { anyMayFail, compileEquality, compileLogic, compileMembership, compileOrder } from './operators.ts';
 import { conditionOf, Unsupported } from './scope.ts';
 import type { Compiled, Constants, Scope } from './scope.ts';
 import { BOOL, celTypeOf, describe, INT, STRING } from './type.ts';
@@ -10,7 +10,7 @@ import type { CelType } from './type.ts';
 
 /** Compiles a rule about `self` to a JavaScript expression that is true where the rule holds. */
 export function compileRule(rule: string, self: CelType, constants: Constants): string {
-  const names = new Map([['self', { js: 'self', type: self }]]);
+  const names = new Map([['self', { js: 'self', type: self, mayFail: false }]]);
   return conditionOf(compile(parsed(rule), { names, constants, present: new Set() }));
 }
 
@@ -40,11 +40,15 @@ function compile(ast: ASTNode, scope: Scope): Compiled {
     case '||': {
       const [left, right] = ast.args;
       const present = new Set([...scope.present, ...provenFields(left, ast.op === '&&', scope)]);
-      const js = `(${condition(left, scope)} ${ast.op} ${condition(right, { ...scope, present })})`;
-      return { js, type: BOOL };
+      return compileLogic(
+        ast.op,
+        compile(left, scope),
+        compile(right, { ...scope, present }),
+        scope.constants,
+      );
     }
     case '!_':
-      return { js: `!${condition(ast.args, scope)}`, type: BOOL };
+      return compileNot(compile(ast.args, scope));
     case '?:':
       return compileChoice(ast.args, scope);
     case '==':
@@ -62,10 +66,14 @@ function compile(ast: ASTNode, scope: Scope): Compiled {
   }
 }
 
+function compileNot(operand: Compiled): Compiled {
+  return { js: `!${conditionOf(operand)}`, type: BOOL, mayFail: operand.mayFail };
+}
+
 function compileLiteral(value: unknown): Compiled {
-  if (typeof value === 'string') return { js: JSON.stringify(value), type: STRING };
-  if (typeof value === 'bigint') return { js: String(value), type: INT };
-  if (typeof value === 'boolean') return { js: String(value), type: BOOL };
+  if (typeof value === 'string') return { js: JSON.stringify(value), type: STRING, mayFail: false };
+  if (typeof value === 'bigint') return { js: String(value), type: INT, mayFail: false };
+  if (typeof value === 'boolean') return { js: String(value), type: BOOL, mayFail: false };
   throw new Unsupported(
     `uses the literal ${String(value)}: only texts, integers, true and false have a form`,
   );
@@ -81,8 +89,12 @@ function compileName(name: string, scope: Scope): Compiled {
 function compileField(from: Compiled, name: string, scope: Scope): Compiled {
   const { field, isAlwaysThere } = fieldOf(from, name);
   const js = `${from.js}.${name}`;
-  if (isAlwaysThere || scope.present.has(js)) return { js, type: field };
-  return { js: `(${js} ?? ${scope.constants.use('absent')}(${JSON.stringify(name)}))`, type: field };
+  if (isAlwaysThere || scope.present.has(js)) return { js, type: field, mayFail: from.mayFail };
+  return {
+    js: `(${js} ?? ${scope.constants.use('absent')}(${JSON.stringify(name)}))`,
+    type: field,
+    mayFail: true,
+  };
 }
 
 function fieldOf(from: Compiled, name: string): { field: CelType; isAlwaysThere: boolean } {
@@ -99,7 +111,11 @@ function compileList(items: readonly Compiled[]): Compiled {
   const [first] = items;
   if (!first) throw new Unsupported('uses an empty list');
   if (items.some(item => item.type.is !== first.type.is)) throw new Unsupported('uses a list of mixed types');
-  return { js: `[${items.map(item => item.js).join(', ')}]`, type: { is: 'list', of: first.type } };
+  return {
+    js: `[${items.map(item => item.js).join(', ')}]`,
+    type: { is: 'list', of: first.type },
+    mayFail: anyMayFail(...items),
+  };
 }
 
 function compileCall(name: string, args: readonly ASTNode[], scope: Scope): Compiled {
@@ -108,13 +124,14 @@ function compileCall(name: string, args: readonly ASTNode[], scope: Scope): Comp
   return compileFunction(
     name,
     args.map(arg => compile(arg, scope)),
+    'function',
     scope.constants,
   );
 }
 
 function compileHas(from: Compiled, name: string): Compiled {
   fieldOf(from, name);
-  return { js: `(${from.js}.${name} !== undefined)`, type: BOOL };
+  return { js: `(${from.js}.${name} !== undefined)`, type: BOOL, mayFail: from.mayFail };
 }
 
 /** The fields, as JavaScript, that has() has found wherever this expression has the given outcome. */
@@ -135,8 +152,8 @@ function compileReceiverCall(name: string, on: ASTNode, args: readonly ASTNode[]
   const compiled = args.map(arg => compile(arg, scope));
   const isNamespace = on.op === 'id' && !scope.names.has(on.args);
   return isNamespace
-    ? compileFunction(`${on.args}.${name}`, compiled, scope.constants)
-    : compileFunction(name, [compile(on, scope), ...compiled], scope.constants);
+    ? compileFunction(`${on.args}.${name}`, compiled, 'function', scope.constants)
+    : compileFunction(name, [compile(on, scope), ...compiled], 'method', scope.constants);
 }
 
 function compileChoice(
@@ -145,9 +162,7 @@ function compileChoice(
 ): Compiled {
   const [yes, no] = [compile(then, scope), compile(otherwise, scope)];
   if (yes.type.is !== no.type.is) throw new Unsupported('chooses between two types');
-  return { js: `(${condition(test, scope)} ? ${yes.js} : ${no.js})`, type: yes.type };
-}
-
-function condition(ast: ASTNode, scope: Scope): string {
-  return conditionOf(compile(ast, scope));
+  const tested = compile(test, scope);
+  const js = `(${conditionOf(tested)} ? ${yes.js} : ${no.js})`;
+  return { js, type: yes.type, mayFail: anyMayFail(tested, yes, no) };
 }

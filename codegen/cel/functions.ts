@@ -1,38 +1,48 @@
 import { differsBetweenEngines } from '../pattern.ts';
+import { anyMayFail } from './operators.ts';
 import { Unsupported } from './scope.ts';
 import type { Compiled, Constants } from './scope.ts';
 import { BOOL, CIDR, describe, DURATION, INT } from './type.ts';
+import type { CelType } from './type.ts';
 
 /** How a function is written in JavaScript. */
-type Form = (args: readonly string[], constants: Constants) => Compiled;
+type Form = {
+  readonly write: (args: readonly string[], constants: Constants) => string;
+  readonly type: CelType;
+  /** As `a.name(b)`, as `name(a, b)`, or both. */
+  readonly as: 'method' | 'function' | 'either';
+  /** It fails for some values. */
+  readonly mayFail?: true;
+};
+
+const called =
+  (name: string) =>
+  (args: readonly string[], constants: Constants): string =>
+    `${constants.use(name)}(${args.join(', ')})`;
 
 /** Every function that rules may use, of CEL itself and of the Kubernetes libraries, by the types it takes. */
 const FUNCTIONS: Readonly<Record<string, Form>> = {
-  'size(string)': (args, constants) => ({ js: `${constants.use('codePoints')}(${args[0]})`, type: INT }),
-  'size(list)': args => ({ js: `${args[0]}.length`, type: INT }),
-  'size(map)': args => ({ js: `Object.keys(${args[0]}).length`, type: INT }),
-  'startsWith(string, string)': args => ({ js: `${args[0]}.startsWith(${args[1]})`, type: BOOL }),
-  'endsWith(string, string)': args => ({ js: `${args[0]}.endsWith(${args[1]})`, type: BOOL }),
-  'contains(string, string)': args => ({ js: `${args[0]}.includes(${args[1]})`, type: BOOL }),
-  'matches(string, string)': (args, constants) => ({
-    js: `${constants.named('pattern', patternOf(args[1]))}.test(${args[0]})`,
-    type: BOOL,
-  }),
-  'duration(string)': (args, constants) => ({ js: once('duration', args[0], constants), type: DURATION }),
-  'cidr(string)': (args, constants) => ({ js: once('cidr', args[0], constants), type: CIDR }),
-  'isIP(string)': (args, constants) => ({ js: `${constants.use('isIP')}(${args[0]})`, type: BOOL }),
-  'containsIP(cidr, string)': (args, constants) => ({
-    js: `${constants.use('containsIP')}(${args[0]}, ${args[1]})`,
-    type: BOOL,
-  }),
-  'sets.intersects(list, list)': (args, constants) => ({
-    js: `${constants.use('intersects')}(${args.join(', ')})`,
-    type: BOOL,
-  }),
+  'size(string)': { write: called('codePoints'), type: INT, as: 'either' },
+  'size(list)': { write: ([list]) => `${list}.length`, type: INT, as: 'either' },
+  'size(map)': { write: ([map]) => `Object.keys(${map}).length`, type: INT, as: 'either' },
+  'startsWith(string, string)': { write: ([a, b]) => `${a}.startsWith(${b})`, type: BOOL, as: 'method' },
+  'endsWith(string, string)': { write: ([a, b]) => `${a}.endsWith(${b})`, type: BOOL, as: 'method' },
+  'contains(string, string)': { write: ([a, b]) => `${a}.includes(${b})`, type: BOOL, as: 'method' },
+  'matches(string, string)': { write: writeMatches, type: BOOL, as: 'either' },
+  'duration(string)': { write: writeDuration, type: DURATION, as: 'function', mayFail: true },
+  'cidr(string)': { write: writeCidr, type: CIDR, as: 'function' },
+  'isIP(string)': { write: called('isIP'), type: BOOL, as: 'function' },
+  'containsIP(cidr, string)': { write: called('containsIP'), type: BOOL, as: 'method', mayFail: true },
+  'sets.intersects(list, list)': { write: called('intersects'), type: BOOL, as: 'function' },
 };
 
-/** `name(a, b)`, and `a.name(b)`: the receiver of a method is its first argument. */
-export function compileFunction(name: string, args: readonly Compiled[], constants: Constants): Compiled {
+/** `name(a, b)`, or `a.name(b)` with the receiver as the first argument. */
+export function compileFunction(
+  name: string,
+  args: readonly Compiled[],
+  as: 'method' | 'function',
+  constants: Constants,
+): Compiled {
   const signature = `${name}(${args.map(arg => arg.type.is).join(', ')})`;
   const form = Object.hasOwn(FUNCTIONS, signature) ? FUNCTIONS[signature] : undefined;
   if (!form) {
@@ -41,22 +51,48 @@ export function compileFunction(name: string, args: readonly Compiled[], constan
       `uses ${name}(${given}), which has no JavaScript form in codegen/cel/functions.ts yet`,
     );
   }
-  return form(
+  if (form.as !== 'either' && form.as !== as)
+    throw new Unsupported(`uses ${name} as a ${as}, but it is a ${form.as}`);
+  const js = form.write(
     args.map(arg => arg.js),
     constants,
   );
+  const isConstant = /^[a-z]+\d+$/.test(js);
+  return { js, type: form.type, mayFail: anyMayFail(...args) || (form.mayFail === true && !isConstant) };
 }
 
-/** A call that is made once when the code is loaded, where the argument is a literal. */
-function once(name: string, argument: string | undefined, constants: Constants): string {
-  const js = `${constants.use(name)}(${argument})`;
-  return argument?.startsWith('"') ? constants.named(name, js) : js;
-}
-
-function patternOf(argument: string | undefined): string {
-  if (!argument?.startsWith('"')) throw new Unsupported('matches a pattern that is not a literal');
-  const pattern = JSON.parse(argument) as string;
+function writeMatches([text, argument]: readonly string[], constants: Constants): string {
+  const pattern = literalOf(argument, 'matches a pattern');
   const why = differsBetweenEngines(pattern);
   if (why) throw new Unsupported(`matches a pattern in which ${why}`);
-  return `new RegExp(${JSON.stringify(pattern)}, "u")`;
+  return `${constants.named('pattern', `new RegExp(${JSON.stringify(pattern)}, "u")`)}.test(${text})`;
+}
+
+const DURATION_LITERAL = /^-?(\d{1,6}(\.\d{1,9})?(ns|us|ms|s|m|h)){1,5}$/;
+
+function writeDuration([argument]: readonly string[], constants: Constants): string {
+  const js = `${constants.use('duration')}(${argument})`;
+  if (!argument?.startsWith('"')) return js;
+  const text = literalOf(argument, 'names a duration');
+  if (!DURATION_LITERAL.test(text))
+    throw new Unsupported(`names ${argument}, which is not a duration such as 1m30s`);
+  return constants.named('duration', js);
+}
+
+const CIDR_LITERAL = /^[0-9a-f.:]+\/\d{1,3}$/;
+
+function writeCidr([argument]: readonly string[], constants: Constants): string {
+  const text = literalOf(argument, 'names a range of addresses');
+  const [address = '', bits] = text.split('/');
+  const isInside = Number(bits) <= (address.includes(':') ? 128 : 32);
+  if (!CIDR_LITERAL.test(text) || !isInside) {
+    throw new Unsupported(`names ${argument}, which is not a range of addresses such as 100.64.0.0/10`);
+  }
+  return constants.named('cidr', `${constants.use('cidr')}(${argument})`);
+}
+
+/** The text of an argument that must be written out in the rule. */
+function literalOf(argument: string | undefined, what: string): string {
+  if (!argument?.startsWith('"')) throw new Unsupported(`${what} that is not a literal`);
+  return JSON.parse(argument) as string;
 }

@@ -1,4 +1,5 @@
 import type { ASTNode } from '@marcbachmann/cel-js';
+import { anyMayFail } from './operators.ts';
 import { conditionOf, Unsupported } from './scope.ts';
 import type { Compiled, Scope } from './scope.ts';
 import { BOOL, describe, STRING } from './type.ts';
@@ -24,22 +25,31 @@ export function compileMacro(
   if (args.length !== 2 || variable?.op !== 'id' || !body)
     throw new Unsupported(`uses ${name}() with wrong arguments`);
   const item = itemOf(on);
-  const js = variable.args;
-  const names = new Map([...scope.names, [js, { js, type: item }]]);
-  const { js: result, type } = compile(body, { ...scope, names });
-  const test = () => conditionOf({ js: result, type });
+  // A name of our own: the rule's may be a word of JavaScript or one of our functions, or hide an outer one.
+  const js = `$${scope.names.size}`;
+  const names = new Map([...scope.names, [variable.args, { js, type: item, mayFail: false }]]);
+  const compiled = compile(body, { ...scope, names });
   const items = on.type.is === 'map' ? `Object.keys(${on.js})` : on.js;
+  const each = `${js} => ${compiled.js}`;
+  const mayFail = anyMayFail(on, compiled);
   switch (name) {
     case 'all':
-      return { js: `${items}.every(${js} => ${test()})`, type: BOOL };
-    case 'exists':
-      return { js: `${items}.some(${js} => ${test()})`, type: BOOL };
+    case 'exists': {
+      conditionOf(compiled);
+      const method = name === 'all' ? 'every' : 'some';
+      const call = compiled.mayFail
+        ? `${scope.constants.use(method)}(${items}, ${each})`
+        : `${items}.${method}(${each})`;
+      return { js: call, type: BOOL, mayFail };
+    }
     case 'exists_one':
-      return { js: `(${items}.filter(${js} => ${test()}).length === 1)`, type: BOOL };
+      conditionOf(compiled);
+      return { js: `(${items}.filter(${each}).length === 1)`, type: BOOL, mayFail };
     case 'filter':
-      return { js: `${items}.filter(${js} => ${test()})`, type: { is: 'list', of: item } };
+      conditionOf(compiled);
+      return { js: `${items}.filter(${each})`, type: { is: 'list', of: item }, mayFail };
     case 'map':
-      return { js: `${items}.map(${js} => ${result})`, type: { is: 'list', of: type } };
+      return { js: `${items}.map(${each})`, type: { is: 'list', of: compiled.type }, mayFail };
   }
 }
 

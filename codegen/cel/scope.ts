@@ -1,8 +1,13 @@
 import { describe } from './type.ts';
 import type { CelType } from './type.ts';
 
-/** JavaScript for a CEL expression, and the type it has. */
-export type Compiled = { readonly js: string; readonly type: CelType };
+/** JavaScript for a CEL expression, the type it has, and whether it may fail. */
+export type Compiled = {
+  readonly js: string;
+  readonly type: CelType;
+  /** Whether its evaluation may fail; what surrounds it then has to know CEL's rules for failures. */
+  readonly mayFail: boolean;
+};
 
 /** What an expression may use: the names it sees, and a place for constants that are made once. */
 export type Scope = {

@@ -40,7 +40,7 @@ function explainDuplicates(
     const other = formatPath(root, [...steps, String(first)]);
     const value = valueAt(object, item);
     const name = valueAt(value, ['name']) ?? valueAt(value, ['type']) ?? value;
-    const message = `${show(name)} is already at ${other}: each may be there once`;
+    const message = `${show(name, outlineAt(root, item))} is already at ${other}: each may be there once`;
     return { path: formatPath(root, item), steps: item, message };
   });
 }
@@ -59,30 +59,30 @@ function explainValue(error: StructureError, value: unknown, outline: Outline): 
     case 'maxProperties':
       return `has ${Object.keys(value as object).length} entries, and at most ${limit} are allowed`;
     default:
-      return outline.expect === undefined
-        ? explainLimit(error.keyword, limit, value)
-        : notExpected(value, outline);
+      return explainForm(error.keyword, limit, value, outline);
   }
 }
 
-function explainLimit(keyword: string, limit: string, value: unknown): string {
+function explainForm(keyword: string, limit: string, value: unknown, outline: Outline): string {
+  if (outline.expect !== undefined) return notExpected(value, outline);
   switch (keyword) {
     case 'maxLength':
       return `has ${codePoints(String(value))} characters, and at most ${limit} are allowed`;
     case 'minLength':
       return `has ${codePoints(String(value))} characters, and at least ${limit} must be there`;
     case 'minimum':
-      return `${show(value)} is too small: the least is ${limit}`;
+      return `${show(value, outline)} is too small: the least is ${limit}`;
     case 'maximum':
-      return `${show(value)} is too large: the most is ${limit}`;
+      return `${show(value, outline)} is too large: the most is ${limit}`;
+    case 'time':
+      return notExpected(value, outline);
     default:
-      return `${show(value)} does not have the right form`;
+      return `${show(value, outline)} does not have the right form`;
   }
 }
 
 function notExpected(value: unknown, outline: Outline): string {
-  const shown = outline.isSensitive && typeof value === 'string' ? 'the value (not shown)' : show(value);
-  return `${shown} is not ${expectationOf(outline)}`;
+  return `${show(value, outline)} is not ${expectationOf(outline)}`;
 }
 
 function expectationOf(outline: Outline): string {
@@ -123,13 +123,16 @@ function hintForSpelling(value: unknown, choices: readonly string[]): string {
 
 const LONGEST_SHOWN = 60;
 
-/** A value as users wrote it, cut where it is long; what is inside lists and objects is not shown. */
-function show(value: unknown): string {
-  if (typeof value === 'string') {
-    const isLong = value.length > LONGEST_SHOWN;
-    return JSON.stringify(isLong ? value.slice(0, LONGEST_SHOWN) : value) + (isLong ? '...' : '');
-  }
+/** A value as users wrote it, cut where it is long; secrets and what is inside lists and objects are not shown. */
+function show(value: unknown, outline: Outline | undefined): string {
   if (Array.isArray(value)) return 'a list';
   if (typeof value === 'object' && value !== null) return 'an object';
-  return String(value);
+  if (outline?.isSensitive) return 'the value (not shown)';
+  return typeof value === 'string' ? showText(value) : String(value);
+}
+
+function showText(text: string): string {
+  const characters = Array.from(text.slice(0, 2 * LONGEST_SHOWN + 2));
+  const isLong = characters.length > LONGEST_SHOWN;
+  return JSON.stringify(characters.slice(0, LONGEST_SHOWN).join('')) + (isLong ? '...' : '');
 }

@@ -11,10 +11,10 @@ export function parseAddress(text: string): Address | undefined {
 
 /** Reads a range such as 100.64.0.0/10; throws on anything else, as ranges are written by us. */
 export function parseCidr(text: string): Cidr {
-  const [address = '', length = ''] = text.split('/');
+  const [, address = '', length = ''] = /^(.*)\/(0|[1-9]\d{0,2})$/.exec(text) ?? [];
   const base = parseAddress(address);
   const bits = Number(length);
-  if (!base || !/^\d+$/.test(length) || bits > (base.isV4 ? 32 : 128)) {
+  if (!base || bits > (base.isV4 ? 32 : 128)) {
     throw new TypeError(`${text} is not a range of addresses`);
   }
   return { base, bits };
@@ -52,19 +52,19 @@ const ZERO = '0'.charCodeAt(0);
 
 function parseV6(text: string): Address | undefined {
   const halves = text.split('::');
-  const [left, right] = halves.map(groupsOf);
+  const [left, right] = halves.map((half, index) => groupsOf(half, index === halves.length - 1));
   if (!left || halves.length > 2) return undefined;
   if (halves.length === 1) return left.length === 8 ? checkedV6(left) : undefined;
   if (!right || left.length + right.length > 7) return undefined;
   return checkedV6([...left, ...Array<number>(8 - left.length - right.length).fill(0), ...right]);
 }
 
-/** The groups of one side of `::`; the last may be an IPv4 address. */
-function groupsOf(side: string): number[] | undefined {
+/** The groups of one side of `::`; the last of all may be an IPv4 address. */
+function groupsOf(side: string, isLast: boolean): number[] | undefined {
   if (side === '') return [];
   const parts = side.split(':');
   const last = parts.at(-1) ?? '';
-  const tail = last.includes('.') ? parseV4(last)?.groups : undefined;
+  const tail = isLast && last.includes('.') ? parseV4(last)?.groups : undefined;
   const plain = tail ? parts.slice(0, -1) : parts;
   if (!plain.every(part => /^[0-9a-fA-F]{1,4}$/.test(part))) return undefined;
   return [...plain.map(part => parseInt(part, 16)), ...(tail ?? [])];

@@ -1,5 +1,5 @@
 /** What generated rules call: the CEL functions that JavaScript does not have. A throw means that a rule fails. */
-import { durationMs } from './duration.ts';
+import { durationNs } from './duration.ts';
 import { isInside, parseAddress, parseCidr } from './ip.ts';
 import type { Cidr } from './ip.ts';
 
@@ -20,6 +20,50 @@ export function holds<T>(rule: (self: T) => boolean, self: T): boolean {
   }
 }
 
+/**
+ * CEL's || where the left side may fail: a failure counts only if the right side does not decide.
+ * @public called by generated rules
+ */
+export function either(left: () => boolean, right: () => boolean): boolean {
+  return !both(
+    () => !left(),
+    () => !right(),
+  );
+}
+
+/**
+ * CEL's && where the left side may fail: a failure counts only if the right side does not decide.
+ * @public called by generated rules
+ */
+export function both(left: () => boolean, right: () => boolean): boolean {
+  return every([left, right], side => side());
+}
+
+/**
+ * CEL's all() where the condition may fail: a failure counts only if no item decides.
+ * @public called by generated rules
+ */
+export function every<T>(items: readonly T[], condition: (item: T) => boolean): boolean {
+  let failure: Error | undefined;
+  for (const item of items) {
+    try {
+      if (!condition(item)) return false;
+    } catch (error) {
+      failure ??= error instanceof Error ? error : new Error(String(error));
+    }
+  }
+  if (failure) throw failure;
+  return true;
+}
+
+/**
+ * CEL's exists() where the condition may fail: a failure counts only if no item decides.
+ * @public called by generated rules
+ */
+export function some<T>(items: readonly T[], condition: (item: T) => boolean): boolean {
+  return !every(items, item => !condition(item));
+}
+
 /** CEL's size() of a text. */
 export function codePoints(text: string): number {
   let count = text.length;
@@ -37,11 +81,11 @@ function isLowSurrogate(unit: number): boolean {
   return unit >= 0xdc00 && unit <= 0xdfff;
 }
 
-/** CEL's duration(), as a number that can be compared. */
-export function duration(text: string): number {
-  const ms = durationMs(text);
-  if (ms === undefined) throw new TypeError(`${text} is not a duration`);
-  return ms;
+/** CEL's duration(), in nanoseconds, which can be compared. */
+export function duration(text: string): bigint {
+  const ns = durationNs(text);
+  if (ns === undefined) throw new TypeError(`${text} is not a duration`);
+  return ns;
 }
 
 /** The API server's isIP(). */

@@ -21,9 +21,9 @@ export function duplicates(items: readonly unknown[], keys: readonly string[]): 
 /** Something that is the same for items with the same key; an item that lacks it is never the same as another. */
 function keyOf(item: unknown, keys: readonly string[]): unknown {
   if (keys.length === 0) return item;
-  if (!isRecord(item)) return Symbol('not an object');
+  if (!isRecord(item) || keys.some(key => item[key] === undefined)) return Symbol('no key');
   const [only = ''] = keys;
-  if (keys.length === 1) return item[only] ?? Symbol('no key');
+  if (keys.length === 1) return item[only];
   return JSON.stringify(keys.map(key => item[key]));
 }
 

@@ -26,7 +26,7 @@ type Found = { readonly steps: Steps; readonly siblings: readonly string[] };
 function search(value: unknown, outline: Outline, steps: Steps): readonly Found[] {
   const { items, values } = outline;
   if (items && Array.isArray(value)) return searchEach(value.entries(), () => items, steps);
-  if (!isRecord(value)) return [];
+  if (!isRecord(value) || !(values ?? outline.fields)) return [];
   if (values) return searchEach(Object.entries(value), () => values, steps);
   return searchFields(value, outline, steps);
 }

@@ -1,4 +1,4 @@
-import { LineCounter, parseAllDocuments } from 'yaml';
+import { isAlias, isMap, isNode, isSeq, LineCounter, parseAllDocuments, visit } from 'yaml';
 import type { Document } from 'yaml';
 
 /** One document of a YAML file, and a way to find the line of anything in it. */
@@ -49,6 +49,11 @@ function readValues(list: readonly Document[], lines: LineCounter) {
   const documents: SourceDocument[] = [];
   const faults: SyntaxFault[] = [];
   for (const document of list) {
+    const circle = findCircle(document);
+    if (circle !== undefined) {
+      faults.push({ line: lines.linePos(circle).line, message: 'an anchor must not contain itself' });
+      continue;
+    }
     try {
       documents.push({ value: document.toJS(), lineOf: steps => lineOf(document, steps, lines) });
     } catch (error) {
@@ -58,17 +63,37 @@ function readValues(list: readonly Document[], lines: LineCounter) {
   return { documents, faults };
 }
 
-/** The line of the value at the end of the steps, or of the nearest thing around it. */
-function lineOf(document: Document, steps: readonly string[], lines: LineCounter): number {
-  for (let length = steps.length; length >= 0; length--) {
-    const node = length === 0 ? document.contents : document.getIn(indexes(steps.slice(0, length)), true);
-    const range = typeof node === 'object' && node !== null && 'range' in node ? node.range : undefined;
-    if (Array.isArray(range) && typeof range[0] === 'number') return lines.linePos(range[0]).line;
-  }
-  return 1;
+/** Where an alias stands inside the very thing that it names. */
+function findCircle(document: Document): number | undefined {
+  let found: number | undefined;
+  visit(document, {
+    Alias: (_key, alias, ancestors) => {
+      const isInside = ancestors.some(
+        node => isNode(node) && !isAlias(node) && anchorOf(node) === alias.source,
+      );
+      if (!isInside) return undefined;
+      found = alias.range?.[0] ?? 0;
+      return visit.BREAK;
+    },
+  });
+  return found;
 }
 
-/** YAML lists want numbers. */
-function indexes(steps: readonly string[]): readonly (string | number)[] {
-  return steps.map(step => (/^\d+$/.test(step) ? Number(step) : step));
+function anchorOf(node: object): unknown {
+  return 'anchor' in node ? node.anchor : undefined;
+}
+
+/** The line of the value at the end of the steps, or of the nearest thing around it. */
+function lineOf(document: Document, steps: readonly string[], lines: LineCounter): number {
+  const around = [document.contents as unknown];
+  for (const step of steps) around.unshift(childOf(around[0], step));
+  const found = around.find(node => isNode(node) && node.range);
+  return isNode(found) && found.range ? lines.linePos(found.range[0]).line : 1;
+}
+
+/** A key may be written as a number, and then it is one. */
+function childOf(node: unknown, step: string): unknown {
+  if (isSeq(node)) return node.get(Number(step), true);
+  if (!isMap(node)) return undefined;
+  return node.get(step, true) ?? (/^\d+$/.test(step) ? node.get(Number(step), true) : undefined);
 }

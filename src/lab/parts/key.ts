@@ -1,0 +1,40 @@
+import { createHash } from 'node:crypto';
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Part } from '../parts.ts';
+import { buildCommand } from './command.ts';
+
+const KEY_LENGTH = 16;
+
+/** What a built part depends on: all files of its folder, how it is built, and by what. */
+export function keyOf(part: Part, folder: string, toolchain: string): string {
+  const commands = part.binaries.map(binary =>
+    buildCommand(part, binary, { folder: '', version: '' }, binary.name),
+  );
+  const hash = createHash('sha256').update(JSON.stringify([toolchain, commands]));
+  for (const path of filesBelow(folder)) {
+    const content = readFileSync(join(folder, path));
+    hash.update(`\n${path} ${content.length}\n`).update(content);
+  }
+  return hash.digest('hex').slice(0, KEY_LENGTH);
+}
+
+function filesBelow(folder: string): readonly string[] {
+  const entries = readdirSync(folder, { recursive: true, withFileTypes: true });
+  return entries
+    .filter(entry => entry.isFile())
+    .map(entry => join(entry.parentPath, entry.name).slice(folder.length + 1))
+    .sort();
+}
+
+/** The version of a part that its folder names, without the letter v; nothing where it is our own program. */
+export function versionOf({ from, source }: Part, folder: string): string {
+  if (source === undefined) return '';
+  const [file, separator] = from === 'go' ? ['go.mod', ' v'] : ['requirements.txt', '=='];
+  const lines = readFileSync(join(folder, file), 'utf8').split('\n');
+  const line = lines
+    .map(text => text.replace(/^(require)?\s+/, ''))
+    .find(text => text.startsWith(source + separator));
+  if (line === undefined) throw new Error(`${file} of ${folder} does not name ${source}`);
+  return line.slice(source.length + separator.length).split(' ')[0] ?? '';
+}

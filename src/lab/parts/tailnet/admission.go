@@ -1,0 +1,47 @@
+package main
+
+import (
+	"time"
+
+	"tailscale.com/tailcfg"
+	"tailscale.com/types/key"
+)
+
+// verdict is what to do with a node that registers.
+type verdict string
+
+const (
+	refuseIt verdict = "refuse"
+	renewIt  verdict = "renew" // tell it that its node key expired: it comes again with a new one
+	leaveIt  verdict = "leave" // it logs out
+	againIt  verdict = "again" // a member that restarted
+	joinIt   verdict = "join"  // by its join key
+)
+
+// admit decides by what the node sent, the machine it came from and the member that has its node key.
+//
+//	node key   other machine's           → refuse
+//	logout     known → leave             unknown → refuse
+//	known      expired or removed → renew  else → again
+//	unknown    with a join key → join    without → refuse
+func admit(req *tailcfg.RegisterRequest, machine key.MachinePublic, find lookup, now time.Time) (verdict, string) {
+	m, isKnown := find(req.NodeKey)
+	isLogout := !req.Expiry.IsZero() && req.Expiry.Before(now)
+	switch {
+	case isKnown && m.machine != machine:
+		return refuseIt, "node key belongs to another machine"
+	case isLogout && isKnown:
+		return leaveIt, ""
+	case isLogout:
+		return refuseIt, "node is unknown"
+	case isKnown && (m.expired() || m.removed):
+		return renewIt, ""
+	case isKnown:
+		return againIt, ""
+	case req.Followup != "":
+		return refuseIt, "there is no interactive login here"
+	case req.Auth == nil || req.Auth.AuthKey == "":
+		return refuseIt, "a join key is required: tailscale up --auth-key=<key>"
+	}
+	return joinIt, ""
+}

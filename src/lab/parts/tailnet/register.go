@@ -1,0 +1,109 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"time"
+
+	"tailscale.com/tailcfg"
+	"tailscale.com/types/key"
+)
+
+var errVendor = errors.New("the control server did not register the node")
+
+// serveRegister admits a node by its join key, or lets a member in again; nobody else gets an address.
+func (c *control) serveRegister(w http.ResponseWriter, r *http.Request) {
+	var req tailcfg.RegisterRequest
+	if !readMessage(w, r, &req) {
+		return
+	}
+	if req.NodeKey.IsZero() || req.Version == 0 || req.Hostinfo == nil {
+		http.Error(w, "bad request: node key, version and host information are required", http.StatusBadRequest)
+		return
+	}
+	now := time.Now()
+	what, why := admit(&req, machineOf(r.Context()), c.members.get, now)
+	var res tailcfg.RegisterResponse
+	var err error
+	switch what {
+	case joinIt:
+		res, err = c.join(r, &req, now)
+	case againIt:
+		res, err = c.register(r, &req)
+	case leaveIt:
+		c.leave(req.NodeKey, now)
+		res.NodeKeyExpired = true
+	case renewIt:
+		res.NodeKeyExpired = true
+	case refuseIt:
+		res = c.refuse(&req, why)
+	}
+	if err != nil {
+		c.log.Error("register failed", "hostname", req.Hostinfo.Hostname, "error", err.Error())
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+		return
+	}
+	json.NewEncoder(w).Encode(res)
+}
+
+// join redeems the join key and makes the node a member; one that renews its node key keeps address and name.
+func (c *control) join(r *http.Request, req *tailcfg.RegisterRequest, now time.Time) (tailcfg.RegisterResponse, error) {
+	if c.members.isFull() {
+		return c.refuse(req, "the tailnet is full: start it anew"), nil
+	}
+	k, why := c.keys.redeem(req.Auth.AuthKey, req.Hostinfo.RequestTags, now)
+	if why != "" {
+		return c.refuse(req, why), nil
+	}
+	machine := machineOf(r.Context())
+	if old, isKnown := c.members.get(req.OldNodeKey); !isKnown || old.removed || old.machine != machine {
+		req.OldNodeKey = key.NodePublic{}
+	}
+	res, err := c.register(r, req)
+	if err != nil {
+		return res, err
+	}
+	m := c.members.admit(member{
+		nodeKey:   req.NodeKey,
+		machine:   machine,
+		id:        c.vendor.Node(req.NodeKey).StableID,
+		joinKeyID: k.ID,
+		ephemeral: k.Ephemeral || req.Ephemeral,
+		tags:      k.Tags,
+		joinedAt:  now,
+		lastSeen:  now,
+	}, req.OldNodeKey, req.Hostinfo.Hostname, c.domain)
+	c.log.Info("node joined", "id", m.id, "name", m.name, "joinKey", k.ID)
+	return res, nil
+}
+
+// register has the vendor's server register the node, whatever its join key.
+func (c *control) register(r *http.Request, req *tailcfg.RegisterRequest) (tailcfg.RegisterResponse, error) {
+	var res tailcfg.RegisterResponse
+	forward, err := withMessage(r.Context(), r, req)
+	if err != nil {
+		return res, err
+	}
+	answer := httptest.NewRecorder()
+	c.vendor.ServeHTTP(answer, forward)
+	if answer.Code != http.StatusOK || c.vendor.Node(req.NodeKey) == nil {
+		return res, errVendor
+	}
+	return res, json.Unmarshal(answer.Body.Bytes(), &res)
+}
+
+// leave ends a member that logs out: its node key expires, and an ephemeral node is removed.
+func (c *control) leave(k key.NodePublic, now time.Time) {
+	m, _ := c.members.updateKey(k, func(m *member) {
+		m.expiredAt = now
+		m.removed = m.removed || m.ephemeral
+	})
+	c.log.Info("node logged out", "id", m.id, "name", m.name)
+}
+
+func (c *control) refuse(req *tailcfg.RegisterRequest, why string) tailcfg.RegisterResponse {
+	c.log.Warn("node refused", "hostname", req.Hostinfo.Hostname, "reason", why)
+	return tailcfg.RegisterResponse{Error: why}
+}

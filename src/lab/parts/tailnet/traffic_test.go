@@ -1,0 +1,218 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"testing"
+	"time"
+
+	"tailscale.com/tailcfg"
+)
+
+// pair is two nodes that reach each other, with a service at both.
+type pair struct {
+	lab      lab
+	near     *node
+	far      *node
+	farID    tailcfg.StableNodeID
+	byIP     string
+	byName   string
+	nearName string
+}
+
+func startPair(t *testing.T) pair {
+	t.Helper()
+	l := startLab(t)
+	p := pair{lab: l, near: startNode(t, l, "near"), far: startNode(t, l, "far")}
+	k := l.addKey(`{"reusable": true, "tags": ["tag:lab"]}`).Key
+	p.near.join(k)
+	p.far.join(k)
+	port := startEcho(t)
+	far := l.find("far.example.ts.net")
+	p.farID = far.ID
+	p.byIP = net.JoinHostPort(far.Addresses[0].String(), port)
+	p.byName = net.JoinHostPort(far.FQDN, port)
+	p.nearName = net.JoinHostPort("near.example.ts.net", port)
+	eventually(t, "near reaches far", func() error { return reach(p.near.connect, p.byName) })
+	return p
+}
+
+// do changes the far node by an admin call.
+func (p pair) do(method, path string) {
+	p.lab.t.Helper()
+	p.lab.must(method, "/nodes/"+string(p.farID)+path, "", nil)
+}
+
+// isCut reports whether no new connection passes in either direction, by either proxy, by address or by name.
+func (p pair) isCut() error {
+	for _, try := range []struct {
+		what   string
+		dial   way
+		target string
+	}{
+		{"near by CONNECT and address", p.near.connect, p.byIP},
+		{"near by CONNECT and name", p.near.connect, p.byName},
+		{"near by SOCKS and name", p.near.socks, p.byName},
+		{"far by CONNECT and name", p.far.connect, p.nearName},
+	} {
+		if reach(try.dial, try.target) == nil {
+			return fmt.Errorf("%s still passes", try.what)
+		}
+	}
+	return nil
+}
+
+func isOnline(l lab, id tailcfg.StableNodeID, want bool) error {
+	var v nodeView
+	l.must("GET", "/nodes/"+string(id), "", &v)
+	if v.Online != want {
+		return fmt.Errorf("online is %t", v.Online)
+	}
+	return nil
+}
+
+func TestNodesReachEachOther(t *testing.T) {
+	p := startPair(t)
+	for _, c := range []struct {
+		name   string
+		dial   way
+		target string
+	}{
+		{"CONNECT by address", p.near.connect, p.byIP},
+		{"CONNECT by FQDN", p.near.connect, p.byName},
+		{"CONNECT by short name", p.near.connect, "far" + p.byName[len("far.example.ts.net"):]},
+		{"SOCKS5 by address", p.near.socks, p.byIP},
+		{"SOCKS5 by FQDN", p.near.socks, p.byName},
+		{"the other direction", p.far.connect, p.nearName},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if err := reach(c.dial, c.target); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+func TestOfflineNodeIsUnreachableUntilItIsBack(t *testing.T) {
+	p := startPair(t)
+	open, err := p.near.connect(p.byName)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer open.Close()
+	if err := say(open, "before"); err != nil {
+		t.Fatal(err)
+	}
+
+	p.do("POST", "/offline")
+	if err := say(open, "during"); err == nil {
+		t.Error("an open connection still passes")
+	}
+	if err := p.isCut(); err != nil {
+		t.Error(err)
+	}
+	if err := isOnline(p.lab, p.farID, false); err != nil {
+		t.Error(err)
+	}
+	for _, peer := range p.near.status().Peer {
+		if peer.DNSName != "far.example.ts.net." || peer.Online {
+			t.Errorf("near sees %+v, want far, not online", peer)
+		}
+	}
+
+	p.do("POST", "/online")
+	start := time.Now()
+	eventually(t, "far is back", func() error { return reach(p.near.connect, p.byName) })
+	eventually(t, "near is seen by far", func() error { return reach(p.far.connect, p.nearName) })
+	t.Logf("back after %s", time.Since(start))
+}
+
+func TestExpiredNodeIsOutUntilItJoinsAnew(t *testing.T) {
+	p := startPair(t)
+	before := p.lab.find("far.example.ts.net")
+	p.do("POST", "/expire")
+	eventually(t, "far must log in", func() error { return isState(p.far, "NeedsLogin") })
+	if err := p.isCut(); err != nil {
+		t.Error(err)
+	}
+	if far := p.lab.find("far.example.ts.net"); !far.Expired || far.Authorized {
+		t.Errorf("far is %+v, want it expired and not authorized", far)
+	}
+	out, err := p.far.up("tskey-auth-wrong")
+	if err == nil {
+		t.Errorf("an expired node came back with a wrong key: %s", out)
+	}
+	p.far.join(p.lab.addKey(`{}`).Key)
+	after := p.lab.find("far.example.ts.net")
+	if after.ID != before.ID || after.Addresses[0] != before.Addresses[0] || after.Expired || len(after.Tags) > 0 {
+		t.Errorf("after joining anew: %+v, want the identity of %+v and the new key's tags", after, before)
+	}
+	eventually(t, "near reaches far again", func() error { return reach(p.near.connect, p.byName) })
+}
+
+func TestRemovedNodeIsGoneForGood(t *testing.T) {
+	p := startPair(t)
+	p.do("DELETE", "")
+	eventually(t, "far must log in", func() error { return isState(p.far, "NeedsLogin") })
+	eventually(t, "near forgets far", func() error {
+		if peers := p.near.status().Peer; len(peers) > 0 {
+			return fmt.Errorf("%+v", peers)
+		}
+		return nil
+	})
+	if err := p.isCut(); err != nil {
+		t.Error(err)
+	}
+	p.far.stop()
+	p.far.start()
+	if err := isState(p.far, "Running"); err == nil {
+		t.Error("a removed node came back by a restart")
+	}
+	if nodes := p.lab.nodes(); len(nodes) != 1 {
+		t.Errorf("nodes %+v, want near only", nodes)
+	}
+	p.far.join(p.lab.addKey(`{}`).Key)
+	if after := p.lab.find("far.example.ts.net"); after.ID == p.farID {
+		t.Errorf("it came back as the old node %s", after.ID)
+	}
+}
+
+func TestTagsOfANodeCanBeSet(t *testing.T) {
+	p := startPair(t)
+	p.lab.must("PUT", "/nodes/"+string(p.farID)+"/tags", `{"tags": ["tag:db"]}`, nil)
+	eventually(t, "both nodes see the new tags", func() error {
+		if got := p.far.status().Self.Tags; fmt.Sprint(got) != "[tag:db]" {
+			return fmt.Errorf("far has %v", got)
+		}
+		for _, peer := range p.near.status().Peer {
+			if fmt.Sprint(peer.Tags) != "[tag:db]" {
+				return fmt.Errorf("near sees %v", peer.Tags)
+			}
+		}
+		return nil
+	})
+	if err := reach(p.near.connect, p.byName); err != nil {
+		t.Error("tags changed who reaches whom:", err)
+	}
+}
+
+func TestLogoutExpiresANode(t *testing.T) {
+	p := startPair(t)
+	if out, err := p.far.cli(patience, "logout"); err != nil {
+		t.Fatal(err, out)
+	}
+	if far := p.lab.find("far.example.ts.net"); !far.Expired {
+		t.Errorf("far is %+v, want it expired", far)
+	}
+	if err := reach(p.near.connect, p.byIP); err == nil {
+		t.Error("a node that logged out is reachable")
+	}
+}
+
+func isState(n *node, want string) error {
+	if got := n.status().BackendState; got != want {
+		return errors.New(got)
+	}
+	return nil
+}

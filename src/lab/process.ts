@@ -1,0 +1,90 @@
+import { spawn } from 'node:child_process';
+import { closeSync, openSync, readFileSync } from 'node:fs';
+import { waitFor } from './wait.ts';
+
+/** What to run. */
+export type ProcessSpec = {
+  readonly name: string;
+  readonly command: string;
+  readonly args: readonly string[];
+  readonly environment: Readonly<Record<string, string>>;
+  readonly folder: string;
+  /** Where its output goes. */
+  readonly log: string;
+};
+
+/** A process that was started here: enough to find it again, and to know that its pid is not someone else's by now. */
+export type ProcessRecord = {
+  readonly name: string;
+  readonly pid: number;
+  /** When the kernel started it, in clock ticks since boot. */
+  readonly startTime: string;
+  readonly log: string;
+};
+
+/** Starts a process in a group of its own that outlives us; nothing is awaited. */
+export function startProcess(spec: ProcessSpec): ProcessRecord {
+  const output = openSync(spec.log, 'a', 0o600);
+  try {
+    const child = spawn(spec.command, [...spec.args], {
+      cwd: spec.folder,
+      env: { ...spec.environment },
+      detached: true,
+      stdio: ['ignore', output, output],
+    });
+    // A command that cannot be run is told by the pid that is missing; the event alone would end us.
+    child.on('error', () => undefined);
+    child.unref();
+    if (child.pid === undefined) throw new Error(`${spec.name}: ${spec.command} cannot be run`);
+    return { name: spec.name, pid: child.pid, startTime: startTimeOf(child.pid) ?? '', log: spec.log };
+  } finally {
+    closeSync(output);
+  }
+}
+
+/** Whether the very process that was started still runs. */
+export function isRunning({ pid, startTime }: ProcessRecord): boolean {
+  return startTime !== '' && startTimeOf(pid) === startTime;
+}
+
+const FORCE_AFTER_MS = 5_000;
+
+/** Ends a process and the group it leads: kindly first, by force after five seconds. One that is gone is left alone. */
+export async function stopProcess(record: ProcessRecord): Promise<void> {
+  if (!isRunning(record)) return;
+  signalGroup(record, 'SIGTERM');
+  const isGone = () => Promise.resolve(isRunning(record) ? undefined : true);
+  const wait = waitFor(`${record.name} to end`, isGone, { timeoutMs: FORCE_AFTER_MS });
+  await wait.catch(() => signalGroup(record, 'SIGKILL'));
+  await waitFor(`${record.name} to end by force`, isGone, { timeoutMs: FORCE_AFTER_MS });
+}
+
+function signalGroup({ pid }: ProcessRecord, signal: NodeJS.Signals): void {
+  try {
+    process.kill(-pid, signal);
+  } catch (error) {
+    if (!(error instanceof Error && 'code' in error && error.code === 'ESRCH')) throw error;
+  }
+}
+
+/** Field 22 of /proc/PID/stat, or nothing where no such process runs; a zombie does not run. */
+function startTimeOf(pid: number): string | undefined {
+  try {
+    const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
+    const [state, ...rest] = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+    return state === 'Z' ? undefined : rest[18];
+  } catch {
+    return undefined;
+  }
+}
+
+const TAIL_LINES = 15;
+
+/** The last lines of a process's log, for the error that says why it failed. */
+export function tailOf({ log }: ProcessRecord): string {
+  try {
+    return readFileSync(log, 'utf8').trimEnd().split('\n').slice(-TAIL_LINES).join('\n');
+  } catch {
+    return '(no log)';
+  }
+}

@@ -1,0 +1,108 @@
+/** `npm run parts [-- --only lab] [-- --list]`: builds the real parts that are missing into the user's cache folder. */
+import { existsSync, mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { parseArgs } from 'node:util';
+import { cacheFolder, isBuilt, locateParts, markUsed } from './lab/locate.ts';
+import type { LocatedPart } from './lab/locate.ts';
+import { partsOf, PARTS } from './lab/parts.ts';
+import type { PartSet } from './lab/parts.ts';
+import { buildAll } from './lab/parts/build.ts';
+import { buildCommand } from './lab/parts/command.ts';
+import { takeLock } from './lab/parts/lock.ts';
+import { lacksFor } from './lab/parts/needs.ts';
+import { elapsed, Progress } from './lab/parts/progress.ts';
+import { sweep } from './lab/parts/sweep.ts';
+
+const USAGE = `npm run parts [-- --only lab] [-- --list]
+
+  --only lab   only what runs without root and without Kubernetes
+  --list       build nothing, tell what is built and where
+`;
+
+const BUILT = 0;
+const FAILED = 1;
+const NOT_POSSIBLE = 2;
+const INTERRUPTED = 130;
+
+const environment = process.env;
+const cache = cacheFolder(environment);
+
+async function main(): Promise<number> {
+  const { values } = parseArgs({ options: { only: { type: 'string' }, list: { type: 'boolean' } } });
+  if (values.only !== undefined && values.only !== 'lab')
+    throw new Error(`there is no set "${values.only}"\n${USAGE}`);
+  const set: PartSet = values.only ?? 'cluster';
+  const all = locateParts(PARTS, environment);
+  const wanted = all.filter(located => partsOf(set).includes(located.part) && isWritten(located));
+  if (values.list) return list(wanted);
+  const status = wanted.every(isBuilt) ? BUILT : await buildMissing(wanted);
+  const built = wanted.filter(isBuilt);
+  for (const located of built) markUsed(located, new Date());
+  for (const name of sweep(cache, all, new Date())) console.log(`removed ${name}: not used for 30 days`);
+  console.log(`${built.length} of ${wanted.length} parts are built in ${cache}`);
+  return status;
+}
+
+/** Whether one of our own programs is there yet. */
+function isWritten({ part, source }: LocatedPart): boolean {
+  const found = part.source !== undefined || existsSync(join(source, 'main.go'));
+  if (!found) console.error(`SKIPPED ${part.name}: ${source} has no main.go yet`);
+  return found;
+}
+
+function list(wanted: readonly LocatedPart[]): number {
+  for (const located of wanted) {
+    const { part, version, folder } = located;
+    const name = `${part.name} ${version}`.trimEnd().padEnd(24);
+    console.log(`${name}${isBuilt(located) ? 'built   ' : 'missing '}${folder}`);
+  }
+  return BUILT;
+}
+
+async function buildMissing(wanted: readonly LocatedPart[]): Promise<number> {
+  const isMissing = (located: LocatedPart) => !isBuilt(located);
+  const lacks = lacksFor(wanted.filter(isMissing), environment);
+  for (const { what, line } of lacks) console.error(`${what} is missing: ${line}`);
+  if (lacks.length > 0) return NOT_POSSIBLE;
+
+  const progress = new Progress({
+    isTerminal: process.stdout.isTTY,
+    write: text => process.stdout.write(text),
+  });
+  const stop = stopOnSignals();
+  const startMs = performance.now();
+  mkdirSync(cache, { recursive: true });
+  const release = await takeLock(join(cache, 'lock'), {
+    stop,
+    tellWaiting: pid => progress.say(`waiting for another run (process ${pid}) to end`),
+  });
+  const stopShowing = progress.start();
+  try {
+    const left = await buildAll(wanted.filter(isMissing), {
+      commandFor: buildCommand,
+      environment,
+      stop,
+      tell: event => progress.tell(event),
+    });
+    progress.say(`${elapsed(performance.now() - startMs)} in all`);
+    if (stop.aborted) return INTERRUPTED;
+    return left === 0 ? BUILT : FAILED;
+  } finally {
+    stopShowing();
+    release();
+  }
+}
+
+function stopOnSignals(): AbortSignal {
+  const controller = new AbortController();
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const)
+    process.on(signal, () => controller.abort(new Error('stopped')));
+  return controller.signal;
+}
+
+try {
+  process.exitCode = await main();
+} catch (error) {
+  console.error(`parts: ${error instanceof Error ? error.message : String(error)}`);
+  process.exitCode = NOT_POSSIBLE;
+}
