@@ -26,7 +26,7 @@ const NODE_CHECKS: Readonly<Record<string, (node: Node) => readonly Fault[]>> = 
       : [],
   'every field has a name that CEL and JavaScript can read': node =>
     node.is === 'object' ? unreadable(node) : [],
-  'no rule is inside a map': node => (node.is === 'map' ? rulesInMap(node) : []),
+  'a map has rules about its keys, not about its values': node => (node.is === 'map' ? rulesInMap(node) : []),
   'required fields exist': node => (node.is === 'object' ? missingRequired(node) : []),
   'every field tells the user what it is for': node => (node.is === 'object' ? undescribed(node) : []),
   'a list is unique by something that every item has': node => (node.is === 'list' ? badKeys(node) : []),
@@ -89,11 +89,10 @@ function unreadable(node: ObjectNode): readonly Fault[] {
 
 /** A path into a map holds a key, which may be anything; so rules are about the map as a whole. */
 function rulesInMap(node: MapNode): readonly Fault[] {
-  return walk(node.values)
-    .filter(inner => inner.node.rules.length > 0)
-    .map(inner =>
-      fault(inner.node, 'has rules inside a map: write them on the map, with self.all(key, ...)'),
-    );
+  const hasRules = walk(node.values).some(inner => inner.node.rules.length > 0);
+  return hasRules
+    ? [fault(node, 'has rules on its values: write them on the map, with self.all(key, ...)')]
+    : [];
 }
 
 function undescribed(node: ObjectNode): readonly Fault[] {
@@ -133,10 +132,10 @@ function badRule(node: Node, rule: Node['rules'][number]): readonly Fault[] {
   if (rule.reason !== undefined && !REASONS.includes(rule.reason)) {
     return at('reason', `must be one of ${REASONS.join(', ')}`);
   }
-  if (node.is === 'object' && rule.fieldPath === undefined) {
+  if (node.is === 'object' && !rule.fieldPath) {
     return [{ place: rule.place, why: 'needs a fieldPath: the field that the user must change' }];
   }
-  if (rule.fieldPath === undefined) return [];
+  if (!rule.fieldPath) return [];
   if (node.is !== 'object') return at('fieldPath', 'is only for rules of an object');
   const isPath = /^(\.[A-Za-z0-9]+)+$/.test(rule.fieldPath);
   return isPath && nodeAt(node, rule.fieldPath) ? [] : at('fieldPath', `${rule.fieldPath} is not a field`);

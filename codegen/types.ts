@@ -85,7 +85,7 @@ function typeOf(node: Node): string {
     case 'map':
       return `{ readonly [k: string]: ${typeOf(node.values)} }`;
     case 'object':
-      return node.title ?? 'never';
+      throw new Error('an object without a title has no type');
   }
 }
 

@@ -9,7 +9,7 @@ export function walk(node: Node, path = ''): readonly Located[] {
 }
 
 /** The nodes directly below this one. */
-export function children(node: Node, path = ''): readonly Located[] {
+function children(node: Node, path = ''): readonly Located[] {
   switch (node.is) {
     case 'object':
       return Object.entries(node.fields).map(([name, field]) => ({

@@ -1,5 +1,6 @@
 /** What generated rules call: the CEL functions that JavaScript does not have. A throw means that a rule fails. */
 import { durationNs } from './duration.ts';
+import type { Nanoseconds } from './duration.ts';
 import { isInside, parseAddress, parseCidr } from './ip.ts';
 import type { Cidr } from './ip.ts';
 
@@ -25,10 +26,13 @@ export function holds<T>(rule: (self: T) => boolean, self: T): boolean {
  * @public called by generated rules
  */
 export function either(left: () => boolean, right: () => boolean): boolean {
-  return !both(
-    () => !left(),
-    () => !right(),
-  );
+  try {
+    if (left()) return true;
+  } catch (failure) {
+    if (right()) return true;
+    throw failure;
+  }
+  return right();
 }
 
 /**
@@ -36,7 +40,13 @@ export function either(left: () => boolean, right: () => boolean): boolean {
  * @public called by generated rules
  */
 export function both(left: () => boolean, right: () => boolean): boolean {
-  return every([left, right], side => side());
+  try {
+    if (!left()) return false;
+  } catch (failure) {
+    if (!right()) return false;
+    throw failure;
+  }
+  return right();
 }
 
 /**
@@ -82,7 +92,7 @@ function isLowSurrogate(unit: number): boolean {
 }
 
 /** CEL's duration(), in nanoseconds, which can be compared. */
-export function duration(text: string): bigint {
+export function duration(text: string): Nanoseconds {
   const ns = durationNs(text);
   if (ns === undefined) throw new TypeError(`${text} is not a duration`);
   return ns;

@@ -1,0 +1,42 @@
+import { readdirSync } from 'node:fs';
+import { basename } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { generate } from '../../codegen/generate.ts';
+import { tinyFiles } from '../support/tiny.ts';
+
+const FOLDER = 'test/golden/tiny';
+
+const phases: string[] = [];
+const outputs = await generate(tinyFiles(), phase => phases.push(phase));
+const names = new Map([...outputs].map(([path, text]) => [goldenName(path), text]));
+
+/** Code is kept as text: it is there to be read, not to be compiled. */
+function goldenName(path: string): string {
+  return path.endsWith('.ts') ? `${basename(path)}.txt` : basename(path);
+}
+
+describe('the tiny schema generates', () => {
+  it.each([...names])('%s as it is in test/golden/tiny', async (name, text) => {
+    await expect(text).toMatchFileSnapshot(`../golden/tiny/${name}`);
+  });
+
+  it('nothing else', () => {
+    expect(readdirSync(FOLDER).sort()).toEqual([...names.keys()].sort());
+  });
+
+  it('the same again, whatever the order of its files', async () => {
+    const reversed = new Map([...tinyFiles()].reverse());
+    expect(await generate(reversed, () => undefined)).toEqual(outputs);
+  });
+
+  it('one phase after the other, and tells which', () => {
+    expect(phases).toEqual(['load', 'types', 'validators', 'crds']);
+  });
+
+  it('text that ends in one line break, without spaces at the ends of lines', () => {
+    for (const [path, text] of outputs) {
+      expect(text, path).toMatch(/[^\n]\n$/);
+      expect(text, path).not.toMatch(/[ \t]+\n/);
+    }
+  });
+});

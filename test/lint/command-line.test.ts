@@ -1,0 +1,172 @@
+import { spawn } from 'node:child_process';
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { text as readAll } from 'node:stream/consumers';
+import { build } from 'esbuild';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+
+/** What a run of the program wrote and how it ended. */
+type Run = { readonly status: number | null; readonly out: string; readonly err: string };
+
+let folder = '';
+
+/** Runs `mesh-gateway` with these arguments in the folder of this test. */
+async function run(args: readonly string[], input = ''): Promise<Run> {
+  const child = spawn(process.execPath, [join(folder, 'program/cli.mjs'), ...args], { cwd: folder });
+  child.stdin.end(input);
+  const ended = new Promise<number | null>(resolve => child.once('close', resolve));
+  const [out, err, status] = await Promise.all([readAll(child.stdout), readAll(child.stderr), ended]);
+  return { status, out, err };
+}
+
+/** Bundled as it is for users: that starts faster than a loader, and there are many runs here. */
+async function bundle(): Promise<void> {
+  const banner =
+    "import { createRequire as requireFor } from 'node:module'; const require = requireFor(import.meta.url);";
+  await build({
+    entryPoints: ['src/cli.ts'],
+    outfile: join(folder, 'program/cli.mjs'),
+    bundle: true,
+    platform: 'node',
+    format: 'esm',
+    define: { VERSION_OF_PACKAGE: '"1.2.3"' },
+    banner: { js: banner },
+  });
+}
+
+const GOOD = `apiVersion: mesh-gateway.dev/v1alpha1
+kind: MeshTailnet
+metadata: {name: example}
+spec: {tailnet: example.ts.net}
+`;
+const BAD = GOOD.replace('example.ts.net', 'Example.ts.net');
+const ODD = GOOD.replace('{tailnet', '{colour: red, tailnet');
+
+const FAULT =
+  'error: spec.tailnet: "Example.ts.net" is not a DNS name (lower-case labels joined by \'.\', no final dot, at most 253 characters), such as example.ts.net';
+const WARNING = 'warning: spec.colour: is not a field of MeshTailnet and is dropped by the API server';
+
+const FILES: Readonly<Record<string, string>> = {
+  'good.yaml': GOOD,
+  'bad.yaml': BAD,
+  'odd.yaml': ODD,
+  'broken.yaml': 'a: [\n',
+  'foreign.yaml': 'apiVersion: v1\nkind: Secret\n',
+  'several.yaml': `${GOOD}---\n${BAD}---\n${ODD}`,
+  'folder/b.yml': BAD,
+  'folder/a/good.json': JSON.stringify({ apiVersion: 'v1', kind: 'Secret' }),
+  'folder/a/good.yaml': GOOD,
+  'folder/README.md': BAD,
+  'folder/notes.txt': 'a: [',
+};
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'mesh-gateway-lint-'));
+  await mkdir(join(folder, 'folder/a'), { recursive: true });
+  await mkdir(join(folder, 'empty'));
+  await bundle();
+  await Promise.all(Object.entries(FILES).map(([name, text]) => writeFile(join(folder, name), text)));
+});
+
+afterAll(async () => {
+  await rm(folder, { recursive: true });
+});
+
+/** Arguments, what is to be printed to standard output, the last line of standard error, and the status. */
+type Row = readonly [sentence: string, args: readonly string[], out: string, err: string, status: number];
+
+const JUDGED: readonly Row[] = [
+  ['a valid object', ['good.yaml'], '', '1 object in 1 file: 0 errors, 0 warnings', 0],
+  ['an invalid object', ['bad.yaml'], `bad.yaml:4: ${FAULT}\n`, '1 object in 1 file: 1 error, 0 warnings', 1],
+  ['a warning', ['odd.yaml'], `odd.yaml:4: ${WARNING}\n`, '1 object in 1 file: 0 errors, 1 warning', 0],
+  [
+    'a warning, strictly',
+    ['--strict', 'odd.yaml'],
+    `odd.yaml:4: ${WARNING}\n`,
+    '1 object in 1 file: 0 errors, 1 warning',
+    1,
+  ],
+  ['a valid object, strictly', ['good.yaml', '--strict'], '', '1 object in 1 file: 0 errors, 0 warnings', 0],
+  ['an object of others', ['foreign.yaml'], '', '0 objects in 1 file: 0 errors, 0 warnings', 0],
+  [
+    'several documents',
+    ['several.yaml'],
+    `several.yaml:9: ${FAULT}\nseveral.yaml:14: ${WARNING}\n`,
+    '3 objects in 1 file: 1 error, 1 warning',
+    1,
+  ],
+  [
+    'several files',
+    ['good.yaml', 'bad.yaml', 'odd.yaml'],
+    `bad.yaml:4: ${FAULT}\nodd.yaml:4: ${WARNING}\n`,
+    '3 objects in 3 files: 1 error, 1 warning',
+    1,
+  ],
+  [
+    'the YAML and JSON files of a folder',
+    ['folder'],
+    `folder/b.yml:4: ${FAULT}\n`,
+    '2 objects in 3 files: 1 error, 0 warnings',
+    1,
+  ],
+  ['an empty folder', ['empty'], '', '0 objects in 0 files: 0 errors, 0 warnings', 0],
+  [
+    'a file that is no YAML',
+    ['broken.yaml'],
+    'broken.yaml:2: error: Flow sequence in block collection must be sufficiently indented and end with a ]\n',
+    '0 objects in 1 file: 1 error, 0 warnings',
+    1,
+  ],
+];
+
+describe.concurrent('mesh-gateway lint', () => {
+  it.each(JUDGED)('judges %s', async (_sentence, args, out, err, status) => {
+    expect(await run(['lint', ...args])).toEqual({ out, err: `${err}\n`, status });
+  });
+
+  it('judges standard input', async () => {
+    const told = await run(['lint', '-'], BAD);
+    expect(told.out).toBe(`standard input:4: ${FAULT}\n`);
+    expect(told.status).toBe(1);
+  });
+});
+
+const MISUSED: readonly (readonly [sentence: string, args: readonly string[], err: RegExp])[] = [
+  ['no path', ['lint'], /^mesh-gateway: lint: name a file, a folder, or - for standard input\n$/],
+  ['a file that is not there', ['lint', 'none.yaml'], /^mesh-gateway: ENOENT.*none\.yaml'\n$/],
+  [
+    'a file that is not there beside one that is',
+    ['lint', 'good.yaml', 'none.yaml'],
+    /^mesh-gateway: ENOENT/,
+  ],
+  ['an unknown option', ['lint', '--fix', 'good.yaml'], /^mesh-gateway: Unknown option '--fix'/],
+  [
+    'an unknown command',
+    ['lnit'],
+    /^mesh-gateway: there is no command "lnit"; mesh-gateway help lists them\n$/,
+  ],
+  ['no command', [], /^mesh-gateway sends .*\n\nUsage: mesh-gateway <command>\n/],
+];
+
+const ASKED: readonly (readonly [args: readonly string[], out: RegExp])[] = [
+  [['help'], /^mesh-gateway sends .*\n\nUsage: mesh-gateway <command>\n/],
+  [['--help'], /^mesh-gateway sends /],
+  [['help', 'lint'], /^mesh-gateway lint \[--strict\] PATH\.\.\.\n[^]*Exit status: 0 .*, 1 .*, 2 /],
+  [['version'], /^1\.2\.3\n$/],
+  [['--version'], /^1\.2\.3\n$/],
+];
+
+describe.concurrent('mesh-gateway', () => {
+  it.each(MISUSED)('ends with status 2, and says why, on %s', async (_sentence, args, err) => {
+    const told = await run(args);
+    expect(told).toMatchObject({ out: '', status: 2 });
+    expect(told.err).toMatch(err);
+  });
+
+  it.each(ASKED)('%j answers and ends with status 0', async (args, out) => {
+    const told = await run(args);
+    expect(told).toMatchObject({ err: '', status: 0 });
+    expect(told.out).toMatch(out);
+  });
+});

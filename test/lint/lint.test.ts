@@ -1,0 +1,168 @@
+import { describe, expect, it } from 'vitest';
+import { lint } from '../../src/lint/lint.ts';
+
+/** `line severity message` of each finding. */
+function findingsOf(text: string): readonly string[] {
+  return lint(text).findings.map(({ line, severity, message }) => `${line} ${severity} ${message}`);
+}
+
+const HEAD = `apiVersion: mesh-gateway.dev/v1alpha1
+kind: MeshEndpoints
+metadata:
+  name: web
+`;
+
+/** A MeshEndpoints with one endpoint, whose port and more stand from line 12 on. */
+const endpoints = (port: string, more = '') => `${HEAD}spec:
+  tailnet: example.ts.net
+  endpoints:
+    - name: web
+      meshIP: 100.64.0.1
+      meshFQDN: web.example.ts.net
+      protocol: HTTP
+      port: ${port}
+${more}`;
+
+const PORT = 'spec.endpoints[0].port';
+const NOT_A_PORT = 'is not a port (1 to 65535)';
+const DROPPED = 'is not a field of MeshEndpoints and is dropped by the API server';
+
+const FILES: readonly (readonly [sentence: string, text: string, findings: readonly string[]])[] = [
+  ['nothing in a valid object', endpoints('80'), []],
+  ['a fault on its line', endpoints('0'), [`12 error ${PORT}: 0 ${NOT_A_PORT}`]],
+  ['a fault of YAML 1.1', endpoints('yes'), [`12 error ${PORT}: true ${NOT_A_PORT}`]],
+  [
+    'faults in the order of their lines',
+    endpoints('0')
+      .replace('100.64.0.1', '10.0.0.1')
+      .replace('name: web\n      mesh', 'name: Web\n      mesh'),
+    [
+      "8 error spec.endpoints[0].name: \"Web\" is not a DNS label (lower-case letters, digits and '-', at most 63 characters, no '_' or '.')",
+      '9 error spec.endpoints[0].meshIP: "10.0.0.1" is not a mesh address (100.64.0.0 to 100.127.255.255, or in fd7a:115c:a1e0::/48; `tailscale ip` prints it)',
+      `12 error ${PORT}: 0 ${NOT_A_PORT}`,
+    ],
+  ],
+  [
+    'a missing field on the line of what lacks it',
+    endpoints('80').replace('      protocol: HTTP\n', ''),
+    ['8 error spec.endpoints[0].protocol: is required: give one of HTTP, HTTPS, TCP, UDP, TLS, gRPC'],
+  ],
+  [
+    'a fault in flow style',
+    `${HEAD}spec: {tailnet: example.ts.net, endpoints: [], paused:\n  maybe}\n`,
+    ['6 error spec.paused: "maybe" is not true or false'],
+  ],
+  [
+    'a fault in JSON',
+    '{\n  "apiVersion": "mesh-gateway.dev/v1alpha1",\n  "kind": "MeshBinding",\n  "metadata": {"name": "a"},\n  "spec": {\n    "targetRefs": [],\n    "revision": "01234567"\n  }\n}\n',
+    ['6 error spec.targetRefs: has 0 items, and at least 1 must be there'],
+  ],
+  [
+    'an unknown field as a warning',
+    endpoints('80', '      colour: red\n'),
+    [`13 warning spec.endpoints[0].colour: ${DROPPED}`],
+  ],
+  [
+    'the field that was meant',
+    endpoints('80', '      weigth: 2\n'),
+    [`13 warning spec.endpoints[0].weigth: ${DROPPED}; did you mean weight?`],
+  ],
+  [
+    'an error and a warning',
+    endpoints('0', '      colour: red\n'),
+    [`12 error ${PORT}: 0 ${NOT_A_PORT}`, `13 warning spec.endpoints[0].colour: ${DROPPED}`],
+  ],
+  [
+    'an unknown kind, and the one that was meant',
+    HEAD.replace('MeshEndpoints', 'MeshEndpoint'),
+    ['2 error kind: "MeshEndpoint" is not a kind of mesh-gateway.dev/v1alpha1; did you mean MeshEndpoints?'],
+  ],
+  [
+    'an unknown kind like no other',
+    HEAD.replace('MeshEndpoints', 'Gateway'),
+    ['2 error kind: "Gateway" is not a kind of mesh-gateway.dev/v1alpha1'],
+  ],
+  [
+    'a kind that every object inherits',
+    HEAD.replace('MeshEndpoints', 'toString'),
+    ['2 error kind: "toString" is not a kind of mesh-gateway.dev/v1alpha1'],
+  ],
+  [
+    'another version',
+    endpoints('80').replace('v1alpha1', 'v1'),
+    ['1 error apiVersion: "mesh-gateway.dev/v1" is not mesh-gateway.dev/v1alpha1'],
+  ],
+  [
+    'text that is no YAML',
+    `${HEAD}spec: [\n`,
+    ['6 error Flow sequence in block collection must be sufficiently indented and end with a ]'],
+  ],
+  [
+    'the fault of one document beside another that is right',
+    `${endpoints('80')}---\n${endpoints('99999')}`,
+    [`25 error ${PORT}: 99999 ${NOT_A_PORT}`],
+  ],
+];
+
+describe('lint finds', () => {
+  it.each(FILES)('%s', (_sentence, text, findings) => {
+    expect(findingsOf(text)).toEqual(findings);
+  });
+});
+
+const FOREIGN: readonly (readonly [sentence: string, text: string])[] = [
+  ['an object of another group', 'apiVersion: v1\nkind: Secret\nmetadata: {name: a}\ndata: nonsense\n'],
+  ['a kind of the same name in another group', 'apiVersion: example.com/v1\nkind: MeshEndpoints\n'],
+  ['a group that only begins like ours', 'apiVersion: mesh-gateway.development/v1\nkind: MeshEndpoints\n'],
+  ['a list', '- a\n- b\n'],
+  ['a text', 'hello\n'],
+  ['an apiVersion that is no text', 'apiVersion: 1\nkind: MeshEndpoints\n'],
+  ['an empty List', 'apiVersion: v1\nkind: List\nitems: []\n'],
+  ['a List without items', 'apiVersion: v1\nkind: List\n'],
+  ['an empty document', '---\n---\n'],
+];
+
+describe('lint leaves alone', () => {
+  it.each(FOREIGN)('%s', (_sentence, text) => {
+    expect(lint(text)).toEqual({ findings: [], objects: 0 });
+  });
+});
+
+describe('lint looks into a List', () => {
+  const item = (text: string) => text.replace(/\n$/, '').replaceAll('\n', '\n    ');
+  const list = `apiVersion: v1
+kind: List
+items:
+  - ${item(endpoints('80'))}
+  - apiVersion: v1
+    kind: Secret
+  - ${item(endpoints('0', '      colour: red'))}
+`;
+
+  it('and tells the lines of what it finds in its items, by the paths inside them', () => {
+    expect(findingsOf(list)).toEqual([
+      `29 error ${PORT}: 0 ${NOT_A_PORT}`,
+      `30 warning spec.endpoints[0].colour: ${DROPPED}`,
+    ]);
+  });
+
+  it('and counts the items that are ours', () => {
+    expect(lint(list).objects).toBe(2);
+  });
+});
+
+describe('lint counts', () => {
+  it('our objects, right or wrong, of a known kind or not', () => {
+    const text = [
+      endpoints('80'),
+      endpoints('0'),
+      HEAD.replace('MeshEndpoints', 'Mesh'),
+      'kind: Secret\n',
+    ].join('---\n');
+    expect(lint(text).objects).toBe(3);
+  });
+
+  it('none in a file that cannot be read', () => {
+    expect(lint(`${endpoints('80')}---\na: [\n`).objects).toBe(0);
+  });
+});
