@@ -74,6 +74,7 @@ function rulesOf(schema: JsonObject, place: Place): readonly Rule[] {
       if (!RULE_KEYWORDS.has(keyword))
         throw new Refusal(below(at, keyword), 'is not a keyword of a rule here');
       if (typeof value !== 'string') throw new Refusal(below(at, keyword), 'must be a text');
+      if (value.includes('\n')) throw new Refusal(below(at, keyword), 'must be one line');
     }
     if (rule['rule'] === undefined) throw new Refusal(at, 'needs a rule');
     if (rule['message'] === undefined)

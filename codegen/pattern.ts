@@ -39,13 +39,14 @@ function insideClass(text: string): string | undefined {
 }
 
 function outsideClass(text: string, repeats: Repetitions): string | undefined {
+  const count = repeats.see(text);
   if (text.startsWith('\\')) return escapeFault(text);
   if (text === '[]' || text === '[^]') return 'is a whole class in JavaScript and the start of one in RE2';
   if (text === '.') return 'matches different characters in RE2 and JavaScript: list the characters';
   if (text.startsWith('(?') && text !== '(?:') {
     return 'is not in both RE2 and JavaScript: use (...) or (?:...)';
   }
-  return repeats.see(text) > MOST_REPETITIONS
+  return count > MOST_REPETITIONS
     ? 'repeats more often than RE2 can (1000): bound the length with maxLength'
     : undefined;
 }

@@ -11,7 +11,7 @@ import type { CelType } from './type.ts';
 /** Compiles a rule about `self` to a JavaScript expression that is true where the rule holds. */
 export function compileRule(rule: string, self: CelType, constants: Constants): string {
   const names = new Map([['self', { js: 'self', type: self, mayFail: false }]]);
-  return conditionOf(compile(parsed(rule), { names, constants, present: new Set() }));
+  return conditionOf(compile(parsed(rule), { names, constants, present: new Set(), depth: 1 }));
 }
 
 function parsed(rule: string): ASTNode {

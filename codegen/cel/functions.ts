@@ -79,13 +79,17 @@ function writeDuration([argument]: readonly string[], constants: Constants): str
   return constants.named('duration', js);
 }
 
-const CIDR_LITERAL = /^[0-9a-f.:]+\/\d{1,3}$/;
+/** An address of four octets, or of hexadecimal groups that a URL accepts too. */
+function isAddress(text: string): boolean {
+  if (!text.includes(':')) return /^((25[0-5]|2[0-4]\d|1\d\d|[1-9]?\d)(\.(?!$)|$)){4}$/.test(text);
+  return /^[0-9a-f:]+$/.test(text) && URL.canParse(`http://[${text}]`);
+}
 
 function writeCidr([argument]: readonly string[], constants: Constants): string {
   const text = literalOf(argument, 'names a range of addresses');
-  const [address = '', bits] = text.split('/');
-  const isInside = Number(bits) <= (address.includes(':') ? 128 : 32);
-  if (!CIDR_LITERAL.test(text) || !isInside) {
+  const [, address = '', bits = ''] = /^(.+)\/(0|[1-9]\d{0,2})$/.exec(text) ?? [];
+  const mostBits = address.includes(':') ? 128 : 32;
+  if (!isAddress(address) || Number(bits) > mostBits) {
     throw new Unsupported(`names ${argument}, which is not a range of addresses such as 100.64.0.0/10`);
   }
   return constants.named('cidr', `${constants.use('cidr')}(${argument})`);

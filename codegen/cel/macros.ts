@@ -26,9 +26,9 @@ export function compileMacro(
     throw new Unsupported(`uses ${name}() with wrong arguments`);
   const item = itemOf(on);
   // A name of our own: the rule's may be a word of JavaScript or one of our functions, or hide an outer one.
-  const js = `$${scope.names.size}`;
+  const js = `$${scope.depth}`;
   const names = new Map([...scope.names, [variable.args, { js, type: item, mayFail: false }]]);
-  const compiled = compile(body, { ...scope, names });
+  const compiled = compile(body, { ...scope, names, depth: scope.depth + 1 });
   const items = on.type.is === 'map' ? `Object.keys(${on.js})` : on.js;
   const each = `${js} => ${compiled.js}`;
   const mayFail = anyMayFail(on, compiled);

@@ -15,6 +15,8 @@ export type Scope = {
   /** The optional fields, as JavaScript, that are there wherever this expression is evaluated. */
   readonly present: ReadonlySet<string>;
   readonly constants: Constants;
+  /** So many macros are around this expression. */
+  readonly depth: number;
 };
 
 /** Constants that generated code makes once when it is loaded: patterns, address ranges, durations. */

@@ -112,6 +112,7 @@ function hintForType(value: unknown, outline: Outline): string {
     return `; write it without quotes: ${value.toLowerCase()}`;
   }
   const isBare = typeof value === 'number' || typeof value === 'boolean';
+  if (outline.enum && !outline.enum.includes(String(value))) return '';
   return outline.is === 'text' && isBare && !outline.isSensitive ? `; write it in quotes: "${value}"` : '';
 }
 

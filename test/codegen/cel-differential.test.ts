@@ -67,6 +67,9 @@ const PORT_ATOMS = fc.constantFrom(
   "p.note == 'a'",
   'p.number > 2',
   'p.name in self.words',
+  'self.ports.exists(q, q.name == p.name && q.number > p.number)',
+  "self.ports.all(p, p.note != 'a')",
+  "self.words.exists(p, p == 'a')",
 );
 
 function combined(atoms: Arbitrary<string>): Arbitrary<string> {

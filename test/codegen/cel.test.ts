@@ -202,6 +202,16 @@ const TABLES: Readonly<Record<string, readonly Row[]>> = {
       "self.ports.all(p, !has(p.note) || self.ports.all(p, p.note != 'a'))",
       false,
     ],
+    [
+      { ports: [{ ...WEB, note: 'b' }, TLS] },
+      "self.ports.all(p, self.ports.all(p, !has(p.note) || self.ports.all(p, p.note != 'a')))",
+      false,
+    ],
+    [
+      { ports: [WEB], words: ['web'] },
+      "self.ports.all(p, self.words.all(w, self.ports.all(w, w.name == p.name && w.name == 'web')))",
+      true,
+    ],
   ],
   'takes any name for a variable': [
     [{ words: ['a'] }, "self.words.all(new, new == 'a')", true],

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import type { JsonObject } from '../../codegen/json.ts';
 import { load } from '../../codegen/load.ts';
 import { refusalIn, refusalOf } from '../support/refusal.ts';
 import type { Refused } from '../support/refusal.ts';
@@ -44,8 +45,8 @@ describe('a title is refused', () => {
   });
 
   it('on a text, which is a type too, where it cannot be one', () => {
-    const title = 'sample.json#/$defs/Mode/title';
-    expect(refusalOf({ [title]: 'The Mode' })).toContain('CamelCase');
+    const place = 'sample.json#/$defs/Mode';
+    expect(refusalOf({ [`${place}/title`]: 'The Mode' })).toBe(`${place}: ${NEEDS_TITLE}`);
   });
 
   it('of objects of two kinds, and of two kinds', () => {
@@ -65,6 +66,8 @@ describe('a title is refused', () => {
   });
 });
 
+const UNREADABLE =
+  'must be named by a small letter, then letters and digits, and not like a method of every object';
 const NO_DESCRIPTION = 'needs a description';
 
 const FIELDS: readonly Refused[] = [
@@ -103,7 +106,7 @@ describe('a field is refused', () => {
   it.each(['not-a-name', 'a.b', '1st', 'toString', '__proto__'])('with the name %s', name => {
     const place = specField('flags');
     const patch = { [place]: { ...flags('Flags'), properties: named(name) } };
-    expect(refusalOf(patch)).toContain(`${place}/properties/${name}`);
+    expect(refusalOf(patch)).toBe(`${place}/properties/${name}: ${UNREADABLE}`);
   });
 });
 
@@ -212,13 +215,18 @@ const FLAGS = {
   ...flags('Flags'),
   properties: { on: { description: 'On.', type: 'boolean', 'x-kubernetes-validations': ALWAYS } },
 };
-const mapOf = (values: object) => ({
+const mapOf = (values: JsonObject) => ({
   description: 'A map.',
   type: 'object',
   maxProperties: 2,
   additionalProperties: values,
 });
-const listOf = (items: object) => ({ type: 'array', maxItems: 2, 'x-kubernetes-list-type': 'atomic', items });
+const listOf = (items: JsonObject) => ({
+  type: 'array',
+  maxItems: 2,
+  'x-kubernetes-list-type': 'atomic',
+  items,
+});
 
 const MAPS: readonly Refused[] = [
   [

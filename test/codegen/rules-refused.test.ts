@@ -133,17 +133,38 @@ describe('a rule is refused with', () => {
   );
 });
 
-/** These would make a module that does not load, or one that does something else. */
-const WOULD_BREAK: readonly (readonly [sentence: string, rule: string])[] = [
-  ['a duration that is none', "duration(self.wait) < duration('soon')"],
-  ['a range that is none', "cidr('10.0.0.0').containsIP(self.mode)"],
-  ['a method called as a function', "startsWith(self.mode, 'F')"],
-  ['a function called as a method', 'self.mode.isIP()'],
+/** These would make a module that does not load, or a CRD that the API server refuses. */
+const NEVER: readonly (readonly [sentence: string, rule: string, why: string])[] = [
+  [
+    'a duration that is none',
+    "duration(self.wait) < duration('soon')",
+    'names "soon", which is not a duration such as 1m30s',
+  ],
+  ['a range without a length', "cidr('10.0.0.0').containsIP(self.mode)", noRange('10.0.0.0')],
+  ['a range with too long a length', "cidr('10.0.0.0/33').containsIP(self.mode)", noRange('10.0.0.0/33')],
+  ['a range with half an address', "cidr('10.0/8').containsIP(self.mode)", noRange('10.0/8')],
+  ['a range with a name', "cidr('cafe/8').containsIP(self.mode)", noRange('cafe/8')],
+  ['a range with a leading zero', "cidr('10.0.0.0/08').containsIP(self.mode)", noRange('10.0.0.0/08')],
+  [
+    'a range that is no literal',
+    'cidr(self.mode).containsIP(self.mode)',
+    'names a range of addresses that is not a literal',
+  ],
+  [
+    'a method called as a function',
+    "startsWith(self.mode, 'F')",
+    'uses startsWith as a function, but it is a method',
+  ],
+  ['a function called as a method', 'self.mode.isIP()', 'uses isIP as a method, but it is a function'],
 ];
 
+function noRange(text: string): string {
+  return `names "${text}", which is not a range of addresses such as 100.64.0.0/10`;
+}
+
 describe('a rule that could never be evaluated is refused with', () => {
-  it.each(WOULD_BREAK)('%s', (_sentence, rule) => {
-    expect(refusalOf({ [RULE]: rule })).toContain(RULE);
+  it.each(NEVER)('%s', (_sentence, rule, why) => {
+    expect(refusalOf({ [RULE]: rule })).toBe(`${RULE}: ${why}`);
   });
 });
 

@@ -4,6 +4,7 @@ export const COMPOSITION_ROOTS: readonly string[] = [
   'src/extension-server.ts',
   'src/lint.ts',
   'src/operator.ts',
+  'src/parts.ts',
   'src/relay.ts',
   'src/standalone.ts',
 ];
