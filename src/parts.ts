@@ -1,5 +1,5 @@
 /** `npm run parts [-- --only lab] [-- --list]`: builds the real parts that are missing into the user's cache folder. */
-import { existsSync, mkdirSync } from 'node:fs';
+import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { cacheFolder, isBuilt, locateParts, markUsed } from './lab/locate.ts';
@@ -33,21 +33,21 @@ async function main(): Promise<number> {
     throw new Error(`there is no set "${values.only}"\n${USAGE}`);
   const set: PartSet = values.only ?? 'cluster';
   const all = locateParts(PARTS, environment);
-  const wanted = all.filter(located => partsOf(set).includes(located.part) && isWritten(located));
+  const wanted = all.filter(({ part }) => partsOf(set).includes(part));
   if (values.list) return list(wanted);
-  const status = wanted.every(isBuilt) ? BUILT : await buildMissing(wanted);
-  const built = wanted.filter(isBuilt);
-  for (const located of built) markUsed(located, new Date());
-  for (const name of sweep(cache, all, new Date())) console.log(`removed ${name}: not used for 30 days`);
-  console.log(`${built.length} of ${wanted.length} parts are built in ${cache}`);
+  const missing = wanted.filter(isMissing);
+  const lacks = lacksFor(missing, environment);
+  for (const { what, line } of lacks) console.error(`${what} is missing: ${line}`);
+  if (lacks.length > 0) return NOT_POSSIBLE;
+  mkdirSync(cache, { recursive: true });
+  const status = missing.length === 0 ? BUILT : await buildMissing(wanted);
+  tidy(all);
+  console.log(`${wanted.filter(isBuilt).length} of ${wanted.length} parts are built in ${cache}`);
   return status;
 }
 
-/** Whether one of our own programs is there yet. */
-function isWritten({ part, source }: LocatedPart): boolean {
-  const found = part.source !== undefined || existsSync(join(source, 'main.go'));
-  if (!found) console.error(`SKIPPED ${part.name}: ${source} has no main.go yet`);
-  return found;
+function isMissing(located: LocatedPart): boolean {
+  return !isBuilt(located);
 }
 
 function list(wanted: readonly LocatedPart[]): number {
@@ -59,23 +59,19 @@ function list(wanted: readonly LocatedPart[]): number {
   return BUILT;
 }
 
+/** Waits for its turn, after which less may be missing, and builds. */
 async function buildMissing(wanted: readonly LocatedPart[]): Promise<number> {
-  const isMissing = (located: LocatedPart) => !isBuilt(located);
-  const lacks = lacksFor(wanted.filter(isMissing), environment);
-  for (const { what, line } of lacks) console.error(`${what} is missing: ${line}`);
-  if (lacks.length > 0) return NOT_POSSIBLE;
-
   const progress = new Progress({
     isTerminal: process.stdout.isTTY,
     write: text => process.stdout.write(text),
   });
   const stop = stopOnSignals();
   const startMs = performance.now();
-  mkdirSync(cache, { recursive: true });
   const release = await takeLock(join(cache, 'lock'), {
     stop,
     tellWaiting: pid => progress.say(`waiting for another run (process ${pid}) to end`),
   });
+  if (!release) return INTERRUPTED;
   const stopShowing = progress.start();
   try {
     const left = await buildAll(wanted.filter(isMissing), {
@@ -91,6 +87,13 @@ async function buildMissing(wanted: readonly LocatedPart[]): Promise<number> {
     stopShowing();
     release();
   }
+}
+
+/** What is built stays; what nobody used for long goes. */
+function tidy(all: readonly LocatedPart[]): void {
+  const now = new Date();
+  for (const located of all.filter(isBuilt)) markUsed(located, now);
+  for (const name of sweep(cache, all, now)) console.log(`removed ${name}: not used for 30 days`);
 }
 
 function stopOnSignals(): AbortSignal {

@@ -1,9 +1,9 @@
-import { spawnSync } from 'node:child_process';
 import { existsSync, utimesSync, writeFileSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { PARTS } from './parts.ts';
 import type { BinaryName, Part } from './parts.ts';
+import { ask } from './parts/ask.ts';
 import { keyOf, versionOf } from './parts/key.ts';
 
 /** The variables of the environment that say where things are. */
@@ -27,7 +27,8 @@ const SOURCES = join(import.meta.dirname, 'parts');
 
 /** Where the parts are; without Go a place at which nothing is. */
 export function locateParts(parts: readonly Part[], environment: Environment): readonly LocatedPart[] {
-  const toolchain = { go: goVersion(environment), python: process.arch };
+  const go = ask(environment, 'go', 'env', 'GOVERSION', 'GOARCH') ?? [];
+  const toolchain = { go: go.join(' '), python: process.arch };
   return parts.map(part => {
     const source = join(SOURCES, part.name);
     const folder = join(
@@ -36,16 +37,6 @@ export function locateParts(parts: readonly Part[], environment: Environment): r
     );
     return { part, source, version: versionOf(part, source), folder };
   });
-}
-
-/** What `go version` is about, such as `go1.26.8 amd64`; empty where there is no Go. */
-function goVersion(environment: Environment): string {
-  const { status, stdout } = spawnSync('go', ['env', 'GOVERSION', 'GOARCH'], {
-    cwd: SOURCES,
-    env: environment,
-    encoding: 'utf8',
-  });
-  return status === 0 ? stdout.trim().split('\n').join(' ') : '';
 }
 
 /** Where a program of a part is once it is built. */

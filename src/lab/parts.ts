@@ -17,7 +17,8 @@ export type Binary = {
 /** Programs that nobody here wrote (but for two), built from one folder beside this file. */
 export type Part = {
   readonly name: string;
-  readonly set: 'lab' | 'cluster-only';
+  /** The smaller set that it belongs to. */
+  readonly set: PartSet;
   readonly from: 'go' | 'python';
   /** The module or package whose version is the version of the part; our own programs have none. */
   readonly source?: string;
@@ -83,7 +84,7 @@ const TABLE = [
   },
   {
     name: 'etcd',
-    set: 'cluster-only',
+    set: 'cluster',
     from: 'go',
     source: 'go.etcd.io/etcd/server/v3',
     needs: ['go'],
@@ -91,7 +92,7 @@ const TABLE = [
   },
   {
     name: 'kubernetes',
-    set: 'cluster-only',
+    set: 'cluster',
     from: 'go',
     source: 'k8s.io/kubernetes',
     needs: ['go'],
@@ -100,7 +101,7 @@ const TABLE = [
   },
   {
     name: 'containerd',
-    set: 'cluster-only',
+    set: 'cluster',
     from: 'go',
     source: 'github.com/containerd/containerd/v2',
     needs: ['go'],
@@ -115,7 +116,7 @@ const TABLE = [
   },
   {
     name: 'runc',
-    set: 'cluster-only',
+    set: 'cluster',
     from: 'go',
     source: 'github.com/opencontainers/runc',
     needs: ['go', 'c-compiler', 'pkg-config', 'libseccomp'],
@@ -123,7 +124,7 @@ const TABLE = [
   },
   {
     name: 'coredns',
-    set: 'cluster-only',
+    set: 'cluster',
     from: 'go',
     source: 'github.com/coredns/coredns',
     needs: ['go'],
@@ -131,7 +132,7 @@ const TABLE = [
   },
   {
     name: 'helm',
-    set: 'cluster-only',
+    set: 'cluster',
     from: 'go',
     source: 'helm.sh/helm/v4',
     needs: ['go'],
@@ -139,7 +140,7 @@ const TABLE = [
   },
   {
     name: 'image',
-    set: 'cluster-only',
+    set: 'cluster',
     from: 'go',
     source: 'github.com/google/go-containerregistry',
     needs: ['go'],

@@ -1,5 +1,6 @@
 import { spawn } from 'node:child_process';
 import { closeSync, openSync, readFileSync } from 'node:fs';
+import { startTimeOf } from './start-time.ts';
 import { waitFor } from './wait.ts';
 
 /** What to run. */
@@ -64,17 +65,6 @@ function signalGroup({ pid }: ProcessRecord, signal: NodeJS.Signals): void {
     process.kill(-pid, signal);
   } catch (error) {
     if (!(error instanceof Error && 'code' in error && error.code === 'ESRCH')) throw error;
-  }
-}
-
-/** Field 22 of /proc/PID/stat, or nothing where no such process runs; a zombie does not run. */
-function startTimeOf(pid: number): string | undefined {
-  try {
-    const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
-    const [state, ...rest] = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
-    return state === 'Z' ? undefined : rest[18];
-  } catch {
-    return undefined;
   }
 }
 

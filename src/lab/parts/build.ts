@@ -33,7 +33,7 @@ export type Builder = {
 
 const AT_ONCE = 2;
 
-/** Builds parts, two at a time; one that fails does not keep the others from being built. Gives the number that are missing after it. */
+/** Builds parts, two at a time, and gives the number of those that failed or were not reached; a failure stops no other. */
 export async function buildAll(located: readonly LocatedPart[], builder: Builder): Promise<number> {
   const queue = [...located];
   const work = async () => {
@@ -65,7 +65,7 @@ async function buildOrTell(located: LocatedPart, builder: Builder): Promise<void
 }
 
 /** Where a part is while some of its programs are missing. */
-export function unfinishedFolder({ folder }: Pick<LocatedPart, 'folder'>): string {
+function unfinishedFolder({ folder }: Pick<LocatedPart, 'folder'>): string {
   return `${folder}.unfinished`;
 }
 

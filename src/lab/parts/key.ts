@@ -6,7 +6,7 @@ import { buildCommand } from './command.ts';
 
 const KEY_LENGTH = 16;
 
-/** What a built part depends on: all files of its folder, how it is built, and by what. */
+/** What a built part depends on: all files of its folder but tests, how it is built, and by what. */
 export function keyOf(part: Part, folder: string, toolchain: string): string {
   const commands = part.binaries.map(binary =>
     buildCommand(part, binary, { folder: '', version: '' }, binary.name),
@@ -22,7 +22,7 @@ export function keyOf(part: Part, folder: string, toolchain: string): string {
 function filesBelow(folder: string): readonly string[] {
   const entries = readdirSync(folder, { recursive: true, withFileTypes: true });
   return entries
-    .filter(entry => entry.isFile())
+    .filter(entry => entry.isFile() && !entry.name.endsWith('_test.go'))
     .map(entry => join(entry.parentPath, entry.name).slice(folder.length + 1))
     .sort();
 }

@@ -1,56 +1,54 @@
-import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Environment, LocatedPart } from '../locate.ts';
 import type { Need } from '../parts.ts';
+import { ask } from './ask.ts';
 
 /** Something that a machine lacks, and the line that brings it. */
 export type Lack = { readonly what: string; readonly line: string };
 
 /** What the machine lacks for building these parts, all of it at once. */
 export function lacksFor(located: readonly LocatedPart[], environment: Environment): readonly Lack[] {
-  const needed = new Set(located.flatMap(({ part }) => part.needs));
+  const needed = [...new Set(located.flatMap(({ part }) => part.needs))];
   const goVersion = newest(located.map(goVersionOf));
-  return [...needed].flatMap(need => {
-    const works = (command: string, ...args: readonly string[]) =>
-      spawnSync(command, args, { env: environment }).status === 0;
-    return lackOf(need, { goVersion, works, hasGo: hasGo(goVersion, environment) });
-  });
+  return needed.filter(need => !isMet(need, goVersion, environment)).map(need => lackOf(need, goVersion));
 }
 
-type Machine = {
-  readonly goVersion: string;
-  readonly hasGo: boolean;
-  readonly works: (command: string, ...args: readonly string[]) => boolean;
-};
-
-/** Debian's own Go is too old on most releases, so Go comes from its own site. */
-function lackOf(need: Need, { goVersion, hasGo, works }: Machine): readonly Lack[] {
-  const unless = (isThere: boolean, what: string, line: string) => (isThere ? [] : [{ what, line }]);
-  const arch = process.arch === 'x64' ? 'amd64' : process.arch;
+function isMet(need: Need, goVersion: string, environment: Environment): boolean {
+  const works = (program: string, ...args: readonly string[]) =>
+    ask(environment, program, ...args) !== undefined;
   switch (need) {
     case 'go':
-      return unless(
-        hasGo,
-        `Go ${goVersion} or newer`,
-        `curl -fsSL https://go.dev/dl/go${goVersion}.linux-${arch}.tar.gz | tar -xzC /usr/local && export PATH=/usr/local/go/bin:$PATH`,
-      );
+      return hasGo(goVersion, environment);
     case 'c-compiler':
-      return unless(works('gcc', '--version'), 'a C compiler', 'apt-get install -y gcc libc6-dev');
+      return works('gcc', '--version');
     case 'pkg-config':
-      return unless(works('pkg-config', '--version'), 'pkg-config', 'apt-get install -y pkg-config');
+      return works('pkg-config', '--version');
     case 'libseccomp':
-      return unless(
-        works('pkg-config', '--exists', 'libseccomp'),
-        'libseccomp with its headers',
-        'apt-get install -y libseccomp-dev',
-      );
+      return works('pkg-config', '--exists', 'libseccomp');
     case 'pip':
-      return unless(
-        works('python3', '-m', 'pip', '--version'),
-        'Python 3 with pip',
-        'apt-get install -y python3-pip',
-      );
+      return works('python3', '-m', 'pip', '--version');
+  }
+}
+
+/** Go comes from its own site: that of Debian is too old on most releases. */
+function lackOf(need: Need, goVersion: string): Lack {
+  const arch = process.arch === 'x64' ? 'amd64' : process.arch;
+  const archive = `https://go.dev/dl/go${goVersion}.linux-${arch}.tar.gz`;
+  switch (need) {
+    case 'go':
+      return {
+        what: `Go ${goVersion} or newer`,
+        line: `curl -fsSL ${archive} | tar -xzC /usr/local && export PATH=/usr/local/go/bin:$PATH`,
+      };
+    case 'c-compiler':
+      return { what: 'a C compiler', line: 'apt-get install -y gcc libc6-dev' };
+    case 'pkg-config':
+      return { what: 'pkg-config', line: 'apt-get install -y pkg-config' };
+    case 'libseccomp':
+      return { what: 'libseccomp with its headers', line: 'apt-get install -y libseccomp-dev' };
+    case 'pip':
+      return { what: 'Python 3 with pip', line: 'apt-get install -y python3-pip' };
   }
 }
 
@@ -68,12 +66,9 @@ function compare(a: string, b: string): number {
   return a.localeCompare(b, 'en', { numeric: true });
 }
 
+/** A Go that may fetch a newer one by itself will do. */
 function hasGo(atLeast: string, environment: Environment): boolean {
-  const { status, stdout } = spawnSync('go', ['env', 'GOVERSION', 'GOTOOLCHAIN'], {
-    env: environment,
-    encoding: 'utf8',
-  });
-  if (status !== 0) return false;
-  const [version = '', toolchain = ''] = stdout.split('\n');
-  return compare(version.replace(/^go/, ''), atLeast) >= 0 || toolchain.startsWith('auto');
+  const [version, toolchain] = ask(environment, 'go', 'env', 'GOVERSION', 'GOTOOLCHAIN') ?? [];
+  if (version === undefined) return false;
+  return compare(version.replace(/^go/, ''), atLeast) >= 0 || toolchain?.startsWith('auto') === true;
 }

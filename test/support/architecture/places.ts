@@ -2,6 +2,7 @@
 export const COMPOSITION_ROOTS: readonly string[] = [
   'src/cli.ts',
   'src/extension-server.ts',
+  'src/lab.ts',
   'src/lint.ts',
   'src/operator.ts',
   'src/parts.ts',

@@ -16,6 +16,7 @@ type nodeView struct {
 	Addresses  []netip.Addr         `json:"addresses"`
 	Tags       []string             `json:"tags"`
 	Online     bool                 `json:"online"`
+	Reachable  bool                 `json:"reachable"` // online, and its peers know by which relay
 	Offline    bool                 `json:"takenOffline"`
 	Expired    bool                 `json:"expired"`
 	Authorized bool                 `json:"authorized"`
@@ -35,6 +36,7 @@ func (c *control) view(m member) nodeView {
 	}
 	if n := c.vendor.Node(m.nodeKey); n != nil {
 		v.Hostname = n.Hostinfo.Hostname()
+		v.Reachable = m.online() && !m.expired() && n.HomeDERP != 0
 		v.Authorized = n.MachineAuthorized && !m.expired() && !m.removed
 		for _, a := range n.Addresses {
 			v.Addresses = append(v.Addresses, a.Addr())

@@ -16,6 +16,8 @@ const (
 	leaveIt  verdict = "leave" // it logs out
 	againIt  verdict = "again" // a member that restarted
 	joinIt   verdict = "join"  // by its join key
+	loginIt  verdict = "login" // send it to a page where nobody can log in, so that it knows it needs a key
+	waitIt   verdict = "wait"  // it waits for that login
 )
 
 // admit decides by what the node sent, the machine it came from and the member that has its node key.
@@ -23,7 +25,7 @@ const (
 //	node key   other machine's           → refuse
 //	logout     known → leave             unknown → refuse
 //	known      expired or removed → renew  else → again
-//	unknown    with a join key → join    without → refuse
+//	unknown    with a join key → join    waiting → wait    else → login
 func admit(req *tailcfg.RegisterRequest, machine key.MachinePublic, find lookup, now time.Time) (verdict, string) {
 	m, isKnown := find(req.NodeKey)
 	isLogout := !req.Expiry.IsZero() && req.Expiry.Before(now)
@@ -39,9 +41,9 @@ func admit(req *tailcfg.RegisterRequest, machine key.MachinePublic, find lookup,
 	case isKnown:
 		return againIt, ""
 	case req.Followup != "":
-		return refuseIt, "there is no interactive login here"
+		return waitIt, ""
 	case req.Auth == nil || req.Auth.AuthKey == "":
-		return refuseIt, "a join key is required: tailscale up --auth-key=<key>"
+		return loginIt, ""
 	}
 	return joinIt, ""
 }

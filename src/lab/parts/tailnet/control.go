@@ -21,6 +21,7 @@ type control struct {
 	vendor  *testcontrol.Server
 	private key.MachinePrivate
 	legacy  key.MachinePublic
+	url     string
 	domain  string
 	keys    *keyring
 	members *roster
@@ -40,6 +41,7 @@ func newControl(url, domain string, region *tailcfg.DERPMap, log *slog.Logger) *
 		vendor:  vendor,
 		private: key.NewMachine(),
 		legacy:  key.NewMachine().Public(),
+		url:     url,
 		domain:  domain,
 		keys:    newKeyring(),
 		// Adding no record changes nothing and makes every map poll answer again.
@@ -53,6 +55,9 @@ func (c *control) open() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /key", c.serveKey)
 	mux.HandleFunc("/ts2021", c.serveNoise)
+	mux.HandleFunc("GET /login/", func(w http.ResponseWriter, _ *http.Request) {
+		http.Error(w, "nobody can log in here: join with tailscale up --auth-key=<key>", http.StatusForbidden)
+	})
 	mux.HandleFunc("GET /generate_204", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) })
 	return mux
 }

@@ -1,4 +1,4 @@
-module mesh-gateway.dev/lab/tailnet
+module lab/tailnet
 
 go 1.26.6
 

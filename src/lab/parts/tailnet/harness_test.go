@@ -19,8 +19,15 @@ var binaries string
 
 // TestMain takes the vendor's binaries from TAILSCALE_BINARIES, or builds them from this module.
 func TestMain(m *testing.M) {
+	if os.Getenv(asProgram) != "" {
+		main()
+		return
+	}
 	os.Exit(testMain(m))
 }
+
+// asProgram names the variable that makes the test binary the program itself.
+const asProgram = "TAILNET_TEST_AS_PROGRAM"
 
 func testMain(m *testing.M) int {
 	binaries = os.Getenv("TAILSCALE_BINARIES")

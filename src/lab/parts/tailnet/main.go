@@ -15,7 +15,11 @@ import (
 	"strconv"
 	"syscall"
 	"time"
+
+	"golang.org/x/net/netutil"
 )
+
+const maxConnections = 4096
 
 func main() {
 	c, err := parseConfig(os.Args[1:], os.Stderr)
@@ -95,7 +99,7 @@ func serve(ctx context.Context, ln net.Listener, h http.Handler, failed chan<- e
 		BaseContext:       func(net.Listener) context.Context { return ctx },
 	}
 	go func() {
-		if err := s.Serve(ln); !errors.Is(err, http.ErrServerClosed) {
+		if err := s.Serve(netutil.LimitListener(ln, maxConnections)); !errors.Is(err, http.ErrServerClosed) {
 			failed <- err
 		}
 	}()

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"net/http"
@@ -37,6 +38,11 @@ func (c *control) serveRegister(w http.ResponseWriter, r *http.Request) {
 		res.NodeKeyExpired = true
 	case renewIt:
 		res.NodeKeyExpired = true
+	case loginIt:
+		res.AuthURL = c.url + "/login/" + rand.Text()
+	case waitIt:
+		<-r.Context().Done()
+		return
 	case refuseIt:
 		res = c.refuse(&req, why)
 	}

@@ -1,0 +1,68 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { BinaryName } from './parts.ts';
+import { isRunning, startProcess, tailOf } from './process.ts';
+import type { ProcessRecord } from './process.ts';
+import type { LabFolder } from './state.ts';
+import { waitFor } from './wait.ts';
+
+/** Starts the programs of a lab, and notes each in its folder. */
+export type Starter = {
+  readonly folder: string;
+  readonly pathOf: (name: BinaryName) => string;
+  /** Starts a program under a name of its own; its log is NAME.log. */
+  readonly start: (
+    name: string,
+    program: BinaryName,
+    args: readonly string[],
+    variables?: Variables,
+  ) => ProcessRecord;
+};
+
+type Variables = Readonly<Record<string, string>>;
+
+/** A starter for a lab; the programs see only PATH and HOME of the environment, and HOME is the lab's folder. */
+export function starterIn(
+  folder: LabFolder,
+  pathOf: (name: BinaryName) => string,
+  searchPath: string,
+): Starter {
+  return {
+    folder: folder.path,
+    pathOf,
+    start: (name, program, args, variables = {}) => {
+      const record = startProcess({
+        name,
+        command: pathOf(program),
+        args,
+        environment: { PATH: searchPath, HOME: folder.path, ...variables },
+        folder: folder.path,
+        log: join(folder.path, `${name}.log`),
+      });
+      folder.addProcess(record);
+      return record;
+    },
+  };
+}
+
+const READY_WITHIN_MS = 30_000;
+
+/** What a program writes into its ready file, once it is ready; fails at once, with its log, where it ends instead. */
+export async function readWhenReady(record: ProcessRecord, file: string): Promise<unknown> {
+  const ended = `${record.name} ended before it was ready`;
+  const found = await waitFor<{ ready?: unknown }>(
+    `${record.name} to be ready`,
+    () => Promise.resolve(isRunning(record) ? readIfThere(file) : {}),
+    { timeoutMs: READY_WITHIN_MS },
+  );
+  if (!('ready' in found)) throw new Error(`${ended}:\n${tailOf(record)}`);
+  return found.ready;
+}
+
+function readIfThere(file: string): { ready: unknown } | undefined {
+  try {
+    return { ready: JSON.parse(readFileSync(file, 'utf8')) as unknown };
+  } catch {
+    return undefined;
+  }
+}

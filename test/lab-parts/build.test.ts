@@ -1,0 +1,85 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, it } from 'vitest';
+import { isBuilt } from '../../src/lab/locate.ts';
+import { buildAll } from '../../src/lab/parts/build.ts';
+import {
+  emptyFolder,
+  filesBelow,
+  isAliveLater,
+  missingPart,
+  shellBuilder,
+  textOnceWritten,
+} from './sample.ts';
+
+const BUILD = 'echo "program $2" > "$1"';
+
+it('makes a folder with all programs of a part, and nothing else', async () => {
+  const folder = emptyFolder();
+  const part = missingPart(folder, 'shop', ['till', 'shelf']);
+  const { builder, events } = shellBuilder(BUILD);
+  expect(await buildAll([part], builder)).toBe(0);
+  expect(isBuilt(part)).toBe(true);
+  expect(readFileSync(join(part.folder, 'bin/shelf'), 'utf8')).toBe('program shelf\n');
+  expect(filesBelow(part.folder)).toEqual(['bin', 'bin/shelf', 'bin/till', 'build.log', 'used']);
+  expect(filesBelow(folder)).not.toContain('shop-0123456789abcdef.unfinished');
+  expect(events.map(event => ('binary' in event ? `${event.is} ${event.binary}` : event.is))).toEqual([
+    'started till',
+    'finished till',
+    'started shelf',
+    'finished shelf',
+  ]);
+});
+
+it('stops with all that a build started, leaves no half part, and later builds only what is missing', async () => {
+  const folder = emptyFolder();
+  const part = missingPart(folder, 'shop', ['till', 'shelf']);
+  const slow = `echo $2 >> ${folder}/builds
+    [ $2 = till ] && ${BUILD} && exit
+    echo half > "$1"; sleep 60 & echo $! > ${folder}/pid; wait`;
+  const first = shellBuilder(slow);
+  const building = buildAll([part], first.builder);
+  const pid = Number(await textOnceWritten(join(folder, 'pid')));
+  first.stop();
+  expect(await building).toBe(1);
+  expect(await isAliveLater(pid)).toBe(false);
+  expect(first.events.at(-1)?.is).toBe('stopped');
+  expect(existsSync(part.folder)).toBe(false);
+
+  const second = shellBuilder(`echo $2 >> ${folder}/builds; ${BUILD}`);
+  expect(await buildAll([part], second.builder)).toBe(0);
+  expect(readFileSync(join(part.folder, 'bin/shelf'), 'utf8')).toBe('program shelf\n');
+  expect(readFileSync(join(folder, 'builds'), 'utf8')).toBe('till\nshelf\nshelf\n');
+});
+
+it('builds two parts at a time', async () => {
+  const folder = emptyFolder();
+  const parts = ['a', 'b', 'c', 'd', 'e'].map(name => missingPart(folder, name, ['one', 'two']));
+  const { builder } = shellBuilder(`mkdir -p ${folder}/running; touch ${folder}/running/$3
+    ls ${folder}/running | wc -l >> ${folder}/counts; sleep 0.1; rm ${folder}/running/$3; ${BUILD}`);
+  expect(await buildAll(parts, builder)).toBe(0);
+  const counts = readFileSync(join(folder, 'counts'), 'utf8').trim().split('\n').map(Number);
+  expect(counts).toHaveLength(10);
+  expect(Math.max(...counts)).toBe(2);
+});
+
+it('names the log of a part that fails, shows its last lines, and builds the others', async () => {
+  const folder = emptyFolder();
+  const parts = ['bad', 'good', 'fine'].map(name => missingPart(folder, name, ['one']));
+  const { builder, events } = shellBuilder(
+    `[ $3 != bad ] || { seq 100; echo no such thing >&2; exit 7; }; ${BUILD}`,
+  );
+  expect(await buildAll(parts, builder)).toBe(1);
+  expect(parts.map(isBuilt)).toEqual([false, true, true]);
+  const failed = events.find(event => event.is === 'failed');
+  expect(failed).toMatchObject({ part: 'bad', reason: 'sh ended with status 7' });
+  expect(failed?.lastLines.slice(-2)).toEqual(['100', 'no such thing']);
+  expect(readFileSync(failed?.log ?? '', 'utf8')).toMatch(/^1\n2\n(.*\n)*no such thing\n$/);
+});
+
+it('tells a build that made nothing from one that did', async () => {
+  const part = missingPart(emptyFolder(), 'shop', ['till']);
+  const { builder, events } = shellBuilder('true');
+  expect(await buildAll([part], builder)).toBe(1);
+  expect(events.at(-1)).toMatchObject({ is: 'failed', reason: expect.stringContaining('till') as string });
+});

@@ -1,0 +1,87 @@
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { LocatedPart } from '../../src/lab/locate.ts';
+import type { Part } from '../../src/lab/parts.ts';
+import type { BuildEvent, Builder } from '../../src/lab/parts/build.ts';
+
+/** An empty folder of this test. */
+export function emptyFolder(): string {
+  return mkdtempSync(join(tmpdir(), 'mesh-gateway-parts-'));
+}
+
+/** A part of these programs that is not built yet, somewhere in a folder. */
+export function missingPart(folder: string, name: string, binaries: readonly string[]): LocatedPart {
+  const part: Part = {
+    name,
+    set: 'lab',
+    from: 'go',
+    needs: [],
+    binaries: binaries.map(binary => ({ name: binary, package: '.' })),
+  };
+  const source = join(folder, 'sources', name);
+  mkdirSync(source, { recursive: true });
+  return { part, source, version: '', folder: join(folder, `${name}-0123456789abcdef`) };
+}
+
+/** A builder whose programs are made by a shell script with the arguments PATH, PROGRAM and PART. */
+export function shellBuilder(script: string) {
+  const events: BuildEvent[] = [];
+  const controller = new AbortController();
+  const builder: Builder = {
+    commandFor: (part, binary, origin, into) => ({
+      command: 'sh',
+      args: ['-c', script, 'build', into, binary.name, part.name],
+      environment: {},
+      folder: origin.folder,
+    }),
+    environment: process.env,
+    stop: controller.signal,
+    tell: event => void events.push(event),
+  };
+  return { builder, events, stop: () => controller.abort(new Error('stopped')) };
+}
+
+/** Writes a program into a folder. */
+export function writeProgram(folder: string, name: string, script: string): void {
+  mkdirSync(folder, { recursive: true });
+  writeFileSync(join(folder, name), `#!/bin/sh\n${script}`, { mode: 0o755 });
+}
+
+/** The paths of all files below a folder. */
+export function filesBelow(folder: string): readonly string[] {
+  return readdirSync(folder, { recursive: true, encoding: 'utf8' }).sort();
+}
+
+/** The text of a file as soon as there is some. */
+export async function textOnceWritten(file: string): Promise<string> {
+  for (let attempt = 0; attempt < 500; attempt++) {
+    const text = readIfThere(file);
+    if (text.endsWith('\n')) return text.trim();
+    await sleep(20);
+  }
+  throw new Error(`${file} did not appear`);
+}
+
+function readIfThere(file: string): string {
+  try {
+    return readFileSync(file, 'utf8');
+  } catch {
+    return '';
+  }
+}
+
+/** Whether a process lives, as seen shortly after it was ended. */
+export async function isAliveLater(pid: number): Promise<boolean> {
+  for (let attempt = 0; attempt < 100; attempt++) {
+    if (!isAlive(pid)) return false;
+    await sleep(20);
+  }
+  return true;
+}
+
+function isAlive(pid: number): boolean {
+  const stat = readIfThere(`/proc/${pid}/stat`);
+  return stat !== '' && !/\) [ZX] /.test(stat);
+}

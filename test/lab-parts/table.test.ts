@@ -1,0 +1,68 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { PARTS, partsOf } from '../../src/lab/parts.ts';
+import type { Part } from '../../src/lab/parts.ts';
+import { versionOf } from '../../src/lab/parts/key.ts';
+
+const FOLDER = 'src/lab/parts';
+const thirdParty = PARTS.filter(({ source }) => source !== undefined);
+const goModules = thirdParty.filter(({ from }) => from === 'go');
+
+const goModOf = ({ name }: Part) => readFileSync(join(FOLDER, name, 'go.mod'), 'utf8');
+
+/** What stands behind a word, on its line or one per line in parentheses. */
+function directives(text: string, word: string): readonly string[] {
+  const blocks = [...text.matchAll(new RegExp(`^${word} (?:\\(\\n([^)]*)\\)|(.*))$`, 'gm'))];
+  return blocks.flatMap(([, block, line]) => (block ?? line ?? '').trim().split(/\n\s*/));
+}
+
+describe('the table of parts', () => {
+  it('has a part for each folder, and a folder for each part', () => {
+    const folders = readdirSync(FOLDER, { withFileTypes: true }).filter(entry => entry.isDirectory());
+    expect(folders.map(({ name }) => name).sort()).toEqual(PARTS.map(({ name }) => name).sort());
+  });
+
+  it('names each program once', () => {
+    const names = PARTS.flatMap(({ binaries }) => binaries.map(({ name }) => name));
+    expect(new Set(names).size).toBe(names.length);
+  });
+
+  it('says what the lab needs', () => {
+    const names = partsOf('lab').map(({ name }) => name);
+    expect(names).toEqual(['tailscale', 'tailnet', 'backends', 'envoy', 'envoy-gateway']);
+    expect(partsOf('cluster')).toBe(PARTS);
+  });
+
+  it('names no version: those stand in the folders', () => {
+    expect(readFileSync('src/lab/parts.ts', 'utf8')).not.toMatch(/\d+\.\d+/);
+  });
+});
+
+describe.each(goModules.map(part => [part.name, part] as const))('the Go module of %s', (_, part) => {
+  it('has a tool line for each program and no other', () => {
+    const packages = part.binaries.map(binary => binary.package);
+    expect([...directives(goModOf(part), 'tool')].sort()).toEqual(packages.sort());
+  });
+
+  it('names the version once', () => {
+    const version = versionOf(part, join(FOLDER, part.name));
+    expect(version).toMatch(/^\d+\.\d+\.\d+$/);
+    const requirements = directives(goModOf(part), 'require').filter(line =>
+      line.startsWith(`${part.source} `),
+    );
+    expect(requirements).toHaveLength(1);
+    expect(requirements[0]).toContain(` v${version}`);
+  });
+
+  it('does not have the toolchain decided elsewhere', () => {
+    expect(directives(goModOf(part), 'toolchain')).toEqual([]);
+  });
+});
+
+it('the Python package of Envoy is pinned by its hash', () => {
+  const text = readFileSync(join(FOLDER, 'envoy/requirements.txt'), 'utf8');
+  const [envoy] = thirdParty.filter(({ from }) => from === 'python');
+  expect(envoy && versionOf(envoy, join(FOLDER, envoy.name))).toMatch(/^\d+\.\d+\.\d+$/);
+  expect(text.match(/--hash=sha256:[0-9a-f]{64}/g)).toHaveLength(2);
+});

@@ -1,0 +1,90 @@
+import { createSocket } from 'node:dgram';
+import { once } from 'node:events';
+import { request } from 'node:http';
+import type { Socket } from 'node:net';
+import { SocksClient } from 'socks';
+
+/** A proxy as host:port. */
+type Proxy = string;
+
+const TIMEOUT_MS = 10_000;
+
+/** A connection to host:port through HTTP CONNECT; fails with what the proxy answered. */
+export function connectTunnel(proxy: Proxy, target: string): Promise<Socket> {
+  const { host, port } = parts(proxy);
+  return new Promise((resolve, reject) => {
+    const connecting = request({ host, port, method: 'CONNECT', path: target, timeout: TIMEOUT_MS });
+    connecting.once('error', reject);
+    connecting.once('timeout', () => connecting.destroy(new Error(`no answer for CONNECT ${target}`)));
+    connecting.once('connect', (response, socket: Socket) => {
+      if (response.statusCode === 200) resolve(socket);
+      else
+        reject(
+          new Error(
+            `CONNECT ${target}: ${response.statusCode} ${String(response.headers['tailscale-connect-error'])}`,
+          ),
+        );
+    });
+    connecting.end();
+  });
+}
+
+/** A connection to host:port through SOCKS5. */
+export async function socksTunnel(proxy: Proxy, target: string): Promise<Socket> {
+  const { socket } = await SocksClient.createConnection({
+    proxy: { ...parts(proxy), type: 5 },
+    command: 'connect',
+    destination: parts(target),
+    timeout: TIMEOUT_MS,
+  });
+  return socket;
+}
+
+/** Sends a datagram to host:port through SOCKS5 and gives the answer. */
+export async function askByDatagram(proxy: Proxy, target: string, text: string): Promise<string> {
+  const { remoteHost, socket: control } = await associate(proxy);
+  const datagrams = createSocket('udp4');
+  try {
+    const frame = SocksClient.createUDPFrame({ remoteHost: parts(target), data: Buffer.from(text) });
+    const answer = once(datagrams, 'message', { signal: AbortSignal.timeout(TIMEOUT_MS) });
+    datagrams.send(frame, remoteHost?.port ?? 0, '127.0.0.1');
+    const [message] = (await answer) as [Buffer];
+    return SocksClient.parseUDPFrame(message).data.toString();
+  } finally {
+    datagrams.close();
+    control.destroy();
+  }
+}
+
+type Association = { readonly socket: Socket; readonly remoteHost?: { readonly port: number } };
+
+/** The address to which datagrams go, for as long as the connection beside it lives. */
+async function associate(proxy: Proxy): Promise<Association> {
+  const client = new SocksClient({
+    proxy: { ...parts(proxy), type: 5 },
+    command: 'associate',
+    destination: { host: '0.0.0.0', port: 0 },
+    timeout: TIMEOUT_MS,
+  });
+  const established = once(client, 'established', { signal: AbortSignal.timeout(TIMEOUT_MS) });
+  client.connect();
+  const [bound] = (await established) as [Association];
+  return bound;
+}
+
+/** Sends a text through a connection, gives the first answer, and ends it. */
+export async function ask(socket: Socket, text: string): Promise<string> {
+  try {
+    const answer = once(socket, 'data', { signal: AbortSignal.timeout(TIMEOUT_MS) });
+    socket.write(text);
+    const [data] = (await answer) as [Buffer];
+    return data.toString();
+  } finally {
+    socket.destroy();
+  }
+}
+
+function parts(address: string): { host: string; port: number } {
+  const colon = address.lastIndexOf(':');
+  return { host: address.slice(0, colon), port: Number(address.slice(colon + 1)) };
+}
