@@ -40,13 +40,13 @@ func TestTCPTakesEachMode(t *testing.T) {
 	took(t, "slow, on a new one", true, func() error { return fresh(l.dialTCP) })
 	l.make("tcp", mode{Condition: failing})
 	mustFail(t, "failing, on an open connection", echoed(open, "hello"), syscall.ECONNRESET)
+	// The reset may come so soon that the dial already tells it; a refusal would be another error.
 	conn, err := l.dialTCP()
-	if err != nil {
-		t.Fatal("failing must still accept:", err)
+	if err == nil {
+		defer conn.Close()
+		conn.SetDeadline(time.Now().Add(patience))
+		_, err = conn.Read(make([]byte, 1))
 	}
-	defer conn.Close()
-	conn.SetDeadline(time.Now().Add(patience))
-	_, err = conn.Read(make([]byte, 1))
 	mustFail(t, "failing, on a new one", err, syscall.ECONNRESET)
 	l.make("tcp", mode{Condition: dead})
 	mustFail(t, "dead", fresh(l.dialTCP), syscall.ECONNREFUSED)

@@ -61,6 +61,7 @@ func TestEachHTTPServiceTakesEachMode(t *testing.T) {
 				t.Errorf("%d connections, want one for all requests so far", n)
 			}
 			l.make(name, mode{Condition: dead})
+			w.client.CloseIdleConnections() // the client may not have noticed the reset of its own yet
 			mustFail(t, "dead", w.is(200), syscall.ECONNREFUSED)
 			if n := l.state(name).OpenConnections; n != 0 {
 				t.Errorf("%d connections survive death", n)

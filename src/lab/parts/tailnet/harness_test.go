@@ -92,6 +92,7 @@ func (l lab) call(method, path, body string, into any) int {
 	if err != nil {
 		l.t.Fatal(err)
 	}
+	req.Close = true // a port may have been another process's before; its idle connections are of no use
 	res, err := http.DefaultClient.Do(req)
 	if err != nil {
 		l.t.Fatal(err)
