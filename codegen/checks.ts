@@ -15,6 +15,7 @@ const NODE_CHECKS: Readonly<Record<string, (node: Node) => readonly Fault[]>> = 
     node.is === 'text' && isUnbounded(node)
       ? [fault(node, 'needs maxLength (or enum, or format): unbounded texts make CEL rules cost too much')]
       : [],
+  'every lower bound is below its upper bound': boundsOutOfOrder,
   'every pattern means the same in RE2 and in JavaScript': node => {
     const pattern = node.is === 'text' || node.is === 'int-or-string' ? node.pattern : undefined;
     const why = pattern === undefined ? undefined : differsBetweenEngines(pattern);
@@ -59,6 +60,25 @@ export function checkTitles(kinds: readonly Kind[]): void {
       throw new Refusal(below(node.place, 'title'), `"${node.title}" is the title of ${other} too`);
     places.set(node.title, id);
   }
+}
+
+/** Refuses two kinds with one plural: they would be one CRD. */
+export function checkPlurals(kinds: readonly Kind[]): void {
+  for (const [index, { plural, root }] of kinds.entries()) {
+    const other = kinds.findIndex(kind => kind.plural === plural);
+    const place = below(root.place, 'x-mesh-kind', 'plural');
+    if (other !== index) throw new Refusal(place, `"${plural}" is the plural of another kind too`);
+  }
+}
+
+function boundsOutOfOrder(node: Node): readonly Fault[] {
+  const pairs = [
+    node.is === 'integer' ? [node.minimum, node.maximum] : [],
+    node.is === 'text' ? [node.minLength, node.maxLength] : [],
+    node.is === 'list' ? [node.minItems, node.maxItems] : [],
+  ];
+  const isWrong = pairs.some(([least, most]) => least !== undefined && most !== undefined && least > most);
+  return isWrong ? [fault(node, 'has a lower bound above its upper bound: nothing would be right')] : [];
 }
 
 function isUnbounded(node: TextNode): boolean {

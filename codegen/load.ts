@@ -1,6 +1,6 @@
 import { build } from './build.ts';
 import type { Documents } from './build.ts';
-import { checkKind, checkTitles } from './checks.ts';
+import { checkKind, checkPlurals, checkTitles } from './checks.ts';
 import type { Json, JsonObject } from './json.ts';
 import { isJsonObject } from './json.ts';
 import type { Column, Kind, Node, ObjectNode, TextNode } from './kind.ts';
@@ -21,9 +21,22 @@ export function load(files: SchemaFiles): readonly Kind[] {
     .filter(file => file !== GROUP_FILE && file !== SHARED_FILE)
     .sort()
     .map(file => readKind(documents, file, group));
+  buildUnused(documents);
   kinds.forEach(checkKind);
   checkTitles(kinds);
+  checkPlurals(kinds);
   return kinds;
+}
+
+/** Definitions that nothing uses are read too, so that a mistake in one does not wait for its first use. */
+function buildUnused(documents: Documents): void {
+  for (const [file, document] of documents) {
+    const definitions = isJsonObject(document) ? document['$defs'] : undefined;
+    for (const [name, schema] of Object.entries(isJsonObject(definitions) ? definitions : {})) {
+      const place = below({ file, pointer: '' }, '$defs', name);
+      build(documents, objectAt(schema, place), place, [`${file}#${place.pointer}`]);
+    }
+  }
 }
 
 function parse(file: string, text: string): Json {

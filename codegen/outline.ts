@@ -26,6 +26,7 @@ function outlineOf(node: Node): string {
     `is: ${JSON.stringify(node.is === 'text' && node.format ? node.format : node.is)}`,
     ...(node.expect === undefined ? [] : [`expect: ${JSON.stringify(node.expect)}`]),
     ...(node.sensitive ? ['isSensitive: true'] : []),
+    ...(node.is === 'text' && node.pattern ? [`pattern: ${JSON.stringify(node.pattern)}`] : []),
     ...(node.is === 'text' && node.enum ? [`enum: ${JSON.stringify(node.enum)}`] : []),
     ...(node.is === 'list' ? [`items: ${outlineOf(node.items)}`] : []),
     ...(node.is === 'map' ? [`values: ${outlineOf(node.values)}`] : []),

@@ -45,9 +45,9 @@ function copyOf(node: Node, value: string): string {
     case 'object':
       return `${functionName(node)}(${value})`;
     case 'list':
-      return `copyList(${value}, ${copierOf(node.items)})`;
+      return `copyList(${value}, ${node.maxItems}, ${copierOf(node.items)})`;
     case 'map':
-      return `copyMap(${value}, ${copierOf(node.values)})`;
+      return `copyMap(${value}, ${node.maxProperties}, ${copierOf(node.values)})`;
     case 'text':
     case 'integer':
     case 'boolean':

@@ -1,4 +1,5 @@
 import { _, Name } from 'ajv';
+import { usePattern } from 'ajv/dist/vocabularies/code.js';
 import type { Ajv, Code, CodeKeywordDefinition, KeywordErrorDefinition } from 'ajv';
 
 /** The functions that generated structure modules call. */
@@ -6,11 +7,12 @@ export const STRUCTURE_FUNCTIONS = ['codePoints', 'duplicates', 'isTime'] as con
 
 /**
  * Keywords that ajv lacks or has in a form that needs ajv at run time: maxLength and minLength count code points, as
- * the API server does, and look at the text only where its length in UTF-16 leaves that open; `unique` finds
+ * the API server does, and look at the text only where its length in UTF-16 leaves that open; a pattern is not tried on
+ * a text that is too long in any case, as expressions have their own limits; `unique` finds
  * repeated items of lists of type map and set; `time` asks for a time that exists.
  */
 export function addStructureKeywords(ajv: Ajv): void {
-  for (const definition of [maxLength, minLength, time, unique]) {
+  for (const definition of [maxLength, minLength, pattern, time, unique]) {
     ajv.removeKeyword(definition.keyword as string);
     ajv.addKeyword(definition);
   }
@@ -38,6 +40,19 @@ const minLength: CodeKeywordDefinition = {
   error: limitError(),
   code: cxt => {
     cxt.fail(_`${codePoints}(${cxt.data}) < ${cxt.schemaCode}`);
+  },
+};
+
+const pattern: CodeKeywordDefinition = {
+  keyword: 'pattern',
+  type: 'string',
+  schemaType: 'string',
+  code: cxt => {
+    const { data, parentSchema } = cxt;
+    const expression = usePattern(cxt, cxt.schema as string);
+    const most: unknown = (parentSchema as { maxLength?: unknown }).maxLength;
+    const isShort = typeof most === 'number' ? _`${data}.length <= ${2 * most} && ` : _``;
+    cxt.fail(_`${isShort}!${expression}.test(${data})`);
   },
 };
 

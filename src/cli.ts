@@ -17,7 +17,9 @@ Usage: mesh-gateway <command>
 async function main([command, ...args]: readonly string[]): Promise<number> {
   switch (command) {
     case 'lint':
-      return runLint(args);
+      if (!args.includes('--help')) return runLint(args);
+      console.log(LINT_HELP);
+      return 0;
     case 'version':
     case '--version':
       console.log(typeof VERSION_OF_PACKAGE === 'undefined' ? 'not built' : VERSION_OF_PACKAGE);

@@ -1,6 +1,6 @@
 import { readdir, readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { text as readAll } from 'node:stream/consumers';
+import { arrayBuffer as readAll } from 'node:stream/consumers';
 import { parseArgs } from 'node:util';
 import { lint } from './lint/lint.ts';
 import type { Report } from './lint/lint.ts';
@@ -27,14 +27,21 @@ export async function runLint(args: readonly string[]): Promise<number> {
   });
   if (positionals.length === 0) throw new UsageError('lint: name a file, a folder, or - for standard input');
   const sources = (await Promise.all(positionals.map(findSources))).flat();
-  const reports = await Promise.all(
-    sources.map(async name => ({ name, report: lint(await readSource(name)) })),
-  );
-  for (const { name, report } of reports) printReport(name, report);
-  return summarize(
-    reports.map(({ report }) => report),
-    values.strict,
-  );
+  const reports: Report[] = [];
+  let hasUnread = false;
+  for (const name of sources) {
+    const text = await readSource(name);
+    hasUnread ||= 'why' in text;
+    const report = 'why' in text ? unread(text.why) : lint(text.text);
+    printReport(name, report);
+    reports.push(report);
+  }
+  const status = summarize(reports, values.strict);
+  return hasUnread ? 2 : status;
+}
+
+function unread(why: string): Report {
+  return { findings: [{ severity: 'error', line: 1, message: why }], objects: 0 };
 }
 
 /** The command line asks for something that there is not. */
@@ -44,21 +51,48 @@ export class UsageError extends Error {
 
 const STANDARD_INPUT = '-';
 
+/** The file itself, or the YAML and JSON files below a folder, in order; links are not followed. */
 async function findSources(path: string): Promise<readonly string[]> {
   if (path === STANDARD_INPUT || !(await stat(path)).isDirectory()) return [path];
-  const entries = await readdir(path, { recursive: true });
-  return entries
-    .filter(entry => /\.(ya?ml|json)$/.test(entry))
-    .sort()
-    .map(entry => join(path, entry));
+  const entries = await readdir(path, { withFileTypes: true });
+  const found: string[] = [];
+  for (const entry of entries.sort((a, b) => (a.name < b.name ? -1 : 1))) {
+    const isHidden = entry.name.startsWith('.') || entry.name === 'node_modules';
+    if (entry.isDirectory() && !isHidden) found.push(...(await findSources(join(path, entry.name))));
+    if (entry.isFile() && /\.(ya?ml|json)$/.test(entry.name)) found.push(join(path, entry.name));
+  }
+  return found;
 }
 
-function readSource(name: string): Promise<string> {
-  return name === STANDARD_INPUT ? readAll(process.stdin) : readFile(name, 'utf8');
+/** An object can be 1.5 MB at most; a larger file is something else. */
+const LARGEST_BYTES = 8 * 1024 * 1024;
+
+type Read = { readonly text: string } | { readonly why: string };
+
+async function readSource(name: string): Promise<Read> {
+  try {
+    const bytes = name === STANDARD_INPUT ? await readAll(process.stdin) : await readRegular(name);
+    if (bytes.byteLength > LARGEST_BYTES) return { why: 'is larger than 8 MiB and was not read' };
+    return { text: new TextDecoder('utf-8', { fatal: true }).decode(bytes) };
+  } catch (error) {
+    const isNotText = error instanceof TypeError;
+    return {
+      why: isNotText ? 'is not UTF-8 text' : `cannot be read: ${error instanceof Error ? error.message : ''}`,
+    };
+  }
 }
+
+async function readRegular(name: string): Promise<Uint8Array> {
+  const found = await stat(name);
+  if (!found.isFile()) throw new Error('it is not a file');
+  return found.size > LARGEST_BYTES ? new Uint8Array(LARGEST_BYTES + 1) : readFile(name);
+}
+
+/** What a terminal or a CI system could take for a command. */
+const CONTROL = /\p{Cc}/gu;
 
 function printReport(name: string, { findings }: Report): void {
-  const shown = name === STANDARD_INPUT ? 'standard input' : name;
+  const shown = name === STANDARD_INPUT ? 'standard input' : name.replaceAll(CONTROL, '?');
   for (const { severity, line, message } of findings)
     console.log(`${shown}:${line}: ${severity}: ${message}`);
 }

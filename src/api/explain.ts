@@ -38,9 +38,10 @@ function explainDuplicates(
   return found.map(({ index, first }) => {
     const item = [...steps, String(index)];
     const other = formatPath(root, [...steps, String(first)]);
-    const value = valueAt(object, item);
-    const name = valueAt(value, ['name']) ?? valueAt(value, ['type']) ?? value;
-    const message = `${show(name, outlineAt(root, item))} is already at ${other}: each may be there once`;
+    const name = ['name', 'type'].find(field => valueAt(object, [...item, field]) !== undefined);
+    const told = name === undefined ? item : [...item, name];
+    const value = show(valueAt(object, told), outlineAt(root, told));
+    const message = `${value} is already at ${other}: each may be there once`;
     return { path: formatPath(root, item), steps: item, message };
   });
 }
@@ -53,11 +54,11 @@ function explainValue(error: StructureError, value: unknown, outline: Outline): 
     case 'enum':
       return notExpected(value, outline) + hintForSpelling(value, outline.enum ?? []);
     case 'maxItems':
-      return `has ${(value as readonly unknown[]).length} items, and at most ${limit} are allowed`;
+      return `has more than the ${limit} items that are allowed`;
     case 'minItems':
       return `has ${(value as readonly unknown[]).length} items, and at least ${limit} must be there`;
     case 'maxProperties':
-      return `has ${Object.keys(value as object).length} entries, and at most ${limit} are allowed`;
+      return `has more than the ${limit} entries that are allowed`;
     default:
       return explainForm(error.keyword, limit, value, outline);
   }
@@ -113,7 +114,8 @@ function hintForType(value: unknown, outline: Outline): string {
   }
   const isBare = typeof value === 'number' || typeof value === 'boolean';
   if (outline.enum && !outline.enum.includes(String(value))) return '';
-  return outline.is === 'text' && isBare && !outline.isSensitive ? `; write it in quotes: "${value}"` : '';
+  const isRight = outline.is === 'text' && new RegExp(outline.pattern ?? '', 'u').test(String(value));
+  return isRight && isBare && !outline.isSensitive ? `; write it in quotes: "${value}"` : '';
 }
 
 function hintForSpelling(value: unknown, choices: readonly string[]): string {
@@ -129,7 +131,9 @@ function show(value: unknown, outline: Outline | undefined): string {
   if (Array.isArray(value)) return 'a list';
   if (typeof value === 'object' && value !== null) return 'an object';
   if (outline?.isSensitive) return 'the value (not shown)';
-  return typeof value === 'string' ? showText(value) : String(value);
+  if (typeof value !== 'string') return String(value);
+  // A text in the place of fields may be all of them on one line, secrets too.
+  return outline?.fields || outline?.items || outline?.values ? 'a text' : showText(value);
 }
 
 function showText(text: string): string {

@@ -6,6 +6,7 @@ export type Outline = {
   /** The value may be a secret and is never shown. */
   readonly isSensitive?: true;
   readonly enum?: readonly string[];
+  readonly pattern?: string;
   readonly items?: Outline;
   readonly values?: Outline;
   readonly fields?: Readonly<Record<string, Outline>>;

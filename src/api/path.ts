@@ -34,7 +34,7 @@ export function formatPath(root: Outline, steps: Steps): string {
 
 function formatStep(parent: Outline | undefined, step: string, isFirst: boolean): string {
   if (parent?.items) return `[${step}]`;
-  if (!/^[A-Za-z0-9_-]+$/.test(step)) return `[${JSON.stringify(step.slice(0, LONGEST_KEY))}]`;
+  if (!/^[A-Za-z0-9_-]{1,64}$/.test(step)) return `[${JSON.stringify(step.slice(0, LONGEST_KEY))}]`;
   return isFirst ? step : `.${step}`;
 }
 

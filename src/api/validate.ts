@@ -13,7 +13,8 @@ const MOST_FAULTS = 100;
 
 /**
  * Judges an object as the API server would with our CRDs installed, and gives it back as it would be stored: unknown
- * fields and nulls dropped, defaults filled in. The value itself is not changed and may be anything.
+ * fields and nulls dropped, defaults filled in. The value itself is not changed and may be any JSON. Of metadata only
+ * names, namespaces and label values are judged; the rest is the API server's.
  */
 export function validate<K extends KindName>(kind: K, value: unknown): Verdict<Kinds[K]> {
   const { shape, structure, evaluate, rules, outline } = validators[kind];

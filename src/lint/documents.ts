@@ -1,4 +1,4 @@
-import { isAlias, isMap, isNode, isSeq, LineCounter, parseAllDocuments, visit } from 'yaml';
+import { isMap, isNode, isScalar, isSeq, LineCounter, parseAllDocuments, visit } from 'yaml';
 import type { Document } from 'yaml';
 
 /** One document of a YAML file, and a way to find the line of anything in it. */
@@ -20,15 +20,54 @@ export function readDocuments(text: string): {
     lineCounter: lines,
     prettyErrors: false,
     version: '1.1',
+    // The library compares each key with each other; findRepeatedKey does it in one pass.
+    uniqueKeys: false,
+    logLevel: 'error',
     customTags: tags => tags.filter(tag => !NOT_IN_KUBERNETES.includes(tagName(tag))),
   });
-  const list = Array.isArray(parsed) ? parsed : [];
-  const faults = list.flatMap(document =>
-    document.errors.map(({ pos, message }) => ({ line: lines.linePos(pos[0]).line, message })),
-  );
-  if (faults.length > 0) return { documents: [], faults };
-  return readValues(list, lines);
+  const list: readonly Document[] = Array.isArray(parsed) ? parsed : [];
+  const read = list.map(document => readDocument(document, lines));
+  return {
+    documents: read.flatMap(one => ('document' in one ? [one.document] : [])),
+    faults: read.flatMap(one => ('fault' in one ? [one.fault] : [])),
+  };
 }
+
+type Read = { readonly document: SourceDocument } | { readonly fault: SyntaxFault };
+
+/** A value may be named often, but the total of what all aliases stand for is limited. */
+const MOST_EXPANDED = 100_000;
+
+/** The library's own words may repeat what is in the file, and that may be a secret; ours never do. */
+function readDocument(document: Document, lines: LineCounter): Read {
+  const faultAt = (offset: number, message: string): Read => ({
+    fault: { line: lines.linePos(offset).line, message },
+  });
+  const [first] = document.errors;
+  if (first) return faultAt(first.pos[0], SYNTAX[first.code] ?? 'this is not YAML');
+  const alias = findBadAlias(document);
+  if (alias) return faultAt(alias.offset, alias.why);
+  const repeated = findRepeatedKey(document);
+  if (repeated !== undefined) return faultAt(repeated, 'a key must be a text that is there once');
+  try {
+    const value: unknown = document.toJS({ maxAliasCount: MOST_EXPANDED });
+    return { document: { value, lineOf: steps => lineOf(document, steps, lines) } };
+  } catch {
+    return faultAt(document.range?.[0] ?? 0, 'the aliases of this document stand for too much');
+  }
+}
+
+/** What is said of each sort of syntax error that users commonly make. */
+const SYNTAX: Readonly<Partial<Record<string, string>>> = {
+  BAD_INDENT: 'the indentation does not fit what is around it, or a bracket is not closed',
+  BAD_SCALAR_START: 'a text that begins with @ or ` needs quotes',
+  BAD_DQ_ESCAPE: 'a text in double quotes has an escape that YAML does not know',
+  MISSING_CHAR: 'a quote, bracket or comma is missing',
+  MULTILINE_IMPLICIT_KEY: 'a key must be on one line; is a quote or a colon missing?',
+  TAB_AS_INDENT: 'tabs must not indent: use spaces',
+  DUPLICATE_KEY: 'a key must be a text that is there once',
+  UNEXPECTED_TOKEN: 'this does not belong here; is a bracket, a quote or a colon wrong?',
+};
 
 /** YAML 1.1 has types of its own for these, which the API server takes as texts. */
 const NOT_IN_KUBERNETES = [
@@ -45,42 +84,50 @@ function tagName(tag: unknown): string {
     : String(tag.tag);
 }
 
-function readValues(list: readonly Document[], lines: LineCounter) {
-  const documents: SourceDocument[] = [];
-  const faults: SyntaxFault[] = [];
-  for (const document of list) {
-    const circle = findCircle(document);
-    if (circle !== undefined) {
-      faults.push({ line: lines.linePos(circle).line, message: 'an anchor must not contain itself' });
-      continue;
-    }
-    try {
-      documents.push({ value: document.toJS(), lineOf: steps => lineOf(document, steps, lines) });
-    } catch (error) {
-      faults.push({ line: 1, message: error instanceof Error ? error.message : 'cannot be read' });
-    }
-  }
-  return { documents, faults };
-}
+type BadAlias = { readonly offset: number; readonly why: string };
 
-/** Where an alias stands inside the very thing that it names. */
-function findCircle(document: Document): number | undefined {
-  let found: number | undefined;
+const MOST_ALIASES = 10_000;
+
+/** The first alias that names nothing, or the very thing that it stands in, or that is one too many. */
+function findBadAlias(document: Document): BadAlias | undefined {
+  const anchors = new Map<string, unknown>();
+  let [count, found]: [number, BadAlias | undefined] = [0, undefined];
   visit(document, {
+    Value: (_key, node) => {
+      if (node.anchor !== undefined) anchors.set(node.anchor, node);
+    },
     Alias: (_key, alias, ancestors) => {
-      const isInside = ancestors.some(
-        node => isNode(node) && !isAlias(node) && anchorOf(node) === alias.source,
-      );
-      if (!isInside) return undefined;
-      found = alias.range?.[0] ?? 0;
+      const meant = anchors.get(alias.source);
+      const why = ++count > MOST_ALIASES ? 'there are too many aliases' : whyNot(meant, ancestors);
+      if (why === undefined) return undefined;
+      found = { offset: alias.range?.[0] ?? 0, why };
       return visit.BREAK;
     },
   });
   return found;
 }
 
-function anchorOf(node: object): unknown {
-  return 'anchor' in node ? node.anchor : undefined;
+function whyNot(meant: unknown, ancestors: readonly unknown[]): string | undefined {
+  if (meant === undefined) return 'this names no anchor; put a text that begins with * into quotes';
+  return ancestors.includes(meant) ? 'an anchor must not contain itself' : undefined;
+}
+
+/** Where a key stands that is there before in its map, or that is not a plain value. */
+function findRepeatedKey(document: Document): number | undefined {
+  let found: number | undefined;
+  visit(document, {
+    Map: (_key, map) => {
+      const seen = new Set<string>();
+      for (const { key } of map.items) {
+        const text = isScalar(key) ? String(key.value) : undefined;
+        const isMerge = text === '<<';
+        if (text !== undefined && (isMerge || !seen.has(text))) seen.add(text);
+        else found ??= isNode(key) ? (key.range?.[0] ?? 0) : 0;
+      }
+      return found === undefined ? undefined : visit.BREAK;
+    },
+  });
+  return found;
 }
 
 /** The line of the value at the end of the steps, or of the nearest thing around it. */

@@ -25,8 +25,12 @@ export function lint(text: string): Report {
     objectsIn(value).map(({ object, steps }) => lintObject(object, inner => lineOf([...steps, ...inner]))),
   );
   const findings = [...unreadable, ...reports.flatMap(report => report ?? [])];
-  return { findings: findings.sort((a, b) => a.line - b.line), objects: reports.filter(Boolean).length };
+  findings.sort((a, b) => a.line - b.line);
+  return { findings: findings.slice(0, MOST_FINDINGS), objects: reports.filter(Boolean).length };
 }
+
+/** So many are told of one file; what has more is not a file of ours. */
+const MOST_FINDINGS = 1000;
 
 type Placed = { readonly object: unknown; readonly steps: readonly string[] };
 
@@ -43,16 +47,27 @@ function lintObject(
   object: unknown,
   lineOf: (steps: readonly string[]) => number,
 ): readonly Finding[] | undefined {
-  const version = isRecord(object) ? object['apiVersion'] : undefined;
-  if (!isRecord(object) || typeof version !== 'string' || !version.startsWith(`${GROUP}/`)) return undefined;
-  const { kind } = object;
-  if (!isKind(kind)) {
-    const meant = nearest(String(kind), Object.keys(kinds));
-    const message = `kind: ${JSON.stringify(kind)} is not a kind of ${API_VERSION}${meanText(meant)}`;
-    return [{ severity: 'error', line: lineOf(['kind']), message }];
-  }
+  if (!isRecord(object)) return undefined;
+  const { apiVersion, kind } = object;
+  const group = typeof apiVersion === 'string' ? (apiVersion.split('/')[0] ?? '') : '';
+  const isMeant = isKind(kind) && (group === '' || nearest(group, [GROUP]) !== undefined);
+  if (group !== GROUP && !isMeant) return undefined;
+  if (!isKind(kind)) return [wrongKind(kind, lineOf)];
   return [...errors(kind, object, lineOf), ...warnings(kind, object, lineOf)];
 }
+
+function wrongKind(kind: unknown, lineOf: (steps: readonly string[]) => number): Finding {
+  const name = typeof kind === 'string' ? kind.slice(0, LONGEST_KIND) : '';
+  const told = name === '' ? 'the kind' : JSON.stringify(name);
+  const meant = meanText(nearest(name, Object.keys(kinds)));
+  return {
+    severity: 'error',
+    line: lineOf(['kind']),
+    message: `kind: ${told} is not a kind of ${API_VERSION}${meant}`,
+  };
+}
+
+const LONGEST_KIND = 63;
 
 function isKind(kind: unknown): kind is KindName {
   return typeof kind === 'string' && Object.hasOwn(kinds, kind);

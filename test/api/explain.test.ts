@@ -81,12 +81,12 @@ const TABLES: Readonly<Record<string, readonly Row[]>> = {
     [first({ priority: -1 }), 'spec.endpoints[0].priority: -1 is too small: the least is 0'],
     [
       meshEndpoints({ endpoints: repeated(1001).map(index => endpoint({ name: `web-${index}` })) }),
-      'spec.endpoints: has 1001 items, and at most 1000 are allowed',
+      'spec.endpoints: has more than the 1000 items that are allowed',
     ],
     [meshTailnet({ tags: [] }), 'spec.tags: has 0 items, and at least 1 must be there'],
     [
       first({ metadata: Object.fromEntries(repeated(33).map(index => [`key-${index}`, 'a'])) }),
-      'spec.endpoints[0].metadata: has 33 entries, and at most 32 are allowed',
+      'spec.endpoints[0].metadata: has more than the 32 entries that are allowed',
     ],
     [
       first({ metadata: { a: 'x'.repeat(1025) } }),
@@ -204,7 +204,7 @@ describe('what is no object at all', () => {
     [null, 'null is not an object with fields'],
     [undefined, 'undefined is not an object with fields'],
     [17, '17 is not an object with fields'],
-    ['text', '"text" is not an object with fields'],
+    ['text', 'a text is not an object with fields'],
     [[], 'a list is not an object with fields'],
   ])('%j is told in one line without a path', (value, line) => {
     expect(linesOf(value, 'MeshEndpoints')).toEqual([line]);

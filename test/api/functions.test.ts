@@ -110,19 +110,19 @@ describe('a copy', () => {
 
   it('of a list is another list, with each item copied', () => {
     const list = Object.freeze(['a', null]);
-    expect(copyList(list, undefined)).toEqual(list);
-    expect(copyList(list, undefined)).not.toBe(list);
-    expect(copyList(list, shout)).toEqual(['A', 'NULL']);
+    expect(copyList(list, 10, undefined)).toEqual(list);
+    expect(copyList(list, 10, undefined)).not.toBe(list);
+    expect(copyList(list, 10, shout)).toEqual(['A', 'NULL']);
   });
 
   it('of a map is another map without nulls, with each value copied', () => {
     const map = Object.freeze({ a: 'b', c: null });
-    expect(copyMap(map, undefined)).toEqual({ a: 'b' });
-    expect(copyMap(map, shout)).toEqual({ a: 'B' });
+    expect(copyMap(map, 10, undefined)).toEqual({ a: 'b' });
+    expect(copyMap(map, 10, shout)).toEqual({ a: 'B' });
   });
 
   it('of a map keeps __proto__ as a key like any other', () => {
-    const copied = copyMap(JSON.parse('{"__proto__": "a", "b": "c"}'), shout) as object;
+    const copied = copyMap(JSON.parse('{"__proto__": "a", "b": "c"}'), 10, shout) as object;
     expect(Object.entries(copied)).toEqual([
       ['__proto__', 'A'],
       ['b', 'C'],
@@ -131,8 +131,8 @@ describe('a copy', () => {
   });
 
   it.each([null, undefined, 1, 'text'])('of what is neither is the same: %j', value => {
-    expect(copyList(value, shout)).toBe(value);
-    expect(copyMap(value, shout)).toBe(value);
+    expect(copyList(value, 10, shout)).toBe(value);
+    expect(copyMap(value, 10, shout)).toBe(value);
     expect(isRecord(value)).toBe(false);
   });
 });

@@ -182,7 +182,7 @@ describe('a fault of a rule', () => {
       endpoint({ name: `web-${index}`, ...brokenRule }),
     );
     expect(linesOf(meshEndpoints({ endpoints }))).toEqual([
-      'spec.endpoints: has 1001 items, and at most 1000 are allowed',
+      'spec.endpoints: has more than the 1000 items that are allowed',
     ]);
   });
 
@@ -230,5 +230,24 @@ describe('anything at all', () => {
     const circle: Record<string, unknown> = { ...meshEndpoints() };
     circle['spec'] = circle;
     expect(validate('MeshEndpoints', circle)).toMatchObject({ valid: false });
+  });
+});
+
+describe('a very large value', () => {
+  it.each(['a.', 'a', 'aA', '['])('of repeated %s is refused, not choked on', part => {
+    const verdict = validate('MeshEndpoints', meshEndpoints({ tailnet: part.repeat(5_000_000) }));
+    expect(verdict.valid ? [] : verdict.faults.map(({ path }) => path)).toEqual(['spec.tailnet']);
+  });
+
+  it('in a list is refused without a look at each of its items', () => {
+    const verdict = validate('MeshEndpoints', meshEndpoints({ endpoints: Array(200_000).fill({}) }));
+    expect(verdict.valid ? [] : verdict.faults.map(({ path }) => path)).toContain('spec.endpoints');
+  });
+});
+
+describe('a text in the place of fields', () => {
+  it('is not shown: it may be all of them on one line, a secret too', () => {
+    const pool = { extraEnv: ['TS_AUTHKEY=hunter2'] };
+    expect(JSON.stringify(validate('MeshTailnet', meshTailnet({ pool })))).not.toContain('hunter2');
   });
 });

@@ -249,3 +249,25 @@ describe('a map is refused with a rule', () => {
     expect(refusalOf(patch)).toBe(`${place}: ${why}`);
   });
 });
+
+describe('a schema is refused', () => {
+  it('for a mistake in a definition that nothing uses', () => {
+    const unused = 'sample.json#/$defs/Unused';
+    expect(refusalOf({ [unused]: { type: 'string', oneOf: [] } })).toContain(
+      `${unused}/oneOf: "oneOf" cannot`,
+    );
+  });
+
+  it('with a lower bound above the upper one', () => {
+    const patch = { [specField('count', 'minimum')]: 11 };
+    expect(refusalOf(patch)).toContain('has a lower bound above its upper bound');
+  });
+
+  it('with the plural of another kind', () => {
+    const files = tinyFiles();
+    const copy = (files.get('sample.json') ?? '').replaceAll(/"title":\s*"([A-Z])/g, '"title": "Other$1');
+    expect(refusalIn(() => load(new Map(files).set('zebra.json', copy)))).toContain(
+      'is the plural of another kind too',
+    );
+  });
+});

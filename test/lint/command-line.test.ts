@@ -114,7 +114,7 @@ const JUDGED: readonly Row[] = [
   [
     'a file that is no YAML',
     ['broken.yaml'],
-    'broken.yaml:2: error: Flow sequence in block collection must be sufficiently indented and end with a ]\n',
+    'broken.yaml:2: error: the indentation does not fit what is around it, or a bracket is not closed\n',
     '0 objects in 1 file: 1 error, 0 warnings',
     1,
   ],

@@ -95,7 +95,7 @@ const FILES: readonly (readonly [sentence: string, text: string, findings: reado
   [
     'text that is no YAML',
     `${HEAD}spec: [\n`,
-    ['6 error Flow sequence in block collection must be sufficiently indented and end with a ]'],
+    ['6 error the indentation does not fit what is around it, or a bracket is not closed'],
   ],
   [
     'the fault of one document beside another that is right',
@@ -116,7 +116,6 @@ const FOREIGN: readonly (readonly [sentence: string, text: string])[] = [
   ['a group that only begins like ours', 'apiVersion: mesh-gateway.development/v1\nkind: MeshEndpoints\n'],
   ['a list', '- a\n- b\n'],
   ['a text', 'hello\n'],
-  ['an apiVersion that is no text', 'apiVersion: 1\nkind: MeshEndpoints\n'],
   ['an empty List', 'apiVersion: v1\nkind: List\nitems: []\n'],
   ['a List without items', 'apiVersion: v1\nkind: List\n'],
   ['an empty document', '---\n---\n'],
@@ -162,7 +161,30 @@ describe('lint counts', () => {
     expect(lint(text).objects).toBe(3);
   });
 
-  it('none in a file that cannot be read', () => {
-    expect(lint(`${endpoints('80')}---\na: [\n`).objects).toBe(0);
+  it('those in a file of which a part cannot be read', () => {
+    expect(lint(`${endpoints('80')}---\na: [\n`).objects).toBe(1);
+  });
+});
+
+describe('lint is not fooled by', () => {
+  const SLIPS = [
+    '',
+    'apiVersion: mesh-gateway.dev\n',
+    'apiVersion: Mesh-Gateway.dev/v1alpha1\n',
+    'apiVersion: meshgateway.dev/v1\n',
+  ];
+
+  it.each(SLIPS)('a kind of ours with the line "%s"', line => {
+    const { findings } = lint(
+      `${line}kind: MeshTailnet\nmetadata: {name: a}\nspec: {tailnet: example.ts.net}\n`,
+    );
+    expect(findings.map(({ message }) => message.split(':')[0])).toEqual(['apiVersion']);
+  });
+
+  it('a kind that is no text', () => {
+    const { findings } = lint('apiVersion: mesh-gateway.dev/v1alpha1\nkind: {toString: x}\n');
+    expect(findings.map(({ message }) => message)).toEqual([
+      'kind: the kind is not a kind of mesh-gateway.dev/v1alpha1',
+    ]);
   });
 });

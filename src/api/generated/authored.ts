@@ -494,7 +494,7 @@ export interface EndpointTemplate {
    */
   readonly port?: number;
   /**
-   * What the service speaks: HTTP, HTTPS, TCP, UDP, TLS or gRPC.
+   * What discovered endpoints speak. Without it: the device's tag protocol-x, else HTTP.
    */
   readonly protocol?: Protocol;
   /**

@@ -26,10 +26,10 @@ function shapeObjectMeta(value) {
   if (value.generation !== undefined && value.generation !== null) out.generation = value.generation;
   if (value.creationTimestamp !== undefined && value.creationTimestamp !== null) out.creationTimestamp = value.creationTimestamp;
   if (value.deletionTimestamp !== undefined && value.deletionTimestamp !== null) out.deletionTimestamp = value.deletionTimestamp;
-  if (value.labels !== undefined && value.labels !== null) out.labels = copyMap(value.labels, undefined);
-  if (value.annotations !== undefined && value.annotations !== null) out.annotations = copyMap(value.annotations, undefined);
-  if (value.finalizers !== undefined && value.finalizers !== null) out.finalizers = copyList(value.finalizers, undefined);
-  if (value.ownerReferences !== undefined && value.ownerReferences !== null) out.ownerReferences = copyList(value.ownerReferences, item => shapeOwnerReference(item));
+  if (value.labels !== undefined && value.labels !== null) out.labels = copyMap(value.labels, 4096, undefined);
+  if (value.annotations !== undefined && value.annotations !== null) out.annotations = copyMap(value.annotations, 4096, undefined);
+  if (value.finalizers !== undefined && value.finalizers !== null) out.finalizers = copyList(value.finalizers, 256, undefined);
+  if (value.ownerReferences !== undefined && value.ownerReferences !== null) out.ownerReferences = copyList(value.ownerReferences, 256, item => shapeOwnerReference(item));
   return out;
 }
 
@@ -59,7 +59,7 @@ function shapeMeshBindingSettings(value) {
 function shapeMeshBindingSpec(value) {
   if (!isRecord(value)) return value;
   const out = {};
-  if (value.targetRefs !== undefined && value.targetRefs !== null) out.targetRefs = copyList(value.targetRefs, item => shapeMeshBindingTarget(item));
+  if (value.targetRefs !== undefined && value.targetRefs !== null) out.targetRefs = copyList(value.targetRefs, 16, item => shapeMeshBindingTarget(item));
   if (value.revision !== undefined && value.revision !== null) out.revision = value.revision;
   out.attempt = (value.attempt ?? 0);
   if (value.settings !== undefined && value.settings !== null) out.settings = shapeMeshBindingSettings(value.settings);
@@ -95,14 +95,14 @@ function shapePolicyAncestor(value) {
   const out = {};
   if (value.ancestorRef !== undefined && value.ancestorRef !== null) out.ancestorRef = shapeAncestorRef(value.ancestorRef);
   if (value.controllerName !== undefined && value.controllerName !== null) out.controllerName = value.controllerName;
-  if (value.conditions !== undefined && value.conditions !== null) out.conditions = copyList(value.conditions, item => shapeCondition(item));
+  if (value.conditions !== undefined && value.conditions !== null) out.conditions = copyList(value.conditions, 16, item => shapeCondition(item));
   return out;
 }
 
 function shapeMeshBindingStatus(value) {
   if (!isRecord(value)) return value;
   const out = {};
-  if (value.ancestors !== undefined && value.ancestors !== null) out.ancestors = copyList(value.ancestors, item => shapePolicyAncestor(item));
+  if (value.ancestors !== undefined && value.ancestors !== null) out.ancestors = copyList(value.ancestors, 16, item => shapePolicyAncestor(item));
   return out;
 }
 

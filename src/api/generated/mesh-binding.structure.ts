@@ -29,8 +29,8 @@ errors++;
 if(data.name !== undefined){
 let data0 = data.name;
 if(typeof data0 === "string"){
-if(!pattern0.test(data0)){
-const err1 = {instancePath:instancePath+"/name",schemaPath:"#/properties/name/pattern",keyword:"pattern",params:{pattern: "^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$"}};
+if(data0.length > 253 && codePoints(data0) > 253){
+const err1 = {instancePath:instancePath+"/name",schemaPath:"#/properties/name/maxLength",keyword:"maxLength",params:{limit: 253}};
 if(vErrors === null){
 vErrors = [err1];
 }
@@ -39,8 +39,8 @@ vErrors.push(err1);
 }
 errors++;
 }
-if(data0.length > 253 && codePoints(data0) > 253){
-const err2 = {instancePath:instancePath+"/name",schemaPath:"#/properties/name/maxLength",keyword:"maxLength",params:{limit: 253}};
+if(data0.length <= 506 && !pattern0.test(data0)){
+const err2 = {instancePath:instancePath+"/name",schemaPath:"#/properties/name/pattern",keyword:"pattern",params:{}};
 if(vErrors === null){
 vErrors = [err2];
 }
@@ -89,8 +89,8 @@ errors++;
 if(data.namespace !== undefined){
 let data2 = data.namespace;
 if(typeof data2 === "string"){
-if(!pattern1.test(data2)){
-const err6 = {instancePath:instancePath+"/namespace",schemaPath:"#/properties/namespace/pattern",keyword:"pattern",params:{pattern: "^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"}};
+if(data2.length > 63 && codePoints(data2) > 63){
+const err6 = {instancePath:instancePath+"/namespace",schemaPath:"#/properties/namespace/maxLength",keyword:"maxLength",params:{limit: 63}};
 if(vErrors === null){
 vErrors = [err6];
 }
@@ -99,8 +99,8 @@ vErrors.push(err6);
 }
 errors++;
 }
-if(data2.length > 63 && codePoints(data2) > 63){
-const err7 = {instancePath:instancePath+"/namespace",schemaPath:"#/properties/namespace/maxLength",keyword:"maxLength",params:{limit: 63}};
+if(data2.length <= 126 && !pattern1.test(data2)){
+const err7 = {instancePath:instancePath+"/namespace",schemaPath:"#/properties/namespace/pattern",keyword:"pattern",params:{}};
 if(vErrors === null){
 vErrors = [err7];
 }
@@ -272,8 +272,8 @@ errors++;
 for(const key0 in data8){
 let data9 = data8[key0];
 if(typeof data9 === "string"){
-if(!pattern2.test(data9)){
-const err21 = {instancePath:instancePath+"/labels/" + key0.replace(/~/g, "~0").replace(/\//g, "~1"),schemaPath:"#/properties/labels/additionalProperties/pattern",keyword:"pattern",params:{pattern: "^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$"}};
+if(data9.length > 63 && codePoints(data9) > 63){
+const err21 = {instancePath:instancePath+"/labels/" + key0.replace(/~/g, "~0").replace(/\//g, "~1"),schemaPath:"#/properties/labels/additionalProperties/maxLength",keyword:"maxLength",params:{limit: 63}};
 if(vErrors === null){
 vErrors = [err21];
 }
@@ -282,8 +282,8 @@ vErrors.push(err21);
 }
 errors++;
 }
-if(data9.length > 63 && codePoints(data9) > 63){
-const err22 = {instancePath:instancePath+"/labels/" + key0.replace(/~/g, "~0").replace(/\//g, "~1"),schemaPath:"#/properties/labels/additionalProperties/maxLength",keyword:"maxLength",params:{limit: 63}};
+if(data9.length <= 126 && !pattern2.test(data9)){
+const err22 = {instancePath:instancePath+"/labels/" + key0.replace(/~/g, "~0").replace(/\//g, "~1"),schemaPath:"#/properties/labels/additionalProperties/pattern",keyword:"pattern",params:{}};
 if(vErrors === null){
 vErrors = [err22];
 }
@@ -900,8 +900,8 @@ errors++;
 if(data.revision !== undefined){
 let data5 = data.revision;
 if(typeof data5 === "string"){
-if(!pattern3.test(data5)){
-const err16 = {instancePath:instancePath+"/revision",schemaPath:"#/properties/revision/pattern",keyword:"pattern",params:{pattern: "^[0-9a-f]+$"}};
+if(data5.length > 64 && codePoints(data5) > 64){
+const err16 = {instancePath:instancePath+"/revision",schemaPath:"#/properties/revision/maxLength",keyword:"maxLength",params:{limit: 64}};
 if(vErrors === null){
 vErrors = [err16];
 }
@@ -910,8 +910,8 @@ vErrors.push(err16);
 }
 errors++;
 }
-if(data5.length > 64 && codePoints(data5) > 64){
-const err17 = {instancePath:instancePath+"/revision",schemaPath:"#/properties/revision/maxLength",keyword:"maxLength",params:{limit: 64}};
+if(codePoints(data5) < 8){
+const err17 = {instancePath:instancePath+"/revision",schemaPath:"#/properties/revision/minLength",keyword:"minLength",params:{limit: 8}};
 if(vErrors === null){
 vErrors = [err17];
 }
@@ -920,8 +920,8 @@ vErrors.push(err17);
 }
 errors++;
 }
-if(codePoints(data5) < 8){
-const err18 = {instancePath:instancePath+"/revision",schemaPath:"#/properties/revision/minLength",keyword:"minLength",params:{limit: 8}};
+if(data5.length <= 128 && !pattern3.test(data5)){
+const err18 = {instancePath:instancePath+"/revision",schemaPath:"#/properties/revision/pattern",keyword:"pattern",params:{}};
 if(vErrors === null){
 vErrors = [err18];
 }

@@ -18,15 +18,15 @@ const objectMetaOutline: Outline = {
   is: 'object',
   ignored: ["managedFields","selfLink","deletionGracePeriodSeconds"],
   fields: {
-    name: { is: "text", expect: "an object name (lower-case letters, digits, '-' and '.', at most 253 characters)" },
+    name: { is: "text", expect: "an object name (lower-case letters, digits, '-' and '.', at most 253 characters)", pattern: "^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$" },
     generateName: { is: "text" },
-    namespace: { is: "text", expect: "a namespace (lower-case letters, digits and '-', at most 63 characters)" },
+    namespace: { is: "text", expect: "a namespace (lower-case letters, digits and '-', at most 63 characters)", pattern: "^[a-z0-9]([-a-z0-9]*[a-z0-9])?$" },
     uid: { is: "text" },
     resourceVersion: { is: "text" },
     generation: { is: "integer" },
     creationTimestamp: { is: "date-time" },
     deletionTimestamp: { is: "date-time" },
-    labels: { is: "map", values: { is: "text", expect: "a label value (letters, digits, '-', '_' and '.', at most 63 characters)" } },
+    labels: { is: "map", values: { is: "text", expect: "a label value (letters, digits, '-', '_' and '.', at most 63 characters)", pattern: "^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$" } },
     annotations: { is: "map", values: { is: "text" } },
     finalizers: { is: "list", items: { is: "text" } },
     ownerReferences: { is: "list", items: ownerReferenceOutline },
@@ -36,17 +36,17 @@ const objectMetaOutline: Outline = {
 const caReferenceOutline: Outline = {
   is: 'object',
   fields: {
-    name: { is: "text", expect: "an object name (lower-case letters, digits, '-' and '.', at most 253 characters)" },
-    key: { is: "text", expect: "a key of a Secret or ConfigMap (letters, digits, '-', '_' and '.', at most 253 characters)" },
+    name: { is: "text", expect: "an object name (lower-case letters, digits, '-' and '.', at most 253 characters)", pattern: "^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$" },
+    key: { is: "text", expect: "a key of a Secret or ConfigMap (letters, digits, '-', '_' and '.', at most 253 characters)", isSensitive: true, pattern: "^[-._A-Za-z0-9]+$" },
   },
 };
 
 const endpointTlsOutline: Outline = {
   is: 'object',
   fields: {
-    serverName: { is: "text", expect: "a DNS name (lower-case labels joined by '.', no final dot, at most 253 characters), such as example.ts.net" },
+    serverName: { is: "text", expect: "a DNS name (lower-case labels joined by '.', no final dot, at most 253 characters), such as example.ts.net", pattern: "^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?)*$" },
     caRef: caReferenceOutline,
-    ca: { is: "text", expect: "PEM text with at least one -----BEGIN CERTIFICATE----- line, at most 32768 characters" },
+    ca: { is: "text", expect: "PEM text with at least one -----BEGIN CERTIFICATE----- line, at most 32768 characters", isSensitive: true, pattern: "-----BEGIN CERTIFICATE-----" },
     insecureSkipVerify: { is: "boolean" },
     minVersion: { is: "text", expect: "a TLS version in quotes, \"1.2\" or \"1.3\"", enum: ["1.2","1.3"] },
   },
@@ -55,15 +55,15 @@ const endpointTlsOutline: Outline = {
 const secretKeyReferenceOutline: Outline = {
   is: 'object',
   fields: {
-    name: { is: "text", expect: "an object name (lower-case letters, digits, '-' and '.', at most 253 characters)" },
-    key: { is: "text", expect: "a key of a Secret or ConfigMap (letters, digits, '-', '_' and '.', at most 253 characters)" },
+    name: { is: "text", expect: "an object name (lower-case letters, digits, '-' and '.', at most 253 characters)", pattern: "^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$" },
+    key: { is: "text", expect: "a key of a Secret or ConfigMap (letters, digits, '-', '_' and '.', at most 253 characters)", isSensitive: true, pattern: "^[-._A-Za-z0-9]+$" },
   },
 };
 
 const headerFromSecretOutline: Outline = {
   is: 'object',
   fields: {
-    name: { is: "text", expect: "a header name (letters, digits and !#$%&'*+-.^_`|~, at most 128 characters)" },
+    name: { is: "text", expect: "a header name (letters, digits and !#$%&'*+-.^_`|~, at most 128 characters)", pattern: "^[!#$%&'*+.^_`|~0-9A-Za-z-]+$" },
     secretKeyRef: secretKeyReferenceOutline,
   },
 };
@@ -73,27 +73,27 @@ const healthCheckOutline: Outline = {
   fields: {
     enabled: { is: "boolean" },
     type: { is: "text", enum: ["HTTP","TCP","UDP","GRPC"] },
-    path: { is: "text", expect: "a path that begins with '/', without spaces, at most 1024 characters" },
-    interval: { is: "text", expect: "a duration from 1s to 1h, such as 30s or 1m30s" },
-    timeout: { is: "text", expect: "a duration from 100ms to 5m, such as 10s or 500ms" },
+    path: { is: "text", expect: "a path that begins with '/', without spaces, at most 1024 characters", pattern: "^/[!-~]*$" },
+    interval: { is: "text", expect: "a duration from 1s to 1h, such as 30s or 1m30s", pattern: "^([0-9]{1,6}(\\.[0-9]{1,3})?(ms|s|m|h)){1,4}$" },
+    timeout: { is: "text", expect: "a duration from 100ms to 5m, such as 10s or 500ms", pattern: "^([0-9]{1,6}(\\.[0-9]{1,3})?(ms|s|m|h)){1,4}$" },
     healthyThreshold: { is: "integer" },
     unhealthyThreshold: { is: "integer" },
     expectedStatus: { is: "integer", expect: "an HTTP status code (100 to 599)" },
-    headers: { is: "map", values: { is: "text", expect: "a header value (printable ASCII on one line, at most 4096 characters)", isSensitive: true } },
+    headers: { is: "map", values: { is: "text", expect: "a header value (printable ASCII on one line, at most 4096 characters)", isSensitive: true, pattern: "^[\\t -~]*$" } },
     headersFrom: { is: "list", items: headerFromSecretOutline },
-    service: { is: "text", expect: "a gRPC service name (letters, digits, '_', '-', '.' and '/', at most 253 characters)" },
+    service: { is: "text", expect: "a gRPC service name (letters, digits, '_', '-', '.' and '/', at most 253 characters)", pattern: "^[A-Za-z0-9_./-]*$" },
   },
 };
 
 const meshEndpointOutline: Outline = {
   is: 'object',
   fields: {
-    name: { is: "text", expect: "a DNS label (lower-case letters, digits and '-', at most 63 characters, no '_' or '.')" },
+    name: { is: "text", expect: "a DNS label (lower-case letters, digits and '-', at most 63 characters, no '_' or '.')", pattern: "^[a-z0-9]([-a-z0-9]*[a-z0-9])?$" },
     meshIP: { is: "text", expect: "a mesh address (100.64.0.0 to 100.127.255.255, or in fd7a:115c:a1e0::/48; `tailscale ip` prints it)" },
-    meshFQDN: { is: "text", expect: "a full DNS name inside the tailnet (lower-case, no final dot), such as web-1.example.ts.net" },
+    meshFQDN: { is: "text", expect: "a full DNS name inside the tailnet (lower-case, no final dot), such as web-1.example.ts.net", pattern: "^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?)+$" },
     port: { is: "integer", expect: "a port (1 to 65535)" },
     protocol: { is: "text", enum: ["HTTP","HTTPS","TCP","UDP","TLS","gRPC"] },
-    externalTarget: { is: "text", expect: "hostname:port with a port from 1 to 65535, such as db.example.com:5432" },
+    externalTarget: { is: "text", expect: "hostname:port with a port from 1 to 65535, such as db.example.com:5432", pattern: "^[A-Za-z0-9]([-A-Za-z0-9]{0,61}[A-Za-z0-9])?(\\.[A-Za-z0-9]([-A-Za-z0-9]{0,61}[A-Za-z0-9])?)*:([1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5])$" },
     weight: { is: "integer" },
     priority: { is: "integer" },
     tls: endpointTlsOutline,
@@ -127,18 +127,18 @@ const endpointTemplateOutline: Outline = {
 const tagSelectorOutline: Outline = {
   is: 'object',
   fields: {
-    key: { is: "text", expect: "a tag without its value (a letter, then letters, digits or -_., at most 128 characters, with or without tag: before it)" },
+    key: { is: "text", expect: "a tag without its value (a letter, then letters, digits or -_., at most 128 characters, with or without tag: before it)", pattern: "^(tag:)?[A-Za-z][-A-Za-z0-9_.]*$" },
     operator: { is: "text", enum: ["In","NotIn","Exists","DoesNotExist"] },
-    values: { is: "list", items: { is: "text", expect: "a tag value (letters, digits and -_.:, at most 128 characters)" } },
+    values: { is: "list", items: { is: "text", expect: "a tag value (letters, digits and -_.:, at most 128 characters)", pattern: "^[-A-Za-z0-9_.:]+$" } },
   },
 };
 
 const vipServiceOutline: Outline = {
   is: 'object',
   fields: {
-    name: { is: "text", expect: "a VIP service name (a DNS label of at most 63 characters, with or without svc: before it)" },
+    name: { is: "text", expect: "a VIP service name (a DNS label of at most 63 characters, with or without svc: before it)", pattern: "^(svc:)?[a-z0-9]([-a-z0-9]*[a-z0-9])?$" },
     port: { is: "integer", expect: "a port (1 to 65535)" },
-    targetEndpoint: { is: "text", expect: "a DNS label (lower-case letters, digits and '-', at most 63 characters, no '_' or '.')" },
+    targetEndpoint: { is: "text", expect: "a DNS label (lower-case letters, digits and '-', at most 63 characters, no '_' or '.')", pattern: "^[a-z0-9]([-a-z0-9]*[a-z0-9])?$" },
   },
 };
 
@@ -153,7 +153,7 @@ const serviceDiscoveryOutline: Outline = {
 const meshEndpointsSpecOutline: Outline = {
   is: 'object',
   fields: {
-    tailnet: { is: "text", expect: "a DNS name (lower-case labels joined by '.', no final dot, at most 253 characters), such as example.ts.net" },
+    tailnet: { is: "text", expect: "a DNS name (lower-case labels joined by '.', no final dot, at most 253 characters), such as example.ts.net", pattern: "^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?)*$" },
     endpoints: { is: "list", items: meshEndpointOutline },
     endpointTemplate: endpointTemplateOutline,
     tagSelectors: { is: "list", items: tagSelectorOutline },

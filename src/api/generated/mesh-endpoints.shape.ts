@@ -26,10 +26,10 @@ function shapeObjectMeta(value) {
   if (value.generation !== undefined && value.generation !== null) out.generation = value.generation;
   if (value.creationTimestamp !== undefined && value.creationTimestamp !== null) out.creationTimestamp = value.creationTimestamp;
   if (value.deletionTimestamp !== undefined && value.deletionTimestamp !== null) out.deletionTimestamp = value.deletionTimestamp;
-  if (value.labels !== undefined && value.labels !== null) out.labels = copyMap(value.labels, undefined);
-  if (value.annotations !== undefined && value.annotations !== null) out.annotations = copyMap(value.annotations, undefined);
-  if (value.finalizers !== undefined && value.finalizers !== null) out.finalizers = copyList(value.finalizers, undefined);
-  if (value.ownerReferences !== undefined && value.ownerReferences !== null) out.ownerReferences = copyList(value.ownerReferences, item => shapeOwnerReference(item));
+  if (value.labels !== undefined && value.labels !== null) out.labels = copyMap(value.labels, 4096, undefined);
+  if (value.annotations !== undefined && value.annotations !== null) out.annotations = copyMap(value.annotations, 4096, undefined);
+  if (value.finalizers !== undefined && value.finalizers !== null) out.finalizers = copyList(value.finalizers, 256, undefined);
+  if (value.ownerReferences !== undefined && value.ownerReferences !== null) out.ownerReferences = copyList(value.ownerReferences, 256, item => shapeOwnerReference(item));
   return out;
 }
 
@@ -79,8 +79,8 @@ function shapeHealthCheck(value) {
   out.healthyThreshold = (value.healthyThreshold ?? 2);
   out.unhealthyThreshold = (value.unhealthyThreshold ?? 3);
   out.expectedStatus = (value.expectedStatus ?? 200);
-  if (value.headers !== undefined && value.headers !== null) out.headers = copyMap(value.headers, undefined);
-  if (value.headersFrom !== undefined && value.headersFrom !== null) out.headersFrom = copyList(value.headersFrom, item => shapeHeaderFromSecret(item));
+  if (value.headers !== undefined && value.headers !== null) out.headers = copyMap(value.headers, 16, undefined);
+  if (value.headersFrom !== undefined && value.headersFrom !== null) out.headersFrom = copyList(value.headersFrom, 16, item => shapeHeaderFromSecret(item));
   if (value.service !== undefined && value.service !== null) out.service = value.service;
   return out;
 }
@@ -98,7 +98,7 @@ function shapeMeshEndpoint(value) {
   out.priority = (value.priority ?? 0);
   if (value.tls !== undefined && value.tls !== null) out.tls = shapeEndpointTls(value.tls);
   if (value.healthCheck !== undefined && value.healthCheck !== null) out.healthCheck = shapeHealthCheck(value.healthCheck);
-  if (value.metadata !== undefined && value.metadata !== null) out.metadata = copyMap(value.metadata, undefined);
+  if (value.metadata !== undefined && value.metadata !== null) out.metadata = copyMap(value.metadata, 32, undefined);
   return out;
 }
 
@@ -118,7 +118,7 @@ function shapeEndpointTemplate(value) {
   out.weight = (value.weight ?? 1);
   if (value.healthCheck !== undefined && value.healthCheck !== null) out.healthCheck = shapeHealthCheck(value.healthCheck);
   if (value.tls !== undefined && value.tls !== null) out.tls = shapeEndpointTls(value.tls);
-  if (value.metadata !== undefined && value.metadata !== null) out.metadata = copyMap(value.metadata, undefined);
+  if (value.metadata !== undefined && value.metadata !== null) out.metadata = copyMap(value.metadata, 32, undefined);
   out.nameFrom = (value.nameFrom ?? "Hostname");
   if (value.include !== undefined && value.include !== null) out.include = shapeDiscoveryInclude(value.include);
   return out;
@@ -129,7 +129,7 @@ function shapeTagSelector(value) {
   const out = {};
   if (value.key !== undefined && value.key !== null) out.key = value.key;
   if (value.operator !== undefined && value.operator !== null) out.operator = value.operator;
-  if (value.values !== undefined && value.values !== null) out.values = copyList(value.values, undefined);
+  if (value.values !== undefined && value.values !== null) out.values = copyList(value.values, 64, undefined);
   return out;
 }
 
@@ -145,7 +145,7 @@ function shapeVipService(value) {
 function shapeServiceDiscovery(value) {
   if (!isRecord(value)) return value;
   const out = {};
-  if (value.vipServices !== undefined && value.vipServices !== null) out.vipServices = copyList(value.vipServices, item => shapeVipService(item));
+  if (value.vipServices !== undefined && value.vipServices !== null) out.vipServices = copyList(value.vipServices, 100, item => shapeVipService(item));
   out.autoRegister = (value.autoRegister ?? true);
   return out;
 }
@@ -154,9 +154,9 @@ function shapeMeshEndpointsSpec(value) {
   if (!isRecord(value)) return value;
   const out = {};
   if (value.tailnet !== undefined && value.tailnet !== null) out.tailnet = value.tailnet;
-  if (value.endpoints !== undefined && value.endpoints !== null) out.endpoints = copyList(value.endpoints, item => shapeMeshEndpoint(item));
+  if (value.endpoints !== undefined && value.endpoints !== null) out.endpoints = copyList(value.endpoints, 1000, item => shapeMeshEndpoint(item));
   if (value.endpointTemplate !== undefined && value.endpointTemplate !== null) out.endpointTemplate = shapeEndpointTemplate(value.endpointTemplate);
-  if (value.tagSelectors !== undefined && value.tagSelectors !== null) out.tagSelectors = copyList(value.tagSelectors, item => shapeTagSelector(item));
+  if (value.tagSelectors !== undefined && value.tagSelectors !== null) out.tagSelectors = copyList(value.tagSelectors, 16, item => shapeTagSelector(item));
   if (value.serviceDiscovery !== undefined && value.serviceDiscovery !== null) out.serviceDiscovery = shapeServiceDiscovery(value.serviceDiscovery);
   out.paused = (value.paused ?? false);
   return out;
@@ -196,7 +196,7 @@ function shapeEndpointStatus(value) {
   if (value.port !== undefined && value.port !== null) out.port = value.port;
   if (value.lastChecked !== undefined && value.lastChecked !== null) out.lastChecked = value.lastChecked;
   if (value.error !== undefined && value.error !== null) out.error = value.error;
-  if (value.resolvedAddresses !== undefined && value.resolvedAddresses !== null) out.resolvedAddresses = copyList(value.resolvedAddresses, undefined);
+  if (value.resolvedAddresses !== undefined && value.resolvedAddresses !== null) out.resolvedAddresses = copyList(value.resolvedAddresses, 16, undefined);
   if (value.relayPort !== undefined && value.relayPort !== null) out.relayPort = value.relayPort;
   return out;
 }
@@ -236,12 +236,12 @@ function shapeMeshEndpointsStatus(value) {
   if (!isRecord(value)) return value;
   const out = {};
   if (value.observedGeneration !== undefined && value.observedGeneration !== null) out.observedGeneration = value.observedGeneration;
-  if (value.conditions !== undefined && value.conditions !== null) out.conditions = copyList(value.conditions, item => shapeCondition(item));
+  if (value.conditions !== undefined && value.conditions !== null) out.conditions = copyList(value.conditions, 16, item => shapeCondition(item));
   if (value.summary !== undefined && value.summary !== null) out.summary = shapeEndpointSummary(value.summary);
-  if (value.endpoints !== undefined && value.endpoints !== null) out.endpoints = copyList(value.endpoints, item => shapeEndpointStatus(item));
-  if (value.vipServices !== undefined && value.vipServices !== null) out.vipServices = copyList(value.vipServices, item => shapeVipServiceStatus(item));
+  if (value.endpoints !== undefined && value.endpoints !== null) out.endpoints = copyList(value.endpoints, 1000, item => shapeEndpointStatus(item));
+  if (value.vipServices !== undefined && value.vipServices !== null) out.vipServices = copyList(value.vipServices, 100, item => shapeVipServiceStatus(item));
   if (value.discovery !== undefined && value.discovery !== null) out.discovery = shapeDiscoveryStatus(value.discovery);
-  if (value.routes !== undefined && value.routes !== null) out.routes = copyList(value.routes, item => shapeRouteStatus(item));
+  if (value.routes !== undefined && value.routes !== null) out.routes = copyList(value.routes, 256, item => shapeRouteStatus(item));
   return out;
 }
 

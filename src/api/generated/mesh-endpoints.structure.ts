@@ -29,8 +29,8 @@ errors++;
 if(data.name !== undefined){
 let data0 = data.name;
 if(typeof data0 === "string"){
-if(!pattern0.test(data0)){
-const err1 = {instancePath:instancePath+"/name",schemaPath:"#/properties/name/pattern",keyword:"pattern",params:{pattern: "^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$"}};
+if(data0.length > 253 && codePoints(data0) > 253){
+const err1 = {instancePath:instancePath+"/name",schemaPath:"#/properties/name/maxLength",keyword:"maxLength",params:{limit: 253}};
 if(vErrors === null){
 vErrors = [err1];
 }
@@ -39,8 +39,8 @@ vErrors.push(err1);
 }
 errors++;
 }
-if(data0.length > 253 && codePoints(data0) > 253){
-const err2 = {instancePath:instancePath+"/name",schemaPath:"#/properties/name/maxLength",keyword:"maxLength",params:{limit: 253}};
+if(data0.length <= 506 && !pattern0.test(data0)){
+const err2 = {instancePath:instancePath+"/name",schemaPath:"#/properties/name/pattern",keyword:"pattern",params:{}};
 if(vErrors === null){
 vErrors = [err2];
 }
@@ -89,8 +89,8 @@ errors++;
 if(data.namespace !== undefined){
 let data2 = data.namespace;
 if(typeof data2 === "string"){
-if(!pattern1.test(data2)){
-const err6 = {instancePath:instancePath+"/namespace",schemaPath:"#/properties/namespace/pattern",keyword:"pattern",params:{pattern: "^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"}};
+if(data2.length > 63 && codePoints(data2) > 63){
+const err6 = {instancePath:instancePath+"/namespace",schemaPath:"#/properties/namespace/maxLength",keyword:"maxLength",params:{limit: 63}};
 if(vErrors === null){
 vErrors = [err6];
 }
@@ -99,8 +99,8 @@ vErrors.push(err6);
 }
 errors++;
 }
-if(data2.length > 63 && codePoints(data2) > 63){
-const err7 = {instancePath:instancePath+"/namespace",schemaPath:"#/properties/namespace/maxLength",keyword:"maxLength",params:{limit: 63}};
+if(data2.length <= 126 && !pattern1.test(data2)){
+const err7 = {instancePath:instancePath+"/namespace",schemaPath:"#/properties/namespace/pattern",keyword:"pattern",params:{}};
 if(vErrors === null){
 vErrors = [err7];
 }
@@ -272,8 +272,8 @@ errors++;
 for(const key0 in data8){
 let data9 = data8[key0];
 if(typeof data9 === "string"){
-if(!pattern2.test(data9)){
-const err21 = {instancePath:instancePath+"/labels/" + key0.replace(/~/g, "~0").replace(/\//g, "~1"),schemaPath:"#/properties/labels/additionalProperties/pattern",keyword:"pattern",params:{pattern: "^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$"}};
+if(data9.length > 63 && codePoints(data9) > 63){
+const err21 = {instancePath:instancePath+"/labels/" + key0.replace(/~/g, "~0").replace(/\//g, "~1"),schemaPath:"#/properties/labels/additionalProperties/maxLength",keyword:"maxLength",params:{limit: 63}};
 if(vErrors === null){
 vErrors = [err21];
 }
@@ -282,8 +282,8 @@ vErrors.push(err21);
 }
 errors++;
 }
-if(data9.length > 63 && codePoints(data9) > 63){
-const err22 = {instancePath:instancePath+"/labels/" + key0.replace(/~/g, "~0").replace(/\//g, "~1"),schemaPath:"#/properties/labels/additionalProperties/maxLength",keyword:"maxLength",params:{limit: 63}};
+if(data9.length <= 126 && !pattern2.test(data9)){
+const err22 = {instancePath:instancePath+"/labels/" + key0.replace(/~/g, "~0").replace(/\//g, "~1"),schemaPath:"#/properties/labels/additionalProperties/pattern",keyword:"pattern",params:{}};
 if(vErrors === null){
 vErrors = [err22];
 }
@@ -657,8 +657,8 @@ if(data && typeof data == "object" && !Array.isArray(data)){
 if(data.serverName !== undefined){
 let data0 = data.serverName;
 if(typeof data0 === "string"){
-if(!pattern3.test(data0)){
-const err0 = {instancePath:instancePath+"/serverName",schemaPath:"#/properties/serverName/pattern",keyword:"pattern",params:{pattern: "^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?)*$"}};
+if(data0.length > 253 && codePoints(data0) > 253){
+const err0 = {instancePath:instancePath+"/serverName",schemaPath:"#/properties/serverName/maxLength",keyword:"maxLength",params:{limit: 253}};
 if(vErrors === null){
 vErrors = [err0];
 }
@@ -667,8 +667,8 @@ vErrors.push(err0);
 }
 errors++;
 }
-if(data0.length > 253 && codePoints(data0) > 253){
-const err1 = {instancePath:instancePath+"/serverName",schemaPath:"#/properties/serverName/maxLength",keyword:"maxLength",params:{limit: 253}};
+if(data0.length <= 506 && !pattern3.test(data0)){
+const err1 = {instancePath:instancePath+"/serverName",schemaPath:"#/properties/serverName/pattern",keyword:"pattern",params:{}};
 if(vErrors === null){
 vErrors = [err1];
 }
@@ -705,8 +705,8 @@ errors++;
 if(data1.name !== undefined){
 let data2 = data1.name;
 if(typeof data2 === "string"){
-if(!pattern0.test(data2)){
-const err4 = {instancePath:instancePath+"/caRef/name",schemaPath:"#/$defs/CaReference/properties/name/pattern",keyword:"pattern",params:{pattern: "^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$"}};
+if(data2.length > 253 && codePoints(data2) > 253){
+const err4 = {instancePath:instancePath+"/caRef/name",schemaPath:"#/$defs/CaReference/properties/name/maxLength",keyword:"maxLength",params:{limit: 253}};
 if(vErrors === null){
 vErrors = [err4];
 }
@@ -715,8 +715,8 @@ vErrors.push(err4);
 }
 errors++;
 }
-if(data2.length > 253 && codePoints(data2) > 253){
-const err5 = {instancePath:instancePath+"/caRef/name",schemaPath:"#/$defs/CaReference/properties/name/maxLength",keyword:"maxLength",params:{limit: 253}};
+if(data2.length <= 506 && !pattern0.test(data2)){
+const err5 = {instancePath:instancePath+"/caRef/name",schemaPath:"#/$defs/CaReference/properties/name/pattern",keyword:"pattern",params:{}};
 if(vErrors === null){
 vErrors = [err5];
 }
@@ -740,8 +740,8 @@ errors++;
 if(data1.key !== undefined){
 let data3 = data1.key;
 if(typeof data3 === "string"){
-if(!pattern9.test(data3)){
-const err7 = {instancePath:instancePath+"/caRef/key",schemaPath:"#/$defs/CaReference/properties/key/pattern",keyword:"pattern",params:{pattern: "^[-._A-Za-z0-9]+$"}};
+if(data3.length > 253 && codePoints(data3) > 253){
+const err7 = {instancePath:instancePath+"/caRef/key",schemaPath:"#/$defs/CaReference/properties/key/maxLength",keyword:"maxLength",params:{limit: 253}};
 if(vErrors === null){
 vErrors = [err7];
 }
@@ -750,8 +750,8 @@ vErrors.push(err7);
 }
 errors++;
 }
-if(data3.length > 253 && codePoints(data3) > 253){
-const err8 = {instancePath:instancePath+"/caRef/key",schemaPath:"#/$defs/CaReference/properties/key/maxLength",keyword:"maxLength",params:{limit: 253}};
+if(data3.length <= 506 && !pattern9.test(data3)){
+const err8 = {instancePath:instancePath+"/caRef/key",schemaPath:"#/$defs/CaReference/properties/key/pattern",keyword:"pattern",params:{}};
 if(vErrors === null){
 vErrors = [err8];
 }
@@ -787,8 +787,8 @@ errors++;
 if(data.ca !== undefined){
 let data4 = data.ca;
 if(typeof data4 === "string"){
-if(!pattern10.test(data4)){
-const err11 = {instancePath:instancePath+"/ca",schemaPath:"#/properties/ca/pattern",keyword:"pattern",params:{pattern: "-----BEGIN CERTIFICATE-----"}};
+if(data4.length > 32768 && codePoints(data4) > 32768){
+const err11 = {instancePath:instancePath+"/ca",schemaPath:"#/properties/ca/maxLength",keyword:"maxLength",params:{limit: 32768}};
 if(vErrors === null){
 vErrors = [err11];
 }
@@ -797,8 +797,8 @@ vErrors.push(err11);
 }
 errors++;
 }
-if(data4.length > 32768 && codePoints(data4) > 32768){
-const err12 = {instancePath:instancePath+"/ca",schemaPath:"#/properties/ca/maxLength",keyword:"maxLength",params:{limit: 32768}};
+if(data4.length <= 65536 && !pattern10.test(data4)){
+const err12 = {instancePath:instancePath+"/ca",schemaPath:"#/properties/ca/pattern",keyword:"pattern",params:{}};
 if(vErrors === null){
 vErrors = [err12];
 }
@@ -905,8 +905,8 @@ errors++;
 if(data.name !== undefined){
 let data0 = data.name;
 if(typeof data0 === "string"){
-if(!pattern15.test(data0)){
-const err2 = {instancePath:instancePath+"/name",schemaPath:"#/properties/name/pattern",keyword:"pattern",params:{pattern: "^[!#$%&'*+.^_`|~0-9A-Za-z-]+$"}};
+if(data0.length > 128 && codePoints(data0) > 128){
+const err2 = {instancePath:instancePath+"/name",schemaPath:"#/properties/name/maxLength",keyword:"maxLength",params:{limit: 128}};
 if(vErrors === null){
 vErrors = [err2];
 }
@@ -915,8 +915,8 @@ vErrors.push(err2);
 }
 errors++;
 }
-if(data0.length > 128 && codePoints(data0) > 128){
-const err3 = {instancePath:instancePath+"/name",schemaPath:"#/properties/name/maxLength",keyword:"maxLength",params:{limit: 128}};
+if(data0.length <= 256 && !pattern15.test(data0)){
+const err3 = {instancePath:instancePath+"/name",schemaPath:"#/properties/name/pattern",keyword:"pattern",params:{}};
 if(vErrors === null){
 vErrors = [err3];
 }
@@ -963,8 +963,8 @@ errors++;
 if(data1.name !== undefined){
 let data2 = data1.name;
 if(typeof data2 === "string"){
-if(!pattern0.test(data2)){
-const err7 = {instancePath:instancePath+"/secretKeyRef/name",schemaPath:"#/$defs/SecretKeyReference/properties/name/pattern",keyword:"pattern",params:{pattern: "^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$"}};
+if(data2.length > 253 && codePoints(data2) > 253){
+const err7 = {instancePath:instancePath+"/secretKeyRef/name",schemaPath:"#/$defs/SecretKeyReference/properties/name/maxLength",keyword:"maxLength",params:{limit: 253}};
 if(vErrors === null){
 vErrors = [err7];
 }
@@ -973,8 +973,8 @@ vErrors.push(err7);
 }
 errors++;
 }
-if(data2.length > 253 && codePoints(data2) > 253){
-const err8 = {instancePath:instancePath+"/secretKeyRef/name",schemaPath:"#/$defs/SecretKeyReference/properties/name/maxLength",keyword:"maxLength",params:{limit: 253}};
+if(data2.length <= 506 && !pattern0.test(data2)){
+const err8 = {instancePath:instancePath+"/secretKeyRef/name",schemaPath:"#/$defs/SecretKeyReference/properties/name/pattern",keyword:"pattern",params:{}};
 if(vErrors === null){
 vErrors = [err8];
 }
@@ -998,8 +998,8 @@ errors++;
 if(data1.key !== undefined){
 let data3 = data1.key;
 if(typeof data3 === "string"){
-if(!pattern9.test(data3)){
-const err10 = {instancePath:instancePath+"/secretKeyRef/key",schemaPath:"#/$defs/SecretKeyReference/properties/key/pattern",keyword:"pattern",params:{pattern: "^[-._A-Za-z0-9]+$"}};
+if(data3.length > 253 && codePoints(data3) > 253){
+const err10 = {instancePath:instancePath+"/secretKeyRef/key",schemaPath:"#/$defs/SecretKeyReference/properties/key/maxLength",keyword:"maxLength",params:{limit: 253}};
 if(vErrors === null){
 vErrors = [err10];
 }
@@ -1008,8 +1008,8 @@ vErrors.push(err10);
 }
 errors++;
 }
-if(data3.length > 253 && codePoints(data3) > 253){
-const err11 = {instancePath:instancePath+"/secretKeyRef/key",schemaPath:"#/$defs/SecretKeyReference/properties/key/maxLength",keyword:"maxLength",params:{limit: 253}};
+if(data3.length <= 506 && !pattern9.test(data3)){
+const err11 = {instancePath:instancePath+"/secretKeyRef/key",schemaPath:"#/$defs/SecretKeyReference/properties/key/pattern",keyword:"pattern",params:{}};
 if(vErrors === null){
 vErrors = [err11];
 }
@@ -1100,8 +1100,8 @@ errors++;
 if(data.path !== undefined){
 let data2 = data.path;
 if(typeof data2 === "string"){
-if(!pattern11.test(data2)){
-const err3 = {instancePath:instancePath+"/path",schemaPath:"#/properties/path/pattern",keyword:"pattern",params:{pattern: "^/[!-~]*$"}};
+if(data2.length > 1024 && codePoints(data2) > 1024){
+const err3 = {instancePath:instancePath+"/path",schemaPath:"#/properties/path/maxLength",keyword:"maxLength",params:{limit: 1024}};
 if(vErrors === null){
 vErrors = [err3];
 }
@@ -1110,8 +1110,8 @@ vErrors.push(err3);
 }
 errors++;
 }
-if(data2.length > 1024 && codePoints(data2) > 1024){
-const err4 = {instancePath:instancePath+"/path",schemaPath:"#/properties/path/maxLength",keyword:"maxLength",params:{limit: 1024}};
+if(data2.length <= 2048 && !pattern11.test(data2)){
+const err4 = {instancePath:instancePath+"/path",schemaPath:"#/properties/path/pattern",keyword:"pattern",params:{}};
 if(vErrors === null){
 vErrors = [err4];
 }
@@ -1135,8 +1135,8 @@ errors++;
 if(data.interval !== undefined){
 let data3 = data.interval;
 if(typeof data3 === "string"){
-if(!pattern12.test(data3)){
-const err6 = {instancePath:instancePath+"/interval",schemaPath:"#/properties/interval/pattern",keyword:"pattern",params:{pattern: "^([0-9]{1,6}(\\.[0-9]{1,3})?(ms|s|m|h)){1,4}$"}};
+if(data3.length > 32 && codePoints(data3) > 32){
+const err6 = {instancePath:instancePath+"/interval",schemaPath:"#/properties/interval/maxLength",keyword:"maxLength",params:{limit: 32}};
 if(vErrors === null){
 vErrors = [err6];
 }
@@ -1145,8 +1145,8 @@ vErrors.push(err6);
 }
 errors++;
 }
-if(data3.length > 32 && codePoints(data3) > 32){
-const err7 = {instancePath:instancePath+"/interval",schemaPath:"#/properties/interval/maxLength",keyword:"maxLength",params:{limit: 32}};
+if(data3.length <= 64 && !pattern12.test(data3)){
+const err7 = {instancePath:instancePath+"/interval",schemaPath:"#/properties/interval/pattern",keyword:"pattern",params:{}};
 if(vErrors === null){
 vErrors = [err7];
 }
@@ -1170,8 +1170,8 @@ errors++;
 if(data.timeout !== undefined){
 let data4 = data.timeout;
 if(typeof data4 === "string"){
-if(!pattern12.test(data4)){
-const err9 = {instancePath:instancePath+"/timeout",schemaPath:"#/properties/timeout/pattern",keyword:"pattern",params:{pattern: "^([0-9]{1,6}(\\.[0-9]{1,3})?(ms|s|m|h)){1,4}$"}};
+if(data4.length > 32 && codePoints(data4) > 32){
+const err9 = {instancePath:instancePath+"/timeout",schemaPath:"#/properties/timeout/maxLength",keyword:"maxLength",params:{limit: 32}};
 if(vErrors === null){
 vErrors = [err9];
 }
@@ -1180,8 +1180,8 @@ vErrors.push(err9);
 }
 errors++;
 }
-if(data4.length > 32 && codePoints(data4) > 32){
-const err10 = {instancePath:instancePath+"/timeout",schemaPath:"#/properties/timeout/maxLength",keyword:"maxLength",params:{limit: 32}};
+if(data4.length <= 64 && !pattern12.test(data4)){
+const err10 = {instancePath:instancePath+"/timeout",schemaPath:"#/properties/timeout/pattern",keyword:"pattern",params:{}};
 if(vErrors === null){
 vErrors = [err10];
 }
@@ -1323,8 +1323,8 @@ errors++;
 for(const key0 in data8){
 let data9 = data8[key0];
 if(typeof data9 === "string"){
-if(!pattern14.test(data9)){
-const err22 = {instancePath:instancePath+"/headers/" + key0.replace(/~/g, "~0").replace(/\//g, "~1"),schemaPath:"#/properties/headers/additionalProperties/pattern",keyword:"pattern",params:{pattern: "^[\\t -~]*$"}};
+if(data9.length > 4096 && codePoints(data9) > 4096){
+const err22 = {instancePath:instancePath+"/headers/" + key0.replace(/~/g, "~0").replace(/\//g, "~1"),schemaPath:"#/properties/headers/additionalProperties/maxLength",keyword:"maxLength",params:{limit: 4096}};
 if(vErrors === null){
 vErrors = [err22];
 }
@@ -1333,8 +1333,8 @@ vErrors.push(err22);
 }
 errors++;
 }
-if(data9.length > 4096 && codePoints(data9) > 4096){
-const err23 = {instancePath:instancePath+"/headers/" + key0.replace(/~/g, "~0").replace(/\//g, "~1"),schemaPath:"#/properties/headers/additionalProperties/maxLength",keyword:"maxLength",params:{limit: 4096}};
+if(data9.length <= 8192 && !pattern14.test(data9)){
+const err23 = {instancePath:instancePath+"/headers/" + key0.replace(/~/g, "~0").replace(/\//g, "~1"),schemaPath:"#/properties/headers/additionalProperties/pattern",keyword:"pattern",params:{}};
 if(vErrors === null){
 vErrors = [err23];
 }
@@ -1413,8 +1413,8 @@ errors++;
 if(data.service !== undefined){
 let data12 = data.service;
 if(typeof data12 === "string"){
-if(!pattern18.test(data12)){
-const err29 = {instancePath:instancePath+"/service",schemaPath:"#/properties/service/pattern",keyword:"pattern",params:{pattern: "^[A-Za-z0-9_./-]*$"}};
+if(data12.length > 253 && codePoints(data12) > 253){
+const err29 = {instancePath:instancePath+"/service",schemaPath:"#/properties/service/maxLength",keyword:"maxLength",params:{limit: 253}};
 if(vErrors === null){
 vErrors = [err29];
 }
@@ -1423,8 +1423,8 @@ vErrors.push(err29);
 }
 errors++;
 }
-if(data12.length > 253 && codePoints(data12) > 253){
-const err30 = {instancePath:instancePath+"/service",schemaPath:"#/properties/service/maxLength",keyword:"maxLength",params:{limit: 253}};
+if(data12.length <= 506 && !pattern18.test(data12)){
+const err30 = {instancePath:instancePath+"/service",schemaPath:"#/properties/service/pattern",keyword:"pattern",params:{}};
 if(vErrors === null){
 vErrors = [err30];
 }
@@ -1518,8 +1518,8 @@ errors++;
 if(data.name !== undefined){
 let data0 = data.name;
 if(typeof data0 === "string"){
-if(!pattern1.test(data0)){
-const err5 = {instancePath:instancePath+"/name",schemaPath:"#/properties/name/pattern",keyword:"pattern",params:{pattern: "^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"}};
+if(data0.length > 63 && codePoints(data0) > 63){
+const err5 = {instancePath:instancePath+"/name",schemaPath:"#/properties/name/maxLength",keyword:"maxLength",params:{limit: 63}};
 if(vErrors === null){
 vErrors = [err5];
 }
@@ -1528,8 +1528,8 @@ vErrors.push(err5);
 }
 errors++;
 }
-if(data0.length > 63 && codePoints(data0) > 63){
-const err6 = {instancePath:instancePath+"/name",schemaPath:"#/properties/name/maxLength",keyword:"maxLength",params:{limit: 63}};
+if(data0.length <= 126 && !pattern1.test(data0)){
+const err6 = {instancePath:instancePath+"/name",schemaPath:"#/properties/name/pattern",keyword:"pattern",params:{}};
 if(vErrors === null){
 vErrors = [err6];
 }
@@ -1578,8 +1578,8 @@ errors++;
 if(data.meshFQDN !== undefined){
 let data2 = data.meshFQDN;
 if(typeof data2 === "string"){
-if(!pattern5.test(data2)){
-const err10 = {instancePath:instancePath+"/meshFQDN",schemaPath:"#/properties/meshFQDN/pattern",keyword:"pattern",params:{pattern: "^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?)+$"}};
+if(data2.length > 253 && codePoints(data2) > 253){
+const err10 = {instancePath:instancePath+"/meshFQDN",schemaPath:"#/properties/meshFQDN/maxLength",keyword:"maxLength",params:{limit: 253}};
 if(vErrors === null){
 vErrors = [err10];
 }
@@ -1588,8 +1588,8 @@ vErrors.push(err10);
 }
 errors++;
 }
-if(data2.length > 253 && codePoints(data2) > 253){
-const err11 = {instancePath:instancePath+"/meshFQDN",schemaPath:"#/properties/meshFQDN/maxLength",keyword:"maxLength",params:{limit: 253}};
+if(data2.length <= 506 && !pattern5.test(data2)){
+const err11 = {instancePath:instancePath+"/meshFQDN",schemaPath:"#/properties/meshFQDN/pattern",keyword:"pattern",params:{}};
 if(vErrors === null){
 vErrors = [err11];
 }
@@ -1671,8 +1671,8 @@ errors++;
 if(data.externalTarget !== undefined){
 let data5 = data.externalTarget;
 if(typeof data5 === "string"){
-if(!pattern6.test(data5)){
-const err18 = {instancePath:instancePath+"/externalTarget",schemaPath:"#/properties/externalTarget/pattern",keyword:"pattern",params:{pattern: "^[A-Za-z0-9]([-A-Za-z0-9]{0,61}[A-Za-z0-9])?(\\.[A-Za-z0-9]([-A-Za-z0-9]{0,61}[A-Za-z0-9])?)*:([1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5])$"}};
+if(data5.length > 259 && codePoints(data5) > 259){
+const err18 = {instancePath:instancePath+"/externalTarget",schemaPath:"#/properties/externalTarget/maxLength",keyword:"maxLength",params:{limit: 259}};
 if(vErrors === null){
 vErrors = [err18];
 }
@@ -1681,8 +1681,8 @@ vErrors.push(err18);
 }
 errors++;
 }
-if(data5.length > 259 && codePoints(data5) > 259){
-const err19 = {instancePath:instancePath+"/externalTarget",schemaPath:"#/properties/externalTarget/maxLength",keyword:"maxLength",params:{limit: 259}};
+if(data5.length <= 518 && !pattern6.test(data5)){
+const err19 = {instancePath:instancePath+"/externalTarget",schemaPath:"#/properties/externalTarget/pattern",keyword:"pattern",params:{}};
 if(vErrors === null){
 vErrors = [err19];
 }
@@ -2147,8 +2147,8 @@ errors++;
 if(data1.name !== undefined){
 let data2 = data1.name;
 if(typeof data2 === "string"){
-if(!pattern21.test(data2)){
-const err4 = {instancePath:instancePath+"/vipServices/" + i0+"/name",schemaPath:"#/$defs/VipService/properties/name/pattern",keyword:"pattern",params:{pattern: "^(svc:)?[a-z0-9]([-a-z0-9]*[a-z0-9])?$"}};
+if(data2.length > 67 && codePoints(data2) > 67){
+const err4 = {instancePath:instancePath+"/vipServices/" + i0+"/name",schemaPath:"#/$defs/VipService/properties/name/maxLength",keyword:"maxLength",params:{limit: 67}};
 if(vErrors === null){
 vErrors = [err4];
 }
@@ -2157,8 +2157,8 @@ vErrors.push(err4);
 }
 errors++;
 }
-if(data2.length > 67 && codePoints(data2) > 67){
-const err5 = {instancePath:instancePath+"/vipServices/" + i0+"/name",schemaPath:"#/$defs/VipService/properties/name/maxLength",keyword:"maxLength",params:{limit: 67}};
+if(data2.length <= 134 && !pattern21.test(data2)){
+const err5 = {instancePath:instancePath+"/vipServices/" + i0+"/name",schemaPath:"#/$defs/VipService/properties/name/pattern",keyword:"pattern",params:{}};
 if(vErrors === null){
 vErrors = [err5];
 }
@@ -2217,8 +2217,8 @@ errors++;
 if(data1.targetEndpoint !== undefined){
 let data4 = data1.targetEndpoint;
 if(typeof data4 === "string"){
-if(!pattern1.test(data4)){
-const err10 = {instancePath:instancePath+"/vipServices/" + i0+"/targetEndpoint",schemaPath:"#/$defs/VipService/properties/targetEndpoint/pattern",keyword:"pattern",params:{pattern: "^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"}};
+if(data4.length > 63 && codePoints(data4) > 63){
+const err10 = {instancePath:instancePath+"/vipServices/" + i0+"/targetEndpoint",schemaPath:"#/$defs/VipService/properties/targetEndpoint/maxLength",keyword:"maxLength",params:{limit: 63}};
 if(vErrors === null){
 vErrors = [err10];
 }
@@ -2227,8 +2227,8 @@ vErrors.push(err10);
 }
 errors++;
 }
-if(data4.length > 63 && codePoints(data4) > 63){
-const err11 = {instancePath:instancePath+"/vipServices/" + i0+"/targetEndpoint",schemaPath:"#/$defs/VipService/properties/targetEndpoint/maxLength",keyword:"maxLength",params:{limit: 63}};
+if(data4.length <= 126 && !pattern1.test(data4)){
+const err11 = {instancePath:instancePath+"/vipServices/" + i0+"/targetEndpoint",schemaPath:"#/$defs/VipService/properties/targetEndpoint/pattern",keyword:"pattern",params:{}};
 if(vErrors === null){
 vErrors = [err11];
 }
@@ -2329,8 +2329,8 @@ errors++;
 if(data.tailnet !== undefined){
 let data0 = data.tailnet;
 if(typeof data0 === "string"){
-if(!pattern3.test(data0)){
-const err1 = {instancePath:instancePath+"/tailnet",schemaPath:"#/properties/tailnet/pattern",keyword:"pattern",params:{pattern: "^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?)*$"}};
+if(data0.length > 253 && codePoints(data0) > 253){
+const err1 = {instancePath:instancePath+"/tailnet",schemaPath:"#/properties/tailnet/maxLength",keyword:"maxLength",params:{limit: 253}};
 if(vErrors === null){
 vErrors = [err1];
 }
@@ -2339,8 +2339,8 @@ vErrors.push(err1);
 }
 errors++;
 }
-if(data0.length > 253 && codePoints(data0) > 253){
-const err2 = {instancePath:instancePath+"/tailnet",schemaPath:"#/properties/tailnet/maxLength",keyword:"maxLength",params:{limit: 253}};
+if(data0.length <= 506 && !pattern3.test(data0)){
+const err2 = {instancePath:instancePath+"/tailnet",schemaPath:"#/properties/tailnet/pattern",keyword:"pattern",params:{}};
 if(vErrors === null){
 vErrors = [err2];
 }
@@ -2450,8 +2450,8 @@ errors++;
 if(data5.key !== undefined){
 let data6 = data5.key;
 if(typeof data6 === "string"){
-if(!pattern19.test(data6)){
-const err10 = {instancePath:instancePath+"/tagSelectors/" + i1+"/key",schemaPath:"#/$defs/TagSelector/properties/key/pattern",keyword:"pattern",params:{pattern: "^(tag:)?[A-Za-z][-A-Za-z0-9_.]*$"}};
+if(data6.length > 128 && codePoints(data6) > 128){
+const err10 = {instancePath:instancePath+"/tagSelectors/" + i1+"/key",schemaPath:"#/$defs/TagSelector/properties/key/maxLength",keyword:"maxLength",params:{limit: 128}};
 if(vErrors === null){
 vErrors = [err10];
 }
@@ -2460,8 +2460,8 @@ vErrors.push(err10);
 }
 errors++;
 }
-if(data6.length > 128 && codePoints(data6) > 128){
-const err11 = {instancePath:instancePath+"/tagSelectors/" + i1+"/key",schemaPath:"#/$defs/TagSelector/properties/key/maxLength",keyword:"maxLength",params:{limit: 128}};
+if(data6.length <= 256 && !pattern19.test(data6)){
+const err11 = {instancePath:instancePath+"/tagSelectors/" + i1+"/key",schemaPath:"#/$defs/TagSelector/properties/key/pattern",keyword:"pattern",params:{}};
 if(vErrors === null){
 vErrors = [err11];
 }
@@ -2522,8 +2522,8 @@ const len2 = data8.length;
 for(let i2=0; i2<len2; i2++){
 let data9 = data8[i2];
 if(typeof data9 === "string"){
-if(!pattern20.test(data9)){
-const err16 = {instancePath:instancePath+"/tagSelectors/" + i1+"/values/" + i2,schemaPath:"#/$defs/TagSelector/properties/values/items/pattern",keyword:"pattern",params:{pattern: "^[-A-Za-z0-9_.:]+$"}};
+if(data9.length > 128 && codePoints(data9) > 128){
+const err16 = {instancePath:instancePath+"/tagSelectors/" + i1+"/values/" + i2,schemaPath:"#/$defs/TagSelector/properties/values/items/maxLength",keyword:"maxLength",params:{limit: 128}};
 if(vErrors === null){
 vErrors = [err16];
 }
@@ -2532,8 +2532,8 @@ vErrors.push(err16);
 }
 errors++;
 }
-if(data9.length > 128 && codePoints(data9) > 128){
-const err17 = {instancePath:instancePath+"/tagSelectors/" + i1+"/values/" + i2,schemaPath:"#/$defs/TagSelector/properties/values/items/maxLength",keyword:"maxLength",params:{limit: 128}};
+if(data9.length <= 256 && !pattern20.test(data9)){
+const err17 = {instancePath:instancePath+"/tagSelectors/" + i1+"/values/" + i2,schemaPath:"#/$defs/TagSelector/properties/values/items/pattern",keyword:"pattern",params:{}};
 if(vErrors === null){
 vErrors = [err17];
 }

@@ -18,15 +18,15 @@ const objectMetaOutline: Outline = {
   is: 'object',
   ignored: ["managedFields","selfLink","deletionGracePeriodSeconds"],
   fields: {
-    name: { is: "text", expect: "a name for mesh pods (lower-case letters, digits and '-', no '.', at most 40 characters)" },
+    name: { is: "text", expect: "a name for mesh pods (lower-case letters, digits and '-', no '.', at most 40 characters)", pattern: "^[a-z0-9]([-a-z0-9]*[a-z0-9])?$" },
     generateName: { is: "text" },
-    namespace: { is: "text", expect: "a namespace (lower-case letters, digits and '-', at most 63 characters)" },
+    namespace: { is: "text", expect: "a namespace (lower-case letters, digits and '-', at most 63 characters)", pattern: "^[a-z0-9]([-a-z0-9]*[a-z0-9])?$" },
     uid: { is: "text" },
     resourceVersion: { is: "text" },
     generation: { is: "integer" },
     creationTimestamp: { is: "date-time" },
     deletionTimestamp: { is: "date-time" },
-    labels: { is: "map", values: { is: "text", expect: "a label value (letters, digits, '-', '_' and '.', at most 63 characters)" } },
+    labels: { is: "map", values: { is: "text", expect: "a label value (letters, digits, '-', '_' and '.', at most 63 characters)", pattern: "^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$" } },
     annotations: { is: "map", values: { is: "text" } },
     finalizers: { is: "list", items: { is: "text" } },
     ownerReferences: { is: "list", items: ownerReferenceOutline },
@@ -36,7 +36,7 @@ const objectMetaOutline: Outline = {
 const secretReferenceOutline: Outline = {
   is: 'object',
   fields: {
-    name: { is: "text", expect: "an object name (lower-case letters, digits, '-' and '.', at most 253 characters)" },
+    name: { is: "text", expect: "an object name (lower-case letters, digits, '-' and '.', at most 253 characters)", pattern: "^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$" },
   },
 };
 
@@ -44,25 +44,25 @@ const oAuthClientOutline: Outline = {
   is: 'object',
   fields: {
     secretRef: secretReferenceOutline,
-    clientIdKey: { is: "text", expect: "a key of a Secret or ConfigMap (letters, digits, '-', '_' and '.', at most 253 characters)" },
-    clientSecretKey: { is: "text", expect: "a key of a Secret or ConfigMap (letters, digits, '-', '_' and '.', at most 253 characters)" },
-    scopes: { is: "list", items: { is: "text", expect: "an OAuth scope (printable ASCII without spaces, quotes or backslashes, at most 128 characters)" } },
+    clientIdKey: { is: "text", expect: "a key of a Secret or ConfigMap (letters, digits, '-', '_' and '.', at most 253 characters)", isSensitive: true, pattern: "^[-._A-Za-z0-9]+$" },
+    clientSecretKey: { is: "text", expect: "a key of a Secret or ConfigMap (letters, digits, '-', '_' and '.', at most 253 characters)", isSensitive: true, pattern: "^[-._A-Za-z0-9]+$" },
+    scopes: { is: "list", items: { is: "text", expect: "an OAuth scope (printable ASCII without spaces, quotes or backslashes, at most 128 characters)", pattern: "^[!#-\\[\\]-~]+$" } },
   },
 };
 
 const labelRequirementOutline: Outline = {
   is: 'object',
   fields: {
-    key: { is: "text", expect: "a label key, such as team or example.com/team" },
+    key: { is: "text", expect: "a label key, such as team or example.com/team", pattern: "^([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$" },
     operator: { is: "text", enum: ["In","NotIn","Exists","DoesNotExist"] },
-    values: { is: "list", items: { is: "text", expect: "a label value (letters, digits, '-', '_' and '.', at most 63 characters)" } },
+    values: { is: "list", items: { is: "text", expect: "a label value (letters, digits, '-', '_' and '.', at most 63 characters)", pattern: "^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$" } },
   },
 };
 
 const labelSelectorOutline: Outline = {
   is: 'object',
   fields: {
-    matchLabels: { is: "map", values: { is: "text", expect: "a label value (letters, digits, '-', '_' and '.', at most 63 characters)" } },
+    matchLabels: { is: "map", values: { is: "text", expect: "a label value (letters, digits, '-', '_' and '.', at most 63 characters)", pattern: "^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$" } },
     matchExpressions: { is: "list", items: labelRequirementOutline },
   },
 };
@@ -81,7 +81,7 @@ const deviceConfigurationOutline: Outline = {
     preauth: { is: "boolean" },
     requireApproval: { is: "boolean" },
     ephemeral: { is: "boolean" },
-    keyExpiry: { is: "text", expect: "a duration from 1m to 2160h (90 days), such as 1h" },
+    keyExpiry: { is: "text", expect: "a duration from 1m to 2160h (90 days), such as 1h", pattern: "^([0-9]{1,6}(\\.[0-9]{1,3})?(ms|s|m|h)){1,4}$" },
   },
 };
 
@@ -114,7 +114,7 @@ const tolerationOutline: Outline = {
 const envVarOutline: Outline = {
   is: 'object',
   fields: {
-    name: { is: "text", expect: "an environment variable's name (letters, digits and '_', at most 128 characters)" },
+    name: { is: "text", expect: "an environment variable's name (letters, digits and '_', at most 128 characters)", isSensitive: true, pattern: "^[A-Za-z_][A-Za-z0-9_]*$" },
     value: { is: "text", isSensitive: true },
   },
 };
@@ -124,13 +124,13 @@ const meshPoolOutline: Outline = {
   fields: {
     mode: { is: "text", enum: ["Managed","External"] },
     replicas: { is: "integer" },
-    image: { is: "text", expect: "an image reference, such as registry.example.com/mesh/meshd:1.0" },
+    image: { is: "text", expect: "an image reference, such as registry.example.com/mesh/meshd:1.0", pattern: "^[-A-Za-z0-9._/:@]+$" },
     resources: podResourcesOutline,
-    nodeSelector: { is: "map", values: { is: "text", expect: "a label value (letters, digits, '-', '_' and '.', at most 63 characters)" } },
+    nodeSelector: { is: "map", values: { is: "text", expect: "a label value (letters, digits, '-', '_' and '.', at most 63 characters)", pattern: "^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$" } },
     tolerations: { is: "list", items: tolerationOutline },
-    priorityClassName: { is: "text", expect: "an object name (lower-case letters, digits, '-' and '.', at most 253 characters)" },
+    priorityClassName: { is: "text", expect: "an object name (lower-case letters, digits, '-' and '.', at most 253 characters)", pattern: "^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$" },
     extraEnv: { is: "list", items: envVarOutline },
-    addresses: { is: "list", items: { is: "text", expect: "host:port with a port from 1 to 65535, such as 127.0.0.1:1055" } },
+    addresses: { is: "list", items: { is: "text", expect: "host:port with a port from 1 to 65535, such as 127.0.0.1:1055", isSensitive: true, pattern: "^([A-Za-z0-9]([-A-Za-z0-9]{0,61}[A-Za-z0-9])?(\\.[A-Za-z0-9]([-A-Za-z0-9]{0,61}[A-Za-z0-9])?)*|\\[[0-9A-Fa-f:.]+\\]):([1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5])$" } },
   },
 };
 
@@ -145,17 +145,17 @@ const rateLimitOutline: Outline = {
 const meshTailnetSpecOutline: Outline = {
   is: 'object',
   fields: {
-    tailnet: { is: "text", expect: "a DNS name (lower-case labels joined by '.', no final dot, at most 253 characters), such as example.ts.net" },
-    controlURL: { is: "text", expect: "an http:// or https:// URL without user name or password, at most 1024 characters", isSensitive: true },
-    loginServer: { is: "text", expect: "an http:// or https:// URL without user name or password, at most 1024 characters", isSensitive: true },
+    tailnet: { is: "text", expect: "a DNS name (lower-case labels joined by '.', no final dot, at most 253 characters), such as example.ts.net", pattern: "^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?)*$" },
+    controlURL: { is: "text", expect: "an http:// or https:// URL without user name or password, at most 1024 characters", isSensitive: true, pattern: "^https?://([A-Za-z0-9]([-A-Za-z0-9]{0,61}[A-Za-z0-9])?(\\.[A-Za-z0-9]([-A-Za-z0-9]{0,61}[A-Za-z0-9])?)*|\\[[0-9A-Fa-f:.]+\\])(:([1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5]))?(/[!-~]*)?$" },
+    loginServer: { is: "text", expect: "an http:// or https:// URL without user name or password, at most 1024 characters", isSensitive: true, pattern: "^https?://([A-Za-z0-9]([-A-Za-z0-9]{0,61}[A-Za-z0-9])?(\\.[A-Za-z0-9]([-A-Za-z0-9]{0,61}[A-Za-z0-9])?)*|\\[[0-9A-Fa-f:.]+\\])(:([1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5]))?(/[!-~]*)?$" },
     dialect: { is: "text", enum: ["Auto","Vendor","Headscale"] },
     oauth: oAuthClientOutline,
-    tags: { is: "list", items: { is: "text", expect: "a tag such as tag:web (tag: and a letter, then letters, digits or -_.:, at most 128 characters)" } },
-    allowedTags: { is: "list", items: { is: "text", expect: "a tag such as tag:web (tag: and a letter, then letters, digits or -_.:, at most 128 characters)" } },
+    tags: { is: "list", items: { is: "text", expect: "a tag such as tag:web (tag: and a letter, then letters, digits or -_.:, at most 128 characters)", pattern: "^tag:[A-Za-z][-A-Za-z0-9_.:]*$" } },
+    allowedTags: { is: "list", items: { is: "text", expect: "a tag such as tag:web (tag: and a letter, then letters, digits or -_.:, at most 128 characters)", pattern: "^tag:[A-Za-z][-A-Za-z0-9_.:]*$" } },
     allowedNamespaces: allowedNamespacesOutline,
     configuration: tailnetConfigurationOutline,
     pool: meshPoolOutline,
-    syncInterval: { is: "text", expect: "a duration from 1s to 1h, such as 30s or 1m30s" },
+    syncInterval: { is: "text", expect: "a duration from 1s to 1h, such as 30s or 1m30s", pattern: "^([0-9]{1,6}(\\.[0-9]{1,3})?(ms|s|m|h)){1,4}$" },
     rateLimit: rateLimitOutline,
   },
 };

@@ -26,10 +26,10 @@ function shapeObjectMeta(value) {
   if (value.generation !== undefined && value.generation !== null) out.generation = value.generation;
   if (value.creationTimestamp !== undefined && value.creationTimestamp !== null) out.creationTimestamp = value.creationTimestamp;
   if (value.deletionTimestamp !== undefined && value.deletionTimestamp !== null) out.deletionTimestamp = value.deletionTimestamp;
-  if (value.labels !== undefined && value.labels !== null) out.labels = copyMap(value.labels, undefined);
-  if (value.annotations !== undefined && value.annotations !== null) out.annotations = copyMap(value.annotations, undefined);
-  if (value.finalizers !== undefined && value.finalizers !== null) out.finalizers = copyList(value.finalizers, undefined);
-  if (value.ownerReferences !== undefined && value.ownerReferences !== null) out.ownerReferences = copyList(value.ownerReferences, item => shapeOwnerReference(item));
+  if (value.labels !== undefined && value.labels !== null) out.labels = copyMap(value.labels, 4096, undefined);
+  if (value.annotations !== undefined && value.annotations !== null) out.annotations = copyMap(value.annotations, 4096, undefined);
+  if (value.finalizers !== undefined && value.finalizers !== null) out.finalizers = copyList(value.finalizers, 256, undefined);
+  if (value.ownerReferences !== undefined && value.ownerReferences !== null) out.ownerReferences = copyList(value.ownerReferences, 256, item => shapeOwnerReference(item));
   return out;
 }
 
@@ -46,7 +46,7 @@ function shapeOAuthClient(value) {
   out.secretRef = shapeSecretReference((value.secretRef ?? {"name":"mesh-oauth"}));
   out.clientIdKey = (value.clientIdKey ?? "client-id");
   out.clientSecretKey = (value.clientSecretKey ?? "client-secret");
-  if (value.scopes !== undefined && value.scopes !== null) out.scopes = copyList(value.scopes, undefined);
+  if (value.scopes !== undefined && value.scopes !== null) out.scopes = copyList(value.scopes, 32, undefined);
   return out;
 }
 
@@ -55,15 +55,15 @@ function shapeLabelRequirement(value) {
   const out = {};
   if (value.key !== undefined && value.key !== null) out.key = value.key;
   if (value.operator !== undefined && value.operator !== null) out.operator = value.operator;
-  if (value.values !== undefined && value.values !== null) out.values = copyList(value.values, undefined);
+  if (value.values !== undefined && value.values !== null) out.values = copyList(value.values, 64, undefined);
   return out;
 }
 
 function shapeLabelSelector(value) {
   if (!isRecord(value)) return value;
   const out = {};
-  if (value.matchLabels !== undefined && value.matchLabels !== null) out.matchLabels = copyMap(value.matchLabels, undefined);
-  if (value.matchExpressions !== undefined && value.matchExpressions !== null) out.matchExpressions = copyList(value.matchExpressions, item => shapeLabelRequirement(item));
+  if (value.matchLabels !== undefined && value.matchLabels !== null) out.matchLabels = copyMap(value.matchLabels, 32, undefined);
+  if (value.matchExpressions !== undefined && value.matchExpressions !== null) out.matchExpressions = copyList(value.matchExpressions, 32, item => shapeLabelRequirement(item));
   return out;
 }
 
@@ -95,8 +95,8 @@ function shapeTailnetConfiguration(value) {
 function shapePodResources(value) {
   if (!isRecord(value)) return value;
   const out = {};
-  if (value.limits !== undefined && value.limits !== null) out.limits = copyMap(value.limits, undefined);
-  if (value.requests !== undefined && value.requests !== null) out.requests = copyMap(value.requests, undefined);
+  if (value.limits !== undefined && value.limits !== null) out.limits = copyMap(value.limits, 16, undefined);
+  if (value.requests !== undefined && value.requests !== null) out.requests = copyMap(value.requests, 16, undefined);
   return out;
 }
 
@@ -126,11 +126,11 @@ function shapeMeshPool(value) {
   out.replicas = (value.replicas ?? 2);
   if (value.image !== undefined && value.image !== null) out.image = value.image;
   if (value.resources !== undefined && value.resources !== null) out.resources = shapePodResources(value.resources);
-  if (value.nodeSelector !== undefined && value.nodeSelector !== null) out.nodeSelector = copyMap(value.nodeSelector, undefined);
-  if (value.tolerations !== undefined && value.tolerations !== null) out.tolerations = copyList(value.tolerations, item => shapeToleration(item));
+  if (value.nodeSelector !== undefined && value.nodeSelector !== null) out.nodeSelector = copyMap(value.nodeSelector, 32, undefined);
+  if (value.tolerations !== undefined && value.tolerations !== null) out.tolerations = copyList(value.tolerations, 32, item => shapeToleration(item));
   if (value.priorityClassName !== undefined && value.priorityClassName !== null) out.priorityClassName = value.priorityClassName;
-  if (value.extraEnv !== undefined && value.extraEnv !== null) out.extraEnv = copyList(value.extraEnv, item => shapeEnvVar(item));
-  if (value.addresses !== undefined && value.addresses !== null) out.addresses = copyList(value.addresses, undefined);
+  if (value.extraEnv !== undefined && value.extraEnv !== null) out.extraEnv = copyList(value.extraEnv, 64, item => shapeEnvVar(item));
+  if (value.addresses !== undefined && value.addresses !== null) out.addresses = copyList(value.addresses, 64, undefined);
   return out;
 }
 
@@ -150,8 +150,8 @@ function shapeMeshTailnetSpec(value) {
   if (value.loginServer !== undefined && value.loginServer !== null) out.loginServer = value.loginServer;
   out.dialect = (value.dialect ?? "Auto");
   out.oauth = shapeOAuthClient((value.oauth ?? {"secretRef":{"name":"mesh-oauth"},"clientIdKey":"client-id","clientSecretKey":"client-secret"}));
-  out.tags = copyList((value.tags ?? ["tag:mesh"]), undefined);
-  if (value.allowedTags !== undefined && value.allowedTags !== null) out.allowedTags = copyList(value.allowedTags, undefined);
+  out.tags = copyList((value.tags ?? ["tag:mesh"]), 16, undefined);
+  if (value.allowedTags !== undefined && value.allowedTags !== null) out.allowedTags = copyList(value.allowedTags, 64, undefined);
   out.allowedNamespaces = shapeAllowedNamespaces((value.allowedNamespaces ?? {"from":"All"}));
   out.configuration = shapeTailnetConfiguration((value.configuration ?? {"devices":{"preauth":true,"requireApproval":false,"ephemeral":false,"keyExpiry":"1h"}}));
   out.pool = shapeMeshPool((value.pool ?? {"mode":"Managed","replicas":2}));
@@ -206,7 +206,7 @@ function shapePoolStatus(value) {
   if (value.ready !== undefined && value.ready !== null) out.ready = value.ready;
   if (value.desired !== undefined && value.desired !== null) out.desired = value.desired;
   if (value.proxyAddress !== undefined && value.proxyAddress !== null) out.proxyAddress = value.proxyAddress;
-  if (value.members !== undefined && value.members !== null) out.members = copyList(value.members, item => shapePoolMember(item));
+  if (value.members !== undefined && value.members !== null) out.members = copyList(value.members, 64, item => shapePoolMember(item));
   return out;
 }
 
@@ -232,7 +232,7 @@ function shapeCredentialStatus(value) {
   const out = {};
   if (value.secretVersion !== undefined && value.secretVersion !== null) out.secretVersion = value.secretVersion;
   if (value.expiresAt !== undefined && value.expiresAt !== null) out.expiresAt = value.expiresAt;
-  if (value.scopes !== undefined && value.scopes !== null) out.scopes = copyList(value.scopes, undefined);
+  if (value.scopes !== undefined && value.scopes !== null) out.scopes = copyList(value.scopes, 32, undefined);
   return out;
 }
 
@@ -240,7 +240,7 @@ function shapeMeshTailnetStatus(value) {
   if (!isRecord(value)) return value;
   const out = {};
   if (value.observedGeneration !== undefined && value.observedGeneration !== null) out.observedGeneration = value.observedGeneration;
-  if (value.conditions !== undefined && value.conditions !== null) out.conditions = copyList(value.conditions, item => shapeCondition(item));
+  if (value.conditions !== undefined && value.conditions !== null) out.conditions = copyList(value.conditions, 16, item => shapeCondition(item));
   if (value.tailnetInfo !== undefined && value.tailnetInfo !== null) out.tailnetInfo = shapeTailnetInfo(value.tailnetInfo);
   if (value.devices !== undefined && value.devices !== null) out.devices = shapeDeviceCounts(value.devices);
   if (value.pool !== undefined && value.pool !== null) out.pool = shapePoolStatus(value.pool);

@@ -28,8 +28,8 @@ errors++;
 if(data.name !== undefined){
 let data0 = data.name;
 if(typeof data0 === "string"){
-if(!pattern0.test(data0)){
-const err1 = {instancePath:instancePath+"/name",schemaPath:"#/properties/name/pattern",keyword:"pattern",params:{pattern: "^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"}};
+if(data0.length > 40 && codePoints(data0) > 40){
+const err1 = {instancePath:instancePath+"/name",schemaPath:"#/properties/name/maxLength",keyword:"maxLength",params:{limit: 40}};
 if(vErrors === null){
 vErrors = [err1];
 }
@@ -38,8 +38,8 @@ vErrors.push(err1);
 }
 errors++;
 }
-if(data0.length > 40 && codePoints(data0) > 40){
-const err2 = {instancePath:instancePath+"/name",schemaPath:"#/properties/name/maxLength",keyword:"maxLength",params:{limit: 40}};
+if(data0.length <= 80 && !pattern0.test(data0)){
+const err2 = {instancePath:instancePath+"/name",schemaPath:"#/properties/name/pattern",keyword:"pattern",params:{}};
 if(vErrors === null){
 vErrors = [err2];
 }
@@ -88,8 +88,8 @@ errors++;
 if(data.namespace !== undefined){
 let data2 = data.namespace;
 if(typeof data2 === "string"){
-if(!pattern0.test(data2)){
-const err6 = {instancePath:instancePath+"/namespace",schemaPath:"#/properties/namespace/pattern",keyword:"pattern",params:{pattern: "^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"}};
+if(data2.length > 63 && codePoints(data2) > 63){
+const err6 = {instancePath:instancePath+"/namespace",schemaPath:"#/properties/namespace/maxLength",keyword:"maxLength",params:{limit: 63}};
 if(vErrors === null){
 vErrors = [err6];
 }
@@ -98,8 +98,8 @@ vErrors.push(err6);
 }
 errors++;
 }
-if(data2.length > 63 && codePoints(data2) > 63){
-const err7 = {instancePath:instancePath+"/namespace",schemaPath:"#/properties/namespace/maxLength",keyword:"maxLength",params:{limit: 63}};
+if(data2.length <= 126 && !pattern0.test(data2)){
+const err7 = {instancePath:instancePath+"/namespace",schemaPath:"#/properties/namespace/pattern",keyword:"pattern",params:{}};
 if(vErrors === null){
 vErrors = [err7];
 }
@@ -271,8 +271,8 @@ errors++;
 for(const key0 in data8){
 let data9 = data8[key0];
 if(typeof data9 === "string"){
-if(!pattern2.test(data9)){
-const err21 = {instancePath:instancePath+"/labels/" + key0.replace(/~/g, "~0").replace(/\//g, "~1"),schemaPath:"#/properties/labels/additionalProperties/pattern",keyword:"pattern",params:{pattern: "^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$"}};
+if(data9.length > 63 && codePoints(data9) > 63){
+const err21 = {instancePath:instancePath+"/labels/" + key0.replace(/~/g, "~0").replace(/\//g, "~1"),schemaPath:"#/properties/labels/additionalProperties/maxLength",keyword:"maxLength",params:{limit: 63}};
 if(vErrors === null){
 vErrors = [err21];
 }
@@ -281,8 +281,8 @@ vErrors.push(err21);
 }
 errors++;
 }
-if(data9.length > 63 && codePoints(data9) > 63){
-const err22 = {instancePath:instancePath+"/labels/" + key0.replace(/~/g, "~0").replace(/\//g, "~1"),schemaPath:"#/properties/labels/additionalProperties/maxLength",keyword:"maxLength",params:{limit: 63}};
+if(data9.length <= 126 && !pattern2.test(data9)){
+const err22 = {instancePath:instancePath+"/labels/" + key0.replace(/~/g, "~0").replace(/\//g, "~1"),schemaPath:"#/properties/labels/additionalProperties/pattern",keyword:"pattern",params:{}};
 if(vErrors === null){
 vErrors = [err22];
 }
@@ -658,8 +658,8 @@ if(data0 && typeof data0 == "object" && !Array.isArray(data0)){
 if(data0.name !== undefined){
 let data1 = data0.name;
 if(typeof data1 === "string"){
-if(!pattern6.test(data1)){
-const err0 = {instancePath:instancePath+"/secretRef/name",schemaPath:"#/$defs/SecretReference/properties/name/pattern",keyword:"pattern",params:{pattern: "^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$"}};
+if(data1.length > 253 && codePoints(data1) > 253){
+const err0 = {instancePath:instancePath+"/secretRef/name",schemaPath:"#/$defs/SecretReference/properties/name/maxLength",keyword:"maxLength",params:{limit: 253}};
 if(vErrors === null){
 vErrors = [err0];
 }
@@ -668,8 +668,8 @@ vErrors.push(err0);
 }
 errors++;
 }
-if(data1.length > 253 && codePoints(data1) > 253){
-const err1 = {instancePath:instancePath+"/secretRef/name",schemaPath:"#/$defs/SecretReference/properties/name/maxLength",keyword:"maxLength",params:{limit: 253}};
+if(data1.length <= 506 && !pattern6.test(data1)){
+const err1 = {instancePath:instancePath+"/secretRef/name",schemaPath:"#/$defs/SecretReference/properties/name/pattern",keyword:"pattern",params:{}};
 if(vErrors === null){
 vErrors = [err1];
 }
@@ -705,8 +705,8 @@ errors++;
 if(data.clientIdKey !== undefined){
 let data2 = data.clientIdKey;
 if(typeof data2 === "string"){
-if(!pattern7.test(data2)){
-const err4 = {instancePath:instancePath+"/clientIdKey",schemaPath:"#/properties/clientIdKey/pattern",keyword:"pattern",params:{pattern: "^[-._A-Za-z0-9]+$"}};
+if(data2.length > 253 && codePoints(data2) > 253){
+const err4 = {instancePath:instancePath+"/clientIdKey",schemaPath:"#/properties/clientIdKey/maxLength",keyword:"maxLength",params:{limit: 253}};
 if(vErrors === null){
 vErrors = [err4];
 }
@@ -715,8 +715,8 @@ vErrors.push(err4);
 }
 errors++;
 }
-if(data2.length > 253 && codePoints(data2) > 253){
-const err5 = {instancePath:instancePath+"/clientIdKey",schemaPath:"#/properties/clientIdKey/maxLength",keyword:"maxLength",params:{limit: 253}};
+if(data2.length <= 506 && !pattern7.test(data2)){
+const err5 = {instancePath:instancePath+"/clientIdKey",schemaPath:"#/properties/clientIdKey/pattern",keyword:"pattern",params:{}};
 if(vErrors === null){
 vErrors = [err5];
 }
@@ -740,8 +740,8 @@ errors++;
 if(data.clientSecretKey !== undefined){
 let data3 = data.clientSecretKey;
 if(typeof data3 === "string"){
-if(!pattern7.test(data3)){
-const err7 = {instancePath:instancePath+"/clientSecretKey",schemaPath:"#/properties/clientSecretKey/pattern",keyword:"pattern",params:{pattern: "^[-._A-Za-z0-9]+$"}};
+if(data3.length > 253 && codePoints(data3) > 253){
+const err7 = {instancePath:instancePath+"/clientSecretKey",schemaPath:"#/properties/clientSecretKey/maxLength",keyword:"maxLength",params:{limit: 253}};
 if(vErrors === null){
 vErrors = [err7];
 }
@@ -750,8 +750,8 @@ vErrors.push(err7);
 }
 errors++;
 }
-if(data3.length > 253 && codePoints(data3) > 253){
-const err8 = {instancePath:instancePath+"/clientSecretKey",schemaPath:"#/properties/clientSecretKey/maxLength",keyword:"maxLength",params:{limit: 253}};
+if(data3.length <= 506 && !pattern7.test(data3)){
+const err8 = {instancePath:instancePath+"/clientSecretKey",schemaPath:"#/properties/clientSecretKey/pattern",keyword:"pattern",params:{}};
 if(vErrors === null){
 vErrors = [err8];
 }
@@ -789,8 +789,8 @@ const len0 = data4.length;
 for(let i0=0; i0<len0; i0++){
 let data5 = data4[i0];
 if(typeof data5 === "string"){
-if(!pattern9.test(data5)){
-const err11 = {instancePath:instancePath+"/scopes/" + i0,schemaPath:"#/properties/scopes/items/pattern",keyword:"pattern",params:{pattern: "^[!#-\\[\\]-~]+$"}};
+if(data5.length > 128 && codePoints(data5) > 128){
+const err11 = {instancePath:instancePath+"/scopes/" + i0,schemaPath:"#/properties/scopes/items/maxLength",keyword:"maxLength",params:{limit: 128}};
 if(vErrors === null){
 vErrors = [err11];
 }
@@ -799,8 +799,8 @@ vErrors.push(err11);
 }
 errors++;
 }
-if(data5.length > 128 && codePoints(data5) > 128){
-const err12 = {instancePath:instancePath+"/scopes/" + i0,schemaPath:"#/properties/scopes/items/maxLength",keyword:"maxLength",params:{limit: 128}};
+if(data5.length <= 256 && !pattern9.test(data5)){
+const err12 = {instancePath:instancePath+"/scopes/" + i0,schemaPath:"#/properties/scopes/items/pattern",keyword:"pattern",params:{}};
 if(vErrors === null){
 vErrors = [err12];
 }
@@ -884,8 +884,8 @@ errors++;
 for(const key0 in data0){
 let data1 = data0[key0];
 if(typeof data1 === "string"){
-if(!pattern2.test(data1)){
-const err1 = {instancePath:instancePath+"/matchLabels/" + key0.replace(/~/g, "~0").replace(/\//g, "~1"),schemaPath:"#/properties/matchLabels/additionalProperties/pattern",keyword:"pattern",params:{pattern: "^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$"}};
+if(data1.length > 63 && codePoints(data1) > 63){
+const err1 = {instancePath:instancePath+"/matchLabels/" + key0.replace(/~/g, "~0").replace(/\//g, "~1"),schemaPath:"#/properties/matchLabels/additionalProperties/maxLength",keyword:"maxLength",params:{limit: 63}};
 if(vErrors === null){
 vErrors = [err1];
 }
@@ -894,8 +894,8 @@ vErrors.push(err1);
 }
 errors++;
 }
-if(data1.length > 63 && codePoints(data1) > 63){
-const err2 = {instancePath:instancePath+"/matchLabels/" + key0.replace(/~/g, "~0").replace(/\//g, "~1"),schemaPath:"#/properties/matchLabels/additionalProperties/maxLength",keyword:"maxLength",params:{limit: 63}};
+if(data1.length <= 126 && !pattern2.test(data1)){
+const err2 = {instancePath:instancePath+"/matchLabels/" + key0.replace(/~/g, "~0").replace(/\//g, "~1"),schemaPath:"#/properties/matchLabels/additionalProperties/pattern",keyword:"pattern",params:{}};
 if(vErrors === null){
 vErrors = [err2];
 }
@@ -968,8 +968,8 @@ errors++;
 if(data3.key !== undefined){
 let data4 = data3.key;
 if(typeof data4 === "string"){
-if(!pattern13.test(data4)){
-const err8 = {instancePath:instancePath+"/matchExpressions/" + i0+"/key",schemaPath:"#/$defs/LabelRequirement/properties/key/pattern",keyword:"pattern",params:{pattern: "^([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$"}};
+if(data4.length > 317 && codePoints(data4) > 317){
+const err8 = {instancePath:instancePath+"/matchExpressions/" + i0+"/key",schemaPath:"#/$defs/LabelRequirement/properties/key/maxLength",keyword:"maxLength",params:{limit: 317}};
 if(vErrors === null){
 vErrors = [err8];
 }
@@ -978,8 +978,8 @@ vErrors.push(err8);
 }
 errors++;
 }
-if(data4.length > 317 && codePoints(data4) > 317){
-const err9 = {instancePath:instancePath+"/matchExpressions/" + i0+"/key",schemaPath:"#/$defs/LabelRequirement/properties/key/maxLength",keyword:"maxLength",params:{limit: 317}};
+if(data4.length <= 634 && !pattern13.test(data4)){
+const err9 = {instancePath:instancePath+"/matchExpressions/" + i0+"/key",schemaPath:"#/$defs/LabelRequirement/properties/key/pattern",keyword:"pattern",params:{}};
 if(vErrors === null){
 vErrors = [err9];
 }
@@ -1040,8 +1040,8 @@ const len1 = data6.length;
 for(let i1=0; i1<len1; i1++){
 let data7 = data6[i1];
 if(typeof data7 === "string"){
-if(!pattern2.test(data7)){
-const err14 = {instancePath:instancePath+"/matchExpressions/" + i0+"/values/" + i1,schemaPath:"#/$defs/LabelRequirement/properties/values/items/pattern",keyword:"pattern",params:{pattern: "^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$"}};
+if(data7.length > 63 && codePoints(data7) > 63){
+const err14 = {instancePath:instancePath+"/matchExpressions/" + i0+"/values/" + i1,schemaPath:"#/$defs/LabelRequirement/properties/values/items/maxLength",keyword:"maxLength",params:{limit: 63}};
 if(vErrors === null){
 vErrors = [err14];
 }
@@ -1050,8 +1050,8 @@ vErrors.push(err14);
 }
 errors++;
 }
-if(data7.length > 63 && codePoints(data7) > 63){
-const err15 = {instancePath:instancePath+"/matchExpressions/" + i0+"/values/" + i1,schemaPath:"#/$defs/LabelRequirement/properties/values/items/maxLength",keyword:"maxLength",params:{limit: 63}};
+if(data7.length <= 126 && !pattern2.test(data7)){
+const err15 = {instancePath:instancePath+"/matchExpressions/" + i0+"/values/" + i1,schemaPath:"#/$defs/LabelRequirement/properties/values/items/pattern",keyword:"pattern",params:{}};
 if(vErrors === null){
 vErrors = [err15];
 }
@@ -1232,8 +1232,8 @@ errors++;
 if(data0.keyExpiry !== undefined){
 let data4 = data0.keyExpiry;
 if(typeof data4 === "string"){
-if(!pattern15.test(data4)){
-const err3 = {instancePath:instancePath+"/devices/keyExpiry",schemaPath:"#/$defs/DeviceConfiguration/properties/keyExpiry/pattern",keyword:"pattern",params:{pattern: "^([0-9]{1,6}(\\.[0-9]{1,3})?(ms|s|m|h)){1,4}$"}};
+if(data4.length > 32 && codePoints(data4) > 32){
+const err3 = {instancePath:instancePath+"/devices/keyExpiry",schemaPath:"#/$defs/DeviceConfiguration/properties/keyExpiry/maxLength",keyword:"maxLength",params:{limit: 32}};
 if(vErrors === null){
 vErrors = [err3];
 }
@@ -1242,8 +1242,8 @@ vErrors.push(err3);
 }
 errors++;
 }
-if(data4.length > 32 && codePoints(data4) > 32){
-const err4 = {instancePath:instancePath+"/devices/keyExpiry",schemaPath:"#/$defs/DeviceConfiguration/properties/keyExpiry/maxLength",keyword:"maxLength",params:{limit: 32}};
+if(data4.length <= 64 && !pattern15.test(data4)){
+const err4 = {instancePath:instancePath+"/devices/keyExpiry",schemaPath:"#/$defs/DeviceConfiguration/properties/keyExpiry/pattern",keyword:"pattern",params:{}};
 if(vErrors === null){
 vErrors = [err4];
 }
@@ -1365,8 +1365,8 @@ errors++;
 if(data.image !== undefined){
 let data2 = data.image;
 if(typeof data2 === "string"){
-if(!pattern16.test(data2)){
-const err5 = {instancePath:instancePath+"/image",schemaPath:"#/properties/image/pattern",keyword:"pattern",params:{pattern: "^[-A-Za-z0-9._/:@]+$"}};
+if(data2.length > 512 && codePoints(data2) > 512){
+const err5 = {instancePath:instancePath+"/image",schemaPath:"#/properties/image/maxLength",keyword:"maxLength",params:{limit: 512}};
 if(vErrors === null){
 vErrors = [err5];
 }
@@ -1375,8 +1375,8 @@ vErrors.push(err5);
 }
 errors++;
 }
-if(data2.length > 512 && codePoints(data2) > 512){
-const err6 = {instancePath:instancePath+"/image",schemaPath:"#/properties/image/maxLength",keyword:"maxLength",params:{limit: 512}};
+if(data2.length <= 1024 && !pattern16.test(data2)){
+const err6 = {instancePath:instancePath+"/image",schemaPath:"#/properties/image/pattern",keyword:"pattern",params:{}};
 if(vErrors === null){
 vErrors = [err6];
 }
@@ -1438,8 +1438,8 @@ errors++;
 }
 }
 if(typeof data5 === "string"){
-if(!pattern17.test(data5)){
-const err11 = {instancePath:instancePath+"/resources/limits/" + key0.replace(/~/g, "~0").replace(/\//g, "~1"),schemaPath:"#/$defs/PodResources/properties/limits/additionalProperties/pattern",keyword:"pattern",params:{pattern: "^[0-9]+(\\.[0-9]+)?([KMGTPE]i|[numkMGTPE]|[eE][0-9]{1,2})?$"}};
+if(data5.length > 32 && codePoints(data5) > 32){
+const err11 = {instancePath:instancePath+"/resources/limits/" + key0.replace(/~/g, "~0").replace(/\//g, "~1"),schemaPath:"#/$defs/PodResources/properties/limits/additionalProperties/maxLength",keyword:"maxLength",params:{limit: 32}};
 if(vErrors === null){
 vErrors = [err11];
 }
@@ -1448,8 +1448,8 @@ vErrors.push(err11);
 }
 errors++;
 }
-if(data5.length > 32 && codePoints(data5) > 32){
-const err12 = {instancePath:instancePath+"/resources/limits/" + key0.replace(/~/g, "~0").replace(/\//g, "~1"),schemaPath:"#/$defs/PodResources/properties/limits/additionalProperties/maxLength",keyword:"maxLength",params:{limit: 32}};
+if(data5.length <= 64 && !pattern17.test(data5)){
+const err12 = {instancePath:instancePath+"/resources/limits/" + key0.replace(/~/g, "~0").replace(/\//g, "~1"),schemaPath:"#/$defs/PodResources/properties/limits/additionalProperties/pattern",keyword:"pattern",params:{}};
 if(vErrors === null){
 vErrors = [err12];
 }
@@ -1510,8 +1510,8 @@ errors++;
 }
 }
 if(typeof data7 === "string"){
-if(!pattern17.test(data7)){
-const err17 = {instancePath:instancePath+"/resources/requests/" + key1.replace(/~/g, "~0").replace(/\//g, "~1"),schemaPath:"#/$defs/PodResources/properties/requests/additionalProperties/pattern",keyword:"pattern",params:{pattern: "^[0-9]+(\\.[0-9]+)?([KMGTPE]i|[numkMGTPE]|[eE][0-9]{1,2})?$"}};
+if(data7.length > 32 && codePoints(data7) > 32){
+const err17 = {instancePath:instancePath+"/resources/requests/" + key1.replace(/~/g, "~0").replace(/\//g, "~1"),schemaPath:"#/$defs/PodResources/properties/requests/additionalProperties/maxLength",keyword:"maxLength",params:{limit: 32}};
 if(vErrors === null){
 vErrors = [err17];
 }
@@ -1520,8 +1520,8 @@ vErrors.push(err17);
 }
 errors++;
 }
-if(data7.length > 32 && codePoints(data7) > 32){
-const err18 = {instancePath:instancePath+"/resources/requests/" + key1.replace(/~/g, "~0").replace(/\//g, "~1"),schemaPath:"#/$defs/PodResources/properties/requests/additionalProperties/maxLength",keyword:"maxLength",params:{limit: 32}};
+if(data7.length <= 64 && !pattern17.test(data7)){
+const err18 = {instancePath:instancePath+"/resources/requests/" + key1.replace(/~/g, "~0").replace(/\//g, "~1"),schemaPath:"#/$defs/PodResources/properties/requests/additionalProperties/pattern",keyword:"pattern",params:{}};
 if(vErrors === null){
 vErrors = [err18];
 }
@@ -1572,8 +1572,8 @@ errors++;
 for(const key2 in data8){
 let data9 = data8[key2];
 if(typeof data9 === "string"){
-if(!pattern2.test(data9)){
-const err22 = {instancePath:instancePath+"/nodeSelector/" + key2.replace(/~/g, "~0").replace(/\//g, "~1"),schemaPath:"#/properties/nodeSelector/additionalProperties/pattern",keyword:"pattern",params:{pattern: "^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$"}};
+if(data9.length > 63 && codePoints(data9) > 63){
+const err22 = {instancePath:instancePath+"/nodeSelector/" + key2.replace(/~/g, "~0").replace(/\//g, "~1"),schemaPath:"#/properties/nodeSelector/additionalProperties/maxLength",keyword:"maxLength",params:{limit: 63}};
 if(vErrors === null){
 vErrors = [err22];
 }
@@ -1582,8 +1582,8 @@ vErrors.push(err22);
 }
 errors++;
 }
-if(data9.length > 63 && codePoints(data9) > 63){
-const err23 = {instancePath:instancePath+"/nodeSelector/" + key2.replace(/~/g, "~0").replace(/\//g, "~1"),schemaPath:"#/properties/nodeSelector/additionalProperties/maxLength",keyword:"maxLength",params:{limit: 63}};
+if(data9.length <= 126 && !pattern2.test(data9)){
+const err23 = {instancePath:instancePath+"/nodeSelector/" + key2.replace(/~/g, "~0").replace(/\//g, "~1"),schemaPath:"#/properties/nodeSelector/additionalProperties/pattern",keyword:"pattern",params:{}};
 if(vErrors === null){
 vErrors = [err23];
 }
@@ -1791,8 +1791,8 @@ errors++;
 if(data.priorityClassName !== undefined){
 let data17 = data.priorityClassName;
 if(typeof data17 === "string"){
-if(!pattern6.test(data17)){
-const err40 = {instancePath:instancePath+"/priorityClassName",schemaPath:"#/properties/priorityClassName/pattern",keyword:"pattern",params:{pattern: "^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$"}};
+if(data17.length > 253 && codePoints(data17) > 253){
+const err40 = {instancePath:instancePath+"/priorityClassName",schemaPath:"#/properties/priorityClassName/maxLength",keyword:"maxLength",params:{limit: 253}};
 if(vErrors === null){
 vErrors = [err40];
 }
@@ -1801,8 +1801,8 @@ vErrors.push(err40);
 }
 errors++;
 }
-if(data17.length > 253 && codePoints(data17) > 253){
-const err41 = {instancePath:instancePath+"/priorityClassName",schemaPath:"#/properties/priorityClassName/maxLength",keyword:"maxLength",params:{limit: 253}};
+if(data17.length <= 506 && !pattern6.test(data17)){
+const err41 = {instancePath:instancePath+"/priorityClassName",schemaPath:"#/properties/priorityClassName/pattern",keyword:"pattern",params:{}};
 if(vErrors === null){
 vErrors = [err41];
 }
@@ -1863,8 +1863,8 @@ errors++;
 if(data19.name !== undefined){
 let data20 = data19.name;
 if(typeof data20 === "string"){
-if(!pattern21.test(data20)){
-const err46 = {instancePath:instancePath+"/extraEnv/" + i1+"/name",schemaPath:"#/$defs/EnvVar/properties/name/pattern",keyword:"pattern",params:{pattern: "^[A-Za-z_][A-Za-z0-9_]*$"}};
+if(data20.length > 128 && codePoints(data20) > 128){
+const err46 = {instancePath:instancePath+"/extraEnv/" + i1+"/name",schemaPath:"#/$defs/EnvVar/properties/name/maxLength",keyword:"maxLength",params:{limit: 128}};
 if(vErrors === null){
 vErrors = [err46];
 }
@@ -1873,8 +1873,8 @@ vErrors.push(err46);
 }
 errors++;
 }
-if(data20.length > 128 && codePoints(data20) > 128){
-const err47 = {instancePath:instancePath+"/extraEnv/" + i1+"/name",schemaPath:"#/$defs/EnvVar/properties/name/maxLength",keyword:"maxLength",params:{limit: 128}};
+if(data20.length <= 256 && !pattern21.test(data20)){
+const err47 = {instancePath:instancePath+"/extraEnv/" + i1+"/name",schemaPath:"#/$defs/EnvVar/properties/name/pattern",keyword:"pattern",params:{}};
 if(vErrors === null){
 vErrors = [err47];
 }
@@ -1972,8 +1972,8 @@ const len2 = data22.length;
 for(let i2=0; i2<len2; i2++){
 let data23 = data22[i2];
 if(typeof data23 === "string"){
-if(!pattern22.test(data23)){
-const err55 = {instancePath:instancePath+"/addresses/" + i2,schemaPath:"#/properties/addresses/items/pattern",keyword:"pattern",params:{pattern: "^([A-Za-z0-9]([-A-Za-z0-9]{0,61}[A-Za-z0-9])?(\\.[A-Za-z0-9]([-A-Za-z0-9]{0,61}[A-Za-z0-9])?)*|\\[[0-9A-Fa-f:.]+\\]):([1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5])$"}};
+if(data23.length > 259 && codePoints(data23) > 259){
+const err55 = {instancePath:instancePath+"/addresses/" + i2,schemaPath:"#/properties/addresses/items/maxLength",keyword:"maxLength",params:{limit: 259}};
 if(vErrors === null){
 vErrors = [err55];
 }
@@ -1982,8 +1982,8 @@ vErrors.push(err55);
 }
 errors++;
 }
-if(data23.length > 259 && codePoints(data23) > 259){
-const err56 = {instancePath:instancePath+"/addresses/" + i2,schemaPath:"#/properties/addresses/items/maxLength",keyword:"maxLength",params:{limit: 259}};
+if(data23.length <= 518 && !pattern22.test(data23)){
+const err56 = {instancePath:instancePath+"/addresses/" + i2,schemaPath:"#/properties/addresses/items/pattern",keyword:"pattern",params:{}};
 if(vErrors === null){
 vErrors = [err56];
 }
@@ -2060,8 +2060,8 @@ errors++;
 if(data.tailnet !== undefined){
 let data0 = data.tailnet;
 if(typeof data0 === "string"){
-if(!pattern3.test(data0)){
-const err1 = {instancePath:instancePath+"/tailnet",schemaPath:"#/properties/tailnet/pattern",keyword:"pattern",params:{pattern: "^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?)*$"}};
+if(data0.length > 253 && codePoints(data0) > 253){
+const err1 = {instancePath:instancePath+"/tailnet",schemaPath:"#/properties/tailnet/maxLength",keyword:"maxLength",params:{limit: 253}};
 if(vErrors === null){
 vErrors = [err1];
 }
@@ -2070,8 +2070,8 @@ vErrors.push(err1);
 }
 errors++;
 }
-if(data0.length > 253 && codePoints(data0) > 253){
-const err2 = {instancePath:instancePath+"/tailnet",schemaPath:"#/properties/tailnet/maxLength",keyword:"maxLength",params:{limit: 253}};
+if(data0.length <= 506 && !pattern3.test(data0)){
+const err2 = {instancePath:instancePath+"/tailnet",schemaPath:"#/properties/tailnet/pattern",keyword:"pattern",params:{}};
 if(vErrors === null){
 vErrors = [err2];
 }
@@ -2095,8 +2095,8 @@ errors++;
 if(data.controlURL !== undefined){
 let data1 = data.controlURL;
 if(typeof data1 === "string"){
-if(!pattern4.test(data1)){
-const err4 = {instancePath:instancePath+"/controlURL",schemaPath:"#/properties/controlURL/pattern",keyword:"pattern",params:{pattern: "^https?://([A-Za-z0-9]([-A-Za-z0-9]{0,61}[A-Za-z0-9])?(\\.[A-Za-z0-9]([-A-Za-z0-9]{0,61}[A-Za-z0-9])?)*|\\[[0-9A-Fa-f:.]+\\])(:([1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5]))?(/[!-~]*)?$"}};
+if(data1.length > 1024 && codePoints(data1) > 1024){
+const err4 = {instancePath:instancePath+"/controlURL",schemaPath:"#/properties/controlURL/maxLength",keyword:"maxLength",params:{limit: 1024}};
 if(vErrors === null){
 vErrors = [err4];
 }
@@ -2105,8 +2105,8 @@ vErrors.push(err4);
 }
 errors++;
 }
-if(data1.length > 1024 && codePoints(data1) > 1024){
-const err5 = {instancePath:instancePath+"/controlURL",schemaPath:"#/properties/controlURL/maxLength",keyword:"maxLength",params:{limit: 1024}};
+if(data1.length <= 2048 && !pattern4.test(data1)){
+const err5 = {instancePath:instancePath+"/controlURL",schemaPath:"#/properties/controlURL/pattern",keyword:"pattern",params:{}};
 if(vErrors === null){
 vErrors = [err5];
 }
@@ -2130,8 +2130,8 @@ errors++;
 if(data.loginServer !== undefined){
 let data2 = data.loginServer;
 if(typeof data2 === "string"){
-if(!pattern4.test(data2)){
-const err7 = {instancePath:instancePath+"/loginServer",schemaPath:"#/properties/loginServer/pattern",keyword:"pattern",params:{pattern: "^https?://([A-Za-z0-9]([-A-Za-z0-9]{0,61}[A-Za-z0-9])?(\\.[A-Za-z0-9]([-A-Za-z0-9]{0,61}[A-Za-z0-9])?)*|\\[[0-9A-Fa-f:.]+\\])(:([1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5]))?(/[!-~]*)?$"}};
+if(data2.length > 1024 && codePoints(data2) > 1024){
+const err7 = {instancePath:instancePath+"/loginServer",schemaPath:"#/properties/loginServer/maxLength",keyword:"maxLength",params:{limit: 1024}};
 if(vErrors === null){
 vErrors = [err7];
 }
@@ -2140,8 +2140,8 @@ vErrors.push(err7);
 }
 errors++;
 }
-if(data2.length > 1024 && codePoints(data2) > 1024){
-const err8 = {instancePath:instancePath+"/loginServer",schemaPath:"#/properties/loginServer/maxLength",keyword:"maxLength",params:{limit: 1024}};
+if(data2.length <= 2048 && !pattern4.test(data2)){
+const err8 = {instancePath:instancePath+"/loginServer",schemaPath:"#/properties/loginServer/pattern",keyword:"pattern",params:{}};
 if(vErrors === null){
 vErrors = [err8];
 }
@@ -2218,8 +2218,8 @@ const len0 = data5.length;
 for(let i0=0; i0<len0; i0++){
 let data6 = data5[i0];
 if(typeof data6 === "string"){
-if(!pattern10.test(data6)){
-const err14 = {instancePath:instancePath+"/tags/" + i0,schemaPath:"#/properties/tags/items/pattern",keyword:"pattern",params:{pattern: "^tag:[A-Za-z][-A-Za-z0-9_.:]*$"}};
+if(data6.length > 128 && codePoints(data6) > 128){
+const err14 = {instancePath:instancePath+"/tags/" + i0,schemaPath:"#/properties/tags/items/maxLength",keyword:"maxLength",params:{limit: 128}};
 if(vErrors === null){
 vErrors = [err14];
 }
@@ -2228,8 +2228,8 @@ vErrors.push(err14);
 }
 errors++;
 }
-if(data6.length > 128 && codePoints(data6) > 128){
-const err15 = {instancePath:instancePath+"/tags/" + i0,schemaPath:"#/properties/tags/items/maxLength",keyword:"maxLength",params:{limit: 128}};
+if(data6.length <= 256 && !pattern10.test(data6)){
+const err15 = {instancePath:instancePath+"/tags/" + i0,schemaPath:"#/properties/tags/items/pattern",keyword:"pattern",params:{}};
 if(vErrors === null){
 vErrors = [err15];
 }
@@ -2290,8 +2290,8 @@ const len1 = data7.length;
 for(let i1=0; i1<len1; i1++){
 let data8 = data7[i1];
 if(typeof data8 === "string"){
-if(!pattern10.test(data8)){
-const err20 = {instancePath:instancePath+"/allowedTags/" + i1,schemaPath:"#/properties/allowedTags/items/pattern",keyword:"pattern",params:{pattern: "^tag:[A-Za-z][-A-Za-z0-9_.:]*$"}};
+if(data8.length > 128 && codePoints(data8) > 128){
+const err20 = {instancePath:instancePath+"/allowedTags/" + i1,schemaPath:"#/properties/allowedTags/items/maxLength",keyword:"maxLength",params:{limit: 128}};
 if(vErrors === null){
 vErrors = [err20];
 }
@@ -2300,8 +2300,8 @@ vErrors.push(err20);
 }
 errors++;
 }
-if(data8.length > 128 && codePoints(data8) > 128){
-const err21 = {instancePath:instancePath+"/allowedTags/" + i1,schemaPath:"#/properties/allowedTags/items/maxLength",keyword:"maxLength",params:{limit: 128}};
+if(data8.length <= 256 && !pattern10.test(data8)){
+const err21 = {instancePath:instancePath+"/allowedTags/" + i1,schemaPath:"#/properties/allowedTags/items/pattern",keyword:"pattern",params:{}};
 if(vErrors === null){
 vErrors = [err21];
 }
@@ -2366,8 +2366,8 @@ errors = vErrors.length;
 if(data.syncInterval !== undefined){
 let data12 = data.syncInterval;
 if(typeof data12 === "string"){
-if(!pattern15.test(data12)){
-const err25 = {instancePath:instancePath+"/syncInterval",schemaPath:"#/properties/syncInterval/pattern",keyword:"pattern",params:{pattern: "^([0-9]{1,6}(\\.[0-9]{1,3})?(ms|s|m|h)){1,4}$"}};
+if(data12.length > 32 && codePoints(data12) > 32){
+const err25 = {instancePath:instancePath+"/syncInterval",schemaPath:"#/properties/syncInterval/maxLength",keyword:"maxLength",params:{limit: 32}};
 if(vErrors === null){
 vErrors = [err25];
 }
@@ -2376,8 +2376,8 @@ vErrors.push(err25);
 }
 errors++;
 }
-if(data12.length > 32 && codePoints(data12) > 32){
-const err26 = {instancePath:instancePath+"/syncInterval",schemaPath:"#/properties/syncInterval/maxLength",keyword:"maxLength",params:{limit: 32}};
+if(data12.length <= 64 && !pattern15.test(data12)){
+const err26 = {instancePath:instancePath+"/syncInterval",schemaPath:"#/properties/syncInterval/pattern",keyword:"pattern",params:{}};
 if(vErrors === null){
 vErrors = [err26];
 }
