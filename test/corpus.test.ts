@@ -2,6 +2,8 @@ import { describe, expect, it } from 'vitest';
 import { validate } from '../src/api/validate.ts';
 import { ruleNames } from './support/rules.ts';
 import { readCorpus } from './support/corpus.ts';
+import { placesIn } from './support/places.ts';
+import { showableOf, shownBy } from './support/reached.ts';
 import { productKinds } from './support/schema.ts';
 
 const corpus = readCorpus();
@@ -15,6 +17,21 @@ describe('the corpus', () => {
     const known = new Map(productKinds().map(kind => [kind.name, ruleNames(kind)]));
     const unknown = corpus.filter(({ kind, rule }) => !known.get(kind)?.has(rule));
     expect(unknown.map(({ file, rule }) => `${file}: ${rule}`)).toEqual([]);
+  });
+});
+
+describe('the accepted objects of the corpus', () => {
+  it('hold every field and every choice, and reach every limit from the right side', () => {
+    const kinds = productKinds();
+    const shown = new Set(
+      corpus.flatMap(({ kind, object, faultAt }) => {
+        const verdict = faultAt === undefined ? validate(kind, object) : undefined;
+        const root = kinds.find(({ name }) => name === kind)?.root;
+        return verdict?.valid && root ? placesIn(verdict.object, root).flatMap(shownBy) : [];
+      }),
+    );
+    const missing = new Set(kinds.flatMap(showableOf).filter(what => !shown.has(what)));
+    expect([...missing]).toEqual([]);
   });
 });
 

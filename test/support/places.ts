@@ -8,16 +8,22 @@ export function placesIn(value: unknown, node: Node, steps: readonly string[] = 
   const here = steps.length === 0 ? [] : [{ steps, node, value }];
   return [
     ...here,
-    ...childrenOf(value, node).flatMap(([step, child, inner]) => placesIn(inner, child, [...steps, step])),
+    ...childrenOf(value, node, steps.length === 0).flatMap(([step, child, inner]) =>
+      placesIn(inner, child, [...steps, step]),
+    ),
   ];
 }
 
-function childrenOf(value: unknown, node: Node): readonly (readonly [string, Node, unknown])[] {
+function childrenOf(
+  value: unknown,
+  node: Node,
+  isRoot: boolean,
+): readonly (readonly [string, Node, unknown])[] {
   switch (node.is) {
     case 'object': {
       const record = value as Readonly<Record<string, unknown>>;
       return Object.entries(node.fields).flatMap(([name, field]) =>
-        name in record && name !== 'metadata' ? [[name, field, record[name]] as const] : [],
+        name in record && !(isRoot && name === 'metadata') ? [[name, field, record[name]] as const] : [],
       );
     }
     case 'list':
