@@ -22,9 +22,7 @@ const NODE_CHECKS: Readonly<Record<string, (node: Node) => readonly Fault[]>> = 
     return why === undefined ? [] : [{ place: below(node.place, 'pattern'), why }];
   },
   'every object has a title, and every title can name a type': node =>
-    !/^[A-Z][A-Za-z]+$/.test(node.title ?? (node.is === 'object' ? '' : 'None'))
-      ? [fault(node, 'needs a title in CamelCase: it names the TypeScript type')]
-      : [],
+    isNamable(node) ? [] : [fault(node, 'needs a title in CamelCase: it names the TypeScript type')],
   'every field has a name that CEL and JavaScript can read': node =>
     node.is === 'object' ? unreadable(node) : [],
   'a map has rules about its keys, not about its values': node => (node.is === 'map' ? rulesInMap(node) : []),
@@ -96,6 +94,10 @@ function missingRequired(node: ObjectNode): readonly Fault[] {
       place: below(node.place, 'required'),
       why: `names "${name}", which is not in properties`,
     }));
+}
+
+function isNamable({ is, title }: Node): boolean {
+  return title === undefined ? is !== 'object' : /^[A-Z][A-Za-z]+$/.test(title);
 }
 
 function unreadable(node: ObjectNode): readonly Fault[] {

@@ -1,4 +1,5 @@
 import { filledDefault } from './defaults.ts';
+import { present } from './json.ts';
 import type { Json, JsonObject } from './json.ts';
 import type { Kind, Node, Rule } from './kind.ts';
 
@@ -109,9 +110,4 @@ function listTypeOf({ unique }: Extract<Node, { is: 'list' }>): Draft {
 
 function ruleOf({ rule, message, fieldPath, reason }: Rule): JsonObject {
   return { rule, message, ...present({ fieldPath, reason }) };
-}
-
-/** The entries that have a value. */
-function present(entries: Readonly<Record<string, Json | undefined>>): Draft {
-  return Object.fromEntries(Object.entries(entries).filter(entry => entry[1] !== undefined)) as Draft;
 }

@@ -1,6 +1,7 @@
 import { Ajv } from 'ajv';
 import standaloneCode from 'ajv/dist/standalone/index.js';
-import type { Json, JsonObject } from './json.ts';
+import { present } from './json.ts';
+import type { JsonObject } from './json.ts';
 import type { Kind, ListNode, Node, ObjectNode } from './kind.ts';
 import { addStructureKeywords, STRUCTURE_FUNCTIONS } from './structure-keywords.ts';
 import { fileOf, GENERATED_UNTYPED, importLine } from './text.ts';
@@ -92,8 +93,4 @@ function uniqueKeys({ unique }: ListNode): readonly string[] | undefined {
 function objectSchema(node: ObjectNode): JsonObject {
   const properties = Object.entries(node.fields).map(([name, field]) => [name, schemaOf(field)] as const);
   return { type: 'object', required: node.required, properties: Object.fromEntries(properties) };
-}
-
-function present(entries: Readonly<Record<string, Json | undefined>>): JsonObject {
-  return Object.fromEntries(Object.entries(entries).filter(entry => entry[1] !== undefined)) as JsonObject;
 }
