@@ -113,9 +113,12 @@ function hintForType(value: unknown, outline: Outline): string {
     return `; write it without quotes: ${value.toLowerCase()}`;
   }
   const isBare = typeof value === 'number' || typeof value === 'boolean';
-  if (outline.enum && !outline.enum.includes(String(value))) return '';
-  const isRight = outline.is === 'text' && new RegExp(outline.pattern ?? '', 'u').test(String(value));
-  return isRight && isBare && !outline.isSensitive ? `; write it in quotes: "${value}"` : '';
+  if (!isBare || outline.is !== 'text' || outline.isSensitive) return '';
+  const text = String(value);
+  const isRight = outline.enum
+    ? outline.enum.includes(text)
+    : new RegExp(outline.pattern ?? '', 'u').test(text);
+  return isRight ? `; write it in quotes: "${text}"` : '';
 }
 
 function hintForSpelling(value: unknown, choices: readonly string[]): string {

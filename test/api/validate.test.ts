@@ -251,3 +251,16 @@ describe('a text in the place of fields', () => {
     expect(JSON.stringify(validate('MeshTailnet', meshTailnet({ pool })))).not.toContain('hunter2');
   });
 });
+
+describe('an object that cannot become a text', () => {
+  it.each(['{"toString":0}', '{"toString":null,"valueOf":1}', '{"__proto__":null}'])(
+    'is refused: %s',
+    text => {
+      const verdict = validate('MeshEndpoints', {
+        ...meshEndpoints(),
+        apiVersion: JSON.parse(text) as unknown,
+      });
+      expect(verdict.valid ? [] : verdict.faults.map(({ path }) => path)).toEqual(['apiVersion']);
+    },
+  );
+});
