@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import type { BinaryName } from './parts.ts';
 import { isRunning, startProcess, tailOf } from './process.ts';
 import type { ProcessRecord } from './process.ts';
-import type { LabFolder } from './state.ts';
+import type { ProcessNotes } from './state-folder.ts';
 import { waitFor } from './wait.ts';
 
 /** Starts the programs of a lab, and notes each in its folder. */
@@ -23,7 +23,7 @@ type Variables = Readonly<Record<string, string>>;
 
 /** A starter for a lab; the programs see only PATH and HOME of the environment, and HOME is the lab's folder. */
 export function starterIn(
-  folder: LabFolder,
+  folder: ProcessNotes,
   pathOf: (name: BinaryName) => string,
   searchPath: string,
 ): Starter {
