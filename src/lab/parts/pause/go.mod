@@ -1,0 +1,3 @@
+module lab/pause
+
+go 1.26.6
