@@ -38,6 +38,9 @@ export function structureSchema(kind: Kind): JsonObject {
   return { $defs: Object.fromEntries(definitions), $ref: `#/$defs/${kind.name}` };
 }
 
+/** A number of 2 to the power of 63 or more is a fraction to the API server, and so of the wrong type. */
+const INTEGERS_END = 2 ** 63;
+
 function schemaOf(node: Node): JsonObject {
   switch (node.is) {
     case 'text':
@@ -54,6 +57,7 @@ function schemaOf(node: Node): JsonObject {
       return {
         type: ['integer', 'string'],
         minimum: node.minimum,
+        exclusiveMaximum: INTEGERS_END,
         maxLength: node.maxLength,
         pattern: node.pattern,
       };

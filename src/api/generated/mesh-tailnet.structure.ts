@@ -4,7 +4,7 @@
 import { codePoints, duplicates, isTime } from '../structure-functions.ts';
 
 export const structure = validate10;
-const schema11 = {"$defs":{"OwnerReference":{"type":"object","required":["apiVersion","kind","name","uid"],"properties":{"apiVersion":{"type":"string","maxLength":317},"kind":{"type":"string","maxLength":63},"name":{"type":"string","maxLength":253},"uid":{"type":"string","maxLength":128},"controller":{"type":"boolean"},"blockOwnerDeletion":{"type":"boolean"}}},"ObjectMeta":{"type":"object","required":["name"],"properties":{"name":{"type":"string","maxLength":40,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"},"generateName":{"type":"string","maxLength":253},"namespace":{"type":"string","maxLength":63,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"},"uid":{"type":"string","maxLength":128},"resourceVersion":{"type":"string","maxLength":128},"generation":{"type":"integer","minimum":0,"maximum":9007199254740991},"creationTimestamp":{"type":"string","time":true},"deletionTimestamp":{"type":"string","time":true},"labels":{"type":"object","maxProperties":4096,"additionalProperties":{"type":"string","maxLength":63,"pattern":"^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$"}},"annotations":{"type":"object","maxProperties":4096,"additionalProperties":{"type":"string","maxLength":262144}},"finalizers":{"type":"array","maxItems":256,"items":{"type":"string","maxLength":317}},"ownerReferences":{"type":"array","maxItems":256,"items":{"$ref":"#/$defs/OwnerReference"}}}},"SecretReference":{"type":"object","required":[],"properties":{"name":{"type":"string","maxLength":253,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$"}}},"OAuthClient":{"type":"object","required":[],"properties":{"secretRef":{"$ref":"#/$defs/SecretReference"},"clientIdKey":{"type":"string","maxLength":253,"pattern":"^[-._A-Za-z0-9]+$"},"clientSecretKey":{"type":"string","maxLength":253,"pattern":"^[-._A-Za-z0-9]+$"},"scopes":{"type":"array","maxItems":32,"unique":[],"items":{"type":"string","maxLength":128,"pattern":"^[!#-\\[\\]-~]+$"}}}},"LabelRequirement":{"type":"object","required":["key","operator"],"properties":{"key":{"type":"string","maxLength":317,"pattern":"^([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$"},"operator":{"type":"string","enum":["In","NotIn","Exists","DoesNotExist"]},"values":{"type":"array","maxItems":64,"unique":[],"items":{"type":"string","maxLength":63,"pattern":"^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$"}}}},"LabelSelector":{"type":"object","required":[],"properties":{"matchLabels":{"type":"object","maxProperties":32,"additionalProperties":{"type":"string","maxLength":63,"pattern":"^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$"}},"matchExpressions":{"type":"array","maxItems":32,"items":{"$ref":"#/$defs/LabelRequirement"}}}},"AllowedNamespaces":{"type":"object","required":[],"properties":{"from":{"type":"string","enum":["All","Selector"]},"selector":{"$ref":"#/$defs/LabelSelector"}}},"DeviceConfiguration":{"type":"object","required":[],"properties":{"preauth":{"type":"boolean"},"requireApproval":{"type":"boolean"},"ephemeral":{"type":"boolean"},"keyExpiry":{"type":"string","maxLength":32,"pattern":"^([0-9]{1,6}(\\.[0-9]{1,3})?(ms|s|m|h)){1,4}$"}}},"TailnetConfiguration":{"type":"object","required":[],"properties":{"devices":{"$ref":"#/$defs/DeviceConfiguration"}}},"PodResources":{"type":"object","required":[],"properties":{"limits":{"type":"object","maxProperties":16,"additionalProperties":{"type":["integer","string"],"minimum":0,"maxLength":32,"pattern":"^[0-9]+(\\.[0-9]+)?([KMGTPE]i|[numkMGTPE]|[eE][0-9]{1,2})?$"}},"requests":{"type":"object","maxProperties":16,"additionalProperties":{"type":["integer","string"],"minimum":0,"maxLength":32,"pattern":"^[0-9]+(\\.[0-9]+)?([KMGTPE]i|[numkMGTPE]|[eE][0-9]{1,2})?$"}}}},"Toleration":{"type":"object","required":[],"properties":{"key":{"type":"string","maxLength":317},"operator":{"type":"string","enum":["Equal","Exists"]},"value":{"type":"string","maxLength":63},"effect":{"type":"string","enum":["NoSchedule","PreferNoSchedule","NoExecute"]},"tolerationSeconds":{"type":"integer","minimum":0,"maximum":9007199254740991}}},"EnvVar":{"type":"object","required":["name","value"],"properties":{"name":{"type":"string","maxLength":128,"pattern":"^[A-Za-z_][A-Za-z0-9_]*$"},"value":{"type":"string","maxLength":4096}}},"MeshPool":{"type":"object","required":[],"properties":{"mode":{"type":"string","enum":["Managed","External"]},"replicas":{"type":"integer","minimum":1,"maximum":64},"image":{"type":"string","maxLength":512,"pattern":"^[-A-Za-z0-9._/:@]+$"},"resources":{"$ref":"#/$defs/PodResources"},"nodeSelector":{"type":"object","maxProperties":32,"additionalProperties":{"type":"string","maxLength":63,"pattern":"^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$"}},"tolerations":{"type":"array","maxItems":32,"items":{"$ref":"#/$defs/Toleration"}},"priorityClassName":{"type":"string","maxLength":253,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$"},"extraEnv":{"type":"array","maxItems":64,"unique":["name"],"items":{"$ref":"#/$defs/EnvVar"}},"addresses":{"type":"array","maxItems":64,"unique":[],"items":{"type":"string","maxLength":259,"pattern":"^([A-Za-z0-9]([-A-Za-z0-9]{0,61}[A-Za-z0-9])?(\\.[A-Za-z0-9]([-A-Za-z0-9]{0,61}[A-Za-z0-9])?)*|\\[[0-9A-Fa-f:.]+\\]):([1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5])$"}}}},"RateLimit":{"type":"object","required":[],"properties":{"requestsPerSecond":{"type":"integer","minimum":1,"maximum":1000},"burst":{"type":"integer","minimum":1,"maximum":1000}}},"MeshTailnetSpec":{"type":"object","required":["tailnet"],"properties":{"tailnet":{"type":"string","maxLength":253,"pattern":"^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?)*$"},"controlURL":{"type":"string","maxLength":1024,"pattern":"^https?://([A-Za-z0-9]([-A-Za-z0-9]{0,61}[A-Za-z0-9])?(\\.[A-Za-z0-9]([-A-Za-z0-9]{0,61}[A-Za-z0-9])?)*|\\[[0-9A-Fa-f:.]+\\])(:([1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5]))?(/[!-~]*)?$"},"loginServer":{"type":"string","maxLength":1024,"pattern":"^https?://([A-Za-z0-9]([-A-Za-z0-9]{0,61}[A-Za-z0-9])?(\\.[A-Za-z0-9]([-A-Za-z0-9]{0,61}[A-Za-z0-9])?)*|\\[[0-9A-Fa-f:.]+\\])(:([1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5]))?(/[!-~]*)?$"},"dialect":{"type":"string","enum":["Auto","Vendor","Headscale"]},"oauth":{"$ref":"#/$defs/OAuthClient"},"tags":{"type":"array","minItems":1,"maxItems":16,"unique":[],"items":{"type":"string","maxLength":128,"pattern":"^tag:[A-Za-z][-A-Za-z0-9_.:]*$"}},"allowedTags":{"type":"array","maxItems":64,"unique":[],"items":{"type":"string","maxLength":128,"pattern":"^tag:[A-Za-z][-A-Za-z0-9_.:]*$"}},"allowedNamespaces":{"$ref":"#/$defs/AllowedNamespaces"},"configuration":{"$ref":"#/$defs/TailnetConfiguration"},"pool":{"$ref":"#/$defs/MeshPool"},"syncInterval":{"type":"string","maxLength":32,"pattern":"^([0-9]{1,6}(\\.[0-9]{1,3})?(ms|s|m|h)){1,4}$"},"rateLimit":{"$ref":"#/$defs/RateLimit"}}},"Condition":{"type":"object","required":["type","status","lastTransitionTime","reason","message"],"properties":{"type":{"type":"string","minLength":1,"maxLength":316},"status":{"type":"string","enum":["True","False","Unknown"]},"observedGeneration":{"type":"integer","minimum":0,"maximum":9007199254740991},"lastTransitionTime":{"type":"string","time":true},"reason":{"type":"string","minLength":1,"maxLength":1024},"message":{"type":"string","maxLength":32768}}},"TailnetInfo":{"type":"object","required":[],"properties":{"name":{"type":"string","maxLength":253},"magicDNSSuffix":{"type":"string","maxLength":253}}},"DeviceCounts":{"type":"object","required":[],"properties":{"total":{"type":"integer","minimum":0,"maximum":2147483647},"online":{"type":"integer","minimum":0,"maximum":2147483647},"managed":{"type":"integer","minimum":0,"maximum":2147483647}}},"PoolMember":{"type":"object","required":["pod"],"properties":{"pod":{"type":"string","maxLength":63},"hostname":{"type":"string","maxLength":63},"meshIP":{"type":"string","maxLength":45},"fqdn":{"type":"string","maxLength":253},"online":{"type":"boolean"}}},"PoolStatus":{"type":"object","required":[],"properties":{"ready":{"type":"integer","minimum":0,"maximum":2147483647},"desired":{"type":"integer","minimum":0,"maximum":2147483647},"proxyAddress":{"type":"string","maxLength":259},"members":{"type":"array","maxItems":64,"items":{"$ref":"#/$defs/PoolMember"}}}},"VipServiceCounts":{"type":"object","required":[],"properties":{"total":{"type":"integer","minimum":0,"maximum":2147483647},"owned":{"type":"integer","minimum":0,"maximum":2147483647}}},"ControlApiStatus":{"type":"object","required":[],"properties":{"lastSuccess":{"type":"string","time":true},"lastError":{"type":"string","maxLength":1024},"throttled":{"type":"boolean"}}},"CredentialStatus":{"type":"object","required":[],"properties":{"secretVersion":{"type":"string","maxLength":128},"expiresAt":{"type":"string","time":true},"scopes":{"type":"array","maxItems":32,"items":{"type":"string","maxLength":128}}}},"MeshTailnetStatus":{"type":"object","required":[],"properties":{"observedGeneration":{"type":"integer","minimum":0,"maximum":9007199254740991},"conditions":{"type":"array","maxItems":16,"unique":["type"],"items":{"$ref":"#/$defs/Condition"}},"tailnetInfo":{"$ref":"#/$defs/TailnetInfo"},"devices":{"$ref":"#/$defs/DeviceCounts"},"pool":{"$ref":"#/$defs/PoolStatus"},"vipServices":{"$ref":"#/$defs/VipServiceCounts"},"api":{"$ref":"#/$defs/ControlApiStatus"},"credential":{"$ref":"#/$defs/CredentialStatus"}}},"MeshTailnet":{"type":"object","required":["apiVersion","kind","metadata","spec"],"properties":{"apiVersion":{"type":"string","enum":["mesh-gateway.dev/v1alpha1"]},"kind":{"type":"string","enum":["MeshTailnet"]},"metadata":{"$ref":"#/$defs/ObjectMeta"},"spec":{"$ref":"#/$defs/MeshTailnetSpec"},"status":{"$ref":"#/$defs/MeshTailnetStatus"}}}},"$ref":"#/$defs/MeshTailnet"};
+const schema11 = {"$defs":{"OwnerReference":{"type":"object","required":["apiVersion","kind","name","uid"],"properties":{"apiVersion":{"type":"string","maxLength":317},"kind":{"type":"string","maxLength":63},"name":{"type":"string","maxLength":253},"uid":{"type":"string","maxLength":128},"controller":{"type":"boolean"},"blockOwnerDeletion":{"type":"boolean"}}},"ObjectMeta":{"type":"object","required":["name"],"properties":{"name":{"type":"string","maxLength":40,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"},"generateName":{"type":"string","maxLength":253},"namespace":{"type":"string","maxLength":63,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"},"uid":{"type":"string","maxLength":128},"resourceVersion":{"type":"string","maxLength":128},"generation":{"type":"integer","minimum":0,"maximum":9007199254740991},"creationTimestamp":{"type":"string","time":true},"deletionTimestamp":{"type":"string","time":true},"labels":{"type":"object","maxProperties":4096,"additionalProperties":{"type":"string","maxLength":63,"pattern":"^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$"}},"annotations":{"type":"object","maxProperties":4096,"additionalProperties":{"type":"string","maxLength":262144}},"finalizers":{"type":"array","maxItems":256,"items":{"type":"string","maxLength":317}},"ownerReferences":{"type":"array","maxItems":256,"items":{"$ref":"#/$defs/OwnerReference"}}}},"SecretReference":{"type":"object","required":[],"properties":{"name":{"type":"string","maxLength":253,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$"}}},"OAuthClient":{"type":"object","required":[],"properties":{"secretRef":{"$ref":"#/$defs/SecretReference"},"clientIdKey":{"type":"string","maxLength":253,"pattern":"^[-._A-Za-z0-9]+$"},"clientSecretKey":{"type":"string","maxLength":253,"pattern":"^[-._A-Za-z0-9]+$"},"scopes":{"type":"array","maxItems":32,"unique":[],"items":{"type":"string","maxLength":128,"pattern":"^[!#-\\[\\]-~]+$"}}}},"LabelRequirement":{"type":"object","required":["key","operator"],"properties":{"key":{"type":"string","maxLength":317,"pattern":"^([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$"},"operator":{"type":"string","enum":["In","NotIn","Exists","DoesNotExist"]},"values":{"type":"array","maxItems":64,"unique":[],"items":{"type":"string","maxLength":63,"pattern":"^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$"}}}},"LabelSelector":{"type":"object","required":[],"properties":{"matchLabels":{"type":"object","maxProperties":32,"additionalProperties":{"type":"string","maxLength":63,"pattern":"^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$"}},"matchExpressions":{"type":"array","maxItems":32,"items":{"$ref":"#/$defs/LabelRequirement"}}}},"AllowedNamespaces":{"type":"object","required":[],"properties":{"from":{"type":"string","enum":["All","Selector"]},"selector":{"$ref":"#/$defs/LabelSelector"}}},"DeviceConfiguration":{"type":"object","required":[],"properties":{"preauth":{"type":"boolean"},"requireApproval":{"type":"boolean"},"ephemeral":{"type":"boolean"},"keyExpiry":{"type":"string","maxLength":32,"pattern":"^([0-9]{1,6}(\\.[0-9]{1,3})?(ms|s|m|h)){1,4}$"}}},"TailnetConfiguration":{"type":"object","required":[],"properties":{"devices":{"$ref":"#/$defs/DeviceConfiguration"}}},"PodResources":{"type":"object","required":[],"properties":{"limits":{"type":"object","maxProperties":16,"additionalProperties":{"type":["integer","string"],"minimum":0,"exclusiveMaximum":9223372036854776000,"maxLength":32,"pattern":"^[0-9]+(\\.[0-9]+)?([KMGTPE]i|[numkMGTPE]|[eE][0-9]{1,2})?$"}},"requests":{"type":"object","maxProperties":16,"additionalProperties":{"type":["integer","string"],"minimum":0,"exclusiveMaximum":9223372036854776000,"maxLength":32,"pattern":"^[0-9]+(\\.[0-9]+)?([KMGTPE]i|[numkMGTPE]|[eE][0-9]{1,2})?$"}}}},"Toleration":{"type":"object","required":[],"properties":{"key":{"type":"string","maxLength":317},"operator":{"type":"string","enum":["Equal","Exists"]},"value":{"type":"string","maxLength":63},"effect":{"type":"string","enum":["NoSchedule","PreferNoSchedule","NoExecute"]},"tolerationSeconds":{"type":"integer","minimum":0,"maximum":9007199254740991}}},"EnvVar":{"type":"object","required":["name","value"],"properties":{"name":{"type":"string","maxLength":128,"pattern":"^[A-Za-z_][A-Za-z0-9_]*$"},"value":{"type":"string","maxLength":4096}}},"MeshPool":{"type":"object","required":[],"properties":{"mode":{"type":"string","enum":["Managed","External"]},"replicas":{"type":"integer","minimum":1,"maximum":64},"image":{"type":"string","maxLength":512,"pattern":"^[-A-Za-z0-9._/:@]+$"},"resources":{"$ref":"#/$defs/PodResources"},"nodeSelector":{"type":"object","maxProperties":32,"additionalProperties":{"type":"string","maxLength":63,"pattern":"^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$"}},"tolerations":{"type":"array","maxItems":32,"items":{"$ref":"#/$defs/Toleration"}},"priorityClassName":{"type":"string","maxLength":253,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$"},"extraEnv":{"type":"array","maxItems":64,"unique":["name"],"items":{"$ref":"#/$defs/EnvVar"}},"addresses":{"type":"array","maxItems":64,"unique":[],"items":{"type":"string","maxLength":259,"pattern":"^([A-Za-z0-9]([-A-Za-z0-9]{0,61}[A-Za-z0-9])?(\\.[A-Za-z0-9]([-A-Za-z0-9]{0,61}[A-Za-z0-9])?)*|\\[[0-9A-Fa-f:.]+\\]):([1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5])$"}}}},"RateLimit":{"type":"object","required":[],"properties":{"requestsPerSecond":{"type":"integer","minimum":1,"maximum":1000},"burst":{"type":"integer","minimum":1,"maximum":1000}}},"MeshTailnetSpec":{"type":"object","required":["tailnet"],"properties":{"tailnet":{"type":"string","maxLength":253,"pattern":"^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?)*$"},"controlURL":{"type":"string","maxLength":1024,"pattern":"^https?://([A-Za-z0-9]([-A-Za-z0-9]{0,61}[A-Za-z0-9])?(\\.[A-Za-z0-9]([-A-Za-z0-9]{0,61}[A-Za-z0-9])?)*|\\[[0-9A-Fa-f:.]+\\])(:([1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5]))?(/[!-~]*)?$"},"loginServer":{"type":"string","maxLength":1024,"pattern":"^https?://([A-Za-z0-9]([-A-Za-z0-9]{0,61}[A-Za-z0-9])?(\\.[A-Za-z0-9]([-A-Za-z0-9]{0,61}[A-Za-z0-9])?)*|\\[[0-9A-Fa-f:.]+\\])(:([1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5]))?(/[!-~]*)?$"},"dialect":{"type":"string","enum":["Auto","Vendor","Headscale"]},"oauth":{"$ref":"#/$defs/OAuthClient"},"tags":{"type":"array","minItems":1,"maxItems":16,"unique":[],"items":{"type":"string","maxLength":128,"pattern":"^tag:[A-Za-z][-A-Za-z0-9_.:]*$"}},"allowedTags":{"type":"array","maxItems":64,"unique":[],"items":{"type":"string","maxLength":128,"pattern":"^tag:[A-Za-z][-A-Za-z0-9_.:]*$"}},"allowedNamespaces":{"$ref":"#/$defs/AllowedNamespaces"},"configuration":{"$ref":"#/$defs/TailnetConfiguration"},"pool":{"$ref":"#/$defs/MeshPool"},"syncInterval":{"type":"string","maxLength":32,"pattern":"^([0-9]{1,6}(\\.[0-9]{1,3})?(ms|s|m|h)){1,4}$"},"rateLimit":{"$ref":"#/$defs/RateLimit"}}},"Condition":{"type":"object","required":["type","status","lastTransitionTime","reason","message"],"properties":{"type":{"type":"string","minLength":1,"maxLength":316},"status":{"type":"string","enum":["True","False","Unknown"]},"observedGeneration":{"type":"integer","minimum":0,"maximum":9007199254740991},"lastTransitionTime":{"type":"string","time":true},"reason":{"type":"string","minLength":1,"maxLength":1024},"message":{"type":"string","maxLength":32768}}},"TailnetInfo":{"type":"object","required":[],"properties":{"name":{"type":"string","maxLength":253},"magicDNSSuffix":{"type":"string","maxLength":253}}},"DeviceCounts":{"type":"object","required":[],"properties":{"total":{"type":"integer","minimum":0,"maximum":2147483647},"online":{"type":"integer","minimum":0,"maximum":2147483647},"managed":{"type":"integer","minimum":0,"maximum":2147483647}}},"PoolMember":{"type":"object","required":["pod"],"properties":{"pod":{"type":"string","maxLength":63},"hostname":{"type":"string","maxLength":63},"meshIP":{"type":"string","maxLength":45},"fqdn":{"type":"string","maxLength":253},"online":{"type":"boolean"}}},"PoolStatus":{"type":"object","required":[],"properties":{"ready":{"type":"integer","minimum":0,"maximum":2147483647},"desired":{"type":"integer","minimum":0,"maximum":2147483647},"proxyAddress":{"type":"string","maxLength":259},"members":{"type":"array","maxItems":64,"items":{"$ref":"#/$defs/PoolMember"}}}},"VipServiceCounts":{"type":"object","required":[],"properties":{"total":{"type":"integer","minimum":0,"maximum":2147483647},"owned":{"type":"integer","minimum":0,"maximum":2147483647}}},"ControlApiStatus":{"type":"object","required":[],"properties":{"lastSuccess":{"type":"string","time":true},"lastError":{"type":"string","maxLength":1024},"throttled":{"type":"boolean"}}},"CredentialStatus":{"type":"object","required":[],"properties":{"secretVersion":{"type":"string","maxLength":128},"expiresAt":{"type":"string","time":true},"scopes":{"type":"array","maxItems":32,"items":{"type":"string","maxLength":128}}}},"MeshTailnetStatus":{"type":"object","required":[],"properties":{"observedGeneration":{"type":"integer","minimum":0,"maximum":9007199254740991},"conditions":{"type":"array","maxItems":16,"unique":["type"],"items":{"$ref":"#/$defs/Condition"}},"tailnetInfo":{"$ref":"#/$defs/TailnetInfo"},"devices":{"$ref":"#/$defs/DeviceCounts"},"pool":{"$ref":"#/$defs/PoolStatus"},"vipServices":{"$ref":"#/$defs/VipServiceCounts"},"api":{"$ref":"#/$defs/ControlApiStatus"},"credential":{"$ref":"#/$defs/CredentialStatus"}}},"MeshTailnet":{"type":"object","required":["apiVersion","kind","metadata","spec"],"properties":{"apiVersion":{"type":"string","enum":["mesh-gateway.dev/v1alpha1"]},"kind":{"type":"string","enum":["MeshTailnet"]},"metadata":{"$ref":"#/$defs/ObjectMeta"},"spec":{"$ref":"#/$defs/MeshTailnetSpec"},"status":{"$ref":"#/$defs/MeshTailnetStatus"}}}},"$ref":"#/$defs/MeshTailnet"};
 const schema12 = {"type":"object","required":["apiVersion","kind","metadata","spec"],"properties":{"apiVersion":{"type":"string","enum":["mesh-gateway.dev/v1alpha1"]},"kind":{"type":"string","enum":["MeshTailnet"]},"metadata":{"$ref":"#/$defs/ObjectMeta"},"spec":{"$ref":"#/$defs/MeshTailnetSpec"},"status":{"$ref":"#/$defs/MeshTailnetStatus"}}};
 const schema13 = {"type":"object","required":["name"],"properties":{"name":{"type":"string","maxLength":40,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"},"generateName":{"type":"string","maxLength":253},"namespace":{"type":"string","maxLength":63,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"},"uid":{"type":"string","maxLength":128},"resourceVersion":{"type":"string","maxLength":128},"generation":{"type":"integer","minimum":0,"maximum":9007199254740991},"creationTimestamp":{"type":"string","time":true},"deletionTimestamp":{"type":"string","time":true},"labels":{"type":"object","maxProperties":4096,"additionalProperties":{"type":"string","maxLength":63,"pattern":"^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$"}},"annotations":{"type":"object","maxProperties":4096,"additionalProperties":{"type":"string","maxLength":262144}},"finalizers":{"type":"array","maxItems":256,"items":{"type":"string","maxLength":317}},"ownerReferences":{"type":"array","maxItems":256,"items":{"$ref":"#/$defs/OwnerReference"}}}};
 const schema14 = {"type":"object","required":["apiVersion","kind","name","uid"],"properties":{"apiVersion":{"type":"string","maxLength":317},"kind":{"type":"string","maxLength":63},"name":{"type":"string","maxLength":253},"uid":{"type":"string","maxLength":128},"controller":{"type":"boolean"},"blockOwnerDeletion":{"type":"boolean"}}};
@@ -1292,7 +1292,7 @@ return errors === 0;
 }
 
 const schema23 = {"type":"object","required":[],"properties":{"mode":{"type":"string","enum":["Managed","External"]},"replicas":{"type":"integer","minimum":1,"maximum":64},"image":{"type":"string","maxLength":512,"pattern":"^[-A-Za-z0-9._/:@]+$"},"resources":{"$ref":"#/$defs/PodResources"},"nodeSelector":{"type":"object","maxProperties":32,"additionalProperties":{"type":"string","maxLength":63,"pattern":"^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$"}},"tolerations":{"type":"array","maxItems":32,"items":{"$ref":"#/$defs/Toleration"}},"priorityClassName":{"type":"string","maxLength":253,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$"},"extraEnv":{"type":"array","maxItems":64,"unique":["name"],"items":{"$ref":"#/$defs/EnvVar"}},"addresses":{"type":"array","maxItems":64,"unique":[],"items":{"type":"string","maxLength":259,"pattern":"^([A-Za-z0-9]([-A-Za-z0-9]{0,61}[A-Za-z0-9])?(\\.[A-Za-z0-9]([-A-Za-z0-9]{0,61}[A-Za-z0-9])?)*|\\[[0-9A-Fa-f:.]+\\]):([1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5])$"}}}};
-const schema24 = {"type":"object","required":[],"properties":{"limits":{"type":"object","maxProperties":16,"additionalProperties":{"type":["integer","string"],"minimum":0,"maxLength":32,"pattern":"^[0-9]+(\\.[0-9]+)?([KMGTPE]i|[numkMGTPE]|[eE][0-9]{1,2})?$"}},"requests":{"type":"object","maxProperties":16,"additionalProperties":{"type":["integer","string"],"minimum":0,"maxLength":32,"pattern":"^[0-9]+(\\.[0-9]+)?([KMGTPE]i|[numkMGTPE]|[eE][0-9]{1,2})?$"}}}};
+const schema24 = {"type":"object","required":[],"properties":{"limits":{"type":"object","maxProperties":16,"additionalProperties":{"type":["integer","string"],"minimum":0,"exclusiveMaximum":9223372036854776000,"maxLength":32,"pattern":"^[0-9]+(\\.[0-9]+)?([KMGTPE]i|[numkMGTPE]|[eE][0-9]{1,2})?$"}},"requests":{"type":"object","maxProperties":16,"additionalProperties":{"type":["integer","string"],"minimum":0,"exclusiveMaximum":9223372036854776000,"maxLength":32,"pattern":"^[0-9]+(\\.[0-9]+)?([KMGTPE]i|[numkMGTPE]|[eE][0-9]{1,2})?$"}}}};
 const schema25 = {"type":"object","required":[],"properties":{"key":{"type":"string","maxLength":317},"operator":{"type":"string","enum":["Equal","Exists"]},"value":{"type":"string","maxLength":63},"effect":{"type":"string","enum":["NoSchedule","PreferNoSchedule","NoExecute"]},"tolerationSeconds":{"type":"integer","minimum":0,"maximum":9007199254740991}}};
 const schema26 = {"type":"object","required":["name","value"],"properties":{"name":{"type":"string","maxLength":128,"pattern":"^[A-Za-z_][A-Za-z0-9_]*$"},"value":{"type":"string","maxLength":4096}}};
 const pattern16 = new RegExp("^[-A-Za-z0-9._/:@]+$", "u");
@@ -1436,10 +1436,8 @@ vErrors.push(err10);
 }
 errors++;
 }
-}
-if(typeof data5 === "string"){
-if(data5.length > 32 && codePoints(data5) > 32){
-const err11 = {instancePath:instancePath+"/resources/limits/" + key0.replace(/~/g, "~0").replace(/\//g, "~1"),schemaPath:"#/$defs/PodResources/properties/limits/additionalProperties/maxLength",keyword:"maxLength",params:{limit: 32}};
+if(data5 >= 9223372036854776000 || isNaN(data5)){
+const err11 = {instancePath:instancePath+"/resources/limits/" + key0.replace(/~/g, "~0").replace(/\//g, "~1"),schemaPath:"#/$defs/PodResources/properties/limits/additionalProperties/exclusiveMaximum",keyword:"exclusiveMaximum",params:{comparison: "<", limit: 9223372036854776000}};
 if(vErrors === null){
 vErrors = [err11];
 }
@@ -1448,8 +1446,10 @@ vErrors.push(err11);
 }
 errors++;
 }
-if(data5.length <= 64 && !pattern17.test(data5)){
-const err12 = {instancePath:instancePath+"/resources/limits/" + key0.replace(/~/g, "~0").replace(/\//g, "~1"),schemaPath:"#/$defs/PodResources/properties/limits/additionalProperties/pattern",keyword:"pattern",params:{}};
+}
+if(typeof data5 === "string"){
+if(data5.length > 32 && codePoints(data5) > 32){
+const err12 = {instancePath:instancePath+"/resources/limits/" + key0.replace(/~/g, "~0").replace(/\//g, "~1"),schemaPath:"#/$defs/PodResources/properties/limits/additionalProperties/maxLength",keyword:"maxLength",params:{limit: 32}};
 if(vErrors === null){
 vErrors = [err12];
 }
@@ -1458,11 +1458,8 @@ vErrors.push(err12);
 }
 errors++;
 }
-}
-}
-}
-else {
-const err13 = {instancePath:instancePath+"/resources/limits",schemaPath:"#/$defs/PodResources/properties/limits/type",keyword:"type",params:{type: "object"}};
+if(data5.length <= 64 && !pattern17.test(data5)){
+const err13 = {instancePath:instancePath+"/resources/limits/" + key0.replace(/~/g, "~0").replace(/\//g, "~1"),schemaPath:"#/$defs/PodResources/properties/limits/additionalProperties/pattern",keyword:"pattern",params:{}};
 if(vErrors === null){
 vErrors = [err13];
 }
@@ -1472,11 +1469,10 @@ vErrors.push(err13);
 errors++;
 }
 }
-if(data3.requests !== undefined){
-let data6 = data3.requests;
-if(data6 && typeof data6 == "object" && !Array.isArray(data6)){
-if(Object.keys(data6).length > 16){
-const err14 = {instancePath:instancePath+"/resources/requests",schemaPath:"#/$defs/PodResources/properties/requests/maxProperties",keyword:"maxProperties",params:{limit: 16}};
+}
+}
+else {
+const err14 = {instancePath:instancePath+"/resources/limits",schemaPath:"#/$defs/PodResources/properties/limits/type",keyword:"type",params:{type: "object"}};
 if(vErrors === null){
 vErrors = [err14];
 }
@@ -1485,10 +1481,12 @@ vErrors.push(err14);
 }
 errors++;
 }
-for(const key1 in data6){
-let data7 = data6[key1];
-if((!(((typeof data7 == "number") && (!(data7 % 1) && !isNaN(data7))) && (isFinite(data7)))) && (typeof data7 !== "string")){
-const err15 = {instancePath:instancePath+"/resources/requests/" + key1.replace(/~/g, "~0").replace(/\//g, "~1"),schemaPath:"#/$defs/PodResources/properties/requests/additionalProperties/type",keyword:"type",params:{type: schema24.properties.requests.additionalProperties.type}};
+}
+if(data3.requests !== undefined){
+let data6 = data3.requests;
+if(data6 && typeof data6 == "object" && !Array.isArray(data6)){
+if(Object.keys(data6).length > 16){
+const err15 = {instancePath:instancePath+"/resources/requests",schemaPath:"#/$defs/PodResources/properties/requests/maxProperties",keyword:"maxProperties",params:{limit: 16}};
 if(vErrors === null){
 vErrors = [err15];
 }
@@ -1497,9 +1495,10 @@ vErrors.push(err15);
 }
 errors++;
 }
-if((typeof data7 == "number") && (isFinite(data7))){
-if(data7 < 0 || isNaN(data7)){
-const err16 = {instancePath:instancePath+"/resources/requests/" + key1.replace(/~/g, "~0").replace(/\//g, "~1"),schemaPath:"#/$defs/PodResources/properties/requests/additionalProperties/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0}};
+for(const key1 in data6){
+let data7 = data6[key1];
+if((!(((typeof data7 == "number") && (!(data7 % 1) && !isNaN(data7))) && (isFinite(data7)))) && (typeof data7 !== "string")){
+const err16 = {instancePath:instancePath+"/resources/requests/" + key1.replace(/~/g, "~0").replace(/\//g, "~1"),schemaPath:"#/$defs/PodResources/properties/requests/additionalProperties/type",keyword:"type",params:{type: schema24.properties.requests.additionalProperties.type}};
 if(vErrors === null){
 vErrors = [err16];
 }
@@ -1508,10 +1507,9 @@ vErrors.push(err16);
 }
 errors++;
 }
-}
-if(typeof data7 === "string"){
-if(data7.length > 32 && codePoints(data7) > 32){
-const err17 = {instancePath:instancePath+"/resources/requests/" + key1.replace(/~/g, "~0").replace(/\//g, "~1"),schemaPath:"#/$defs/PodResources/properties/requests/additionalProperties/maxLength",keyword:"maxLength",params:{limit: 32}};
+if((typeof data7 == "number") && (isFinite(data7))){
+if(data7 < 0 || isNaN(data7)){
+const err17 = {instancePath:instancePath+"/resources/requests/" + key1.replace(/~/g, "~0").replace(/\//g, "~1"),schemaPath:"#/$defs/PodResources/properties/requests/additionalProperties/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0}};
 if(vErrors === null){
 vErrors = [err17];
 }
@@ -1520,8 +1518,8 @@ vErrors.push(err17);
 }
 errors++;
 }
-if(data7.length <= 64 && !pattern17.test(data7)){
-const err18 = {instancePath:instancePath+"/resources/requests/" + key1.replace(/~/g, "~0").replace(/\//g, "~1"),schemaPath:"#/$defs/PodResources/properties/requests/additionalProperties/pattern",keyword:"pattern",params:{}};
+if(data7 >= 9223372036854776000 || isNaN(data7)){
+const err18 = {instancePath:instancePath+"/resources/requests/" + key1.replace(/~/g, "~0").replace(/\//g, "~1"),schemaPath:"#/$defs/PodResources/properties/requests/additionalProperties/exclusiveMaximum",keyword:"exclusiveMaximum",params:{comparison: "<", limit: 9223372036854776000}};
 if(vErrors === null){
 vErrors = [err18];
 }
@@ -1531,10 +1529,9 @@ vErrors.push(err18);
 errors++;
 }
 }
-}
-}
-else {
-const err19 = {instancePath:instancePath+"/resources/requests",schemaPath:"#/$defs/PodResources/properties/requests/type",keyword:"type",params:{type: "object"}};
+if(typeof data7 === "string"){
+if(data7.length > 32 && codePoints(data7) > 32){
+const err19 = {instancePath:instancePath+"/resources/requests/" + key1.replace(/~/g, "~0").replace(/\//g, "~1"),schemaPath:"#/$defs/PodResources/properties/requests/additionalProperties/maxLength",keyword:"maxLength",params:{limit: 32}};
 if(vErrors === null){
 vErrors = [err19];
 }
@@ -1543,10 +1540,8 @@ vErrors.push(err19);
 }
 errors++;
 }
-}
-}
-else {
-const err20 = {instancePath:instancePath+"/resources",schemaPath:"#/$defs/PodResources/type",keyword:"type",params:{type: "object"}};
+if(data7.length <= 64 && !pattern17.test(data7)){
+const err20 = {instancePath:instancePath+"/resources/requests/" + key1.replace(/~/g, "~0").replace(/\//g, "~1"),schemaPath:"#/$defs/PodResources/properties/requests/additionalProperties/pattern",keyword:"pattern",params:{}};
 if(vErrors === null){
 vErrors = [err20];
 }
@@ -1556,11 +1551,10 @@ vErrors.push(err20);
 errors++;
 }
 }
-if(data.nodeSelector !== undefined){
-let data8 = data.nodeSelector;
-if(data8 && typeof data8 == "object" && !Array.isArray(data8)){
-if(Object.keys(data8).length > 32){
-const err21 = {instancePath:instancePath+"/nodeSelector",schemaPath:"#/properties/nodeSelector/maxProperties",keyword:"maxProperties",params:{limit: 32}};
+}
+}
+else {
+const err21 = {instancePath:instancePath+"/resources/requests",schemaPath:"#/$defs/PodResources/properties/requests/type",keyword:"type",params:{type: "object"}};
 if(vErrors === null){
 vErrors = [err21];
 }
@@ -1569,11 +1563,10 @@ vErrors.push(err21);
 }
 errors++;
 }
-for(const key2 in data8){
-let data9 = data8[key2];
-if(typeof data9 === "string"){
-if(data9.length > 63 && codePoints(data9) > 63){
-const err22 = {instancePath:instancePath+"/nodeSelector/" + key2.replace(/~/g, "~0").replace(/\//g, "~1"),schemaPath:"#/properties/nodeSelector/additionalProperties/maxLength",keyword:"maxLength",params:{limit: 63}};
+}
+}
+else {
+const err22 = {instancePath:instancePath+"/resources",schemaPath:"#/$defs/PodResources/type",keyword:"type",params:{type: "object"}};
 if(vErrors === null){
 vErrors = [err22];
 }
@@ -1582,8 +1575,12 @@ vErrors.push(err22);
 }
 errors++;
 }
-if(data9.length <= 126 && !pattern2.test(data9)){
-const err23 = {instancePath:instancePath+"/nodeSelector/" + key2.replace(/~/g, "~0").replace(/\//g, "~1"),schemaPath:"#/properties/nodeSelector/additionalProperties/pattern",keyword:"pattern",params:{}};
+}
+if(data.nodeSelector !== undefined){
+let data8 = data.nodeSelector;
+if(data8 && typeof data8 == "object" && !Array.isArray(data8)){
+if(Object.keys(data8).length > 32){
+const err23 = {instancePath:instancePath+"/nodeSelector",schemaPath:"#/properties/nodeSelector/maxProperties",keyword:"maxProperties",params:{limit: 32}};
 if(vErrors === null){
 vErrors = [err23];
 }
@@ -1592,9 +1589,11 @@ vErrors.push(err23);
 }
 errors++;
 }
-}
-else {
-const err24 = {instancePath:instancePath+"/nodeSelector/" + key2.replace(/~/g, "~0").replace(/\//g, "~1"),schemaPath:"#/properties/nodeSelector/additionalProperties/type",keyword:"type",params:{type: "string"}};
+for(const key2 in data8){
+let data9 = data8[key2];
+if(typeof data9 === "string"){
+if(data9.length > 63 && codePoints(data9) > 63){
+const err24 = {instancePath:instancePath+"/nodeSelector/" + key2.replace(/~/g, "~0").replace(/\//g, "~1"),schemaPath:"#/properties/nodeSelector/additionalProperties/maxLength",keyword:"maxLength",params:{limit: 63}};
 if(vErrors === null){
 vErrors = [err24];
 }
@@ -1603,10 +1602,8 @@ vErrors.push(err24);
 }
 errors++;
 }
-}
-}
-else {
-const err25 = {instancePath:instancePath+"/nodeSelector",schemaPath:"#/properties/nodeSelector/type",keyword:"type",params:{type: "object"}};
+if(data9.length <= 126 && !pattern2.test(data9)){
+const err25 = {instancePath:instancePath+"/nodeSelector/" + key2.replace(/~/g, "~0").replace(/\//g, "~1"),schemaPath:"#/properties/nodeSelector/additionalProperties/pattern",keyword:"pattern",params:{}};
 if(vErrors === null){
 vErrors = [err25];
 }
@@ -1616,16 +1613,39 @@ vErrors.push(err25);
 errors++;
 }
 }
-if(data.tolerations !== undefined){
-let data10 = data.tolerations;
-if(Array.isArray(data10)){
-if(data10.length > 32){
-const err26 = {instancePath:instancePath+"/tolerations",schemaPath:"#/properties/tolerations/maxItems",keyword:"maxItems",params:{limit: 32}};
+else {
+const err26 = {instancePath:instancePath+"/nodeSelector/" + key2.replace(/~/g, "~0").replace(/\//g, "~1"),schemaPath:"#/properties/nodeSelector/additionalProperties/type",keyword:"type",params:{type: "string"}};
 if(vErrors === null){
 vErrors = [err26];
 }
 else {
 vErrors.push(err26);
+}
+errors++;
+}
+}
+}
+else {
+const err27 = {instancePath:instancePath+"/nodeSelector",schemaPath:"#/properties/nodeSelector/type",keyword:"type",params:{type: "object"}};
+if(vErrors === null){
+vErrors = [err27];
+}
+else {
+vErrors.push(err27);
+}
+errors++;
+}
+}
+if(data.tolerations !== undefined){
+let data10 = data.tolerations;
+if(Array.isArray(data10)){
+if(data10.length > 32){
+const err28 = {instancePath:instancePath+"/tolerations",schemaPath:"#/properties/tolerations/maxItems",keyword:"maxItems",params:{limit: 32}};
+if(vErrors === null){
+vErrors = [err28];
+}
+else {
+vErrors.push(err28);
 }
 errors++;
 }
@@ -1637,31 +1657,7 @@ if(data11.key !== undefined){
 let data12 = data11.key;
 if(typeof data12 === "string"){
 if(data12.length > 317 && codePoints(data12) > 317){
-const err27 = {instancePath:instancePath+"/tolerations/" + i0+"/key",schemaPath:"#/$defs/Toleration/properties/key/maxLength",keyword:"maxLength",params:{limit: 317}};
-if(vErrors === null){
-vErrors = [err27];
-}
-else {
-vErrors.push(err27);
-}
-errors++;
-}
-}
-else {
-const err28 = {instancePath:instancePath+"/tolerations/" + i0+"/key",schemaPath:"#/$defs/Toleration/properties/key/type",keyword:"type",params:{type: "string"}};
-if(vErrors === null){
-vErrors = [err28];
-}
-else {
-vErrors.push(err28);
-}
-errors++;
-}
-}
-if(data11.operator !== undefined){
-let data13 = data11.operator;
-if(typeof data13 !== "string"){
-const err29 = {instancePath:instancePath+"/tolerations/" + i0+"/operator",schemaPath:"#/$defs/Toleration/properties/operator/type",keyword:"type",params:{type: "string"}};
+const err29 = {instancePath:instancePath+"/tolerations/" + i0+"/key",schemaPath:"#/$defs/Toleration/properties/key/maxLength",keyword:"maxLength",params:{limit: 317}};
 if(vErrors === null){
 vErrors = [err29];
 }
@@ -1670,8 +1666,9 @@ vErrors.push(err29);
 }
 errors++;
 }
-if(!((data13 === "Equal") || (data13 === "Exists"))){
-const err30 = {instancePath:instancePath+"/tolerations/" + i0+"/operator",schemaPath:"#/$defs/Toleration/properties/operator/enum",keyword:"enum",params:{allowedValues: schema25.properties.operator.enum}};
+}
+else {
+const err30 = {instancePath:instancePath+"/tolerations/" + i0+"/key",schemaPath:"#/$defs/Toleration/properties/key/type",keyword:"type",params:{type: "string"}};
 if(vErrors === null){
 vErrors = [err30];
 }
@@ -1681,11 +1678,10 @@ vErrors.push(err30);
 errors++;
 }
 }
-if(data11.value !== undefined){
-let data14 = data11.value;
-if(typeof data14 === "string"){
-if(data14.length > 63 && codePoints(data14) > 63){
-const err31 = {instancePath:instancePath+"/tolerations/" + i0+"/value",schemaPath:"#/$defs/Toleration/properties/value/maxLength",keyword:"maxLength",params:{limit: 63}};
+if(data11.operator !== undefined){
+let data13 = data11.operator;
+if(typeof data13 !== "string"){
+const err31 = {instancePath:instancePath+"/tolerations/" + i0+"/operator",schemaPath:"#/$defs/Toleration/properties/operator/type",keyword:"type",params:{type: "string"}};
 if(vErrors === null){
 vErrors = [err31];
 }
@@ -1694,9 +1690,8 @@ vErrors.push(err31);
 }
 errors++;
 }
-}
-else {
-const err32 = {instancePath:instancePath+"/tolerations/" + i0+"/value",schemaPath:"#/$defs/Toleration/properties/value/type",keyword:"type",params:{type: "string"}};
+if(!((data13 === "Equal") || (data13 === "Exists"))){
+const err32 = {instancePath:instancePath+"/tolerations/" + i0+"/operator",schemaPath:"#/$defs/Toleration/properties/operator/enum",keyword:"enum",params:{allowedValues: schema25.properties.operator.enum}};
 if(vErrors === null){
 vErrors = [err32];
 }
@@ -1706,10 +1701,11 @@ vErrors.push(err32);
 errors++;
 }
 }
-if(data11.effect !== undefined){
-let data15 = data11.effect;
-if(typeof data15 !== "string"){
-const err33 = {instancePath:instancePath+"/tolerations/" + i0+"/effect",schemaPath:"#/$defs/Toleration/properties/effect/type",keyword:"type",params:{type: "string"}};
+if(data11.value !== undefined){
+let data14 = data11.value;
+if(typeof data14 === "string"){
+if(data14.length > 63 && codePoints(data14) > 63){
+const err33 = {instancePath:instancePath+"/tolerations/" + i0+"/value",schemaPath:"#/$defs/Toleration/properties/value/maxLength",keyword:"maxLength",params:{limit: 63}};
 if(vErrors === null){
 vErrors = [err33];
 }
@@ -1718,8 +1714,9 @@ vErrors.push(err33);
 }
 errors++;
 }
-if(!(((data15 === "NoSchedule") || (data15 === "PreferNoSchedule")) || (data15 === "NoExecute"))){
-const err34 = {instancePath:instancePath+"/tolerations/" + i0+"/effect",schemaPath:"#/$defs/Toleration/properties/effect/enum",keyword:"enum",params:{allowedValues: schema25.properties.effect.enum}};
+}
+else {
+const err34 = {instancePath:instancePath+"/tolerations/" + i0+"/value",schemaPath:"#/$defs/Toleration/properties/value/type",keyword:"type",params:{type: "string"}};
 if(vErrors === null){
 vErrors = [err34];
 }
@@ -1729,10 +1726,10 @@ vErrors.push(err34);
 errors++;
 }
 }
-if(data11.tolerationSeconds !== undefined){
-let data16 = data11.tolerationSeconds;
-if(!(((typeof data16 == "number") && (!(data16 % 1) && !isNaN(data16))) && (isFinite(data16)))){
-const err35 = {instancePath:instancePath+"/tolerations/" + i0+"/tolerationSeconds",schemaPath:"#/$defs/Toleration/properties/tolerationSeconds/type",keyword:"type",params:{type: "integer"}};
+if(data11.effect !== undefined){
+let data15 = data11.effect;
+if(typeof data15 !== "string"){
+const err35 = {instancePath:instancePath+"/tolerations/" + i0+"/effect",schemaPath:"#/$defs/Toleration/properties/effect/type",keyword:"type",params:{type: "string"}};
 if(vErrors === null){
 vErrors = [err35];
 }
@@ -1741,9 +1738,8 @@ vErrors.push(err35);
 }
 errors++;
 }
-if((typeof data16 == "number") && (isFinite(data16))){
-if(data16 > 9007199254740991 || isNaN(data16)){
-const err36 = {instancePath:instancePath+"/tolerations/" + i0+"/tolerationSeconds",schemaPath:"#/$defs/Toleration/properties/tolerationSeconds/maximum",keyword:"maximum",params:{comparison: "<=", limit: 9007199254740991}};
+if(!(((data15 === "NoSchedule") || (data15 === "PreferNoSchedule")) || (data15 === "NoExecute"))){
+const err36 = {instancePath:instancePath+"/tolerations/" + i0+"/effect",schemaPath:"#/$defs/Toleration/properties/effect/enum",keyword:"enum",params:{allowedValues: schema25.properties.effect.enum}};
 if(vErrors === null){
 vErrors = [err36];
 }
@@ -1752,8 +1748,11 @@ vErrors.push(err36);
 }
 errors++;
 }
-if(data16 < 0 || isNaN(data16)){
-const err37 = {instancePath:instancePath+"/tolerations/" + i0+"/tolerationSeconds",schemaPath:"#/$defs/Toleration/properties/tolerationSeconds/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0}};
+}
+if(data11.tolerationSeconds !== undefined){
+let data16 = data11.tolerationSeconds;
+if(!(((typeof data16 == "number") && (!(data16 % 1) && !isNaN(data16))) && (isFinite(data16)))){
+const err37 = {instancePath:instancePath+"/tolerations/" + i0+"/tolerationSeconds",schemaPath:"#/$defs/Toleration/properties/tolerationSeconds/type",keyword:"type",params:{type: "integer"}};
 if(vErrors === null){
 vErrors = [err37];
 }
@@ -1762,11 +1761,9 @@ vErrors.push(err37);
 }
 errors++;
 }
-}
-}
-}
-else {
-const err38 = {instancePath:instancePath+"/tolerations/" + i0,schemaPath:"#/$defs/Toleration/type",keyword:"type",params:{type: "object"}};
+if((typeof data16 == "number") && (isFinite(data16))){
+if(data16 > 9007199254740991 || isNaN(data16)){
+const err38 = {instancePath:instancePath+"/tolerations/" + i0+"/tolerationSeconds",schemaPath:"#/$defs/Toleration/properties/tolerationSeconds/maximum",keyword:"maximum",params:{comparison: "<=", limit: 9007199254740991}};
 if(vErrors === null){
 vErrors = [err38];
 }
@@ -1775,10 +1772,8 @@ vErrors.push(err38);
 }
 errors++;
 }
-}
-}
-else {
-const err39 = {instancePath:instancePath+"/tolerations",schemaPath:"#/properties/tolerations/type",keyword:"type",params:{type: "array"}};
+if(data16 < 0 || isNaN(data16)){
+const err39 = {instancePath:instancePath+"/tolerations/" + i0+"/tolerationSeconds",schemaPath:"#/$defs/Toleration/properties/tolerationSeconds/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0}};
 if(vErrors === null){
 vErrors = [err39];
 }
@@ -1788,11 +1783,10 @@ vErrors.push(err39);
 errors++;
 }
 }
-if(data.priorityClassName !== undefined){
-let data17 = data.priorityClassName;
-if(typeof data17 === "string"){
-if(data17.length > 253 && codePoints(data17) > 253){
-const err40 = {instancePath:instancePath+"/priorityClassName",schemaPath:"#/properties/priorityClassName/maxLength",keyword:"maxLength",params:{limit: 253}};
+}
+}
+else {
+const err40 = {instancePath:instancePath+"/tolerations/" + i0,schemaPath:"#/$defs/Toleration/type",keyword:"type",params:{type: "object"}};
 if(vErrors === null){
 vErrors = [err40];
 }
@@ -1801,8 +1795,10 @@ vErrors.push(err40);
 }
 errors++;
 }
-if(data17.length <= 506 && !pattern6.test(data17)){
-const err41 = {instancePath:instancePath+"/priorityClassName",schemaPath:"#/properties/priorityClassName/pattern",keyword:"pattern",params:{}};
+}
+}
+else {
+const err41 = {instancePath:instancePath+"/tolerations",schemaPath:"#/properties/tolerations/type",keyword:"type",params:{type: "array"}};
 if(vErrors === null){
 vErrors = [err41];
 }
@@ -1812,8 +1808,11 @@ vErrors.push(err41);
 errors++;
 }
 }
-else {
-const err42 = {instancePath:instancePath+"/priorityClassName",schemaPath:"#/properties/priorityClassName/type",keyword:"type",params:{type: "string"}};
+if(data.priorityClassName !== undefined){
+let data17 = data.priorityClassName;
+if(typeof data17 === "string"){
+if(data17.length > 253 && codePoints(data17) > 253){
+const err42 = {instancePath:instancePath+"/priorityClassName",schemaPath:"#/properties/priorityClassName/maxLength",keyword:"maxLength",params:{limit: 253}};
 if(vErrors === null){
 vErrors = [err42];
 }
@@ -1822,12 +1821,8 @@ vErrors.push(err42);
 }
 errors++;
 }
-}
-if(data.extraEnv !== undefined){
-let data18 = data.extraEnv;
-if(Array.isArray(data18)){
-if(data18.length > 64){
-const err43 = {instancePath:instancePath+"/extraEnv",schemaPath:"#/properties/extraEnv/maxItems",keyword:"maxItems",params:{limit: 64}};
+if(data17.length <= 506 && !pattern6.test(data17)){
+const err43 = {instancePath:instancePath+"/priorityClassName",schemaPath:"#/properties/priorityClassName/pattern",keyword:"pattern",params:{}};
 if(vErrors === null){
 vErrors = [err43];
 }
@@ -1836,12 +1831,9 @@ vErrors.push(err43);
 }
 errors++;
 }
-const len1 = data18.length;
-for(let i1=0; i1<len1; i1++){
-let data19 = data18[i1];
-if(data19 && typeof data19 == "object" && !Array.isArray(data19)){
-if(data19.name === undefined){
-const err44 = {instancePath:instancePath+"/extraEnv/" + i1,schemaPath:"#/$defs/EnvVar/required",keyword:"required",params:{missingProperty: "name"}};
+}
+else {
+const err44 = {instancePath:instancePath+"/priorityClassName",schemaPath:"#/properties/priorityClassName/type",keyword:"type",params:{type: "string"}};
 if(vErrors === null){
 vErrors = [err44];
 }
@@ -1850,8 +1842,12 @@ vErrors.push(err44);
 }
 errors++;
 }
-if(data19.value === undefined){
-const err45 = {instancePath:instancePath+"/extraEnv/" + i1,schemaPath:"#/$defs/EnvVar/required",keyword:"required",params:{missingProperty: "value"}};
+}
+if(data.extraEnv !== undefined){
+let data18 = data.extraEnv;
+if(Array.isArray(data18)){
+if(data18.length > 64){
+const err45 = {instancePath:instancePath+"/extraEnv",schemaPath:"#/properties/extraEnv/maxItems",keyword:"maxItems",params:{limit: 64}};
 if(vErrors === null){
 vErrors = [err45];
 }
@@ -1860,11 +1856,12 @@ vErrors.push(err45);
 }
 errors++;
 }
-if(data19.name !== undefined){
-let data20 = data19.name;
-if(typeof data20 === "string"){
-if(data20.length > 128 && codePoints(data20) > 128){
-const err46 = {instancePath:instancePath+"/extraEnv/" + i1+"/name",schemaPath:"#/$defs/EnvVar/properties/name/maxLength",keyword:"maxLength",params:{limit: 128}};
+const len1 = data18.length;
+for(let i1=0; i1<len1; i1++){
+let data19 = data18[i1];
+if(data19 && typeof data19 == "object" && !Array.isArray(data19)){
+if(data19.name === undefined){
+const err46 = {instancePath:instancePath+"/extraEnv/" + i1,schemaPath:"#/$defs/EnvVar/required",keyword:"required",params:{missingProperty: "name"}};
 if(vErrors === null){
 vErrors = [err46];
 }
@@ -1873,8 +1870,8 @@ vErrors.push(err46);
 }
 errors++;
 }
-if(data20.length <= 256 && !pattern21.test(data20)){
-const err47 = {instancePath:instancePath+"/extraEnv/" + i1+"/name",schemaPath:"#/$defs/EnvVar/properties/name/pattern",keyword:"pattern",params:{}};
+if(data19.value === undefined){
+const err47 = {instancePath:instancePath+"/extraEnv/" + i1,schemaPath:"#/$defs/EnvVar/required",keyword:"required",params:{missingProperty: "value"}};
 if(vErrors === null){
 vErrors = [err47];
 }
@@ -1883,9 +1880,11 @@ vErrors.push(err47);
 }
 errors++;
 }
-}
-else {
-const err48 = {instancePath:instancePath+"/extraEnv/" + i1+"/name",schemaPath:"#/$defs/EnvVar/properties/name/type",keyword:"type",params:{type: "string"}};
+if(data19.name !== undefined){
+let data20 = data19.name;
+if(typeof data20 === "string"){
+if(data20.length > 128 && codePoints(data20) > 128){
+const err48 = {instancePath:instancePath+"/extraEnv/" + i1+"/name",schemaPath:"#/$defs/EnvVar/properties/name/maxLength",keyword:"maxLength",params:{limit: 128}};
 if(vErrors === null){
 vErrors = [err48];
 }
@@ -1894,12 +1893,8 @@ vErrors.push(err48);
 }
 errors++;
 }
-}
-if(data19.value !== undefined){
-let data21 = data19.value;
-if(typeof data21 === "string"){
-if(data21.length > 4096 && codePoints(data21) > 4096){
-const err49 = {instancePath:instancePath+"/extraEnv/" + i1+"/value",schemaPath:"#/$defs/EnvVar/properties/value/maxLength",keyword:"maxLength",params:{limit: 4096}};
+if(data20.length <= 256 && !pattern21.test(data20)){
+const err49 = {instancePath:instancePath+"/extraEnv/" + i1+"/name",schemaPath:"#/$defs/EnvVar/properties/name/pattern",keyword:"pattern",params:{}};
 if(vErrors === null){
 vErrors = [err49];
 }
@@ -1910,7 +1905,7 @@ errors++;
 }
 }
 else {
-const err50 = {instancePath:instancePath+"/extraEnv/" + i1+"/value",schemaPath:"#/$defs/EnvVar/properties/value/type",keyword:"type",params:{type: "string"}};
+const err50 = {instancePath:instancePath+"/extraEnv/" + i1+"/name",schemaPath:"#/$defs/EnvVar/properties/name/type",keyword:"type",params:{type: "string"}};
 if(vErrors === null){
 vErrors = [err50];
 }
@@ -1920,9 +1915,11 @@ vErrors.push(err50);
 errors++;
 }
 }
-}
-else {
-const err51 = {instancePath:instancePath+"/extraEnv/" + i1,schemaPath:"#/$defs/EnvVar/type",keyword:"type",params:{type: "object"}};
+if(data19.value !== undefined){
+let data21 = data19.value;
+if(typeof data21 === "string"){
+if(data21.length > 4096 && codePoints(data21) > 4096){
+const err51 = {instancePath:instancePath+"/extraEnv/" + i1+"/value",schemaPath:"#/$defs/EnvVar/properties/value/maxLength",keyword:"maxLength",params:{limit: 4096}};
 if(vErrors === null){
 vErrors = [err51];
 }
@@ -1932,9 +1929,8 @@ vErrors.push(err51);
 errors++;
 }
 }
-const found0 = duplicates(data18, schema23.properties.extraEnv.unique);
-if(found0.length > 0){
-const err52 = {instancePath:instancePath+"/extraEnv",schemaPath:"#/properties/extraEnv/unique",keyword:"unique",params:{duplicates: found0}};
+else {
+const err52 = {instancePath:instancePath+"/extraEnv/" + i1+"/value",schemaPath:"#/$defs/EnvVar/properties/value/type",keyword:"type",params:{type: "string"}};
 if(vErrors === null){
 vErrors = [err52];
 }
@@ -1944,8 +1940,9 @@ vErrors.push(err52);
 errors++;
 }
 }
+}
 else {
-const err53 = {instancePath:instancePath+"/extraEnv",schemaPath:"#/properties/extraEnv/type",keyword:"type",params:{type: "array"}};
+const err53 = {instancePath:instancePath+"/extraEnv/" + i1,schemaPath:"#/$defs/EnvVar/type",keyword:"type",params:{type: "object"}};
 if(vErrors === null){
 vErrors = [err53];
 }
@@ -1955,11 +1952,9 @@ vErrors.push(err53);
 errors++;
 }
 }
-if(data.addresses !== undefined){
-let data22 = data.addresses;
-if(Array.isArray(data22)){
-if(data22.length > 64){
-const err54 = {instancePath:instancePath+"/addresses",schemaPath:"#/properties/addresses/maxItems",keyword:"maxItems",params:{limit: 64}};
+const found0 = duplicates(data18, schema23.properties.extraEnv.unique);
+if(found0.length > 0){
+const err54 = {instancePath:instancePath+"/extraEnv",schemaPath:"#/properties/extraEnv/unique",keyword:"unique",params:{duplicates: found0}};
 if(vErrors === null){
 vErrors = [err54];
 }
@@ -1968,12 +1963,9 @@ vErrors.push(err54);
 }
 errors++;
 }
-const len2 = data22.length;
-for(let i2=0; i2<len2; i2++){
-let data23 = data22[i2];
-if(typeof data23 === "string"){
-if(data23.length > 259 && codePoints(data23) > 259){
-const err55 = {instancePath:instancePath+"/addresses/" + i2,schemaPath:"#/properties/addresses/items/maxLength",keyword:"maxLength",params:{limit: 259}};
+}
+else {
+const err55 = {instancePath:instancePath+"/extraEnv",schemaPath:"#/properties/extraEnv/type",keyword:"type",params:{type: "array"}};
 if(vErrors === null){
 vErrors = [err55];
 }
@@ -1982,8 +1974,12 @@ vErrors.push(err55);
 }
 errors++;
 }
-if(data23.length <= 518 && !pattern22.test(data23)){
-const err56 = {instancePath:instancePath+"/addresses/" + i2,schemaPath:"#/properties/addresses/items/pattern",keyword:"pattern",params:{}};
+}
+if(data.addresses !== undefined){
+let data22 = data.addresses;
+if(Array.isArray(data22)){
+if(data22.length > 64){
+const err56 = {instancePath:instancePath+"/addresses",schemaPath:"#/properties/addresses/maxItems",keyword:"maxItems",params:{limit: 64}};
 if(vErrors === null){
 vErrors = [err56];
 }
@@ -1992,9 +1988,12 @@ vErrors.push(err56);
 }
 errors++;
 }
-}
-else {
-const err57 = {instancePath:instancePath+"/addresses/" + i2,schemaPath:"#/properties/addresses/items/type",keyword:"type",params:{type: "string"}};
+const len2 = data22.length;
+for(let i2=0; i2<len2; i2++){
+let data23 = data22[i2];
+if(typeof data23 === "string"){
+if(data23.length > 259 && codePoints(data23) > 259){
+const err57 = {instancePath:instancePath+"/addresses/" + i2,schemaPath:"#/properties/addresses/items/maxLength",keyword:"maxLength",params:{limit: 259}};
 if(vErrors === null){
 vErrors = [err57];
 }
@@ -2003,10 +2002,8 @@ vErrors.push(err57);
 }
 errors++;
 }
-}
-const found1 = duplicates(data22, schema23.properties.addresses.unique);
-if(found1.length > 0){
-const err58 = {instancePath:instancePath+"/addresses",schemaPath:"#/properties/addresses/unique",keyword:"unique",params:{duplicates: found1}};
+if(data23.length <= 518 && !pattern22.test(data23)){
+const err58 = {instancePath:instancePath+"/addresses/" + i2,schemaPath:"#/properties/addresses/items/pattern",keyword:"pattern",params:{}};
 if(vErrors === null){
 vErrors = [err58];
 }
@@ -2017,7 +2014,7 @@ errors++;
 }
 }
 else {
-const err59 = {instancePath:instancePath+"/addresses",schemaPath:"#/properties/addresses/type",keyword:"type",params:{type: "array"}};
+const err59 = {instancePath:instancePath+"/addresses/" + i2,schemaPath:"#/properties/addresses/items/type",keyword:"type",params:{type: "string"}};
 if(vErrors === null){
 vErrors = [err59];
 }
@@ -2027,14 +2024,37 @@ vErrors.push(err59);
 errors++;
 }
 }
-}
-else {
-const err60 = {instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}};
+const found1 = duplicates(data22, schema23.properties.addresses.unique);
+if(found1.length > 0){
+const err60 = {instancePath:instancePath+"/addresses",schemaPath:"#/properties/addresses/unique",keyword:"unique",params:{duplicates: found1}};
 if(vErrors === null){
 vErrors = [err60];
 }
 else {
 vErrors.push(err60);
+}
+errors++;
+}
+}
+else {
+const err61 = {instancePath:instancePath+"/addresses",schemaPath:"#/properties/addresses/type",keyword:"type",params:{type: "array"}};
+if(vErrors === null){
+vErrors = [err61];
+}
+else {
+vErrors.push(err61);
+}
+errors++;
+}
+}
+}
+else {
+const err62 = {instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}};
+if(vErrors === null){
+vErrors = [err62];
+}
+else {
+vErrors.push(err62);
 }
 errors++;
 }
