@@ -59,6 +59,12 @@ export function markUsed({ folder }: Pick<LocatedPart, 'folder'>, now: Date): vo
   utimesSync(file, now, now);
 }
 
+/** The version of a program, as the declaration of its part names it. */
+export function versionOfBinary(name: BinaryName): string {
+  const part = PARTS.find(({ binaries }) => binaries.some(binary => binary.name === name));
+  return part ? versionOf(part, join(SOURCES, part.name)) : '';
+}
+
 /**
  * Gives a function that tells where a program is: `locateBinaries(process.env)('tailscaled')`. It fails with the command
  * to run where the program has not been built yet.

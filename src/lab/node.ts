@@ -1,14 +1,11 @@
-import { execFile } from 'node:child_process';
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { promisify } from 'node:util';
 import { tailOf } from './process.ts';
+import { runProgram } from './run-program.ts';
 import type { Starter } from './starter.ts';
 import { addJoinKey, listNodes } from './tailnet.ts';
 import type { TailnetAddresses, TailnetNode } from './tailnet.ts';
 import { waitFor } from './wait.ts';
-
-const run = promisify(execFile);
 
 /** A device to start: its name, its tags, and where it offers its proxy, if it does. */
 export type NodeWish = {
@@ -61,15 +58,10 @@ async function joinTailnet(
   const keyFile = `${socket}.key`;
   writeFileSync(keyFile, key, { mode: 0o600 });
   const args = [`--socket=${socket}`, 'up', `--login-server=${tailnet.url}`, `--hostname=${hostname}`];
-  const up = () =>
-    run(starter.pathOf('tailscale'), [
-      ...args,
-      '--accept-dns=false',
-      `--auth-key=file:${keyFile}`,
-      '--timeout=20s',
-    ]);
+  const rest = ['--accept-dns=false', `--auth-key=file:${keyFile}`, '--timeout=20s'];
+  const up = () => runProgram(starter, 'tailscale', [...args, ...rest]).then(() => true);
   try {
-    await waitFor('tailscaled to answer', async () => await up(), { timeoutMs: JOIN_WITHIN_MS });
+    await waitFor('tailscaled to answer', up, { timeoutMs: JOIN_WITHIN_MS });
   } finally {
     rmSync(keyFile, { force: true });
   }

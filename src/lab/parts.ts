@@ -167,6 +167,11 @@ const TABLE = [
 /** The name of a program that some part consists of. */
 export type BinaryName = (typeof TABLE)[number]['binaries'][number]['name'];
 
+/** The names of all programs. */
+export const BINARY_NAMES: readonly BinaryName[] = TABLE.flatMap(({ binaries }) =>
+  binaries.map(({ name }) => name),
+);
+
 /** All parts, in the order in which they are built: what the lab needs comes first. */
 export const PARTS: readonly Part[] = TABLE;
 

@@ -9,10 +9,22 @@ export async function freePorts(count: number, host = '127.0.0.1'): Promise<read
   return ports;
 }
 
-function listen(host: string): Promise<Server> {
+/** Whether nothing listens on a port, on any address of this machine. */
+export async function isFree(port: number): Promise<boolean> {
+  try {
+    const server = await listen('0.0.0.0', port);
+    await new Promise(resolve => server.close(resolve));
+    return true;
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === 'EADDRINUSE') return false;
+    throw error;
+  }
+}
+
+function listen(host: string, port = 0): Promise<Server> {
   return new Promise((resolve, reject) => {
     const server = createServer();
     server.once('error', reject);
-    server.listen(0, host, () => resolve(server));
+    server.listen(port, host, () => resolve(server));
   });
 }

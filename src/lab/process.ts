@@ -1,5 +1,6 @@
 import { spawn } from 'node:child_process';
 import { closeSync, openSync, readFileSync } from 'node:fs';
+import { processesWith } from './process-table.ts';
 import { startTimeOf } from './start-time.ts';
 import { waitFor } from './wait.ts';
 
@@ -53,28 +54,63 @@ const FORCE_AFTER_MS = 5_000;
 /** Ends a process and the group it leads: kindly first, by force after five seconds. One that is gone is left alone. */
 export async function stopProcess(record: ProcessRecord): Promise<void> {
   if (!isRunning(record)) return;
-  signalGroup(record, 'SIGTERM');
+  sendSignal(record, 'SIGTERM');
   const isGone = () => Promise.resolve(isRunning(record) ? undefined : true);
   const wait = waitFor(`${record.name} to end`, isGone, { timeoutMs: FORCE_AFTER_MS });
-  await wait.catch(() => signalGroup(record, 'SIGKILL'));
+  await wait.catch(() => sendSignal(record, 'SIGKILL'));
   await waitFor(`${record.name} to end by force`, isGone, { timeoutMs: FORCE_AFTER_MS });
 }
 
-function signalGroup({ pid }: ProcessRecord, signal: NodeJS.Signals): void {
+/** To the group that a process leads, or to the process alone where it leads none. */
+function sendSignal({ pid }: ProcessRecord, signal: NodeJS.Signals): void {
+  if (!reaches(-pid, signal)) reaches(pid, signal);
+}
+
+function reaches(target: number, signal: NodeJS.Signals): boolean {
   try {
-    process.kill(-pid, signal);
+    return process.kill(target, signal);
   } catch (error) {
-    if (!(error instanceof Error && 'code' in error && error.code === 'ESRCH')) throw error;
+    if (error instanceof Error && 'code' in error && error.code === 'ESRCH') return false;
+    throw error;
   }
+}
+
+/**
+ * Ends by force every process whose HOME is a folder, and tells how many there were: those that were started the moment
+ * before we were killed, and those whose parent was killed.
+ */
+export async function endStrays(folder: string): Promise<number> {
+  const strays = new Set<number>();
+  const look = (note: (seen: string) => void) => {
+    const left = processesWith('HOME', folder);
+    for (const pid of left) {
+      strays.add(pid);
+      reaches(pid, 'SIGKILL');
+    }
+    note(`processes ${left.join(', ')}`);
+    return Promise.resolve(left.length === 0 ? true : undefined);
+  };
+  await waitFor(`all processes of ${folder} to end`, look, { timeoutMs: FORCE_AFTER_MS });
+  return strays.size;
 }
 
 const TAIL_LINES = 15;
 
 /** The last lines of a process's log, for the error that says why it failed. */
-export function tailOf({ log }: ProcessRecord): string {
+export function tailOf({ log }: Pick<ProcessRecord, 'log'>): string {
   try {
     return readFileSync(log, 'utf8').trimEnd().split('\n').slice(-TAIL_LINES).join('\n');
   } catch {
     return '(no log)';
+  }
+}
+
+/** Waits for something, and adds to its error what a process said last. */
+export async function orTailOf<T>(record: Pick<ProcessRecord, 'log'>, wait: Promise<T>): Promise<T> {
+  try {
+    return await wait;
+  } catch (error) {
+    const why = error instanceof Error ? error.message : String(error);
+    throw new Error(`${why}\n${tailOf(record)}`, { cause: error });
   }
 }

@@ -21,19 +21,27 @@ export type Starter = {
 
 type Variables = Readonly<Record<string, string>>;
 
-/** A starter for a lab; the programs see only PATH and HOME of the environment, and HOME is the lab's folder. */
+/** Turns a command into the one that is run: itself, or one that runs it elsewhere. */
+export type Wrapper = (command: string, args: readonly string[]) => readonly [string, readonly string[]];
+
+/** Runs a command here. */
+export const asItIs: Wrapper = (command, args) => [command, args];
+
+/** A starter for a folder; the programs see only PATH and HOME of the environment, and HOME is the folder. */
 export function starterIn(
   folder: ProcessNotes,
   pathOf: (name: BinaryName) => string,
   searchPath: string,
+  wrap: Wrapper = asItIs,
 ): Starter {
   return {
     folder: folder.path,
     pathOf,
-    start: (name, program, args, variables = {}) => {
+    start: (name, program, programArgs, variables = {}) => {
+      const [command, args] = wrap(pathOf(program), programArgs);
       const record = startProcess({
         name,
-        command: pathOf(program),
+        command,
         args,
         environment: { PATH: searchPath, HOME: folder.path, ...variables },
         folder: folder.path,

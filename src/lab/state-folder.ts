@@ -1,15 +1,18 @@
-import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
-import { isRunning, stopProcess } from './process.ts';
+import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { endStrays, isRunning, stopProcess } from './process.ts';
 import type { ProcessRecord } from './process.ts';
 
 /** What is kept on disk: every process from the moment it starts, and what they make up once it is whole. */
 type State<Whole> = { readonly processes: readonly ProcessRecord[]; readonly whole?: Whole };
 
+const STATE_FILE = 'state.json';
+
 /** Where processes are noted as they start. */
 export interface ProcessNotes {
   readonly path: string;
   addProcess(record: ProcessRecord): void;
+  removeProcess(record: ProcessRecord): void;
 }
 
 /** The folder of what runs together: its state, its sockets and its logs. Only its owner can read it. */
@@ -17,18 +20,25 @@ export class StateFolder<Whole> implements ProcessNotes {
   readonly path: string;
 
   constructor(path: string) {
-    this.path = path;
+    this.path = resolve(path);
   }
 
   /** Makes the folder, empty. */
   create(): void {
-    rmSync(this.path, { recursive: true, force: true });
+    this.#expectOwn();
+    this.#clear();
     mkdirSync(this.path, { recursive: true, mode: 0o700 });
+    this.#write({ processes: [] });
   }
 
   /** Notes a process, so that it can be ended whatever happens next. */
   addProcess(record: ProcessRecord): void {
     this.#write({ processes: [...this.#read().processes, record] });
+  }
+
+  /** Forgets a process that was ended on purpose while the others go on. */
+  removeProcess({ pid }: ProcessRecord): void {
+    this.#write({ processes: this.#read().processes.filter(record => record.pid !== pid) });
   }
 
   /** Notes that all of it is there. */
@@ -49,19 +59,40 @@ export class StateFolder<Whole> implements ProcessNotes {
 
   /** Ends every process that was started here, the last first, and removes the folder. */
   async remove(): Promise<number> {
+    this.#expectOwn();
     const running = this.processes().filter(isRunning).reverse();
     for (const record of running) await stopProcess(record);
+    const strays = await endStrays(this.path);
+    this.#clear();
+    return running.length + strays;
+  }
+
+  /** A folder that someone named by mistake is neither emptied nor searched for processes. */
+  #expectOwn(): void {
+    const entries = this.#entries();
+    const isOwn = entries.some(name => name.startsWith(STATE_FILE));
+    if (isOwn || entries.length === 0) return;
+    throw new Error(`${this.path} holds other things: name a folder that is empty or does not exist`);
+  }
+
+  /** What says that the folder is ours goes last, in case that we are killed before. */
+  #clear(): void {
+    const others = this.#entries().filter(name => name !== STATE_FILE);
+    for (const name of others) rmSync(join(this.path, name), { recursive: true, force: true });
     rmSync(this.path, { recursive: true, force: true });
-    return running.length;
+  }
+
+  #entries(): readonly string[] {
+    return existsSync(this.path) ? readdirSync(this.path) : [];
   }
 
   #read(): State<Whole> {
-    const file = join(this.path, 'state.json');
+    const file = join(this.path, STATE_FILE);
     return existsSync(file) ? (JSON.parse(readFileSync(file, 'utf8')) as State<Whole>) : { processes: [] };
   }
 
   #write(state: State<Whole>): void {
-    const file = join(this.path, 'state.json');
+    const file = join(this.path, STATE_FILE);
     writeFileSync(`${file}.new`, JSON.stringify(state, null, 2), { mode: 0o600 });
     renameSync(`${file}.new`, file);
   }

@@ -15,7 +15,7 @@ beforeAll(async () => {
   own = await startTestLab();
 }, 60_000);
 afterAll(async () => {
-  await own.folder.remove();
+  await own.end();
 });
 
 const HTTP = 'GET /hello HTTP/1.1\r\nhost: web\r\nconnection: close\r\n\r\n';
@@ -108,7 +108,7 @@ describe('ending a lab', () => {
     const other = await startTestLab();
     const pids = other.folder.processes().map(({ pid }) => String(pid));
     expect(pids.length).toBe(6);
-    await other.folder.remove();
+    await other.end();
     const left = await new Promise<string>(resolve => {
       execFile('ps', ['-o', 'pid=,stat=', '-p', pids.join()], (_error, output) => resolve(output));
     });

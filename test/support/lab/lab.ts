@@ -1,31 +1,61 @@
 import { mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { guard } from '../../../src/lab/guard.ts';
 import { startLab } from '../../../src/lab/lab.ts';
+import type { LabWish } from '../../../src/lab/lab.ts';
 import { locateBinaries } from '../../../src/lab/locate.ts';
 import { LabFolder } from '../../../src/lab/state.ts';
-import type { Lab, RemoteNode } from '../../../src/lab/state.ts';
+import type { Gateway, Lab, RemoteNode } from '../../../src/lab/state.ts';
+import { commandLine, PROJECT } from './command-line.ts';
 
-/** A lab of a test's own, and the way to end it. */
-export type TestLab = { readonly lab: Lab; readonly folder: LabFolder };
+/** A folder for a lab of a test's own, and the way to end what runs in it. */
+export type OwnFolder = { readonly folder: LabFolder; readonly end: () => Promise<void> };
 
-/** Starts a lab in a folder of its own. */
-export async function startTestLab(): Promise<TestLab> {
-  const path = join(mkdtempSync(join(tmpdir(), 'mesh-lab-')), 'lab');
-  const lab = await startLab({
-    folder: path,
-    pathOf: locateBinaries(process.env),
-    searchPath: process.env['PATH'] ?? '',
-    tell: () => undefined,
-  });
-  return { lab, folder: new LabFolder(path) };
+/** A lab of a test's own. */
+export type TestLab = OwnFolder & { readonly lab: Lab };
+
+/** Makes a folder whose processes end with the test's, even if that is killed. */
+export function ownFolder(): OwnFolder {
+  const folder = new LabFolder(mkdtempSync(join(tmpdir(), 'mesh-lab-')));
+  const cleaner = guard(commandLine('down', '--folder', folder.path), PROJECT);
+  const end = async () => {
+    await folder.remove();
+    cleaner.release();
+  };
+  return { folder, end };
+}
+
+/** Starts a lab in a folder of its own; more than a tailnet is in it only if it is wished. */
+export async function startTestLab(more: Partial<LabWish> = {}): Promise<TestLab> {
+  const own = ownFolder();
+  try {
+    const lab = await startLab({
+      folder: own.folder.path,
+      pathOf: locateBinaries(process.env),
+      searchPath: process.env['PATH'] ?? '',
+      tell: () => undefined,
+      stop: new AbortController().signal,
+      ...more,
+    });
+    return { ...own, lab };
+  } catch (error) {
+    await own.end();
+    throw error;
+  }
 }
 
 /** A remote node of a lab. */
-export function remoteOf({ remotes }: Lab, hostname: string): RemoteNode {
+export function remoteOf({ remotes }: Pick<Lab, 'remotes'>, hostname: string): RemoteNode {
   const found = remotes.find(remote => remote.hostname === hostname);
   if (!found) throw new Error(`the lab has no ${hostname}`);
   return found;
+}
+
+/** The gateway of a lab that was started with one. */
+export function gatewayOf({ gateway }: Lab): Gateway {
+  if (!gateway) throw new Error('the lab has no gateway');
+  return gateway;
 }
 
 /** Where a service of a remote node is on the tailnet, by its address. */

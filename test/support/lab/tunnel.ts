@@ -16,7 +16,9 @@ export function connectTunnel(proxy: Proxy, target: string): Promise<Socket> {
     const connecting = request({ host, port, method: 'CONNECT', path: target, timeout: TIMEOUT_MS });
     connecting.once('error', reject);
     connecting.once('timeout', () => connecting.destroy(new Error(`no answer for CONNECT ${target}`)));
-    connecting.once('connect', (response, socket: Socket) => {
+    connecting.once('connect', (response, socket: Socket, early: Buffer) => {
+      // Some services speak first, and what they say may come together with the proxy's answer.
+      if (early.length > 0) socket.unshift(early);
       if (response.statusCode === 200) resolve(socket);
       else
         reject(
@@ -40,19 +42,61 @@ export async function socksTunnel(proxy: Proxy, target: string): Promise<Socket>
   return socket;
 }
 
-/** Sends a datagram to host:port through SOCKS5 and gives the answer. */
-export async function askByDatagram(proxy: Proxy, target: string, text: string): Promise<string> {
+/** A way for datagrams to one target and back. */
+export type Datagrams = {
+  readonly send: (text: string) => void;
+  /** The next answer from now on. */
+  readonly next: () => Promise<string>;
+  readonly close: () => void;
+};
+
+/** Opens a way for datagrams to host:port through SOCKS5. */
+export async function openDatagrams(proxy: Proxy, target: string): Promise<Datagrams> {
   const { remoteHost, socket: control } = await associate(proxy);
   const datagrams = createSocket('udp4');
+  return {
+    send: text => {
+      const frame = SocksClient.createUDPFrame({ remoteHost: parts(target), data: Buffer.from(text) });
+      datagrams.send(frame, remoteHost?.port ?? 0, '127.0.0.1');
+    },
+    next: async () => {
+      const [message] = (await once(datagrams, 'message', {
+        signal: AbortSignal.timeout(TIMEOUT_MS),
+      })) as [Buffer];
+      return SocksClient.parseUDPFrame(message).data.toString();
+    },
+    close: () => {
+      datagrams.close();
+      control.destroy();
+    },
+  };
+}
+
+/** Sends a datagram to host:port through SOCKS5 and gives the answer. */
+export async function askByDatagram(proxy: Proxy, target: string, text: string): Promise<string> {
+  const datagrams = await openDatagrams(proxy, target);
   try {
-    const frame = SocksClient.createUDPFrame({ remoteHost: parts(target), data: Buffer.from(text) });
-    const answer = once(datagrams, 'message', { signal: AbortSignal.timeout(TIMEOUT_MS) });
-    datagrams.send(frame, remoteHost?.port ?? 0, '127.0.0.1');
-    const [message] = (await answer) as [Buffer];
-    return SocksClient.parseUDPFrame(message).data.toString();
+    const answer = datagrams.next();
+    datagrams.send(text);
+    return await answer;
   } finally {
     datagrams.close();
-    control.destroy();
+  }
+}
+
+/** Sends a datagram again and again to host:port, without a proxy, until there is an answer. */
+export async function askUdp(target: string, text: string): Promise<string> {
+  const { host, port } = parts(target);
+  const socket = createSocket('udp4');
+  const again = setInterval(() => socket.send(text, port, host), 50);
+  try {
+    const [message] = (await once(socket, 'message', { signal: AbortSignal.timeout(TIMEOUT_MS) })) as [
+      Buffer,
+    ];
+    return message.toString();
+  } finally {
+    clearInterval(again);
+    socket.close();
   }
 }
 
@@ -72,12 +116,16 @@ async function associate(proxy: Proxy): Promise<Association> {
   return bound;
 }
 
-/** Sends a text through a connection, gives the first answer, and ends it. */
+/** Sends a text through a connection, gives the first answer, and ends it; a connection that ends before is an error. */
 export async function ask(socket: Socket, text: string): Promise<string> {
+  const signal = AbortSignal.timeout(TIMEOUT_MS);
+  const ended = once(socket, 'close', { signal }).then(() => {
+    throw new Error('the connection ended without an answer');
+  });
   try {
-    const answer = once(socket, 'data', { signal: AbortSignal.timeout(TIMEOUT_MS) });
+    const answer = once(socket, 'data', { signal });
     socket.write(text);
-    const [data] = (await answer) as [Buffer];
+    const [data] = (await Promise.race([answer, ended])) as [Buffer];
     return data.toString();
   } finally {
     socket.destroy();

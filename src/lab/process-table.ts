@@ -1,0 +1,39 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { startTimeOf } from './start-time.ts';
+
+/** The processes that a process started itself and that live. */
+export function childrenOf(pid: number): readonly number[] {
+  const tasks = listed(`/proc/${pid}/task`);
+  const children = tasks.flatMap(task => textOf(`/proc/${pid}/task/${task}/children`).split(' '));
+  return children.filter(Boolean).map(Number).filter(isAlive);
+}
+
+/** The living processes that were started with a variable of the environment, as far as we may look at them. */
+export function processesWith(variable: string, value: string): readonly number[] {
+  const wanted = `${variable}=${value}`;
+  return listed('/proc')
+    .filter(name => /^\d+$/.test(name) && textOf(`/proc/${name}/environ`).split('\0').includes(wanted))
+    .map(Number)
+    .filter(isAlive);
+}
+
+function isAlive(pid: number): boolean {
+  return startTimeOf(pid) !== undefined;
+}
+
+/** Processes end while one looks at them; what is gone, or belongs to another user, is empty. */
+function textOf(file: string): string {
+  try {
+    return readFileSync(file, 'utf8');
+  } catch {
+    return '';
+  }
+}
+
+function listed(folder: string): readonly string[] {
+  try {
+    return readdirSync(folder);
+  } catch {
+    return [];
+  }
+}

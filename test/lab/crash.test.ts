@@ -1,0 +1,118 @@
+import { once } from 'node:events';
+import { existsSync } from 'node:fs';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { isRunning } from '../../src/lab/process.ts';
+import { processesWith } from '../../src/lab/process-table.ts';
+import type { LabFolder } from '../../src/lab/state.ts';
+import { waitFor } from '../../src/lab/wait.ts';
+import { commandLine, runCommand, startCommand } from '../support/lab/command-line.ts';
+import { ownFolder, startTestLab } from '../support/lab/lab.ts';
+import type { OwnFolder } from '../support/lab/lab.ts';
+
+let own: OwnFolder;
+let folder: LabFolder;
+beforeEach(() => {
+  own = ownFolder();
+  ({ folder } = own);
+});
+afterEach(async () => {
+  await own.end();
+});
+
+const lab = (...args: readonly string[]) => commandLine(...args, '--folder', folder.path);
+
+/** Those that live in the folder, recorded or not, in an order of their own. */
+const livingPids = () => [...processesWith('HOME', folder.path)].sort();
+const recordedPids = () =>
+  folder
+    .processes()
+    .map(({ pid }) => pid)
+    .sort();
+
+async function untilStarted(count: number): Promise<void> {
+  const look = () => Promise.resolve(folder.processes().length >= count || undefined);
+  await waitFor(`${count} processes of the lab`, look, { timeoutMs: 20_000, everyMs: 2 });
+}
+
+describe('a lab whose up was killed midway', () => {
+  it.each([1, 4, 7])(
+    'after %i processes is cleaned up by the next up',
+    async count => {
+      const up = startCommand(lab('up'));
+      const killed = once(up, 'exit');
+      await untilStarted(count);
+      up.kill('SIGKILL');
+      expect(await killed).toEqual([null, 'SIGKILL']);
+      const first = folder.processes();
+      expect(await runCommand(lab('up'))).toMatchObject({ code: 0 });
+      expect(first.filter(isRunning)).toEqual([]);
+      expect(livingPids()).toEqual(recordedPids());
+      expect(await runCommand(lab('down'))).toMatchObject({ code: 0 });
+      expect(livingPids()).toEqual([]);
+      expect(existsSync(folder.path)).toBe(false);
+    },
+    60_000,
+  );
+
+  it.each(['SIGINT', 'SIGTERM', 'SIGHUP'] as const)(
+    'by %s cleans up itself',
+    async signal => {
+      const up = startCommand(lab('up'));
+      const ended = once(up, 'exit');
+      await untilStarted(4);
+      up.kill(signal);
+      expect(await ended).toEqual([130, null]);
+      expect(livingPids()).toEqual([]);
+      expect(existsSync(folder.path)).toBe(false);
+    },
+    60_000,
+  );
+});
+
+describe('a lab whose down was killed midway', () => {
+  it('is ended by the next down', async () => {
+    expect(await runCommand(lab('up', '--only', 'tailnet'))).toMatchObject({ code: 0 });
+    const down = startCommand(lab('down'));
+    const killed = once(down, 'exit');
+    const isBegun = () => Promise.resolve(folder.processes().every(isRunning) ? undefined : true);
+    await waitFor('the first process to end', isBegun, { timeoutMs: 10_000, everyMs: 2 });
+    down.kill('SIGKILL');
+    expect(await killed).toEqual([null, 'SIGKILL']);
+    expect(await runCommand(lab('down'))).toMatchObject({ code: 0 });
+    expect(livingPids()).toEqual([]);
+    expect(existsSync(folder.path)).toBe(false);
+  }, 60_000);
+});
+
+describe('a lab whose processes were killed', () => {
+  it('has no Envoy any more when Envoy Gateway is killed, and is told to be down', async () => {
+    const other = await startTestLab({ gateway: {} });
+    const named = (name: string) => other.folder.processes().filter(record => record.name === name);
+    process.kill(named('envoy-gateway')[0]?.pid ?? 0, 'SIGKILL');
+    const isOver = () => Promise.resolve(named('envoy').some(isRunning) ? undefined : true);
+    expect(await waitFor('Envoy to end', isOver, { timeoutMs: 5_000 })).toBe(true);
+    expect(other.folder.running()).toBeUndefined();
+    await other.end();
+    expect(processesWith('HOME', other.folder.path)).toEqual([]);
+  }, 60_000);
+
+  it('leaves none behind that nobody noted', async () => {
+    expect(await runCommand(lab('up', '--only', 'tailnet'))).toMatchObject({ code: 0 });
+    const [first] = folder.processes();
+    if (first) folder.removeProcess(first);
+    await folder.remove();
+    expect(first && isRunning(first)).toBe(false);
+  }, 60_000);
+});
+
+describe('a folder that holds other things', () => {
+  it('is neither emptied nor searched', async () => {
+    const project = ['--folder', 'docs'];
+    for (const command of ['up', 'down']) {
+      const { code, output } = await runCommand(commandLine(command, ...project));
+      expect(code).toBe(2);
+      expect(output).toContain('holds other things');
+    }
+    expect(existsSync('docs/real-parts.md')).toBe(true);
+  });
+});

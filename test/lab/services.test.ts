@@ -1,0 +1,138 @@
+import { readFileSync } from 'node:fs';
+import { connect as connectTls } from 'node:tls';
+import type { TLSSocket } from 'node:tls';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { readServices, setService } from '../../src/lab/backends.ts';
+import type { ServiceName } from '../../src/lab/backends.ts';
+import type { RemoteNode } from '../../src/lab/state.ts';
+import { waitFor } from '../../src/lab/wait.ts';
+import { callGrpc, textMessage } from '../support/lab/grpc.ts';
+import { remoteOf, serviceAt, startTestLab } from '../support/lab/lab.ts';
+import type { TestLab } from '../support/lab/lab.ts';
+import { ask, connectTunnel, openDatagrams } from '../support/lab/tunnel.ts';
+
+let own: TestLab;
+let web: RemoteNode;
+beforeAll(async () => {
+  own = await startTestLab();
+  web = remoteOf(own.lab, 'web-1');
+}, 60_000);
+afterAll(async () => {
+  await own.end();
+});
+
+const REQUEST = 'GET /hello HTTP/1.1\r\nhost: web\r\nconnection: close\r\n\r\n';
+const SERVING = 1;
+const NOT_SERVING = 2;
+const UNAVAILABLE = 14;
+
+const tunnelTo = (service: ServiceName) => connectTunnel(own.lab.proxy, serviceAt(web, service));
+
+/** Without authorities it trusts those of Node. */
+async function secureTunnelTo(service: ServiceName, ca?: Buffer): Promise<TLSSocket> {
+  const socket = await tunnelTo(service);
+  return connectTls({ socket, servername: web.fqdn, ...(ca ? { ca } : {}) });
+}
+
+const statusIn = (answer: string) => /^HTTP\/1.1 (\d+)/.exec(answer)?.[1] ?? answer;
+const ownAuthority = () => readFileSync(web.caFile);
+
+async function say(text: string) {
+  return callGrpc(await tunnelTo('grpc'), web.fqdn, '/lab.v1.Echo/Say', textMessage(text));
+}
+
+/** The answer of the health service is one number behind its tag. */
+async function grpcHealth(): Promise<number | undefined> {
+  const method = '/grpc.health.v1.Health/Check';
+  const { message } = await callGrpc(await tunnelTo('grpc'), web.fqdn, method, textMessage('lab.v1.Echo'));
+  return message[1];
+}
+
+const grpcStatus = async () => String((await say('there?')).status);
+
+/** How each service is asked through the proxy of the mesh node, and what it says when it is well and when it fails. */
+const SERVICES = [
+  {
+    name: 'http',
+    ask: async () => statusIn(await ask(await tunnelTo('http'), REQUEST)),
+    well: '200',
+    failing: '503',
+  },
+  {
+    name: 'https',
+    ask: async () => statusIn(await ask(await secureTunnelTo('https', ownAuthority()), REQUEST)),
+    well: '200',
+    failing: '503',
+  },
+  { name: 'grpc', ask: grpcStatus, well: '0', failing: String(UNAVAILABLE) },
+  {
+    name: 'tls',
+    ask: async () => ask(await secureTunnelTo('tls', ownAuthority()), 'there?'),
+    well: 'there?',
+    failing: 'refused',
+  },
+  { name: 'tcp', ask: async () => ask(await tunnelTo('tcp'), 'there?'), well: 'there?', failing: 'refused' },
+] as const;
+
+/** A connection that is refused or ends is an answer; one that hangs is not. */
+async function answerOf(askIt: () => Promise<string>): Promise<string> {
+  return askIt().catch((error: unknown) => {
+    if (/AbortError|TimeoutError|no answer for/.test(String(error))) throw error;
+    return 'refused';
+  });
+}
+
+describe.each(SERVICES)('the $name service behind the tailnet', ({ name, ask: askIt, well, failing }) => {
+  it.each([
+    { mode: 'failing', says: failing },
+    { mode: 'dead', says: 'refused' },
+  ] as const)('says $says while it is $mode, and is well when it is mended', async ({ mode, says }) => {
+    await setService(web.control, name, { mode });
+    const broken = await answerOf(askIt);
+    await setService(web.control, name, { mode: 'healthy' });
+    expect({ broken, mended: await answerOf(askIt) }).toEqual({ broken: says, mended: well });
+  });
+});
+
+describe('the udp service behind the tailnet', () => {
+  it('says nothing while it fails, and answers when it is mended', async () => {
+    const datagrams = await openDatagrams(own.lab.proxy, serviceAt(web, 'udp'));
+    const requests = async () => (await readServices(web.control)).udp.requests;
+    const before = await requests();
+    await setService(web.control, 'udp', { mode: 'failing' });
+    const firstAnswer = datagrams.next();
+    datagrams.send('while it fails');
+    const arrived = async () => ((await requests()) > before ? true : undefined);
+    await waitFor('the datagram to arrive', arrived, { timeoutMs: 5_000, everyMs: 10 });
+    await setService(web.control, 'udp', { mode: 'healthy' });
+    datagrams.send('when it is mended');
+    expect(await firstAnswer).toContain('when it is mended');
+    datagrams.close();
+  });
+});
+
+describe('the grpc service behind the tailnet', () => {
+  it('answers a call with what it was told', async () => {
+    const { status, message } = await say('over grpc');
+    expect(status).toBe(0);
+    expect(message.toString()).toContain('over grpc');
+    expect(message.toString()).toContain(web.fqdn);
+  });
+
+  it('tells by its health service whether it fails', async () => {
+    expect(await grpcHealth()).toBe(SERVING);
+    await setService(web.control, 'grpc', { mode: 'failing' });
+    expect(await grpcHealth()).toBe(NOT_SERVING);
+    await setService(web.control, 'grpc', { mode: 'healthy' });
+    expect(await grpcHealth()).toBe(SERVING);
+  });
+});
+
+describe('the https service behind the tailnet', () => {
+  it('has a certificate of its own authority, which nobody else trusts', async () => {
+    const trusting = await ask(await secureTunnelTo('https', ownAuthority()), REQUEST);
+    expect(trusting).toContain('"backend":"web-1"');
+    const careful = ask(await secureTunnelTo('https'), REQUEST);
+    await expect(careful).rejects.toThrow(/certificate/);
+  });
+});

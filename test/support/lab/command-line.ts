@@ -1,0 +1,33 @@
+import { execFile, spawn } from 'node:child_process';
+import type { ChildProcess } from 'node:child_process';
+import { join } from 'node:path';
+
+/** The folder of the project. */
+export const PROJECT = join(import.meta.dirname, '..', '..', '..');
+
+/** The command that `npm run lab --` stands for, as one process that can be killed. */
+export function commandLine(...args: readonly string[]): readonly string[] {
+  return typescript('src/lab.ts', ...args);
+}
+
+/** The command that runs a file of the project. */
+export function typescript(file: string, ...args: readonly string[]): readonly string[] {
+  return [process.execPath, '--import', 'tsx', file, ...args];
+}
+
+/** Starts a command and leaves it running. */
+export function startCommand([program = '', ...args]: readonly string[]): ChildProcess {
+  return spawn(program, args, { cwd: PROJECT, stdio: ['ignore', 'pipe', 'ignore'] });
+}
+
+/** How a command ended. */
+export type Ended = { readonly code: number | string; readonly output: string };
+
+/** Runs a command to its end. */
+export function runCommand([program = '', ...args]: readonly string[]): Promise<Ended> {
+  return new Promise(resolve => {
+    execFile(program, args, { cwd: PROJECT }, (error, stdout, stderr) => {
+      resolve({ code: error ? (error.code ?? error.signal ?? 'unknown') : 0, output: `${stdout}${stderr}` });
+    });
+  });
+}

@@ -1,0 +1,23 @@
+/** Starts a process that nobody would end, with a guard beside it, and tells; `release` lets the guard go and ends. */
+import { guard } from '../../../src/lab/guard.ts';
+import { startProcess } from '../../../src/lab/process.ts';
+import { LabFolder } from '../../../src/lab/state.ts';
+import { commandLine, PROJECT } from './command-line.ts';
+
+const [path = '', then] = process.argv.slice(2);
+const folder = new LabFolder(path);
+folder.create();
+const cleaner = guard(commandLine('down', '--folder', path), PROJECT);
+folder.addProcess(
+  startProcess({
+    name: 'sleep',
+    command: 'sleep',
+    args: ['3600'],
+    environment: { PATH: process.env['PATH'] ?? '', HOME: path },
+    folder: path,
+    log: `${path}/sleep.log`,
+  }),
+);
+if (then === 'release') cleaner.release();
+else if (then === 'wait') setInterval(() => undefined, 60_000);
+console.log('ready');
