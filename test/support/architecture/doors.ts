@@ -17,7 +17,7 @@ const DOORS: Readonly<Record<string, readonly Permission[]>> = {
   ky: ['src/control/'],
   'node:fs': [...COMPOSITION_ROOTS, 'codegen/main.ts', 'synth/main.ts', 'src/resources/', 'src/lab/'],
   'prom-client': ['src/telemetry/registry.ts'],
-  yaml: ['codegen/crd.ts', 'src/lint/documents.ts', 'src/resources/directory.ts'],
+  yaml: ['codegen/crd.ts', 'src/lab/cluster/', 'src/lint/documents.ts', 'src/resources/directory.ts'],
 };
 
 /** A package is used behind its door only, and every package has one; Node's own modules are open if not listed. */

@@ -1,0 +1,35 @@
+/** Any object of a cluster. */
+export type KubeObject = {
+  readonly apiVersion: string;
+  readonly kind: string;
+  readonly metadata: KubeMetadata;
+  readonly [field: string]: unknown;
+};
+
+/** What every object of a cluster says of itself, as far as it is read here. */
+type KubeMetadata = {
+  readonly name?: string;
+  readonly generateName?: string;
+  readonly namespace?: string;
+  readonly uid?: string;
+  readonly resourceVersion?: string;
+  readonly generation?: number;
+  readonly labels?: Readonly<Record<string, string>>;
+  readonly annotations?: Readonly<Record<string, string>>;
+};
+
+/** Which kind is meant, and where: all namespaces unless one is named. */
+export type KubeType = { readonly apiVersion: string; readonly kind: string; readonly namespace?: string };
+
+/** Which object is meant. */
+export type KubeRef = KubeType & { readonly name: string };
+
+/** The reference to an object that has a name. */
+export function refOf({ apiVersion, kind, metadata: { name = '', namespace } }: KubeObject): KubeRef {
+  return { apiVersion, kind, name, ...(namespace === undefined ? {} : { namespace }) };
+}
+
+/** A reference in words: Deployment mesh-system/mesh-operator. */
+export function nameRef({ kind, namespace, name }: KubeRef): string {
+  return `${kind} ${namespace === undefined ? '' : `${namespace}/`}${name}`;
+}

@@ -1,0 +1,92 @@
+import { readFileSync } from 'node:fs';
+import { Agent, request as open } from 'node:https';
+import { setTimeout as sleep } from 'node:timers/promises';
+
+/** Where an API server is, and as whom to speak to it. */
+export type KubeAccess = {
+  /** Such as https://10.0.0.1:6443. */
+  readonly server: string;
+  /** The certificate that its own must be signed by. */
+  readonly caFile: string;
+  readonly token: string;
+};
+
+/** One request; a body that is text is sent as it is. */
+type KubeRequest = {
+  readonly method: string;
+  readonly path: string;
+  readonly token: string;
+  readonly body?: unknown;
+  readonly contentType?: string;
+};
+
+/** What came back, whatever the status code; a body that is no JSON is given as text. */
+export type KubeAnswer = { readonly status: number; readonly body: unknown };
+
+/** Sends a request and gives the answer; rejects only where there is none. */
+export type KubeTransport = (request: KubeRequest) => Promise<KubeAnswer>;
+
+/** Also the longest that a connection lies idle: less than the server's 90 s, so that it never closes one in use. */
+const TIMEOUT_MS = 60_000;
+const MOST_CONNECTIONS = 16;
+
+/** A transport over connections that are kept. They do not keep the process alive. */
+export function kubeTransport({ server, caFile }: KubeAccess): KubeTransport {
+  const agent = new Agent({
+    ca: readFileSync(caFile),
+    keepAlive: true,
+    maxSockets: MOST_CONNECTIONS,
+    timeout: TIMEOUT_MS,
+  });
+  return request => whileBusy(() => send(server, agent, request));
+}
+
+type TimedAnswer = KubeAnswer & { readonly retryAfter?: string };
+
+const MOST_ATTEMPTS = 5;
+const LONGEST_PAUSE_MS = 5_000;
+
+/** Asks again as long as the server is busy and says when to come back: such a request has had no effect. */
+export async function whileBusy(ask: () => Promise<TimedAnswer>): Promise<KubeAnswer> {
+  for (let attempt = 1; ; attempt += 1) {
+    const { retryAfter, ...answer } = await ask();
+    if (answer.status !== 429 || retryAfter === undefined || attempt === MOST_ATTEMPTS) return answer;
+    await sleep(Math.min(Number(retryAfter) * 1000, LONGEST_PAUSE_MS));
+  }
+}
+
+function send(server: string, agent: Agent, request: KubeRequest): Promise<TimedAnswer> {
+  const { method, path, token, body, contentType = 'application/json' } = request;
+  const content = body === undefined ? '' : typeof body === 'string' ? body : JSON.stringify(body);
+  const headers = {
+    authorization: `Bearer ${token}`,
+    accept: 'application/json',
+    ...(body === undefined
+      ? {}
+      : { 'content-type': contentType, 'content-length': Buffer.byteLength(content) }),
+  };
+  return new Promise((resolve, reject) => {
+    const fail = (error: Error) => reject(new Error(`${method} ${path}: ${error.message}`, { cause: error }));
+    const sent = open(new URL(path, server), { method, agent, headers }, response => {
+      const parts: Buffer[] = [];
+      response.on('data', (part: Buffer) => parts.push(part));
+      response.once('error', fail);
+      response.once('end', () => {
+        const retryAfter = response.headers['retry-after'];
+        const answer = { status: response.statusCode ?? 0, body: parsed(Buffer.concat(parts).toString()) };
+        resolve(retryAfter === undefined ? answer : { ...answer, retryAfter });
+      });
+    });
+    sent.once('error', fail);
+    sent.once('timeout', () => sent.destroy(new Error(`no answer for ${TIMEOUT_MS / 1000} s`)));
+    sent.end(content);
+  });
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text) as unknown;
+  } catch {
+    return text;
+  }
+}
