@@ -1,6 +1,7 @@
 /** The only files that read the environment and name adapters. A new one is a decision: add it here. */
 export const COMPOSITION_ROOTS: readonly string[] = [
   'src/cli.ts',
+  'src/cluster.ts',
   'src/extension-server.ts',
   'src/lab.ts',
   'src/lint.ts',

@@ -2,7 +2,7 @@ import { posix } from 'node:path';
 import ts from 'typescript';
 import { importsOf } from './imports.ts';
 import type { Import } from './imports.ts';
-import { isGenerated } from './places.ts';
+import { isCompositionRoot, isGenerated } from './places.ts';
 import { at, hasModifier } from './source.ts';
 import type { Source, Violations } from './source.ts';
 
@@ -62,7 +62,7 @@ export function purity(sources: readonly Source[]): Violations {
 
 function isPureByName(path: string): boolean {
   if (path.startsWith('codegen/')) return path !== 'codegen/main.ts';
-  if (!path.startsWith('src/') || isGenerated(path)) return false;
+  if (!path.startsWith('src/') || isGenerated(path) || isCompositionRoot(path)) return false;
   return path.startsWith('src/traffic/') || PURE_NAMES.has(posix.basename(path, '.ts'));
 }
 

@@ -1,0 +1,60 @@
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs';
+import { basename, join } from 'node:path';
+import { waitFor } from '../wait.ts';
+
+const ROOT = '/sys/fs/cgroup';
+const NAME = 'mesh-gateway-cluster';
+
+/** The cgroup below which the kubelet puts those of its pods. */
+export const CGROUP_ROOT = `/${NAME}`;
+
+/** Makes the cgroup, in every hierarchy where there are several (cgroup v1). */
+export function createCgroup(): void {
+  for (const hierarchy of hierarchies()) {
+    const folder = join(hierarchy, NAME);
+    mkdirSync(folder, { recursive: true });
+    // A cpuset without processors takes no process (v1).
+    for (const file of ['cpuset.cpus', 'cpuset.mems'])
+      if (existsSync(join(hierarchy, file)) && existsSync(join(folder, file)))
+        writeFileSync(join(folder, file), readFileSync(join(hierarchy, file)));
+  }
+}
+
+/** Removes the cgroup and all below it; their processes have been told to end before. */
+export async function removeCgroup(): Promise<void> {
+  const left = () =>
+    hierarchies()
+      .map(folder => join(folder, NAME))
+      .filter(existsSync);
+  await waitFor(
+    'the cgroups of the cluster to be empty',
+    () => {
+      for (const folder of left()) removeTree(folder);
+      return Promise.resolve(left().length === 0 ? true : undefined);
+    },
+    { timeoutMs: 10_000, everyMs: 20 },
+  );
+}
+
+/** The processes of all pods, as this machine numbers them. */
+export function cgroupProcesses(): readonly number[] {
+  const [hierarchy = ROOT] = hierarchies();
+  const files = readdirSync(join(hierarchy, NAME), { recursive: true, encoding: 'utf8' }).filter(
+    path => basename(path) === 'cgroup.procs',
+  );
+  const lines = files.flatMap(path => readFileSync(join(hierarchy, NAME, path), 'utf8').split('\n'));
+  return lines.filter(Boolean).map(Number);
+}
+
+function removeTree(folder: string): void {
+  for (const entry of readdirSync(folder, { withFileTypes: true }))
+    if (entry.isDirectory()) removeTree(join(folder, entry.name));
+  rmdirSync(folder);
+}
+
+/** Each folder in which cgroups can be made: one with cgroup v2, one a controller with v1. */
+function hierarchies(): readonly string[] {
+  if (existsSync(join(ROOT, 'cgroup.controllers'))) return [ROOT];
+  const folders = readdirSync(ROOT, { withFileTypes: true }).filter(entry => entry.isDirectory());
+  return folders.map(({ name }) => join(ROOT, name)).filter(path => existsSync(join(path, 'cgroup.procs')));
+}

@@ -1,0 +1,34 @@
+import type { RemoteNode } from '../state.ts';
+import { StateFolder } from '../state-folder.ts';
+import { isRunning, stopProcess } from '../process.ts';
+import type { TailnetAddresses } from '../tailnet.ts';
+import { removeCgroup } from './cgroup.ts';
+import type { KubeAccess } from './kube-transport.ts';
+import { SANDBOX } from './sandbox.ts';
+
+/** What a running cluster is. */
+export type Cluster = {
+  readonly access: KubeAccess;
+  readonly kubeconfig: string;
+  /** kubectl, for what the client of the tests does not do. */
+  readonly kubectl: string;
+  /** A tailnet that pods can join, with remote nodes on this machine. */
+  readonly tailnet: TailnetAddresses;
+  readonly remotes: readonly RemoteNode[];
+};
+
+/** There is one cluster on a machine: its network has fixed addresses. So every checkout finds the same. */
+export const CLUSTER_FOLDER = '/var/lib/mesh-gateway/cluster';
+
+/** The folder of a cluster. */
+export class ClusterFolder extends StateFolder<Cluster> {
+  /** Ends the sandbox, and with it nearly everything, then what runs outside of it; removes cgroups and folder. */
+  override async remove(): Promise<number> {
+    const sandbox = this.processes().filter(({ name }) => name === SANDBOX);
+    const running = this.processes().filter(isRunning).length;
+    for (const record of sandbox) await stopProcess(record);
+    await super.remove();
+    await removeCgroup();
+    return running;
+  }
+}

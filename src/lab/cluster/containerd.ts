@@ -1,0 +1,90 @@
+import { execFile } from 'node:child_process';
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import type { Starter, Wrapper } from '../starter.ts';
+import { waitFor } from '../wait.ts';
+import { imageOf } from './image-table.ts';
+import { NETWORK } from './network.ts';
+
+const run = promisify(execFile);
+
+/** Where containerd answers, inside the sandbox, whose /run is its own. */
+export const CONTAINERD_SOCKET = '/run/containerd/containerd.sock';
+
+/** Starts containerd, with its data in the cluster's folder and pods on the cluster's bridge. */
+export function startContainerd(starter: Starter, cniPrograms: string): void {
+  const folder = join(starter.folder, 'containerd');
+  const networks = join(starter.folder, 'cni');
+  for (const made of [folder, networks]) mkdirSync(made, { mode: 0o700 });
+  const network = podNetwork(join(starter.folder, 'cni-addresses'));
+  writeFileSync(join(networks, '10-mesh.conflist'), JSON.stringify(network));
+  const config = join(starter.folder, 'containerd.toml');
+  writeFileSync(config, configuration(folder, networks, cniPrograms));
+  starter.start('containerd', 'containerd', ['--config', config]);
+}
+
+const IMPORT_WITHIN_MS = 120_000;
+
+/** Gives containerd images from files, as soon as it answers. */
+export async function importImages(
+  { pathOf }: Pick<Starter, 'pathOf'>,
+  inside: Wrapper,
+  files: readonly string[],
+): Promise<void> {
+  const ctr = async (...args: readonly string[]) => {
+    const [command, all] = inside(pathOf('ctr'), ['--address', CONTAINERD_SOCKET, ...args]);
+    await run(command, [...all]);
+    return true;
+  };
+  await waitFor('containerd to answer', () => ctr('version'), { timeoutMs: IMPORT_WITHIN_MS });
+  for (const file of files) await ctr('--namespace', 'k8s.io', 'images', 'import', file);
+}
+
+const UNUSED_PLUGINS = [
+  ...['btrfs', 'zfs', 'devmapper', 'blockfile', 'erofs'].map(name => `io.containerd.snapshotter.v1.${name}`),
+  'io.containerd.nri.v1.nri',
+  'io.containerd.tracing.processor.v1.otlp',
+  'io.containerd.internal.v1.tracing',
+];
+
+/** A machine may lack CAP_SYS_RESOURCE; containerd must then not try what needs it: hence restrict_oom_score_adj. */
+function configuration(folder: string, networks: string, cniPrograms: string): string {
+  return `version = 3
+root = "${folder}"
+state = "/run/containerd"
+disabled_plugins = ${JSON.stringify(UNUSED_PLUGINS)}
+
+[grpc]
+address = "${CONTAINERD_SOCKET}"
+
+[plugins."io.containerd.cri.v1.images".pinned_images]
+sandbox = "${imageOf('pause')}"
+
+[plugins."io.containerd.cri.v1.runtime"]
+restrict_oom_score_adj = true
+netns_mounts_under_state_dir = true
+
+[plugins."io.containerd.cri.v1.runtime".cni]
+bin_dirs = ["${cniPrograms}"]
+conf_dir = "${networks}"
+`;
+}
+
+function podNetwork(addresses: string): unknown {
+  const { bridge, pods, firstPod, bridgeAddress } = NETWORK;
+  const ipam = {
+    type: 'host-local',
+    dataDir: addresses,
+    ranges: [[{ subnet: pods, rangeStart: firstPod, gateway: bridgeAddress }]],
+    routes: [{ dst: '0.0.0.0/0' }],
+  };
+  return {
+    cniVersion: '1.0.0',
+    name: 'mesh',
+    plugins: [
+      { type: 'bridge', bridge, isGateway: true, hairpinMode: true, ipam },
+      { type: 'portmap', capabilities: { portMappings: true } },
+    ],
+  };
+}

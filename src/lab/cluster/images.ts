@@ -1,0 +1,113 @@
+import { execFile } from 'node:child_process';
+import {
+  chmodSync,
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
+import { basename, dirname, join } from 'node:path';
+import { promisify } from 'node:util';
+import type { BinaryName } from '../parts.ts';
+import type { ProcessNotes } from '../state-folder.ts';
+import { contentsOf, keyOfContents, PROGRAMS } from './image-contents.ts';
+import type { Contents } from './image-contents.ts';
+import { withRegistry } from './image-registry.ts';
+import { imageOf, IMAGES } from './image-table.ts';
+import type { Image } from './image-table.ts';
+
+const run = promisify(execFile);
+
+/** What making images needs: where programs are, where images are kept, and a word for each. */
+export type ImageWish = {
+  readonly pathOf: (name: BinaryName) => string;
+  readonly imageCache: string;
+  readonly tell: (step: string) => void;
+};
+
+type Draft = { readonly image: Image; readonly contents: Contents; readonly file: string };
+
+/** Gives the files of all images, and makes those that are missing. */
+export async function makeImages(wish: ImageWish, notes: ProcessNotes): Promise<readonly string[]> {
+  const drafts = await Promise.all(IMAGES.map(image => draftOf(image, wish)));
+  const missing = drafts.filter(({ file }) => !existsSync(file));
+  if (missing.length > 0) {
+    mkdirSync(wish.imageCache, { recursive: true });
+    await withRegistry(wish.pathOf('crane'), notes, async registry => {
+      for (const draft of missing) {
+        wish.tell(`image ${draft.image.name}`);
+        await makeImage(draft, wish, registry);
+      }
+    });
+  }
+  return drafts.map(({ file }) => file);
+}
+
+async function draftOf(image: Image, { pathOf, imageCache }: ImageWish): Promise<Draft> {
+  const contents = await contentsOf(image, pathOf);
+  return { image, contents, file: join(imageCache, `${image.name}-${keyOfContents(contents)}.tar`) };
+}
+
+/** As Go and containers call this machine's processor. */
+const PLATFORM = `linux/${process.arch === 'x64' ? 'amd64' : process.arch}`;
+
+/** Files appear by a rename, and take the place of older ones of the same image. */
+async function makeImage({ image, contents, file }: Draft, wish: ImageWish, registry: string): Promise<void> {
+  const workshop = mkdtempSync(join(wish.imageCache, 'work-'));
+  try {
+    const layer = await packLayer(workshop, contents);
+    const draft = `${registry}/${image.name}:draft`;
+    const crane = wish.pathOf('crane');
+    await run(crane, ['append', `--new_layer=${layer}`, `--new_tag=${draft}`]);
+    const made = join(workshop, basename(file));
+    const settings = [
+      `--entrypoint=${PROGRAMS}/${image.programs[0]}`,
+      `--env=PATH=${PROGRAMS}`,
+      '--user=65532',
+    ];
+    const target = [`--set-platform=${PLATFORM}`, `--tag=${imageOf(image.name)}`, `--output=${made}`];
+    await run(crane, ['mutate', draft, ...settings, ...target]);
+    removeOlder(image, wish.imageCache);
+    renameSync(made, file);
+  } finally {
+    rmSync(workshop, { recursive: true });
+  }
+}
+
+function removeOlder({ name }: Image, folder: string): void {
+  const isOlder = new RegExp(`^${name}-[0-9a-f]{16}\\.tar$`);
+  for (const old of readdirSync(folder).filter(entry => isOlder.test(entry))) rmSync(join(folder, old));
+}
+
+const USERS = 'root:x:0:0::/:\nnonroot:x:65532:65532::/:\n';
+
+async function packLayer(workshop: string, contents: Contents): Promise<string> {
+  const tree = join(workshop, 'tree');
+  for (const [inside, source] of contents) {
+    const target = join(tree, inside);
+    mkdirSync(dirname(target), { recursive: true });
+    copyFileSync(source, target);
+    chmodSync(target, 0o755);
+  }
+  mkdirSync(join(tree, 'etc'), { recursive: true });
+  writeFileSync(join(tree, 'etc', 'passwd'), USERS);
+  mkdirSync(join(tree, 'tmp'));
+  chmodSync(join(tree, 'tmp'), 0o1777);
+  const layer = join(workshop, 'layer.tar');
+  await run('tar', [
+    '-C',
+    tree,
+    '--owner=0',
+    '--group=0',
+    '--numeric-owner',
+    '--sort=name',
+    '-cf',
+    layer,
+    '.',
+  ]);
+  return layer;
+}

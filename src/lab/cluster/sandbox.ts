@@ -1,0 +1,129 @@
+import { execFile } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { startProcess, tailOf } from '../process.ts';
+import { asItIs } from '../starter.ts';
+import type { Wrapper } from '../starter.ts';
+import type { ProcessNotes } from '../state-folder.ts';
+import { waitFor } from '../wait.ts';
+import { NETWORK, NODE_NAME } from './network.ts';
+
+const run = promisify(execFile);
+
+/**
+ * Namespaces of processes, mounts and network that a cluster has for itself. They live as long as the first process in
+ * them: when that ends, however it ends, the kernel ends all others in them and takes back every mount, interface,
+ * bridge and iptables rule. So one recorded pid is enough to leave nothing behind.
+ */
+export type Sandbox = {
+  /** Turns a command into one that runs inside. */
+  readonly inside: Wrapper;
+};
+
+/** The name of the first process among those of a cluster. */
+export const SANDBOX = 'sandbox';
+
+/**
+ * Settings of the kernel that the kubelet insists on, and sets where they differ. They belong to the whole machine: so
+ * it is shown files that have these values, in place of the real ones.
+ */
+const KERNEL_SETTINGS = {
+  'vm/overcommit_memory': 1,
+  'vm/panic_on_oom': 0,
+  'kernel/panic': 10,
+  'kernel/panic_on_oops': 1,
+  'kernel/keys/root_maxkeys': 1_000_000,
+  'kernel/keys/root_maxbytes': 25_000_000,
+};
+
+const SHOW_SETTINGS = Object.entries(KERNEL_SETTINGS)
+  .map(([name, value], index) => {
+    const file = `/run/setting-${index}`;
+    return `echo ${value} > ${file}; mount --bind ${file} /proc/sys/${name}`;
+  })
+  .join('\n');
+
+/** The first process: it sleeps, takes in orphans, and ends when it is told to. */
+const INIT = `set -e
+trap 'exit 0' TERM
+mount --make-rshared /
+mount -t tmpfs -o mode=755 tmpfs /run
+${SHOW_SETTINGS}
+hostname ${NODE_NAME}
+echo ready
+while :; do sleep 86400 & wait; done
+`;
+
+const NAMESPACES = ['--net', '--pid', '--mount', '--uts', '--ipc'];
+
+/** Makes the namespaces and joins their network with this machine's. */
+export async function openSandbox(folder: ProcessNotes, searchPath: string): Promise<Sandbox> {
+  const record = startProcess({
+    name: SANDBOX,
+    command: 'unshare',
+    args: [...NAMESPACES, '--fork', '--mount-proc', '--kill-child=KILL', 'bash', '-c', INIT],
+    environment: { PATH: searchPath },
+    folder: folder.path,
+    log: join(folder.path, `${SANDBOX}.log`),
+  });
+  folder.addProcess(record);
+  const init = await waitFor(
+    'the namespaces of the cluster',
+    note => {
+      note(tailOf(record));
+      const isReady = readFileSync(record.log, 'utf8').includes('ready');
+      return Promise.resolve(isReady ? firstChildOf(record.pid) : undefined);
+    },
+    { timeoutMs: 5_000, everyMs: 10 },
+  );
+  const enter = ['--target', init, '--net', '--mount', '--pid', '--uts', '--ipc', '--'];
+  const inside: Wrapper = (command, args) => ['nsenter', [...enter, command, ...args]];
+  await joinNetworks(init, inside);
+  return { inside };
+}
+
+function firstChildOf(pid: number): string | undefined {
+  return readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').split(' ')[0] || undefined;
+}
+
+/** From here the addresses of pods and Services are found in the cluster's network, and from there ours. */
+async function joinNetworks(init: string, inside: Wrapper): Promise<void> {
+  const { outerInterface, outer, inner, bridge, bridgeAddress, pods, services } = NETWORK;
+  await script(
+    asItIs,
+    `ip link add ${outerInterface} type veth peer name eth0 netns ${init}
+     ip addr add ${outer}/30 dev ${outerInterface}
+     ip link set ${outerInterface} up`,
+  );
+  await script(
+    inside,
+    `ip link set lo up
+     ip addr add ${inner}/30 dev eth0
+     ip link set eth0 up
+     ip link add ${bridge} type bridge
+     ip addr add ${bridgeAddress}/24 dev ${bridge}
+     ip link set ${bridge} up
+     echo 1 > /proc/sys/net/ipv4/ip_forward`,
+  );
+  await script(
+    asItIs,
+    `ip route add ${pods} via ${inner} src ${outer}
+     ip route add ${services} via ${inner} src ${outer}`,
+  );
+}
+
+async function script(wrap: Wrapper, text: string): Promise<void> {
+  const [command, args] = wrap('sh', ['-ec', text]);
+  try {
+    await run(command, [...args]);
+  } catch (error) {
+    const said = String((error as { readonly stderr?: string }).stderr).trim();
+    throw new Error(
+      `the network of the cluster (10.213.0.0/16, ${NETWORK.outerInterface}) cannot be made: ${said}`,
+      {
+        cause: error,
+      },
+    );
+  }
+}

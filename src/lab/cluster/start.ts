@@ -1,0 +1,126 @@
+import { Resolver } from 'node:dns/promises';
+import { dirname } from 'node:path';
+import { BINARY_NAMES } from '../parts.ts';
+import type { BinaryName } from '../parts.ts';
+import { REMOTES, startRemote, startTailnet } from '../remote.ts';
+import { startWhole } from '../start-whole.ts';
+import { starterIn } from '../starter.ts';
+import type { Starter } from '../starter.ts';
+import { waitFor } from '../wait.ts';
+import { makeCredentials } from './certificates.ts';
+import { createCgroup } from './cgroup.ts';
+import { ClusterFolder } from './cluster-folder.ts';
+import type { Cluster } from './cluster-folder.ts';
+import { importImages, startContainerd } from './containerd.ts';
+import { startControlPlane } from './control-plane.ts';
+import { dnsAccess } from './dns.ts';
+import { ENVOY_GATEWAY, renderEnvoyGateway } from './envoy-gateway.ts';
+import { makeImages } from './images.ts';
+import { applyAll } from './kube-apply.ts';
+import { kubeClient } from './kube-client.ts';
+import type { KubeClient } from './kube-client.ts';
+import { waitForCondition } from './kube-wait.ts';
+import { API_SERVER, NETWORK, NODE_NAME } from './network.ts';
+import { startNode } from './node.ts';
+import { openSandbox } from './sandbox.ts';
+
+/** What a cluster needs from outside: the programs, where images are kept, and a word for each step. */
+export type ClusterWish = {
+  readonly folder: string;
+  readonly pathOf: (name: BinaryName) => string;
+  readonly searchPath: string;
+  readonly imageCache: string;
+  readonly cniPrograms: string;
+  readonly tell: (step: string) => void;
+  /** Ends the start and takes back what has started. */
+  readonly stop: AbortSignal;
+};
+
+/** Starts a cluster; one that runs is kept, what is left of one that failed is removed first. */
+export async function startCluster(wish: ClusterWish): Promise<Cluster> {
+  const folder = new ClusterFolder(wish.folder);
+  const running = folder.running();
+  if (running) return running;
+  // What is not built yet is told before anything starts.
+  for (const name of BINARY_NAMES) wish.pathOf(name);
+  await folder.remove();
+  folder.create();
+  return startWhole(folder, wish.stop, stop => {
+    const pathOf = (name: BinaryName) => {
+      stop.throwIfAborted();
+      return wish.pathOf(name);
+    };
+    return startAll(folder, { ...wish, pathOf });
+  });
+}
+
+async function startAll(folder: ClusterFolder, wish: ClusterWish): Promise<Cluster> {
+  wish.tell('namespaces, certificates');
+  createCgroup();
+  const [{ inside }, credentials] = await Promise.all([
+    openSandbox(folder, wish.searchPath),
+    makeCredentials(folder.path),
+  ]);
+  const starter = starterIn(folder, wish.pathOf, containerPath(wish), inside);
+  wish.tell('control plane, node, tailnet');
+  startContainerd(starter, wish.cniPrograms);
+  startControlPlane(starter, credentials);
+  startNode(starter, credentials);
+  const access = { server: API_SERVER, caFile: credentials.ca, token: credentials.adminToken };
+  const kubeconfig = credentials.kubeconfigOf('admin');
+  const [mesh] = await Promise.all([
+    startMesh(starterIn(folder, wish.pathOf, wish.searchPath)),
+    makeImages(wish, folder).then(files => importImages(starter, inside, files)),
+    fill(kubeClient(access), starter, wish.tell),
+  ]);
+  return { access, kubeconfig, kubectl: wish.pathOf('kubectl'), ...mesh };
+}
+
+/** containerd finds its shim and runc by PATH; those of the machine may be too old. */
+function containerPath({ pathOf, searchPath }: ClusterWish): string {
+  return [dirname(pathOf('containerd-shim-runc-v2')), dirname(pathOf('runc')), searchPath].join(':');
+}
+
+/** The tailnet and its remote nodes run beside the cluster, on the address by which pods reach this machine. */
+async function startMesh(starter: Starter): Promise<Pick<Cluster, 'tailnet' | 'remotes'>> {
+  const tailnet = await startTailnet(starter, NETWORK.outer);
+  const remotes = await Promise.all(REMOTES.map(name => startRemote(starter, tailnet, name)));
+  return { tailnet, remotes };
+}
+
+const READY_WITHIN_MS = 120_000;
+
+/** Puts into the cluster what every cluster has, and waits until all of it works. */
+async function fill(
+  client: KubeClient,
+  { folder, pathOf }: Starter,
+  tell: ClusterWish['tell'],
+): Promise<void> {
+  const envoyGateway = await renderEnvoyGateway(folder, pathOf);
+  await waitFor('the API server', () => answersReady(client), { timeoutMs: READY_WITHIN_MS });
+  tell('objects of Envoy Gateway');
+  await applyAll(client, [...dnsAccess(), ...envoyGateway]);
+  tell('waiting for the node and Envoy Gateway');
+  const { namespace, gatewayClass } = ENVOY_GATEWAY;
+  const wanted = [
+    [{ apiVersion: 'v1', kind: 'Node', name: NODE_NAME }, 'Ready'],
+    [{ apiVersion: 'apps/v1', kind: 'Deployment', name: 'envoy-gateway', namespace }, 'Available'],
+    [{ apiVersion: 'gateway.networking.k8s.io/v1', kind: 'GatewayClass', name: gatewayClass }, 'Accepted'],
+  ] as const;
+  for (const [ref, condition] of wanted)
+    await waitForCondition(client, ref, condition, 'True', READY_WITHIN_MS);
+  await waitFor('DNS of the cluster', resolvesNames, { timeoutMs: READY_WITHIN_MS });
+}
+
+async function resolvesNames(): Promise<true> {
+  const resolver = new Resolver({ timeout: 1_000, tries: 1 });
+  resolver.setServers([NETWORK.dns]);
+  await resolver.resolve4(`kubernetes.default.svc.${NETWORK.domain}`);
+  return true;
+}
+
+async function answersReady(client: KubeClient): Promise<true> {
+  const { status, body } = await client.request('GET', '/readyz');
+  if (status === 200) return true;
+  throw new Error(String(body));
+}

@@ -1,0 +1,21 @@
+import { remoteVariables } from '../variables.ts';
+import type { Cluster } from './cluster-folder.ts';
+
+/** Where everything of a cluster is, as variables for a shell. */
+export function clusterVariables({
+  kubeconfig,
+  kubectl,
+  access,
+  tailnet,
+  remotes,
+}: Cluster): readonly string[] {
+  const variables = [
+    ['KUBECONFIG', kubeconfig],
+    ['KUBECTL', kubectl],
+    ['API_SERVER', access.server],
+    ['TAILNET_URL', tailnet.url],
+    ['TAILNET_ADMIN', tailnet.admin],
+    ...remotes.flatMap(remoteVariables),
+  ];
+  return variables.map(([name, value]) => `${name}=${value}`);
+}
