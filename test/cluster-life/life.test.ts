@@ -1,0 +1,115 @@
+import { mkdtempSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { CLUSTER_FOLDER, ClusterFolder } from '../../src/lab/cluster/cluster-folder.ts';
+import { guard } from '../../src/lab/guard.ts';
+import { isRunning } from '../../src/lab/process.ts';
+import type { ProcessRecord } from '../../src/lab/process.ts';
+import { waitFor } from '../../src/lab/wait.ts';
+import { machineState } from '../support/cluster/machine.ts';
+import { PROJECT, runCommand, startCommand, typescript } from '../support/lab/command-line.ts';
+
+const cluster = (...args: readonly string[]) => typescript('src/cluster.ts', ...args);
+const folder = new ClusterFolder(CLUSTER_FOLDER);
+const wasUp = folder.running() !== undefined;
+const cleaner = guard(cluster('down'), PROJECT);
+
+/** The machine without a cluster. */
+let before: ReturnType<typeof machineState>;
+beforeAll(async () => {
+  await runCommand(cluster('down'));
+  before = machineState();
+});
+/** A cluster that somebody works with is there again; what was in it is not. */
+afterAll(async () => {
+  await runCommand(cluster(wasUp ? 'up' : 'down'));
+  cleaner.release();
+});
+
+/** Waits until a process of a cluster that is starting has been noted. */
+const untilStarted = (name: string) =>
+  waitFor(
+    `${name} to start`,
+    () => Promise.resolve(folder.processes().find(record => record.name === name)),
+    { timeoutMs: 60_000, everyMs: 10 },
+  );
+
+const names = (records: readonly ProcessRecord[]) => records.map(({ name }) => name);
+
+describe('npm run cluster -- up', () => {
+  it('says in one line that it needs root', async () => {
+    const { code, output } = await runCommand(['unshare', '--user', ...cluster('up')]);
+    expect(output).toBe('cluster: a cluster needs root: sudo npm run cluster -- up\n');
+    expect(code).toBe(2);
+  });
+
+  it('says in one line which command builds a part that is missing', async () => {
+    const cache = mkdtempSync(join(tmpdir(), 'mesh-gateway-empty-'));
+    const { code, output } = await runCommand(['env', `XDG_CACHE_HOME=${cache}`, ...cluster('up')]);
+    expect(output).toMatch(/^cluster: \S+ is not built yet: run npm run parts.*\n$/);
+    expect(code).toBe(2);
+    expect(machineState()).toEqual(before);
+  });
+
+  it('starts nothing twice', async () => {
+    expect((await runCommand(cluster('up'))).code).toBe(0);
+    const first = folder.processes();
+    expect(first.every(isRunning)).toBe(true);
+    expect((await runCommand(cluster('up'))).code).toBe(0);
+    expect(folder.processes()).toEqual(first);
+  });
+
+  it('starts anew after a part of the cluster has crashed, and status tells which', async () => {
+    const old = folder.processes();
+    const scheduler = await untilStarted('kube-scheduler');
+    process.kill(-scheduler.pid, 'SIGKILL');
+    await waitFor('the scheduler to end', () => Promise.resolve(!isRunning(scheduler) || undefined), {
+      timeoutMs: 5_000,
+    });
+    const status = await runCommand(cluster('status'));
+    expect(status.code).toBe(1);
+    expect(status.output).toMatch(/^kube-scheduler +has ended/m);
+    expect((await runCommand(cluster('up'))).code).toBe(0);
+    expect(old.filter(isRunning)).toEqual([]);
+    expect(names(folder.processes()).sort()).toEqual(names(old).sort());
+  });
+});
+
+describe('npm run cluster -- down', () => {
+  it('leaves the machine as it was, also with pods that run', async () => {
+    const { code, output } = await runCommand(cluster('down'));
+    expect(code).toBe(0);
+    expect(output).toMatch(/^\d\d processes ended\n$/);
+    expect(machineState()).toEqual(before);
+  });
+
+  it('does nothing where no cluster is', async () => {
+    expect(await runCommand(cluster('down'))).toEqual({ code: 0, output: '0 processes ended\n' });
+  });
+});
+
+describe('a start that does not get to its end', () => {
+  it.each(['sandbox', 'kubelet', 'web-1'])('is taken back when it is told to stop after %s', async name => {
+    const starting = startCommand(cluster('up'));
+    const ended = new Promise(resolve => starting.once('exit', resolve));
+    await untilStarted(name);
+    starting.kill('SIGTERM');
+    expect(await ended).toBe(130);
+    expect(machineState()).toEqual(before);
+  });
+
+  it('is cleaned up by the next, when it was killed', async () => {
+    const starting = startCommand(cluster('up'));
+    const ended = new Promise(resolve => starting.once('exit', resolve));
+    await untilStarted('coredns');
+    starting.kill('SIGKILL');
+    await ended;
+    const left = folder.processes();
+    expect((await runCommand(cluster('up'))).code).toBe(0);
+    expect(left.filter(isRunning)).toEqual([]);
+    expect((await runCommand(cluster('status'))).output).toContain('the cluster is up');
+    await runCommand(cluster('down'));
+    expect(machineState()).toEqual(before);
+  });
+});

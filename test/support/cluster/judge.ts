@@ -1,0 +1,58 @@
+import { API_VERSION } from '../../../src/api/generated/kinds.ts';
+import type { KindName } from '../../../src/api/generated/kinds.ts';
+import type { KubeClient } from '../../../src/lab/cluster/kube-client.ts';
+import { errorOfAnswer } from '../../../src/lab/cluster/kube-error.ts';
+import type { KubeCause } from '../../../src/lab/cluster/kube-error.ts';
+import type { KubeAnswer } from '../../../src/lab/cluster/kube-transport.ts';
+
+type Fields = Readonly<Record<string, unknown>>;
+
+/** What the API server says of an object: how it would store it, or what is wrong with it. */
+export type Judgement =
+  | { readonly valid: true; readonly object: Fields }
+  | { readonly valid: false; readonly message: string; readonly causes: readonly KubeCause[] };
+
+/** Unknown fields are dropped without a word, as in our own validation. */
+const LENIENT = 'fieldValidation=Ignore';
+const DRY_RUN = `dryRun=All&${LENIENT}`;
+
+/**
+ * Lets the API server judge an object without storing it. A status has its own way in: it is judged on an object that
+ * is really there for as long as that takes, under a name that the server chooses.
+ */
+export async function judge(
+  client: KubeClient,
+  namespace: string,
+  kind: KindName,
+  object: Fields,
+): Promise<Judgement> {
+  const path = await client.pathOf({ apiVersion: API_VERSION, kind, namespace });
+  const created = judgementOf(await client.request('POST', `${path}?${DRY_RUN}`, object));
+  if (!created.valid || !('status' in object)) return created;
+  const status = await judgeStatus(client, path, object);
+  if (!status.valid) return status;
+  return { valid: true, object: { ...status.object, metadata: created.object['metadata'] } };
+}
+
+async function judgeStatus(client: KubeClient, path: string, object: Fields): Promise<Judgement> {
+  // Of its metadata nothing else: an owner that is not there would have it collected, and a finalizer would keep it.
+  const { namespace } = object['metadata'] as Fields;
+  const standIn = { ...object, metadata: { namespace, generateName: 'judged-' } };
+  const stored = judgementOf(await client.request('POST', `${path}?${LENIENT}`, standIn));
+  if (!stored.valid) throw new Error(`an object was accepted, and then not: ${stored.message}`);
+  const metadata = stored.object['metadata'] as { readonly name: string };
+  const own = `${path}/${metadata.name}`;
+  try {
+    return judgementOf(await client.request('PUT', `${own}/status?${DRY_RUN}`, { ...object, metadata }));
+  } finally {
+    await client.request('DELETE', own);
+  }
+}
+
+function judgementOf(answer: KubeAnswer): Judgement {
+  if (answer.status < 300) return { valid: true, object: answer.body as Fields };
+  const { message, causes } = errorOfAnswer('the server', answer);
+  // 400: not even its kind can be read. Anything else than these two says nothing about the object.
+  if (answer.status !== 422 && answer.status !== 400) throw new Error(message);
+  return { valid: false, message, causes };
+}

@@ -1,0 +1,12 @@
+import { onTestFailed } from 'vitest';
+import { ENVOY_GATEWAY } from '../../../src/lab/cluster/envoy-gateway.ts';
+import type { KubeClient } from '../../../src/lab/cluster/kube-client.ts';
+import { tailOfPods } from '../../../src/lab/cluster/pods.ts';
+
+/** When the test that calls this fails, the end of the logs of these namespaces and of Envoy Gateway's is printed. */
+export function printLogsOnFailure(client: KubeClient, ...namespaces: readonly string[]): void {
+  onTestFailed(async () => {
+    for (const namespace of [...namespaces, ENVOY_GATEWAY.namespace])
+      console.error(await tailOfPods(client, namespace));
+  });
+}

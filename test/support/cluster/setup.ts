@@ -1,0 +1,37 @@
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { TestProject } from 'vitest/node';
+import { CLUSTER_FOLDER, ClusterFolder } from '../../../src/lab/cluster/cluster-folder.ts';
+import { guard } from '../../../src/lab/guard.ts';
+import type { Guard } from '../../../src/lab/guard.ts';
+import { PROJECT, runCommand, typescript } from '../lab/command-line.ts';
+import { takeTurn } from '../take-turns.ts';
+import './cluster.ts';
+
+const up = typescript('src/cluster.ts', 'up');
+const down = typescript('src/cluster.ts', 'down');
+
+let endTurn: (() => void) | undefined;
+let cleaner: Guard | undefined;
+
+/** Starts a cluster for all tests, unless one runs already; one of ours ends with us, even if we are killed. */
+export async function setup({ provide }: TestProject): Promise<void> {
+  endTurn = await takeTurn(join(tmpdir(), 'mesh-gateway-cluster-tests'));
+  const folder = new ClusterFolder(CLUSTER_FOLDER);
+  // In CI nobody works with a cluster: one that runs was left behind.
+  if (process.env['CI'] !== undefined) await runCommand(down);
+  if (!folder.running()) cleaner = guard(down, PROJECT);
+  const { code, output } = await runCommand(up);
+  const cluster = folder.running();
+  if (code !== 0 || !cluster) throw new Error(`there is no cluster for the tests:\n${output}`);
+  provide('cluster', cluster);
+}
+
+/** Ends the cluster that was started for the tests. */
+export async function teardown(): Promise<void> {
+  if (cleaner) {
+    await runCommand(down);
+    cleaner.release();
+  }
+  endTurn?.();
+}
