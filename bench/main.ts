@@ -2,8 +2,9 @@
 import { compiler } from './compiler.ts';
 import { report } from './figures.ts';
 import type { Bench } from './figures.ts';
+import { parts } from './parts.ts';
 
-const BENCHES: Readonly<Record<string, Bench>> = { compiler };
+const BENCHES: Readonly<Record<string, Bench>> = { compiler, parts };
 
 const name = process.argv[2] ?? '';
 const bench = Object.hasOwn(BENCHES, name) ? BENCHES[name] : undefined;

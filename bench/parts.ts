@@ -1,0 +1,94 @@
+import { execFileSync } from 'node:child_process';
+import { mkdtempSync, readFileSync, readlinkSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { basename, join } from 'node:path';
+import { cgroupProcesses } from '../src/lab/cluster/cgroup.ts';
+import { CLUSTER_FOLDER, ClusterFolder } from '../src/lab/cluster/cluster-folder.ts';
+import { processesWith } from '../src/lab/process-table.ts';
+import { median } from './figures.ts';
+import type { Figure } from './figures.ts';
+
+const LAB_RUNS = 3;
+
+/** How long the lab and the cluster take to come and go, with everything built, and how much memory each program has. */
+export function parts(): Promise<readonly Figure[]> {
+  if (new ClusterFolder(CLUSTER_FOLDER).running())
+    throw new Error('a cluster is up: end it first (npm run cluster -- down)');
+  // Images that are not made yet are made here, and not in what is measured.
+  seconds('src/cluster.ts', 'up');
+  seconds('src/cluster.ts', 'down');
+  return Promise.resolve([...labFigures(), ...clusterFigures()]);
+}
+
+function labFigures(): readonly Figure[] {
+  const folder = mkdtempSync(join(tmpdir(), 'mesh-lab-'));
+  const runs = Array.from({ length: LAB_RUNS }, () => ({
+    up: seconds('src/lab.ts', 'up', '--folder', folder),
+    memory: memoryOf(processesWith('HOME', folder)),
+    down: seconds('src/lab.ts', 'down', '--folder', folder),
+  }));
+  return [
+    { name: 'lab up', value: median(runs.map(({ up }) => up)), unit: 's', aim: 5 },
+    { name: 'lab down', value: median(runs.map(({ down }) => down)), unit: 's' },
+    ...memoryFigures('lab', runs.at(-1)?.memory ?? []),
+  ];
+}
+
+function clusterFigures(): readonly Figure[] {
+  const up = seconds('src/cluster.ts', 'up');
+  const memory = memoryOf(new Set([...processesWith('HOME', CLUSTER_FOLDER), ...cgroupProcesses()]));
+  const down = seconds('src/cluster.ts', 'down');
+  return [
+    { name: 'cluster up, to Envoy Gateway ready', value: up, unit: 's', aim: 30 },
+    { name: 'cluster down', value: down, unit: 's' },
+    ...memoryFigures('cluster', memory),
+  ];
+}
+
+/** How long a command takes as a whole process. */
+function seconds(file: string, ...args: readonly string[]): number {
+  const startMs = performance.now();
+  execFileSync(process.execPath, ['--import', 'tsx', file, ...args], { stdio: 'pipe' });
+  return (performance.now() - startMs) / 1000;
+}
+
+type Memory = { readonly program: string; readonly megabytes: number };
+
+function memoryOf(pids: Iterable<number>): readonly Memory[] {
+  return [...pids].flatMap(pid => {
+    try {
+      const program = basename(readlinkSync(`/proc/${pid}/exe`));
+      const kilobytes = Number(/^VmRSS:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]);
+      return [{ program, megabytes: kilobytes / 1024 }];
+    } catch {
+      // It ended while we looked.
+      return [];
+    }
+  });
+}
+
+/** Shells and wrappers, which are of no interest one by one. */
+const SMALL_MEGABYTES = 5;
+
+function memoryFigures(where: string, memory: readonly Memory[]): readonly Figure[] {
+  if (memory.length === 0) throw new Error(`nothing ran in the ${where}`);
+  const byProgram = new Map<string, number[]>();
+  for (const { program, megabytes } of memory)
+    byProgram.set(program, [...(byProgram.get(program) ?? []), megabytes]);
+  const all = [...byProgram].map(([program, each]) => ({ program, count: each.length, value: sum(each) }));
+  return [
+    ...all
+      .filter(({ value, count }) => value / count > SMALL_MEGABYTES)
+      .sort((a, b) => b.value - a.value)
+      .map(({ program, count, value }) => ({
+        name: `${where}: ${program}${count > 1 ? `, ${count} of them` : ''}`,
+        value,
+        unit: 'MB',
+      })),
+    { name: `${where}: all`, value: sum(all.map(({ value }) => value)), unit: 'MB' },
+  ];
+}
+
+function sum(values: readonly number[]): number {
+  return values.reduce((total, value) => total + value, 0);
+}
