@@ -37,7 +37,7 @@ const podRef = () => ({ apiVersion: 'v1', kind: 'Pod', namespace, name });
 const secretRef = () => ({ apiVersion: 'v1', kind: 'Secret', namespace, name });
 
 function secretKeys({ data }: KubeObject): readonly string[] {
-  return Object.keys((data ?? {}));
+  return Object.keys(data ?? {});
 }
 
 describe('a mesh pod', () => {
