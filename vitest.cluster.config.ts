@@ -1,29 +1,24 @@
 import { defineConfig } from 'vitest/config';
+import { BaseSequencer } from 'vitest/node';
+import type { TestSpecification } from 'vitest/node';
 
-const slow = { fileParallelism: false, testTimeout: 60_000, hookTimeout: 120_000 };
+/** The cluster's coming and going is tested when all else is done with it. */
+class LifeLast extends BaseSequencer {
+  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    const isLife = ({ moduleId }: TestSpecification) => moduleId.endsWith('/life.test.ts');
+    const sorted = await super.sort(files);
+    return [...sorted.filter(file => !isLife(file)), ...sorted.filter(isLife)];
+  }
+}
 
-/** What runs against a whole Kubernetes: real programs, as root. Its coming and going is tested when all else is done. */
+/** What runs against a whole Kubernetes: real programs, as root. */
 export default defineConfig({
   test: {
-    projects: [
-      {
-        test: {
-          ...slow,
-          name: 'cluster',
-          include: ['test/cluster/**/*.test.ts'],
-          globalSetup: ['test/support/cluster/setup.ts'],
-          sequence: { groupOrder: 0 },
-        },
-      },
-      {
-        test: {
-          ...slow,
-          name: 'life',
-          include: ['test/cluster-life/**/*.test.ts'],
-          testTimeout: 180_000,
-          sequence: { groupOrder: 1 },
-        },
-      },
-    ],
+    include: ['test/cluster/**/*.test.ts'],
+    globalSetup: ['test/support/cluster/setup.ts'],
+    fileParallelism: false,
+    testTimeout: 120_000,
+    hookTimeout: 120_000,
+    sequence: { sequencer: LifeLast },
   },
 });
