@@ -1,4 +1,4 @@
-import { mkdtempSync } from 'node:fs';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -50,6 +50,7 @@ describe('npm run cluster -- up', () => {
     expect(output).toMatch(/^cluster: \S+ is not built yet: run npm run parts.*\n$/);
     expect(code).toBe(2);
     expect(machineState()).toEqual(before);
+    rmSync(cache, { recursive: true });
   });
 
   it('starts nothing twice', async () => {
@@ -73,6 +74,17 @@ describe('npm run cluster -- up', () => {
     expect((await runCommand(cluster('up'))).code).toBe(0);
     expect(old.filter(isRunning)).toEqual([]);
     expect(names(folder.processes()).sort()).toEqual(names(old).sort());
+  });
+
+  it('starts anew where a cluster of other parts runs', async () => {
+    const old = folder.processes();
+    const running = folder.running();
+    if (running) folder.finish({ ...running, madeOf: 'other parts' });
+    const { code, output } = await runCommand(cluster('up'));
+    expect(code).toBe(0);
+    expect(output).toContain('ending a cluster that is made of other parts');
+    expect(old.filter(isRunning)).toEqual([]);
+    expect(folder.processes().every(isRunning)).toBe(true);
   });
 });
 

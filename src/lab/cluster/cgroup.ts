@@ -10,6 +10,7 @@ export const CGROUP_ROOT = `/${NAME}`;
 
 /** Makes the cgroup, in every hierarchy where there are several (cgroup v1). */
 export function createCgroup(): void {
+  enableControllers();
   for (const hierarchy of hierarchies()) {
     const folder = join(hierarchy, NAME);
     mkdirSync(folder, { recursive: true });
@@ -17,6 +18,25 @@ export function createCgroup(): void {
     for (const file of ['cpuset.cpus', 'cpuset.mems'])
       if (existsSync(join(hierarchy, file)) && existsSync(join(folder, file)))
         writeFileSync(join(folder, file), readFileSync(join(hierarchy, file)));
+  }
+}
+
+const CONTROLLERS = ['cpu', 'cpuset', 'hugetlb', 'memory', 'pids'];
+
+/** With cgroup v2 a controller works below only where the root says so; it stays said, as on any machine with pods. */
+function enableControllers(): void {
+  const here = join(ROOT, 'cgroup.controllers');
+  if (!existsSync(here)) return;
+  const below = join(ROOT, 'cgroup.subtree_control');
+  const [known, enabled] = [here, below].map(file => readFileSync(file, 'utf8').trim().split(' '));
+  const missing = CONTROLLERS.filter(name => known?.includes(name) && !enabled?.includes(name));
+  try {
+    if (missing.length > 0) writeFileSync(below, missing.map(name => `+${name}`).join(' '));
+  } catch (error) {
+    const why = error instanceof Error ? error.message : String(error);
+    throw new Error(`the cgroup controllers ${missing.join(', ')} cannot be enabled: ${why}`, {
+      cause: error,
+    });
   }
 }
 

@@ -1,13 +1,18 @@
+import { existsSync } from 'node:fs';
 import type { RemoteNode } from '../state.ts';
 import { StateFolder } from '../state-folder.ts';
 import { isRunning, stopProcess } from '../process.ts';
 import type { TailnetAddresses } from '../tailnet.ts';
+import { waitFor } from '../wait.ts';
 import { removeCgroup } from './cgroup.ts';
 import type { KubeAccess } from './kube-transport.ts';
+import { NETWORK } from './network.ts';
 import { SANDBOX } from './sandbox.ts';
 
 /** What a running cluster is. */
 export type Cluster = {
+  /** Changes with the programs and the settings that a cluster is made of. */
+  readonly madeOf: string;
   readonly access: KubeAccess;
   readonly kubeconfig: string;
   /** kubectl, for what the client of the tests does not do. */
@@ -20,6 +25,13 @@ export type Cluster = {
 /** There is one cluster on a machine: its network has fixed addresses. So every checkout finds the same. */
 export const CLUSTER_FOLDER = '/var/lib/mesh-gateway/cluster';
 
+const GONE_WITHIN_MS = 10_000;
+
+/** The kernel takes a network back a moment after the last process in it has ended. */
+function isNetworkGone(): Promise<true | undefined> {
+  return Promise.resolve(existsSync(`/sys/class/net/${NETWORK.outerInterface}`) ? undefined : true);
+}
+
 /** The folder of a cluster. */
 export class ClusterFolder extends StateFolder<Cluster> {
   /** Ends the sandbox, and with it nearly everything, then what runs outside of it; removes cgroups and folder. */
@@ -29,6 +41,7 @@ export class ClusterFolder extends StateFolder<Cluster> {
     for (const record of sandbox) await stopProcess(record);
     await super.remove();
     await removeCgroup();
+    await waitFor('the network of the cluster to be gone', isNetworkGone, { timeoutMs: GONE_WITHIN_MS });
     return running;
   }
 }

@@ -37,6 +37,7 @@ export async function makeImages(wish: ImageWish, notes: ProcessNotes): Promise<
   const missing = drafts.filter(({ file }) => !existsSync(file));
   if (missing.length > 0) {
     mkdirSync(wish.imageCache, { recursive: true });
+    removeWorkshops(wish.imageCache);
     await withRegistry(wish.pathOf('crane'), notes, async registry => {
       for (const draft of missing) {
         wish.tell(`image ${draft.image.name}`);
@@ -46,6 +47,14 @@ export async function makeImages(wish: ImageWish, notes: ProcessNotes): Promise<
   }
   return drafts.map(({ file }) => file);
 }
+
+/** What was made by a run that was killed; two never work at once. */
+function removeWorkshops(folder: string): void {
+  const left = readdirSync(folder).filter(name => name.startsWith(WORKSHOP));
+  for (const name of left) rmSync(join(folder, name), { recursive: true });
+}
+
+const WORKSHOP = 'work-';
 
 async function draftOf(image: Image, { pathOf, imageCache }: ImageWish): Promise<Draft> {
   const contents = await contentsOf(image, pathOf);
@@ -57,7 +66,7 @@ const PLATFORM = `linux/${process.arch === 'x64' ? 'amd64' : process.arch}`;
 
 /** Files appear by a rename, and take the place of older ones of the same image. */
 async function makeImage({ image, contents, file }: Draft, wish: ImageWish, registry: string): Promise<void> {
-  const workshop = mkdtempSync(join(wish.imageCache, 'work-'));
+  const workshop = mkdtempSync(join(wish.imageCache, WORKSHOP));
   try {
     const layer = await packLayer(workshop, contents);
     const draft = `${registry}/${image.name}:draft`;

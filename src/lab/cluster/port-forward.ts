@@ -1,4 +1,5 @@
 import { spawn } from 'node:child_process';
+import { dirname } from 'node:path';
 import { createInterface } from 'node:readline';
 import type { Cluster } from './cluster-folder.ts';
 
@@ -20,7 +21,9 @@ export async function withPodPort<T>(
     `pod/${pod}`,
     `:${port}`,
   ];
-  const child = spawn(kubectl, args, { stdio: ['ignore', 'pipe', 'pipe'] });
+  // It would keep notes in the home folder.
+  const env = { HOME: dirname(kubeconfig) };
+  const child = spawn(kubectl, args, { stdio: ['ignore', 'pipe', 'pipe'], env });
   const said: string[] = [];
   child.stderr.on('data', (data: Buffer) => said.push(data.toString()));
   try {

@@ -44,11 +44,24 @@ const SHOW_SETTINGS = Object.entries(KERNEL_SETTINGS)
   })
   .join('\n');
 
-/** The first process: it sleeps, takes in orphans, and ends when it is told to. */
+/**
+ * Folders of the machine in which Kubernetes and containerd keep things at places that cannot be chosen: what they
+ * write there goes to memory, and what a Kubernetes of the machine has there stays as it is.
+ */
+const COVERED = ['/var/lib', '/var/log', '/opt', '/usr/libexec'];
+
+/** The first process: it sleeps, takes in orphans, and ends when it is told to. $1 is the folder of the cluster. */
 const INIT = `set -e
 trap 'exit 0' TERM
 mount --make-rshared /
 mount -t tmpfs -o mode=755 tmpfs /run
+mkdir /run/own && mount --bind "$1" /run/own
+for folder in ${COVERED.join(' ')}; do
+  [ -d $folder ] || continue
+  mkdir -p /run/written$folder /run/work$folder
+  mount -t overlay overlay -o lowerdir=$folder,upperdir=/run/written$folder,workdir=/run/work$folder $folder
+done
+mount --bind /run/own "$1"
 ${SHOW_SETTINGS}
 hostname ${NODE_NAME}
 echo ready
@@ -62,7 +75,17 @@ export async function openSandbox(folder: ProcessNotes, searchPath: string): Pro
   const record = startProcess({
     name: SANDBOX,
     command: 'unshare',
-    args: [...NAMESPACES, '--fork', '--mount-proc', '--kill-child=KILL', 'bash', '-c', INIT],
+    args: [
+      ...NAMESPACES,
+      '--fork',
+      '--mount-proc',
+      '--kill-child=KILL',
+      'bash',
+      '-c',
+      INIT,
+      SANDBOX,
+      folder.path,
+    ],
     environment: { PATH: searchPath },
     folder: folder.path,
     log: join(folder.path, `${SANDBOX}.log`),

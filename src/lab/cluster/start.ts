@@ -1,6 +1,5 @@
 import { Resolver } from 'node:dns/promises';
 import { dirname } from 'node:path';
-import { BINARY_NAMES } from '../parts.ts';
 import type { BinaryName } from '../parts.ts';
 import { REMOTES, startRemote, startTailnet } from '../remote.ts';
 import { startWhole } from '../start-whole.ts';
@@ -14,12 +13,14 @@ import type { Cluster } from './cluster-folder.ts';
 import { importImages, startContainerd } from './containerd.ts';
 import { startControlPlane } from './control-plane.ts';
 import { dnsAccess } from './dns.ts';
+import { withEvidence } from './evidence.ts';
 import { ENVOY_GATEWAY, renderEnvoyGateway } from './envoy-gateway.ts';
 import { makeImages } from './images.ts';
 import { applyAll } from './kube-apply.ts';
 import { kubeClient } from './kube-client.ts';
 import type { KubeClient } from './kube-client.ts';
 import { waitForCondition } from './kube-wait.ts';
+import { madeOf } from './made-of.ts';
 import { API_SERVER, NETWORK, NODE_NAME } from './network.ts';
 import { startNode } from './node.ts';
 import { openSandbox } from './sandbox.ts';
@@ -36,13 +37,17 @@ export type ClusterWish = {
   readonly stop: AbortSignal;
 };
 
-/** Starts a cluster; one that runs is kept, what is left of one that failed is removed first. */
+/**
+ * Starts a cluster. One that runs is kept, unless it was made of other programs or settings; what is left of one that
+ * failed is removed first.
+ */
 export async function startCluster(wish: ClusterWish): Promise<Cluster> {
   const folder = new ClusterFolder(wish.folder);
   const running = folder.running();
-  if (running) return running;
-  // What is not built yet is told before anything starts.
-  for (const name of BINARY_NAMES) wish.pathOf(name);
+  // Before anything starts or ends: it also tells what is not built yet.
+  const wanted = madeOf(wish.pathOf);
+  if (running?.madeOf === wanted) return running;
+  if (running) wish.tell('ending a cluster that is made of other parts');
   await folder.remove();
   folder.create();
   return startWhole(folder, wish.stop, stop => {
@@ -50,11 +55,11 @@ export async function startCluster(wish: ClusterWish): Promise<Cluster> {
       stop.throwIfAborted();
       return wish.pathOf(name);
     };
-    return startAll(folder, { ...wish, pathOf });
+    return startAll(folder, { ...wish, pathOf }, wanted);
   });
 }
 
-async function startAll(folder: ClusterFolder, wish: ClusterWish): Promise<Cluster> {
+async function startAll(folder: ClusterFolder, wish: ClusterWish, made: string): Promise<Cluster> {
   wish.tell('namespaces, certificates');
   createCgroup();
   const [{ inside }, credentials] = await Promise.all([
@@ -67,13 +72,14 @@ async function startAll(folder: ClusterFolder, wish: ClusterWish): Promise<Clust
   startControlPlane(starter, credentials);
   startNode(starter, credentials);
   const access = { server: API_SERVER, caFile: credentials.ca, token: credentials.adminToken };
+  const client = kubeClient(access);
   const kubeconfig = credentials.kubeconfigOf('admin');
   const [mesh] = await Promise.all([
     startMesh(starterIn(folder, wish.pathOf, wish.searchPath)),
     makeImages(wish, folder).then(files => importImages(starter, inside, files)),
-    fill(kubeClient(access), starter, wish.tell),
+    withEvidence(folder, client, fill(client, starter, wish.tell)),
   ]);
-  return { access, kubeconfig, kubectl: wish.pathOf('kubectl'), ...mesh };
+  return { madeOf: made, access, kubeconfig, kubectl: wish.pathOf('kubectl'), ...mesh };
 }
 
 /** containerd finds its shim and runc by PATH; those of the machine may be too old. */

@@ -13,6 +13,24 @@ const SETTINGS = [
 
 const NAMESPACES = ['net', 'pid', 'mnt', 'uts', 'ipc'];
 
+/** Where Kubernetes and containerd keep things if nobody keeps them from it. */
+const PLACES = [
+  '/etc/cni',
+  '/opt',
+  '/run/containerd',
+  '/run/netns',
+  '/usr/libexec/kubernetes',
+  '/var/lib/cni',
+]
+  .concat([
+    '/var/lib/containerd',
+    '/var/lib/etcd',
+    '/var/lib/kubelet',
+    '/var/log/containers',
+    '/var/log/pods',
+  ])
+  .concat(['/root/.kube']);
+
 /** What a cluster could leave behind on this machine: everything that the kernel keeps for somebody. */
 export function machineState() {
   return {
@@ -24,6 +42,7 @@ export function machineState() {
     namespaces: NAMESPACES.map(type => `${type} ${linesOf('lsns', '--noheadings', `--type=${type}`).length}`),
     packetRules: linesOf('iptables-save').filter(line => !/^[#:]/.test(line)),
     mounts: readFileSync('/proc/mounts', 'utf8').trim().split('\n'),
+    files: PLACES.flatMap(entriesBelow),
     cgroups: cgroupsIn('/sys/fs/cgroup'),
     settings: SETTINGS.map(name => `${name} ${readFileSync(`/proc/sys/${name}`, 'utf8').trim()}`),
   };
@@ -36,6 +55,14 @@ function linesOf(command: string, ...args: readonly string[]): readonly string[]
     .map(line => line.trim())
     .filter(Boolean)
     .sort();
+}
+
+function entriesBelow(folder: string): readonly string[] {
+  if (!existsSync(folder)) return [];
+  return [
+    folder,
+    ...readdirSync(folder, { recursive: true, encoding: 'utf8' }).map(name => `${folder}/${name}`),
+  ];
 }
 
 /** Two levels: each controller has a folder where there is more than one hierarchy. */

@@ -1,0 +1,33 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { tailOf } from '../process.ts';
+import type { ClusterFolder } from './cluster-folder.ts';
+import { ENVOY_GATEWAY } from './envoy-gateway.ts';
+import type { KubeClient } from './kube-client.ts';
+import { tailOfPods } from './pods.ts';
+
+/** The processes that know why a pod does not run. */
+const WITNESSES = ['kube-apiserver', 'containerd', 'kubelet'];
+const POD_LOGS_WITHIN_MS = 5_000;
+
+/** Does some work, and adds to its error what the processes and the pods of a cluster said last: soon they are gone. */
+export async function withEvidence<T>(
+  folder: ClusterFolder,
+  client: KubeClient,
+  work: Promise<T>,
+): Promise<T> {
+  try {
+    return await work;
+  } catch (error) {
+    const why = error instanceof Error ? error.message : String(error);
+    const logs = folder
+      .processes()
+      .filter(({ name }) => WITNESSES.includes(name))
+      .map(record => `--- ${record.name}\n${tailOf(record)}`);
+    throw new Error([why, ...logs, await podLogs(client)].join('\n'), { cause: error });
+  }
+}
+
+function podLogs(client: KubeClient): Promise<string> {
+  const given = tailOfPods(client, ENVOY_GATEWAY.namespace).catch(() => '(no logs of pods)');
+  return Promise.race([given, sleep(POD_LOGS_WITHIN_MS, '(no logs of pods in time)', { ref: false })]);
+}

@@ -1,0 +1,15 @@
+import { createHash } from 'node:crypto';
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { BINARY_NAMES } from '../parts.ts';
+import type { BinaryName } from '../parts.ts';
+
+const KEY_LENGTH = 16;
+
+/** A text that changes with the programs of a cluster, whose paths carry their versions, and with how it is set up. */
+export function madeOf(pathOf: (name: BinaryName) => string): string {
+  const hash = createHash('sha256').update(JSON.stringify(BINARY_NAMES.map(pathOf)));
+  const files = readdirSync(import.meta.dirname).sort();
+  for (const file of files) hash.update(`\n${file}\n`).update(readFileSync(join(import.meta.dirname, file)));
+  return hash.digest('hex').slice(0, KEY_LENGTH);
+}
