@@ -4,7 +4,8 @@ import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { cgroupProcesses } from '../src/lab/cluster/cgroup.ts';
 import { CLUSTER_FOLDER, ClusterFolder } from '../src/lab/cluster/cluster-folder.ts';
-import { processesWith } from '../src/lab/process-table.ts';
+import { guard } from '../src/lab/guard.ts';
+import { processesOf } from '../src/lab/process-table.ts';
 import { median } from './figures.ts';
 import type { Figure } from './figures.ts';
 
@@ -14,19 +15,31 @@ const LAB_RUNS = 3;
 export function parts(): Promise<readonly Figure[]> {
   if (new ClusterFolder(CLUSTER_FOLDER).running())
     throw new Error('a cluster is up: end it first (npm run cluster -- down)');
-  // Images that are not made yet are made here, and not in what is measured.
-  seconds('src/cluster.ts', 'up');
-  seconds('src/cluster.ts', 'down');
   return Promise.resolve([...labFigures(), ...clusterFigures()]);
+}
+
+/** Measures what a command line starts, and has it ended, also when the measuring fails or is killed. */
+function ending<T>(down: readonly string[], measure: () => T): T {
+  const command = [process.execPath, '--import', 'tsx', ...down];
+  const cleaner = guard(command, process.cwd());
+  try {
+    return measure();
+  } finally {
+    execFileSync(process.execPath, command.slice(1), { stdio: 'pipe' });
+    cleaner.release();
+  }
 }
 
 function labFigures(): readonly Figure[] {
   const folder = mkdtempSync(join(tmpdir(), 'mesh-lab-'));
-  const runs = Array.from({ length: LAB_RUNS }, () => ({
-    up: seconds('src/lab.ts', 'up', '--folder', folder),
-    memory: memoryOf(processesWith('HOME', folder)),
-    down: seconds('src/lab.ts', 'down', '--folder', folder),
-  }));
+  const command = (name: string) => ['src/lab.ts', name, '--folder', folder];
+  const runs = ending(command('down'), () =>
+    Array.from({ length: LAB_RUNS }, () => ({
+      up: seconds(...command('up')),
+      memory: memoryOf(processesOf(folder)),
+      down: seconds(...command('down')),
+    })),
+  );
   return [
     { name: 'lab up', value: median(runs.map(({ up }) => up)), unit: 's', aim: 5 },
     { name: 'lab down', value: median(runs.map(({ down }) => down)), unit: 's' },
@@ -35,9 +48,16 @@ function labFigures(): readonly Figure[] {
 }
 
 function clusterFigures(): readonly Figure[] {
-  const up = seconds('src/cluster.ts', 'up');
-  const memory = memoryOf(new Set([...processesWith('HOME', CLUSTER_FOLDER), ...cgroupProcesses()]));
-  const down = seconds('src/cluster.ts', 'down');
+  const { up, memory, down } = ending(['src/cluster.ts', 'down'], () => {
+    // Images that are not made yet are made here, and not in what is measured.
+    seconds('src/cluster.ts', 'up');
+    seconds('src/cluster.ts', 'down');
+    return {
+      up: seconds('src/cluster.ts', 'up'),
+      memory: memoryOf(new Set([...processesOf(CLUSTER_FOLDER), ...cgroupProcesses()])),
+      down: seconds('src/cluster.ts', 'down'),
+    };
+  });
   return [
     { name: 'cluster up, to Envoy Gateway ready', value: up, unit: 's', aim: 30 },
     { name: 'cluster down', value: down, unit: 's' },
@@ -46,9 +66,9 @@ function clusterFigures(): readonly Figure[] {
 }
 
 /** How long a command takes as a whole process. */
-function seconds(file: string, ...args: readonly string[]): number {
+function seconds(...command: readonly string[]): number {
   const startMs = performance.now();
-  execFileSync(process.execPath, ['--import', 'tsx', file, ...args], { stdio: 'pipe' });
+  execFileSync(process.execPath, ['--import', 'tsx', ...command], { stdio: 'pipe' });
   return (performance.now() - startMs) / 1000;
 }
 

@@ -4,25 +4,21 @@ import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { cacheFolder, isBuilt, locateParts, markUsed } from './lab/locate.ts';
 import type { LocatedPart } from './lab/locate.ts';
+import { takeLock } from './lab/lock.ts';
 import { partsOf, PARTS } from './lab/parts.ts';
 import type { PartSet } from './lab/parts.ts';
 import { buildAll } from './lab/parts/build.ts';
 import { buildCommand } from './lab/parts/command.ts';
-import { takeLock } from './lab/parts/lock.ts';
 import { lacksFor } from './lab/parts/needs.ts';
 import { elapsed, Progress } from './lab/parts/progress.ts';
 import { sweep } from './lab/parts/sweep.ts';
+import { EXIT, runMain, stopOnSignals } from './lab/run-main.ts';
 
 const USAGE = `npm run parts [-- --only lab] [-- --list]
 
   --only lab   only what runs without root and without Kubernetes
   --list       build nothing, tell what is built and where
 `;
-
-const BUILT = 0;
-const FAILED = 1;
-const NOT_POSSIBLE = 2;
-const INTERRUPTED = 130;
 
 const environment = process.env;
 const cache = cacheFolder(environment);
@@ -38,9 +34,9 @@ async function main(): Promise<number> {
   const missing = wanted.filter(isMissing);
   const lacks = lacksFor(missing, environment);
   for (const { what, line } of lacks) console.error(`${what} is missing: ${line}`);
-  if (lacks.length > 0) return NOT_POSSIBLE;
+  if (lacks.length > 0) return EXIT.notPossible;
   mkdirSync(cache, { recursive: true });
-  const status = missing.length === 0 ? BUILT : await buildMissing(wanted);
+  const status = missing.length === 0 ? EXIT.done : await buildMissing(wanted);
   tidy(all);
   console.log(`${wanted.filter(isBuilt).length} of ${wanted.length} parts are built in ${cache}`);
   return status;
@@ -56,7 +52,7 @@ function list(wanted: readonly LocatedPart[]): number {
     const name = `${part.name} ${version}`.trimEnd().padEnd(24);
     console.log(`${name}${isBuilt(located) ? 'built   ' : 'missing '}${folder}`);
   }
-  return BUILT;
+  return EXIT.done;
 }
 
 /** Waits for its turn, after which less may be missing, and builds. */
@@ -71,7 +67,7 @@ async function buildMissing(wanted: readonly LocatedPart[]): Promise<number> {
     stop,
     tellWaiting: pid => progress.say(`waiting for another run (process ${pid}) to end`),
   });
-  if (!release) return INTERRUPTED;
+  if (!release) return EXIT.interrupted;
   const stopShowing = progress.start();
   try {
     const left = await buildAll(wanted.filter(isMissing), {
@@ -81,8 +77,8 @@ async function buildMissing(wanted: readonly LocatedPart[]): Promise<number> {
       tell: event => progress.tell(event),
     });
     progress.say(`${elapsed(performance.now() - startMs)} in all`);
-    if (stop.aborted) return INTERRUPTED;
-    return left === 0 ? BUILT : FAILED;
+    if (stop.aborted) return EXIT.interrupted;
+    return left === 0 ? EXIT.done : EXIT.notDone;
   } finally {
     stopShowing();
     release();
@@ -96,16 +92,4 @@ function tidy(all: readonly LocatedPart[]): void {
   for (const name of sweep(cache, all, now)) console.log(`removed ${name}: not used for 30 days`);
 }
 
-function stopOnSignals(): AbortSignal {
-  const controller = new AbortController();
-  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const)
-    process.on(signal, () => controller.abort(new Error('stopped')));
-  return controller.signal;
-}
-
-try {
-  process.exitCode = await main();
-} catch (error) {
-  console.error(`parts: ${error instanceof Error ? error.message : String(error)}`);
-  process.exitCode = NOT_POSSIBLE;
-}
+await runMain('parts', main);

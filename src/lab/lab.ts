@@ -2,7 +2,7 @@ import { expectPortOfGateway, startGateway } from './gateway.ts';
 import type { GatewayWish } from './gateway.ts';
 import { versionOfBinary } from './locate.ts';
 import type { BinaryName } from './parts.ts';
-import { startNode } from './node.ts';
+import { startMeshNode } from './mesh-node.ts';
 import { freePorts } from './ports.ts';
 import { REMOTES, startRemote, startTailnet } from './remote.ts';
 import { startWhole } from './start-whole.ts';
@@ -68,7 +68,7 @@ async function startMesh(starter: Starter, tell: (step: string) => void): Promis
   const [port] = await freePorts(1);
   const proxy = `127.0.0.1:${port}`;
   const [, ...remotes] = await Promise.all([
-    startNode(starter, tailnet, { hostname: 'meshd', tags: ['tag:mesh'], proxy }),
+    startMeshNode(starter, tailnet, { hostname: 'meshd', tags: ['tag:mesh'], proxy }),
     ...REMOTES.map(name => startRemote(starter, tailnet, name)),
   ]);
   return { tailnet, proxy, remotes };

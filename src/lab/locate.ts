@@ -1,6 +1,7 @@
 import { existsSync, utimesSync, writeFileSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
+import { codeOf } from './errors.ts';
 import { PARTS } from './parts.ts';
 import type { BinaryName, Part } from './parts.ts';
 import { ask } from './parts/ask.ts';
@@ -23,12 +24,15 @@ export function cacheFolder(environment: Environment): string {
   return join(cache, 'mesh-gateway', 'parts');
 }
 
+function askGo(environment: Environment): readonly string[] | undefined {
+  return ask(environment, 'go', 'env', 'GOVERSION', 'GOARCH');
+}
+
 const SOURCES = join(import.meta.dirname, 'parts');
 
 /** Where the parts are; without Go a place at which nothing is. */
 export function locateParts(parts: readonly Part[], environment: Environment): readonly LocatedPart[] {
-  const go = ask(environment, 'go', 'env', 'GOVERSION', 'GOARCH') ?? [];
-  const toolchain = { go: go.join(' '), python: process.arch };
+  const toolchain = { go: (askGo(environment) ?? []).join(' '), python: process.arch };
   return parts.map(part => {
     const source = join(SOURCES, part.name);
     const folder = join(
@@ -52,11 +56,15 @@ export function isBuilt(located: LocatedPart): boolean {
 /** The file whose age says when a part was used last. */
 export const USED_FILE = 'used';
 
-/** Notes that a part is in use, so that its folder is kept. */
+/** Notes that a part is in use, so that its folder is kept; in a cache that cannot be written to, nothing is noted. */
 export function markUsed({ folder }: Pick<LocatedPart, 'folder'>, now: Date): void {
   const file = join(folder, USED_FILE);
-  writeFileSync(file, '');
-  utimesSync(file, now, now);
+  try {
+    writeFileSync(file, '');
+    utimesSync(file, now, now);
+  } catch (error) {
+    if (!['EACCES', 'EPERM', 'EROFS'].includes(codeOf(error))) throw error;
+  }
 }
 
 /** The version of a program, as the declaration of its part names it. */
@@ -67,13 +75,16 @@ export function versionOfBinary(name: BinaryName): string {
 
 /**
  * Gives a function that tells where a program is: `locateBinaries(process.env)('tailscaled')`. It fails with the command
- * to run where the program has not been built yet.
+ * to run where the program has not been built yet, or with the PATH where Go, on which its place depends, is missing:
+ * sudo has one of its own.
  */
 export function locateBinaries(environment: Environment): (name: BinaryName) => string {
   const located = locateParts(PARTS, environment);
   return name => {
     const home = located.find(({ part }) => part.binaries.some(binary => binary.name === name));
     if (!home || !isBuilt(home)) {
+      if (home?.part.from === 'go' && askGo(environment) === undefined)
+        throw new Error(`${name} cannot be found: go does not answer; PATH is ${environment['PATH'] ?? ''}`);
       const option = home?.part.set === 'lab' ? ' -- --only lab' : '';
       throw new Error(`${name} is not built yet: run npm run parts${option}`);
     }

@@ -16,7 +16,7 @@ export type Binary = {
   readonly cgo?: true;
 };
 
-/** Programs that nobody here wrote (but for two), built from one folder beside this file. */
+/** Programs that are built from one folder below `parts/`; where a source is named, nobody here wrote them. */
 export type Part = {
   readonly name: string;
   /** The smaller set that it belongs to. */

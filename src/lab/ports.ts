@@ -1,5 +1,6 @@
 import { createServer } from 'node:net';
 import type { AddressInfo, Server } from 'node:net';
+import { codeOf } from './errors.ts';
 
 /** Free TCP ports on an address, all different. Nobody holds them: start what uses them soon. */
 export async function freePorts(count: number, host = '127.0.0.1'): Promise<readonly number[]> {
@@ -16,7 +17,7 @@ export async function isFree(port: number): Promise<boolean> {
     await new Promise(resolve => server.close(resolve));
     return true;
   } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === 'EADDRINUSE') return false;
+    if (codeOf(error) === 'EADDRINUSE') return false;
     throw error;
   }
 }

@@ -8,6 +8,18 @@ export function childrenOf(pid: number): readonly number[] {
   return children.filter(Boolean).map(Number).filter(isAlive);
 }
 
+const MARK = 'MESH_GATEWAY_FOLDER';
+
+/** The variable of the environment by which each process of a lab or a cluster, and all that it starts, is known. */
+export function markOf(folder: string): Readonly<Record<string, string>> {
+  return { [MARK]: folder };
+}
+
+/** The living processes that have the mark of a folder, noted or not. */
+export function processesOf(folder: string): readonly number[] {
+  return processesWith(MARK, folder);
+}
+
 /** The living processes that were started with a variable of the environment, as far as we may look at them. */
 export function processesWith(variable: string, value: string): readonly number[] {
   const wanted = `${variable}=${value}`;

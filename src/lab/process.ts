@@ -1,6 +1,7 @@
 import { spawn } from 'node:child_process';
 import { closeSync, openSync, readFileSync } from 'node:fs';
-import { processesWith } from './process-table.ts';
+import { codeOf, messageOf } from './errors.ts';
+import { processesOf } from './process-table.ts';
 import { startTimeOf } from './start-time.ts';
 import { waitFor } from './wait.ts';
 
@@ -19,7 +20,7 @@ export type ProcessSpec = {
 export type ProcessRecord = {
   readonly name: string;
   readonly pid: number;
-  /** When the kernel started it, in clock ticks since boot. */
+  /** When the kernel started it, and in which boot. */
   readonly startTime: string;
   readonly log: string;
 };
@@ -70,19 +71,19 @@ function reaches(target: number, signal: NodeJS.Signals): boolean {
   try {
     return process.kill(target, signal);
   } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === 'ESRCH') return false;
+    if (codeOf(error) === 'ESRCH') return false;
     throw error;
   }
 }
 
 /**
- * Ends by force every process whose HOME is a folder, and tells how many there were: those that were started the moment
+ * Ends by force every process with the mark of a folder, and tells how many there were: those that were started the moment
  * before we were killed, and those whose parent was killed.
  */
 export async function endStrays(folder: string): Promise<number> {
   const strays = new Set<number>();
   const look = (note: (seen: string) => void) => {
-    const left = processesWith('HOME', folder);
+    const left = processesOf(folder);
     for (const pid of left) {
       strays.add(pid);
       reaches(pid, 'SIGKILL');
@@ -110,7 +111,6 @@ export async function orTailOf<T>(record: Pick<ProcessRecord, 'log'>, wait: Prom
   try {
     return await wait;
   } catch (error) {
-    const why = error instanceof Error ? error.message : String(error);
-    throw new Error(`${why}\n${tailOf(record)}`, { cause: error });
+    throw new Error(`${messageOf(error)}\n${tailOf(record)}`, { cause: error });
   }
 }

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import type { ServiceName } from './backends.ts';
-import { startNode } from './node.ts';
+import { startMeshNode } from './mesh-node.ts';
 import { readWhenReady } from './starter.ts';
 import type { Starter } from './starter.ts';
 import type { RemoteNode } from './state.ts';
@@ -47,7 +47,7 @@ export async function startRemote(
   ];
   const record = starter.start(name, 'backends', args);
   const [node, answer] = await Promise.all([
-    startNode(starter, tailnet, { hostname, tags: ['tag:web'] }),
+    startMeshNode(starter, tailnet, { hostname, tags: ['tag:web'] }),
     readWhenReady(record, ready),
   ]);
   const { control, ...services } = answer as Readonly<Record<ServiceName | 'control', string>>;

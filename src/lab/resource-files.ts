@@ -1,5 +1,6 @@
-import { readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { messageOf } from './errors.ts';
 import type { KubernetesObject } from './gateway-objects.ts';
 import type { Gateway } from './state.ts';
 import { waitFor } from './wait.ts';
@@ -10,7 +11,8 @@ const LOADED_WITHIN_MS = 10_000;
 
 /**
  * Writes objects under a name, in place of those that it stood for before, and waits until Envoy Gateway has read them.
- * While one file of the folder is refused, no other is read: so a refused one is taken away again, and is an error.
+ * While one file of the folder is refused, no other is read: so in place of a refused one there is again what was there
+ * before, which is waited for too, and the refusal is an error.
  */
 export async function putResources(
   files: Files,
@@ -18,10 +20,15 @@ export async function putResources(
   objects: readonly KubernetesObject[],
 ): Promise<void> {
   const file = fileOf(files, name);
+  const before = existsSync(file) ? readFileSync(file, 'utf8') : undefined;
+  const putBack = () =>
+    before === undefined ? rmSync(file, { force: true }) : writeWhole(files, name, before);
   try {
     await loaded(files, file, () => writeResources(files, name, objects));
   } catch (error) {
-    rmSync(file, { force: true });
+    await loaded(files, file, putBack).catch((failure: unknown) => {
+      throw new Error(`${messageOf(error)}\n${messageOf(failure)}`, { cause: error });
+    });
     throw error;
   }
 }
@@ -32,14 +39,19 @@ export async function removeResources(files: Files, name: string): Promise<void>
   await loaded(files, file, () => rmSync(file));
 }
 
-/** Writes objects as a whole, so that nobody reads half of them; JSON is YAML. */
+/** Writes objects under a name; JSON is YAML. */
 export function writeResources(
-  { resources }: Pick<Files, 'resources'>,
+  files: Pick<Files, 'resources'>,
   name: string,
   objects: readonly KubernetesObject[],
 ): void {
+  writeWhole(files, name, objects.map(object => `${JSON.stringify(object, null, 2)}\n`).join('---\n'));
+}
+
+/** As a whole, so that nobody reads half of it. */
+function writeWhole({ resources }: Pick<Files, 'resources'>, name: string, text: string): void {
   const unfinished = join(resources, `.${name}`);
-  writeFileSync(unfinished, objects.map(object => `${JSON.stringify(object, null, 2)}\n`).join('---\n'));
+  writeFileSync(unfinished, text);
   renameSync(unfinished, fileOf({ resources }, name));
 }
 

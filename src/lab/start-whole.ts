@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { messageOf } from './errors.ts';
 import { isRunning, tailOf } from './process.ts';
 import type { StateFolder } from './state-folder.ts';
 
@@ -7,7 +8,8 @@ const LOOK_EVERY_MS = 200;
 /**
  * Starts what runs together in a folder, and notes that it is whole. When one of its processes ends before, or when it
  * is told to stop, or fails, everything that was started is ended and the folder removed: `start` is told by the signal,
- * and must start nothing more after it.
+ * and must start nothing more after it. It then fails with why, which is the signal's reason where it was told to stop;
+ * when not all could be ended, with that as well.
  */
 export async function startWhole<Whole>(
   folder: StateFolder<Whole>,
@@ -23,9 +25,12 @@ export async function startWhole<Whole>(
     over.abort(new Error('it is whole'));
     return whole;
   } catch (error) {
-    over.abort(error);
-    await folder.remove();
-    throw error;
+    const why: unknown = stop.aborted ? stop.reason : error;
+    over.abort(why);
+    await folder.remove().catch((failure: unknown) => {
+      throw new Error(`${messageOf(why)}\nand not all could be ended: ${messageOf(failure)}`, { cause: why });
+    });
+    throw why;
   }
 }
 

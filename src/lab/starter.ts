@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { BinaryName } from './parts.ts';
+import { markOf } from './process-table.ts';
 import { isRunning, startProcess, tailOf } from './process.ts';
 import type { ProcessRecord } from './process.ts';
 import type { ProcessNotes } from './state-folder.ts';
@@ -27,7 +28,7 @@ export type Wrapper = (command: string, args: readonly string[]) => readonly [st
 /** Runs a command here. */
 export const asItIs: Wrapper = (command, args) => [command, args];
 
-/** A starter for a folder; the programs see only PATH and HOME of the environment, and HOME is the folder. */
+/** A starter for a folder: programs are at home in it, have its mark, and see of the environment only PATH. */
 export function starterIn(
   folder: ProcessNotes,
   pathOf: (name: BinaryName) => string,
@@ -43,7 +44,7 @@ export function starterIn(
         name,
         command,
         args,
-        environment: { PATH: searchPath, HOME: folder.path, ...variables },
+        environment: { PATH: searchPath, HOME: folder.path, ...markOf(folder.path), ...variables },
         folder: folder.path,
         log: join(folder.path, `${name}.log`),
       });

@@ -1,12 +1,15 @@
-import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
+import { codeOf } from './errors.ts';
 import { endStrays, isRunning, stopProcess } from './process.ts';
 import type { ProcessRecord } from './process.ts';
+import { tryAll } from './try-all.ts';
 
 /** What is kept on disk: every process from the moment it starts, and what they make up once it is whole. */
 type State<Whole> = { readonly processes: readonly ProcessRecord[]; readonly whole?: Whole };
 
-const STATE_FILE = 'state.json';
+/** So named that no other program has one: where it is, everything belongs to us. */
+const STATE_FILE = 'mesh-gateway-state.json';
 
 /** Where processes are noted as they start. */
 export interface ProcessNotes {
@@ -57,22 +60,30 @@ export class StateFolder<Whole> implements ProcessNotes {
     return processes.every(isRunning) ? whole : undefined;
   }
 
-  /** Ends every process that was started here, the last first, and removes the folder. */
+  /**
+   * Ends every process that was started here, the last first, and removes the folder. A process that does not end keeps
+   * no other from being ended, but the folder stays, so that another attempt finds it.
+   */
   async remove(): Promise<number> {
     this.#expectOwn();
     const running = this.processes().filter(isRunning).reverse();
-    for (const record of running) await stopProcess(record);
-    const strays = await endStrays(this.path);
+    let strays = 0;
+    const endOthers = async () => {
+      if (this.#isOwn()) strays = await endStrays(this.path);
+    };
+    await tryAll([...running.map(record => () => stopProcess(record)), endOthers]);
     this.#clear();
     return running.length + strays;
   }
 
   /** A folder that someone named by mistake is neither emptied nor searched for processes. */
   #expectOwn(): void {
-    const entries = this.#entries();
-    const isOwn = entries.some(name => name.startsWith(STATE_FILE));
-    if (isOwn || entries.length === 0) return;
+    if (this.#isOwn() || this.#entries().length === 0) return;
     throw new Error(`${this.path} holds other things: name a folder that is empty or does not exist`);
+  }
+
+  #isOwn(): boolean {
+    return this.#entries().some(name => name.startsWith(STATE_FILE));
   }
 
   /** What says that the folder is ours goes last, in case that we are killed before. */
@@ -83,12 +94,23 @@ export class StateFolder<Whole> implements ProcessNotes {
   }
 
   #entries(): readonly string[] {
-    return existsSync(this.path) ? readdirSync(this.path) : [];
+    return this.#look([], () => readdirSync(this.path));
   }
 
   #read(): State<Whole> {
     const file = join(this.path, STATE_FILE);
-    return existsSync(file) ? (JSON.parse(readFileSync(file, 'utf8')) as State<Whole>) : { processes: [] };
+    return this.#look({ processes: [] }, () => JSON.parse(readFileSync(file, 'utf8')) as State<Whole>);
+  }
+
+  /** What is not there is another thing than what we may not see. */
+  #look<T>(ifMissing: T, look: () => T): T {
+    try {
+      return look();
+    } catch (error) {
+      if (codeOf(error) === 'ENOENT') return ifMissing;
+      if (codeOf(error) !== 'EACCES') throw error;
+      throw new Error(`${this.path} belongs to another user: this needs root`, { cause: error });
+    }
   }
 
   #write(state: State<Whole>): void {

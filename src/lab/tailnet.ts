@@ -38,10 +38,37 @@ export async function addJoinKey(admin: string, wish: JoinKeyWish): Promise<Join
   return (await callJson('POST', `${admin}/keys`, wish)) as JoinKey;
 }
 
+/** What has become of a join key: `live` while a device can join with it. */
+export type JoinKeyState = {
+  readonly id: string;
+  readonly state: 'live' | 'used' | 'revoked' | 'expired';
+};
+
+/** Every join key that there ever was, without what it takes to join. */
+export async function listJoinKeys(admin: string): Promise<readonly JoinKeyState[]> {
+  const { keys } = (await callJson('GET', `${admin}/keys`)) as { keys: readonly JoinKeyState[] };
+  return keys;
+}
+
+/** Ends a join key; the devices that have joined with it stay. */
+export async function revokeJoinKey(admin: string, id: string): Promise<void> {
+  await callJson('DELETE', `${admin}/keys/${id}`);
+}
+
 /** What can be done to a device: it can be cut off and brought back, and its key can end. */
 export type NodeChange = 'offline' | 'online' | 'expire';
 
 /** Changes a device. */
 export async function changeNode(admin: string, id: string, change: NodeChange): Promise<void> {
   await callJson('POST', `${admin}/nodes/${id}/${change}`);
+}
+
+/** Puts tags on a device, in place of those that it has. */
+export async function setTags(admin: string, id: string, tags: readonly string[]): Promise<void> {
+  await callJson('PUT', `${admin}/nodes/${id}/tags`, { tags });
+}
+
+/** Takes a device out for good: to come back it has to join as a new one. */
+export async function removeNode(admin: string, id: string): Promise<void> {
+  await callJson('DELETE', `${admin}/nodes/${id}`);
 }

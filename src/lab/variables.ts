@@ -1,3 +1,4 @@
+import { assignments } from './shell.ts';
 import type { Gateway, Lab, RemoteNode } from './state.ts';
 
 /** Where everything of a lab is, as variables for a shell. */
@@ -9,7 +10,7 @@ export function variablesOf({ tailnet, proxy, remotes, gateway }: Lab): readonly
     ...remotes.flatMap(remoteVariables),
     ...(gateway ? ofGateway(gateway) : []),
   ];
-  return variables.map(([name, value]) => `${name}=${value}`);
+  return assignments(variables);
 }
 
 /** Where a remote node and its services are. */

@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { messageOf } from './errors.ts';
 
 /** How long to wait, and how often to look. */
 export type Patience = { readonly timeoutMs: number; readonly everyMs?: number };
@@ -19,7 +20,7 @@ export async function waitFor<T>(
       const found = await look(seen => (lastSeen = seen));
       if (found !== undefined) return found;
     } catch (error) {
-      lastSeen = error instanceof Error ? error.message : String(error);
+      lastSeen = messageOf(error);
     }
     if (performance.now() >= deadline) {
       throw new Error(`waited ${timeoutMs / 1000} s for ${what}; last seen: ${lastSeen}`);

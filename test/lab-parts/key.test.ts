@@ -1,15 +1,20 @@
 import { renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { expect, it } from 'vitest';
+import { beforeEach, expect, it } from 'vitest';
+import type { LocatedPart } from '../../src/lab/locate.ts';
 import { keyOf } from '../../src/lab/parts/key.ts';
 import { emptyFolder, missingPart } from './sample.ts';
 
-const { part, source } = missingPart(emptyFolder(), 'shop', ['till']);
+let part: LocatedPart['part'];
+let source: string;
 const write = (name: string, text: string) => writeFileSync(join(source, name), text);
 const key = () => keyOf(part, source, 'go1.26.0 amd64');
 
-write('go.mod', 'module shop\n');
-write('main.go', 'package main\n');
+beforeEach(() => {
+  ({ part, source } = missingPart(emptyFolder(), 'shop', ['till']));
+  write('go.mod', 'module shop\n');
+  write('main.go', 'package main\n');
+});
 
 it('is the same for the same content, wherever it lies', () => {
   const before = key();

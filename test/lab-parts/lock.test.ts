@@ -1,9 +1,9 @@
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import { takeLock } from '../../src/lab/parts/lock.ts';
+import { lockHolder, takeLock } from '../../src/lab/lock.ts';
 import { startTimeOf } from '../../src/lab/start-time.ts';
 import { emptyFolder } from './sample.ts';
 
@@ -19,15 +19,18 @@ const patience = () => {
 /** The name of the file by which a process asks for the lock. */
 function claimOf(pid: number): string {
   const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
-  return `${pid}-${stat.slice(stat.lastIndexOf(')') + 2).split(' ')[19]}`;
+  const boot = readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim();
+  return `${pid}-${boot}-${stat.slice(stat.lastIndexOf(')') + 2).split(' ')[19]}`;
 }
 
 it('is taken where nobody has it, and leaves nothing behind', async () => {
   const folder = join(emptyFolder(), 'lock');
-  const release = await takeLock(folder, patience());
+  const release = await takeLock(folder, { ...patience(), purpose: 'counting' });
   expect(readdirSync(folder)).toEqual([claimOf(process.pid)]);
+  expect(lockHolder(folder)).toEqual({ pid: process.pid, purpose: 'counting' });
   release?.();
-  expect(readdirSync(folder)).toEqual([]);
+  expect(existsSync(folder)).toBe(false);
+  expect(lockHolder(folder)).toBeUndefined();
 });
 
 it('waits for a living process, says for which, and goes on when that has ended', async () => {
@@ -44,10 +47,12 @@ it('waits for a living process, says for which, and goes on when that has ended'
   release?.();
 });
 
-it('is taken over from a dead process, and from one whose number another process has now', async () => {
+it('is taken over from a dead process, and from one whose number another process has now, also since another boot', async () => {
   const folder = emptyFolder();
   const dead = spawnSync('true').pid;
-  for (const name of [`${dead}-1`, `${process.ppid}-1`]) writeFileSync(join(folder, name), '');
+  const inAnotherBoot = claimOf(process.ppid).replace(/-[0-9a-f]{8}-/, '-00000000-');
+  for (const name of [`${dead}-1`, `${process.ppid}-1`, inAnotherBoot]) writeFileSync(join(folder, name), '');
+  expect(lockHolder(folder)).toBeUndefined();
   const asked = patience();
   const release = await takeLock(folder, asked);
   expect(asked.waitedFor).toEqual([]);
@@ -66,4 +71,26 @@ it('is not waited for by one that is told to stop', async () => {
   });
   expect(await waiting).toBe(undefined);
   expect(readdirSync(folder)).toEqual([claimOf(process.ppid)]);
+});
+
+it('is held by one of many at a time, and gone in the end', async () => {
+  const folder = join(emptyFolder(), 'lock');
+  const witness = join(emptyFolder(), 'witness');
+  // Fails where another is inside, since a folder can be made only once.
+  const program = `import { mkdirSync, rmdirSync } from 'node:fs';
+    import { setTimeout as sleep } from 'node:timers/promises';
+    import { takeLock } from './src/lab/lock.ts';
+    const wish = { stop: new AbortController().signal, tellWaiting: () => undefined };
+    for (let turn = 0; turn < 5; turn++) {
+      const release = await takeLock(${JSON.stringify(folder)}, wish);
+      mkdirSync(${JSON.stringify(witness)});
+      await sleep(5);
+      rmdirSync(${JSON.stringify(witness)});
+      release();
+    }`;
+  const args = ['--import', 'tsx', '--input-type=module', '-e', program];
+  const runs = Array.from({ length: 4 }, () => spawn(process.execPath, args, { stdio: 'inherit' }));
+  const codes = await Promise.all(runs.map(async run => ((await once(run, 'exit')) as [number])[0]));
+  expect(codes).toEqual([0, 0, 0, 0]);
+  expect(existsSync(folder)).toBe(false);
 });

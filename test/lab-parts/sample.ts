@@ -1,14 +1,17 @@
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { onTestFinished } from 'vitest';
 import type { LocatedPart } from '../../src/lab/locate.ts';
 import type { Part } from '../../src/lab/parts.ts';
 import type { BuildEvent, Builder } from '../../src/lab/parts/build.ts';
 
-/** An empty folder of this test. */
+/** An empty folder of this test, which is removed with all that is in it when the test is over. */
 export function emptyFolder(): string {
-  return mkdtempSync(join(tmpdir(), 'mesh-gateway-parts-'));
+  const folder = mkdtempSync(join(tmpdir(), 'mesh-gateway-parts-'));
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  return folder;
 }
 
 /** A part of these programs that is not built yet, somewhere in a folder. */
@@ -84,4 +87,17 @@ export async function isAliveLater(pid: number): Promise<boolean> {
 function isAlive(pid: number): boolean {
   const stat = readIfThere(`/proc/${pid}/stat`);
   return stat !== '' && !/\) [ZX] /.test(stat);
+}
+
+const NOBODY = 65_534;
+
+/** Does something without the rights of root, so that what is closed is closed. */
+export async function asSomeoneElse(work: () => Promise<void> | void): Promise<void> {
+  const user = process.geteuid?.() ?? NOBODY;
+  if (user === 0) process.seteuid?.(NOBODY);
+  try {
+    await work();
+  } finally {
+    if (user === 0) process.seteuid?.(user);
+  }
 }

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { isRunning } from '../../src/lab/process.ts';
-import { processesWith } from '../../src/lab/process-table.ts';
+import { processesOf } from '../../src/lab/process-table.ts';
 import type { LabFolder } from '../../src/lab/state.ts';
 import { waitFor } from '../../src/lab/wait.ts';
 import { commandLine, runCommand, startCommand } from '../support/lab/command-line.ts';
@@ -22,7 +22,7 @@ afterEach(async () => {
 const lab = (...args: readonly string[]) => commandLine(...args, '--folder', folder.path);
 
 /** Those that live in the folder, recorded or not, in an order of their own. */
-const livingPids = () => [...processesWith('HOME', folder.path)].sort();
+const livingPids = () => [...processesOf(folder.path)].sort();
 const recordedPids = () =>
   folder
     .processes()
@@ -93,7 +93,7 @@ describe('a lab whose processes were killed', () => {
     expect(await waitFor('Envoy to end', isOver, { timeoutMs: 5_000 })).toBe(true);
     expect(other.folder.running()).toBeUndefined();
     await other.end();
-    expect(processesWith('HOME', other.folder.path)).toEqual([]);
+    expect(processesOf(other.folder.path)).toEqual([]);
   }, 60_000);
 
   it('leaves none behind that nobody noted', async () => {

@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { connect } from 'node:net';
+import { join } from 'node:path';
 import type { Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -159,5 +160,17 @@ describe('an object that Envoy Gateway refuses', () => {
     await expect(refused).rejects.toThrow('should be less than or equal to 65535');
     await putHttpRoute('after');
     expect(await untilStatus('after', 200)).toBe(200);
+  });
+
+  it('leaves in its place what was there before, which goes on', async () => {
+    await putHttpRoute('kept');
+    await untilStatus('kept', 200);
+    const before = readFileSync(join(gateway.resources, 'kept.yaml'), 'utf8');
+    const [, route] = routeToPort(gateway, { name: 'kept', kind: 'HTTPRoute', port: 99_999_999 });
+    await expect(putResources(gateway, 'kept', route ? [route] : [])).rejects.toThrow('refused');
+    expect(readFileSync(join(gateway.resources, 'kept.yaml'), 'utf8')).toBe(before);
+    await putHttpRoute('next');
+    expect(await untilStatus('next', 200)).toBe(200);
+    expect(await statusOf('kept')).toBe(200);
   });
 });

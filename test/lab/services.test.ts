@@ -13,9 +13,11 @@ import { ask, connectTunnel, openDatagrams } from '../support/lab/tunnel.ts';
 
 let own: TestLab;
 let web: RemoteNode;
+let other: RemoteNode;
 beforeAll(async () => {
   own = await startTestLab();
   web = remoteOf(own.lab, 'web-1');
+  other = remoteOf(own.lab, 'web-2');
 }, 60_000);
 afterAll(async () => {
   await own.end();
@@ -26,19 +28,20 @@ const SERVING = 1;
 const NOT_SERVING = 2;
 const UNAVAILABLE = 14;
 
-const tunnelTo = (service: ServiceName) => connectTunnel(own.lab.proxy, serviceAt(web, service));
+const tunnelTo = (service: ServiceName, remote = web) =>
+  connectTunnel(own.lab.proxy, serviceAt(remote, service));
 
 /** Without authorities it trusts those of Node. */
-async function secureTunnelTo(service: ServiceName, ca?: Buffer): Promise<TLSSocket> {
-  const socket = await tunnelTo(service);
-  return connectTls({ socket, servername: web.fqdn, ...(ca ? { ca } : {}) });
+async function secureTunnelTo(service: ServiceName, ca?: Buffer, remote = web): Promise<TLSSocket> {
+  const socket = await tunnelTo(service, remote);
+  return connectTls({ socket, servername: remote.fqdn, ...(ca ? { ca } : {}) });
 }
 
 const statusIn = (answer: string) => /^HTTP\/1.1 (\d+)/.exec(answer)?.[1] ?? answer;
-const ownAuthority = () => readFileSync(web.caFile);
+const ownAuthority = (remote = web) => readFileSync(remote.caFile);
 
-async function say(text: string) {
-  return callGrpc(await tunnelTo('grpc'), web.fqdn, '/lab.v1.Echo/Say', textMessage(text));
+async function say(text: string, remote = web) {
+  return callGrpc(await tunnelTo('grpc', remote), remote.fqdn, '/lab.v1.Echo/Say', textMessage(text));
 }
 
 /** The answer of the health service is one number behind its tag. */
@@ -48,35 +51,45 @@ async function grpcHealth(): Promise<number | undefined> {
   return message[1];
 }
 
-const grpcStatus = async () => String((await say('there?')).status);
-
-/** How each service is asked through the proxy of the mesh node, and what it says when it is well and when it fails. */
+/** How each service of a remote node is asked through the proxy, and what it says when it is well and when it fails. */
 const SERVICES = [
   {
     name: 'http',
-    ask: async () => statusIn(await ask(await tunnelTo('http'), REQUEST)),
+    ask: async (remote: RemoteNode) => statusIn(await ask(await tunnelTo('http', remote), REQUEST)),
     well: '200',
     failing: '503',
   },
   {
     name: 'https',
-    ask: async () => statusIn(await ask(await secureTunnelTo('https', ownAuthority()), REQUEST)),
+    ask: async (remote: RemoteNode) =>
+      statusIn(await ask(await secureTunnelTo('https', ownAuthority(remote), remote), REQUEST)),
     well: '200',
     failing: '503',
   },
-  { name: 'grpc', ask: grpcStatus, well: '0', failing: String(UNAVAILABLE) },
+  {
+    name: 'grpc',
+    ask: async (remote: RemoteNode) => String((await say('there?', remote)).status),
+    well: '0',
+    failing: String(UNAVAILABLE),
+  },
   {
     name: 'tls',
-    ask: async () => ask(await secureTunnelTo('tls', ownAuthority()), 'there?'),
+    ask: async (remote: RemoteNode) =>
+      ask(await secureTunnelTo('tls', ownAuthority(remote), remote), 'there?'),
     well: 'there?',
     failing: 'refused',
   },
-  { name: 'tcp', ask: async () => ask(await tunnelTo('tcp'), 'there?'), well: 'there?', failing: 'refused' },
+  {
+    name: 'tcp',
+    ask: async (remote: RemoteNode) => ask(await tunnelTo('tcp', remote), 'there?'),
+    well: 'there?',
+    failing: 'refused',
+  },
 ] as const;
 
 /** A connection that is refused or ends is an answer; one that hangs is not. */
-async function answerOf(askIt: () => Promise<string>): Promise<string> {
-  return askIt().catch((error: unknown) => {
+async function answerOf(askIt: (remote: RemoteNode) => Promise<string>): Promise<string> {
+  return askIt(web).catch((error: unknown) => {
     if (/AbortError|TimeoutError|no answer for/.test(String(error))) throw error;
     return 'refused';
   });
@@ -91,6 +104,25 @@ describe.each(SERVICES)('the $name service behind the tailnet', ({ name, ask: as
     const broken = await answerOf(askIt);
     await setService(web.control, name, { mode: 'healthy' });
     expect({ broken, mended: await answerOf(askIt) }).toEqual({ broken: says, mended: well });
+  });
+
+  it('answers later than one that is asked after it while it is slow, and no sooner than it was told', async () => {
+    const delayMs = 1_500;
+    const answers: string[] = [];
+    const requests = async () => (await readServices(web.control))[name].requests;
+    const before = await requests();
+    await setService(web.control, name, { mode: 'slow', delayMs });
+    const startMs = performance.now();
+    const slow = answerOf(askIt).then(answer => {
+      answers.push(`slow ${answer}`);
+      return performance.now() - startMs;
+    });
+    const hasArrived = async () => ((await requests()) > before ? true : undefined);
+    await waitFor('the slow request to arrive', hasArrived, { timeoutMs: 5_000, everyMs: 5 });
+    answers.push(`quick ${await askIt(other)}`);
+    expect(await slow).toBeGreaterThanOrEqual(delayMs);
+    await setService(web.control, name, { mode: 'healthy' });
+    expect(answers).toEqual([`quick ${well}`, `slow ${well}`]);
   });
 });
 

@@ -1,10 +1,10 @@
-import { takeLock } from '../../src/lab/parts/lock.ts';
+import { takeLock } from '../../src/lab/lock.ts';
 
-/** Waits until no other run of these tests is under way on this machine, also one that was left behind; gives the release. */
+/** Waits until no other run of these tests by this user is under way, also one that was left behind; gives the release. */
 export async function takeTurn(folder: string): Promise<() => void> {
   const stop = new AbortController().signal;
   const tellWaiting = (pid: number) => console.error(`waiting for process ${pid} to end its tests`);
-  const release = await takeLock(folder, { stop, tellWaiting });
+  const release = await takeLock(`${folder}-${process.getuid?.() ?? ''}`, { stop, tellWaiting });
   if (!release) throw new Error('the lock was not taken');
   return release;
 }

@@ -3,6 +3,7 @@ import type { RemoteNode } from '../state.ts';
 import { StateFolder } from '../state-folder.ts';
 import { isRunning, stopProcess } from '../process.ts';
 import type { TailnetAddresses } from '../tailnet.ts';
+import { tryAll } from '../try-all.ts';
 import { waitFor } from '../wait.ts';
 import { removeCgroup } from './cgroup.ts';
 import type { KubeAccess } from './kube-transport.ts';
@@ -38,10 +39,12 @@ export class ClusterFolder extends StateFolder<Cluster> {
   override async remove(): Promise<number> {
     const sandbox = this.processes().filter(({ name }) => name === SANDBOX);
     const running = this.processes().filter(isRunning).length;
-    for (const record of sandbox) await stopProcess(record);
-    await super.remove();
-    await removeCgroup();
-    await waitFor('the network of the cluster to be gone', isNetworkGone, { timeoutMs: GONE_WITHIN_MS });
+    await tryAll([
+      ...sandbox.map(record => () => stopProcess(record)),
+      () => super.remove(),
+      removeCgroup,
+      () => waitFor('the network of the cluster to be gone', isNetworkGone, { timeoutMs: GONE_WITHIN_MS }),
+    ]);
     return running;
   }
 }

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { stringify } from 'yaml';
 import type { BinaryName } from '../parts.ts';
+import { markOf } from '../process-table.ts';
 import { imageOf } from './image-table.ts';
 import { parseManifests } from './kube-manifests.ts';
 import type { KubeObject } from './kube-object.ts';
@@ -27,7 +28,7 @@ export async function renderEnvoyGateway(
   const args = ['template', 'eg', chart, `--namespace=${namespace}`, `--values=${values}`, '--include-crds'];
   const { stdout } = await run(pathOf('helm'), args, {
     maxBuffer: 64 * 1024 * 1024,
-    env: { HOME: folder, PATH: '/usr/bin:/bin' },
+    env: { HOME: folder, PATH: '/usr/bin:/bin', ...markOf(folder) },
   });
   const rendered = parseManifests(stdout, 'the chart of Envoy Gateway');
   return [{ apiVersion: 'v1', kind: 'Namespace', metadata: { name: namespace } }, ...rendered, GATEWAY_CLASS];

@@ -1,6 +1,7 @@
 import { connect } from 'node:net';
 import { join } from 'node:path';
 import { freePorts } from '../ports.ts';
+import { markOf } from '../process-table.ts';
 import { startProcess, stopProcess } from '../process.ts';
 import type { ProcessNotes } from '../state-folder.ts';
 import { waitFor } from '../wait.ts';
@@ -20,7 +21,7 @@ export async function withRegistry(
     name: 'image-registry',
     command: crane,
     args: ['registry', 'serve', `--address=${address}`],
-    environment: { HOME: notes.path },
+    environment: { HOME: notes.path, ...markOf(notes.path) },
     folder: notes.path,
     log: join(notes.path, 'image-registry.log'),
   });

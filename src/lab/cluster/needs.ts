@@ -25,9 +25,9 @@ export function cniFolder(): string | undefined {
   return CNI_FOLDERS.find(folder => CNI_PLUGINS.every(name => existsSync(join(folder, name))));
 }
 
-/** What keeps a cluster from running on a machine, in one line with the way out; nothing where it can run. */
-export function lackOf({ isRoot, searchPath }: Machine): string | undefined {
-  if (!isRoot) return 'a cluster needs root: sudo npm run cluster -- up';
+/** What keeps a command from working on a machine, in one line with the way out; nothing where it can work. */
+export function lackOf({ isRoot, searchPath }: Machine, command: string): string | undefined {
+  if (!isRoot) return `a cluster needs root: sudo npm run cluster -- ${command}`;
   const missing = Object.entries(PROGRAMS).filter(([program]) => !isOnPath(program, searchPath));
   const hasPlugins = cniFolder() !== undefined;
   if (missing.length === 0 && hasPlugins) return undefined;

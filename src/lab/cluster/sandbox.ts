@@ -2,6 +2,7 @@ import { execFile } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
+import { markOf } from '../process-table.ts';
 import { startProcess, tailOf } from '../process.ts';
 import { asItIs } from '../starter.ts';
 import type { Wrapper } from '../starter.ts';
@@ -86,7 +87,7 @@ export async function openSandbox(folder: ProcessNotes, searchPath: string): Pro
       SANDBOX,
       folder.path,
     ],
-    environment: { PATH: searchPath },
+    environment: { PATH: searchPath, ...markOf(folder.path) },
     folder: folder.path,
     log: join(folder.path, `${SANDBOX}.log`),
   });

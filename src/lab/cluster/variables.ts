@@ -1,3 +1,4 @@
+import { assignments } from '../shell.ts';
 import { remoteVariables } from '../variables.ts';
 import type { Cluster } from './cluster-folder.ts';
 
@@ -17,5 +18,5 @@ export function clusterVariables({
     ['TAILNET_ADMIN', tailnet.admin],
     ...remotes.flatMap(remoteVariables),
   ];
-  return variables.map(([name, value]) => `${name}=${value}`);
+  return assignments(variables);
 }

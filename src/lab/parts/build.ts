@@ -1,5 +1,6 @@
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
+import { messageOf } from '../errors.ts';
 import { isBuilt, markUsed, pathOf } from '../locate.ts';
 import type { Environment, LocatedPart } from '../locate.ts';
 import type { Binary, Part } from '../parts.ts';
@@ -59,7 +60,7 @@ async function buildOrTell(located: LocatedPart, builder: Builder): Promise<void
     const lastLines = existsSync(log)
       ? readFileSync(log, 'utf8').trimEnd().split('\n').slice(-LAST_LINES)
       : [];
-    const reason = error instanceof Error ? error.message : String(error);
+    const reason = messageOf(error);
     builder.tell({ ...about, is: 'failed', reason, log, lastLines });
   }
 }

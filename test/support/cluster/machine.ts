@@ -1,7 +1,9 @@
 import { execFileSync } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { homedir } from 'node:os';
+import { join } from 'node:path';
 import { CLUSTER_FOLDER } from '../../../src/lab/cluster/cluster-folder.ts';
-import { processesWith } from '../../../src/lab/process-table.ts';
+import { processesOf } from '../../../src/lab/process-table.ts';
 
 const SETTINGS = [
   'vm/overcommit_memory',
@@ -29,12 +31,12 @@ const PLACES = [
     '/var/log/containers',
     '/var/log/pods',
   ])
-  .concat(['/root/.kube']);
+  .concat([join(homedir(), '.kube')]);
 
 /** What a cluster could leave behind on this machine: everything that the kernel keeps for somebody. */
 export function machineState() {
   return {
-    processes: processesWith('HOME', CLUSTER_FOLDER),
+    processes: processesOf(CLUSTER_FOLDER),
     folder: existsSync(CLUSTER_FOLDER),
     interfaces: linesOf('ip', '-brief', 'link').map(line => line.split(' ')[0]),
     routes: linesOf('ip', 'route'),

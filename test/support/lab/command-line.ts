@@ -17,7 +17,7 @@ export function typescript(file: string, ...args: readonly string[]): readonly s
 
 /** Starts a command and leaves it running. */
 export function startCommand([program = '', ...args]: readonly string[]): ChildProcess {
-  return spawn(program, args, { cwd: PROJECT, stdio: ['ignore', 'pipe', 'ignore'] });
+  return spawn(program, args, { cwd: PROJECT, stdio: ['ignore', 'pipe', 'pipe'] });
 }
 
 /** How a command ended. */

@@ -1,5 +1,6 @@
 /** Starts a process that nobody would end, with a guard beside it, and tells; `release` lets the guard go and ends. */
 import { guard } from '../../../src/lab/guard.ts';
+import { markOf } from '../../../src/lab/process-table.ts';
 import { startProcess } from '../../../src/lab/process.ts';
 import { LabFolder } from '../../../src/lab/state.ts';
 import { commandLine, PROJECT } from './command-line.ts';
@@ -13,7 +14,7 @@ folder.addProcess(
     name: 'sleep',
     command: 'sleep',
     args: ['3600'],
-    environment: { PATH: process.env['PATH'] ?? '', HOME: path },
+    environment: { PATH: process.env['PATH'] ?? '', ...markOf(path) },
     folder: path,
     log: `${path}/sleep.log`,
   }),

@@ -1,6 +1,8 @@
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { messageOf } from './errors.ts';
 import { tailOf } from './process.ts';
+import type { ProcessRecord } from './process.ts';
 import { runProgram } from './run-program.ts';
 import type { Starter } from './starter.ts';
 import { addJoinKey, listNodes } from './tailnet.ts';
@@ -17,11 +19,27 @@ export type NodeWish = {
 const JOIN_WITHIN_MS = 30_000;
 
 /** Starts a device without any privilege, lets it join with a key of its own, and waits until others can reach it. */
-export async function startNode(
+export async function startMeshNode(
   starter: Starter,
   tailnet: TailnetAddresses,
-  { hostname, tags, proxy }: NodeWish,
+  wish: NodeWish,
 ): Promise<TailnetNode> {
+  const daemon = startDaemon(starter, wish);
+  const { hostname, tags } = wish;
+  try {
+    const { key } = await addJoinKey(tailnet.admin, { tags });
+    await joinTailnet(starter, daemon, tailnet, key);
+    return await reachableNode(tailnet, hostname);
+  } catch (error) {
+    throw new Error(`${hostname} did not join: ${messageOf(error)}\n${tailOf(daemon)}`, { cause: error });
+  }
+}
+
+/** The daemon of a device, and where it listens to its command line. */
+export type Daemon = ProcessRecord & { readonly socket: string };
+
+/** Starts the daemon of a device, which belongs to no tailnet yet. */
+export function startDaemon(starter: Starter, { hostname, proxy }: Omit<NodeWish, 'tags'>): Daemon {
   const folder = join(starter.folder, hostname);
   mkdirSync(folder, { mode: 0o700 });
   const socket = join(folder, 'tailscaled.sock');
@@ -38,30 +56,28 @@ export async function startNode(
       TS_ASSUME_NETWORK_UP_FOR_TEST: '1',
     },
   );
-  try {
-    await joinTailnet(starter, socket, tailnet, { hostname, tags });
-    return await reachableNode(tailnet, hostname);
-  } catch (error) {
-    const why = error instanceof Error ? error.message : String(error);
-    throw new Error(`${hostname} did not join: ${why}\n${tailOf(record)}`, { cause: error });
-  }
+  return { ...record, socket };
 }
 
-/** The key goes through a file that only we can read, not through the list of processes. */
-async function joinTailnet(
+/**
+ * Has a daemon join with a key, and fails with the reason where it is not let in. The key goes through a file that only
+ * we can read, not through the list of processes.
+ */
+export async function joinTailnet(
   starter: Starter,
-  socket: string,
+  { name, socket }: Daemon,
   tailnet: TailnetAddresses,
-  { hostname, tags }: NodeWish,
+  key: string,
 ): Promise<void> {
-  const { key } = await addJoinKey(tailnet.admin, { tags });
+  const tailscale = (...args: readonly string[]) =>
+    runProgram(starter, 'tailscale', [`--socket=${socket}`, ...args]).then(() => true as const);
+  const answers = () => tailscale('status', '--json');
+  await waitFor('tailscaled to answer', answers, { timeoutMs: JOIN_WITHIN_MS });
   const keyFile = `${socket}.key`;
   writeFileSync(keyFile, key, { mode: 0o600 });
-  const args = [`--socket=${socket}`, 'up', `--login-server=${tailnet.url}`, `--hostname=${hostname}`];
   const rest = ['--accept-dns=false', `--auth-key=file:${keyFile}`, '--timeout=20s'];
-  const up = () => runProgram(starter, 'tailscale', [...args, ...rest]).then(() => true);
   try {
-    await waitFor('tailscaled to answer', up, { timeoutMs: JOIN_WITHIN_MS });
+    await tailscale('up', `--login-server=${tailnet.url}`, `--hostname=${name}`, ...rest);
   } finally {
     rmSync(keyFile, { force: true });
   }

@@ -1,0 +1,38 @@
+import { chmodSync, existsSync, mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, it } from 'vitest';
+import { lackOf } from '../../src/lab/cluster/needs.ts';
+import { locateBinaries, markUsed, USED_FILE } from '../../src/lab/locate.ts';
+import { asSomeoneElse, emptyFolder, writeProgram } from './sample.ts';
+
+it('says where it looked for Go when there is none, since the place of a program depends on it', () => {
+  const folder = emptyFolder();
+  const pathOf = locateBinaries({ PATH: '/usr/sbin:/sbin', XDG_CACHE_HOME: folder });
+  expect(() => pathOf('tailscaled')).toThrow(
+    'tailscaled cannot be found: go does not answer; PATH is /usr/sbin:/sbin',
+  );
+  expect(() => pathOf('envoy')).toThrow('envoy is not built yet: run npm run parts -- --only lab');
+});
+
+it('says that a program is not built where Go answers', () => {
+  const folder = emptyFolder();
+  writeProgram(join(folder, 'bin'), 'go', 'echo go1.99.0');
+  const pathOf = locateBinaries({ PATH: join(folder, 'bin'), XDG_CACHE_HOME: folder });
+  expect(() => pathOf('kubelet')).toThrow('kubelet is not built yet: run npm run parts');
+});
+
+it('uses a cache that it cannot write to', async () => {
+  const folder = emptyFolder();
+  const part = { folder: join(folder, 'part') };
+  mkdirSync(part.folder);
+  chmodSync(folder, 0o755);
+  chmodSync(part.folder, 0o555);
+  await asSomeoneElse(() => markUsed(part, new Date()));
+  expect(existsSync(join(part.folder, USED_FILE))).toBe(false);
+});
+
+it('says which command needs root', () => {
+  const machine = { isRoot: false, searchPath: '' };
+  expect(lackOf(machine, 'down')).toBe('a cluster needs root: sudo npm run cluster -- down');
+  expect(lackOf({ ...machine, isRoot: true }, 'up')).toMatch(/^bash, .* missing: apt-get install -y bash /);
+});

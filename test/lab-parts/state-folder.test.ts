@@ -1,0 +1,110 @@
+import { spawn } from 'node:child_process';
+import { chmodSync, existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, it, onTestFinished } from 'vitest';
+import { markOf, processesOf } from '../../src/lab/process-table.ts';
+import { isRunning, startProcess } from '../../src/lab/process.ts';
+import type { ProcessRecord } from '../../src/lab/process.ts';
+import { startTimeOf } from '../../src/lab/start-time.ts';
+import { startWhole } from '../../src/lab/start-whole.ts';
+import { StateFolder } from '../../src/lab/state-folder.ts';
+import { tryAll } from '../../src/lab/try-all.ts';
+import { asSomeoneElse, emptyFolder, isAliveLater } from './sample.ts';
+
+const ownFolder = () => new StateFolder<string>(join(emptyFolder(), 'lab'));
+
+/** Starts a process that stays, in an environment of just these variables. */
+function startSleep(environment: Readonly<Record<string, string>>): number {
+  const { pid = 0 } = spawn('/bin/sleep', ['600'], { env: environment, detached: true, stdio: 'ignore' });
+  onTestFinished(() => {
+    if (startTimeOf(pid) !== undefined) process.kill(pid, 'SIGKILL');
+  });
+  return pid;
+}
+
+/** Starts a process that stays, and notes it in a folder. */
+function addSleep(folder: StateFolder<string>, name = 'sleep'): ProcessRecord {
+  const { path } = folder;
+  const spec = { name, command: '/bin/sleep', args: ['600'], folder: path, log: join(path, `${name}.log`) };
+  const record = startProcess({ ...spec, environment: markOf(path) });
+  folder.addProcess(record);
+  return record;
+}
+
+it('ends what it has noted, and what has its mark, but not what merely lives there', async () => {
+  const folder = ownFolder();
+  folder.create();
+  const noted = addSleep(folder);
+  const stray = startSleep(markOf(folder.path));
+  const other = startSleep({ HOME: folder.path });
+  expect(processesOf(folder.path).toSorted()).toEqual([noted.pid, stray].toSorted());
+  expect(await folder.remove()).toBe(2);
+  expect(isRunning(noted)).toBe(false);
+  expect(await isAliveLater(stray)).toBe(false);
+  expect(startTimeOf(other)).toBeDefined();
+  expect(existsSync(folder.path)).toBe(false);
+});
+
+it('ends nothing where it has noted nothing', async () => {
+  const folder = ownFolder();
+  const stray = startSleep(markOf(folder.path));
+  expect(await folder.remove()).toBe(0);
+  expect(startTimeOf(stray)).toBeDefined();
+});
+
+it('takes the state of another program for a thing that is not its own', async () => {
+  const folder = ownFolder();
+  mkdirSync(folder.path);
+  writeFileSync(join(folder.path, 'state.json'), '{"processes":[]}');
+  await expect(folder.remove()).rejects.toThrow('holds other things');
+  expect(readdirSync(folder.path)).toEqual(['state.json']);
+});
+
+it('does not believe what was noted before the machine was started anew', async () => {
+  const folder = ownFolder();
+  folder.create();
+  const pid = startSleep({});
+  const startTime = (startTimeOf(pid) ?? '').replace(/^[0-9a-f]{8}/, '00000000');
+  folder.addProcess({ name: 'sleep', pid, startTime, log: '' });
+  folder.finish('lab');
+  expect(folder.running()).toBeUndefined();
+  expect(await folder.remove()).toBe(0);
+  expect(startTimeOf(pid)).toBeDefined();
+});
+
+it('says that it needs root where it belongs to another user, and not that nothing is there', async () => {
+  const folder = ownFolder();
+  folder.create();
+  folder.finish('lab');
+  chmodSync(folder.path, 0o000);
+  const says = `${folder.path} belongs to another user: this needs root`;
+  await asSomeoneElse(async () => {
+    expect(() => folder.running()).toThrow(says);
+    expect(() => folder.processes()).toThrow(says);
+    await expect(folder.remove()).rejects.toThrow(says);
+  });
+  chmodSync(folder.path, 0o700);
+  expect(folder.running()).toBe('lab');
+});
+
+it('is told to be left where not all could be ended after a failed start, together with why that failed', async () => {
+  const folder = ownFolder();
+  folder.create();
+  const start = startWhole(folder, new AbortController().signal, () => {
+    writeFileSync(join(folder.path, 'mesh-gateway-state.json'), 'not what we wrote');
+    return Promise.reject(new Error('it is broken'));
+  });
+  await expect(start).rejects.toThrow(/^it is broken\nand not all could be ended: .*JSON/s);
+});
+
+it('does all that there is to do, also after what fails, and tells every failure', async () => {
+  const done: string[] = [];
+  const work = (name: string, error?: string) => () => {
+    done.push(name);
+    return error === undefined ? Promise.resolve() : Promise.reject(new Error(error));
+  };
+  const all = tryAll([work('a', 'a is stubborn'), work('b'), work('c', 'c too'), work('d')]);
+  await expect(all).rejects.toThrow('a is stubborn; c too');
+  expect(done).toEqual(['a', 'b', 'c', 'd']);
+  await expect(tryAll([work('e')])).resolves.toBeUndefined();
+});

@@ -1,0 +1,22 @@
+import { execFile } from 'node:child_process';
+import { promisify } from 'node:util';
+import type { Daemon } from '../../../src/lab/mesh-node.ts';
+import type { Starter } from '../../../src/lab/starter.ts';
+
+const run = promisify(execFile);
+
+/** What a daemon says of itself: Running where it works as a device, and its addresses. */
+export type DaemonState = { readonly state: string; readonly addresses: readonly string[] };
+
+/** Asks a daemon how it is. */
+export async function daemonState(
+  { pathOf }: Pick<Starter, 'pathOf'>,
+  { socket }: Daemon,
+): Promise<DaemonState> {
+  const { stdout } = await run(pathOf('tailscale'), [`--socket=${socket}`, 'status', '--json']);
+  const { BackendState, TailscaleIPs } = JSON.parse(stdout) as {
+    readonly BackendState: string;
+    readonly TailscaleIPs: readonly string[] | null;
+  };
+  return { state: BackendState, addresses: TailscaleIPs ?? [] };
+}
