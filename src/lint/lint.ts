@@ -2,10 +2,11 @@ import { formatFault } from '../api/fault.ts';
 import { API_VERSION, GROUP, kinds } from '../api/generated/kinds.ts';
 import type { KindName } from '../api/generated/kinds.ts';
 import { nearest } from '../api/nearest.ts';
+import { objectsIn } from '../api/objects-in.ts';
 import { isRecord } from '../api/rule-functions.ts';
 import { unknownFields } from '../api/unknown-fields.ts';
 import { validate } from '../api/validate.ts';
-import { readDocuments } from './documents.ts';
+import { readDocuments } from '../api/yaml-documents.ts';
 
 /** Something to tell about a line of a file. An error keeps the object out of a cluster, a warning does not. */
 type Finding = {
@@ -31,16 +32,6 @@ export function lint(text: string): Report {
 
 /** So many are told of one file; what has more is not a file of ours. */
 const MOST_FINDINGS = 1000;
-
-type Placed = { readonly object: unknown; readonly steps: readonly string[] };
-
-/** The object of a document, or the items of a List, as `kubectl get -o yaml` prints them. */
-function objectsIn(value: unknown): readonly Placed[] {
-  const isList = isRecord(value) && value['kind'] === 'List' && Array.isArray(value['items']);
-  if (!isList) return [{ object: value, steps: [] }];
-  const items = value['items'] as readonly unknown[];
-  return items.map((object, index) => ({ object, steps: ['items', String(index)] }));
-}
 
 /** What is to be told about an object, or nothing where it is not one of ours. */
 function lintObject(

@@ -41,7 +41,7 @@ export const doorExamples: readonly Example[] = [
     files: {
       'codegen/main.ts': "import { rm } from 'node:fs/promises';\nimport { join } from 'node:path';",
       'src/telemetry/registry.ts': "import { Registry } from 'prom-client';",
-      'src/lint/documents.ts': "import { parse } from 'yaml';",
+      'src/api/yaml-documents.ts': "import { parse } from 'yaml';",
       'test/a.test.ts': "import { parse } from 'yaml';\nimport { map } from 'lodash';",
     },
   },

@@ -16,8 +16,10 @@ const DOORS: Readonly<Record<string, readonly Permission[]>> = {
   'json-schema-to-typescript': ['codegen/types.ts'],
   ky: ['src/control/'],
   'node:fs': [...COMPOSITION_ROOTS, 'codegen/main.ts', 'synth/main.ts', 'src/resources/', 'src/lab/'],
+  pino: ['src/telemetry/log.ts'],
+  'pprof-format': ['src/telemetry/profile.ts'],
   'prom-client': ['src/telemetry/registry.ts'],
-  yaml: ['codegen/crd.ts', 'src/lab/cluster/', 'src/lint/documents.ts', 'src/resources/directory.ts'],
+  yaml: ['codegen/crd.ts', 'src/lab/cluster/', 'src/api/yaml-documents.ts'],
 };
 
 /** A package is used behind its door only, and every package has one; Node's own modules are open if not listed. */

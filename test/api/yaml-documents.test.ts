@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { readDocuments } from '../../src/lint/documents.ts';
+import { readDocuments } from '../../src/api/yaml-documents.ts';
 
 /** The values of all documents of a text that has no faults. */
 function valuesOf(text: string): readonly unknown[] {
@@ -23,11 +23,19 @@ const SCALARS: readonly (readonly [sentence: string, written: string, value: unk
   ['"yes" in quotes is a text', '"yes"', 'yes'],
   ['a leading zero makes an octal number', '010', 8],
   ['in quotes it makes a text', "'010'", '010'],
+  ['0o makes an octal number too', '0o17', 15],
+  ['also with a sign', '-0o17', -15],
   ['0x makes a hexadecimal number', '0x1F', 31],
   ['0b makes a binary number', '0b101', 5],
   ['underscores are left out of numbers', '1_000', 1000],
   ['an exponent makes a number', '1e3', 1000],
   ['a fraction makes a number', '1.5', 1.5],
+  ['an exponent of nothing stays a text', 'e-1', 'e-1'],
+  ['so does a dot with an exponent', '.e5', '.e5'],
+  ['so does a number that is too large', '1e400', '1e400'],
+  ['a dot alone stays a text', '.', '.'],
+  ['so does one with a sign', '-.', '-.'],
+  ['a dot before digits makes a number', '.5', 0.5],
   ['two numbers with a colon stay a text', '1:30', '1:30'],
   ['three numbers with colons stay a text', '12:30:45', '12:30:45'],
   ['so do those with a fraction', '1:30.5', '1:30.5'],

@@ -1,5 +1,6 @@
 import { isMap, isNode, isScalar, isSeq, LineCounter, parseAllDocuments, visit } from 'yaml';
-import type { Document } from 'yaml';
+import type { Document, ScalarTag, Tags } from 'yaml';
+import { readPlainDocuments } from './plain-yaml.ts';
 
 /** One document of a YAML file, and a way to find the line of anything in it. */
 export type SourceDocument = {
@@ -8,13 +9,29 @@ export type SourceDocument = {
 };
 
 /** Why a text is not YAML, and where. */
-export type SyntaxFault = { readonly line: number; readonly message: string };
+type SyntaxFault = { readonly line: number; readonly message: string };
 
-/** Reads a YAML text (JSON is YAML too) as kubectl does: by YAML 1.1, where yes is true. */
-export function readDocuments(text: string): {
+/** What is in a text. */
+export type Documents = {
   readonly documents: readonly SourceDocument[];
   readonly faults: readonly SyntaxFault[];
-} {
+};
+
+/** Reads a YAML text (JSON is YAML too) as kubectl does: by YAML 1.1, where yes is true. */
+export function readDocuments(text: string): Documents {
+  const plain = readPlainDocuments(text);
+  if (!plain) return readAnyDocuments(text);
+  // Lines are asked for only where something is wrong.
+  let slowly: Documents | undefined;
+  const lineOf = (at: number, steps: readonly string[]) => {
+    slowly ??= readAnyDocuments(text);
+    return slowly.documents[at]?.lineOf(steps) ?? 1;
+  };
+  return { documents: plain.map((value, at) => ({ value, lineOf: steps => lineOf(at, steps) })), faults: [] };
+}
+
+/** The same, also of texts that are not plain. */
+export function readAnyDocuments(text: string): Documents {
   const lines = new LineCounter();
   const parsed = parseAllDocuments(text, {
     lineCounter: lines,
@@ -23,7 +40,10 @@ export function readDocuments(text: string): {
     // The library compares each key with each other; findRepeatedKey does it in one pass.
     uniqueKeys: false,
     logLevel: 'error',
-    customTags: tags => tags.filter(tag => !NOT_IN_KUBERNETES.includes(tagName(tag))),
+    customTags: tags => [
+      OCTAL,
+      ...tags.filter(tag => !NOT_IN_KUBERNETES.includes(tagName(tag))).map(withRealNumbers),
+    ],
   });
   const list: readonly Document[] = Array.isArray(parsed) ? parsed : [];
   const read = list.map(document => readDocument(document, lines));
@@ -82,6 +102,27 @@ function tagName(tag: unknown): string {
   return 'format' in tag && typeof tag.format === 'string'
     ? `${String(tag.tag)} ${tag.format}`
     : String(tag.tag);
+}
+
+/** YAML 1.2 writes octal numbers so, and kubectl reads them in both ways. */
+const OCTAL: ScalarTag = {
+  tag: 'tag:yaml.org,2002:int',
+  default: true,
+  test: /^[-+]?0o[0-7]+$/,
+  resolve: text => Number.parseInt(text.replace('0o', ''), 8),
+};
+
+/** The library takes e-1 and a lone dot for numbers, which then are none; kubectl takes them for texts. */
+function withRealNumbers(tag: Tags[number]): Tags[number] {
+  if (typeof tag !== 'object' || !/:(int|float)$/.test(tag.tag) || tag.collection !== undefined) return tag;
+  const resolve: ScalarTag['resolve'] = (text, ...rest) => {
+    const resolved = tag.resolve(text, ...rest);
+    const value = isScalar(resolved) ? resolved.value : resolved;
+    return typeof value !== 'number' || Number.isFinite(value) || /^[-+]?\.(inf|nan)$/i.test(text)
+      ? resolved
+      : text;
+  };
+  return { ...tag, resolve };
 }
 
 type BadAlias = { readonly offset: number; readonly why: string };

@@ -1,0 +1,70 @@
+import { GATEWAY_GROUP } from './gateway-api.ts';
+import type { BackendRef, Metadata, ParentRef, Route, RouteRule } from './gateway-api.ts';
+import type { RouteKind } from './key.ts';
+import { field, items, withFields } from './place.ts';
+import type { Place } from './place.ts';
+import { forms, optionalInteger, optionalPort, optionalText, present, text } from './scalars.ts';
+
+/** What every decoded object begins with. */
+export type Header<K> = { readonly kind: K; readonly apiVersion: string; readonly metadata: Metadata };
+
+/** A route of any kind and version in our one form. */
+export function decodeRoute(header: Header<RouteKind>, object: Place): Route {
+  const namespace = header.metadata.namespace ?? '';
+  const spec = withFields(field(object, 'spec'));
+  return {
+    ...header,
+    hostnames: items(field(spec, 'hostnames')).map(hostname => text(hostname, forms.hostname)),
+    parentRefs: items(field(spec, 'parentRefs')).map(parent => decodeParent(parent, namespace)),
+    rules: decodeRules(header.kind, field(spec, 'rules'), namespace),
+  };
+}
+
+function decodeParent(place: Place, namespace: string): ParentRef {
+  const parent = withFields(place);
+  return {
+    group: optionalText(field(parent, 'group'), forms.group) ?? GATEWAY_GROUP,
+    kind: optionalText(field(parent, 'kind'), forms.kind) ?? 'Gateway',
+    namespace: optionalText(field(parent, 'namespace'), forms.label) ?? namespace,
+    name: text(field(parent, 'name'), forms.filled),
+    ...present({
+      sectionName: optionalText(field(parent, 'sectionName'), forms.domain),
+      port: optionalPort(field(parent, 'port')),
+    }),
+  };
+}
+
+/** Gateway API gives an HTTPRoute without rules one that matches everything and has no backends. */
+function decodeRules(kind: RouteKind, rules: Place, namespace: string): readonly RouteRule[] {
+  if (kind === 'HTTPRoute' && rules.value === undefined) return [{ backendRefs: [], mirrors: [] }];
+  const hasFilters = kind === 'HTTPRoute' || kind === 'GRPCRoute';
+  return items(rules).map(place => {
+    const rule = withFields(place);
+    const backends = items(field(rule, 'backendRefs'));
+    const mirrors = hasFilters ? [rule, ...backends].flatMap(mirrorsIn) : [];
+    return {
+      ...present({ name: optionalText(field(rule, 'name'), forms.domain) }),
+      backendRefs: backends.map(backend => decodeBackend(backend, namespace)),
+      mirrors: mirrors.map(mirror => decodeBackend(mirror, namespace)),
+    };
+  });
+}
+
+/** The backends of the RequestMirror filters of a rule or of a backend. */
+function mirrorsIn(filtered: Place): readonly Place[] {
+  return items(field(filtered, 'filters'))
+    .filter(filter => field(withFields(filter), 'type').value === 'RequestMirror')
+    .map(filter => field(withFields(field(filter, 'requestMirror')), 'backendRef'));
+}
+
+function decodeBackend(place: Place, namespace: string): BackendRef {
+  const backend = withFields(place);
+  return {
+    group: optionalText(field(backend, 'group'), forms.group) ?? '',
+    kind: optionalText(field(backend, 'kind'), forms.kind) ?? 'Service',
+    namespace: optionalText(field(backend, 'namespace'), forms.label) ?? namespace,
+    name: text(field(backend, 'name'), forms.filled),
+    ...present({ port: optionalPort(field(backend, 'port')) }),
+    weight: optionalInteger(field(backend, 'weight'), 0, 1_000_000) ?? 1,
+  };
+}

@@ -1,0 +1,143 @@
+import { decodeGateway, decodeGatewayClass, decodeReferenceGrant } from './decode-gateway.ts';
+import { decodeRoute } from './decode-route.ts';
+import type { Header } from './decode-route.ts';
+import type { Fault } from './fault.ts';
+import { GATEWAY_GROUP } from './gateway-api.ts';
+import type { Metadata } from './gateway-api.ts';
+import { API_VERSION, GROUP, kinds } from './generated/kinds.ts';
+import type { KindName } from './generated/kinds.ts';
+import type { ResourceKind } from './key.ts';
+import { nearest } from './nearest.ts';
+import { field, refuse, wholeObject, withFields } from './place.ts';
+import type { Place } from './place.ts';
+import type { Resource } from './resource.ts';
+import { forms, optionalInteger, optionalText, optionalTexts, present, text } from './scalars.ts';
+import { validate } from './validate.ts';
+
+/** What a value turned out to be. */
+export type Decoding =
+  /** An object of a kind that is read, in the form in which it is read. */
+  | { readonly is: 'resource'; readonly resource: Resource }
+  /** An object of a kind that is read, or no object at all, with all that is wrong. */
+  | { readonly is: 'faulty'; readonly faults: readonly Fault[] }
+  /** An object of a kind that is not read. */
+  | { readonly is: 'foreign'; readonly apiVersion: string; readonly kind: string };
+
+type ForeignKind = Exclude<ResourceKind, KindName>;
+
+/** Gateway API has served its kinds in these; what we read of them was never different. */
+const GATEWAY_VERSIONS: readonly string[] = ['v1', 'v1beta1', 'v1alpha3', 'v1alpha2'];
+
+/** The kinds of others that are read, and whether they live in namespaces. */
+const FOREIGN_KINDS: Readonly<Record<ForeignKind, { readonly group: string; readonly scope: Scope }>> = {
+  HTTPRoute: { group: GATEWAY_GROUP, scope: 'Namespaced' },
+  GRPCRoute: { group: GATEWAY_GROUP, scope: 'Namespaced' },
+  TLSRoute: { group: GATEWAY_GROUP, scope: 'Namespaced' },
+  TCPRoute: { group: GATEWAY_GROUP, scope: 'Namespaced' },
+  UDPRoute: { group: GATEWAY_GROUP, scope: 'Namespaced' },
+  Gateway: { group: GATEWAY_GROUP, scope: 'Namespaced' },
+  GatewayClass: { group: GATEWAY_GROUP, scope: 'Cluster' },
+  ReferenceGrant: { group: GATEWAY_GROUP, scope: 'Namespaced' },
+  Namespace: { group: '', scope: 'Cluster' },
+};
+
+type Scope = 'Namespaced' | 'Cluster';
+
+/**
+ * Reads any JSON value as the API server would store it, and in the one form in which its kind is read. An object that
+ * needs a namespace and names none is in the default one.
+ */
+export function decode(value: unknown, defaultNamespace = 'default'): Decoding {
+  const object = withFields(wholeObject(value));
+  const apiVersion = text(field(object, 'apiVersion'), forms.filled);
+  const kind = text(field(object, 'kind'), forms.kind);
+  if (object.faults.length > 0) return { is: 'faulty', faults: object.faults };
+  const group = apiVersion.slice(0, Math.max(0, apiVersion.lastIndexOf('/')));
+  if (isOurs(group, kind)) return decodeOwn(object, kind, defaultNamespace);
+  if (!isForeignKind(kind) || FOREIGN_KINDS[kind].group !== group) return { is: 'foreign', apiVersion, kind };
+  return decodeForeign(kind, apiVersion, object, defaultNamespace);
+}
+
+/** A kind of ours with a misspelled group is meant to be ours: that it is not must be told. */
+function isOurs(group: string, kind: string): boolean {
+  return group === GROUP || (isOwnKind(kind) && nearest(group, [GROUP]) !== undefined);
+}
+
+function isOwnKind(kind: string): kind is KindName {
+  return Object.hasOwn(kinds, kind);
+}
+
+function isForeignKind(kind: string): kind is ForeignKind {
+  return Object.hasOwn(FOREIGN_KINDS, kind);
+}
+
+function decodeOwn(object: Place, kind: string, defaultNamespace: string): Decoding {
+  if (!isOwnKind(kind)) {
+    const meant = nearest(kind, Object.keys(kinds));
+    const hint = meant === undefined ? '' : `; did you mean ${meant}?`;
+    refuse(field(object, 'kind'), `${JSON.stringify(kind)} is not a kind of ${API_VERSION}${hint}`);
+    return { is: 'faulty', faults: object.faults };
+  }
+  const verdict = validate(kind, object.value);
+  if (!verdict.valid) return { is: 'faulty', faults: verdict.faults };
+  const metadata = placed(verdict.object.metadata, kinds[kind].scope, defaultNamespace);
+  return { is: 'resource', resource: { ...verdict.object, metadata } };
+}
+
+type Placed = { readonly namespace?: string };
+
+/** The metadata of an object that lives where its kind does. */
+function placed<T extends Placed>({ namespace, ...rest }: T, scope: Scope, defaultNamespace: string) {
+  return scope === 'Cluster' ? rest : { ...rest, namespace: namespace ?? defaultNamespace };
+}
+
+function decodeForeign(
+  kind: ForeignKind,
+  apiVersion: string,
+  object: Place,
+  defaultNamespace: string,
+): Decoding {
+  const { group, scope } = FOREIGN_KINDS[kind];
+  const versions = group === GATEWAY_GROUP ? GATEWAY_VERSIONS : ['v1'];
+  if (!versions.includes(apiVersion.slice(apiVersion.lastIndexOf('/') + 1))) {
+    refuse(field(object, 'apiVersion'), `has none of the versions that are read: ${versions.join(', ')}`);
+  }
+  const metadata = placed(decodeMetadata(object, kind), scope, defaultNamespace);
+  const resource = decodeBody(kind, { apiVersion, metadata }, object);
+  return object.faults.length > 0 ? { is: 'faulty', faults: object.faults } : { is: 'resource', resource };
+}
+
+function decodeMetadata(object: Place, kind: ForeignKind): Metadata {
+  const metadata = withFields(field(object, 'metadata'));
+  return {
+    name: text(field(metadata, 'name'), kind === 'Namespace' ? forms.label : forms.domain),
+    ...present({
+      namespace: optionalText(field(metadata, 'namespace'), forms.label),
+      uid: optionalText(field(metadata, 'uid'), forms.any),
+      generation: optionalInteger(field(metadata, 'generation'), 0, Number.MAX_SAFE_INTEGER),
+      resourceVersion: optionalText(field(metadata, 'resourceVersion'), forms.any),
+      labels: optionalTexts(field(metadata, 'labels')),
+      annotations: optionalTexts(field(metadata, 'annotations')),
+      deletionTimestamp: optionalText(field(metadata, 'deletionTimestamp'), forms.any),
+    }),
+  };
+}
+
+function decodeBody(kind: ForeignKind, header: Omit<Header<ForeignKind>, 'kind'>, object: Place): Resource {
+  switch (kind) {
+    case 'HTTPRoute':
+    case 'GRPCRoute':
+    case 'TLSRoute':
+    case 'TCPRoute':
+    case 'UDPRoute':
+      return { ...decodeRoute({ ...header, kind }, object), kind };
+    case 'Gateway':
+      return decodeGateway({ ...header, kind }, object);
+    case 'GatewayClass':
+      return decodeGatewayClass({ ...header, kind }, object);
+    case 'ReferenceGrant':
+      return decodeReferenceGrant({ ...header, kind }, object);
+    case 'Namespace':
+      return { ...header, kind };
+  }
+}

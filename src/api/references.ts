@@ -1,0 +1,42 @@
+import { GATEWAY_GROUP } from './gateway-api.ts';
+import type { BackendRef, ParentRef, Route } from './gateway-api.ts';
+import { GROUP } from './generated/kinds.ts';
+import { keyOf } from './key.ts';
+import type { Key, Ref, ResourceKind } from './key.ts';
+
+/** Which object this is. */
+export function refTo<K extends ResourceKind>(object: {
+  readonly kind: K;
+  readonly metadata: { readonly namespace?: string; readonly name: string };
+}): Ref<K> {
+  const { kind, metadata } = object;
+  return { kind, namespace: metadata.namespace ?? '', name: metadata.name };
+}
+
+/** The MeshEndpoints that a route sends traffic or copies of it to. */
+export function meshBackendsOf({ rules }: Route): readonly Key[] {
+  const backends = rules.flatMap(({ backendRefs, mirrors }) => [...backendRefs, ...mirrors]);
+  return backends
+    .filter(isMeshBackend)
+    .map(({ namespace, name }) => keyOf({ kind: 'MeshEndpoints', namespace, name }));
+}
+
+function isMeshBackend({ group, kind }: BackendRef): boolean {
+  return group === GROUP && kind === 'MeshEndpoints';
+}
+
+/** The Gateways that a route attaches to. */
+export function gatewaysOf({ parentRefs }: Route): readonly Key[] {
+  return parentRefs
+    .filter(isGateway)
+    .map(({ namespace, name }) => keyOf({ kind: 'Gateway', namespace, name }));
+}
+
+function isGateway({ group, kind }: ParentRef): boolean {
+  return group === GATEWAY_GROUP && kind === 'Gateway';
+}
+
+/** The tailnet by which MeshEndpoints and MeshTailnets find each other. */
+export function tailnetsOf(object: { readonly spec: { readonly tailnet: string } }): readonly string[] {
+  return [object.spec.tailnet];
+}

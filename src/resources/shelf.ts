@@ -1,0 +1,78 @@
+import { isEqual } from '../api/equal.ts';
+import type { Key } from '../api/key.ts';
+import type { Resource } from '../api/resource.ts';
+import type { AnyIndex } from './resources.ts';
+import { share } from './share.ts';
+import { Table } from './table.ts';
+
+/** It stays while the object in it is replaced, so that what did not move in an index costs nothing there. */
+type Entry = { object: Resource; texts: readonly (readonly string[])[] };
+
+/** The objects of one kind, found by key or by index. */
+export class Shelf {
+  readonly #entries = new Map<Key, Entry>();
+  readonly #indexes: readonly AnyIndex[];
+  readonly #tables: readonly Table<Entry>[];
+  /** What new objects are likely to have much in common with. */
+  #last: Resource | undefined;
+
+  constructor(indexes: readonly AnyIndex[]) {
+    this.#indexes = indexes;
+    this.#tables = indexes.map(() => new Table());
+  }
+
+  get(key: Key): Resource | undefined {
+    return this.#entries.get(key)?.object;
+  }
+
+  keys(): readonly Key[] {
+    return [...this.#entries.keys()];
+  }
+
+  list(): readonly Resource[] {
+    return Array.from(this.#entries.values(), ({ object }) => object);
+  }
+
+  /** Nothing where there is no such index. */
+  find(index: string, text: string): readonly Resource[] | undefined {
+    const table = this.#tables[this.#indexes.findIndex(({ name }) => name === index)];
+    return table?.find(text).map(({ object }) => object);
+  }
+
+  /** Whether the object differs from what was there. An index that throws leaves all as it was. */
+  put(key: Key, object: Resource): boolean {
+    const old = this.#entries.get(key);
+    const frozen = share(old ? old.object : this.#last, object) as Resource;
+    if (old?.object === frozen) return false;
+    this.#last = frozen;
+    const texts = this.#indexes.map(index => textsOf(index, frozen));
+    const entry = old ?? { object: frozen, texts: [] };
+    this.#move(entry, texts);
+    entry.object = frozen;
+    if (!old) this.#entries.set(key, entry);
+    return true;
+  }
+
+  /** Whether it was there. */
+  remove(key: Key): boolean {
+    const entry = this.#entries.get(key);
+    if (entry) this.#move(entry, []);
+    return this.#entries.delete(key);
+  }
+
+  #move(entry: Entry, to: Entry['texts']): void {
+    const from = entry.texts;
+    for (const [at, table] of this.#tables.entries()) {
+      const [before = [], after = []] = [from[at], to[at]];
+      if (isEqual(before, after)) continue;
+      for (const text of before) table.remove(text, entry);
+      for (const text of after) table.add(text, entry);
+    }
+    entry.texts = to;
+  }
+}
+
+/** An index is only ever asked about objects of its own kind. */
+function textsOf({ valuesOf }: AnyIndex, object: Resource): readonly string[] {
+  return (valuesOf as (object: Resource) => readonly string[])(object);
+}

@@ -1,0 +1,100 @@
+import { expect } from 'vitest';
+import { keyOf } from '../../src/api/key.ts';
+import type { Ref } from '../../src/api/key.ts';
+import { named } from '../support/declared.ts';
+import { meshEndpoints } from '../support/objects.ts';
+import { caughtUp, eventually, foundWhere, put, toldOf, vanished, web, webWith } from './resources-scene.ts';
+import type { Case } from './resources-scene.ts';
+
+const other: Ref<'MeshEndpoints'> = { kind: 'MeshEndpoints', namespace: 'team-a', name: 'web' };
+
+/** What an adapter tells to those who subscribe. */
+export const changeCases: Readonly<Record<string, Case>> = {
+  'says that what was there at the start is first, and what happens later is not': {
+    begins: 'before-reading',
+    first: [webWith(), named(meshEndpoints(), 'team-a/web')],
+    expect: async scene => {
+      const { read, changes } = scene;
+      expect(read.isSynced()).toBe(false);
+      expect(read.list('MeshEndpoints')).toEqual([]);
+      await Promise.all([scene.start(), read.whenSynced()]);
+      expect(read.isSynced()).toBe(true);
+      expect(read.list('MeshEndpoints')).toHaveLength(2);
+      await eventually(() => expect([toldOf(scene, web), toldOf(scene, other)]).toEqual([1, 1]));
+      expect(changes).toContainEqual({ key: keyOf(web), isFirst: true });
+      expect(changes).toContainEqual({ key: keyOf(other), isFirst: true });
+      await scene.author.put(webWith({ paused: true }));
+      await eventually(() => expect(toldOf(scene, web)).toBe(2));
+      expect(changes).toContainEqual({ key: keyOf(web), isFirst: false });
+    },
+  },
+
+  'tells of a change when it can be read already': {
+    expect: async scene => {
+      const seen: (boolean | undefined)[] = [];
+      scene.read.subscribe(({ key }) => {
+        if (key === keyOf(web)) seen.push(scene.read.get(web)?.spec.paused);
+      });
+      await scene.author.put(webWith());
+      await eventually(() => expect(seen).toEqual([false]));
+      await scene.author.put(webWith({ paused: true }));
+      await eventually(() => expect(seen).toEqual([false, true]));
+      await scene.author.remove(web);
+      await eventually(() => expect(seen).toEqual([false, true, undefined]));
+    },
+  },
+
+  'tells nothing to one who has left': {
+    expect: async scene => {
+      const seen: string[] = [];
+      const leave = scene.read.subscribe(({ key }) => seen.push(key));
+      await put(scene, web, webWith());
+      await eventually(() => expect(seen).toEqual([keyOf(web)]));
+      leave();
+      leave();
+      await scene.author.put(webWith({ paused: true }));
+      await eventually(() => expect(toldOf(scene, web)).toBe(2));
+      expect(seen).toHaveLength(1);
+    },
+  },
+
+  'reports a listener that throws, and goes on': {
+    expect: async scene => {
+      const failure = new Error('thrown by a listener');
+      const leave = scene.read.subscribe(() => {
+        throw failure;
+      });
+      const seen: string[] = [];
+      scene.read.subscribe(({ key }) => seen.push(key));
+      await put(scene, web, webWith());
+      await eventually(() => expect(seen).toEqual([keyOf(web)]));
+      expect(scene.failures).toEqual([failure]);
+      leave();
+      await scene.author.remove(web);
+      await vanished(scene, web);
+      expect(scene.failures).toHaveLength(1);
+    },
+  },
+
+  'keeps what is valid of an object that becomes invalid, and never shows one that is not': {
+    expect: async scene => {
+      const before = await put(scene, web, webWith());
+      const wrong = { tailnet: 'not a domain' };
+      await accepted(scene.author.put(webWith(wrong)));
+      await accepted(scene.author.put(named(meshEndpoints(wrong), 'team-a/web')));
+      await caughtUp(scene);
+      expect(scene.read.get(web)).toBe(before);
+      expect(scene.read.get(other)).toBeUndefined();
+      await scene.author.put(webWith({ paused: true }));
+      await foundWhere(scene, web, ({ spec }) => spec.paused);
+    },
+  },
+};
+
+/** Some sources refuse an invalid object at once; others take it and say later that it is of no use. */
+async function accepted(put: Promise<void>): Promise<boolean> {
+  return put.then(
+    () => true,
+    () => false,
+  );
+}

@@ -1,0 +1,108 @@
+import { expect } from 'vitest';
+import { GATEWAY_GROUP } from '../../src/api/gateway-api.ts';
+import { API_VERSION, GROUP } from '../../src/api/generated/kinds.ts';
+import { keyOf } from '../../src/api/key.ts';
+import type { Ref } from '../../src/api/key.ts';
+import type { OwnedResource } from '../../src/resources/resources.ts';
+import { meshBackend } from '../support/declared.ts';
+import { byBackend, caughtUp, found, foundWhere, toldOf, vanished } from './resources-scene.ts';
+import type { Case } from './resources-scene.ts';
+
+const binding: Ref<'MeshBinding'> = { kind: 'MeshBinding', namespace: 'team-a', name: 'public' };
+const anchor: Ref<'HTTPRoute'> = { kind: 'HTTPRoute', namespace: 'default', name: 'anchor' };
+
+function bindingOf(revision: string, labels: Readonly<Record<string, string>> = {}): OwnedResource {
+  const targetRefs = [{ group: GATEWAY_GROUP, kind: 'Gateway', name: 'public' }];
+  const metadata = { name: 'public', namespace: 'team-a', labels };
+  return { apiVersion: API_VERSION, kind: 'MeshBinding', metadata, spec: { targetRefs, revision } };
+}
+
+function anchorTo(name: string): OwnedResource {
+  const rules = [{ backendRefs: [meshBackend({ namespace: 'team-a', name })] }];
+  const metadata = { name: 'anchor', namespace: 'default', labels: { app: 'mesh' } };
+  return { apiVersion: `${GATEWAY_GROUP}/v1`, kind: 'HTTPRoute', metadata, spec: { rules } };
+}
+
+const [first, second] = ['0123456789abcdef', 'fedcba9876543210'];
+
+/** What an adapter does with objects that are ours alone. */
+export const ownedCases: Readonly<Record<string, Case>> = {
+  'makes an object of ours, and gives it back like any other': {
+    expect: async scene => {
+      await scene.write.apply(bindingOf(first, { app: 'mesh' }));
+      const { metadata, spec } = await found(scene, binding);
+      expect(spec).toMatchObject({ revision: first, attempt: 0 });
+      expect(metadata).toMatchObject({ generation: 1, labels: { app: 'mesh' } });
+      expect(metadata.uid).toMatch(/./);
+      expect(scene.changes).toContainEqual({ key: keyOf(binding), isFirst: false });
+      expect(toldOf(scene, binding)).toBe(1);
+    },
+  },
+
+  'makes an object of ours be exactly as given': {
+    expect: async scene => {
+      await scene.write.apply(bindingOf(first, { app: 'mesh', old: 'yes' }));
+      const before = await found(scene, binding);
+      await scene.write.apply(bindingOf(second, { app: 'mesh', new: 'yes' }));
+      const after = await foundWhere(scene, binding, ({ spec }) => spec.revision === second);
+      expect(after.metadata.labels).toEqual({ app: 'mesh', new: 'yes' });
+      expect(after.metadata).toMatchObject({ generation: 2, uid: before.metadata.uid });
+    },
+  },
+
+  'writes nothing where an object of ours is as it should be': {
+    expect: async scene => {
+      await scene.write.apply(bindingOf(first));
+      const before = await found(scene, binding);
+      await scene.write.apply(bindingOf(first));
+      await scene.write.apply({ ...bindingOf(second), spec: { ...specOf(bindingOf(first)), attempt: 0 } });
+      await caughtUp(scene);
+      expect(scene.read.get(binding)).toBe(before);
+      expect(toldOf(scene, binding)).toBe(1);
+    },
+  },
+
+  'makes routes that are ours, and finds them like those of users': {
+    expect: async scene => {
+      await scene.write.apply(anchorTo('web'));
+      const route = await found(scene, anchor);
+      expect(route.rules[0]?.backendRefs).toEqual([
+        { group: GROUP, kind: 'MeshEndpoints', namespace: 'team-a', name: 'web', port: 8080, weight: 1 },
+      ]);
+      await scene.write.apply(anchorTo('db'));
+      const next = await foundWhere(scene, anchor, found => found !== route);
+      expect(scene.read.find(byBackend, 'MeshEndpoints/team-a/db')).toEqual([next]);
+      expect(scene.read.find(byBackend, 'MeshEndpoints/team-a/web')).toEqual([]);
+    },
+  },
+
+  'removes an object of ours, also one that is not there': {
+    expect: async scene => {
+      await scene.write.apply(bindingOf(first));
+      await found(scene, binding);
+      await scene.write.remove(binding);
+      await vanished(scene, binding);
+      await scene.write.remove(binding);
+      await scene.write.remove(anchor);
+      await scene.write.apply(bindingOf(second));
+      expect(await found(scene, binding)).toMatchObject({ spec: { revision: second } });
+    },
+  },
+
+  'refuses an object of ours that is not valid, and says why': {
+    expect: async scene => {
+      const refusal = scene.write.apply({
+        ...bindingOf(first),
+        spec: { targetRefs: 'all', revision: first },
+      });
+      await expect(refusal).rejects.toMatchObject({ reason: 'Refused' });
+      await expect(refusal).rejects.toThrow('spec.targetRefs');
+      await caughtUp(scene);
+      expect(scene.read.get(binding)).toBeUndefined();
+    },
+  },
+};
+
+function specOf({ spec }: OwnedResource): object {
+  return typeof spec === 'object' && spec !== null ? spec : {};
+}

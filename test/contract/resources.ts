@@ -1,0 +1,40 @@
+import { describe, it } from 'vitest';
+import type { Change } from '../../src/resources/resources.ts';
+import { changeCases } from './resources-changes.ts';
+import { ownedCases } from './resources-owned.ts';
+import { readingCases } from './resources-reading.ts';
+import { foreignCases } from './resources-routes.ts';
+import { byBackend, byTailnet } from './resources-scene.ts';
+import type { Case, Opened, Setup } from './resources-scene.ts';
+import { writingCases } from './resources-writing.ts';
+
+/** The sentences that are true of every source of declarations, wherever it keeps them. */
+const cases: Readonly<Record<string, Case>> = {
+  ...readingCases,
+  ...foreignCases,
+  ...changeCases,
+  ...writingCases,
+  ...ownedCases,
+};
+
+/** Expects of an adapter what everybody expects who uses resources; each case opens it anew. */
+export function describeResources(name: string, open: (setup: Setup) => Promise<Opened>): void {
+  describe(name, () => {
+    it.each(Object.entries(cases))('%s', async (_sentence, { first = [], begins, expect }) => {
+      const changes: Change[] = [];
+      const failures: unknown[] = [];
+      const indexes = [byTailnet, byBackend];
+      const opened = await open({ indexes, first, reportFailure: failure => failures.push(failure) });
+      try {
+        opened.read.subscribe(change => changes.push(change));
+        if (begins !== 'before-reading') {
+          await opened.start();
+          await opened.read.whenSynced();
+        }
+        await expect({ ...opened, changes, failures });
+      } finally {
+        await opened.close();
+      }
+    });
+  });
+}

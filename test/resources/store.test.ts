@@ -1,0 +1,263 @@
+import { describe, expect, it } from 'vitest';
+import { tailnetsOf } from '../../src/api/references.ts';
+import { byNamespace } from '../../src/resources/resources.ts';
+import type { Change, Index } from '../../src/resources/resources.ts';
+import { ResourceStore } from '../../src/resources/store.ts';
+import { readMeshEndpoints, resourceOf } from '../support/resources.ts';
+import { route } from '../support/declared.ts';
+
+const byTailnet: Index<'MeshEndpoints'> = {
+  name: 'MeshEndpoints by tailnet',
+  kind: 'MeshEndpoints',
+  valuesOf: tailnetsOf,
+};
+const byLabel: Index<'MeshEndpoints'> = {
+  name: 'MeshEndpoints by label',
+  kind: 'MeshEndpoints',
+  valuesOf: ({ metadata }) => Object.values(metadata.labels ?? {}),
+};
+const web = { kind: 'MeshEndpoints', namespace: 'default', name: 'web' } as const;
+const db = { kind: 'MeshEndpoints', namespace: 'default', name: 'db' } as const;
+
+function storeThatTells() {
+  const failures: unknown[] = [];
+  const told: Change[] = [];
+  const store = new ResourceStore([byTailnet, byLabel], failure => failures.push(failure));
+  store.subscribe(change => told.push(change));
+  return { store, told, failures, keys: () => told.map(({ key }) => key) };
+}
+
+describe('what is put', () => {
+  it('is a change, unless it equals what is there', () => {
+    const { store, told } = storeThatTells();
+    expect(store.put(readMeshEndpoints('default/web'))).toBe(true);
+    const before = store.get(web);
+    expect(store.put(readMeshEndpoints('default/web'))).toBe(false);
+    expect(store.get(web)).toBe(before);
+    expect(told).toEqual([{ key: 'MeshEndpoints/default/web', isFirst: false }]);
+  });
+
+  it.each([
+    ['spec', readMeshEndpoints('default/web', { paused: true })],
+    ['labels', readMeshEndpoints('default/web', {}, { labels: { a: 'b' } })],
+    ['resourceVersion', readMeshEndpoints('default/web', {}, { resourceVersion: '2' })],
+    ['generation', readMeshEndpoints('default/web', {}, { generation: 2 })],
+    ['status', { ...readMeshEndpoints('default/web'), status: {} }],
+  ])('is a change if %s alone differs', (_field, object) => {
+    const { store } = storeThatTells();
+    store.put(readMeshEndpoints('default/web'));
+    expect(store.put(object)).toBe(true);
+    expect(store.get(web)).toEqual(object);
+    expect(store.put(readMeshEndpoints('default/web'))).toBe(true);
+  });
+
+  it('is first only where that is said', () => {
+    const { store, told } = storeThatTells();
+    store.put(readMeshEndpoints('default/web'), 'first');
+    store.remove(web, 'first');
+    store.put(readMeshEndpoints('default/web'), 'live');
+    expect(told.map(({ isFirst }) => isFirst)).toEqual([true, true, false]);
+  });
+
+  it('is under each text that an index has for it, once', () => {
+    const { store } = storeThatTells();
+    store.put(readMeshEndpoints('default/web', {}, { labels: { a: 'x', b: 'x', c: 'y' } }));
+    store.put(readMeshEndpoints('default/db', {}, { labels: { a: 'x' } }));
+    expect(store.find(byLabel, 'x')).toEqual([store.get(web), store.get(db)]);
+    expect(store.find(byLabel, 'y')).toEqual([store.get(web)]);
+    store.put(readMeshEndpoints('default/web', {}, { labels: { c: 'y' } }));
+    expect(store.find(byLabel, 'x')).toEqual([store.get(db)]);
+    store.remove(web);
+    expect(store.find(byLabel, 'y')).toEqual([]);
+  });
+
+  it('changes nothing where an index throws', () => {
+    const broken: Index<'MeshEndpoints'> = {
+      name: 'broken',
+      kind: 'MeshEndpoints',
+      valuesOf: ({ spec }) => [`${spec.endpoints?.[0]?.name.length ?? raise('no endpoints')}`],
+    };
+    const store = new ResourceStore([byTailnet, broken], () => undefined);
+    store.put(readMeshEndpoints('default/web'));
+    const before = store.get(web);
+    const selectors = [{ key: 'web', operator: 'Exists' }];
+    const without = readMeshEndpoints('default/web', {
+      endpoints: [],
+      tagSelectors: selectors,
+      tailnet: 'b.ts.net',
+    });
+    expect(() => store.put(without)).toThrow('no endpoints');
+    expect(store.get(web)).toBe(before);
+    expect(store.find(byTailnet, 'b.ts.net')).toEqual([]);
+    expect(store.find(byTailnet, 'example.ts.net')).toEqual([before]);
+  });
+});
+
+function raise(message: string): never {
+  throw new Error(message);
+}
+
+describe('an index', () => {
+  it('is there by namespace for every kind', () => {
+    const { store } = storeThatTells();
+    store.put(resourceOf(route('TCPRoute', 'team-a/web')));
+    expect(store.find(byNamespace('TCPRoute'), 'team-a')).toHaveLength(1);
+    expect(store.find(byNamespace('UDPRoute'), 'team-a')).toEqual([]);
+  });
+
+  it('must have been given to the store', () => {
+    const store = new ResourceStore([byLabel], () => undefined);
+    expect(() => store.find(byTailnet, 'example.ts.net')).toThrow(
+      'made without the index MeshEndpoints by tailnet',
+    );
+  });
+
+  it('has a name of its own', () => {
+    expect(() => new ResourceStore([byLabel, { ...byTailnet, name: byLabel.name }], () => undefined)).toThrow(
+      'two indexes have the name MeshEndpoints by label',
+    );
+    expect(() => new ResourceStore([byNamespace('Gateway')], () => undefined)).toThrow(
+      'Gateway by namespace',
+    );
+  });
+});
+
+describe('replacing all objects of a kind', () => {
+  it('tells only what differs, and drops what is missing', () => {
+    const { store, keys } = storeThatTells();
+    for (const name of ['a', 'b', 'c']) store.put(readMeshEndpoints(`default/${name}`));
+    store.put(resourceOf(route('TCPRoute', 'default/a')));
+    const kept = store.list('MeshEndpoints')[0];
+    const before = keys().length;
+    store.replaceAll('MeshEndpoints', [
+      readMeshEndpoints('default/a'),
+      readMeshEndpoints('default/b', { paused: true }),
+      readMeshEndpoints('default/d'),
+    ]);
+    expect(keys().slice(before).sort()).toEqual([
+      'MeshEndpoints/default/b',
+      'MeshEndpoints/default/c',
+      'MeshEndpoints/default/d',
+    ]);
+    expect(store.list('MeshEndpoints')).toContain(kept);
+    expect(store.list('TCPRoute')).toHaveLength(1);
+  });
+
+  it('takes the last of those that have the same name', () => {
+    const { store, keys } = storeThatTells();
+    const twice = [readMeshEndpoints('default/web'), readMeshEndpoints('default/web', { paused: true })];
+    store.replaceAll('MeshEndpoints', twice, 'first');
+    store.replaceAll('MeshEndpoints', twice);
+    expect(store.get(web)?.spec.paused).toBe(true);
+    expect(keys()).toEqual(['MeshEndpoints/default/web']);
+  });
+
+  it('is told when all of it has taken effect', () => {
+    const { store } = storeThatTells();
+    store.put(readMeshEndpoints('default/web'));
+    const seen: number[] = [];
+    store.subscribe(() => seen.push(store.list('MeshEndpoints').length));
+    store.replaceAll('MeshEndpoints', [readMeshEndpoints('default/x'), readMeshEndpoints('default/y')]);
+    expect(seen).toEqual([2, 2, 2]);
+  });
+});
+
+describe('listeners', () => {
+  it('may write while they are told, and all hear of everything in order', () => {
+    const store = new ResourceStore([], () => undefined);
+    const [early, late]: [string[], string[]] = [[], []];
+    store.subscribe(({ key }) => {
+      early.push(key);
+      if (key.endsWith('/a')) store.put(readMeshEndpoints('default/b'));
+      if (key.endsWith('/b')) store.put(readMeshEndpoints('default/c'));
+    });
+    store.subscribe(({ key }) => late.push(key));
+    store.put(readMeshEndpoints('default/a'));
+    expect(early.map(key => key.slice(-1))).toEqual(['a', 'b', 'c']);
+    expect(late).toEqual(early);
+  });
+
+  it('may leave, and make others leave, while they are told', () => {
+    const store = new ResourceStore([], () => undefined);
+    const told: string[] = [];
+    const leaveFirst = store.subscribe(() => {
+      told.push('first');
+      leaveFirst();
+      leaveSecond();
+    });
+    const leaveSecond = store.subscribe(() => told.push('second'));
+    store.subscribe(() => told.push('third'));
+    store.put(readMeshEndpoints('default/a'));
+    store.put(readMeshEndpoints('default/b'));
+    expect(told).toEqual(['first', 'third', 'third']);
+  });
+
+  it('may subscribe others while they are told, who hear of what happens then', () => {
+    const store = new ResourceStore([], () => undefined);
+    const told: string[] = [];
+    const leave = store.subscribe(() => {
+      leave();
+      store.subscribe(({ key }) => told.push(key));
+    });
+    store.put(readMeshEndpoints('default/a'));
+    expect(told).toEqual([]);
+    store.put(readMeshEndpoints('default/b'));
+    expect(told).toEqual(['MeshEndpoints/default/b']);
+  });
+
+  it('are told twice if they subscribed twice, and leave one by one', () => {
+    const store = new ResourceStore([], () => undefined);
+    let told = 0;
+    const listener = () => {
+      told += 1;
+    };
+    const [leave] = [store.subscribe(listener), store.subscribe(listener)];
+    store.put(readMeshEndpoints('default/a'));
+    expect(told).toBe(2);
+    leave();
+    leave();
+    store.put(readMeshEndpoints('default/b'));
+    expect(told).toBe(3);
+  });
+
+  it('that throw are reported one by one, and nobody misses anything', () => {
+    const { store, failures, keys } = storeThatTells();
+    store.subscribe(({ key }) => raise(key));
+    const seen: string[] = [];
+    store.subscribe(({ key }) => seen.push(key));
+    store.replaceAll('MeshEndpoints', [readMeshEndpoints('default/a'), readMeshEndpoints('default/b')]);
+    expect(failures.map(String)).toEqual([
+      'Error: MeshEndpoints/default/a',
+      'Error: MeshEndpoints/default/b',
+    ]);
+    expect(seen).toEqual(keys());
+  });
+
+  it('hear of the rest with the next change if even the report of a failure fails', () => {
+    const store = new ResourceStore([], failure => raise(`not reported: ${String(failure)}`));
+    const seen: string[] = [];
+    store.subscribe(({ key }) => seen.push(key));
+    const leave = store.subscribe(() => raise('failed'));
+    expect(() =>
+      store.replaceAll(
+        'MeshEndpoints',
+        ['a', 'b'].map(name => readMeshEndpoints(`default/${name}`)),
+      ),
+    ).toThrow('not reported');
+    leave();
+    store.put(readMeshEndpoints('default/c'));
+    expect(seen.map(key => key.slice(-1))).toEqual(['a', 'b', 'c']);
+  });
+});
+
+describe('being synced', () => {
+  it('is said once, to all who wait and all who ask later', async () => {
+    const { store } = storeThatTells();
+    const waiting = store.whenSynced();
+    expect(store.isSynced()).toBe(false);
+    store.markSynced();
+    store.markSynced();
+    await Promise.all([waiting, store.whenSynced()]);
+    expect(store.isSynced()).toBe(true);
+  });
+});

@@ -1,0 +1,34 @@
+import { GATEWAY_GROUP } from '../../src/api/gateway-api.ts';
+import { GROUP } from '../../src/api/generated/kinds.ts';
+import type { RouteKind } from '../../src/api/key.ts';
+
+type Fields = Readonly<Record<string, unknown>>;
+
+/** The same object with a name, such as web or team-a/web, and perhaps more metadata. */
+export function named(object: object, name: string, metadata: Fields = {}): object {
+  const [last = '', namespace] = name.split('/').reverse();
+  const place = namespace === undefined ? {} : { namespace };
+  return { ...object, metadata: { name: last, ...place, ...metadata } };
+}
+
+/** A backendRef to a MeshEndpoints, with some of its fields replaced. */
+export function meshBackend(fields: Fields = {}): Fields {
+  return { group: GROUP, kind: 'MeshEndpoints', name: 'web', port: 8080, ...fields };
+}
+
+/** A valid route of a kind, as an author writes it, that sends all traffic to a MeshEndpoints. */
+export function route(kind: RouteKind, name: string, spec: Fields = {}, version = 'v1'): object {
+  const hostnames = kind === 'TLSRoute' ? { hostnames: ['web.example.com'] } : {};
+  const rules = [{ backendRefs: [meshBackend()] }];
+  return gatewayObject(
+    kind,
+    name,
+    { parentRefs: [{ name: 'public' }], ...hostnames, rules, ...spec },
+    version,
+  );
+}
+
+/** An object of a kind of Gateway API. */
+export function gatewayObject(kind: string, name: string, spec: Fields, version = 'v1'): object {
+  return named({ apiVersion: `${GATEWAY_GROUP}/${version}`, kind, spec }, name);
+}

@@ -1,0 +1,86 @@
+/** What stands in a file: objects, one that is not valid, or nothing that can be read. */
+export type Content =
+  | { readonly is: 'objects'; readonly ports: Ports; readonly hasInvalid: boolean }
+  | { readonly is: 'not-yaml' }
+  | { readonly is: 'empty' };
+
+/** The objects of a file by their names, told apart by their ports. */
+export type Ports = ReadonlyMap<string, number>;
+
+/** What is to be readable of an object. Two with the same number are the same object, with one uid. */
+export type ObjectModel = {
+  readonly number: number;
+  readonly port: number;
+  readonly generation: number;
+  readonly finalizers: readonly string[];
+  readonly isDeleted: boolean;
+  readonly total: number | undefined;
+  /** The file that it is from. */
+  readonly file: string;
+};
+
+/** What a directory should give, computed in the plainest way. */
+export class DirectoryModel {
+  readonly files = new Map<string, Content>();
+  readonly objects = new Map<string, ObjectModel>();
+  #says = new Map<string, Ports>();
+  #numbers = 0;
+
+  /** Follows what the files are now. */
+  settle(): void {
+    const says = [...this.files].map(
+      ([file, content]) => [file, said(content, this.#says.get(file))] as const,
+    );
+    this.#says = new Map(says);
+    const names = [...this.#says.values()].flatMap(ports => [...ports.keys()]);
+    for (const name of new Set([...names, ...this.objects.keys()])) this.#settleObject(name);
+  }
+
+  /** What files said is remembered only as far as it counted. */
+  restart(): void {
+    this.#says.clear();
+    for (const [name, { file, port, isDeleted }] of this.objects) {
+      if (!isDeleted) this.#says.set(file, new Map([...(this.#says.get(file) ?? []), [name, port]]));
+    }
+  }
+
+  change(name: string, change: (object: ObjectModel) => Partial<ObjectModel>): void {
+    const object = this.objects.get(name);
+    if (!object) return;
+    const after = { ...object, ...change(object) };
+    if (after.isDeleted && after.finalizers.length === 0) this.objects.delete(name);
+    else this.objects.set(name, after);
+    this.#settleObject(name);
+  }
+
+  #settleObject(name: string): void {
+    const definers = [...this.#says].filter(([, ports]) => ports.has(name)).sort();
+    const [file, port] = definers.map(([path, ports]) => [path, ports.get(name)] as const)[0] ?? [];
+    const old = this.objects.get(name);
+    if (old?.isDeleted) return;
+    if (file === undefined || port === undefined) {
+      if (old && old.finalizers.length > 0) this.objects.set(name, { ...old, isDeleted: true });
+      else this.objects.delete(name);
+    } else if (old) {
+      this.objects.set(name, {
+        ...old,
+        file,
+        port,
+        generation: old.generation + (old.port === port ? 0 : 1),
+      });
+    } else {
+      const fresh = { generation: 1, finalizers: [], isDeleted: false, total: undefined };
+      this.objects.set(name, { ...fresh, number: ++this.#numbers, file, port });
+    }
+  }
+}
+
+function said(content: Content, before: Ports = new Map()): Ports {
+  switch (content.is) {
+    case 'not-yaml':
+    case 'empty':
+      return before;
+    case 'objects':
+      return content.hasInvalid ? new Map([...before, ...content.ports]) : content.ports;
+  }
+}

@@ -1,0 +1,121 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdir, rename, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { onTestFinished, vi } from 'vitest';
+import type { Key, Ref, ResourceKind } from '../../src/api/key.ts';
+import { keyOf } from '../../src/api/key.ts';
+import type { ResourceOf } from '../../src/api/resource.ts';
+import type { Patience } from '../../src/resources/directory/follow.ts';
+import type { Problem } from '../../src/resources/directory/problems.ts';
+import { openDirectory } from '../../src/resources/directory.ts';
+import type { Directory, DirectorySettings } from '../../src/resources/directory.ts';
+import type { Change } from '../../src/resources/resources.ts';
+import { named } from './declared.ts';
+import { meshEndpoints } from './objects.ts';
+
+/** Two folders of a test's own: one that a user writes to, and one for state. They are removed with the test. */
+export type Folders = { readonly folder: string; readonly state: string; readonly root: string };
+
+/** Makes the folders of a test. */
+export function makeFolders(): Folders {
+  const root = mkdtempSync(join(tmpdir(), 'directory-'));
+  onTestFinished(() => rmSync(root, { recursive: true, force: true }));
+  return { root, folder: join(root, 'declared'), state: join(root, 'state') };
+}
+
+/** Soon enough for tests, and late enough that what belongs together is seen together. */
+export const QUICK: Partial<Patience> = { quietMs: 5, goneMs: 40, blindRescanMs: 50 };
+
+/** A directory that is open, with all that it told. */
+export type OpenFolder = Folders &
+  Directory & {
+    readonly changes: readonly Change[];
+    readonly told: readonly Problem[];
+    readonly failures: readonly unknown[];
+  };
+
+/** Opens the folders of a test and begins to read; closes them with the test. */
+export async function openFolder(
+  folders: Folders,
+  settings: Partial<DirectorySettings> = {},
+): Promise<OpenFolder> {
+  const [changes, told, failures]: [Change[], Problem[], unknown[]] = [[], [], []];
+  const directory = await openDirectory({
+    ...folders,
+    indexes: [],
+    patience: QUICK,
+    report: problem => told.push(problem),
+    reportFailure: failure => failures.push(failure),
+    ...settings,
+  });
+  onTestFinished(directory.close);
+  directory.read.subscribe(change => changes.push(change));
+  directory.start();
+  return { ...folders, ...directory, changes, told, failures };
+}
+
+/** The same, when everything that is there has been read. */
+export async function openAndRead(
+  folders: Folders,
+  settings: Partial<DirectorySettings> = {},
+): Promise<OpenFolder> {
+  const opened = await openFolder(folders, settings);
+  await opened.read.whenSynced();
+  return opened;
+}
+
+/** Writes a file as careful programs do: beside, and then in its place. */
+export async function writeWhole(path: string, text: string): Promise<void> {
+  await mkdir(dirname(path), { recursive: true });
+  await writeFile(`${path}.tmp`, text);
+  await rename(`${path}.tmp`, path);
+}
+
+/** A valid MeshEndpoints as the text of a file, told apart from others of its name by its port. */
+export function webFile(name = 'web', port = 8080): string {
+  const spec = {
+    endpoints: [
+      { name: 'web', meshIP: '100.64.0.1', meshFQDN: 'web.example.ts.net', port, protocol: 'HTTP' },
+    ],
+  };
+  return JSON.stringify(named(meshEndpoints(spec), name), null, 1);
+}
+
+/** Refers to a MeshEndpoints in the default namespace. */
+export function webRef(name = 'web'): Ref<'MeshEndpoints'> {
+  return { kind: 'MeshEndpoints', namespace: 'default', name };
+}
+
+/** Waits until an expectation holds. */
+export async function eventually<T>(expectation: () => T): Promise<T> {
+  return vi.waitFor(expectation, { timeout: 10_000, interval: 2 });
+}
+
+/** Waits for an object, perhaps one that is as it should be. */
+export async function found<K extends ResourceKind>(
+  { read }: Pick<Directory, 'read'>,
+  ref: Ref<K>,
+  isRight: (object: ResourceOf<K>) => boolean = () => true,
+): Promise<ResourceOf<K>> {
+  return eventually(() => {
+    const object = read.get(ref);
+    if (!object || !isRight(object)) throw new Error(`${keyOf(ref)} is ${JSON.stringify(object)}`);
+    return object;
+  });
+}
+
+/** The port of the one endpoint of a MeshEndpoints, or nothing where that is not there. */
+export function portOf({ read }: Pick<Directory, 'read'>, name = 'web'): number | undefined {
+  return read.get(webRef(name))?.spec.endpoints?.[0]?.port;
+}
+
+/** A file for each object, as a user may keep them. */
+export function fileOf(key: Key): string {
+  return `${key.replaceAll('/', '_')}.yaml`;
+}
+
+/** Removes a file. */
+export async function removeFile(path: string): Promise<void> {
+  await rm(path, { force: true });
+}
