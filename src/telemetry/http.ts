@@ -1,0 +1,174 @@
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { IncomingMessage, Server, ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { formatAddress } from './address.ts';
+import type { Address } from './address.ts';
+import type { Log } from './log.ts';
+import { plainText } from './route.ts';
+import type { Answer, Route } from './route.ts';
+import { SettingError } from './setting-error.ts';
+
+/** An address, the setting that says so, and what is served there. */
+export type Listener = {
+  readonly setting: string;
+  readonly address: Address;
+  readonly routes: readonly Route[];
+};
+
+/** Servers that run. */
+export interface RunningServers {
+  /** The port that each setting led to, in the order of the listeners; useful where port 0 was asked for. */
+  readonly ports: readonly number[];
+  /** Ends all connections: idle ones at once, others when they are answered or, at the latest, soon after. */
+  close(): Promise<void>;
+}
+
+/**
+ * Serves routes on their addresses, those of equal addresses together. Either all servers run, or this fails with a
+ * SettingError that names the one that could not.
+ */
+export async function serve(listeners: readonly Listener[], log: Log): Promise<RunningServers> {
+  const servers = new Map<string, RunningServer>();
+  const closeAll = async (): Promise<void> => {
+    await Promise.all([...servers.values()].map(server => server.close()));
+  };
+  try {
+    for (const { setting, address } of listeners) {
+      const place = formatAddress(address);
+      const isShared = (other: Listener): boolean => formatAddress(other.address) === place;
+      const routes = listeners.filter(isShared).flatMap(other => other.routes);
+      if (!servers.has(place)) servers.set(place, await start(setting, address, routes, log));
+    }
+  } catch (error) {
+    await closeAll();
+    throw error;
+  }
+  const ports = listeners.map(({ address }) => servers.get(formatAddress(address))?.port ?? 0);
+  return { ports, close: closeAll };
+}
+
+type RunningServer = { readonly port: number; readonly close: () => Promise<void> };
+
+/** Whoever is slower than this, or sends more, is sent away. */
+const LIMITS = {
+  headersTimeout: 5000,
+  requestTimeout: 10_000,
+  keepAliveTimeout: 60_000,
+  connectionsCheckingInterval: 1000,
+  maxHeaderSize: 8192,
+};
+
+const MOST_CONNECTIONS = 256;
+
+/** Longer than the longest answer takes, which is a profile. */
+const SILENCE_MS = 120_000;
+
+const GRACE_MS = 1000;
+
+async function start(
+  setting: string,
+  address: Address,
+  routes: readonly Route[],
+  log: Log,
+): Promise<RunningServer> {
+  const byPath = new Map(routes.map(route => [route.path, route]));
+  const stopping = new AbortController();
+  const server = createServer(LIMITS, (request, response) => {
+    void respond(request, response, byPath, stopping.signal, log);
+  });
+  server.maxConnections = MOST_CONNECTIONS;
+  server.timeout = SILENCE_MS;
+  try {
+    await once(server.listen(address), 'listening');
+  } catch (cause) {
+    const why = cause instanceof Error && 'code' in cause ? String(cause.code) : String(cause);
+    throw new SettingError(setting, `cannot listen on ${formatAddress(address)}: ${why}`, { cause });
+  }
+  server.on('error', error => log.error('a telemetry server failed', { setting, error }));
+  const { port } = server.address() as AddressInfo;
+  return {
+    port,
+    close: () => {
+      stopping.abort();
+      return close(server);
+    },
+  };
+}
+
+function close(server: Server): Promise<void> {
+  return new Promise(resolve => {
+    const end = setTimeout(() => server.closeAllConnections(), GRACE_MS);
+    server.close(() => {
+      clearTimeout(end);
+      resolve();
+    });
+  });
+}
+
+async function respond(
+  request: IncomingMessage,
+  response: ServerResponse,
+  routes: ReadonlyMap<string, Route>,
+  stopping: AbortSignal,
+  log: Log,
+): Promise<void> {
+  const gone = new AbortController();
+  const hangUp = (): void => gone.abort();
+  response.once('close', hangUp);
+  stopping.addEventListener('abort', hangUp);
+  if (stopping.aborted) hangUp();
+  try {
+    const answer = await answerTo(request, routes, gone.signal);
+    send(request, response, answer, stopping.aborted);
+  } catch (error) {
+    if (response.destroyed) return;
+    if (stopping.aborted) {
+      send(request, response, plainText(503, 'the process is stopping\n'), true);
+      return;
+    }
+    log.error('a request for telemetry failed', { url: request.url, error });
+    send(request, response, plainText(500, 'this failed; the log of the process says why\n'), true);
+  } finally {
+    stopping.removeEventListener('abort', hangUp);
+  }
+}
+
+function answerTo(
+  request: IncomingMessage,
+  routes: ReadonlyMap<string, Route>,
+  signal: AbortSignal,
+): Answer | Promise<Answer> {
+  if (request.method !== 'GET' && request.method !== 'HEAD') {
+    return { ...plainText(405, 'only GET and HEAD are answered here\n'), headers: { allow: 'GET, HEAD' } };
+  }
+  const [path = '', query = ''] = splitAtFirst(request.url ?? '', '?');
+  const route = routes.get(path);
+  if (route) return route.answer({ query: new URLSearchParams(query), signal });
+  return plainText(404, `there is nothing here; there is ${[...routes.keys()].join(', ')}\n`);
+}
+
+function splitAtFirst(text: string, separator: string): readonly string[] {
+  const at = text.indexOf(separator);
+  return at < 0 ? [text] : [text.slice(0, at), text.slice(at + 1)];
+}
+
+/** A request that may have a body, which nobody reads, ends its connection. */
+function send(
+  request: IncomingMessage,
+  response: ServerResponse,
+  { status, type, body, headers }: Answer,
+  isLast: boolean,
+): void {
+  if (response.headersSent || response.destroyed) return;
+  const hasBody = 'transfer-encoding' in request.headers || 'content-length' in request.headers;
+  response.writeHead(status, {
+    'content-type': type,
+    'content-length': typeof body === 'string' ? Buffer.byteLength(body) : body.byteLength,
+    'cache-control': 'no-store',
+    'x-content-type-options': 'nosniff',
+    ...headers,
+    ...(isLast || hasBody ? { connection: 'close' } : {}),
+  });
+  response.end(request.method === 'HEAD' ? undefined : body);
+}
