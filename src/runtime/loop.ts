@@ -1,0 +1,77 @@
+import { refOf } from '../api/key.ts';
+import type { Key, Ref, ResourceKind } from '../api/key.ts';
+import { attempt } from './attempt.ts';
+import type { Clock } from './clock.ts';
+import type {
+  Controller,
+  ControllerPorts,
+  ControllerSettings,
+  DrainLimits,
+  RunningController,
+} from './controller.ts';
+import { observerOf, show } from './observer.ts';
+import type { Outcome } from './outcome.ts';
+import { Queue } from './queue.ts';
+import { Resync } from './resync.ts';
+import { routeChanges } from './routing.ts';
+import { PATIENCE, Runs } from './runs.ts';
+import { endsWithin } from './within.ts';
+
+/** Runs a controller: for every object once all has been read, and from then on for each that a change concerns. */
+export function startController<K extends ResourceKind>(
+  { name, reconcile, ...what }: Controller<K>,
+  { resources, clock, telemetry }: ControllerPorts,
+  { concurrency, syncPeriodMs, patience = PATIENCE }: ControllerSettings,
+): RunningController {
+  const observer = observerOf(name, telemetry);
+  const runs = new Runs<Key>(clock, patience, (key, ms) => observer.ranLong(key, ms));
+  const resync = new Resync<Key>({ clock, periodMs: syncPeriodMs, offer });
+  const queue = new Queue<Key>({ clock, work, concurrency, observer });
+
+  async function work(key: Key): Promise<Outcome> {
+    resync.keep(key);
+    const run = runs.begin(key);
+    const { result, outcome, error } = await attempt(() => reconcile(refOf(key) as Ref<K>, run));
+    observer.ran(result, runs.end(run));
+    if (result === 'error') observer.failed(key, error);
+    return outcome;
+  }
+
+  function offer(key: Key): boolean {
+    const isThere = resources.get(refOf(key)) !== undefined;
+    if (isThere) queue.add(key, 'resync');
+    return isThere;
+  }
+
+  const endRoutes = routeChanges(what, resources, {
+    add: (key, cause) => queue.add(key, cause),
+    missed: (key, error) => observer.missed(key, error),
+  });
+  const hide = show(name, concurrency, { queue: () => queue.state(), runs: () => runs.list() }, telemetry);
+  void resources.whenSynced().then(() => {
+    queue.start();
+    resync.start();
+  });
+
+  const stop = () => {
+    endRoutes();
+    resync.stop();
+    queue.stop();
+  };
+  const drain = async (limits: DrainLimits) => {
+    stop();
+    await letEnd(limits, { clock, queue, runs });
+    runs.close();
+    hide();
+    return runs.list().map(({ key }) => key);
+  };
+  return { name, stop, drain };
+}
+
+type UnderWay = { readonly clock: Clock; readonly queue: Queue<Key>; readonly runs: Runs<Key> };
+
+async function letEnd({ endMs, obeyMs }: DrainLimits, { clock, queue, runs }: UnderWay): Promise<void> {
+  if (await endsWithin(clock, endMs, queue.whenIdle())) return;
+  runs.abortAll(new Error('the process is ending'));
+  await endsWithin(clock, obeyMs, queue.whenIdle());
+}

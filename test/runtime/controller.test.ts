@@ -1,0 +1,161 @@
+import { describe, expect, it } from 'vitest';
+import type { Ref } from '../../src/api/key.ts';
+import { ResourceError } from '../../src/resources/resources.ts';
+import type { Outcome } from '../../src/runtime/outcome.ts';
+import { DONE, FOREVER, refOfWeb, running, tailnet, web } from '../support/running.ts';
+import { Runtime } from '../support/runtime.ts';
+
+describe('a controller', () => {
+  it('looks at every object, but not before all has been read', async () => {
+    const seen: string[] = [];
+    const runtime = new Runtime([web('a'), web('b')]);
+    runtime.start({
+      kind: 'MeshEndpoints',
+      reconcile: ref => {
+        seen.push(ref.name);
+        return Promise.resolve(DONE);
+      },
+    });
+    await runtime.clock.advance(60_000);
+    expect(seen).toEqual([]);
+    await runtime.memory.start();
+    await runtime.clock.settle();
+    expect(seen).toEqual(['a', 'b']);
+  });
+
+  it('looks at what was there before it began', async () => {
+    const seen: string[] = [];
+    const runtime = new Runtime([web('a')]);
+    await runtime.memory.start();
+    runtime.start({
+      kind: 'MeshEndpoints',
+      reconcile: ref => {
+        seen.push(ref.name);
+        return Promise.resolve(DONE);
+      },
+    });
+    await runtime.clock.settle();
+    expect(seen).toEqual(['a']);
+  });
+
+  it('looks again at what is added, changed and removed, and at nothing else', async () => {
+    const seen: string[] = [];
+    const { clock, memory } = await running(ref => {
+      seen.push(`${ref.name} ${memory.read.get(refOfWeb(ref.name))?.spec.endpoints?.[0]?.port ?? 'gone'}`);
+      return Promise.resolve(DONE);
+    }, []);
+    await memory.author.put(web('a'));
+    await clock.settle();
+    await memory.author.put(web('a', 9090));
+    await clock.settle();
+    await memory.author.put(web('a', 9090));
+    await memory.author.put(tailnet('t', 'example.ts.net'));
+    await clock.settle();
+    await memory.author.remove(refOfWeb('a'));
+    await clock.advance(60_000);
+    expect(seen).toEqual(['a 8080', 'a 9090', 'a gone']);
+  });
+
+  it.each<[string, () => unknown]>([
+    [
+      'throws',
+      () => {
+        throw new Error('no');
+      },
+    ],
+    ['rejects', () => Promise.reject(new Error('no'))],
+    ['could not write', () => Promise.reject(new ResourceError('Unavailable', 'no'))],
+    // eslint-disable-next-line @typescript-eslint/prefer-promise-reject-errors -- that is what is tested
+    ['rejects with a text', () => Promise.reject('no')],
+    // eslint-disable-next-line @typescript-eslint/prefer-promise-reject-errors -- that is what is tested
+    ['rejects with nothing', () => Promise.reject()],
+    ['gives nothing', () => Promise.resolve()],
+    ['gives no promise and nothing', () => undefined],
+    ['gives something else', () => Promise.resolve({ look: 'never' })],
+    ['plans for no time', () => Promise.resolve({ look: 'after', ms: Number.NaN })],
+    ['plans for the end of time', () => Promise.resolve({ look: 'after', ms: Infinity })],
+  ])('that %s is told in the log, counted and tried again with backoff', async (_how, reconcile) => {
+    const times: number[] = [];
+    const { runtime, clock } = await running((_ref, _context, { clock }) => {
+      times.push(clock.now());
+      return reconcile();
+    });
+    await clock.advance(40);
+    expect(times).toEqual([0, 5, 15, 35]);
+    expect(await runtime.metric('controller_runtime_reconcile_errors_total')).toBe(4);
+    expect(await runtime.metric('controller_runtime_reconcile_total', { result: 'error' })).toBe(4);
+    expect(await runtime.metric('workqueue_retries_total')).toBe(4);
+    const line = {
+      level: 'error',
+      msg: 'reconcile failed',
+      controller: 'test',
+      object: 'MeshEndpoints/default/a',
+    };
+    expect(runtime.lines).toEqual(Array(4).fill(expect.objectContaining(line)));
+  });
+
+  it.each<[Outcome, string, readonly number[]]>([
+    [{ look: 'on-change' }, 'success', [0]],
+    [{ look: 'after', ms: 10 }, 'requeue_after', [0, 10, 20, 30, 40]],
+    [{ look: 'after', ms: -5 }, 'requeue_after', [0, 0, 0, 0, 0, 0]],
+    [{ look: 'with-backoff' }, 'requeue', [0, 5, 15, 35]],
+  ])('that says %o counts it as %s', async (outcome, result, expected) => {
+    const times: number[] = [];
+    const { runtime, clock } = await running((_ref, _context, { clock }) => {
+      times.push(clock.now());
+      return times.length > 5 ? FOREVER : Promise.resolve(outcome);
+    });
+    await clock.advance(40);
+    expect(times).toEqual(expected);
+    expect(await runtime.metric('controller_runtime_reconcile_total', { result })).toBe(
+      Math.min(5, times.length),
+    );
+    expect(await runtime.metric('controller_runtime_reconcile_errors_total')).toBe(0);
+    expect(runtime.lines).toEqual([]);
+  });
+
+  it('takes no error from an object that was gone when it was to be written, but tries again', async () => {
+    const times: number[] = [];
+    const { runtime, clock } = await running((_ref, _context, { clock }) => {
+      times.push(clock.now());
+      return times.length > 1 ? Promise.resolve(DONE) : Promise.reject(new ResourceError('Gone', 'is gone'));
+    });
+    await clock.advance(100);
+    expect(times).toEqual([0, 5]);
+    expect(await runtime.metric('controller_runtime_reconcile_errors_total')).toBe(0);
+    expect(runtime.lines).toEqual([]);
+  });
+});
+
+describe('the metrics of a controller', () => {
+  it('are there at zero from the start', async () => {
+    const runtime = new Runtime([web('a')]);
+    runtime.start({ kind: 'MeshEndpoints', reconcile: () => FOREVER }, { concurrency: 7 });
+    for (const result of ['success', 'error', 'requeue', 'requeue_after']) {
+      expect(await runtime.metric('controller_runtime_reconcile_total', { result })).toBe(0);
+    }
+    expect(await runtime.metric('controller_runtime_reconcile_errors_total')).toBe(0);
+    expect(await runtime.metric('controller_runtime_reconcile_time_seconds_count')).toBe(0);
+    expect(await runtime.metric('controller_runtime_max_concurrent_reconciles')).toBe(7);
+  });
+
+  it('show what waits, runs and is delayed', async () => {
+    const objects = ['retried', 'runs', 'waits'].map(name => web(name));
+    const runtime = new Runtime(objects);
+    const reconcile = ({ name }: Ref) => (name === 'retried' ? Promise.reject(new Error('no')) : FOREVER);
+    runtime.start({ kind: 'MeshEndpoints', reconcile }, { concurrency: 1 });
+    await runtime.memory.start();
+    await runtime.clock.settle();
+    await runtime.clock.advance(1);
+    expect(await runtime.metric('workqueue_depth')).toBe(1);
+    expect(await runtime.metric('workqueue_adds_total')).toBe(3);
+    expect(await runtime.metric('workqueue_queue_duration_seconds_count')).toBe(2);
+    expect(await runtime.metric('workqueue_work_duration_seconds_count')).toBe(1);
+    expect(await runtime.metric('workqueue_unfinished_work_seconds')).toBe(0.001);
+    expect(runtime.activities()).toEqual([
+      'MeshEndpoints/default/runs running 1',
+      '1 keys background',
+      '1 keys delayed',
+    ]);
+  });
+});

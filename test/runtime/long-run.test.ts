@@ -1,0 +1,128 @@
+import { describe, expect, it } from 'vitest';
+import type { RunContext } from '../../src/runtime/runs.ts';
+import { DONE, FOREVER, running, web } from '../support/running.ts';
+import { Runtime } from '../support/runtime.ts';
+
+const LIMITS = { endMs: 20_000, obeyMs: 1000 };
+
+describe('a run that takes long', () => {
+  it('is told in the log ever more seldom, shown in metrics, and aborted in the end', async () => {
+    let signal: AbortSignal | undefined;
+    const { runtime, clock } = await running((_ref, context) => {
+      signal = context.signal;
+      return FOREVER;
+    });
+    await clock.advance(29_000);
+    expect(runtime.lines).toEqual([]);
+    await clock.advance(270_000);
+    const seconds = runtime.lines.map(line => [line.msg, line['object'], line['seconds']]);
+    expect(seconds).toEqual(
+      [30, 60, 120, 240].map(n => ['reconcile takes long', 'MeshEndpoints/default/a', n]),
+    );
+    expect(await runtime.metric('workqueue_longest_running_processor_seconds')).toBe(299);
+    expect(await runtime.metric('controller_runtime_active_workers')).toBe(1);
+    expect(runtime.activities()).toEqual(['MeshEndpoints/default/a running 299000']);
+    expect(signal?.aborted).toBe(false);
+    await clock.advance(2000);
+    expect(signal?.reason).toEqual(new Error('the run took longer than 300000 ms'));
+  });
+
+  it('and obeys its signal is tried again', async () => {
+    const times: number[] = [];
+    const { clock } = await running((_ref, { signal }, { clock }) => {
+      times.push(clock.now());
+      return new Promise((_resolve, reject) =>
+        signal.addEventListener('abort', () => reject(signal.reason as Error)),
+      );
+    });
+    await clock.advance(301_000);
+    expect(times).toEqual([0, 300_005]);
+  });
+
+  it('keeps no other object from being looked at, and its own from being looked at twice at once', async () => {
+    const seen: string[] = [];
+    const { clock, memory } = await running(ref => {
+      seen.push(ref.name);
+      return ref.name === 'a' ? FOREVER : Promise.resolve(DONE);
+    });
+    await memory.author.put(web('a', 9090));
+    await memory.author.put(web('b'));
+    await clock.advance(1_000_000);
+    expect(seen).toEqual(['a', 'b']);
+  });
+
+  it('has an aborted signal also if it asks for it late', async () => {
+    let given: RunContext | undefined;
+    const { clock } = await running((_ref, context) => {
+      given = context;
+      return FOREVER;
+    });
+    await clock.advance(400_000);
+    expect(given?.signal.aborted).toBe(true);
+  });
+});
+
+describe('a controller that is drained', () => {
+  it('waits for the runs under way and begins no others', async () => {
+    const ends: (() => void)[] = [];
+    const { clock, memory, controller } = await running(
+      () => new Promise(resolve => ends.push(() => resolve(DONE))),
+    );
+    let left: readonly string[] | undefined;
+    const drained = controller.drain(LIMITS).then(keys => (left = keys));
+    await memory.author.put(web('a', 9090));
+    await memory.author.put(web('b'));
+    await clock.advance(10_000);
+    expect(left).toBeUndefined();
+    ends.forEach(end => end());
+    await drained;
+    await clock.advance(1_000_000);
+    expect(left).toEqual([]);
+    expect(ends.length).toBe(1);
+    expect(clock.timers).toBe(0);
+  });
+
+  it('aborts the runs that have not ended at the deadline', async () => {
+    let abortedAt: number | undefined;
+    const { clock, controller } = await running(
+      (_ref, { signal }, { clock }) =>
+        new Promise((_resolve, reject) =>
+          signal.addEventListener('abort', () => {
+            abortedAt = clock.now();
+            reject(signal.reason as Error);
+          }),
+        ),
+    );
+    const drained = controller.drain(LIMITS);
+    await clock.advance(20_000);
+    expect(await drained).toEqual([]);
+    expect(abortedAt).toBe(20_000);
+    expect(clock.timers).toBe(0);
+  });
+
+  it('names the objects of the runs that do not even obey', async () => {
+    const { runtime, clock, controller } = await running(() => FOREVER);
+    const drained = controller.drain(LIMITS);
+    await clock.advance(21_000);
+    expect(await drained).toEqual(['MeshEndpoints/default/a']);
+    expect(runtime.activities()).toEqual([]);
+    expect(clock.timers).toBe(0);
+  });
+
+  it('before anything was read never begins', async () => {
+    const seen: string[] = [];
+    const runtime = new Runtime([web('a')]);
+    const controller = runtime.start({
+      kind: 'MeshEndpoints',
+      reconcile: ref => {
+        seen.push(ref.name);
+        return Promise.resolve(DONE);
+      },
+    });
+    await controller.drain(LIMITS);
+    await runtime.memory.start();
+    await runtime.clock.advance(1_000_000);
+    expect(seen).toEqual([]);
+    expect(runtime.clock.timers).toBe(0);
+  });
+});

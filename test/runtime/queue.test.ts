@@ -1,0 +1,379 @@
+import { describe, expect, it } from 'vitest';
+import { systemClock } from '../../src/runtime/clock.ts';
+import type { Cause, Outcome } from '../../src/runtime/outcome.ts';
+import { Queue } from '../../src/runtime/queue.ts';
+import type { QueueObserver } from '../../src/runtime/queue.ts';
+import { ControlledWork } from '../support/controlled-work.ts';
+import { VirtualClock } from '../support/virtual-clock.ts';
+
+const noObserver: QueueObserver = {
+  added: () => undefined,
+  waited: () => undefined,
+  retried: () => undefined,
+};
+
+/** A queue that works at once, on a clock and with work that the test controls. */
+function queueOf({ concurrency = 1, observer = noObserver } = {}) {
+  const clock = new VirtualClock();
+  const work = new ControlledWork(clock);
+  const queue = new Queue<string>({ clock, work: work.perform, concurrency, observer });
+  return { clock, work, queue };
+}
+
+/** A queue in which a key is where the row says. */
+async function queueWithKeyAt(place: 'unknown' | 'background' | 'running' | 'later' | 'backoff') {
+  const parts = queueOf({ concurrency: place === 'background' ? 0 : 1 });
+  parts.queue.start();
+  if (place === 'background') parts.queue.add('a', 'first');
+  if (place !== 'unknown' && place !== 'background') {
+    parts.queue.add('a', 'change');
+    await parts.clock.settle();
+  }
+  if (place === 'later') await parts.work.end('a', { look: 'after', ms: 60_000 });
+  if (place === 'backoff') await parts.work.reject('a', new Error('no'));
+  return parts;
+}
+
+const empty = { live: 0, background: 0, delayed: 0, running: 0 };
+
+describe('a key', () => {
+  it('is looked at once, however often it is added before its turn', async () => {
+    const { clock, work, queue } = queueOf();
+    for (let n = 0; n < 100; n++) queue.add('a', 'change');
+    queue.start();
+    await clock.settle();
+    await work.end('a');
+    expect(work.begun).toEqual(['a']);
+    expect(queue.state()).toEqual(empty);
+  });
+
+  it('is looked at once more, and not before, when it is added during its run', async () => {
+    const { clock, work, queue } = queueOf({ concurrency: 10 });
+    queue.start();
+    queue.add('a', 'change');
+    await clock.settle();
+    for (let n = 0; n < 100; n++) queue.add('a', 'change');
+    await clock.advance(3_600_000);
+    expect(work.begun).toEqual(['a']);
+    await work.end('a');
+    expect(work.begun).toEqual(['a', 'a']);
+    await work.end('a');
+    expect(work.begun).toEqual(['a', 'a']);
+  });
+
+  it('is not looked at inside of the call that adds it', () => {
+    const { work, queue } = queueOf();
+    queue.start();
+    queue.add('a', 'change');
+    expect(work.begun).toEqual([]);
+  });
+
+  it('has its turn in the order in which keys were added', async () => {
+    const { clock, work, queue } = queueOf();
+    for (const key of ['c', 'a', 'b', 'a', 'c']) queue.add(key, 'change');
+    queue.start();
+    await clock.settle();
+    for (const key of ['c', 'a', 'b']) await work.end(key);
+    expect(work.begun).toEqual(['c', 'a', 'b']);
+  });
+
+  it('waits until the queue starts', async () => {
+    const { clock, work, queue } = queueOf();
+    queue.add('a', 'change');
+    await clock.advance(3_600_000);
+    expect(work.begun).toEqual([]);
+  });
+
+  it.each<[Parameters<typeof queueWithKeyAt>[0], Cause, Partial<typeof empty>]>([
+    ['unknown', 'change', { running: 1 }],
+    ['unknown', 'first', { running: 1 }],
+    ['unknown', 'resync', { running: 1 }],
+    ['background', 'change', { live: 1 }],
+    ['background', 'first', { background: 1 }],
+    ['background', 'resync', { background: 1 }],
+    ['running', 'change', { running: 1 }],
+    ['running', 'resync', { running: 1 }],
+    ['later', 'change', { running: 1 }],
+    ['later', 'first', { running: 1 }],
+    ['later', 'resync', { running: 1 }],
+    ['backoff', 'change', { running: 1 }],
+    ['backoff', 'first', { running: 1 }],
+    ['backoff', 'resync', { delayed: 1 }],
+  ])('that is %s and is added because of %s is then %o', async (place, cause, expected) => {
+    const { clock, queue } = await queueWithKeyAt(place);
+    queue.add('a', cause);
+    await clock.settle();
+    expect(queue.state()).toEqual({ ...empty, ...expected });
+  });
+
+  it.each<[readonly Cause[], Partial<typeof empty>]>([
+    [['change'], { live: 1 }],
+    [['first'], { background: 1 }],
+    [['resync'], {}],
+    [['first', 'change'], { live: 1 }],
+    [['change', 'first'], { live: 1 }],
+  ])('that is added during its run because of %o is afterwards %o', async (causes, expected) => {
+    const { clock, work, queue } = queueOf();
+    queue.start();
+    for (const key of ['a', 'other']) queue.add(key, 'change');
+    await clock.settle();
+    for (const cause of causes) queue.add('a', cause);
+    await work.end('a');
+    expect(work.running).toEqual(['other']);
+    expect(queue.state()).toEqual({ ...empty, running: 1, ...expected });
+  });
+});
+
+describe('keys of the first reading', () => {
+  it('wait behind live changes, but one in ten is theirs', async () => {
+    const { clock, work, queue } = queueOf();
+    for (let n = 0; n < 3; n++) queue.add(`first-${n}`, 'first');
+    for (let n = 0; n < 20; n++) queue.add(`live-${n}`, 'change');
+    queue.start();
+    await clock.settle();
+    while (work.running[0] !== undefined) await work.end(work.running[0]);
+    const places = work.begun.flatMap((key, at) => (key.startsWith('first') ? [`${key} at ${at}`] : []));
+    expect(places).toEqual(['first-0 at 9', 'first-1 at 19', 'first-2 at 22']);
+  });
+
+  it('are lifted by a change', async () => {
+    const { clock, work, queue } = queueOf();
+    for (const key of ['a', 'b', 'c']) queue.add(key, 'first');
+    queue.add('b', 'change');
+    queue.start();
+    await clock.settle();
+    while (work.running[0] !== undefined) await work.end(work.running[0]);
+    expect(work.begun).toEqual(['b', 'a', 'c']);
+  });
+
+  it('stay in the background when they are tried again', async () => {
+    const { clock, work, queue } = queueOf();
+    queue.start();
+    queue.add('a', 'first');
+    queue.add('busy', 'first');
+    await clock.settle();
+    await work.reject('a', new Error('no'));
+    await clock.advance(5);
+    expect(queue.state()).toEqual({ ...empty, background: 1, running: 1 });
+  });
+});
+
+describe('a run without success', () => {
+  it.each<[string, (work: ControlledWork) => Promise<void>]>([
+    ['says so', work => work.end('a', { look: 'with-backoff' })],
+    ['rejects', work => work.reject('a', new Error('no'))],
+    ['rejects with nothing at all', work => work.reject('a', undefined)],
+  ])('that %s is repeated after 5 ms, twice as long each time, and at most 1000 s', async (_how, fail) => {
+    const { clock, work, queue } = queueOf();
+    queue.start();
+    queue.add('a', 'change');
+    await clock.settle();
+    const waits: number[] = [];
+    for (let failures = 1; failures <= 21; failures++) {
+      await fail(work);
+      const failedAt = clock.now();
+      await clock.advance(1_000_000);
+      waits.push((work.times.at(-1) ?? 0) - failedAt);
+    }
+    const doubled = Array.from({ length: 18 }, (_, n) => 5 * 2 ** n);
+    expect(waits).toEqual([...doubled, 1_000_000, 1_000_000, 1_000_000]);
+  });
+
+  it('is forgotten after one success', async () => {
+    const { clock, work, queue } = queueOf();
+    queue.start();
+    queue.add('a', 'change');
+    await clock.settle();
+    for (const ms of [5, 10, 20]) {
+      await work.reject('a', new Error('no'));
+      await clock.advance(ms);
+    }
+    await work.end('a', { look: 'after', ms: 1 });
+    await clock.advance(1);
+    await work.reject('a', new Error('no'));
+    await clock.advance(5);
+    expect(work.times).toEqual([0, 5, 15, 35, 36, 41]);
+  });
+
+  it('is not forgotten by a change, which is looked at without waiting', async () => {
+    const { clock, work, queue } = queueOf();
+    queue.start();
+    queue.add('a', 'change');
+    await clock.settle();
+    await work.reject('a', new Error('no'));
+    queue.add('a', 'change');
+    await clock.settle();
+    await work.reject('a', new Error('no'));
+    await clock.advance(9);
+    expect(work.times).toEqual([0, 0]);
+    await clock.advance(1);
+    expect(work.times).toEqual([0, 0, 10]);
+  });
+
+  it('shares 100 retries at once and then 10 a second with all other keys', async () => {
+    const { clock, work, queue } = queueOf({ concurrency: 1000 });
+    queue.start();
+    for (let n = 0; n < 150; n++) queue.add(`key-${n}`, 'change');
+    await clock.settle();
+    for (const key of work.running) await work.end(key, { look: 'with-backoff' });
+    await clock.advance(60_000);
+    const late = Array.from({ length: 50 }, (_, n) => (n + 1) * 100);
+    expect(work.times.slice(150)).toEqual([...Array<number>(100).fill(5), ...late]);
+  });
+
+  it('of which others ran dry the retries leaves changes and planned looks alone', async () => {
+    const { clock, work, queue } = queueOf({ concurrency: 1000 });
+    queue.start();
+    for (let n = 0; n < 500; n++) queue.add(`key-${n}`, 'change');
+    await clock.settle();
+    for (const key of work.running) await work.end(key, { look: 'with-backoff' });
+    queue.add('new', 'change');
+    await clock.settle();
+    await work.end('new', { look: 'after', ms: 7 });
+    await clock.advance(7);
+    expect(work.times.filter((_time, at) => work.begun[at] === 'new')).toEqual([0, 7]);
+  });
+});
+
+describe('a look that is planned', () => {
+  it.each([0, 1, 250, 86_400_000])('comes after %i ms', async ms => {
+    const { clock, work, queue } = queueOf();
+    queue.start();
+    queue.add('a', 'change');
+    await clock.settle();
+    await work.end('a', { look: 'after', ms });
+    await clock.advance(Math.max(0, ms - 1));
+    expect(work.begun.length).toBe(ms === 0 ? 2 : 1);
+    await clock.advance(1);
+    expect(work.begun.length).toBe(2);
+  });
+
+  it('is replaced by what the next run plans', async () => {
+    const { clock, work, queue } = queueOf();
+    queue.start();
+    queue.add('a', 'change');
+    await clock.settle();
+    await work.end('a', { look: 'after', ms: 100 });
+    queue.add('a', 'change');
+    await clock.settle();
+    await work.end('a', { look: 'on-change' });
+    expect(clock.timers).toBe(0);
+    await clock.advance(1000);
+    expect(work.begun).toEqual(['a', 'a']);
+  });
+});
+
+describe('at once', () => {
+  it.each([1, 2, 10])('at most %i keys are looked at', async concurrency => {
+    const { clock, work, queue } = queueOf({ concurrency });
+    for (let n = 0; n < 30; n++) queue.add(`key-${n}`, 'change');
+    queue.start();
+    await clock.settle();
+    expect(work.running.length).toBe(concurrency);
+    await work.end('key-0');
+    expect(work.running.length).toBe(concurrency);
+    expect(queue.state()).toEqual({ ...empty, live: 29 - concurrency, running: concurrency });
+  });
+});
+
+describe('a queue that is stopped', () => {
+  it('forgets what waits, takes nothing, begins nothing and leaves no timer', async () => {
+    const { clock, work, queue } = queueOf();
+    queue.start();
+    for (const key of ['retried', 'planned', 'running', 'waiting']) queue.add(key, 'change');
+    await clock.settle();
+    await work.reject('retried', new Error('no'));
+    await work.end('planned', { look: 'after', ms: 10 });
+    queue.add('running', 'change');
+    queue.stop();
+    queue.add('new', 'change');
+    queue.start();
+    expect(queue.state()).toEqual({ ...empty, running: 1 });
+    await work.end('running', { look: 'after', ms: 10 });
+    await clock.advance(3_600_000);
+    expect(work.begun).toEqual(['retried', 'planned', 'running']);
+    expect(queue.state()).toEqual(empty);
+    expect(clock.timers).toBe(0);
+  });
+
+  it('is idle when the last run has ended', async () => {
+    const { clock, work, queue } = queueOf({ concurrency: 2 });
+    queue.start();
+    for (const key of ['a', 'b']) queue.add(key, 'change');
+    await clock.settle();
+    queue.stop();
+    let isIdle = false;
+    const idle = queue.whenIdle().then(() => (isIdle = true));
+    await work.end('a');
+    expect(isIdle).toBe(false);
+    await work.end('b');
+    await idle;
+    await queue.whenIdle();
+    expect(isIdle).toBe(true);
+  });
+});
+
+describe('work that is not as it should be', () => {
+  it.each<[string, (key: string) => Promise<Outcome>]>([
+    [
+      'throws before it waits',
+      () => {
+        throw new Error('no');
+      },
+    ],
+    ['gives something whose then throws', () => ({ then: () => void JSON.parse('{') }) as never],
+  ])('and %s counts as a run without success', async (_how, work) => {
+    const clock = new VirtualClock();
+    const queue = new Queue<string>({ clock, work, concurrency: 1, observer: noObserver });
+    queue.start();
+    queue.add('a', 'change');
+    await clock.settle();
+    expect(queue.state()).toEqual({ ...empty, delayed: 1 });
+  });
+});
+
+describe('an observer', () => {
+  it('hears what is added, how long it waited and what is retried', async () => {
+    const heard: string[] = [];
+    const { clock, work, queue } = queueOf({
+      observer: {
+        added: () => void heard.push('added'),
+        waited: ms => void heard.push(`waited ${ms}`),
+        retried: () => void heard.push('retried'),
+      },
+    });
+    queue.add('a', 'change');
+    queue.add('a', 'change');
+    await clock.advance(40);
+    queue.start();
+    await clock.settle();
+    await work.reject('a', new Error('no'));
+    await clock.advance(5);
+    expect(heard).toEqual(['added', 'waited 40', 'retried', 'added', 'waited 0']);
+  });
+});
+
+describe('10,000 keys', () => {
+  it('are each looked at once, while the loop of Node goes on turning', async () => {
+    const seen = new Set<string>();
+    const work = (key: string): Promise<Outcome> => {
+      seen.add(key);
+      return Promise.resolve({ look: 'on-change' });
+    };
+    const queue = new Queue<string>({ clock: systemClock, work, concurrency: 10, observer: noObserver });
+    let turns = 0;
+    const turn = () => {
+      if (seen.size < 10_000) setImmediate(turn);
+      turns++;
+    };
+    for (let n = 0; n < 10_000; n++) queue.add(`MeshEndpoints/default/web-${n}`, 'first');
+    queue.start();
+    turn();
+    await new Promise<void>(function look(resolve) {
+      if (seen.size === 10_000) resolve();
+      else setImmediate(look, resolve);
+    });
+    expect(queue.state().live + queue.state().background).toBe(0);
+    expect(turns).toBeGreaterThan(500);
+  });
+});

@@ -1,0 +1,115 @@
+import { describe, expect, it } from 'vitest';
+import { meshBackendsOf, tailnetsOf } from '../../src/api/references.ts';
+import type { Index } from '../../src/resources/resources.ts';
+import { foundBy, named, whenChanges } from '../../src/runtime/trigger.ts';
+import { route } from '../support/declared.ts';
+import { DONE, refOfWeb, tailnet, web } from '../support/running.ts';
+import { Runtime } from '../support/runtime.ts';
+
+const tailnetsByDomain: Index<'MeshTailnet'> = {
+  name: 'MeshTailnet by domain',
+  kind: 'MeshTailnet',
+  valuesOf: tailnetsOf,
+};
+
+describe('a trigger', () => {
+  /** A controller of MeshTailnets for which MeshEndpoints of their tailnet matter. */
+  async function tailnetsSeen(textsOf: typeof tailnetsOf = tailnetsOf) {
+    const seen: string[] = [];
+    const runtime = new Runtime(
+      [tailnet('one', 'one.ts.net'), tailnet('two', 'two.ts.net'), web('a', 8080, 'one.ts.net')],
+      [tailnetsByDomain],
+    );
+    const controller = runtime.start({
+      kind: 'MeshTailnet',
+      triggers: [whenChanges('MeshEndpoints', textsOf, foundBy(tailnetsByDomain))],
+      reconcile: ({ name }) => {
+        seen.push(name);
+        return Promise.resolve(DONE);
+      },
+    });
+    await runtime.memory.start();
+    await runtime.clock.settle();
+    const first = seen.splice(0);
+    const { clock, memory } = runtime;
+    return { runtime, controller, clock, memory, seen, first };
+  }
+
+  it('adds nothing to what is looked at first', async () => {
+    const { first } = await tailnetsSeen();
+    expect(first).toEqual(['one', 'two']);
+  });
+
+  it('leads to those that an object is tied to now', async () => {
+    const { memory, clock, seen } = await tailnetsSeen();
+    await memory.author.put(web('b', 8080, 'two.ts.net'));
+    await clock.settle();
+    await memory.author.put(web('c', 8080, 'three.ts.net'));
+    await clock.settle();
+    expect(seen).toEqual(['two']);
+  });
+
+  it('leads also to those that it was tied to before it changed', async () => {
+    const { memory, clock, seen } = await tailnetsSeen();
+    await memory.author.put(web('a', 8080, 'two.ts.net'));
+    await clock.settle();
+    expect(seen).toEqual(['two', 'one']);
+  });
+
+  it('leads to those that it was tied to before it was removed', async () => {
+    const { memory, clock, seen } = await tailnetsSeen();
+    await memory.author.remove(refOfWeb('a'));
+    await clock.settle();
+    expect(seen).toEqual(['one']);
+  });
+
+  it('leads nowhere that an object was tied to before it came anew', async () => {
+    const { memory, clock, seen } = await tailnetsSeen();
+    await memory.author.remove(refOfWeb('a'));
+    await clock.settle();
+    await memory.author.put(web('a', 8080, 'two.ts.net'));
+    await clock.settle();
+    expect(seen).toEqual(['one', 'two']);
+  });
+
+  it('is asked nothing when its controller has stopped', async () => {
+    const asked: string[] = [];
+    const { controller, memory } = await tailnetsSeen(object => {
+      asked.push(object.spec.tailnet);
+      return tailnetsOf(object);
+    });
+    controller.stop();
+    await memory.author.put(web('b', 8080, 'two.ts.net'));
+    expect(asked).toEqual(['one.ts.net']);
+  });
+
+  it('that throws is told in the log, and harms no other change', async () => {
+    const { runtime, memory, clock, seen } = await tailnetsSeen(object => {
+      if (object.spec.tailnet === 'bad.ts.net') throw new Error('no');
+      return tailnetsOf(object);
+    });
+    await memory.author.put(web('b', 8080, 'bad.ts.net'));
+    await memory.author.put(web('c', 8080, 'two.ts.net'));
+    await clock.settle();
+    expect(seen).toEqual(['two']);
+    const line = { level: 'error', msg: 'trigger failed', object: 'MeshEndpoints/default/b' };
+    expect(runtime.lines).toEqual([expect.objectContaining(line)]);
+  });
+
+  it('may name objects by their key', async () => {
+    const seen: string[] = [];
+    const runtime = new Runtime();
+    runtime.start({
+      kind: 'MeshEndpoints',
+      triggers: [whenChanges('HTTPRoute', meshBackendsOf, named)],
+      reconcile: ({ namespace, name }) => {
+        seen.push(`${namespace}/${name}`);
+        return Promise.resolve(DONE);
+      },
+    });
+    await runtime.memory.start();
+    await runtime.memory.author.put(route('HTTPRoute', 'default/shop'));
+    await runtime.clock.settle();
+    expect(seen).toEqual(['default/web']);
+  });
+});

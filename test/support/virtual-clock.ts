@@ -1,0 +1,72 @@
+import type { Clock } from '../../src/runtime/clock.ts';
+
+type Timer = { readonly at: number; readonly order: number; readonly call: () => void };
+
+/** A clock that stands still until a test moves it, and then does all that falls due, in order. */
+export class VirtualClock implements Clock {
+  #now = 0;
+  #order = 0;
+  readonly #timers = new Set<Timer>();
+  readonly #soon: (() => void)[] = [];
+
+  now(): number {
+    return this.#now;
+  }
+
+  after(ms: number, call: () => void): () => void {
+    const timer = { at: this.#now + Math.max(0, ms), order: this.#order++, call };
+    this.#timers.add(timer);
+    return () => void this.#timers.delete(timer);
+  }
+
+  soon(call: () => void): void {
+    this.#soon.push(call);
+  }
+
+  /** How many timers are set. */
+  get timers(): number {
+    return this.#timers.size;
+  }
+
+  /** Lets everything happen that can happen now. */
+  async settle(): Promise<void> {
+    for (let rounds = 0; rounds < MOST_ROUNDS; rounds++) {
+      await new Promise(setImmediate);
+      const due = this.#soon.splice(0);
+      if (due.length === 0) return;
+      for (const call of due) call();
+    }
+    throw new Error('this never comes to rest');
+  }
+
+  /** Lets time go by. */
+  async advance(ms: number): Promise<void> {
+    await this.settle();
+    const end = this.#now + ms;
+    for (let next = this.#nextUntil(end); next; next = this.#nextUntil(end)) {
+      this.#timers.delete(next);
+      this.#now = Math.max(this.#now, next.at);
+      next.call();
+      await this.settle();
+    }
+    this.#now = end;
+  }
+
+  /** Lets time go by in which nothing could happen, as in a process that was held; what fell due happens late. */
+  async skip(ms: number): Promise<void> {
+    await this.settle();
+    this.#now += ms;
+    await this.advance(0);
+  }
+
+  #nextUntil(end: number): Timer | undefined {
+    let first: Timer | undefined;
+    for (const timer of this.#timers) {
+      const isFirst = !first || timer.at < first.at || (timer.at === first.at && timer.order < first.order);
+      if (timer.at <= end && isFirst) first = timer;
+    }
+    return first;
+  }
+}
+
+const MOST_ROUNDS = 100_000;
