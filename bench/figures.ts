@@ -6,6 +6,8 @@ export type Figure = {
   readonly value: number;
   readonly unit: string;
   readonly aim?: number;
+  /** Which side of the aim is good; the lower one where it is not said. */
+  readonly good?: 'low' | 'high';
 };
 
 /** A named group of measurements. */
@@ -35,17 +37,24 @@ export function report(name: string, figures: readonly Figure[]): void {
   );
 }
 
-function recordOf({ name, value, unit, aim }: Figure) {
-  return { name, value, unit, aim: aim ?? null, met: aim === undefined ? null : value <= aim };
+function recordOf(figure: Figure) {
+  const { name, value, unit, aim } = figure;
+  return { name, value, unit, aim: aim ?? null, met: isMet(figure) ?? null };
 }
 
-function aimOf({ aim, unit }: Figure): string {
-  return aim === undefined ? '' : `under ${aim} ${unit}`;
+function aimOf({ aim, unit, good }: Figure): string {
+  return aim === undefined ? '' : `${good === 'high' ? 'at least' : 'at most'} ${aim} ${unit}`;
 }
 
-function verdictOf({ value, aim }: Figure): string {
-  if (aim === undefined) return '';
-  return value <= aim ? 'met' : 'missed';
+function isMet({ value, aim, good }: Figure): boolean | undefined {
+  if (aim === undefined) return undefined;
+  return good === 'high' ? value >= aim : value <= aim;
+}
+
+function verdictOf(figure: Figure): string {
+  const met = isMet(figure);
+  if (met === undefined) return '';
+  return met ? 'met' : 'missed';
 }
 
 function rounded(value: number): string {

@@ -3,8 +3,9 @@ import { compiler } from './compiler.ts';
 import { report } from './figures.ts';
 import type { Bench } from './figures.ts';
 import { parts } from './parts.ts';
+import { runtime } from './runtime.ts';
 
-const BENCHES: Readonly<Record<string, Bench>> = { compiler, parts };
+const BENCHES: Readonly<Record<string, Bench>> = { compiler, parts, runtime };
 
 const name = process.argv[2] ?? '';
 const bench = Object.hasOwn(BENCHES, name) ? BENCHES[name] : undefined;

@@ -1,0 +1,217 @@
+import { execFileSync } from 'node:child_process';
+import { mkdirSync, mkdtempSync, readdirSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { buildSync } from 'esbuild';
+import { decode } from '../src/api/decode.ts';
+import type { Key } from '../src/api/key.ts';
+import { tailnetsOf } from '../src/api/references.ts';
+import type { Resource } from '../src/api/resource.ts';
+import { openDirectory } from '../src/resources/directory.ts';
+import type { Directory } from '../src/resources/directory.ts';
+import type { Index } from '../src/resources/resources.ts';
+import { ResourceStore } from '../src/resources/store.ts';
+import { systemClock } from '../src/runtime/clock.ts';
+import { Queue } from '../src/runtime/queue.ts';
+import { median } from './figures.ts';
+import type { Figure } from './figures.ts';
+import { manyEndpoints } from './support.ts';
+
+const byTailnet: Index<'MeshEndpoints'> = { name: 'tailnet', kind: 'MeshEndpoints', valuesOf: tailnetsOf };
+const indexes = [byTailnet];
+
+/** How fast and how small the engine is: store, index, queue, and a directory as the source. */
+export async function runtime(): Promise<readonly Figure[]> {
+  return [await eventFigure(), memoryFigure(), ...(await directoryFigures())];
+}
+
+function fail(failure: unknown): never {
+  throw failure;
+}
+
+const OBJECTS = 10_000;
+const REVISIONS = 5;
+
+/** Each event changes an object, its index, and is looked at by a worker that reads it. */
+async function eventFigure(): Promise<Figure> {
+  const store = new ResourceStore(indexes, fail);
+  const revisions = Array.from({ length: REVISIONS }, (_, revision) =>
+    Array.from({ length: OBJECTS }, (_object, index) => decoded(manyEndpoints(index, revision))),
+  );
+  let looked = 0;
+  let whenAll: () => void = () => undefined;
+  const all = new Promise<void>(resolve => (whenAll = resolve));
+  const observer = { added: () => undefined, waited: () => undefined, retried: () => undefined };
+  const work = () => {
+    looked += 1;
+    if (looked === OBJECTS * REVISIONS) whenAll();
+    return Promise.resolve({ look: 'on-change' } as const);
+  };
+  const queue = new Queue<Key>({ clock: systemClock, work, concurrency: 10, observer });
+  store.subscribe(({ key }) => queue.add(key, 'change'));
+  queue.start();
+  const startMs = performance.now();
+  for (const objects of revisions) {
+    for (const object of objects) store.put(object);
+    // The queue has its turn between bursts: otherwise it would see each key once.
+    await queueIsEmpty(queue);
+  }
+  await all;
+  const seconds = (performance.now() - startMs) / 1000;
+  if (store.list('MeshEndpoints').length !== OBJECTS) throw new Error('the store lost objects');
+  queue.stop();
+  return {
+    name: `store events through index and queue, ${OBJECTS * REVISIONS} of them`,
+    value: (OBJECTS * REVISIONS) / seconds,
+    unit: '/s',
+    aim: 20_000,
+    good: 'high',
+  };
+}
+
+async function queueIsEmpty(queue: Queue<Key>): Promise<void> {
+  const isBusy = () => {
+    const { live, background, running } = queue.state();
+    return live + background + running > 0;
+  };
+  while (isBusy()) await new Promise(resolve => setImmediate(resolve));
+}
+
+function decoded(value: unknown): Resource {
+  const decoding = decode(value);
+  if (decoding.is !== 'resource') throw new Error('an object was not read');
+  return decoding.resource;
+}
+
+const MEGABYTE = 1024 * 1024;
+
+function memoryFigure(): Figure {
+  const bundle = join('.cache', 'bench', 'runtime-memory.mjs');
+  buildSync({
+    entryPoints: ['bench/runtime-memory.ts'],
+    outfile: bundle,
+    bundle: true,
+    minify: true,
+    platform: 'node',
+    format: 'esm',
+    banner: {
+      js: "import { createRequire } from 'node:module';const require = createRequire(import.meta.url);",
+    },
+  });
+  const output = execFileSync(process.execPath, ['--expose-gc', bundle], { encoding: 'utf8' });
+  const told = JSON.parse(output) as {
+    readonly objects: number;
+    readonly found: number;
+    readonly rssBytes: number;
+  };
+  if (told.objects !== OBJECTS || told.found !== OBJECTS / 5)
+    throw new Error(`not what was to be held: ${output}`);
+  return {
+    name: `memory of a process with ${OBJECTS} objects of 5 endpoints`,
+    value: told.rssBytes / MEGABYTE,
+    unit: 'MB',
+    aim: 170,
+  };
+}
+
+const FILES = 2_000;
+const BROKEN = 'zz-broken.yaml';
+const CHANGES = 20;
+
+async function directoryFigures(): Promise<readonly Figure[]> {
+  const root = mkdtempSync(join(tmpdir(), 'mesh-bench-'));
+  const seen = signal();
+  const [folder, state] = [join(root, 'folder'), join(root, 'state')];
+  mkdirSync(folder);
+  for (let index = 0; index < FILES; index += 1) writeObject(folder, index, 0);
+  const startMs = performance.now();
+  const directory = await openDirectory({
+    folder,
+    state,
+    indexes,
+    report: problem => (problem.file.endsWith(BROKEN) ? seen.resolve() : fail(problem)),
+    reportFailure: fail,
+  });
+  try {
+    directory.start();
+    await directory.read.whenSynced();
+    const coldMs = performance.now() - startMs;
+    if (directory.read.list('MeshEndpoints').length !== FILES) throw new Error('not all files were read');
+    const changes: number[] = [];
+    for (let at = 0; at < CHANGES; at += 1) changes.push(await changeMs(directory, folder, at));
+    return [
+      { name: `a directory of ${FILES} files, cold`, value: coldMs, unit: 'ms', aim: 1_000 },
+      { name: 'one changed file to its key, median', value: median(changes), unit: 'ms', aim: 50 },
+      {
+        name: `one changed file to its key, slowest of ${CHANGES}`,
+        value: Math.max(...changes),
+        unit: 'ms',
+        aim: 50,
+      },
+      {
+        name: 'files written when nothing changed',
+        value: await idleWrites(directory, { folder, state, told: seen.promise }),
+        unit: '',
+        aim: 0,
+      },
+    ];
+  } finally {
+    await directory.close();
+    rmSync(root, { recursive: true });
+  }
+}
+
+/** A promise that somebody else resolves. */
+function signal(): { readonly promise: Promise<void>; readonly resolve: () => void } {
+  let resolve: () => void = () => undefined;
+  const promise = new Promise<void>(given => (resolve = given));
+  return { promise, resolve };
+}
+
+function writeObject(folder: string, index: number, revision: number): void {
+  const file = join(folder, `service-${index}.yaml`);
+  const { managedFields: _, ...metadata } = manyEndpoints(index, revision)['metadata'] as Record<
+    string,
+    unknown
+  >;
+  writeFileSync(`${file}.new`, JSON.stringify({ ...manyEndpoints(index, revision), metadata }));
+  renameSync(`${file}.new`, file);
+}
+
+async function changeMs({ read }: Directory, folder: string, at: number): Promise<number> {
+  const key = `MeshEndpoints/team-${at % 50}/service-${at}`;
+  const seen = new Promise<number>(resolve => {
+    const stop = read.subscribe(change => {
+      if (change.key !== key) return;
+      stop();
+      resolve(performance.now());
+    });
+  });
+  const startMs = performance.now();
+  writeObject(folder, at, 1);
+  return (await seen) - startMs;
+}
+
+/** Files of ours that are newer after every file was saved again as it was. */
+async function idleWrites(
+  { read }: Directory,
+  { folder, state, told }: { readonly folder: string; readonly state: string; readonly told: Promise<void> },
+): Promise<number> {
+  const stamp = () => new Map(filesBelow(state).map(path => [path, statSync(path).mtimeMs] as const));
+  const before = stamp();
+  let changes = 0;
+  read.subscribe(() => (changes += 1));
+  for (let index = CHANGES; index < FILES; index += 1) writeObject(folder, index, 0);
+  // One that is no YAML is told at the end, so that all before have been seen when it is.
+  writeFileSync(join(folder, BROKEN), '{');
+  await told;
+  if (changes !== 0) throw new Error(`${changes} changes were told of none`);
+  const after = stamp();
+  return [...after].filter(([path, mtimeMs]) => before.get(path) !== mtimeMs).length;
+}
+
+function filesBelow(folder: string): readonly string[] {
+  return readdirSync(folder, { recursive: true, withFileTypes: true })
+    .filter(entry => entry.isFile())
+    .map(entry => join(entry.parentPath, entry.name));
+}
