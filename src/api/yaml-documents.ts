@@ -1,4 +1,4 @@
-import { isMap, isNode, isScalar, isSeq, LineCounter, parseAllDocuments, visit } from 'yaml';
+import { isAlias, isMap, isNode, isPair, isScalar, isSeq, LineCounter, parseAllDocuments, visit } from 'yaml';
 import type { Document, ScalarTag, Tags } from 'yaml';
 import { readPlainDocuments } from './plain-yaml.ts';
 
@@ -55,8 +55,8 @@ export function readAnyDocuments(text: string): Documents {
 
 type Read = { readonly document: SourceDocument } | { readonly fault: SyntaxFault };
 
-/** A value may be named often, but the total of what all aliases stand for is limited. */
-const MOST_EXPANDED = 100_000;
+/** A value may be named often, but so many values may be there by name alone, when all names are followed. */
+const MOST_NAMED = 1_000_000;
 
 /** The library's own words may repeat what is in the file, and that may be a secret; ours never do. */
 function readDocument(document: Document, lines: LineCounter): Read {
@@ -69,11 +69,13 @@ function readDocument(document: Document, lines: LineCounter): Read {
   if (alias) return faultAt(alias.offset, alias.why);
   const repeated = findRepeatedKey(document);
   if (repeated !== undefined) return faultAt(repeated, 'a key must be a text that is there once');
+  if (countNamed(document) > MOST_NAMED)
+    return faultAt(document.range?.[0] ?? 0, 'the aliases of this document stand for too much');
   try {
-    const value: unknown = document.toJS({ maxAliasCount: MOST_EXPANDED });
+    const value: unknown = document.toJS({ maxAliasCount: -1 });
     return { document: { value, lineOf: steps => lineOf(document, steps, lines) } };
   } catch {
-    return faultAt(document.range?.[0] ?? 0, 'the aliases of this document stand for too much');
+    return faultAt(document.range?.[0] ?? 0, 'what is merged by << must be maps');
   }
 }
 
@@ -123,6 +125,23 @@ function withRealNumbers(tag: Tags[number]): Tags[number] {
       : text;
   };
   return { ...tag, resolve };
+}
+
+/** How many values and keys are in a document because an alias stands for them; no alias is bad. */
+function countNamed(document: Document): number {
+  const sizes = new Map<string, number>();
+  let written = 0;
+  const sizeOf = (node: unknown): number => {
+    if (isAlias(node)) return sizes.get(node.source) ?? 0;
+    if (isPair(node)) return sizeOf(node.key) + sizeOf(node.value);
+    if (!isNode(node)) return 0;
+    written++;
+    let size = 1;
+    if (isMap(node) || isSeq(node)) for (const item of node.items) size += sizeOf(item);
+    if (node.anchor !== undefined) sizes.set(node.anchor, size);
+    return size;
+  };
+  return sizeOf(document.contents) - written;
 }
 
 type BadAlias = { readonly offset: number; readonly why: string };

@@ -43,11 +43,12 @@ export function reconcile(
 /** A new object. */
 export function begin({ object, from }: Definition, given: Given): Kept {
   const own = 'spec' in object ? { creationTimestamp: inSeconds(given.now()) } : {};
+  const uid = given.newUid();
   const metadata = {
     ...saidOf(metadataOf(object)),
-    uid: given.newUid(),
+    uid,
     generation: 1,
-    resourceVersion: '1',
+    resourceVersion: firstVersion(uid),
   };
   return { from, object: assembled(object, { ...metadata, ...own }, undefined) };
 }
@@ -66,10 +67,12 @@ export function revise(kept: Kept, { object, from }: Definition): Kept {
   return { from, object: assembled(object, metadata, statusOf(kept.object)) };
 }
 
-/** An object that is to go: nothing, or one that waits for its finalizers. */
+/** An object that is to go: nothing, or one that waits for its finalizers, which is a new generation of it. */
 export function vanish(kept: Kept, { now }: Given): Kept | undefined {
   if (!metadataOf(kept.object).finalizers?.length) return undefined;
-  return isBeingDeleted(kept) ? kept : withMetadata(kept, { deletionTimestamp: inSeconds(now()) });
+  if (isBeingDeleted(kept)) return kept;
+  const generation = (metadataOf(kept.object).generation ?? 0) + 1;
+  return withMetadata(kept, { deletionTimestamp: inSeconds(now()), generation });
 }
 
 /** The same object with another status, judged as the API server would. */
@@ -145,6 +148,12 @@ function statusOf(object: Resource): unknown {
 
 function assembled(object: Resource, metadata: object, status: unknown): Resource {
   return present({ ...object, metadata, status }) as unknown as Resource;
+}
+
+/** Follows from the uid, so that no version of an object comes again in another of its name. */
+function firstVersion(uid: string): string {
+  const digits = uid.replaceAll(/[^0-9a-f]/gi, '').slice(0, 12);
+  return String(Number.parseInt(`1${digits}`, 16));
 }
 
 function nextVersion({ resourceVersion = '0' }: ObjectMeta) {

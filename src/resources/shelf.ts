@@ -12,12 +12,14 @@ type Entry = { object: Resource; texts: readonly (readonly string[])[] };
 export class Shelf {
   readonly #entries = new Map<Key, Entry>();
   readonly #indexes: readonly AnyIndex[];
+  readonly #reportFailure: (failure: unknown) => void;
   readonly #tables: readonly Table<Entry>[];
   /** What new objects are likely to have much in common with. */
   #last: Resource | undefined;
 
-  constructor(indexes: readonly AnyIndex[]) {
+  constructor(indexes: readonly AnyIndex[], reportFailure: (failure: unknown) => void) {
     this.#indexes = indexes;
+    this.#reportFailure = reportFailure;
     this.#tables = indexes.map(() => new Table());
   }
 
@@ -39,13 +41,13 @@ export class Shelf {
     return table?.find(text).map(({ object }) => object);
   }
 
-  /** Whether the object differs from what was there. An index that throws leaves all as it was. */
+  /** Whether the object differs from what was there. An index that throws is reported, and has no texts for it. */
   put(key: Key, object: Resource): boolean {
     const old = this.#entries.get(key);
     const frozen = share(old ? old.object : this.#last, object) as Resource;
     if (old?.object === frozen) return false;
     this.#last = frozen;
-    const texts = this.#indexes.map(index => textsOf(index, frozen));
+    const texts = this.#indexes.map(index => this.#textsOf(index, key, frozen));
     const entry = old ?? { object: frozen, texts: [] };
     this.#move(entry, texts);
     entry.object = frozen;
@@ -70,9 +72,20 @@ export class Shelf {
     }
     entry.texts = to;
   }
+
+  #textsOf(index: AnyIndex, key: Key, object: Resource): readonly string[] {
+    try {
+      return textsOf(index, object);
+    } catch (cause) {
+      this.#reportFailure(new Error(`the index ${index.name} cannot take ${key}`, { cause }));
+      return [];
+    }
+  }
 }
 
 /** An index is only ever asked about objects of its own kind. */
 function textsOf({ valuesOf }: AnyIndex, object: Resource): readonly string[] {
-  return (valuesOf as (object: Resource) => readonly string[])(object);
+  const texts: unknown = (valuesOf as (object: Resource) => unknown)(object);
+  if (Array.isArray(texts) && texts.every(text => typeof text === 'string')) return texts;
+  throw new TypeError('an index must give a list of texts');
 }

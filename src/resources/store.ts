@@ -18,16 +18,20 @@ export class ResourceStore implements ReadResources {
   readonly #indexes: readonly AnyIndex[];
   readonly #shelves = new Map<ResourceKind, Shelf>();
   readonly #announcer: Announcer;
+  readonly #reportFailure: (failure: unknown) => void;
+  /** What indexes threw, reported when all that was put has taken effect. */
+  #failures: unknown[] = [];
   readonly #synced: Promise<void>;
   #resolveSynced: () => void = () => undefined;
   #isSynced = false;
 
-  /** What a listener throws is handed to `reportFailure`. */
+  /** What a listener or an index throws is handed to `reportFailure`. */
   constructor(indexes: readonly AnyIndex[], reportFailure: (failure: unknown) => void) {
     const names = indexes.flatMap(({ kind, name }) => [name, byNamespace(kind).name]);
     const repeated = indexes.find(({ name }) => names.indexOf(name) < names.lastIndexOf(name));
     if (repeated) throw new Error(`two indexes have the name ${repeated.name}`);
     this.#indexes = indexes;
+    this.#reportFailure = reportFailure;
     this.#announcer = new Announcer(reportFailure);
     this.#synced = new Promise(resolve => (this.#resolveSynced = resolve));
   }
@@ -67,7 +71,7 @@ export class ResourceStore implements ReadResources {
   /** Puts an object in the place of what is there; tells whether that changed anything. */
   put(object: Resource, arrival: Arrival = 'live'): boolean {
     const isChange = this.#place(object, arrival);
-    this.#announcer.tellAll();
+    this.#tellAll();
     return isChange;
   }
 
@@ -85,11 +89,18 @@ export class ResourceStore implements ReadResources {
     arrival: Arrival = 'live',
   ): void {
     const wanted = new Map((objects as readonly Resource[]).map(object => [keyOf(refTo(object)), object]));
+    for (const key of this.#shelf(kind).keys()) if (!wanted.has(key)) this.#drop(key, arrival);
+    for (const object of wanted.values()) this.#place(object, arrival);
+    this.#tellAll();
+  }
+
+  #tellAll(): void {
+    const failures = this.#failures;
+    this.#failures = [];
     try {
-      for (const key of this.#shelf(kind).keys()) if (!wanted.has(key)) this.#drop(key, arrival);
-      for (const object of wanted.values()) this.#place(object, arrival);
-    } finally {
       this.#announcer.tellAll();
+    } finally {
+      for (const failure of failures) this.#reportFailure(failure);
     }
   }
 
@@ -110,7 +121,7 @@ export class ResourceStore implements ReadResources {
     const known = this.#shelves.get(kind);
     if (known) return known;
     const indexes = [byNamespace(kind) as AnyIndex, ...this.#indexes.filter(index => index.kind === kind)];
-    const shelf = new Shelf(indexes);
+    const shelf = new Shelf(indexes, failure => this.#failures.push(failure));
     this.#shelves.set(kind, shelf);
     return shelf;
   }

@@ -4,7 +4,8 @@ export type LaneName = 'live' | 'background';
 /** What a queue knows of a key. The key is in one place, and forgotten when it has none. */
 export type Entry<K> = {
   readonly key: K;
-  at: LaneName | 'running' | 'later' | 'backoff';
+  /** A released run goes on without a place of its own. */
+  at: LaneName | 'running' | 'released' | 'later' | 'backoff';
   /** The lane that it was in last, to which a retry returns. */
   lane: LaneName;
   /** Where it goes after its run, because something changed meanwhile. */

@@ -24,7 +24,7 @@ export function startController<K extends ResourceKind>(
   { concurrency, syncPeriodMs, patience = PATIENCE }: ControllerSettings,
 ): RunningController {
   const observer = observerOf(name, telemetry);
-  const runs = new Runs<Key>(clock, patience, (key, ms) => observer.ranLong(key, ms));
+  const runs = new Runs<Key>({ clock, patience, observer, release: key => queue.release(key) });
   const resync = new Resync<Key>({ clock, periodMs: syncPeriodMs, offer });
   const queue = new Queue<Key>({ clock, work, concurrency, observer });
 
@@ -32,7 +32,8 @@ export function startController<K extends ResourceKind>(
     resync.keep(key);
     const run = runs.begin(key);
     const { result, outcome, error } = await attempt(() => reconcile(refOf(key) as Ref<K>, run));
-    observer.ran(result, runs.end(run));
+    const ms = runs.end(run);
+    if (!run.isGivenUp) observer.ran(result, ms);
     if (result === 'error') observer.failed(key, error);
     return outcome;
   }

@@ -7,10 +7,12 @@ import type { QueueObserver, QueueState } from './queue.ts';
 
 type RuntimeMetrics = typeof controllerMetrics & typeof queueMetrics;
 
+type RuntimeRecorder = Recorder<RuntimeMetrics>;
+
 /** Where controllers tell what they do. */
 export type Telemetry = {
   readonly log: Log;
-  readonly metrics: GaugeReaders<RuntimeMetrics> & { readonly record: Recorder<RuntimeMetrics> };
+  readonly metrics: GaugeReaders<RuntimeMetrics> & { readonly record: RuntimeRecorder };
   readonly activities: Activities;
 };
 
@@ -22,6 +24,8 @@ export interface ControllerObserver extends QueueObserver {
   ran(result: Result, ms: number): void;
   failed(key: Key, error: unknown): void;
   ranLong(key: Key, ms: number): void;
+  /** A run did not obey, and its place is given to others; that counts as its error, however it ends. */
+  gaveUp(key: Key, ms: number): void;
   /** A trigger threw, so that what it would have led to is found by the resync only. */
   missed(key: Key, error: unknown): void;
 }
@@ -32,20 +36,36 @@ export interface ControllerView {
   runs(): readonly { readonly key: Key; readonly ms: number }[];
 }
 
+const RESULTS: readonly Result[] = ['success', 'requeue_after', 'requeue', 'error'];
+
+/** A rise can only be seen of what was there before. */
+function beginAtZero(controller: string, record: RuntimeRecorder): void {
+  for (const result of RESULTS) record.reconciles({ controller, result }, 0);
+  record.reconcileErrors({ controller }, 0);
+  record.queueAdds({ name: controller }, 0);
+  record.queueRetries({ name: controller }, 0);
+}
+
 /** Turns what a controller tells into metrics and lines of the log. */
 export function observerOf(controller: string, { log, metrics }: Telemetry): ControllerObserver {
   const { record } = metrics;
   const labels = { controller };
   const queue = { name: controller };
+  beginAtZero(controller, record);
+  const ran = (result: Result, ms: number) => {
+    record.reconciles({ controller, result });
+    if (result === 'error') record.reconcileErrors(labels);
+    record.reconcileSeconds(labels, ms / 1000);
+    record.queueWorkSeconds(queue, ms / 1000);
+  };
   return {
     added: () => record.queueAdds(queue),
     waited: ms => record.queueWaitSeconds(queue, ms / 1000),
     retried: () => record.queueRetries(queue),
-    ran: (result, ms) => {
-      record.reconciles({ controller, result });
-      if (result === 'error') record.reconcileErrors(labels);
-      record.reconcileSeconds(labels, ms / 1000);
-      record.queueWorkSeconds(queue, ms / 1000);
+    ran,
+    gaveUp: (key, ms) => {
+      ran('error', ms);
+      log.error('reconcile does not end', { controller, object: key, seconds: Math.round(ms / 1000) });
     },
     failed: (key, error) => log.error('reconcile failed', { controller, object: key, error }),
     ranLong: (key, ms) =>

@@ -22,7 +22,7 @@ export type QueueParts<K extends string> = {
   readonly clock: Clock;
   /** Looks at a key; a run that fails in any way counts as `with-backoff`. */
   readonly work: (key: K) => Promise<Outcome>;
-  /** How many keys are looked at at once, at most. */
+  /** How many keys are looked at at once, at most; those that are released do not count. */
   readonly concurrency: number;
   readonly observer: QueueObserver;
 };
@@ -60,6 +60,7 @@ export class Queue<K extends string> {
   readonly #whenIdle: (() => void)[] = [];
   #phase: 'gathering' | 'working' | 'stopped' = 'gathering';
   #running = 0;
+  #released = 0;
   #isWoken = false;
 
   constructor(parts: QueueParts<K>) {
@@ -82,6 +83,15 @@ export class Queue<K extends string> {
     const entry = this.#entries.get(key);
     if (entry) this.#addAgain(entry, cause, lane);
     else this.#line(this.#remember(key), lane);
+  }
+
+  /** Lets another key run beside one whose run nobody waits for any more; until that ends, its own key does not run. */
+  release(key: K): void {
+    const entry = this.#entries.get(key);
+    if (entry?.at !== 'running') return;
+    entry.at = 'released';
+    this.#released++;
+    this.#wake();
   }
 
   /** Takes no more keys and forgets those that wait; what runs goes on. */
@@ -116,6 +126,7 @@ export class Queue<K extends string> {
         if (lane === 'live') this.#turns.lift(entry);
         return;
       case 'running':
+      case 'released':
         if (cause !== 'resync' && entry.next !== 'live') entry.next = lane;
         return;
       case 'backoff':
@@ -134,7 +145,8 @@ export class Queue<K extends string> {
   }
 
   #canBegin(): boolean {
-    return this.#phase === 'working' && this.#running < this.#parts.concurrency && this.#turns.length > 0;
+    const hasPlace = this.#running - this.#released < this.#parts.concurrency;
+    return this.#phase === 'working' && hasPlace && this.#turns.length > 0;
   }
 
   /** Node's loop turns between two rounds, so that no number of keys keeps it from its input and output. */
@@ -165,6 +177,7 @@ export class Queue<K extends string> {
 
   #end(entry: Entry<K>, outcome: Outcome): void {
     this.#running--;
+    if (entry.at === 'released') this.#released--;
     entry.failures = outcome.look === 'with-backoff' ? entry.failures + 1 : 0;
     if (this.#phase !== 'stopped') this.#goOn(entry, outcome);
     if (this.#running === 0) for (const resolve of this.#whenIdle.splice(0)) resolve();

@@ -60,10 +60,15 @@ function report(
   { query }: Question,
 ): Answer {
   const hasFailed = [...failures.values()].some(failure => failure !== undefined);
-  if (!hasFailed && !query.has('verbose')) return plainText(200, 'ok');
+  if (!hasFailed && !query.has('verbose')) return onceOnly(plainText(200, 'ok'));
   const lines = [...failures].map(([part, failure]) =>
     failure === undefined ? `[+]${part} ok` : `[-]${part} failed: ${failure}`,
   );
   const verdict = `${name} check ${hasFailed ? 'failed' : 'passed'}`;
-  return plainText(hasFailed ? 503 : 200, [...lines, verdict, ''].join('\n'));
+  return onceOnly(plainText(hasFailed ? 503 : 200, [...lines, verdict, ''].join('\n')));
+}
+
+/** Connections that are kept must not take the place of those who ask next. */
+function onceOnly(answer: Answer): Answer {
+  return { ...answer, headers: { connection: 'close' } };
 }

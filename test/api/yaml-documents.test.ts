@@ -138,6 +138,10 @@ describe('a file is refused with', () => {
     expect(faultsOf(often(10_001))).toEqual(['2: there are too many aliases']);
   });
 
+  it.each(['a: {<<: 5}\n', 'x: &x [1]\na: {<<: *x}\n'])('a merge of what is no map: %j', text => {
+    expect(faultsOf(text)).toEqual(['1: what is merged by << must be maps']);
+  });
+
   it('an anchor that contains itself', () => {
     expect(faultsOf('a: &a [*a]\n')).toHaveLength(1);
   });
@@ -150,6 +154,14 @@ describe('a file is refused with', () => {
 const BOMBS: readonly (readonly [sentence: string, first: string, next: (index: number) => string])[] = [
   ['lists of lists', 'a0: &a0 [x, x]', index => `a${index}: &a${index} [${`*a${index - 1}, `.repeat(10)}]`],
   ['maps of maps', 'a0: &a0 {k: v}', index => `a${index}: &a${index} {x: *a${index - 1}, y: *a${index - 1}}`],
+  ...['pairs', 'omap'].map(
+    tag =>
+      [
+        `lists of !!${tag}`,
+        'a0: &a0 {k: v}',
+        (index: number) => `a${index}: &a${index} !!${tag} [x: *a${index - 1}, y: *a${index - 1}]`,
+      ] as const,
+  ),
   [
     'merged maps',
     'a0: &a0 {k: v}',
@@ -161,6 +173,23 @@ describe('a file that would fill the memory is refused', () => {
   it.each(BOMBS)('%s', (_sentence, first, next) => {
     const lines = [first, ...Array.from({ length: 40 }, (_, index) => next(index + 1))];
     expect(faultsOf(lines.join('\n'))).toEqual(['1: the aliases of this document stand for too much']);
+  });
+
+  it.each<[string, (rule: number) => string, string]>([
+    ['a long list named often', rule => `  - {name: r${rule}, port: 80}`, 'all: *rules'],
+    ['a long map merged often', rule => `  k${rule}: 80`, '<<: *rules'],
+  ])('%s', (_sentence, rule, use) => {
+    const rules = Array.from({ length: 1000 }, (_, index) => rule(index));
+    const uses = Array.from({ length: 1000 }, (_, index) => `  - {name: u${index}, ${use}}`);
+    const text = ['rules: &rules', ...rules, 'uses:', ...uses].join('\n');
+    expect(faultsOf(text)).toEqual(['1: the aliases of this document stand for too much']);
+  });
+
+  it('but not one whose aliases stand for a million values at most, beside what is written', () => {
+    const uses = (times: number) => `a: &a [${'{a: b}, '.repeat(100)}]\nb: [${'*a, '.repeat(times)}]\n`;
+    const ofOne = 1 + 100 * 3;
+    expect(faultsOf(uses(Math.floor(1_000_000 / ofOne)))).toEqual([]);
+    expect(faultsOf(uses(Math.ceil(1_000_001 / ofOne)))).toHaveLength(1);
   });
 
   it('brackets without end', () => {

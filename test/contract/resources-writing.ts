@@ -106,12 +106,13 @@ export const writingCases: Readonly<Record<string, Case>> = {
       await author.remove(web);
       const dying = await foundWhere(scene, web, isBeingDeleted);
       expect(Date.parse(dying.metadata.deletionTimestamp ?? '')).toBeGreaterThan(0);
+      expect(dying.metadata.generation).toBe(2);
       await write.replaceStatus(dying, status);
       await write.removeFinalizer(dying, theirs);
       const last = await foundWhere(scene, web, hasFinalizers(ours));
       expect(last).toMatchObject({
         status,
-        metadata: { deletionTimestamp: dying.metadata.deletionTimestamp },
+        metadata: { deletionTimestamp: dying.metadata.deletionTimestamp, generation: 2 },
       });
       await write.removeFinalizer(last, ours);
       await vanished(scene, web);
@@ -162,12 +163,14 @@ export const writingCases: Readonly<Record<string, Case>> = {
     expect: async scene => {
       const old = await put(scene, web, webWith({ paused: true }));
       await scene.write.replaceStatus(old, status);
-      await foundWhere(scene, web, object => object.status !== undefined);
+      const last = await foundWhere(scene, web, object => object.status !== undefined);
       await scene.author.remove(web);
       await vanished(scene, web);
       const next = await put(scene, web, named(meshEndpoints(), 'default/web'));
       expect(next.metadata.uid).not.toBe(old.metadata.uid);
       expect(next.metadata.generation).toBe(1);
+      const { resourceVersion } = next.metadata;
+      expect([old, last].map(({ metadata }) => metadata.resourceVersion)).not.toContain(resourceVersion);
       expect(next.status).toBeUndefined();
     },
   },

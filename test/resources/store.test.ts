@@ -71,27 +71,51 @@ describe('what is put', () => {
     expect(store.find(byLabel, 'y')).toEqual([]);
   });
 
-  it('changes nothing where an index throws', () => {
-    const broken: Index<'MeshEndpoints'> = {
-      name: 'broken',
-      kind: 'MeshEndpoints',
-      valuesOf: ({ spec }) => [`${spec.endpoints?.[0]?.name.length ?? raise('no endpoints')}`],
-    };
-    const store = new ResourceStore([byTailnet, broken], () => undefined);
+  it('is there although an index throws, which then has no texts for it, and that is reported once', () => {
+    const failures: unknown[] = [];
+    const store = new ResourceStore([broken, byTailnet], failure => failures.push(failure));
     store.put(readMeshEndpoints('default/web'));
-    const before = store.get(web);
+    expect(store.find(broken, 'default/web')).toEqual([store.get(web)]);
     const selectors = [{ key: 'web', operator: 'Exists' }];
     const without = readMeshEndpoints('default/web', {
       endpoints: [],
       tagSelectors: selectors,
       tailnet: 'b.ts.net',
     });
-    expect(() => store.put(without)).toThrow('no endpoints');
-    expect(store.get(web)).toBe(before);
-    expect(store.find(byTailnet, 'b.ts.net')).toEqual([]);
-    expect(store.find(byTailnet, 'example.ts.net')).toEqual([before]);
+    expect(store.put(without)).toBe(true);
+    expect(store.put(without)).toBe(false);
+    expect(store.get(web)).toEqual(without);
+    expect(store.find(broken, 'default/web')).toEqual([]);
+    expect(store.find(byTailnet, 'b.ts.net')).toEqual([store.get(web)]);
+    expect(store.find(byTailnet, 'example.ts.net')).toEqual([]);
+    expect(failures.map(String)).toEqual(['Error: the index broken cannot take MeshEndpoints/default/web']);
+    expect((failures[0] as Error).cause).toEqual(new Error('no endpoints'));
+    store.put(readMeshEndpoints('default/web'));
+    expect(store.find(broken, 'default/web')).toEqual([store.get(web)]);
+  });
+
+  it.each<[string, unknown]>([
+    ['a text', 'default/web'],
+    ['nothing', undefined],
+    ['a list with something else', [7]],
+  ])('is under no text where an index gives %s instead of texts', (_what, given) => {
+    const failures: unknown[] = [];
+    const wrong = { ...byTailnet, name: 'wrong', valuesOf: () => given as string[] };
+    const store = new ResourceStore([wrong], failure => failures.push(failure));
+    store.put(readMeshEndpoints('default/web'));
+    expect(store.get(web)).toBeDefined();
+    expect(['default/web', 'd', '7'].flatMap(text => store.find(wrong, text))).toEqual([]);
+    expect(failures).toHaveLength(1);
   });
 });
+
+/** Finds objects by their name, but only those that have endpoints. */
+const broken: Index<'MeshEndpoints'> = {
+  name: 'broken',
+  kind: 'MeshEndpoints',
+  valuesOf: ({ metadata, spec }) =>
+    spec.endpoints?.length ? [`${metadata.namespace}/${metadata.name}`] : raise('no endpoints'),
+};
 
 function raise(message: string): never {
   throw new Error(message);
@@ -141,6 +165,26 @@ describe('replacing all objects of a kind', () => {
     ]);
     expect(store.list('MeshEndpoints')).toContain(kept);
     expect(store.list('TCPRoute')).toHaveLength(1);
+  });
+
+  it('loses none of the others where an index throws for one', () => {
+    const failures: unknown[] = [];
+    const store = new ResourceStore([broken], failure => {
+      failures.push(failure);
+      raise('not even the report works');
+    });
+    const told: string[] = [];
+    store.subscribe(({ key }) => told.push(key));
+    const selectors = [{ key: 'web', operator: 'Exists' }];
+    const names = ['default/a', 'default/b', 'default/c'];
+    const objects = names.map(name =>
+      readMeshEndpoints(name, name === 'default/b' ? { endpoints: [], tagSelectors: selectors } : {}),
+    );
+    expect(() => store.replaceAll('MeshEndpoints', objects)).toThrow('not even the report works');
+    expect(store.list('MeshEndpoints')).toEqual(objects);
+    expect(names.map(name => store.find(broken, name).length)).toEqual([1, 0, 1]);
+    expect(told).toEqual(names.map(name => `MeshEndpoints/${name}`));
+    expect(failures).toHaveLength(1);
   });
 
   it('takes the last of those that have the same name', () => {

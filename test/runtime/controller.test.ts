@@ -1,9 +1,13 @@
 import { describe, expect, it } from 'vitest';
 import type { Ref } from '../../src/api/key.ts';
 import { ResourceError } from '../../src/resources/resources.ts';
+import { startController } from '../../src/runtime/loop.ts';
 import type { Outcome } from '../../src/runtime/outcome.ts';
+import { controllerMetrics, queueMetrics } from '../../src/telemetry/metrics.ts';
+import { createRegistry } from '../../src/telemetry/registry.ts';
 import { DONE, FOREVER, refOfWeb, running, tailnet, web } from '../support/running.ts';
 import { Runtime } from '../support/runtime.ts';
+import { parseExposition, valueOf } from '../support/telemetry/exposition.ts';
 
 describe('a controller', () => {
   it('looks at every object, but not before all has been read', async () => {
@@ -137,6 +141,25 @@ describe('the metrics of a controller', () => {
     expect(await runtime.metric('controller_runtime_reconcile_errors_total')).toBe(0);
     expect(await runtime.metric('controller_runtime_reconcile_time_seconds_count')).toBe(0);
     expect(await runtime.metric('controller_runtime_max_concurrent_reconciles')).toBe(7);
+  });
+
+  it('begin at zero when it starts, also where nobody knew its name before', async () => {
+    const registry = createRegistry({ metrics: { ...controllerMetrics, ...queueMetrics }, version: 'test' });
+    const { telemetry, memory, clock } = new Runtime();
+    startController(
+      { name: 'late', kind: 'MeshEndpoints', triggers: [], reconcile: () => FOREVER },
+      { resources: memory.read, clock, telemetry: { ...telemetry, metrics: registry } },
+      { concurrency: 1, syncPeriodMs: 30_000 },
+    );
+    const families = parseExposition(await registry.text());
+    const valueFor = (name: string, labels: Readonly<Record<string, string>>) =>
+      valueOf(families, name, labels);
+    for (const result of ['success', 'error', 'requeue', 'requeue_after']) {
+      expect(valueFor('controller_runtime_reconcile_total', { controller: 'late', result })).toBe(0);
+    }
+    expect(valueFor('controller_runtime_reconcile_errors_total', { controller: 'late' })).toBe(0);
+    expect(valueFor('workqueue_adds_total', { name: 'late' })).toBe(0);
+    expect(valueFor('workqueue_retries_total', { name: 'late' })).toBe(0);
   });
 
   it('show what waits, runs and is delayed', async () => {

@@ -51,6 +51,77 @@ describe('a run that takes long', () => {
     expect(seen).toEqual(['a', 'b']);
   });
 
+  it('gives its place to others when it did not obey for a while, and is told so and counted once', async () => {
+    const seen: string[] = [];
+    const ends: (() => void)[] = [];
+    const objects = ['a', 'b', 'c', 'd'].map(name => web(name));
+    const runtime = new Runtime(objects);
+    runtime.start(
+      {
+        kind: 'MeshEndpoints',
+        reconcile: ({ name }) => {
+          seen.push(name);
+          const isHung = seen.length < 4;
+          return isHung ? new Promise(resolve => ends.push(() => resolve(DONE))) : Promise.resolve(DONE);
+        },
+      },
+      { concurrency: 2 },
+    );
+    const { clock, memory } = runtime;
+    await memory.start();
+    await clock.advance(329_000);
+    expect(seen).toEqual(['a', 'b']);
+    await clock.advance(2000);
+    expect(seen).toEqual(['a', 'b', 'c', 'd']);
+    const told = runtime.lines.filter(({ msg }) => msg === 'reconcile does not end');
+    expect(told.map(line => [line.level, line['object'], line['seconds']])).toEqual([
+      ['error', 'MeshEndpoints/default/a', 330],
+      ['error', 'MeshEndpoints/default/b', 330],
+    ]);
+    expect(await runtime.metric('controller_runtime_reconcile_errors_total')).toBe(2);
+    expect(await runtime.metric('controller_runtime_active_workers')).toBe(3);
+    ends.slice(0, 2).forEach(end => end());
+    await clock.settle();
+    expect(await runtime.metric('controller_runtime_reconcile_total', { result: 'error' })).toBe(2);
+    expect(await runtime.metric('controller_runtime_reconcile_total', { result: 'success' })).toBe(1);
+    expect(await runtime.metric('controller_runtime_active_workers')).toBe(1);
+  });
+
+  it('stalls no controller, however many of them there are, and is never joined by another of its key', async () => {
+    const hung = new Set<string>();
+    const seen: string[] = [];
+    const objects = Array.from({ length: 12 }, (_, index) => web(`hung-${index}`));
+    const runtime = new Runtime(objects);
+    const reconcile = ({ name }: { readonly name: string }) => {
+      seen.push(name);
+      if (!name.startsWith('hung')) return Promise.resolve(DONE);
+      hung.add(name);
+      return FOREVER;
+    };
+    runtime.start({ kind: 'MeshEndpoints', reconcile }, { concurrency: 1, syncPeriodMs: 30_000 });
+    const { clock, memory } = runtime;
+    await memory.start();
+    await clock.advance(1_000_000);
+    await memory.author.put(web('hung-0', 9090));
+    await memory.author.put(web('good'));
+    await clock.advance(4_000_000);
+    expect(hung.size).toBe(12);
+    expect(seen.filter(name => name.startsWith('hung'))).toHaveLength(12);
+    expect(seen).toContain('good');
+  });
+
+  it('is looked at again for what changed meanwhile, when it ends after all', async () => {
+    const ends: (() => void)[] = [];
+    const { clock, memory } = await running(() => new Promise(resolve => ends.push(() => resolve(DONE))));
+    await clock.advance(400_000);
+    await memory.author.put(web('a', 9090));
+    await clock.advance(1000);
+    expect(ends).toHaveLength(1);
+    ends[0]?.();
+    await clock.advance(1000);
+    expect(ends).toHaveLength(2);
+  });
+
   it('has an aborted signal also if it asks for it late', async () => {
     let given: RunContext | undefined;
     const { clock } = await running((_ref, context) => {
@@ -100,8 +171,12 @@ describe('a controller that is drained', () => {
     expect(clock.timers).toBe(0);
   });
 
-  it('names the objects of the runs that do not even obey', async () => {
+  it.each([
+    ['do not even obey', 0],
+    ['were given up before', 400_000],
+  ])('names the objects of the runs that %s', async (_what, ageMs) => {
     const { runtime, clock, controller } = await running(() => FOREVER);
+    await clock.advance(ageMs);
     const drained = controller.drain(LIMITS);
     await clock.advance(21_000);
     expect(await drained).toEqual(['MeshEndpoints/default/a']);

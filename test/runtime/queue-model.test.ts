@@ -12,6 +12,7 @@ const seed = Number(process.env['SEED'] ?? 1);
 type Step =
   | { readonly do: 'add'; readonly key: string; readonly cause: Cause }
   | { readonly do: 'end'; readonly nth: number; readonly outcome: Outcome | 'rejects' }
+  | { readonly do: 'release'; readonly nth: number }
   | { readonly do: 'advance'; readonly ms: number }
   | { readonly do: 'stop' };
 
@@ -30,6 +31,7 @@ const anOutcome = fc.oneof(
 );
 const anEnd = fc.record({ do: fc.constant('end' as const), nth: fc.nat(9), outcome: anOutcome });
 const anAdvance = fc.record({ do: fc.constant('advance' as const), ms: aTime });
+const aRelease = fc.record({ do: fc.constant('release' as const), nth: fc.nat(9) });
 const aStop = fc.constant({ do: 'stop' as const });
 
 const steps = (withStop: boolean) => {
@@ -37,6 +39,7 @@ const steps = (withStop: boolean) => {
     { weight: 5, arbitrary: anAdd },
     { weight: 5, arbitrary: anEnd },
     { weight: 2, arbitrary: anAdvance },
+    { weight: 1, arbitrary: aRelease },
   ];
   const all = withStop ? [...usual, { weight: 1, arbitrary: aStop }] : usual;
   return fc.array(fc.oneof(...all), { maxLength: 120, size: 'max' });
@@ -71,6 +74,8 @@ class Pair {
         return this.clock.settle();
       case 'end':
         return this.end(this.work.running[step.nth % this.work.running.length], step.outcome);
+      case 'release':
+        return this.release(this.work.running[step.nth % this.work.running.length]);
       case 'advance':
         await this.clock.advance(step.ms);
         this.model.advance(step.ms);
@@ -80,6 +85,14 @@ class Pair {
         this.model.stop();
         this.unseen.clear();
     }
+  }
+
+  release(key: string | undefined): Promise<void> {
+    if (key !== undefined) {
+      this.queue.release(key);
+      this.model.release(key);
+    }
+    return this.clock.settle();
   }
 
   async end(key: string | undefined, outcome: Outcome | 'rejects'): Promise<void> {

@@ -59,7 +59,8 @@ export class DirectoryModel {
     const old = this.objects.get(name);
     if (old?.isDeleted) return;
     if (file === undefined || port === undefined) {
-      if (old && old.finalizers.length > 0) this.objects.set(name, { ...old, isDeleted: true });
+      if (old && old.finalizers.length > 0)
+        this.objects.set(name, { ...old, isDeleted: true, generation: old.generation + 1 });
       else this.objects.delete(name);
     } else if (old) {
       this.objects.set(name, {

@@ -3,7 +3,7 @@ import type { Cause, Outcome } from '../../src/runtime/outcome.ts';
 type Lane = 'live' | 'background';
 type Waiting = { readonly key: string; readonly lane: Lane };
 type Delayed = Waiting & { readonly dueAt: number; readonly isRetry: boolean };
-type Running = Waiting & { next: Lane | undefined };
+type Running = Waiting & { next: Lane | undefined; isReleased: boolean };
 
 /** What a queue promises, in lists that are searched from end to end. */
 export class QueueModel {
@@ -54,6 +54,12 @@ export class QueueModel {
     this.advance(0);
   }
 
+  release(key: string): void {
+    const running = this.running.find(one => one.key === key);
+    if (running && !this.#isStopped) running.isReleased = true;
+    this.#begin();
+  }
+
   advance(ms: number): void {
     const end = this.now + ms;
     for (let next = this.#dueUntil(end); next; next = this.#dueUntil(end)) {
@@ -80,14 +86,14 @@ export class QueueModel {
   }
 
   #begin(): void {
-    while (this.running.length < this.#concurrency) {
+    while (this.running.filter(({ isReleased }) => !isReleased).length < this.#concurrency) {
       const live = this.waiting.find(({ lane }) => lane === 'live');
       const background = this.waiting.find(({ lane }) => lane === 'background');
       const next = live && (!background || this.#liveInARow < 9) ? live : background;
       if (!next) return;
       this.#liveInARow = next.lane === 'live' ? this.#liveInARow + 1 : 0;
       this.waiting = this.waiting.filter(one => one !== next);
-      this.running.push({ ...next, next: undefined });
+      this.running.push({ ...next, next: undefined, isReleased: false });
       this.begun.push(`${next.key} at ${this.now}`);
     }
   }

@@ -148,6 +148,25 @@ describe('health', () => {
     expect(answer).toEqual([503, '[-]resources failed: the check itself failed\nreadyz check failed\n']);
   });
 
+  it.each(['/healthz', '/readyz', '/readyz?verbose'])(
+    'keeps no connection that asked for %s, so that all who keep theirs cannot starve a probe',
+    async path => {
+      const { url } = await startedWith(healthRoutes(createReadiness()));
+      const agent = new Agent({ keepAlive: true });
+      const askAndKeep = async () => {
+        const [response] = (await once(get(`${url}${path}`, { agent }), 'response')) as [IncomingMessage];
+        const ended = once(response.socket, 'close');
+        await text(response);
+        await ended;
+        return [response.statusCode, response.headers.connection];
+      };
+      const answers = await Promise.all(Array.from({ length: 300 }, askAndKeep));
+      expect(answers).toEqual(Array(300).fill([200, 'close']));
+      expect((await fetch(`${url}${path}`)).status).toBe(200);
+      agent.destroy();
+    },
+  );
+
   it('forgets a part that ends', async () => {
     const answer = await asked('/readyz', readiness => readiness.add('resources', () => 'gone')());
     expect(answer).toEqual([200, 'ok']);
