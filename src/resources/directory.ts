@@ -68,6 +68,7 @@ export async function openDirectory(settings: DirectorySettings): Promise<Direct
 
 function failStart(state: string): (cause: unknown) => never {
   return cause => {
+    if (cause instanceof ResourceError) throw cause;
     const message = `the state folder ${state} cannot be used: ${reasonOf(cause)}`;
     throw new ResourceError('Unavailable', message, { cause });
   };
@@ -76,16 +77,17 @@ function failStart(state: string): (cause: unknown) => never {
 function connect(
   settings: DirectorySettings,
   journal: Journal,
-  found: Found,
+  { kept, setAside }: Found,
   release: () => Promise<void>,
 ): Directory {
-  const { indexes, defaultNamespace = 'default', report, reportFailure } = settings;
+  const { indexes, defaultNamespace = 'default', report } = settings;
+  const reportFailure = outside(settings.reportFailure);
   const store = new ResourceStore(indexes, reportFailure);
   const problems = new ProblemList(attempted(report, reportFailure));
   const definitions = new Definitions();
-  for (const [file, says] of saidBefore(found)) definitions.replace(file, says, 0);
+  for (const [file, says] of saidBefore(kept)) definitions.replace(file, says, 0);
   const given = { now: settings.now ?? (() => new Date()), newUid: randomUUID };
-  const state = createState({ journal, store, given, definitions, problems, reportFailure }, found);
+  const state = createState({ journal, store, given, definitions, problems, reportFailure }, kept);
   const folder = resolve(settings.folder);
   const patience = { ...PATIENCE, ...settings.patience };
   const parts = { folder, defaultNamespace, patience, definitions, problems, state, store, reportFailure };
@@ -94,7 +96,7 @@ function connect(
     read: store,
     write: writesTo(state, given, defaultNamespace),
     start: () => {
-      problems.replace('damage', damaged(found.setAside));
+      problems.replace('damage', damaged(setAside));
       state.showAll();
       source.start();
     },
@@ -113,13 +115,17 @@ type StateParts = Pick<StatePorts, 'journal' | 'store' | 'given' | 'reportFailur
 };
 
 /** What is kept follows the definitions, and where they cannot be followed, that is a problem. */
-function createState({ definitions, problems, ...ports }: StateParts, { kept }: Found): DirectoryState {
+function createState({ definitions, problems, ...ports }: StateParts, kept: Found['kept']): DirectoryState {
   const state: DirectoryState = new DirectoryState(
     {
       ...ports,
       definitionOf: key => definitions.get(key),
       tellSettled: keys => {
-        for (const key of keys) problems.replace(key, conflictsOf(key, state.get(key), definitions));
+        for (const key of keys) {
+          const kept = state.get(key);
+          if (kept) definitions.adopt(key, kept.object);
+          problems.replace(key, conflictsOf(key, kept, definitions));
+        }
       },
       tellUnwritten: failure => problems.replace('state', unwritten(failure)),
     },
@@ -142,8 +148,21 @@ function attempted<T>(
   };
 }
 
+/** The same, but what it throws is thrown where it can break nothing off. */
+function outside(reportFailure: (failure: unknown) => void): (failure: unknown) => void {
+  return failure => {
+    try {
+      reportFailure(failure);
+    } catch (thrown) {
+      queueMicrotask(() => {
+        throw thrown;
+      });
+    }
+  };
+}
+
 /** What files said when this was last written down, in case that they cannot be read now. */
-function saidBefore({ kept }: Found): ReadonlyMap<string, Says> {
+function saidBefore(kept: Found['kept']): ReadonlyMap<string, Says> {
   const files = new Map<string, Map<Key, Resource>>();
   for (const [key, { object, from }] of kept) {
     if (from.by === 'us' || object.metadata.deletionTimestamp !== undefined) continue;

@@ -1,9 +1,10 @@
-import { spawn } from 'node:child_process';
 import { appendFileSync, existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { mkdir, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { openDirectory } from '../../src/resources/directory.ts';
+import { keyOf } from '../../src/api/key.ts';
+import { lineOf } from '../../src/resources/directory/journal-lines.ts';
+import type { Entry } from '../../src/resources/directory/journal-lines.ts';
 import {
   eventually,
   found,
@@ -62,6 +63,20 @@ const DAMAGES: Readonly<
     },
     left: 'abc',
   },
+  'a first line that was changed': {
+    damage: async folders => {
+      const text = readFileSync(journalOf(folders), 'utf8');
+      await writeFile(journalOf(folders), text.replace('resources', 'resorces'));
+    },
+    left: 'abc',
+  },
+  'a first line that is gone': {
+    damage: async folders => {
+      const lines = readFileSync(journalOf(folders));
+      await writeFile(journalOf(folders), lines.subarray(lines.indexOf('\n') + 1));
+    },
+    left: 'abc',
+  },
   'another file in its place': {
     damage: folders => writeFile(journalOf(folders), '{"apiVersion":"v1"}\n'),
     left: '',
@@ -104,6 +119,53 @@ describe('a journal that is not as we wrote it', () => {
       expect(readFileSync(journalOf(folders))).toEqual(before);
     },
   );
+
+  it('but is of a later version stays as it is, and nothing starts', async () => {
+    const folders = await withState();
+    const later = readFileSync(journalOf(folders), 'utf8').replace(/ 1\n/, ' 2\n');
+    await writeFile(journalOf(folders), later);
+    await expect(openFolder(folders)).rejects.toMatchObject({
+      reason: 'Unavailable',
+      message: expect.stringMatching(/resources\.journal was written by a later .* version 2/) as string,
+    });
+    expect(readFileSync(journalOf(folders), 'utf8')).toBe(later);
+    expect(readdirSync(folders.state).sort()).toEqual(['lock', 'resources.journal']);
+    await writeFile(journalOf(folders), later.replace(' 2\n', ' 1\n'));
+    expect(withStatus(await openAndRead(folders))).toEqual(NAMES);
+  });
+
+  it('holds what is not valid any more is set aside, and what is valid in it still counts', async () => {
+    const folders = await withState();
+    const lines = readFileSync(journalOf(folders), 'utf8').trimEnd().split('\n');
+    const entries = new Map(
+      lines
+        .slice(1)
+        .map(line => JSON.parse(line.slice(line.indexOf(' '))) as Entry)
+        .map(one => [one.key, one]),
+    );
+    const keys = NAMES.map(name => keyOf(webRef(name)));
+    const texts = keys.map(key => lineOf(entries.get(key) ?? expect.unreachable()));
+    const changes = [
+      ['"total":1', '"total":"many"'],
+      ['8080', '70000'],
+      ['', ''],
+    ] as const;
+    const changed = texts.map((text, at) => {
+      const [from = '', to = ''] = changes[at] ?? [];
+      return lineOf(JSON.parse(text.slice(text.indexOf(' ')).replace(from, to)) as Entry);
+    });
+    await writeFile(journalOf(folders), `${lines[0] ?? ''}\n${changed.join('')}`);
+    await rename(folders.folder, `${folders.folder}.away`);
+    const directory = await openFolder(folders);
+    expect(directory.read.list('MeshEndpoints').map(({ metadata }) => metadata.name)).toEqual(['a', 'c']);
+    expect(withStatus(directory)).toEqual(['c']);
+    const invalid = directory.problems().filter(({ reason }) => reason === 'StateDamaged');
+    expect(invalid.map(({ message }) => message)).toEqual([
+      expect.stringContaining('the status of MeshEndpoints/default/a is not valid any more'),
+      expect.stringMatching(/^MeshEndpoints\/default\/b is not valid any more/),
+    ]);
+    expect(existsSync(join(folders.state, invalid[0]?.file ?? ''))).toBe(true);
+  });
 
   it('is set aside so often, and then in the place of the last time', async () => {
     const folders = await withState();
@@ -171,39 +233,6 @@ describe('a state folder that cannot be written', () => {
 });
 
 describe('a state folder', () => {
-  const settings = (folders: Folders) => ({
-    ...folders,
-    indexes: [],
-    report: () => undefined,
-    reportFailure: () => undefined,
-  });
-
-  it('is for one process at a time, also twice in the same', async () => {
-    const folders = makeFolders();
-    const first = await openDirectory(settings(folders));
-    await expect(openDirectory(settings(folders))).rejects.toMatchObject({
-      reason: 'Unavailable',
-      message: expect.stringContaining(`is in use by process ${process.pid}`) as string,
-    });
-    await first.close();
-    const second = await openDirectory(settings(folders));
-    await expect(second.close()).resolves.toBeUndefined();
-  });
-
-  it('is free when the process that had it is dead, or another has its number', async () => {
-    const folders = makeFolders();
-    const dead = spawn('true');
-    await new Promise(resolve => dead.once('exit', resolve));
-    await mkdir(join(folders.state, 'lock'), { recursive: true });
-    const uuid = '00000000-0000-4000-8000-000000000000';
-    await writeFile(join(folders.state, 'lock', `${dead.pid ?? 0}-12345-${uuid}`), '');
-    await writeFile(join(folders.state, 'lock', `${process.pid}-1-${uuid}`), '');
-    const directory = await openDirectory(settings(folders));
-    expect(readdirSync(join(folders.state, 'lock'))).toHaveLength(1);
-    await directory.close();
-    expect(readdirSync(join(folders.state, 'lock'))).toEqual([]);
-  });
-
   it('takes nothing more when it is closed', async () => {
     const folders = await withState();
     const directory = await openAndRead(folders);

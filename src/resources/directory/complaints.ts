@@ -1,5 +1,6 @@
 import type { Key } from '../../api/key.ts';
 import type { Definitions } from './definitions.ts';
+import type { Found } from './journal.ts';
 import type { Problem } from './problems.ts';
 import { reasonOf } from './disk.ts';
 import type { Kept } from '../lifecycle.ts';
@@ -23,11 +24,11 @@ export function notWatched(why: string | undefined): readonly Problem[] {
   return [{ reason: 'NotWatched', file: '.', message }];
 }
 
-/** What is wrong where the journal was not as we had written it. */
-export function damaged(setAside: string | undefined): readonly Problem[] {
-  if (setAside === undefined) return [];
-  const message = 'the journal of the state folder held what we did not write; what was whole still counts';
-  return [{ reason: 'StateDamaged', file: setAside, message }];
+/** What is wrong where not all that the journal held counts. */
+export function damaged(setAside: Found['setAside']): readonly Problem[] {
+  if (!setAside) return [];
+  const { file, why } = setAside;
+  return why.map(message => ({ reason: 'StateDamaged', file, message }));
 }
 
 /** What is wrong where the journal cannot be written. */

@@ -1,3 +1,4 @@
+import { isEqual } from '../../api/equal.ts';
 import type { Key } from '../../api/key.ts';
 import type { Resource } from '../../api/resource.ts';
 import type { Says } from './text.ts';
@@ -10,7 +11,7 @@ const NOTHING: Says = new Map();
 
 /** What all files say. Where several define one object, the first by name counts. */
 export class Definitions {
-  readonly #says = new Map<string, Says>();
+  readonly #says = new Map<string, Map<Key, Resource>>();
   readonly #files = new Map<Key, Set<string>>();
   readonly #missing = new Map<Key, Missing>();
   readonly #lastSays = new Map<string, { readonly says: Says; readonly sinceMs: number }>();
@@ -30,7 +31,7 @@ export class Definitions {
   /** Takes what a file says now, and gives the keys of all objects that this is about. */
   replace(file: string, says: Says, nowMs: number): readonly Key[] {
     const old = this.#says.get(file) ?? NOTHING;
-    if (says.size > 0) this.#says.set(file, says);
+    if (says.size > 0) this.#says.set(file, new Map(says));
     else if (this.#says.delete(file)) this.#lastSays.set(file, { says: old, sinceMs: nowMs });
     const removed = [...old].filter(([key]) => !says.has(key));
     for (const [key, object] of removed) this.#forget(key, file, object, nowMs);
@@ -48,6 +49,13 @@ export class Definitions {
     const object = file === undefined ? undefined : this.of(file).get(key);
     if (file === undefined || !object) return this.#missing.get(key)?.definition;
     return { object, from: { by: 'file', file } };
+  }
+
+  /** What is kept of an object takes the place of all that equals it, which then needs no memory of its own. */
+  adopt(key: Key, kept: Resource): void {
+    const says = this.#says.get(this.definers(key)[0] ?? '');
+    const object = says?.get(key);
+    if (object) says?.set(key, withPartsOf(kept, object));
   }
 
   /** The files that define an object, in the order in which they count. */
@@ -76,4 +84,13 @@ export class Definitions {
     this.#files.delete(key);
     this.#missing.set(key, { definition: { object, from: { by: 'file', file } }, sinceMs: nowMs });
   }
+}
+
+function withPartsOf(kept: Resource, object: Resource): Resource {
+  const known = new Map<string, unknown>(Object.entries(kept));
+  const fields = Object.entries(object).map(([name, value]: [string, unknown]) => {
+    const other = known.get(name);
+    return [name, isEqual(value, other) ? other : value] as const;
+  });
+  return Object.fromEntries(fields) as Resource;
 }

@@ -3,6 +3,7 @@ import { basename, dirname } from 'node:path';
 import type { Key } from '../../api/key.ts';
 import type { Definitions } from './definitions.ts';
 import type { FolderReader, Look } from './reader.ts';
+import { lifeOf } from './scan.ts';
 import type { Folder } from './scan.ts';
 import type { FolderWatch } from './watch.ts';
 
@@ -41,6 +42,7 @@ export class FolderFollower {
   #isAll = false;
   #firstEventMs: number | undefined;
   #isBlind = true;
+  #hasSeenAll = false;
   #lookedMs = 0;
   #running: Promise<void> | undefined;
   #timer: NodeJS.Timeout | undefined;
@@ -57,7 +59,6 @@ export class FolderFollower {
 
   /** Something happened in a folder. */
   note(folder: Folder, name: string | undefined): void {
-    if (folder.only !== undefined && name !== folder.only) return;
     const isPlain = name !== undefined && folder.path !== undefined && !name.startsWith('..');
     // What is hidden matters only where links may lead through it.
     if (isPlain && name.startsWith('.')) return;
@@ -101,8 +102,15 @@ export class FolderFollower {
       return;
     }
     [this.#isBlind, this.#lookedMs] = [!isComplete, performance.now()];
-    look(isComplete ? [...keys, ...definitions.giveUp(startMs - this.#ports.patience.goneMs)] : keys);
-    if (isComplete) await tellComplete();
+    if (!isComplete) {
+      look(keys);
+      return;
+    }
+    // What went while nobody looked is not on its way to another file.
+    const goneMs = this.#hasSeenAll ? startMs - this.#ports.patience.goneMs : Infinity;
+    this.#hasSeenAll = true;
+    look([...keys, ...definitions.giveUp(goneMs)]);
+    await tellComplete();
   }
 
   /** The folder itself may come, go and be replaced, which only the one around it tells. */
@@ -111,10 +119,12 @@ export class FolderFollower {
     const absolute = dirname(folder);
     const around = await stat(absolute).catch(() => undefined);
     watch.begin();
-    if (around) watch.add({ absolute, identity: `${around.dev}:${around.ino}`, only: basename(folder) });
-    const look = await reader.lookAtAll();
-    watch.end();
-    return look;
+    if (around) watch.add({ absolute, identity: lifeOf(around), only: basename(folder) });
+    try {
+      return await reader.lookAtAll();
+    } finally {
+      watch.end();
+    }
   }
 
   /** Waits for what is due first: to read what changed, to give up what is missing, to look at everything again. */

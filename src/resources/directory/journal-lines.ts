@@ -14,8 +14,19 @@ export type Parsed = {
   readonly isDamaged: boolean;
 };
 
-/** The first line; a file that begins otherwise is none of ours. */
-export const HEADER = 'mesh-gateway resources 1\n';
+const VERSION = 1;
+
+/** The first line. */
+export const HEADER = `mesh-gateway resources ${VERSION}\n`;
+
+/** The version of a journal that is ours but newer than what is read here. */
+export function laterVersionOf(bytes: Buffer): number | undefined {
+  const first = bytes.subarray(0, LONGEST_HEADER).toString('latin1');
+  const version = Number(/^mesh-gateway resources ([1-9]\d{0,8})\n/.exec(first)?.[1]);
+  return version > VERSION ? version : undefined;
+}
+
+const LONGEST_HEADER = 64;
 
 /** A line, which begins with a hash of the rest. */
 export function lineOf(entry: Entry): string {
@@ -23,12 +34,11 @@ export function lineOf(entry: Entry): string {
   return `${hashOf(text)} ${text}\n`;
 }
 
-/** Reads all whole lines; those that do not fit their hash are left out. */
+/** Reads all whole lines, also below a first one that is damaged; those that do not fit their hash are left out. */
 export function parseLines(bytes: Buffer): Parsed {
   const isOurs = bytes.subarray(0, HEADER.length).toString() === HEADER;
-  if (!isOurs) return { entries: [], wholeBytes: 0, isDamaged: true };
   const entries: (Entry & { readonly bytes: number })[] = [];
-  let [start, isDamaged] = [HEADER.length, false];
+  let [start, isDamaged] = isOurs ? [HEADER.length, false] : [0, true];
   for (let end = bytes.indexOf('\n', start); end >= 0; end = bytes.indexOf('\n', start)) {
     const entry = parseLine(bytes.subarray(start, end));
     if (entry) entries.push({ ...entry, bytes: end + 1 - start });

@@ -3,15 +3,17 @@ import { copyFile, mkdir, open, rename, rm, stat } from 'node:fs/promises';
 import type { FileHandle } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Key } from '../../api/key.ts';
-import { HEADER, lineOf, parseLines } from './journal-lines.ts';
+import { judge } from './judge.ts';
+import { HEADER, laterVersionOf, lineOf, parseLines } from './journal-lines.ts';
 import { noneIfMissing } from './disk.ts';
 import type { Kept } from '../lifecycle.ts';
+import { ResourceError } from '../resources.ts';
 
 /** What was found in a state folder. */
 export type Found = {
   readonly kept: ReadonlyMap<Key, Kept>;
-  /** The name under which a journal that was not only ours has been set aside. */
-  readonly setAside?: string;
+  /** The name under which a journal of which not all counts has been set aside, and why. */
+  readonly setAside?: { readonly file: string; readonly why: readonly string[] };
 };
 
 type All = Iterable<readonly [Key, Kept]>;
@@ -43,19 +45,34 @@ export class Journal {
   async load(): Promise<Found> {
     const info = await stat(this.#path).catch(noneIfMissing);
     if (!info) return { kept: new Map() };
-    if (!info.isFile()) return { kept: new Map(), setAside: await this.#moveAside() };
+    if (!info.isFile())
+      return { kept: new Map(), setAside: { file: await this.#moveAside(), why: [NOT_OURS] } };
     const file = await open(this.#path, constants.O_RDWR);
+    try {
+      return await this.#loadFrom(file);
+    } catch (error) {
+      await file.close().catch(() => undefined);
+      throw error;
+    }
+  }
+
+  async #loadFrom(file: FileHandle): Promise<Found> {
     const bytes = await file.readFile();
+    const later = laterVersionOf(bytes);
+    if (later !== undefined) throw tooNew(this.#path, later);
     const { entries, wholeBytes, isDamaged } = parseLines(bytes);
-    const kept = new Map<Key, Kept>();
+    const last = new Map<Key, Kept>();
     for (const entry of entries) {
-      if (entry.kept) kept.set(entry.key, entry.kept);
-      else kept.delete(entry.key);
+      if (entry.kept) last.set(entry.key, entry.kept);
+      else last.delete(entry.key);
       this.#count(entry.key, entry.kept ? entry.bytes : undefined);
     }
-    if (isDamaged) {
+    const judged = judge(last);
+    const { kept } = judged;
+    const why = [...(isDamaged ? [NOT_OURS] : []), ...judged.why];
+    if (why.length > 0) {
       await file.close();
-      const setAside = await this.#copyAside();
+      const setAside = { file: await this.#copyAside(), why };
       await this.#writeAnew(kept);
       return { kept, setAside };
     }
@@ -165,9 +182,16 @@ export class Journal {
   }
 }
 
+function tooNew(path: string, version: number): ResourceError {
+  const message = `${path} was written by a later mesh-gateway, in version ${version} of its form: start that one again, or move the file away to begin without what it keeps`;
+  return new ResourceError('Unavailable', message);
+}
+
 const MOST_WRITTEN_AT_ONCE = 1024 * 1024;
 
 const MOST_COPIES = 5;
+
+const NOT_OURS = 'the journal of the state folder held what we did not write; what was whole still counts';
 
 async function writeAt(file: FileHandle, bytes: Buffer, position: number): Promise<void> {
   for (let done = 0; done < bytes.length;) {

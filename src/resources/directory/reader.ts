@@ -8,8 +8,7 @@ import type { ProblemList } from './problems.ts';
 import { isReadByName, scan, stampOf } from './scan.ts';
 import type { Enter, Scan, Stamp } from './scan.ts';
 import { interpret } from './text.ts';
-import type { Says } from './text.ts';
-import { isMissing, noneIfMissing, reasonOf } from './disk.ts';
+import { isMissing, reasonOf } from './disk.ts';
 
 /** What the reader of a folder needs of the rest. */
 export type ReaderPorts = {
@@ -17,9 +16,8 @@ export type ReaderPorts = {
   readonly defaultNamespace: string;
   readonly definitions: Definitions;
   readonly problems: ProblemList;
-  /** The same, with what equals something that is known replaced by that. */
-  readonly share: (says: Says) => Says;
   readonly enter: Enter;
+  readonly reportFailure: (failure: unknown) => void;
 };
 
 /** What came of a look: the objects that it was about, and whether it saw all that there was to see. */
@@ -73,8 +71,9 @@ export class FolderReader {
     const changed: string[] = [];
     let isComplete = true;
     for (const path of paths) {
-      const found = await lstat(join(this.#ports.folder, path)).catch(noneIfMissing);
-      if (!found && this.#known.has(path)) gone.push(path);
+      const found = await lstat(join(this.#ports.folder, path)).catch(noneOrUnknown);
+      if (found === 'unknown') isComplete = false;
+      else if (!found && this.#known.has(path)) gone.push(path);
       else if (!found) isComplete &&= !this.#hasFilesIn(path);
       else if (!found.isFile()) isComplete = false;
       else if (isReadByName(basename(path)) && this.#mayDiffer(path, stampOf(found))) changed.push(path);
@@ -109,19 +108,31 @@ export class FolderReader {
 
   /** What has gone is taken first, so that what moved is not there twice. */
   async #take(gone: readonly string[], changed: readonly string[]): Promise<readonly Key[]> {
-    const keys = gone.flatMap(file => this.#drop(file));
+    const keys: Key[] = [];
+    for (const file of gone) keys.push(...(await this.#attempt(() => this.#drop(file))));
     for (let at = 0; at < changed.length; at += AT_ONCE) {
       const some = changed.slice(at, at + AT_ONCE);
-      const read = await Promise.all(some.map(file => this.#read(file)));
+      const read = await Promise.all(some.map(file => this.#attempt(() => this.#read(file))));
       keys.push(...read.flat());
     }
     return keys;
   }
 
+  /** A file that cannot be taken costs nothing but itself, and is read again at the next look. */
+  async #attempt(take: () => readonly Key[] | Promise<readonly Key[]>): Promise<readonly Key[]> {
+    try {
+      return await take();
+    } catch (failure) {
+      this.#ports.reportFailure(failure);
+      return [];
+    }
+  }
+
   #drop(file: string): readonly Key[] {
-    this.#known.delete(file);
     this.#ports.problems.replace(`file ${file}`, []);
-    return this.#ports.definitions.replace(file, new Map(), performance.now());
+    const keys = this.#ports.definitions.replace(file, new Map(), performance.now());
+    this.#known.delete(file);
+    return keys;
   }
 
   async #read(file: string): Promise<readonly Key[]> {
@@ -130,8 +141,8 @@ export class FolderReader {
       case 'gone':
         return this.#drop(file);
       case 'unreadable':
-        this.#remember(file, read.stamp, '');
         this.#ports.problems.replace(`file ${file}`, [{ reason: 'Unreadable', file, message: read.why }]);
+        this.#remember(file, read.stamp, '');
         return [];
       case 'text':
         return this.#takeText(file, read);
@@ -139,14 +150,17 @@ export class FolderReader {
   }
 
   #takeText(file: string, { stamp, hash, text }: FileRead & { readonly is: 'text' }): readonly Key[] {
-    const { definitions, defaultNamespace, problems, share } = this.#ports;
-    const isSame = this.#known.get(file)?.hash === hash;
-    this.#remember(file, stamp, hash);
-    if (isSame) return [];
+    const { definitions, defaultNamespace, problems } = this.#ports;
+    if (this.#known.get(file)?.hash === hash) {
+      this.#remember(file, stamp, hash);
+      return [];
+    }
     const before = definitions.of(file);
     const { says, problems: found } = interpret(text, { file, before, defaultNamespace });
     problems.replace(`file ${file}`, found);
-    return definitions.replace(file, share(says), performance.now());
+    const keys = definitions.replace(file, says, performance.now());
+    this.#remember(file, stamp, hash);
+    return keys;
   }
 
   #remember(file: string, stamp: Stamp, hash: string): void {
@@ -160,6 +174,10 @@ export class FolderReader {
       isCertain: isSame && readMs - old.readMs > COARSEST_CLOCK_MS,
     });
   }
+}
+
+function noneOrUnknown(error: unknown): 'unknown' | undefined {
+  return isMissing(error) ? undefined : 'unknown';
 }
 
 /** A path, and those of all folders that it lies in. */

@@ -20,7 +20,7 @@ export type Folder = {
   readonly absolute: string;
   readonly identity: string;
   readonly path?: string;
-  /** The only name in it that matters. */
+  /** A name in it that matters; where none is said, all do. */
   readonly only?: string;
 };
 
@@ -94,13 +94,14 @@ class Walk {
 
   async folder(place: Place): Promise<void> {
     const { path, absolute, depth } = place;
-    const identity = identityOf(await stat(absolute));
+    const found = await stat(absolute);
+    const identity = identityOf(found);
     if (this.#seen.has(identity)) return;
     if (depth > this.#bounds.depth) throw new LeftOut(`lies more than ${this.#bounds.depth} folders deep`);
     if (this.#folders >= this.#bounds.folders) throw new LeftOut('is one of too many folders');
     this.#seen.add(identity);
     this.#folders++;
-    this.#enter({ absolute, identity, path });
+    this.#enter({ absolute, identity: lifeOf(found), path });
     const entries = (await readdir(absolute, { withFileTypes: true })).filter(isLookedAt).sort(byName);
     const placed = entries.map(entry => ({ entry, place: placeIn(place, entry.name) }));
     const those = (is: (entry: Dirent) => boolean) =>
@@ -140,7 +141,7 @@ class Walk {
     if (this.#seen.has(identityOf(found))) return undefined;
     if (!found.isDirectory() && !isReadByName(basename(link.path))) return undefined;
     const target = await realpath(link.absolute);
-    if (!found.isDirectory()) return this.#linkedFile(link.path, found, dirname(target));
+    if (!found.isDirectory()) return this.#linkedFile(link, target);
     if (link.links >= this.#bounds.links) throw new LeftOut('lies behind too many links');
     if (`${this.#root}/`.startsWith(target.endsWith('/') ? target : `${target}/`)) {
       throw new LeftOut('is a link to a folder around this one');
@@ -149,10 +150,12 @@ class Walk {
   }
 
   /** What such a file says can change where it really lies. */
-  async #linkedFile(path: string, found: Stats, folder: string): Promise<void> {
-    const identity = identityOf(await stat(folder));
-    if (!this.#seen.has(identity)) this.#enter({ absolute: folder, identity });
-    this.#addFile(path, found);
+  async #linkedFile({ path, absolute }: Place, target: string): Promise<void> {
+    const folder = dirname(target);
+    const around = await stat(folder);
+    if (!this.#seen.has(identityOf(around)))
+      this.#enter({ absolute: folder, identity: lifeOf(around), only: basename(target) });
+    this.#addFile(path, await stat(absolute));
   }
 
   /** What goes away while it is looked at is gone; what cannot be looked at is unknown. */
@@ -202,4 +205,9 @@ function byName(a: Dirent, b: Dirent): number {
 
 function identityOf({ dev, ino }: Stats): string {
   return `${dev}:${ino}`;
+}
+
+/** What tells a folder also from a later one that got its inode, where the file system knows when it was made. */
+export function lifeOf(found: Stats): string {
+  return `${identityOf(found)}:${found.birthtimeMs}`;
 }

@@ -1,6 +1,3 @@
-import { isEqual } from '../../api/equal.ts';
-import type { Resource } from '../../api/resource.ts';
-import type { Kept } from '../lifecycle.ts';
 import type { ResourceStore } from '../store.ts';
 import { notWatched } from './complaints.ts';
 import type { Definitions } from './definitions.ts';
@@ -9,7 +6,6 @@ import type { Patience } from './follow.ts';
 import type { ProblemList } from './problems.ts';
 import { FolderReader } from './reader.ts';
 import type { DirectoryState } from './state.ts';
-import type { Says } from './text.ts';
 import { FolderWatch } from './watch.ts';
 
 /** What a source is made of. */
@@ -36,8 +32,8 @@ export function createSource(parts: SourceParts): { start: () => void; close: ()
     defaultNamespace,
     definitions,
     problems,
-    share: says => withShared(says, state),
     enter: where => watch.add(where),
+    reportFailure,
   });
   const follower = new FolderFollower({
     folder,
@@ -62,19 +58,4 @@ async function markSynced(state: DirectoryState, store: ResourceStore): Promise<
   if (store.isSynced()) return;
   await state.whenIdle();
   store.markSynced();
-}
-
-function withShared(says: Says, state: DirectoryState): Says {
-  return new Map([...says].map(([key, object]) => [key, withKeptParts(object, state.get(key))]));
-}
-
-/** The same object, of which whatever equals a part of what is kept is that part: it needs no memory of its own. */
-function withKeptParts(object: Resource, kept: Kept | undefined): Resource {
-  if (!kept) return object;
-  const known = new Map<string, unknown>(Object.entries(kept.object));
-  const fields = Object.entries(object).map(([name, value]: [string, unknown]) => {
-    const other = known.get(name);
-    return [name, isEqual(value, other) ? other : value] as const;
-  });
-  return Object.fromEntries(fields) as Resource;
 }

@@ -4,7 +4,7 @@ import type { Journal } from './journal.ts';
 import { reconcile } from '../lifecycle.ts';
 import type { Definition, Given, Kept } from '../lifecycle.ts';
 import { ResourceError } from '../resources.ts';
-import type { ResourceStore } from '../store.ts';
+import type { Arrival, ResourceStore } from '../store.ts';
 
 /** What a state needs of the rest. */
 export type StatePorts = {
@@ -114,8 +114,8 @@ export class DirectoryState {
 
   /** Nobody is left waiting, whatever went wrong. */
   #giveUp(steps: readonly Step[], failure: unknown): void {
-    this.#ports.reportFailure(failure);
     for (const step of steps) if (step.do === 'write') step.reject(failure);
+    this.#ports.reportFailure(failure);
   }
 
   async #take(steps: readonly Step[]): Promise<void> {
@@ -194,12 +194,20 @@ export class DirectoryState {
     for (const key of keys) {
       const kept = this.#kept.get(key);
       try {
-        if (kept) store.put(kept.object, arrival);
+        if (kept) this.#put(key, kept, arrival);
         else store.remove(refOf(key), arrival);
       } catch (failure) {
         reportFailure(failure);
       }
     }
+  }
+
+  /** The store's copy is the only one from then on. */
+  #put(key: Key, kept: Kept, arrival: Arrival): void {
+    const { store } = this.#ports;
+    store.put(kept.object, arrival);
+    const object = store.get(refOf(key));
+    if (object && object !== kept.object) this.#kept.set(key, { ...kept, object });
   }
 
   #retryLater(): void {
