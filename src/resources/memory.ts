@@ -1,11 +1,9 @@
 import { randomUUID } from 'node:crypto';
-import { decode } from '../api/decode.ts';
-import { formatFault } from '../api/fault.ts';
 import type { Ref } from '../api/key.ts';
 import { refTo } from '../api/references.ts';
-import type { Resource } from '../api/resource.ts';
 import { begin, revise, uidOf, vanish, withFinalizer, withoutFinalizer, withStatus } from './lifecycle.ts';
 import type { Kept } from './lifecycle.ts';
+import { judged } from './judged.ts';
 import { ResourceError } from './resources.ts';
 import type { AnyIndex, OwnResource, ReadResources, WriteResources } from './resources.ts';
 import { ResourceStore } from './store.ts';
@@ -100,21 +98,6 @@ function keptIn(store: ResourceStore, ref: Ref): Kept | undefined {
 function replace(store: ResourceStore, { object }: Kept, next: Kept | undefined): void {
   if (next) store.put(next.object);
   else store.remove(refTo(object));
-}
-
-function judged(value: unknown): Resource {
-  const decoding = decode(value);
-  switch (decoding.is) {
-    case 'resource':
-      return decoding.resource;
-    case 'faulty':
-      throw new ResourceError('Refused', decoding.faults.map(formatFault).join('; '));
-    case 'foreign':
-      throw new ResourceError(
-        'Refused',
-        `${decoding.kind} of ${decoding.apiVersion} is not a kind that is read`,
-      );
-  }
 }
 
 function gone({ kind, metadata: { namespace = '', name } }: OwnResource): ResourceError {

@@ -1,12 +1,10 @@
-import { decode } from '../../api/decode.ts';
-import { formatFault } from '../../api/fault.ts';
 import { keyOf } from '../../api/key.ts';
 import type { Ref } from '../../api/key.ts';
 import { refTo } from '../../api/references.ts';
-import type { Resource } from '../../api/resource.ts';
 import type { DirectoryState } from './state.ts';
 import { begin, revise, uidOf, vanish, withFinalizer, withoutFinalizer, withStatus } from '../lifecycle.ts';
 import type { Given, Kept } from '../lifecycle.ts';
+import { judged } from '../judged.ts';
 import { ResourceError } from '../resources.ts';
 import type { OwnResource, WriteResources } from '../resources.ts';
 
@@ -35,19 +33,4 @@ function sameAs(object: OwnResource, kept: Kept | undefined): Kept {
 function ours(ref: Ref, kept: Kept): Kept {
   if (kept.from.by === 'us') return kept;
   throw new ResourceError('Refused', `${keyOf(ref)} is defined in ${kept.from.file}, which is not ours`);
-}
-
-function judged(value: unknown, defaultNamespace: string): Resource {
-  const decoding = decode(value, defaultNamespace);
-  switch (decoding.is) {
-    case 'resource':
-      return decoding.resource;
-    case 'faulty':
-      throw new ResourceError('Refused', decoding.faults.map(formatFault).join('; '));
-    case 'foreign':
-      throw new ResourceError(
-        'Refused',
-        `${decoding.kind} of ${decoding.apiVersion} is not a kind that is read`,
-      );
-  }
 }
