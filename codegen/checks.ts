@@ -1,5 +1,5 @@
 import { defaultFault } from './defaults.ts';
-import type { Kind, ListNode, MapNode, Node, ObjectNode, TextNode } from './kind.ts';
+import type { Kind, ListNode, MapNode, Node, ObjectNode, TextNode, Whole } from './kind.ts';
 import { differsBetweenEngines } from './pattern.ts';
 import { below, Refusal } from './refusal.ts';
 import type { Place } from './refusal.ts';
@@ -38,17 +38,22 @@ const NODE_CHECKS: Readonly<Record<string, (node: Node) => readonly Fault[]>> = 
 
 /** Refuses the first node of a kind that breaks a check. */
 export function checkKind(kind: Kind): void {
-  for (const { node } of walk(kind.root)) {
+  checkNodes(kind.root);
+  checkColumns(kind);
+}
+
+/** Refuses the first node, of this one and those below, that breaks a check. */
+export function checkNodes(root: Node): void {
+  for (const { node } of walk(root)) {
     for (const check of Object.values(NODE_CHECKS)) {
       const [first] = check(node);
       if (first) throw new Refusal(first.place, first.why);
     }
   }
-  checkColumns(kind);
 }
 
 /** Refuses two different objects with one title: they would be one type. */
-export function checkTitles(kinds: readonly Kind[]): void {
+export function checkTitles(kinds: readonly Whole[]): void {
   const places = new Map<string, string>();
   for (const { node } of kinds.flatMap((kind): readonly Located[] => walk(kind.root))) {
     if (node.title === undefined) continue;

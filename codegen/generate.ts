@@ -1,8 +1,11 @@
+import { configurationModules, loadConfiguration } from './configuration.ts';
 import { crdName, crdYaml } from './crd.ts';
 import type { Kind } from './kind.ts';
 import { load } from './load.ts';
 import type { SchemaFiles } from './load.ts';
 import { outlineModule } from './outline.ts';
+import { protoModules } from './proto.ts';
+import type { ProtoFiles } from './proto.ts';
 import { kindsModule, validatorsModule } from './registry.ts';
 import { rulesModule } from './rules.ts';
 import { shapeModule } from './shape.ts';
@@ -11,7 +14,9 @@ import { typesModule } from './types.ts';
 
 /** Where the TypeScript and the CRDs go; every file in these folders is generated. */
 export const CODE_FOLDER = 'src/api/generated';
+export const PROTO_FOLDER = 'src/extension/proto';
 export const CRD_FOLDER = 'dist/crds';
+export const CONFIGURATION_FOLDER = 'synth/generated';
 
 /** The text of each generated file by its path. */
 export type Outputs = ReadonlyMap<string, string>;
@@ -19,10 +24,19 @@ export type Outputs = ReadonlyMap<string, string>;
 /** Told which phase begins. */
 export type Progress = (phase: string) => void;
 
-/** Everything that the schema files generate. */
-export function generate(files: SchemaFiles, begin: Progress): Promise<Outputs> {
+/** Everything that is written by hand to be generated from. */
+export type Inputs = {
+  readonly schemas: SchemaFiles;
+  readonly protos: ProtoFiles;
+  /** The schema of the configuration of synth, where there is one. */
+  readonly configuration?: string;
+};
+
+/** Everything that the schema and proto files generate. */
+export function generate({ schemas, protos, configuration }: Inputs, begin: Progress): Promise<Outputs> {
   begin('load');
-  const kinds = load(files);
+  const kinds = load(schemas);
+  const settings = configuration === undefined ? [] : configurationModules(loadConfiguration(configuration));
   begin('types');
   const types = Promise.all([typesModule(kinds, 'stored'), typesModule(kinds, 'authored')]);
   begin('validators');
@@ -33,13 +47,18 @@ export function generate(files: SchemaFiles, begin: Progress): Promise<Outputs> 
   ] as const;
   begin('crds');
   const crds = kinds.map(kind => [`${CRD_FOLDER}/${crdName(kind)}.yaml`, crdYaml(kind)] as const);
-  return types.then(([stored, authored]) => {
+  begin('protobuf');
+  const messages = [...protoModules(protos)].map(
+    ([name, text]) => [`${PROTO_FOLDER}/${name}`, text] as const,
+  );
+  return Promise.all([types, settings]).then(([[stored, authored], installation]) => {
     const typed = [
       ['types.ts', stored],
       ['authored.ts', authored],
     ] as const;
     const modules = [...code, ...typed].map(([name, text]) => [`${CODE_FOLDER}/${name}`, text] as const);
-    return new Map([...modules, ...crds]);
+    const synth = installation.map(([name, text]) => [`${CONFIGURATION_FOLDER}/${name}`, text] as const);
+    return new Map([...modules, ...crds, ...messages, ...synth]);
   });
 }
 

@@ -82,6 +82,9 @@ export type Column = {
   readonly jsonPath: string;
 };
 
+/** Something that users write, whole: a kind, or the configuration of a command. */
+export type Whole = { readonly name: string; readonly root: ObjectNode };
+
 /** One resource kind, read and checked: all that the later phases need. */
 export type Kind = {
   readonly name: string;

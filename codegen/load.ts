@@ -39,7 +39,8 @@ function buildUnused(documents: Documents): void {
   }
 }
 
-function parse(file: string, text: string): Json {
+/** The value in a schema file. */
+export function parse(file: string, text: string): Json {
   try {
     return JSON.parse(text) as Json;
   } catch (error) {

@@ -1,29 +1,39 @@
-/** `npm run generate [-- --check]`: writes what the schemas generate, or tells which files are not as they should be. */
+/** `npm run generate [-- --check]`: writes what the schemas and proto files generate, or tells which files are not as they should be. */
 import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
+import { dirname, join, relative } from 'node:path';
 import { parseArgs } from 'node:util';
-import { CODE_FOLDER, CRD_FOLDER, generate } from './generate.ts';
+import { CODE_FOLDER, CONFIGURATION_FOLDER, CRD_FOLDER, generate, PROTO_FOLDER } from './generate.ts';
 import type { Outputs } from './generate.ts';
+import { ProtoRefusal } from './proto.ts';
 import { Refusal } from './refusal.ts';
 
-const SCHEMA_FOLDER = 'schema';
+const SCHEMA_SOURCES = 'schema';
+const PROTO_SOURCES = 'proto';
+const CONFIGURATION_SOURCE = 'synth/config.json';
 
 /** What is wrong with a file on disk, or was. */
 type Drift = { readonly path: string; readonly is: 'missing' | 'different' | 'stale' };
 
-async function readFolder(folder: string): Promise<Outputs> {
-  const names = await readdir(folder).catch(() => []);
-  const texts = names.sort().map(async name => [name, await readFile(join(folder, name), 'utf8')] as const);
-  return new Map(await Promise.all(texts));
+/** The files of a folder and of those in it, by their path below it. */
+async function readTree(folder: string): Promise<Outputs> {
+  const entries = await readdir(folder, { recursive: true, withFileTypes: true }).catch(() => []);
+  const files = entries.filter(entry => entry.isFile());
+  const paths = files.map(entry => relative(folder, join(entry.parentPath, entry.name))).sort();
+  return new Map(
+    await Promise.all(paths.map(async path => [path, await readFile(join(folder, path), 'utf8')] as const)),
+  );
 }
 
-/** The files of a folder by their path from the project's root. */
-async function readTree(folder: string): Promise<readonly (readonly [string, string])[]> {
-  return [...(await readFolder(folder))].map(([name, text]) => [`${folder}/${name}`, text] as const);
+/** The files that were generated into a folder, by their path from the project's root. */
+async function readGenerated(folder: string): Promise<readonly (readonly [string, string])[]> {
+  return [...(await readTree(folder))].map(([path, text]) => [`${folder}/${path}`, text] as const);
 }
 
 async function findDrift(outputs: Outputs): Promise<readonly Drift[]> {
-  const present = new Map([...(await readTree(CODE_FOLDER)), ...(await readTree(CRD_FOLDER))]);
+  const folders = await Promise.all(
+    [CODE_FOLDER, CONFIGURATION_FOLDER, CRD_FOLDER, PROTO_FOLDER].map(readGenerated),
+  );
+  const present = new Map(folders.flat());
   const stale = [...present.keys()]
     .filter(path => !outputs.has(path))
     .map(path => ({ path, is: 'stale' }) as const);
@@ -42,7 +52,9 @@ async function mend({ path, is }: Drift, outputs: Outputs): Promise<void> {
 
 async function main(): Promise<number> {
   const { values } = parseArgs({ options: { check: { type: 'boolean', default: false } } });
-  const outputs = await generate(await readFolder(SCHEMA_FOLDER), phase => console.log(`  ${phase}`));
+  const [schemas, protos] = await Promise.all([readTree(SCHEMA_SOURCES), readTree(PROTO_SOURCES)]);
+  const inputs = { schemas, protos, configuration: await readFile(CONFIGURATION_SOURCE, 'utf8') };
+  const outputs = await generate(inputs, phase => console.log(`  ${phase}`));
   const drift = await findDrift(outputs);
   if (!values.check) await Promise.all(drift.map(one => mend(one, outputs)));
   for (const { path, is } of drift)
@@ -54,7 +66,7 @@ async function main(): Promise<number> {
 try {
   process.exitCode = await main();
 } catch (error) {
-  if (!(error instanceof Refusal)) throw error;
+  if (!(error instanceof Refusal || error instanceof ProtoRefusal)) throw error;
   console.error(error.message);
   process.exitCode = 1;
 }

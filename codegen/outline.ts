@@ -1,9 +1,9 @@
-import type { Kind, Node, ObjectNode } from './kind.ts';
+import type { Node, ObjectNode, Whole } from './kind.ts';
 import { fileOf, GENERATED, indented } from './text.ts';
 import { objectsOf } from './walk.ts';
 
 /** The module that tells which fields a kind has and what is right in each: for explanations and for lint. */
-export function outlineModule(kind: Kind): string {
+export function outlineModule(kind: Whole): string {
   const constants = objectsOf(kind.root).flatMap(node => [...objectConstant(node), '']);
   return fileOf([GENERATED], ["import type { Outline } from '../outline.ts';"], constants, [
     `export const outline = ${constantName(kind.root)};`,

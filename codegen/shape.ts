@@ -1,5 +1,5 @@
 import { filledDefault } from './defaults.ts';
-import type { Kind, Node, ObjectNode } from './kind.ts';
+import type { Node, ObjectNode, Whole } from './kind.ts';
 import { fileOf, GENERATED_UNTYPED, importLine, indented } from './text.ts';
 import { objectsOf } from './walk.ts';
 
@@ -7,7 +7,7 @@ import { objectsOf } from './walk.ts';
  * The module that gives an object the shape in which the API server would store it: a copy without unknown fields
  * and nulls, with defaults filled in. What has a wrong type is copied as it is, for the structure to refuse.
  */
-export function shapeModule(kind: Kind): string {
+export function shapeModule(kind: Whole): string {
   const functions = objectsOf(kind.root).map(shapeFunction);
   const body = functions.flatMap(lines => [...lines, '']);
   const names = ['copyList', 'copyMap', 'isRecord'].filter(name =>

@@ -2,13 +2,13 @@ import { Ajv } from 'ajv';
 import standaloneCode from 'ajv/dist/standalone/index.js';
 import { present } from './json.ts';
 import type { JsonObject } from './json.ts';
-import type { Kind, ListNode, Node, ObjectNode } from './kind.ts';
+import type { ListNode, Node, ObjectNode, Whole } from './kind.ts';
 import { addStructureKeywords, STRUCTURE_FUNCTIONS } from './structure-keywords.ts';
 import { fileOf, GENERATED_UNTYPED, importLine } from './text.ts';
 import { objectsOf } from './walk.ts';
 
 /** The module that checks types, bounds, patterns and uniqueness, written by ajv; ajv is not needed to run it. */
-export function structureModule(kind: Kind): string {
+export function structureModule(kind: Whole): string {
   const body = structureCode(structureSchema(kind));
   const used = STRUCTURE_FUNCTIONS.filter(name => body.includes(`${name}(`));
   return fileOf([GENERATED_UNTYPED], importLine(used, '../structure-functions.ts'), [body]);
@@ -33,7 +33,7 @@ export function structureCode(schema: JsonObject): string {
 }
 
 /** The schema of a whole object in the form that ajv reads: each object under its title. */
-export function structureSchema(kind: Kind): JsonObject {
+export function structureSchema(kind: Whole): JsonObject {
   const definitions = objectsOf(kind.root).map(node => [node.title ?? '', objectSchema(node)] as const);
   return { $defs: Object.fromEntries(definitions), $ref: `#/$defs/${kind.name}` };
 }

@@ -1,6 +1,6 @@
 import { compile } from 'json-schema-to-typescript';
 import type { Json, JsonObject } from './json.ts';
-import type { Kind, Node, ObjectNode } from './kind.ts';
+import type { Node, ObjectNode, Whole } from './kind.ts';
 import { GENERATED } from './text.ts';
 import { walk } from './walk.ts';
 
@@ -8,7 +8,7 @@ import { walk } from './walk.ts';
 export type View = 'stored' | 'authored';
 
 /** The TypeScript types of all kinds and of their parts; `Kinds` names each kind's. */
-export function typesModule(kinds: readonly Kind[], view: View): Promise<string> {
+export function typesModule(kinds: readonly Whole[], view: View): Promise<string> {
   const definitions = new Map<string, JsonObject>();
   for (const { node } of kinds.flatMap(kind => walk(kind.root))) {
     if (node.title !== undefined && !definitions.has(node.title)) {

@@ -7,7 +7,7 @@ import { tinyFiles } from '../support/tiny.ts';
 const FOLDER = 'test/golden/tiny';
 
 const phases: string[] = [];
-const outputs = await generate(tinyFiles(), phase => phases.push(phase));
+const outputs = await generate({ schemas: tinyFiles(), protos: new Map() }, phase => phases.push(phase));
 const names = new Map([...outputs].map(([path, text]) => [goldenName(path), text]));
 
 /** Code is kept as text: it is there to be read, not to be compiled. */
@@ -25,12 +25,12 @@ describe('the tiny schema generates', () => {
   });
 
   it('the same again, whatever the order of its files', async () => {
-    const reversed = new Map([...tinyFiles()].reverse());
-    expect(await generate(reversed, () => undefined)).toEqual(outputs);
+    const schemas = new Map([...tinyFiles()].reverse());
+    expect(await generate({ schemas, protos: new Map() }, () => undefined)).toEqual(outputs);
   });
 
   it('one phase after the other, and tells which', () => {
-    expect(phases).toEqual(['load', 'types', 'validators', 'crds']);
+    expect(phases).toEqual(['load', 'types', 'validators', 'crds', 'protobuf']);
   });
 
   it('text that ends in one line break, without spaces at the ends of lines', () => {

@@ -8,8 +8,11 @@ const OLD = { group: 'mesh-gateway.dev', version: 'v1alpha1', categories: ['mesh
 const NEW = { group: 'tailroutes.example.org', version: 'v2beta3', categories: ['net', 'routes'] };
 
 const files = schemaFiles();
-const original = await generate(files, () => undefined);
-const renamed = await generate(new Map(files).set('group.json', JSON.stringify(NEW)), () => undefined);
+const original = await generate({ schemas: files, protos: new Map() }, () => undefined);
+const renamed = await generate(
+  { schemas: new Map(files).set('group.json', JSON.stringify(NEW)), protos: new Map() },
+  () => undefined,
+);
 
 /** The original outputs, paths included, with the group and version replaced. */
 function replaced(outputs: Outputs): Outputs {
