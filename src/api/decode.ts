@@ -2,11 +2,12 @@ import { decodeGateway, decodeGatewayClass, decodeReferenceGrant } from './decod
 import { decodeRoute } from './decode-route.ts';
 import type { Header } from './decode-route.ts';
 import type { Fault } from './fault.ts';
+import { FOREIGN_KINDS } from './foreign-kinds.ts';
+import type { ForeignKind, Scope } from './foreign-kinds.ts';
 import { GATEWAY_GROUP } from './gateway-api.ts';
 import type { Metadata } from './gateway-api.ts';
 import { API_VERSION, GROUP, kinds } from './generated/kinds.ts';
 import type { KindName } from './generated/kinds.ts';
-import type { ResourceKind } from './key.ts';
 import { nearest } from './nearest.ts';
 import { field, refuse, wholeObject, withFields } from './place.ts';
 import type { Place } from './place.ts';
@@ -23,25 +24,8 @@ export type Decoding =
   /** An object of a kind that is not read. */
   | { readonly is: 'foreign'; readonly apiVersion: string; readonly kind: string };
 
-type ForeignKind = Exclude<ResourceKind, KindName>;
-
 /** Gateway API has served its kinds in these; what we read of them was never different. */
 const GATEWAY_VERSIONS: readonly string[] = ['v1', 'v1beta1', 'v1alpha3', 'v1alpha2'];
-
-/** The kinds of others that are read, and whether they live in namespaces. */
-const FOREIGN_KINDS: Readonly<Record<ForeignKind, { readonly group: string; readonly scope: Scope }>> = {
-  HTTPRoute: { group: GATEWAY_GROUP, scope: 'Namespaced' },
-  GRPCRoute: { group: GATEWAY_GROUP, scope: 'Namespaced' },
-  TLSRoute: { group: GATEWAY_GROUP, scope: 'Namespaced' },
-  TCPRoute: { group: GATEWAY_GROUP, scope: 'Namespaced' },
-  UDPRoute: { group: GATEWAY_GROUP, scope: 'Namespaced' },
-  Gateway: { group: GATEWAY_GROUP, scope: 'Namespaced' },
-  GatewayClass: { group: GATEWAY_GROUP, scope: 'Cluster' },
-  ReferenceGrant: { group: GATEWAY_GROUP, scope: 'Namespaced' },
-  Namespace: { group: '', scope: 'Cluster' },
-};
-
-type Scope = 'Namespaced' | 'Cluster';
 
 /**
  * Reads any JSON value as the API server would store it, and in the one form in which its kind is read. An object that

@@ -1,7 +1,10 @@
 import type { KindName } from './generated/kinds.ts';
 
 /** The kinds of routes that Gateway API has. */
-export type RouteKind = 'HTTPRoute' | 'GRPCRoute' | 'TLSRoute' | 'TCPRoute' | 'UDPRoute';
+export const ROUTE_KINDS = ['HTTPRoute', 'GRPCRoute', 'TLSRoute', 'TCPRoute', 'UDPRoute'] as const;
+
+/** One of the kinds of routes. */
+export type RouteKind = (typeof ROUTE_KINDS)[number];
 
 /** Every kind that is read: our own, and those of others that say what ours are used for. */
 export type ResourceKind = KindName | RouteKind | 'Gateway' | 'GatewayClass' | 'Namespace' | 'ReferenceGrant';

@@ -21,7 +21,8 @@ export function meshBackendsOf({ rules }: Route): readonly Key[] {
     .map(({ namespace, name }) => keyOf({ kind: 'MeshEndpoints', namespace, name }));
 }
 
-function isMeshBackend({ group, kind }: BackendRef): boolean {
+/** Whether a backend is an object of ours. */
+export function isMeshBackend({ group, kind }: Pick<BackendRef, 'group' | 'kind'>): boolean {
   return group === GROUP && kind === 'MeshEndpoints';
 }
 

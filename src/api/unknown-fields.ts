@@ -14,7 +14,11 @@ const MOST_FIELDS = 100;
 
 /** The fields of an object that its kind does not have. */
 export function unknownFields(kind: KindName, value: unknown): readonly UnknownField[] {
-  const { outline } = validators[kind];
+  return fieldsBeyond(validators[kind].outline, value);
+}
+
+/** The fields of a value that its outline does not have. */
+export function fieldsBeyond(outline: Outline, value: unknown): readonly UnknownField[] {
   return search(value, outline, []).map(({ steps, siblings }) => {
     const meant = nearest(steps.at(-1) ?? '', siblings);
     return { path: formatPath(outline, steps), steps, ...(meant === undefined ? {} : { meant }) };

@@ -1,0 +1,29 @@
+import { GATEWAY_GROUP } from './gateway-api.ts';
+import type { KindName } from './generated/kinds.ts';
+import type { ResourceKind } from './key.ts';
+
+/** The kinds of others that are read. */
+export type ForeignKind = Exclude<ResourceKind, KindName>;
+
+/** Whether the objects of a kind live in namespaces. */
+export type Scope = 'Namespaced' | 'Cluster';
+
+/** What identifies a kind of others; the group of Kubernetes itself is empty. */
+type ForeignIdentity = { readonly group: string; readonly plural: string; readonly scope: Scope };
+
+function gatewayKind(plural: string, scope: Scope = 'Namespaced'): ForeignIdentity {
+  return { group: GATEWAY_GROUP, plural, scope };
+}
+
+/** The kinds of others by their names. */
+export const FOREIGN_KINDS: Readonly<Record<ForeignKind, ForeignIdentity>> = {
+  HTTPRoute: gatewayKind('httproutes'),
+  GRPCRoute: gatewayKind('grpcroutes'),
+  TLSRoute: gatewayKind('tlsroutes'),
+  TCPRoute: gatewayKind('tcproutes'),
+  UDPRoute: gatewayKind('udproutes'),
+  Gateway: gatewayKind('gateways'),
+  GatewayClass: gatewayKind('gatewayclasses', 'Cluster'),
+  ReferenceGrant: gatewayKind('referencegrants'),
+  Namespace: { group: '', plural: 'namespaces', scope: 'Cluster' },
+};

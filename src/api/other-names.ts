@@ -1,0 +1,19 @@
+import { GROUP } from './generated/kinds.ts';
+
+const END = `.${GROUP}`;
+
+/** The longest name that an API server takes. */
+const LONGEST = 253;
+
+/** Another name for an object, by a number above 0, where it is to be taken for a new one; nothing if that is too long. */
+export function otherNameOf(declared: string, nth: number): string | undefined {
+  const name = nth === 0 ? declared : `${declared}.${nth}${END}`;
+  return name.length <= LONGEST ? name : undefined;
+}
+
+/** The name that an object was declared with, and the number of its other name; 0 where it has none. */
+export function declaredNameOf(name: string): { readonly declared: string; readonly nth: number } {
+  if (!name.endsWith(END)) return { declared: name, nth: 0 };
+  const [, declared, nth] = /^(.+)\.([1-9]\d{0,8})$/.exec(name.slice(0, -END.length)) ?? [];
+  return declared === undefined ? { declared: name, nth: 0 } : { declared, nth: Number(nth) };
+}
