@@ -1,6 +1,6 @@
 import type { Key, Ref, ResourceKind } from '../api/key.ts';
 import type { ReadResources } from '../resources/resources.ts';
-import type { Clock } from './clock.ts';
+import type { Clock } from '../api/clock.ts';
 import type { Telemetry } from './observer.ts';
 import type { Outcome } from './outcome.ts';
 import type { Patience, RunContext } from './runs.ts';

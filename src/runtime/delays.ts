@@ -1,4 +1,4 @@
-import type { Clock } from './clock.ts';
+import type { Clock } from '../api/clock.ts';
 import { DelayHeap } from './delay-heap.ts';
 import type { InHeap } from './delay-heap.ts';
 

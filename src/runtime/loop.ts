@@ -1,7 +1,7 @@
 import { refOf } from '../api/key.ts';
 import type { Key, Ref, ResourceKind } from '../api/key.ts';
 import { attempt } from './attempt.ts';
-import type { Clock } from './clock.ts';
+import type { Clock } from '../api/clock.ts';
 import type {
   Controller,
   ControllerPorts,

@@ -1,5 +1,5 @@
 import { backoffMs } from './backoff.ts';
-import type { Clock } from './clock.ts';
+import type { Clock } from '../api/clock.ts';
 import { Delays } from './delays.ts';
 import { newEntry } from './entry.ts';
 import type { Entry, LaneName } from './entry.ts';

@@ -1,4 +1,4 @@
-import type { Clock } from './clock.ts';
+import type { Clock } from '../api/clock.ts';
 
 /** What a run is given beside its object. */
 export interface RunContext {

@@ -1,6 +1,6 @@
 import type { Log } from '../telemetry/log.ts';
 import type { Readiness } from '../telemetry/readiness.ts';
-import type { Clock } from './clock.ts';
+import type { Clock } from '../api/clock.ts';
 import type { DrainLimits, RunningController } from './controller.ts';
 import { endsWithin } from './within.ts';
 

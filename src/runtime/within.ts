@@ -1,4 +1,4 @@
-import type { Clock } from './clock.ts';
+import type { Clock } from '../api/clock.ts';
 
 /** Whether something ends, well or not, before so much time has gone by. */
 export function endsWithin(clock: Clock, ms: number, something: Promise<unknown>): Promise<boolean> {

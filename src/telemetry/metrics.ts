@@ -1,3 +1,5 @@
+export { sourceMetrics } from './source-metrics.ts';
+
 /**
  * The values that a label has: a closed list, each of which is there at zero from the start, or an empty list where
  * only whoever makes the registry knows them.
@@ -109,6 +111,16 @@ export const queueMetrics = {
   },
 } as const satisfies MetricDeclarations;
 
+/** What a process that shares a lease tells; name and label are those of controller-runtime. */
+export const leaderMetrics = {
+  leads: {
+    name: 'leader_election_master_status',
+    help: '1 while this process leads, else 0',
+    type: 'gauge',
+    labels: { name: [] },
+  },
+} as const satisfies MetricDeclarations;
+
 /** What every process tells about itself, beside what prom-client knows of the process and the event loop. */
 export const processMetrics = {
   buildInfo: {
@@ -122,5 +134,109 @@ export const processMetrics = {
     help: 'Gauges that could not be read when they were asked for',
     type: 'counter',
     labels: { metric: [] },
+  },
+} as const satisfies MetricDeclarations;
+
+/** How long a call may take and still be told apart. */
+const CALL_BUCKETS = [
+  1e-4, 2.5e-4, 5e-4, 1e-3, 2.5e-3, 5e-3, 0.01, 0.025, 0.05, 0.1, 0.25, 1, 5, 30,
+] as const;
+
+const CALL = { method: [], code: [] } as const;
+
+/** What the extension server tells of the calls that it answers. */
+export const grpcMetrics = {
+  grpcRequests: {
+    name: 'grpc_server_requests_total',
+    help: 'Calls that have ended, by method and status code',
+    type: 'counter',
+    labels: CALL,
+  },
+  grpcSeconds: {
+    name: 'grpc_server_request_duration_seconds',
+    help: 'How long calls took that have ended',
+    type: 'histogram',
+    labels: CALL,
+    buckets: CALL_BUCKETS,
+  },
+  grpcErrors: {
+    name: 'grpc_server_errors_total',
+    help: 'Calls that have ended with a status other than OK',
+    type: 'counter',
+    labels: CALL,
+  },
+} as const satisfies MetricDeclarations;
+
+/** What the extension server tells of what it does for Envoy Gateway and Envoy. */
+export const extensionMetrics = {
+  hookFailures: {
+    name: 'mesh_gateway_hook_failures_total',
+    help: 'Calls of a hook that were answered with what was given, because changing it failed',
+    type: 'counter',
+    labels: { hook: ['route', 'cluster', 'endpoints', 'translation'] },
+  },
+  meshClusters: {
+    name: 'mesh_gateway_mesh_clusters_total',
+    help: 'Clusters with mesh endpoints that hooks have answered',
+    type: 'counter',
+    labels: { hook: ['route', 'cluster', 'endpoints', 'translation'] },
+  },
+  edsStreams: {
+    name: 'mesh_gateway_eds_streams',
+    help: 'Streams over which Envoys follow endpoints',
+    type: 'gauge',
+    labels: {},
+  },
+  edsPushes: {
+    name: 'mesh_gateway_eds_pushes_total',
+    help: 'Assignments of endpoints that were sent to an Envoy',
+    type: 'counter',
+    labels: {},
+  },
+  edsAnswers: {
+    name: 'mesh_gateway_eds_answers_total',
+    help: 'What Envoys made of assignments that they were sent',
+    type: 'counter',
+    labels: { answer: ['ack', 'nack'] },
+  },
+  edsPushSeconds: {
+    name: 'mesh_gateway_eds_push_lag_seconds',
+    help: 'How long after a change its assignment was sent',
+    type: 'histogram',
+    labels: {},
+    buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1, 5, 30],
+  },
+  unresolved: {
+    name: 'mesh_gateway_unresolved_references',
+    help: 'References and endpoints that get no traffic, by the reason',
+    type: 'gauge',
+    labels: { reason: [] },
+  },
+} as const satisfies MetricDeclarations;
+
+/** What a client of an API server tells; the names are those of client-go. */
+export const restClientMetrics = {
+  restRequests: {
+    name: 'rest_client_requests_total',
+    help: 'Requests to the API server, by what was asked and the code of the answer, or <error> where there was none',
+    type: 'counter',
+    labels: { code: [], verb: ['get', 'list', 'watch', 'create', 'apply', 'patch', 'delete'] },
+  },
+  restSeconds: {
+    name: 'rest_client_request_duration_seconds',
+    help: 'How long requests to the API server took; of watches, until they began',
+    type: 'histogram',
+    labels: { verb: ['get', 'list', 'watch', 'create', 'apply', 'patch', 'delete'] },
+    buckets: [0.005, 0.025, 0.1, 0.25, 0.5, 1, 2, 4, 8, 15, 30, 60],
+  },
+} as const satisfies MetricDeclarations;
+
+/** What becomes of events that are told. */
+export const eventMetrics = {
+  events: {
+    name: 'mesh_gateway_events_total',
+    help: 'Events that were told, by what became of them: written, dropped because there were too many, or failed',
+    type: 'counter',
+    labels: { outcome: ['written', 'dropped', 'failed'] },
   },
 } as const satisfies MetricDeclarations;

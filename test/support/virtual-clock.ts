@@ -1,4 +1,4 @@
-import type { Clock } from '../../src/runtime/clock.ts';
+import type { Clock } from '../../src/api/clock.ts';
 
 type Timer = { readonly at: number; readonly order: number; readonly call: () => void };
 

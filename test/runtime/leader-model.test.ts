@@ -1,0 +1,207 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { LEASE_TIMING } from '../../src/runtime/leader-timing.ts';
+import { Election } from '../support/election.ts';
+import type { Candidate, ElectionSetup, Fate, Incident } from '../support/election.ts';
+
+/** The same elections in every run; SEED=2 npm test tries others. */
+const seed = Number(process.env['SEED'] ?? 1);
+
+/** The last incident begins, the last request goes wrong, and the last of what both led to has ended. */
+const [LAST_INCIDENT_AT, CALM_AT, STORM_ENDS_AT] = [60_000, 100_000, 120_000];
+
+const aTime = fc.oneof(fc.nat(50), fc.nat(3000), fc.nat(20_000));
+const goodFate: fc.Arbitrary<Fate> = fc.record({
+  arrivesAfter: fc.nat(50),
+  answer: fc.constant('answered'),
+  answeredAfter: fc.nat(50),
+});
+const anyFate: fc.Arbitrary<Fate> = fc.record({
+  arrivesAfter: fc.oneof({ weight: 5, arbitrary: aTime }, { weight: 1, arbitrary: fc.constant('never') }),
+  answer: fc.constantFrom('answered', 'answered', 'answered', 'lost', 'refused'),
+  answeredAfter: aTime,
+});
+const mixedFate = fc.oneof({ weight: 3, arbitrary: goodFate }, { weight: 1, arbitrary: anyFate });
+
+function rates(most: number): fc.Arbitrary<number> {
+  const [slow, fast] = [1 - most, 1 + most];
+  return fc.oneof(fc.constantFrom(slow, fast), fc.double({ min: slow, max: fast, noNaN: true }));
+}
+
+function candidates(mostDrift: number, drainMs: fc.Arbitrary<number>): fc.Arbitrary<Candidate> {
+  return fc.record({
+    rate: rates(mostDrift),
+    offset: fc.integer({ min: -3_600_000, max: 3_600_000 }),
+    drainMs,
+  });
+}
+
+function incident<W extends Incident['what']>(what: W, from = 0) {
+  return { what: fc.constant(what), at: fc.integer({ min: from, max: LAST_INCIDENT_AT }), to: fc.nat(3) };
+}
+const aSpan = fc.oneof(fc.nat(3000), fc.nat(30_000));
+const freeze: fc.Arbitrary<Incident> = fc.record({ ...incident('freeze'), ms: aSpan });
+const lateFreeze: fc.Arbitrary<Incident> = fc.record({ ...incident('freeze', 30_000), ms: aSpan });
+const cutOff: fc.Arbitrary<Incident> = fc.record({ ...incident('cut off'), ms: aSpan });
+const kill: fc.Arbitrary<Incident> = fc.record({ ...incident('kill'), ms: aSpan });
+const stop: fc.Arbitrary<Incident> = fc.record({ ...incident('stop'), ms: aSpan });
+const edit: fc.Arbitrary<Incident> = fc.record({
+  ...incident('edit'),
+  holder: fc.constantFrom('nobody', 'somebody'),
+});
+const exchange: fc.Arbitrary<Incident> = fc.record({
+  ...incident('edit'),
+  holder: fc.constantFrom('nobody', 'somebody', 'one of them'),
+});
+
+const shortDrain = fc.nat(900);
+const anyDrain = fc.oneof(
+  { weight: 3, arbitrary: shortDrain },
+  { weight: 1, arbitrary: fc.constant(20_000) },
+);
+
+type Storm = {
+  readonly fate: fc.Arbitrary<Fate>;
+  readonly incident: fc.Arbitrary<Incident>;
+  /** The lease is deleted once, after so long. */
+  readonly deletedAfter?: number;
+  /** How long it takes to end what a leader did; where that is too long, the process ends and another begins. */
+  readonly drainMs?: fc.Arbitrary<number>;
+  readonly mostDrift?: number;
+  readonly timing?: typeof LEASE_TIMING;
+};
+
+function elections(storm: Storm): fc.Arbitrary<ElectionSetup> {
+  const { fate, deletedAfter, drainMs = anyDrain, mostDrift = 0.1, timing = LEASE_TIMING } = storm;
+  const incidents = fc.array(storm.incident, { maxLength: 12, size: 'max' });
+  const deletions =
+    deletedAfter === undefined ? fc.constant([]) : fc.tuple(fc.record(incident('delete', deletedAfter)));
+  const jitter = fc.double({ min: 0, max: 1, noNaN: true });
+  return fc.record({
+    candidates: fc.array(candidates(mostDrift, drainMs), { minLength: 2, maxLength: 4 }),
+    fates: fc.array(fate, { minLength: 1, maxLength: 60, size: 'max' }),
+    incidents: fc.tuple(incidents, deletions).map(both => both.flat()),
+    jitters: fc.array(jitter, { minLength: 1, maxLength: 20 }),
+    calmAt: fc.constant(CALM_AT),
+    timing: fc.constant(timing),
+  });
+}
+
+const anything = { fate: fc.oneof(anyFate, mixedFate), incident: fc.oneof(freeze, cutOff, kill, stop) };
+
+/** What may happen while never two lead at once, with clocks of any offset that go wrong by 10 percent. */
+const storms: Readonly<Record<string, Storm>> = {
+  'whatever becomes of requests and processes': anything,
+  'when most requests succeed': { ...anything, fate: mixedFate },
+  'while somebody edits the lease': { fate: mixedFate, incident: fc.oneof(edit, freeze, kill, stop) },
+  'while somebody writes names of theirs into the lease': {
+    fate: goodFate,
+    incident: fc.oneof(exchange, freeze, kill, stop),
+  },
+  'if somebody deletes the lease when all have seen it, and none is new': {
+    fate: goodFate,
+    incident: lateFreeze,
+    drainMs: shortDrain,
+    deletedAfter: 40_000,
+  },
+  'if somebody deletes the lease of a leader who lives, while others come and go': {
+    fate: goodFate,
+    incident: fc.oneof(kill, stop),
+    deletedAfter: 10_000,
+  },
+};
+
+/** The longest that it takes until one leads, once nothing is wrong any more, with clocks that are 10 percent slow. */
+const LEADS_WITHIN_MS = 16_000;
+
+/** How soon another leads, and for how long nobody acts before: the table of leader-timing.ts. */
+const ends = [
+  { what: 'kill', drift: 0, within: 12_400, rest: 7000 },
+  { what: 'freeze', drift: 0, within: 12_400, rest: 3000 },
+  { what: 'cut off', drift: 0, within: 12_400, rest: 3000 },
+  { what: 'stop', drift: 0, within: 2400, rest: 0 },
+  { what: 'kill', drift: 0.1, within: 13_700, rest: 6000 },
+  { what: 'freeze', drift: 0.1, within: 13_700, rest: 1300 },
+  { what: 'cut off', drift: 0.1, within: 13_700, rest: 1300 },
+  { what: 'stop', drift: 0.1, within: 2700, rest: 0 },
+] as const;
+
+describe('an election', () => {
+  describe.each(Object.entries(storms))('%s', (_what, storm) => {
+    it('never has two who lead at once', () => {
+      const property = fc.property(elections(storm), setup => {
+        const election = new Election(setup);
+        election.runUntil(STORM_ENDS_AT);
+        expect(election.clashes).toEqual([]);
+      });
+      fc.assert(property, { seed, numRuns: 1000 });
+    });
+
+    it('has one who leads, and goes on to, soon after all is well again', () => {
+      const property = fc.property(elections(storm), setup => {
+        const election = new Election(setup);
+        election.runUntil(STORM_ENDS_AT + LEADS_WITHIN_MS);
+        const [leader, ...others] = election.leaders();
+        expect([leader, others]).toEqual([expect.any(Number), []]);
+        const count = election.holds.length;
+        election.runUntil(STORM_ENDS_AT + LEADS_WITHIN_MS + 60_000);
+        expect([election.leaders(), election.holds.length, election.clashes]).toEqual([[leader], count, []]);
+      });
+      fc.assert(property, { seed, numRuns: 1000 });
+    });
+  });
+
+  it.each<readonly [string, Partial<Storm>]>([
+    ['clocks go wrong by 30 percent', { mostDrift: 0.3 }],
+    ['leaders lead for nearly as long as others forbear', { timing: { ...LEASE_TIMING, holdMs: 9500 } }],
+  ])('can have two who lead at once if %s', (_what, change) => {
+    const property = fc.property(elections({ ...anything, ...change }), setup => {
+      const election = new Election(setup);
+      election.runUntil(STORM_ENDS_AT);
+      return election.clashes.length === 0;
+    });
+    expect(fc.check(property, { seed, numRuns: 2000, endOnFailure: true }).failed).toBe(true);
+  });
+
+  it.each(ends)(
+    'has another who leads $within ms after the leader was $what, and rests for $rest ms, at a drift of $drift',
+    ({ what, drift, within, rest }) => {
+      const rates = [
+        [1, 1],
+        [1 - drift, 1 + drift],
+        [1 + drift, 1 - drift],
+      ] as const;
+      const property = fc.property(endings(what, fc.constantFrom(...rates)), setup => {
+        const election = new Election(setup);
+        election.runUntil(60_000);
+        const [first, second] = election.holds;
+        const endedAt = setup.incidents.at(-1)?.at ?? 0;
+        expect(election.clashes).toEqual([]);
+        expect(first?.who).toBe(0);
+        expect((second?.from ?? Infinity) - endedAt).toBeLessThan(within);
+        expect((second?.from ?? 0) - (first?.until ?? 0)).toBeGreaterThan(rest);
+      });
+      fc.assert(property, { seed, numRuns: 1000 });
+    },
+  );
+});
+
+/** One who leads when the others come, and then leads no longer; the leader's clock goes by another rate than theirs. */
+function endings(
+  what: 'kill' | 'freeze' | 'cut off' | 'stop',
+  both: fc.Arbitrary<readonly [number, number]>,
+): fc.Arbitrary<ElectionSetup> {
+  const jitter = fc.double({ min: 0, max: 1, noNaN: true });
+  const late = [1, 2].map(to => ({ what: 'kill', at: 0, to, ms: 8000 }) as const);
+  return fc.record({
+    candidates: both.map(([own, theirs]) =>
+      [own, theirs, theirs].map(rate => ({ rate, offset: 0, drainMs: 0 })),
+    ),
+    fates: fc.array(goodFate, { minLength: 1, maxLength: 60, size: 'max' }),
+    incidents: fc
+      .integer({ min: 20_000, max: 24_000 })
+      .map(at => [...late, { what, at, to: 0, ms: 100_000 }]),
+    jitters: fc.array(jitter, { minLength: 1, maxLength: 20 }),
+    calmAt: fc.constant(Infinity),
+  });
+}

@@ -1,0 +1,367 @@
+import { describe, expect, it } from 'vitest';
+import { releaseOf } from '../../src/resources/lease.ts';
+import { Leaders } from '../support/leaders.ts';
+import type { Peculiar } from '../support/leaders.ts';
+
+/** One who leads and one who would, 10 s after the first began. */
+async function two(first: Peculiar = {}, second: Peculiar = {}) {
+  const leaders = new Leaders();
+  const a = leaders.start('a', first);
+  await leaders.clock.advance(5000);
+  const b = leaders.start('b', second);
+  await leaders.clock.advance(5000);
+  expect([a.leadership.isHeld(), b.leadership.isHeld()]).toEqual([true, false]);
+  a.told.length = 0;
+  return { leaders, clock: leaders.clock, a, b };
+}
+
+async function leaseOf({ memory }: Leaders) {
+  const lease = await memory.lease.read(new AbortController().signal);
+  if (!lease) throw new Error('there is no lease');
+  return lease;
+}
+
+describe('leadership', () => {
+  it('is gained where nobody was ever seen, after as long as a leader would need to show up', async () => {
+    const leaders = new Leaders();
+    const { leadership, told } = leaders.start('a');
+    await leaders.clock.advance(3900);
+    expect([leadership.isHeld(), leadership.signal().aborted, told]).toEqual([false, true, []]);
+    await leaders.clock.advance(200);
+    expect([leadership.isHeld(), leadership.signal().aborted, told]).toEqual([
+      true,
+      false,
+      ['leads as 1 at 4'],
+    ]);
+  });
+
+  it('is not striven for by a process that could not do what a leader does, and soon once it could', async () => {
+    const leaders = new Leaders();
+    let isReady = false;
+    const a = leaders.start('a', { isReady: () => isReady });
+    await leaders.clock.advance(60_000);
+    expect([a.told, a.path.write]).toEqual([[], 0]);
+    const b = leaders.start('b');
+    await leaders.clock.advance(5000);
+    isReady = true;
+    await leaders.clock.advance(5000);
+    expect([a.told, b.told]).toEqual([[], ['leads as 1 at 64']]);
+    await b.leadership.stop();
+    await leaders.clock.advance(2300);
+    expect(a.told).toEqual([expect.stringMatching(/^leads as 2 at 7[0-2]/)]);
+  });
+
+  it('is kept by a leader that is no longer ready', async () => {
+    const leaders = new Leaders();
+    let isReady = true;
+    const a = leaders.start('a', { isReady: () => isReady });
+    await leaders.clock.advance(5000);
+    isReady = false;
+    await leaders.clock.advance(60_000);
+    expect([a.leadership.isHeld(), a.told]).toEqual([true, ['leads as 1 at 4']]);
+  });
+
+  it('is kept for days', async () => {
+    const { clock, a, b } = await two();
+    await clock.advance(100_000);
+    expect([a.leadership.isHeld(), b.leadership.isHeld(), a.told, b.told]).toEqual([true, false, [], []]);
+  });
+
+  it('asks for the lease about 30 times a minute, who leads by writing and who does not by reading', async () => {
+    const { clock, a, b } = await two();
+    const before = [{ ...a.path }, { ...b.path }] as const;
+    await clock.advance(600_000);
+    expect(a.path.read).toBe(before[0].read);
+    expect(b.path.write).toBe(before[1].write);
+    for (const perMinute of [(a.path.write - before[0].write) / 10, (b.path.read - before[1].read) / 10]) {
+      expect(perMinute).toBeGreaterThan(27);
+      expect(perMinute).toBeLessThan(34);
+    }
+  });
+
+  it('is lost before another gains it, if the lease can no longer be reached', async () => {
+    const { clock, a, b } = await two();
+    a.path.network = 'failing';
+    await clock.advance(13_000);
+    expect([a.told, b.told]).toEqual([
+      [expect.stringMatching(/^ends because lost at 1[5-7]/)],
+      [expect.stringMatching(/^leads as 2 at (19|20|21)/)],
+    ]);
+  });
+
+  it.each(['silent', 'deaf'] as const)('is lost in time if requests end %s', async network => {
+    const { clock, a, b } = await two();
+    a.path.network = network;
+    const signal = a.leadership.signal();
+    await clock.advance(7000);
+    expect([a.leadership.isHeld(), signal.aborted, a.told.length]).toEqual([false, true, 1]);
+    expect(b.told).toEqual([]);
+    await clock.advance(10_000);
+    expect([b.leadership.isHeld(), a.leadership.isHeld()]).toEqual([true, false]);
+  });
+
+  it('survives some requests that fail or are not answered', async () => {
+    const { clock, a, b } = await two();
+    for (const network of ['failing', 'silent', 'deaf', 'failing'] as const) {
+      a.path.network = network;
+      await clock.advance(1500);
+      a.path.network = 'well';
+      await clock.advance(5000);
+    }
+    expect([a.leadership.isHeld(), a.told, b.told]).toEqual([true, [], []]);
+  });
+
+  it('is not held from the first moment at which a process that was frozen wakes', async () => {
+    const leaders = new Leaders();
+    let frozenMs = 0;
+    const { clock } = leaders;
+    const own = {
+      now: () => clock.now() + frozenMs,
+      after: clock.after.bind(clock),
+      soon: clock.soon.bind(clock),
+    };
+    const { leadership, told } = leaders.start('a', { clock: own });
+    await clock.advance(5000);
+    const signal = leadership.signal();
+    expect([leadership.isHeld(), signal.aborted]).toEqual([true, false]);
+    frozenMs = 20_000;
+    expect([leadership.isHeld(), leadership.signal().aborted, told]).toEqual([
+      false,
+      true,
+      ['leads as 1 at 4'],
+    ]);
+    await clock.advance(3000);
+    expect(signal.aborted).toBe(true);
+    expect(told.slice(1)).toEqual([
+      expect.stringMatching(/^ends because lost/),
+      expect.stringMatching(/^leads as 2/),
+    ]);
+  });
+
+  it('begins anew, with a higher number, where its old lease was not taken and all of the old term has ended', async () => {
+    const leaders = new Leaders();
+    const a = leaders.start('a', { manner: { afterMs: 900 } });
+    await leaders.clock.advance(10_000);
+    a.path.network = 'failing';
+    await leaders.clock.advance(10_000);
+    a.path.network = 'well';
+    await leaders.clock.advance(10_000);
+    expect(a.told).toEqual([
+      'leads as 1 at 4',
+      expect.stringMatching(/^ends because lost at 1[5-7]/),
+      expect.stringMatching(/^leads as 2 at 2/),
+    ]);
+  });
+
+  it.each([
+    ['never ends', 'never'],
+    ['ends too late', { afterMs: 1100 }],
+    ['fails to end', 'with an error'],
+  ] as const)(
+    'demands the end of the process if what is led %s, and is never held again',
+    async (_what, manner) => {
+      const { leaders, clock, a, b } = await two({ manner });
+      a.path.network = 'failing';
+      await clock.advance(8000);
+      expect(a.told).toEqual([
+        expect.stringMatching(/^ends because lost/),
+        expect.stringMatching(/^must exit .what this process did as the leader does not end/),
+      ]);
+      a.path.network = 'well';
+      await clock.advance(3000);
+      await b.leadership.stop();
+      await clock.advance(100_000);
+      expect([a.leadership.isHeld(), a.told.length]).toEqual([false, 2]);
+      expect(leaders.clock.timers).toBe(0);
+    },
+  );
+
+  it('demands the end of the process if what is led cannot begin', async () => {
+    const leaders = new Leaders();
+    const a = leaders.start('a', {
+      lead: () => {
+        throw new Error('no');
+      },
+    });
+    await leaders.clock.advance(5000);
+    expect(a.told).toEqual(['must exit (what a leader does could not begin) at 4']);
+    expect(a.leadership.isHeld()).toBe(false);
+    await a.leadership.stop();
+  });
+
+  it('is lost at the next look if the lease is somebody else’s by hand, and that is respected', async () => {
+    const { leaders, clock, a, b } = await two();
+    leaders.memory.author.put({ holder: 'somebody', durationMs: 10_000, transitions: 7 });
+    await clock.advance(3000);
+    expect(a.told).toEqual([expect.stringMatching(/^ends because lost at 1[0-3]/)]);
+    await clock.advance(15_000);
+    const told = [...a.told.slice(1), ...b.told];
+    expect(told).toEqual([expect.stringMatching(/^leads as 8 at 2/)]);
+  });
+
+  it.each<readonly [string, (leaders: Leaders) => void]>([
+    ['deleted', ({ memory }) => memory.author.remove()],
+    ['emptied', ({ memory }) => memory.author.put({ holder: '', durationMs: 0, transitions: 0 })],
+  ])('is kept if the lease is %s by hand', async (_what, edit) => {
+    const { leaders, clock, a, b } = await two();
+    edit(leaders);
+    await clock.advance(60_000);
+    expect([a.leadership.isHeld(), a.told, b.told]).toEqual([true, [], []]);
+    expect((await leaseOf(leaders)).holder).toMatch(/^a_/);
+  });
+
+  it('is one process’s even if both have the same name', async () => {
+    const leaders = new Leaders();
+    const both = [leaders.start('same'), leaders.start('same')];
+    await leaders.clock.advance(60_000);
+    expect(both.filter(({ leadership }) => leadership.isHeld())).toHaveLength(1);
+    expect(both.flatMap(({ told }) => told)).toHaveLength(1);
+  });
+});
+
+describe('stopping', () => {
+  it('releases the lease, so that another leads within a retry period', async () => {
+    const { clock, a, b } = await two();
+    await a.leadership.stop();
+    await clock.advance(2200);
+    expect([a.told, a.leadership.isHeld(), a.leadership.signal().aborted]).toEqual([
+      ['ends because stopping at 10'],
+      false,
+      true,
+    ]);
+    expect(b.told).toEqual([expect.stringMatching(/^leads as 2 at 1[0-2]/)]);
+  });
+
+  it('keeps the lease for as long as what is led needs to end', async () => {
+    const { clock, a, b } = await two({ manner: { afterMs: 60_000 } });
+    const signal = a.leadership.signal();
+    const stopped = a.leadership.stop();
+    await clock.advance(59_000);
+    expect([a.leadership.isHeld(), signal.aborted, b.told]).toEqual([true, false, []]);
+    await clock.advance(4000);
+    await stopped;
+    expect([a.leadership.isHeld(), signal.aborted]).toEqual([false, true]);
+    expect(b.told).toEqual([expect.stringMatching(/^leads as 2 at 7/)]);
+  });
+
+  it('does not release the lease if what is led failed to end', async () => {
+    const { leaders, a } = await two({ manner: 'with an error' });
+    await a.leadership.stop();
+    expect([(await leaseOf(leaders)).holder.slice(0, 1), a.leadership.isHeld()]).toEqual(['a', false]);
+  });
+
+  it('asks what is led to end at once if leadership is lost meanwhile', async () => {
+    const { leaders, clock, a } = await two({ manner: { afterMs: 60_000 } });
+    void a.leadership.stop();
+    await clock.advance(5000);
+    a.path.network = 'failing';
+    await clock.advance(9000);
+    expect(a.told).toEqual([
+      'ends because stopping at 10',
+      expect.stringMatching(/^ends because lost/),
+      expect.stringMatching(/^must exit/),
+    ]);
+    expect((await leaseOf(leaders)).holder).not.toBe('');
+  });
+
+  it('changes nothing where another leads, and ends all timers', async () => {
+    const { leaders, clock, a, b } = await two();
+    const before = b.path.write;
+    await b.leadership.stop();
+    expect(b.path.write).toBe(before);
+    await a.leadership.stop();
+    await clock.advance(100_000);
+    expect([clock.timers, b.told, (await leaseOf(leaders)).holder]).toEqual([0, [], '']);
+  });
+
+  it('releases what was taken while the answer was still under way', async () => {
+    const leaders = new Leaders();
+    let hold: (() => void) | undefined;
+    const { lease } = leaders.memory;
+    const a = leaders.start('a', {
+      lease: {
+        read: signal => lease.read(signal),
+        write: async (...all) => {
+          const answer = await lease.write(...all);
+          await new Promise<void>(resolve => (hold = resolve));
+          return answer;
+        },
+      },
+    });
+    await leaders.clock.advance(4500);
+    const stopped = a.leadership.stop();
+    hold?.();
+    await leaders.clock.settle();
+    hold?.();
+    await stopped;
+    expect([a.told, await leaseOf(leaders)]).toEqual([
+      [],
+      expect.objectContaining(releaseOf(await leaseOf(leaders))),
+    ]);
+  });
+
+  it('ends even if the lease can no longer be reached', async () => {
+    const { clock, a } = await two();
+    a.path.network = 'silent';
+    const stopped = a.leadership.stop();
+    await clock.advance(5100);
+    await stopped;
+    expect(a.messages()).toContain('lease could not be released, and will run out');
+  });
+
+  it('can be asked for twice', async () => {
+    const { a } = await two();
+    await Promise.all([a.leadership.stop(), a.leadership.stop()]);
+    expect(a.told).toHaveLength(1);
+  });
+});
+
+describe('leadership shows', () => {
+  it('in a gauge, among the activities and in lines of the log where something turns', async () => {
+    const { clock, a, b } = await two();
+    expect([await a.gauge(), await b.gauge()]).toEqual([1, 0]);
+    expect(a.activities()).toEqual(['this process leads']);
+    expect(b.activities()).toEqual([expect.stringMatching(/^a_[0-9a-f]{16} held the lease/)]);
+    a.path.network = 'failing';
+    await clock.advance(20_000);
+    expect([await a.gauge(), await b.gauge()]).toEqual([0, 1]);
+    a.path.network = 'well';
+    await clock.advance(20_000);
+    expect(a.messages()).toEqual([
+      'leading',
+      'lease cannot be written',
+      'lease cannot be read',
+      'not leading any more',
+      'lease can be read again',
+      'lease is held',
+    ]);
+    expect(b.messages()).toEqual(['lease is held', 'leading']);
+    await a.leadership.stop();
+    expect(a.activities()).toEqual([]);
+  });
+
+  it('once, however long it may read the lease and not write it', async () => {
+    const { clock, a } = await two();
+    a.path.network = 'read-only';
+    await clock.advance(60_000);
+    a.path.network = 'well';
+    const leaders = new Leaders();
+    const alone = leaders.start('alone');
+    alone.path.network = 'read-only';
+    await leaders.clock.advance(300_000);
+    alone.path.network = 'well';
+    await leaders.clock.advance(20_000);
+    expect([a.messages(), alone.messages()]).toEqual([
+      ['leading', 'lease cannot be written', 'not leading any more', 'lease is held'],
+      ['lease cannot be written', 'lease can be written again', 'leading'],
+    ]);
+  });
+
+  it('no holder where the lease was released', async () => {
+    const { clock, leaders, a, b } = await two();
+    await Promise.all([b.leadership.stop(), a.leadership.stop()]);
+    const c = leaders.start('c');
+    await clock.advance(1000);
+    expect(c.messages()).toEqual(['leading']);
+  });
+});
