@@ -18,6 +18,9 @@ import { DirectoryState } from './directory/state.ts';
 import type { StatePorts } from './directory/state.ts';
 import type { Says } from './directory/text.ts';
 import { writesTo } from './directory/write.ts';
+import { WrittenObjects } from './directory/written.ts';
+import { outside } from './outside.ts';
+import type { ReadWritten, WrittenKey } from './written.ts';
 import { ResourceError } from './resources.ts';
 import type { AnyIndex, ReadResources, WriteResources } from './resources.ts';
 import { ResourceStore } from './store.ts';
@@ -35,6 +38,8 @@ export type DirectorySettings = {
   readonly report: (problem: Problem) => void;
   /** Told of what a listener or an index threw. */
   readonly reportFailure: (failure: unknown) => void;
+  /** Told which objects of others have changed, after what we read of them has; without it, none are kept. */
+  readonly tellWritten?: (keys: readonly WrittenKey[]) => void;
   readonly now?: () => Date;
   readonly patience?: Partial<Patience>;
 };
@@ -43,6 +48,8 @@ export type DirectorySettings = {
 export type Directory = {
   readonly read: ReadResources;
   readonly write: WriteResources;
+  /** The objects of others as they are written, where somebody wants to be told of them. */
+  readonly written: ReadWritten;
   /** Begins to read and to follow what changes; until then nothing is known. */
   readonly start: () => void;
   /** What is wrong at this moment. */
@@ -80,7 +87,7 @@ function connect(
   { kept, setAside }: Found,
   release: () => Promise<void>,
 ): Directory {
-  const { indexes, defaultNamespace = 'default', report } = settings;
+  const { indexes, defaultNamespace = 'default', report, tellWritten = () => undefined } = settings;
   const reportFailure = outside(settings.reportFailure);
   const store = new ResourceStore(indexes, reportFailure);
   const problems = new ProblemList(attempted(report, reportFailure));
@@ -90,11 +97,16 @@ function connect(
   const state = createState({ journal, store, given, definitions, problems, reportFailure }, kept);
   const folder = resolve(settings.folder);
   const patience = { ...PATIENCE, ...settings.patience };
-  const parts = { folder, defaultNamespace, patience, definitions, problems, state, store, reportFailure };
-  const source = createSource(parts);
+  const written = new WrittenObjects();
+  const source = createSource({
+    ...{ folder, defaultNamespace, patience, definitions, problems, state, store, reportFailure },
+    ...(settings.tellWritten ? { written } : {}),
+    tellWritten: attempted(tellWritten, reportFailure),
+  });
   return {
     read: store,
     write: writesTo(state, given, defaultNamespace),
+    written,
     start: () => {
       problems.replace('damage', damaged(setAside));
       state.showAll();
@@ -144,19 +156,6 @@ function attempted<T>(
       tell(value);
     } catch (failure) {
       reportFailure(failure);
-    }
-  };
-}
-
-/** The same, but what it throws is thrown where it can break nothing off. */
-function outside(reportFailure: (failure: unknown) => void): (failure: unknown) => void {
-  return failure => {
-    try {
-      reportFailure(failure);
-    } catch (thrown) {
-      queueMicrotask(() => {
-        throw thrown;
-      });
     }
   };
 }

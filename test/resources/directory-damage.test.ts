@@ -147,7 +147,7 @@ describe('a journal that is not as we wrote it', () => {
     const texts = keys.map(key => lineOf(entries.get(key) ?? expect.unreachable()));
     const changes = [
       ['"total":1', '"total":"many"'],
-      ['8080', '70000'],
+      ['"port":8080', '"port":70000'],
       ['', ''],
     ] as const;
     const changed = texts.map((text, at) => {

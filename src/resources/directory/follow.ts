@@ -27,7 +27,7 @@ export type FollowPorts = {
   readonly patience: Patience;
   readonly reader: FolderReader;
   readonly watch: FolderWatch;
-  readonly definitions: Definitions;
+  readonly definitions: Pick<Definitions, 'giveUp' | 'missingSinceMs'>;
   /** Takes in which objects something may have changed. */
   readonly look: (keys: readonly Key[]) => void;
   /** Told when everything has been looked at. */

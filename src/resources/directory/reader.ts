@@ -8,6 +8,7 @@ import type { ProblemList } from './problems.ts';
 import { isReadByName, scan, stampOf } from './scan.ts';
 import type { Enter, Scan, Stamp } from './scan.ts';
 import { interpret } from './text.ts';
+import type { WrittenObjects } from './written.ts';
 import { isMissing, reasonOf } from './disk.ts';
 
 /** What the reader of a folder needs of the rest. */
@@ -15,6 +16,8 @@ export type ReaderPorts = {
   readonly folder: string;
   readonly defaultNamespace: string;
   readonly definitions: Definitions;
+  /** Where objects of others go as they are written, where anybody wants them. */
+  readonly written?: WrittenObjects;
   readonly problems: ProblemList;
   readonly enter: Enter;
   readonly reportFailure: (failure: unknown) => void;
@@ -131,6 +134,7 @@ export class FolderReader {
   #drop(file: string): readonly Key[] {
     this.#ports.problems.replace(`file ${file}`, []);
     const keys = this.#ports.definitions.replace(file, new Map(), performance.now());
+    this.#ports.written?.replace(file, new Map(), performance.now());
     this.#known.delete(file);
     return keys;
   }
@@ -142,6 +146,7 @@ export class FolderReader {
         return this.#drop(file);
       case 'unreadable':
         this.#ports.problems.replace(`file ${file}`, [{ reason: 'Unreadable', file, message: read.why }]);
+        this.#ports.written?.fail(file);
         this.#remember(file, read.stamp, '');
         return [];
       case 'text':
@@ -150,15 +155,18 @@ export class FolderReader {
   }
 
   #takeText(file: string, { stamp, hash, text }: FileRead & { readonly is: 'text' }): readonly Key[] {
-    const { definitions, defaultNamespace, problems } = this.#ports;
+    const { definitions, written, defaultNamespace, problems } = this.#ports;
     if (this.#known.get(file)?.hash === hash) {
       this.#remember(file, stamp, hash);
       return [];
     }
     const before = definitions.of(file);
-    const { says, problems: found } = interpret(text, { file, before, defaultNamespace });
+    const wanted = written ? { writtenBefore: written.of(file) } : {};
+    const { says, writes, problems: found } = interpret(text, { file, before, ...wanted, defaultNamespace });
     problems.replace(`file ${file}`, found);
     const keys = definitions.replace(file, says, performance.now());
+    written?.replace(file, writes, performance.now());
+    if (found.some(({ reason }) => reason !== 'Duplicate')) written?.fail(file);
     this.#remember(file, stamp, hash);
     return keys;
   }

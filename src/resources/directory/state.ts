@@ -49,6 +49,7 @@ export class DirectoryState {
   /** What the journal does not know, because it could not be written. */
   readonly #unwritten = new Set<Key>();
   #waiting: Step[] = [];
+  #tellTaken: (() => void)[] = [];
   #running: Promise<void> | undefined;
   #retry: NodeJS.Timeout | undefined;
   #isFailing = false;
@@ -83,6 +84,14 @@ export class DirectoryState {
     });
   }
 
+  /** Waits until all that was asked for before has been done, or has failed. */
+  whenTaken(): Promise<void> {
+    return new Promise(resolve => {
+      this.#tellTaken.push(resolve);
+      this.#start();
+    });
+  }
+
   /** Waits until nothing waits. */
   async whenIdle(): Promise<void> {
     while (this.#running) await this.#running;
@@ -103,10 +112,11 @@ export class DirectoryState {
   async #run(): Promise<void> {
     // What is asked for in one go is taken together.
     await Promise.resolve();
-    while (this.#waiting.length > 0) {
-      const steps = this.#waiting;
-      this.#waiting = [];
+    while (this.#waiting.length > 0 || this.#tellTaken.length > 0) {
+      const [steps, tellTaken] = [this.#waiting, this.#tellTaken];
+      [this.#waiting, this.#tellTaken] = [[], []];
       await this.#take(steps).catch((failure: unknown) => this.#giveUp(steps, failure));
+      for (const tell of tellTaken) tell();
     }
     // At once with the last look at what waits, so that nothing is left waiting.
     this.#running = undefined;

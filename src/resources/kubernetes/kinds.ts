@@ -1,0 +1,62 @@
+import { FOREIGN_KINDS } from '../../api/foreign-kinds.ts';
+import type { ForeignKind } from '../../api/foreign-kinds.ts';
+import { GROUP, kinds, VERSION } from '../../api/generated/kinds.ts';
+import type { KindName } from '../../api/generated/kinds.ts';
+import type { Ref, ResourceKind } from '../../api/key.ts';
+
+/** Where an API server keeps the objects of a kind. */
+export type ServedKind = {
+  /** Empty for the kinds of Kubernetes itself. */
+  readonly group: string;
+  /** Those in which we read it, the best first. */
+  readonly versions: readonly string[];
+  readonly plural: string;
+  readonly isNamespaced: boolean;
+};
+
+function foreignKind(kind: ForeignKind, ...versions: readonly string[]): ServedKind {
+  const { group, plural, scope } = FOREIGN_KINDS[kind];
+  return { group, versions, plural, isNamespaced: scope === 'Namespaced' };
+}
+
+function ownKind(kind: KindName): ServedKind {
+  const { plural, scope } = kinds[kind];
+  return { group: GROUP, versions: [VERSION], plural, isNamespaced: scope === 'Namespaced' };
+}
+
+/** Every kind that is read, as API servers know it. */
+export const SERVED: Readonly<Record<ResourceKind, ServedKind>> = {
+  MeshBinding: ownKind('MeshBinding'),
+  MeshEndpoints: ownKind('MeshEndpoints'),
+  MeshTailnet: ownKind('MeshTailnet'),
+  HTTPRoute: foreignKind('HTTPRoute', 'v1', 'v1beta1'),
+  GRPCRoute: foreignKind('GRPCRoute', 'v1', 'v1alpha2'),
+  TLSRoute: foreignKind('TLSRoute', 'v1', 'v1alpha3', 'v1alpha2'),
+  TCPRoute: foreignKind('TCPRoute', 'v1', 'v1alpha2'),
+  UDPRoute: foreignKind('UDPRoute', 'v1', 'v1alpha2'),
+  Gateway: foreignKind('Gateway', 'v1', 'v1beta1'),
+  GatewayClass: foreignKind('GatewayClass', 'v1', 'v1beta1'),
+  ReferenceGrant: foreignKind('ReferenceGrant', 'v1', 'v1beta1'),
+  Namespace: foreignKind('Namespace', 'v1'),
+};
+
+/** How many objects of a kind are asked for at once: few enough that reading them never holds up the event loop. */
+export function pageSizeOf(kind: ResourceKind): number {
+  return SERVED[kind].group === GROUP ? 100 : 500;
+}
+
+/** The path of all objects of a kind: in all namespaces, or in one where a kind has any. */
+export function pathOfAll(
+  { group, plural, isNamespaced }: ServedKind,
+  version: string,
+  namespace = '',
+): string {
+  const root = group === '' ? `/api/${version}` : `/apis/${group}/${version}`;
+  const place = isNamespaced && namespace !== '' ? `/namespaces/${encodeURIComponent(namespace)}` : '';
+  return `${root}${place}/${plural}`;
+}
+
+/** The path of an object. */
+export function pathOf({ kind, namespace, name }: Ref, version: string): string {
+  return `${pathOfAll(SERVED[kind], version, namespace)}/${encodeURIComponent(name)}`;
+}

@@ -1,0 +1,126 @@
+import { mkdir, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import type { WrittenKey } from '../../src/resources/written.ts';
+import { gatewayObject, named, route } from '../support/declared.ts';
+import { eventually, makeFolders, openAndRead, removeFile, writeWhole } from '../support/folder.ts';
+import type { Folders } from '../support/folder.ts';
+import { meshEndpoints } from '../support/objects.ts';
+
+const GATEWAY = 'gateway.networking.k8s.io';
+
+/** A directory of which somebody wants to know what is written, and what the store knew when that was told. */
+async function open(folders: Folders = makeFolders()) {
+  await mkdir(folders.folder, { recursive: true });
+  const told: { readonly key: WrittenKey; readonly isInStore: boolean }[] = [];
+  const opened = await openAndRead(folders, {
+    tellWritten: keys => {
+      for (const key of keys) told.push({ key, isInStore: isInStore(key) });
+    },
+  });
+  const { read, written } = opened;
+  function isInStore(key: WrittenKey): boolean {
+    const [, kind = '', namespace = '', name = ''] = key.split('|');
+    return kind !== 'HTTPRoute' || read.get({ kind, namespace, name }) !== undefined;
+  }
+  const put = (file: string, ...objects: readonly unknown[]) =>
+    writeWhole(join(folders.folder, file), objects.map(object => JSON.stringify(object)).join('\n---\n'));
+  return { ...opened, written, told, put };
+}
+
+const config = (data = 'a') => ({
+  apiVersion: 'v1',
+  kind: 'ConfigMap',
+  metadata: { name: 'c' },
+  data: { data },
+});
+
+describe('what is written in a directory', () => {
+  it('is every object of others as it stands there, and none of ours', async () => {
+    const { put, written } = await open();
+    const whole = gatewayObject('HTTPRoute', 'web', { rules: [{ filters: [{ type: 'X' }] }] }, 'v1beta1');
+    await put(
+      'a.yaml',
+      whole,
+      config(),
+      named(meshEndpoints(), 'web'),
+      gatewayObject('GatewayClass', 'g', { controllerName: 'a.b/c' }),
+    );
+    await eventually(() => expect(written.keys()).toHaveLength(3));
+    expect([...written.keys()].sort()).toEqual(
+      [`${GATEWAY}|GatewayClass||g`, `${GATEWAY}|HTTPRoute|default|web`, '|ConfigMap|default|c'].sort(),
+    );
+    expect(written.get(`${GATEWAY}|HTTPRoute|default|web`)).toMatchObject({
+      file: 'a.yaml',
+      object: { whole },
+    });
+  });
+
+  it('is told after the store knows', async () => {
+    const { put, told } = await open();
+    await put('a.yaml', ...Array.from({ length: 50 }, (_, at) => route('HTTPRoute', `web-${at}`)), config());
+    await eventually(() => expect(told).toHaveLength(51));
+    expect(told.filter(({ isInStore }) => !isInStore)).toEqual([]);
+  });
+
+  it('is told when it changes, moves and goes, and once only', async () => {
+    const { put, told, written, folder } = await open();
+    await put('a.yaml', config());
+    await eventually(() => expect(told).toHaveLength(1));
+    await put('a.yaml', config('b'));
+    await eventually(() =>
+      expect(written.get('|ConfigMap|default|c')?.object.whole).toMatchObject({ data: { data: 'b' } }),
+    );
+    await put('b.yaml', config('b'));
+    await removeFile(join(folder, 'a.yaml'));
+    await eventually(() => expect(written.get('|ConfigMap|default|c')?.file).toBe('b.yaml'));
+    await removeFile(join(folder, 'b.yaml'));
+    await eventually(() => expect(written.keys()).toEqual([]));
+  });
+
+  it('is what was there before while a file is not YAML, empty or has an object that is wrong', async () => {
+    const { put, written, folder } = await open();
+    await put('a.yaml', config(), route('HTTPRoute', 'web'));
+    await eventually(() => expect(written.keys()).toHaveLength(2));
+    const before = written.get(`${GATEWAY}|HTTPRoute|default|web`)?.object;
+    for (const text of ['{ broken', '', JSON.stringify(route('HTTPRoute', 'web', { rules: 1 }))]) {
+      await writeFile(join(folder, 'a.yaml'), text);
+      await put('b.yaml', { ...config(text), metadata: { name: 'other' } });
+      await eventually(() =>
+        expect(written.get('|ConfigMap|default|other')?.object.whole).toMatchObject({ data: { data: text } }),
+      );
+      expect(written.get(`${GATEWAY}|HTTPRoute|default|web`)?.object).toBe(before);
+    }
+    expect(written.hasUnread()).toBe(false);
+  });
+
+  it('is not known of a file that could never be read', async () => {
+    const folders = makeFolders();
+    await mkdir(folders.folder);
+    await writeFile(join(folders.folder, 'a.yaml'), '{ broken');
+    const { put, written } = await open(folders);
+    expect(written.hasUnread()).toBe(true);
+    await put('a.yaml', config());
+    await eventually(() => expect(written.hasUnread()).toBe(false));
+  });
+
+  it('is not kept where nobody wants it', async () => {
+    const folders = makeFolders();
+    await mkdir(folders.folder);
+    await writeFile(join(folders.folder, 'a.yaml'), JSON.stringify(config()));
+    const { written } = await openAndRead(folders);
+    expect(written.keys()).toEqual([]);
+  });
+
+  it.each([
+    ['no metadata', { apiVersion: 'v1', kind: 'ConfigMap' }],
+    ['no name', { apiVersion: 'v1', kind: 'ConfigMap', metadata: {} }],
+    ['a name that is none', { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 7 } }],
+    ['a list', { apiVersion: 'v1', kind: 'ConfigMap', metadata: ['name'] }],
+    ['a text', 'a text'],
+  ])('has nothing of an object with %s', async (_what, object) => {
+    const { put, written } = await open();
+    await put('a.yaml', object, config());
+    await eventually(() => expect(written.keys()).toEqual(['|ConfigMap|default|c']));
+  });
+});

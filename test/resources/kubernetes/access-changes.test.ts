@@ -1,0 +1,363 @@
+import { rmSync } from 'node:fs';
+import { describe, expect, it, vi } from 'vitest';
+import type { Clock } from '../../../src/api/clock.ts';
+import { clusterAccess } from '../../../src/resources/kubernetes/access.ts';
+import type { KubeTransport } from '../../../src/resources/kubernetes/transport.ts';
+import { systemClock } from '../../../src/runtime/clock.ts';
+import { AUTHORITY, CLIENTS, OTHER_AUTHORITY } from '../../support/kubernetes/wire-certificates.ts';
+import { kubeconfigText, makeFiles, writeProgram } from '../../support/kubernetes/wire-kubeconfig.ts';
+import type { Files, KubeconfigWish } from '../../support/kubernetes/wire-kubeconfig.ts';
+import { serveWire, WIRES } from '../../support/kubernetes/wire-server.ts';
+import type { Exchange, WireServer } from '../../support/kubernetes/wire-server.ts';
+import { kubeErrorOf, TOKEN, wireTransport } from '../../support/kubernetes/wire-transport.ts';
+import { VirtualClock } from '../../support/virtual-clock.ts';
+
+const NOW = Date.parse('2026-01-01T00:00:00Z');
+const READ = { verb: 'get', path: '/a' } as const;
+const WRITE = { verb: 'create', path: '/a' } as const;
+
+/** A transport that is told by a kubeconfig file; its time of day is that of its clock. */
+async function transportBy(kubeconfig: string, clock: Clock = systemClock): Promise<KubeTransport> {
+  const now = () => new Date(NOW + clock.now());
+  const environment = { PATH: process.env['PATH'], INHERITED: 'yes' };
+  const access = await clusterAccess({ kubeconfig, environment, clock, now });
+  return wireTransport('', { access, clock, now });
+}
+
+function writeConfig(
+  files: Files,
+  { url }: Pick<WireServer, 'url'>,
+  user: object,
+  cluster: object = {},
+): string {
+  const wish: KubeconfigWish = {
+    cluster: { server: url, 'certificate-authority': 'ca', ...cluster },
+    user: { ...user },
+  };
+  return files.write('config', kubeconfigText(wish));
+}
+
+/** Answers whoever has the token that is good now with who it was. */
+function serveBearer(good: () => string): (each: Exchange) => void {
+  return each => {
+    const isGood = each.headers['authorization'] === `Bearer ${good()}`;
+    each.answer(isGood ? 200 : 401, isGood ? JSON.stringify(good()) : '{"kind":"Status","message":"who?"}');
+  };
+}
+
+function filesWith(ca: string): Files {
+  const files = makeFiles();
+  files.write('ca', ca);
+  return files;
+}
+
+describe.each(WIRES)('a token in a file, over %s', wire => {
+  it('that was replaced is read when the old one is refused, and the request is sent once more', async () => {
+    let good = 'one';
+    const server = await serveWire(wire, { respond: serveBearer(() => good) });
+    const files = filesWith(AUTHORITY.ca);
+    files.write('token', 'one');
+    const transport = await transportBy(writeConfig(files, server, { tokenFile: 'token' }));
+    expect(await transport.ask(READ)).toBe('one');
+    good = 'two';
+    files.write('token', 'two');
+    const asked = Array.from({ length: 20 }, (_, n) => transport.ask(n % 2 === 0 ? READ : WRITE));
+    expect(new Set(await Promise.all(asked))).toEqual(new Set(['two']));
+    expect(server.seen.length).toBeLessThanOrEqual(1 + 40);
+    expect(await transport.ask(READ)).toBe('two');
+  });
+
+  it('that was not replaced is not tried again', async () => {
+    const server = await serveWire(wire, { respond: serveBearer(() => 'another') });
+    const files = filesWith(AUTHORITY.ca);
+    files.write('token', TOKEN);
+    const transport = await transportBy(writeConfig(files, server, { tokenFile: 'token' }));
+    const error = await kubeErrorOf(transport.ask(READ));
+    expect([error.reason, error.message]).toEqual(['Unauthorized', 'get /a: 401 who?']);
+    expect(server.seen).toHaveLength(1);
+  });
+
+  it('is read again in time, and stays as it was while the file is missing', async () => {
+    const clock = new VirtualClock();
+    const server = await serveWire(wire, { respond: each => each.answer(200, JSON.stringify(each.headers)) });
+    const files = filesWith(AUTHORITY.ca);
+    files.write('token', 'one');
+    const transport = await transportBy(writeConfig(files, server, { tokenFile: 'token' }), clock);
+    expect(await transport.ask(READ)).toMatchObject({ authorization: 'Bearer one' });
+    rmSync(files.path('token'));
+    await clock.advance(11_000);
+    expect(await transport.ask(READ)).toMatchObject({ authorization: 'Bearer one' });
+    files.write('token', 'two');
+    await clock.advance(11_000);
+    expect(await transport.ask(READ)).toMatchObject({ authorization: 'Bearer two' });
+  });
+
+  it('that is not there at the start is Unauthorized until it is', async () => {
+    const server = await serveWire(wire, { respond: serveBearer(() => 'one') });
+    const files = filesWith(AUTHORITY.ca);
+    const transport = await transportBy(writeConfig(files, server, { tokenFile: 'token' }));
+    const error = await kubeErrorOf(transport.ask(READ));
+    expect(error.reason).toBe('Unauthorized');
+    expect(error.message).toContain('token cannot be read (ENOENT)');
+    files.write('token', 'one');
+    expect(await transport.ask(READ)).toBe('one');
+  });
+});
+
+describe.each(['HTTP/2', 'HTTP/1.1'] as const)('certificates, over %s', wire => {
+  const respond = (each: Exchange) => each.answer(200, JSON.stringify(each.client ?? 'nobody'));
+
+  it('of another authority are trusted as soon as the file says so', async () => {
+    const first = await serveWire(wire, { respond });
+    const files = filesWith(AUTHORITY.ca);
+    const transport = await transportBy(writeConfig(files, first, {}));
+    await transport.ask(READ);
+    await first.close();
+    const { port } = first;
+    await serveWire(wire, { port, authority: OTHER_AUTHORITY, respond });
+    const stranger = kubeErrorOf(transport.ask(READ));
+    expect((await stranger).reason).toBe('Unreachable');
+    files.write('ca', AUTHORITY.ca + OTHER_AUTHORITY.ca);
+    expect(await transport.ask(WRITE)).toBe('nobody');
+  });
+
+  it.each<readonly [string, object, object, string | RegExp]>([
+    ['by an address that is in it', {}, {}, 'nobody'],
+    ['by a name that is in it', {}, { 'tls-server-name': 'kube.test' }, 'nobody'],
+    ['by a name that is not in it', {}, { 'tls-server-name': 'kube.other' }, /Unreachable .*kube\.other/],
+    [
+      'of an authority that is not known',
+      {},
+      { 'certificate-authority': 'other' },
+      /Unreachable .*SELF_SIGNED/,
+    ],
+    [
+      'that are not looked at',
+      {},
+      { 'certificate-authority': 'other', 'insecure-skip-tls-verify': true },
+      'nobody',
+    ],
+    ['that are none', {}, { 'certificate-authority': 'none' }, /Unreachable/],
+    ['of a client', { 'client-certificate': 'cert', 'client-key': 'key' }, {}, 'alice'],
+    [
+      'of a client without its key',
+      { 'client-certificate': 'cert', 'client-key': 'none' },
+      {},
+      /Unreachable/,
+    ],
+  ])('%s', async (_what, user, cluster, outcome) => {
+    const server = await serveWire(wire, { respond });
+    const files = filesWith(AUTHORITY.ca);
+    files.write('other', OTHER_AUTHORITY.ca);
+    files.write('cert', CLIENTS.alice.cert);
+    files.write('key', CLIENTS.alice.key);
+    files.write('none', '-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n');
+    const transport = await transportBy(writeConfig(files, server, user, cluster));
+    if (typeof outcome === 'string') {
+      expect(await transport.ask(READ)).toBe(outcome);
+    } else {
+      const error = await kubeErrorOf(transport.ask(READ));
+      expect(`${error.reason} ${error.message}`).toMatch(outcome);
+    }
+  });
+
+  it('of a client that were replaced count for new requests, and what is followed goes on', async () => {
+    const clock = new VirtualClock();
+    const server = await serveWire(wire, {
+      respond: each => {
+        if (each.path === '/watch') {
+          each.begin(200);
+          each.write('0\n');
+        } else {
+          respond(each);
+        }
+      },
+    });
+    const files = filesWith(AUTHORITY.ca);
+    files.write('cert', CLIENTS.alice.cert);
+    files.write('key', CLIENTS.alice.key);
+    const config = writeConfig(files, server, { 'client-certificate': 'cert', 'client-key': 'key' });
+    const transport = await transportBy(config, clock);
+    const followed = (await transport.follow({ verb: 'watch', path: '/watch' }))[Symbol.asyncIterator]();
+    expect(await followed.next()).toMatchObject({ value: 0 });
+    files.write('cert', CLIENTS.bob.cert);
+    files.write('key', CLIENTS.bob.key);
+    await clock.advance(11_000);
+    expect(await transport.ask(READ)).toBe('bob');
+    server.seen[0]?.write('1\n');
+    expect(await followed.next()).toMatchObject({ value: 1 });
+    server.seen[0]?.end();
+    expect(await followed.next()).toMatchObject({ done: true });
+    await vi.waitFor(() => expect(server.sockets.size).toBe(1));
+  });
+});
+
+it('a kubeconfig that names another server is followed there when the old one is gone', async () => {
+  const respond = (each: Exchange) => each.answer(200, '1');
+  const [first, second] = await Promise.all([
+    serveWire('HTTP/2', { respond }),
+    serveWire('plain HTTP', { respond }),
+  ]);
+  const files = filesWith(AUTHORITY.ca);
+  const transport = await transportBy(writeConfig(files, first, {}));
+  await transport.ask(READ);
+  await first.close();
+  writeConfig(files, { url: `${second.url}/behind/a/path/` }, {});
+  await kubeErrorOf(transport.ask(WRITE)).catch(() => undefined);
+  expect(await transport.ask(WRITE)).toBe(1);
+  expect(second.seen.at(-1)?.path).toBe('/behind/a/path/a');
+});
+
+/** What a program says: another token at each run, good until so many seconds from the start. */
+const credential = (seconds: string, more = '') =>
+  `echo "{\\"kind\\":\\"ExecCredential\\",\\"status\\":{\\"token\\":\\"run-$runs\\"${seconds}${more}}}"`;
+
+const until = (seconds: number) =>
+  `,\\"expirationTimestamp\\":\\"${new Date(NOW + seconds * 1000).toISOString()}\\"`;
+
+describe('a program that says who we are', () => {
+  const exec = { apiVersion: 'client.authentication.k8s.io/v1', command: './login', args: ['a'] };
+  const echo = (each: Exchange) =>
+    each.answer(200, JSON.stringify(each.headers['authorization'] ?? each.client));
+
+  it('is asked again when what it said has ended', async () => {
+    const clock = new VirtualClock();
+    const server = await serveWire('HTTP/2', { respond: echo });
+    const files = filesWith(AUTHORITY.ca);
+    const runs = writeProgram(files, 'login', credential(until(600)));
+    const transport = await transportBy(writeConfig(files, server, { exec }), clock);
+    for (let count = 0; count < 3; count++) {
+      expect(await transport.ask(READ)).toBe('Bearer run-1');
+      await clock.advance(100_000);
+    }
+    expect(runs()).toBe(1);
+    await clock.advance(295_000);
+    expect(await transport.ask(READ)).toBe('Bearer run-2');
+  });
+
+  it('is asked once where it says no end, and again when it is refused', async () => {
+    let good = 'run-1';
+    const clock = new VirtualClock();
+    const server = await serveWire('HTTP/1.1', { respond: serveBearer(() => good) });
+    const files = filesWith(AUTHORITY.ca);
+    const runs = writeProgram(files, 'login', credential(''));
+    const transport = await transportBy(writeConfig(files, server, { exec }), clock);
+    expect(await Promise.all([READ, READ, READ].map(each => transport.ask(each)))).toEqual(
+      Array(3).fill('run-1'),
+    );
+    await clock.advance(1e7);
+    expect(await transport.ask(READ)).toBe('run-1');
+    expect(runs()).toBe(1);
+    good = 'run-2';
+    expect(await Promise.all([READ, READ, WRITE].map(each => transport.ask(each)))).toEqual(
+      Array(3).fill('run-2'),
+    );
+    expect(runs()).toBe(2);
+  });
+
+  it('is not asked again because the server is away', async () => {
+    const server = await serveWire('HTTP/2', { respond: echo });
+    const files = filesWith(AUTHORITY.ca);
+    const runs = writeProgram(files, 'login', credential(''));
+    const transport = await transportBy(writeConfig(files, server, { exec }));
+    await transport.ask(READ);
+    await server.close();
+    for (let count = 0; count < 5; count++) await kubeErrorOf(transport.ask(READ));
+    expect(runs()).toBe(1);
+  });
+
+  it('that fails is not run again at once, however often somebody asks', async () => {
+    const clock = new VirtualClock();
+    const server = await serveWire('HTTP/2', { respond: echo });
+    const files = filesWith(AUTHORITY.ca);
+    const runs = writeProgram(files, 'login', `if [ "$runs" -lt 2 ]; then exit 1; fi; ${credential('')}`);
+    const transport = await transportBy(writeConfig(files, server, { exec }), clock);
+    for (let count = 0; count < 10; count++) {
+      expect((await kubeErrorOf(transport.ask(READ))).reason).toBe('Unauthorized');
+    }
+    expect(runs()).toBe(1);
+    await clock.advance(1000);
+    expect(await transport.ask(READ)).toBe('Bearer run-2');
+  });
+
+  it('whose answers are all refused is not run again at once either', async () => {
+    const clock = new VirtualClock();
+    const server = await serveWire('HTTP/2', { respond: serveBearer(() => 'another') });
+    const files = filesWith(AUTHORITY.ca);
+    const runs = writeProgram(files, 'login', credential(''));
+    const transport = await transportBy(writeConfig(files, server, { exec }), clock);
+    for (let count = 0; count < 10; count++) {
+      expect((await kubeErrorOf(transport.ask(READ))).reason).toBe('Unauthorized');
+    }
+    expect(runs()).toBe(1);
+    await clock.advance(1000);
+    await kubeErrorOf(transport.ask(READ));
+    expect(runs()).toBe(2);
+  });
+
+  it('knows what it is asked, what it is given, and what we inherited', async () => {
+    const server = await serveWire('HTTP/2', { respond: echo });
+    const files = filesWith(AUTHORITY.ca);
+    const script = `echo "$1 $GIVEN $INHERITED $KUBERNETES_EXEC_INFO" > '${files.path('told')}'\n${credential('')}`;
+    writeProgram(files, 'login', script);
+    const env = [{ name: 'GIVEN', value: 'b' }];
+    const user = { exec: { ...exec, env, provideClusterInfo: true } };
+    await (await transportBy(writeConfig(files, server, user))).ask(READ);
+    const told = files.read('told');
+    expect(told).toMatch(
+      /^a b yes \{"apiVersion":"client.authentication.k8s.io\/v1","kind":"ExecCredential"/,
+    );
+    expect(told).toContain(`"interactive":false,"cluster":{"server":"${server.url}"`);
+  });
+
+  it('may give a certificate', async () => {
+    const server = await serveWire('HTTP/2', { respond: echo });
+    const files = filesWith(AUTHORITY.ca);
+    const { cert, key } = CLIENTS.bob;
+    const status = { clientCertificateData: cert, clientKeyData: key };
+    const said = files.write('said', JSON.stringify({ kind: 'ExecCredential', status }));
+    writeProgram(files, 'login', `cat '${said}'`);
+    expect(await (await transportBy(writeConfig(files, server, { exec }))).ask(READ)).toBe('bob');
+  });
+
+  it.each([
+    ['ended with 3', `echo ${TOKEN}; echo ${TOKEN} >&2; exit 3`],
+    ['ended with a signal', 'kill -9 $$'],
+    ['gave no credentials', `echo '{"status":{"token":"${TOKEN}'`],
+    ['gave no credentials', 'echo null'],
+    ['gave no credentials', 'echo \'{"status":{"clientCertificateData":"a"}}\''],
+    ['prints too much', 'yes'],
+  ])('and %s leaves us Unauthorized, and tells no secret', async (message, script) => {
+    const server = await serveWire('HTTP/2', { respond: echo });
+    const files = filesWith(AUTHORITY.ca);
+    writeProgram(files, 'login', script);
+    const error = await kubeErrorOf((await transportBy(writeConfig(files, server, { exec }))).ask(READ));
+    expect(error.reason).toBe('Unauthorized');
+    expect(error.message).toBe(`get /a: ${files.path('login')} ${message}`);
+    expect(server.seen).toEqual([]);
+  });
+
+  it.each([
+    ['there is none', { ...exec, command: 'no-such-program' }, 'no-such-program cannot be run (ENOENT)'],
+    ['it wants somebody', { ...exec, interactiveMode: 'Always' }, 'login wants to ask somebody'],
+  ])('where %s leaves us Unauthorized', async (_what, user, message) => {
+    const server = await serveWire('HTTP/2', { respond: echo });
+    const files = filesWith(AUTHORITY.ca);
+    const transport = await transportBy(writeConfig(files, server, { exec: user }));
+    const error = await kubeErrorOf(transport.ask(READ));
+    expect(error.reason).toBe('Unauthorized');
+    expect(error.message).toContain(message);
+  });
+
+  it('that never ends is ended', async () => {
+    const clock = new VirtualClock();
+    const server = await serveWire('HTTP/2', { respond: echo });
+    const files = filesWith(AUTHORITY.ca);
+    const runs = writeProgram(files, 'login', 'exec sleep 1000');
+    const access = await transportBy(writeConfig(files, server, { exec }), clock);
+    const failed = kubeErrorOf(access.ask(READ));
+    await vi.waitFor(() => expect(runs()).toBe(1));
+    await clock.advance(30_000);
+    expect(['Unauthorized', 'Unreachable']).toContain((await failed).reason);
+  });
+});

@@ -1,0 +1,221 @@
+import { describe, expect, it } from 'vitest';
+import { AccessError } from '../../../src/resources/kubernetes/access-error.ts';
+import { clusterAccess } from '../../../src/resources/kubernetes/access.ts';
+import type { Account } from '../../../src/resources/kubernetes/access.ts';
+import { systemClock } from '../../../src/runtime/clock.ts';
+import { SettingError } from '../../../src/telemetry/setting-error.ts';
+import { kubeconfigText, makeFiles } from '../../support/kubernetes/wire-kubeconfig.ts';
+import type { Files, KubeconfigWish } from '../../support/kubernetes/wire-kubeconfig.ts';
+
+const SECRET = 'hidden-thing';
+
+const base64 = (text: string) => Buffer.from(text).toString('base64');
+
+async function accountOf(
+  kubeconfig: string,
+  environment: Readonly<Record<string, string>> = {},
+  accountFolder = 'no-folder',
+): Promise<Account> {
+  const options = { kubeconfig, environment, accountFolder, clock: systemClock, now: () => new Date() };
+  const access = await clusterAccess(options);
+  return await access.read('good');
+}
+
+async function refusalOf(account: Promise<unknown>): Promise<string> {
+  const error = await account.catch((thrown: unknown) => thrown);
+  if (!(error instanceof SettingError) && !(error instanceof AccessError)) throw error;
+  expect(error.message).not.toContain(SECRET);
+  return error.message;
+}
+
+type Case = KubeconfigWish & { readonly what: string; readonly account: Partial<Account> };
+
+const SERVER = { server: 'https://a:6443/' };
+
+const CASES: readonly Case[] = [
+  {
+    what: 'nothing but a server',
+    cluster: SERVER,
+    account: { server: 'https://a:6443', tls: {}, headers: {} },
+  },
+  { what: 'a path', cluster: { server: 'https://a/k8s/c/' }, account: { server: 'https://a/k8s/c' } },
+  {
+    what: 'a server without TLS',
+    cluster: { server: 'http://a:8001' },
+    account: { server: 'http://a:8001' },
+  },
+  {
+    what: 'a token',
+    cluster: SERVER,
+    user: { token: 't\n' },
+    account: { headers: { authorization: 'Bearer t' } },
+  },
+  {
+    what: 'a file with a token, by a path from its own folder, which counts before a token',
+    cluster: SERVER,
+    user: { token: 'old', tokenFile: 'token' },
+    account: { headers: { authorization: 'Bearer of-file' } },
+  },
+  {
+    what: 'a name and a password',
+    cluster: SERVER,
+    user: { username: 'a', password: 'b' },
+    account: { headers: { authorization: `Basic ${base64('a:b')}` } },
+  },
+  {
+    what: 'somebody to act as',
+    cluster: SERVER,
+    user: { token: 't', as: 'b' },
+    account: { headers: { authorization: 'Bearer t', 'impersonate-user': 'b' } },
+  },
+  {
+    what: 'certificates by files',
+    cluster: { ...SERVER, 'certificate-authority': 'ca' },
+    user: { 'client-certificate': 'cert', 'client-key': 'key' },
+    account: { tls: { ca: 'CA', cert: 'CERT', key: 'KEY' } },
+  },
+  {
+    what: 'certificates in place, which count before files',
+    cluster: { ...SERVER, 'certificate-authority': 'none', 'certificate-authority-data': base64('ca') },
+    user: { 'client-certificate-data': base64('cert'), 'client-key-data': base64('key') },
+    account: { tls: { ca: 'ca', cert: 'cert', key: 'key' } },
+  },
+  {
+    what: 'a name and no verification',
+    cluster: { ...SERVER, 'tls-server-name': 'b', 'insecure-skip-tls-verify': true },
+    account: { tls: { servername: 'b', rejectUnauthorized: false } },
+  },
+  {
+    what: 'a provider with a token of its own',
+    cluster: SERVER,
+    user: {
+      'auth-provider': { name: 'gcp', config: { 'access-token': 'g', expiry: '2999-01-01T00:00:00Z' } },
+    },
+    account: { headers: { authorization: 'Bearer g' } },
+  },
+];
+
+function writeAll(files: Files, wish: KubeconfigWish): string {
+  files.write('token', 'of-file\n');
+  for (const name of ['ca', 'cert', 'key']) files.write(name, name.toUpperCase());
+  return files.write('config', kubeconfigText(wish));
+}
+
+describe('a kubeconfig', () => {
+  it.each(CASES)('with $what says so', async ({ account, ...wish }) => {
+    expect(await accountOf(writeAll(makeFiles(), wish))).toMatchObject(account);
+  });
+
+  it.each<readonly [string, KubeconfigWish]>([
+    ['KUBECONFIG: the cluster names no http or https server', { cluster: {} }],
+    ['KUBECONFIG: the cluster names no http or https server', { cluster: { server: 'a:6443' } }],
+    [
+      'KUBECONFIG: the server of the cluster must be scheme, host, port and path alone',
+      { cluster: { server: `https://a:${SECRET}@b` } },
+    ],
+    [
+      'KUBECONFIG: proxy-url is not supported: remove it',
+      { cluster: { ...SERVER, 'proxy-url': `http://a:${SECRET}@b` } },
+    ],
+    [
+      'KUBECONFIG: as-groups of a user is not supported: remove it',
+      { cluster: SERVER, user: { as: 'a', 'as-groups': ['b'] } },
+    ],
+    [
+      'KUBECONFIG: as-uid of a user is not supported: remove it',
+      { cluster: SERVER, user: { as: 'a', 'as-uid': 'b' } },
+    ],
+    ['what should be a token is none', { cluster: SERVER, user: { token: `${SECRET}\r\nx: y` } }],
+    ['exec of the user names no command', { cluster: SERVER, user: { exec: {} } }],
+    [
+      'the auth-provider of the user is not known, or gave no token',
+      { cluster: SERVER, user: { 'auth-provider': { name: SECRET, config: { a: SECRET } } } },
+    ],
+  ])('is refused: %s', async (message, wish) => {
+    expect(await refusalOf(accountOf(writeAll(makeFiles(), wish)))).toBe(message);
+  });
+
+  it('that names a file which is not there tells which', async () => {
+    const files = makeFiles();
+    const config = files.write('config', kubeconfigText({ cluster: SERVER, user: { tokenFile: 'none' } }));
+    expect(await refusalOf(accountOf(config))).toBe(`${files.path('none')} cannot be read (ENOENT)`);
+  });
+
+  it.each([
+    ['is no kubeconfig', '[]'],
+    ['has no current-context', '{}'],
+    ['has no context "a"', 'current-context: a'],
+    ['has no context "__proto__"', 'current-context: __proto__'],
+    ['has no cluster "b"', 'current-context: a\ncontexts: [{name: a, context: {cluster: b}}]'],
+    [
+      'has no user "c"',
+      'current-context: a\ncontexts: [{name: a, context: {cluster: b, user: c}}]\nclusters: [{name: b, cluster: {server: "https://a"}}]',
+    ],
+    ['config:1: ', `a: 1\n  ${SECRET}: [`],
+    ['has no context', `current-context: a\ncontexts: [3, null, {name: 4}, {context: {}}]\nusers: {a: b}`],
+  ])('that makes no sense is refused: %s', async (message, text) => {
+    const config = makeFiles().write('config', text);
+    expect(await refusalOf(accountOf(config))).toContain(message);
+  });
+
+  it('in several files takes each thing from the first that has it, and does without those that are missing', async () => {
+    const files = makeFiles();
+    const entry = (name: string, item: object) => ({ name, ...item });
+    const first = { 'current-context': 'x', clusters: [entry('c', { cluster: { server: 'https://one' } })] };
+    const second = {
+      'current-context': 'y',
+      clusters: [entry('c', { cluster: { server: 'https://two' } })],
+      contexts: [
+        entry('x', { context: { cluster: 'c', user: 'u' } }),
+        entry('y', { context: { cluster: 'c' } }),
+      ],
+    };
+    const third = {
+      users: [entry('u', { user: { token: 'three' } }), entry('u', { user: { token: 'again' } })],
+    };
+    const paths = [
+      files.write('one', JSON.stringify(first)),
+      files.path('missing'),
+      files.write('two', JSON.stringify(second)),
+      '',
+      files.write('three', JSON.stringify(third)),
+    ];
+    expect(await accountOf(paths.join(':'))).toMatchObject({
+      server: 'https://one',
+      headers: { authorization: 'Bearer three' },
+    });
+  });
+
+  it('that is the only one must be there', async () => {
+    const path = makeFiles().path('missing');
+    expect(await refusalOf(accountOf(path))).toBe(`KUBECONFIG: ${path} cannot be read (ENOENT)`);
+    expect(await refusalOf(accountOf(`${path}:${path}2`))).toBe('KUBECONFIG: none of its files is there');
+  });
+});
+
+describe('a pod', () => {
+  it.each([
+    ['10.0.0.1', 'https://10.0.0.1:443'],
+    ['fd00::1', 'https://[fd00::1]:443'],
+  ])('finds the API server %s and who it is by what Kubernetes gives it', async (host, server) => {
+    const files = makeFiles();
+    files.write('ca.crt', 'CA');
+    files.write('token', 't');
+    const environment = { KUBERNETES_SERVICE_HOST: host, KUBERNETES_SERVICE_PORT: '443' };
+    expect(await accountOf('', environment, files.folder)).toEqual({
+      server,
+      tls: { ca: 'CA' },
+      headers: { authorization: 'Bearer t' },
+    });
+  });
+
+  it('without an account is told which file is missing', async () => {
+    const environment = { KUBERNETES_SERVICE_HOST: 'a', KUBERNETES_SERVICE_PORT: '1' };
+    const message = await refusalOf(accountOf('', environment, makeFiles().folder));
+    expect(message).toMatch(/(ca\.crt|token) cannot be read \(ENOENT\)$/);
+  });
+
+  it('that is none needs a kubeconfig', async () => {
+    expect(await refusalOf(accountOf(' '))).toBe('KUBECONFIG: is needed outside of a cluster: name a file');
+  });
+});

@@ -1,0 +1,139 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { SERVED } from '../../../src/resources/kubernetes/kinds.ts';
+import { KubeError } from '../../../src/resources/kubernetes/kube-error.ts';
+import { pageOf } from '../../../src/resources/kubernetes/list-page.ts';
+import { isOlder } from '../../../src/resources/kubernetes/resource-version.ts';
+import { isServed } from '../../../src/resources/kubernetes/served.ts';
+import { heardIn } from '../../../src/resources/kubernetes/watch-line.ts';
+import { API_VERSION } from '../../../src/api/generated/kinds.ts';
+
+/** The same values in every run; SEED=2 npm test tries others. */
+const seed = Number(process.env['SEED'] ?? 1);
+
+const garbled = { hear: 'failure', reason: 'Garbled', message: expect.any(String) as string };
+
+describe('a page of a list', () => {
+  const list = { kind: 'MeshEndpointsList', metadata: { resourceVersion: '7' }, items: [] };
+
+  it.each<[string, unknown, unknown]>([
+    ['is the last without a token', list, { hear: 'page', objects: [], version: '7', token: '' }],
+    [
+      'may have another behind it',
+      { ...list, metadata: { resourceVersion: '7', continue: 'a' } },
+      { token: 'a' },
+    ],
+    ['has no items where Go has nothing', { ...list, items: null }, { objects: [] }],
+    [
+      'says for its items what they are',
+      { ...list, items: [{}] },
+      { objects: [{ apiVersion: API_VERSION, kind: 'MeshEndpoints' }] },
+    ],
+    [
+      'leaves items alone that say it',
+      { ...list, items: [{ kind: 'Other' }] },
+      { objects: [{ kind: 'Other' }] },
+    ],
+    ['leaves items alone that are none', { ...list, items: [7, null] }, { objects: [7, null] }],
+    ['needs a version', { ...list, metadata: {} }, garbled],
+    ['needs items', { ...list, items: {} }, garbled],
+    ['is no Status', { ...list, kind: 'Status' }, garbled],
+    ['is no page of a proxy', 'please log in', garbled],
+    ['is something', null, garbled],
+  ])('%s', (_sentence, answer, heard) => {
+    expect(pageOf('MeshEndpoints', 'v1alpha1', answer)).toMatchObject(heard as object);
+  });
+
+  it('may be anything', () => {
+    const property = fc.property(fc.jsonValue(), answer => {
+      expect(['page', 'failure']).toContain(pageOf('Namespace', 'v1', answer).hear);
+    });
+    fc.assert(property, { seed, numRuns: 1000 });
+  });
+});
+
+describe('a line of a watch', () => {
+  const object = { metadata: { resourceVersion: '7' } };
+
+  it.each<[string, unknown, unknown]>([
+    ['adds', { type: 'ADDED', object }, { hear: 'change', change: 'put', object, version: '7' }],
+    ['changes', { type: 'MODIFIED', object }, { hear: 'change', change: 'put' }],
+    ['removes', { type: 'DELETED', object }, { hear: 'change', change: 'remove' }],
+    ['tells how far it is', { type: 'BOOKMARK', object }, { hear: 'progress', version: '7' }],
+    [
+      'is too old',
+      { type: 'ERROR', object: { code: 410, message: 'too old' } },
+      { hear: 'failure', reason: 'Expired', message: 'too old' },
+    ],
+    [
+      'tells when to come again',
+      { type: 'ERROR', object: { code: 429, details: { retryAfterSeconds: 3 } } },
+      { reason: 'Busy', retryAfterMs: 3000 },
+    ],
+    ['fails for whatever reason', { type: 'ERROR' }, { hear: 'failure', reason: 'Failed' }],
+    ['is of no sort', { type: 'RENAMED', object }, garbled],
+    ['has no version', { type: 'ADDED', object: { metadata: {} } }, garbled],
+    [
+      'has a version that is none',
+      { type: 'BOOKMARK', object: { metadata: { resourceVersion: 7 } } },
+      garbled,
+    ],
+    ['has no object', { type: 'DELETED' }, garbled],
+    ['is no object', 7, garbled],
+  ])('%s', (_sentence, line, heard) => {
+    expect(heardIn(line)).toMatchObject(heard as object);
+  });
+
+  it('may be anything', () => {
+    const property = fc.property(fc.jsonValue(), line => {
+      expect(heardIn(line)).toMatchObject({ hear: 'failure' });
+    });
+    fc.assert(property, { seed, numRuns: 1000 });
+  });
+});
+
+describe('what a server says that it serves', () => {
+  const versions = [{ version: 'v1' }, { version: 'v1beta1' }];
+  const groups = { kind: 'APIGroupList', groups: [{ name: SERVED.TCPRoute.group, versions }] };
+  const resources = (...names: readonly string[]) => ({
+    kind: 'APIResourceList',
+    resources: names.map(name => ({ name })),
+  });
+  const get = (answers: Readonly<Record<string, unknown>>) => (path: string) =>
+    path in answers ? Promise.resolve(answers[path]) : Promise.reject(new KubeError('NotFound', path));
+  const v1 = `/apis/${SERVED.TCPRoute.group}/v1`;
+
+  it.each<[string, Readonly<Record<string, unknown>>, boolean]>([
+    ['a kind', { '/apis': groups, [v1]: resources('httproutes', 'tcproutes') }, true],
+    ['other kinds', { '/apis': groups, [v1]: resources('httproutes') }, false],
+    ['other groups', { '/apis': { ...groups, groups: [] } }, false],
+    ['groups that are none', { '/apis': { kind: 'APIGroupList', groups: [7, null] } }, false],
+    ['nothing', { '/apis': { kind: 'APIGroupList' } }, false],
+  ])('may be %s', async (_what, answers, answer) => {
+    expect(await isServed(SERVED.TCPRoute, get(answers))).toBe(answer);
+  });
+
+  it.each<[string, Readonly<Record<string, unknown>>, string]>([
+    ['it says that nothing is there at all', {}, 'NotFound'],
+    ['it names a version, and does not find it', { '/apis': groups }, 'NotFound'],
+    ['it answers something else', { '/apis': 'please log in' }, 'Garbled'],
+    ['its version is something else', { '/apis': groups, [v1]: {} }, 'Garbled'],
+  ])('is not known where %s', async (_what, answers, reason) => {
+    await expect(isServed(SERVED.TCPRoute, get(answers))).rejects.toMatchObject({ reason });
+  });
+});
+
+describe('a version', () => {
+  it.each<[string, string, boolean]>([
+    ['9', '10', true],
+    ['10', '9', false],
+    ['10', '10', false],
+    ['99999999999999999998', '99999999999999999999', true],
+    ['a', 'b', false],
+    ['', '5', false],
+    ['5', '', false],
+    ['05', '6', false],
+  ])('%s before %s: %s', (version, than, answer) => {
+    expect(isOlder(version, than)).toBe(answer);
+  });
+});

@@ -1,0 +1,216 @@
+import { describe, expect, it } from 'vitest';
+import type { Ref } from '../../../src/api/key.ts';
+import { createArrivals } from '../../../src/resources/kubernetes/arrivals.ts';
+import type { Undecodable } from '../../../src/resources/kubernetes/kind-arrivals.ts';
+import type { Change } from '../../../src/resources/resources.ts';
+import { ResourceStore } from '../../../src/resources/store.ts';
+import { named } from '../../support/declared.ts';
+import { meshEndpoints, meshTailnet } from '../../support/objects.ts';
+
+const web: Ref<'MeshEndpoints'> = { kind: 'MeshEndpoints', namespace: 'default', name: 'web' };
+
+/** A MeshEndpoints as an API server tells it. */
+function told(version: string, { name = 'default/web', uid = 'one', spec = {}, ...rest } = {}): object {
+  return named(meshEndpoints(spec), name, { uid, resourceVersion: version, ...rest });
+}
+
+function ways() {
+  const changes: Change[] = [];
+  const undecodable: Undecodable[] = [];
+  const store = new ResourceStore([], failure => expect(failure).toBeUndefined());
+  store.subscribe(change => changes.push(change));
+  const all = createArrivals(['MeshEndpoints'], { store, reportUndecodable: one => undecodable.push(one) });
+  const kind = all.of('MeshEndpoints');
+  const list = (version: string, ...objects: readonly unknown[]) => {
+    kind.beginList(version);
+    for (const object of objects) kind.list(object, 'live');
+    kind.endList(version, 'live');
+  };
+  const versionOf = (ref: Ref = web) => store.get(ref)?.metadata.resourceVersion;
+  return { ...{ store, changes, undecodable, kind, list, versionOf }, take: all.take };
+}
+
+describe('an answer to a write of ours', () => {
+  it('is there at once, and told once though the watch tells it too', () => {
+    const { take, kind, changes, versionOf } = ways();
+    take(told('5'));
+    expect(versionOf()).toBe('5');
+    kind.watch(told('5'), 'put', '5');
+    expect(changes).toEqual([{ key: 'MeshEndpoints/default/web', isFirst: false }]);
+  });
+
+  it('is not overwritten by what the watch tells of before', () => {
+    const { take, kind, changes, versionOf } = ways();
+    kind.watch(told('5'), 'put', '5');
+    take(told('10', { spec: { paused: true } }));
+    kind.watch(told('9'), 'put', '9');
+    expect(versionOf()).toBe('10');
+    expect(changes).toHaveLength(2);
+  });
+
+  it('does not bring back what the watch has told to be gone', () => {
+    const { take, kind, store } = ways();
+    kind.watch(told('5'), 'put', '5');
+    kind.watch(told('7'), 'remove', '7');
+    take(told('6'));
+    expect(store.list('MeshEndpoints')).toEqual([]);
+  });
+
+  it('is not taken away by a list that is older', () => {
+    const { take, list, versionOf } = ways();
+    take(told('100'));
+    list('99');
+    expect(versionOf()).toBe('100');
+    list('101');
+    expect(versionOf()).toBeUndefined();
+  });
+
+  it('is not overwritten by a page of a list that is older', () => {
+    const { take, list, versionOf } = ways();
+    take(told('100'));
+    list('99', told('50'));
+    expect(versionOf()).toBe('100');
+  });
+
+  it('outlives the deletion of another of its name before it', () => {
+    const { take, kind, store } = ways();
+    kind.watch(told('5'), 'put', '5');
+    take(told('8', { uid: 'two' }));
+    kind.watch(told('7'), 'remove', '7');
+    expect(store.get(web)?.metadata.uid).toBe('two');
+  });
+
+  it.each<[string, unknown]>([
+    ['of a kind that is not read', named(meshTailnet(), 'example', { uid: 'one', resourceVersion: '1' })],
+    ['a Status', { kind: 'Status', apiVersion: 'v1', status: 'Success' }],
+    ['nothing', undefined],
+    ['a text', 'kind'],
+    ['a list', [told('5')]],
+  ])('is left alone where it is %s', (_what, answer) => {
+    const { take, store, undecodable } = ways();
+    take(answer);
+    expect(store.list('MeshEndpoints')).toEqual([]);
+    expect(undecodable).toEqual([]);
+  });
+});
+
+describe('a list', () => {
+  it('removes what it lacks, but only when it is whole', () => {
+    const { kind, list, store } = ways();
+    list('10', told('5'), told('6', { name: 'default/db', uid: 'two' }));
+    kind.beginList('20');
+    kind.list(told('5'), 'live');
+    expect(store.list('MeshEndpoints')).toHaveLength(2);
+    kind.endList('20', 'live');
+    expect(store.list('MeshEndpoints')).toEqual([store.get(web)]);
+  });
+
+  it('does not look at what it knows in that version already', () => {
+    const { list, store, undecodable } = ways();
+    list('10', told('5'));
+    const before = store.get(web);
+    list('20', told('5', { spec: { tailnet: 'not a domain' } }));
+    expect(store.get(web)).toBe(before);
+    expect(undecodable).toEqual([]);
+  });
+
+  it('tells nothing of what has not changed', () => {
+    const { list, changes, store } = ways();
+    list('10', told('5'));
+    const before = store.get(web);
+    list('20', told('5'));
+    expect(store.get(web)).toBe(before);
+    expect(changes).toHaveLength(1);
+  });
+
+  it('that is older than what is known shows that the server was set back, and holds', () => {
+    const { kind, list, versionOf, store } = ways();
+    list('10', told('5'));
+    kind.watch(told('50', { spec: { paused: true } }), 'put', '50');
+    kind.watch(told('51', { name: 'default/db', uid: 'two' }), 'put', '51');
+    list('40', told('5'));
+    expect(versionOf()).toBe('5');
+    expect(store.list('MeshEndpoints')).toHaveLength(1);
+    kind.watch(told('41', { spec: { paused: true } }), 'put', '41');
+    expect(versionOf()).toBe('41');
+  });
+
+  it('is taken in any order where versions do not count', () => {
+    const { list, kind, versionOf } = ways();
+    list('x', told('b'));
+    kind.watch(told('a'), 'put', 'a');
+    expect(versionOf()).toBe('a');
+    list('y', told('c'));
+    expect(versionOf()).toBe('c');
+  });
+});
+
+describe('an object that cannot be read', () => {
+  const wrong = { spec: { tailnet: 'not a domain' } };
+
+  it('leaves what was known, and is told once in each version', () => {
+    const { kind, list, versionOf, undecodable } = ways();
+    kind.watch(told('5'), 'put', '5');
+    kind.watch(told('6', wrong), 'put', '6');
+    list('7', told('6', wrong));
+    expect(versionOf()).toBe('5');
+    expect(undecodable).toEqual([
+      { ref: web, version: '6', faults: [expect.stringContaining('spec.tailnet')] },
+    ]);
+    kind.watch(told('8', wrong), 'put', '8');
+    expect(undecodable).toHaveLength(2);
+    expect(kind.undecodable).toBe(1);
+    kind.watch(told('9'), 'put', '9');
+    expect([versionOf(), kind.undecodable]).toEqual(['9', 0]);
+  });
+
+  it('is gone when it is deleted, with what was known of it', () => {
+    const { kind, store } = ways();
+    kind.watch(told('5'), 'put', '5');
+    kind.watch(told('6', wrong), 'put', '6');
+    kind.watch(told('7', wrong), 'remove', '7');
+    expect([store.list('MeshEndpoints').length, kind.undecodable]).toEqual([0, 0]);
+  });
+
+  it('does not leave another of its name', () => {
+    const { kind, store } = ways();
+    kind.watch(told('5'), 'put', '5');
+    kind.watch(told('9', { ...wrong, uid: 'two' }), 'put', '9');
+    expect(store.get(web)).toBeUndefined();
+  });
+
+  it('is forgotten when a list lacks it', () => {
+    const { kind, list } = ways();
+    list('7', told('6', wrong));
+    expect(kind.undecodable).toBe(1);
+    list('8');
+    expect(kind.undecodable).toBe(0);
+  });
+
+  it.each<[string, unknown]>([
+    ['no object', 7],
+    ['an object without a name', { metadata: {} }],
+    ['one with a name that is none', { metadata: { name: 7 } }],
+    ['one of another kind', { ...told('6'), kind: 'MeshTailnet' }],
+    ['one of another group', { ...told('6'), apiVersion: 'example.com/v1' }],
+    ['one in a namespace that is none', named(meshEndpoints(), 'A B/web', { resourceVersion: '6' })],
+  ])('may be %s', (_what, raw) => {
+    const { kind, store, undecodable } = ways();
+    kind.watch(raw, 'put', '6');
+    kind.watch(raw, 'remove', '7');
+    expect(store.list('MeshEndpoints')).toEqual([]);
+    expect(undecodable).toHaveLength(1);
+  });
+});
+
+it('what nobody reads of metadata is not kept', () => {
+  const { kind, store } = ways();
+  const lastApplied = 'kubectl.kubernetes.io/last-applied-configuration';
+  const annotations = { [lastApplied]: '{}', other: 'kept' };
+  kind.watch(told('5', { managedFields: [{ manager: 'a' }], annotations } as object), 'put', '5');
+  const { metadata } = store.get(web) ?? {};
+  expect(metadata).not.toHaveProperty('managedFields');
+  expect(metadata?.annotations).toEqual({ other: 'kept' });
+  kind.watch(told('6', { annotations: { [lastApplied]: '{}' } } as object), 'put', '6');
+  expect(store.get(web)?.metadata).not.toHaveProperty('annotations');
+});

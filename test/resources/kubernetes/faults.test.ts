@@ -1,0 +1,49 @@
+import { expect, it } from 'vitest';
+import { budgetOf, meet, MOMENTS, TROUBLES } from '../../support/kubernetes/api-trouble.ts';
+import type { Moment, Outcome, Trouble } from '../../support/kubernetes/api-trouble.ts';
+
+/** So many servers at once. */
+const AT_ONCE = 6;
+
+type Cell = { readonly trouble: Trouble; readonly moment: Moment; readonly outcome: Outcome };
+
+async function matrix(protocol: 'h2' | 'http/1.1'): Promise<readonly Cell[]> {
+  const waiting = TROUBLES.flatMap(trouble => MOMENTS.map(moment => ({ trouble, moment })));
+  const cells: Cell[] = [];
+  const work = async () => {
+    for (let next = waiting.shift(); next; next = waiting.shift()) {
+      cells.push({ ...next, outcome: await meet(next.trouble, next.moment, protocol) });
+    }
+  };
+  await Promise.all(Array.from({ length: AT_ONCE }, work));
+  return cells;
+}
+
+/** The matrix as text: how much was asked, and how long it took until all was known again. */
+function tableOf(cells: readonly Cell[]): string {
+  const rows = TROUBLES.map(trouble => {
+    const shown = MOMENTS.map(moment => shownCell(cells, trouble, moment).padEnd(24));
+    return `${trouble.padEnd(22)}${shown.join('')}`;
+  });
+  return [`${''.padEnd(22)}${MOMENTS.map(moment => moment.padEnd(24)).join('')}`, ...rows].join('\n');
+}
+
+function shownCell(cells: readonly Cell[], trouble: Trouble, moment: Moment): string {
+  const cell = cells.find(each => each.trouble === trouble && each.moment === moment);
+  if (!cell) return 'MISSING';
+  const { requests, ms, problem } = cell.outcome;
+  const verdict = problem === undefined ? (requests > budgetOf(cell.outcome) ? 'TOO MANY ' : '') : 'WRONG ';
+  return `${verdict}${requests} requests, ${ms} ms`;
+}
+
+it.each(['h2', 'http/1.1'] as const)(
+  'whatever goes wrong, and whenever, the store is in the end as the server is, and little is asked: %s',
+  async protocol => {
+    const cells = await matrix(protocol);
+    console.log(`${protocol}: requests and time until all was known again\n${tableOf(cells)}`);
+    expect(cells).toHaveLength(TROUBLES.length * MOMENTS.length);
+    expect(cells.filter(({ outcome }) => outcome.problem !== undefined)).toEqual([]);
+    expect(cells.filter(({ outcome }) => outcome.requests > budgetOf(outcome))).toEqual([]);
+  },
+  120_000,
+);

@@ -1,0 +1,243 @@
+import { afterEach, describe, expect, it } from 'vitest';
+import { createArrivals } from '../../../src/resources/kubernetes/arrivals.ts';
+import { KubeError } from '../../../src/resources/kubernetes/kube-error.ts';
+import { Reflector } from '../../../src/resources/kubernetes/reflector.ts';
+import { PATIENCE } from '../../../src/resources/kubernetes/reflector-state.ts';
+import type { KubeRequest, KubeTransport } from '../../../src/resources/kubernetes/transport.ts';
+import { ResourceStore } from '../../../src/resources/store.ts';
+import { named } from '../../support/declared.ts';
+import { meshEndpoints } from '../../support/objects.ts';
+import { VirtualClock } from '../../support/virtual-clock.ts';
+
+const LIST = { kind: 'MeshEndpointsList', metadata: { resourceVersion: '7' }, items: [] };
+const BOOKMARK = { type: 'BOOKMARK', object: { metadata: { resourceVersion: '8' } } };
+
+/** Lists nothing, and watches as it is told to. */
+class Server implements KubeTransport {
+  readonly asked: KubeRequest[] = [];
+  lines: () => AsyncIterable<unknown> = () => silence();
+
+  ask(request: KubeRequest): Promise<unknown> {
+    this.asked.push(request);
+    return Promise.resolve(LIST);
+  }
+
+  follow(request: KubeRequest): Promise<AsyncIterable<unknown>> {
+    this.asked.push(request);
+    return Promise.resolve(this.lines());
+  }
+
+  close(): Promise<void> {
+    return Promise.resolve();
+  }
+
+  get verbs(): string {
+    return this.asked.map(({ verb }) => verb).join(' ');
+  }
+
+  get underWay(): number {
+    return this.asked.filter(({ verb, signal }) => verb === 'watch' && signal?.aborted === false).length;
+  }
+}
+
+/** A connection that is there and says nothing, not even that it has ended. */
+async function* silence(...first: readonly unknown[]): AsyncGenerator {
+  yield* first;
+  await new Promise(() => undefined);
+}
+
+async function* lines(...all: readonly unknown[]): AsyncGenerator {
+  yield* all;
+  await Promise.resolve();
+}
+
+const running: Reflector[] = [];
+afterEach(async () => {
+  for (const reflector of running.splice(0)) await reflector.close();
+});
+
+/** Time flies, and nothing that waits for others goes on before the next settling. */
+class HurriedClock extends VirtualClock {
+  #now = 0;
+  #isFirst = true;
+
+  override now(): number {
+    return (this.#now += 10);
+  }
+
+  override async settle(): Promise<void> {
+    if (!this.#isFirst) return super.settle();
+    this.#isFirst = false;
+    await new Promise(setImmediate);
+  }
+}
+
+async function started(server: KubeTransport, clock = new VirtualClock()) {
+  const store = new ResourceStore([], () => undefined);
+  const broken: unknown[] = [];
+  const arrivals = createArrivals(['MeshEndpoints'], { store, reportUndecodable: () => undefined });
+  const reflector = new Reflector({
+    ...{ kind: 'MeshEndpoints', transport: server, clock, patience: PATIENCE, random: () => 0.5 },
+    arrivals: arrivals.of('MeshEndpoints'),
+    observer: { moved: () => undefined, broke: error => broken.push(error) },
+    sayRead: () => store.markSynced(),
+  });
+  running.push(reflector);
+  reflector.start();
+  await clock.settle();
+  return { clock, reflector, store, broken };
+}
+
+describe('a list', () => {
+  it('that is too large to be read is read in smaller pages', async () => {
+    const server = new Server();
+    server.ask = request => {
+      server.asked.push(request);
+      const isTooLarge = Number(request.query?.['limit']) > 30;
+      return isTooLarge
+        ? Promise.reject(new KubeError('Garbled', 'the answer has more than 67108864 bytes'))
+        : Promise.resolve(LIST);
+    };
+    const { clock, store } = await started(server);
+    await clock.advance(5000);
+    expect(store.isSynced()).toBe(true);
+    const limits = server.asked.map(({ query }) => query?.['limit']);
+    expect(limits).toEqual(['100', '50', '25', undefined]);
+  });
+});
+
+describe('a watch', () => {
+  it('is asked for with bookmarks, from the list, for five to ten minutes', async () => {
+    const server = new Server();
+    await started(server);
+    expect(server.asked[1]?.query).toEqual({
+      watch: 'true',
+      resourceVersion: '7',
+      allowWatchBookmarks: 'true',
+      timeoutSeconds: '450',
+    });
+  });
+
+  it('that is silent for 150 s is given up for another, and then for a list', async () => {
+    const server = new Server();
+    const { clock } = await started(server);
+    await clock.advance(149_999);
+    expect(server.verbs).toBe('list watch');
+    await clock.advance(1);
+    expect([server.verbs, server.underWay]).toEqual(['list watch watch', 1]);
+    await clock.advance(150_000);
+    expect([server.verbs, server.underWay]).toEqual(['list watch watch list watch', 1]);
+  });
+
+  it('is trusted for 150 s from the last line', async () => {
+    const server = new Server();
+    server.lines = () => silence(BOOKMARK);
+    const { clock } = await started(server);
+    await clock.advance(150_000);
+    expect(server.verbs).toBe('list watch watch');
+    expect(server.asked[2]?.query?.['resourceVersion']).toBe('8');
+    await clock.advance(600_000);
+    expect(server.verbs).not.toContain('list watch watch list');
+  });
+
+  it('that does not begin within 30 s is given up', async () => {
+    const server = new Server();
+    server.follow = request => {
+      server.asked.push(request);
+      return new Promise(() => undefined);
+    };
+    const { clock, reflector } = await started(server);
+    await clock.advance(30_000);
+    expect(reflector.state).toMatchObject({ is: 'waiting', trouble: { reason: 'Unreachable' } });
+    await clock.advance(100);
+    expect([server.verbs, server.underWay]).toEqual(['list watch watch', 1]);
+  });
+
+  it('that ends at once is asked for ever more seldom', async () => {
+    const server = new Server();
+    server.lines = () => lines();
+    const { clock } = await started(server);
+    await clock.advance(3_600_000);
+    expect(server.asked.length).toBeGreaterThan(200);
+    expect(server.asked.length).toBeLessThan(400);
+  });
+});
+
+describe('a reflector', () => {
+  it.each<[string, () => Promise<never>]>([
+    ['rejects with anything', () => Promise.reject(new Error('no'))],
+    ['rejects with an error of another sort', () => Promise.reject(new TypeError('no'))],
+    ['is closed', () => Promise.reject(new KubeError('Aborted', 'closed'))],
+    [
+      'throws',
+      () => {
+        throw new Error('no');
+      },
+    ],
+  ])('lives on with a transport that %s', async (_how, fail) => {
+    const server = new Server();
+    let isBroken = true;
+    const transport: KubeTransport = {
+      ask: request => (isBroken ? fail() : server.ask(request)),
+      follow: request => (isBroken ? fail() : server.follow(request)),
+      close: () => Promise.resolve(),
+    };
+    const { clock, reflector, store } = await started(transport);
+    await clock.advance(60_000);
+    expect(reflector.state.is).toBe('waiting');
+    isBroken = false;
+    await clock.advance(30_000);
+    expect([reflector.state.is, store.isSynced()]).toEqual(['watching', true]);
+  });
+
+  it('reads all of it again when an object could not be taken', async () => {
+    const server = new Server();
+    server.lines = () => silence();
+    const { clock, store, broken, reflector } = await started(server);
+    const full = new Error('the store is full');
+    const put = store.put.bind(store);
+    store.put = () => {
+      throw full;
+    };
+    const metadata = { uid: 'one', resourceVersion: '8' };
+    server.lines = () => silence({ type: 'ADDED', object: named(meshEndpoints(), 'default/web', metadata) });
+    await clock.advance(150_000);
+    expect(server.verbs).toBe('list watch watch list watch');
+    expect(broken).toEqual([full, full]);
+    store.put = put;
+    await clock.advance(1_000);
+    expect([store.list('MeshEndpoints').length, reflector.state.is]).toEqual([1, 'watching']);
+  });
+
+  it('ends the list that it waits for when it is closed', async () => {
+    const server = new Server();
+    server.ask = request => {
+      server.asked.push(request);
+      return new Promise(() => undefined);
+    };
+    const { reflector } = await started(server);
+    await reflector.close();
+    expect(server.asked.map(({ signal }) => signal?.aborted)).toEqual([true]);
+  });
+
+  it('puts no more of a page when it is closed, which it lets others do between two objects', async () => {
+    const server = new Server();
+    const items = ['a', 'b', 'c'].map(name => named(meshEndpoints(), `default/${name}`, { uid: name }));
+    server.ask = () => Promise.resolve({ ...LIST, items });
+    const { clock, reflector, store } = await started(server, new HurriedClock());
+    const closed = reflector.close();
+    await clock.settle();
+    await closed;
+    expect([store.list('MeshEndpoints').length, store.isSynced()]).toEqual([1, false]);
+  });
+
+  it('that is closed does nothing more, and can be closed again', async () => {
+    const server = new Server();
+    const { clock, reflector } = await started(server);
+    await Promise.all([reflector.close(), reflector.close()]);
+    expect([clock.timers, server.underWay, reflector.state.is]).toEqual([0, 0, 'closed']);
+    reflector.start();
+    await clock.advance(600_000);
+    expect(server.verbs).toBe('list watch');
+  });
+});

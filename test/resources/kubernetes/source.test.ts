@@ -1,0 +1,293 @@
+import { afterEach, describe, expect, it } from 'vitest';
+import type { Ref, ResourceKind } from '../../../src/api/key.ts';
+import { named, route } from '../../support/declared.ts';
+import { asked, doing, stateOf, watched } from '../../support/kubernetes/api-look.ts';
+import { CALM, eventually, expectTruth, openApiScene } from '../../support/kubernetes/api-scene.ts';
+import type { ApiScene, ApiSceneWish } from '../../support/kubernetes/api-scene.ts';
+import { meshEndpoints, meshTailnet } from '../../support/objects.ts';
+import { parseExposition, valueOf } from '../../support/telemetry/exposition.ts';
+
+const opened: ApiScene[] = [];
+afterEach(async () => {
+  for (const scene of opened.splice(0)) await scene.close();
+});
+
+async function open(wish: ApiSceneWish = {}): Promise<ApiScene> {
+  const scene = await openApiScene({ ...CALM, ...wish });
+  opened.push(scene);
+  return scene;
+}
+
+async function started(scene: ApiScene): Promise<ApiScene> {
+  scene.source.start();
+  await scene.store.whenSynced();
+  return scene;
+}
+
+const web: Ref<'MeshEndpoints'> = { kind: 'MeshEndpoints', namespace: 'default', name: 'web' };
+
+function webWith(spec: Readonly<Record<string, unknown>> = {}): object {
+  return named(meshEndpoints(spec), 'default/web');
+}
+
+describe('reading', () => {
+  it('takes all pages, and follows from there', async () => {
+    const scene = await open();
+    const { server, changes, store } = scene;
+    for (let at = 0; at < 45; at++) server.truth.put(named(meshEndpoints(), `default/web-${at}`));
+    server.settings.mostPerPage = 10;
+    expect(store.isSynced()).toBe(false);
+    await started(scene);
+    expectTruth(scene);
+    expect(changes.map(({ isFirst }) => isFirst)).toEqual(Array.from({ length: 45 }, () => true));
+    server.truth.put(named(meshEndpoints(), 'team-a/web'));
+    await eventually(() => expectTruth(scene));
+    expect(changes[45]).toEqual({ key: 'MeshEndpoints/team-a/web', isFirst: false });
+    expect(asked(scene)).toEqual({ page: 5, watch: 1 });
+  });
+
+  it('takes 10,000 objects, a hundred at a time', async () => {
+    const scene = await open();
+    const { truth } = scene.server;
+    for (let at = 0; at < 10_000; at++) truth.put(named(meshEndpoints(), `team-${at % 7}/web-${at}`));
+    await started(scene);
+    expect(scene.store.list('MeshEndpoints')).toHaveLength(10_000);
+    expectTruth(scene);
+    expect(asked(scene)['page']).toBe(100);
+    expect(scene.changes).toHaveLength(10_000);
+  });
+
+  it('tells nothing twice, however often all of it is read again', async () => {
+    const scene = await open();
+    const { server, changes } = scene;
+    server.truth.put(webWith());
+    await started(scene);
+    for (let times = 1; times <= 3; times++) {
+      await watched(scene);
+      server.truth.skip(10);
+      server.truth.compact();
+      for (const watch of server.watches) watch.fail(410);
+      await eventually(() => expect(asked(scene)['page']).toBe(1 + times));
+    }
+    await watched(scene);
+    expectTruth(scene);
+    expect(changes).toHaveLength(1);
+  });
+
+  it('removes what was deleted while nothing was heard', async () => {
+    const scene = await open({ patience: { silenceMs: 300 } });
+    const { server, store, changes } = scene;
+    server.truth.put(webWith());
+    server.truth.put(named(meshEndpoints(), 'default/db'));
+    await started(scene);
+    await watched(scene);
+    server.spoil(request => request.for === 'watch', '500', 2);
+    for (const watch of server.watches) watch.suffer('silence');
+    server.truth.remove(web);
+    server.truth.compact();
+    await eventually(() => expect(store.get(web)).toBeUndefined());
+    expectTruth(scene);
+    expect(changes.at(-1)).toEqual({ key: 'MeshEndpoints/default/web', isFirst: false });
+    expect(changes).toHaveLength(3);
+  });
+
+  it('keeps what we wrote meanwhile, though a list of before comes after it', async () => {
+    const scene = await open();
+    const { server, store, source } = scene;
+    server.truth.put(webWith());
+    server.settings.delayMs = 100;
+    source.start();
+    await eventually(() => expect(asked(scene)['page']).toBe(1));
+    const listed = server.truth.revision;
+    source.arrivals.take(server.truth.put(webWith({ paused: true })));
+    expect(store.get(web)?.spec.paused).toBe(true);
+    await store.whenSynced();
+    expect(Number(store.get(web)?.metadata.resourceVersion)).toBeGreaterThan(listed);
+    expectTruth(scene);
+  });
+
+  it('shows what we write at once, and tells it once', async () => {
+    const scene = await started(await open());
+    const { server, store, source, changes } = scene;
+    await watched(scene);
+    for (const paused of [true, false, true]) {
+      source.arrivals.take(server.truth.put(webWith({ paused })));
+      expect(store.get(web)?.spec.paused).toBe(paused);
+    }
+    server.truth.put(named(meshEndpoints(), 'default/last'));
+    await eventually(() => expectTruth(scene));
+    expect(changes).toHaveLength(4);
+  });
+
+  it('follows a server that was set back to before what is known', async () => {
+    const scene = await open();
+    const { server, store } = scene;
+    server.truth.put(webWith());
+    await started(scene);
+    await watched(scene);
+    const [before, at] = [server.truth.list('MeshEndpoints'), server.truth.revision];
+    server.truth.put(webWith({ paused: true }));
+    server.truth.put(named(meshEndpoints(), 'default/lost'));
+    await eventually(() => expectTruth(scene));
+    server.truth.setBack(before, at);
+    server.disconnect();
+    await eventually(() => expect(store.get(web)?.spec.paused).toBe(false));
+    expectTruth(scene);
+    server.truth.put(webWith({ paused: true }));
+    await eventually(() => expectTruth(scene));
+  });
+
+  it('follows several kinds over few connections', async () => {
+    const kinds: readonly ResourceKind[] = ['MeshEndpoints', 'MeshTailnet', 'HTTPRoute', 'Namespace'];
+    const scene = await open({ kinds });
+    const { server } = scene;
+    server.truth.put(webWith());
+    server.truth.put(named(meshTailnet(), 'example'));
+    server.truth.put(named({ apiVersion: 'v1', kind: 'Namespace' }, 'team-a', { labels: { mesh: 'yes' } }));
+    await started(scene);
+    server.truth.put(route('HTTPRoute', 'team-a/web'));
+    await eventually(() => kinds.forEach(kind => expectTruth(scene, kind)));
+    expect(scene.store.list('Namespace')[0]?.metadata.labels).toEqual({ mesh: 'yes' });
+    expect(server.connections).toBeLessThanOrEqual(1);
+  });
+});
+
+describe('a kind', () => {
+  it('that is not served counts as read and empty, and is looked for again', async () => {
+    const scene = await open({ kinds: ['TCPRoute', 'MeshEndpoints'] });
+    const { server, store, lines, changes } = scene;
+    server.truth.serve('TCPRoute', []);
+    server.truth.put(webWith());
+    await started(scene);
+    await doing(scene, 'TCPRoute not served', 'MeshEndpoints watching');
+    expect(store.list('TCPRoute')).toEqual([]);
+    server.truth.serve('TCPRoute', ['v1alpha2', 'v1']);
+    server.truth.put(route('TCPRoute', 'default/web'));
+    await eventually(() => expectTruth({ ...scene, server }, 'TCPRoute'));
+    expect(store.list('TCPRoute')).toHaveLength(1);
+    expect(changes.at(-1)).toEqual({ key: 'TCPRoute/default/web', isFirst: false });
+    expect(lines.map(({ msg }) => msg)).toEqual([
+      'the cluster does not serve a kind',
+      'the cluster serves a kind now',
+    ]);
+  });
+
+  it('is read in the best version that is served', async () => {
+    const scene = await open({ kinds: ['TCPRoute', 'HTTPRoute'] });
+    scene.server.truth.serve('TCPRoute', ['v1alpha2']);
+    scene.server.truth.put(route('TCPRoute', 'default/web', {}, 'v1alpha2'));
+    await started(scene);
+    expect(scene.store.list('TCPRoute')[0]?.apiVersion).toMatch(/v1alpha2$/);
+    const versions = scene.server.requests.flatMap(each => ('version' in each ? [each] : []));
+    const asked = versions.filter(({ kind }) => kind === 'TCPRoute').map(({ version }) => version);
+    expect(asked.slice(0, 2)).toEqual(['v1', 'v1alpha2']);
+    expect(scene.lines).toEqual([]);
+  });
+
+  it('may be deleted, and made again with other objects', async () => {
+    const scene = await open();
+    const { server, store } = scene;
+    for (const name of ['a', 'b']) server.truth.put(named(meshEndpoints(), `default/${name}`));
+    await started(scene);
+    server.truth.serve('MeshEndpoints', []);
+    for (const watch of server.watches) watch.end();
+    await doing(scene, 'MeshEndpoints not served');
+    expect(store.list('MeshEndpoints')).toEqual([]);
+    server.truth.serve('MeshEndpoints', ['v1alpha1']);
+    for (const name of ['b', 'c'])
+      server.truth.put(named(meshEndpoints({ paused: true }), `default/${name}`));
+    await eventually(() => expect(store.list('MeshEndpoints')).toHaveLength(2));
+    expectTruth(scene);
+    expect(scene.lines.map(({ msg }) => msg)).toContain('the cluster serves a kind now');
+  });
+
+  it('is not thought to be gone because something says so of everything', async () => {
+    const scene = await open();
+    const { server, store, changes } = scene;
+    server.truth.put(webWith());
+    await started(scene);
+    await watched(scene);
+    server.spoil(() => true, '404', 30);
+    for (const watch of server.watches) watch.end();
+    await eventually(() => expect(stateOf(scene)[0]).toMatch(/waiting after NotFound/));
+    expect(store.list('MeshEndpoints')).toHaveLength(1);
+    server.heal();
+    server.truth.put(webWith({ paused: true }));
+    await eventually(() => expectTruth(scene));
+    expect(changes).toHaveLength(2);
+  });
+
+  it('that is first asked for through something that knows nothing is not thought to be read', async () => {
+    const scene = await open();
+    const { server, store, source } = scene;
+    server.truth.put(webWith());
+    server.spoil(() => true, '404', 6);
+    source.start();
+    await eventually(() => expect(stateOf(scene)[0]).toMatch(/waiting after NotFound/));
+    expect(store.isSynced()).toBe(false);
+    await store.whenSynced();
+    expectTruth(scene);
+  });
+});
+
+describe('an object that cannot be read', () => {
+  it('leaves what was known, and is reported once', async () => {
+    const scene = await open();
+    const { server, store, lines, metrics } = scene;
+    server.truth.put(webWith({ paused: true }));
+    server.truth.put(named(meshEndpoints({ tailnet: 'not a domain' }), 'team-a/web'));
+    await started(scene);
+    server.truth.put(webWith({ tailnet: 'no domain either' }));
+    server.truth.put(named(meshEndpoints(), 'default/last'));
+    await eventually(() => expect(store.list('MeshEndpoints')).toHaveLength(2));
+    expect(store.get(web)?.spec.paused).toBe(true);
+    const families = parseExposition(await metrics.text());
+    const labels = { kind: 'MeshEndpoints' };
+    expect(valueOf(families, 'mesh_gateway_source_undecodable_objects', labels)).toBe(2);
+    expect(lines).toMatchObject([
+      { level: 'warn', kind: 'MeshEndpoints', namespace: 'team-a', name: 'web' },
+      { level: 'warn', kind: 'MeshEndpoints', namespace: 'default', name: 'web' },
+    ]);
+    server.truth.put(webWith());
+    server.truth.remove({ ...web, namespace: 'team-a' });
+    await eventually(() => expectTruth(scene));
+  });
+});
+
+describe('what is told of reading', () => {
+  it('is who may not do what, once', async () => {
+    const scene = await open();
+    const { server, lines, store, source } = scene;
+    server.spoil(request => request.for === 'page', '403', 4);
+    source.start();
+    await doing(scene, 'MeshEndpoints waiting after Forbidden');
+    expect(store.isSynced()).toBe(false);
+    await store.whenSynced();
+    await watched(scene);
+    expect(lines).toMatchObject([
+      { level: 'warn', msg: 'the cluster cannot be read', kind: 'MeshEndpoints', reason: 'Forbidden' },
+      { level: 'info', msg: 'the cluster can be read again', kind: 'MeshEndpoints' },
+    ]);
+    expect(lines[0]?.['error']).toMatch(/a test says 403/);
+  });
+
+  it('counts lists, watches, changes, failures and objects', async () => {
+    const scene = await open();
+    const { server, metrics } = scene;
+    server.truth.put(webWith());
+    server.spoil(request => request.for === 'page', '500', 2);
+    await started(scene);
+    await watched(scene);
+    server.truth.put(named(meshEndpoints(), 'default/db'));
+    await eventually(() => expectTruth(scene));
+    const families = parseExposition(await metrics.text());
+    const valueFor = (name: string, more = {}) =>
+      valueOf(families, `mesh_gateway_source_${name}`, { kind: 'MeshEndpoints', ...more });
+    expect(valueFor('lists_total')).toBe(1);
+    expect(valueFor('watches_total')).toBe(1);
+    expect(valueFor('events_total')).toBe(1);
+    expect(valueFor('failures_total', { reason: 'Failed' })).toBe(2);
+    expect(valueFor('failures_total', { reason: 'Expired' })).toBe(0);
+    expect(valueFor('objects')).toBe(2);
+  });
+});

@@ -1,0 +1,226 @@
+import { describe, expect, it } from 'vitest';
+import type { Kinds } from '../../../src/api/generated/types.ts';
+import { createArrivals } from '../../../src/resources/kubernetes/arrivals.ts';
+import { KubeError } from '../../../src/resources/kubernetes/kube-error.ts';
+import type { Fence } from '../../../src/resources/kubernetes/fenced.ts';
+import type { KubeErrorReason } from '../../../src/resources/kubernetes/kube-error.ts';
+import type { KubeRequest } from '../../../src/resources/kubernetes/transport.ts';
+import { writesTo } from '../../../src/resources/kubernetes/writer.ts';
+import { ResourceStore } from '../../../src/resources/store.ts';
+import { readMeshEndpoints } from '../../support/resources.ts';
+import { VirtualClock } from '../../support/virtual-clock.ts';
+
+/** What a server says to one request after the other; the last of it for ever. */
+type Answers = readonly unknown[];
+
+const web = readMeshEndpoints('default/web', {}, { uid: 'a', resourceVersion: '1' });
+const status = { observedGeneration: 1 };
+const ref = { kind: 'MeshEndpoints', namespace: 'default', name: 'web' } as const;
+
+function begin(answers: Answers, fence?: Fence) {
+  const clock = new VirtualClock();
+  const store = new ResourceStore([], rethrow);
+  const arrivals = createArrivals(['MeshEndpoints'], { store, reportUndecodable: () => undefined });
+  store.put(web);
+  const asked: KubeRequest[] = [];
+  const ask = async (request: KubeRequest): Promise<unknown> => {
+    const answer = answers[Math.min(asked.push(request), answers.length) - 1];
+    await Promise.resolve();
+    if (answer instanceof Error) throw answer;
+    return answer;
+  };
+  const ports = { transport: { ask }, read: store, arrivals, clock, random: () => 0 };
+  const write = writesTo({ ...ports, ...(fence ? { fence } : {}) });
+  return { write, store, clock, asked };
+}
+
+function rethrow(failure: unknown): never {
+  throw failure as Error;
+}
+
+function refused(
+  reason: KubeErrorReason,
+  code?: number,
+  retryAfterMs?: number,
+  message = 'said so',
+): KubeError {
+  return new KubeError(reason, message, {
+    ...(code === undefined ? {} : { status: code }),
+    ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
+  });
+}
+
+/** An answer of the server, with another version. */
+function answered(version: string, fields: object = {}, metadata: object = {}): object {
+  return { ...web, ...fields, metadata: { ...web.metadata, resourceVersion: version, ...metadata } };
+}
+
+/** Waits for what was begun, while time goes by. */
+async function over(clock: VirtualClock, begun: Promise<void>): Promise<string> {
+  let outcome = 'waits';
+  void begun.then(
+    () => (outcome = 'done'),
+    (failure: unknown) => (outcome = failure instanceof Error ? `${failure.name}: ${failure.message}` : ''),
+  );
+  await clock.advance(120_000);
+  return outcome;
+}
+
+describe('a server that is busy', () => {
+  it.each([
+    ['429', refused('Busy', 429, 3000), 3000],
+    ['503 with a wish', refused('Failed', 503, 2000), 2000],
+  ])('is asked again when it wishes: %s', async (_what, busy, wish) => {
+    const { write, clock, asked, store } = begin([busy, answered('2', { status })]);
+    const begun = write.replaceStatus(web, status);
+    await clock.advance(wish - 1);
+    expect(asked).toHaveLength(1);
+    await clock.advance(1);
+    await begun;
+    expect(asked).toHaveLength(2);
+    expect(store.get(ref)?.status).toEqual(status);
+  });
+
+  it('is not asked again after leadership was lost, even if it is held again', async () => {
+    const terms = [new AbortController(), new AbortController()];
+    const fence = {
+      signal: () => terms.find(({ signal }) => !signal.aborted)?.signal ?? AbortSignal.abort(),
+    };
+    const { write, clock, asked } = begin([refused('Busy', 429, 3000), answered('2', { status })], fence);
+    const begun = write.replaceStatus(web, status);
+    await clock.advance(1000);
+    terms[0]?.abort();
+    expect(await over(clock, begun)).toContain('this process does not lead');
+    expect(asked).toHaveLength(1);
+    await write.replaceStatus(web, status);
+    expect(asked).toHaveLength(2);
+  });
+
+  it('is not asked for ever', async () => {
+    const { write, clock, asked } = begin([refused('Busy', 429)]);
+    const outcome = await over(clock, write.replaceStatus(web, status));
+    expect(outcome).toBe('ResourceError: MeshEndpoints default/web: writing its status failed: said so');
+    expect(asked).toHaveLength(4);
+    expect(clock.timers).toBe(0);
+  });
+
+  it('does not make us wait longer than is good', async () => {
+    const { write, clock, asked } = begin([refused('Busy', 429, 3_600_000)]);
+    expect(await over(clock, write.remove(ref))).toContain('deleting it failed');
+    expect(asked).toHaveLength(4);
+  });
+});
+
+describe('a write that fails', () => {
+  const reasons: readonly (readonly [KubeErrorReason, number | undefined, string])[] = [
+    ['Unauthorized', 401, 'Unavailable'],
+    ['Forbidden', 403, 'Refused'],
+    ['NotFound', 404, 'Gone'],
+    ['Expired', 410, 'Unavailable'],
+    ['Invalid', 422, 'Refused'],
+    ['Failed', 500, 'Unavailable'],
+    ['Failed', 503, 'Unavailable'],
+    ['Unreachable', undefined, 'Unavailable'],
+    ['Garbled', 200, 'Unavailable'],
+    ['Aborted', undefined, 'Unavailable'],
+  ];
+
+  it.each(reasons)('says %s as what it means: %s, %s', async (reason, code, means) => {
+    const { write } = begin([refused(reason, code)]);
+    await expect(write.replaceStatus(web, status)).rejects.toMatchObject({
+      name: 'ResourceError',
+      reason: means,
+    });
+  });
+
+  it('is not tried again where it may have been done', async () => {
+    const { write, asked } = begin([refused('Unreachable'), answered('2')]);
+    await expect(write.addFinalizer(web, 'example.com/a')).rejects.toMatchObject({ reason: 'Unavailable' });
+    expect(asked).toHaveLength(1);
+  });
+
+  it.each([
+    ['a status', (write: ReturnType<typeof begin>['write']) => write.replaceStatus(web, status)],
+    ['a finalizer', (write: ReturnType<typeof begin>['write']) => write.addFinalizer(web, 'example.com/a')],
+    ['a deletion', (write: ReturnType<typeof begin>['write']) => write.remove(ref)],
+  ])('of %s over a conflict that never ends, ends', async (_what, act) => {
+    let turn = 0;
+    const answers = Array.from({ length: 100 }, () =>
+      turn++ % 2 === 0 ? refused('Conflict', 409) : answered(`${turn + 1}`),
+    );
+    const { write, asked } = begin(answers);
+    await expect(act(write)).rejects.toMatchObject({ reason: 'Unavailable' });
+    await expect(act(write)).rejects.toThrow('is changed by others all the time');
+    expect(asked.length).toBeLessThanOrEqual(32);
+  });
+});
+
+describe('an answer', () => {
+  it.each([
+    ['nothing', undefined],
+    ['null', null],
+    ['a text', 'fine'],
+    ['a list', [1]],
+    ['no metadata', { kind: 'MeshEndpoints' }],
+    ['metadata of another form', { kind: 'MeshEndpoints', metadata: 'mine' }],
+    ['finalizers of another form', answered('9', {}, { finalizers: { a: 1 }, deletionTimestamp: 'now' })],
+    ['an object of another kind', { kind: 'Status', metadata: { name: 'web', resourceVersion: '9' } }],
+  ])('that is %s harms nothing that is known', async (_what, answer) => {
+    const { write, store, asked } = begin([answer]);
+    await write.replaceStatus(web, status);
+    await write.addFinalizer(web, 'example.com/a');
+    expect(store.get(ref)).toMatchObject({ metadata: { uid: 'a' }, spec: web.spec });
+    expect(asked).toHaveLength(2);
+  });
+
+  it('is not believed over what has become known since', async () => {
+    const { write, store, asked } = begin([answered('2', { status }), answered('4', { status })]);
+    store.put(answered('3', { status: { observedGeneration: 7 } }) as Kinds['MeshEndpoints']);
+    await write.replaceStatus(web, status);
+    expect(store.get(ref)?.status).toEqual({ observedGeneration: 7 });
+    await write.replaceStatus(web, status);
+    expect(asked).toHaveLength(2);
+    expect(store.get(ref)?.status).toEqual(status);
+  });
+
+  it('to the last finalizer does not bring back what has gone', async () => {
+    const dying = { deletionTimestamp: '2026-01-31T12:00:00Z' };
+    const { write, store } = begin([answered('3', {}, dying)]);
+    store.put(answered('2', {}, { ...dying, finalizers: ['example.com/a'] }) as Kinds['MeshEndpoints']);
+    const begun = write.removeFinalizer(web, 'example.com/a');
+    store.remove(ref);
+    await begun;
+    expect(store.get(ref)).toBeUndefined();
+  });
+});
+
+describe('what is sent', () => {
+  it('names us, and of a status its object, its version and nothing else of it', async () => {
+    const { write, asked } = begin([answered('2', { status })]);
+    await write.replaceStatus(web, status);
+    expect(asked).toEqual([
+      {
+        verb: 'apply',
+        path: '/apis/mesh-gateway.dev/v1alpha1/namespaces/default/meshendpoints/web/status',
+        query: { fieldManager: 'mesh-gateway', force: 'true' },
+        body: {
+          type: 'application/apply-patch+yaml',
+          value: {
+            apiVersion: web.apiVersion,
+            kind: 'MeshEndpoints',
+            metadata: { name: 'web', namespace: 'default', uid: 'a', resourceVersion: '1' },
+            status,
+          },
+        },
+      },
+    ]);
+  });
+
+  it('is nothing for an object that is of another name than a path could have', async () => {
+    const { write, asked } = begin([refused('NotFound', 404)]);
+    await write.remove({ ...ref, name: '../../secrets/a?x' });
+    expect(asked.map(({ path }) => path)).toEqual([
+      '/apis/mesh-gateway.dev/v1alpha1/namespaces/default/meshendpoints/..%2F..%2Fsecrets%2Fa%3Fx',
+    ]);
+  });
+});

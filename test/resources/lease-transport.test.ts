@@ -1,0 +1,141 @@
+import { describe, expect, it } from 'vitest';
+import { fenced } from '../../src/resources/kubernetes/fenced.ts';
+import type { Fence } from '../../src/resources/kubernetes/fenced.ts';
+import { KubeError } from '../../src/resources/kubernetes/kube-error.ts';
+import { kubernetesLease } from '../../src/resources/kubernetes/lease.ts';
+import { reopening } from '../../src/resources/kubernetes/reopening.ts';
+import type { KubeRequest, KubeTransport } from '../../src/resources/kubernetes/transport.ts';
+
+const GET = { verb: 'get', path: '/version' } as const;
+const never = new AbortController().signal;
+
+/** A transport that does with each request what the test says. */
+function transportOf(
+  ask: (request: KubeRequest) => Promise<unknown>,
+): KubeTransport & { readonly closes: () => number } {
+  let closes = 0;
+  return {
+    ask,
+    follow: () => Promise.reject(new Error('nothing is followed here')),
+    close: () => {
+      closes++;
+      return Promise.resolve();
+    },
+    closes: () => closes,
+  };
+}
+
+function fenceOf({ signal }: AbortController): Fence {
+  return { signal: () => signal };
+}
+
+/** Never answers, and fails as transports do when it is aborted. */
+function waiting({ signal }: KubeRequest): Promise<unknown> {
+  return new Promise((_resolve, reject) =>
+    signal?.addEventListener('abort', () => reject(new KubeError('Aborted', 'aborted'))),
+  );
+}
+
+describe('a fenced transport', () => {
+  it('asks while the fence is held', async () => {
+    const fence = new AbortController();
+    const transport = fenced(
+      transportOf(({ path }) => Promise.resolve(path)),
+      fenceOf(fence),
+    );
+    expect(await transport.ask(GET)).toBe('/version');
+  });
+
+  it('asks nothing when the fence is not held', async () => {
+    const asked: KubeRequest[] = [];
+    const under = transportOf(request => Promise.resolve(asked.push(request)));
+    const transport = fenced(under, { signal: () => AbortSignal.abort() });
+    const error = { name: 'KubeError', reason: 'Aborted' };
+    await expect(transport.ask(GET)).rejects.toMatchObject(error);
+    await expect(transport.follow(GET)).rejects.toMatchObject(error);
+    expect(asked).toEqual([]);
+  });
+
+  it.each(['fence', 'request'] as const)('aborts what is under way at the signal of the %s', async whose => {
+    const [fence, request] = [new AbortController(), new AbortController()];
+    const asked = fenced(transportOf(waiting), fenceOf(fence)).ask({ ...GET, signal: request.signal });
+    (whose === 'fence' ? fence : request).abort();
+    await expect(asked).rejects.toMatchObject({ reason: 'Aborted' });
+  });
+});
+
+describe('a transport that reopens', () => {
+  it.each<readonly [string, KubeError, number]>([
+    [
+      'stays where a request was answered, though with a refusal',
+      new KubeError('Conflict', 'no', { status: 409 }),
+      1,
+    ],
+    ['is another after a request that was not answered', new KubeError('Unreachable', 'gone'), 2],
+    ['is another after a request that was given up', new KubeError('Aborted', 'too late'), 2],
+  ])('%s', async (_what, error, opened) => {
+    const made: (KubeTransport & { readonly closes: () => number })[] = [];
+    const transport = reopening(() => {
+      const one = transportOf(() => (made.length === 1 ? Promise.reject(error) : Promise.resolve('answer')));
+      made.push(one);
+      return one;
+    });
+    expect(made).toHaveLength(0);
+    await expect(transport.ask(GET)).rejects.toBe(error);
+    await transport.ask(GET).catch(() => undefined);
+    expect(made).toHaveLength(opened);
+    await transport.close();
+    expect(made.map(({ closes }) => closes())).toEqual(made.map(() => 1));
+  });
+});
+
+describe('a Lease as it is answered', () => {
+  const read = (answer: unknown) =>
+    kubernetesLease({
+      transport: transportOf(() => Promise.resolve(answer)),
+      namespace: 'a',
+      name: 'b',
+      date: () => new Date(0),
+    }).read(never);
+  const metadata = { resourceVersion: '7' };
+  const nothing = { holder: '', durationMs: 0, transitions: 0, version: '7' };
+
+  it.each<readonly [string, unknown]>([
+    ['has no spec', { metadata }],
+    ['has a spec that is none', { metadata, spec: 'text' }],
+    ['has a spec of nothing', { metadata, spec: null }],
+    [
+      'has fields of other types',
+      { metadata, spec: { holderIdentity: 1, leaseDurationSeconds: '9', leaseTransitions: {} } },
+    ],
+    ['counts what cannot be', { metadata, spec: { leaseDurationSeconds: -1, leaseTransitions: 0.5 } }],
+    ['counts more than can be', { metadata, spec: { leaseDurationSeconds: 1e300, leaseTransitions: NaN } }],
+  ])('is held by nobody where it %s', async (_what, answer) => {
+    expect(await read(answer)).toEqual(nothing);
+  });
+
+  it.each([undefined, null, 'text', [], {}, { metadata: null }, { metadata: { resourceVersion: 7 } }])(
+    'is none where the answer is %j',
+    async answer => {
+      await expect(read(answer)).rejects.toMatchObject({ name: 'ResourceError', reason: 'Unavailable' });
+    },
+  );
+
+  it.each([
+    ['Forbidden', 403, 'Refused'],
+    ['Unauthorized', 401, 'Refused'],
+    ['Invalid', 422, 'Refused'],
+    ['Busy', 429, 'Unavailable'],
+    ['Failed', 500, 'Unavailable'],
+    ['Unreachable', undefined, 'Unavailable'],
+    ['Garbled', 200, 'Unavailable'],
+  ] as const)('cannot be kept where the server says %s', async (said, status, reason) => {
+    const error = new KubeError(said, 'no', status === undefined ? {} : { status });
+    const transport = transportOf(() => Promise.reject(error));
+    const lease = kubernetesLease({ transport, namespace: 'a', name: 'b', date: () => new Date(0) });
+    const hold = { holder: 'x', durationMs: 1000, transitions: 1 };
+    await expect(lease.read(never)).rejects.toMatchObject({ reason, cause: error });
+    await expect(lease.write(hold, undefined, never)).rejects.toMatchObject({ reason });
+    await expect(lease.write(hold, { ...hold, version: '1' }, never)).rejects.toMatchObject({ reason });
+  });
+});

@@ -1,0 +1,58 @@
+import { KubeError } from '../../src/resources/kubernetes/kube-error.ts';
+import type { KubeRequest } from '../../src/resources/kubernetes/transport.ts';
+
+/** An event as a server keeps it. */
+export type KeptEvent = {
+  readonly note: string;
+  readonly regarding: { readonly name: string };
+  readonly series?: { readonly count: number; readonly lastObservedTime: string };
+};
+
+/** How a server takes a request. */
+export type Behaviour = 'answers' | 'refuses' | 'is-down' | 'loses-answers' | 'hangs';
+
+/** Keeps events as an API server does, as well or badly as a test wants. */
+export class EventServer {
+  behaviour: Behaviour = 'answers';
+  readonly asked: KubeRequest[] = [];
+  readonly kept = new Map<string, KeptEvent>();
+
+  ask = async (request: KubeRequest): Promise<unknown> => {
+    this.asked.push(request);
+    await Promise.resolve();
+    switch (this.behaviour) {
+      case 'refuses':
+        throw new KubeError('Forbidden', 'may not', { status: 403 });
+      case 'is-down':
+        throw new KubeError('Unreachable', 'no connection');
+      case 'hangs':
+        return await new Promise((_resolve, reject) => {
+          request.signal?.addEventListener('abort', () => reject(new KubeError('Aborted', 'aborted')));
+        });
+      case 'answers':
+        return this.#keep(request);
+      case 'loses-answers':
+        this.#keep(request);
+        throw new KubeError('Unreachable', 'reset');
+    }
+  };
+
+  /** How often anything has been told, as far as the server knows. */
+  get told(): number {
+    return [...this.kept.values()].reduce((sum, { series }) => sum + (series?.count ?? 1), 0);
+  }
+
+  #keep({ verb, path, body }: KubeRequest): unknown {
+    const value = body?.value as KeptEvent & { readonly metadata: { readonly name: string } };
+    if (verb === 'create') {
+      const key = `${path}/${value.metadata.name}`;
+      if (this.kept.has(key)) throw new KubeError('Conflict', 'already exists', { status: 409 });
+      this.kept.set(key, value);
+      return value;
+    }
+    const old = this.kept.get(path);
+    if (!old) throw new KubeError('NotFound', 'not found', { status: 404 });
+    this.kept.set(path, { ...old, ...value });
+    return this.kept.get(path);
+  }
+}

@@ -1,0 +1,61 @@
+import { GROUP } from '../../../src/api/generated/kinds.ts';
+import type { ResourceKind } from '../../../src/api/key.ts';
+import { SERVED } from '../../../src/resources/kubernetes/kinds.ts';
+import type { ApiObject, ApiTruth } from './api-truth.ts';
+
+const KINDS = Object.keys(SERVED) as ResourceKind[];
+
+/** An object in a version of its kind. */
+export function asServed(object: ApiObject, version: string): ApiObject {
+  const { group } = SERVED[object.kind as ResourceKind];
+  return { ...object, apiVersion: group === '' ? version : `${group}/${version}` };
+}
+
+/** An item of a list: those of CRDs say what they are, those of Kubernetes' own kinds do not. */
+export function asItem(object: ApiObject, version: string): object {
+  const { group } = SERVED[object.kind as ResourceKind];
+  if (group !== '') return asServed(object, version);
+  const { kind: _kind, apiVersion: _version, ...rest } = object;
+  return rest;
+}
+
+/** What a path means: all objects of a kind in a version. */
+export function placeOf(path: string): { readonly kind: ResourceKind; readonly version: string } | undefined {
+  const [, group = '', version = '', plural = ''] =
+    /^\/apis\/([^/]+)\/([^/]+)\/([^/]+)$/.exec(path) ?? core(path) ?? [];
+  const kind = KINDS.find(each => SERVED[each].group === group && SERVED[each].plural === plural);
+  return kind && { kind, version };
+}
+
+function core(path: string): readonly string[] | undefined {
+  const found = /^\/api\/([^/]+)\/([^/]+)$/.exec(path);
+  return found ? ['', '', found[1] ?? '', found[2] ?? ''] : undefined;
+}
+
+/** What a server says of what it serves; nothing where there is nothing at a path. */
+export function discovered(truth: ApiTruth, path: string): object | undefined {
+  if (path === '/apis') return groupsOf(truth);
+  const [, group = '', version = ''] = /^\/apis\/([^/]+)\/([^/]+)$/.exec(path) ?? [];
+  const kinds = KINDS.filter(
+    kind => SERVED[kind].group === group && truth.served(kind).includes(version) && group !== '',
+  );
+  if (path !== '/api/v1' && kinds.length === 0) return undefined;
+  const names = path === '/api/v1' ? ['namespaces'] : kinds.map(kind => SERVED[kind].plural);
+  return { kind: 'APIResourceList', groupVersion: `${group}/${version}`, resources: names.map(asResource) };
+}
+
+function asResource(name: string): object {
+  return { name, namespaced: true, verbs: ['list', 'watch'] };
+}
+
+function groupsOf(truth: ApiTruth): object {
+  const names = [GROUP, SERVED.HTTPRoute.group, 'apps'];
+  const groups = names.flatMap(name => {
+    const kinds = KINDS.filter(kind => SERVED[kind].group === name);
+    const versions = new Set(kinds.flatMap(kind => truth.served(kind)));
+    if (name === 'apps') versions.add('v1');
+    const list = [...versions].map(version => ({ groupVersion: `${name}/${version}`, version }));
+    return list.length === 0 ? [] : [{ name, versions: list, preferredVersion: list[0] }];
+  });
+  return { kind: 'APIGroupList', apiVersion: 'v1', groups };
+}

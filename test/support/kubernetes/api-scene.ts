@@ -1,0 +1,199 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, vi } from 'vitest';
+import type { Clock } from '../../../src/api/clock.ts';
+import { decode } from '../../../src/api/decode.ts';
+import { keyOf } from '../../../src/api/key.ts';
+import type { Key, ResourceKind } from '../../../src/api/key.ts';
+import { refTo } from '../../../src/api/references.ts';
+import type { Resource } from '../../../src/api/resource.ts';
+import type { Change } from '../../../src/resources/resources.ts';
+import { ResourceStore } from '../../../src/resources/store.ts';
+import { clusterAccess } from '../../../src/resources/kubernetes/access.ts';
+import { SERVED } from '../../../src/resources/kubernetes/kinds.ts';
+import { openTransport } from '../../../src/resources/kubernetes/open-transport.ts';
+import type { Patience } from '../../../src/resources/kubernetes/reflector-state.ts';
+import { createSource } from '../../../src/resources/kubernetes/source.ts';
+import type { Source } from '../../../src/resources/kubernetes/source.ts';
+import type { SourceTelemetry } from '../../../src/resources/kubernetes/source-observer.ts';
+import type { KubeTransport } from '../../../src/resources/kubernetes/transport.ts';
+import { systemClock } from '../../../src/runtime/clock.ts';
+import { createActivities } from '../../../src/telemetry/activity.ts';
+import { createLog } from '../../../src/telemetry/log.ts';
+import { sourceMetrics } from '../../../src/telemetry/metrics.ts';
+import { createRegistry } from '../../../src/telemetry/registry.ts';
+import type { Exposition } from '../../../src/telemetry/registry.ts';
+import { ApiServer } from './api-server.ts';
+import { asServed } from './api-objects.ts';
+import { AUTHORITY } from './wire-certificates.ts';
+
+/** Times so short that a test can wait for all that they bring. */
+const QUICK: Patience = {
+  silenceMs: 300,
+  openingMs: 300,
+  watchMs: [2_000, 4_000],
+  goodWatchMs: 250,
+  firstBackoffMs: 20,
+  longestBackoffMs: 200,
+  absenceMs: 200,
+};
+
+const ANSWER_WITHIN_MS = 400;
+
+/** Times so long that nothing is given up, however slow the machine is. */
+export const CALM = {
+  patience: { silenceMs: 60_000, openingMs: 60_000, watchMs: [60_000, 60_000] },
+  answerWithinMs: 60_000,
+} as const satisfies ApiSceneWish;
+
+/** A line of the log. */
+type Line = Readonly<Record<string, unknown>> & { readonly level: string; readonly msg: string };
+
+/** What a pod is given, and may be given anew. */
+type Account = {
+  readonly put: (file: 'token' | 'ca.crt', text: string) => void;
+  /** Whether something was put since the beginning. */
+  readonly hasNew: () => boolean;
+};
+
+/** A source over an API server on loopback and the transport that is used in production. */
+export type ApiScene = {
+  readonly server: ApiServer;
+  readonly store: ResourceStore;
+  readonly source: Source;
+  readonly transport: KubeTransport;
+  readonly changes: readonly Change[];
+  readonly failures: readonly unknown[];
+  readonly lines: readonly Line[];
+  readonly telemetry: SourceTelemetry;
+  readonly metrics: Exposition;
+  /** For how many moments the source waits. */
+  readonly timers: () => number;
+  /** Where a pod finds its token and the certificate of the server's authority. */
+  readonly account: Account;
+  readonly close: () => Promise<void>;
+};
+
+/** What a scene is made of. */
+export type ApiSceneWish = {
+  readonly protocol?: 'h2' | 'http/1.1';
+  readonly kinds?: readonly ResourceKind[];
+  readonly patience?: Partial<Patience>;
+  /** How long an answer may take. */
+  readonly answerWithinMs?: number;
+};
+
+/** Opens all of it; the source is not started. */
+export async function openApiScene(wish: ApiSceneWish = {}): Promise<ApiScene> {
+  const { protocol = 'h2', kinds = ['MeshEndpoints'], patience = {} } = wish;
+  const { answerWithinMs = ANSWER_WITHIN_MS } = wish;
+  const server = new ApiServer(protocol);
+  const port = await server.listen();
+  const folder = mkdtempSync(join(tmpdir(), 'api-scene-'));
+  const account = accountIn(folder, server.settings.token);
+  const [changes, failures, lines]: [Change[], unknown[], Line[]] = [[], [], []];
+  const store = new ResourceStore([], failure => failures.push(failure));
+  store.subscribe(change => changes.push(change));
+  const transport = await transportTo(port, folder, answerWithinMs);
+  const metrics = createRegistry({ metrics: sourceMetrics, version: 'test', known: { kind: kinds } });
+  const write = (line: string) => void lines.push(JSON.parse(line) as Line);
+  const log = createLog({ level: 'info', to: { write } });
+  const telemetry = { log, metrics, activities: createActivities() };
+  const { clock, timers } = countedClock();
+  const source = createSource({
+    ...{ transport, kinds, store, telemetry, clock, random: Math.random },
+    patience: { ...QUICK, ...patience },
+    reportFailure: failure => failures.push(failure),
+  });
+  const close = async () => {
+    await source.close();
+    await transport.close();
+    await server.close();
+    rmSync(folder, { recursive: true });
+  };
+  return {
+    ...{
+      server,
+      store,
+      source,
+      transport,
+      changes,
+      failures,
+      lines,
+      telemetry,
+      metrics,
+      timers,
+      account,
+      close,
+    },
+  };
+}
+
+function accountIn(folder: string, token: string): Account {
+  writeFileSync(join(folder, 'token'), token);
+  writeFileSync(join(folder, 'ca.crt'), AUTHORITY.ca);
+  let hasNew = false;
+  const put = (file: string, text: string) => {
+    writeFileSync(join(folder, file), text);
+    hasNew = true;
+  };
+  return { put, hasNew: () => hasNew };
+}
+
+/** The clock of the machine, and how many wait for it. */
+function countedClock(): { readonly clock: Clock; readonly timers: () => number } {
+  const waiting = new Set<symbol>();
+  const after: Clock['after'] = (ms, call) => {
+    const timer = Symbol('timer');
+    waiting.add(timer);
+    const cancel = systemClock.after(ms, () => {
+      waiting.delete(timer);
+      call();
+    });
+    return () => {
+      waiting.delete(timer);
+      cancel();
+    };
+  };
+  return { clock: { ...systemClock, after }, timers: () => waiting.size };
+}
+
+async function transportTo(port: number, accountFolder: string, timeoutMs: number): Promise<KubeTransport> {
+  const now = () => new Date();
+  const environment = { KUBERNETES_SERVICE_HOST: '127.0.0.1', KUBERNETES_SERVICE_PORT: String(port) };
+  const access = await clusterAccess({
+    ...{ kubeconfig: '', environment, clock: systemClock, now, accountFolder },
+  });
+  return openTransport({ access, clock: systemClock, now, timeoutMs });
+}
+
+/** What the store should have of a kind: the truth, as it is read. */
+export function truthOf(
+  { server }: Pick<ApiScene, 'server'>,
+  kind: ResourceKind,
+): ReadonlyMap<Key, Resource> {
+  const version = SERVED[kind].versions.find(each => server.truth.served(kind).includes(each));
+  const objects = version === undefined ? [] : server.truth.list(kind);
+  const found = new Map<Key, Resource>();
+  for (const object of objects) {
+    const { managedFields: _fields, ...metadata } = object.metadata;
+    const decoding = decode({ ...asServed(object, version ?? ''), metadata });
+    if (decoding.is === 'resource') found.set(keyOf(refTo(decoding.resource)), decoding.resource);
+  }
+  return found;
+}
+
+/** Expects that the store has what the server has, now. */
+export function expectTruth(
+  scene: Pick<ApiScene, 'server' | 'store'>,
+  kind: ResourceKind = 'MeshEndpoints',
+): void {
+  const stored = scene.store.list(kind).map(object => [keyOf(refTo(object)), object] as const);
+  expect(new Map<Key, Resource>(stored as [Key, Resource][])).toEqual(truthOf(scene, kind));
+}
+
+/** Waits until an expectation holds. */
+export async function eventually<T>(expectation: () => T, timeout = 15_000): Promise<T> {
+  return vi.waitFor(expectation, { timeout, interval: 10 });
+}

@@ -1,0 +1,172 @@
+import { once } from 'node:events';
+import { createServer as createHttpServer } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { createSecureServer } from 'node:http2';
+import type { Http2ServerRequest, Http2ServerResponse, ServerHttp2Session } from 'node:http2';
+import { createServer as createHttpsServer } from 'node:https';
+import type { AddressInfo, Server, Socket } from 'node:net';
+import { onTestFinished } from 'vitest';
+import { AUTHORITY } from './wire-certificates.ts';
+import type { Authority } from './wire-certificates.ts';
+
+/** What a loopback server speaks. */
+export const WIRES = ['HTTP/2', 'HTTP/1.1', 'plain HTTP'] as const;
+
+/** One of them. */
+export type Wire = (typeof WIRES)[number];
+
+/** A request as a server sees it, and what can become of it. */
+export type Exchange = {
+  readonly method: string;
+  readonly path: string;
+  /** Of HTTP: 1.1 or 2.0. */
+  readonly version: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string;
+  /** How many requests came before. */
+  readonly number: number;
+  /** The name in the certificate of the client. */
+  readonly client: string | undefined;
+  answer(status: number, body: string, headers?: Readonly<Record<string, string>>): void;
+  begin(status: number, headers?: Readonly<Record<string, string>>): void;
+  /** Whether there is room for more. */
+  write(text: string | Buffer): boolean;
+  end(): void;
+  /** Resets the connection. */
+  reset(): void;
+  /** Ends the connection as if all were said. */
+  hangUp(): void;
+  /** Ends this request alone, with a code of HTTP/2. */
+  closeStream(code: number): void;
+  /** The code of HTTP/2 by which this request ended. */
+  readonly endCode: () => number | undefined;
+  /** Fulfilled when the client does not listen any more. */
+  readonly over: Promise<void>;
+};
+
+/** A loopback server. */
+export type WireServer = {
+  readonly url: string;
+  readonly port: number;
+  readonly seen: readonly Exchange[];
+  /** Connections that are open now, and how many there ever were. */
+  readonly sockets: ReadonlySet<Socket>;
+  readonly opened: () => number;
+  readonly sessions: ReadonlySet<ServerHttp2Session>;
+  /** Resets all connections. */
+  killAll(): void;
+  close(): Promise<void>;
+};
+
+type ServerWish = {
+  readonly authority?: Authority;
+  readonly port?: number;
+  readonly mostStreams?: number;
+  readonly respond: (exchange: Exchange) => unknown;
+};
+
+type Incoming = IncomingMessage | Http2ServerRequest;
+type Outgoing = ServerResponse | Http2ServerResponse;
+
+/** Starts a server on loopback, which ends with the test. */
+export async function serveWire(wire: Wire, wish: ServerWish): Promise<WireServer> {
+  const { authority = AUTHORITY, port = 0, respond } = wish;
+  const [seen, sockets, sessions] = [[] as Exchange[], new Set<Socket>(), new Set<ServerHttp2Session>()];
+  let opened = 0;
+  const server = serverFor(wire, authority, wish.mostStreams);
+  server.on('connection', (socket: Socket) => {
+    opened++;
+    sockets.add(socket);
+    socket.on('error', () => undefined);
+    socket.once('close', () => sockets.delete(socket));
+  });
+  server.on('session', (session: ServerHttp2Session) => {
+    sessions.add(session);
+    session.on('error', () => undefined);
+    session.once('close', () => sessions.delete(session));
+  });
+  // eslint-disable-next-line @typescript-eslint/no-misused-promises
+  server.on('request', async (request: Incoming, response: Outgoing) => {
+    const exchange = await exchangeOf(request, response, seen.length, sockets);
+    seen.push(exchange);
+    respond(exchange);
+  });
+  server.listen(port, '127.0.0.1');
+  await once(server, 'listening');
+  const killAll = () => {
+    for (const socket of sockets) socket.resetAndDestroy();
+  };
+  const close = async () => {
+    if (!server.listening) return;
+    const closed = once(server, 'close');
+    server.close();
+    killAll();
+    await closed;
+  };
+  onTestFinished(close);
+  const { port: bound } = server.address() as AddressInfo;
+  const url = `${wire === 'plain HTTP' ? 'http' : 'https'}://127.0.0.1:${bound}`;
+  return { url, port: bound, seen, sockets, sessions, opened: () => opened, killAll, close };
+}
+
+function serverFor(wire: Wire, { ca, server }: Authority, mostStreams = 250): Server {
+  const tls = { ...server, ca, requestCert: true, rejectUnauthorized: false };
+  if (wire === 'plain HTTP') return createHttpServer();
+  if (wire === 'HTTP/1.1') return createHttpsServer(tls);
+  return createSecureServer({ ...tls, settings: { maxConcurrentStreams: mostStreams } });
+}
+
+async function exchangeOf(
+  request: Incoming,
+  response: Outgoing,
+  number: number,
+  sockets: ReadonlySet<Socket>,
+): Promise<Exchange> {
+  request.on('error', () => undefined);
+  response.on('error', () => undefined);
+  const over = once(response, 'close').then(() => undefined);
+  const port = request.socket.remotePort;
+  const raw = [...sockets].find(socket => socket.remotePort === port);
+  const { stream } = response as Http2ServerResponse;
+  return {
+    method: request.method ?? '',
+    path: request.url ?? '',
+    version: request.httpVersion,
+    headers: request.headers as Readonly<Record<string, string>>,
+    number,
+    client: clientOf(request),
+    body: await bodyOf(request),
+    over,
+    answer: (status, text, headers = { 'content-type': 'application/json' }) => {
+      (response as ServerResponse).writeHead(status, headers);
+      response.end(text);
+    },
+    begin: (status, headers = { 'content-type': 'application/json' }) => {
+      (response as ServerResponse).writeHead(status, headers);
+      (response as ServerResponse).flushHeaders();
+    },
+    write: text => (response as ServerResponse).write(text),
+    end: () => void response.end(),
+    reset: () => void raw?.resetAndDestroy(),
+    hangUp: () => void raw?.end(),
+    closeStream: code => stream.close(code),
+    endCode: () => stream.rstCode,
+  };
+}
+
+function clientOf({ socket }: Incoming): string | undefined {
+  if (!('getPeerCertificate' in socket)) return undefined;
+  const { subject } = socket.getPeerCertificate();
+  // A client that shows none has a certificate without fields.
+  return (subject as { readonly CN?: string } | undefined)?.CN;
+}
+
+async function bodyOf(request: Incoming): Promise<string> {
+  const chunks: Buffer[] = [];
+  try {
+    for await (const chunk of request) chunks.push(chunk as Buffer);
+  } catch {
+    // Whoever sent it has gone.
+  }
+  return Buffer.concat(chunks).toString();
+}

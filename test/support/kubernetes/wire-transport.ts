@@ -1,0 +1,57 @@
+import { inspect } from 'node:util';
+import { onTestFinished } from 'vitest';
+import type { Account, ClusterAccess } from '../../../src/resources/kubernetes/access.ts';
+import { KubeError } from '../../../src/resources/kubernetes/kube-error.ts';
+import { openTransport } from '../../../src/resources/kubernetes/open-transport.ts';
+import type { TransportOptions } from '../../../src/resources/kubernetes/open-transport.ts';
+import type { KubeTransport } from '../../../src/resources/kubernetes/transport.ts';
+import { systemClock } from '../../../src/runtime/clock.ts';
+import { AUTHORITY } from './wire-certificates.ts';
+
+/** What nobody may ever read in an error. */
+export const TOKEN = 'hidden-credential-of-the-test';
+
+/** The same, in what is sent. */
+export const SENT = 'hidden-content-of-the-test';
+
+/** Whoever asks has a token and trusts the first authority. */
+function accountOf(server: string): Account {
+  return { server, tls: { ca: AUTHORITY.ca }, headers: { authorization: `Bearer ${TOKEN}` } };
+}
+
+/** An access that never changes. */
+function fixedAccess(account: Account): ClusterAccess {
+  return { read: () => Promise.resolve(account) };
+}
+
+/** A transport that is closed with the test. */
+export function wireTransport(server: string, more: Partial<TransportOptions> = {}): KubeTransport {
+  const transport = openTransport({
+    access: fixedAccess(accountOf(server)),
+    clock: systemClock,
+    now: () => new Date(),
+    timeoutMs: 5_000,
+    ...more,
+  });
+  onTestFinished(() => transport.close());
+  return transport;
+}
+
+/** What a promise failed with, which must be a KubeError that tells no secret. */
+export async function kubeErrorOf(promise: Promise<unknown>): Promise<KubeError> {
+  const error: unknown = await promise.then(
+    value => new Error(`it did not fail but gave ${inspect(value)}`),
+    (thrown: unknown) => thrown,
+  );
+  if (!(error instanceof KubeError)) throw error;
+  const shown = inspect(error, { depth: 10, showHidden: true });
+  if (shown.includes(TOKEN) || shown.includes(SENT)) throw new Error(`an error tells a secret: ${shown}`);
+  return error;
+}
+
+/** All values that come until the end. */
+export async function allOf(values: AsyncIterable<unknown>): Promise<readonly unknown[]> {
+  const all: unknown[] = [];
+  for await (const value of values) all.push(value);
+  return all;
+}
