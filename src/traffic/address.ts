@@ -1,0 +1,20 @@
+import { parseAddress } from '../api/ip.ts';
+import type { MeshEndpoint } from '../api/generated/types.ts';
+import type { SocketAddress } from './assignment.ts';
+
+/** An endpoint's address and port as one text: equal for all ways to write the same address. */
+export function addressText({ meshIP, port }: Pick<MeshEndpoint, 'meshIP' | 'port'>): string {
+  if (!meshIP.includes(':')) return `${meshIP}:${port}`;
+  const groups = parseAddress(meshIP)?.groups.map(group => group.toString(16)) ?? [meshIP];
+  return `[${groups.join(':')}]:${port}`;
+}
+
+/** Reads address:port or [address]:port; a name in place of the address is none. */
+export function parseSocketAddress(text: string): SocketAddress | undefined {
+  const [, bracketed, bare, digits = ''] = /^(?:\[([^\]]*)\]|([^:[\]]*)):([1-9]\d{0,4})$/.exec(text) ?? [];
+  const address = bracketed ?? bare;
+  const port = Number(digits);
+  if (address === undefined || port > 65_535) return undefined;
+  const parsed = parseAddress(address);
+  return parsed && parsed.isV4 === (bare !== undefined) ? { address, port } : undefined;
+}

@@ -1,0 +1,90 @@
+import { durationMs } from '../api/duration.ts';
+import { isEqual } from '../api/equal.ts';
+import type { HealthCheck } from '../api/generated/types.ts';
+import type { CheckNeeds } from './cluster-needs.ts';
+import type { MeshRule, UsableEndpoint } from './rule.ts';
+
+/** The check of an endpoint, where it has one that is on. */
+export function checkOf({ endpoint: { healthCheck } }: UsableEndpoint): HealthCheck | undefined {
+  return healthCheck?.enabled ? healthCheck : undefined;
+}
+
+/**
+ * The checks that Envoy itself makes of a rule's endpoints: those on which all that are checked agree, and which Envoy
+ * makes right. In a rule that is mixed it makes none, as it would check the backends of others in the same way.
+ */
+export function envoyCheckOf({ speech, isMixed, backends }: MeshRule): CheckNeeds | undefined {
+  if (isMixed) return undefined;
+  let first: HealthCheck | undefined;
+  for (const { endpoints } of backends) {
+    for (const usable of endpoints) {
+      const check = checkOf(usable);
+      if (!check) continue;
+      if (!isRight(check, usable, speech) || (first && !isSame(first, check))) return undefined;
+      first ??= check;
+    }
+  }
+  return first && needsOf(first);
+}
+
+/** Most checks of a rule are written alike; only where they are not, it matters what they mean. */
+function isSame(a: HealthCheck, b: HealthCheck): boolean {
+  return isEqual(a, b) || isEqual(needsOf(a), needsOf(b));
+}
+
+/**
+ * Whether Envoy can make a check as the operator does. It checks through the socket of the cluster, so it cannot speak
+ * HTTPS where traffic brings its own TLS; it asks gRPC services over HTTP/2 only; and it does not know Secrets.
+ */
+function isRight(check: HealthCheck, { endpoint, tls }: UsableEndpoint, speech: MeshRule['speech']): boolean {
+  switch (check.type) {
+    case 'HTTP':
+      return !check.headersFrom?.length && (endpoint.protocol !== 'HTTPS' || tls !== undefined);
+    case 'GRPC':
+      return speech === 'HTTP/2';
+    case 'TCP':
+      return speech !== 'datagrams';
+    case 'UDP':
+      return false;
+  }
+}
+
+function needsOf(check: HealthCheck): CheckNeeds | undefined {
+  const intervalMs = wholeMs(check.interval);
+  const timeoutMs = Math.min(wholeMs(check.timeout), intervalMs);
+  const { healthyThreshold, unhealthyThreshold } = check;
+  const common = { intervalMs, timeoutMs, healthyThreshold, unhealthyThreshold };
+  switch (check.type) {
+    case 'HTTP': {
+      const { path, expectedStatus } = check;
+      return { ...common, is: 'HTTP', path, expectedStatus, headers: headersOf(check) };
+    }
+    case 'GRPC':
+      return { ...common, is: 'GRPC', ...(check.service && { service: check.service }) };
+    case 'TCP':
+      return { ...common, is: 'TCP' };
+    case 'UDP':
+      return undefined;
+  }
+}
+
+/** All but Host, which differs from endpoint to endpoint and is told with each. */
+function headersOf({ headers = {} }: HealthCheck): readonly (readonly [string, string])[] {
+  const others = Object.entries(headers).filter(([name]) => !isHost(name));
+  return others.sort(([a], [b]) => (a < b ? -1 : 1));
+}
+
+/** The Host that checks of an endpoint name: the one that the user asks for, or its name in the tailnet. */
+export function checkHostOf(usable: UsableEndpoint): string {
+  const headers = Object.entries(checkOf(usable)?.headers ?? {});
+  const [, host] = headers.find(([name]) => isHost(name)) ?? [];
+  return host || usable.endpoint.meshFQDN;
+}
+
+function isHost(name: string): boolean {
+  return name.toLowerCase() === 'host';
+}
+
+function wholeMs(duration: string): number {
+  return Math.max(1, Math.round(durationMs(duration) ?? 0));
+}

@@ -1,0 +1,40 @@
+import type { EndpointStatus } from '../api/generated/types.ts';
+import type { HealthVerdict } from './assignment.ts';
+import { checkOf } from './checks.ts';
+import type { ClusterNeeds } from './cluster-needs.ts';
+import type { UsableEndpoint } from './rule.ts';
+
+/** The error in the status of an endpoint that is checked, as long as nothing is decided. */
+export const NOT_CHECKED_YET = 'not checked yet';
+
+/**
+ * What Envoy is told of an endpoint's health. The operator's word counts once it is decided; until then:
+ *
+ *   Envoy checks it                      UNKNOWN     Envoy finds out
+ *   there is no word on the object yet   UNKNOWN     there may be no operator that will ever find out
+ *   otherwise                            UNHEALTHY   the operator will find out soon
+ */
+export function verdictOf(
+  usable: UsableEndpoint,
+  entry: EndpointStatus | undefined,
+  { check }: Pick<ClusterNeeds, 'check'>,
+): HealthVerdict {
+  const { metadata, status } = usable.object;
+  if (metadata.deletionTimestamp !== undefined) return 'DRAINING';
+  if (!checkOf(usable)) return 'HEALTHY';
+  if (entry?.status === 'Healthy') return 'HEALTHY';
+  if (entry && entry.error !== NOT_CHECKED_YET) return 'UNHEALTHY';
+  return check || status?.endpoints === undefined ? 'UNKNOWN' : 'UNHEALTHY';
+}
+
+/**
+ * Whether the verdict of the operator alone would leave a cluster without any endpoint although Envoy looks for itself:
+ * then one broken path of ours is likelier than that all are broken, and Envoy is to find out.
+ */
+export function isTooHarsh(
+  verdicts: readonly HealthVerdict[],
+  { check }: Pick<ClusterNeeds, 'check'>,
+): boolean {
+  const staying = verdicts.filter(verdict => verdict !== 'DRAINING');
+  return check !== undefined && staying.every(verdict => verdict === 'UNHEALTHY');
+}

@@ -1,0 +1,99 @@
+import type { Route } from '../api/gateway-api.ts';
+import { withFewTlsSettings, withOneSpeech, withUsualSpeech } from './agreement.ts';
+import { withReadableAuthorities } from './authorities.ts';
+import { candidatesOf } from './candidates.ts';
+import type { Candidate, Sifted } from './candidates.ts';
+import { formatClusterName } from './cluster-name.ts';
+import type { ClusterName } from './cluster-name.ts';
+import type { Declared } from './declared.ts';
+import { withoutDuplicates, withoutSameName } from './duplicates.ts';
+import { isMesh, referencesOf } from './references.ts';
+import type { Reference } from './references.ts';
+import type { MeshRule } from './rule.ts';
+import { usualSpeech } from './speech.ts';
+import { refuseReference } from './unused.ts';
+
+/**
+ * What the rule behind a cluster means, or nothing where the cluster is to be left alone: the route is not declared, has
+ * no such rule, or that rule has no MeshEndpoints among its backends.
+ */
+export function meshRuleOf(declared: Declared, cluster: ClusterName): MeshRule | undefined {
+  const { kind, namespace, name } = cluster;
+  const route = declared.route({ kind, namespace, name });
+  return route && ruleOf(declared, route, cluster);
+}
+
+/** All rules of a route that have MeshEndpoints among their backends. */
+export function meshRulesOf(declared: Declared, route: Route): readonly MeshRule[] {
+  return rulesOf(route).flatMap(rule => ruleOf(declared, route, clusterOf(route, rule)) ?? []);
+}
+
+/** The rules that one backend of a route is the whole of, where a rule has several and ours among them. */
+export function meshRulesPerBackend(declared: Declared, route: Route): readonly MeshRule[] {
+  return rulesOf(route).flatMap(rule => {
+    const references = referencesOf(route, clusterOf(route, rule)) ?? [];
+    if (references.length < 2) return [];
+    return references.flatMap(({ index }) => ruleOf(declared, route, clusterOf(route, rule, index)) ?? []);
+  });
+}
+
+/** The rules by their places; Envoy Gateway makes one of all rules of the kinds below HTTP. */
+function rulesOf({ kind, rules }: Route): readonly ClusterName['rule'][] {
+  return isOverHttp(kind) ? [...rules.keys()] : ['only'];
+}
+
+function isOverHttp(kind: Route['kind']): boolean {
+  return kind === 'HTTPRoute' || kind === 'GRPCRoute';
+}
+
+function clusterOf(route: Route, rule: ClusterName['rule'], backend?: number): ClusterName {
+  const { kind, metadata } = route;
+  const { namespace = '', name } = metadata;
+  const text = formatClusterName(kind, namespace, name, rule, backend);
+  return { text, kind, namespace, name, rule, ...(backend !== undefined && { backend }) };
+}
+
+function ruleOf(declared: Declared, route: Route, cluster: ClusterName): MeshRule | undefined {
+  const references = referencesOf(route, cluster);
+  const ours = references?.filter(isMesh);
+  if (!references || !ours?.length) return undefined;
+  const isMixed = references.some(reference => !isMesh(reference) && reference.ref.weight > 0);
+  const { kept, unused } = isMixed ? siftMixed(declared, route, ours) : sift(declared, ours, STEPS);
+  return {
+    cluster,
+    speech: kept[0]?.speech ?? usualSpeech(route.kind),
+    isMixed,
+    backends: ours.map(({ index, ref, path }) => ({ index, ref, path, endpoints: endpointsAt(index, kept) })),
+    unused,
+  };
+}
+
+/** Below HTTP, a cluster has the endpoints of Envoy Gateway or ours, and those of Envoy Gateway are not seen. */
+function siftMixed(declared: Declared, { kind }: Route, ours: readonly Reference[]): Sifted {
+  if (isOverHttp(kind)) return sift(declared, ours, [withUsualSpeech, ...STEPS]);
+  const meant = ours.filter(({ ref }) => ref.weight > 0);
+  return { kept: [], unused: meant.map(refuseReference.mixedBackends) };
+}
+
+type Step = (candidates: readonly Candidate[]) => Sifted;
+
+/** What the endpoints of a rule have to be together. */
+const STEPS: readonly Step[] = [withoutDuplicates, withoutSameName, withOneSpeech, withFewTlsSettings];
+
+/** Judges first every endpoint by itself, and then in each step what those before it have left. */
+function sift(declared: Declared, ours: readonly Reference[], steps: readonly Step[]): Sifted {
+  const found = ours.map(reference => candidatesOf(declared, reference));
+  const unused = found.flatMap(each => each.unused);
+  let kept: readonly Candidate[] = found.flatMap(each => each.kept);
+  const withTrust: Step = candidates => withReadableAuthorities(candidates, pem => declared.trust(pem));
+  for (const step of [withTrust, ...steps]) {
+    const sifted = step(kept);
+    kept = sifted.kept;
+    unused.push(...sifted.unused);
+  }
+  return { kept, unused };
+}
+
+function endpointsAt(index: number, kept: readonly Candidate[]) {
+  return kept.filter(({ at }) => at.index === index).map(({ usable }) => usable);
+}

@@ -1,0 +1,75 @@
+import { keyOf } from '../api/key.ts';
+import type { Key, Ref } from '../api/key.ts';
+import { refTo } from '../api/references.ts';
+import type { Resource } from '../api/resource.ts';
+import type { Declared } from './declared.ts';
+
+/** Something that was asked for, as a text: an object, or all objects that are found by a value. */
+export type Dependency = Key | `tailnet:${string}` | `grants:${string}` | `binding:${string}`;
+
+/** The same declarations, telling of everything that is asked for, found or not. */
+export function tracked(declared: Declared, note: (dependency: Dependency) => void): Declared {
+  const noted = (ref: Ref) => note(keyOf(ref));
+  return {
+    route: ref => {
+      noted(ref);
+      return declared.route(ref);
+    },
+    meshEndpoints: ref => {
+      noted(ref);
+      return declared.meshEndpoints(ref);
+    },
+    tailnets: domain => {
+      note(`tailnet:${domain}`);
+      return declared.tailnets(domain);
+    },
+    grants: namespace => {
+      note(`grants:${namespace}`);
+      return declared.grants(namespace);
+    },
+    namespace: name => {
+      noted({ kind: 'Namespace', namespace: '', name });
+      return declared.namespace(name);
+    },
+    gateway: ref => {
+      noted(ref);
+      return declared.gateway(ref);
+    },
+    binding: ref => {
+      note(bindingOf(ref));
+      return declared.binding(ref);
+    },
+    trust: pem => declared.trust(pem),
+  };
+}
+
+/**
+ * What a change of an object touches. A change concerns what the object touched before as well as what it touches now,
+ * so whoever follows changes remembers these texts for each object.
+ */
+export function dependenciesOf(object: Resource): readonly Dependency[] {
+  switch (object.kind) {
+    case 'MeshTailnet':
+      return [`tailnet:${object.spec.tailnet}`];
+    case 'ReferenceGrant':
+      return [`grants:${object.metadata.namespace ?? ''}`];
+    case 'MeshBinding': {
+      const namespace = object.metadata.namespace ?? '';
+      return object.spec.targetRefs.map(({ name }) => bindingOf({ namespace, name }));
+    }
+    case 'MeshEndpoints':
+    case 'HTTPRoute':
+    case 'GRPCRoute':
+    case 'TLSRoute':
+    case 'TCPRoute':
+    case 'UDPRoute':
+    case 'Gateway':
+    case 'GatewayClass':
+    case 'Namespace':
+      return [keyOf(refTo(object))];
+  }
+}
+
+function bindingOf({ namespace, name }: Pick<Ref, 'namespace' | 'name'>): Dependency {
+  return `binding:${namespace}/${name}`;
+}

@@ -1,0 +1,201 @@
+import { GATEWAY_GROUP } from '../api/gateway-api.ts';
+import { GROUP } from '../api/generated/kinds.ts';
+import type { Kinds, MeshEndpoint } from '../api/generated/types.ts';
+import { keyOf } from '../api/key.ts';
+import type { Candidate } from './candidates.ts';
+import { objectOf } from './references.ts';
+import type { Reference } from './references.ts';
+import type { MeshBackend, Speech, Unused, UnusedReason } from './rule.ts';
+import { protocolsOf, routeKindsOf } from './speech.ts';
+
+type Endpoints = readonly Pick<MeshEndpoint, 'port'>[];
+
+/** What is said where a reference as a whole gets no traffic. */
+export const refuseReference = {
+  notPermitted: (at: Reference) => {
+    const { kind, metadata } = at.route;
+    const { namespace = '' } = metadata;
+    return refused(
+      'RefNotPermitted',
+      at,
+      `no ReferenceGrant lets any ${kind} of namespace ${namespace} refer to ${named(at)}: create one in namespace ${at.ref.namespace}, from group ${GATEWAY_GROUP}, kind ${kind}, namespace ${namespace}, to group ${GROUP}, kind MeshEndpoints`,
+    );
+  },
+  notFound: (at: Reference) =>
+    refused('BackendNotFound', at, `${named(at)} is not there: create it, or correct name and namespace`),
+  portMissing: (at: Reference, endpoints: Endpoints) =>
+    refused('PortMissing', at, `port is missing: name a port of ${named(at)} (${portsOf(endpoints)})`),
+  portNotFound: (at: Reference, endpoints: Endpoints) =>
+    refused(
+      'PortNotFound',
+      at,
+      `port ${at.ref.port} is not a port of ${named(at)}: name one that it has (${portsOf(endpoints)})`,
+    ),
+  tailnetNotFound: (at: Reference, domain: string) =>
+    refused(
+      'TailnetNotFound',
+      at,
+      `${named(at)} is on tailnet ${domain}, which no MeshTailnet leads to: create one with spec.tailnet ${domain}, or correct spec.tailnet of ${named(at)}`,
+    ),
+  namespaceNotAllowed: (at: Reference, tailnet: string) =>
+    refused(
+      'NamespaceNotAllowed',
+      at,
+      `MeshTailnet ${tailnet} does not let namespace ${at.ref.namespace} use it: give the namespace the labels that spec.allowedNamespaces of the MeshTailnet selects, or change what it selects`,
+    ),
+  mixedBackends: (at: Reference) =>
+    refused(
+      'MixedBackends',
+      at,
+      `a ${at.route.kind} cannot mix MeshEndpoints with other backends: keep one kind of backend, or give the others weight 0`,
+    ),
+} as const;
+
+/** What is said where one endpoint gets no traffic. */
+export const refuseEndpoint = {
+  protocolMismatch: (at: Reference, endpoint: MeshEndpoint) => {
+    const { kind } = at.route;
+    const { protocol } = endpoint;
+    return refused(
+      'ProtocolMismatch',
+      at,
+      `${kind} does not go with protocol ${protocol} of ${namedEndpoint(at, endpoint)}: use ${listed(routeKindsOf(protocol))}, or change the protocol (${kind} goes with ${listed(protocolsOf(kind))})`,
+      endpoint,
+    );
+  },
+  externalTarget: (at: Reference, endpoint: MeshEndpoint) =>
+    refused(
+      'NotSupported',
+      at,
+      `externalTarget of ${namedEndpoint(at, endpoint)} is not supported yet: refer to the service itself`,
+      endpoint,
+    ),
+  caReference: (at: Reference, endpoint: MeshEndpoint) =>
+    refused(
+      'NotSupported',
+      at,
+      `tls.caRef of ${namedEndpoint(at, endpoint)} is not supported yet: give the certificates themselves under tls.ca`,
+      endpoint,
+    ),
+  protocolConflict: (candidate: Candidate, first: Candidate) =>
+    refusedCandidate(
+      'ProtocolConflict',
+      candidate,
+      `${namedCandidate(candidate)} takes ${candidate.speech}, but ${namedCandidate(first)} comes first and takes ${first.speech}, and Envoy speaks one way only in a rule: give them rules of their own`,
+    ),
+  conflictWithOthers: (candidate: Candidate, speech: Speech) =>
+    refusedCandidate(
+      'ProtocolConflict',
+      candidate,
+      `${namedCandidate(candidate)} takes ${candidate.speech}, but the backends of the rule that are no MeshEndpoints are spoken to in ${speech}, and Envoy speaks one way only in a rule: give it a rule of its own`,
+    ),
+  duplicateAddress: (candidate: Candidate, first: Candidate) =>
+    refusedCandidate(
+      'DuplicateAddress',
+      candidate,
+      `${namedCandidate(candidate)} has the same address and port as ${namedCandidate(first)}, which is used: remove one of them`,
+    ),
+  duplicateName: (candidate: Candidate, first: Candidate) =>
+    refusedCandidate(
+      'DuplicateAddress',
+      candidate,
+      `${namedCandidate(candidate)} has the same meshFQDN and port as ${namedCandidate(first)}, which is used, and TLS reaches both by that name: give each its own meshFQDN, or remove one of them`,
+    ),
+  addressInTwoTailnets: (candidate: Candidate, other: Candidate) =>
+    refusedCandidate(
+      'DuplicateAddress',
+      candidate,
+      `${namedCandidate(candidate)} has the same address and port as ${namedCandidate(other)} in another tailnet, and Envoy cannot tell them apart: give them rules of their own; until then neither is used`,
+    ),
+  invalidCertificate: (candidate: Candidate, why: string) =>
+    refusedCandidate(
+      'InvalidCertificate',
+      candidate,
+      `tls.ca of ${namedCandidate(candidate)} cannot be read: ${why}: give whole certificates as PEM, each from its BEGIN line to its END line, and nothing else`,
+    ),
+  tooManyTlsBytes: (candidate: Candidate, most: number) =>
+    refusedCandidate(
+      'TooManyTlsSettings',
+      candidate,
+      `TLS settings of ${namedCandidate(candidate)} would bring those of the rule, with their certificates, to more than ${most / 1024} KB, which is the most that it can have: use the same settings, fewer certificates, or rules of their own`,
+    ),
+  tooManyTlsSettings: (candidate: Candidate, most: number) =>
+    refusedCandidate(
+      'TooManyTlsSettings',
+      candidate,
+      `${namedCandidate(candidate)} has TLS settings of its own, and ${most} others are in the rule already, which is the most that it can have: use the same settings, or rules of their own`,
+    ),
+} as const;
+
+/** What is said where there is no way to the endpoints of a backend. */
+export const refuseBackend = {
+  datagramsThroughProxy: (backend: MeshBackend) =>
+    refused(
+      'DatagramsThroughProxy',
+      backend,
+      `${named(backend)} has UDP endpoints, which are not reached through a proxy yet: use an Envoy that is on the mesh itself, with data path Direct`,
+    ),
+  proxyUnknown: (backend: MeshBackend, { metadata, spec }: Kinds['MeshTailnet']) =>
+    refused(
+      'ProxyUnknown',
+      backend,
+      `MeshTailnet ${metadata.name}, by which ${named(backend)} is reached, has no proxy yet: ${WHERE_PROXIES_COME_FROM[spec.pool.mode]}`,
+    ),
+  proxyNotAnAddress: (backend: MeshBackend, tailnet: string, names: readonly string[]) =>
+    refused(
+      'ProxyNotAnAddress',
+      backend,
+      `MeshTailnet ${tailnet}, by which ${named(backend)} is reached, has names for proxies only (${names.slice(0, MOST_NAMES).join(', ')}), and Envoy needs an address: write IP:port`,
+    ),
+} as const;
+
+const WHERE_PROXIES_COME_FROM = {
+  Managed:
+    'its mesh pods are not there; its condition PoolReady says why. Where nobody runs mesh pods, set spec.pool.mode to External, with the addresses of your own proxies',
+  External: 'list some under spec.pool.addresses',
+} as const;
+
+const MOST_NAMES = 3;
+
+/** What a backend has of the reference to it. */
+type Placed = Pick<Reference, 'ref' | 'path'>;
+
+function refused(
+  reason: UnusedReason,
+  at: Placed,
+  text: string,
+  endpoint?: Pick<MeshEndpoint, 'name'>,
+): Unused {
+  const unused = { reason, message: `${at.path}: ${text}`, object: keyOf(objectOf(at)) };
+  return endpoint ? { ...unused, endpoint: endpoint.name } : unused;
+}
+
+function refusedCandidate(reason: UnusedReason, { at, usable }: Candidate, text: string): Unused {
+  return refused(reason, at, text, usable.endpoint);
+}
+
+function named({ ref: { namespace, name } }: Placed): string {
+  return `MeshEndpoints ${namespace}/${name}`;
+}
+
+function namedEndpoint(at: Placed, { name }: Pick<MeshEndpoint, 'name'>): string {
+  return `endpoint ${name} of ${named(at)}`;
+}
+
+function namedCandidate({ at, usable }: Candidate): string {
+  return namedEndpoint(at, usable.endpoint);
+}
+
+function listed(words: readonly string[]): string {
+  return words.join(' or ');
+}
+
+/** Discovered endpoints are not used yet, so that an object may have none. */
+function portsOf(endpoints: Endpoints): string {
+  const ports = [...new Set(endpoints.map(({ port }) => port))].sort((a, b) => a - b);
+  if (ports.length === 0) return 'it lists no endpoints';
+  const more = ports.length > MOST_PORTS ? ', ...' : '';
+  return `it has ${ports.slice(0, MOST_PORTS).join(', ')}${more}`;
+}
+
+const MOST_PORTS = 10;

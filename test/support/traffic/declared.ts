@@ -1,0 +1,66 @@
+import { keyOf } from '../../../src/api/key.ts';
+import type { Ref, ResourceKind } from '../../../src/api/key.ts';
+import { refTo } from '../../../src/api/references.ts';
+import type { Resource, ResourceOf } from '../../../src/api/resource.ts';
+import { assignmentOf } from '../../../src/traffic/assignment-of.ts';
+import type { Assigned } from '../../../src/traffic/assignment.ts';
+import { trustIn } from '../../../src/traffic/certificates.ts';
+import { parseClusterName } from '../../../src/traffic/cluster-name.ts';
+import { clusterNeedsOf } from '../../../src/traffic/cluster-needs-of.ts';
+import type { ClusterNeeds } from '../../../src/traffic/cluster-needs.ts';
+import type { DataPathMode } from '../../../src/traffic/data-path.ts';
+import type { Declared } from '../../../src/traffic/declared.ts';
+import { meshRuleOf } from '../../../src/traffic/mesh-rule.ts';
+import type { MeshRule } from '../../../src/traffic/rule.ts';
+import { resourceOf } from '../resources.ts';
+
+/** What objects declare, given as authors write them. */
+export function declaredFrom(objects: readonly object[]): Declared {
+  return declaredOf(objects.map(resourceOf));
+}
+
+/** What objects declare, given as they are read. */
+export function declaredOf(resources: readonly Resource[]): Declared {
+  const byKey = new Map(resources.map(resource => [keyOf(refTo(resource)), resource]));
+  const get = <K extends ResourceKind>(ref: Ref<K>) => byKey.get(keyOf(ref)) as ResourceOf<K> | undefined;
+  const list = <K extends ResourceKind>(kind: K) =>
+    [...byKey.values()].filter((each): each is Extract<Resource, { kind: K }> => each.kind === kind);
+  return {
+    route: get,
+    meshEndpoints: get,
+    gateway: get,
+    tailnets: domain => list('MeshTailnet').filter(({ spec }) => spec.tailnet === domain),
+    grants: namespace => list('ReferenceGrant').filter(({ metadata }) => metadata.namespace === namespace),
+    namespace: name => get({ kind: 'Namespace', namespace: '', name }),
+    binding: ({ namespace, name }) =>
+      list('MeshBinding').find(
+        ({ metadata, spec }) =>
+          metadata.namespace === namespace && spec.targetRefs.some(target => target.name === name),
+      ),
+    trust: trustIn,
+  };
+}
+
+/** Everything that traffic says of a cluster. */
+export type Traffic = {
+  readonly rule: MeshRule;
+  readonly needs: ClusterNeeds | undefined;
+  /** By way of the proxies, and by none. */
+  readonly through: Readonly<Record<DataPathMode, Assigned>>;
+};
+
+/** Everything that traffic says of a cluster, which must be one of ours. */
+export function trafficOf(declared: Declared, cluster = 'httproute/default/web/rule/0'): Traffic {
+  const rule = ruleOf(declared, cluster);
+  if (!rule) throw new Error(`${cluster} is left alone`);
+  const needs = clusterNeedsOf(rule);
+  const assigned = (path: DataPathMode): Assigned =>
+    needs ? assignmentOf(rule, needs, path) : { assignment: { cluster, localities: [] }, unused: [] };
+  return { rule, needs, through: { Proxy: assigned('Proxy'), Direct: assigned('Direct') } };
+}
+
+/** The rule behind a cluster, where it is one of ours. */
+export function ruleOf(declared: Declared, cluster: string): MeshRule | undefined {
+  const name = parseClusterName(cluster);
+  return name && meshRuleOf(declared, name);
+}

@@ -1,0 +1,81 @@
+import { GATEWAY_GROUP } from '../../../src/api/gateway-api.ts';
+import { API_VERSION, GROUP } from '../../../src/api/generated/kinds.ts';
+import type { RouteKind } from '../../../src/api/key.ts';
+import { gatewayObject, meshBackend, named, route } from '../declared.ts';
+import { endpoint, meshBinding, meshEndpoints, meshTailnet } from '../objects.ts';
+
+type Fields = Readonly<Record<string, unknown>>;
+
+/** What an object has beside its spec. */
+type Beside = { readonly metadata?: Fields; readonly status?: Fields };
+
+/** Endpoints as an author writes them, each with an address of its own; the first is at 100.64.0.1. */
+export function endpointList(count: number, fields: Fields = {}): readonly Fields[] {
+  return Array.from({ length: count }, (_, at) => {
+    const name = `e${at + 1}`;
+    const meshIP = `100.64.${Math.floor((at + 1) / 250)}.${((at + 1) % 250) + (at + 1 < 250 ? 0 : 1)}`;
+    return endpoint({ name, meshIP, meshFQDN: `${name}.example.ts.net`, ...fields });
+  });
+}
+
+/** A MeshEndpoints as an author writes it, on tailnet example.ts.net. */
+export function endpointsObject(
+  name: string,
+  endpoints: readonly Fields[] = [endpoint()],
+  { metadata, status, ...spec }: Beside & Fields = {},
+): object {
+  return withStatus(named(meshEndpoints({ endpoints, ...spec }), name, metadata), status);
+}
+
+/** A MeshTailnet of example.ts.net as an author writes it, with an external proxy. */
+export function tailnetObject(name = 'main', { metadata, status, ...spec }: Beside & Fields = {}): object {
+  const pool = { mode: 'External', addresses: ['10.0.0.9:1055'] };
+  return withStatus(named(meshTailnet({ pool, ...spec }), name, metadata), status);
+}
+
+/** A route as an author writes it; each list of backends is a rule. */
+export function routeObject(kind: RouteKind, name: string, ...rules: readonly (readonly Fields[])[]): object {
+  return route(kind, name, { rules: rules.map(backendRefs => ({ backendRefs })) });
+}
+
+/** An HTTPRoute as an author writes it; each list of backends is a rule. */
+export function httpRoute(name: string, ...rules: readonly (readonly Fields[])[]): object {
+  return routeObject('HTTPRoute', name, ...rules);
+}
+
+/** A backend of a route: MeshEndpoints by name, such as web or team-a/web, and port. */
+export function backend(name: string, fields: Fields = {}): Fields {
+  const [last, namespace] = name.split('/').reverse();
+  return meshBackend({ name: last, ...(namespace !== undefined && { namespace }), ...fields });
+}
+
+/** A backend of a route that is not ours. */
+export function service(fields: Fields = {}): Fields {
+  return { name: 'shop', port: 80, ...fields };
+}
+
+/** Lets routes of a kind and namespace refer to the MeshEndpoints of a namespace. */
+export function grantObject(
+  namespace: string,
+  { name = 'grant', from = {}, to = {} }: { name?: string; from?: Fields; to?: Fields } = {},
+): object {
+  return gatewayObject('ReferenceGrant', `${namespace}/${name}`, {
+    from: [{ group: GATEWAY_GROUP, kind: 'HTTPRoute', namespace: 'default', ...from }],
+    to: [{ group: GROUP, kind: 'MeshEndpoints', ...to }],
+  });
+}
+
+/** A namespace with labels. */
+export function namespaceObject(name: string, labels: Fields = {}): object {
+  return { apiVersion: 'v1', kind: 'Namespace', metadata: { name, labels } };
+}
+
+/** What has been decided for a Gateway of namespace default. */
+export function bindingObject(gateway: string, settings: Fields = {}): object {
+  const targetRefs = [{ group: GATEWAY_GROUP, kind: 'Gateway', name: gateway }];
+  return named(meshBinding({ targetRefs, settings }), `default/${gateway}`);
+}
+
+function withStatus(object: object, status: Fields | undefined): object {
+  return { apiVersion: API_VERSION, ...object, ...(status && { status }) };
+}

@@ -1,0 +1,198 @@
+import fc from 'fast-check';
+import type { Arbitrary } from 'fast-check';
+import { GATEWAY_GROUP } from '../../../src/api/gateway-api.ts';
+import { named } from '../declared.ts';
+import { endpoint } from '../objects.ts';
+import { CERTIFICATE } from './certificates.ts';
+import {
+  backend,
+  bindingObject,
+  endpointsObject,
+  grantObject,
+  namespaceObject,
+  routeObject,
+  service,
+  tailnetObject,
+} from './world.ts';
+
+type Fields = Readonly<Record<string, unknown>>;
+
+/** The clusters that routes of random worlds may have, and some that they never have. */
+export const CLUSTERS: readonly string[] = [
+  'HTTPRoute',
+  'GRPCRoute',
+  'TLSRoute',
+  'TCPRoute',
+  'UDPRoute',
+].flatMap(kind => {
+  const route = `${kind.toLowerCase()}/default/r`;
+  const rules = kind === 'HTTPRoute' || kind === 'GRPCRoute' ? ['0', '1', '7'] : ['-1'];
+  return rules.flatMap(rule => [`${route}/rule/${rule}`, `${route}/rule/${rule}/backend/1`]);
+});
+
+const [NAMESPACES, NAMES, DOMAINS] = [
+  ['default', 'far'],
+  ['a', 'b'],
+  ['example.ts.net', 'other.ts.net'],
+] as const;
+const PORTS = [80, 443] as const;
+const aNamespace = fc.constantFrom('default', 'default', ...NAMESPACES);
+const aName = fc.constantFrom(...NAMES);
+const aDomain = fc.constantFrom('example.ts.net', ...DOMAINS);
+
+const BROKEN = '-----BEGIN CERTIFICATE-----\nMA==\n-----END CERTIFICATE-----\n';
+
+/** What checks go with a protocol, and whether TLS settings do. */
+const PROTOCOLS: Readonly<Record<string, readonly string[]>> = {
+  HTTP: ['HTTP', 'TCP'],
+  HTTPS: ['HTTP', 'GRPC', 'TCP'],
+  gRPC: ['GRPC', 'TCP'],
+  TCP: ['TCP'],
+  TLS: ['TCP'],
+  UDP: ['UDP'],
+};
+
+const someTls = fc.record(
+  {
+    serverName: fc.constantFrom('e0.example.ts.net', 'shop.example.com'),
+    ca: fc.constantFrom(CERTIFICATE, CERTIFICATE, BROKEN),
+    insecureSkipVerify: fc.boolean(),
+    minVersion: fc.constantFrom('1.2', '1.3'),
+  },
+  { requiredKeys: [] },
+);
+
+const someEndpoint = fc
+  .record({
+    host: fc.nat(5),
+    port: fc.constantFrom(...PORTS),
+    protocol: fc.oneof(
+      { weight: 3, arbitrary: fc.constant('HTTP') },
+      fc.constantFrom(...Object.keys(PROTOCOLS)),
+    ),
+    tls: fc.option(someTls, { nil: undefined }),
+    check: fc.nat(5),
+    path: fc.constantFrom('/', '/up'),
+    weight: fc.integer({ min: 1, max: 100 }),
+    priority: fc.oneof(fc.constant(0), fc.nat(9)),
+    external: fc.nat(20),
+  })
+  .map(({ host, port, protocol, tls, check, path, weight, priority, external }) => {
+    const type = PROTOCOLS[protocol]?.[check];
+    const hasTls = ['HTTPS', 'TLS', 'gRPC'].includes(protocol) && tls !== undefined;
+    return {
+      meshIP: `100.64.0.${host + 1}`,
+      meshFQDN: `e${host}.example.ts.net`,
+      port,
+      protocol,
+      weight,
+      priority,
+      ...(type && { healthCheck: { enabled: true, type, path } }),
+      ...(hasTls && { tls }),
+      ...(external === 0 && { externalTarget: 'db.example.com:5432' }),
+    };
+  });
+
+const someStatus = fc.record({
+  endpoints: fc.uniqueArray(
+    fc.record({
+      name: fc.nat(7).map(at => `n${at}`),
+      status: fc.constantFrom('Healthy', 'Unhealthy'),
+      error: fc.constantFrom('refused', 'not checked yet'),
+    }),
+    { selector: ({ name }) => name, maxLength: 6 },
+  ),
+});
+
+const anObject = fc
+  .record({
+    namespace: aNamespace,
+    name: aName,
+    tailnet: aDomain,
+    endpoints: fc.array(someEndpoint, { minLength: 1, maxLength: 8 }),
+    status: fc.option(someStatus, { nil: undefined }),
+    isGoing: fc.nat(9),
+  })
+  .map(({ namespace, name, tailnet, endpoints, status, isGoing }) =>
+    endpointsObject(
+      `${namespace}/${name}`,
+      endpoints.map((fields, at) => endpoint({ ...fields, name: `n${at}` })),
+      {
+        tailnet,
+        ...(status && { status }),
+        ...(isGoing === 0 && { metadata: { deletionTimestamp: '2026-01-01T00:00:00Z' } }),
+      },
+    ),
+  );
+
+const somePool = fc.constantFrom<Fields>(
+  {},
+  { mode: 'External', addresses: ['10.0.0.1:1055'] },
+  { mode: 'External', addresses: ['10.0.0.1:1055', '10.0.0.2:1055', 'proxy.example.com:1055'] },
+  { mode: 'External', addresses: ['proxy.example.com:1055'] },
+);
+
+const aTailnet = fc
+  .record({
+    name: aName,
+    tailnet: aDomain,
+    pool: somePool,
+    restriction: fc.nat(3),
+    creationTimestamp: fc.constantFrom('2026-01-01T00:00:00Z', '2026-02-01T00:00:00Z'),
+    proxyAddress: fc.option(fc.constantFrom('10.9.0.1:1055', 'name:1055'), { nil: undefined }),
+  })
+  .map(({ name, tailnet, pool, restriction, creationTimestamp, proxyAddress }) => {
+    const selector = { matchLabels: { team: 'a' } };
+    return tailnetObject(name, {
+      tailnet,
+      pool,
+      ...(restriction === 0 && { allowedNamespaces: { from: 'Selector', selector } }),
+      metadata: { creationTimestamp },
+      ...(proxyAddress !== undefined && { status: { pool: { proxyAddress } } }),
+    });
+  });
+
+const aBackend = fc.oneof(
+  {
+    weight: 6,
+    arbitrary: fc
+      .record({ namespace: aNamespace, name: aName, port: fc.constantFrom(...PORTS), weight: fc.nat(3) })
+      .map(({ namespace, name, port, weight }) => backend(`${namespace}/${name}`, { port, weight })),
+  },
+  fc.nat(2).map(weight => service({ weight })),
+);
+
+const aRoute = fc
+  .record({
+    kind: fc.constantFrom('HTTPRoute', 'HTTPRoute', 'GRPCRoute', 'TLSRoute', 'TCPRoute', 'UDPRoute'),
+    rules: fc.array(fc.array(aBackend, { minLength: 1, maxLength: 4 }), { minLength: 1, maxLength: 2 }),
+  })
+  .map(({ kind, rules }) => routeObject(kind, 'r', ...rules));
+
+const another = fc.oneof(
+  aNamespace.map(name => grantObject(name)),
+  aNamespace.map(name => namespaceObject(name, { team: 'a' })),
+  aNamespace.map(name => namespaceObject(name)),
+  fc.constantFrom('Proxy', 'Direct').map(mode => bindingObject('public', { dataPath: { mode } })),
+  fc.constant(
+    named({ apiVersion: `${GATEWAY_GROUP}/v1`, kind: 'Gateway', spec: { gatewayClassName: 'eg' } }, 'public'),
+  ),
+);
+
+/** Any object of a random world. */
+export const anyObject: Arbitrary<object> = fc.oneof(
+  { weight: 4, arbitrary: anObject },
+  { weight: 2, arbitrary: aTailnet },
+  { weight: 2, arbitrary: aRoute },
+  { weight: 2, arbitrary: another },
+);
+
+/** Random worlds in which much refers to much; an object may be there several times, of which the last counts. */
+export const aWorld: Arbitrary<readonly object[]> = fc
+  .tuple(
+    fc.array(aTailnet, { minLength: 1, maxLength: 3 }),
+    fc.array(anObject, { minLength: 2, maxLength: 5 }),
+    fc.array(aRoute, { minLength: 1, maxLength: 3 }),
+    fc.array(another, { maxLength: 4 }),
+  )
+  .map(lists => lists.flat());

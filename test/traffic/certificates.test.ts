@@ -1,0 +1,43 @@
+import { describe, expect, it } from 'vitest';
+import { rememberedTrust, trustIn } from '../../src/traffic/certificates.ts';
+import { CERTIFICATE as ONE, OTHER_CERTIFICATE as TWO } from '../support/traffic/certificates.ts';
+
+const KEY = '-----BEGIN PRIVATE KEY-----\nMA==\n-----END PRIVATE KEY-----\n';
+const NONSENSE = '-----BEGIN CERTIFICATE-----\nMA==\n-----END CERTIFICATE-----\n';
+const DANGLING = 'a BEGIN line has no END line that goes with it';
+
+describe('a text of authorities', () => {
+  it.each([
+    ['one certificate', ONE, ONE],
+    ['two certificates', ONE + TWO, ONE + TWO],
+    ['text around them', `issued for tests\n${ONE}\n# the other\n${TWO}end`, ONE + TWO],
+    ['no last line', ONE.trimEnd(), ONE],
+    ['lines as another system ends them', ONE.replaceAll('\n', '\r\n'), ONE],
+  ])('with %s is read, in one form', (_, pem, read) => {
+    expect(trustIn(pem)).toEqual({ is: 'readable', pem: read });
+  });
+
+  it.each([
+    ['nothing in it', NONSENSE, 'certificate 1 is malformed'],
+    ['nonsense after a good one', ONE + NONSENSE, 'certificate 2 is malformed'],
+    ['half a certificate', ONE.replace(/(?:.+\n){5}-----END/, '-----END'), 'certificate 1 is malformed'],
+    ['no end', ONE.slice(0, -40), DANGLING],
+    ['a second one without an end', `${ONE}-----BEGIN CERTIFICATE-----\nMIIB`, DANGLING],
+    ['another END', ONE.replace('END CERTIFICATE', 'END KEY'), DANGLING],
+    ['no block at all', 'MIIB', DANGLING],
+    ['a key', ONE + KEY, 'block 2 is no CERTIFICATE'],
+    ['revocations', ONE + NONSENSE.replaceAll('CERTIFICATE', 'X509 CRL'), 'block 2 is no CERTIFICATE'],
+  ])('with %s is refused', (_, pem, why) => {
+    expect(trustIn(pem)).toEqual({ is: 'broken', why });
+  });
+
+  it('that has been read is remembered, and with many others forgotten', () => {
+    const trust = rememberedTrust();
+    const first = trust(ONE);
+    for (let at = 0; at < 200; at++) trust(`${at}`);
+    expect(trust(ONE)).toBe(first);
+    for (let at = 0; at < 300; at++) trust(`${at}`);
+    expect(trust(ONE)).not.toBe(first);
+    expect(trust(ONE)).toEqual(first);
+  });
+});

@@ -1,0 +1,199 @@
+import { describe, expect, it } from 'vitest';
+import type { Protocol } from '../../src/api/generated/types.ts';
+import type { RouteKind } from '../../src/api/key.ts';
+import { declaredFrom, trafficOf } from '../support/traffic/declared.ts';
+import type { Traffic } from '../support/traffic/declared.ts';
+import {
+  backend,
+  endpointList,
+  endpointsObject,
+  routeObject,
+  service,
+  tailnetObject,
+} from '../support/traffic/world.ts';
+
+type Fields = Readonly<Record<string, unknown>>;
+
+type Rule = {
+  readonly kind?: RouteKind;
+  readonly protocol?: Protocol;
+  readonly others?: readonly Fields[];
+  readonly endpoint?: Fields;
+};
+
+/** A rule whose endpoints `e1`, `e2` ... have these checks, or none. */
+function checked(checks: readonly (Fields | undefined)[], rule: Rule = {}): Traffic {
+  const { kind = 'HTTPRoute', protocol = 'HTTP', others = [], endpoint = {} } = rule;
+  const endpoints = endpointList(checks.length, { protocol, ...endpoint }).map((one, at) => {
+    const check = checks[at];
+    return check ? { ...one, healthCheck: { enabled: true, ...check } } : one;
+  });
+  const cluster = `${kind.toLowerCase()}/default/web/rule/${/^(HTTP|GRPC)/.test(kind) ? 0 : -1}`;
+  const route = routeObject(kind, 'web', [backend('web'), ...others]);
+  return trafficOf(declaredFrom([tailnetObject(), endpointsObject('web', endpoints), route]), cluster);
+}
+
+const common = { intervalMs: 30_000, timeoutMs: 10_000, healthyThreshold: 2, unhealthyThreshold: 3 };
+const usual = { ...common, is: 'HTTP', path: '/', expectedStatus: 200, headers: [] };
+
+describe('the checks that Envoy makes', () => {
+  it.each<readonly [string, readonly (Fields | undefined)[], object | undefined]>([
+    ['are none where no endpoint is checked', [undefined, { enabled: false }], undefined],
+    ['are those of the one that is checked', [undefined, {}], usual],
+    ['are those that all agree in', [{}, {}, undefined], usual],
+    [
+      'are the same however they are written',
+      [{ interval: '60s' }, { interval: '1m' }],
+      { ...usual, intervalMs: 60_000 },
+    ],
+    [
+      'do not care for what such checks do not use',
+      [
+        { type: 'TCP', path: '/a' },
+        { type: 'TCP', path: '/b' },
+      ],
+      { ...common, is: 'TCP' },
+    ],
+    [
+      'have all that is asked for',
+      [
+        {
+          path: '/up',
+          expectedStatus: 204,
+          healthyThreshold: 1,
+          unhealthyThreshold: 5,
+          headers: { 'X-B': '2', 'X-A': '1' },
+        },
+      ],
+      {
+        ...usual,
+        path: '/up',
+        expectedStatus: 204,
+        healthyThreshold: 1,
+        unhealthyThreshold: 5,
+        headers: [
+          ['X-A', '1'],
+          ['X-B', '2'],
+        ],
+      },
+    ],
+    [
+      'take no longer than to the next',
+      [{ interval: '1s', timeout: '1m' }],
+      { ...usual, intervalMs: 1000, timeoutMs: 1000 },
+    ],
+    [
+      'agree when timeouts are cut alike',
+      [
+        { interval: '1s', timeout: '1m' },
+        { interval: '1s', timeout: '2m' },
+      ],
+      { ...usual, intervalMs: 1000, timeoutMs: 1000 },
+    ],
+    ['may differ in Host', [{ headers: { Host: 'a' } }, { headers: { host: 'b' } }], usual],
+    ['are none where types differ', [{}, { type: 'TCP' }], undefined],
+    ['are none where paths differ', [{}, { path: '/b' }], undefined],
+    ['are none where intervals differ', [{}, { interval: '31s' }], undefined],
+    ['are none where timeouts differ', [{}, { timeout: '1s' }], undefined],
+    ['are none where thresholds differ', [{}, { healthyThreshold: 3 }], undefined],
+    ['are none where expected codes differ', [{}, { expectedStatus: 201 }], undefined],
+    ['are none where headers differ', [{}, { headers: { 'X-A': '1' } }], undefined],
+    [
+      'are none where a header is secret',
+      [{ headersFrom: [{ name: 'Authorization', secretKeyRef: { name: 's', key: 'k' } }] }],
+      undefined,
+    ],
+    [
+      'are none where one header of several checks is secret',
+      [{}, { headersFrom: [{ name: 'A', secretKeyRef: { name: 's', key: 'k' } }] }],
+      undefined,
+    ],
+  ])('%s', (_, checks, needs) => {
+    expect(checked(checks).needs?.check).toStrictEqual(needs);
+  });
+
+  it.each<readonly [string, Fields, Rule, object | undefined]>([
+    [
+      'of gRPC ask the service',
+      { type: 'GRPC', service: 'shop' },
+      { protocol: 'gRPC' },
+      { ...common, is: 'GRPC', service: 'shop' },
+    ],
+    ['of gRPC ask the server', { type: 'GRPC' }, { protocol: 'gRPC' }, { ...common, is: 'GRPC' }],
+    [
+      'of gRPC take an empty service for none',
+      { type: 'GRPC', service: '' },
+      { protocol: 'gRPC' },
+      { ...common, is: 'GRPC' },
+    ],
+    [
+      'of gRPC over TLS need HTTP/2',
+      { type: 'GRPC' },
+      { protocol: 'HTTPS', kind: 'GRPCRoute' },
+      { ...common, is: 'GRPC' },
+    ],
+    ['of gRPC are none in a cluster of HTTP/1.1', { type: 'GRPC' }, { protocol: 'HTTPS' }, undefined],
+    [
+      'of gRPC are none in a cluster of bytes',
+      { type: 'GRPC' },
+      { protocol: 'gRPC', kind: 'TCPRoute' },
+      undefined,
+    ],
+    ['of HTTP speak TLS where traffic does', {}, { protocol: 'HTTPS' }, usual],
+    [
+      'of HTTP are none where traffic brings its own TLS',
+      {},
+      { protocol: 'HTTPS', kind: 'TLSRoute' },
+      undefined,
+    ],
+    ['of HTTP go with bytes in clear', {}, { protocol: 'HTTP', kind: 'TCPRoute' }, usual],
+    [
+      'of TCP go with bytes',
+      { type: 'TCP' },
+      { protocol: 'TLS', kind: 'TLSRoute' },
+      { ...common, is: 'TCP' },
+    ],
+    ['of UDP are none', { type: 'UDP' }, { protocol: 'UDP', kind: 'UDPRoute' }, undefined],
+    ['are none where backends of others would be checked too', {}, { others: [service()] }, undefined],
+  ])('%s', (_, check, rule, needs) => {
+    expect(checked([check], rule).needs?.check).toStrictEqual(needs);
+  });
+
+  it('leave out the endpoints that are not checked', () => {
+    const isUnchecked = (traffic: Traffic) =>
+      traffic.through.Direct.assignment.localities.flatMap(({ endpoints }) =>
+        endpoints.map(each => each.isUnchecked),
+      );
+    expect(isUnchecked(checked([{}, undefined, { enabled: false }]))).toEqual([false, true, true]);
+    expect(isUnchecked(checked([undefined, undefined]))).toEqual([false, false]);
+  });
+
+  it('name the endpoint as host, unless a check asks for another', () => {
+    const { through } = checked([
+      {},
+      undefined,
+      { headers: { hOST: 'shop.example.com' } },
+      { headers: { Host: '' } },
+    ]);
+    const [locality] = through.Direct.assignment.localities;
+    expect(locality?.endpoints.map(({ checkHost }) => checkHost)).toEqual([
+      'e1.example.ts.net',
+      'e2.example.ts.net',
+      'shop.example.com',
+      'e4.example.ts.net',
+    ]);
+  });
+
+  it('of endpoints that are not used do not matter', () => {
+    const { needs } = checked([{}, { path: '/other' }], { others: [] });
+    expect(needs?.check).toBeUndefined();
+    const endpoints = endpointList(2).map((one, at) => ({
+      ...one,
+      meshIP: '100.64.0.1',
+      healthCheck: { enabled: true, path: at === 0 ? '/' : '/other' },
+    }));
+    const route = routeObject('HTTPRoute', 'web', [backend('web')]);
+    const one = trafficOf(declaredFrom([tailnetObject(), endpointsObject('web', endpoints), route]));
+    expect(one.needs?.check).toEqual(usual);
+  });
+});

@@ -1,0 +1,112 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import type { RouteKind } from '../../src/api/key.ts';
+import { formatClusterName, parseClusterName } from '../../src/traffic/cluster-name.ts';
+
+/** The same values in every run; SEED=2 npm test tries others. */
+const seed = Number(process.env['SEED'] ?? 1);
+
+const KINDS: readonly RouteKind[] = ['HTTPRoute', 'GRPCRoute', 'TLSRoute', 'TCPRoute', 'UDPRoute'];
+
+describe('the name of a cluster', () => {
+  it.each([
+    ['httproute/shop/web/rule/0', { kind: 'HTTPRoute', namespace: 'shop', name: 'web', rule: 0 }],
+    ['grpcroute/shop/web/rule/15', { kind: 'GRPCRoute', namespace: 'shop', name: 'web', rule: 15 }],
+    ['tlsroute/shop/web/rule/-1', { kind: 'TLSRoute', namespace: 'shop', name: 'web', rule: 'only' }],
+    ['tcproute/shop/a.b/rule/-1', { kind: 'TCPRoute', namespace: 'shop', name: 'a.b', rule: 'only' }],
+    ['udproute/shop/web/rule/-1', { kind: 'UDPRoute', namespace: 'shop', name: 'web', rule: 'only' }],
+    [
+      'httproute/shop/web/rule/2/backend/1',
+      { kind: 'HTTPRoute', namespace: 'shop', name: 'web', rule: 2, backend: 1 },
+    ],
+    [
+      'httproute/shop/web.1.mesh-gateway.dev/rule/2',
+      { kind: 'HTTPRoute', namespace: 'shop', name: 'web', rule: 2 },
+    ],
+  ])('%s says which rule it serves', (text, says) => {
+    expect(parseClusterName(text)).toEqual({ text, ...says });
+  });
+
+  it.each([
+    '',
+    '/',
+    'xds_cluster',
+    'prometheus_stats',
+    'service/shop/web/80',
+    'httproute',
+    'httproute/',
+    'httproute/shop/web',
+    'httproute/shop/web/rule',
+    'httproute/shop/web/rule/',
+    'httproute//web/rule/0',
+    'httproute/shop//rule/0',
+    'httproute/shop/web/rule/0/',
+    'httproute/shop/web/rule/0/backend',
+    'httproute/shop/web/rule/0/backend/',
+    'httproute/shop/web/rule/0/backend/-1',
+    'httproute/shop/web/rule/0/backend/0/x',
+    'httproute/shop/web/rule/0/backend/0/',
+    'httproute/shop/web/rule/0/other/0',
+    'httproute/shop/web/rule/00',
+    'httproute/shop/web/rule/+1',
+    'httproute/shop/web/rule/1e3',
+    'httproute/shop/web/rule/ 1',
+    'httproute/shop/web/rule/-2',
+    'httproute/shop/web/rule/99999999999999999999',
+    'httproute/shop/web/rule/0-mirror-0',
+    'HTTPRoute/shop/web/rule/0',
+    'constructor/shop/web/rule/0',
+    '__proto__/shop/web/rule/0',
+    ' httproute/shop/web/rule/0',
+    'httproute/shop/web/rule/0\n',
+  ])('%j is that of a cluster that is not ours', text => {
+    expect(parseClusterName(text)).toBeUndefined();
+  });
+
+  it('is what Envoy Gateway calls it', () => {
+    expect(formatClusterName('HTTPRoute', 'shop', 'web', 0)).toBe('httproute/shop/web/rule/0');
+    expect(formatClusterName('TCPRoute', 'shop', 'web', 'only')).toBe('tcproute/shop/web/rule/-1');
+    expect(formatClusterName('HTTPRoute', 'shop', 'web', 1, 2)).toBe('httproute/shop/web/rule/1/backend/2');
+  });
+
+  it('is read as it is written', () => {
+    const part = fc.stringMatching(/^[a-z0-9]([a-z0-9.-]{0,20}[a-z0-9])?$/);
+    const rule = fc.oneof(fc.nat(99), fc.constant('only' as const));
+    const backend = fc.option(fc.nat(99), { nil: undefined });
+    const property = fc.property(
+      fc.constantFrom(...KINDS),
+      part,
+      part,
+      rule,
+      backend,
+      (kind, namespace, name, rule, backend) => {
+        const text = formatClusterName(kind, namespace, name, rule, backend);
+        expect(parseClusterName(text)).toEqual({ text, kind, namespace, name, rule, backend });
+      },
+    );
+    fc.assert(property, { seed, numRuns: 300 });
+  });
+
+  it('says the same when it is written again, whatever text is read', () => {
+    const number = fc.constantFrom('0', '1', '12', '-1', '01', '-0', '1.', '1e1', '0x1', '', '9'.repeat(9));
+    const name = fc.constantFrom('a', 'a.b', '', '-', ' ', '%2F', '\u0000');
+    const text = fc
+      .record({
+        kind: fc.constantFrom('httproute', 'tcproute', 'tcpRoute', ''),
+        names: fc.tuple(name, name),
+        rule: fc.tuple(fc.constantFrom('rule', 'rule', 'rules'), number),
+        rest: fc.constantFrom([], [], ['backend'], ['backend', '0'], ['backend', '1', '2'], ['x', '0'], ['']),
+      })
+      .map(({ kind, names, rule, rest }) => [kind, ...names, ...rule, ...rest].join('/'));
+    let ours = 0;
+    const property = fc.property(text, text => {
+      const says = parseClusterName(text);
+      if (!says) return;
+      ours++;
+      const { kind, namespace, name, rule, backend } = says;
+      expect(formatClusterName(kind, namespace, name, rule, backend)).toBe(text);
+    });
+    fc.assert(property, { seed, numRuns: 3000 });
+    expect(ours).toBeGreaterThan(100);
+  });
+});

@@ -1,0 +1,173 @@
+import { describe, expect, it } from 'vitest';
+import { NOT_CHECKED_YET } from '../../src/traffic/health-verdict.ts';
+import { declaredFrom, trafficOf } from '../support/traffic/declared.ts';
+import {
+  backend,
+  endpointList,
+  endpointsObject,
+  httpRoute,
+  routeObject,
+  service,
+  tailnetObject,
+} from '../support/traffic/world.ts';
+
+type Fields = Readonly<Record<string, unknown>>;
+
+const HEALTHY = { status: 'Healthy' };
+const UNHEALTHY = { status: 'Unhealthy', error: 'connection refused' };
+const UNDECIDED = { status: 'Unhealthy', error: NOT_CHECKED_YET };
+
+/** An endpoint for each entry: what its object says of it, with a check or without. */
+type Entry = { readonly says?: Fields; readonly check?: Fields };
+
+type World = {
+  readonly udp?: boolean;
+  readonly metadata?: Fields;
+  readonly withStatus?: boolean;
+  /** Backends of others in the rule. */
+  readonly others?: readonly Fields[];
+};
+
+function verdicts(entries: readonly Entry[], world: World = {}) {
+  const { udp = false, metadata = {}, withStatus = true, others = [] } = world;
+  const listed = endpointList(entries.length, udp ? { protocol: 'UDP' } : {});
+  const type = udp ? 'UDP' : 'HTTP';
+  const endpoints = listed.map((one, at) => {
+    const check = entries[at]?.check;
+    return check ? { ...one, healthCheck: { enabled: true, type, ...check } } : one;
+  });
+  const told = entries.flatMap(({ says }, at) => (says ? [{ name: `e${at + 1}`, ...says }] : []));
+  const web = endpointsObject('web', endpoints, {
+    metadata,
+    ...(withStatus && { status: { endpoints: told } }),
+  });
+  const backends = [backend('web'), ...others];
+  const route = udp ? routeObject('UDPRoute', 'web', backends) : httpRoute('web', backends);
+  const cluster = udp ? 'udproute/default/web/rule/-1' : 'httproute/default/web/rule/0';
+  const { through } = trafficOf(declaredFrom([tailnetObject(), web, route]), cluster);
+  return through.Direct.assignment.localities.flatMap(({ endpoints }) =>
+    endpoints.map(({ health }) => health),
+  );
+}
+
+/** Two checks that differ, so that Envoy makes none. */
+const [A, B] = [{ path: '/a' }, { path: '/b' }];
+const ON = {};
+
+describe('what Envoy is told of the health of endpoints', () => {
+  it.each<readonly [string, readonly Entry[], readonly string[]]>([
+    ['that are not checked', [{}, { says: HEALTHY }], ['HEALTHY', 'HEALTHY']],
+    [
+      'that were checked once, and are no more',
+      [{ says: UNHEALTHY }, { says: UNDECIDED }],
+      ['HEALTHY', 'HEALTHY'],
+    ],
+    [
+      'that Envoy checks too',
+      [
+        { check: ON, says: HEALTHY },
+        { check: ON, says: UNHEALTHY },
+        { check: ON, says: UNDECIDED },
+        { check: ON },
+      ],
+      ['HEALTHY', 'UNHEALTHY', 'UNKNOWN', 'UNKNOWN'],
+    ],
+    [
+      'that only the operator checks',
+      [
+        { check: A, says: HEALTHY },
+        { check: B, says: UNHEALTHY },
+        { check: B, says: UNDECIDED },
+        { check: B },
+      ],
+      ['HEALTHY', 'UNHEALTHY', 'UNHEALTHY', 'UNHEALTHY'],
+    ],
+    [
+      'that are all unhealthy, and Envoy looks for itself',
+      [
+        { check: ON, says: UNHEALTHY },
+        { check: ON, says: UNHEALTHY },
+      ],
+      ['UNKNOWN', 'UNKNOWN'],
+    ],
+    [
+      'that are all unhealthy, and Envoy does not look',
+      [
+        { check: A, says: UNHEALTHY },
+        { check: B, says: UNHEALTHY },
+      ],
+      ['UNHEALTHY', 'UNHEALTHY'],
+    ],
+    [
+      'of which one is not checked and all others are unhealthy',
+      [{}, { check: ON, says: UNHEALTHY }],
+      ['HEALTHY', 'UNHEALTHY'],
+    ],
+    [
+      'of which one is undecided and all others are unhealthy',
+      [{ check: ON }, { check: ON, says: UNHEALTHY }],
+      ['UNKNOWN', 'UNHEALTHY'],
+    ],
+    [
+      'that are unhealthy for no told reason',
+      [{ check: ON, says: { status: 'Unhealthy' } }, {}],
+      ['UNHEALTHY', 'HEALTHY'],
+    ],
+  ])('%s', (_, entries, told) => {
+    expect(verdicts(entries)).toEqual(told);
+  });
+
+  it('of UDP is unknown as long as there is no word of an operator at all', () => {
+    expect(verdicts([{ check: ON }, {}], { udp: true, withStatus: false })).toEqual(['UNKNOWN', 'HEALTHY']);
+    expect(verdicts([{ check: ON }, {}], { udp: true })).toEqual(['UNHEALTHY', 'HEALTHY']);
+    expect(verdicts([{ check: ON, says: UNHEALTHY }, {}], { udp: true })).toEqual(['UNHEALTHY', 'HEALTHY']);
+  });
+
+  it('without any word of an operator is unknown: there may be none that will ever find out', () => {
+    expect(verdicts([{ check: A }, { check: B }], { withStatus: false })).toEqual(['UNKNOWN', 'UNKNOWN']);
+    expect(verdicts([{ check: ON }], { withStatus: false })).toEqual(['UNKNOWN']);
+    expect(verdicts([{ check: A }, {}], { withStatus: false, others: [service()] })).toEqual([
+      'UNKNOWN',
+      'HEALTHY',
+    ]);
+  });
+
+  it('of an object that is being deleted is that it drains', () => {
+    const metadata = { deletionTimestamp: '2026-01-01T00:00:00Z', finalizers: ['x'] };
+    const entries = [{ check: ON, says: UNHEALTHY }, { check: ON, says: HEALTHY }, {}];
+    expect(verdicts(entries, { metadata })).toEqual(['DRAINING', 'DRAINING', 'DRAINING']);
+  });
+
+  it('of those that stay does not depend on those that drain', () => {
+    const check = { enabled: true };
+    const [a, b] = endpointList(2, { healthCheck: check });
+    const metadata = { deletionTimestamp: '2026-01-01T00:00:00Z', finalizers: ['x'] };
+    const status = { endpoints: [{ name: 'e2', ...UNHEALTHY }] };
+    const objects = [
+      tailnetObject(),
+      endpointsObject('going', [a ?? {}], { metadata }),
+      endpointsObject('staying', [b ?? {}], { status }),
+      httpRoute('web', [backend('going'), backend('staying')]),
+    ];
+    const { localities } = trafficOf(declaredFrom(objects)).through.Direct.assignment;
+    expect(localities.map(({ endpoints }) => endpoints[0]?.health)).toEqual(['DRAINING', 'UNKNOWN']);
+  });
+
+  it('is what all levels of a cluster say together', () => {
+    const check = { enabled: true };
+    const endpoints = endpointList(2, { healthCheck: check }).map((one, priority) => ({ ...one, priority }));
+    const status = (second: Fields) => ({
+      endpoints: [
+        { name: 'e1', ...UNHEALTHY },
+        { name: 'e2', ...second },
+      ],
+    });
+    const told = (second: Fields) => {
+      const web = endpointsObject('web', endpoints, { status: status(second) });
+      const { through } = trafficOf(declaredFrom([tailnetObject(), web, httpRoute('web', [backend('web')])]));
+      return through.Direct.assignment.localities.map(({ endpoints: [one] }) => one?.health);
+    };
+    expect(told(HEALTHY)).toEqual(['UNHEALTHY', 'HEALTHY']);
+    expect(told(UNHEALTHY)).toEqual(['UNKNOWN', 'UNKNOWN']);
+  });
+});

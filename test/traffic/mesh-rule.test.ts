@@ -1,0 +1,235 @@
+import { describe, expect, it } from 'vitest';
+import { meshRulesOf } from '../../src/traffic/mesh-rule.ts';
+import type { MeshRule } from '../../src/traffic/rule.ts';
+import { endpoint } from '../support/objects.ts';
+import { declaredFrom, ruleOf, trafficOf } from '../support/traffic/declared.ts';
+import {
+  backend,
+  endpointsObject,
+  httpRoute,
+  routeObject,
+  service,
+  tailnetObject,
+} from '../support/traffic/world.ts';
+
+const tailnet = tailnetObject();
+const web = endpointsObject('web');
+
+/** Two objects of two endpoints each, on port 8080 and one more. */
+const pair = ['one', 'two'].map((name, at) =>
+  endpointsObject(name, [
+    endpoint({ name: 'a', meshIP: `100.64.${at}.1`, port: 8080 }),
+    endpoint({ name: 'b', meshIP: `100.64.${at}.2`, port: 8080 }),
+    endpoint({ name: 'other', meshIP: `100.64.${at}.1`, port: 9090 }),
+  ]),
+);
+
+/** Index, object and endpoint of all that may be used. */
+function usedIn(rule: MeshRule | undefined): readonly string[] {
+  return (rule?.backends ?? []).flatMap(({ index, endpoints }) =>
+    endpoints.map(({ object, endpoint }) => `${index} ${object.metadata.name} ${endpoint.name}`),
+  );
+}
+
+describe('a cluster', () => {
+  it.each([
+    ['has no route that is declared', 'httproute/default/other/rule/0', [tailnet, web]],
+    [
+      'has a route in another namespace only',
+      'httproute/prod/web/rule/0',
+      [httpRoute('web', [backend('web')])],
+    ],
+    [
+      'has a route of another kind only',
+      'grpcroute/default/web/rule/0',
+      [httpRoute('web', [backend('web')])],
+    ],
+    [
+      'is of a rule that the route has no more',
+      'httproute/default/web/rule/1',
+      [httpRoute('web', [backend('web')])],
+    ],
+    [
+      'is of a backend that the rule has no more',
+      'httproute/default/web/rule/0/backend/1',
+      [httpRoute('web', [backend('web')])],
+    ],
+    ['has Services only', 'httproute/default/web/rule/0', [httpRoute('web', [service()])]],
+    ['has no backends', 'httproute/default/web/rule/0', [httpRoute('web', [])]],
+    [
+      'is of a backend that is a Service',
+      'httproute/default/web/rule/0/backend/0',
+      [httpRoute('web', [service(), backend('web')])],
+    ],
+    ['is of a route without rules', 'tcproute/default/web/rule/-1', [routeObject('TCPRoute', 'web')]],
+    [
+      'has a backend with our kind in another group',
+      'httproute/default/web/rule/0',
+      [httpRoute('web', [{ ...backend('web'), group: 'example.com' }])],
+    ],
+    [
+      'has a backend of our group with another kind',
+      'httproute/default/web/rule/0',
+      [httpRoute('web', [{ ...backend('web'), kind: 'MeshTailnet' }])],
+    ],
+  ])('is left alone if it %s', (_, cluster, objects) => {
+    expect(ruleOf(declaredFrom([tailnet, web, ...objects]), cluster)).toBeUndefined();
+  });
+
+  it('of copies of requests is left alone', () => {
+    expect(ruleOf(declaredFrom([tailnet, web]), 'httproute/default/web/rule/0-mirror-0')).toBeUndefined();
+  });
+
+  it('has the endpoints of the very port that the backend names', () => {
+    const declared = declaredFrom([
+      tailnet,
+      ...pair,
+      httpRoute('web', [backend('one', { port: 9090 })], [backend('one')], [backend('two', { port: 9090 })]),
+    ]);
+    const used = [0, 1, 2].map(rule => usedIn(ruleOf(declared, `httproute/default/web/rule/${rule}`)));
+    expect(used).toEqual([['0 one other'], ['0 one a', '0 one b'], ['0 two other']]);
+  });
+
+  it('has its backends in the order of the references, with the places that Envoy Gateway counts', () => {
+    const backends = [service({ weight: 0 }), backend('two'), service({ weight: 0 }), backend('one')];
+    const rule = ruleOf(
+      declaredFrom([tailnet, ...pair, httpRoute('web', backends)]),
+      'httproute/default/web/rule/0',
+    );
+    expect(usedIn(rule)).toEqual(['1 two a', '1 two b', '3 one a', '3 one b']);
+    expect(rule?.isMixed).toBe(false);
+  });
+
+  it.each([
+    [0, ['0 one a', '0 one b']],
+    [2, ['2 two a', '2 two b']],
+  ])('of backend %i alone has what that one has', (at, used) => {
+    const route = httpRoute('web', [backend('one'), service(), backend('two')]);
+    const rule = ruleOf(
+      declaredFrom([tailnet, ...pair, route]),
+      `httproute/default/web/rule/0/backend/${at}`,
+    );
+    expect(usedIn(rule)).toEqual(used);
+    expect(rule?.isMixed).toBe(false);
+  });
+
+  it('below HTTP has the backends of all rules', () => {
+    const route = routeObject('TLSRoute', 'web', [backend('one'), backend('two')], [backend('three')]);
+    const objects = ['one', 'two', 'three'].map((name, at) =>
+      endpointsObject(name, [endpoint({ protocol: 'TCP', meshIP: `100.64.0.${at + 1}` })]),
+    );
+    const rule = ruleOf(declaredFrom([tailnet, ...objects, route]), 'tlsroute/default/web/rule/-1');
+    expect(usedIn(rule)).toEqual(['0 one web', '1 two web', '2 three web']);
+    expect(rule?.backends.map(({ path }) => path)).toEqual([
+      'spec.rules[0].backendRefs[0]',
+      'spec.rules[0].backendRefs[1]',
+      'spec.rules[1].backendRefs[0]',
+    ]);
+  });
+
+  it('has nothing of a backend without weight, and that is no problem', () => {
+    const route = httpRoute('web', [backend('one', { weight: 0 }), backend('missing', { weight: 0 })]);
+    const { rule, needs } = trafficOf(declaredFrom([tailnet, ...pair, route]));
+    expect(rule).toMatchObject({ unused: [], backends: [{ endpoints: [] }, { endpoints: [] }] });
+    expect(needs).toMatchObject({
+      endpointsFrom: 'us',
+      socket: { is: 'closed' },
+      matches: [{ name: 'clear' }],
+    });
+  });
+
+  it('takes no endpoints from discovery yet, and tells so', () => {
+    const found = endpointsObject('found', [], { tagSelectors: [{ key: 'web', operator: 'Exists' }] });
+    const rule = ruleOf(
+      declaredFrom([tailnet, found, httpRoute('web', [backend('found')])]),
+      'httproute/default/web/rule/0',
+    );
+    expect(rule?.unused.map(({ reason }) => reason)).toEqual(['PortNotFound']);
+    expect(rule?.unused[0]?.message).toContain('it lists no endpoints');
+  });
+});
+
+describe('a rule that mixes MeshEndpoints with other backends', () => {
+  it.each(['HTTPRoute', 'GRPCRoute'] as const)('of %s gets its endpoints from Envoy Gateway', kind => {
+    const protocol = kind === 'HTTPRoute' ? 'HTTP' : 'gRPC';
+    const mixed = [service(), backend('web')];
+    const declared = declaredFrom([
+      tailnet,
+      endpointsObject('web', [endpoint({ protocol })]),
+      routeObject(kind, 'web', mixed),
+    ]);
+    const { rule, needs } = trafficOf(declared, `${kind.toLowerCase()}/default/web/rule/0`);
+    expect(usedIn(rule)).toEqual(['1 web web']);
+    expect(needs).toMatchObject({ endpointsFrom: 'envoy-gateway', socket: { is: 'clear' }, matches: [] });
+  });
+
+  it.each(['TLSRoute', 'TCPRoute', 'UDPRoute'] as const)('of %s is left alone as a whole', kind => {
+    const declared = declaredFrom([tailnet, web, routeObject(kind, 'web', [service(), backend('web')])]);
+    const { rule, needs, through } = trafficOf(declared, `${kind.toLowerCase()}/default/web/rule/-1`);
+    expect(needs).toBeUndefined();
+    expect(usedIn(rule)).toEqual([]);
+    expect(rule.unused).toMatchObject([{ reason: 'MixedBackends', object: 'MeshEndpoints/default/web' }]);
+    expect(through.Proxy.assignment.localities).toEqual([]);
+  });
+
+  it('is not made to speak otherwise to the backends of others', () => {
+    const grpc = endpointsObject('grpc', [endpoint({ name: 'a', meshIP: '100.64.0.7', protocol: 'gRPC' })]);
+    const route = httpRoute(
+      'web',
+      [backend('grpc'), backend('web'), service()],
+      [backend('grpc'), service()],
+    );
+    const declared = declaredFrom([tailnet, web, grpc, route]);
+    const { rule, needs } = trafficOf(declared);
+    expect(usedIn(rule)).toEqual(['1 web web']);
+    expect(needs?.speech).toBe('HTTP/1.1');
+    expect(rule.unused).toMatchObject([
+      {
+        reason: 'ProtocolConflict',
+        message:
+          'spec.rules[0].backendRefs[0]: endpoint a of MeshEndpoints default/grpc takes HTTP/2, but the backends of the rule that are no MeshEndpoints are spoken to in HTTP/1.1, and Envoy speaks one way only in a rule: give it a rule of its own',
+      },
+    ]);
+    expect(trafficOf(declared, 'httproute/default/web/rule/1').needs).toBeUndefined();
+  });
+
+  it('is as Envoy Gateway made it while none of ours can be used', () => {
+    const route = httpRoute(
+      'web',
+      [service(), backend('missing')],
+      [service(), backend('web', { weight: 0 })],
+    );
+    const declared = declaredFrom([tailnet, web, route]);
+    expect(trafficOf(declared, 'httproute/default/web/rule/0').needs).toBeUndefined();
+    expect(trafficOf(declared, 'httproute/default/web/rule/1').needs).toBeUndefined();
+  });
+});
+
+describe('all rules of a route', () => {
+  it.each([
+    ['HTTPRoute', ['httproute/default/web/rule/0', 'httproute/default/web/rule/2']],
+    ['GRPCRoute', ['grpcroute/default/web/rule/0', 'grpcroute/default/web/rule/2']],
+    ['TLSRoute', ['tlsroute/default/web/rule/-1']],
+  ] as const)('of kind %s are those with MeshEndpoints', (kind, clusters) => {
+    const route = routeObject(kind, 'web', [backend('web')], [service()], [service(), backend('missing')]);
+    const declared = declaredFrom([tailnet, web, route]);
+    const read = declared.route({ kind, namespace: 'default', name: 'web' });
+    const rules = read ? meshRulesOf(declared, read) : [];
+    expect(rules.map(({ cluster }) => cluster.text)).toEqual(clusters);
+    expect(rules).toEqual(clusters.map(cluster => ruleOf(declared, cluster)));
+  });
+});
+
+describe('several routes and rules that share objects', () => {
+  it('do not change each other', () => {
+    const alone = declaredFrom([tailnet, ...pair, httpRoute('web', [backend('one')])]);
+    const shared = declaredFrom([
+      tailnet,
+      ...pair,
+      httpRoute('web', [backend('one')], [backend('one'), backend('one'), backend('two')]),
+      routeObject('TCPRoute', 'raw', [backend('one')]),
+    ]);
+    expect(trafficOf(shared)).toEqual(trafficOf(alone));
+    expect(usedIn(ruleOf(shared, 'tcproute/default/raw/rule/-1'))).toEqual(['0 one a', '0 one b']);
+  });
+});

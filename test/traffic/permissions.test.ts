@@ -1,0 +1,219 @@
+import { describe, expect, it } from 'vitest';
+import type { LabelSelector } from '../../src/api/generated/types.ts';
+import type { RouteKind } from '../../src/api/key.ts';
+import { selects } from '../../src/traffic/namespace-selector.ts';
+import { endpoint } from '../support/objects.ts';
+import { declaredFrom, trafficOf } from '../support/traffic/declared.ts';
+import {
+  backend,
+  endpointsObject,
+  grantObject,
+  httpRoute,
+  namespaceObject,
+  routeObject,
+  tailnetObject,
+} from '../support/traffic/world.ts';
+
+const NAME = 'kubernetes.io/metadata.name';
+
+function reasonsIn(objects: readonly object[], cluster?: string): readonly string[] {
+  return trafficOf(declaredFrom(objects), cluster).rule.unused.map(({ reason }) => reason);
+}
+
+/** The same grant, also from another namespace and to another object. */
+function twice(grant: object): object {
+  const { spec } = grant as { readonly spec: Readonly<Record<'from' | 'to', readonly object[]>> };
+  const from = [{ ...spec.from[0], namespace: 'x' }, ...spec.from];
+  const to = [{ ...spec.to[0], name: 'x' }, ...spec.to];
+  return { ...grant, spec: { from, to } };
+}
+
+describe('a reference into another namespace', () => {
+  const far = [tailnetObject(), endpointsObject('far/web')];
+  const toFar = httpRoute('web', [backend('far/web')]);
+
+  it.each([
+    ['has a grant for all objects', [grantObject('far')], []],
+    ['has a grant for the very object', [grantObject('far', { to: { name: 'web' } })], []],
+    [
+      'has two grants of which one is right',
+      [grantObject('far'), grantObject('far', { name: 'other', to: { name: 'x' } })],
+      [],
+    ],
+    ['has a grant that lists more than it', [twice(grantObject('far'))], []],
+    ['has no grant', [], ['RefNotPermitted']],
+    ['has a grant in its own namespace', [grantObject('default')], ['RefNotPermitted']],
+    ['has a grant for another object', [grantObject('far', { to: { name: 'api' } })], ['RefNotPermitted']],
+    ['has a grant for another kind', [grantObject('far', { to: { kind: 'Service' } })], ['RefNotPermitted']],
+    ['has a grant for another group', [grantObject('far', { to: { group: '' } })], ['RefNotPermitted']],
+    [
+      'has a grant from another kind',
+      [grantObject('far', { from: { kind: 'GRPCRoute' } })],
+      ['RefNotPermitted'],
+    ],
+    [
+      'has a grant from another group',
+      [grantObject('far', { from: { group: 'x.io' } })],
+      ['RefNotPermitted'],
+    ],
+    [
+      'has a grant from another namespace',
+      [grantObject('far', { from: { namespace: 'x' } })],
+      ['RefNotPermitted'],
+    ],
+  ])('that %s', (_, grants, reasons) => {
+    expect(reasonsIn([...far, ...grants, toFar])).toEqual(reasons);
+  });
+
+  it.each(['HTTPRoute', 'GRPCRoute', 'TLSRoute', 'TCPRoute', 'UDPRoute'] as const)(
+    'needs a grant for %s too, and a grant for it is enough',
+    (kind: RouteKind) => {
+      const rule = kind === 'HTTPRoute' || kind === 'GRPCRoute' ? 0 : -1;
+      const cluster = `${kind.toLowerCase()}/default/web/rule/${rule}`;
+      const protocol = kind === 'UDPRoute' ? 'UDP' : 'HTTPS';
+      const objects = [
+        tailnetObject(),
+        endpointsObject('far/web', [endpoint({ protocol })]),
+        routeObject(kind, 'web', [backend('far/web')]),
+      ];
+      expect(reasonsIn(objects, cluster)).toEqual(['RefNotPermitted']);
+      expect(reasonsIn([...objects, grantObject('far', { from: { kind } })], cluster)).toEqual([]);
+    },
+  );
+});
+
+describe('a MeshTailnet that lets some namespaces use it', () => {
+  const using = (selector: LabelSelector, ...others: readonly object[]) =>
+    reasonsIn([
+      tailnetObject('main', { allowedNamespaces: { from: 'Selector', selector } }),
+      endpointsObject('far/web'),
+      grantObject('far'),
+      httpRoute('web', [backend('far/web')]),
+      ...others,
+    ]);
+  const teamA = { matchLabels: { team: 'a' } };
+
+  it('asks for the namespace of the MeshEndpoints, not of the route', () => {
+    expect(using(teamA, namespaceObject('far', { team: 'a' }))).toEqual([]);
+    expect(using(teamA, namespaceObject('default', { team: 'a' }))).toEqual(['NamespaceNotAllowed']);
+  });
+
+  it('knows a namespace by its name alone as long as it is not declared', () => {
+    expect(using({ matchLabels: { [NAME]: 'far' } })).toEqual([]);
+    expect(using({ matchLabels: { [NAME]: 'other' } })).toEqual(['NamespaceNotAllowed']);
+    expect(using(teamA)).toEqual(['NamespaceNotAllowed']);
+  });
+
+  it('believes no label that says another name', () => {
+    const lying = namespaceObject('far', { [NAME]: 'trusted' });
+    expect(using({ matchLabels: { [NAME]: 'trusted' } }, lying)).toEqual(['NamespaceNotAllowed']);
+  });
+
+  it('refuses all endpoints of an object, whatever its status says', () => {
+    const status = { endpoints: [{ name: 'web', status: 'Healthy' }] };
+    const objects = [
+      tailnetObject('main', { allowedNamespaces: { from: 'Selector', selector: teamA } }),
+      endpointsObject('web', [endpoint()], { status }),
+      httpRoute('web', [backend('web')]),
+    ];
+    expect(trafficOf(declaredFrom(objects)).through.Direct.assignment.localities).toEqual([]);
+  });
+});
+
+describe('a selector', () => {
+  const labels = { team: 'a', tier: '' };
+  const team = (operator: 'In' | 'NotIn' | 'Exists' | 'DoesNotExist', key: string, ...values: string[]) => ({
+    matchExpressions: [{ key, operator, ...(values.length > 0 && { values }) }],
+  });
+
+  it.each<readonly [string, LabelSelector, boolean]>([
+    ['that asks for nothing', {}, true],
+    ['with a label that is there', { matchLabels: { team: 'a' } }, true],
+    ['with a label of another value', { matchLabels: { team: 'b' } }, false],
+    ['with a label that is not there', { matchLabels: { zone: 'a' } }, false],
+    ['with an empty label that is there', { matchLabels: { tier: '' } }, true],
+    ['with an empty label that is not there', { matchLabels: { zone: '' } }, false],
+    ['with one of two labels', { matchLabels: { team: 'a', zone: 'x' } }, false],
+    ['In with its value', team('In', 'team', 'b', 'a'), true],
+    ['In without its value', team('In', 'team', 'b'), false],
+    ['In of a label that is not there', team('In', 'zone', 'a'), false],
+    ['NotIn with its value', team('NotIn', 'team', 'a', 'b'), false],
+    ['NotIn without its value', team('NotIn', 'team', 'b'), true],
+    ['NotIn of a label that is not there', team('NotIn', 'zone', 'a'), true],
+    ['Exists of a label that is there', team('Exists', 'tier'), true],
+    ['Exists of a label that is not there', team('Exists', 'zone'), false],
+    ['DoesNotExist of a label that is there', team('DoesNotExist', 'tier'), false],
+    ['DoesNotExist of a label that is not there', team('DoesNotExist', 'zone'), true],
+    ['of the name of something that every object inherits', team('Exists', 'constructor'), false],
+    [
+      'with labels that hold and a condition that does not',
+      { matchLabels: { team: 'a' }, ...team('Exists', 'zone') },
+      false,
+    ],
+    [
+      'with all of several conditions',
+      {
+        matchExpressions: [
+          { key: 'team', operator: 'Exists' },
+          { key: 'zone', operator: 'DoesNotExist' },
+        ],
+      },
+      true,
+    ],
+  ])('%s', (_, selector, does) => {
+    expect(selects(selector, labels)).toBe(does);
+  });
+});
+
+describe('of several MeshTailnets with one domain', () => {
+  const world = (...tailnets: readonly object[]) => [
+    ...tailnets,
+    endpointsObject('web'),
+    httpRoute('web', [backend('web')]),
+  ];
+  const made = (name: string, creationTimestamp?: string, more: object = {}) =>
+    tailnetObject(name, { metadata: { ...(creationTimestamp && { creationTimestamp }), ...more } });
+  const chosenIn = (...tailnets: readonly object[]) => {
+    const [backend] = trafficOf(declaredFrom(world(...tailnets))).rule.backends;
+    return backend?.endpoints[0]?.tailnet.metadata.name;
+  };
+
+  it.each([
+    ['the oldest counts', 'b', [made('a', '2026-02-01T00:00:00Z'), made('b', '2026-01-01T00:00:00Z')]],
+    [
+      'times are compared, not texts',
+      'b',
+      [made('a', '2026-01-01T01:00:00+02:00'), made('b', '2025-12-31T22:00:00Z')],
+    ],
+    [
+      'the first by name of equally old ones counts',
+      'a',
+      [made('b', '2026-01-01T00:00:00Z'), made('a', '2026-01-01T00:00:00Z')],
+    ],
+    ['one without a time is the youngest', 'b', [made('a'), made('b', '2026-01-01T00:00:00Z')]],
+    ['the first by name counts where none has a time', 'a', [made('b'), made('a'), made('c')]],
+    [
+      'one that is being deleted counts still',
+      'a',
+      [
+        made('a', '2026-01-01T00:00:00Z', { deletionTimestamp: '2026-03-01T00:00:00Z' }),
+        made('b', '2026-02-01T00:00:00Z'),
+      ],
+    ],
+  ])('%s', (_, name, tailnets) => {
+    expect(chosenIn(...tailnets)).toBe(name);
+    expect(chosenIn(...[...tailnets].reverse())).toBe(name);
+  });
+
+  it('none with another domain counts', () => {
+    expect(reasonsIn(world(tailnetObject('main', { tailnet: 'ts.net' })))).toEqual(['TailnetNotFound']);
+  });
+
+  it('the next does not help out where the first refuses', () => {
+    const refusing = tailnetObject('a', {
+      metadata: { creationTimestamp: '2026-01-01T00:00:00Z' },
+      allowedNamespaces: { from: 'Selector', selector: { matchLabels: { team: 'a' } } },
+    });
+    expect(reasonsIn(world(refusing, made('b', '2026-02-01T00:00:00Z')))).toEqual(['NamespaceNotAllowed']);
+  });
+});

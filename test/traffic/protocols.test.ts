@@ -1,0 +1,154 @@
+import { describe, expect, it } from 'vitest';
+import type { Protocol } from '../../src/api/generated/types.ts';
+import type { RouteKind } from '../../src/api/key.ts';
+import type { Traffic } from '../support/traffic/declared.ts';
+import { declaredFrom, trafficOf } from '../support/traffic/declared.ts';
+import { backend, endpointsObject, routeObject, tailnetObject } from '../support/traffic/world.ts';
+import { endpoint } from '../support/objects.ts';
+
+const CLUSTERS: Readonly<Record<RouteKind, string>> = {
+  HTTPRoute: 'httproute/default/web/rule/0',
+  GRPCRoute: 'grpcroute/default/web/rule/0',
+  TLSRoute: 'tlsroute/default/web/rule/-1',
+  TCPRoute: 'tcproute/default/web/rule/-1',
+  UDPRoute: 'udproute/default/web/rule/-1',
+};
+
+function traffic(kind: RouteKind, protocol: Protocol, tls?: object): Traffic {
+  const web = endpointsObject('web', [endpoint({ protocol, ...(tls && { tls }) })]);
+  const declared = declaredFrom([tailnetObject(), web, routeObject(kind, 'web', [backend('web')])]);
+  return trafficOf(declared, CLUSTERS[kind]);
+}
+
+/** What is said to the endpoint, over which socket; or why nothing is. */
+function said({ rule, needs }: Traffic): string {
+  if (rule.unused.length > 0) return rule.unused.map(({ reason }) => reason).join();
+  const [{ socket } = {}] = needs?.matches ?? [];
+  const tls = socket?.is === 'tls' ? ` in TLS${socket.tls.alpn ? ` for ${socket.tls.alpn}` : ''}` : '';
+  return `${needs?.speech}${tls}`;
+}
+
+const NO = 'ProtocolMismatch';
+
+/** Written down from the table of protocols and routes: all cells, without and with `tls`. */
+const TABLE: readonly (readonly [
+  Protocol,
+  'without tls' | 'with tls',
+  Readonly<Record<RouteKind, string>>,
+])[] = [
+  [
+    'HTTP',
+    'without tls',
+    { HTTPRoute: 'HTTP/1.1', GRPCRoute: NO, TLSRoute: NO, TCPRoute: 'bytes', UDPRoute: NO },
+  ],
+  [
+    'HTTPS',
+    'without tls',
+    {
+      HTTPRoute: 'HTTP/1.1 in TLS for http/1.1',
+      GRPCRoute: 'HTTP/2 in TLS for h2',
+      TLSRoute: 'bytes',
+      TCPRoute: 'bytes',
+      UDPRoute: NO,
+    },
+  ],
+  [
+    'HTTPS',
+    'with tls',
+    {
+      HTTPRoute: 'HTTP/1.1 in TLS for http/1.1',
+      GRPCRoute: 'HTTP/2 in TLS for h2',
+      TLSRoute: 'bytes',
+      TCPRoute: 'bytes',
+      UDPRoute: NO,
+    },
+  ],
+  [
+    'gRPC',
+    'without tls',
+    { HTTPRoute: 'HTTP/2', GRPCRoute: 'HTTP/2', TLSRoute: NO, TCPRoute: 'bytes', UDPRoute: NO },
+  ],
+  [
+    'gRPC',
+    'with tls',
+    {
+      HTTPRoute: 'HTTP/2 in TLS for h2',
+      GRPCRoute: 'HTTP/2 in TLS for h2',
+      TLSRoute: NO,
+      TCPRoute: 'bytes',
+      UDPRoute: NO,
+    },
+  ],
+  [
+    'TCP',
+    'without tls',
+    { HTTPRoute: NO, GRPCRoute: NO, TLSRoute: 'bytes', TCPRoute: 'bytes', UDPRoute: NO },
+  ],
+  [
+    'TLS',
+    'without tls',
+    { HTTPRoute: NO, GRPCRoute: NO, TLSRoute: 'bytes', TCPRoute: 'bytes', UDPRoute: NO },
+  ],
+  [
+    'TLS',
+    'with tls',
+    { HTTPRoute: NO, GRPCRoute: NO, TLSRoute: 'bytes', TCPRoute: 'bytes in TLS', UDPRoute: NO },
+  ],
+  ['UDP', 'without tls', { HTTPRoute: NO, GRPCRoute: NO, TLSRoute: NO, TCPRoute: NO, UDPRoute: 'datagrams' }],
+];
+
+const cells = TABLE.flatMap(([protocol, tls, row]) =>
+  (Object.keys(row) as RouteKind[]).map(kind => ({ protocol, tls, kind, says: row[kind] })),
+);
+
+describe('an endpoint', () => {
+  it.each(cells)('of $protocol $tls behind $kind: $says', ({ protocol, tls, kind, says }) => {
+    expect(said(traffic(kind, protocol, tls === 'with tls' ? {} : undefined))).toBe(says);
+  });
+
+  it('is told to be unused together with what goes with it', () => {
+    const [unused] = traffic('UDPRoute', 'HTTP').rule.unused;
+    expect(unused).toEqual({
+      reason: 'ProtocolMismatch',
+      object: 'MeshEndpoints/default/web',
+      endpoint: 'web',
+      message:
+        'spec.rules[0].backendRefs[0]: UDPRoute does not go with protocol HTTP of endpoint web of MeshEndpoints default/web: use HTTPRoute or TCPRoute, or change the protocol (UDPRoute goes with UDP)',
+    });
+  });
+
+  it.each([
+    ['HTTPRoute', 'HTTP/1.1'],
+    ['GRPCRoute', 'HTTP/2'],
+    ['TLSRoute', 'bytes'],
+    ['TCPRoute', 'bytes'],
+    ['UDPRoute', 'datagrams'],
+  ] as const)('that is not there leaves %s with %s, so that one may come', (kind, speech) => {
+    const declared = declaredFrom([routeObject(kind, 'web', [backend('web')])]);
+    const { needs } = trafficOf(declared, CLUSTERS[kind]);
+    const clear = { name: 'clear', socket: { is: 'clear' } };
+    const sockets = kind === 'UDPRoute' ? { matches: [] } : { socket: { is: 'closed' }, matches: [clear] };
+    expect(needs).toEqual({ cluster: CLUSTERS[kind], endpointsFrom: 'us', speech, ...sockets });
+  });
+
+  it('decides for all after it how they are spoken to', () => {
+    const endpoints = [
+      endpoint({ name: 'a', meshIP: '100.64.0.1', protocol: 'gRPC' }),
+      endpoint({ name: 'b', meshIP: '100.64.0.2', protocol: 'HTTP' }),
+      endpoint({ name: 'c', meshIP: '100.64.0.3', protocol: 'gRPC' }),
+    ];
+    const route = routeObject('HTTPRoute', 'web', [backend('web')]);
+    const { rule } = trafficOf(declaredFrom([tailnetObject(), endpointsObject('web', endpoints), route]));
+    expect(rule.speech).toBe('HTTP/2');
+    expect(rule.backends.flatMap(each => each.endpoints.map(used => used.endpoint.name))).toEqual(['a', 'c']);
+    expect(rule.unused).toEqual([
+      {
+        reason: 'ProtocolConflict',
+        object: 'MeshEndpoints/default/web',
+        endpoint: 'b',
+        message:
+          'spec.rules[0].backendRefs[0]: endpoint b of MeshEndpoints default/web takes HTTP/1.1, but endpoint a of MeshEndpoints default/web comes first and takes HTTP/2, and Envoy speaks one way only in a rule: give them rules of their own',
+      },
+    ]);
+  });
+});

@@ -1,0 +1,191 @@
+import { describe, expect, it } from 'vitest';
+import { GROUP } from '../../src/api/generated/kinds.ts';
+import type { UnusedReason } from '../../src/traffic/rule.ts';
+import { endpoint } from '../support/objects.ts';
+import { CERTIFICATE } from '../support/traffic/certificates.ts';
+import { declaredFrom, trafficOf } from '../support/traffic/declared.ts';
+import {
+  backend,
+  endpointList,
+  endpointsObject,
+  httpRoute,
+  routeObject,
+  service,
+  tailnetObject,
+} from '../support/traffic/world.ts';
+
+const tailnet = tailnetObject();
+const route = httpRoute('web', [backend('web')]);
+const only = { from: 'Selector', selector: { matchLabels: { team: 'a' } } };
+const far = endpointsObject('far/web');
+const UDP = 'udproute/default/web/rule/-1';
+const udpRoute = routeObject('UDPRoute', 'web', [backend('web')]);
+const udp = endpointsObject('web', [endpoint({ protocol: 'UDP' })]);
+
+const BROKEN = `${CERTIFICATE}-----BEGIN CERTIFICATE-----\nMA==\n-----END CERTIFICATE-----\n`;
+const manyAuthorities = endpointList(10, {
+  protocol: 'HTTPS',
+  tls: { ca: CERTIFICATE.repeat(45) },
+});
+
+type Case = {
+  readonly reason: UnusedReason;
+  readonly world: readonly object[];
+  readonly cluster?: string;
+  /** Said after the place of the reference. */
+  readonly says: string;
+};
+
+/** At least one world for every reason, and the one thing that is said in it. */
+const CASES: readonly Case[] = [
+  {
+    reason: 'BackendNotFound',
+    world: [tailnet, route],
+    says: 'MeshEndpoints default/web is not there: create it, or correct name and namespace',
+  },
+  {
+    reason: 'RefNotPermitted',
+    world: [tailnet, far, httpRoute('web', [backend('far/web')])],
+    says: `no ReferenceGrant lets any HTTPRoute of namespace default refer to MeshEndpoints far/web: create one in namespace far, from group gateway.networking.k8s.io, kind HTTPRoute, namespace default, to group ${GROUP}, kind MeshEndpoints`,
+  },
+  {
+    reason: 'PortMissing',
+    world: [tailnet, endpointsObject('web'), httpRoute('web', [{ ...backend('web'), port: undefined }])],
+    says: 'port is missing: name a port of MeshEndpoints default/web (it has 8080)',
+  },
+  {
+    reason: 'PortNotFound',
+    world: [
+      tailnet,
+      endpointsObject('web', [...endpointList(2), endpoint({ name: 'tls', port: 443 })]),
+      httpRoute('web', [backend('web', { port: 81 })]),
+    ],
+    says: 'port 81 is not a port of MeshEndpoints default/web: name one that it has (it has 443, 8080)',
+  },
+  {
+    reason: 'ProtocolMismatch',
+    world: [tailnet, udp, route],
+    says: 'HTTPRoute does not go with protocol UDP of endpoint web of MeshEndpoints default/web: use UDPRoute, or change the protocol (HTTPRoute goes with HTTP or HTTPS or gRPC)',
+  },
+  {
+    reason: 'ProtocolConflict',
+    world: [
+      tailnet,
+      endpointsObject('web', [endpoint(), endpoint({ name: 'b', meshIP: '100.64.0.2', protocol: 'gRPC' })]),
+      route,
+    ],
+    says: 'endpoint b of MeshEndpoints default/web takes HTTP/2, but endpoint web of MeshEndpoints default/web comes first and takes HTTP/1.1, and Envoy speaks one way only in a rule: give them rules of their own',
+  },
+  {
+    reason: 'DuplicateAddress',
+    world: [tailnet, endpointsObject('web', [endpoint(), endpoint({ name: 'b' })]), route],
+    says: 'endpoint b of MeshEndpoints default/web has the same address and port as endpoint web of MeshEndpoints default/web, which is used: remove one of them',
+  },
+  {
+    reason: 'TailnetNotFound',
+    world: [endpointsObject('web'), route],
+    says: 'MeshEndpoints default/web is on tailnet example.ts.net, which no MeshTailnet leads to: create one with spec.tailnet example.ts.net, or correct spec.tailnet of MeshEndpoints default/web',
+  },
+  {
+    reason: 'NamespaceNotAllowed',
+    world: [tailnetObject('main', { allowedNamespaces: only }), endpointsObject('web'), route],
+    says: 'MeshTailnet main does not let namespace default use it: give the namespace the labels that spec.allowedNamespaces of the MeshTailnet selects, or change what it selects',
+  },
+  {
+    reason: 'MixedBackends',
+    world: [tailnet, udp, routeObject('UDPRoute', 'web', [backend('web'), service()])],
+    cluster: UDP,
+    says: 'a UDPRoute cannot mix MeshEndpoints with other backends: keep one kind of backend, or give the others weight 0',
+  },
+  {
+    reason: 'NotSupported',
+    world: [tailnet, endpointsObject('web', [endpoint({ externalTarget: 'db.example.com:5432' })]), route],
+    says: 'externalTarget of endpoint web of MeshEndpoints default/web is not supported yet: refer to the service itself',
+  },
+  {
+    reason: 'NotSupported',
+    world: [
+      tailnet,
+      endpointsObject('web', [endpoint({ protocol: 'HTTPS', tls: { caRef: { name: 'ca' } } })]),
+      route,
+    ],
+    says: 'tls.caRef of endpoint web of MeshEndpoints default/web is not supported yet: give the certificates themselves under tls.ca',
+  },
+  {
+    reason: 'InvalidCertificate',
+    world: [tailnet, endpointsObject('web', [endpoint({ protocol: 'HTTPS', tls: { ca: BROKEN } })]), route],
+    says: 'tls.ca of endpoint web of MeshEndpoints default/web cannot be read: certificate 2 is malformed: give whole certificates as PEM, each from its BEGIN line to its END line, and nothing else',
+  },
+  {
+    reason: 'TooManyTlsSettings',
+    world: [tailnet, endpointsObject('web', manyAuthorities), route],
+    says: 'TLS settings of endpoint e10 of MeshEndpoints default/web would bring those of the rule, with their certificates, to more than 256 KB, which is the most that it can have: use the same settings, fewer certificates, or rules of their own',
+  },
+  {
+    reason: 'ProxyUnknown',
+    world: [tailnetObject('main', { pool: {} }), endpointsObject('web'), route],
+    says: 'MeshTailnet main, by which MeshEndpoints default/web is reached, has no proxy yet: its mesh pods are not there; its condition PoolReady says why. Where nobody runs mesh pods, set spec.pool.mode to External, with the addresses of your own proxies',
+  },
+  {
+    reason: 'ProxyNotAnAddress',
+    world: [
+      tailnetObject('main', { pool: { mode: 'External', addresses: ['proxy.example.com:1055'] } }),
+      endpointsObject('web'),
+      route,
+    ],
+    says: 'MeshTailnet main, by which MeshEndpoints default/web is reached, has names for proxies only (proxy.example.com:1055), and Envoy needs an address: write IP:port',
+  },
+  {
+    reason: 'DatagramsThroughProxy',
+    world: [tailnet, udp, udpRoute],
+    cluster: UDP,
+    says: 'MeshEndpoints default/web has UDP endpoints, which are not reached through a proxy yet: use an Envoy that is on the mesh itself, with data path Direct',
+  },
+];
+
+describe('what gets no traffic', () => {
+  it.each(CASES)(
+    'is told with the reason $reason, the place and the way out',
+    ({ world, cluster, reason, says }) => {
+      const { rule, through } = trafficOf(declaredFrom(world), cluster);
+      const told = [...rule.unused, ...through.Proxy.unused];
+      expect(told).toMatchObject([{ reason, message: `spec.rules[0].backendRefs[0]: ${says}` }]);
+    },
+  );
+
+  it('is told with its object, and with the endpoint where one is meant', () => {
+    const far = endpointsObject('web', [
+      endpoint(),
+      endpoint({ name: 'raw', meshIP: '100.64.0.9', protocol: 'TCP' }),
+    ]);
+    const { rule } = trafficOf(
+      declaredFrom([tailnet, far, httpRoute('web', [backend('web'), backend('gone')])]),
+    );
+    expect(rule.unused.map(({ object, endpoint }) => [object, endpoint])).toEqual([
+      ['MeshEndpoints/default/web', 'raw'],
+      ['MeshEndpoints/default/gone', undefined],
+    ]);
+  });
+
+  it('does not keep the rest from being used', () => {
+    const { through } = trafficOf(
+      declaredFrom([tailnet, endpointsObject('web'), httpRoute('web', [backend('gone'), backend('web')])]),
+    );
+    expect(through.Proxy.assignment.localities).toMatchObject([{ backend: 1, endpoints: [{}] }]);
+  });
+
+  it('is, of a reference that is not permitted, not whether the object is there', () => {
+    const world = [tailnet, httpRoute('web', [backend('far/web')])];
+    const [with_, without] = [trafficOf(declaredFrom([...world, far])), trafficOf(declaredFrom(world))];
+    expect(with_.rule.unused).toEqual(without.rule.unused);
+  });
+
+  it('is not what traffic passes as it is, whatever its TLS settings say', () => {
+    const tls = { caRef: { name: 'ca' } };
+    const web = endpointsObject('web', [endpoint({ protocol: 'HTTPS', tls })]);
+    const raw = routeObject('TLSRoute', 'web', [backend('web')]);
+    const { rule, needs } = trafficOf(declaredFrom([tailnet, web, raw]), 'tlsroute/default/web/rule/-1');
+    expect(rule.unused).toEqual([]);
+    expect(needs).toMatchObject({ speech: 'bytes', matches: [{ socket: { is: 'clear' } }] });
+  });
+});

@@ -1,0 +1,192 @@
+import { describe, expect, it } from 'vitest';
+import type { Route } from '../../src/api/gateway-api.ts';
+import { dataPathOf } from '../../src/traffic/data-path.ts';
+import { revisionOf } from '../../src/traffic/revision.ts';
+import type { RevisionSources } from '../../src/traffic/revision.ts';
+import { route } from '../support/declared.ts';
+import { endpoint } from '../support/objects.ts';
+import { resourceOf } from '../support/resources.ts';
+import { declaredFrom } from '../support/traffic/declared.ts';
+import {
+  backend,
+  bindingObject,
+  endpointList,
+  endpointsObject,
+  httpRoute,
+  routeObject,
+  service,
+  tailnetObject,
+} from '../support/traffic/world.ts';
+
+const gateway = { kind: 'Gateway', namespace: 'default', name: 'public' } as const;
+const KINDS: readonly string[] = ['HTTPRoute', 'GRPCRoute', 'TLSRoute', 'TCPRoute', 'UDPRoute'];
+
+function revision(
+  objects: readonly object[],
+  more: Partial<Pick<RevisionSources, 'dataPath' | 'shape'>> = {},
+): string | undefined {
+  const routes = objects.map(resourceOf).filter(({ kind }) => KINDS.includes(kind)) as readonly Route[];
+  return revisionOf(declaredFrom(objects), { gateway, routes, dataPath: 'Proxy', shape: 'a', ...more });
+}
+
+const check = { enabled: true };
+const [one, two] = endpointList(2, { healthCheck: check });
+const web = endpointsObject('web', [one ?? {}, two ?? {}]);
+const base = [tailnetObject(), web, httpRoute('web', [backend('web')])];
+const before = revision(base);
+
+describe('the revision of a Gateway', () => {
+  it('is what a MeshBinding takes', () => {
+    expect(before).toMatch(/^[0-9a-f]{8,64}$/);
+  });
+
+  it('is none where no route has MeshEndpoints', () => {
+    expect(revision([tailnetObject(), web])).toBeUndefined();
+    expect(revision([tailnetObject(), web, httpRoute('web', [service()])])).toBeUndefined();
+    expect(
+      revision([...base.slice(0, 2), route('HTTPRoute', 'web', { parentRefs: [{ name: 'other' }] })]),
+    ).toBeUndefined();
+  });
+
+  it('is there for a backend that is missing, so that it may come', () => {
+    expect(revision([httpRoute('web', [backend('gone')])])).toBeDefined();
+  });
+
+  const replaced = (object: object) => [...base, object];
+
+  it.each<readonly [string, readonly object[]]>([
+    ['the order of what is declared', [...base].reverse()],
+    [
+      'another endpoint that is like the others',
+      replaced(endpointsObject('web', endpointList(3, { healthCheck: check }))),
+    ],
+    ['an endpoint less', replaced(endpointsObject('web', [one ?? {}]))],
+    [
+      'what the status says',
+      replaced(
+        endpointsObject('web', [one ?? {}, two ?? {}], {
+          status: { endpoints: [{ name: 'e1', status: 'Unhealthy' }] },
+        }),
+      ),
+    ],
+    ['a route of another Gateway', replaced(route('HTTPRoute', 'x', { parentRefs: [{ name: 'other' }] }))],
+    ['a route with Services alone', replaced(httpRoute('x', [service()]))],
+    [
+      'the proxies',
+      replaced(tailnetObject('main', { pool: { mode: 'External', addresses: ['10.1.1.1:1'] } })),
+    ],
+    ['the data path', replaced(bindingObject('public', { dataPath: { mode: 'Direct' } }))],
+    [
+      'weights and priorities',
+      replaced(
+        endpointsObject('web', [
+          { ...one, weight: 9 },
+          { ...two, priority: 3 },
+        ]),
+      ),
+    ],
+  ])('does not move with %s', (_, objects) => {
+    expect(revision(objects)).toBe(before);
+  });
+
+  it.each<readonly [string, readonly object[]]>([
+    ['a route more', replaced(httpRoute('x', [backend('web')]))],
+    ['a rule more', replaced(httpRoute('web', [backend('web')], [backend('web')]))],
+    ['a route less', [tailnetObject(), web, httpRoute('x', [backend('web')])]],
+    ['the first endpoint that can be used', [...base.slice(0, 1), httpRoute('web', [backend('web')])]],
+    ['another protocol', replaced(endpointsObject('web', [{ ...one, protocol: 'HTTPS' }]))],
+    [
+      'another check',
+      replaced(endpointsObject('web', [{ ...one, healthCheck: { enabled: true, path: '/up' } }])),
+    ],
+    ['backends of others in a rule', replaced(httpRoute('web', [backend('web'), service()]))],
+    [
+      'TLS settings',
+      replaced(endpointsObject('web', [endpoint({ protocol: 'HTTPS', tls: { minVersion: '1.3' } })])),
+    ],
+    ['a MeshTailnet that goes', base.slice(1)],
+  ])('moves with %s', (_, objects) => {
+    const after = revision(objects);
+    expect(after).toBeDefined();
+    expect(after).not.toBe(before);
+  });
+
+  it('moves with what a backend that may have a cluster of its own needs, even if the rule does not', () => {
+    const other = (path: string) =>
+      endpointsObject('other', [endpoint({ meshIP: '100.64.5.5', healthCheck: { enabled: true, path } })]);
+    const world = (path: string) => [
+      ...base.slice(0, 2),
+      other(path),
+      httpRoute('web', [backend('web'), backend('other')]),
+    ];
+    expect(revision(world('/a'))).not.toBe(revision(world('/b')));
+  });
+
+  it('moves with how clusters are made, and not with the way where nothing is decided', () => {
+    expect(revision(base, { shape: 'b' })).not.toBe(before);
+    expect(revision(base, { dataPath: 'Direct' })).toBe(before);
+  });
+
+  it('is that of routes of all kinds', () => {
+    const tcp = endpointsObject('tcp', [endpoint({ protocol: 'TCP' })]);
+    const routes = (['TLSRoute', 'TCPRoute'] as const).map(kind =>
+      routeObject(kind, 'raw', [backend('tcp')]),
+    );
+    const all = [[], routes.slice(0, 1), routes].map(some => revision([...base, tcp, ...some]));
+    expect(new Set(all).size).toBe(3);
+  });
+});
+
+describe('the revision of a Gateway with a rule that mixes ours with others', () => {
+  const mixed = [tailnetObject(), web, httpRoute('web', [backend('web'), service()])];
+  const now = revision(mixed);
+  const beside = (object: object) => revision([...mixed, object]);
+  const direct = { dataPath: { mode: 'Direct' } };
+
+  it.each<readonly [string, object]>([
+    ['another endpoint', endpointsObject('web', endpointList(3, { healthCheck: check }))],
+    [
+      'what the status says of health',
+      endpointsObject('web', [one ?? {}, two ?? {}], {
+        status: { endpoints: [{ name: 'e1', status: 'Unhealthy' }] },
+      }),
+    ],
+    ['the proxies', tailnetObject('main', { pool: { mode: 'External', addresses: ['10.1.1.1:1'] } })],
+    ['a proxy that is gone', tailnetObject('main', { pool: { mode: 'Managed' } })],
+    [
+      'an older tailnet of the same domain',
+      tailnetObject('a', {
+        pool: { mode: 'External', addresses: ['10.2.2.2:1'] },
+        metadata: { creationTimestamp: '2020-01-01T00:00:00Z' },
+      }),
+    ],
+    ['the data path', bindingObject('public', direct)],
+    ['weights', endpointsObject('web', [{ ...one, weight: 9 }, two ?? {}])],
+  ])('moves with %s, since Envoy Gateway tells the endpoints', (_, object) => {
+    expect(now).toBeDefined();
+    expect(beside(object)).not.toBe(now);
+  });
+
+  it('takes the way that all Gateways of the route have in common', () => {
+    const parentRefs = [{ name: 'public' }, { name: 'inner' }];
+    const rules = [{ backendRefs: [backend('web'), service()] }];
+    const shared = [...mixed.slice(0, 2), route('HTTPRoute', 'web', { parentRefs, rules })];
+    const [neither, half, both] = [0, 1, 2].map(count =>
+      revision([...shared, ...['public', 'inner'].slice(0, count).map(name => bindingObject(name, direct))]),
+    );
+    expect(half).toBe(neither);
+    expect(both).not.toBe(neither);
+    expect(revision(shared, { dataPath: 'Direct' })).toBe(both);
+  });
+});
+
+describe('the data path of a Gateway', () => {
+  it.each([
+    ['what was decided for it', [bindingObject('public', { dataPath: { mode: 'Direct' } })], 'Direct'],
+    ['as everywhere where nothing is decided', [bindingObject('public')], 'Proxy'],
+    ['as everywhere where there is no word of it', [], 'Proxy'],
+    ['not what was decided for another', [bindingObject('other', { dataPath: { mode: 'Direct' } })], 'Proxy'],
+  ])('is %s', (_, objects, mode) => {
+    expect(dataPathOf(declaredFrom(objects), gateway, 'Proxy')).toBe(mode);
+  });
+});

@@ -1,0 +1,221 @@
+import { describe, expect, it } from 'vitest';
+import { endpoint } from '../support/objects.ts';
+import { CERTIFICATE as CA, OTHER_CERTIFICATE as OTHER_CA } from '../support/traffic/certificates.ts';
+import { declaredFrom, trafficOf } from '../support/traffic/declared.ts';
+import type { Traffic } from '../support/traffic/declared.ts';
+import {
+  backend,
+  endpointList,
+  endpointsObject,
+  httpRoute,
+  routeObject,
+  service,
+  tailnetObject,
+} from '../support/traffic/world.ts';
+
+type Fields = Readonly<Record<string, unknown>>;
+
+/** Endpoints `e1`, `e2` ... of protocol HTTPS, each with these fields. */
+function secure(...each: readonly Fields[]): readonly Fields[] {
+  return endpointList(each.length, { protocol: 'HTTPS' }).map((one, at) => ({ ...one, ...each[at] }));
+}
+
+function traffic(endpoints: readonly Fields[], others: readonly Fields[] = []): Traffic {
+  const route = httpRoute('web', [backend('web'), ...others]);
+  return trafficOf(declaredFrom([tailnetObject(), endpointsObject('web', endpoints), route]));
+}
+
+function assignedIn({ through }: Traffic) {
+  return through.Proxy.assignment.localities.flatMap(({ endpoints }) => endpoints);
+}
+
+describe('TLS with an endpoint', () => {
+  const plain = { insecureSkipVerify: false, alpn: 'http/1.1' };
+  const itself = { is: 'per-endpoint' };
+  const fixed = (name: string) => ({ is: 'fixed', name });
+
+  it.each<readonly [string, Fields, Fields]>([
+    ['that says nothing of it, by its own name', {}, { serverName: itself }],
+    ['with no settings, by its own name', { tls: {} }, { serverName: itself }],
+    ['with its own name', { tls: { serverName: 'e1.example.ts.net' } }, { serverName: itself }],
+    [
+      'with the name of another in the tailnet',
+      { tls: { serverName: 'e2.example.ts.net' } },
+      { serverName: fixed('e2.example.ts.net') },
+    ],
+    [
+      'with a name outside of the tailnet',
+      { tls: { serverName: 'shop.example.com' } },
+      { serverName: fixed('shop.example.com') },
+    ],
+    [
+      'whose own name is outside of the tailnet',
+      { meshFQDN: 'e1.example.com' },
+      { serverName: fixed('e1.example.com') },
+    ],
+    [
+      'whose own name only ends like the tailnet',
+      { meshFQDN: 'e1.an-example.ts.net' },
+      { serverName: fixed('e1.an-example.ts.net') },
+    ],
+    [
+      'whose own name is the tailnet',
+      { meshFQDN: 'example.ts.net' },
+      { serverName: fixed('example.ts.net') },
+    ],
+    ['with a CA', { tls: { ca: CA } }, { serverName: fixed('e1.example.ts.net'), ca: CA }],
+    [
+      'with an oldest version',
+      { tls: { minVersion: '1.3' } },
+      { serverName: fixed('e1.example.ts.net'), minVersion: '1.3' },
+    ],
+    [
+      'without verification',
+      { tls: { insecureSkipVerify: true } },
+      { serverName: fixed('e1.example.ts.net'), insecureSkipVerify: true },
+    ],
+    [
+      'without verification, for which a CA does not matter',
+      { tls: { insecureSkipVerify: true, ca: CA } },
+      { serverName: fixed('e1.example.ts.net'), insecureSkipVerify: true },
+    ],
+  ])('%s', (_, fields, tls) => {
+    const { needs } = traffic(secure(fields));
+    expect(needs?.matches.map(({ socket }) => socket)).toStrictEqual([
+      { is: 'tls', tls: { ...plain, ...tls } },
+    ]);
+  });
+
+  it('tells the name that is in its certificate only where it is its own', () => {
+    const names = (...each: readonly Fields[]) =>
+      assignedIn(traffic(secure(...each))).map(({ hostname }) => hostname);
+    expect(names({}, {})).toEqual(['e1.example.ts.net', 'e2.example.ts.net']);
+    expect(names({ tls: { serverName: 'shop.example.com' } })).toEqual([undefined]);
+    expect(names({ tls: { ca: CA } }, {})).toEqual([undefined, 'e2.example.ts.net']);
+    expect(assignedIn(traffic(endpointList(1))).map(({ hostname }) => hostname)).toEqual([undefined]);
+  });
+});
+
+describe('the sockets of a cluster', () => {
+  const shop = { tls: { serverName: 'shop.example.com' } };
+
+  it.each<readonly [string, readonly Fields[], number]>([
+    ['no endpoint can be used', [endpoint({ protocol: 'UDP' })], 1],
+    ['none takes TLS', endpointList(2), 1],
+    ['all take the same TLS', secure({}, {}, {}), 1],
+    ['all take the same TLS with one name', secure(shop, shop), 1],
+    ['TLS differs', secure({}, shop, { tls: { ca: CA } }, shop, { tls: { ca: OTHER_CA } }, {}), 4],
+  ])('let nothing pass but what names its own, where %s', (_, endpoints, count) => {
+    const all = traffic(endpoints);
+    expect(all.needs?.socket).toEqual({ is: 'closed' });
+    const names = all.needs?.matches.map(({ name }) => name) ?? [];
+    expect(names).toHaveLength(count);
+    expect(names).toEqual([...names].sort());
+    expect(names.every(name => name === 'clear' || /^[0-9a-f]{16}$/.test(name))).toBe(true);
+    const used = assignedIn(all).map(({ socketMatch }) => socketMatch);
+    if (used.length > 0) expect(new Set(used)).toEqual(new Set(names));
+  });
+
+  it.each<readonly [string, readonly Fields[], readonly Fields[]]>([
+    ['TLS where there was nothing', [endpoint({ protocol: 'UDP' })], secure({})],
+    ['TLS where there was none', endpointList(1), secure({})],
+    ['a certificate where none was asked for', secure({ tls: { insecureSkipVerify: true } }), secure({})],
+    ['another authority', secure({ tls: { ca: CA } }), secure({ tls: { ca: OTHER_CA } })],
+    ['no TLS where there was some', secure({}), endpointList(1)],
+  ])('let nothing pass that takes %s before the cluster has it', (_, before, after) => {
+    const early = traffic(before).needs;
+    const [told] = assignedIn(traffic(after));
+    expect(told?.socketMatch).toBeDefined();
+    expect(early?.matches.some(({ name }) => name === told?.socketMatch)).toBe(false);
+    expect(early?.socket).toEqual({ is: 'closed' });
+  });
+
+  it('give each endpoint the settings that it asks for', () => {
+    const all = traffic(secure(shop, {}));
+    const settings = assignedIn(all).map(({ socketMatch }) => {
+      const match = all.needs?.matches.find(({ name }) => name === socketMatch);
+      return match?.socket.is === 'tls' ? match.socket.tls.serverName : undefined;
+    });
+    expect(settings).toEqual([{ is: 'fixed', name: 'shop.example.com' }, { is: 'per-endpoint' }]);
+  });
+
+  it('have one for those in clear where others take TLS', () => {
+    const clear = endpoint({ name: 'clear', meshIP: '100.64.9.9' });
+    const all = traffic([...secure({}), clear]);
+    expect(all.needs).toMatchObject({
+      socket: { is: 'closed' },
+      matches: [{ socket: { is: 'tls' } }, { name: 'clear', socket: { is: 'clear' } }],
+    });
+    expect(assignedIn(all)[1]?.socketMatch).toBe('clear');
+    expect(assignedIn(all)[0]?.socketMatch).toBe(all.needs?.matches[0]?.name);
+  });
+
+  it('are clear unless they match where backends of others are in the rule', () => {
+    const clear = endpoint({ name: 'clear', meshIP: '100.64.9.9' });
+    const all = traffic([...secure({}), clear], [service()]);
+    expect(all.needs).toMatchObject({ socket: { is: 'clear' }, matches: [{ socket: { is: 'tls' } }] });
+    expect(all.needs?.matches).toHaveLength(1);
+    expect(assignedIn(all).map(({ socketMatch }) => socketMatch)).toEqual([
+      all.needs?.matches[0]?.name,
+      undefined,
+    ]);
+  });
+
+  it('are at most 64 of TLS, by the first settings in the rule', () => {
+    const named = (at: number) => ({ tls: { serverName: `s${at}.example.com` } });
+    const all = traffic([
+      ...secure(...Array.from({ length: 66 }, (_, at) => named(at)), named(3)),
+      endpoint({ name: 'clear', meshIP: '100.64.9.9' }),
+    ]);
+    expect(all.needs?.matches).toHaveLength(65);
+    expect(assignedIn(all)).toHaveLength(66);
+    expect(all.rule.unused.map(({ reason, endpoint }) => [reason, endpoint])).toEqual([
+      ['TooManyTlsSettings', 'e65'],
+      ['TooManyTlsSettings', 'e66'],
+    ]);
+    expect(all.rule.unused[0]?.message).toContain('64 others are in the rule already');
+  });
+
+  it('are at most 256 KB of TLS settings, of which each has its certificates', () => {
+    const big = CA.repeat(Math.floor(32_768 / CA.length));
+    const all = traffic(secure(...Array.from({ length: 12 }, () => ({ tls: { ca: big } })), {}));
+    const bytes = JSON.stringify(all.needs).length;
+    expect(bytes).toBeGreaterThan(200 * 1024);
+    expect(bytes).toBeLessThan(280 * 1024);
+    const used = assignedIn(all).length;
+    expect(all.rule.unused.map(({ reason }) => reason)).toEqual(
+      Array.from({ length: 13 - used }, () => 'TooManyTlsSettings'),
+    );
+    expect(all.rule.unused[0]?.message).toContain('256 KB');
+    expect(assignedIn(all).at(-1)).toMatchObject({ hostname: 'e13.example.ts.net' });
+  });
+
+  it('are made of no more than 256 KB of certificates as they are written', () => {
+    const written = Array.from({ length: 10 }, (_, at) => `${`# ${at} `.padEnd(30_000, '.')}\n${CA}`);
+    const all = traffic(secure(...[...written, written[0]].map(ca => ({ tls: { ca } }))));
+    expect(all.rule.unused.map(({ reason, endpoint }) => [reason, endpoint])).toEqual([
+      ['TooManyTlsSettings', 'e9'],
+      ['TooManyTlsSettings', 'e10'],
+    ]);
+    expect(JSON.stringify(all.needs).length).toBeLessThan(16 * 1024);
+  });
+
+  it('have names that depend on the settings alone', () => {
+    const [one, other] = [traffic(secure({}, shop)), traffic(secure(shop, { tls: { ca: CA } }, {}))];
+    const shared = new Set(one.needs?.matches.map(({ name }) => name));
+    expect(other.needs?.matches.filter(({ name }) => shared.has(name))).toHaveLength(2);
+  });
+
+  it('offer HTTP/2 for gRPC, and nothing for bytes', () => {
+    const of = (protocol: string, kind: 'GRPCRoute' | 'TCPRoute', cluster: string) => {
+      const web = endpointsObject('web', [endpoint({ protocol, tls: {} })]);
+      const route = routeObject(kind, 'web', [backend('web')]);
+      const { needs } = trafficOf(declaredFrom([tailnetObject(), web, route]), cluster);
+      const [match] = needs?.matches ?? [];
+      return match?.socket.is === 'tls' ? match.socket.tls.alpn : 'no TLS';
+    };
+    expect(of('gRPC', 'GRPCRoute', 'grpcroute/default/web/rule/0')).toBe('h2');
+    expect(of('HTTPS', 'GRPCRoute', 'grpcroute/default/web/rule/0')).toBe('h2');
+    expect(of('TLS', 'TCPRoute', 'tcproute/default/web/rule/-1')).toBeUndefined();
+  });
+});
