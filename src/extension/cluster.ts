@@ -1,0 +1,154 @@
+import type { ClusterNeeds } from '../traffic/cluster-needs.ts';
+import { encodeCheck } from './checks.ts';
+import { edsSource } from './eds-source.ts';
+import { edited } from './edit.ts';
+import type { Edit } from './edit.ts';
+import { isHttpOptions, isLeftToTls, newHttpOptions, withVersion } from './http-options.ts';
+import type { HttpVersion } from './http-options.ts';
+import {
+  Cluster_CommonLbConfigSchema,
+  Cluster_DiscoveryType as DiscoveryType,
+  ClusterSchema,
+} from './proto/envoy/config/cluster/v3_pb.ts';
+import { isOurMatch, matchOf, preambleOf, socketOf } from './sockets.ts';
+import { bytesField, bytesOf, Fields, isMessage, joined, messageOf } from './wire.ts';
+
+/** The bytes of a cluster, as Envoy Gateway made it, made to have what it needs. */
+export type MeshCluster = (cluster: Uint8Array, needs: ClusterNeeds) => Uint8Array;
+
+const {
+  commonLbConfig: BALANCING,
+  edsClusterConfig: EDS,
+  healthChecks: CHECKS,
+  transportSocket: SOCKET,
+  transportSocketMatches: MATCHES,
+  type: TYPE,
+  typedExtensionProtocolOptions: OPTIONS,
+} = ClusterSchema.field;
+
+/** A type of cluster that an extension of Envoy has, in place of `type`. */
+const CLUSTER_TYPE = 38;
+
+/**
+ * Makes the function that gives clusters what they need, with endpoints from `target`. What a policy can set is set only
+ * where none has; fields that are not ours keep their bytes. The same comes of the same, and is left alone the next
+ * time. A cluster that cannot be read, or does not follow EDS, is given back.
+ */
+export function meshClusters({ target }: { readonly target: string }): MeshCluster {
+  const known = new WeakMap<ClusterNeeds, Known>();
+  return (cluster, needs) => {
+    const { pieces, answers } = known.get(needs) ?? { pieces: piecesOf(needs, target), answers: [] };
+    const answer = answers.find(({ given }) => areEqual(given, cluster));
+    if (answer) return answer.made ?? cluster;
+    const made = madeOf(cluster, needs, pieces, target);
+    if (cluster.length > MOST_BYTES) return made;
+    // A copy, since what is given is part of a request that is far bigger, and is not ours.
+    const added = { given: Uint8Array.from(cluster), made: made === cluster ? undefined : made };
+    known.set(needs, { pieces, answers: [added, ...answers].slice(0, MOST_ANSWERS) });
+    return made;
+  };
+}
+
+/** What has been made for some needs: most translations bring the same clusters again. */
+type Known = { readonly pieces: Pieces; readonly answers: readonly Answer[] };
+type Answer = { readonly given: Uint8Array; readonly made: Uint8Array | undefined };
+
+/** Each cluster comes as Envoy Gateway made it, and again as it was answered. */
+const MOST_ANSWERS = 2;
+const MOST_BYTES = 16 * 1024;
+
+function areEqual(one: Uint8Array, other: Uint8Array): boolean {
+  return one.length === other.length && Buffer.compare(one, other) === 0;
+}
+
+function madeOf(cluster: Uint8Array, needs: ClusterNeeds, pieces: Pieces, target: string): Uint8Array {
+  if (!isMessage(cluster) || !followsEds(cluster)) return cluster;
+  const socket = bytesOf(cluster, SOCKET.number);
+  const preamble = socket && preambleOf(socket);
+  return assembled(cluster, needs, preamble ? piecesOf(needs, target, preamble) : pieces);
+}
+
+function followsEds(cluster: Uint8Array): boolean {
+  const fields = new Fields(cluster);
+  let isEds = false;
+  while (fields.next()) {
+    if (fields.number === CLUSTER_TYPE) return false;
+    if (fields.number === TYPE.number)
+      isEds = fields.end === fields.valueStart + 1 && cluster[fields.valueStart] === DiscoveryType.EDS;
+  }
+  return isEds;
+}
+
+/** The fields that depend on the needs alone, and are the same in each translation. */
+type Pieces = {
+  readonly eds?: Uint8Array;
+  readonly socket?: Uint8Array;
+  readonly matches: readonly Uint8Array[];
+  readonly check?: Uint8Array;
+};
+
+function piecesOf(needs: ClusterNeeds, target: string, preamble?: Uint8Array): Pieces {
+  const { cluster, endpointsFrom, socket, matches } = needs;
+  const check = encodeCheck(needs);
+  return {
+    ...(endpointsFrom === 'us' && { eds: bytesField(EDS.number, edsSource(cluster, target)) }),
+    ...(socket && { socket: bytesField(SOCKET.number, socketOf(socket, preamble)) }),
+    matches: matches.map(match => bytesField(MATCHES.number, matchOf(match, preamble))),
+    ...(check && { check: bytesField(CHECKS.number, check) }),
+  };
+}
+
+function assembled(cluster: Uint8Array, needs: ClusterNeeds, pieces: Pieces): Uint8Array {
+  const { eds, socket, matches, check } = pieces;
+  const hasChecks = bytesOf(cluster, CHECKS.number) !== undefined;
+  const edits: readonly (Edit | undefined)[] = [
+    eds && { number: EDS.number, replaces: all, fields: [eds] },
+    check && !hasChecks ? { number: CHECKS.number, replaces: none, fields: [check] } : undefined,
+    socket && { number: SOCKET.number, replaces: all, fields: [socket] },
+    balancing(cluster),
+    httpOptions(cluster, needs),
+    socket && { number: MATCHES.number, replaces: isOurMatch, fields: matches },
+  ];
+  return edited(
+    cluster,
+    edits.filter(edit => edit !== undefined),
+  );
+}
+
+const all = () => true;
+const none = () => false;
+
+/** Traffic goes to healthy endpoints only: Envoy would send it anywhere where half of them are not. */
+function balancing(cluster: Uint8Array): Edit | undefined {
+  const { number } = Cluster_CommonLbConfigSchema.field.healthyPanicThreshold;
+  const settings = messageOf(cluster, BALANCING.number) ?? new Uint8Array();
+  if (!isMessage(settings) || bytesOf(settings, number)) return undefined;
+  const zero = bytesField(number, new Uint8Array());
+  return {
+    number: BALANCING.number,
+    replaces: all,
+    fields: [bytesField(BALANCING.number, joined([settings, zero]))],
+  };
+}
+
+function httpOptions(cluster: Uint8Array, needs: ClusterNeeds): Edit | undefined {
+  const entry = bytesOf(cluster, OPTIONS.number, isHttpOptions);
+  const version = versionOf(needs, entry);
+  if (!version) return undefined;
+  const options = entry ? withVersion(entry, version) : newHttpOptions(version);
+  return { number: OPTIONS.number, replaces: isHttpOptions, fields: [bytesField(OPTIONS.number, options)] };
+}
+
+/**
+ * Envoy speaks HTTP/1.1 where nothing is said, and asks for a version even where it passes on raw bytes. In a rule that
+ * mixes ours with others, HTTP/2 wins, as it does between others.
+ */
+function versionOf(
+  { speech, endpointsFrom }: ClusterNeeds,
+  entry: Uint8Array | undefined,
+): HttpVersion | undefined {
+  if (speech === 'HTTP/2') return speech;
+  if (!entry || speech === 'datagrams') return undefined;
+  const isOurs = speech === 'HTTP/1.1' && endpointsFrom === 'us';
+  return isOurs || isLeftToTls(entry) ? 'HTTP/1.1' : undefined;
+}

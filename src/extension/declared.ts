@@ -1,0 +1,84 @@
+import type { Kinds } from '../api/generated/types.ts';
+import type { Route } from '../api/gateway-api.ts';
+import { keyOf, ROUTE_KINDS } from '../api/key.ts';
+import type { Key, Ref, RouteKind } from '../api/key.ts';
+import { gatewaysOf, refTo, tailnetsOf } from '../api/references.ts';
+import type { Resource } from '../api/resource.ts';
+import { byNamespace } from '../resources/resources.ts';
+import type { AnyIndex, Index, ReadResources } from '../resources/resources.ts';
+import { trustIn } from '../traffic/certificates.ts';
+import type { ReadTrust } from '../traffic/certificates.ts';
+import type { Declared } from '../traffic/declared.ts';
+
+const tailnets: Index<'MeshTailnet'> = {
+  name: 'extension: MeshTailnet by domain',
+  kind: 'MeshTailnet',
+  valuesOf: tailnetsOf,
+};
+
+const bindings: Index<'MeshBinding'> = {
+  name: 'extension: MeshBinding by Gateway',
+  kind: 'MeshBinding',
+  valuesOf: ({ metadata: { namespace = '' }, spec }) =>
+    spec.targetRefs.map(({ name }) => keyOf({ kind: 'Gateway', namespace, name })),
+};
+
+function routesByGateway<K extends RouteKind>(kind: K): Index<K> {
+  return { name: `extension: ${kind} by Gateway`, kind, valuesOf: route => gatewaysOf(route) };
+}
+
+const gatewaysByClass: Index<'Gateway'> = {
+  name: 'extension: Gateway by class',
+  kind: 'Gateway',
+  valuesOf: ({ gatewayClassName }) => [gatewayClassName],
+};
+
+/** The indexes that a store must have for the extension server. */
+export const extensionIndexes: readonly AnyIndex[] = [
+  tailnets,
+  bindings,
+  gatewaysByClass,
+  ...ROUTE_KINDS.map(kind => routesByGateway(kind) as AnyIndex),
+];
+
+/** What is declared, as resources say; tells of each object that a search has found. */
+export function declaredIn(
+  read: ReadResources,
+  found: (key: Key) => void,
+  trust: ReadTrust = trustIn,
+): Declared {
+  const told = <T extends Resource>(objects: readonly T[]): readonly T[] => {
+    for (const object of objects) found(keyOf(refTo(object)));
+    return objects;
+  };
+  return {
+    route: ref => read.get(ref),
+    meshEndpoints: ref => read.get(ref),
+    tailnets: domain => told(read.find(tailnets, domain)),
+    grants: namespace => told(read.find(byNamespace('ReferenceGrant'), namespace)),
+    namespace: name => read.get({ kind: 'Namespace', namespace: '', name }),
+    gateway: ref => read.get(ref),
+    binding: gateway => chosen(told(read.find(bindings, keyOf(gateway))), gateway),
+    trust,
+  };
+}
+
+/** The routes of all kinds that attach to a Gateway, in no particular order. */
+export function routesOf(read: ReadResources, gateway: Ref<'Gateway'>): readonly Route[] {
+  const key = keyOf(gateway);
+  return ROUTE_KINDS.flatMap((kind): readonly Route[] => read.find(routesByGateway(kind), key));
+}
+
+/** The Gateways of a class, in no particular order. */
+export function gatewaysOfClass(read: ReadResources, name: string): readonly Ref<'Gateway'>[] {
+  return read.find(gatewaysByClass, name).map(refTo);
+}
+
+/** Ours has the name of the Gateway; of others, the first by name counts, so that all replicas agree. */
+function chosen(
+  found: readonly Kinds['MeshBinding'][],
+  { name }: Ref<'Gateway'>,
+): Kinds['MeshBinding'] | undefined {
+  const [first] = [...found].sort((a, b) => (a.metadata.name < b.metadata.name ? -1 : 1));
+  return found.find(({ metadata }) => metadata.name === name) ?? first;
+}

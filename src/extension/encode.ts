@@ -1,0 +1,25 @@
+import { create, toBinary } from '@bufbuild/protobuf';
+import type { DescMessage, MessageInitShape } from '@bufbuild/protobuf';
+import type { Duration } from '@bufbuild/protobuf/wkt';
+import { anyPack } from '@bufbuild/protobuf/wkt';
+import type { Any } from '@bufbuild/protobuf/wkt';
+
+/** The bytes of a message. */
+export function encode<Desc extends DescMessage>(schema: Desc, message: MessageInitShape<Desc>): Uint8Array {
+  return toBinary(schema, create(schema, message));
+}
+
+/** A message where any message may stand. */
+export function pack<Desc extends DescMessage>(schema: Desc, message: MessageInitShape<Desc>): Any {
+  return anyPack(schema, create(schema, message));
+}
+
+/** How a message that may be any one says which it is. */
+export function typeUrlOf({ typeName }: DescMessage): string {
+  return `type.googleapis.com/${typeName}`;
+}
+
+/** A time as protobuf has it. */
+export function durationOf(ms: number): Pick<Duration, 'seconds' | 'nanos'> {
+  return { seconds: BigInt(Math.floor(ms / 1000)), nanos: Math.round((ms % 1000) * 1e6) };
+}

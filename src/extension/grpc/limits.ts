@@ -1,0 +1,42 @@
+/** How much callers may ask of the server, and how long it waits for them. */
+export type GrpcLimits = {
+  /** The largest message, in both directions. */
+  readonly messageBytes: number;
+  /** What unfinished requests and answers that nobody has taken yet may hold, of one connection and of all. */
+  readonly heldBytesOfConnection: number;
+  readonly heldBytes: number;
+  readonly connections: number;
+  readonly streamsOfConnection: number;
+  readonly streams: number;
+  /** A stream may have so many bytes of messages to send before its `send` says that it is too much. */
+  readonly unsentBytes: number;
+  /** A unary request must be complete after this time. */
+  readonly requestMs: number;
+  /** A caller that takes nothing for this time, although something waits, is reset. */
+  readonly stalledMs: number;
+  /** A connection on which nothing has come for this time is asked whether it is there, and has so long to answer. */
+  readonly keepaliveMs: number;
+  readonly keepaliveAnswerMs: number;
+  /** A connection of this age, give or take a tenth, takes no more calls; after the grace its streams are ended. */
+  readonly ageMs: number;
+  readonly ageGraceMs: number;
+};
+
+const MIB = 1024 * 1024;
+
+/** The limits where nobody says otherwise: `MAX_MESSAGE_SIZE` and `GRPC_KEEPALIVE_TIME` have settings. */
+export const DEFAULT_GRPC_LIMITS: GrpcLimits = {
+  messageBytes: 100_000_000,
+  heldBytesOfConnection: 256 * MIB,
+  heldBytes: 512 * MIB,
+  connections: 1024,
+  streamsOfConnection: 16_384,
+  streams: 65_536,
+  unsentBytes: MIB / 4,
+  requestMs: 60_000,
+  stalledMs: 60_000,
+  keepaliveMs: 30_000,
+  keepaliveAnswerMs: 20_000,
+  ageMs: 300_000,
+  ageGraceMs: 30_000,
+};

@@ -1,0 +1,74 @@
+import type { Ref } from '../api/key.ts';
+import type { ReadResources } from '../resources/resources.ts';
+import type { DataPathMode } from '../traffic/data-path.ts';
+import type { Clock } from '../api/clock.ts';
+import { servedDefinitions } from './definitions.ts';
+import { createEds } from './eds.ts';
+import type { EdsTelemetry } from './eds.ts';
+import { createHealth } from './grpc/health.ts';
+import type { Health } from './grpc/health.ts';
+import type { Methods } from './grpc/method.ts';
+import { reflectionMethods } from './grpc/reflection.ts';
+import { hookMethods } from './hooks/methods.ts';
+import { clusterShape } from './shape.ts';
+import { createView } from './view.ts';
+
+/** What the extension server is told. */
+type ExtensionSettings = {
+  /** How Envoys reach the mesh where nothing is decided for their Gateway. */
+  readonly dataPath: DataPathMode;
+  /** Where Envoys reach this server, such as mesh-extension-server.mesh-system.svc.cluster.local:5005. */
+  readonly edsTarget: string;
+  /** So long a message may be. */
+  readonly messageBytes: number;
+};
+
+/** What the extension server is made of; its resources must have the indexes of the extension server. */
+export type ExtensionParts = {
+  readonly read: ReadResources;
+  readonly settings: ExtensionSettings;
+  readonly telemetry: EdsTelemetry;
+  readonly clock: Clock;
+};
+
+/** Everything that the extension server answers, for whoever listens; not before the resources are read. */
+export interface Extension {
+  readonly methods: Methods;
+  /** Begins as NOT_SERVING. */
+  readonly health: Health;
+  /** The revision of what the clusters of a Gateway must have; nothing where none of them is ours. */
+  revisionOf(gateway: Ref<'Gateway'>): string | undefined;
+  /** Follows no more changes. */
+  close(): void;
+}
+
+/** Puts together what Envoy Gateway calls, what Envoys follow, and what tells others how it is. */
+export function createExtension({ read, settings, telemetry, clock }: ExtensionParts): Extension {
+  const { dataPath, edsTarget, messageBytes } = settings;
+  const view = createView(read, { dataPath, shape: clusterShape(edsTarget) });
+  const eds = createEds({ assignments: view, clock, telemetry });
+  const definitions = servedDefinitions();
+  const health = createHealth(definitions.flatMap(({ services }) => services));
+  const hooks = hookMethods({
+    needsOf: cluster => view.needsOf(cluster),
+    assignmentOf: cluster => view.assignmentOf(cluster),
+    backendsOf: rule => view.backendsOf(rule),
+    revisions: {
+      isCurrent: ({ gateway, revision }) => view.revisionOf(gateway) === revision,
+      onChange: listener => read.subscribe(() => listener()),
+    },
+    edsTarget,
+    messageBytes,
+    clock,
+    telemetry: { log: telemetry.log, record: telemetry.metrics.record },
+  });
+  return {
+    methods: new Map([...hooks, ...eds.methods, ...health.methods, ...reflectionMethods(definitions)]),
+    health,
+    revisionOf: gateway => view.revisionOf(gateway),
+    close: () => {
+      eds.close();
+      view.close();
+    },
+  };
+}

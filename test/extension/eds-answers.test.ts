@@ -1,0 +1,193 @@
+import { create, toBinary } from '@bufbuild/protobuf';
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { DeltaDiscoveryRequestSchema } from '../../src/extension/proto/envoy/service/discovery/v3_pb.ts';
+import { EdsScene } from '../support/extension/eds-scene.ts';
+import { ASSIGNMENT_TYPE } from '../support/extension/envoy.ts';
+import { assigned, objectOf, World } from '../support/extension/world.ts';
+
+/** The same bytes in every run; SEED=2 npm test tries others. */
+const seed = Number(process.env['SEED'] ?? 1);
+
+const GATEWAY = 'default/edge';
+const WEB = 'httproute/default/web/rule/0';
+
+function scene(options: { readonly mostSubscriptions?: number } = {}) {
+  const world = new World();
+  world.set(WEB, GATEWAY, [80]);
+  return { world, scene: new EdsScene({ assignments: world, ...options }) };
+}
+
+describe('what an Envoy makes of endpoints', () => {
+  it('is counted', async () => {
+    const { world, scene: one } = scene();
+    const envoy = one.envoy().begin(GATEWAY, [WEB]).answer();
+    world.set(WEB, GATEWAY, [81]);
+    await one.clock.advance(5);
+    envoy.answer('no');
+    await expect(one.metric('eds_answers_total', { answer: 'ack' })).resolves.toBe(1);
+    await expect(one.metric('eds_answers_total', { answer: 'nack' })).resolves.toBe(1);
+    await expect(one.metric('eds_pushes_total')).resolves.toBe(2);
+  });
+
+  it('is logged where it is a refusal, which leads to nothing until there is something new', async () => {
+    const { world, scene: one } = scene();
+    const envoy = one.envoy().begin(GATEWAY, [WEB]).answer('a locality has no weight');
+    await one.clock.advance(60_000);
+    expect(one.lines).toMatchObject([
+      { level: 'warn', gateway: GATEWAY, clusters: [WEB], refusal: 'a locality has no weight', refusals: 1 },
+    ]);
+    expect(envoy.told).toEqual([[WEB]]);
+    world.set(WEB, GATEWAY, [81]);
+    await one.clock.advance(5);
+    expect(envoy.told).toEqual([[WEB], [WEB]]);
+  });
+
+  it('is logged at most once a second, with how many refusals there were, and cut where it is long', async () => {
+    const { scene: one } = scene();
+    const envoy = one.envoy().begin(GATEWAY, [WEB]);
+    for (let n = 0; n < 100; n++) envoy.answer('x'.repeat(100_000)).subscribe(WEB);
+    expect(one.lines).toHaveLength(1);
+    expect(JSON.stringify(one.lines).length).toBeLessThan(2000);
+    await one.clock.advance(1000);
+    envoy.answer('again');
+    expect(one.lines[1]).toMatchObject({ refusals: 100, refusal: 'again' });
+  });
+
+  it.each(['2', '0', '-1', 'x', '1e999', ' '])('is not counted where it answers nothing: %j', async nonce => {
+    const { scene: one } = scene();
+    one.envoy().begin(GATEWAY, [WEB]).request({ responseNonce: nonce });
+    await expect(one.metric('eds_answers_total', { answer: 'ack' })).resolves.toBe(0);
+  });
+
+  it('is counted once for each response', async () => {
+    const { scene: one } = scene();
+    one.envoy().begin(GATEWAY, [WEB]).answer().answer();
+    await expect(one.metric('eds_answers_total', { answer: 'ack' })).resolves.toBe(1);
+  });
+});
+
+const first = { node: { cluster: GATEWAY }, typeUrl: ASSIGNMENT_TYPE, resourceNamesSubscribe: [WEB] };
+
+describe('a stream', () => {
+  it.each([
+    ['of another type', { ...first, typeUrl: 'type.googleapis.com/envoy.config.cluster.v3.Cluster' }],
+    ['to everything', { ...first, resourceNamesSubscribe: ['*'] }],
+    ['to everything by naming nothing', { ...first, resourceNamesSubscribe: [] }],
+    ['to a cluster without a name', { ...first, resourceNamesSubscribe: [''] }],
+    ['to a cluster with a very long name', { ...first, resourceNamesSubscribe: ['x'.repeat(513)] }],
+    ['of nobody', { typeUrl: ASSIGNMENT_TYPE, resourceNamesSubscribe: [WEB] }],
+    ['of a Gateway without a name', { ...first, node: { id: 'a', cluster: '' } }],
+    ['of a Gateway with a very long name', { ...first, node: { cluster: 'x'.repeat(513) } }],
+  ])('%s ends with INVALID_ARGUMENT', (_what, request) => {
+    const { world, scene: one } = scene();
+    const envoy = one.envoy().request(request);
+    expect(envoy.ended).toMatchObject({ code: 'INVALID_ARGUMENT' });
+    expect([envoy.told, world.followed]).toEqual([[], 0]);
+  });
+
+  it('needs not say which type it is about, nor who it is a second time', () => {
+    const { scene: one } = scene();
+    const envoy = one
+      .envoy()
+      .request({ ...first, typeUrl: '' })
+      .request({ responseNonce: '1' });
+    expect([envoy.told, envoy.ended]).toEqual([[[WEB]], undefined]);
+  });
+
+  it('that later asks for everything ends as well, and then hears nothing more', async () => {
+    const { world, scene: one } = scene();
+    const envoy = one.envoy().begin(GATEWAY, [WEB]).subscribe('*');
+    world.set(WEB, GATEWAY, [81]);
+    await one.clock.advance(5);
+    envoy.subscribe(WEB);
+    expect(envoy.ended).toMatchObject({ code: 'INVALID_ARGUMENT' });
+    expect([envoy.told, world.followed]).toEqual([[[WEB]], 0]);
+  });
+
+  it.each([
+    ['bytes', Uint8Array.of(255, 255, 255)],
+    ['a field that has no end', Uint8Array.of(0x1a, 200, 1, 65)],
+    ['a text that is none', Uint8Array.of(0x12, 2, 0xc3, 0x28)],
+    ['groups without an end', new Uint8Array(1024 * 1024).fill(0x0b)],
+    ['more than 4 MB', new Uint8Array(4 * 1024 * 1024 + 1)],
+    ['two million empty names', new Uint8Array(4 * 1024 * 1024).map((_, n) => (n % 2 === 0 ? 0x1a : 0))],
+  ])('of garbage (%s) ends with INVALID_ARGUMENT', (_what, message) => {
+    const envoy = scene().scene.envoy().raw(message);
+    expect(envoy.ended).toMatchObject({ code: 'INVALID_ARGUMENT' });
+  });
+
+  it('never fails but by its end, whatever bytes come', async () => {
+    const good = toBinary(DeltaDiscoveryRequestSchema, create(DeltaDiscoveryRequestSchema, first));
+    const aMutation = fc.record({ at: fc.nat(good.length - 1), to: fc.nat(255) });
+    const aMessage = fc.oneof(
+      fc.uint8Array({ maxLength: 50 }),
+      fc.array(aMutation, { minLength: 1, maxLength: 3 }).map(mutations => {
+        const copy = Uint8Array.from(good);
+        for (const { at, to } of mutations) copy[at] = to;
+        return copy;
+      }),
+    );
+    const { world, scene: one } = scene();
+    const property = fc.property(fc.array(aMessage, { maxLength: 5 }), messages => {
+      const envoy = one.envoy().begin(GATEWAY, [WEB]);
+      for (const message of messages) envoy.raw(message);
+      if (envoy.ended) expect(envoy.ended.code).toBe('INVALID_ARGUMENT');
+      else envoy.breakOff();
+      expect(world.followed).toBe(0);
+    });
+    fc.assert(property, { seed, numRuns: 2000 });
+    await expect(one.metric('eds_streams')).resolves.toBe(0);
+  });
+
+  it('follows at most 10,000 clusters', () => {
+    const { world, scene: one } = scene();
+    const names = Array.from({ length: 10_001 }, (_, n) => `c${n}`);
+    expect(one.envoy().begin(GATEWAY, names.slice(1)).ended).toBeUndefined();
+    expect(one.envoy().begin(GATEWAY, names).ended).toMatchObject({ code: 'RESOURCE_EXHAUSTED' });
+    expect(world.followed).toBe(10_000);
+  });
+
+  it('follows fewer where all streams together follow very many', () => {
+    const { world, scene: one } = scene({ mostSubscriptions: 3 });
+    const envoy = one.envoy().begin(GATEWAY, ['a', 'b']);
+    expect(one.envoy().begin(GATEWAY, ['c', 'd']).ended).toMatchObject({ code: 'RESOURCE_EXHAUSTED' });
+    expect(envoy.subscribe('c').ended).toBeUndefined();
+    expect(world.followed).toBe(3);
+  });
+});
+
+describe('what is measured', () => {
+  it('is how many streams are open', async () => {
+    const { scene: one } = scene();
+    const envoys = [one.envoy().begin(GATEWAY, [WEB]), one.envoy().begin(GATEWAY, [WEB])];
+    await expect(one.metric('eds_streams')).resolves.toBe(2);
+    envoys[0]?.breakOff();
+    await expect(one.metric('eds_streams')).resolves.toBe(1);
+  });
+
+  it('is the time from a change to its sending, but not that of a first answer', async () => {
+    const { world, scene: one } = scene();
+    one.envoy().begin(GATEWAY, [WEB]);
+    await expect(one.metric('eds_push_lag_seconds_count')).resolves.toBe(0);
+    world.set(WEB, GATEWAY, [81]);
+    await one.clock.advance(5);
+    await expect(one.metric('eds_push_lag_seconds_count')).resolves.toBe(1);
+    await expect(one.metric('eds_push_lag_seconds_sum')).resolves.toBeCloseTo(0.005);
+  });
+
+  it('is what gets no traffic of all that is followed, by its reason, once for all Gateways', async () => {
+    const { world, scene: one } = scene();
+    const unused = [
+      { reason: 'ProtocolMismatch', message: '', object: objectOf(0), endpoint: 'a' },
+      { reason: 'ProtocolMismatch', message: '', object: objectOf(0), endpoint: 'b' },
+      { reason: 'BackendNotFound', message: '', object: objectOf(1) },
+    ] as const;
+    for (const gateway of [GATEWAY, 'default/other']) {
+      world.set(WEB, gateway, assigned(WEB, [], unused));
+      one.envoy().begin(gateway, [WEB]);
+    }
+    await expect(one.metric('unresolved_references', { reason: 'ProtocolMismatch' })).resolves.toBe(2);
+    await expect(one.metric('unresolved_references', { reason: 'BackendNotFound' })).resolves.toBe(1);
+  });
+});

@@ -1,0 +1,114 @@
+import { fromBinary } from '@bufbuild/protobuf';
+import type { ClientDuplexStream } from '@grpc/grpc-js';
+import { describe, expect, it, vi } from 'vitest';
+import { extensionIndexes } from '../../src/extension/declared.ts';
+import { encode } from '../../src/extension/encode.ts';
+import {
+  DeltaDiscoveryRequestSchema,
+  DeltaDiscoveryResponseSchema,
+} from '../../src/extension/proto/envoy/service/discovery/v3_pb.ts';
+import type { DeltaDiscoveryResponse } from '../../src/extension/proto/envoy/service/discovery/v3_pb.ts';
+import { createExtension } from '../../src/extension/server.ts';
+import { createMemory } from '../../src/resources/memory.ts';
+import { systemClock } from '../../src/runtime/clock.ts';
+import { createLog } from '../../src/telemetry/log.ts';
+import { extensionMetrics } from '../../src/telemetry/metrics.ts';
+import { createRegistry } from '../../src/telemetry/registry.ts';
+import { testClient } from '../support/grpc/client.ts';
+import { serving } from '../support/grpc/serving.ts';
+import { parseExposition, valueOf } from '../support/telemetry/exposition.ts';
+import {
+  backend,
+  endpointList,
+  endpointsObject,
+  httpRoute,
+  tailnetObject,
+} from '../support/traffic/world.ts';
+
+const DELTA_ENDPOINTS = '/envoy.service.endpoint.v3.EndpointDiscoveryService/DeltaEndpoints';
+const clusterOf = (n: number) => `httproute/default/web-${n}/rule/0`;
+
+/** A server that listens, with so many routes, and a client that is not ours. */
+async function scene(routes: number) {
+  const objects = Array.from({ length: routes }, (_, n) => [
+    httpRoute(`web-${n}`, [backend(`web-${n}`)]),
+    endpointsObject(`web-${n}`),
+  ]).flat();
+  const memory = createMemory(extensionIndexes, [...objects, tailnetObject()]);
+  await memory.start();
+  const metrics = createRegistry({ metrics: extensionMetrics, version: 'test' });
+  const extension = createExtension({
+    read: memory.read,
+    settings: { dataPath: 'Proxy', edsTarget: '127.0.0.1:5005', messageBytes: 1e8 },
+    telemetry: { log: createLog({ level: 'error' }), metrics },
+    clock: systemClock,
+  });
+  const { port } = await serving({ methods: Object.fromEntries(extension.methods) });
+  const streams = async () => valueOf(parseExposition(await metrics.text()), 'mesh_gateway_eds_streams');
+  return { memory, client: testClient(port), streams };
+}
+
+/** Follows a cluster over a stream of its own, as Envoy does; what comes is kept. */
+function follow(
+  stream: ClientDuplexStream<Buffer, Buffer>,
+  cluster: string,
+): readonly DeltaDiscoveryResponse[] {
+  const responses: DeltaDiscoveryResponse[] = [];
+  stream.on('error', () => undefined);
+  stream.on('data', (message: Buffer) => {
+    const response = fromBinary(DeltaDiscoveryResponseSchema, message);
+    responses.push(response);
+    write(stream, { responseNonce: response.nonce });
+  });
+  write(stream, { node: { cluster: 'default/public' }, resourceNamesSubscribe: [cluster] });
+  return responses;
+}
+
+function write(
+  stream: ClientDuplexStream<Buffer, Buffer>,
+  request: Parameters<typeof encode<typeof DeltaDiscoveryRequestSchema>>[1],
+): void {
+  stream.write(Buffer.from(encode(DeltaDiscoveryRequestSchema, request)));
+}
+
+describe('endpoints over the network', () => {
+  it('reach five hundred streams of one connection, and again those whose endpoints change', async () => {
+    const { memory, client, streams } = await scene(500);
+    const open = Array.from({ length: 500 }, (_, n) => {
+      const stream = client.stream(DELTA_ENDPOINTS);
+      return { stream, responses: follow(stream, clusterOf(n)) };
+    });
+    await vi.waitFor(
+      () => expect(open.map(({ responses }) => responses.length)).toEqual(open.map(() => 1)),
+      10_000,
+    );
+    expect(open.map(({ responses }) => responses[0]?.resources[0]?.name)).toEqual(
+      open.map((_, n) => clusterOf(n)),
+    );
+    await expect(streams()).resolves.toBe(500);
+    await memory.author.put(endpointsObject('web-7', endpointList(2)));
+    await vi.waitFor(() => expect(open[7]?.responses).toHaveLength(2), 10_000);
+    expect(open.flatMap(({ responses }) => responses)).toHaveLength(501);
+    for (const { stream } of open) stream.cancel();
+    await vi.waitFor(async () => expect(await streams()).toBe(0), 10_000);
+  });
+
+  it('end with a reason where a stream asks for what there is not', async () => {
+    const { client } = await scene(0);
+    const stream = client.stream(DELTA_ENDPOINTS);
+    const ended = new Promise(resolve => stream.on('status', ({ code }) => resolve(code)));
+    follow(stream, '*');
+    await expect(ended).resolves.toBe(3);
+  });
+
+  it('end when the Envoy says no more', async () => {
+    const { client, streams } = await scene(1);
+    const stream = client.stream(DELTA_ENDPOINTS);
+    const ended = new Promise(resolve => stream.on('status', ({ code }) => resolve(code)));
+    const responses = follow(stream, clusterOf(0));
+    await vi.waitFor(() => expect(responses).toHaveLength(1), 10_000);
+    stream.end();
+    await expect(ended).resolves.toBe(0);
+    await expect(streams()).resolves.toBe(0);
+  });
+});

@@ -1,0 +1,126 @@
+import { fromBinary } from '@bufbuild/protobuf';
+import { anyUnpack } from '@bufbuild/protobuf/wkt';
+import { describe, expect, it } from 'vitest';
+import { encodeAssignment, regionOf } from '../../src/extension/endpoints.ts';
+import { AddressSchema } from '../../src/extension/proto/envoy/config/core/v3_pb.ts';
+import { ClusterLoadAssignmentSchema } from '../../src/extension/proto/envoy/config/endpoint/v3_pb.ts';
+import type { LbEndpoint } from '../../src/extension/proto/envoy/config/endpoint/v3_pb.ts';
+import type { AssignedEndpoint } from '../../src/traffic/assignment.ts';
+import { assignment, direct, endpoint } from '../support/extension/assignments.ts';
+import { CLUSTER } from '../support/extension/clusters.ts';
+
+function read(bytes: Uint8Array) {
+  return fromBinary(ClusterLoadAssignmentSchema, bytes);
+}
+
+/** The endpoints of an assignment of one locality. */
+function told(...endpoints: readonly AssignedEndpoint[]): readonly LbEndpoint[] {
+  const localities = [{ backend: 0, weight: 1, priority: 0, endpoints }];
+  return read(encodeAssignment({ cluster: CLUSTER, localities })).endpoints.flatMap(
+    ({ lbEndpoints }) => lbEndpoints,
+  );
+}
+
+describe('an assignment', () => {
+  it('has a locality for each backend and priority, by the name that Envoy Gateway gives it', () => {
+    const { clusterName, endpoints } = read(encodeAssignment(assignment()));
+    expect(clusterName).toBe(CLUSTER);
+    const localities = endpoints.map(({ locality, priority, loadBalancingWeight, lbEndpoints }) => [
+      locality?.region,
+      priority,
+      loadBalancingWeight,
+      lbEndpoints.length,
+    ]);
+    expect(localities).toEqual([
+      [`${CLUSTER}/backend/0`, 0, 90, 4],
+      [`${CLUSTER}/backend/0`, 1, 90, 1],
+      [`${CLUSTER}/backend/2`, 0, 10, 1],
+    ]);
+  });
+
+  it('is the same for the same', () => {
+    expect(encodeAssignment(assignment())).toEqual(encodeAssignment(assignment()));
+  });
+
+  it('is told even without endpoints, so that Envoy waits for none', () => {
+    expect(read(encodeAssignment({ cluster: CLUSTER, localities: [] }))).toMatchObject({
+      clusterName: CLUSTER,
+      endpoints: [],
+    });
+  });
+
+  it('names the locality of a cluster of one backend by the cluster', () => {
+    expect(regionOf(`${CLUSTER}/backend/1`, 1)).toBe(`${CLUSTER}/backend/1`);
+    expect(regionOf(`${CLUSTER}/backend/11`, 1)).toBe(`${CLUSTER}/backend/11/backend/1`);
+  });
+});
+
+describe('an endpoint', () => {
+  it('has its address and port', () => {
+    const address = {
+      case: 'socketAddress',
+      value: { address: '100.64.0.7', portSpecifier: { value: 8080 } },
+    };
+    expect(told(endpoint())).toMatchObject([{ hostIdentifier: { value: { address: { address } } } }]);
+  });
+
+  it('names its proxy in the place where Envoy looks for it', () => {
+    const [one] = told(endpoint());
+    const proxy = one?.metadata?.typedFilterMetadata['envoy.http11_proxy_transport_socket.proxy_address'];
+    expect(proxy && anyUnpack(proxy, AddressSchema)?.address.value).toMatchObject({
+      address: '10.1.2.3',
+      portSpecifier: { case: 'portValue', value: 1055 },
+    });
+  });
+
+  it('names no proxy where Envoy dials it itself', () => {
+    const [one] = told(direct());
+    expect(one?.metadata?.typedFilterMetadata).toEqual({});
+  });
+
+  it('names its socket among several in the place where Envoy looks for it', () => {
+    const [one, other] = told(endpoint({ socketMatch: '0a1b' }), endpoint());
+    expect(one?.metadata?.filterMetadata).toEqual({ 'envoy.transport_socket_match': { mesh: '0a1b' } });
+    expect(other?.metadata?.filterMetadata).toEqual({});
+  });
+
+  it('has a hostname only where its certificate must carry it, and always the Host of checks', () => {
+    const [one, other] = told(endpoint({ hostname: 'web.example.ts.net' }), endpoint({ isUnchecked: true }));
+    expect(one?.hostIdentifier.value).toMatchObject({
+      hostname: 'web.example.ts.net',
+      healthCheckConfig: { hostname: 'web.example.ts.net', disableActiveHealthCheck: false },
+    });
+    expect(other?.hostIdentifier.value).toMatchObject({
+      hostname: '',
+      healthCheckConfig: { hostname: 'web.example.ts.net', disableActiveHealthCheck: true },
+    });
+  });
+
+  it.each([
+    ['UNKNOWN', 0],
+    ['HEALTHY', 1],
+    ['UNHEALTHY', 2],
+    ['DRAINING', 3],
+  ] as const)('is told as %s', (health, healthStatus) => {
+    expect(told(endpoint({ health }))).toMatchObject([{ healthStatus }]);
+  });
+
+  it.each([
+    [1, 1],
+    [100, 100],
+    [0, 1],
+    [2 ** 40, 2 ** 32 - 1],
+  ])('of weight %d has one that Envoy takes', (weight, expected) => {
+    expect(told(endpoint({ weight }))).toMatchObject([{ loadBalancingWeight: expected }]);
+  });
+
+  it.each([
+    ['a name for an address', { address: 'web.example.ts.net' }],
+    ['no port', { port: 0 }],
+    ['a port beyond all', { port: 65_536 }],
+    ['a name for its proxy', { proxy: { address: 'proxy.example.ts.net', port: 1055 } }],
+    ['no port of its proxy', { proxy: { address: '10.1.2.3', port: 0 } }],
+  ])('with %s is left out, since Envoy would refuse all others with it', (_, more) => {
+    expect(told(endpoint(more), endpoint())).toHaveLength(1);
+  });
+});

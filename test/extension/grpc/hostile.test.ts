@@ -1,0 +1,252 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import type { Serving } from '../../support/grpc/serving.ts';
+import { testClient } from '../../support/grpc/client.ts';
+import { callHeaders, FRAMES, frame, header, message, RawConnection } from '../../support/grpc/raw.ts';
+import { echo, echoStream, serving } from '../../support/grpc/serving.ts';
+import { soon } from '../../support/grpc/soon.ts';
+
+const ECHO = '/test.Service/Echo';
+const STREAM = '/test.Service/Stream';
+const methods = { [ECHO]: echo, [STREAM]: echoStream };
+
+const MIB = 1024 * 1024;
+const PREFACE = 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n';
+
+const unhandled: unknown[] = [];
+const note = (error: unknown) => void unhandled.push(error);
+
+beforeEach(() => {
+  unhandled.length = 0;
+  process.on('unhandledRejection', note);
+});
+
+afterEach(() => {
+  process.off('unhandledRejection', note);
+});
+
+/** The server answers others, has logged nothing, and no promise was left alone. */
+async function expectUnharmed(server: Serving): Promise<void> {
+  const check = await testClient(server.port).call('/grpc.health.v1.Health/Check', Buffer.alloc(0));
+  expect(check).toEqual({ code: 0, details: '', message: Buffer.of(8, 1) });
+  expect(server.lines).toEqual([]);
+  expect(unhandled).toEqual([]);
+}
+
+/** Sends something many times over, as fast as it is taken, until the other side has enough or all is sent. */
+async function flood(raw: RawConnection, bytes: Uint8Array, times: number): Promise<void> {
+  for (let sent = 0; sent < times && !raw.socket.destroyed; sent++) {
+    if (!raw.socket.write(bytes)) {
+      await Promise.race([new Promise(resolve => raw.socket.once('drain', resolve)), raw.closed()]);
+    }
+  }
+}
+
+describe('a connection that does not speak HTTP/2', () => {
+  it.each([
+    ['garbage', Buffer.from(Array.from({ length: 4096 }, (_, index) => (index * 7919) % 256))],
+    ['HTTP/1.1', Buffer.from('GET /healthz HTTP/1.1\r\nhost: a\r\n\r\n')],
+    ['an upgrade', Buffer.from('GET / HTTP/1.1\r\nconnection: upgrade\r\nupgrade: h2c\r\n\r\n')],
+    ['TLS', Buffer.from('16030100f5010000f10303', 'hex')],
+    ['a preface and garbage', Buffer.concat([Buffer.from(PREFACE), Buffer.alloc(4096, 0xee)])],
+  ])('but %s is closed', async (_, bytes) => {
+    const server = await serving({ methods });
+    const raw = await RawConnection.silent(server.port);
+    raw.send(bytes);
+    await raw.closed();
+    await expectUnharmed(server);
+  });
+});
+
+describe('a connection that breaks the rules of HTTP/2', () => {
+  it.each([
+    ['a frame that is too large', Buffer.concat([Buffer.of(0xff, 0xff, 0xff, 0, 0), Buffer.alloc(4)])],
+    ['data of a stream that is not there', frame(FRAMES.data, 0, 7)],
+    ['headers that are not', frame(FRAMES.headers, 5, 1, Buffer.of(0xff))],
+  ])('by %s is closed when it has been silent, as the library reads no more of it', async (_, bytes) => {
+    const server = await serving({ methods, time: 'virtual' });
+    const raw = await RawConnection.open(server.port);
+    raw.send(bytes);
+    await soon(() => expect(raw.of('goaway')).toHaveLength(1));
+    await server.pass(55_000);
+    await raw.closed();
+    await expectUnharmed(server);
+  });
+});
+
+describe('a request that is no call', () => {
+  it.each([
+    ['another content type', { 'content-type': 'application/json' }, '415'],
+    ['another method', { ':method': 'GET' }, '405'],
+  ])('because of %s is answered by HTTP', async (_, headers, httpStatus) => {
+    const server = await serving({ methods });
+    const raw = await RawConnection.open(server.port);
+    raw.call(1, ECHO, headers);
+    raw.data(1, message(Buffer.from('a')), 'end');
+    await soon(() => expect(raw.of('headers', 1)).toHaveLength(1));
+    const status = Buffer.from(httpStatus);
+    expect(raw.of('headers', 1)[0]?.payload.includes(status)).toBe(true);
+    await expectUnharmed(server);
+  });
+
+  it('because its deadline is none is refused', async () => {
+    const server = await serving({ methods });
+    const raw = await RawConnection.open(server.port);
+    raw.call(1, ECHO, { 'grpc-timeout': 'soon' });
+    raw.data(1, message(Buffer.from('a')), 'end');
+    await soon(() => expect(server.calls).toEqual([{ method: ECHO, code: 'INTERNAL' }]));
+    await expectUnharmed(server);
+  });
+
+  it('because its headers are too large is not taken', async () => {
+    const server = await serving({ methods });
+    const raw = await RawConnection.open(server.port);
+    await soon(() => expect(raw.of('settings')).toHaveLength(2));
+    const large = Object.fromEntries(Array.from({ length: 50 }, (_, at) => [`x-${at}`, 'x'.repeat(300)]));
+    raw.call(1, ECHO, large);
+    raw.data(1, message(Buffer.from('a')), 'end');
+    await soon(() => expect(raw.of('reset', 1)).toHaveLength(1));
+    expect(server.calls).toEqual([]);
+    await expectUnharmed(server);
+  });
+});
+
+describe('a flood', () => {
+  /** What a flood leaves behind in this process, the one who floods included. */
+  async function growth(act: () => Promise<void>): Promise<number> {
+    const before = process.memoryUsage().rss;
+    await act();
+    return process.memoryUsage().rss - before;
+  }
+
+  const opened = frame(FRAMES.settings, 0, 0);
+  it.each<[string, Buffer, number]>([
+    ['pings', frame(FRAMES.ping, 0, 0, Buffer.alloc(8)), 500_000],
+    ['settings', frame(FRAMES.settings, 0, 0, Buffer.of(0, 4, 0, 1, 0, 0)), 500_000],
+    ['empty data', frame(FRAMES.data, 0, 1), 500_000],
+    ['unknown frames', frame(0x42, 0, 0, Buffer.alloc(1000)), 50_000],
+    ['windows', frame(FRAMES.window, 0, 0, Buffer.of(0, 0, 0, 1)), 500_000],
+  ])('of %s does not grow memory', async (_, bytes, times) => {
+    const server = await serving({ methods });
+    const raw = await RawConnection.open(server.port);
+    raw.call(1, STREAM);
+    raw.send(opened);
+    const batch = Buffer.concat(Array.from({ length: 500 }, () => bytes));
+    raw.socket.pause();
+    const grown = await growth(() => flood(raw, batch, Math.min(times / 500, (40 * MIB) / batch.length)));
+    expect(grown).toBeLessThan(100 * MIB);
+    await expectUnharmed(server);
+  });
+
+  it('of headers that never end is closed', async () => {
+    const server = await serving({ methods });
+    const raw = await RawConnection.open(server.port);
+    raw.send(frame(FRAMES.headers, 0, 1, callHeaders(ECHO)));
+    await flood(raw, frame(FRAMES.more, 0, 1, header('x', 'y'.repeat(100))), 10_000);
+    await raw.closed();
+    expect(server.calls).toEqual([]);
+    await expectUnharmed(server);
+  });
+
+  it('of calls that are reset at once is closed', async () => {
+    const server = await serving({ methods, time: 'virtual' });
+    const raw = await RawConnection.open(server.port);
+    const reset = Buffer.of(0, 0, 0, 8);
+    for (let id = 1; id < 40_000; id += 2) {
+      raw.send(frame(FRAMES.headers, 4, id, callHeaders(STREAM)), frame(FRAMES.reset, 0, id, reset));
+      if (id % 1000 === 1) await new Promise(setImmediate);
+    }
+    await soon(() => expect(raw.of('goaway')).not.toEqual([]));
+    for (let seconds = 0; seconds < 25 && !raw.socket.destroyed; seconds++) await server.pass(1000);
+    expect(raw.socket.destroyed).toBe(true);
+    await soon(() => expect(server.activities.list().get('gRPC server')).toEqual([]));
+    await expectUnharmed(server);
+  });
+
+  it('of resets, as of an Envoy that loses its clusters, leaves a connection that works or is closed soon', async () => {
+    const server = await serving({ methods, time: 'virtual' });
+    const raw = await RawConnection.open(server.port);
+    const last = 8001;
+    for (let id = 1; id < last; id += 2) raw.call(id, STREAM);
+    await soon(() => expect(server.activities.list().get('gRPC server')).toHaveLength(4001));
+    for (let id = 1; id < last; id += 2) raw.send(frame(FRAMES.reset, 0, id, Buffer.of(0, 0, 0, 8)));
+    await soon(() => expect(server.calls.length).toBeGreaterThan(500));
+    await server.pass(20_000);
+    raw.call(last, ECHO);
+    raw.data(last, message(Buffer.from('hello')), 'end');
+    await soon(() => expect(raw.socket.destroyed || raw.of('data', last).length === 1).toBe(true));
+    await soon(() => expect(server.calls.length).toBeGreaterThanOrEqual(4000));
+    await expectUnharmed(server);
+  });
+
+  it('of streams is taken up to what all connections may have together', async () => {
+    const server = await serving({ methods, limits: { streamsOfConnection: 500, streams: 800 } });
+    const [first, second] = [await RawConnection.open(server.port), await RawConnection.open(server.port)];
+    for (const raw of [first, second]) {
+      for (let id = 1; id < 1000; id += 2) raw.call(id, STREAM);
+    }
+    await soon(() => expect(first.of('headers').length + second.of('headers').length).toBe(200));
+    const streams = server.activities.list().get('gRPC server') ?? [];
+    expect(streams.filter(({ state }) => state === 'streaming')).toHaveLength(800);
+    for (const raw of [first, second]) raw.socket.destroy();
+    await soon(() => expect(server.activities.list().get('gRPC server')).toEqual([]));
+    await expectUnharmed(server);
+  });
+
+  it('of streams is taken up to what one connection may have', async () => {
+    const server = await serving({ methods, limits: { streamsOfConnection: 500 } });
+    const raw = await RawConnection.open(server.port);
+    await soon(() => expect(raw.of('settings')).toHaveLength(2));
+    for (let id = 1; id < 1000; id += 2) raw.call(id, STREAM);
+    await soon(() => expect(server.activities.list().get('gRPC server')).toHaveLength(501));
+    for (let id = 1001; id < 1101; id += 2) raw.call(id, STREAM);
+    await raw.closed();
+    await soon(() => expect(server.calls).toHaveLength(500));
+    await expectUnharmed(server);
+  });
+
+  it('of 8,192 streams on one connection is what an Envoy may ask for', async () => {
+    const server = await serving({ methods });
+    const raw = await RawConnection.open(server.port);
+    const hello = message(Buffer.from('hello'));
+    for (let id = 1; id < 16_384; id += 2) {
+      raw.send(frame(FRAMES.headers, 4, id, callHeaders(STREAM)), frame(FRAMES.data, 0, id, hello));
+    }
+    await soon(() => expect(raw.of('data')).toHaveLength(8192));
+    expect(raw.of('reset')).toEqual([]);
+    await expectUnharmed(server);
+  });
+});
+
+describe('requests that are never finished', () => {
+  it('are ended, and what they held comes back', async () => {
+    const server = await serving({ methods, time: 'virtual' });
+    const raw = await RawConnection.open(server.port);
+    const half = message(Buffer.alloc(200_000)).subarray(0, 1000);
+    for (const id of [1, 3, 5, 7]) raw.call(id, id === 7 ? STREAM : ECHO);
+    raw.data(3, half, 'more');
+    raw.data(5, half.subarray(0, 3), 'more');
+    raw.data(7, half, 'more');
+    await soon(() => expect(server.activities.list().get('gRPC server')).toHaveLength(5));
+    const late = { method: ECHO, code: 'DEADLINE_EXCEEDED' };
+    for (let step = 0; step < 7; step++) {
+      raw.send(frame(FRAMES.ping, 0, 0, Buffer.alloc(8)));
+      await server.pass(10_000);
+    }
+    await soon(() => expect(server.calls).toEqual([late, late, late, { ...late, method: STREAM }]));
+    await soon(() => expect(raw.of('headers')).toHaveLength(4));
+    await expectUnharmed(server);
+  });
+
+  it('hold no more than they may, whatever they announce', async () => {
+    const server = await serving({ methods, limits: { heldBytesOfConnection: 8 * MIB } });
+    const raw = await RawConnection.open(server.port);
+    const start = message(Buffer.alloc(3 * MIB)).subarray(0, 16_384);
+    for (let id = 1; id < 400; id += 2) raw.call(id, ECHO);
+    for (let round = 0; round < 10; round++) {
+      for (let id = 1; id < 400; id += 2) raw.data(id, start, 'more');
+    }
+    await soon(() => expect(raw.of('headers').length).toBeGreaterThan(100));
+    expect(process.memoryUsage().arrayBuffers).toBeLessThan(100 * MIB);
+    await expectUnharmed(server);
+  });
+});

@@ -1,0 +1,146 @@
+import { describe, expect, it } from 'vitest';
+import { ERROR_CODES } from '../../../../src/extension/grpc/http2/errors.ts';
+import { testClient } from '../../../support/grpc/client.ts';
+import { callHeaders, FRAMES, frame, header, message, RawConnection } from '../../../support/grpc/raw.ts';
+import { echo, echoStream, serving } from '../../../support/grpc/serving.ts';
+import type { Serving } from '../../../support/grpc/serving.ts';
+import { soon } from '../../../support/grpc/soon.ts';
+
+const ECHO = '/test.Service/Echo';
+const STREAM = '/test.Service/Stream';
+const methods = { [ECHO]: echo, [STREAM]: echoStream };
+
+const MIB = 1024 * 1024;
+const END_HEADERS = 4;
+const PRIORITY = 2;
+
+const word = (number: number) => {
+  const bytes = Buffer.alloc(4);
+  bytes.writeUInt32BE(number);
+  return bytes;
+};
+
+/** The server answers others, and nothing is left of whoever has closed. */
+async function expectUnharmed(server: Serving, raw: RawConnection): Promise<void> {
+  raw.socket.destroy();
+  await soon(() => expect(server.activities.list().get('gRPC server')).toEqual([]));
+  const { code } = await testClient(server.port).call(ECHO, Buffer.from('still there'));
+  expect(code).toBe(0);
+  expect(server.lines).toEqual([]);
+}
+
+describe('a caller loses its connection, and hears why, that sends too many', () => {
+  const call = frame(FRAMES.headers, END_HEADERS, 1, callHeaders(STREAM));
+  const many = (count: number, bytes: (at: number) => Buffer) =>
+    Buffer.concat(Array.from({ length: count }, (_, at) => bytes(at)));
+  const headersOf = (id: number) => frame(FRAMES.headers, END_HEADERS, id, callHeaders(STREAM));
+
+  it.each<[string, Buffer]>([
+    ['pings', many(11_000, () => frame(FRAMES.ping, 0, 0, Buffer.alloc(8)))],
+    ['answers to pings', many(11_000, () => frame(FRAMES.ping, 1, 0, Buffer.alloc(8)))],
+    ['settings', many(200, at => frame(FRAMES.settings, 0, 0, Buffer.concat([Buffer.of(0, 4), word(at)])))],
+    ['answers to settings', many(11_000, () => frame(FRAMES.settings, 1, 0))],
+    ['data without data', many(11_000, () => frame(FRAMES.data, 0, 1))],
+    ['windows', many(11_000, () => frame(FRAMES.window, 0, 1, word(1)))],
+    ['priorities', many(11_000, at => frame(PRIORITY, 0, 2 * at + 3, Buffer.alloc(5)))],
+    ['frames that nobody knows', many(11_000, () => frame(0x42, 0, 0))],
+    ['resets of what has ended', many(11_000, () => frame(FRAMES.reset, 0, 1, word(8)))],
+    [
+      'headers that do not end',
+      Buffer.concat([frame(FRAMES.headers, 0, 3), many(40, () => frame(FRAMES.more, 0, 3))]),
+    ],
+    [
+      'calls that are reset at once',
+      many(17_000, at => Buffer.concat([headersOf(2 * at + 3), frame(FRAMES.reset, 0, 2 * at + 3, word(8))])),
+    ],
+    [
+      'calls that it has the server reset',
+      many(17_000, at =>
+        Buffer.concat([headersOf(2 * at + 3), frame(FRAMES.window, 0, 2 * at + 3, word(0))]),
+      ),
+    ],
+  ])('%s', async (_, bytes) => {
+    const server = await serving({ methods, time: 'virtual' });
+    const raw = await RawConnection.open(server.port);
+    raw.send(call);
+    raw.send(bytes);
+    await soon(() => expect(raw.of('goaway')).toHaveLength(1));
+    expect(raw.of('goaway')[0]?.payload.readUInt32BE(4)).toBe(ERROR_CODES.calm);
+    await expectUnharmed(server, raw);
+  });
+});
+
+describe('headers that are small and mean much', () => {
+  it('are not unpacked, and what comes behind them is', async () => {
+    const server = await serving({ methods });
+    const raw = await RawConnection.open(server.port);
+    const large = header('x-large', 'x'.repeat(3900));
+    large[0] = 0x40;
+    raw.send(frame(FRAMES.headers, END_HEADERS, 1, Buffer.concat([callHeaders(ECHO), large])));
+    const before = process.memoryUsage().rss;
+    for (let id = 3; id < 1003; id += 2)
+      raw.send(
+        frame(
+          FRAMES.headers,
+          END_HEADERS,
+          id,
+          Buffer.concat([callHeaders(ECHO), Buffer.alloc(16_000, 0xbe)]),
+        ),
+      );
+    await soon(() => expect(raw.of('reset')).toHaveLength(500));
+    expect(process.memoryUsage().rss - before).toBeLessThan(100 * MIB);
+    raw.data(1, message(Buffer.from('a')), 'end');
+    await soon(() => expect(raw.of('data', 1)).toHaveLength(1));
+    await expectUnharmed(server, raw);
+  });
+});
+
+describe('a caller that takes nothing', () => {
+  it('makes the server hold no more than it may, though it asks and asks', async () => {
+    const server = await serving({ methods, limits: { heldBytesOfConnection: 20 * MIB } });
+    const raw = await RawConnection.open(server.port, [[4, 2 ** 31 - 1]]);
+    raw.socket.pause();
+    const call = Buffer.alloc(500_000);
+    const before = process.memoryUsage().arrayBuffers;
+    for (let id = 1; id < 600; id += 2) {
+      raw.call(id, ECHO);
+      const bytes = message(call);
+      for (let at = 0; at < bytes.length; at += 16_384)
+        raw.data(id, bytes.subarray(at, at + 16_384), at + 16_384 < bytes.length ? 'more' : 'end');
+      await new Promise(setImmediate);
+    }
+    const ofTheCaller = raw.socket.writableLength;
+    expect(process.memoryUsage().arrayBuffers - before - ofTheCaller).toBeLessThan(120 * MIB);
+    await expectUnharmed(server, raw);
+  });
+
+  it('is not read any more, though all that it wants is small', async () => {
+    const server = await serving({ methods });
+    const raw = await RawConnection.open(server.port);
+    raw.socket.pause();
+    const calls = Buffer.concat([frame(FRAMES.headers, END_HEADERS | 1, 1, callHeaders('/absent'))]);
+    let sent = 0;
+    for (let id = 1; id < 400_000 && raw.socket.writableLength < 4 * MIB; id += 2) {
+      calls.writeUInt32BE(id, 5);
+      raw.send(calls);
+      sent++;
+      if (sent % 100 === 0) await new Promise(setImmediate);
+    }
+    expect(raw.socket.writableLength).toBeGreaterThanOrEqual(4 * MIB);
+    expect(server.calls.length).toBeLessThan(sent);
+    await expectUnharmed(server, raw);
+  });
+
+  it('may have the smallest windows, and gets all of it in the end', async () => {
+    const server = await serving({ methods });
+    const raw = await RawConnection.open(server.port, [[4, 0]]);
+    raw.call(1, ECHO);
+    raw.data(1, message(Buffer.from('hello')), 'end');
+    for (let sent = 0; sent < 10; sent++) raw.send(frame(FRAMES.window, 0, 1, word(1)));
+    await soon(() => expect(raw.of('headers', 1)).toHaveLength(2));
+    expect(Buffer.concat(raw.of('data', 1).map(({ payload }) => payload))).toEqual(
+      message(Buffer.from('hello')),
+    );
+    await expectUnharmed(server, raw);
+  });
+});

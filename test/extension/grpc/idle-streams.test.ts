@@ -1,0 +1,40 @@
+import { fork } from 'node:child_process';
+import { once } from 'node:events';
+import { fileURLToPath } from 'node:url';
+import { expect, it, onTestFinished } from 'vitest';
+import { callHeaders, FRAMES, frame, message, RawConnection } from '../../support/grpc/raw.ts';
+import { soon } from '../../support/grpc/soon.ts';
+
+const PROGRAM = fileURLToPath(new URL('../../support/grpc/idle-streams.ts', import.meta.url));
+const STREAMS = 1000;
+const CONNECTIONS = 4;
+const END_HEADERS = 4;
+
+type Cost = {
+  readonly kept: number;
+  readonly rss: number;
+  readonly heap: number;
+  readonly arrayBuffers: number;
+};
+
+it('an idle stream costs less than 20 KB, and pins none of the memory into which is read', async () => {
+  const child = fork(PROGRAM, { execArgv: ['--expose-gc', '--import', 'tsx'], serialization: 'json' });
+  onTestFinished(() => void child.kill());
+  const [port] = (await once(child, 'message')) as [number];
+  for (let count = 0; count < CONNECTIONS; count++) {
+    const raw = await RawConnection.open(port);
+    for (let stream = 0; stream < STREAMS; stream++) {
+      const id = 2 * stream + 1;
+      const call = frame(FRAMES.headers, END_HEADERS, id, callHeaders('/test.Service/Stream'));
+      raw.send(call, frame(FRAMES.data, 0, id, message(Buffer.alloc(400))));
+      if (stream % 20 === 0) await new Promise(setImmediate);
+    }
+    await soon(() => expect(raw.of('data')).toHaveLength(STREAMS));
+  }
+  child.send(STREAMS * CONNECTIONS);
+  const [cost] = (await once(child, 'message')) as [Cost];
+  expect(cost.kept).toBe(STREAMS * CONNECTIONS);
+  expect(cost.rss).toBeLessThan(20 * 1024);
+  expect(cost.arrayBuffers).toBeLessThan(1024);
+  expect(cost.heap).toBeLessThan(8 * 1024);
+});

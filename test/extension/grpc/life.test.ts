@@ -1,0 +1,197 @@
+import { status } from '@grpc/grpc-js';
+import { describe, expect, it } from 'vitest';
+import { startGrpcServer } from '../../../src/extension/grpc/server.ts';
+import { DEFAULT_GRPC_LIMITS } from '../../../src/extension/grpc/limits.ts';
+import type { Unary } from '../../../src/extension/grpc/method.ts';
+import { createActivities } from '../../../src/telemetry/activity.ts';
+import { createLog } from '../../../src/telemetry/log.ts';
+import { systemClock } from '../../../src/runtime/clock.ts';
+import { codeOf, testClient } from '../../support/grpc/client.ts';
+import { FRAMES, frame, message, RawConnection } from '../../support/grpc/raw.ts';
+import { echo, echoStream, serving } from '../../support/grpc/serving.ts';
+import { soon } from '../../support/grpc/soon.ts';
+
+const ECHO = '/test.Service/Echo';
+const STREAM = '/test.Service/Stream';
+const SLOW = '/test.Service/Slow';
+
+/** A call that is answered when the test says so. */
+function slow() {
+  const answers: (() => void)[] = [];
+  const method: Unary = {
+    is: 'unary',
+    call: request => new Promise(resolve => answers.push(() => resolve(request))),
+  };
+  return { answers, method };
+}
+
+const methods = { [ECHO]: echo, [STREAM]: echoStream };
+
+const hello = message(Buffer.from('hello'));
+
+const ACK = 1;
+
+describe('an idle connection', () => {
+  it('is asked whether it is there, and stays when it is', async () => {
+    const server = await serving({ time: 'virtual' });
+    const raw = await RawConnection.open(server.port);
+    await soon(() => expect(raw.of('settings')).not.toEqual([]));
+    await server.pass(32_000);
+    await soon(() => expect(raw.of('ping')).toHaveLength(1));
+    raw.send(frame(FRAMES.ping, ACK, 0, raw.of('ping')[0]?.payload));
+    await server.pass(25_000);
+    expect(raw.socket.destroyed).toBe(false);
+  });
+
+  it('is closed when it does not answer', async () => {
+    const server = await serving({ time: 'virtual' });
+    const raw = await RawConnection.open(server.port);
+    await soon(() => expect(raw.of('settings')).not.toEqual([]));
+    await server.pass(55_000);
+    await raw.closed();
+    expect(raw.of('ping')).toHaveLength(1);
+  });
+
+  it('is closed when it never said anything', async () => {
+    const server = await serving({ time: 'virtual' });
+    const raw = await RawConnection.silent(server.port);
+    await server.pass(55_000);
+    await raw.closed();
+    expect(raw.frames.every(({ id }) => id === 0)).toBe(true);
+  });
+});
+
+/** The last stream that is taken where more may be on their way. */
+const ANY = 2 ** 31 - 1;
+
+const goaways = (raw: RawConnection) => raw.of('goaway').map(({ payload }) => payload.readUInt32BE(0));
+
+describe('an old connection', () => {
+  const limits = { keepaliveMs: 3_600_000, ageMs: 100_000, ageGraceMs: 30_000 };
+
+  it('is told to leave, keeps its streams for the grace time, and then ends them well', async () => {
+    const server = await serving({ methods, time: 'virtual', limits });
+    const raw = await RawConnection.open(server.port);
+    raw.call(1, STREAM);
+    raw.data(1, hello, 'more');
+    await server.pass(99_000);
+    expect(goaways(raw)).toEqual([]);
+    await server.pass(2000);
+    await soon(() => expect(goaways(raw)).toEqual([ANY, 1]));
+    raw.data(1, hello, 'more');
+    await soon(() => expect(raw.of('data', 1)).toHaveLength(2));
+    await server.pass(31_000);
+    await soon(() => expect(server.calls).toEqual([]));
+    await server.pass(6000);
+    await soon(() => expect(server.calls).toEqual([{ method: STREAM, code: 'OK' }]));
+    await raw.closed();
+  });
+
+  it('says which calls it has not taken', async () => {
+    const server = await serving({ methods, time: 'virtual', limits });
+    const raw = await RawConnection.open(server.port);
+    raw.call(1, ECHO);
+    raw.data(1, hello, 'end');
+    raw.call(3, STREAM);
+    raw.data(3, hello, 'more');
+    await soon(() => expect(raw.of('data', 3)).toHaveLength(1));
+    await server.pass(101_000);
+    await soon(() => expect(goaways(raw)).toEqual([ANY, 3]));
+    raw.call(5, ECHO);
+    raw.data(5, hello, 'end');
+    raw.data(3, hello, 'end');
+    await raw.closed();
+    await soon(() => expect(server.calls.map(({ method }) => method)).toEqual([ECHO, STREAM]));
+  });
+
+  it('is left by a caller without a failed call', async () => {
+    const limits = { ageMs: 1000, ageGraceMs: 1000 };
+    const server = await serving({ methods, time: 'virtual', limits });
+    const client = testClient(server.port);
+    const codes = new Set<number>();
+    const callOn = async (): Promise<void> => {
+      for (let call = 0; call < 50; call++) codes.add((await client.call(ECHO, Buffer.from('a'))).code);
+    };
+    const all = Promise.all(Array.from({ length: 20 }, callOn));
+    for (let left = 0; left < 20; left++) await server.pass(1000);
+    await all;
+    expect([...codes]).toEqual([0]);
+  });
+});
+
+describe('stopping', () => {
+  it('lets calls end, ends streams, and takes no more', async () => {
+    const { answers, method } = slow();
+    const server = await serving({ methods: { ...methods, [SLOW]: method } });
+    const client = testClient(server.port);
+    const stream = client.stream(STREAM);
+    const streamCode = codeOf(stream);
+    stream.write(Buffer.from('a'));
+    const call = client.call(SLOW, Buffer.from('a'));
+    await soon(() => expect(answers).toHaveLength(1));
+    const stopped = server.server.stop({ graceMs: 10_000 });
+    expect(await streamCode).toBe(status.UNAVAILABLE);
+    expect((await testClient(server.port).call(ECHO, Buffer.from('a'))).code).toBe(status.UNAVAILABLE);
+    answers[0]?.();
+    expect(await call).toMatchObject({ code: 0 });
+    await stopped;
+    expect(server.activities.list().has('gRPC server')).toBe(false);
+  });
+
+  it('is over at the deadline, whatever still runs', async () => {
+    const { answers, method } = slow();
+    const server = await serving({ methods: { [SLOW]: method } });
+    const call = testClient(server.port).call(SLOW, Buffer.from('a'));
+    await soon(() => expect(answers).toHaveLength(1));
+    await server.server.stop({ graceMs: 50 });
+    expect((await call).code).toBe(status.UNAVAILABLE);
+    answers[0]?.();
+    await soon(() => expect(server.calls).toEqual([{ method: SLOW, code: 'CANCELLED' }]));
+  });
+
+  it('is one thing, however often it is asked for', async () => {
+    const server = await serving();
+    const stop = (graceMs: number) => server.server.stop({ graceMs });
+    expect(stop(0)).toBe(stop(1000));
+    await stop(0);
+    const again = await serving();
+    expect(again.port).toBeGreaterThan(0);
+  });
+});
+
+describe('starting', () => {
+  it('fails by the name of the setting where the address is taken', async () => {
+    const { port } = await serving();
+    const second = startGrpcServer({
+      address: { host: '127.0.0.1', port },
+      methods: new Map(),
+      limits: DEFAULT_GRPC_LIMITS,
+      telemetry: {
+        log: createLog({ level: 'error' }),
+        record: { grpcRequests: () => undefined, grpcErrors: () => undefined, grpcSeconds: () => undefined },
+        activities: createActivities(),
+      },
+      clock: systemClock,
+      random: () => 0,
+    });
+    await expect(second).rejects.toThrow(`GRPC_ADDRESS: cannot listen on 127.0.0.1:${port}: EADDRINUSE`);
+  });
+});
+
+describe('activities', () => {
+  it('tell of connections and calls', async () => {
+    const server = await serving({ methods });
+    const stream = testClient(server.port).stream(STREAM);
+    const ended = codeOf(stream);
+    stream.write(Buffer.from('a'));
+    await soon(() =>
+      expect(server.activities.list().get('gRPC server')).toMatchObject([
+        { what: expect.stringMatching(/^127\.0\.0\.1:\d+$/) as string, state: 'open' },
+        { what: STREAM, state: 'streaming' },
+      ]),
+    );
+    stream.cancel();
+    await ended;
+    await soon(() => expect(server.activities.list().get('gRPC server')).toHaveLength(1));
+  });
+});

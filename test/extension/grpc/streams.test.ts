@@ -1,0 +1,192 @@
+import { status } from '@grpc/grpc-js';
+import { describe, expect, it } from 'vitest';
+import { GrpcError } from '../../../src/extension/grpc/status.ts';
+import type { ServerStream, StreamListener, Streaming } from '../../../src/extension/grpc/method.ts';
+import { codeOf, testClient } from '../../support/grpc/client.ts';
+import { FRAMES, frame, message, RawConnection } from '../../support/grpc/raw.ts';
+import { echoStream, serving } from '../../support/grpc/serving.ts';
+import { soon } from '../../support/grpc/soon.ts';
+
+const PATH = '/test.Service/Stream';
+
+/** A method that tells what its listeners hear, and hands out its streams. */
+function watched(reactions: Partial<StreamListener> = {}) {
+  const heard: string[] = [];
+  const streams: ServerStream[] = [];
+  const open = (stream: ServerStream): StreamListener => {
+    streams.push(stream);
+    return {
+      message: bytes => {
+        heard.push(Buffer.from(bytes).toString());
+        reactions.message?.(bytes);
+      },
+      finished: () => {
+        heard.push('finished');
+        reactions.finished?.();
+      },
+      drained: () => {
+        heard.push('drained');
+        reactions.drained?.();
+      },
+      closed: () => {
+        heard.push('closed');
+        reactions.closed?.();
+      },
+    };
+  };
+  return { heard, streams, method: { is: 'streaming', open } satisfies Streaming };
+}
+
+const fails = () => {
+  throw new Error('a secret');
+};
+
+describe('a stream', () => {
+  it('carries messages both ways, in order, and ends when the caller does', async () => {
+    const { port } = await serving({ methods: { [PATH]: echoStream } });
+    const stream = testClient(port).stream(PATH);
+    const answers: string[] = [];
+    stream.on('data', (bytes: Buffer) => answers.push(bytes.toString()));
+    const ended = new Promise(resolve => stream.on('status', resolve));
+    const sent = Array.from({ length: 500 }, (_, index) => `message ${index} ${'x'.repeat(index * 7)}`);
+    for (const text of sent) stream.write(Buffer.from(text));
+    stream.end();
+    expect(await ended).toMatchObject({ code: 0 });
+    expect(answers).toEqual(sent);
+  });
+
+  it('is told when the caller has gone, and nothing after that', async () => {
+    const { heard, streams, method } = watched();
+    const server = await serving({ methods: { [PATH]: method } });
+    const raw = await RawConnection.open(server.port);
+    raw.call(1, PATH);
+    raw.data(1, message(Buffer.from('hello')), 'more');
+    await soon(() => expect(heard).toEqual(['hello']));
+    raw.send(frame(FRAMES.reset, 0, 1, Buffer.of(0, 0, 0, 8)));
+    await soon(() => expect(heard).toEqual(['hello', 'closed']));
+    expect(streams[0]?.send(Buffer.from('late'))).toBe(false);
+    streams[0]?.end();
+    expect(heard).toEqual(['hello', 'closed']);
+    await soon(() => expect(server.calls).toEqual([{ method: PATH, code: 'CANCELLED' }]));
+  });
+
+  it.each([
+    ['before any message', 0],
+    ['after a message', 1],
+  ])('is ended by the server with a status, %s', async (_, messages) => {
+    const { heard, streams, method } = watched();
+    const server = await serving({ methods: { [PATH]: method } });
+    const stream = testClient(server.port).stream(PATH);
+    const ended = new Promise(resolve =>
+      stream
+        .on('error', () => undefined)
+        .resume()
+        .on('status', resolve),
+    );
+    stream.write(Buffer.from('hello'));
+    await soon(() => expect(heard).toEqual(['hello']));
+    for (let index = 0; index < messages; index++) streams[0]?.send(Buffer.from('answer'));
+    streams[0]?.end({ code: 'RESOURCE_EXHAUSTED', message: 'enough' });
+    expect(await ended).toMatchObject({ code: status.RESOURCE_EXHAUSTED, details: 'enough' });
+    await soon(() => expect(heard).toEqual(['hello', 'closed']));
+  });
+
+  it.each<[string, Partial<StreamListener>]>([
+    ['message', { message: fails }],
+    ['finished', { finished: fails }],
+  ])('fails with INTERNAL where its %s throws, and the log says why', async (_, reactions) => {
+    const { heard, method } = watched(reactions);
+    const server = await serving({ methods: { [PATH]: method } });
+    const stream = testClient(server.port).stream(PATH);
+    const code = codeOf(stream);
+    stream.end(Buffer.from('hello'));
+    expect(await code).toBe(status.INTERNAL);
+    expect(server.lines).toHaveLength(1);
+    await soon(() => expect(heard.at(-1)).toBe('closed'));
+  });
+
+  it('fails with what its open throws', async () => {
+    const open = () => {
+      throw new GrpcError('UNAVAILABLE', 'not now');
+    };
+    const { port } = await serving({ methods: { [PATH]: { is: 'streaming', open } } });
+    const stream = testClient(port).stream(PATH);
+    expect(await codeOf(stream)).toBe(status.UNAVAILABLE);
+  });
+
+  it('hands out messages that hold no more memory than their own', async () => {
+    const sizes: number[] = [];
+    const { method } = watched({ message: bytes => void sizes.push(bytes.buffer.byteLength - bytes.length) });
+    const server = await serving({ methods: { [PATH]: method } });
+    const raw = await RawConnection.open(server.port);
+    raw.call(1, PATH);
+    raw.data(1, Buffer.concat(Array.from({ length: 100 }, () => message(Buffer.alloc(100)))), 'more');
+    await soon(() => expect(sizes).toHaveLength(100));
+    expect(Math.max(...sizes)).toBeLessThanOrEqual(100);
+  });
+
+  it('may end within no message', async () => {
+    const { method } = watched();
+    const server = await serving({ methods: { [PATH]: method } });
+    const raw = await RawConnection.open(server.port);
+    raw.call(1, PATH);
+    raw.data(1, message(Buffer.from('hello')).subarray(0, 7), 'end');
+    await soon(() => expect(server.calls).toEqual([{ method: PATH, code: 'INTERNAL' }]));
+  });
+});
+
+const WINDOW_SIZE = 4;
+const SMALL_WINDOW = [[WINDOW_SIZE, 100]] as const;
+
+function windowOf(bytes: number): Buffer {
+  const payload = Buffer.alloc(4);
+  payload.writeUInt32BE(bytes);
+  return payload;
+}
+
+describe('a caller that reads slowly', () => {
+  it('makes send say so, and drained say when there is room', async () => {
+    const { heard, streams, method } = watched();
+    const server = await serving({ methods: { [PATH]: method }, limits: { unsentBytes: 5000 } });
+    const raw = await RawConnection.open(server.port, SMALL_WINDOW);
+    raw.call(1, PATH);
+    await soon(() => expect(streams).toHaveLength(1));
+    const rooms = Array.from({ length: 10 }, () => streams[0]?.send(Buffer.alloc(1000)));
+    expect(rooms).toEqual([true, true, true, true, false, false, false, false, false, false]);
+    raw.send(frame(FRAMES.window, 0, 1, windowOf(100_000)));
+    await soon(() => expect(heard).toEqual(['drained']));
+    expect(streams[0]?.send(Buffer.alloc(1000))).toBe(true);
+    await soon(() =>
+      expect(raw.of('data', 1).reduce((sum, { payload }) => sum + payload.length, 0)).toBe(11 * 1005),
+    );
+  });
+
+  it('cannot make the server hold more than it may', async () => {
+    const { streams, method } = watched();
+    const limits = { heldBytesOfConnection: 100_000 };
+    const server = await serving({ methods: { [PATH]: method }, limits });
+    const raw = await RawConnection.open(server.port, SMALL_WINDOW);
+    raw.call(1, PATH);
+    await soon(() => expect(streams).toHaveLength(1));
+    for (let index = 0; index < 200; index++) streams[0]?.send(Buffer.alloc(1000));
+    raw.data(1, Buffer.alloc(0), 'end');
+    raw.send(frame(FRAMES.window, 0, 1, windowOf(1_000_000)));
+    await soon(() => expect(server.calls).toEqual([{ method: PATH, code: 'RESOURCE_EXHAUSTED' }]));
+  });
+
+  it('is reset when it takes nothing for a long time', async () => {
+    const { heard, streams, method } = watched();
+    const server = await serving({ methods: { [PATH]: method }, time: 'virtual' });
+    const raw = await RawConnection.open(server.port, SMALL_WINDOW);
+    raw.call(1, PATH);
+    await soon(() => expect(streams).toHaveLength(1));
+    streams[0]?.send(Buffer.alloc(1000));
+    await server.pass(30_000);
+    expect(heard).toEqual([]);
+    raw.send(frame(FRAMES.window, 0, 1, windowOf(50)));
+    streams[0]?.send(Buffer.alloc(10));
+    await server.pass(65_000);
+    await soon(() => expect(raw.of('reset', 1)).toHaveLength(1));
+    await soon(() => expect(heard).toEqual(['closed']));
+  });
+});

@@ -1,0 +1,191 @@
+import { status } from '@grpc/grpc-js';
+import { describe, expect, it } from 'vitest';
+import { GrpcError } from '../../../src/extension/grpc/status.ts';
+import type { Unary } from '../../../src/extension/grpc/method.ts';
+import { testClient } from '../../support/grpc/client.ts';
+import { message, RawConnection } from '../../support/grpc/raw.ts';
+import { echo, serving } from '../../support/grpc/serving.ts';
+import { soon } from '../../support/grpc/soon.ts';
+
+const MIB = 1024 * 1024;
+
+const unary = (call: Unary['call']): Unary => ({ is: 'unary', call });
+
+const methods = {
+  '/test.Service/Echo': echo,
+  '/test.Service/Later': unary(async request => {
+    await new Promise(setImmediate);
+    return request;
+  }),
+  '/test.Service/Parts': unary(request => [request.subarray(0, 3), request.subarray(3)]),
+  '/test.Service/Empty': unary(() => []),
+  '/test.Service/Refuse': unary(() => {
+    throw new GrpcError('NOT_FOUND', '100 % größer\n');
+  }),
+  '/test.Service/RefuseLater': unary(() => Promise.reject(new GrpcError('UNAVAILABLE', 'not now'))),
+  '/test.Service/Throw': unary(() => {
+    throw new Error('a secret');
+  }),
+  '/test.Service/Reject': unary(() => Promise.reject(new Error('a secret'))),
+  '/test.Service/Double': unary(request => [request, request]),
+};
+
+async function serve(limits: Parameters<typeof serving>[0] = {}) {
+  const server = await serving({ methods, ...limits });
+  return { server, client: testClient(server.port) };
+}
+
+describe('a call', () => {
+  it.each(['Echo', 'Later', 'Parts'])('of %s is answered', async name => {
+    const { client } = await serve();
+    const outcome = await client.call(`/test.Service/${name}`, Buffer.from('hello'));
+    expect(outcome).toEqual({ code: 0, details: '', message: Buffer.from('hello') });
+  });
+
+  it.each([0, 1, 250, 16_379, 16_384, 32_768, 65_536, 2_000_000, 50 * MIB])(
+    'of %i bytes comes back unchanged',
+    async size => {
+      const { client } = await serve();
+      const sent = Buffer.alloc(size, 'mesh-gateway');
+      const { code, message: answer } = await client.call('/test.Service/Parts', sent);
+      expect([code, answer?.equals(sent)]).toEqual([0, true]);
+    },
+  );
+
+  it('may have an empty answer', async () => {
+    const { client } = await serve();
+    expect(await client.call('/test.Service/Empty', Buffer.from('a'))).toMatchObject({
+      code: 0,
+      message: Buffer.alloc(0),
+    });
+  });
+
+  it('is one of 1,000 at the same time', async () => {
+    const { client, server } = await serve();
+    const sent = Array.from({ length: 1000 }, (_, index) => Buffer.from(`call ${index}`));
+    const outcomes = await Promise.all(sent.map(bytes => client.call('/test.Service/Later', bytes)));
+    expect(outcomes.map(outcome => outcome.message?.toString())).toEqual(sent.map(String));
+    await soon(() => expect(server.calls).toHaveLength(1000));
+  });
+
+  it.each([
+    ['Refuse', status.NOT_FOUND, '100 % größer\n'],
+    ['RefuseLater', status.UNAVAILABLE, 'not now'],
+    ['Throw', status.INTERNAL, 'this failed; the log of the server says why'],
+    ['Reject', status.INTERNAL, 'this failed; the log of the server says why'],
+    ['Absent', status.UNIMPLEMENTED, 'there is no method /test.Service/Absent'],
+  ])('of %s fails with %i', async (name, code, details) => {
+    const { client } = await serve();
+    expect(await client.call(`/test.Service/${name}`, Buffer.from('a'))).toEqual({ code, details });
+  });
+
+  it('that fails by surprise is one line in the log', async () => {
+    const { client, server } = await serve();
+    await client.call('/test.Service/Reject', Buffer.from('a'));
+    expect(server.lines).toHaveLength(1);
+    expect(JSON.parse(server.lines[0] ?? '')).toMatchObject({
+      msg: 'a call failed',
+      method: '/test.Service/Reject',
+    });
+  });
+
+  it('that is over its limit is refused by both sizes, in both directions', async () => {
+    const { client } = await serve({ limits: { messageBytes: 1000 } });
+    expect(await client.call('/test.Service/Echo', Buffer.alloc(1001))).toEqual({
+      code: status.RESOURCE_EXHAUSTED,
+      details: 'a message of 1001 bytes is larger than 1000',
+    });
+    expect(await client.call('/test.Service/Double', Buffer.alloc(600))).toEqual({
+      code: status.RESOURCE_EXHAUSTED,
+      details: 'an answer of 1200 bytes is larger than 1000',
+    });
+    expect(await client.call('/test.Service/Echo', Buffer.alloc(50 * MIB))).toMatchObject({
+      code: status.RESOURCE_EXHAUSTED,
+    });
+    expect(await client.call('/test.Service/Echo', Buffer.alloc(1000))).toMatchObject({ code: 0 });
+  });
+
+  it('that needs more memory than there is is refused, and the memory comes back', async () => {
+    const { client } = await serve({ limits: { heldBytesOfConnection: MIB } });
+    expect(await client.call('/test.Service/Echo', Buffer.alloc(2 * MIB))).toMatchObject({
+      code: status.RESOURCE_EXHAUSTED,
+    });
+    for (let round = 0; round < 20; round++) {
+      expect(await client.call('/test.Service/Echo', Buffer.alloc(200_000))).toMatchObject({ code: 0 });
+    }
+  });
+});
+
+describe('a deadline', () => {
+  it('ends the call, and what is answered after it goes nowhere', async () => {
+    let answer: (bytes: Buffer) => void = () => undefined;
+    const late = unary(() => new Promise(resolve => (answer = resolve)));
+    const { client, server } = await serve({ methods: { ...methods, '/test.Service/Late': late } });
+    const { code } = await client.call('/test.Service/Late', Buffer.from('a'), { deadlineMs: 100 });
+    expect(code).toBe(status.DEADLINE_EXCEEDED);
+    await soon(() => expect(server.calls).toHaveLength(1));
+    expect(['DEADLINE_EXCEEDED', 'CANCELLED']).toContain(server.calls[0]?.code);
+    answer(Buffer.from('late'));
+    expect(await client.call('/test.Service/Echo', Buffer.from('b'))).toMatchObject({ code: 0 });
+    expect(server.calls.map(({ code }) => code)).toContain('OK');
+  });
+
+  it('is kept by the server for a caller that does not', async () => {
+    const never = unary(() => new Promise(() => undefined));
+    const server = await serving({ methods: { '/test.Service/Never': never } });
+    const raw = await RawConnection.open(server.port);
+    raw.call(1, '/test.Service/Never', { 'grpc-timeout': '20m' });
+    raw.data(1, message(Buffer.from('a')), 'end');
+    await soon(() => expect(raw.of('headers', 1)).toHaveLength(1));
+    await soon(() =>
+      expect(server.calls).toEqual([{ method: '/test.Service/Never', code: 'DEADLINE_EXCEEDED' }]),
+    );
+  });
+
+  it('is not waited for where the caller goes away', async () => {
+    let isAsked = false;
+    const never = unary(() => new Promise(() => (isAsked = true)));
+    const server = await serving({ methods: { '/test.Service/Never': never } });
+    const raw = await RawConnection.open(server.port);
+    raw.call(1, '/test.Service/Never');
+    raw.data(1, message(Buffer.from('a')), 'end');
+    await soon(() => expect(isAsked).toBe(true));
+    raw.socket.destroy();
+    await soon(() => expect(server.calls).toEqual([{ method: '/test.Service/Never', code: 'CANCELLED' }]));
+  });
+});
+
+describe('what is not one message', () => {
+  const hello = message(Buffer.from('hello'));
+  it.each([
+    ['none', Buffer.alloc(0), 'INTERNAL'],
+    ['two', Buffer.concat([hello, hello]), 'INTERNAL'],
+    ['half of one', hello.subarray(0, 7), 'INTERNAL'],
+    ['half of a prefix', hello.subarray(0, 3), 'INTERNAL'],
+    ['a compressed one', message(Buffer.from('hello'), 1), 'UNIMPLEMENTED'],
+    ['garbage', Buffer.alloc(100, 0xee), 'INTERNAL'],
+    ['one of 4 GB', Buffer.of(0, 0xff, 0xff, 0xff, 0xff, 1), 'RESOURCE_EXHAUSTED'],
+  ])('but %s is refused', async (_, bytes, code) => {
+    const server = await serving({ methods });
+    const raw = await RawConnection.open(server.port);
+    raw.call(1, '/test.Service/Echo');
+    raw.data(1, bytes, 'end');
+    await soon(() => expect(server.calls).toEqual([{ method: '/test.Service/Echo', code }]));
+    await soon(() => expect(raw.of('headers', 1)).toHaveLength(1));
+    expect(server.lines).toEqual([]);
+  });
+});
+
+describe('each call', () => {
+  it('is recorded by its method and code', async () => {
+    const { client, server } = await serve();
+    for (const name of ['Echo', 'Refuse', 'Absent'])
+      await client.call(`/test.Service/${name}`, Buffer.from('a'));
+    const refused = { method: '/test.Service/Refuse', code: 'NOT_FOUND' };
+    const absent = { method: 'unknown', code: 'UNIMPLEMENTED' };
+    await soon(() =>
+      expect(server.calls).toEqual([{ method: '/test.Service/Echo', code: 'OK' }, refused, absent]),
+    );
+    expect(server.errors).toEqual([refused, absent]);
+  });
+});

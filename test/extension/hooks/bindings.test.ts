@@ -1,0 +1,79 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { bindingsIn } from '../../../src/extension/hooks/bindings.ts';
+import type { Binding } from '../../../src/extension/hooks/bindings.ts';
+import { bytesField } from '../../../src/extension/wire.ts';
+import { bindingObject, translation } from '../../support/extension/hooks.ts';
+import { hostileBytes, seed } from '../../support/extension/messages.ts';
+
+const binding = (revision: string, name: string): Binding => ({
+  gateway: { kind: 'Gateway', namespace: 'edge', name },
+  revision,
+});
+
+function withObject(text: string): Uint8Array {
+  return bytesField(1, bytesField(1, bytesField(1, Buffer.from(text))));
+}
+
+describe('the bindings of a translation', () => {
+  it('are those of the objects that come along with it', () => {
+    const objects = [bindingObject('r1'), { kind: 'MeshRoutePolicy' }, bindingObject('r2', 'other')];
+    expect(bindingsIn(translation({}, objects))).toEqual([binding('r1', 'web'), binding('r2', 'other')]);
+  });
+
+  it.each([
+    ['nothing', new Uint8Array()],
+    ['no context', translation({ clusters: [new Uint8Array()] })],
+    ['no object', bytesField(1, bytesField(1, new Uint8Array()))],
+    ['no JSON', withObject('{"kind":')],
+    ['no object in JSON', withObject('["MeshBinding"]')],
+    ['null', withObject('null')],
+    ['no protobuf', Uint8Array.of(0x0a, 0x7f)],
+    ['a kind of others', withObject(JSON.stringify({ ...bindingObject('r'), kind: 'Other' }))],
+    ['a group of others', withObject(JSON.stringify({ ...bindingObject('r'), apiVersion: 'other.dev/v1' }))],
+    ['no metadata', withObject(JSON.stringify({ ...bindingObject('r'), metadata: 7 }))],
+    ['no namespace', withObject(JSON.stringify({ ...bindingObject('r'), metadata: {} }))],
+    ['no spec', withObject(JSON.stringify({ ...bindingObject('r'), spec: null }))],
+    [
+      'a revision that is no text',
+      withObject(JSON.stringify({ ...bindingObject('r'), spec: { revision: 1, targetRefs: [] } })),
+    ],
+    [
+      'targets that are no list',
+      withObject(JSON.stringify({ ...bindingObject('r'), spec: { revision: 'r', targetRefs: {} } })),
+    ],
+    [
+      'targets that are none',
+      withObject(
+        JSON.stringify({ ...bindingObject('r'), spec: { revision: 'r', targetRefs: [null, 1, {}] } }),
+      ),
+    ],
+    [
+      'more than a binding can be',
+      withObject(JSON.stringify({ ...bindingObject('r'), more: 'x'.repeat(70_000) })),
+    ],
+  ])('are none in %s', (_, request) => {
+    expect(bindingsIn(request)).toEqual([]);
+  });
+
+  it('are read from no more objects than there can be', () => {
+    const objects = Array.from({ length: 100 }, (_, at) => bindingObject(`r${at}`));
+    expect(bindingsIn(translation({}, objects))).toHaveLength(64);
+  });
+
+  it('are read without harm from anything', () => {
+    const texts = fc.oneof(fc.json(), fc.constant(JSON.stringify(bindingObject('r'))));
+    fc.assert(
+      fc.property(hostileBytes(texts.map(withObject)), request => {
+        for (const { gateway, revision } of bindingsIn(request)) {
+          expect([typeof gateway.name, typeof gateway.namespace, typeof revision]).toEqual([
+            'string',
+            'string',
+            'string',
+          ]);
+        }
+      }),
+      { seed, numRuns: 1000 },
+    );
+  });
+});

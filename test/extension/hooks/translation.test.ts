@@ -1,0 +1,169 @@
+import { fromBinary } from '@bufbuild/protobuf';
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { PostTranslateModifyResponseSchema } from '../../../src/extension/proto/envoygateway/extension_pb.ts';
+import { bytesField, Fields, joined, varintField } from '../../../src/extension/wire.ts';
+import { CLUSTER, gatewayCluster, read } from '../../support/extension/clusters.ts';
+import { bindingObject, startHooks, translation, whole } from '../../support/extension/hooks.ts';
+import { anyMessage, seed } from '../../support/extension/messages.ts';
+import { needs, tlsSocket } from '../../support/extension/needs.ts';
+
+const METHOD = 'PostTranslateModify';
+const ours = (name: string) => (name.startsWith('httproute/shop/') ? needs({ cluster: name }) : undefined);
+const named = (name: string) => gatewayCluster([], { name });
+const longNeeds = (cluster: string) => needs({ cluster, socket: tlsSocket() });
+
+function answered(request: Uint8Array, needsOf = ours) {
+  const { call, told } = startHooks({ needsOf });
+  return { ...fromBinary(PostTranslateModifyResponseSchema, whole(call(METHOD, request))), told };
+}
+
+/** The numbers of the fields of a message, in their order. */
+function numbersIn(message: Uint8Array): readonly number[] {
+  const fields = new Fields(message);
+  const numbers: number[] = [];
+  while (fields.next()) numbers.push(fields.number);
+  return numbers;
+}
+
+describe('the Translation hook', () => {
+  it('changes the clusters of mesh backends, and leaves all others and all lists as they are', () => {
+    const others = [
+      named('httproute/other/a/rule/0'),
+      named('tcproute/other/a/rule/-1'),
+      named('xds_cluster'),
+    ];
+    const clusters = [
+      others[0],
+      named(CLUSTER),
+      others[1],
+      named('httproute/shop/b/rule/3'),
+      others[2],
+    ] as Uint8Array[];
+    const lists = [[1], [2, 2], [3]].map(list => list.map(value => varintField(9, value)));
+    const [secrets = [], listeners = [], routes = []] = lists;
+    const answer = answered(translation({ clusters, secrets, listeners, routes }, [bindingObject('1')]));
+    expect([answer.secrets, answer.listeners, answer.routes]).toEqual([secrets, listeners, routes]);
+    expect([0, 2, 4].map(at => answer.clusters[at])).toEqual(others);
+    const targets = [1, 3].map(at => read(answer.clusters[at] ?? new Uint8Array()).edsClusterConfig);
+    expect(targets.map(config => config?.edsConfig?.configSourceSpecifier.case)).toEqual([
+      'apiConfigSource',
+      'apiConfigSource',
+    ]);
+    expect(targets.map(config => config?.serviceName)).toEqual([CLUSTER, 'httproute/shop/b/rule/3']);
+    expect(answer.told.served).toEqual(['translation', 'translation']);
+  });
+
+  it('leaves those clusters as they are for which an answer as long as may be has no room, and tells so', () => {
+    const names = ['a', 'b', 'c'].map(name => `httproute/shop/${name}/rule/0`);
+    const clusters = [...names.map(named), named('httproute/other/a/rule/0')];
+    const request = translation({ clusters });
+    const needsOf = (name: string) => (names.includes(name) ? longNeeds(name) : undefined);
+    const { length } = whole(startHooks({ needsOf }).call(METHOD, request));
+    for (const [messageBytes, expected] of [
+      [length, []],
+      [length - 1, [names[2]]],
+      [request.length, names],
+    ] as const) {
+      const { call, told } = startHooks({ needsOf, messageBytes });
+      const answer = whole(call(METHOD, request));
+      const given = fromBinary(PostTranslateModifyResponseSchema, answer).clusters;
+      const left = given.filter((cluster, at) => Buffer.compare(cluster, clusters[at] ?? cluster) === 0);
+      expect(left.slice(0, -1).map(cluster => read(cluster).name)).toEqual(expected);
+      expect([given.length, told.served.length]).toEqual([4, 3 - expected.length]);
+      expect([answer.length <= messageBytes, told.failures.length]).toEqual([true, expected.length]);
+      expect(told.lines.map(([, fields]) => fields)).toMatchObject(
+        expected.slice(0, 1).map(name => ({ name, hook: 'translation' })),
+      );
+    }
+  });
+
+  it('refuses a request of far more fields than clusters can be, and no other', () => {
+    const { call } = startHooks();
+    const clusters = (count: number) => Buffer.alloc(2 * count, bytesField(2, new Uint8Array()));
+    expect(whole(call(METHOD, clusters(100_000)))).toHaveLength(200_000);
+    for (const tag of [1, 2, 7]) {
+      const request = Buffer.alloc(400_000, bytesField(tag, new Uint8Array()));
+      expect(() => call(METHOD, request)).toThrow('far more fields');
+    }
+  });
+
+  it('is byte for byte what was sent where nothing is ours', () => {
+    const lists = fc.record({
+      clusters: fc.array(fc.oneof(anyMessage(), fc.constant(named('httproute/other/a/rule/0'))), {
+        maxLength: 5,
+      }),
+      secrets: fc.array(anyMessage(), { maxLength: 2 }),
+      listeners: fc.array(anyMessage(), { maxLength: 2 }),
+      routes: fc.array(anyMessage(), { maxLength: 2 }),
+    });
+    const { call } = startHooks({ needsOf: ours });
+    fc.assert(
+      fc.property(lists, given => {
+        const expected = [given.clusters, given.secrets, given.listeners, given.routes].flatMap((list, at) =>
+          list.map(value => bytesField(at + 1, value)),
+        );
+        expect(whole(call(METHOD, translation(given, [bindingObject('1')])))).toEqual(joined(expected));
+      }),
+      { seed },
+    );
+  });
+
+  it('leaves lists absent that were not sent', () => {
+    const { call } = startHooks({ needsOf: ours });
+    expect(whole(call(METHOD, translation({}, [bindingObject('1')])))).toEqual(new Uint8Array());
+    expect(numbersIn(whole(call(METHOD, translation({ listeners: [new Uint8Array()] }))))).toEqual([3]);
+  });
+
+  it('keeps the order of what was sent, and leaves out what is no list', () => {
+    const request = joined([
+      bytesField(5, varintField(9, 5)),
+      bytesField(2, named(CLUSTER)),
+      varintField(3, 1),
+      bytesField(6, varintField(9, 6)),
+      bytesField(3, varintField(9, 3)),
+      bytesField(2, named('a')),
+    ]);
+    const { call } = startHooks({ needsOf: ours });
+    expect(numbersIn(whole(call(METHOD, request)))).toEqual([4, 1, 2, 1]);
+  });
+
+  it('reads tags and lengths that are longer than they need be', () => {
+    const request = Uint8Array.of(0x92, 0x00, 0x82, 0x00, 0x08, 0x01, 0x1a, 0x00);
+    const { call } = startHooks({ needsOf: ours });
+    expect(whole(call(METHOD, request))).toEqual(Uint8Array.of(0x0a, 0x82, 0x00, 0x08, 0x01, 0x12, 0x00));
+  });
+
+  it('leaves a cluster alone that goes by two names', () => {
+    const cluster = joined([named(CLUSTER), bytesField(1, Buffer.from('xds_cluster'))]);
+    expect(answered(translation({ clusters: [cluster] })).clusters).toEqual([cluster]);
+  });
+
+  it('changes the others where one cannot be changed', () => {
+    const needsOf = (name: string) => {
+      if (name === 'httproute/shop/bad/rule/0') throw new Error('the cache is broken');
+      return ours(name);
+    };
+    const bad = named('httproute/shop/bad/rule/0');
+    const answer = answered(translation({ clusters: [bad, named(CLUSTER)] }), needsOf);
+    expect(answer.clusters[0]).toEqual(bad);
+    expect(answer.told).toMatchObject({ failures: ['translation'], served: ['translation'] });
+  });
+
+  it('answers with the same for the same, and leaves alone what it has answered', () => {
+    const request = translation({ clusters: [named(CLUSTER), named('a')] });
+    const once = answered(request).clusters;
+    expect(answered(request).clusters).toEqual(once);
+    expect(answered(translation({ clusters: once })).clusters).toEqual(once);
+  });
+
+  it('answers about 8,192 clusters with all of them', () => {
+    const names = Array.from(
+      { length: 8192 },
+      (_, at) => `httproute/${at % 8 === 0 ? 'shop' : 'other'}/r${at}/rule/0`,
+    );
+    const answer = answered(translation({ clusters: names.map(named) }));
+    expect(answer.clusters.map(cluster => read(cluster).name)).toEqual(names);
+    expect(answer.told.served).toHaveLength(1024);
+  });
+});

@@ -1,0 +1,106 @@
+import { fromBinary } from '@bufbuild/protobuf';
+import { FileDescriptorProtoSchema } from '@bufbuild/protobuf/wkt';
+import { describe, expect, it } from 'vitest';
+import { extensionIndexes } from '../../src/extension/declared.ts';
+import { servedDefinitions } from '../../src/extension/definitions.ts';
+import { encode } from '../../src/extension/encode.ts';
+import {
+  Cluster_DiscoveryType,
+  ClusterSchema,
+} from '../../src/extension/proto/envoy/config/cluster/v3_pb.ts';
+import {
+  PostClusterModifyRequestSchema,
+  PostClusterModifyResponseSchema,
+} from '../../src/extension/proto/envoygateway/extension_pb.ts';
+import { createExtension } from '../../src/extension/server.ts';
+import { createMemory } from '../../src/resources/memory.ts';
+import { createLog } from '../../src/telemetry/log.ts';
+import { extensionMetrics } from '../../src/telemetry/metrics.ts';
+import { createRegistry } from '../../src/telemetry/registry.ts';
+import { Envoy } from '../support/extension/envoy.ts';
+import {
+  backend,
+  endpointList,
+  endpointsObject,
+  httpRoute,
+  tailnetObject,
+} from '../support/traffic/world.ts';
+import { VirtualClock } from '../support/virtual-clock.ts';
+
+const WEB = 'httproute/default/web/rule/0';
+const web = [httpRoute('web', [backend('web')]), endpointsObject('web'), tailnetObject()];
+
+/** A whole extension server over objects, but for listening. */
+async function extensionOf(objects: readonly object[]) {
+  const memory = createMemory(extensionIndexes, objects);
+  await memory.start();
+  const clock = new VirtualClock();
+  const log = createLog({ level: 'error', to: { write: line => expect.fail(line) } });
+  const telemetry = { log, metrics: createRegistry({ metrics: extensionMetrics, version: 'test' }) };
+  const settings = { dataPath: 'Proxy', edsTarget: '127.0.0.1:5005', messageBytes: 1e8 } as const;
+  return { memory, clock, extension: createExtension({ read: memory.read, settings, telemetry, clock }) };
+}
+
+describe('the extension server', () => {
+  it('answers all that its definitions say, but for endpoints told all at once', async () => {
+    const { extension } = await extensionOf([]);
+    const methods = servedDefinitions().flatMap(({ services, symbols }) =>
+      services.flatMap(service =>
+        symbols
+          .filter(symbol => symbol.startsWith(`${service}.`))
+          .map(symbol => `/${service}/${symbol.slice(service.length + 1)}`),
+      ),
+    );
+    expect(methods.length).toBeGreaterThan(10);
+    expect(methods.filter(path => !extension.methods.has(path))).toEqual([
+      '/envoy.service.endpoint.v3.EndpointDiscoveryService/StreamEndpoints',
+    ]);
+    expect([...extension.methods.keys()].filter(path => !methods.includes(path))).toEqual([]);
+  });
+
+  it('sends Envoys for the endpoints of a cluster to where it tells them', async () => {
+    const { extension, memory, clock } = await extensionOf(web);
+    const hook = extension.methods.get('/envoygateway.extension.EnvoyGatewayExtension/PostClusterModify');
+    if (hook?.is !== 'unary') return expect.fail('there is no hook');
+    const cluster = encode(ClusterSchema, {
+      name: WEB,
+      clusterDiscoveryType: { case: 'type', value: Cluster_DiscoveryType.EDS },
+    });
+    const request = encode(PostClusterModifyRequestSchema, { cluster });
+    const answer = await hook.call(request);
+    if (!(answer instanceof Uint8Array)) return expect.fail('the answer has several parts');
+    const changed = fromBinary(ClusterSchema, fromBinary(PostClusterModifyResponseSchema, answer).cluster);
+    const { serviceName = '' } = changed.edsClusterConfig ?? {};
+    const envoy = new Envoy(extension.methods).begin('default/public', [serviceName]);
+    expect(envoy.endpoints.get(WEB)).toEqual(['100.64.0.1:8080']);
+    await memory.author.put(endpointsObject('web', endpointList(2)));
+    await clock.advance(5);
+    expect(envoy.endpoints.get(WEB)).toEqual(['100.64.0.1:8080', '100.64.0.2:8080']);
+  });
+
+  it('follows nothing more once it is closed', async () => {
+    const { extension, memory, clock } = await extensionOf(web);
+    const envoy = new Envoy(extension.methods).begin('default/public', [WEB]);
+    extension.close();
+    await memory.author.put(endpointsObject('web', endpointList(2)));
+    await clock.advance(100);
+    expect(envoy.told).toEqual([[WEB]]);
+    expect(clock.timers).toBe(0);
+  });
+});
+
+describe('the definitions that are served', () => {
+  it('come with all that they import, and with what is in them', () => {
+    const definitions = servedDefinitions();
+    const names = new Set(definitions.map(({ name }) => name));
+    expect(names.size).toBe(definitions.length);
+    for (const { name, bytes, dependencies, symbols, services } of definitions) {
+      const file = fromBinary(FileDescriptorProtoSchema, bytes);
+      expect([file.name, file.dependency]).toEqual([name, dependencies]);
+      expect(dependencies.filter(each => !names.has(each))).toEqual([]);
+      expect(symbols).toEqual(expect.arrayContaining([...services]));
+      const messages = file.messageType.map(message => `${file.package}.${message.name}`);
+      expect(symbols).toEqual(expect.arrayContaining(messages));
+    }
+  });
+});

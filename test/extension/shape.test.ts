@@ -1,0 +1,29 @@
+import { createHash } from 'node:crypto';
+import { describe, expect, it } from 'vitest';
+import { meshClusters } from '../../src/extension/cluster.ts';
+import { clusterShape, SHAPE_VERSION } from '../../src/extension/shape.ts';
+import { gatewayCluster, preamble } from '../support/extension/clusters.ts';
+import { EVERY_KIND } from '../support/extension/needs.ts';
+
+/** The clusters of all needs, by the version of their shape. */
+const KNOWN: Readonly<Record<number, string>> = {
+  1: 'ad155b401824b657',
+  2: '269d8a692529c394',
+};
+
+describe('the shape of clusters', () => {
+  it('has another version whenever the same needs make other bytes: otherwise nobody translates after an upgrade', () => {
+    const mesh = meshClusters({ target: '127.0.0.1:5005' });
+    const hash = createHash('sha256');
+    for (const [, needs] of EVERY_KIND)
+      for (const given of [gatewayCluster(), gatewayCluster([preamble()])]) hash.update(mesh(given, needs));
+    expect(
+      hash.digest('hex').slice(0, 16),
+      'clusters are made otherwise: raise SHAPE_VERSION, and put the new hash here',
+    ).toBe(KNOWN[SHAPE_VERSION]);
+  });
+
+  it('differs where Envoys are to dial another address', () => {
+    expect(clusterShape('a:5005')).not.toBe(clusterShape('b:5005'));
+  });
+});

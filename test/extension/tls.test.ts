@@ -1,0 +1,109 @@
+import { describe, expect, it } from 'vitest';
+import { meshClusters } from '../../src/extension/cluster.ts';
+import type { UpstreamTlsContext } from '../../src/extension/proto/envoy/extensions/transport_sockets/tls/v3_pb.ts';
+import type { SocketNeeds, TlsNeeds } from '../../src/traffic/cluster-needs.ts';
+import { gatewayCluster, opened, read } from '../support/extension/clusters.ts';
+import { CA, needs, tlsSocket } from '../support/extension/needs.ts';
+
+const mesh = meshClusters({ target: '127.0.0.1:5005' });
+
+function contextOf(socket: SocketNeeds): UpstreamTlsContext | undefined {
+  return opened(read(mesh(gatewayCluster(), needs({ socket }))).transportSocket).tls;
+}
+
+function validationOf(more: Partial<TlsNeeds>) {
+  return contextOf(tlsSocket(more))?.commonTlsContext?.validationContextType.value;
+}
+
+const NAMED = { serverName: { is: 'fixed', name: 'legacy.example.org' } } as const;
+const SYSTEM = { specifier: { case: 'filename', value: '/etc/ssl/certs/ca-certificates.crt' } };
+
+describe('TLS with the names of the endpoints', () => {
+  it("sends each endpoint's own name and looks for it in the certificate", () => {
+    expect(contextOf(tlsSocket())).toMatchObject({ autoHostSni: true, autoSniSanValidation: true });
+    expect(validationOf({})).toMatchObject({ trustedCa: SYSTEM, matchTypedSubjectAltNames: [] });
+  });
+
+  it('looks for a name that no certificate has where an endpoint has no name', () => {
+    expect(contextOf(tlsSocket())).toMatchObject({ sni: 'no-hostname.invalid' });
+  });
+
+  it('trusts the authority that is given, in place of those of the system', () => {
+    expect(validationOf({ ca: CA })).toMatchObject({
+      trustedCa: { specifier: { case: 'inlineString', value: CA } },
+    });
+  });
+});
+
+describe('TLS with one name', () => {
+  it('sends it, and looks for it in the certificate', () => {
+    expect(contextOf(tlsSocket(NAMED))).toMatchObject({
+      sni: 'legacy.example.org',
+      autoHostSni: false,
+      autoSniSanValidation: false,
+    });
+    expect(validationOf(NAMED)).toMatchObject({
+      trustedCa: SYSTEM,
+      matchTypedSubjectAltNames: [
+        {
+          sanType: 2,
+          matcher: { matchPattern: { case: 'exact', value: 'legacy.example.org' }, ignoreCase: false },
+        },
+      ],
+    });
+  });
+
+  it('looks for an address, but does not send it', () => {
+    const serverName = { is: 'fixed', name: '100.64.0.7' } as const;
+    expect(contextOf(tlsSocket({ serverName }))).toMatchObject({ sni: '' });
+    expect(validationOf({ serverName })).toMatchObject({ matchTypedSubjectAltNames: [{ sanType: 4 }] });
+  });
+});
+
+describe('TLS that trusts anyone', () => {
+  it.each([
+    ['sends the name of the endpoint', {}, { autoHostSni: true, autoSniSanValidation: false }],
+    [
+      'sends its one name',
+      NAMED,
+      { sni: 'legacy.example.org', autoHostSni: false, autoSniSanValidation: false },
+    ],
+  ])('%s, and asks for no certificate', (_, more, expected) => {
+    const context = contextOf(tlsSocket({ ...more, insecureSkipVerify: true }));
+    expect(context).toMatchObject(expected);
+    expect(context?.commonTlsContext?.validationContextType.case).toBeUndefined();
+  });
+});
+
+describe('a closed socket', () => {
+  it('asks for a certificate that does not exist', () => {
+    const validation = contextOf({ is: 'closed' })?.commonTlsContext?.validationContextType;
+    expect(validation).toMatchObject({
+      case: 'validationContext',
+      value: { verifyCertificateHash: ['0'.repeat(64)] },
+    });
+    expect(validation?.value?.trustedCa).toBeUndefined();
+  });
+});
+
+describe('TLS', () => {
+  it.each([
+    [
+      '1.2 and 1.3 if nothing else is said',
+      {},
+      { tlsMinimumProtocolVersion: 3, tlsMaximumProtocolVersion: 4 },
+    ],
+    ['1.2 and 1.3', { minVersion: '1.2' }, { tlsMinimumProtocolVersion: 3, tlsMaximumProtocolVersion: 4 }],
+    ['1.3 only', { minVersion: '1.3' }, { tlsMinimumProtocolVersion: 4, tlsMaximumProtocolVersion: 4 }],
+  ] as const)('is %s', (_, more, expected) => {
+    expect(contextOf(tlsSocket(more))?.commonTlsContext?.tlsParams).toMatchObject(expected);
+  });
+
+  it.each([
+    ['nothing for raw bytes', {}, []],
+    ['HTTP/2', { alpn: 'h2' }, ['h2']],
+    ['HTTP/1.1', { alpn: 'http/1.1' }, ['http/1.1']],
+  ] as const)('offers %s', (_, more, expected) => {
+    expect(contextOf(tlsSocket(more))?.commonTlsContext?.alpnProtocols).toEqual(expected);
+  });
+});
