@@ -1,0 +1,15 @@
+# One image for the operator and the extension server: docker build -t mesh-gateway:0.1.0 . and the argument is the command.
+FROM node:22-bookworm-slim AS build
+WORKDIR /build
+RUN apt-get update && apt-get install -y --no-install-recommends ca-certificates
+COPY package.json package-lock.json .npmrc ./
+RUN npm ci --ignore-scripts --no-fund --no-audit
+COPY . .
+RUN npm run build && npm run image -- /image
+
+# Nothing but Node, the libraries that it needs, and the product: no shell, no package manager, and nobody's files to write to.
+FROM scratch
+COPY --from=build /image /
+ENV PATH=/usr/local/bin
+USER 65532:65532
+ENTRYPOINT ["/usr/local/bin/node", "/app/dist/js/cli.js"]

@@ -1,0 +1,165 @@
+import { hostname, uptime } from 'node:os';
+import type { Ref } from './api/key.ts';
+import { COMPONENTS, extensionServerIn } from './api/names.ts';
+import { trafficKinds } from './traffic/access.ts';
+import { extensionIndexes } from './extension/declared.ts';
+import { clusterShape } from './extension/shape.ts';
+import { createView } from './extension/view.ts';
+import type { View } from './extension/view.ts';
+import { bindingController } from './mesh-binding/controller.ts';
+import { bindingIndexes } from './mesh-binding/indexes.ts';
+import {
+  clusterSettings,
+  controllerSettings,
+  dialledAddress,
+  extensionSettings,
+  podSettings,
+  telemetrySettings,
+} from './process/declared-settings.ts';
+import { meshPodSettings } from './process/mesh-pods.ts';
+import { runUntilSignal } from './process/run.ts';
+import type { Running } from './process/run.ts';
+import { helpOn, readSettings } from './process/settings.ts';
+import type { Given, Values } from './process/settings.ts';
+import { startTelemetry } from './process/telemetry.ts';
+import type { ProcessTelemetry } from './process/telemetry.ts';
+import { connectKubernetes } from './resources/connect-kubernetes.ts';
+import type { ConnectedKubernetes } from './resources/connect-kubernetes.ts';
+import type { TellEvents } from './resources/events.ts';
+import { eventsOn } from './resources/kubernetes/events.ts';
+import type { KubeEvents } from './resources/kubernetes/events.ts';
+import { kubernetesLease } from './resources/kubernetes/lease.ts';
+import { systemClock } from './runtime/clock.ts';
+import { countingSleep } from './runtime/leader-clock.ts';
+import { startLeadership } from './runtime/leadership.ts';
+import type { Leadership } from './runtime/leadership.ts';
+import { leadControllers } from './runtime/leadership-controllers.ts';
+import { startController } from './runtime/loop.ts';
+import { watchSource } from './runtime/source.ts';
+import { whileLeading } from './runtime/while-leading.ts';
+
+const SETTINGS = {
+  ...clusterSettings,
+  ...podSettings,
+  extensionServerAddress: dialledAddress,
+  dataPath: extensionSettings.dataPath,
+  ...controllerSettings,
+  ...meshPodSettings,
+  ...telemetrySettings,
+};
+
+type OperatorSettings = Values<typeof SETTINGS>;
+
+/** What `mesh-gateway help operator` prints. */
+export function operatorHelp(): string {
+  return `mesh-gateway operator
+
+Makes a cluster be as our kinds say. Of several in a cluster one leads, and the others wait with their
+caches warm.
+
+${helpOn(SETTINGS)}`;
+}
+
+/** Runs `mesh-gateway operator` until a signal ends the process; gives what is wrong at the start as an error. */
+export async function runOperator(given: Given, version: string): Promise<number> {
+  const settings = readSettings(SETTINGS, given);
+  const controllers = ['mesh-binding'];
+  const telemetry = await startTelemetry({ ...settings, version, controllers, kinds: trafficKinds });
+  try {
+    const running = await startOperator(settings, given, telemetry);
+    await runUntilSignal(running, { signals: process, exit: code => process.exit(code) });
+    return 0;
+  } catch (error) {
+    await telemetry.close();
+    throw error;
+  }
+}
+
+const [clock, date] = [systemClock, () => new Date()];
+
+async function startOperator(
+  settings: OperatorSettings,
+  { environment }: Given,
+  telemetry: ProcessTelemetry,
+): Promise<Running> {
+  const { kubeconfig, podNamespace, dataPath } = settings;
+  const cluster = await connectKubernetes({
+    ...{ kubeconfig, environment, telemetry, clock, now: date, random: Math.random },
+    ...{ kinds: trafficKinds, indexes: [...extensionIndexes, ...bindingIndexes] },
+    fence: { signal: () => leadership.signal() },
+  });
+  const { read } = cluster;
+  watchSource('cluster', read, telemetry);
+  const edsTarget = settings.extensionServerAddress ?? extensionServerIn(podNamespace);
+  const view = createView(read, { dataPath, shape: clusterShape(edsTarget) });
+  const events = eventsFrom(settings, cluster, telemetry);
+  const leadership = strive(settings, { cluster, telemetry, view, events });
+  telemetry.tellPartsKnown();
+  cluster.start();
+  return {
+    telemetry,
+    begun: read.whenSynced(),
+    steps: [
+      { name: 'become unready', run: () => telemetry.readiness.stop() },
+      { name: 'lead no more', run: () => leadership.stop() },
+      { name: 'tell no more', run: () => events.close() },
+      { name: 'follow no more', run: () => view.close() },
+      { name: 'close the cluster', run: () => cluster.close() },
+      { name: 'end telemetry', run: () => telemetry.close() },
+    ],
+  };
+}
+
+function eventsFrom(
+  { podName = hostname() }: OperatorSettings,
+  { speaking }: ConnectedKubernetes,
+  { log, metrics }: ProcessTelemetry,
+): KubeEvents {
+  return eventsOn({
+    ...{ controller: COMPONENTS.operator, instance: podName, transport: speaking },
+    ...{ clock, now: date, random: Math.random, record: metrics.record },
+    reportFailure: error => log.warn('events cannot be told', { error }),
+  });
+}
+
+/** What an operator that leads works with. */
+type Parts = {
+  readonly cluster: ConnectedKubernetes;
+  readonly telemetry: ProcessTelemetry;
+  readonly view: Pick<View, 'revisionOf'>;
+  readonly events: TellEvents;
+};
+
+const DRAIN = { endMs: 5000, obeyMs: 500 };
+
+/** Runs the controllers while this process leads; one that does not reads all the same. */
+function strive(
+  { podNamespace, podName = hostname(), concurrency, syncPeriodMs }: OperatorSettings,
+  { cluster, telemetry, view, events }: Parts,
+): Leadership {
+  const { read, write, urgent } = cluster;
+  const name = COMPONENTS.operator;
+  const revisionOf = (gateway: Ref<'Gateway'>) => view.revisionOf(gateway);
+  const leadership = startLeadership({
+    ...{ name, identity: podName, telemetry, random: Math.random },
+    clock: countingSleep(clock, () => uptime() * 1000),
+    lease: kubernetesLease({ transport: urgent, namespace: podNamespace, name, date }),
+    isReady: () => read.isSynced(),
+    lead: ({ number }) => {
+      events.tell({
+        regarding: { apiVersion: 'coordination.k8s.io/v1', kind: 'Lease', namespace: podNamespace, name },
+        ...{ type: 'Normal', reason: 'LeaderElected', action: 'Elect' },
+        note: `${podName} leads, in term ${number}`,
+      });
+      const fenced = whileLeading(write, leadership);
+      const binding = bindingController({ read, write: fenced, clock, revisionOf });
+      const ports = { resources: read, clock, telemetry };
+      return leadControllers([startController(binding, ports, { concurrency, syncPeriodMs })], DRAIN);
+    },
+    mustExit: reason => {
+      telemetry.log.error('exiting, so that another can lead', { error: reason });
+      process.exit(1);
+    },
+  });
+  return leadership;
+}

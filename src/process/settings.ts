@@ -1,0 +1,113 @@
+import { nearest } from '../api/nearest.ts';
+import { SettingError } from '../telemetry/setting-error.ts';
+
+/** Something that a process is told: by a variable of the environment, or by the flag of the same name in kebab case. */
+type Setting<T> = {
+  /** As a variable of the environment. */
+  readonly name: string;
+  /** What it means, for people. */
+  readonly help: string;
+  /** As somebody would write it; without one it must be given, or may be missing. */
+  readonly usual?: string;
+  /** Fails with SettingError, which names the setting as it was given. */
+  readonly parse: (setting: string, text: string) => T;
+};
+
+/** Settings by the names under which code knows them. */
+export type Settings = Readonly<Record<string, Setting<unknown>>>;
+
+/** What settings were found to be. */
+export type Values<S extends Settings> = { readonly [K in keyof S]: ReturnType<S[K]['parse']> };
+
+/** Where settings are given. */
+export type Given = {
+  readonly args: readonly string[];
+  readonly environment: Readonly<Record<string, string | undefined>>;
+};
+
+/** The flag of a setting. */
+function flagOf({ name }: Pick<Setting<unknown>, 'name'>): string {
+  return `--${name.toLowerCase().replaceAll('_', '-')}`;
+}
+
+/** Reads all settings: flags count before variables, and variables before what is usual; fails with SettingError. */
+export function readSettings<S extends Settings>(settings: S, { args, environment }: Given): Values<S> {
+  const flags = readFlags(Object.values(settings), args);
+  const values = Object.entries<Setting<unknown>>(settings).map(([key, setting]) => {
+    const flag = flags.get(flagOf(setting));
+    if (flag !== undefined) return [key, setting.parse(flagOf(setting), flag)];
+    const variable = environment[setting.name];
+    const isGiven = variable !== undefined && variable.trim() !== '';
+    return [key, setting.parse(setting.name, isGiven ? variable : (setting.usual ?? ''))];
+  });
+  return Object.fromEntries(values) as Values<S>;
+}
+
+function readFlags(
+  settings: readonly Setting<unknown>[],
+  args: readonly string[],
+): ReadonlyMap<string, string> {
+  const known = settings.map(flagOf);
+  const flags = new Map<string, string>();
+  for (let at = 0; at < args.length; at++) {
+    const [, flag = '', , inline] = /^(--[^=]+)(=([^]*))?$/.exec(args[at] ?? '') ?? [];
+    if (flag === '')
+      throw new SettingError(shown(args[at]), 'is no flag: every setting is one, such as --log-level debug');
+    if (!known.includes(flag)) {
+      const meant = nearest(flag, known);
+      const hint = meant === undefined ? 'see --help' : `did you mean ${meant}?`;
+      throw new SettingError(shown(flag), `there is no such flag; ${hint}`);
+    }
+    const value = inline ?? args[++at];
+    if (value === undefined) throw new SettingError(flag, 'needs a value after it');
+    flags.set(flag, value);
+  }
+  return flags;
+}
+
+function shown(text = ''): string {
+  return text.slice(0, 60);
+}
+
+/** All settings for people: the flag, the variable, what it means and what is usual. */
+export function helpOn(settings: Settings): string {
+  const lines = Object.values(settings).map(setting => {
+    const usual = setting.usual === undefined || setting.usual === '' ? '' : ` (${setting.usual})`;
+    return `  ${flagOf(setting).padEnd(40)}${setting.name}\n      ${setting.help}${usual}\n`;
+  });
+  return lines.join('');
+}
+
+/** A text that must be given. */
+export function parseRequired(hint: string): (setting: string, text: string) => string {
+  return (setting, text) => {
+    if (text.trim() !== '') return text.trim();
+    throw new SettingError(setting, `is not set: ${hint}`);
+  };
+}
+
+/** A text that may be missing. */
+export function parseOptional(_setting: string, text: string): string | undefined {
+  return text.trim() === '' ? undefined : text.trim();
+}
+
+/** One of several words, in any case. */
+export function parseChoice<const T extends string>(
+  choices: readonly T[],
+): (setting: string, text: string) => T {
+  return (setting, text) => {
+    const choice = choices.find(one => one.toLowerCase() === text.trim().toLowerCase());
+    if (choice !== undefined) return choice;
+    throw new SettingError(setting, `${JSON.stringify(text.slice(0, 60))} is none of ${choices.join(', ')}`);
+  };
+}
+
+/** host:port, where somebody dials. */
+export function parseTarget(setting: string, text: string): string | undefined {
+  if (text.trim() === '') return undefined;
+  const [, digits = ''] = /^(?:[a-z0-9.-]+|\[[0-9a-f:.]+\]):(\d{1,5})$/i.exec(text.trim()) ?? [];
+  const port = Number(digits);
+  if (digits !== '' && port >= 1 && port <= 65_535) return text.trim();
+  const form = 'write a host and a port, such as 127.0.0.1:5005';
+  throw new SettingError(setting, `${JSON.stringify(text.slice(0, 60))} is not an address to dial; ${form}`);
+}

@@ -1,0 +1,119 @@
+import { mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { describe, expect, it, vi } from 'vitest';
+import { named, route } from '../support/declared.ts';
+import { makeFolders } from '../support/folder.ts';
+import { generatedIn } from '../support/generated.ts';
+import { meshBinding } from '../support/objects.ts';
+import { VirtualClock } from '../support/virtual-clock.ts';
+
+import { filesOf, naming, secret, SOON, startGatewayFiles, web } from '../support/gateway-files.ts';
+
+describe('the folder of Envoy Gateway, begun anew', () => {
+  it('removes what an earlier run has left, and nothing that is not ours', async () => {
+    const folders = makeFolders();
+    const first = await startGatewayFiles(folders);
+    await first.put('a.yaml', web(), secret);
+    await first.put('b.yaml', route('HTTPRoute', 'web'));
+    await vi.waitFor(() => expect(first.names()).toHaveLength(3), SOON);
+    await first.close();
+    await first.remove('a.yaml');
+    writeFileSync(join(first.generated, 'mine.yaml'), 'a: b');
+    writeFileSync(join(first.generated, '.mesh-gateway.yaml.new'), 'half');
+    const second = await startGatewayFiles(folders);
+    await vi.waitFor(() => expect(second.names()).toEqual(['HTTPRoute/default/web']), SOON);
+    expect(readdirSync(first.generated).sort()).toEqual(['.mesh-gateway', 'mesh-gateway.yaml', 'mine.yaml']);
+    expect(second.lines.map(({ msg }) => msg)).toContain(
+      'Envoy Gateway also reads files that are not from here',
+    );
+  });
+
+  it('writes nothing when it begins anew and everything is as it was', async () => {
+    const folders = makeFolders();
+    const first = await startGatewayFiles(folders);
+    const { write } = first.directory;
+    await first.put('a.yaml', web(), secret, naming, route('HTTPRoute', 'web'));
+    await write.apply({ ...(named(meshBinding(), 'default/public') as Parameters<typeof write.apply>[0]) });
+    await vi.waitFor(() => expect(first.names()).toHaveLength(5), SOON);
+    const before = filesOf(first.generated);
+    await first.close();
+    const second = await startGatewayFiles(folders);
+    expect(second.names()).toHaveLength(5);
+    expect(filesOf(second.generated)).toEqual(before);
+  });
+
+  it('touches nothing in a folder that somebody else has filled', async () => {
+    const folders = makeFolders();
+    const generated = join(folders.root, 'generated');
+    mkdirSync(generated, { mode: 0o755 });
+    writeFileSync(join(generated, 'theirs.json'), '{}');
+    const { lines, put } = await startGatewayFiles(folders);
+    await put('a.yaml', secret);
+    const refused = 'the folder for Envoy Gateway cannot be written';
+    await vi.waitFor(() => expect(lines.map(({ msg }) => msg)).toContain(refused), SOON);
+    expect(readdirSync(generated)).toEqual(['theirs.json']);
+    expect(statSync(generated).mode & 0o777).toBe(0o755);
+  });
+
+  it('keeps what an earlier run has written of a file that cannot be read now', async () => {
+    const folders = makeFolders();
+    const first = await startGatewayFiles(folders);
+    await first.put('a.yaml', secret, route('HTTPRoute', 'web'));
+    await vi.waitFor(() => expect(first.names()).toHaveLength(2), SOON);
+    await first.close();
+    await writeFile(join(folders.folder, 'a.yaml'), '{ broken');
+    const second = await startGatewayFiles(folders);
+    expect(second.names()).toEqual(['HTTPRoute/default/web', 'Secret/default/cert']);
+    await second.put('a.yaml', route('HTTPRoute', 'web'));
+    await vi.waitFor(() => expect(second.names()).toEqual(['HTTPRoute/default/web']), SOON);
+  });
+
+  it('is made anew when somebody removes it, with all that belongs there', async () => {
+    const { put, names, generated, lines } = await startGatewayFiles(makeFolders());
+    await put('a.yaml', web(), secret, naming);
+    await vi.waitFor(() => expect(names()).toHaveLength(3), SOON);
+    rmSync(generated, { recursive: true });
+    await put('b.yaml', route('HTTPRoute', 'web'));
+    await vi.waitFor(() => expect(names()).toHaveLength(4), SOON);
+    expect(lines.map(({ msg }) => msg)).toContain('the folder for Envoy Gateway cannot be written');
+  });
+
+  it('is mended when it begins anew, whatever somebody else has made of it', async () => {
+    const folders = makeFolders();
+    const first = await startGatewayFiles(folders);
+    await first.put('a.yaml', web(), secret, naming);
+    await vi.waitFor(() => expect(first.names()).toHaveLength(3), SOON);
+    const file = join(first.generated, 'mesh-gateway.yaml');
+    const before = readFileSync(file, 'utf8');
+    await first.close();
+    writeFileSync(file, JSON.stringify(secret) + `\n---\n${before}`);
+    const second = await startGatewayFiles(folders);
+    expect(readFileSync(file, 'utf8')).toBe(before);
+    await second.close();
+    writeFileSync(file, before.replaceAll(/^#.*\n/gm, ''));
+    await startGatewayFiles(folders);
+    expect(readFileSync(file, 'utf8')).toBe(before);
+  });
+
+  it('goes on with a route that loses a field while nothing can be written', async () => {
+    const clock = new VirtualClock();
+    const { put, names, generated, contentOf, lines } = await startGatewayFiles(makeFolders(), clock);
+    await put('a.yaml', route('HTTPRoute', 'web', { hostnames: ['a.example.com'] }));
+    await vi.waitFor(() => expect(names()).toHaveLength(1), SOON);
+    const unwritable = join(generated, '.mesh-gateway.yaml.new');
+    mkdirSync(unwritable);
+    await put('a.yaml', route('HTTPRoute', 'web'));
+    const refused = 'the folder for Envoy Gateway cannot be written';
+    await vi.waitFor(() => expect(lines.map(({ msg }) => msg)).toContain(refused), SOON);
+    rmSync(unwritable, { recursive: true });
+    await clock.advance(1000);
+    const text = () => generatedIn(generated).get('HTTPRoute/default/web') ?? '';
+    await vi.waitFor(() => expect(text().split('\n---\n')).toHaveLength(2), SOON);
+    await clock.advance(5000);
+    await vi.waitFor(
+      () => expect(contentOf('HTTPRoute/default/web')['spec']).not.toHaveProperty('hostnames'),
+      SOON,
+    );
+  });
+});

@@ -1,0 +1,246 @@
+import { statSync } from 'node:fs';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { gatewayObject, named, route } from '../support/declared.ts';
+import { makeFolders } from '../support/folder.ts';
+import { generatedIn } from '../support/generated.ts';
+import { endpoint, meshBinding, meshEndpoints, meshTailnet } from '../support/objects.ts';
+import { VirtualClock } from '../support/virtual-clock.ts';
+
+import { filesOf, naming, secret, SOON, startGatewayFiles, web } from '../support/gateway-files.ts';
+import type { Shown } from '../support/gateway-files.ts';
+
+describe('the folder of Envoy Gateway', () => {
+  it('has a part for each object that it knows, for its owner alone', async () => {
+    const { put, names, generated, contentOf } = await startGatewayFiles(makeFolders());
+    await put(
+      'all.yaml',
+      route('HTTPRoute', 'web'),
+      web(),
+      secret,
+      meshTailnet(),
+      gatewayObject('GatewayClass', 'mesh', { controllerName: 'example.com/one' }),
+    );
+    await vi.waitFor(
+      () =>
+        expect(names()).toEqual([
+          'GatewayClass//mesh',
+          'HTTPRoute/default/web',
+          'MeshEndpoints/default/web',
+          'Secret/default/cert',
+        ]),
+      SOON,
+    );
+    expect(statSync(generated).mode & 0o777).toBe(0o700);
+    expect(filesOf(generated).map(({ mode }) => mode)).toEqual([0o600, 0o600]);
+    expect(contentOf('MeshEndpoints/default/web')).toMatchObject({
+      metadata: { namespace: 'default', generation: 1 },
+      spec: { tailnet: 'example.ts.net' },
+    });
+    expect(contentOf('GatewayClass//mesh')['metadata']).toEqual({ name: 'mesh' });
+  });
+
+  it('keeps what we do not read: matches, filters and fields of the future', async () => {
+    const { put, names, contentOf } = await startGatewayFiles(makeFolders());
+    const rules = [
+      {
+        matches: [{ path: { type: 'Exact', value: '/a' } }],
+        filters: [{ type: 'URLRewrite', urlRewrite: { hostname: 'x' } }],
+        retry: { attempts: 3 },
+        backendRefs: [],
+      },
+    ];
+    await put('route.yaml', route('HTTPRoute', 'web', { rules }));
+    await vi.waitFor(() => expect(names()).toEqual(['HTTPRoute/default/web']), SOON);
+    expect(contentOf('HTTPRoute/default/web')).toMatchObject({ spec: { rules } });
+  });
+
+  it('follows changes and removals, and writes nothing that is as before', async () => {
+    const { put, remove, names, contentOf, generated } = await startGatewayFiles(makeFolders());
+    await put('a.yaml', web(), secret);
+    await put('naming.yaml', naming);
+    await vi.waitFor(() => expect(names()).toHaveLength(3), SOON);
+    const before = filesOf(generated);
+    await put('a.yaml', web(), { ...secret, metadata: { ...secret.metadata, resourceVersion: '6' } });
+    await put('b.yaml', route('HTTPRoute', 'wrong', { rules: 7 }));
+    await vi.waitFor(() => expect(names()).toHaveLength(3), SOON);
+    expect(filesOf(generated)).toEqual(before);
+    await put('a.yaml', web(9090), { ...secret, metadata: { ...secret.metadata, resourceVersion: '7' } });
+    await vi.waitFor(
+      () => expect(contentOf('MeshEndpoints/default/web')).toMatchObject({ metadata: { generation: 2 } }),
+      SOON,
+    );
+    await remove('a.yaml');
+    await vi.waitFor(() => expect(names()).toEqual(['GRPCRoute/default/naming']), SOON);
+  });
+
+  it('has no MeshEndpoints that only routes below HTTP name: their changes are none of its business', async () => {
+    const { put, names } = await startGatewayFiles(makeFolders());
+    await put('a.yaml', web(), route('TCPRoute', 'web'), secret);
+    await vi.waitFor(() => expect(names()).toHaveLength(2), SOON);
+    expect(names()).toEqual(['Secret/default/cert', 'TCPRoute/default/web']);
+    await put('b.yaml', naming);
+    await vi.waitFor(() => expect(names()).toContain('MeshEndpoints/default/web'), SOON);
+    await put('b.yaml', { ...secret, metadata: { name: 'other' } });
+    await vi.waitFor(() => expect(names()).not.toContain('GRPCRoute/default/naming'), SOON);
+    expect(names()).toContain('MeshEndpoints/default/web');
+  });
+
+  it('keeps the last of an object that is wrong now, and the rest of its file follows', async () => {
+    const { put, names, contentOf } = await startGatewayFiles(makeFolders());
+    await put('a.yaml', route('HTTPRoute', 'web'), secret);
+    await vi.waitFor(() => expect(names()).toHaveLength(2), SOON);
+    const before = contentOf('HTTPRoute/default/web');
+    await put('a.yaml', route('HTTPRoute', 'web', { rules: 'wrong' }), {
+      ...secret,
+      stringData: { key: 'next' },
+    });
+    await vi.waitFor(
+      () => expect(contentOf('Secret/default/cert')).toMatchObject({ stringData: { key: 'next' } }),
+      SOON,
+    );
+    expect(contentOf('HTTPRoute/default/web')).toEqual(before);
+  });
+
+  it('never has an object that is wrong from the start', async () => {
+    const { put, names } = await startGatewayFiles(makeFolders());
+    await put(
+      'a.yaml',
+      route('HTTPRoute', 'bad', { rules: 'wrong' }),
+      meshEndpoints({ endpoints: [endpoint({ port: 0 })] }),
+      secret,
+    );
+    await vi.waitFor(() => expect(names()).toEqual(['Secret/default/cert']), SOON);
+  });
+
+  it('leaves out what Envoy Gateway does not know, and tells why, once', async () => {
+    const { put, names, lines } = await startGatewayFiles(makeFolders());
+    const service = { apiVersion: 'v1', kind: 'Service', metadata: { name: 'plain' }, spec: {} };
+    const badName = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: '../up' } };
+    await put('a.yaml', service, badName, secret);
+    await vi.waitFor(() => expect(names()).toEqual(['Secret/default/cert']), SOON);
+    await put('a.yaml', { ...service, spec: { type: 'ClusterIP' } }, badName, {
+      ...secret,
+      stringData: { key: 'next' },
+    });
+    await put('b.yaml', web(), naming);
+    await vi.waitFor(() => expect(names()).toHaveLength(3), SOON);
+    expect(lines.map(({ object }) => object).sort()).toEqual([
+      'ConfigMap/default/../up',
+      'Service/default/plain',
+    ]);
+    expect(lines.find(({ object }) => object?.startsWith('Service'))?.why).toContain('Backend');
+  });
+
+  it('has a MeshBinding only after all that it tells of', async () => {
+    const { put, names, directory, contentOf } = await startGatewayFiles(makeFolders());
+    const seen: boolean[] = [];
+    const { read, write } = directory;
+    read.subscribe(({ key }) => {
+      if (key !== 'HTTPRoute/default/web') return;
+      void write.apply({ ...(named(meshBinding(), 'default/public') as Parameters<typeof write.apply>[0]) });
+    });
+    const look = setInterval(() => {
+      if (names().some(name => name.startsWith('MeshBinding')))
+        seen.push(names().includes('HTTPRoute/default/web'));
+    }, 0);
+    onTestFinished(() => clearInterval(look));
+    await put(
+      'a.yaml',
+      route('HTTPRoute', 'web'),
+      ...Array.from({ length: 200 }, (_, at) => named(secret, `cert-${at}`)),
+    );
+    await vi.waitFor(() => expect(names()).toHaveLength(202), SOON);
+    await vi.waitFor(() => expect(seen.length).toBeGreaterThan(0), SOON);
+    expect(seen).not.toContain(false);
+    expect(contentOf('MeshBinding/default/public')).toMatchObject({ spec: { attempt: 0 } });
+  });
+
+  it('changes one file for all that is changed at once, but for what Envoy Gateway takes one of from a file', async () => {
+    const { put, names, generated } = await startGatewayFiles(makeFolders());
+    const proxies = ['one', 'two'].map(name => ({
+      ...{ apiVersion: 'gateway.envoyproxy.io/v1alpha1', kind: 'EnvoyProxy', metadata: { name } },
+      spec: {},
+    }));
+    await put('a.yaml', ...proxies, ...Array.from({ length: 100 }, (_, at) => named(secret, `cert-${at}`)));
+    await vi.waitFor(() => expect(names()).toHaveLength(102), SOON);
+    const files = filesOf(generated).map(({ name }) => name.replace(/-[0-9a-f]{16}/, '-*'));
+    expect(files.sort()).toEqual(['EnvoyProxy-*.yaml', 'EnvoyProxy-*.yaml', 'mesh-gateway.yaml']);
+    const before = filesOf(generated);
+    await put('a.yaml', ...proxies, ...Array.from({ length: 99 }, (_, at) => named(secret, `cert-${at}`)));
+    await vi.waitFor(() => expect(names()).toHaveLength(101), SOON);
+    const changed = filesOf(generated).filter((one, at) => one.writtenMs !== before[at]?.writtenMs);
+    expect(changed.map(({ name }) => name)).toEqual(['mesh-gateway.yaml']);
+  });
+
+  it('says which fields Envoy Gateway keeps of an object that others name', async () => {
+    const { put, contentOf, names, lines } = await startGatewayFiles(makeFolders());
+    const filter = (spec: object) => ({
+      apiVersion: 'gateway.envoyproxy.io/v1alpha1',
+      kind: 'HTTPRouteFilter',
+      metadata: { name: 'web' },
+      spec,
+    });
+    const [urlRewrite, directResponse] = [{ hostname: { type: 'Backend' } }, { statusCode: 404 }];
+    await put('a.yaml', filter({ urlRewrite }));
+    await vi.waitFor(() => expect(names()).toHaveLength(1), SOON);
+    await put('a.yaml', filter({ directResponse }));
+    await vi.waitFor(() => expect(lines.at(-1)?.why).toContain('it keeps spec.urlRewrite'), SOON);
+    await put('a.yaml', filter({ directResponse, urlRewrite }));
+    await vi.waitFor(
+      () => expect(contentOf('HTTPRouteFilter/default/web')).toHaveProperty('spec.urlRewrite'),
+      SOON,
+    );
+    expect(lines).toHaveLength(1);
+  });
+
+  it('shows a route that lost a field under another name, and under both for a while', async () => {
+    const clock = new VirtualClock();
+    const { put, remove, generated, names } = await startGatewayFiles(makeFolders(), clock);
+    const [full, less] = [
+      route('HTTPRoute', 'web', { hostnames: ['a.example.com'] }),
+      route('HTTPRoute', 'web'),
+    ];
+    const shown = () => {
+      const text = generatedIn(generated).get('HTTPRoute/default/web') ?? '';
+      const all = text.split('\n---\n').map(one => JSON.parse(one) as Shown);
+      return all.map(({ metadata, spec }) => `${metadata.name} ${spec.hostnames?.join() ?? 'any'}`);
+    };
+    const becomes = (...wanted: readonly string[]) => vi.waitFor(() => expect(shown()).toEqual(wanted), SOON);
+    const other = 'web.1.mesh-gateway.dev';
+    await put('a.yaml', full);
+    await vi.waitFor(() => expect(names()).toHaveLength(1), SOON);
+    await put('a.yaml', less);
+    await becomes(`${other} any`, 'web any');
+    await put('a.yaml', full);
+    await becomes(`${other} a.example.com`, 'web a.example.com');
+    await put('a.yaml', less);
+    await clock.advance(5000);
+    await becomes(`${other} a.example.com`);
+    await clock.advance(2000);
+    await becomes('web any', `${other} any`);
+    await clock.advance(5000);
+    await becomes('web any');
+    await remove('a.yaml');
+    await vi.waitFor(() => expect(names()).toEqual([]), SOON);
+    expect(clock.timers).toBe(0);
+  });
+
+  it('takes the first of two files that define one object, as the store does', async () => {
+    const { put, remove, names, contentOf } = await startGatewayFiles(makeFolders());
+    const with_ = (value: string) => ({ ...secret, stringData: { key: value } });
+    await put('b.yaml', with_('second'));
+    await put('a.yaml', with_('first'));
+    await vi.waitFor(
+      () =>
+        expect(names().length === 1 && contentOf('Secret/default/cert')).toMatchObject({
+          stringData: { key: 'first' },
+        }),
+      SOON,
+    );
+    await remove('a.yaml');
+    await vi.waitFor(
+      () => expect(contentOf('Secret/default/cert')).toMatchObject({ stringData: { key: 'second' } }),
+      SOON,
+    );
+  });
+});

@@ -1,0 +1,45 @@
+import { describe, expect, it } from 'vitest';
+import { envoyGatewayConfig } from '../../src/api/envoy-gateway.ts';
+import { readDocuments } from '../../src/api/yaml-documents.ts';
+import { envoyGatewayFile } from '../../src/process/envoy-gateway.ts';
+
+const wish = (address: string) => ({
+  resources: '/var/lib/generated',
+  extension: { address, maxMessageSize: 1000 },
+});
+
+describe('the configuration of Envoy Gateway', () => {
+  it('as a file says what the configuration says', () => {
+    const [document] = readDocuments(envoyGatewayFile(wish('127.0.0.1:5005'))).documents;
+    expect(document?.value).toEqual(envoyGatewayConfig(wish('127.0.0.1:5005')));
+  });
+
+  it('has the folder, our hooks and kinds, and never private keys', () => {
+    expect(envoyGatewayConfig(wish('127.0.0.1:5005'))).toMatchObject({
+      provider: { custom: { resource: { file: { paths: ['/var/lib/generated'] } } } },
+      extensionManager: {
+        maxMessageSize: '1000',
+        hooks: {
+          xdsTranslator: {
+            post: ['Route', 'Cluster', 'Endpoints', 'Translation'],
+            translation: { secret: { includeAll: false } },
+          },
+        },
+        backendResources: [{ kind: 'MeshEndpoints' }],
+        policyResources: [{ kind: 'MeshBinding' }],
+      },
+    });
+  });
+
+  it.each([
+    ['127.0.0.1:5005', { ip: { address: '127.0.0.1', port: 5005 } }],
+    ['[::1]:5005', { ip: { address: '::1', port: 5005 } }],
+    ['mesh.example.com:1', { fqdn: { hostname: 'mesh.example.com', port: 1 } }],
+  ])('names %s as Envoy Gateway wants it', (address, service) => {
+    expect(envoyGatewayConfig(wish(address))).toMatchObject({ extensionManager: { service } });
+  });
+
+  it('asks nobody where there is no extension server', () => {
+    expect(envoyGatewayConfig({ resources: '/a' })).not.toHaveProperty('extensionManager');
+  });
+});

@@ -1,0 +1,141 @@
+import { describe, expect, it } from 'vitest';
+import {
+  parseChoice,
+  parseOptional,
+  parseRequired,
+  parseTarget,
+  readSettings,
+} from '../../src/process/settings.ts';
+import { parseAddress } from '../../src/telemetry/address.ts';
+import { SettingError } from '../../src/telemetry/setting-error.ts';
+import { readStandaloneSettings, standaloneHelp } from '../../src/standalone.ts';
+
+const SETTINGS = {
+  folder: { name: 'THE_FOLDER', help: 'a folder', parse: parseRequired('name one') },
+  address: { name: 'THE_ADDRESS', help: 'an address', usual: ':80', parse: parseAddress },
+  way: { name: 'WAY', help: 'a way', usual: 'Proxy', parse: parseChoice(['Proxy', 'Direct']) },
+  target: { name: 'TARGET', help: 'a target', parse: parseTarget },
+  more: { name: 'MORE', help: 'more', parse: parseOptional },
+} as const;
+
+function read(args: readonly string[], environment: Readonly<Record<string, string>> = {}) {
+  return readSettings(SETTINGS, { args, environment: { THE_FOLDER: 'a', ...environment } });
+}
+
+function refusalOf(read_: () => unknown): string {
+  try {
+    return `was read as ${JSON.stringify(read_())}`;
+  } catch (error) {
+    if (error instanceof SettingError) return error.message;
+    throw error;
+  }
+}
+
+describe('settings', () => {
+  it('are usual ones where nothing is said', () => {
+    expect(read([])).toEqual({
+      folder: 'a',
+      address: { port: 80 },
+      way: 'Proxy',
+      target: undefined,
+      more: undefined,
+    });
+  });
+
+  it('are what variables say, and flags count before them, the last of each', () => {
+    expect(read([], { WAY: 'direct', THE_ADDRESS: '' })).toMatchObject({
+      way: 'Direct',
+      address: { port: 80 },
+    });
+    expect(
+      read(['--way', 'Proxy', '--the-folder=b=c', '--more', 'x', '--more=y'], { WAY: 'Direct' }),
+    ).toMatchObject({
+      way: 'Proxy',
+      folder: 'b=c',
+      more: 'y',
+    });
+  });
+
+  const REFUSED: readonly (readonly [args: readonly string[], says: string])[] = [
+    [['--the-adress', ':1'], '--the-adress: there is no such flag; did you mean --the-address?'],
+    [['--xyzzy-plugh', '1'], '--xyzzy-plugh: there is no such flag; see --help'],
+    [['folder'], 'folder: is no flag: every setting is one, such as --log-level debug'],
+    [['-x'], '-x: is no flag: every setting is one, such as --log-level debug'],
+    [['--way'], '--way: needs a value after it'],
+    [['--way', 'around'], '--way: "around" is none of Proxy, Direct'],
+    [['--the-folder='], '--the-folder: is not set: name one'],
+    [
+      ['--target', '5005'],
+      '--target: "5005" is not an address to dial; write a host and a port, such as 127.0.0.1:5005',
+    ],
+    [
+      ['--target', 'a:0'],
+      '--target: "a:0" is not an address to dial; write a host and a port, such as 127.0.0.1:5005',
+    ],
+    [
+      ['--target', 'a:65536'],
+      '--target: "a:65536" is not an address to dial; write a host and a port, such as 127.0.0.1:5005',
+    ],
+  ];
+  it.each(REFUSED)('%j are refused', (args, says) => {
+    expect(refusalOf(() => read(args))).toBe(says);
+  });
+
+  it('name the variable where that is wrong', () => {
+    expect(refusalOf(() => read([], { WAY: 'around' }))).toBe('WAY: "around" is none of Proxy, Direct');
+  });
+});
+
+describe('the settings of standalone', () => {
+  it('have a flag for each variable, and all are explained', () => {
+    const help = standaloneHelp({});
+    const contract = [
+      'CONTROLLER_MAX_CONCURRENT_RECONCILES',
+      'SYNC_PERIOD',
+      'LOG_LEVEL',
+      'MAX_MESSAGE_SIZE',
+      'GRPC_KEEPALIVE_TIME',
+    ];
+    const ours = [
+      'METRICS_ADDRESS',
+      'HEALTH_ADDRESS',
+      'GRPC_ADDRESS',
+      'EXTENSION_SERVER_ADDRESS',
+      'RESOURCES_DIR',
+      'STATE_DIR',
+      'GATEWAY_DIR',
+      'DATA_PATH',
+      'PPROF',
+    ];
+    for (const name of [...contract, ...ours]) {
+      expect(help).toContain(`${name}\n`);
+      expect(help).toContain(`--${name.toLowerCase().replaceAll('_', '-')} `);
+    }
+  });
+
+  it('are usual ones but for the folder, which must be named', () => {
+    expect(refusalOf(() => readStandaloneSettings({ args: [], environment: {} }))).toContain(
+      'RESOURCES_DIR: is not set',
+    );
+    const settings = readStandaloneSettings({
+      args: ['--resources-dir', 'x'],
+      environment: { XDG_STATE_HOME: '/state' },
+    });
+    expect(settings).toEqual({
+      resourcesDir: 'x',
+      stateDir: '/state/mesh-gateway',
+      gatewayDir: undefined,
+      extensionServerAddress: undefined,
+      concurrency: 10,
+      syncPeriodMs: 30_000,
+      grpcAddress: { port: 5005 },
+      dataPath: 'Proxy',
+      maxMessageSize: 100_000_000,
+      keepaliveMs: 30_000,
+      logLevel: 'info',
+      metricsAddress: { port: 8080 },
+      healthAddress: { port: 8081 },
+      pprof: 'on',
+    });
+  });
+});

@@ -1,0 +1,14 @@
+import { describe, expect, it } from 'vitest';
+import { troubleIn } from '../../src/process/trouble.ts';
+
+describe('what is told of a line of the log', () => {
+  it.each([
+    [{ level: 'info', msg: 'fine' }, undefined],
+    [{ level: 'warn', msg: 'wrong', file: 'a.yaml', line: 3, why: 'port: 0' }, 'wrong: a.yaml:3: port: 0'],
+    [{ level: 'warn', msg: 'left', object: 'Service/a/b', file: 'a.yaml' }, 'left: Service/a/b:a.yaml'],
+    [{ level: 'error', msg: 'failed', error: { message: 'ENOSPC' } }, 'failed: ENOSPC'],
+    [{ level: 'error', msg: 'failed' }, 'failed'],
+  ])('%j', (line, told) => {
+    expect(troubleIn(JSON.stringify(line))).toBe(told);
+  });
+});

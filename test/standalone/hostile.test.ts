@@ -1,0 +1,234 @@
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fromBinary } from '@bufbuild/protobuf';
+import fc from 'fast-check';
+import { expect, it } from 'vitest';
+import { PostClusterModifyResponseSchema } from '../../src/extension/proto/envoygateway/extension_pb.ts';
+import { bytesField, joined } from '../../src/extension/wire.ts';
+import { named, route } from '../support/declared.ts';
+import { gatewayCluster, read } from '../support/extension/clusters.ts';
+import { about, translation } from '../support/extension/hooks.ts';
+import { anyMessage, hostileBytes, seed } from '../support/extension/messages.ts';
+import { makeFolders } from '../support/folder.ts';
+import { codeOf, testClient } from '../support/grpc/client.ts';
+import { callHeaders, FRAMES, frame, message, RawConnection } from '../support/grpc/raw.ts';
+import { soon } from '../support/grpc/soon.ts';
+import { meshEndpoints, meshTailnet } from '../support/objects.ts';
+import { startServed } from '../support/served-process.ts';
+
+const HOOKS = '/envoygateway.extension.EnvoyGatewayExtension';
+const CHECK = '/grpc.health.v1.Health/Check';
+const CLUSTER_HOOK = `${HOOKS}/PostClusterModify`;
+const ROUTE_HOOK = `${HOOKS}/PostRouteModify`;
+const TRANSLATION_HOOK = `${HOOKS}/PostTranslateModify`;
+const REFLECTION = '/grpc.reflection.v1.ServerReflection/ServerReflectionInfo';
+const UNARY = [
+  ...['Route', 'VirtualHost', 'HTTPListener', 'Cluster', 'Endpoints', 'Translate'].map(
+    what => `${HOOKS}/Post${what}Modify`,
+  ),
+  CHECK,
+];
+const STREAMING = [
+  '/envoy.service.endpoint.v3.EndpointDiscoveryService/DeltaEndpoints',
+  '/grpc.health.v1.Health/Watch',
+  REFLECTION,
+  '/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo',
+];
+
+const OK = 0;
+/** What is told to a caller that is wrong; anything else would be a fault of the server. */
+const REFUSALS = { invalid: 3, notFound: 5, exhausted: 8 } as const;
+const RESET = Buffer.of(0, 0, 0, 8);
+const MB = 1_000_000;
+const WEB = gatewayCluster([], { name: 'httproute/default/web/rule/0' });
+
+/** A process that serves a folder with one route, and how to speak with it. */
+async function startTarget() {
+  const { folder, state } = makeFolders();
+  mkdirSync(folder, { recursive: true });
+  const world = [named(meshTailnet(), 'one'), named(meshEndpoints(), 'web'), route('HTTPRoute', 'web')];
+  writeFileSync(join(folder, 'all.yaml'), world.map(object => JSON.stringify(object)).join('\n---\n'));
+  const { child, line, lines, said } = startServed('extension-server', {
+    'state-dir': state,
+    'resources-dir': folder,
+  });
+  const port = Number((await line('serving Envoy Gateway and Envoy'))['port']);
+  const client = testClient(port);
+  const ask = async (path: string, bytes: Uint8Array): Promise<number> => {
+    if (UNARY.includes(path)) return (await client.call(path, bytes)).code;
+    const stream = client.stream(path);
+    const code = codeOf(stream);
+    stream.end(Buffer.from(bytes));
+    // Whoever watches is told until he has enough.
+    if (path.endsWith('/Watch')) stream.once('data', () => stream.cancel());
+    return code;
+  };
+  const clusterOf = async (request: Uint8Array) => {
+    const { code, message: answer } = await client.call(CLUSTER_HOOK, request);
+    expect(code).toBe(OK);
+    return fromBinary(PostClusterModifyResponseSchema, answer ?? new Uint8Array()).cluster;
+  };
+  return { port, pid: Number(child.pid), client, ask, clusterOf, lines, said };
+}
+
+type Target = Awaited<ReturnType<typeof startTarget>>;
+
+/** Asks every method the same, and gives how it ended. */
+async function askAll({ ask }: Target, bytes: Uint8Array, paths = [...UNARY, ...STREAMING]) {
+  const codes: number[] = [];
+  for (const path of paths) codes.push(await ask(path, bytes));
+  return codes;
+}
+
+const CANCELLED = 1;
+
+function expectOwnFault(codes: readonly number[]): void {
+  expect([OK, CANCELLED, ...Object.values(REFUSALS)]).toEqual(expect.arrayContaining([...new Set(codes)]));
+}
+
+async function sendRandomBytes(target: Target): Promise<void> {
+  const samples = fc.sample(hostileBytes(anyMessage()), { seed, numRuns: 30 });
+  for (const bytes of samples) expectOwnFault(await askAll(target, bytes));
+  for (const bytes of samples) {
+    const raw = await RawConnection.silent(target.port);
+    raw.send(bytes, Buffer.alloc(100, 0xee));
+    raw.socket.end();
+  }
+}
+
+async function sendBigMessages(target: Target): Promise<void> {
+  expectOwnFault(await askAll(target, bytesField(1, new Uint8Array(50 * MB - 6))));
+  expect(await target.ask(CLUSTER_HOOK, Buffer.alloc(50 * MB))).toBe(REFUSALS.invalid);
+}
+
+async function sendTooBigMessages(target: Target): Promise<void> {
+  expect(await target.ask(CLUSTER_HOOK, Buffer.alloc(100 * MB + 1))).toBe(REFUSALS.exhausted);
+  const announced = Buffer.concat([Buffer.of(0, 0xff, 0xff, 0xff, 0xff), Buffer.alloc(1000)]);
+  const raw = await RawConnection.open(target.port);
+  for (const [at, path] of [...UNARY, ...STREAMING].entries()) {
+    raw.call(2 * at + 1, path);
+    raw.data(2 * at + 1, announced, 'more');
+    await soon(() => expect(raw.of('headers', 2 * at + 1)).toHaveLength(1));
+  }
+  raw.socket.destroy();
+}
+
+async function sendNothing(target: Target): Promise<void> {
+  const empty = new Uint8Array();
+  const nested = [1, 2, 3].map(number => bytesField(number, bytesField(number, empty)));
+  for (const bytes of [empty, bytesField(1, empty), joined(nested)]) {
+    expectOwnFault(await askAll(target, bytes));
+  }
+}
+
+const GARBAGE = [
+  '',
+  '{',
+  'null',
+  '"\\ud800"',
+  '[1e999, -0, {"__proto__": {"kind": "MeshBinding"}}]',
+  '{"kind":"MeshBinding","apiVersion":"mesh-gateway.dev/v1alpha1","metadata":7,"spec":[]}',
+  '{"kind":"MeshBinding","apiVersion":"mesh-gateway.dev/v1alpha1","metadata":{"namespace":"/"},"spec":{"revision":"","targetRefs":[null,{"name":"\\u0000"}]}}',
+  '['.repeat(60_000),
+  '{"a":'.repeat(10_000),
+  'x'.repeat(2 * MB),
+];
+
+async function sendGarbageBeside({ client, clusterOf }: Target): Promise<void> {
+  const right = await clusterOf(about(WEB));
+  const texts = [...GARBAGE.map(text => Buffer.from(text)), Buffer.alloc(1000, 0xff)];
+  for (const text of texts) {
+    const context = bytesField(1, bytesField(1, text));
+    expect(await clusterOf(joined([bytesField(1, WEB), bytesField(2, context)]))).toEqual(right);
+    const request = joined([bytesField(1, context), translation({ clusters: [WEB] })]);
+    const { code, message: answer } = await client.call(TRANSLATION_HOOK, request);
+    expect([code, answer && Buffer.compare(answer, bytesField(1, right))]).toEqual([OK, 0]);
+  }
+}
+
+async function sendTinyFields(target: Target): Promise<void> {
+  for (const field of [bytesField(1, new Uint8Array()), bytesField(2, new Uint8Array())]) {
+    expectOwnFault(await askAll(target, Buffer.alloc(10 * MB, field)));
+  }
+}
+
+async function callAtOnce({ clusterOf }: Target): Promise<void> {
+  const right = Buffer.from(await clusterOf(about(WEB)));
+  const answers = await Promise.all(Array.from({ length: 1000 }, () => clusterOf(about(WEB))));
+  expect(answers.filter(answer => !right.equals(answer))).toEqual([]);
+}
+
+/** Asks for a lot, and takes nothing. The windows of its streams are empty. */
+async function readSlowly({ port }: Target): Promise<void> {
+  const raw = await RawConnection.open(port, [[4, 0]]);
+  const request = message(bytesField(1, new Uint8Array(MB / 2)));
+  for (let id = 1; id < 100; id += 2) {
+    raw.call(id, ROUTE_HOOK);
+    for (let at = 0; at < request.length; at += 16_384) {
+      const to = at + 16_384;
+      raw.data(id, request.subarray(at, to), to < request.length ? 'more' : 'end');
+    }
+  }
+  await soon(() => expect(raw.of('headers')).toHaveLength(50));
+}
+
+const LIST = message(bytesField(7, new Uint8Array()));
+
+/** Opens thousands of streams of each method, with a message and without, and drops them. */
+async function floodWithStreams({ port }: Target): Promise<void> {
+  for (const path of [...UNARY, ...STREAMING]) {
+    const raw = await RawConnection.open(port);
+    for (let id = 1; id < 3000; id += 2) {
+      const bytes = [frame(FRAMES.headers, 4, id, callHeaders(path)), frame(FRAMES.data, 0, id, LIST)];
+      raw.send(...bytes, ...(id % 4 === 1 ? [frame(FRAMES.reset, 0, id, RESET)] : []));
+      if (id % 200 === 1) await new Promise(setImmediate);
+    }
+    raw.socket.destroy();
+  }
+}
+
+/** Asks one stream without end, and takes no answer. */
+async function floodOneStream({ port }: Target): Promise<void> {
+  const raw = await RawConnection.open(port, [[4, 0]]);
+  const batch = Buffer.concat(Array.from({ length: 500 }, () => LIST));
+  for (const [at, path] of STREAMING.entries()) {
+    raw.call(2 * at + 1, path);
+    for (let count = 0; count < 20; count++) raw.data(2 * at + 1, batch, 'more');
+  }
+  await soon(() => expect(raw.of('headers').length).toBeGreaterThan(1));
+  raw.socket.destroy();
+}
+
+const ATTACKS = [
+  sendRandomBytes,
+  sendBigMessages,
+  sendTooBigMessages,
+  sendNothing,
+  sendGarbageBeside,
+  sendTinyFields,
+  readSlowly,
+  callAtOnce,
+  floodWithStreams,
+  floodOneStream,
+];
+
+/** The most memory that a process has ever had, in MB. */
+function peakOf(pid: number): number {
+  const [, kilobytes = ''] = /VmHWM:\s+(\d+) kB/.exec(readFileSync(`/proc/${pid}/status`, 'utf8')) ?? [];
+  return Number(kilobytes) / 1024;
+}
+
+it('whatever is sent, the extension server goes on to answer right, logs no error and never has 600 MB', async () => {
+  const target = await startTarget();
+  const right = await target.clusterOf(about(WEB));
+  expect(read(right).edsClusterConfig?.edsConfig?.configSourceSpecifier.case).toBe('apiConfigSource');
+  for (const attack of ATTACKS) {
+    await attack(target);
+    const check = await testClient(target.port).call(CHECK, Buffer.alloc(0));
+    expect([attack.name, check.code, check.message]).toEqual([attack.name, OK, Buffer.of(8, 1)]);
+    expect(await target.clusterOf(about(WEB)), attack.name).toEqual(right);
+  }
+  expect(target.lines.filter(({ level }) => level === 'error')).toEqual([]);
+  expect(target.said()).toBe('');
+  expect(peakOf(target.pid)).toBeLessThan(600);
+}, 120_000);

@@ -1,0 +1,249 @@
+import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
+import { execFile } from 'node:child_process';
+import { createServer } from 'node:net';
+import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { GROUP } from '../../src/api/generated/kinds.ts';
+import { readDocuments } from '../../src/api/yaml-documents.ts';
+import { runExtensionServer } from '../../src/extension-server.ts';
+import { gatewayObject, named, route } from '../support/declared.ts';
+import { makeFolders, writeWhole } from '../support/folder.ts';
+import type { Folders } from '../support/folder.ts';
+import { PROJECT, typescript } from '../support/lab/command-line.ts';
+import { meshBinding, meshEndpoints, meshTailnet } from '../support/objects.ts';
+import { startHere } from '../support/served-here.ts';
+import { askPath, startServed } from '../support/served-process.ts';
+import type { ServedProcess } from '../support/served-process.ts';
+import { generatedIn } from '../support/generated.ts';
+
+const SOON = { timeout: 15_000, interval: 10 };
+
+const gateway = gatewayObject('Gateway', 'public', {
+  gatewayClassName: 'mesh',
+  listeners: [{ name: 'http', port: 80, protocol: 'HTTP' }],
+});
+const WORLD = [
+  gateway,
+  named(meshTailnet(), 'one'),
+  named(meshEndpoints(), 'web'),
+  route('HTTPRoute', 'web'),
+];
+
+function declare(folder: string, ...objects: readonly object[]): void {
+  mkdirSync(folder, { recursive: true });
+  writeFileSync(join(folder, 'all.yaml'), objects.map(object => JSON.stringify(object)).join('\n---\n'));
+}
+
+/** Standalone on the folders of a test. */
+function start(
+  folders: { readonly folder: string; readonly state: string },
+  flags: Readonly<Record<string, string>> = {},
+) {
+  return startServed('standalone', { 'resources-dir': folders.folder, 'state-dir': folders.state, ...flags });
+}
+
+async function stop({ child, ended }: ServedProcess): Promise<number | string> {
+  child.kill('SIGTERM');
+  return ended;
+}
+
+describe('standalone', () => {
+  it('is ready when it serves, has written the folder of Envoy Gateway, and ends well', async () => {
+    const folders = makeFolders();
+    declare(folders.folder, ...WORLD);
+    const running = start(folders);
+    const { port } = await running.line('serving Envoy Gateway and Envoy');
+    const { healthPort, metricsPort } = await running.line('telling about itself');
+    expect(port).toBeGreaterThan(0);
+    expect(await askPath(healthPort, '/readyz')).toEqual([200, 'ok']);
+    const generated = join(folders.state, 'envoy-gateway');
+    await vi.waitFor(
+      () =>
+        expect([...generatedIn(generated).keys()]).toEqual([
+          'Gateway/default/public',
+          'HTTPRoute/default/web',
+          'MeshBinding/default/public',
+          'MeshEndpoints/default/web',
+        ]),
+      SOON,
+    );
+    const [, metrics] = await askPath(metricsPort, '/metrics');
+    expect(metrics).toContain(
+      'controller_runtime_reconcile_total{controller="mesh-binding",result="success"}',
+    );
+    expect(metrics).toContain('grpc_server_requests_total');
+    expect(await stop(running)).toBe(0);
+    expect(running.lines.filter(({ level }) => level !== 'info')).toEqual([]);
+    expect(running.said()).toBe('');
+    expect(existsSync(generated)).toBe(true);
+  });
+
+  it('is not ready, and does not listen for calls, before the folder is there', async () => {
+    const folders = makeFolders();
+    const running = await startHere(folders);
+    const { healthPort } = await running.line('telling about itself');
+    expect((await askPath(healthPort, '/readyz'))[0]).toBe(503);
+    await running.line('a declaration is not as it should be');
+    const [status, text] = await askPath(healthPort, '/readyz');
+    expect(status).toBe(503);
+    expect(text).toContain('[-]folder failed: not read yet');
+    expect(text).toContain('[-]grpc failed: not listening');
+    expect(await running.line('a declaration is not as it should be')).toMatchObject({
+      reason: 'FolderMissing',
+    });
+    declare(folders.folder, ...WORLD);
+    await running.line('serving Envoy Gateway and Envoy');
+    await running.stop();
+  });
+
+  it('ends well also while it waits for its folder', async () => {
+    const running = await startHere(makeFolders());
+    await running.line('telling about itself');
+    await running.line('a declaration is not as it should be');
+    await expect(running.stop()).resolves.toBeUndefined();
+  });
+
+  it('tells what is wrong with a declaration, with its place', async () => {
+    const folders = makeFolders();
+    declare(folders.folder, ...WORLD, { apiVersion: 'v1', kind: 'Service', metadata: { name: 'plain' } });
+    await writeWhole(
+      join(folders.folder, 'bad.yaml'),
+      `kind: MeshEndpoints\napiVersion: ${GROUP}/v1alpha1\nspec: {}\n`,
+    );
+    const running = await startHere(folders);
+    const wrong = await running.line('a declaration is not as it should be');
+    expect(wrong).toMatchObject({ reason: 'Invalid', file: 'bad.yaml', level: 'warn' });
+    const left = await running.line('Envoy Gateway does not get an object');
+    expect(left).toMatchObject({ object: 'Service/default/plain', file: 'all.yaml' });
+    await running.stop();
+  });
+
+  it('asks Envoy Gateway once more after a change, and not again after a restart', async () => {
+    const folders = makeFolders();
+    declare(folders.folder, ...WORLD);
+    const first = await startHere(folders);
+    await first.line('serving Envoy Gateway and Envoy');
+    const binding = () =>
+      generatedIn(join(folders.state, 'envoy-gateway')).get('MeshBinding/default/public') ?? '';
+    await vi.waitFor(() => expect(binding()).toContain('"attempt": 1'), SOON);
+    const before = binding();
+    await first.stop();
+    const second = await startHere(folders);
+    await second.line('serving Envoy Gateway and Envoy');
+    await second.stop();
+    expect(binding()).toBe(before);
+  });
+
+  it('leaves a MeshBinding in a file of the user alone, and tells so', async () => {
+    const folders = makeFolders();
+    declare(folders.folder, ...WORLD, named(meshBinding({ revision: 'ffffffff' }), 'public'));
+    const running = await startHere(folders);
+    await running.line('serving Envoy Gateway and Envoy');
+    const binding = () =>
+      generatedIn(join(folders.state, 'envoy-gateway')).get('MeshBinding/default/public') ?? '';
+    await vi.waitFor(() => expect(binding()).toContain('ffffffff'), SOON);
+    await vi.waitFor(() => expect(JSON.stringify(running.lines)).toContain('which is not ours'), SOON);
+    await running.stop();
+  });
+});
+
+/** What keeps it from beginning; it has ended then. */
+async function refusalOf(folders: Folders, flags: Readonly<Record<string, string>>): Promise<string> {
+  try {
+    const { begun } = await startHere(folders, flags);
+    return `serves at ${await begun}`;
+  } catch (error) {
+    return error instanceof Error ? error.message : String(error);
+  }
+}
+
+describe('standalone that cannot begin', () => {
+  it('says what is wrong, and ends', async () => {
+    const running = start(makeFolders(), { 'grpc-adress': ':1' });
+    expect(await running.ended).toBe(2);
+    expect(running.said()).toContain('--grpc-adress: there is no such flag; did you mean --grpc-address?');
+  });
+
+  it.each([
+    [{ 'log-level': 'loud' }, 'LOG_LEVEL: "loud" is not a level'],
+    [{ 'sync-period': 'never' }, '--sync-period: "never" is not a duration'],
+    [
+      { 'extension-server-address': '' },
+      'EXTENSION_SERVER_ADDRESS: is not set, and GRPC_ADDRESS leaves the port open',
+    ],
+  ])('says what is wrong with %j', async (flags, says) => {
+    expect(await refusalOf(makeFolders(), flags)).toContain(says);
+  });
+
+  it.each([
+    ['gateway-dir', 'generated', 'GATEWAY_DIR'],
+    ['gateway-dir', '', 'GATEWAY_DIR'],
+    ['state-dir', 'below/state', 'STATE_DIR'],
+  ])('says that %s must not be inside of what it reads: %j', async (flag, below, setting) => {
+    const folders = makeFolders();
+    expect(await refusalOf(folders, { [flag]: join(folders.folder, below) })).toContain(`${setting}: `);
+  });
+
+  it('ends where the port for calls is taken, and says which setting names it', async () => {
+    const folders = makeFolders();
+    declare(folders.folder, ...WORLD);
+    const other = createServer().listen(0, '127.0.0.1');
+    onTestFinished(() => void other.close());
+    await new Promise(resolve => other.once('listening', resolve));
+    const { port } = other.address() as AddressInfo;
+    const running = start(folders, { 'grpc-address': `127.0.0.1:${port}` });
+    expect(await running.ended).toBe(2);
+    expect(running.said()).toContain(`GRPC_ADDRESS: cannot listen on 127.0.0.1:${port}: EADDRINUSE`);
+  });
+
+  it('says who uses its state folder', async () => {
+    const folders = makeFolders();
+    declare(folders.folder, ...WORLD);
+    await (
+      await startHere(folders)
+    ).begun;
+    expect(await refusalOf(folders, {})).toContain('state');
+  });
+});
+
+describe('standalone that is asked for the configuration of Envoy Gateway', () => {
+  it('prints it for its settings, and ends', async () => {
+    const { folder, state } = makeFolders();
+    const [program = '', ...rest] = typescript('src/cli.ts', 'standalone', '--print-envoy-gateway-config');
+    const args = [`--resources-dir=${folder}`, `--state-dir=${state}`, '--grpc-address=:7005'];
+    const { stdout } = await promisify(execFile)(program, [...rest, ...args], { cwd: PROJECT });
+    const [document] = readDocuments(stdout).documents;
+    expect(document?.value).toMatchObject({
+      kind: 'EnvoyGateway',
+      provider: { custom: { resource: { file: { paths: [join(state, 'envoy-gateway')] } } } },
+      extensionManager: { service: { ip: { address: '127.0.0.1', port: 7005 } } },
+    });
+  });
+});
+
+describe('the extension server', () => {
+  it('serves what a folder declares, and writes nothing for Envoy Gateway', async () => {
+    const folders = makeFolders();
+    declare(folders.folder, ...WORLD);
+    const running = startServed(
+      'extension-server',
+      { 'state-dir': folders.state },
+      { RESOURCES_DIR: folders.folder },
+    );
+    const { healthPort } = await running.line('telling about itself');
+    await running.line('serving Envoy Gateway and Envoy');
+    expect(await askPath(healthPort, '/readyz')).toEqual([200, 'ok']);
+    expect(existsSync(join(folders.state, 'envoy-gateway'))).toBe(false);
+    expect(await stop(running)).toBe(0);
+  });
+
+  it('says what it needs where there is neither a folder nor a cluster', async () => {
+    const args = ['--state-dir', makeFolders().state];
+    const environment = { METRICS_ADDRESS: '127.0.0.1:0', HEALTH_ADDRESS: '127.0.0.1:0' };
+    await expect(runExtensionServer({ args, environment }, 'test')).rejects.toThrow(
+      'KUBECONFIG: is needed outside of a cluster: name a file',
+    );
+  });
+});

@@ -1,0 +1,57 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { objectsIn } from '../../src/api/objects-in.ts';
+import { readDocuments } from '../../src/api/yaml-documents.ts';
+import { fateOf } from '../../src/gateway-files/kinds.ts';
+import { versionOfBinary } from '../../src/lab/locate.ts';
+import { QUICKSTART_GATEWAY, QUICKSTART_HOST, QUICKSTART_PLACES } from '../../src/lab/quickstart.ts';
+import { lint } from '../../src/lint/lint.ts';
+import { PROJECT } from '../support/lab/command-line.ts';
+
+type Any = {
+  readonly apiVersion: string;
+  readonly kind: string;
+  readonly spec: Readonly<Record<string, unknown>>;
+};
+
+const FOLDER = join(PROJECT, 'examples', 'quickstart');
+const files = readdirSync(FOLDER).map(file => ({ file, text: readFileSync(join(FOLDER, file), 'utf8') }));
+const objects = files.flatMap(({ text }) =>
+  readDocuments(text).documents.flatMap(({ value }) => objectsIn(value).map(({ object }) => object as Any)),
+);
+const specsOf = (kind: string) => objects.filter(object => object.kind === kind).map(({ spec }) => spec);
+
+describe('the objects of the quickstart', () => {
+  it.each(files)('are valid, without a warning: $file', ({ text }) => {
+    expect(lint(text).findings).toEqual([]);
+  });
+
+  it('are of kinds that Envoy Gateway reads from files, but for what is ours alone', () => {
+    const fates = objects.map(({ apiVersion, kind }) => {
+      const fate = fateOf(apiVersion.slice(0, apiVersion.lastIndexOf('/')), kind);
+      return fate.is === 'written' ? fate.as.apiVersion === apiVersion : kind;
+    });
+    expect(new Set(fates)).toEqual(new Set([true, 'MeshTailnet']));
+  });
+
+  it('say what the lab is started with', () => {
+    expect(specsOf('MeshTailnet')).toMatchObject([
+      { pool: { addresses: [`127.0.0.1:${QUICKSTART_PLACES.proxyPort}`] } },
+    ]);
+    const listeners = Object.entries(QUICKSTART_GATEWAY.listeners).map(([name, port]) => ({ name, port }));
+    expect(specsOf('Gateway')).toMatchObject([{ listeners }]);
+    expect(specsOf('HTTPRoute')).toMatchObject([{ hostnames: [QUICKSTART_HOST] }]);
+    expect(specsOf('EnvoyProxy')).toMatchObject([
+      { provider: { host: { envoyVersion: versionOfBinary('envoy') } } },
+    ]);
+    const endpoints = specsOf('MeshEndpoints').flatMap(
+      spec => spec['endpoints'] as readonly Readonly<Record<string, unknown>>[],
+    );
+    for (const { name, protocol, port } of endpoints) {
+      const services: Readonly<Record<string, Readonly<Record<string, number>> | undefined>> =
+        QUICKSTART_PLACES.services;
+      expect(services[String(name)]?.[String(protocol).toLowerCase()]).toBe(port);
+    }
+  });
+});
