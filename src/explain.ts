@@ -1,0 +1,83 @@
+/** `mesh-gateway explain`: what becomes of the routes of a folder, without a cluster and without sending anything. */
+import { mkdtemp, rm, stat } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { parseArgs } from 'node:util';
+import { explainRoutes } from './explain/routes.ts';
+import type { Explained } from './explain/routes.ts';
+import { declaredIn, extensionIndexes } from './extension/declared.ts';
+import { ROUTE_KINDS } from './api/key.ts';
+import { openDirectory } from './resources/directory.ts';
+import type { Directory } from './resources/directory.ts';
+
+/** What `mesh-gateway help explain` prints. */
+export const EXPLAIN_HELP = `mesh-gateway explain [--data-path Proxy|Direct] FOLDER
+
+Reads the objects in a folder of YAML files as standalone does, and says of each route that names
+MeshEndpoints which cluster Envoy has of each rule, which endpoints get its traffic and how, and
+what gets none and why. Nothing is sent.
+
+  FOLDER        what --resources-dir of standalone would be
+  --data-path   how Envoy reaches the mesh: Proxy, which is the default, or Direct
+
+Exit status: 0 all is used, 1 something is not, or cannot be read, 2 wrong usage.
+`;
+
+/** Runs `mesh-gateway explain`; gives the exit status. */
+export async function runExplain(args: readonly string[]): Promise<number> {
+  const { folder, path } = await readArguments(args);
+  const state = await mkdtemp(join(tmpdir(), 'mesh-gateway-explain-'));
+  try {
+    const directory = await openDirectory({
+      folder,
+      state,
+      indexes: extensionIndexes,
+      report: ({ file, line, message }) => console.error(`${file}:${line ?? 1}: ${message}`),
+      reportFailure: failure => console.error(failure),
+    });
+    try {
+      return await explain(directory, path);
+    } finally {
+      await directory.close();
+    }
+  } finally {
+    await rm(state, { recursive: true, force: true });
+  }
+}
+
+async function readArguments(args: readonly string[]) {
+  const { values, positionals } = parseArgs({
+    args: [...args],
+    options: { 'data-path': { type: 'string', default: 'Proxy' } },
+    allowPositionals: true,
+  });
+  const path = values['data-path'];
+  if (path !== 'Proxy' && path !== 'Direct')
+    throw new Error(`explain: --data-path ${JSON.stringify(path)} is neither Proxy nor Direct`);
+  const [folder, second] = positionals;
+  if (folder === undefined || second !== undefined) throw new Error('explain: name one folder');
+  const isFolder = await stat(folder).then(
+    found => found.isDirectory(),
+    () => false,
+  );
+  if (!isFolder) throw new Error(`explain: ${folder} is not a folder that can be read`);
+  return { folder, path } as const;
+}
+
+async function explain({ start, read, problems }: Directory, path: 'Proxy' | 'Direct'): Promise<number> {
+  start();
+  await read.whenSynced();
+  const routes = ROUTE_KINDS.flatMap(kind => read.list(kind));
+  const explained = explainRoutes(
+    declaredIn(read, () => undefined),
+    routes,
+    path,
+  );
+  console.log(textOf(explained));
+  return problems().length === 0 && explained.every(({ isWell }) => isWell) ? 0 : 1;
+}
+
+function textOf(explained: readonly Explained[]): string {
+  if (explained.length === 0) return 'no route has MeshEndpoints among its backends';
+  return explained.map(({ text }) => text).join('\n\n');
+}

@@ -1,0 +1,87 @@
+import type { Route } from '../api/gateway-api.ts';
+import type { Ref } from '../api/key.ts';
+import { refOf } from '../api/key.ts';
+import { gatewaysOf } from '../api/references.ts';
+import { assignmentOf } from '../traffic/assignment-of.ts';
+import type { AssignedEndpoint } from '../traffic/assignment.ts';
+import { clusterNeedsOf } from '../traffic/cluster-needs-of.ts';
+import { dataPathOf } from '../traffic/data-path.ts';
+import type { DataPathMode } from '../traffic/data-path.ts';
+import type { Declared } from '../traffic/declared.ts';
+import { meshRulesOf } from '../traffic/mesh-rule.ts';
+import type { MeshRule, Unused } from '../traffic/rule.ts';
+
+/** What becomes of a route. */
+export type Explained = {
+  /** For people: each rule, the endpoints that get its traffic and how, and what gets none and why. */
+  readonly text: string;
+  /** Whether each of its rules has endpoints that can take traffic, and all that it names is used. */
+  readonly isWell: boolean;
+};
+
+/** What becomes of each route that names MeshEndpoints, in the order of their names. */
+export function explainRoutes(
+  declared: Declared,
+  routes: readonly Route[],
+  fallback: DataPathMode,
+): readonly Explained[] {
+  return [...routes].sort(byName).flatMap(route => explainRoute(declared, route, fallback) ?? []);
+}
+
+function byName(a: Route, b: Route): number {
+  return titleOf(a) < titleOf(b) ? -1 : 1;
+}
+
+function titleOf({ kind, metadata: { namespace = '', name } }: Route): string {
+  return `${kind} ${namespace}/${name}`;
+}
+
+function explainRoute(declared: Declared, route: Route, fallback: DataPathMode): Explained | undefined {
+  const rules = meshRulesOf(declared, route);
+  if (rules.length === 0) return undefined;
+  const gateway = gatewaysOf(route).map(key => refOf(key) as Ref<'Gateway'>)[0];
+  const hosts = route.hostnames.length > 0 ? ` for ${route.hostnames.join(', ')}` : '';
+  const where = gateway ? ` at Gateway ${gateway.namespace}/${gateway.name}` : ' at no Gateway';
+  const path = gateway ? dataPathOf(declared, gateway, fallback) : fallback;
+  const explained = rules.map(rule => explainRule(rule, path));
+  return {
+    text: [`${titleOf(route)}${hosts}${where}`, ...explained.map(({ text }) => text)].join('\n'),
+    isWell: explained.every(({ isWell }) => isWell),
+  };
+}
+
+function explainRule(rule: MeshRule, path: DataPathMode): Explained {
+  const needs = clusterNeedsOf(rule);
+  const assigned = needs && assignmentOf(rule, needs, path);
+  const localities = assigned?.assignment.localities ?? [];
+  const endpoints = localities.flatMap(({ backend, weight, priority, endpoints: list }) =>
+    list.map(endpoint =>
+      lineOfEndpoint(endpoint, `backend ${backend}, weight ${weight}, priority ${priority}`),
+    ),
+  );
+  const unused = [...rule.unused, ...(assigned?.unused ?? [])].map(lineOfUnused);
+  const canServe = localities.some(level => level.endpoints.some(isServing));
+  const none = endpoints.length === 0 ? 'no endpoint' : 'no endpoint can take traffic';
+  const answer = rule.isMixed
+    ? 'the other backends of the rule get all requests'
+    : 'requests are answered with 503';
+  const title = `  cluster ${rule.cluster.text}: ${rule.speech}`;
+  return {
+    text: [title, ...endpoints, ...(canServe ? [] : [`    ${none}: ${answer}`]), ...unused].join('\n'),
+    isWell: canServe && unused.length === 0,
+  };
+}
+
+function isServing({ health }: AssignedEndpoint): boolean {
+  return health === 'HEALTHY' || health === 'UNKNOWN';
+}
+
+function lineOfEndpoint({ address, port, proxy, health }: AssignedEndpoint, place: string): string {
+  const way = proxy ? `through ${proxy.address}:${proxy.port}` : 'directly';
+  const host = address.includes(':') ? `[${address}]` : address;
+  return `    ${`${host}:${port}`.padEnd(24)} ${way.padEnd(32)} ${place}, ${health}`;
+}
+
+function lineOfUnused({ reason, message, endpoint }: Unused): string {
+  return `    not used${endpoint === undefined ? '' : ` (endpoint ${endpoint})`}: ${reason}: ${message}`;
+}

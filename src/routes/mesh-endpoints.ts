@@ -1,0 +1,86 @@
+import type { MeshEndpoint, MeshEndpointsSpec } from '../api/generated/authored.ts';
+import { API_VERSION } from '../api/generated/kinds.ts';
+import { isRecord } from '../api/rule-functions.ts';
+import { unknownFields } from '../api/unknown-fields.ts';
+import { validate } from '../api/validate.ts';
+import type { Fault } from '../api/fault.ts';
+import { AuthoringError, titleOf } from './authoring-error.ts';
+import type { Metadata } from './metadata.ts';
+import { frozenCopy } from './plain.ts';
+
+/** What a MeshEndpoints is made of: its metadata, and the fields of its spec. */
+export type MeshEndpointsProps = { readonly metadata: Metadata } & MeshEndpointsSpec;
+
+/** A MeshEndpoints as it would be written in YAML, whose ports, names and protocols the compiler knows. */
+export type DeclaredMeshEndpoints<P extends MeshEndpointsProps> = {
+  readonly apiVersion: typeof API_VERSION;
+  readonly kind: 'MeshEndpoints';
+  readonly metadata: Metadata;
+  readonly spec: Omit<MeshEndpointsSpec, 'endpoints' | 'tagSelectors' | 'endpointTemplate'> &
+    Pick<P, Extract<keyof P, 'tagSelectors' | 'endpointTemplate'>> &
+    EndpointsOf<P>;
+};
+
+type EndpointsOf<P extends MeshEndpointsProps> = P extends {
+  readonly endpoints: infer List extends readonly MeshEndpoint[];
+}
+  ? { readonly endpoints: { readonly [At in keyof List]: EndpointOf<List[At]> } }
+  : Pick<P, Extract<keyof P, 'endpoints'>>;
+
+type EndpointOf<E extends MeshEndpoint> = Omit<MeshEndpoint, 'name' | 'port' | 'protocol'> &
+  Pick<E, 'name' | 'port' | 'protocol'>;
+
+/** Refuses fields that are not known, which a type that is inferred would let through. */
+type Exact<Shape, Given> = [UnknownIn<Shape, Given>] extends [never] ? unknown : Marked<Shape, Given>;
+
+/** The names of fields that are not known; found first because it is much cheaper than to mark where they are. */
+type UnknownIn<Shape, Given> = Given extends readonly (infer Each)[]
+  ? Shape extends readonly (infer Item)[]
+    ? UnknownIn<Item, Each>
+    : never
+  : Given extends object
+    ? {
+        [Name in keyof Given]: Name extends keyof Shape
+          ? UnknownIn<NonNullable<Shape[Name]>, Given[Name]>
+          : Name;
+      }[keyof Given]
+    : never;
+
+/** In an object, because a text instead of another text would leave nothing of the whole. */
+type Marked<Shape, Given> = Given extends readonly unknown[]
+  ? Shape extends readonly (infer Item)[]
+    ? { readonly [At in keyof Given]: Marked<Item, Given[At]> }
+    : Given
+  : Given extends object
+    ? {
+        readonly [Name in keyof Given]: Name extends keyof Shape
+          ? Marked<NonNullable<Shape[Name]>, Given[Name]>
+          : { readonly unknown: `${Name & string} is not a field here` };
+      }
+    : Given;
+
+/**
+ * A MeshEndpoints as it would be written in YAML, deeply frozen. Throws an AuthoringError with everything that is
+ * wrong, as the API server and `mesh-gateway lint` would tell it.
+ */
+export function meshEndpoints<const P extends MeshEndpointsProps>(
+  props: P & Exact<MeshEndpointsProps, P>,
+): DeclaredMeshEndpoints<P> {
+  const given: unknown = props;
+  const { metadata, ...spec } = isRecord(given) ? given : {};
+  const faults: Fault[] = [];
+  const object = frozenCopy({ apiVersion: API_VERSION, kind: 'MeshEndpoints', metadata, spec }, faults);
+  if (faults.length === 0) faults.push(...faultsOf(object));
+  if (faults.length > 0)
+    throw new AuthoringError('InvalidObject', titleOf('MeshEndpoints', metadata), faults);
+  return object as DeclaredMeshEndpoints<P>;
+}
+
+function faultsOf(object: unknown): readonly Fault[] {
+  const verdict = validate('MeshEndpoints', object);
+  const unknown = unknownFields('MeshEndpoints', object).map(({ path, steps, meant }) => {
+    const hint = meant === undefined ? 'remove it' : `did you mean ${meant}?`;
+    return { path, steps, message: `is not a field of MeshEndpoints: ${hint}` };
+  });
+  return verdict.valid ? unknown : [...verdict.faults, ...unknown];
+}

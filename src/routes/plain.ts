@@ -1,0 +1,84 @@
+import type { Fault } from '../api/fault.ts';
+import { isRecord } from '../api/rule-functions.ts';
+
+/** A record of plain data. */
+export type Fields = Readonly<Record<string, unknown>>;
+
+/** A value to be copied, the way to it, and what is wrong so far. */
+type Place = {
+  readonly value: unknown;
+  readonly steps: readonly string[];
+  readonly path: string;
+  readonly around: readonly unknown[];
+};
+
+/** Gives what is to be copied in place of a record, and may tell that something is wrong with it. */
+export type Visit = (record: Fields, refuse: (message: string) => void) => Fields;
+
+const MOST_LEVELS = 64;
+const MOST_FAULTS = 100;
+
+/**
+ * A deeply frozen copy of plain data, without what is undefined or null, as YAML and JSON have it. What is no data,
+ * such as a function, a class of one's own or a number that is none, is told as a fault.
+ */
+export function frozenCopy(value: unknown, faults: Fault[], visit: Visit = record => record): unknown {
+  return copy({ value, steps: [], path: '', around: [] }, faults, visit);
+}
+
+function copy(place: Place, faults: Fault[], visit: Visit): unknown {
+  const { value } = place;
+  const refuse = (message: string) => {
+    if (faults.length < MOST_FAULTS) faults.push({ path: place.path, steps: place.steps, message });
+  };
+  const complaint = complaintOf(place);
+  if (complaint !== undefined) refuse(complaint);
+  else if (Array.isArray(value)) {
+    return Object.freeze(Array.from(value, (_, at) => copy(item(place, at), faults, visit)));
+  } else if (isPlain(value)) {
+    const entries = Object.entries(visit(value, refuse))
+      .filter(([, inner]) => inner !== undefined && inner !== null)
+      .map(([name, inner]) => [name, copy(field(place, name, inner), faults, visit)] as const);
+    return Object.freeze(Object.fromEntries(entries));
+  }
+  return value;
+}
+
+/** What is wrong with a value itself, whatever is in it. */
+function complaintOf({ value, around }: Place): string | undefined {
+  if (typeof value === 'string' || typeof value === 'boolean' || Number.isFinite(value)) return undefined;
+  if (around.includes(value)) return 'contains itself: give plain data';
+  if (around.length >= MOST_LEVELS) return 'is nested too deeply';
+  return Array.isArray(value) || isPlain(value) ? undefined : `is ${described(value)}: give plain data`;
+}
+
+function item(place: Place, at: number): Place {
+  const list = place.value as readonly unknown[];
+  return {
+    value: list[at],
+    steps: [...place.steps, String(at)],
+    path: `${place.path}[${at}]`,
+    around: [...place.around, list],
+  };
+}
+
+function field(place: Place, name: string, value: unknown): Place {
+  const isWord = /^[A-Za-z0-9_-]{1,64}$/.test(name);
+  const step = isWord ? `${place.path === '' ? '' : '.'}${name}` : `[${JSON.stringify(name.slice(0, 64))}]`;
+  const { steps, path, around } = place;
+  return { value, steps: [...steps, name], path: path + step, around: [...around, place.value] };
+}
+
+/** Objects of another realm, such as those of some test runners, are plain too. */
+function isPlain(value: unknown): value is Fields {
+  if (!isRecord(value)) return false;
+  const prototype = Object.getPrototypeOf(value) as object | null;
+  return prototype === null || Object.getPrototypeOf(prototype) === null;
+}
+
+function described(value: unknown): string {
+  if (value === null || value === undefined || typeof value === 'number') return String(value);
+  if (!isRecord(value)) return `a ${typeof value}`;
+  const { constructor } = value;
+  return typeof constructor === 'function' && constructor.name !== '' ? `a ${constructor.name}` : 'an object';
+}

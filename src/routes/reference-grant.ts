@@ -1,0 +1,107 @@
+import { decode } from '../api/decode.ts';
+import type { Fault } from '../api/fault.ts';
+import { GATEWAY_GROUP } from '../api/gateway-api.ts';
+import { GROUP } from '../api/generated/kinds.ts';
+import type { RouteKind } from '../api/key.ts';
+import { isRecord } from '../api/rule-functions.ts';
+import { AuthoringError, titleOf } from './authoring-error.ts';
+import { GATEWAY_VERSION, many } from './build.ts';
+import type { Declaring } from './declared.ts';
+import type { Metadata } from './metadata.ts';
+import { frozenCopy } from './plain.ts';
+import type { OneOrMore } from './route.ts';
+
+/** A ReferenceGrant as it would be written in YAML. */
+export type ReferenceGrant = {
+  readonly apiVersion: 'gateway.networking.k8s.io/v1';
+  readonly kind: 'ReferenceGrant';
+  readonly metadata: Metadata;
+  readonly spec: {
+    readonly from: readonly {
+      readonly group: string;
+      readonly kind: RouteKind;
+      readonly namespace: string;
+    }[];
+    readonly to: readonly { readonly group: string; readonly kind: 'MeshEndpoints'; readonly name: string }[];
+  };
+};
+
+/** The routes of one kind in a namespace; a route itself is one of them. */
+export type RoutesOfNamespace =
+  | { readonly kind: RouteKind; readonly namespace: string }
+  | { readonly kind: RouteKind; readonly metadata: { readonly namespace?: string } };
+
+/** What a ReferenceGrant is made of. */
+export type ReferenceGrantProps = {
+  /** The namespace is that of the endpoints if it is not given. */
+  readonly metadata: Metadata;
+  readonly from: OneOrMore<RoutesOfNamespace>;
+  /** Endpoints of one namespace. */
+  readonly to: OneOrMore<Pick<Declaring, 'kind' | 'metadata'>>;
+};
+
+/**
+ * Lets routes of other namespaces refer to endpoints: not only the given routes, but all of their kinds in their
+ * namespaces, as Gateway API has it. Throws an AuthoringError where a namespace is not known.
+ */
+export function referenceGrant(props: ReferenceGrantProps): ReferenceGrant {
+  const given: unknown = props;
+  const { metadata, from, to, ...rest } = isRecord(given) ? given : {};
+  const faults: Fault[] = Object.keys(rest).map(name => fault(name, 'is not a field here: remove it'));
+  const targets = many(to) ?? [];
+  const namespaces = new Set(targets.map(namespaceIn));
+  const [namespace] = namespaces;
+  if (targets.length === 0) faults.push(fault('to', 'is required: give a MeshEndpoints'));
+  else if (namespaces.size > 1) faults.push(fault('to', 'is in several namespaces: make a grant for each'));
+  else if (namespace === undefined) faults.push(fault('to', 'has no namespace: give it metadata.namespace'));
+  const object = frozenCopy(
+    {
+      apiVersion: GATEWAY_VERSION,
+      kind: 'ReferenceGrant',
+      metadata: { namespace, ...(isRecord(metadata) ? metadata : {}) },
+      spec: { from: distinct((many(from) ?? []).map(fromOf)), to: distinct(targets.map(toOf)) },
+    },
+    faults,
+  );
+  faults.push(...faultsOf(object, namespace));
+  if (faults.length > 0)
+    throw new AuthoringError('InvalidObject', titleOf('ReferenceGrant', metadata), faults);
+  return object as ReferenceGrant;
+}
+
+function faultsOf(object: unknown, namespace: unknown): readonly Fault[] {
+  const decoding = decode(object);
+  if (decoding.is === 'faulty') return decoding.faults;
+  if (decoding.is !== 'resource' || decoding.resource.kind !== 'ReferenceGrant') return [];
+  const { from, metadata } = decoding.resource;
+  const isElsewhere = typeof namespace === 'string' && metadata.namespace !== namespace;
+  return [
+    ...(from.length === 0 ? [fault('from', 'is required: give a route, or a kind and a namespace')] : []),
+    ...(isElsewhere ? [fault('metadata.namespace', `must be ${namespace}, where the endpoints are`)] : []),
+  ];
+}
+
+function namespaceIn(value: unknown): unknown {
+  const { metadata } = isRecord(value) ? value : {};
+  return isRecord(metadata) ? metadata['namespace'] : undefined;
+}
+
+function fromOf(value: unknown): unknown {
+  if (!isRecord(value)) return value;
+  const { kind, namespace = namespaceIn(value) } = value;
+  return { group: GATEWAY_GROUP, kind, namespace };
+}
+
+function toOf(value: unknown): unknown {
+  const { kind, metadata } = isRecord(value) ? value : {};
+  return { group: GROUP, kind, name: isRecord(metadata) ? metadata['name'] : undefined };
+}
+
+/** Each once, in the order of their first. */
+function distinct(values: readonly unknown[]): readonly unknown[] {
+  return [...new Map(values.map(value => [JSON.stringify(value), value])).values()];
+}
+
+function fault(path: string, message: string): Fault {
+  return { path, steps: path.split('.'), message };
+}

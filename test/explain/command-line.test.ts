@@ -1,0 +1,70 @@
+import { execFile } from 'node:child_process';
+import { cpSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { makeFolders } from '../support/folder.ts';
+import { PROJECT, typescript } from '../support/lab/command-line.ts';
+
+type Run = { readonly status: number; readonly out: string; readonly err: string };
+
+const EXAMPLES = join(PROJECT, 'examples', 'quickstart');
+
+/** Runs `mesh-gateway explain`. */
+function explain(...args: readonly string[]): Promise<Run> {
+  const [program = '', ...rest] = typescript('src/cli.ts', 'explain', ...args);
+  return new Promise(resolve => {
+    const child = execFile(program, rest, { cwd: PROJECT }, (_error, out, err) =>
+      resolve({ status: child.exitCode ?? -1, out, err }),
+    );
+  });
+}
+
+/** A copy of the quickstart with one more file. */
+function quickstartWith(file: string, text: string): string {
+  const { folder } = makeFolders();
+  cpSync(EXAMPLES, folder, { recursive: true });
+  writeFileSync(join(folder, file), text);
+  return folder;
+}
+
+describe('mesh-gateway explain', () => {
+  it('tells the endpoints of every route of the quickstart', async () => {
+    const { status, out } = await explain(EXAMPLES);
+    expect(out).toMatch(/^GRPCRoute default\/greeter .*^HTTPRoute default\/web .*^TCPRoute default\/echo /ms);
+    expect(out).toContain('through 127.0.0.1:1055');
+    expect(status).toBe(0);
+  });
+
+  it('takes the data path into account, and says by its status that something is not used', async () => {
+    const { status, out } = await explain('--data-path', 'Direct', EXAMPLES);
+    expect(out).not.toContain('through');
+    expect(status).toBe(0);
+    const lost = `apiVersion: gateway.networking.k8s.io/v1
+kind: HTTPRoute
+metadata: {name: lost}
+spec:
+  rules: [{backendRefs: [{group: mesh-gateway.dev, kind: MeshEndpoints, name: nobody, port: 80}]}]
+`;
+    const wrong = await explain(quickstartWith('lost.yaml', lost));
+    expect(wrong.out).toMatch(/not used: BackendNotFound: .*default\/nobody/);
+    expect(wrong.status).toBe(1);
+  });
+
+  it('tells the file and line of what cannot be read', async () => {
+    const broken =
+      'apiVersion: mesh-gateway.dev/v1alpha1\nkind: MeshEndpoints\nmetadata: {name: b}\nspec: {}\n';
+    const { status, err } = await explain(quickstartWith('broken.yaml', broken));
+    expect(err).toMatch(/^broken\.yaml:\d+: .*spec\.tailnet/m);
+    expect(status).toBe(1);
+  });
+
+  it.each([
+    { args: [], says: 'name one folder' },
+    { args: ['nowhere'], says: 'nowhere is not a folder' },
+    { args: ['--data-path', 'Sideways', EXAMPLES], says: 'neither Proxy nor Direct' },
+  ])('refuses $args', async ({ args, says }) => {
+    const { status, err } = await explain(...args);
+    expect(err).toContain(says);
+    expect(status).toBe(2);
+  });
+});

@@ -1,0 +1,82 @@
+import { describe, expect, it } from 'vitest';
+import type { Route } from '../../src/api/gateway-api.ts';
+import { explainRoutes } from '../../src/explain/routes.ts';
+import { declaredIn, extensionIndexes } from '../../src/extension/declared.ts';
+import { ROUTE_KINDS } from '../../src/api/key.ts';
+import { createMemory } from '../../src/resources/memory.ts';
+import { meshBackend, named, route } from '../support/declared.ts';
+import { endpoint, meshEndpoints, meshTailnet } from '../support/objects.ts';
+import { resourceOf } from '../support/resources.ts';
+import { declaredFrom } from '../support/traffic/declared.ts';
+
+/** What is said of the routes among objects. */
+async function explained(...objects: readonly object[]): Promise<readonly string[]> {
+  const { read, start } = createMemory(extensionIndexes, objects);
+  await start();
+  const routes = ROUTE_KINDS.flatMap(kind => read.list(kind));
+  return explainRoutes(
+    declaredIn(read, () => undefined),
+    routes,
+    'Proxy',
+  ).map(({ text }) => text);
+}
+
+const tailnet = named(meshTailnet({ pool: { mode: 'External', addresses: ['10.0.0.1:1055'] } }), 'one');
+const web = named(meshEndpoints({ endpoints: [endpoint({ meshIP: 'fd7a:115c:a1e0::1' })] }), 'default/web');
+
+const HEALTHY = { status: 'Healthy' };
+const UNHEALTHY = { status: 'Unhealthy', error: 'refused' };
+
+describe('what is said of a route', () => {
+  it('names its cluster and its endpoints, with the way to them', async () => {
+    const [text] = await explained(
+      tailnet,
+      web,
+      route('HTTPRoute', 'default/web', { hostnames: ['web.test'] }),
+    );
+    expect(text?.split('\n')).toEqual([
+      'HTTPRoute default/web for web.test at Gateway default/public',
+      '  cluster httproute/default/web/rule/0: HTTP/1.1',
+      expect.stringMatching(
+        /^ {4}\[fd7a:115c:a1e0::1\]:8080 +through 10\.0\.0\.1:1055 +backend 0, weight 1, priority 0, HEALTHY$/,
+      ),
+    ]);
+  });
+
+  it('says what gets nothing and why', async () => {
+    const rules = [
+      { backendRefs: [meshBackend({ port: 81 })] },
+      { backendRefs: [meshBackend({ name: 'missing' })] },
+    ];
+    const [text = ''] = await explained(tailnet, web, route('HTTPRoute', 'default/web', { rules }));
+    expect(text).toContain('no endpoint: requests are answered with 503');
+    expect(text).toMatch(/not used: PortNotFound: .*port 81 is not a port/);
+    expect(text).toMatch(/not used: BackendNotFound: /);
+  });
+
+  it.each<readonly [string, readonly object[], Readonly<Record<string, unknown>>, boolean]>([
+    ['is well where one endpoint can take traffic', [HEALTHY, UNHEALTHY], {}, true],
+    ['is well where nobody has said anything yet', [], {}, true],
+    ['is not well where none can take traffic', [UNHEALTHY, UNHEALTHY], {}, false],
+    ['is not well where all drain', [], { deletionTimestamp: '2026-01-01T00:00:00Z' }, false],
+  ])('%s', (_, told, more, isWell) => {
+    const list = ['/a', '/b'].map((path, at) =>
+      endpoint({ name: `e${at}`, meshIP: `100.64.0.${at + 1}`, healthCheck: { enabled: true, path } }),
+    );
+    const object = named(meshEndpoints({ endpoints: list }), 'default/web', more);
+    const status = { endpoints: told.map((entry, at) => ({ name: `e${at}`, ...entry })) };
+    const withStatus = told.length > 0 ? { ...object, status } : object;
+    const web = resourceOf(route('HTTPRoute', 'default/web')) as Route;
+    const [found] = explainRoutes(declaredFrom([tailnet, withStatus]), [web], 'Proxy');
+    expect(found?.isWell).toBe(isWell);
+    const says = 'no endpoint can take traffic: requests are answered with 503';
+    expect(found?.text.includes(says)).toBe(!isWell);
+  });
+
+  it('is nothing where a route has no MeshEndpoints', async () => {
+    const other = route('HTTPRoute', 'default/other', {
+      rules: [{ backendRefs: [{ name: 'plain', port: 80 }] }],
+    });
+    expect(await explained(other)).toEqual([]);
+  });
+});

@@ -1,0 +1,30 @@
+import { readFileSync } from 'node:fs';
+import { expect, it } from 'vitest';
+import { ROUTES_OF } from '../../src/routes/protocols.ts';
+import { compile } from '../support/routes/compile.ts';
+import { BUILDERS } from '../support/routes/modules.ts';
+
+const page = readFileSync('docs/routes-in-typescript.md', 'utf8');
+const blocks = [...page.matchAll(/^```ts\n([^]*?)^```$/gm)].map(([, text = '']) => text);
+
+/** The examples go on from one to the next. */
+const told = blocks.join('\n');
+
+it('the examples of the page compile, and what it expects to be refused is', () => {
+  expect(blocks.length).toBeGreaterThan(5);
+  expect(compile({ page: told }).get('page')).toBe('');
+});
+
+it('what the page says of a refusal is what the compiler says', () => {
+  const sentences = [...told.matchAll(/@ts-expect-error (.*)/g)].map(([, sentence = '']) => sentence);
+  const said = compile({ page: told.replaceAll('@ts-expect-error', '') }).get('page');
+  expect(sentences.length).toBe(2);
+  for (const sentence of sentences) expect(said).toContain(`"${sentence}"`);
+});
+
+it('the page has the table of protocols', () => {
+  for (const [protocol, kinds] of Object.entries(ROUTES_OF)) {
+    const row = page.split('\n').find(line => line.startsWith(`| ${protocol} `));
+    expect(row?.match(/`\w+`/g), protocol).toEqual(kinds.map(kind => `\`${BUILDERS[kind]}\``));
+  }
+});

@@ -1,0 +1,250 @@
+import { beforeAll, describe, expect, it } from 'vitest';
+import type { Protocol } from '../../src/api/generated/types.ts';
+import { ROUTE_KINDS } from '../../src/api/key.ts';
+import { routeKindsOf } from '../../src/traffic/speech.ts';
+import { compile } from '../support/routes/compile.ts';
+import { endpointText, moduleWith, routeText } from '../support/routes/modules.ts';
+
+/** Modules by what they do, each with what the compiler must say of it: nothing, or a sentence among what it says. */
+type Cases = Readonly<Record<string, { readonly text: string; readonly says?: string }>>;
+
+const PROTOCOLS: readonly Protocol[] = ['HTTP', 'HTTPS', 'gRPC', 'TCP', 'TLS', 'UDP'];
+
+const cells: Cases = Object.fromEntries(
+  PROTOCOLS.flatMap(protocol =>
+    ROUTE_KINDS.map(kind => {
+      const text = moduleWith([endpointText('a', 443, protocol)], routeText(kind, 'backend(web, 443)'));
+      const kinds = routeKindsOf(protocol);
+      if (kinds.includes(kind)) return [`a ${kind} to ${protocol} compiles`, { text }];
+      const says = `Type '"${kind} does not go with protocol ${protocol} of port 443: use ${kinds.join(' or ')}"' is not assignable to type '"fits"'`;
+      return [`a ${kind} to ${protocol} does not compile`, { text, says }];
+    }),
+  ),
+);
+
+const TWO = [endpointText('web-1', 8080, 'HTTP'), endpointText('web-2', 9090, 'HTTP')];
+const DNS = [endpointText('udp', 53, 'UDP'), endpointText('tcp', 53, 'TCP')];
+const SELECTORS = "tagSelectors: [{ key: 'web', operator: 'Exists' }],";
+
+const declarations: Cases = {
+  'a port that is declared': { text: moduleWith(TWO, 'backend(web, 9090);') },
+  'a name that is declared': { text: moduleWith(TWO, routeText('HTTPRoute', "backend(web, 'web-2')")) },
+  'a port that is not declared': {
+    text: moduleWith(TWO, 'backend(web, 8081);'),
+    says: `Argument of type '8081' is not assignable to parameter of type '"port 8081 is not declared; declared are 8080 | 9090"'`,
+  },
+  'a name that is not declared': {
+    text: moduleWith(TWO, "backend(web, 'web-3');"),
+    says: '"endpoint web-3 is not declared; declared are web-1 | web-2"',
+  },
+  'a port of many': {
+    text: moduleWith(
+      Array.from({ length: 12 }, (_, at) => endpointText(`web-${at}`, 8000 + at, 'HTTP')),
+      'backend(web, 1);',
+    ),
+    says: '"port 1 is not declared; declared are 8000 | 8001 | 8002 | 8003 | 8004 | 8005 | 8006 | 8007 | 8008 | 8009 | ..."',
+  },
+  'a port that two endpoints have is told once': {
+    text: moduleWith([endpointText('a', 80, 'HTTP'), endpointText('b', 80, 'HTTP')], 'backend(web, 81);'),
+    says: '"port 81 is not declared; declared are 80"',
+  },
+  'a number that the compiler does not know': {
+    text: moduleWith(TWO, 'declare const port: number; backend(web, port);'),
+    says: `Argument of type 'number' is not assignable to parameter of type '8080 | 9090'`,
+  },
+  'a name that the compiler does not know': {
+    text: moduleWith(TWO, 'declare const name: string; backend(web, name);'),
+    says: `Argument of type 'string' is not assignable to parameter of type '"web-1" | "web-2"'`,
+  },
+  'the protocol of a name': {
+    text: moduleWith(DNS.slice(0, 1), routeText('HTTPRoute', "backend(web, 'udp')")),
+    says: '"HTTPRoute does not go with protocol UDP of port 53: use UDPRoute"',
+  },
+  'a name whose port is shared by an endpoint that does not fit': {
+    text: moduleWith(DNS, routeText('UDPRoute', "backend(web, 'udp')")),
+    says: '"UDPRoute does not go with protocol TCP of port 53: use TLSRoute or TCPRoute"',
+  },
+  'one of several backends': {
+    text: moduleWith([...TWO, ...DNS], routeText('HTTPRoute', '[backend(web, 8080), backend(web, 53)]')),
+    says: 'HTTPRoute does not go with protocol UDP of port 53',
+  },
+  'a backend of a rule': {
+    text: moduleWith(
+      DNS.slice(0, 1),
+      "httpRoute({ metadata: { name: 'a' }, parentRefs: 'public', rules: [{ backendRefs: [backend(web, 53)] }] });",
+    ),
+    says: 'HTTPRoute does not go with protocol UDP of port 53',
+  },
+  'the backend of a mirror': {
+    text: moduleWith(
+      [...TWO, ...DNS.slice(0, 1)],
+      `httpRoute({ metadata: { name: 'a' }, parentRefs: 'public', rules: {
+        filters: [{ type: 'RequestMirror', requestMirror: { backendRef: backend(web, 53) } }],
+        backendRefs: backend(web, 8080),
+      } });`,
+    ),
+    says: 'HTTPRoute does not go with protocol UDP of port 53',
+  },
+};
+
+/** A module with two computed endpoints. */
+function madeBy(more: string, text: string): string {
+  const fields = `name: 'web-' + at, meshIP: '100.64.0.1', meshFQDN: 'web.example.ts.net', ${more}`;
+  return moduleWith([], text, `endpoints: [1, 2].map(at => ({ ${fields} } as const)),`);
+}
+
+const unknowns: Cases = {
+  'endpoints that are computed, with a port that the compiler knows': {
+    text: madeBy("port: 8080, protocol: 'HTTP'", 'backend(web, 8081);'),
+    says: '"port 8081 is not declared; declared are 8080"',
+  },
+  'endpoints that are computed, with a protocol that it knows': {
+    text: madeBy("port: 8080, protocol: 'HTTP'", routeText('UDPRoute', 'backend(web, 8080)')),
+    says: 'UDPRoute does not go with protocol HTTP of port 8080',
+  },
+  'endpoints with computed ports, of which any is taken': {
+    text: madeBy("port: 8000 + at, protocol: 'HTTP'", routeText('HTTPRoute', 'backend(web, 8001)')),
+  },
+  'endpoints with computed ports, none of which can fit': {
+    text: madeBy("port: 8000 + at, protocol: 'HTTP'", routeText('UDPRoute', 'backend(web, 8001)')),
+    says: 'UDPRoute does not go with protocol HTTP of port 8001',
+  },
+  'an object that was made elsewhere': {
+    text: `import { backend, udpRoute } from 'mesh-gateway'; import type { authored } from 'mesh-gateway';
+      declare const web: authored.MeshEndpoints; declare const port: number;
+      ${routeText('UDPRoute', "[backend(web, 53), backend(web, port), backend(web, 'dns')]")}`,
+  },
+  'a function that declares a service of whatever name and port': {
+    text: `import { backend, httpRoute, meshEndpoints } from 'mesh-gateway';
+      export function service(name: string, port: number) {
+        const fields = { meshIP: '100.64.0.1', meshFQDN: \`\${name}.example.ts.net\`, protocol: 'HTTP' } as const;
+        const one = meshEndpoints({ metadata: { name }, tailnet: 'example.ts.net', endpoints: [{ name, port, ...fields }] });
+        return [one, httpRoute({ metadata: { name }, parentRefs: 'public', backendRefs: [backend(one, port), backend(one, name)] })];
+      }`,
+  },
+  'a list that was declared before, and more': {
+    text: moduleWith([], 'backend(web, 81);', `endpoints: [...([${TWO.join(', ')}] as const), ${DNS[0]}],`),
+    says: '"port 81 is not declared; declared are 8080 | 9090 | 53"',
+  },
+  'a list of which a part may be there': {
+    text: moduleWith(
+      [],
+      routeText('HTTPRoute', 'backend(web, 9090)'),
+      `endpoints: [${TWO[0]}, ...(Math.random() > 0.5 ? [${TWO[1]} as const] : [])],`,
+    ),
+  },
+  'a copy of a backend, which still must fit': {
+    text: moduleWith(DNS.slice(0, 1), routeText('HTTPRoute', '{ ...backend(web, 53), weight: 3 }')),
+    says: 'HTTPRoute does not go with protocol UDP of port 53',
+  },
+  'discovered endpoints, of any port': {
+    text: moduleWith([], routeText('UDPRoute', 'backend(web, 1234)'), SELECTORS),
+  },
+  'discovered endpoints with the port of the template': {
+    text: moduleWith([], 'backend(web, 8081);', `${SELECTORS} endpointTemplate: { port: 8080 },`),
+    says: '"port 8081 is not declared; declared are 8080"',
+  },
+  'discovered endpoints with the protocol of the template': {
+    text: moduleWith(
+      [],
+      routeText('UDPRoute', 'backend(web, 1234)'),
+      `${SELECTORS} endpointTemplate: { protocol: 'HTTP' },`,
+    ),
+    says: 'UDPRoute does not go with protocol HTTP of port 1234',
+  },
+  'the name of a discovered endpoint': {
+    text: moduleWith([], "backend(web, 'web-1');", SELECTORS),
+    says: '"endpoint web-1 is not declared; declared are none"',
+  },
+  'a template without anything that discovers': {
+    text: moduleWith(TWO, 'backend(web, 7070);', 'endpointTemplate: { port: 7070 },'),
+    says: '"port 7070 is not declared; declared are 8080 | 9090"',
+  },
+};
+
+const ROUTE = "metadata: { name: 'a' }, parentRefs: 'public'";
+const misspelt: Cases = {
+  'a field of an endpoint that is not known': {
+    text: moduleWith([endpointText('a', 80, 'HTTP').replace('}', ', healthcheck: {} }')], ''),
+    says: '"healthcheck is not a field here"',
+  },
+  'a field of a check that is not known': {
+    text: moduleWith(
+      [endpointText('a', 80, 'HTTP').replace('}', ', healthCheck: { enabled: true, pth: 1 } }')],
+      '',
+    ),
+    says: '"pth is not a field here"',
+  },
+  'a protocol in the wrong case': {
+    text: moduleWith([endpointText('a', 80, 'http')], ''),
+    says: `Type '"http"' is not assignable to type 'Protocol'. Did you mean '"HTTP"'?`,
+  },
+  'an endpoint without a port': {
+    text: moduleWith([endpointText('a', 80, 'HTTP').replace('port: 80,', '')], ''),
+    says: "Property 'port' is missing",
+  },
+  'a field of a route that is not known': {
+    text: moduleWith(TWO, `httpRoute({ ${ROUTE}, hostname: 'a.b', backendRefs: backend(web, 8080) });`),
+    says: "'hostname' does not exist in type",
+  },
+  'a field of a rule that is not known': {
+    text: moduleWith(
+      TWO,
+      `httpRoute({ ${ROUTE}, rules: [{ backendRefs: backend(web, 8080), timeout: {} }] });`,
+    ),
+    says: "'timeout' does not exist in type",
+  },
+  'rules and backendRefs': {
+    text: moduleWith(TWO, `httpRoute({ ${ROUTE}, backendRefs: backend(web, 8080), rules: [] });`),
+    says: 'is not assignable to parameter',
+  },
+  'a route without backends': {
+    text: moduleWith(TWO, `tcpRoute({ ${ROUTE} });`),
+    says: "'backendRefs' is missing",
+  },
+  'a TLSRoute without hostnames': {
+    text: moduleWith(
+      [endpointText('a', 443, 'TLS')],
+      `tlsRoute({ ${ROUTE}, backendRefs: backend(web, 443) });`,
+    ),
+    says: "'hostnames' is missing",
+  },
+  'a filter without its settings': {
+    text: moduleWith(
+      TWO,
+      `httpRoute({ ${ROUTE}, rules: { filters: [{ type: 'CORS' }], backendRefs: backend(web, 8080) } });`,
+    ),
+    says: "'cors' is missing",
+  },
+  'a filter that gRPC does not have': {
+    text: moduleWith(
+      [endpointText('a', 80, 'gRPC')],
+      `grpcRoute({ ${ROUTE}, rules: { filters: [{ type: 'CORS', cors: {} }], backendRefs: backend(web, 80) } });`,
+    ),
+    says: `Type '"CORS"' is not assignable to type`,
+  },
+};
+
+const groups = { cells, declarations, unknowns, misspelt };
+
+describe('the compiler', () => {
+  const said = new Map<string, string>();
+  beforeAll(() => {
+    const cases = Object.values(groups).flatMap(group => Object.entries(group));
+    const modules = Object.fromEntries(cases.map(([, { text }], at) => [`case-${at}`, text]));
+    const results = compile(modules);
+    for (const [at, [name]] of cases.entries()) said.set(name, results.get(`case-${at}`) ?? 'not compiled');
+  }, 60_000);
+
+  for (const [group, cases] of Object.entries(groups)) {
+    describe(`on ${group}`, () => {
+      it.each(Object.entries(cases).map(([name, { says }]) => ({ name, says })))(
+        '$name',
+        ({ name, says }) => {
+          if (says === undefined) expect(said.get(name)).toBe('');
+          else expect(said.get(name)).toContain(says);
+        },
+      );
+    });
+  }
+});

@@ -1,0 +1,44 @@
+import { join } from 'node:path';
+import ts from 'typescript';
+
+/** As users compile who are strict, and not stricter than most. */
+const OPTIONS: ts.CompilerOptions = {
+  target: ts.ScriptTarget.ES2023,
+  module: ts.ModuleKind.NodeNext,
+  moduleResolution: ts.ModuleResolutionKind.NodeNext,
+  strict: true,
+  noUncheckedIndexedAccess: true,
+  noEmit: true,
+  allowImportingTsExtensions: true,
+  skipLibCheck: true,
+  types: [],
+  paths: { 'mesh-gateway': [join(process.cwd(), 'src/index.ts')] },
+};
+
+/** Compiles modules that import the library as users do; gives what the compiler says of each, nothing if it is content. */
+export function compile(modules: Readonly<Record<string, string>>): ReadonlyMap<string, string> {
+  const texts = new Map(Object.entries(modules).map(([name, text]) => [pathOf(name), text]));
+  const host = ts.createCompilerHost(OPTIONS);
+  const disk = ts.createCompilerHost(OPTIONS);
+  host.fileExists = path => texts.has(path) || disk.fileExists(path);
+  host.readFile = path => texts.get(path) ?? disk.readFile(path);
+  host.getSourceFile = (path, options, ...rest) => {
+    const text = texts.get(path);
+    if (text === undefined) return disk.getSourceFile(path, options, ...rest);
+    return ts.createSourceFile(path, text, options);
+  };
+  const program = ts.createProgram([...texts.keys()], OPTIONS, host);
+  return new Map(Object.keys(modules).map(name => [name, said(program, pathOf(name))]));
+}
+
+function said(program: ts.Program, path: string): string {
+  const file = program.getSourceFile(path);
+  return [...program.getSyntacticDiagnostics(file), ...program.getSemanticDiagnostics(file)]
+    .map(({ messageText }) => ts.flattenDiagnosticMessageText(messageText, '\n'))
+    .join('\n');
+}
+
+/** Beside the tests, so that packages are found as from there; a .mts file is a module whatever package.json says. */
+function pathOf(name: string): string {
+  return join(process.cwd(), 'test/routes', `${name}.mts`).replaceAll('\\', '/');
+}
