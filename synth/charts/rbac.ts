@@ -1,0 +1,74 @@
+import { k8s } from 'cdk8s-plus-28';
+import type { Construct } from 'constructs';
+import type { AccessRule } from '../../src/api/access.ts';
+import { COMPONENTS } from '../../src/api/names.ts';
+import { extensionServerAccess, operatorAccess } from '../../src/process/access.ts';
+import { clusterName, labelsOf } from '../installation.ts';
+import type { Component, Install } from '../installation.ts';
+
+const RBAC_GROUP = 'rbac.authorization.k8s.io';
+
+/** Who our processes are, and what they may do: exactly what their code says that it needs. */
+export function addRbac(chart: Construct, install: Install): void {
+  addProcess(chart, install, 'operator', operatorAccess);
+  addProcess(chart, install, 'extensionServer', extensionServerAccess);
+}
+
+type Access = { readonly cluster: readonly AccessRule[]; readonly own: readonly AccessRule[] };
+
+function addProcess(chart: Construct, install: Install, component: Component, access: Access): void {
+  const name = COMPONENTS[component];
+  const labels = { ...labelsOf(install, component) };
+  new k8s.KubeServiceAccount(chart, name, {
+    metadata: { name, labels },
+    // Pods that need it ask for it.
+    automountServiceAccountToken: false,
+  });
+  addClusterAccess(chart, install, { name, labels, rules: access.cluster, account: { name } });
+  if (access.own.length > 0) addOwnAccess(chart, install, { name, labels, rules: access.own });
+}
+
+type Grant = {
+  readonly name: string;
+  readonly labels: Record<string, string>;
+  readonly rules: readonly AccessRule[];
+};
+
+/** A ClusterRole and its binding to an account: one of ours where no namespace is given. */
+export function addClusterAccess(
+  chart: Construct,
+  install: Install,
+  {
+    name,
+    labels,
+    rules,
+    account,
+  }: Grant & { readonly account: { readonly name: string; readonly namespace?: string } },
+): void {
+  const metadata = { name: clusterName(install, name), labels };
+  new k8s.KubeClusterRole(chart, `${name}-cluster-role`, { metadata, rules: rules.map(ruleOf) });
+  new k8s.KubeClusterRoleBinding(chart, `${name}-cluster-role-binding`, {
+    metadata,
+    roleRef: { apiGroup: RBAC_GROUP, kind: 'ClusterRole', name: metadata.name },
+    subjects: [{ kind: 'ServiceAccount', namespace: install.installation.namespace, ...account }],
+  });
+}
+
+function addOwnAccess(chart: Construct, install: Install, { name, labels, rules }: Grant): void {
+  const metadata = { name, labels };
+  new k8s.KubeRole(chart, `${name}-role`, { metadata, rules: rules.map(ruleOf) });
+  new k8s.KubeRoleBinding(chart, `${name}-role-binding`, {
+    metadata,
+    roleRef: { apiGroup: RBAC_GROUP, kind: 'Role', name },
+    subjects: [{ kind: 'ServiceAccount', name, namespace: install.installation.namespace }],
+  });
+}
+
+function ruleOf({ apiGroups, resources, resourceNames, verbs }: AccessRule): k8s.PolicyRule {
+  return {
+    apiGroups: [...apiGroups],
+    resources: [...resources],
+    ...(resourceNames ? { resourceNames: [...resourceNames] } : {}),
+    verbs: [...verbs],
+  };
+}

@@ -1,0 +1,86 @@
+import { existsSync } from 'node:fs';
+import { readFile, stat } from 'node:fs/promises';
+import { fileURLToPath } from 'node:url';
+import { parseArgs } from 'node:util';
+import { nearest } from '../src/api/nearest.ts';
+import { readConfiguration } from './config.ts';
+import { findDrift, mend, readDefinitions } from './folder.ts';
+import { CHART_NAMES, install } from './install.ts';
+
+/** What `mesh-gateway help synth` prints. */
+export const SYNTH_HELP = `mesh-gateway synth [--config FILE] --out FOLDER [--only NAME,...]
+
+Writes everything that a cluster needs, as files to apply or to keep under GitOps.
+
+  --config FILE     what differs from the defaults; its schema is synth/config.json of the package
+  --out FOLDER      where the files go; it is made where it is not there. Files that an earlier
+                    run wrote and that are no longer needed are removed, others are left alone
+  --only NAME,...   only these parts: ${CHART_NAMES.join(', ')}
+
+Exit status: 0 all is written, 2 something is wrong with the configuration or the command line:
+then nothing is written.
+`;
+
+/** Runs `mesh-gateway synth`; gives the exit status. */
+export async function runSynth(args: readonly string[], version: string): Promise<number> {
+  const { values } = parseArgs({
+    args: [...args],
+    options: { config: { type: 'string' }, out: { type: 'string' }, only: { type: 'string' } },
+  });
+  if (!/^[0-9]/.test(version)) throw new Error('synth: this has no version to install: run npm run build');
+  const { config, out } = values;
+  if (out === undefined || out === '') throw new Error('synth: name the folder to write to: --out FOLDER');
+  const only = chosenCharts(values.only);
+  const read = readConfiguration(config === undefined ? '' : await readText(config));
+  if (read.faults) {
+    for (const fault of read.faults) console.error(`${config ?? 'the defaults'}: ${fault}`);
+    return 2;
+  }
+  const definitions = await readDefinitions(definitionsFolder());
+  const files = install({ installation: read.installation, version, definitions }, only);
+  await expectFolder(out);
+  const drift = await findDrift(out, files);
+  // What was not chosen may still be needed.
+  const wanted = drift.filter(({ is }) => is !== 'stale' || values.only === undefined);
+  for (const one of wanted) await mend(out, one, files);
+  console.error(`${files.size} files, ${wanted.length} changed`);
+  return 0;
+}
+
+function chosenCharts(only: string | undefined): readonly string[] {
+  if (only === undefined) return CHART_NAMES;
+  const names = only.split(',').map(name => name.trim());
+  const unknown = names.find(name => !CHART_NAMES.includes(name));
+  if (unknown === undefined) return names;
+  const meant = nearest(unknown, CHART_NAMES);
+  const hint = meant === undefined ? `there are ${CHART_NAMES.join(', ')}` : `did you mean ${meant}?`;
+  throw new Error(`synth: there is no part ${JSON.stringify(unknown.slice(0, 60))}; ${hint}`);
+}
+
+const LARGEST_BYTES = 1024 * 1024;
+
+async function readText(file: string): Promise<string> {
+  const found = await stat(file);
+  if (!found.isFile()) throw new Error(`synth: ${file} is not a file`);
+  if (found.size > LARGEST_BYTES) throw new Error(`synth: ${file} is larger than 1 MiB and was not read`);
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(await readFile(file));
+  } catch (error) {
+    if (error instanceof TypeError) throw new Error(`synth: ${file} is not UTF-8 text`, { cause: error });
+    throw error;
+  }
+}
+
+async function expectFolder(path: string): Promise<void> {
+  const found = await stat(path).catch(() => undefined);
+  if (found && !found.isDirectory()) throw new Error(`synth: ${path} is there and is not a folder`);
+}
+
+/** The definitions of our kinds, as they are beside this file once it is bundled, or in the project. */
+function definitionsFolder(): string {
+  const places = ['../dist/crds', '../../crds'].map(place => fileURLToPath(new URL(place, import.meta.url)));
+  const found = places.find(place => existsSync(place));
+  if (found === undefined)
+    throw new Error('synth: the package is not whole: its folder dist/crds is missing');
+  return found;
+}

@@ -1,0 +1,46 @@
+import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { FOLDERS, MARK } from './install.ts';
+import type { Files } from './install.ts';
+
+/** What a file on disk is, or was, that is not as it should be. */
+export type Drift = { readonly path: string; readonly is: 'missing' | 'different' | 'stale' };
+
+/** The definitions of our kinds as they are in a folder, in the order of their names. */
+export async function readDefinitions(folder: string): Promise<readonly string[]> {
+  const names = (await readdir(folder)).filter(name => name.endsWith('.yaml')).sort();
+  return Promise.all(names.map(name => readFile(join(folder, name), 'utf8')));
+}
+
+/** What in a folder is not as it should be; of files that nobody made here only those count that bear our mark. */
+export async function findDrift(folder: string, files: Files): Promise<readonly Drift[]> {
+  const present = await readMarked(folder);
+  const wrong = await Promise.all(
+    [...files].map(async ([path, text]): Promise<readonly Drift[]> => {
+      const found = await readFile(join(folder, path), 'utf8').catch(() => undefined);
+      if (found === undefined) return [{ path, is: 'missing' }];
+      return found === text ? [] : [{ path, is: 'different' }];
+    }),
+  );
+  const stale = present.filter(path => !files.has(path)).map(path => ({ path, is: 'stale' }) as const);
+  return [...wrong.flat(), ...stale];
+}
+
+async function readMarked(folder: string): Promise<readonly string[]> {
+  const found = FOLDERS.map(async inner => {
+    const entries = await readdir(join(folder, inner), { withFileTypes: true }).catch(() => []);
+    const files = entries.filter(entry => entry.isFile() && entry.name.endsWith('.yaml'));
+    return files.map(({ name }) => join(inner, name));
+  });
+  const paths = (await Promise.all(found)).flat().sort();
+  const texts = await Promise.all(paths.map(path => readFile(join(folder, path), 'utf8')));
+  return paths.filter((_, index) => texts[index]?.startsWith(MARK));
+}
+
+/** Makes one file be as it should be. */
+export async function mend(folder: string, { path, is }: Drift, files: Files): Promise<void> {
+  const target = join(folder, path);
+  if (is === 'stale') return rm(target);
+  await mkdir(dirname(target), { recursive: true });
+  await writeFile(target, files.get(path) ?? '');
+}

@@ -1,0 +1,104 @@
+import { App, Chart, Yaml } from 'cdk8s';
+import type { Construct } from 'constructs';
+import { addEnvoyGatewayAccess, addEnvoyGatewayConfig, envoyGatewayValues } from './charts/envoy-gateway.ts';
+import { addExtensionServer } from './charts/extension-server.ts';
+import { addDashboards, addRules, addServiceMonitors } from './charts/monitoring.ts';
+import { addNamespace } from './charts/namespace.ts';
+import { addNetworkPolicies } from './charts/network-policies.ts';
+import { addOperator } from './charts/operator.ts';
+import { addRbac } from './charts/rbac.ts';
+import { addSecretReader, addUserRoles } from './charts/user-roles.ts';
+import type { Install } from './installation.ts';
+
+/** What is installed: the configuration, the version, and the texts of the definitions of our kinds. */
+export type InstallWish = Install & { readonly definitions: readonly string[] };
+
+/** The text of each file by its path. */
+export type Files = ReadonlyMap<string, string>;
+
+/** Each chart by the name under which users choose it: what becomes of it as files. */
+const CHARTS: Readonly<Record<string, (wish: InstallWish) => Files>> = {
+  crds: ({ definitions }) => new Map([['crds.yaml', definitions.join('---\n')]]),
+  namespace: charted('namespace.yaml', addNamespace),
+  rbac: charted('rbac.yaml', (chart, wish) => {
+    addRbac(chart, wish);
+    addEnvoyGatewayAccess(chart, wish);
+    addUserRoles(chart, wish);
+    addSecretReader(chart, wish);
+  }),
+  operator: charted('operator.yaml', addOperator),
+  'extension-server': charted('extension-server.yaml', addExtensionServer),
+  'network-policies': charted('network-policies.yaml', addNetworkPolicies),
+  monitoring: wish =>
+    new Map([
+      ...charted('monitoring/service-monitors.yaml', addServiceMonitors)(wish),
+      ...charted('monitoring/rules.yaml', addRules)(wish),
+      ...charted('monitoring/dashboards.yaml', addDashboards)(wish),
+    ]),
+  'envoy-gateway': wish =>
+    new Map([
+      ['envoy-gateway/values.yaml', envoyGatewayValues(wish)],
+      ...charted('envoy-gateway/config-map.yaml', addEnvoyGatewayConfig)(wish),
+    ]),
+};
+
+/** The names of all charts, in the order in which they are applied. */
+export const CHART_NAMES: readonly string[] = Object.keys(CHARTS);
+
+/** The folders in which files can be, below the one that users name. */
+export const FOLDERS: readonly string[] = ['', 'envoy-gateway', 'monitoring'];
+
+/** The first line of every file, by which a later run knows its own. */
+export const MARK = '# Written by mesh-gateway synth: change the configuration instead.\n';
+
+/** Everything that a cluster needs, or of that only the charts that are named. */
+export function install(wish: InstallWish, only: readonly string[] = CHART_NAMES): Files {
+  const charts = Object.entries(CHARTS).filter(([name]) => only.includes(name));
+  const files = charts.flatMap(([, filesOf]) => [...filesOf(wish)]);
+  return new Map([...files, ...kustomizations(files.map(([path]) => path))].map(marked));
+}
+
+function marked([path, text]: readonly [string, string]): readonly [string, string] {
+  return [path, path.endsWith('.yaml') ? MARK + text : text];
+}
+
+function charted(
+  file: string,
+  add: (chart: Construct, install: Install) => void,
+): (wish: InstallWish) => Files {
+  return wish => {
+    const text = chartText(wish, add);
+    return new Map(text === '' ? [] : [[file, text]]);
+  };
+}
+
+function chartText(wish: Install, add: (chart: Construct, install: Install) => void): string {
+  const { namespace } = wish.installation;
+  const chart = new Chart(new App(), 'chart', { namespace, disableResourceNameHashes: true });
+  add(chart, wish);
+  return Yaml.stringify(...(chart.toJson() as readonly Manifest[]).map(withoutForeignNamespace));
+}
+
+type Manifest = { readonly kind: string; readonly metadata: Readonly<Record<string, unknown>> };
+
+const CLUSTER_SCOPED = ['ClusterRole', 'ClusterRoleBinding', 'Namespace'];
+
+/** The library gives every object the namespace of its chart, and most servers pass over it where it means nothing. */
+function withoutForeignNamespace(manifest: Manifest): Manifest {
+  if (!CLUSTER_SCOPED.includes(manifest.kind)) return manifest;
+  const { namespace: _, ...metadata } = manifest.metadata;
+  return { ...manifest, metadata };
+}
+
+/** One for each folder, with the files that are in it; what is in folders of their own is applied by itself. */
+function kustomizations(paths: readonly string[]): readonly (readonly [string, string])[] {
+  return ['', 'monitoring/'].flatMap(folder => {
+    const names = paths.filter(path => path.startsWith(folder)).map(path => path.slice(folder.length));
+    const own = names.filter(name => !name.includes('/'));
+    return own.length === 0 ? [] : [[`${folder}kustomization.yaml`, kustomization(own)] as const];
+  });
+}
+
+function kustomization(resources: readonly string[]): string {
+  return Yaml.stringify({ apiVersion: 'kustomize.config.k8s.io/v1beta1', kind: 'Kustomization', resources });
+}

@@ -1,0 +1,50 @@
+/* eslint-disable @typescript-eslint/no-deprecated -- what takes its place is for Grafana 12 and newer only */
+import {
+  DashboardBuilder,
+  DatasourceVariableBuilder,
+  RowBuilder,
+} from '@grafana/grafana-foundation-sdk/dashboard';
+import type { Dashboard } from '@grafana/grafana-foundation-sdk/dashboard';
+import { DataqueryBuilder } from '@grafana/grafana-foundation-sdk/prometheus';
+import { PanelBuilder } from '@grafana/grafana-foundation-sdk/timeseries';
+
+/** A graph: what it shows, in which unit, and each of its expressions by what its lines are called. */
+export type Graph = {
+  readonly title: string;
+  readonly says: string;
+  readonly unit: 's' | 'short' | 'ops' | 'bytes' | 'percentunit';
+  readonly lines: Readonly<Record<string, string>>;
+};
+
+/** Graphs that belong together. */
+export type Row = { readonly title: string; readonly graphs: readonly Graph[] };
+
+const SOURCE = { type: 'prometheus', uid: '$datasource' };
+
+/** Puts rows of graphs together as a dashboard, two graphs beside each other. */
+export function dashboardOf(uid: string, title: string, rows: readonly Row[]): Dashboard {
+  const builder = new DashboardBuilder(title)
+    .uid(uid)
+    .tags(['mesh-gateway'])
+    .refresh('1m')
+    .time({ from: 'now-6h', to: 'now' })
+    .withVariable(new DatasourceVariableBuilder('datasource').type('prometheus').label('Data source'));
+  for (const row of rows) {
+    builder.withRow(new RowBuilder(row.title));
+    for (const graph of row.graphs) builder.withPanel(panelOf(graph));
+  }
+  return builder.build();
+}
+
+function panelOf({ title, says, unit, lines }: Graph): PanelBuilder {
+  const panel = new PanelBuilder()
+    .title(title)
+    .description(says)
+    .unit(unit)
+    .datasource(SOURCE)
+    .span(12)
+    .height(8);
+  for (const [legend, expression] of Object.entries(lines))
+    panel.withTarget(new DataqueryBuilder().expr(expression).legendFormat(legend));
+  return panel;
+}

@@ -1,0 +1,141 @@
+import type { KubeObject } from '../../../src/lab/cluster/kube-object.ts';
+import { areAmong, at, clusterScoped, listAt, podLabels, textsAt, workloads } from './parts.ts';
+import { containerPolicies, podPolicies } from './pod-policies.ts';
+import { ofKinds } from './policy.ts';
+import type { Policy } from './policy.ts';
+
+const ROLES = ['Role', 'ClusterRole'];
+const BINDINGS = ['RoleBinding', 'ClusterRoleBinding'];
+const RULE = ['rules', 0] as const;
+
+/** Whether a ClusterRole is bound, or added to one of Kubernetes' own. */
+function isHadByAnybody({ name, labels }: KubeObject['metadata'], all: readonly KubeObject[]): boolean {
+  const isBound = all.some(one => /Binding$/.test(one.kind) && at(one, 'roleRef', 'name') === name);
+  return isBound || Object.keys(labels ?? {}).some(label => label.includes('/aggregate-to-'));
+}
+
+/** What may be done. */
+const accessPolicies: readonly Policy[] = [
+  ofKinds(ROLES, 'no role has a wildcard', role => !JSON.stringify(at(role, 'rules')).includes('*'), [
+    [...RULE, 'verbs'],
+    ['*'],
+  ]),
+  ofKinds(
+    ROLES,
+    'no role lets anybody become somebody else, or give away what they lack',
+    role => !/"(escalate|bind|impersonate)"/.test(JSON.stringify(at(role, 'rules'))),
+    [[...RULE, 'verbs'], ['impersonate']],
+  ),
+  ofKinds(
+    ['ClusterRole'],
+    'no role that somebody has in the whole cluster reaches Secrets, ConfigMaps, pods or what makes them',
+    (role, { metadata }, all) =>
+      !isHadByAnybody(metadata, all) ||
+      listAt(role, 'rules')
+        .flatMap(rule => listAt(rule, 'resources').map(String))
+        .every(
+          name => !/^(secrets|configmaps|pods|nodes|deployments|statefulsets|daemonsets|jobs)\b/.test(name),
+        ),
+    [[...RULE, 'resources'], ['secrets']],
+  ),
+  ofKinds(
+    BINDINGS,
+    'every binding gives something of ours to accounts of processes',
+    (binding, _, all) =>
+      listAt(binding, 'subjects').every(subject => at(subject, 'kind') === 'ServiceAccount') &&
+      all.some(
+        ({ kind, metadata }) =>
+          kind === at(binding, 'roleRef', 'kind') && metadata.name === at(binding, 'roleRef', 'name'),
+      ),
+    [['roleRef', 'name'], 'cluster-admin'],
+  ),
+  ofKinds(
+    ['ServiceAccount'],
+    'no account gives its token to a pod that does not ask for it',
+    account => at(account, 'automountServiceAccountToken') === false,
+    [['automountServiceAccountToken']],
+  ),
+];
+
+const VERSION_LABEL = 'app.kubernetes.io/version';
+
+/** What objects must be as a whole. */
+const objectPolicies: readonly Policy[] = [
+  ofKinds(
+    ['Deployment'],
+    'selectors hold nothing that changes from version to version, and choose the pods of their own Deployment',
+    (_, object) => {
+      const chosen = textsAt(object, 'spec', 'selector', 'matchLabels');
+      const labels = ['app.kubernetes.io/instance', 'app.kubernetes.io/name'];
+      return Object.keys(chosen).sort().join() === labels.join() && areAmong(chosen, podLabels(object));
+    },
+    [['spec', 'selector', 'matchLabels', VERSION_LABEL], '1.2.3'],
+  ),
+  ofKinds(
+    ['Service', 'PodDisruptionBudget'],
+    'every Service and every budget chooses the pods of exactly one Deployment',
+    (object, _, all) => {
+      const way = at(object, 'spec', 'selector', 'matchLabels') ? ['matchLabels'] : [];
+      const labels = textsAt(object, 'spec', 'selector', ...way);
+      return workloads(all).filter(one => areAmong(labels, podLabels(one))).length === 1;
+    },
+    [['spec', 'selector'], { 'app.kubernetes.io/instance': 'mesh-gateway' }],
+  ),
+  ofKinds(
+    ['HorizontalPodAutoscaler'],
+    'an autoscaler alone says how many pods there are',
+    (scaler, _, all) => {
+      const scaled = workloads(all).filter(
+        ({ metadata }) => metadata.name === at(scaler, 'spec', 'scaleTargetRef', 'name'),
+      );
+      return scaled.length === 1 && scaled.every(one => at(one, 'spec', 'replicas') === undefined);
+    },
+    [['spec', 'scaleTargetRef', 'name'], 'mesh-operator'],
+  ),
+  ofKinds(
+    ['Deployment'],
+    'no rollout takes a pod away before another is ready',
+    object => at(object, 'spec', 'strategy', 'rollingUpdate', 'maxUnavailable') === 0,
+    [['spec', 'strategy', 'rollingUpdate', 'maxUnavailable'], '25%'],
+  ),
+  ofKinds(
+    [],
+    'every object says that it is ours, and which version',
+    (_, { kind, metadata: { labels = {} } }) =>
+      kind === 'CustomResourceDefinition' ||
+      (labels['app.kubernetes.io/managed-by'] === 'mesh-gateway' && labels[VERSION_LABEL] === '1.2.3'),
+    [['metadata', 'labels']],
+  ),
+  ofKinds(
+    [],
+    'every object names its namespace if its kind has one, and none otherwise',
+    (_, { kind, metadata }) => clusterScoped.includes(kind) === (metadata.namespace === undefined),
+    [['metadata', 'namespace']],
+  ),
+  ofKinds(
+    ['Namespace'],
+    'the namespace refuses pods that want more than ours',
+    object => at(object, 'metadata', 'labels', 'pod-security.kubernetes.io/enforce') === 'restricted',
+    [['metadata', 'labels', 'pod-security.kubernetes.io/enforce'], 'baseline'],
+  ),
+  ofKinds(
+    ['NetworkPolicy'],
+    'a network policy never lets everybody in, and says to which port',
+    object =>
+      listAt(object, 'spec', 'ingress').every(
+        rule =>
+          listAt(rule, 'ports').length > 0 &&
+          listAt(rule, 'from').length > 0 &&
+          listAt(rule, 'from').every(peer => /"matchLabels":\{"/.test(JSON.stringify(peer))),
+      ),
+    [['spec', 'ingress', 0, 'from'], [{ namespaceSelector: {} }]],
+  ),
+];
+
+/** All policies. */
+export const policies: readonly Policy[] = [
+  ...podPolicies,
+  ...containerPolicies,
+  ...accessPolicies,
+  ...objectPolicies,
+];

@@ -1,0 +1,57 @@
+import type { KubeObject } from '../../../src/lab/cluster/kube-object.ts';
+import { at, containersOf, podOf, put, workloads } from './parts.ts';
+
+/** What every object of an installation must be: a sentence, what offends against it, and how one would. */
+export type Policy = {
+  readonly sentence: string;
+  readonly offenders: (objects: readonly KubeObject[]) => readonly string[];
+  /** Changes good objects so that some offend. */
+  readonly spoil: (objects: readonly KubeObject[]) => void;
+};
+
+/** A change that makes something offend: what is at the end of the way becomes this. */
+type Spoilt = readonly [way: readonly (string | number)[], value?: unknown];
+
+type IsRight = (one: unknown, object: KubeObject, all: readonly KubeObject[]) => boolean;
+
+/** The things that a policy is about. */
+type Subjects = (
+  objects: readonly KubeObject[],
+) => readonly { readonly object: KubeObject; readonly one: unknown }[];
+
+const pods: Subjects = objects => workloads(objects).map(object => ({ object, one: podOf(object) }));
+
+const containers: Subjects = objects =>
+  workloads(objects).flatMap(object => containersOf(object).map(one => ({ object, one })));
+
+const objectsOf =
+  (kinds: readonly string[]): Subjects =>
+  objects =>
+    objects
+      .filter(({ kind }) => kinds.length === 0 || kinds.includes(kind))
+      .map(object => ({ object, one: object }));
+
+function about(subjects: Subjects, sentence: string, isRight: IsRight, [way, value]: Spoilt): Policy {
+  return {
+    sentence,
+    offenders: objects =>
+      subjects(objects)
+        .filter(({ object, one }) => !isRight(one, object, objects))
+        .map(({ object }) => `${object.kind} ${object.metadata.name ?? ''}`),
+    spoil: objects => {
+      for (const { one } of subjects(objects)) if (at(one, ...way.slice(0, -1))) put(one, way, value);
+    },
+  };
+}
+
+/** A policy about every pod. */
+export const ofPods = (sentence: string, isRight: IsRight, spoilt: Spoilt) =>
+  about(pods, sentence, isRight, spoilt);
+
+/** A policy about every container. */
+export const ofContainers = (sentence: string, isRight: IsRight, spoilt: Spoilt) =>
+  about(containers, sentence, isRight, spoilt);
+
+/** A policy about every object of some kinds; of all if none is named. */
+export const ofKinds = (kinds: readonly string[], sentence: string, isRight: IsRight, spoilt: Spoilt) =>
+  about(objectsOf(kinds), sentence, isRight, spoilt);

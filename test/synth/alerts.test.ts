@@ -1,0 +1,161 @@
+import { describe, expect, it } from 'vitest';
+import { alerts } from '../../synth/monitoring/alerts.ts';
+import { at } from '../support/synth/parts.ts';
+import { expectAlert, lacksPromtool, runPromtool } from '../support/synth/promtool.ts';
+import type { Series } from '../support/synth/promtool.ts';
+import { objectOf, objectsIn, synthesized } from '../support/synth/synthesized.ts';
+
+const rules = at(objectOf(objectsIn(synthesized({})), 'PrometheusRule'), 'spec') as object;
+
+const OPERATOR = 'job="mesh-operator"';
+const SERVER = 'job="mesh-extension-server"';
+
+const reconciles = (ended: string, failed: string): Series => ({
+  [`controller_runtime_reconcile_total{${OPERATOR}, controller="a", result="success"}`]: ended,
+  [`controller_runtime_reconcile_total{${OPERATOR}, controller="a", result="error"}`]: failed,
+  [`controller_runtime_reconcile_errors_total{${OPERATOR}, controller="a"}`]: failed,
+});
+const memory = (used: string, limit: string, namespace = 'mesh-system', container = 'manager'): Series => ({
+  [`container_memory_working_set_bytes{namespace="${namespace}", pod="a", container="${container}"}`]: used,
+  [`container_spec_memory_limit_bytes{namespace="${namespace}", pod="a", container="${container}"}`]: limit,
+});
+const up = (pod: string, values: string): Series => ({ [`up{${SERVER}, pod="${pod}"}`]: values });
+const leads = (pod: string, values: string): Series => ({
+  [`leader_election_master_status{${OPERATOR}, name="mesh-operator", pod="${pod}"}`]: values,
+});
+const answers = (answer: string, values: string): Series => ({
+  [`mesh_gateway_eds_answers_total{${SERVER}, pod="a", answer="${answer}"}`]: values,
+});
+const failures = (hook: string, values: string): Series => ({
+  [`mesh_gateway_hook_failures_total{${SERVER}, pod="a", hook="${hook}"}`]: values,
+});
+
+type Case = readonly [alert: string, when: string, series: Series, at: string, times: number];
+
+const RATE = 'HighReconciliationErrorRate';
+const DOWN = 'ExtensionServerDown';
+const MEMORY = 'HighMemoryUsage';
+const LEADER = 'NoOperatorLeads';
+const REFUSED = 'EndpointsRefusedByEnvoy';
+const HOOKS = 'HookFailures';
+
+const CASES: readonly Case[] = [
+  [RATE, 'a fifth fails for longer than 10 minutes', reconciles('0+4x40', '0+1x40'), '11m', 1],
+  [RATE, 'a fifth fails, but not for so long yet', reconciles('0+4x40', '0+1x40'), '10m', 0],
+  [RATE, 'exactly a tenth fails', reconciles('0+9x60', '0+1x60'), '25m', 0],
+  [RATE, 'a little more than a tenth fails', reconciles('0+890x60', '0+110x60'), '25m', 1],
+  [RATE, 'nothing fails', reconciles('0+9x60', '0x60'), '25m', 0],
+  [RATE, 'nothing is reconciled', reconciles('5x60', '5x60'), '25m', 0],
+  [RATE, 'there is no operator', {}, '25m', 0],
+  [
+    RATE,
+    'another program fails',
+    { [`controller_runtime_reconcile_errors_total{job="b"}`]: '0+1x60' },
+    '25m',
+    0,
+  ],
+  [RATE, 'it failed for 5 minutes and then no more', reconciles('0+4x80', '0+1x10 10x70'), '25m', 0],
+
+  [DOWN, 'it is down for 3 minutes', up('a', '1 0x20'), '3m30s', 1],
+  [DOWN, 'it is down, but not for so long yet', up('a', '1 0x20'), '3m', 0],
+  [DOWN, 'one of two is down', { ...up('a', '1x20'), ...up('b', '0x20') }, '5m', 1],
+  [DOWN, 'all are up', { ...up('a', '1x20'), ...up('b', '1x20') }, '5m', 0],
+  [DOWN, 'it came back', up('a', '1 0 0 0 0 1x20'), '5m', 0],
+  [DOWN, 'there is none', {}, '3m', 1],
+  [DOWN, 'there is none, but not for so long yet', {}, '2m30s', 0],
+  [DOWN, 'only others are up', { 'up{job="b"}': '1x20' }, '5m', 1],
+
+  [MEMORY, 'it uses nine tenths', memory('900x40', '1000x40'), '10m', 1],
+  [MEMORY, 'it uses nine tenths, but not for so long yet', memory('900x40', '1000x40'), '9m30s', 0],
+  [MEMORY, 'it uses exactly eight tenths', memory('800x40', '1000x40'), '15m', 0],
+  [MEMORY, 'it has no limit', memory('900x40', '0x40'), '15m', 0],
+  [MEMORY, 'nobody measures it', {}, '15m', 0],
+  [MEMORY, 'another container does', memory('900x40', '1000x40', 'mesh-system', 'other'), '15m', 0],
+  [MEMORY, 'the manager of somebody else does', memory('900x40', '1000x40', 'other'), '15m', 0],
+
+  [LEADER, 'none leads for 5 minutes', { ...leads('a', '0x20'), ...leads('b', '0x20') }, '5m', 1],
+  [
+    LEADER,
+    'none leads, but not for so long yet',
+    { ...leads('a', '0x20'), ...leads('b', '0x20') },
+    '4m30s',
+    0,
+  ],
+  [LEADER, 'one leads', { ...leads('a', '0x20'), ...leads('b', '1x20') }, '8m', 0],
+  [LEADER, 'another took over', { ...leads('a', '1x4 0x20'), ...leads('b', '0x4 1x20') }, '8m', 0],
+  [
+    LEADER,
+    'one leads something else',
+    { [`leader_election_master_status{${OPERATOR}, name="mesh-binding"}`]: '1x20' },
+    '8m',
+    1,
+  ],
+  [LEADER, 'there is no operator', {}, '5m', 1],
+
+  [REFUSED, 'Envoy refuses again and again', answers('nack', '0+1x40'), '6m', 1],
+  [REFUSED, 'Envoy refuses, but not for so long yet', answers('nack', '0+1x40'), '5m', 0],
+  [REFUSED, 'Envoy refused once', answers('nack', '0 1x40'), '15m', 0],
+  [REFUSED, 'Envoy takes everything', { ...answers('ack', '0+9x40'), ...answers('nack', '0x40') }, '15m', 0],
+  [REFUSED, 'there is no extension server', {}, '15m', 0],
+
+  [HOOKS, 'a hook fails again and again', failures('cluster', '0+1x40'), '6m', 1],
+  [HOOKS, 'a hook fails, but not for so long yet', failures('cluster', '0+1x40'), '5m', 0],
+  [HOOKS, 'two hooks fail', { ...failures('cluster', '0+1x40'), ...failures('route', '0+1x40') }, '6m', 2],
+  [HOOKS, 'none fails', failures('cluster', '3x40'), '15m', 0],
+  [HOOKS, 'there is no extension server', {}, '15m', 0],
+];
+
+const SENTENCES = CASES.map(([alert, when, series, moment, times]) => ({
+  sentence: `${alert} ${times > 0 ? 'fires' : 'is quiet'} when ${when}`,
+  alert,
+  series,
+  at: moment,
+  times,
+}));
+
+describe('the alerts', () => {
+  it.skipIf(lacksPromtool)('are rules as Prometheus reads them', async () => {
+    const told = await runPromtool({ 'rules.yaml': rules }, ['check', 'rules', 'rules.yaml']);
+    expect(told).toContain(`SUCCESS: ${alerts('a').length} rules found`);
+  });
+
+  it('are all tried: where they fire, where they do not, and without data', () => {
+    for (const { alert } of alerts('a')) {
+      const own = CASES.filter(([name]) => name === alert);
+      expect(
+        own.some(([, , , , times]) => times > 0),
+        alert,
+      ).toBe(true);
+      expect(
+        own.some(([, , , , times]) => times === 0),
+        alert,
+      ).toBe(true);
+      expect(
+        own.some(([, , series]) => Object.keys(series).length === 0),
+        alert,
+      ).toBe(true);
+    }
+  });
+
+  it('are those of the contract, and three more', () => {
+    expect(alerts('a').map(({ alert, for: hold }) => [alert, hold])).toEqual([
+      [RATE, '10m'],
+      [DOWN, '3m'],
+      [MEMORY, '10m'],
+      [LEADER, '5m'],
+      [REFUSED, '5m'],
+      [HOOKS, '5m'],
+    ]);
+  });
+});
+
+describe.skipIf(lacksPromtool)('an alert', () => {
+  it.each(SENTENCES)('$sentence', async ({ series, ...expected }) => {
+    await expectAlert(rules, series, expected);
+  });
+
+  it('would be found to fire where it should not', async () => {
+    const wrong = expectAlert(rules, {}, { alert: DOWN, at: '5m', times: 0 });
+    await expect(wrong).rejects.toThrow('FAILED');
+  });
+});

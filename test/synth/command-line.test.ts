@@ -1,0 +1,162 @@
+import { execFileSync, spawn } from 'node:child_process';
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { text as readAll } from 'node:stream/consumers';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+
+const root = mkdtempSync(join(tmpdir(), 'mesh-gateway-synth-'));
+const { version } = JSON.parse(readFileSync('package.json', 'utf8')) as { readonly version: string };
+
+// As a package has it: the command beside the definitions of our kinds.
+beforeAll(() => {
+  execFileSync(process.execPath, ['esbuild.config.mjs', join(root, 'dist/js')]);
+  cpSync('dist/crds', join(root, 'dist/crds'), { recursive: true });
+}, 60_000);
+
+afterAll(() => rmSync(root, { recursive: true }));
+
+type Run = { readonly status: number | null; readonly out: string; readonly err: string };
+
+async function run(...args: readonly string[]): Promise<Run> {
+  const child = spawn(process.execPath, [join(root, 'dist/js/cli.js'), ...args], { cwd: root });
+  child.stdin.end();
+  const ended = new Promise<number | null>(resolve => child.once('close', resolve));
+  const [out, err, status] = await Promise.all([readAll(child.stdout), readAll(child.stderr), ended]);
+  return { status, out, err };
+}
+
+function written(name: string, text: string): string {
+  writeFileSync(join(root, name), text);
+  return name;
+}
+
+const filesIn = (folder: string) =>
+  readdirSync(join(root, folder), { recursive: true, withFileTypes: true })
+    .filter(entry => entry.isFile())
+    .map(entry => join(entry.parentPath, entry.name).slice(root.length + folder.length + 2))
+    .sort();
+
+describe('mesh-gateway synth', () => {
+  it('writes by the defaults what is committed', async () => {
+    expect(await run('synth', '--out', 'default')).toMatchObject({
+      status: 0,
+      err: '13 files, 13 changed\n',
+    });
+    expect(filesIn('default')).toHaveLength(13);
+    for (const path of filesIn('default'))
+      expect(readFileSync(join(root, 'default', path), 'utf8')).toBe(
+        readFileSync(join('dist/manifests', path), 'utf8'),
+      );
+  });
+
+  it('changes nothing where nothing has changed', async () => {
+    await run('synth', '--out', 'twice');
+    expect(await run('synth', '--out', 'twice')).toMatchObject({ status: 0, err: '13 files, 0 changed\n' });
+  });
+
+  it('follows a configuration, and is of its own version', async () => {
+    const config = written('mine.yaml', 'namespace: mine\nimage: {repository: registry.example.com/mesh}\n');
+    expect((await run('synth', '--config', config, '--out', 'mine')).status).toBe(0);
+    const operator = readFileSync(join(root, 'mine/operator.yaml'), 'utf8');
+    expect(operator).toContain('namespace: mine\n');
+    expect(operator).toContain(`image: registry.example.com/mesh:${version}\n`);
+  });
+
+  it('writes only what is named, and then leaves the rest alone', async () => {
+    await run('synth', '--out', 'part');
+    const config = written('part.yaml', 'operator: {replicas: 5}\n');
+    const told = await run('synth', '--config', config, '--out', 'part', '--only', 'operator, rbac');
+    expect(told).toMatchObject({ status: 0, err: '3 files, 2 changed\n' });
+    expect(filesIn('part')).toHaveLength(13);
+    expect(readFileSync(join(root, 'part/operator.yaml'), 'utf8')).toContain('replicas: 5\n');
+    expect(readFileSync(join(root, 'part/kustomization.yaml'), 'utf8')).not.toContain('crds.yaml');
+  });
+
+  it('removes what it wrote and nobody needs any more, and nothing else', async () => {
+    await run('synth', '--out', 'less');
+    writeFileSync(join(root, 'less/own.yaml'), 'kind: Mine\n');
+    mkdirSync(join(root, 'less/notes'));
+    writeFileSync(join(root, 'less/notes/README.md'), 'mine\n');
+    const config = written('less.yaml', 'networkPolicies: {enabled: false}\n');
+    await run('synth', '--config', config, '--out', 'less');
+    expect(filesIn('less')).not.toContain('network-policies.yaml');
+    expect(filesIn('less')).toEqual(expect.arrayContaining(['own.yaml', 'notes/README.md']));
+  });
+
+  it('tells each fault on a line with its path, and writes nothing', async () => {
+    const config = written('wrong.yaml', 'namespace: A\noperator: {replica: 1, replicas: 0}\n');
+    expect(await run('synth', '--config', config, '--out', 'wrong')).toEqual({
+      status: 2,
+      out: '',
+      err: [
+        'wrong.yaml: operator.replica: there is no such field',
+        `wrong.yaml: namespace: "A" is not the name of a namespace (lower-case letters, digits and '-', at most 63 characters)`,
+        'wrong.yaml: operator.replicas: 0 is too small: the least is 1',
+        '',
+      ].join('\n'),
+    });
+    expect(existsSync(join(root, 'wrong'))).toBe(false);
+  });
+
+  it('leaves what is there as it is where the configuration is wrong', async () => {
+    await run('synth', '--out', 'kept');
+    const config = written('kept.yaml', 'namespace: A\n');
+    writeFileSync(join(root, 'kept/operator.yaml'), 'mine');
+    expect((await run('synth', '--config', config, '--out', 'kept')).status).toBe(2);
+    expect(readFileSync(join(root, 'kept/operator.yaml'), 'utf8')).toBe('mine');
+  });
+
+  it.each([
+    ['no folder', ['synth'], 'synth: name the folder to write to: --out FOLDER'],
+    ['an empty folder', ['synth', '--out', ''], 'synth: name the folder to write to: --out FOLDER'],
+    [
+      'a file as folder',
+      ['synth', '--out', 'dist/js/cli.js'],
+      'synth: dist/js/cli.js is there and is not a folder',
+    ],
+    [
+      'a part that there is not',
+      ['synth', '--out', 'x', '--only', 'rbac,operater'],
+      'synth: there is no part "operater"; did you mean operator?',
+    ],
+    ['no part', ['synth', '--out', 'x', '--only', ''], 'synth: there is no part ""; there are '],
+    ['no such file', ['synth', '--out', 'x', '--config', 'none.yaml'], 'none.yaml'],
+    ['a folder as file', ['synth', '--out', 'x', '--config', 'dist'], 'synth: dist is not a file'],
+    ['another flag', ['synth', '--out', 'x', '--dry-run'], '--dry-run'],
+    ['another word', ['synth', '--out', 'x', 'y'], 'y'],
+  ])('refuses %s', async (_, args, says) => {
+    const { status, out, err } = await run(...args);
+    expect({ status, out }).toEqual({ status: 2, out: '' });
+    expect(err).toContain(says);
+    expect(err.trim().split('\n')).toHaveLength(1);
+    expect(existsSync(join(root, 'x'))).toBe(false);
+  });
+
+  it('refuses a file that is no text', async () => {
+    writeFileSync(join(root, 'bytes.yaml'), Buffer.from([0x6e, 0xff, 0xfe]));
+    const { status, err } = await run('synth', '--config', 'bytes.yaml', '--out', 'x');
+    expect({ status, err }).toEqual({
+      status: 2,
+      err: 'mesh-gateway: synth: bytes.yaml is not UTF-8 text\n',
+    });
+  });
+
+  it('is explained, with the names of its parts', async () => {
+    const { status, out } = await run('help', 'synth');
+    expect(status).toBe(0);
+    expect(out).toContain(
+      'crds, namespace, rbac, operator, extension-server, network-policies, monitoring, envoy-gateway',
+    );
+    expect((await run('synth', '--help')).out).toBe(out);
+  });
+});

@@ -1,0 +1,173 @@
+import { readFileSync } from 'node:fs';
+import { Ajv } from 'ajv';
+import { describe, expect, it } from 'vitest';
+import { readConfiguration } from '../../synth/config.ts';
+import { everyKnob, installationOf } from '../support/synth/synthesized.ts';
+
+const faultsOf = (text: string) => readConfiguration(text).faults;
+
+describe('a configuration', () => {
+  it.each([
+    ['an empty text', ''],
+    ['a comment', '# nothing yet\n'],
+    ['an object without fields', '{}'],
+    ['an empty document', '---\n'],
+    ['JSON', '{"namespace": "mesh-system"}'],
+    ['fields that are null', 'namespace:\nimage: ~\n'],
+  ])('is the default where it is %s', (_, text) => {
+    expect(readConfiguration(text)).toEqual({ installation: installationOf({}) });
+  });
+
+  it('has the defaults that are promised', () => {
+    expect(installationOf({})).toMatchObject({
+      namespace: 'mesh-system',
+      image: { repository: 'mesh-gateway', pullPolicy: 'IfNotPresent' },
+      operator: {
+        replicas: 2,
+        resources: { limits: { cpu: '1000m', memory: '1Gi' }, requests: { cpu: '200m', memory: '256Mi' } },
+        maxConcurrentReconciles: 10,
+        syncPeriod: '30s',
+        logLevel: 'info',
+      },
+      extensionServer: {
+        autoscaling: { minReplicas: 2, maxReplicas: 10, targetCPUPercent: 70 },
+        maxMessageSize: '100M',
+        keepaliveTime: '30s',
+      },
+      envoyGateway: { namespace: 'envoy-gateway-system', serviceAccount: 'envoy-gateway' },
+      networkPolicies: { enabled: true },
+    });
+  });
+
+  it('keeps the other defaults of an object of which one field is given', () => {
+    const { operator } = installationOf({ operator: { resources: { limits: { memory: '512Mi' } } } });
+    expect(operator.resources).toEqual({
+      limits: { cpu: '1000m', memory: '512Mi' },
+      requests: { cpu: '200m', memory: '256Mi' },
+    });
+  });
+
+  it.each([
+    [
+      'a field that there is not',
+      'namespaces: a',
+      'namespaces: there is no such field; did you mean namespace?',
+    ],
+    [
+      'such a field deep inside',
+      'operator: {resources: {limits: {devices: "1"}}}',
+      'operator.resources.limits.devices: there is no such field',
+    ],
+    [
+      'a number where a text is meant',
+      'operator: {resources: {limits: {cpu: 1}}}',
+      'operator.resources.limits.cpu: 1 is not a quantity, such as 500m or 256Mi, in quotes where it is a bare number; write it in quotes: "1"',
+    ],
+    [
+      'a text where a number is meant',
+      'operator: {replicas: "3"}',
+      'operator.replicas: "3" is not a whole number; write it without quotes: 3',
+    ],
+    ['too many', 'operator: {replicas: 11}', 'operator.replicas: 11 is too large: the most is 10'],
+    ['no pods at all', 'operator: {replicas: 0}', 'operator.replicas: 0 is too small: the least is 1'],
+    [
+      'a namespace with capitals',
+      'namespace: Mesh',
+      `namespace: "Mesh" is not the name of a namespace (lower-case letters, digits and '-', at most 63 characters)`,
+    ],
+    ['another word', 'dataPath: proxy', 'dataPath: "proxy" is not one of Proxy, Direct; write Proxy'],
+    [
+      'a tag inside of the repository',
+      'image: {repository: "mesh-gateway:1 2"}',
+      'image.repository: "mesh-gateway:1 2" is not the name of an image without tag or digest, such as registry.example.com/mesh-gateway',
+    ],
+    [
+      'fewer at most than at least',
+      'extensionServer: {autoscaling: {minReplicas: 11}}',
+      'extensionServer.autoscaling.minReplicas: minReplicas must not be more than maxReplicas',
+    ],
+    [
+      'requests above the limit',
+      'operator: {resources: {limits: {memory: 128Mi}}}',
+      'operator.resources.requests.memory: 256Mi is more than the limit of 128Mi',
+    ],
+    [
+      'requests above the limit in other units',
+      'extensionServer: {resources: {requests: {cpu: "2"}}}',
+      'extensionServer.resources.requests.cpu: 2 is more than the limit of 1000m',
+    ],
+    [
+      'a toleration of nothing',
+      "meshPods: {tolerations: [{key: ''}]}",
+      'meshPods.tolerations[0].key: key is required where operator is Equal',
+    ],
+    [
+      'variables of mesh pods that no process could be started with',
+      `meshPods: {extraEnv: {A: ${'ä'.repeat(4096)}, ${'BCDE'.replaceAll(/./g, name => `${name}: ${'ä'.repeat(4096)}, `)}}}`,
+      'meshPods.extraEnv: what is said of mesh pods must fit into 100000 characters of JSON in all, and takes 123149',
+    ],
+    [
+      'a duration without a unit',
+      'operator: {syncPeriod: "30"}',
+      'operator.syncPeriod: "30" is not a duration (numbers with units ms, s, m or h), such as 30s or 1m30s',
+    ],
+    [
+      'no time at all',
+      'operator: {syncPeriod: 0s}',
+      'operator.syncPeriod: "0s" is not a duration (numbers with units ms, s, m or h), such as 30s or 1m30s',
+    ],
+    [
+      'a label that is none',
+      'labels: {"a b": c}',
+      "labels: label keys must look like team or example.com/team: letters, digits, '-', '_' and '.', at most 63 characters after the '/'",
+    ],
+    [
+      'a toleration without a key',
+      'scheduling: {tolerations: [{value: a}]}',
+      'scheduling.tolerations[0].key: key is required where operator is Equal',
+    ],
+    [
+      'a toleration with a value that counts for nothing',
+      'scheduling: {tolerations: [{operator: Exists, value: a}]}',
+      'scheduling.tolerations[0].value: value must be left out where operator is Exists',
+    ],
+    [
+      'a namespace twice',
+      'envoyGateway: {proxyNamespaces: [a, a]}',
+      'envoyGateway.proxyNamespaces[1]: "a" is already at envoyGateway.proxyNamespaces[0]: each may be there once',
+    ],
+    ['a list', '[]', 'a list is not an object with fields'],
+    ['a text', 'hello', 'a text is not an object with fields'],
+    ['two documents', 'namespace: a\n---\nnamespace: b', 'holds more than one YAML document: keep one'],
+    [
+      'what is not YAML',
+      'a: [\n',
+      'line 2: the indentation does not fit what is around it, or a bracket is not closed',
+    ],
+    ['a key twice', 'namespace: a\nnamespace: b', 'line 2: a key must be a text that is there once'],
+    ['a key of every object', '__proto__: {replicas: 3}', '__proto__: there is no such field'],
+  ])('is refused with %s', (_, text, fault) => {
+    expect(faultsOf(text)).toEqual([fault]);
+  });
+
+  it('is told all its faults at once, each on a line', () => {
+    expect(faultsOf('namespace: A\nfoo: 1\noperator: {replicas: 0}')).toHaveLength(3);
+    for (const fault of faultsOf('"a\\nb": 1\n"\\e[31m": 2\nnamespace: "a\\nb"') ?? [])
+      expect(fault).not.toMatch(/[\u0000-\u001f]/);
+  });
+});
+
+describe('the schema of the configuration', () => {
+  const schema = JSON.parse(readFileSync('synth/config.json', 'utf8')) as Readonly<Record<string, unknown>>;
+  const { $schema: dialect, ...own } = schema;
+  // Editors pass over what they do not know.
+  const validate = new Ajv({ strict: false, formats: { int32: true } }).compile(own);
+
+  it('is one that editors read', () => {
+    expect(dialect).toBe('https://json-schema.org/draft/2020-12/schema');
+    expect(validate({})).toBe(true);
+    expect(validate(everyKnob)).toBe(true);
+    expect(validate({ operator: { replicas: 'three' } })).toBe(false);
+    expect(validate({ namespace: 'Mesh' })).toBe(false);
+  });
+});

@@ -1,0 +1,57 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { describe, expect, it } from 'vitest';
+import type { Outline } from '../../src/api/outline.ts';
+import { readConfiguration } from '../../synth/config.ts';
+import { outline } from '../../synth/generated/outline.ts';
+import { alerts } from '../../synth/monitoring/alerts.ts';
+import { at } from '../support/synth/parts.ts';
+import { installationOf, synthesized } from '../support/synth/synthesized.ts';
+
+const text = readFileSync('docs/install.md', 'utf8');
+const rows = text
+  .split('\n')
+  .filter(line => line.startsWith('|'))
+  .map(line =>
+    line
+      .split('|')
+      .slice(1, -1)
+      .map(cell => cell.trim()),
+  );
+
+function knobsOf(node: Outline, steps: readonly string[] = []): readonly (readonly string[])[] {
+  if (!node.fields) return [steps];
+  return Object.entries(node.fields).flatMap(([name, field]) => knobsOf(field, [...steps, name]));
+}
+
+describe('docs/install.md', () => {
+  it.each(knobsOf(outline).map(steps => ({ name: steps.join('.'), steps })))(
+    'names $name with its default',
+    ({ name, steps }) => {
+      const usual = at(installationOf({}), ...steps);
+      const told = rows.find(([first]) => first === `\`${name}\``)?.[1];
+      expect(told).toBe(usual === undefined ? '' : `\`${JSON.stringify(usual).replace(/^"|"$/g, '')}\``);
+    },
+  );
+
+  it('names each alert with its hold', () => {
+    for (const { alert, for: hold } of alerts('a')) {
+      const told = rows.find(([first]) => first === `\`${alert}\``)?.[1];
+      expect(told, alert).toContain(`for ${hold.replace('m', '')} minutes`);
+    }
+  });
+
+  it('names each file that is written', () => {
+    for (const path of synthesized({}).keys()) expect(text).toContain(path.split('/')[0]);
+  });
+
+  it('shows a configuration that is right', () => {
+    const shown = /```yaml\n([^]*?)\n```/.exec(text)?.[1] ?? '';
+    expect(shown).toContain('image:');
+    expect(readConfiguration(shown).faults).toBeUndefined();
+  });
+
+  it('links to what is there', () => {
+    for (const [, target = ''] of text.matchAll(/\]\((\.\.\/[^)]+)\)/g))
+      expect(existsSync(`docs/${target}`)).toBe(true);
+  });
+});

@@ -1,0 +1,110 @@
+import { execFile, execFileSync } from 'node:child_process';
+import { cpSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { layOutProduct } from '../../src/lab/product-image.ts';
+
+const run = promisify(execFile);
+const root = mkdtempSync(join(tmpdir(), 'mesh-gateway-image-'));
+const tree = join(root, 'tree');
+const project = join(root, 'project');
+
+beforeAll(async () => {
+  execFileSync(process.execPath, ['esbuild.config.mjs', join(project, 'dist/js')]);
+  cpSync('dist/crds', join(project, 'dist/crds'), { recursive: true });
+  cpSync('package.json', join(project, 'package.json'));
+  await layOutProduct(project, tree);
+}, 60_000);
+
+afterAll(() => rmSync(root, { recursive: true }));
+
+const files = () =>
+  readdirSync(tree, { recursive: true, withFileTypes: true })
+    .filter(entry => entry.isFile())
+    .map(entry => join(entry.parentPath, entry.name).slice(tree.length));
+
+/** Runs the image's own Node by the image's own loader and libraries. */
+async function runInside(...args: readonly string[]): Promise<string> {
+  const loader = files().find(path => /\/ld-(linux|musl)[^/]*$/.test(path)) ?? '';
+  const libraries = [
+    ...new Set(
+      files()
+        .filter(path => /\.so[.0-9]*$/.test(path))
+        .map(path => join(tree, path, '..')),
+    ),
+  ];
+  const node = join(tree, 'usr/local/bin/node');
+  const command = ['--library-path', libraries.join(':'), node, join(tree, 'app/dist/js/cli.js'), ...args];
+  const { stdout } = await run(join(tree, loader), command, { env: {}, cwd: root });
+  return stdout;
+}
+
+describe('what is in the image', () => {
+  it('runs', async () => {
+    const { version } = JSON.parse(readFileSync('package.json', 'utf8')) as { readonly version: string };
+    expect(await runInside('version')).toBe(`${version}\n`);
+  });
+
+  it.each(['operator', 'extension-server'])('has the command %s', async command => {
+    expect(await runInside('help', command)).toContain('LOG_LEVEL');
+  });
+
+  it('can write the manifests', async () => {
+    await runInside('synth', '--out', join(root, 'manifests'));
+    expect(existsSync(join(root, 'manifests/operator.yaml'))).toBe(true);
+  });
+
+  it('has each library that its Node needs', async () => {
+    const { stdout } = await run('ldd', [join(tree, 'usr/local/bin/node')]);
+    const needed = [...stdout.matchAll(/(\/\S+) \(0x/g)].map(([, path = '']) => path);
+    expect(needed).not.toEqual([]);
+    for (const library of needed) expect(files()).toContain(library);
+  });
+
+  it('is less than 150 MB', () => {
+    const bytes = files().reduce((sum, path) => sum + statSync(join(tree, path)).size, 0);
+    expect(bytes).toBeLessThan(150_000_000);
+    expect(bytes).toBeGreaterThan(50_000_000);
+  });
+
+  it('is no more than what runs needs: no shell, no packages, nothing for debuggers', () => {
+    expect(files().filter(path => /\/(sh|bash|npm|node_modules|types)(\/|$)|\.map$/.test(path))).toEqual([]);
+    expect(files().filter(path => path.startsWith('/usr') || path.startsWith('/bin'))).toEqual([
+      '/usr/local/bin/node',
+    ]);
+  });
+
+  it('trusts whom this machine trusts, and names the user', () => {
+    expect(readFileSync(join(tree, 'etc/passwd'), 'utf8')).toContain('nonroot:x:65532:65532:');
+  });
+
+  it('goes into a new folder only', async () => {
+    await expect(layOutProduct(project, tree)).rejects.toThrow('is there already: name a new folder');
+  });
+
+  it('has to be built first', async () => {
+    await expect(layOutProduct(root, join(root, 'other'))).rejects.toThrow('run npm run build');
+  });
+});
+
+describe('the Dockerfile', () => {
+  const text = readFileSync('Dockerfile', 'utf8');
+  const last = text.slice(text.lastIndexOf('\nFROM '));
+
+  it('puts the same files into an empty image', () => {
+    expect(text).toContain('npm run image -- /image\n');
+    expect(last).toContain('FROM scratch\nCOPY --from=build /image /\n');
+  });
+
+  it('runs the same, as the same user, found in the same place', () => {
+    expect(last).toContain('USER 65532:65532\n');
+    expect(last).toContain('ENV PATH=/usr/local/bin\n');
+    expect(last).toContain('ENTRYPOINT ["/usr/local/bin/node", "/app/dist/js/cli.js"]\n');
+  });
+
+  it('builds with a Node that the product supports', () => {
+    expect(text).toMatch(/^FROM node:(20|22)-bookworm-slim AS build$/m);
+  });
+});

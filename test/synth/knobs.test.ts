@@ -1,0 +1,49 @@
+import { describe, expect, it } from 'vitest';
+import type { Outline } from '../../src/api/outline.ts';
+import { outline } from '../../synth/generated/outline.ts';
+import { everyKnob, installationOf, synthesized } from '../support/synth/synthesized.ts';
+import type { Written } from '../support/synth/synthesized.ts';
+
+/** The way to a value that can be configured: an object is not one, but all of its fields are. */
+function knobsOf(at: Outline, steps: readonly string[] = []): readonly (readonly string[])[] {
+  if (!at.fields) return [steps];
+  return Object.entries(at.fields).flatMap(([name, field]) => knobsOf(field, [...steps, name]));
+}
+
+const knobs = knobsOf(outline).map(steps => ({ knob: steps.join('.'), steps }));
+
+function valueAt(value: unknown, steps: readonly string[]): unknown {
+  return steps.reduce<unknown>((at, step) => (at as Written | undefined)?.[step], value);
+}
+
+/** A configuration that says one thing alone. */
+function onlyWith(steps: readonly string[], value: unknown): Written {
+  return steps.reduceRight<unknown>((inner, step) => ({ [step]: inner }), value) as Written;
+}
+
+const textOf = (written: Written) => JSON.stringify([...synthesized(written)]);
+const defaults = installationOf({});
+const usual = textOf({});
+
+describe('the configuration that turns every knob', () => {
+  it('knows of many', () => {
+    expect(knobs.length).toBeGreaterThan(35);
+  });
+
+  it.each(knobs)('turns $knob away from its default', ({ steps }) => {
+    const turned = valueAt(everyKnob, steps);
+    expect(turned).toBeDefined();
+    expect(turned).not.toEqual(valueAt(defaults, steps));
+  });
+});
+
+describe('a knob', () => {
+  it.each(knobs)('$knob changes something when it is turned alone', ({ steps }) => {
+    expect(textOf(onlyWith(steps, valueAt(everyKnob, steps)))).not.toBe(usual);
+  });
+
+  it.each(knobs)('$knob changes nothing when it is set to its default', ({ steps }) => {
+    const value = valueAt(defaults, steps);
+    expect(textOf(value === undefined ? {} : onlyWith(steps, value))).toBe(usual);
+  });
+});

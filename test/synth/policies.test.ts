@@ -1,0 +1,23 @@
+import { describe, expect, it } from 'vitest';
+import { everyKnob, objectsIn, synthesized } from '../support/synth/synthesized.ts';
+import { policies } from '../support/synth/policies.ts';
+
+const configurations = { 'the defaults': {}, 'every knob': everyKnob };
+
+describe.each(Object.entries(configurations))('what %s give', (_, written) => {
+  const objects = objectsIn(synthesized(written));
+
+  it.each(policies)('$sentence', ({ offenders }) => {
+    expect(offenders(objects)).toEqual([]);
+  });
+});
+
+const usual = objectsIn(synthesized({}));
+
+describe('a policy would find it where', () => {
+  it.each(policies)('not so: $sentence', ({ offenders, spoil }) => {
+    const objects = structuredClone(usual);
+    spoil(objects);
+    expect(offenders(objects)).not.toEqual([]);
+  });
+});
