@@ -6,6 +6,8 @@ export default defineConfig({
     include: ['test/lab/**/*.test.ts'],
     globalSetup: ['test/support/lab/setup.ts'],
     fileParallelism: false,
-    testTimeout: 20_000,
+    // Nothing is judged by its time: a machine may be slow, or have to build a tool first.
+    testTimeout: 120_000,
+    hookTimeout: 120_000,
   },
 });

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { CLUSTER_FOLDER, ClusterFolder } from './lab/cluster/cluster-folder.ts';
 import type { Cluster } from './lab/cluster/cluster-folder.ts';
 import { cniFolder, lackOf } from './lab/cluster/needs.ts';
+import { runAlone } from './lab/cluster/run-alone.ts';
 import { startCluster } from './lab/cluster/start.ts';
 import { clusterVariables } from './lab/cluster/variables.ts';
 import { runCommand } from './lab/command.ts';
@@ -16,6 +17,7 @@ const USAGE = `npm run cluster -- COMMAND
   down    end every process of it and remove its folder
   status  tell what runs
   env     print where everything is, as variables for a shell
+  alone   run another API server, with its store and all kinds but nothing that runs pods, until Ctrl-C; needs no root
 `;
 
 const searchPath = process.env['PATH'] ?? '';
@@ -38,4 +40,8 @@ const subject: Subject<Cluster> = {
   lackFor: command => lackOf({ isRoot: process.getuid?.() === 0, searchPath }, command),
 };
 
-await runMain('cluster', () => runCommand(subject, process.argv[2]));
+await runMain('cluster', () =>
+  process.argv[2] === 'alone'
+    ? runAlone({ pathOf: locateBinaries(process.env), searchPath })
+    : runCommand(subject, process.argv[2]),
+);

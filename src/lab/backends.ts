@@ -1,7 +1,7 @@
 import { callJson } from './json-call.ts';
 
 /** The services behind a remote node. */
-export type ServiceName = 'http' | 'grpc' | 'https' | 'tls' | 'tcp' | 'udp';
+export type ServiceName = 'http' | 'grpc' | 'grpcs' | 'https' | 'tls' | 'tcp' | 'udp';
 
 /** How a service is: well, answering late, refusing, or gone. */
 export type ServiceMode =
@@ -11,6 +11,8 @@ export type ServiceMode =
 export type ServiceState = ServiceMode & {
   readonly address: string;
   readonly requests: number;
+  /** Requests, calls and connections that are under way. */
+  readonly openRequests: number;
   readonly openConnections: number;
 };
 

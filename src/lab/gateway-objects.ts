@@ -1,5 +1,4 @@
-import { isIP } from 'node:net';
-import { GROUP, VERSION } from '../api/generated/kinds.ts';
+import { ENVOY_GATEWAY_CONTROLLER, envoyGatewayConfig } from '../api/envoy-gateway.ts';
 import type { ListenerName } from './state.ts';
 
 /** A Kubernetes object, as far as the lab is concerned. */
@@ -19,58 +18,27 @@ export type GatewayPlaces = {
   readonly resources: string;
 };
 
-const CONTROLLER = 'gateway.envoyproxy.io/gatewayclass-controller';
-
 /** The name and namespace of all objects that the lab itself writes. */
 export const GATEWAY_NAME = { name: 'lab', namespace: 'default' } as const;
 
-const EXTENSION_HOOKS = {
-  post: ['Cluster', 'Endpoints', 'Translation'],
-  // Private keys of listeners are none of an extension's business.
-  translation: { cluster: { includeAll: true }, secret: { includeAll: false } },
-};
-
 /** The configuration of Envoy Gateway: objects from files, Envoy on this machine, and an extension server if there is one. */
-export function gatewayConfig(places: GatewayPlaces, adminPort: number, extension?: string): unknown {
+export function gatewayConfig(places: GatewayPlaces, adminPort: number, extension?: string): object {
+  const { resources, certificates, programs, logs, run } = places;
   return {
-    apiVersion: 'gateway.envoyproxy.io/v1alpha1',
-    kind: 'EnvoyGateway',
-    gateway: { controllerName: CONTROLLER },
-    provider: {
-      type: 'Custom',
-      custom: {
-        resource: { type: 'File', file: { paths: [places.resources] } },
-        infrastructure: {
-          type: 'Host',
-          host: {
-            configHome: places.certificates,
-            dataHome: places.programs,
-            stateHome: places.logs,
-            runtimeDir: places.run,
-          },
-        },
-      },
-    },
+    ...envoyGatewayConfig({
+      resources,
+      host: { configHome: certificates, dataHome: programs, stateHome: logs, runtimeDir: run },
+      ...(extension === undefined
+        ? {}
+        : { extension: { address: extension, maxMessageSize: MAX_MESSAGE_BYTES } }),
+    }),
     admin: { address: { host: '127.0.0.1', port: adminPort } },
     // Its port cannot be chosen.
     telemetry: { metrics: { prometheus: { disable: true } } },
-    extensionApis: { enableBackend: true },
-    ...(extension === undefined ? {} : { extensionManager: extensionManager(extension) }),
   };
 }
 
-function extensionManager(extension: string): unknown {
-  const colon = extension.lastIndexOf(':');
-  const [host, port] = [extension.slice(0, colon), Number(extension.slice(colon + 1))];
-  return {
-    policyResources: [{ group: GROUP, version: VERSION, kind: 'MeshBinding' }],
-    backendResources: [{ group: GROUP, version: VERSION, kind: 'MeshEndpoints' }],
-    hooks: { xdsTranslator: EXTENSION_HOOKS },
-    service: isIP(host) ? { ip: { address: host, port } } : { fqdn: { hostname: host, port } },
-    failOpen: false,
-    maxMessageSize: '100M',
-  };
-}
+const MAX_MESSAGE_BYTES = 100_000_000;
 
 /** The class and the Gateway of the lab, with a listener for each kind of route. */
 export function gatewayObjects(
@@ -91,7 +59,7 @@ export function gatewayObjects(
       kind: 'GatewayClass',
       metadata: { name },
       spec: {
-        controllerName: CONTROLLER,
+        controllerName: ENVOY_GATEWAY_CONTROLLER,
         parametersRef: { group: 'gateway.envoyproxy.io', kind: 'EnvoyProxy', name, namespace },
       },
     },

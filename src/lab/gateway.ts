@@ -27,7 +27,19 @@ import { waitFor } from './wait.ts';
  * What a gateway is to be. With an extension server, at host:port, no route works before that answers: Envoy Gateway
  * then asks it about everything.
  */
-export type GatewayWish = { readonly extension?: string };
+export type GatewayWish = {
+  readonly extension?: string;
+  /** Objects that somebody else writes, in place of those of the lab. */
+  readonly objects?: GatewayObjects;
+};
+
+/** A Gateway whose objects somebody else writes into a folder, with the ports of its listeners. */
+export type GatewayObjects = {
+  readonly folder: string;
+  readonly name: string;
+  readonly namespace: string;
+  readonly listeners: Readonly<Partial<Record<ListenerName, number>>>;
+};
 
 /** What is there already when a gateway starts. */
 export type GatewayBase = {
@@ -47,16 +59,18 @@ export async function expectPortOfGateway(): Promise<void> {
 }
 
 /** Starts Envoy Gateway and, through it, Envoy, with a listener for each kind of route. */
-export async function startGateway(base: GatewayBase, { extension }: GatewayWish): Promise<Gateway> {
-  const places = placesIn(base.starter.folder);
-  const [admin = 0, http = 0, tls = 0, tcp = 0, udp = 0] = await freePorts(5, '0.0.0.0');
-  const ports = { http, tls, tcp, udp };
+export async function startGateway(base: GatewayBase, wish: GatewayWish): Promise<Gateway> {
+  const { extension, objects } = wish;
+  const places = { ...placesIn(base.starter.folder), ...(objects ? { resources: objects.folder } : {}) };
+  const [admin = 0, http = 0, tls = 0, tcp = 0, udp = 0] = await freePorts(5);
+  const own = { http, tls, tcp, udp };
+  const ports = objects ? { ...NO_PORTS, ...objects.listeners } : own;
   await prepare(base, places);
-  writeResources(places, 'gateway', gatewayObjects(ports, base.envoyVersion));
+  if (!objects) writeResources(places, 'gateway', gatewayObjects(own, base.envoyVersion));
   writeFileSync(places.config, JSON.stringify(gatewayConfig(places, admin, extension), null, 2));
   const { control, address } = await startEnvoy(base, places);
   const gateway = {
-    ...GATEWAY_NAME,
+    ...{ name: (objects ?? GATEWAY_NAME).name, namespace: (objects ?? GATEWAY_NAME).namespace },
     listeners: listenersAt(ports),
     admin: `http://${address}`,
     resources: places.resources,
@@ -66,6 +80,9 @@ export async function startGateway(base: GatewayBase, { extension }: GatewayWish
   await awaitAnswer(gateway.listeners.http, control);
   return gateway;
 }
+
+/** Of listeners that a Gateway of others does not have. */
+const NO_PORTS: Readonly<Record<ListenerName, number>> = { http: 0, tls: 0, tcp: 0, udp: 0 };
 
 type Places = GatewayPlaces & { readonly config: string };
 

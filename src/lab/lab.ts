@@ -3,13 +3,14 @@ import type { GatewayWish } from './gateway.ts';
 import { versionOfBinary } from './locate.ts';
 import type { BinaryName } from './parts.ts';
 import { startMeshNode } from './mesh-node.ts';
-import { freePorts } from './ports.ts';
+import { expectFree, freePorts } from './ports.ts';
 import { REMOTES, startRemote, startTailnet } from './remote.ts';
+import type { ServicePorts } from './remote.ts';
 import { startWhole } from './start-whole.ts';
 import { starterIn } from './starter.ts';
 import type { Starter } from './starter.ts';
 import { LabFolder } from './state.ts';
-import type { Lab } from './state.ts';
+import type { Lab, RemoteNode } from './state.ts';
 
 /** What a lab needs from outside: a folder of its own, the programs, and a word for each step. */
 export type LabWish = {
@@ -17,11 +18,21 @@ export type LabWish = {
   readonly pathOf: (name: BinaryName) => string;
   readonly searchPath: string;
   readonly tell: (step: string) => void;
+  /** What must be known before; without it all ports are free ones, and devices have any address. */
+  readonly places?: LabPlaces;
   /** A gateway beside the tailnet; there can be one on a machine. */
   readonly gateway?: GatewayWish;
   /** Ends the start of the lab, and what has started. */
   readonly stop: AbortSignal;
 };
+
+/** Where things are to be, so that objects can be written before: devices then join in order, and so have the same addresses. */
+export type LabPlaces = {
+  readonly proxyPort: number;
+  readonly services: Readonly<Partial<Record<RemoteName, ServicePorts>>>;
+};
+
+type RemoteName = (typeof REMOTES)[number];
 
 /** Starts a tailnet with one mesh node that offers the proxy and two remote nodes with services; a lab that runs is kept. */
 export async function startLab(wish: LabWish): Promise<Lab> {
@@ -30,6 +41,7 @@ export async function startLab(wish: LabWish): Promise<Lab> {
   if (running) return expectAsWished(running, wish);
   await folder.remove();
   if (wish.gateway) await expectPortOfGateway();
+  await expectFree(portsOf(wish));
   folder.create();
   return startWhole(folder, wish.stop, stop => {
     const pathOf = (name: BinaryName) => {
@@ -38,6 +50,20 @@ export async function startLab(wish: LabWish): Promise<Lab> {
     };
     return startAll(folder, { ...wish, pathOf });
   });
+}
+
+/** Every port that is wished, by what it is for. */
+function portsOf({ places, gateway }: LabWish): Readonly<Record<string, number>> {
+  const services = Object.entries(places?.services ?? {}).flatMap(([name, ports]) =>
+    Object.entries(ports).map(([service, port]) => [`${service} of ${name}`, port] as const),
+  );
+  const listeners = Object.entries(gateway?.objects?.listeners ?? {});
+  const proxy = places ? [['the proxy of the mesh node', places.proxyPort] as const] : [];
+  return Object.fromEntries([
+    ...proxy,
+    ...services,
+    ...listeners.map(([name, port]) => [`listener ${name}`, port] as const),
+  ]);
 }
 
 function expectAsWished(running: Lab, { gateway }: LabWish): Lab {
@@ -56,20 +82,25 @@ async function startAll(folder: LabFolder, wish: LabWish): Promise<Lab> {
   const base = { notes: folder, starter, envoyVersion: versionOfBinary('envoy') };
   wish.tell(wish.gateway ? 'tailnet, gateway' : 'tailnet');
   const [mesh, gateway] = await Promise.all([
-    startMesh(starter, wish.tell),
+    startMesh(starter, wish),
     wish.gateway && startGateway(base, wish.gateway),
   ]);
   return gateway ? { ...mesh, gateway } : mesh;
 }
 
-async function startMesh(starter: Starter, tell: (step: string) => void): Promise<Lab> {
+async function startMesh(starter: Starter, { tell, places }: LabWish): Promise<Lab> {
   const tailnet = await startTailnet(starter);
   tell(`mesh node, ${REMOTES.join(', ')}`);
-  const [port] = await freePorts(1);
+  const [port] = places ? [places.proxyPort] : await freePorts(1);
   const proxy = `127.0.0.1:${port}`;
-  const [, ...remotes] = await Promise.all([
-    startMeshNode(starter, tailnet, { hostname: 'meshd', tags: ['tag:mesh'], proxy }),
-    ...REMOTES.map(name => startRemote(starter, tailnet, name)),
-  ]);
-  return { tailnet, proxy, remotes };
+  const mesh = () => startMeshNode(starter, tailnet, { hostname: 'meshd', tags: ['tag:mesh'], proxy });
+  const remotes = REMOTES.map(name => () => startRemote(starter, tailnet, name, places?.services[name]));
+  if (!places) {
+    const [, ...started] = await Promise.all([mesh(), ...remotes.map(start => start())]);
+    return { tailnet, proxy, remotes: started };
+  }
+  await mesh();
+  const started: RemoteNode[] = [];
+  for (const start of remotes) started.push(await start());
+  return { tailnet, proxy, remotes: started };
 }

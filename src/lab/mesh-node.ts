@@ -9,16 +9,18 @@ import { addJoinKey, listNodes } from './tailnet.ts';
 import type { TailnetAddresses, TailnetNode } from './tailnet.ts';
 import { waitFor } from './wait.ts';
 
-/** A device to start: its name, its tags, and where it offers its proxy, if it does. */
+/** A device to start: its name, its tags, and how others on this machine get into the tailnet through it, if they do. */
 export type NodeWish = {
   readonly hostname: string;
   readonly tags: readonly string[];
   readonly proxy?: string;
+  /** The network interface through which this machine itself is on the tailnet; to make it takes a privilege. */
+  readonly networkInterface?: string;
 };
 
 const JOIN_WITHIN_MS = 30_000;
 
-/** Starts a device without any privilege, lets it join with a key of its own, and waits until others can reach it. */
+/** Starts a device, without any privilege unless it is to have an interface, lets it join with a key of its own, and waits until others can reach it. */
 export async function startMeshNode(
   starter: Starter,
   tailnet: TailnetAddresses,
@@ -39,7 +41,8 @@ export async function startMeshNode(
 export type Daemon = ProcessRecord & { readonly socket: string };
 
 /** Starts the daemon of a device, which belongs to no tailnet yet. */
-export function startDaemon(starter: Starter, { hostname, proxy }: Omit<NodeWish, 'tags'>): Daemon {
+export function startDaemon(starter: Starter, wish: Omit<NodeWish, 'tags'>): Daemon {
+  const { hostname, proxy, networkInterface = 'userspace-networking' } = wish;
   const folder = join(starter.folder, hostname);
   mkdirSync(folder, { mode: 0o700 });
   const socket = join(folder, 'tailscaled.sock');
@@ -48,7 +51,7 @@ export function startDaemon(starter: Starter, { hostname, proxy }: Omit<NodeWish
   const record = starter.start(
     hostname,
     'tailscaled',
-    ['--tun=userspace-networking', `--statedir=${folder}`, `--socket=${socket}`, '--port=0', ...proxies],
+    [`--tun=${networkInterface}`, `--statedir=${folder}`, `--socket=${socket}`, '--port=0', ...proxies],
     {
       TS_NO_LOGS_NO_SUPPORT: 'true',
       TS_DISABLE_PORTMAPPER: '1',

@@ -92,6 +92,21 @@ const TABLE = [
     stamps: ['github.com/envoyproxy/gateway/internal/cmd/version.envoyGatewayVersion=v{version}'],
   },
   {
+    name: 'extension-peer',
+    set: 'lab',
+    from: 'go',
+    needs: ['go'],
+    binaries: [{ name: 'extension-peer', package: '.' }],
+  },
+  {
+    name: 'h2spec',
+    set: 'lab',
+    from: 'go',
+    source: 'github.com/summerwind/h2spec',
+    needs: ['go'],
+    binaries: [{ name: 'h2spec', package: 'github.com/summerwind/h2spec/cmd/h2spec' }],
+  },
+  {
     name: 'etcd',
     set: 'cluster',
     from: 'go',

@@ -1,19 +1,28 @@
 import { createServer } from 'node:net';
-import type { AddressInfo, Server } from 'node:net';
+import type { Server } from 'node:net';
 import { codeOf } from './errors.ts';
 
-/** Free TCP ports on an address, all different. Nobody holds them: start what uses them soon. */
-export async function freePorts(count: number, host = '127.0.0.1'): Promise<readonly number[]> {
-  const servers = await Promise.all(Array.from({ length: count }, () => listen(host)));
-  const ports = servers.map(server => (server.address() as AddressInfo).port);
-  await Promise.all(servers.map(server => new Promise(resolve => server.close(resolve))));
-  return ports;
+/** Below what the kernel gives to those who ask for any port, and above what servers usually take. */
+const LOWEST = 20_000;
+const HIGHEST = 32_000;
+
+/**
+ * Free ports, all different. Nobody holds them, but nobody gets one by accident either, also if it takes a while until
+ * they are used: a port of the kernel's own choice could meanwhile be that of any outgoing connection.
+ */
+export async function freePorts(count: number): Promise<readonly number[]> {
+  const found = new Set<number>();
+  while (found.size < count) {
+    const port = LOWEST + Math.floor(Math.random() * (HIGHEST - LOWEST));
+    if (!found.has(port) && (await isFree(port))) found.add(port);
+  }
+  return [...found];
 }
 
 /** Whether nothing listens on a port, on any address of this machine. */
 export async function isFree(port: number): Promise<boolean> {
   try {
-    const server = await listen('0.0.0.0', port);
+    const server = await listen(port);
     await new Promise(resolve => server.close(resolve));
     return true;
   } catch (error) {
@@ -22,10 +31,19 @@ export async function isFree(port: number): Promise<boolean> {
   }
 }
 
-function listen(host: string, port = 0): Promise<Server> {
+/** Fails, naming all of them, where something listens on a port that cannot be another. */
+export async function expectFree(ports: Readonly<Record<string, number>>): Promise<void> {
+  const taken: string[] = [];
+  for (const [what, port] of Object.entries(ports))
+    if (!(await isFree(port))) taken.push(`${port} (${what})`);
+  if (taken.length === 0) return;
+  throw new Error(`ports are in use: ${taken.join(', ')}: end what listens there`);
+}
+
+function listen(port: number): Promise<Server> {
   return new Promise((resolve, reject) => {
     const server = createServer();
     server.once('error', reject);
-    server.listen(port, host, () => resolve(server));
+    server.listen(port, '0.0.0.0', () => resolve(server));
   });
 }

@@ -55,15 +55,23 @@ const FORCE_AFTER_MS = 5_000;
 /** Ends a process and the group it leads: kindly first, by force after five seconds. One that is gone is left alone. */
 export async function stopProcess(record: ProcessRecord): Promise<void> {
   if (!isRunning(record)) return;
-  sendSignal(record, 'SIGTERM');
-  const isGone = () => Promise.resolve(isRunning(record) ? undefined : true);
-  const wait = waitFor(`${record.name} to end`, isGone, { timeoutMs: FORCE_AFTER_MS });
-  await wait.catch(() => sendSignal(record, 'SIGKILL'));
-  await waitFor(`${record.name} to end by force`, isGone, { timeoutMs: FORCE_AFTER_MS });
+  signalProcess(record, 'SIGTERM');
+  const wait = waitFor(`${record.name} to end`, goneOf(record), { timeoutMs: FORCE_AFTER_MS });
+  await wait.catch(() => killProcess(record));
 }
 
-/** To the group that a process leads, or to the process alone where it leads none. */
-function sendSignal({ pid }: ProcessRecord, signal: NodeJS.Signals): void {
+/** Ends a process and the group it leads in the midst of whatever they do. */
+export async function killProcess(record: ProcessRecord): Promise<void> {
+  signalProcess(record, 'SIGKILL');
+  await waitFor(`${record.name} to end by force`, goneOf(record), { timeoutMs: FORCE_AFTER_MS });
+}
+
+function goneOf(record: ProcessRecord): () => Promise<true | undefined> {
+  return () => Promise.resolve(isRunning(record) ? undefined : true);
+}
+
+/** Sends a signal to the group that a process leads, or to the process alone where it leads none. */
+export function signalProcess({ pid }: ProcessRecord, signal: NodeJS.Signals): void {
   if (!reaches(-pid, signal)) reaches(pid, signal);
 }
 

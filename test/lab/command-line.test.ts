@@ -75,7 +75,7 @@ describe('the command line of the lab', () => {
     expect(status.output.match(/ runs \(\d+\)/g)).toHaveLength(8);
     expect(await lab('down')).toEqual({ code: 0, output: '8 processes ended\n' });
     expect(await lab('down')).toEqual({ code: 0, output: '0 processes ended\n' });
-  }, 60_000);
+  });
 
   it('tells that it is starting while it is, and has a second start wait for the first', async () => {
     const first = startCommand(inFolder('up', '--only', 'tailnet'));
@@ -101,7 +101,7 @@ describe('the command line of the lab', () => {
     expect((await lab('status')).output).toContain('the lab is up\n');
     expect(processesOf(own.folder.path)).toHaveLength(6);
     await lab('down');
-  }, 60_000);
+  });
 
   it('never starts and ends a lab at the same time', async () => {
     const runs = await Promise.all([
@@ -115,7 +115,7 @@ describe('the command line of the lab', () => {
     await lab('down');
     expect(processesOf(own.folder.path)).toEqual([]);
     expect(existsSync(`${own.folder.path}.lock`)).toBe(false);
-  }, 60_000);
+  });
 
   it.each([
     { args: ['sideways'], says: 'COMMAND' },

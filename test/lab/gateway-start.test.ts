@@ -65,14 +65,14 @@ describe('a gateway', () => {
     expect(status).toBe(404);
     expect(folder.processes().map(({ name }) => name)).toHaveLength(8);
     expect(folder.running()).toEqual(lab);
-  }, 60_000);
+  });
 
   it('that never starts is an error that says what Envoy said, and leaves nothing', async () => {
     const folder = join(scratch, 'lab');
     const start = startLab({ ...wish, folder, pathOf: envoyFailing(9), gateway: {} });
     await expect(start).rejects.toThrow('cannot start today');
     expect(existsSync(folder)).toBe(false);
-  }, 60_000);
+  });
 
   it.each(['0.0.0.0', '127.0.0.1'])('is not started while something listens on %s:18000', async host => {
     await listening(18_000, host);
@@ -89,7 +89,7 @@ describe('a gateway', () => {
     await expect(startLab(again)).rejects.toThrow('a lab with no extension server is up');
     const other = startLab({ ...again, gateway: { extension: '127.0.0.1:1' } });
     await expect(other).rejects.toThrow('end it first');
-  }, 60_000);
+  });
 });
 
 describe('a gateway with an extension server', () => {
@@ -109,5 +109,5 @@ describe('a gateway with an extension server', () => {
     await expect(requestThrough(gateway.listeners.http, { host: 'lab' })).rejects.toThrow('ECONNREFUSED');
     const types = (await readConfigDump(gateway.admin)).map(part => part['@type'].split('.').at(-1));
     expect(types).toContain('BootstrapConfigDump');
-  }, 60_000);
+  });
 });

@@ -26,7 +26,7 @@ beforeAll(async () => {
   own = await startTestLab({ gateway: {} });
   gateway = gatewayOf(own.lab);
   web = remoteOf(own.lab, 'web-1');
-}, 60_000);
+});
 afterAll(async () => {
   await own.end();
 });

@@ -13,9 +13,11 @@ import { watchHeap } from '../../src/telemetry/profile-heap.ts';
 const run = promisify(execFile);
 let folder: string;
 
+// Go builds this tool when it is first asked for, which takes half a minute on a machine that has built little else.
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'profile-'));
-});
+  await run('go', ['tool', 'pprof', '-h']);
+}, 300_000);
 
 afterAll(() => rm(folder, { recursive: true, force: true }));
 

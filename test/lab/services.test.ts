@@ -18,7 +18,7 @@ beforeAll(async () => {
   own = await startTestLab();
   web = remoteOf(own.lab, 'web-1');
   other = remoteOf(own.lab, 'web-2');
-}, 60_000);
+});
 afterAll(async () => {
   await own.end();
 });

@@ -14,7 +14,7 @@ import { ask, askByDatagram, connectTunnel, socksTunnel } from '../support/lab/t
 let own: TestLab;
 beforeAll(async () => {
   own = await startTestLab();
-}, 60_000);
+});
 afterAll(async () => {
   await own.end();
 });
@@ -101,7 +101,7 @@ describe('a node can be taken off the tailnet and brought back', () => {
     expect(await waitFor('web-2 to be cut off', isCutOff, { timeoutMs: 10_000 })).toBe(true);
     await changeNode(admin, node?.id ?? '', 'online');
     expect(await waitFor('web-2 to be back', echo, { timeoutMs: 30_000 })).toContain('there?');
-  }, 60_000);
+  });
 });
 
 describe('ending a lab', () => {
@@ -112,5 +112,5 @@ describe('ending a lab', () => {
     await other.end();
     expect(processes.filter(isRunning)).toEqual([]);
     expect(processesOf(other.folder.path)).toEqual([]);
-  }, 60_000);
+  });
 });

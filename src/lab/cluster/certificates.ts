@@ -35,8 +35,8 @@ export type Credentials = {
 
 type KeyPair = { readonly certificate: string; readonly key: string };
 
-/** Makes an authority, what it signs, and a token and a kubeconfig for each component. */
-export async function makeCredentials(parent: string): Promise<Credentials> {
+/** Makes an authority, what it signs, and for each component a token and a kubeconfig for the server at an address. */
+export async function makeCredentials(parent: string, server = API_SERVER): Promise<Credentials> {
   const folder = join(parent, 'pki');
   mkdirSync(folder, { mode: 0o700 });
   const ca = join(folder, 'ca.crt');
@@ -55,7 +55,7 @@ export async function makeCredentials(parent: string): Promise<Credentials> {
     serviceAccounts: makeServiceAccountKeys(folder),
     tokens: writeTokens(folder, tokens),
     adminToken: tokens.admin,
-    kubeconfigOf: name => writeKubeconfig(folder, ca, name, tokens[name]),
+    kubeconfigOf: name => writeKubeconfig(folder, { server, ca, name, token: tokens[name] }),
   };
 }
 
@@ -123,11 +123,18 @@ function writeTokens(folder: string, tokens: Readonly<Record<UserName, string>>)
   return writeSecret(join(folder, 'tokens.csv'), lines.join(''));
 }
 
-function writeKubeconfig(folder: string, ca: string, name: UserName, token: string): string {
+type Login = {
+  readonly server: string;
+  readonly ca: string;
+  readonly name: UserName;
+  readonly token: string;
+};
+
+function writeKubeconfig(folder: string, { server, ca, name, token }: Login): string {
   const kubeconfig = {
     apiVersion: 'v1',
     kind: 'Config',
-    clusters: [{ name: 'mesh', cluster: { server: API_SERVER, 'certificate-authority': ca } }],
+    clusters: [{ name: 'mesh', cluster: { server, 'certificate-authority': ca } }],
     users: [{ name, user: { token } }],
     contexts: [{ name: 'mesh', context: { cluster: 'mesh', user: name } }],
     'current-context': 'mesh',

@@ -1,24 +1,60 @@
 import { join } from 'node:path';
+import type { ProcessRecord } from '../process.ts';
 import type { Starter } from '../starter.ts';
 import type { Credentials } from './certificates.ts';
 import { NETWORK } from './network.ts';
 
-const ETCD = 'http://127.0.0.1:2379';
-const ETCD_PEER = 'http://127.0.0.1:2380';
+/** Where the parts of a control plane listen. */
+export type ControlPlanePlace = {
+  readonly etcd: string;
+  readonly etcdPeer: string;
+  /** Where the API server says that it is. */
+  readonly address: string;
+  readonly port: number;
+  /** On this address only, and told to nobody in the cluster; on all if not given. */
+  readonly bindAddress?: string;
+};
+
+/** In a network of its own the usual ports are free. */
+const IN_SANDBOX: ControlPlanePlace = {
+  etcd: 'http://127.0.0.1:2379',
+  etcdPeer: 'http://127.0.0.1:2380',
+  address: NETWORK.inner,
+  port: 6443,
+};
 
 /** Starts etcd, the API server, the controller manager and the scheduler; nothing is awaited: they find each other. */
 export function startControlPlane(starter: Starter, credentials: Credentials): void {
-  starter.start('etcd', 'etcd', [
+  startEtcd(starter, IN_SANDBOX);
+  startApiServer(starter, credentials, IN_SANDBOX);
+  startControllerManager(starter, credentials);
+  starter.start('kube-scheduler', 'kube-scheduler', [
+    `--kubeconfig=${credentials.kubeconfigOf('scheduler')}`,
+    '--bind-address=127.0.0.1',
+    '--leader-elect=false',
+  ]);
+}
+
+/** Starts the store of an API server. */
+export function startEtcd(starter: Starter, { etcd, etcdPeer }: ControlPlanePlace): ProcessRecord {
+  return starter.start('etcd', 'etcd', [
     `--data-dir=${join(starter.folder, 'etcd')}`,
-    `--listen-client-urls=${ETCD}`,
-    `--advertise-client-urls=${ETCD}`,
-    `--listen-peer-urls=${ETCD_PEER}`,
-    `--initial-advertise-peer-urls=${ETCD_PEER}`,
-    `--initial-cluster=default=${ETCD_PEER}`,
+    `--listen-client-urls=${etcd}`,
+    `--advertise-client-urls=${etcd}`,
+    `--listen-peer-urls=${etcdPeer}`,
+    `--initial-advertise-peer-urls=${etcdPeer}`,
+    `--initial-cluster=default=${etcdPeer}`,
     '--unsafe-no-fsync',
   ]);
-  starter.start('kube-apiserver', 'kube-apiserver', apiServerFlags(credentials));
-  starter.start('kube-controller-manager', 'kube-controller-manager', [
+}
+
+/** Starts what collects garbage and empties namespaces, among others. */
+export function startControllerManager(
+  starter: Starter,
+  credentials: Credentials,
+  more: readonly string[] = [],
+): ProcessRecord {
+  return starter.start('kube-controller-manager', 'kube-controller-manager', [
     `--kubeconfig=${credentials.kubeconfigOf('controller-manager')}`,
     `--service-account-private-key-file=${credentials.serviceAccounts.privateKey}`,
     `--root-ca-file=${credentials.ca}`,
@@ -27,20 +63,24 @@ export function startControlPlane(starter: Starter, credentials: Credentials): v
     '--use-service-account-credentials=true',
     '--kube-api-qps=100',
     '--kube-api-burst=100',
-  ]);
-  starter.start('kube-scheduler', 'kube-scheduler', [
-    `--kubeconfig=${credentials.kubeconfigOf('scheduler')}`,
-    '--bind-address=127.0.0.1',
-    '--leader-elect=false',
+    ...more,
   ]);
 }
 
-function apiServerFlags(credentials: Credentials): readonly string[] {
+/** Starts an API server. */
+export function startApiServer(
+  starter: Starter,
+  credentials: Credentials,
+  { etcd, address, port, bindAddress }: ControlPlanePlace,
+  more: readonly string[] = [],
+): ProcessRecord {
   const { ca, apiServer, kubeletClient, serviceAccounts, tokens } = credentials;
-  return [
-    `--etcd-servers=${ETCD}`,
-    `--advertise-address=${NETWORK.inner}`,
-    '--secure-port=6443',
+  const alone = [`--bind-address=${bindAddress}`, '--endpoint-reconciler-type=none'];
+  return starter.start('kube-apiserver', 'kube-apiserver', [
+    `--etcd-servers=${etcd}`,
+    `--advertise-address=${address}`,
+    `--secure-port=${port}`,
+    ...(bindAddress === undefined ? [] : alone),
     `--service-cluster-ip-range=${NETWORK.services}`,
     `--tls-cert-file=${apiServer.certificate}`,
     `--tls-private-key-file=${apiServer.key}`,
@@ -56,5 +96,6 @@ function apiServerFlags(credentials: Credentials): readonly string[] {
     '--kubelet-preferred-address-types=InternalIP',
     '--allow-privileged=true',
     '--profiling=false',
-  ];
+    ...more,
+  ]);
 }

@@ -17,7 +17,7 @@ export type Contents = ReadonlyMap<string, string>;
 
 /** What is in an image: its programs, the libraries they need, and whom they may trust. */
 export async function contentsOf(
-  { programs }: Image,
+  { programs }: { readonly programs: Image['programs'] },
   pathOf: (name: BinaryName) => string,
 ): Promise<Contents> {
   const contents = new Map<string, string>();

@@ -29,7 +29,14 @@ export type ImageWish = {
   readonly tell: (step: string) => void;
 };
 
-type Draft = { readonly image: Image; readonly contents: Contents; readonly file: string };
+/** An image to be made: its name and its tag, what it runs, what is in it, and the file that it becomes. */
+export type ImageDraft = {
+  readonly name: string;
+  readonly tag: string;
+  readonly entrypoint: readonly string[];
+  readonly contents: Contents;
+  readonly file: string;
+};
 
 /** Gives the files of all images, and makes those that are missing. */
 export async function makeImages(wish: ImageWish, notes: ProcessNotes): Promise<readonly string[]> {
@@ -40,8 +47,9 @@ export async function makeImages(wish: ImageWish, notes: ProcessNotes): Promise<
     removeWorkshops(wish.imageCache);
     await withRegistry(wish.pathOf('crane'), notes, async registry => {
       for (const draft of missing) {
-        wish.tell(`image ${draft.image.name}`);
-        await makeImage(draft, wish, registry);
+        wish.tell(`image ${draft.name}`);
+        removeOlder(draft, wish.imageCache);
+        await makeImage(draft, wish.pathOf('crane'), registry);
       }
     });
   }
@@ -56,46 +64,46 @@ function removeWorkshops(folder: string): void {
 
 const WORKSHOP = 'work-';
 
-async function draftOf(image: Image, { pathOf, imageCache }: ImageWish): Promise<Draft> {
+async function draftOf(image: Image, { pathOf, imageCache }: ImageWish): Promise<ImageDraft> {
   const contents = await contentsOf(image, pathOf);
-  return { image, contents, file: join(imageCache, `${image.name}-${keyOfContents(contents)}.tar`) };
+  const { name, programs } = image;
+  return {
+    name,
+    tag: imageOf(name),
+    entrypoint: [`${PROGRAMS}/${programs[0]}`],
+    contents,
+    file: join(imageCache, `${name}-${keyOfContents(contents)}.tar`),
+  };
 }
 
 /** As Go and containers call this machine's processor. */
 const PLATFORM = `linux/${process.arch === 'x64' ? 'amd64' : process.arch}`;
 
-/** Files appear by a rename, and take the place of older ones of the same image. */
-async function makeImage({ image, contents, file }: Draft, wish: ImageWish, registry: string): Promise<void> {
-  const workshop = mkdtempSync(join(wish.imageCache, WORKSHOP));
+/** Makes the file of an image, which appears by a rename. */
+export async function makeImage(draft: ImageDraft, crane: string, registry: string): Promise<void> {
+  const { name, tag, entrypoint, contents, file } = draft;
+  const workshop = mkdtempSync(join(dirname(file), WORKSHOP));
   try {
     const layer = await packLayer(workshop, contents);
-    const draft = `${registry}/${image.name}:draft`;
-    const crane = wish.pathOf('crane');
-    await run(crane, ['append', `--new_layer=${layer}`, `--new_tag=${draft}`]);
+    const pushed = `${registry}/${name}:draft`;
+    await run(crane, ['append', `--new_layer=${layer}`, `--new_tag=${pushed}`]);
     const made = join(workshop, basename(file));
-    const settings = [
-      `--entrypoint=${PROGRAMS}/${image.programs[0]}`,
-      `--env=PATH=${PROGRAMS}`,
-      '--user=65532',
-    ];
-    const target = [`--set-platform=${PLATFORM}`, `--tag=${imageOf(image.name)}`, `--output=${made}`];
-    await run(crane, ['mutate', draft, ...settings, ...target]);
-    removeOlder(image, wish.imageCache);
+    const settings = [`--entrypoint=${entrypoint.join()}`, `--env=PATH=${PROGRAMS}`, '--user=65532'];
+    const target = [`--set-platform=${PLATFORM}`, `--tag=${tag}`, `--output=${made}`];
+    await run(crane, ['mutate', pushed, ...settings, ...target]);
     renameSync(made, file);
   } finally {
     rmSync(workshop, { recursive: true });
   }
 }
 
-function removeOlder({ name }: Image, folder: string): void {
+function removeOlder({ name }: ImageDraft, folder: string): void {
   const isOlder = new RegExp(`^${name}-[0-9a-f]{16}\\.tar$`);
   for (const old of readdirSync(folder).filter(entry => isOlder.test(entry))) rmSync(join(folder, old));
 }
 
-const USERS = 'root:x:0:0::/:\nnonroot:x:65532:65532::/:\n';
-
-async function packLayer(workshop: string, contents: Contents): Promise<string> {
-  const tree = join(workshop, 'tree');
+/** Puts the files of an image into a folder, with what every image has. */
+export function layOut(tree: string, contents: Contents): void {
   for (const [inside, source] of contents) {
     const target = join(tree, inside);
     mkdirSync(dirname(target), { recursive: true });
@@ -106,6 +114,13 @@ async function packLayer(workshop: string, contents: Contents): Promise<string> 
   writeFileSync(join(tree, 'etc', 'passwd'), USERS);
   mkdirSync(join(tree, 'tmp'));
   chmodSync(join(tree, 'tmp'), 0o1777);
+}
+
+const USERS = 'root:x:0:0::/:\nnonroot:x:65532:65532::/:\n';
+
+async function packLayer(workshop: string, contents: Contents): Promise<string> {
+  const tree = join(workshop, 'tree');
+  layOut(tree, contents);
   const layer = join(workshop, 'layer.tar');
   await run('tar', [
     '-C',

@@ -27,7 +27,7 @@ function filesBelow(folder: string): readonly string[] {
     .sort();
 }
 
-/** The version of a part that its folder names, without the letter v; nothing where it is our own program. */
+/** The version of a part that its folder names, without what Go adds to it; nothing where it is our own program. */
 export function versionOf({ from, source }: Part, folder: string): string {
   if (source === undefined) return '';
   const [file, separator] = from === 'go' ? ['go.mod', ' v'] : ['requirements.txt', '=='];
@@ -36,5 +36,5 @@ export function versionOf({ from, source }: Part, folder: string): string {
     .map(text => text.replace(/^(require)?\s+/, ''))
     .find(text => text.startsWith(source + separator));
   if (line === undefined) throw new Error(`${file} of ${folder} does not name ${source}`);
-  return line.slice(source.length + separator.length).split(' ')[0] ?? '';
+  return line.slice(source.length + separator.length).split(/[ +]/)[0] ?? '';
 }

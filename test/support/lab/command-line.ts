@@ -31,3 +31,10 @@ export function runCommand([program = '', ...args]: readonly string[]): Promise<
     });
   });
 }
+
+/** Runs a command that must succeed; fails with what it printed. */
+export async function succeed(command: readonly string[]): Promise<string> {
+  const { code, output } = await runCommand(command);
+  if (code !== 0) throw new Error(`${command.join(' ')} ended with ${code}:\n${output}`);
+  return output;
+}

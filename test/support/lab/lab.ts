@@ -27,8 +27,10 @@ export function ownFolder(): OwnFolder {
 }
 
 /** Starts a lab in a folder of its own; more than a tailnet is in it only if it is wished. */
-export async function startTestLab(more: Partial<LabWish> = {}): Promise<TestLab> {
-  const own = ownFolder();
+export async function startTestLab(
+  more: Partial<LabWish> = {},
+  own: OwnFolder = ownFolder(),
+): Promise<TestLab> {
   try {
     const lab = await startLab({
       folder: own.folder.path,

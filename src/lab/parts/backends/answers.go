@@ -6,6 +6,8 @@ import (
 	"net/http"
 	"strconv"
 	"time"
+
+	"golang.org/x/net/websocket"
 )
 
 const (
@@ -20,6 +22,7 @@ const (
 //	/bytes/<n>                 n bytes, with their length
 //	/lines/<n>?everyMs=<ms>    n lines, each sent at once
 //	/echo                      the body, while it comes
+//	/websocket                 a WebSocket that sends back each message
 //	anything else              JSON that describes the request, after its body was read and counted
 func newAnswers(name string) http.Handler {
 	mux := http.NewServeMux()
@@ -27,6 +30,7 @@ func newAnswers(name string) http.Handler {
 	mux.HandleFunc("/bytes/{n}", answerBytes)
 	mux.HandleFunc("/lines/{n}", answerLines)
 	mux.HandleFunc("/echo", answerEcho)
+	mux.Handle("/websocket", websocket.Server{Handler: echoMessages})
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) { answerDescription(w, r, name) })
 	return mux
 }
@@ -95,6 +99,16 @@ func answerEcho(w http.ResponseWriter, r *http.Request) {
 	}
 	w.Header().Set("Content-Type", "application/octet-stream")
 	io.Copy(flushing{w, out}, r.Body)
+}
+
+// echoMessages sends back each message of a WebSocket, once it is there as a whole.
+func echoMessages(ws *websocket.Conn) {
+	for {
+		var message []byte
+		if websocket.Message.Receive(ws, &message) != nil || websocket.Message.Send(ws, message) != nil {
+			return
+		}
+	}
 }
 
 // flushing sends each part at once.

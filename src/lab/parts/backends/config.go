@@ -21,7 +21,7 @@ type config struct {
 }
 
 // protocols are the services that every process has, in the order of its lists.
-var protocols = []string{"http", "grpc", "https", "tls", "tcp", "udp"}
+var protocols = []string{"http", "grpc", "grpcs", "https", "tls", "tcp", "udp"}
 
 // parseConfig reads the flags and refuses, by name, whatever cannot work.
 func parseConfig(args []string, usage io.Writer) (config, error) {

@@ -33,8 +33,11 @@ func newEcho(ctx context.Context, name, address string, secure *tls.Config) *ser
 			if err != nil {
 				return
 			}
-			s.requests.Add(1)
-			go s.echo(ctx, conn.(*trackedConn), secure)
+			end := s.begin()
+			go func() {
+				defer end()
+				s.echo(ctx, conn.(*trackedConn), secure)
+			}()
 		}
 	})
 	return s

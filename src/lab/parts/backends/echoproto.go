@@ -22,14 +22,15 @@ const (
 //	package lab.v1;
 //	service Echo {
 //	  rpc Say(google.protobuf.StringValue) returns (google.protobuf.Struct);
+//	  rpc Count(google.protobuf.Int32Value) returns (stream google.protobuf.Int32Value);
 //	  rpc Chat(stream google.protobuf.BytesValue) returns (stream google.protobuf.BytesValue);
 //	  rpc Fail(google.protobuf.Int32Value) returns (google.protobuf.Empty);
 //	}
 func registerEcho(files *protoregistry.Files) error {
-	method := func(name, in, out string, isStream bool) *descriptorpb.MethodDescriptorProto {
+	method := func(name, in string, manyIn bool, out string, manyOut bool) *descriptorpb.MethodDescriptorProto {
 		return &descriptorpb.MethodDescriptorProto{
 			Name: &name, InputType: proto.String(".google.protobuf." + in), OutputType: proto.String(".google.protobuf." + out),
-			ClientStreaming: &isStream, ServerStreaming: &isStream,
+			ClientStreaming: &manyIn, ServerStreaming: &manyOut,
 		}
 	}
 	file, err := protodesc.NewFile(&descriptorpb.FileDescriptorProto{
@@ -40,9 +41,10 @@ func registerEcho(files *protoregistry.Files) error {
 		Service: []*descriptorpb.ServiceDescriptorProto{{
 			Name: proto.String("Echo"),
 			Method: []*descriptorpb.MethodDescriptorProto{
-				method("Say", "StringValue", "Struct", false),
-				method("Chat", "BytesValue", "BytesValue", true),
-				method("Fail", "Int32Value", "Empty", false),
+				method("Say", "StringValue", false, "Struct", false),
+				method("Count", "Int32Value", false, "Int32Value", true),
+				method("Chat", "BytesValue", true, "BytesValue", true),
+				method("Fail", "Int32Value", false, "Empty", false),
 			},
 		}},
 	}, files)

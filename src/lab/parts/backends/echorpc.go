@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"time"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
@@ -28,7 +29,10 @@ func (e echoRPC) desc() *grpc.ServiceDesc {
 			{MethodName: "Say", Handler: unary("Say", func() proto.Message { return &wrapperspb.StringValue{} }, e.say)},
 			{MethodName: "Fail", Handler: unary("Fail", func() proto.Message { return &wrapperspb.Int32Value{} }, e.fail)},
 		},
-		Streams:  []grpc.StreamDesc{{StreamName: "Chat", Handler: e.chat, ServerStreams: true, ClientStreams: true}},
+		Streams: []grpc.StreamDesc{
+			{StreamName: "Count", Handler: e.count, ServerStreams: true},
+			{StreamName: "Chat", Handler: e.chat, ServerStreams: true, ClientStreams: true},
+		},
 		Metadata: echoFile,
 	}
 }
@@ -74,6 +78,27 @@ func (e echoRPC) fail(_ context.Context, in proto.Message) (proto.Message, error
 		return nil, status.Error(code, "as asked")
 	}
 	return &emptypb.Empty{}, nil
+}
+
+const countEvery = 100 * time.Millisecond
+
+// count sends the numbers below the one that it is given, one after another with a pause behind each.
+func (e echoRPC) count(_ any, stream grpc.ServerStream) error {
+	var below wrapperspb.Int32Value
+	if err := stream.RecvMsg(&below); err != nil {
+		return err
+	}
+	for n := range below.GetValue() {
+		if err := stream.SendMsg(wrapperspb.Int32(n)); err != nil {
+			return err
+		}
+		select {
+		case <-stream.Context().Done():
+			return stream.Context().Err()
+		case <-time.After(countEvery):
+		}
+	}
+	return nil
 }
 
 // chat sends back each message as it comes.

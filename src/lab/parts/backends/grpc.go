@@ -2,12 +2,15 @@ package main
 
 import (
 	"context"
+	"crypto/tls"
 	"net"
 	"strings"
 	"time"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/health"
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/keepalive"
@@ -17,10 +20,10 @@ import (
 
 var errUnavailable = status.Error(codes.Unavailable, errFailing.Error())
 
-// newGRPC is a cleartext gRPC service: echo, health, reflection. Failing, health says NOT_SERVING and
-// every other call, begun or new, ends with UNAVAILABLE.
-func newGRPC(name, address string) *service {
-	s := &service{name: "grpc", gate: newGate()}
+// newGRPC is a gRPC service: echo, health, reflection; with certificates, inside TLS. Failing, health says NOT_SERVING
+// and every other call, begun or new, ends with UNAVAILABLE.
+func newGRPC(name, backend, address string, secure *tls.Config) *service {
+	s := &service{name: name, gate: newGate()}
 	checks := health.NewServer()
 	s.changed = func(m mode) {
 		said := healthpb.HealthCheckResponse_SERVING
@@ -32,7 +35,12 @@ func newGRPC(name, address string) *service {
 	}
 	s.changed(mode{Condition: healthy})
 
+	transport := insecure.NewCredentials()
+	if secure != nil {
+		transport = credentials.NewTLS(secure)
+	}
 	server := grpc.NewServer(
+		grpc.Creds(transport),
 		grpc.UnaryInterceptor(s.gateCall),
 		grpc.StreamInterceptor(s.gateStream),
 		grpc.ConnectionTimeout(30*time.Second),
@@ -40,7 +48,7 @@ func newGRPC(name, address string) *service {
 		// Proxies ping often; a lab does not mind.
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: time.Second, PermitWithoutStream: true}),
 	)
-	server.RegisterService(echoRPC{name}.desc(), struct{}{})
+	server.RegisterService(echoRPC{backend}.desc(), struct{}{})
 	healthpb.RegisterHealthServer(server, checks)
 	reflection.Register(server)
 	s.port = newTCPPort(address, func(ln net.Listener) { server.Serve(ln) })
@@ -53,7 +61,7 @@ func refuses(c condition, method string) bool {
 }
 
 func (s *service) gateCall(ctx context.Context, in any, info *grpc.UnaryServerInfo, do grpc.UnaryHandler) (any, error) {
-	s.requests.Add(1)
+	defer s.begin()()
 	if refuses(s.gate.pass(ctx), info.FullMethod) {
 		return nil, errUnavailable
 	}
@@ -62,7 +70,7 @@ func (s *service) gateCall(ctx context.Context, in any, info *grpc.UnaryServerIn
 
 // gateStream ends a stream as soon as the service fails, whatever the stream is waiting for.
 func (s *service) gateStream(srv any, stream grpc.ServerStream, info *grpc.StreamServerInfo, do grpc.StreamHandler) error {
-	s.requests.Add(1)
+	defer s.begin()()
 	done := make(chan error, 1)
 	go func() { done <- do(srv, slowStream{stream, s.gate}) }()
 	for {

@@ -10,6 +10,7 @@ import (
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/credentials/insecure"
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
 	reflectionpb "google.golang.org/grpc/reflection/grpc_reflection_v1"
@@ -27,7 +28,12 @@ type rpc struct {
 
 func (l lab) rpc(t *testing.T) rpc {
 	t.Helper()
-	conn, err := grpc.NewClient(l.addresses["grpc"], grpc.WithTransportCredentials(insecure.NewCredentials()))
+	return l.rpcOf(t, "grpc", insecure.NewCredentials())
+}
+
+func (l lab) rpcOf(t *testing.T, service string, transport credentials.TransportCredentials) rpc {
+	t.Helper()
+	conn, err := grpc.NewClient(l.addresses[service], grpc.WithTransportCredentials(transport))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -195,4 +201,45 @@ func TestAClientReconnectsOnceMended(t *testing.T) {
 	start := time.Now()
 	eventually(t, "the same client gets through", func() error { return c.sayIs(codes.OK) })
 	t.Logf("after %s, by the client's own backoff", time.Since(start))
+}
+
+func TestGRPCOverTLSHasTheNameOfItsCertificate(t *testing.T) {
+	l := startLab(t, "--names", "web.example.ts.net")
+	c := l.rpcOf(t, "grpcs", credentials.NewTLS(l.secure("web.example.ts.net")))
+	if got, err := c.say("hello"); err != nil || got["message"] != "hello" {
+		t.Errorf("%v %v", got, err)
+	}
+	other := l.rpcOf(t, "grpcs", credentials.NewTLS(l.secure("other.example.ts.net")))
+	if err := other.sayIs(codes.Unavailable); err != nil {
+		t.Error("under another name:", err)
+	}
+}
+
+func TestCountSendsEachNumberAtOnceAndEndsWithItsCaller(t *testing.T) {
+	l := startLab(t)
+	c := l.rpc(t)
+	ctx, cancel := context.WithCancel(c.ctx)
+	defer cancel()
+	stream, err := c.conn.NewStream(ctx, &grpc.StreamDesc{ServerStreams: true}, "/lab.v1.Echo/Count")
+	if err != nil {
+		t.Fatal(err)
+	}
+	stream.SendMsg(wrapperspb.Int32(1 << 30))
+	stream.CloseSend()
+	for want := range int32(3) {
+		var got wrapperspb.Int32Value
+		if err := stream.RecvMsg(&got); err != nil || got.Value != want {
+			t.Fatalf("%d %v, want %d", got.Value, err, want)
+		}
+	}
+	if n := l.state("grpc").OpenRequests; n != 1 {
+		t.Errorf("%d calls are open, want 1", n)
+	}
+	cancel()
+	eventually(t, "the service sees that the caller has gone", func() error {
+		if n := l.state("grpc").OpenRequests; n != 0 {
+			return fmt.Errorf("%d calls are open", n)
+		}
+		return nil
+	})
 }

@@ -35,7 +35,7 @@ func newHTTP(ctx context.Context, name, address string, answers http.Handler, se
 // gated counts each request and lets it through as the mode says.
 func (s *service) gated(answers http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		s.requests.Add(1)
+		defer s.begin()()
 		switch s.gate.pass(r.Context()) {
 		case failing:
 			http.Error(w, errFailing.Error(), http.StatusServiceUnavailable)

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -11,6 +12,9 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
+
+	"golang.org/x/net/websocket"
 )
 
 // web is an HTTP service and a client that keeps its connection.
@@ -191,4 +195,65 @@ func TestDeathEndsADownload(t *testing.T) {
 	if _, err := io.Copy(io.Discard, res.Body); err == nil {
 		t.Error("the download ended as if it were whole")
 	}
+}
+
+func TestAWebSocketSendsBackEachMessageWhole(t *testing.T) {
+	l := startLab(t)
+	for name, scheme := range map[string]string{"http": "ws", "https": "wss"} {
+		t.Run(name, func(t *testing.T) {
+			config, err := websocket.NewConfig(scheme+"://"+l.addresses[name]+"/websocket", "http://lab")
+			if err != nil {
+				t.Fatal(err)
+			}
+			config.TlsConfig = l.secure("localhost")
+			ws, err := websocket.DialConfig(config)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer ws.Close()
+			ws.SetDeadline(time.Now().Add(patience))
+			for _, n := range []int{0, 1, 1 << 20} {
+				sent, got := bytes.Repeat([]byte{'x'}, n), []byte(nil)
+				if err := errors.Join(websocket.Message.Send(ws, sent), websocket.Message.Receive(ws, &got)); err != nil || !bytes.Equal(got, sent) {
+					t.Fatalf("%d bytes: %d came back, %v", n, len(got), err)
+				}
+			}
+			if n := l.state(name).OpenRequests; n != 1 {
+				t.Errorf("%d requests are open, want 1", n)
+			}
+			l.make(name, mode{Condition: dead})
+			if err := websocket.Message.Receive(ws, new([]byte)); err == nil {
+				t.Error("it survives the death of its service")
+			}
+			eventually(t, "no request is open", func() error {
+				if n := l.state(name).OpenRequests; n != 0 {
+					return fmt.Errorf("%d are", n)
+				}
+				return nil
+			})
+			l.make(name, mode{Condition: healthy})
+		})
+	}
+}
+
+func TestARequestIsOpenUntilItsCallerHasGone(t *testing.T) {
+	l := startLab(t)
+	ctx, cancel := context.WithCancel(context.Background())
+	w := l.web(t, "http")
+	req, _ := http.NewRequestWithContext(ctx, "GET", w.base+"/lines/1000?everyMs=60000", nil)
+	res, err := w.client.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	if n := l.state("http").OpenRequests; n != 1 {
+		t.Errorf("%d requests are open, want 1", n)
+	}
+	cancel()
+	eventually(t, "no request is open", func() error {
+		if n := l.state("http").OpenRequests; n != 0 {
+			return fmt.Errorf("%d are", n)
+		}
+		return nil
+	})
 }

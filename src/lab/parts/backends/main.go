@@ -56,7 +56,8 @@ func run(ctx context.Context, c config, log *slog.Logger) error {
 	answers := newAnswers(c.name)
 	services := map[string]*service{
 		"http":  newHTTP(ctx, "http", at("http"), answers, nil, log),
-		"grpc":  newGRPC(c.name, at("grpc")),
+		"grpc":  newGRPC("grpc", c.name, at("grpc"), nil),
+		"grpcs": newGRPC("grpcs", c.name, at("grpcs"), secure),
 		"https": newHTTP(ctx, "https", at("https"), answers, secure, log),
 		"tls":   newEcho(ctx, "tls", at("tls"), secure),
 		"tcp":   newEcho(ctx, "tcp", at("tcp"), nil),

@@ -21,6 +21,7 @@ type service struct {
 	gate     *gate
 	port     port
 	requests atomic.Int64
+	open     atomic.Int64 // requests, calls and connections that are under way
 
 	// cutsWhenFailing is true for protocols whose failure is the connection itself.
 	cutsWhenFailing bool
@@ -35,12 +36,20 @@ type state struct {
 	mode
 	Address         string `json:"address"`
 	Requests        int64  `json:"requests"`
+	OpenRequests    int64  `json:"openRequests"`
 	OpenConnections int    `json:"openConnections"`
 }
 
 func (s *service) state() state {
 	m, _ := s.gate.now()
-	return state{mode: m, Address: s.port.where(), Requests: s.requests.Load(), OpenConnections: s.port.connections()}
+	return state{mode: m, Address: s.port.where(), Requests: s.requests.Load(), OpenRequests: s.open.Load(), OpenConnections: s.port.connections()}
+}
+
+// begin counts a request, and gives what is to be called at its end.
+func (s *service) begin() (end func()) {
+	s.requests.Add(1)
+	s.open.Add(1)
+	return func() { s.open.Add(-1) }
 }
 
 // set makes the service what it is told; when it returns, new and open connections behave so.

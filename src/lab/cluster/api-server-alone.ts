@@ -1,0 +1,119 @@
+import { join } from 'node:path';
+import type { BinaryName } from '../parts.ts';
+import { freePorts, isFree } from '../ports.ts';
+import { killProcess, orTailOf, signalProcess } from '../process.ts';
+import { starterIn } from '../starter.ts';
+import type { ProcessNotes } from '../state-folder.ts';
+import { waitFor } from '../wait.ts';
+import { makeCredentials } from './certificates.ts';
+import { startApiServer, startControllerManager, startEtcd } from './control-plane.ts';
+import type { ControlPlanePlace } from './control-plane.ts';
+import { renderEnvoyGateway } from './envoy-gateway.ts';
+import { applyAll } from './kube-apply.ts';
+import { kubeClient } from './kube-client.ts';
+import type { KubeClient } from './kube-client.ts';
+import { readManifests } from './kube-manifests.ts';
+import type { KubeObject } from './kube-object.ts';
+import type { KubeAccess } from './kube-transport.ts';
+
+/**
+ * A real API server with its store and its garbage collector, but nothing that runs pods: on loopback, without root, and
+ * nobody else's, so that it may be broken. It has our kinds and those of Gateway API.
+ */
+export interface ApiServerAlone {
+  readonly access: KubeAccess;
+  readonly kubeconfig: string;
+  readonly client: KubeClient;
+  /** Ends it in the midst of whatever it does; its store goes on. */
+  kill(): Promise<void>;
+  /** Starts it again after it was killed, and waits until it answers. */
+  restart(): Promise<void>;
+  /** Keeps it from doing anything, with all connections open; and lets it go on. */
+  freeze(): void;
+  thaw(): void;
+  /** Has the store forget all but the present. */
+  compact(): Promise<void>;
+}
+
+/** What it is made of. */
+export type AloneWish = {
+  /** Where its processes are noted: whoever owns it ends them. */
+  readonly notes: ProcessNotes;
+  readonly pathOf: (name: BinaryName) => string;
+  readonly searchPath: string;
+  /** Flags of the API server beside the usual ones. */
+  readonly flags?: readonly string[];
+};
+
+const READY_WITHIN_MS = 60_000;
+
+/** Starts one, and waits until it serves all kinds. */
+export async function startApiServerAlone(wish: AloneWish): Promise<ApiServerAlone> {
+  const { notes, pathOf, searchPath, flags = [] } = wish;
+  const [etcd, etcdPeer, port = 0, controllers] = await freePorts(4);
+  const local = (at: number | undefined) => `http://127.0.0.1:${at}`;
+  const address = '127.0.0.1';
+  const place: ControlPlanePlace = {
+    ...{ etcd: local(etcd), etcdPeer: local(etcdPeer) },
+    ...{ address, port, bindAddress: address },
+  };
+  const server = `https://${address}:${port}`;
+  const credentials = await makeCredentials(notes.path, server);
+  const starter = starterIn(notes, pathOf, searchPath);
+  startEtcd(starter, place);
+  let record = startApiServer(starter, credentials, place, flags);
+  startControllerManager(starter, credentials, [`--secure-port=${controllers}`]);
+  const access = { server, caFile: credentials.ca, token: credentials.adminToken };
+  const client = kubeClient(access);
+  await orTailOf(record, untilReady(client));
+  await applyAll(client, [...(await gatewayKinds(notes.path, pathOf)), ...readManifests(CRDS)]);
+  return {
+    access,
+    kubeconfig: credentials.kubeconfigOf('admin'),
+    client,
+    kill: async () => {
+      notes.removeProcess(record);
+      await killProcess(record);
+      // Its first thread has ended: others may still hold the port.
+      const isReleased = async () => ((await isFree(port)) ? true : undefined);
+      await waitFor(`port ${port} to be free`, isReleased, { timeoutMs: READY_WITHIN_MS });
+    },
+    restart: async () => {
+      record = startApiServer(starter, credentials, place, flags);
+      await orTailOf(record, untilReady(client));
+    },
+    freeze: () => signalProcess(record, 'SIGSTOP'),
+    thaw: () => signalProcess(record, 'SIGCONT'),
+    compact: () => compact(place.etcd),
+  };
+}
+
+async function untilReady(client: KubeClient): Promise<void> {
+  const answersReady = async () => {
+    const { status, body } = await client.request('GET', '/readyz');
+    if (status === 200) return true;
+    throw new Error(String(body));
+  };
+  await waitFor('the API server', answersReady, { timeoutMs: READY_WITHIN_MS });
+}
+
+async function gatewayKinds(folder: string, pathOf: AloneWish['pathOf']): Promise<readonly KubeObject[]> {
+  const rendered = await renderEnvoyGateway(folder, pathOf);
+  return rendered.filter(
+    ({ kind, metadata: { name = '' } }) =>
+      kind === 'CustomResourceDefinition' && name.endsWith('.gateway.networking.k8s.io'),
+  );
+}
+
+const CRDS = join(import.meta.dirname, '..', '..', '..', 'dist', 'crds');
+
+/** The store tells its revision with every answer, and is asked over its gateway for JSON. */
+async function compact(etcd: string): Promise<void> {
+  const ask = async (path: string, body: object) => {
+    const answer = await fetch(`${etcd}${path}`, { method: 'POST', body: JSON.stringify(body) });
+    if (!answer.ok) throw new Error(`${path}: ${answer.status} ${await answer.text()}`);
+    return (await answer.json()) as { readonly header: { readonly revision: string } };
+  };
+  const { header } = await ask('/v3/kv/range', { key: 'AA==', limit: '1' });
+  await ask('/v3/kv/compaction', { revision: header.revision, physical: true });
+}

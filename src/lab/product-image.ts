@@ -1,0 +1,68 @@
+import { existsSync, mkdtempSync, readdirSync, realpathSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, relative } from 'node:path';
+import { contentsOf, PROGRAMS } from './cluster/image-contents.ts';
+import type { Contents } from './cluster/image-contents.ts';
+import { withRegistry } from './cluster/image-registry.ts';
+import { layOut, makeImage } from './cluster/images.ts';
+import { StateFolder } from './state-folder.ts';
+
+/** Where the product is in its image. */
+const INSIDE = '/app';
+
+/** What the image runs; its argument is the command. */
+const ENTRYPOINT = [`${PROGRAMS}/node`, `${INSIDE}/dist/js/cli.js`];
+
+/** Each file of the product's image: the Node that runs this with its libraries, and what was built in a project. */
+async function productContents(project: string): Promise<Contents> {
+  if (!existsSync(join(project, 'dist/js/cli.js')))
+    throw new Error('nothing is built yet: run npm run build');
+  const node = await contentsOf({ programs: ['node'] }, () => '');
+  const built = ['dist/js', 'dist/crds'].flatMap(folder => filesBelow(join(project, folder)));
+  const files = [join(project, 'package.json'), ...built.filter(isNeeded)];
+  return new Map([
+    ...node,
+    ...files.map(file => [join(INSIDE, relative(project, file)), realpathSync(file)] as const),
+  ]);
+}
+
+function filesBelow(folder: string): readonly string[] {
+  return readdirSync(folder, { recursive: true, withFileTypes: true })
+    .filter(entry => entry.isFile())
+    .map(entry => join(entry.parentPath, entry.name))
+    .sort();
+}
+
+/** Neither what debuggers read nor the library for other programs. */
+function isNeeded(file: string): boolean {
+  return !/\.map$|\/js\/(types\/|index\.js)/.test(file);
+}
+
+/** Lays the files of the product's image into a folder, which must not be there yet. */
+export async function layOutProduct(project: string, folder: string): Promise<void> {
+  if (existsSync(folder)) throw new Error(`${folder} is there already: name a new folder`);
+  layOut(folder, await productContents(project));
+}
+
+/** What making the archive needs: the project, the image tool, the name of the image, and the file. */
+export type ArchiveWish = {
+  readonly project: string;
+  readonly crane: string;
+  readonly tag: string;
+  readonly file: string;
+};
+
+/** Makes an archive of the product's image, as docker load and containers' tools read it. */
+export async function makeProductArchive({ project, crane, tag, file }: ArchiveWish): Promise<void> {
+  const contents = await productContents(project);
+  const notes = new StateFolder(mkdtempSync(join(tmpdir(), 'mesh-gateway-image-')));
+  notes.create();
+  try {
+    await withRegistry(crane, notes, registry =>
+      makeImage({ name: 'mesh-gateway', tag, entrypoint: ENTRYPOINT, contents, file }, crane, registry),
+    );
+  } finally {
+    await notes.remove();
+    rmSync(notes.path, { recursive: true, force: true });
+  }
+}

@@ -1,0 +1,123 @@
+import { connect } from 'node:net';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { isFree } from '../../src/lab/ports.ts';
+import { QUICKSTART_GATEWAY, QUICKSTART_HOST, QUICKSTART_PLACES } from '../../src/lab/quickstart.ts';
+import { waitFor } from '../../src/lab/wait.ts';
+import { runCommand } from '../support/lab/command-line.ts';
+import { callGrpc, textMessage } from '../support/lab/grpc.ts';
+import { askWeb, QUICKSTART_LISTENER, startQuickstart } from '../support/lab/quickstart.ts';
+import type { RunningQuickstart } from '../support/lab/quickstart.ts';
+import { ask } from '../support/lab/tunnel.ts';
+
+const SOON = { timeoutMs: 10_000, everyMs: 20 };
+
+let running: RunningQuickstart;
+let remove = () => Promise.resolve();
+
+beforeAll(async () => {
+  running = await startQuickstart();
+  remove = running.remove;
+});
+
+afterAll(() => remove());
+
+async function backendOf(): Promise<string> {
+  const { status, body } = await askWeb();
+  return status === 200 ? (JSON.parse(body) as { backend: string }).backend : String(status);
+}
+
+/** Who has answered so many requests. */
+async function backends(count = 20): Promise<readonly string[]> {
+  const answers: string[] = [];
+  for (let at = 0; at < count; at++) answers.push(await backendOf());
+  return [...new Set(answers)].sort();
+}
+
+const untilBackends = (...wanted: readonly string[]) =>
+  waitFor(
+    `answers of ${wanted.join(', ')}`,
+    async note => {
+      const found = await backends();
+      note(found.join(', '));
+      return found.join() === wanted.join() ? true : undefined;
+    },
+    SOON,
+  );
+
+describe('npm start', () => {
+  it('prints the curl line that goes through the mesh, and that does', async () => {
+    const [line = ''] = /curl -H .*/.exec(running.said()) ?? [];
+    const { code, output } = await runCommand(['sh', '-c', `${line} --silent --show-error`]);
+    expect([code, (JSON.parse(output) as { host: string }).host]).toEqual([0, QUICKSTART_HOST]);
+  });
+
+  it('sends half of the requests to each device, and follows an edited weight', async () => {
+    expect(await backends()).toEqual(['web-1', 'web-2']);
+    running.edit(text => text.replace(/weight: 1\n$/, 'weight: 0\n'));
+    expect(await untilBackends('web-1')).toBe(true);
+    running.edit(text => text.replace(/weight: 0\n$/, 'weight: 1\n'));
+    expect(await untilBackends('web-1', 'web-2')).toBe(true);
+  });
+
+  it('says what is wrong with an edit, and goes on with what was there', async () => {
+    running.edit(text => text.replace('port: 18082', 'port: 0'));
+    await waitFor(
+      'it to be told',
+      () => Promise.resolve(running.said().includes('is not a port') || undefined),
+      SOON,
+    );
+    expect(await backends()).toEqual(['web-1', 'web-2']);
+    running.restore();
+    expect(await untilBackends('web-1', 'web-2')).toBe(true);
+  });
+
+  it('says why an endpoint gets nothing', async () => {
+    running.edit(text => text.replace('          port: 18081', '          port: 18080'));
+    const isTold = () => Promise.resolve(running.said().includes('PortNotFound') || undefined);
+    expect(await waitFor('it to be told', isTold, SOON)).toBe(true);
+    running.restore();
+    expect(await untilBackends('web-1', 'web-2')).toBe(true);
+  });
+
+  it('fails the share of a backend that is not there, and no more', async () => {
+    running.edit(text => text.replace(/name: web\n( +port: 18082\n +weight)/, 'name: gone\n$1'));
+    expect(await untilBackends('500', 'web-1')).toBe(true);
+    running.restore();
+    expect(await untilBackends('web-1', 'web-2')).toBe(true);
+  });
+
+  it('says what Envoy Gateway refuses, and goes on when it is mended', async () => {
+    running.edit(text =>
+      text.replace('    - backendRefs:', '    - filters: [{ type: Nonsense }]\n      backendRefs:'),
+    );
+    const isTold = () => Promise.resolve(running.said().includes('reads nothing more until') || undefined);
+    expect(await waitFor('it to be told', isTold, SOON)).toBe(true);
+    expect(running.said()).toContain('Unsupported value: "Nonsense"');
+    running.restore();
+    running.edit(text => text.replace(/weight: 1\n$/, 'weight: 0\n'));
+    expect(await untilBackends('web-1')).toBe(true);
+    running.restore();
+    expect(await untilBackends('web-1', 'web-2')).toBe(true);
+  });
+
+  it('lets TCP and gRPC through, without any other route to these objects', async () => {
+    const port = Number(QUICKSTART_GATEWAY.listeners.tcp);
+    expect(await ask(connect(port, '127.0.0.1'), 'hello')).toContain('hello');
+    const [host, httpPort] = QUICKSTART_LISTENER.split(':');
+    const sent = textMessage('hello');
+    const socket = connect(Number(httpPort), host);
+    const { message } = await callGrpc(socket, 'grpc.example.com', '/lab.v1.Echo/Say', sent);
+    expect(message.toString()).toContain('hello');
+  });
+
+  it('is not started twice', async () => {
+    const { code, output } = await runCommand(running.command);
+    expect([code, output]).toEqual([2, expect.stringContaining('npm start runs already')]);
+  });
+
+  it('leaves nothing when it is ended', async () => {
+    expect(await running.end('SIGINT')).toBe(0);
+    const ports = [QUICKSTART_PLACES.proxyPort, ...Object.values(QUICKSTART_GATEWAY.listeners), 18_000];
+    expect(await Promise.all(ports.map(isFree))).toEqual(ports.map(() => true));
+  });
+});

@@ -1,0 +1,332 @@
+import { isDeepStrictEqual } from 'node:util';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { orTailOf } from '../../src/lab/process.ts';
+import { waitFor } from '../../src/lab/wait.ts';
+import { remoteOf } from '../support/lab/lab.ts';
+import { bytesClient } from '../support/lab/traffic/bytes.ts';
+import {
+  endpointsIn,
+  hostOf,
+  placesOf,
+  tellHealth,
+  tellingRoute,
+  untilEndpoints,
+} from '../support/lab/traffic/changing-world.ts';
+import type { PlaceWish } from '../support/lab/traffic/changing-world.ts';
+import { startComposed } from '../support/lab/traffic/composed.ts';
+import type { Composed } from '../support/lab/traffic/composed.ts';
+import { READ_WITHIN_MS, readsAfterNow, statOf, toldCluster } from '../support/lab/traffic/gateway-reads.ts';
+import type { Reads } from '../support/lab/traffic/gateway-reads.ts';
+import { answersOf, startLoad } from '../support/lab/traffic/load.ts';
+import type { Load } from '../support/lab/traffic/load.ts';
+import { longAnswer } from '../support/lab/traffic/long-answer.ts';
+import { clusterOf, meshRoute, meshTailnet } from '../support/lab/traffic/objects.ts';
+import { startWatched } from '../support/lab/traffic/watched.ts';
+import type { Asked, Watched } from '../support/lab/traffic/watched.ts';
+import { generatedIn } from '../support/generated.ts';
+
+const PER_SECOND = 200;
+
+const ROUTES = ['pair', 'checked', 'split'];
+
+let system: Composed<Watched>;
+let load: Load;
+beforeAll(async () => {
+  system = await startComposed(startWatched);
+  const { one, two } = nodes();
+  const { lab, gateway } = system;
+  system.put('tailnet', [meshTailnet(lab, [lab.proxy])]);
+  putPlaces('pair', 'http', [{ name: 'a', on: one }]);
+  putPlaces('checked', 'http', CHECKED());
+  putPlaces('raw', 'tcp', [{ name: 'a', on: one }]);
+  system.put('canary', [placesOf(lab, 'canary', 'http', two, [{ name: 'a', on: two }])]);
+  const port = portOf('http');
+  const split = [
+    { name: 'checked', port, weight: 90 },
+    { name: 'canary', port: two.ports['http'] ?? 0, weight: 10 },
+  ];
+  system.put('routes', [
+    ...['pair', 'checked'].map(name => tellingRoute(gateway, { name, refs: [{ name, port }] })),
+    tellingRoute(gateway, { name: 'split', refs: split }),
+    meshRoute(gateway, { ...RAW, listener: 'tcp', refs: [{ name: 'raw', port: portOf('tcp') }] }),
+  ]);
+  await orTailOf(gateway, Promise.all([...ROUTES.map(untilAnswered), untilEchoed()]));
+  load = startLoad({
+    listener: gateway.listeners.http,
+    targets: ROUTES.map(targetOf),
+    perSecond: PER_SECOND,
+  });
+}, 180_000);
+afterAll(async () => {
+  try {
+    await load.stop();
+  } finally {
+    await system.end();
+  }
+});
+
+const RAW = { kind: 'TCPRoute', name: 'raw' } as const;
+
+function nodes() {
+  return { one: remoteOf(system.lab, 'web-1'), two: remoteOf(system.lab, 'web-2') };
+}
+
+/** Every endpoint has the port of a service of web-1, also where it is on web-2. */
+function portOf(service: 'http' | 'tcp'): number {
+  return nodes().one.ports[service] ?? 0;
+}
+
+/** What a node is reached at. */
+function at(node: 'one' | 'two', service: 'http' | 'tcp' = 'http'): string {
+  return `${nodes()[node].address}:${portOf(service)}`;
+}
+
+function putPlaces(object: string, service: 'http' | 'tcp', places: readonly PlaceWish[]): void {
+  system.put(object, [placesOf(system.lab, object, service, nodes().one, places)]);
+}
+
+const CHECK = { enabled: true, type: 'HTTP', path: '/status/200', interval: '1s', timeout: '1s' };
+const CHECKED = (): readonly PlaceWish[] => [
+  { name: 'a', on: nodes().one, healthCheck: CHECK },
+  { name: 'b', on: nodes().two, healthCheck: CHECK },
+];
+
+const targetOf = (route: string) => ({ host: hostOf(route) });
+const cluster = (name: string) => clusterOf({ kind: 'HTTPRoute', name });
+const endpoints = (route: string, wished: readonly string[]) =>
+  untilEndpoints(
+    system.gateway,
+    cluster(route),
+    ({ address, health }) => `${address} ${health}`,
+    wished.map(one => (one.includes(' ') ? one : `${one} HEALTHY`)),
+  );
+
+/** Which endpoints answer so many requests, and how many of them each. */
+const chosen = (route: string, count = 100) =>
+  answersOf(system.gateway.listeners.http, targetOf(route), count, ({ endpoint }) => endpoint);
+
+async function untilAnswered(route: string): Promise<void> {
+  const ask = async () => (await chosen(route, 1)).size;
+  await waitFor(`an answer of ${route}`, ask, { timeoutMs: 120_000 });
+}
+
+async function echoed(): Promise<true | undefined> {
+  const client = bytesClient({ listener: system.gateway.listeners.tcp, host: '' });
+  const said = await client.echo(Buffer.from('hello'));
+  return said.toString() === 'hello' || undefined;
+}
+
+function untilEchoed(): Promise<true> {
+  return waitFor('an echo', echoed, { timeoutMs: 120_000 });
+}
+
+/** How many translations there are among what Envoy Gateway asked. */
+const translationsIn = (asked: readonly Asked[]) =>
+  asked.filter(({ hook }) => hook === 'PostTranslateModify').length;
+
+const translations = () => translationsIn(system.extension.asked());
+
+/** Waits until Envoy Gateway has done all that it was told to do before. */
+async function untilAtRest(): Promise<void> {
+  const isLast = () => Promise.resolve(bindingNow()?.spec.attempt === 1 || undefined);
+  await waitFor('the last attempt', isLast, { timeoutMs: 10_000 });
+  const isAtRest = async (note: (seen: string) => void) => {
+    const caused = await causedBy(doNothing);
+    note(JSON.stringify(caused));
+    return isDeepStrictEqual(caused, NOTHING) || undefined;
+  };
+  await waitFor('Envoy Gateway to be at rest', isAtRest, { timeoutMs: READ_WITHIN_MS });
+}
+
+const doNothing = () => Promise.resolve();
+
+function bindingNow() {
+  const { namespace, name } = system.gateway;
+  return system.operator.read.get({ kind: 'MeshBinding', namespace, name });
+}
+
+let markers = 0;
+
+/** Changes an object of an HTTPRoute, and waits until Envoy Gateway has handled that, and has translated it. */
+async function untilMarked(reads: Reads): Promise<void> {
+  const marker = `marker-${markers++}`;
+  putPlaces('pair', 'http', [{ name: marker, on: nodes().two }]);
+  const isTranslated = () => {
+    const asked = system.extension.asked();
+    const first = asked.findIndex(
+      ({ hook, request }) => hook === 'PostClusterModify' && Buffer.from(request).includes(marker),
+    );
+    const isOver = first >= 0 && translationsIn(asked.slice(first)) > 0;
+    return Promise.resolve(isOver || undefined);
+  };
+  const translated = waitFor(`${marker} to be translated`, isTranslated, { timeoutMs: READ_WITHIN_MS });
+  await orTailOf(system.gateway, Promise.all([translated, reads.until(1)]));
+}
+
+/**
+ * What Envoy Gateway does by something that begins when it is at rest: how many changes of files it handles, and how many
+ * translations it makes, but for those of two markers at the end. It may translate the first one already with what it was
+ * told before, and handle the change of it later; what that causes comes before it is done with the second.
+ */
+async function causedBy(work: () => Promise<void>): Promise<typeof NOTHING> {
+  const [reads, before] = [readsAfterNow(system.gateway), translations()];
+  await work();
+  await untilMarked(reads);
+  await untilMarked(readsAfterNow(system.gateway));
+  return { changes: reads.handled() - 2, translations: translations() - before - 2 };
+}
+
+const NOTHING = { changes: 0, translations: 0 };
+
+/** Longer than an endpoint is told that is to leave. */
+const LINES = 100;
+
+describe('Envoy follows', { timeout: 300_000 }, () => {
+  it('an endpoint that is added', async () => {
+    putPlaces('pair', 'http', [
+      { name: 'a', on: nodes().one },
+      { name: 'b', on: nodes().two },
+    ]);
+    await endpoints('pair', [at('one'), at('two')]);
+    expect([...(await chosen('pair')).keys()].sort()).toEqual([at('one'), at('two')].sort());
+  });
+
+  it('the weights of endpoints', async () => {
+    putPlaces('pair', 'http', [
+      { name: 'a', on: nodes().one, weight: 9 },
+      { name: 'b', on: nodes().two, weight: 1 },
+    ]);
+    const weights = [`${at('one')} 9`, `${at('two')} 1`];
+    const textOf = ({ address, weight }: { address: string; weight: number }) => `${address} ${weight}`;
+    await untilEndpoints(system.gateway, cluster('pair'), textOf, weights);
+    const counts = await chosen('pair', 1_000);
+    // Envoy prefers whoever has little to do, so that weights are not kept to the letter.
+    expect(counts.get(at('one'))).toBeGreaterThan(2 * (counts.get(at('two')) ?? 0));
+    expect(counts.get(at('two'))).toBeGreaterThan(20);
+  });
+
+  it('an endpoint that is removed, and lets end what it has begun', async () => {
+    putPlaces('pair', 'http', [
+      { name: 'a', on: nodes().one },
+      { name: 'b', on: nodes().two },
+    ]);
+    const even = ({ address, weight }: { address: string; weight: number }) => `${address} ${weight}`;
+    await untilEndpoints(system.gateway, cluster('pair'), even, [`${at('one')} 1`, `${at('two')} 1`]);
+    const ask = () => longAnswer(system.gateway.listeners.http, hostOf('pair'), LINES);
+    const begun = await Promise.all(Array.from({ length: 10 }, ask));
+    putPlaces('pair', 'http', [{ name: 'a', on: nodes().one }]);
+    await endpoints('pair', [at('one'), `${at('two')} DRAINING`]);
+    expect([...(await chosen('pair')).keys()]).toEqual([at('one')]);
+    await endpoints('pair', [at('one')]);
+    const whole = await Promise.all(begun.map(({ whole: text }) => text));
+    expect(begun.map(({ endpoint }) => endpoint)).toContain(at('two'));
+    expect(new Set(whole.map(text => text.trimEnd().split('\n').length))).toEqual(new Set([LINES]));
+  });
+
+  it('an endpoint that moves to another address', async () => {
+    putPlaces('pair', 'http', [{ name: 'a', on: nodes().two }]);
+    await endpoints('pair', [`${at('one')} DRAINING`, at('two')]);
+    expect([...(await chosen('pair')).keys()]).toEqual([at('two')]);
+  });
+
+  it('the weights of two objects, to 2 percent of 5,000 requests', async () => {
+    const counts = await answersOf(
+      system.gateway.listeners.http,
+      targetOf('split'),
+      5_000,
+      ({ backend }) => backend,
+    );
+    expect([...counts.keys()].sort()).toEqual(['web-1', 'web-2']);
+    expect(Math.abs((counts.get('web-2') ?? 0) - 500)).toBeLessThanOrEqual(100);
+  });
+});
+
+describe('no translation is caused', { timeout: 300_000 }, () => {
+  beforeAll(untilAtRest, 2 * READ_WITHIN_MS);
+
+  it('by health that flips, which Envoy follows', async () => {
+    const written = () => generatedIn(system.generated).get('MeshEndpoints/default/checked');
+    const before = written();
+    const caused = await causedBy(async () => {
+      await tellHealth(system, 'checked', { a: 'Healthy', b: 'Unhealthy' });
+      await endpoints('checked', [at('one'), `${at('two')} UNHEALTHY`]);
+      expect([...(await chosen('checked')).keys()]).toEqual([at('one')]);
+      await tellHealth(system, 'checked', { a: 'Unhealthy', b: 'Healthy' });
+      await endpoints('checked', [`${at('one')} UNHEALTHY`, at('two')]);
+      expect([...(await chosen('checked')).keys()]).toEqual([at('two')]);
+      await tellHealth(system, 'checked', { a: 'Healthy', b: 'Healthy' });
+      await endpoints('checked', [at('one'), at('two')]);
+      expect([...(await chosen('checked')).keys()].sort()).toEqual([at('one'), at('two')].sort());
+    });
+    expect(before).toContain('meshIP');
+    expect(written()).toBe(before);
+    expect(caused).toEqual(NOTHING);
+  });
+
+  it('by an object that only a TCPRoute uses, which Envoy follows', async () => {
+    const binding = bindingNow();
+    const caused = await causedBy(async () => {
+      putPlaces('raw', 'tcp', [{ name: 'a', on: nodes().two }]);
+      const wished = [at('two', 'tcp')];
+      await untilEndpoints(system.gateway, clusterOf(RAW), ({ address }) => address, wished);
+      expect(await echoed()).toBe(true);
+      const [endpoint] = await endpointsIn(system.gateway.admin, clusterOf(RAW));
+      expect(endpoint?.stats['cx_total']).toBeGreaterThan(0);
+    });
+    expect(bindingNow()).toBe(binding);
+    expect(caused).toEqual(NOTHING);
+  });
+});
+
+describe('an object that an HTTPRoute uses', { timeout: 300_000 }, () => {
+  it('reaches Envoy while Envoy Gateway still waits for its translation, which replaces no cluster', async () => {
+    await endpoints('pair', [at('two')]);
+    const held = await bytesClient({ listener: system.gateway.listeners.tcp, host: '' }).open();
+    await held.turn(Buffer.from('before'));
+    const [told, modified] = [await toldCluster(system.gateway, cluster('pair')), await modifiedClusters()];
+    const connections = await connectionsTo(at('two'));
+    expect(connections).toBeGreaterThan(0);
+    const asked = system.extension.asked().length;
+    const release = system.extension.hold();
+    try {
+      putPlaces('pair', 'http', [
+        { name: 'a', on: nodes().two },
+        { name: 'added', on: nodes().one },
+      ]);
+      await endpoints('pair', [at('one'), at('two')]);
+      const isAsked = () => Promise.resolve(system.extension.asked().length > asked || undefined);
+      await waitFor('Envoy Gateway to ask', isAsked, { timeoutMs: READ_WITHIN_MS });
+      expect([...(await chosen('pair')).keys()].sort()).toEqual([at('one'), at('two')].sort());
+    } finally {
+      release();
+    }
+    await untilAnotherRouteWorks();
+    expect(await toldCluster(system.gateway, cluster('pair'))).toEqual(told);
+    expect(await modifiedClusters()).toBe(modified);
+    expect(await connectionsTo(at('two'))).toBeGreaterThanOrEqual(connections);
+    expect((await held.turn(Buffer.from('behind'))).toString()).toBe('behind');
+    held.reset();
+  });
+});
+
+const modifiedClusters = () => statOf(system.gateway, 'cluster_manager.cluster_modified');
+
+/** How many connections Envoy has made to an endpoint; a cluster that is replaced counts from zero. */
+async function connectionsTo(address: string): Promise<number> {
+  const found = await endpointsIn(system.gateway.admin, cluster('pair'));
+  return found.find(endpoint => endpoint.address === address)?.stats['cx_total'] ?? 0;
+}
+
+/** What Envoy is told comes in order: once it knows a later route, it knows all that was translated before. */
+async function untilAnotherRouteWorks(): Promise<void> {
+  const refs = [{ name: 'checked', port: portOf('http') }];
+  system.put('later', [tellingRoute(system.gateway, { name: 'later', refs })]);
+  await untilAnswered('later');
+}
+
+describe('all the while', { timeout: 300_000 }, () => {
+  it('no request fails', () => {
+    expect(load.failures()).toEqual([]);
+    expect(load.answered()).toBeGreaterThan(PER_SECOND);
+  });
+});

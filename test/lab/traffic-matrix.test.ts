@@ -1,0 +1,34 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { cellsOf, rowsOf } from '../support/lab/traffic/cells.ts';
+import { HOLDS, matrixTable } from '../support/lab/traffic/matrix.ts';
+import type { Outcome } from '../support/lab/traffic/matrix.ts';
+import { fillDirect } from '../support/lab/traffic/own-network.ts';
+import { fillProxied } from '../support/lab/traffic/proxied.ts';
+
+const FORM = process.env['MESH_GATEWAY_FORM'] === 'long' ? 'long' : 'short';
+const LIMIT_MS = { short: 180_000, long: 1_800_000 }[FORM];
+
+const rows = rowsOf(FORM);
+const outcomes: Outcome[] = [];
+
+beforeAll(async () => {
+  outcomes.push(...(await fillProxied(rows.filter(({ path }) => path === 'Proxy'))));
+  outcomes.push(...(await fillDirect(FORM)));
+}, LIMIT_MS);
+
+afterAll(() => {
+  console.log(`\n${matrixTable(rows, outcomes)}\n`);
+});
+
+const textOf = ({ row, part }: Pick<Outcome, 'row' | 'part'>) => `${row}, ${part}`;
+
+describe('traffic through the real Envoy and the real tailnet', () => {
+  it.each(cellsOf(rows))('$row, $part', cell => {
+    const found = outcomes.filter(outcome => textOf(outcome) === textOf(cell));
+    expect(found.map(({ said }) => said)).toEqual([HOLDS]);
+  });
+
+  it('has been proved for each cell of the matrix, and for nothing that is not in it', () => {
+    expect(outcomes.map(textOf).sort()).toEqual(cellsOf(rows).map(textOf).sort());
+  });
+});

@@ -1,0 +1,149 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { orTailOf } from '../../src/lab/process.ts';
+import { waitFor } from '../../src/lab/wait.ts';
+import { startComposed } from '../support/lab/traffic/composed.ts';
+import type { Composed } from '../support/lab/traffic/composed.ts';
+import { startExtensionProcess } from '../support/lab/traffic/extension-process.ts';
+import type { ExtensionProcess } from '../support/lab/traffic/extension-process.ts';
+import { untilConsidered } from '../support/lab/traffic/gateway-reads.ts';
+import { startLoad } from '../support/lab/traffic/load.ts';
+import type { Load } from '../support/lab/traffic/load.ts';
+import { manyClusters } from '../support/lab/traffic/many-clusters.ts';
+import type { ManyClusters } from '../support/lab/traffic/many-clusters.ts';
+import { meshTailnet } from '../support/lab/traffic/objects.ts';
+
+/** How many clusters there are, and how long the outages take. */
+const FORM =
+  process.env['MESH_GATEWAY_FORM'] === 'long'
+    ? { clusters: 100, awayMs: 150_000, frozenMs: 90_000, worksMs: 2_000, limitMs: 600_000 }
+    : { clusters: 12, awayMs: 5_000, frozenMs: 3_000, worksMs: 10_000, limitMs: 200_000 };
+
+const PER_SECOND = 200;
+const GIVEN_UP_MS = 160_000;
+
+/**
+ * So soon after the return all clusters are current: Envoy asks again for each by itself, at a moment that it chooses by
+ * chance from 30 s at most.
+ */
+const CURRENT_WITHIN_MS = 30_500;
+
+/**
+ * Envoy Gateway calls a server that is away again after 1 s, 1.6 s, 2.56 s ... 120 s, each a fifth more or less, counted
+ * from the first call that it cannot make; nothing that the server does brings the next one nearer. So a route may wait
+ * longer after the return the longer it has waited before. The short form leaves time to machines that do much else.
+ */
+function worksWithinMs(waitedMs: number): number {
+  return FORM.worksMs + 1.2 * Math.min(120_000, 1_000 + 0.6 * waitedMs);
+}
+
+let system: Composed<ExtensionProcess>;
+let world: ManyClusters;
+let load: Load;
+beforeAll(async () => {
+  system = await startComposed(startExtensionProcess);
+  const { lab, gateway } = system;
+  world = manyClusters(system, FORM.clusters);
+  const { targets } = world;
+  system.put('routes', [meshTailnet(lab, [lab.proxy]), ...world.routes()]);
+  world.moveTo('one');
+  const all = targets.map(target => waitFor('an answer', () => world.asked(target), { timeoutMs: 120_000 }));
+  await orTailOf(gateway, Promise.all(all));
+  await makeRoute('before');
+  load = startLoad({ listener: gateway.listeners.http, targets, perSecond: PER_SECOND });
+}, 300_000);
+afterAll(async () => {
+  await load.stop();
+  const requests = { answered: load.answered(), failed: load.failures().length, slowestMs: load.slowestMs() };
+  console.log('an extension server that is away:', { ...requests, ...measured });
+  await system.end();
+});
+
+/** Makes a route, of which Envoy Gateway then knows and about which it asks the extension server. */
+async function makeRoute(name: string): Promise<void> {
+  await untilConsidered(system.gateway, () => system.put(name, [world.route(name)]), GIVEN_UP_MS);
+}
+
+/** In milliseconds after the return. */
+const measured: Record<string, number> = {};
+
+describe('no request fails', { timeout: FORM.limitMs }, () => {
+  it('while the extension server is killed and started again', async () => {
+    await system.extension.kill();
+    world.moveTo('two');
+    await system.extension.start('first');
+    const backMs = performance.now();
+    measured['killed: current'] = await world.currentAfter(backMs, 'two');
+    await makeRoute('after-kill');
+    await world.worksAfter(backMs, 'after-kill');
+    expect(load.failures()).toEqual([]);
+    expect(measured['killed: current']).toBeLessThan(CURRENT_WITHIN_MS);
+  });
+
+  it('while it is frozen', async () => {
+    system.extension.freeze();
+    await makeRoute('while-frozen');
+    world.moveTo('one');
+    await sleep(FORM.frozenMs);
+    const backMs = performance.now();
+    system.extension.thaw();
+    const [worksMs, currentMs] = await Promise.all([
+      world.worksAfter(backMs, 'while-frozen'),
+      world.currentAfter(backMs, 'one'),
+    ]);
+    Object.assign(measured, { 'frozen: route works': worksMs, 'frozen: current': currentMs });
+    expect(load.failures()).toEqual([]);
+    expect(worksMs).toBeLessThan(FORM.worksMs);
+    expect(currentMs).toBeLessThan(CURRENT_WITHIN_MS);
+  });
+
+  it('while it is away for long and comes back as one that changes every cluster', async () => {
+    await system.extension.kill();
+    await makeRoute('made-early');
+    const madeMs = performance.now();
+    world.moveTo('two');
+    await sleep(FORM.awayMs);
+    await system.extension.start('second');
+    const backMs = performance.now();
+    const [worksMs, currentMs] = await Promise.all([
+      world.worksAfter(backMs, 'made-early'),
+      world.currentAfter(backMs, 'two'),
+    ]);
+    Object.assign(measured, { 'away: route made early works': worksMs, 'away: current': currentMs });
+    await world.untilAllAsk(system.extension.targetOf('second'));
+    expect(load.failures()).toEqual([]);
+    expect(currentMs).toBeLessThan(CURRENT_WITHIN_MS);
+    expect(worksMs).toBeLessThan(worksWithinMs(backMs - madeMs));
+  });
+
+  it('while it is away again, with changes shortly before it comes back as it was', async () => {
+    await system.extension.kill();
+    await sleep(FORM.awayMs);
+    const starting = system.extension.start('second');
+    world.moveTo('one');
+    await makeRoute('made-late');
+    const madeMs = performance.now();
+    await starting;
+    const backMs = performance.now();
+    // Envoy Gateway may know of the route only now, and had to wait for nothing then.
+    const [fromMs, waitedMs] = [Math.max(backMs, madeMs), Math.max(0, backMs - madeMs)];
+    measured['away again: route made late waited before'] = Math.round(waitedMs);
+    const [worksMs, currentMs] = await Promise.all([
+      world.worksAfter(fromMs, 'made-late'),
+      world.currentAfter(backMs, 'one'),
+    ]);
+    Object.assign(measured, {
+      'away again: route made late works': worksMs,
+      'away again: current': currentMs,
+    });
+    expect(load.failures()).toEqual([]);
+    expect(worksMs).toBeLessThan(worksWithinMs(waitedMs));
+    expect(currentMs).toBeLessThan(CURRENT_WITHIN_MS);
+  });
+
+  it('of all that were sent', async () => {
+    await load.stop();
+    expect(load.failures()).toEqual([]);
+    expect(load.answered()).toBeGreaterThan(PER_SECOND * ((2 * FORM.awayMs + FORM.frozenMs) / 1_000));
+  });
+});

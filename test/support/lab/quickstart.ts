@@ -1,0 +1,83 @@
+import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { once } from 'node:events';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { requestThrough } from '../../../src/lab/envoy.ts';
+import type { GatewayAnswer } from '../../../src/lab/envoy.ts';
+import { QUICKSTART_GATEWAY, QUICKSTART_HOST } from '../../../src/lab/quickstart.ts';
+import { waitFor } from '../../../src/lab/wait.ts';
+import { PROJECT, startCommand, typescript } from './command-line.ts';
+
+/** Where the quickstart answers HTTP. */
+export const QUICKSTART_LISTENER = `127.0.0.1:${QUICKSTART_GATEWAY.listeners.http}`;
+
+const EXAMPLES = join(PROJECT, 'examples', 'quickstart');
+
+/** `npm start` on a copy of the examples. */
+export type RunningQuickstart = {
+  /** The command that started it. */
+  readonly command: readonly string[];
+  readonly said: () => string;
+  /** The folder with the declarations. */
+  readonly folder: string;
+  /** The folder of all that is made of them. */
+  readonly state: string;
+  /** Changes the file of the web service. */
+  readonly edit: (change: (text: string) => string) => void;
+  /** Declares more, or something else, in a file. */
+  readonly declare: (file: string, text: string) => void;
+  /** Puts the examples back as they were. */
+  readonly restore: () => void;
+  /** Ends it with a signal; gives the code of its end. */
+  readonly end: (signal: 'SIGINT' | 'SIGTERM') => Promise<unknown>;
+  /** Ends it if that has not been done, and removes everything. */
+  readonly remove: () => Promise<void>;
+};
+
+/** Starts it, and waits until a request has gone through the mesh. */
+export async function startQuickstart(): Promise<RunningQuickstart> {
+  const root = mkdtempSync(join(tmpdir(), 'quickstart-'));
+  const [folder, state] = [join(root, 'declared'), join(root, 'state')];
+  const restore = () => cpSync(EXAMPLES, folder, { recursive: true });
+  restore();
+  const command = typescript('src/start.ts', '--folder', folder, '--state', state);
+  const started = startCommand(command);
+  let said = '';
+  for (const output of [started.stdout, started.stderr])
+    output?.on('data', (chunk: Buffer) => (said += chunk.toString()));
+  const ended = once(started, 'close').then(([code]: unknown[]) => code);
+  const end = (signal: 'SIGINT' | 'SIGTERM') => {
+    started.kill(signal);
+    return ended;
+  };
+  const declare = (file: string, text: string) => writeFileSync(join(folder, file), text);
+  const running: RunningQuickstart = {
+    ...{ command, folder, state, restore, end, declare, said: () => said },
+    edit: change => declare('web.yaml', change(readFileSync(join(folder, 'web.yaml'), 'utf8'))),
+    remove: async () => {
+      if (started.exitCode === null) await end('SIGTERM');
+      rmSync(root, { recursive: true });
+    },
+  };
+  const isSaid = (note: (seen: string) => void) => {
+    note(said);
+    if (said.includes('are not built here')) throw new Error(said);
+    if (started.exitCode !== null) throw new Error(`npm start has ended: ${said}`);
+    return Promise.resolve(said.includes('Ctrl-C ends everything') || undefined);
+  };
+  try {
+    await waitFor('npm start to tell how to go on', isSaid, { timeoutMs: 50_000 });
+    return running;
+  } catch (error) {
+    await running.remove();
+    throw error;
+  }
+}
+
+/** Asks the web service, or whatever answers for a host. */
+export function askWeb(
+  host = QUICKSTART_HOST,
+  headers: Readonly<Record<string, string>> = {},
+): Promise<GatewayAnswer> {
+  return requestThrough(QUICKSTART_LISTENER, { host, headers });
+}

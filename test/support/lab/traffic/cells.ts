@@ -1,0 +1,73 @@
+import type { Protocol } from './ways.ts';
+
+/** What speaks to Envoy. */
+export type ClientName = 'HTTP/1.1' | 'HTTP/2' | 'gRPC' | 'bytes' | 'TLS' | 'datagrams';
+
+/** One thing that is proved of a way. */
+export type Part =
+  | 'only by mesh'
+  | '0 B'
+  | '1 B'
+  | '1200 B'
+  | '1 MB'
+  | '100 MB'
+  | 'lines'
+  | 'turns'
+  | 'WebSocket'
+  | 'held'
+  | 'client resets'
+  | 'service resets'
+  | 'wrong CA'
+  | 'node off';
+
+/** All that is proved of one protocol over one data path by one client. */
+export type Row = {
+  readonly path: 'Proxy' | 'Direct';
+  readonly protocol: Protocol;
+  readonly client: ClientName;
+  readonly parts: readonly Part[];
+};
+
+const PAYLOADS = ['only by mesh', '0 B', '1 B', '1 MB'] as const;
+const RESETS = ['client resets', 'service resets'] as const;
+const HTTP_1 = [...PAYLOADS, 'lines', 'turns', 'WebSocket', 'held', ...RESETS, 'node off'] as const;
+const HTTP_2 = [...PAYLOADS, 'lines', 'turns', 'held', ...RESETS, 'node off'] as const;
+const BYTES = [...PAYLOADS, 'turns', 'held', ...RESETS, 'node off'] as const;
+const DATAGRAMS = ['only by mesh', '0 B', '1 B', '1200 B', 'turns', 'held', 'node off'] as const;
+
+/** The whole matrix, as it is promised; what fills it is elsewhere. */
+const SHORT: readonly Row[] = [
+  { path: 'Proxy', protocol: 'HTTP', client: 'HTTP/1.1', parts: HTTP_1 },
+  { path: 'Proxy', protocol: 'HTTP', client: 'HTTP/2', parts: HTTP_2 },
+  { path: 'Proxy', protocol: 'HTTPS', client: 'HTTP/1.1', parts: [...HTTP_1, 'wrong CA'] },
+  { path: 'Proxy', protocol: 'HTTPS', client: 'HTTP/2', parts: HTTP_2 },
+  { path: 'Proxy', protocol: 'gRPC', client: 'gRPC', parts: HTTP_2 },
+  { path: 'Proxy', protocol: 'gRPC over TLS', client: 'gRPC', parts: [...HTTP_2, 'wrong CA'] },
+  { path: 'Proxy', protocol: 'TCP', client: 'bytes', parts: BYTES },
+  { path: 'Proxy', protocol: 'TLS passthrough', client: 'TLS', parts: BYTES },
+  { path: 'Proxy', protocol: 'TLS originated', client: 'bytes', parts: [...BYTES, 'wrong CA'] },
+  { path: 'Direct', protocol: 'HTTP', client: 'HTTP/1.1', parts: HTTP_1 },
+  { path: 'Direct', protocol: 'HTTP', client: 'HTTP/2', parts: HTTP_2 },
+  { path: 'Direct', protocol: 'UDP', client: 'datagrams', parts: DATAGRAMS },
+];
+
+/** The rows of the matrix; in its long form with a payload that takes a while. */
+export function rowsOf(form: 'short' | 'long'): readonly Row[] {
+  if (form === 'short') return SHORT;
+  return SHORT.map(row =>
+    row.client === 'datagrams' ? row : { ...row, parts: ['100 MB', ...row.parts] satisfies Part[] },
+  );
+}
+
+/** The name of a row. */
+export function nameOf({ path, protocol, client }: Row): string {
+  return `${path}: ${protocol} by ${client}`;
+}
+
+/** One cell of the matrix, by the name of its row. */
+export type Cell = { readonly row: string; readonly part: Part };
+
+/** All cells of rows. */
+export function cellsOf(rows: readonly Row[]): readonly Cell[] {
+  return rows.flatMap(row => row.parts.map(part => ({ row: nameOf(row), part })));
+}

@@ -1,0 +1,98 @@
+import type { MeshEndpointsStatus } from '../../../../src/api/generated/types.ts';
+import { readClusters } from '../../../../src/lab/envoy.ts';
+import type { EnvoyEndpoint } from '../../../../src/lab/envoy.ts';
+import type { KubernetesObject } from '../../../../src/lab/gateway-objects.ts';
+import type { Lab, RemoteNode } from '../../../../src/lab/state.ts';
+import { waitFor } from '../../../../src/lab/wait.ts';
+import type { AtWork, Composed } from './composed.ts';
+import { CHOSEN } from './load.ts';
+import { meshEndpoint, meshEndpoints, meshRoute } from './objects.ts';
+import type { MeshRouteWish } from './objects.ts';
+
+/** An endpoint of a test: a node on which it is, whose port is that of another node's service, and what else it has. */
+export type PlaceWish = { readonly name: string; readonly on: RemoteNode } & Readonly<
+  Record<string, unknown>
+>;
+
+/**
+ * Endpoints on several nodes for one port: each node hands on what it receives to the same port of this machine, so that
+ * the service of one node is reached at the addresses of all.
+ */
+export function placesOf(
+  lab: Lab,
+  object: string,
+  service: 'http' | 'tcp',
+  home: RemoteNode,
+  places: readonly PlaceWish[],
+): KubernetesObject {
+  const endpoints = places.map(({ name, on, ...more }) => ({
+    ...meshEndpoint(home, service),
+    name,
+    meshIP: on.address,
+    meshFQDN: on.fqdn,
+    ...more,
+  }));
+  return meshEndpoints(lab, object, endpoints);
+}
+
+/** A route of HTTP whose answers tell which endpoint Envoy chose. */
+export function tellingRoute(
+  gateway: { readonly name: string },
+  wish: Omit<MeshRouteWish, 'kind' | 'listener' | 'hostnames'>,
+): KubernetesObject {
+  const hostnames = [hostOf(wish.name)];
+  const route = meshRoute(gateway, { ...wish, kind: 'HTTPRoute', listener: 'http', hostnames });
+  const { rules, ...spec } = route['spec'] as { readonly rules: readonly object[] };
+  const add = [{ name: CHOSEN, value: '%UPSTREAM_HOST%' }];
+  const filters = [{ type: 'ResponseHeaderModifier', responseHeaderModifier: { add } }];
+  return { ...route, spec: { ...spec, rules: rules.map(rule => ({ ...rule, filters })) } };
+}
+
+/** The host of a route. */
+export function hostOf(route: string): string {
+  return `${route}.test`;
+}
+
+const FOLLOWED_WITHIN_MS = 15_000;
+
+/** Waits until Envoy's endpoints of a cluster are as wished, each as a text. */
+export async function untilEndpoints(
+  { admin }: { readonly admin: string },
+  cluster: string,
+  textOf: (endpoint: EnvoyEndpoint) => string,
+  wished: readonly string[],
+  timeoutMs = FOLLOWED_WITHIN_MS,
+): Promise<void> {
+  const wanted = wished.toSorted().join(', ');
+  await waitFor(
+    `${cluster} to have ${wanted}`,
+    async note => {
+      const seen = (await endpointsIn(admin, cluster)).map(textOf).toSorted().join(', ');
+      note(seen);
+      return seen === wanted ? true : undefined;
+    },
+    { timeoutMs, everyMs: 10 },
+  );
+}
+
+/** The endpoints that an Envoy has in a cluster. */
+export async function endpointsIn(admin: string, cluster: string): Promise<readonly EnvoyEndpoint[]> {
+  return (await readClusters(admin)).find(({ name }) => name === cluster)?.endpoints ?? [];
+}
+
+/** Writes what an operator would find out about the endpoints of an object, by their names. */
+export async function tellHealth(
+  { operator }: Pick<Composed<AtWork>, 'operator'>,
+  object: string,
+  health: Readonly<Record<string, 'Healthy' | 'Unhealthy'>>,
+): Promise<void> {
+  const found = operator.read.get({ kind: 'MeshEndpoints', namespace: 'default', name: object });
+  if (!found) throw new Error(`${object} is not there`);
+  const endpoints = Object.entries(health).map(([name, status]) => ({
+    name,
+    status,
+    ...(status === 'Unhealthy' ? { error: 'the check failed' } : {}),
+  }));
+  const status: MeshEndpointsStatus = { ...found.status, endpoints };
+  await operator.write.replaceStatus(found, status);
+}

@@ -1,0 +1,155 @@
+import { deepEqual, equal, ok } from 'node:assert/strict';
+import { randomBytes } from 'node:crypto';
+import type { ServiceState } from '../../../../src/lab/backends.ts';
+import { waitFor } from '../../../../src/lab/wait.ts';
+import type { Part } from './cells.ts';
+import type { Exchange } from './client.ts';
+import type { Subject } from './subject.ts';
+
+type Check = (subject: Subject) => Promise<void>;
+
+const SOON = { timeoutMs: 10_000, everyMs: 5 };
+const MB = 1 << 20;
+const TURNS = 20;
+
+/** How each part is proved; a node that is off is a matter of all rows at once. */
+export const CHECKS: Readonly<Record<Exclude<Part, 'node off'>, Check>> = {
+  'only by mesh': async ({ addresses, meshAddress }) => deepEqual(await addresses(), [meshAddress]),
+  '0 B': subject => (subject.countsConnections ? visit(subject) : payload(subject, 0)),
+  '1 B': subject => payload(subject, 1),
+  '1200 B': subject => payload(subject, 1_200),
+  '1 MB': subject => payload(subject, MB),
+  '100 MB': subject => payload(subject, 100 * MB),
+  lines,
+  turns: async ({ client, service }) => {
+    const { openRequests } = await service.state();
+    const exchange = await client.open();
+    await takeTurns(exchange);
+    exchange.reset();
+    await untilOpen(service, openRequests);
+  },
+  WebSocket: webSocket,
+  held: ({ held }) => takeTurns(held),
+  'client resets': clientResets,
+  'service resets': serviceResets,
+  'wrong CA': wrongAuthority,
+};
+
+/** The same bytes come back, the service was asked once, and the tailnet carried them both ways. */
+async function payload(subject: Subject, size: number): Promise<void> {
+  const { client, service, carried, repeats } = subject;
+  const bytes = randomBytes(size);
+  const before = { ...(await service.state()), ...(await carried()) };
+  ok((await client.echo(bytes)).equals(bytes), 'other bytes came back');
+  const after = { ...(await service.state()), ...(await carried()) };
+  const asked = after.requests - before.requests;
+  ok(repeats ? asked >= 1 : asked === 1, `the service was asked ${asked} times`);
+  ok(after.up - before.up >= Math.max(size, 1), `up the tailnet went ${after.up - before.up} bytes`);
+  ok(after.down - before.down >= size, `down the tailnet went ${after.down - before.down} bytes`);
+}
+
+/** A connection without a byte reaches the service, and its end does. */
+async function visit({ client, service }: Subject): Promise<void> {
+  const before = await service.state();
+  const exchange = await client.open();
+  await untilOpen(service, before.openRequests + 1);
+  exchange.reset();
+  await untilOpen(service, before.openRequests);
+  equal((await service.state()).requests - before.requests, 1, 'the service was not asked once');
+}
+
+async function takeTurns(exchange: Exchange): Promise<void> {
+  for (let turn = 0; turn < TURNS; turn += 1) {
+    const text = `turn ${turn}`;
+    equal((await exchange.turn(Buffer.from(text))).toString(), text);
+  }
+}
+
+/** Lines come while more are to be written, for some seconds; when nobody listens any more the service stops. */
+async function lines({ client, service }: Subject): Promise<void> {
+  if (!client.lines) throw new Error('this client knows no lines');
+  const { openRequests } = await service.state();
+  const one = await client.lines();
+  for (let line = 0; line < TURNS; line += 1) equal(await one.next(), `line ${line}`);
+  equal((await service.state()).openRequests, openRequests + 1, 'the service is done with the lines');
+  one.reset();
+  await untilOpen(service, openRequests);
+}
+
+async function webSocket({ client, service }: Subject): Promise<void> {
+  if (!client.webSocket) throw new Error('this client knows no WebSocket');
+  const { openRequests } = await service.state();
+  const socket = await client.webSocket();
+  for (const size of [0, 1, MB, 1]) {
+    const bytes = randomBytes(size);
+    ok((await socket.turn(bytes)).equals(bytes), `another message of ${size} bytes came back`);
+  }
+  socket.reset();
+  await untilOpen(service, openRequests);
+}
+
+async function clientResets({ client, service }: Subject): Promise<void> {
+  const { openRequests } = await service.state();
+  const exchange = await client.open();
+  await exchange.turn(Buffer.from('before'));
+  equal((await service.state()).openRequests, openRequests + 1);
+  exchange.reset();
+  await untilOpen(service, openRequests);
+  equal((await client.echo(Buffer.from('after'))).toString(), 'after');
+}
+
+/** A service that ends in the midst of something is told as that, then as one that is not there, and then works again. */
+async function serviceResets({ client, service }: Subject): Promise<void> {
+  const exchange = await client.open();
+  await exchange.turn(Buffer.from('before'));
+  const [ending, refused] = await whileDead(service, async () => [
+    await exchange.ending(),
+    await outcomeOf(client.echo(Buffer.from('meanwhile'))),
+  ]);
+  equal(ending, 'cut', 'what was under way ended as if it were whole');
+  expectFailure(refused);
+  equal((await client.echo(Buffer.from('after'))).toString(), 'after');
+}
+
+async function whileDead<T>(service: Subject['service'], work: () => Promise<T>): Promise<T> {
+  await service.set({ mode: 'dead' });
+  try {
+    return await work();
+  } finally {
+    await service.set({ mode: 'healthy' });
+  }
+}
+
+async function wrongAuthority({ distrusted }: Subject): Promise<void> {
+  if (!distrusted) throw new Error('there is no such service that is distrusted');
+  const before = await distrusted.refusals();
+  expectFailure(await outcomeOf(distrusted.client.echo(Buffer.from('secret'))));
+  ok((await distrusted.refusals()) > before, 'Envoy refused no certificate');
+}
+
+/** What a client is told of a service that cannot be reached: by Envoy, or by the end of its connection. */
+const FAILURE = /status 503|grpc-status 14|too early|ECONNRESET|EPIPE/;
+
+function expectFailure(outcome: string): void {
+  ok(FAILURE.test(outcome), `the client was told: ${outcome}`);
+}
+
+/** What came of something that did not fail. */
+export const WENT_WELL = 'it went well';
+
+/** What came of something: an error's text, or that it went well. */
+export async function outcomeOf(work: Promise<unknown>): Promise<string> {
+  return work.then(
+    () => WENT_WELL,
+    (error: unknown) => String(error),
+  );
+}
+
+async function untilOpen({ state }: Subject['service'], wanted: number): Promise<void> {
+  const look = async (note: (seen: string) => void): Promise<ServiceState | undefined> => {
+    const now = await state();
+    note(`${now.openRequests} open requests`);
+    return now.openRequests === wanted ? now : undefined;
+  };
+  await waitFor(`the service to have ${wanted} open requests`, look, SOON);
+}

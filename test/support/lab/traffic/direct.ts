@@ -1,0 +1,29 @@
+/** Proves the rows in which Envoy itself is on the mesh; runs in a network of its own, and prints what came of them. */
+import { locateBinaries } from '../../../../src/lab/locate.ts';
+import { startMeshNode } from '../../../../src/lab/mesh-node.ts';
+import { starterIn } from '../../../../src/lab/starter.ts';
+import { rowsOf } from './cells.ts';
+import { interfaceCounters } from './counters.ts';
+import { fillMatrix } from './matrix.ts';
+import { meshTailnet } from './objects.ts';
+import { startSystem } from './system.ts';
+import { TCP_LISTENERS, worldOf } from './world.ts';
+
+const INTERFACE = 'mesh0';
+
+/** A proxy that is not there: it is not asked. */
+const NOBODY = '127.0.0.1:1';
+
+const rows = rowsOf(process.argv[2] === 'long' ? 'long' : 'short').filter(({ path }) => path === 'Direct');
+const system = await startSystem({ dataPath: 'Direct', tcpListeners: TCP_LISTENERS });
+try {
+  const starter = starterIn(system.folder, locateBinaries(process.env), process.env['PATH'] ?? '');
+  const wish = { hostname: 'envoy', tags: ['tag:mesh'], networkInterface: INTERFACE };
+  await startMeshNode(starter, system.lab.tailnet, wish);
+  system.put('tailnet', [meshTailnet(system.lab, [NOBODY])]);
+  const carriedTo = () => ({ tunnels: 0, ...interfaceCounters(INTERFACE) });
+  const outcomes = await fillMatrix(rows, await worldOf({ system, rows, carriedTo, isShared: true }));
+  console.log(JSON.stringify({ outcomes }));
+} finally {
+  await system.end();
+}

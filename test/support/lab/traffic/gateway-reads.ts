@@ -1,0 +1,96 @@
+import { closeSync, openSync, readSync, statSync } from 'node:fs';
+import { readConfigDump } from '../../../../src/lab/envoy.ts';
+import type { Gateway } from '../../../../src/lab/state.ts';
+import { waitFor } from '../../../../src/lab/wait.ts';
+
+/** Envoy Gateway takes a twentieth of a second for each object of a folder in which anything has changed. */
+export const READ_WITHIN_MS = 120_000;
+
+/** Makes a change, and waits until Envoy Gateway has read what became of its folder by it. */
+export async function untilConsidered(
+  { log }: Pick<Gateway, 'log'>,
+  change: () => void,
+  timeoutMs = READ_WITHIN_MS,
+): Promise<void> {
+  const reads = readsAfterNow({ log });
+  change();
+  await reads.until(1, timeoutMs);
+}
+
+/**
+ * What Envoy Gateway reads from now on. It handles one change of a file after the other, and reads all files at each: so
+ * it may know what a file holds before it handles the change of that file, and then reads the same once more.
+ */
+export interface Reads {
+  /** How many changes it has handled. */
+  handled(): number;
+  /** Waits until it has handled so many. */
+  until(count: number, timeoutMs?: number): Promise<void>;
+}
+
+export function readsAfterNow({ log }: Pick<Gateway, 'log'>): Reads {
+  const said = saidAfter(log, statSync(log).size);
+  let [handled, isReading] = [0, false];
+  const look = () => {
+    for (const line of said()) {
+      if (line.includes('reload resources finished') && isReading) handled++;
+      isReading = line.includes('file changed') || (isReading && !line.includes('reload resources finished'));
+    }
+    return handled;
+  };
+  return {
+    handled: look,
+    until: async (count, timeoutMs = READ_WITHIN_MS) => {
+      const isHandled = (note: (seen: string) => void) => {
+        note(`${look()} of ${count}`);
+        return Promise.resolve(handled >= count || undefined);
+      };
+      await waitFor('Envoy Gateway to read what has changed', isHandled, { timeoutMs });
+    },
+  };
+}
+
+/** What has been added to a log since the last look, line by line. */
+function saidAfter(log: string, size: number): () => readonly string[] {
+  let [at, rest] = [size, ''];
+  return () => {
+    const bytes = Buffer.alloc(statSync(log).size - at);
+    const file = openSync(log, 'r');
+    try {
+      at += readSync(file, bytes, 0, bytes.length, at);
+    } finally {
+      closeSync(file);
+    }
+    const lines = (rest + bytes.toString()).split('\n');
+    rest = lines.pop() ?? '';
+    return lines;
+  };
+}
+
+/** A cluster as Envoy was told of it: its fields, their version, and when that was. */
+export type ToldCluster = {
+  readonly version_info: string;
+  readonly last_updated: string;
+  readonly cluster: Readonly<Record<string, unknown>> & { readonly name: string };
+};
+
+/** What an Envoy was told of its clusters, as far as they are in use. */
+export async function toldClusters({ admin }: Pick<Gateway, 'admin'>): Promise<readonly ToldCluster[]> {
+  const parts = await readConfigDump(admin);
+  return parts.flatMap(part => (part['dynamic_active_clusters'] ?? []) as readonly ToldCluster[]);
+}
+
+/** What an Envoy was told of a cluster. */
+export async function toldCluster(gateway: Pick<Gateway, 'admin'>, name: string): Promise<ToldCluster> {
+  const found = (await toldClusters(gateway)).find(({ cluster }) => cluster.name === name);
+  if (!found) throw new Error(`Envoy knows no cluster ${name}`);
+  return found;
+}
+
+/** A counter or gauge of an Envoy. */
+export async function statOf({ admin }: Pick<Gateway, 'admin'>, name: string): Promise<number> {
+  const text = await (await fetch(`${admin}/stats?filter=^${name.replaceAll('.', '\\.')}$`)).text();
+  const [, value] = /^[^:]+: (\d+)\s*$/.exec(text) ?? [];
+  if (value === undefined) throw new Error(`Envoy does not tell ${name}, but: ${text.slice(0, 200)}`);
+  return Number(value);
+}

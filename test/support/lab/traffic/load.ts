@@ -1,0 +1,120 @@
+import { Agent, request } from 'node:http';
+import type { IncomingMessage } from 'node:http';
+import { text } from 'node:stream/consumers';
+import { messageOf } from '../../../../src/lab/errors.ts';
+
+/** Who answers a request: the endpoint that Envoy chose, and the service behind it. */
+export type Answerer = { readonly endpoint: string; readonly backend: string };
+
+/** A request that did not go well: when it was sent, in milliseconds since the start, for what, and what came. */
+type Failure = Target & { readonly atMs: number; readonly said: string };
+
+/** Requests that go on and on at a steady pace. */
+export interface Load {
+  /** How many have been answered well. */
+  answered(): number;
+  failures(): readonly Failure[];
+  /** The longest time that a request has taken. */
+  slowestMs(): number;
+  /** Sends no more, and waits for those that are under way. */
+  stop(): Promise<void>;
+}
+
+/** What is asked for: a host, and a path where a route has several rules. */
+export type Target = { readonly host: string; readonly path?: string };
+
+/** Whom to ask, and for what, one after the other. */
+export type LoadWish = {
+  readonly listener: string;
+  readonly targets: readonly Target[];
+  readonly perSecond: number;
+};
+
+const NOTHING: Target = { host: '' };
+const TICK_MS = 5;
+const ANSWER_WITHIN_MS = 10_000;
+
+/** Begins to ask; whether answers come or not, the next request is sent in time. */
+export function startLoad({ listener, targets, perSecond }: LoadWish): Load {
+  const asker = askerOf(listener);
+  const startMs = performance.now();
+  const failures: Failure[] = [];
+  const underWay = new Set<Promise<void>>();
+  let [sent, answered, slowestMs] = [0, 0, 0];
+  const send = async (target: Target) => {
+    const sentMs = performance.now();
+    try {
+      await asker.ask(target);
+      answered++;
+    } catch (error) {
+      failures.push({ atMs: Math.round(sentMs - startMs), ...target, said: messageOf(error) });
+    }
+    slowestMs = Math.max(slowestMs, performance.now() - sentMs);
+  };
+  const tick = () => {
+    const due = ((performance.now() - startMs) * perSecond) / 1_000;
+    for (; sent < due; sent++) {
+      const one = send(targets[sent % targets.length] ?? NOTHING).finally(() => underWay.delete(one));
+      underWay.add(one);
+    }
+  };
+  const timer = setInterval(tick, TICK_MS);
+  return {
+    answered: () => answered,
+    failures: () => failures,
+    slowestMs: () => slowestMs,
+    stop: async () => {
+      clearInterval(timer);
+      await Promise.all(underWay);
+      asker.close();
+    },
+  };
+}
+
+/** Asks so many times, some at once, and tells who answered how often, by what names an answerer. */
+export async function answersOf(
+  listener: string,
+  target: Target,
+  count: number,
+  nameOf: (answerer: Answerer) => string,
+): Promise<ReadonlyMap<string, number>> {
+  const asker = askerOf(listener);
+  const counts = new Map<string, number>();
+  let left = count;
+  const askOn = async () => {
+    while (left-- > 0) {
+      const name = nameOf(await asker.ask(target));
+      counts.set(name, (counts.get(name) ?? 0) + 1);
+    }
+  };
+  try {
+    await Promise.all(Array.from({ length: AT_ONCE }, askOn));
+  } finally {
+    asker.close();
+  }
+  return counts;
+}
+
+const AT_ONCE = 8;
+
+/** A header that routes of these tests add to answers, with the endpoint that Envoy chose. */
+export const CHOSEN = 'x-chosen-endpoint';
+
+function askerOf(listener: string) {
+  const agent = new Agent({ keepAlive: true });
+  const { hostname, port } = new URL(`http://${listener}`);
+  const ask = async ({ host, path = '/' }: Target): Promise<Answerer> => {
+    const answer = await new Promise<IncomingMessage>((resolve, reject) => {
+      const signal = AbortSignal.timeout(ANSWER_WITHIN_MS);
+      request({ hostname, port, agent, path, headers: { host }, signal })
+        .once('response', resolve)
+        .once('error', reject)
+        .end();
+    });
+    const body = await text(answer);
+    if (answer.statusCode !== 200) throw new Error(`status ${answer.statusCode}: ${body.slice(0, 200)}`);
+    const { backend } = JSON.parse(body) as { readonly backend: string };
+    return { endpoint: String(answer.headers[CHOSEN]), backend };
+  };
+  return { ask, close: () => agent.destroy() };
+}

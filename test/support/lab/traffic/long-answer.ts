@@ -1,0 +1,21 @@
+import { request } from 'node:http';
+import type { IncomingMessage } from 'node:http';
+import { text } from 'node:stream/consumers';
+import { CHOSEN } from './load.ts';
+
+/** An answer that takes its time: who gives it, and all of it once it is over. */
+export type LongAnswer = { readonly endpoint: string; readonly whole: Promise<string> };
+
+/** Asks for lines, of which there are ten each second. */
+export async function longAnswer(listener: string, host: string, lines: number): Promise<LongAnswer> {
+  const answer = await new Promise<IncomingMessage>((resolve, reject) => {
+    request(`http://${listener}/lines/${lines}?everyMs=100`, { agent: false, headers: { host } })
+      .once('response', resolve)
+      .once('error', reject)
+      .end();
+  });
+  const whole = text(answer);
+  // Whoever waits for it is told.
+  whole.catch(() => undefined);
+  return { endpoint: String(answer.headers[CHOSEN]), whole };
+}

@@ -1,0 +1,109 @@
+import { readClusters } from '../../../../src/lab/envoy.ts';
+import type { KubernetesObject } from '../../../../src/lab/gateway-objects.ts';
+import type { Gateway, Lab } from '../../../../src/lab/state.ts';
+import { waitFor } from '../../../../src/lab/wait.ts';
+import { remoteOf } from '../lab.ts';
+import { hostOf, placesOf, tellingRoute } from './changing-world.ts';
+import { toldClusters } from './gateway-reads.ts';
+import { answersOf } from './load.ts';
+import type { Target } from './load.ts';
+
+/** What is needed of a system. */
+type Base = {
+  readonly lab: Lab;
+  readonly gateway: Gateway;
+  readonly put: (name: string, objects: readonly KubernetesObject[]) => void;
+};
+
+const MOST_RULES = 16;
+const GIVEN_UP_MS = 160_000;
+
+/** One object that many clusters use, with its one endpoint on one of two nodes. */
+export interface ManyClusters {
+  /** A request for each cluster. */
+  readonly targets: readonly Target[];
+  /** The routes, of which each rule is a cluster. */
+  routes(): readonly KubernetesObject[];
+  /** A route of one more cluster. */
+  route(name: string): KubernetesObject;
+  /** Has the endpoint on a node. */
+  moveTo(node: 'one' | 'two'): void;
+  /** Who answers a request. */
+  asked(target: Target): Promise<string | undefined>;
+  /** How long it takes until a route works, from a moment on. */
+  worksAfter(startMs: number, name: string): Promise<number>;
+  /** How long it takes from a moment on until every cluster has its endpoint on a node and nowhere else. */
+  currentAfter(startMs: number, node: 'one' | 'two'): Promise<number>;
+  /** Waits until Envoy has put in place of every cluster one that asks at an address for endpoints. */
+  untilAllAsk(target: string): Promise<void>;
+}
+
+/** Nothing is written yet. */
+export function manyClusters({ lab, gateway, put }: Base, count: number): ManyClusters {
+  const nodeOf = (node: 'one' | 'two') => remoteOf(lab, node === 'one' ? 'web-1' : 'web-2');
+  const port = nodeOf('one').ports['http'] ?? 0;
+  const addressOf = (node: 'one' | 'two') => `${nodeOf(node).address}:${port}`;
+  const rules = Array.from({ length: count }, (_, index) => ({
+    route: `many-${Math.floor(index / MOST_RULES)}`,
+    rule: index % MOST_RULES,
+  }));
+  const names = rules.map(({ route, rule }) => `httproute/default/${route}/rule/${rule}`);
+  const route = (name: string) => tellingRoute(gateway, { name, refs: [{ name: 'web', port }] });
+  const withAllRules = (name: string) => {
+    const object = route(name);
+    const { rules: [one] = [], ...spec } = object['spec'] as { readonly rules?: readonly object[] };
+    const paths = rules.filter(rule => rule.route === name).map(({ rule }) => `/rule-${rule}`);
+    const many = paths.map(value => ({ ...one, matches: [{ path: { type: 'PathPrefix', value } }] }));
+    return { ...object, spec: { ...spec, rules: many } };
+  };
+  const asked = async (target: Target) => {
+    const counts = await answersOf(gateway.listeners.http, target, 1, ({ endpoint }) => endpoint);
+    return [...counts.keys()][0];
+  };
+  return {
+    targets: rules.map(rule => ({ host: hostOf(rule.route), path: `/rule-${rule.rule}` })),
+    routes: () => [...new Set(rules.map(rule => rule.route))].map(withAllRules),
+    route,
+    moveTo: node => {
+      put('web', [placesOf(lab, 'web', 'http', nodeOf('one'), [{ name: 'a', on: nodeOf(node) }])]);
+    },
+    asked,
+    worksAfter: async (startMs, name) => {
+      const look = () => asked({ host: hostOf(name) });
+      await waitFor(`${name} to work`, look, { timeoutMs: GIVEN_UP_MS, everyMs: 20 });
+      return Math.round(performance.now() - startMs);
+    },
+    currentAfter: async (startMs, node) => {
+      await untilCurrent(gateway, names, addressOf(node));
+      return Math.round(performance.now() - startMs);
+    },
+    untilAllAsk: target => untilAllAsk(gateway, names, target),
+  };
+}
+
+async function untilCurrent(gateway: Gateway, names: readonly string[], wished: string): Promise<void> {
+  const look = async (note: (seen: string) => void) => {
+    const clusters = (await readClusters(gateway.admin)).filter(({ name }) => names.includes(name));
+    const old = clusters.filter(({ endpoints }) => {
+      const healthy = endpoints.filter(({ health }) => health === 'HEALTHY').map(({ address }) => address);
+      return healthy.join() !== wished;
+    });
+    note(`${old.length} of ${clusters.length} are not current`);
+    return old.length === 0 && clusters.length === names.length ? true : undefined;
+  };
+  await waitFor('all clusters to be current', look, { timeoutMs: GIVEN_UP_MS, everyMs: 20 });
+}
+
+async function untilAllAsk(gateway: Gateway, names: readonly string[], target: string): Promise<void> {
+  const wanted = JSON.stringify({ target_uri: target }).slice(1, -1);
+  const look = async (note: (seen: string) => void) => {
+    const told = await toldClusters(gateway);
+    const asking = told
+      .filter(one => JSON.stringify(one).includes(wanted))
+      .map(({ cluster }) => cluster.name);
+    const missing = names.filter(name => !asking.includes(name));
+    note(`${missing.length} do not`);
+    return missing.length === 0 ? true : undefined;
+  };
+  await waitFor('all clusters to ask another', look, { timeoutMs: GIVEN_UP_MS });
+}

@@ -1,0 +1,128 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { messageOf } from '../../../../src/lab/errors.ts';
+import { waitFor } from '../../../../src/lab/wait.ts';
+import { nameOf } from './cells.ts';
+import type { Cell, Part, Row } from './cells.ts';
+import { CHECKS, outcomeOf, WENT_WELL } from './checks.ts';
+import type { Subject } from './subject.ts';
+
+/** What came of a cell. */
+export type Outcome = Cell & { readonly said: string; readonly tookMs: number };
+
+/** What a cell says that is proved. */
+export const HOLDS = 'holds';
+
+/** Where rows are proved. */
+export interface World {
+  subjectOf(row: Row): Promise<Subject>;
+  /** Takes every node with services off the tailnet, or brings all back. */
+  change(to: 'offline' | 'online'): Promise<void>;
+  /** Whether rows would disturb each other. */
+  readonly isShared: boolean;
+}
+
+type Prepared = { readonly row: Row; readonly subject: Subject };
+
+/** Proves rows, each cell of a row after the one before, and tells what came of each. */
+export async function fillMatrix(rows: readonly Row[], world: World): Promise<readonly Outcome[]> {
+  const prepared = await Promise.all(rows.map(async row => ({ row, subject: await world.subjectOf(row) })));
+  try {
+    const outcomes: Outcome[] = [];
+    const fill = async (one: Prepared) => void outcomes.push(...(await fillRow(one)));
+    if (world.isShared) for (const one of prepared) await fill(one);
+    else await Promise.all(prepared.map(fill));
+    return [...outcomes, ...(await fillNodeOff(prepared, world))];
+  } finally {
+    for (const { subject } of prepared) {
+      subject.client.close();
+      subject.distrusted?.client.close();
+    }
+  }
+}
+
+async function fillRow({ row, subject }: Prepared): Promise<readonly Outcome[]> {
+  const outcomes: Outcome[] = [];
+  for (const part of row.parts) {
+    if (part !== 'node off') outcomes.push(await proved(row, part, CHECKS[part](subject)));
+  }
+  return outcomes;
+}
+
+const OFF_MS = 2_000;
+const PROBE = Buffer.from('is there anyone?');
+
+/** While their nodes are off no row leads anywhere: so none goes past the tailnet. Then all lead there again. */
+async function fillNodeOff(rows: readonly Prepared[], world: World): Promise<readonly Outcome[]> {
+  const concerned = rows.filter(({ row }) => row.parts.includes('node off'));
+  await world.change('offline');
+  const whileOff = await Promise.all(concerned.map(({ subject }) => outcomeOf(untilItFails(subject))));
+  await world.change('online');
+  return Promise.all(
+    concerned.map((one, index) => {
+      const back = async () => {
+        if (whileOff[index] !== WENT_WELL) throw new Error(`past the tailnet: ${whileOff[index]}`);
+        await untilItWorks(one.subject);
+      };
+      return proved(one.row, 'node off', back());
+    }),
+  );
+}
+
+/** Nodes are cut off some moments after it has been said that they are. */
+async function untilItFails({ client }: Subject): Promise<void> {
+  const look = async () => {
+    const outcome = await outcomeOf(within(OFF_MS, client.echo(PROBE)));
+    return outcome === WENT_WELL ? undefined : true;
+  };
+  await waitFor('it to lead nowhere', look, { timeoutMs: 10_000 });
+}
+
+/** Waits until a service answers. */
+export async function untilItWorks({ client }: Pick<Subject, 'client'>): Promise<void> {
+  const look = async () => ((await within(OFF_MS, client.echo(PROBE))).equals(PROBE) ? true : undefined);
+  await waitFor('an answer', look, { timeoutMs: 30_000 });
+}
+
+const CELL_MS = { '100 MB': 300_000, rest: 30_000 } as const;
+
+async function proved(row: Row, part: Part, check: Promise<void>): Promise<Outcome> {
+  const startMs = performance.now();
+  const limitMs = part === '100 MB' ? CELL_MS['100 MB'] : CELL_MS.rest;
+  const said = await within(limitMs, check).then(
+    () => HOLDS,
+    (error: unknown) => messageOf(error),
+  );
+  return { row: nameOf(row), part, said, tookMs: performance.now() - startMs };
+}
+
+async function within<T>(limitMs: number, work: Promise<T>): Promise<T> {
+  const over = new AbortController();
+  const late = sleep(limitMs, undefined, { signal: over.signal }).then(() => {
+    throw new Error(`nothing within ${limitMs / 1_000} s`);
+  });
+  try {
+    return await Promise.race([work, late]);
+  } finally {
+    over.abort();
+    late.catch(() => undefined);
+  }
+}
+
+/** The matrix as a table for people: what is proved, in how many milliseconds, and what is not. */
+export function matrixTable(rows: readonly Row[], outcomes: readonly Outcome[]): string {
+  const parts = [...new Set(rows.flatMap(row => row.parts))];
+  const text = (row: Row, part: Part) => {
+    if (!row.parts.includes(part)) return '';
+    const found = outcomes.find(one => one.row === nameOf(row) && one.part === part);
+    if (!found) return 'MISSING';
+    return found.said === HOLDS ? `${Math.round(found.tookMs)} ms` : 'FAILED';
+  };
+  const table = [['', ...parts], ...rows.map(row => [nameOf(row), ...parts.map(part => text(row, part))])];
+  const widths = parts.map((_, column) => Math.max(...table.map(line => (line[column + 1] ?? '').length)));
+  const first = Math.max(...table.map(line => (line[0] ?? '').length));
+  return table
+    .map(([name = '', ...cells]) =>
+      [name.padEnd(first), ...cells.map((cell, column) => cell.padStart(widths[column] ?? 0))].join('  '),
+    )
+    .join('\n');
+}

@@ -1,0 +1,72 @@
+import { extensionIndexes, declaredIn, routesOf } from '../../../../src/extension/declared.ts';
+import { clusterShape } from '../../../../src/extension/shape.ts';
+import { GatewayFiles } from '../../../../src/gateway-files/gateway-files.ts';
+import { gatewayFilesIndexes } from '../../../../src/gateway-files/wanted.ts';
+import { bindingController } from '../../../../src/mesh-binding/controller.ts';
+import { bindingIndexes } from '../../../../src/mesh-binding/indexes.ts';
+import type { ProcessTelemetry } from '../../../../src/process/telemetry.ts';
+import { openDirectory } from '../../../../src/resources/directory.ts';
+import type { Directory } from '../../../../src/resources/directory.ts';
+import { systemClock } from '../../../../src/runtime/clock.ts';
+import { startController } from '../../../../src/runtime/loop.ts';
+import { revisionOf } from '../../../../src/traffic/revision.ts';
+
+/** The folders that the operator side works on. */
+export type OperatorFolders = {
+  readonly resources: string;
+  readonly generated: string;
+  readonly state: string;
+  /** What the clusters of the extension server tell Envoys to dial. */
+  readonly edsTarget: string;
+};
+
+/** What standalone does beside answering Envoy Gateway and Envoy, in this process. */
+export type OperatorSide = Pick<Directory, 'read' | 'write'> & { readonly close: () => Promise<void> };
+
+/** Starts it, with everything read. */
+export async function startOperatorSide(
+  { resources, generated, state, edsTarget }: OperatorFolders,
+  telemetry: ProcessTelemetry,
+): Promise<OperatorSide> {
+  const { log } = telemetry;
+  const directory = await openDirectory({
+    folder: resources,
+    state,
+    indexes: [...extensionIndexes, ...bindingIndexes, ...gatewayFilesIndexes],
+    report: problem => console.error('a declaration is not as it should be', problem),
+    reportFailure: failure => console.error('something of ours failed', failure),
+    tellWritten: keys => files.tellWritten(keys),
+  });
+  const { read, write, written } = directory;
+  const files = new GatewayFiles({ folder: generated, read, written, clock: systemClock, log });
+  const declared = declaredIn(read, () => undefined);
+  const binding = bindingController({
+    read,
+    write,
+    clock: systemClock,
+    revisionOf: gateway =>
+      revisionOf(declared, {
+        gateway,
+        routes: routesOf(read, gateway),
+        dataPath: 'Proxy',
+        shape: clusterShape(edsTarget),
+      }),
+  });
+  const controller = startController(
+    binding,
+    { resources: read, clock: systemClock, telemetry },
+    { concurrency: 1, syncPeriodMs: 30_000 },
+  );
+  files.start();
+  directory.start();
+  await read.whenSynced();
+  return {
+    read,
+    write,
+    close: async () => {
+      await controller.drain({ endMs: 1_000, obeyMs: 1_000 });
+      await files.close();
+      await directory.close();
+    },
+  };
+}

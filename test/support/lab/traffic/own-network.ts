@@ -1,0 +1,23 @@
+import { once } from 'node:events';
+import { text } from 'node:stream/consumers';
+import { startCommand, typescript } from '../command-line.ts';
+import type { Outcome } from './matrix.ts';
+
+/** A network in which there is nothing but this machine itself; whoever is not root gets it as root of nothing else. */
+const OWN_NETWORK = ['unshare', '--net', ...(process.getuid?.() === 0 ? [] : ['--user', '--map-root-user'])];
+
+/** Runs and tells what came of the rows in which Envoy is on the mesh itself. */
+export async function fillDirect(form: 'short' | 'long'): Promise<readonly Outcome[]> {
+  const direct = typescript('test/support/lab/traffic/direct.ts', form);
+  const child = startCommand([...OWN_NETWORK, 'sh', '-c', 'ip link set lo up && exec "$@"', 'sh', ...direct]);
+  if (!child.stdout || !child.stderr) throw new Error('nothing can be heard of it');
+  const [said, complained, [code]] = await Promise.all([
+    text(child.stdout),
+    text(child.stderr),
+    once(child, 'exit') as Promise<[number | null]>,
+  ]);
+  if (code !== 0)
+    throw new Error(`the rows of Direct were not proved (${String(code)}):\n${complained}${said}`);
+  const { outcomes } = JSON.parse(said) as { readonly outcomes: readonly Outcome[] };
+  return outcomes;
+}

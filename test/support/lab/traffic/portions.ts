@@ -1,0 +1,42 @@
+import type { Readable } from 'node:stream';
+
+/** How a stream of bytes came to its end: as its sender meant it, or cut. */
+export type Ending = 'whole' | 'cut';
+
+/** What comes over a stream, in portions of the size that is asked for. */
+export class Portions {
+  readonly #stream: AsyncIterator<Buffer, undefined>;
+  #held: Buffer[] = [];
+  #size = 0;
+
+  constructor(stream: Readable) {
+    this.#stream = stream[Symbol.asyncIterator]() as AsyncIterator<Buffer, undefined>;
+  }
+
+  /** The next bytes; fails where the stream ends before. */
+  async take(size: number): Promise<Buffer> {
+    while (this.#size < size) {
+      const { done, value } = await this.#stream.next();
+      if (done === true) throw new Error(`it ended ${size - this.#size} bytes too early`);
+      this.#held.push(value);
+      this.#size += value.length;
+    }
+    const all = Buffer.concat(this.#held);
+    this.#held = [all.subarray(size)];
+    this.#size -= size;
+    return all.subarray(0, size);
+  }
+
+  /** All that is left, however much that is, and how it ended. */
+  async rest(): Promise<{ readonly bytes: Buffer; readonly ending: Ending }> {
+    try {
+      for (;;) {
+        const { done, value } = await this.#stream.next();
+        if (done === true) return { bytes: Buffer.concat(this.#held), ending: 'whole' };
+        this.#held.push(value);
+      }
+    } catch {
+      return { bytes: Buffer.concat(this.#held), ending: 'cut' };
+    }
+  }
+}

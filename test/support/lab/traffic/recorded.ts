@@ -1,0 +1,105 @@
+import { createExtension } from '../../../../src/extension/server.ts';
+import { extensionIndexes } from '../../../../src/extension/declared.ts';
+import { DEFAULT_GRPC_LIMITS } from '../../../../src/extension/grpc/limits.ts';
+import type { Bytes, Methods } from '../../../../src/extension/grpc/method.ts';
+import { startGrpcServer } from '../../../../src/extension/grpc/server.ts';
+import { startTelemetry } from '../../../../src/process/telemetry.ts';
+import { openDirectory } from '../../../../src/resources/directory.ts';
+import { systemClock } from '../../../../src/runtime/clock.ts';
+
+/** One call of a hook: the name of its method, and what was said both ways. */
+export type HookCall = { readonly hook: string; readonly request: Uint8Array; readonly answer: Uint8Array };
+
+/** An extension server in this process that remembers every call of its hooks. */
+export interface Recorded {
+  /** As host:port. */
+  readonly address: string;
+  readonly calls: readonly HookCall[];
+  /** Puts a request to a hook once more, past the network. */
+  again(call: HookCall): Promise<Uint8Array>;
+  close(): Promise<void>;
+}
+
+/** Starts it on a folder of objects, at a port that is free. */
+export async function startRecorded(folder: string, state: string, port: number): Promise<Recorded> {
+  const telemetry = await quietTelemetry();
+  const directory = await openSynced(folder, state);
+  const address = `127.0.0.1:${port}`;
+  const extension = createExtension({
+    read: directory.read,
+    settings: { dataPath: 'Proxy', edsTarget: address, messageBytes: 1e8 },
+    telemetry,
+    clock: systemClock,
+  });
+  const calls: HookCall[] = [];
+  const server = await startGrpcServer({
+    address: { host: '127.0.0.1', port },
+    methods: recording(extension.methods, calls),
+    limits: DEFAULT_GRPC_LIMITS,
+    telemetry: { ...telemetry, record: telemetry.metrics.record },
+    clock: systemClock,
+    random: () => 0.5,
+  });
+  extension.health.set('SERVING');
+  return {
+    address,
+    calls,
+    again: async ({ hook, request }) => {
+      const method = extension.methods.get(`${HOOKS}${hook}`);
+      if (method?.is !== 'unary') throw new Error(`there is no hook ${hook}`);
+      return whole(await method.call(request));
+    },
+    close: async () => {
+      await server.stop({ graceMs: 0 });
+      extension.close();
+      await directory.close();
+      await telemetry.close();
+    },
+  };
+}
+
+function quietTelemetry(): ReturnType<typeof startTelemetry> {
+  const loopback = { host: '127.0.0.1', port: 0 };
+  return startTelemetry({
+    logLevel: 'error',
+    metricsAddress: loopback,
+    healthAddress: loopback,
+    pprof: 'off',
+    version: 'test',
+    controllers: [],
+  });
+}
+
+async function openSynced(folder: string, state: string): ReturnType<typeof openDirectory> {
+  const directory = await openDirectory({
+    folder,
+    state,
+    indexes: extensionIndexes,
+    report: problem => console.error('a declaration is not as it should be', problem),
+    reportFailure: failure => console.error('something of ours failed', failure),
+  });
+  directory.start();
+  await directory.read.whenSynced();
+  return directory;
+}
+
+const HOOKS = '/envoygateway.extension.EnvoyGatewayExtension/';
+
+function recording(methods: Methods, calls: HookCall[]): Methods {
+  return new Map(
+    [...methods].map(([path, method]) => {
+      if (method.is !== 'unary' || !path.startsWith(HOOKS)) return [path, method];
+      const call: typeof method.call = async request => {
+        const copy = Uint8Array.from(request);
+        const answer = await method.call(request);
+        calls.push({ hook: path.slice(HOOKS.length), request: copy, answer: whole(answer) });
+        return answer;
+      };
+      return [path, { ...method, call }];
+    }),
+  );
+}
+
+function whole(answer: Bytes): Uint8Array {
+  return answer instanceof Uint8Array ? Uint8Array.from(answer) : Buffer.concat(answer);
+}

@@ -1,0 +1,122 @@
+import { readFileSync } from 'node:fs';
+import { freePorts } from '../../../../src/lab/ports.ts';
+import { markOf } from '../../../../src/lab/process-table.ts';
+import { isRunning, orTailOf, startProcess, stopProcess, tailOf } from '../../../../src/lab/process.ts';
+import type { ProcessRecord } from '../../../../src/lab/process.ts';
+import { waitFor } from '../../../../src/lab/wait.ts';
+import { PROJECT, typescript } from '../command-line.ts';
+
+/** The process that is tested: operator side and extension server in one, on a folder. */
+export interface StandaloneProcess {
+  /** Where it serves hooks and EDS, as host:port. */
+  readonly address: string;
+  /** What it says. */
+  readonly log: string;
+  /** Starts it, where it does not run, and waits until it is ready; it may be told more than before. */
+  start(variables?: Readonly<Record<string, string>>): Promise<void>;
+  /** Lets it end as it wants to. */
+  stop(): Promise<void>;
+  /** Ends it in the midst of whatever it does. */
+  kill(): Promise<void>;
+  /** Keeps it from doing anything. */
+  freeze(): void;
+  /** Lets it go on. */
+  thaw(): void;
+  /** Its metrics by name and labels, as they are written: `name{label="value"}`. */
+  metrics(): Promise<ReadonlyMap<string, number>>;
+  /** How much memory it has, in bytes. */
+  memory(): number;
+}
+
+/** What it is started with. */
+export type StandaloneWish = {
+  /** Standalone if not given. */
+  readonly command?: 'standalone' | 'extension-server';
+  /** What is edited. */
+  readonly resources: string;
+  /** What Envoy Gateway reads. */
+  readonly generated: string;
+  readonly state: string;
+  readonly log: string;
+  /** The folder of the lab with which it is to end. */
+  readonly labFolder: string;
+  readonly dataPath: 'Proxy' | 'Direct';
+  readonly variables: Readonly<Record<string, string>>;
+  readonly searchPath: string;
+};
+
+const READY_WITHIN_MS = 30_000;
+
+/** Chooses its ports, which it keeps from start to start; it does not run yet. */
+export async function standaloneProcess(wish: StandaloneWish): Promise<StandaloneProcess> {
+  const [grpc, health, metrics] = (await freePorts(3)).map(port => `127.0.0.1:${port}`);
+  const addresses = { grpc: grpc ?? '', health: health ?? '', metrics: metrics ?? '' };
+  let record: ProcessRecord | undefined;
+  const signal = (name: NodeJS.Signals) => process.kill(record?.pid ?? Number.NaN, name);
+  const ended = () => Promise.resolve(record && isRunning(record) ? undefined : true);
+  return {
+    address: addresses.grpc,
+    log: wish.log,
+    start: async (variables = {}) => {
+      if (record && isRunning(record)) return;
+      const told = { ...wish, variables: { ...wish.variables, ...variables } };
+      record = startProcess(specOf(told, addresses));
+      await orTailOf(
+        record,
+        waitFor('it to be ready', isReady(record, addresses.health), { timeoutMs: READY_WITHIN_MS }),
+      );
+    },
+    stop: async () => {
+      if (record) await stopProcess(record);
+    },
+    kill: async () => {
+      signal('SIGKILL');
+      await waitFor('it to be gone', ended, { timeoutMs: 5_000, everyMs: 5 });
+    },
+    freeze: () => void signal('SIGSTOP'),
+    thaw: () => void signal('SIGCONT'),
+    metrics: async () => samplesOf(await (await fetch(`http://${addresses.metrics}/metrics`)).text()),
+    memory: () => memoryOf(record?.pid ?? Number.NaN),
+  };
+}
+
+type Addresses = { readonly grpc: string; readonly health: string; readonly metrics: string };
+
+function specOf(wish: StandaloneWish, addresses: Addresses): Parameters<typeof startProcess>[0] {
+  const [command = '', ...args] = typescript('src/cli.ts', wish.command ?? 'standalone');
+  const environment = {
+    PATH: wish.searchPath,
+    ...markOf(wish.labFolder),
+    RESOURCES_DIR: wish.resources,
+    GATEWAY_DIR: wish.generated,
+    STATE_DIR: wish.state,
+    GRPC_ADDRESS: addresses.grpc,
+    EXTENSION_SERVER_ADDRESS: addresses.grpc,
+    HEALTH_ADDRESS: addresses.health,
+    METRICS_ADDRESS: addresses.metrics,
+    DATA_PATH: wish.dataPath,
+    ...wish.variables,
+  };
+  return { name: wish.command ?? 'standalone', command, args, environment, folder: PROJECT, log: wish.log };
+}
+
+function isReady(record: ProcessRecord, health: string) {
+  return async () => {
+    if (!isRunning(record)) throw new Error(`it has ended:\n${tailOf(record)}`);
+    return (await fetch(`http://${health}/readyz`)).ok ? true : undefined;
+  };
+}
+
+/** The samples of a text that Prometheus would read. */
+function samplesOf(text: string): ReadonlyMap<string, number> {
+  const lines = text.split('\n').filter(line => line !== '' && !line.startsWith('#'));
+  return new Map(
+    lines.map(line => [line.slice(0, line.lastIndexOf(' ')), Number(line.slice(line.lastIndexOf(' ') + 1))]),
+  );
+}
+
+const PAGE_BYTES = 4_096;
+
+function memoryOf(pid: number): number {
+  return Number(readFileSync(`/proc/${pid}/statm`, 'utf8').split(' ')[1]) * PAGE_BYTES;
+}

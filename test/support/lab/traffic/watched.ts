@@ -1,0 +1,82 @@
+import { createExtension } from '../../../../src/extension/server.ts';
+import { DEFAULT_GRPC_LIMITS } from '../../../../src/extension/grpc/limits.ts';
+import type { Methods } from '../../../../src/extension/grpc/method.ts';
+import { startGrpcServer } from '../../../../src/extension/grpc/server.ts';
+import { systemClock } from '../../../../src/runtime/clock.ts';
+import type { ExtensionBase } from './composed.ts';
+
+/** The hooks that Envoy Gateway calls. */
+type Hook = 'PostClusterModify' | 'PostEndpointsModify' | 'PostTranslateModify';
+
+/** What a hook was asked. */
+export type Asked = { readonly hook: Hook; readonly request: Uint8Array };
+
+/** An extension server in this process, whose hooks are counted and can be kept waiting; its EDS goes on. */
+export interface Watched {
+  /** As host:port. */
+  readonly address: string;
+  /** What hooks were asked, in order, whether they have answered or not. */
+  asked(): readonly Asked[];
+  /** Keeps hooks from answering, until the function that it gives is called. */
+  hold(): () => void;
+  close(): Promise<void>;
+}
+
+/** Starts it on what is read. */
+export async function startWatched({ operator, telemetry, port }: ExtensionBase): Promise<Watched> {
+  const { read } = operator;
+  const address = `127.0.0.1:${port}`;
+  const settings = { dataPath: 'Proxy', edsTarget: address, messageBytes: 1e8 } as const;
+  const extension = createExtension({ read, settings, telemetry, clock: systemClock });
+  const watch = new Watch();
+  const server = await startGrpcServer({
+    address: { host: '127.0.0.1', port },
+    methods: watch.over(extension.methods),
+    limits: DEFAULT_GRPC_LIMITS,
+    telemetry: { ...telemetry, record: telemetry.metrics.record },
+    clock: systemClock,
+    random: () => 0.5,
+  });
+  extension.health.set('SERVING');
+  return {
+    address,
+    asked: () => watch.asked,
+    hold: () => watch.hold(),
+    close: async () => {
+      await server.stop({ graceMs: 0 });
+      extension.close();
+    },
+  };
+}
+
+const HOOKS = '/envoygateway.extension.EnvoyGatewayExtension/';
+
+class Watch {
+  readonly asked: Asked[] = [];
+  #held: Promise<void> | undefined;
+
+  over(methods: Methods): Methods {
+    return new Map(
+      [...methods].map(([path, method]) => {
+        if (method.is !== 'unary' || !path.startsWith(HOOKS)) return [path, method];
+        const hook = path.slice(HOOKS.length) as Hook;
+        const call: typeof method.call = async request => {
+          const copy = Uint8Array.from(request);
+          this.asked.push({ hook, request: copy });
+          await this.#held;
+          return method.call(copy);
+        };
+        return [path, { ...method, call }];
+      }),
+    );
+  }
+
+  hold(): () => void {
+    let release = () => {};
+    this.#held = new Promise(resolve => (release = resolve));
+    return () => {
+      this.#held = undefined;
+      release();
+    };
+  }
+}

@@ -1,0 +1,152 @@
+import { readFileSync } from 'node:fs';
+import { readServices, setService } from '../../../../src/lab/backends.ts';
+import { readClusters } from '../../../../src/lab/envoy.ts';
+import type { KubernetesObject } from '../../../../src/lab/gateway-objects.ts';
+import { locateBinaries } from '../../../../src/lab/locate.ts';
+import { orTailOf } from '../../../../src/lab/process.ts';
+import { startRemote } from '../../../../src/lab/remote.ts';
+import { starterIn } from '../../../../src/lab/starter.ts';
+import type { RemoteNode } from '../../../../src/lab/state.ts';
+import { changeNode, listNodes } from '../../../../src/lab/tailnet.ts';
+import { remoteOf } from '../lab.ts';
+import { nameOf } from './cells.ts';
+import type { Row } from './cells.ts';
+import type { Client } from './client.ts';
+import { clientOf } from './clients.ts';
+import { untilItWorks } from './matrix.ts';
+import type { World } from './matrix.ts';
+import { clusterOf, meshEndpointsOf, meshRoute } from './objects.ts';
+import type { MeshRouteWish } from './objects.ts';
+import type { Subject } from './subject.ts';
+import type { System } from './system.ts';
+import { WAYS } from './ways.ts';
+import type { Carried } from './witness.ts';
+
+/** The listeners that rows need beside one for each kind of route. */
+export const TCP_LISTENERS = ['originated', 'distrusted'] as const;
+
+/** What a world is made of. */
+export type WorldParts = {
+  readonly system: System;
+  readonly rows: readonly Row[];
+  /** What the tailnet has carried to a service so far. */
+  readonly carriedTo: (remote: RemoteNode, port: number) => Carried;
+  readonly isShared: boolean;
+};
+
+/** A system, with the node of each row, by the name of the row. */
+type Place = System & { readonly nodes: ReadonlyMap<string, RemoteNode> };
+
+/** Puts a route for each row, all at once, and gives the world in which they are proved. */
+export async function worldOf(parts: WorldParts): Promise<World> {
+  const { rows, carriedTo, isShared } = parts;
+  const system = { ...parts.system, nodes: await startNodes(parts) };
+  system.put('rows', [...endpointsOf(system), ...rows.flatMap(row => routesOf(system, row))]);
+  return {
+    isShared,
+    change: async to => {
+      const { admin } = system.lab.tailnet;
+      const names = [...system.nodes.values()].map(({ hostname }) => hostname);
+      const nodes = (await listNodes(admin)).filter(({ hostname }) => names.includes(hostname));
+      await Promise.all(nodes.map(({ id }) => changeNode(admin, id, to)));
+    },
+    subjectOf: async row => {
+      const remote = remoteFor(system, row);
+      const { service } = WAYS[row.protocol];
+      const port = remote.ports[service] ?? 0;
+      const client = clientFor(system, row, routeFor(system, row, 'trusted'));
+      await orTailOf(system.standalone, orTailOf(system.gateway, untilItWorks({ client })));
+      const held = await client.open();
+      await held.turn(Buffer.from('opened'));
+      return {
+        client,
+        held,
+        service: {
+          state: async () => (await readServices(remote.control))[service],
+          set: mode => setService(remote.control, service, mode),
+        },
+        carried: () => Promise.resolve(carriedTo(remote, port)),
+        addresses: () => addressesOf(system, clusterOf(routeFor(system, row, 'trusted'))),
+        meshAddress: `${remote.address}:${port}`,
+        repeats: row.client === 'datagrams',
+        countsConnections: row.client === 'bytes' || row.client === 'TLS',
+        ...(row.parts.includes('wrong CA') ? { distrusted: distrustedOf(system, row) } : {}),
+      };
+    },
+  };
+}
+
+/**
+ * A node for each row: what a service counts then belongs to that row alone. And a daemon that forwards to several ports
+ * of its machine refuses a connection once in a while: two may have the same port on their near side, which it takes
+ * for one and the same.
+ */
+async function startNodes({ system, rows }: WorldParts): Promise<Place['nodes']> {
+  const starter = starterIn(system.folder, locateBinaries(process.env), process.env['PATH'] ?? '');
+  const start = async (row: Row, index: number) =>
+    [nameOf(row), await startRemote(starter, system.lab.tailnet, `row-${index}`)] as const;
+  return new Map(await Promise.all(rows.map(start)));
+}
+
+function endpointsOf({ lab, nodes }: Place): readonly KubernetesObject[] {
+  return [...nodes.values()].flatMap(node => [
+    meshEndpointsOf(lab, node.hostname, node),
+    meshEndpointsOf(lab, `distrusted-${node.hostname}`, node, remoteOf(lab, 'web-1')),
+  ]);
+}
+
+type Trust = 'trusted' | 'distrusted';
+
+function routesOf(system: Place, row: Row): readonly KubernetesObject[] {
+  const trusts: readonly Trust[] = row.parts.includes('wrong CA') ? ['trusted', 'distrusted'] : ['trusted'];
+  return trusts.map(trust => meshRoute(system.gateway, routeFor(system, row, trust)));
+}
+
+function remoteFor({ nodes }: Place, row: Row): RemoteNode {
+  const node = nodes.get(nameOf(row));
+  if (!node) throw new Error(`${nameOf(row)} has no node`);
+  return node;
+}
+
+type RouteWish = MeshRouteWish & { readonly host: string };
+
+function routeFor(system: Place, row: Row, trust: Trust): RouteWish {
+  const remote = remoteFor(system, row);
+  const { kind, listener, service } = WAYS[row.protocol];
+  const isTrusted = trust === 'trusted';
+  const name = `${isTrusted ? '' : 'distrusted-'}${nameOf(row)}`.toLowerCase().replace(/[^a-z0-9]+/g, '-');
+  const host = kind === 'TLSRoute' ? remote.fqdn : `${name}.test`;
+  const hasHost = kind !== 'TCPRoute' && kind !== 'UDPRoute';
+  return {
+    name,
+    kind,
+    host,
+    listener: isTrusted || hasHost ? listener : 'distrusted',
+    ...(hasHost ? { hostnames: [host] } : {}),
+    refs: [{ name: `${isTrusted ? '' : 'distrusted-'}${remote.hostname}`, port: remote.ports[service] ?? 0 }],
+  };
+}
+
+function clientFor(system: Place, row: Row, { listener, host }: RouteWish): Client {
+  const authority = readFileSync(remoteFor(system, row).caFile);
+  return clientOf(row.client, { listener: system.listeners[listener] ?? '', host }, authority);
+}
+
+function distrustedOf(system: Place, row: Row): NonNullable<Subject['distrusted']> {
+  const route = routeFor(system, row, 'distrusted');
+  return { client: clientFor(system, row, route), refusals: () => refusalsOf(system, clusterOf(route)) };
+}
+
+async function addressesOf({ gateway }: System, cluster: string): Promise<readonly string[]> {
+  const clusters = await readClusters(gateway.admin);
+  return clusters
+    .filter(({ name }) => name === cluster)
+    .flatMap(({ endpoints }) => endpoints.map(one => one.address));
+}
+
+/** How many certificates Envoy has refused, with whichever of its sockets for a cluster. */
+async function refusalsOf({ gateway }: System, cluster: string): Promise<number> {
+  const text = await (await fetch(`${gateway.admin}/stats?filter=ssl.fail_verify`)).text();
+  const counts = text.split('\n').filter(line => line.startsWith(`cluster.${cluster}.`));
+  return counts.reduce((sum, line) => sum + Number(line.slice(line.lastIndexOf(' ') + 1)), 0);
+}
