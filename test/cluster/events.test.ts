@@ -1,0 +1,171 @@
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { API_VERSION } from '../../src/api/generated/kinds.ts';
+import { kubeClient } from '../../src/lab/cluster/kube-client.ts';
+import type { KubeObject } from '../../src/lab/cluster/kube-object.ts';
+import type { Told } from '../../src/resources/events.ts';
+import { eventsOn } from '../../src/resources/kubernetes/events.ts';
+import type { KubeEvents } from '../../src/resources/kubernetes/events.ts';
+import type { KubeRequest } from '../../src/resources/kubernetes/transport.ts';
+import { systemClock } from '../../src/runtime/clock.ts';
+import { clientTransport } from '../support/cluster/client-transport.ts';
+import { testCluster } from '../support/cluster/cluster.ts';
+import { createNamespace, removeNamespace } from '../support/cluster/namespace.ts';
+
+const client = kubeClient(testCluster().access);
+const run = randomUUID().slice(0, 8);
+let namespace: string;
+beforeAll(async () => {
+  namespace = await createNamespace(client);
+});
+afterAll(async () => {
+  await removeNamespace(client, namespace);
+});
+
+function begin() {
+  const asked: KubeRequest[] = [];
+  const outcomes = { written: 0, dropped: 0, failed: 0 };
+  const failures: unknown[] = [];
+  const transport = clientTransport(client);
+  const events: KubeEvents = eventsOn({
+    transport: {
+      ask: async request => {
+        asked.push(request);
+        return await transport.ask(request);
+      },
+    },
+    clock: systemClock,
+    now: () => new Date(),
+    random: Math.random,
+    record: { events: ({ outcome }, by = 1) => void (outcomes[outcome] += by) },
+    controller: 'mesh-gateway.dev/operator',
+    instance: 'operator-0',
+    reportFailure: failure => failures.push(failure),
+  });
+  return { events, asked, outcomes, failures };
+}
+
+function told(name: string, fields: Partial<Told> = {}): Told {
+  const uid = randomUUID();
+  return {
+    regarding: { apiVersion: API_VERSION, kind: 'MeshEndpoints', namespace, name, uid },
+    type: 'Warning',
+    reason: 'EndpointUnhealthy',
+    action: 'Probe',
+    note: 'web does not answer',
+    ...fields,
+  };
+}
+
+async function eventsOf(name: string, where = namespace): Promise<readonly KubeObject[]> {
+  const all = await client.list({ apiVersion: 'events.k8s.io/v1', kind: 'Event', namespace: where });
+  return all.filter(event => (event['regarding'] as { readonly name?: string }).name === name);
+}
+
+describe('an event', () => {
+  it('is there beside its object, as users list it', async () => {
+    const { events, outcomes, failures } = begin();
+    events.tell(told('one'));
+    await events.close();
+    expect(failures).toEqual([]);
+    expect(outcomes).toEqual({ written: 1, dropped: 0, failed: 0 });
+    const [event, ...more] = await eventsOf('one');
+    expect(more).toEqual([]);
+    expect(event).toMatchObject({
+      reason: 'EndpointUnhealthy',
+      action: 'Probe',
+      type: 'Warning',
+      note: 'web does not answer',
+      reportingController: 'mesh-gateway.dev/operator',
+      reportingInstance: 'operator-0',
+    });
+    const selector = 'involvedObject.name=one,involvedObject.kind=MeshEndpoints';
+    const asUsers = await client.list(
+      { apiVersion: 'v1', kind: 'Event', namespace },
+      { fieldSelector: selector },
+    );
+    expect(asUsers).toHaveLength(1);
+  });
+
+  it('that is told a hundred times is one object with a count', async () => {
+    const { events, asked, outcomes } = begin();
+    const one = told('many');
+    for (let i = 0; i < 100; i++) events.tell(one);
+    await expect.poll(() => outcomes.written, { timeout: 10_000 }).toBe(100);
+    expect(asked.map(({ verb }) => verb)).toEqual(['create', 'patch']);
+    expect(await eventsOf('many')).toMatchObject([{ series: { count: 100 } }]);
+    events.tell(one);
+    await events.close();
+    expect(await eventsOf('many')).toMatchObject([{ series: { count: 101 } }]);
+  });
+
+  it('begins anew where somebody has deleted it', async () => {
+    const { events } = begin();
+    const one = told('deleted');
+    events.tell(one);
+    await expect.poll(() => eventsOf('deleted'), { timeout: 10_000 }).toHaveLength(1);
+    const [event] = await eventsOf('deleted');
+    const ref = {
+      apiVersion: 'events.k8s.io/v1',
+      kind: 'Event',
+      namespace,
+      name: event?.metadata.name ?? '',
+    };
+    await client.remove(ref);
+    events.tell(one);
+    events.tell(one);
+    await events.close();
+    expect(await eventsOf('deleted')).toMatchObject([{ series: { count: 2 } }]);
+  });
+
+  it('of an object without a namespace is in the default one', async () => {
+    const { events, outcomes } = begin();
+    const name = `tailnet-${run}`;
+    events.tell(told(name, { regarding: { apiVersion: API_VERSION, kind: 'MeshTailnet', name } }));
+    await events.close();
+    expect(outcomes.written).toBe(1);
+    const [event] = await eventsOf(name, 'default');
+    expect(event).toMatchObject({ metadata: { namespace: 'default' } });
+    const { metadata } = event ?? {};
+    await client.remove({
+      apiVersion: 'events.k8s.io/v1',
+      kind: 'Event',
+      namespace: 'default',
+      name: metadata?.name ?? '',
+    });
+  });
+
+  it.each([
+    ['a note that is too long', { note: 'é'.repeat(2000) }],
+    ['a note with halves of characters and zeros', { note: `a\u0000${'\u{D83D}'.repeat(900)}` }],
+    ['no words, or too many', { reason: '', action: 'x'.repeat(300) }],
+    ['an empty note', { note: '' }],
+  ])('with %s is taken all the same', async (what, fields) => {
+    const { events, outcomes, failures } = begin();
+    const name = what.replaceAll(/[^a-z]+/g, '-');
+    events.tell(told(name, fields));
+    await events.close();
+    expect(failures).toEqual([]);
+    expect(outcomes).toEqual({ written: 1, dropped: 0, failed: 0 });
+    expect(await eventsOf(name)).toHaveLength(1);
+  });
+
+  it('of an object with the longest name there is, is taken', async () => {
+    const { events, outcomes } = begin();
+    const name = 'a'.repeat(253);
+    events.tell(told(name));
+    await events.close();
+    expect(outcomes.written).toBe(1);
+    expect(await eventsOf(name)).toHaveLength(1);
+  });
+
+  it('in a namespace that is not there fails, and is counted', async () => {
+    const { events, outcomes, failures } = begin();
+    events.tell(
+      told('lost', { regarding: { apiVersion: 'v1', kind: 'Service', namespace: 'nowhere', name: 'lost' } }),
+    );
+    await events.close();
+    expect(outcomes).toEqual({ written: 0, dropped: 0, failed: 1 });
+    expect(failures).toHaveLength(1);
+  });
+});

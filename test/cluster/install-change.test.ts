@@ -1,0 +1,141 @@
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { COMPONENTS } from '../../src/api/names.ts';
+import type { KubeObject } from '../../src/lab/cluster/kube-object.ts';
+import { refOf } from '../../src/lab/cluster/kube-object.ts';
+import { readManifests } from '../../src/lab/cluster/kube-manifests.ts';
+import { ENVOY_GATEWAY } from '../../src/lab/cluster/envoy-gateway.ts';
+import { waitForAbsence, waitForObject } from '../../src/lab/cluster/kube-wait.ts';
+import { podsWith } from '../../src/lab/cluster/pods.ts';
+import { connectionsSeen, killPod } from '../support/cluster/install-connections.ts';
+import { removeImages, renameImage } from '../support/cluster/install-image.ts';
+import { startLoad } from '../support/cluster/install-load.ts';
+import type { LoadResult } from '../support/cluster/install-load.ts';
+import { imagesIn, olderManifests, putManifests, todaysManifests } from '../support/cluster/install-older.ts';
+import { IMAGE, installScene, PLACE, waitForReplicas } from '../support/cluster/install-scene.ts';
+import type { InstallScene } from '../support/cluster/install-scene.ts';
+import { printLogsOnFailure } from '../support/cluster/logs.ts';
+
+const { operator, extensionServer } = COMPONENTS;
+const OWN = PLACE.system;
+const older = olderManifests();
+const otherImages = imagesIn(older).filter(image => image !== IMAGE.committed);
+
+let scene: InstallScene;
+beforeAll(async () => {
+  scene = await installScene();
+  for (const image of otherImages) await renameImage(IMAGE.committed, image);
+  await scene.install(() => undefined);
+  await scene.use();
+  await scene.answerOf('web-1');
+  for (const name of [operator, extensionServer]) await waitForReplicas(scene.client, name, 2);
+}, 240_000);
+afterAll(async () => {
+  await scene.end();
+  await removeImages(...otherImages);
+}, 120_000);
+
+/** Does something while requests go through the Gateway and the route is given one new host after the other; gives what failed. */
+async function underLoad(what: string, work: () => Promise<unknown>): Promise<readonly string[]> {
+  printLogsOnFailure(scene.client, scene.namespace, OWN);
+  const requests = startLoad(4, async () => {
+    const { status, body } = await scene.ask();
+    if (status !== 200) throw new Error(`${status} ${body}`);
+  });
+  const changes = startLoad(1, () => scene.addHost(`new-${crypto.randomUUID()}.example.com`));
+  const wentWell = work();
+  await wentWell.catch(() => undefined);
+  const [asked, changed] = await Promise.all([requests.end(), changes.end()]);
+  await wentWell;
+  const told = ({ tookMs, failures }: LoadResult) =>
+    `${tookMs.length} went well, ${failures.length} failed, the slowest took ${Math.max(...tookMs)} ms`;
+  console.log(`${what}\nrequests: ${told(asked)}\nnew hosts: ${told(changed)}`);
+  const isLoad = asked.tookMs.length > 100 && changed.tookMs.length > 1;
+  return [...asked.failures, ...changed.failures, ...(isLoad ? [] : ['this was no load'])];
+}
+
+/** The pod of the extension server that Envoy Gateway asks. */
+async function askedPod(): Promise<KubeObject> {
+  const addressOf = ({ status }: KubeObject) => (status as { readonly podIP?: string }).podIP ?? '';
+  const labels = { 'control-plane': 'envoy-gateway' };
+  const askers = (await podsWith(scene.client, ENVOY_GATEWAY.namespace, labels)).map(addressOf);
+  const asked = connectionsSeen().filter(({ from, port }) => port === 5005 && askers.includes(from));
+  const pods = await podsWith(scene.client, OWN, { 'app.kubernetes.io/name': extensionServer });
+  const found = pods.find(pod => asked.some(({ to }) => to === addressOf(pod)));
+  if (!found) throw new Error('Envoy Gateway asks nobody');
+  return found;
+}
+
+function hasRestarted({ status }: KubeObject): boolean {
+  const { containerStatuses } = status as {
+    readonly containerStatuses: readonly { readonly restartCount: number; readonly ready: boolean }[];
+  };
+  return containerStatuses.every(({ restartCount, ready }) => restartCount > 0 && ready);
+}
+
+describe('under load', () => {
+  it('the extension server that Envoy Gateway asks is deleted, and not missed', async () => {
+    const failures = await underLoad('an extension server deleted', async () => {
+      const pod = refOf(await askedPod());
+      await scene.client.remove(pod);
+      await waitForAbsence(scene.client, pod, 60_000);
+      await waitForReplicas(scene.client, extensionServer, 2);
+    });
+    expect(failures).toEqual([]);
+  }, 180_000);
+
+  it('the extension server that Envoy Gateway asks dies without a word, and is not missed', async () => {
+    const failures = await underLoad('an extension server killed', async () => {
+      const pod = await askedPod();
+      killPod(pod);
+      await waitForObject(scene.client, refOf(pod), 'to run again', hasRestarted, 60_000);
+      await waitForReplicas(scene.client, extensionServer, 2);
+    });
+    expect(failures).toEqual([]);
+  }, 180_000);
+
+  it.each([extensionServer, operator])(
+    '%s is replaced pod by pod',
+    async name => {
+      const failures = await underLoad(`${name} restarted`, async () => {
+        await scene.shell.sh(`kubectl -n ${OWN} rollout restart deployment/${name}`);
+        await scene.shell.sh(`kubectl -n ${OWN} rollout status deployment/${name} --timeout=120s`);
+        await waitForReplicas(scene.client, name, 2);
+      });
+      expect(failures).toEqual([]);
+    },
+    240_000,
+  );
+});
+
+/** What each object of the manifests is, whatever it says: its identity, which a new one would not have. */
+async function identities(): Promise<ReadonlyMap<string, string>> {
+  const objects = readManifests(join(scene.shell.folder, 'manifests')).filter(
+    ({ kind }) => kind !== 'Kustomization',
+  );
+  const found = objects.map(async (object: KubeObject) => {
+    const { metadata } = await scene.client.get(refOf(object));
+    return [`${object.kind} ${object.metadata.name ?? ''}`, metadata.uid ?? ''] as const;
+  });
+  return new Map(await Promise.all(found));
+}
+
+describe('another version', () => {
+  it('comes and goes without a request that fails, and no object is made anew', async () => {
+    const today = todaysManifests();
+    const before = await identities();
+    expect(before.size).toBeGreaterThan(15);
+    const apply = async (manifests: typeof older) => {
+      putManifests(join(scene.shell.folder, 'manifests'), manifests);
+      await scene.shell.sh('kubectl apply --server-side -k manifests');
+      for (const name of [operator, extensionServer]) await waitForReplicas(scene.client, name, 2);
+      expect(await identities()).toEqual(before);
+    };
+    const failures = await underLoad(`to ${older.from} and back`, async () => {
+      await apply(older);
+      await apply(today);
+    });
+    expect(failures).toEqual([]);
+    expect(await scene.shell.sh('kubectl diff --server-side -k manifests')).toBe('');
+  }, 400_000);
+});

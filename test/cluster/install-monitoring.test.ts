@@ -1,0 +1,138 @@
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { COMPONENTS } from '../../src/api/names.ts';
+import { applyAll } from '../../src/lab/cluster/kube-apply.ts';
+import type { KubeObject } from '../../src/lab/cluster/kube-object.ts';
+import { podsWith } from '../../src/lab/cluster/pods.ts';
+import { refOf } from '../../src/lab/cluster/kube-object.ts';
+import { waitFor } from '../../src/lab/wait.ts';
+import {
+  lacksPrometheus,
+  measureOf,
+  monitoringKinds,
+  startPrometheus,
+} from '../support/cluster/install-prometheus.ts';
+import type { Prometheus } from '../support/cluster/install-prometheus.ts';
+import { installScene, PLACE, waitForReplicas } from '../support/cluster/install-scene.ts';
+import { documentedCommands } from '../support/cluster/install.ts';
+import type { InstallScene } from '../support/cluster/install-scene.ts';
+
+const { operator, extensionServer } = COMPONENTS;
+const SOON = { timeoutMs: 60_000 };
+
+let scene: InstallScene;
+beforeAll(async () => {
+  scene = await installScene('documented');
+  await scene.install(() => undefined);
+  await scene.use();
+  await scene.answerOf('web-1');
+  for (const name of [operator, extensionServer]) await waitForReplicas(scene.client, name, 2);
+}, 240_000);
+afterAll(async () => {
+  await scene.end();
+}, 120_000);
+
+const manifests = () => join(scene.shell.folder, 'manifests/monitoring');
+
+describe('what the monitoring of a cluster is told', () => {
+  let kinds: readonly KubeObject[];
+  beforeAll(async () => {
+    kinds = await monitoringKinds();
+    await applyAll(scene.client, kinds);
+  }, 60_000);
+  afterAll(async () => {
+    for (const kind of kinds) await scene.client.remove(refOf(kind));
+  });
+
+  it('is taken by the kinds of its operator, to the letter', async () => {
+    const [, [command = ''] = []] = documentedCommands('install.md', 'Apply it');
+    expect(command).toContain('monitoring');
+    const applied = await scene.shell.sh(command);
+    for (const kind of ['prometheusrule', 'servicemonitor', 'configmap']) expect(applied).toContain(kind);
+    const told = await scene.client.list({
+      apiVersion: 'monitoring.coreos.com/v1',
+      kind: 'PrometheusRule',
+      namespace: PLACE.system,
+    });
+    // The configuration of the documentation asks for it.
+    expect(told.map(({ metadata }) => metadata.labels?.['release'])).toEqual(['prometheus']);
+    expect(await scene.shell.sh('kubectl diff --server-side -k manifests/monitoring')).toBe('');
+  }, 60_000);
+});
+
+describe.skipIf(lacksPrometheus)('a Prometheus that reads an installation', () => {
+  let prometheus: Prometheus;
+  beforeAll(async () => {
+    prometheus = await startPrometheus(scene.client, manifests());
+  }, 60_000);
+  afterAll(() => {
+    prometheus.end();
+  });
+
+  /** Waits until an expression gives so many series, and gives their values. */
+  const valuesOf = (expression: string, count: number) =>
+    waitFor(
+      `${count} series of ${expression}`,
+      async note => {
+        const samples = await prometheus.query(expression);
+        note(JSON.stringify(samples));
+        return samples.length === count ? samples.map(({ value }) => Number(value[1])) : undefined;
+      },
+      SOON,
+    );
+
+  it('reaches both pods of both processes', async () => {
+    expect(await valuesOf(`up{job=~"${operator}|${extensionServer}"} == 1`, 4)).toEqual([1, 1, 1, 1]);
+  }, 90_000);
+
+  it('sees that one operator leads', async () => {
+    expect(await valuesOf(`leader_election_master_status{job="${operator}"} == 1`, 1)).toEqual([1]);
+  }, 90_000);
+
+  it('evaluates all alerts, and has nothing to tell', async () => {
+    const alerts = await waitFor('all alerts to be evaluated', () => prometheus.alerts(), SOON);
+    expect(Object.keys(alerts)).toEqual(
+      expect.arrayContaining(['HighReconciliationErrorRate', 'ExtensionServerDown', 'HighMemoryUsage']),
+    );
+    const isQuiet = async (note: (seen: string) => void) => {
+      const states = await prometheus.alerts();
+      note(JSON.stringify(states));
+      return Object.values(states).every(state => state === 'inactive') ? states : undefined;
+    };
+    expect(await waitFor('all alerts to be inactive', isQuiet, SOON)).toBeDefined();
+  }, 90_000);
+
+  it('knows the share of reconciliations that fail', async () => {
+    const stop = new AbortController();
+    const changes = (async () => {
+      while (!stop.signal.aborted) await scene.addHost(`new-${crypto.randomUUID()}.example.com`);
+    })();
+    const share = measureOf(manifests(), 'HighReconciliationErrorRate');
+    expect(share).toContain('rate(');
+    const [value] = await valuesOf(`(${share}) >= 0`, 1).finally(() => {
+      stop.abort();
+    });
+    await changes;
+    expect(value).toBe(0);
+  }, 90_000);
+
+  it('knows the share of its memory that each operator uses', async () => {
+    const shares = await valuesOf(measureOf(manifests(), 'HighMemoryUsage'), 2);
+    for (const share of shares) {
+      expect(share).toBeGreaterThan(0.01);
+      expect(share).toBeLessThan(0.8);
+    }
+  }, 90_000);
+
+  it('notices that an extension server is gone', async () => {
+    const labels = { 'app.kubernetes.io/name': extensionServer };
+    const [pod] = await podsWith(scene.client, PLACE.system, labels);
+    if (!pod) throw new Error('no extension server runs');
+    await scene.client.remove(refOf(pod));
+    const isPending = async () => {
+      const { ExtensionServerDown: state } = await prometheus.alerts();
+      return state === 'pending' ? state : undefined;
+    };
+    expect(await waitFor('ExtensionServerDown to be pending', isPending, SOON)).toBe('pending');
+  }, 90_000);
+});

@@ -1,0 +1,173 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { kubeClient } from '../../src/lab/cluster/kube-client.ts';
+import { waitFor } from '../../src/lab/wait.ts';
+import { leaseAccess } from '../../src/resources/access.ts';
+import { createAccount } from '../support/cluster/account.ts';
+import { testCluster } from '../support/cluster/cluster.ts';
+import { LeaderProcesses, reignsOf, sharedMs } from '../support/cluster/leader-processes.ts';
+import type { Act, LeaderProcess } from '../support/cluster/leader-processes.ts';
+import { createNamespace, removeNamespace } from '../support/cluster/namespace.ts';
+
+/** What is promised: another leads within this time, whatever becomes of the leader. */
+const WITHIN_MS = 15_000;
+const HOUR_MS = 3_600_000;
+
+const admin = kubeClient(testCluster().access);
+const NAME = 'leaders';
+const processes = new LeaderProcesses();
+const all = new Map<string, LeaderProcess>();
+const measured: string[] = [];
+const written: { readonly who: string; readonly term: number }[] = [];
+
+let namespace: string;
+let token: string;
+let watching: NodeJS.Timeout;
+
+beforeAll(async () => {
+  namespace = await createNamespace(admin);
+  const configMaps = { apiGroups: [''], resources: ['configmaps'], verbs: ['create', 'patch'] } as const;
+  const account = { namespace, name: `leader-${namespace}` };
+  token = await createAccount(admin, account, { cluster: [], own: [...leaseAccess(NAME), configMaps] });
+  await processes.prepare();
+  watching = setInterval(() => void look(), 100);
+  await Promise.all(['a', 'b', 'c'].map(who => start(who)));
+}, 60_000);
+
+afterAll(async () => {
+  clearInterval(watching);
+  await processes.end();
+  const ref = { apiVersion: 'rbac.authorization.k8s.io/v1', name: `leader-${namespace}` };
+  await admin.remove({ ...ref, kind: 'ClusterRole' });
+  await admin.remove({ ...ref, kind: 'ClusterRoleBinding' });
+  await removeNamespace(admin, namespace);
+  console.log(measured.join('\n'));
+}, 60_000);
+
+async function start(who: string, wallClockOffByMs = 0): Promise<void> {
+  const { server, caFile } = admin.access;
+  const settings = { who, server, caFile, token, namespace, name: NAME, wallClockOffByMs };
+  all.set(who, await processes.start(settings));
+}
+
+/** What the ConfigMap says, which leaders write. */
+async function look(): Promise<void> {
+  const path = `/api/v1/namespaces/${namespace}/configmaps/${NAME}`;
+  const { status, body } = await admin.request('GET', path);
+  if (status !== 200) return;
+  const { data } = body as { readonly data: { readonly who: string; readonly term: string } };
+  written.push({ who: data.who, term: Number(data.term) });
+}
+
+/** Waits for an act, and gives it. */
+function act(what: string, isIt: (act: Act) => boolean, timeoutMs = 40_000): Promise<Act> {
+  const find = () => Promise.resolve(processes.acts().find(isIt));
+  return waitFor(what, find, { timeoutMs, everyMs: 20 });
+}
+
+/** The process that has led for a while now. */
+async function leader(): Promise<LeaderProcess> {
+  const since = sharedMs();
+  const { who } = await act('somebody to lead', ({ ms }) => ms > since + 1500);
+  const found = all.get(who);
+  if (!found) throw new Error(`nobody is called ${who}`);
+  return found;
+}
+
+/** Does something to the leader, and gives how long it then acted, and when another began, after that. */
+async function afterLoss(what: string, lose: (leader: LeaderProcess) => void) {
+  const old = await leader();
+  const lostAt = sharedMs();
+  lose(old);
+  const next = await act(`another than ${old.who} to lead`, ({ who, ms }) => who !== old.who && ms > lostAt);
+  const last = processes.acts().filter(({ who, ms }) => who === old.who && ms < next.ms);
+  const actedMs = Math.max(0, (last.at(-1)?.ms ?? 0) - lostAt);
+  const nextMs = next.ms - lostAt;
+  const shown = [actedMs, nextMs].map(ms => (ms / 1000).toFixed(2));
+  measured.push(`${what}: the old leader acted for ${shown[0]} s more, another after ${shown[1]} s`);
+  return { old, next, actedMs, nextMs };
+}
+
+function expectNoTwo(): void {
+  const reigns = reignsOf(processes.acts());
+  for (const [index, reign] of reigns.entries()) {
+    const before = reigns[index - 1];
+    if (!before) continue;
+    expect([before, reign], 'two who acted at once').toSatisfy(() => before.until < reign.from);
+    expect([before, reign], 'terms that do not rise').toSatisfy(() => before.term < reign.term);
+  }
+}
+
+describe('three processes that share a Lease', { timeout: 120_000 }, () => {
+  it('have one who leads', async () => {
+    await act('somebody to lead', () => true);
+    expect(reignsOf(processes.acts())).toHaveLength(1);
+  });
+
+  it('have another soon after the leader was killed', async () => {
+    const { nextMs } = await afterLoss('killed', ({ child }) => void child.kill('SIGKILL'));
+    expect(nextMs).toBeLessThan(WITHIN_MS);
+    expectNoTwo();
+  });
+
+  it('have another soon after the leader was frozen, which acts no more when it wakes after 20 s', async () => {
+    await start('d', HOUR_MS);
+    const since = sharedMs();
+    const { old, nextMs } = await afterLoss('frozen', ({ child }) => void child.kill('SIGSTOP'));
+    expect(nextMs).toBeLessThan(WITHIN_MS);
+    await waitFor('20 s', () => Promise.resolve(sharedMs() - since > 20_000 || undefined), {
+      timeoutMs: 30_000,
+    });
+    const wokeAt = sharedMs();
+    old.child.kill('SIGCONT');
+    const known = () => Promise.resolve(old.lines.find(({ msg }) => msg === 'not leading any more'));
+    await waitFor('the leader of old to know', known, { timeoutMs: 10_000 });
+    const late = processes.acts().filter(({ who, ms }) => who === old.who && ms > wokeAt);
+    expect(late).toEqual([]);
+    expectNoTwo();
+  });
+
+  it('have another soon after the leader was cut off silently, which stops acting before', async () => {
+    const { old, nextMs } = await afterLoss('cut off', ({ road }) => road.block('all'));
+    expect(nextMs).toBeLessThan(WITHIN_MS);
+    expectNoTwo();
+    old.road.unblock();
+  });
+
+  it('have another within a retry period after the leader was stopped', async () => {
+    const { old, nextMs } = await afterLoss('stopped', ({ child }) => void child.kill('SIGTERM'));
+    expect(nextMs).toBeLessThan(4000);
+    await old.ended;
+    expect(old.child.exitCode).toBe(0);
+    expectNoTwo();
+  });
+
+  it('keep a leader whose connections die without a word, if new ones can be made', async () => {
+    const { road, who } = await leader();
+    const before = reignsOf(processes.acts()).length;
+    const since = sharedMs();
+    road.block('connections of now');
+    await act('the same to lead on', one => one.who === who && one.ms > since + 15_000);
+    expect(reignsOf(processes.acts())).toHaveLength(before);
+  });
+
+  it('do as well if the wall clock of one is an hour ahead, whether it leads or others do', async () => {
+    for (const [who, process] of all) if (who !== 'd') process.child.kill('SIGKILL');
+    const d = await act('d to lead', ({ who, ms }) => who === 'd' && ms > sharedMs() - 200);
+    await start('e', -HOUR_MS);
+    await start('f');
+    const { nextMs } = await afterLoss('killed, an hour ahead', ({ child }) => void child.kill('SIGKILL'));
+    expect([d.who, nextMs < WITHIN_MS]).toEqual(['d', true]);
+    expectNoTwo();
+  });
+
+  it('never had two who acted at once, and never a write of an old leader after one of a new', () => {
+    expectNoTwo();
+    const terms = written.map(({ term }) => term);
+    expect(new Set(terms).size).toBeGreaterThan(4);
+    expect(terms).toEqual([...terms].sort((a, b) => a - b));
+    const acts = processes.acts();
+    measured.push(
+      `${acts.length} acts in ${reignsOf(acts).length} reigns, ${terms.length} looks at what they wrote`,
+    );
+  });
+});

@@ -1,0 +1,219 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { API_VERSION } from '../../src/api/generated/kinds.ts';
+import { COMPONENTS } from '../../src/api/names.ts';
+import { waitFor } from '../../src/lab/wait.ts';
+import type { KubeClient } from '../../src/lab/cluster/kube-client.ts';
+import type { KubeObject } from '../../src/lab/cluster/kube-object.ts';
+import { extensionServerAccess, operatorAccess } from '../../src/process/access.ts';
+import { createAccount, writeKubeconfig } from '../support/cluster/account.ts';
+import { ownApiServer } from '../support/cluster/alone.ts';
+import type { OwnApiServer } from '../support/cluster/alone.ts';
+import { forbiddenToAll, FORBIDDEN_TO_READERS, mayDo, wordsOf } from '../support/cluster/install-rights.ts';
+import type { Right } from '../support/cluster/install-rights.ts';
+import { gatewayObject, named, route } from '../support/declared.ts';
+import { endpoint, meshEndpoints, meshTailnet } from '../support/objects.ts';
+import { askPath, startServed } from '../support/served-process.ts';
+import type { ServedProcess } from '../support/served-process.ts';
+
+const NAMESPACE = 'mesh-system';
+const WITHIN = { timeoutMs: 15_000 };
+
+let own: OwnApiServer;
+let admin: KubeClient;
+let folder: string;
+const tokens: Record<string, string> = {};
+beforeAll(async () => {
+  own = await ownApiServer();
+  admin = own.server.client;
+  folder = mkdtempSync(join(tmpdir(), 'mesh-processes-'));
+  await admin.create({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: NAMESPACE } });
+  const { operator, extensionServer } = COMPONENTS;
+  tokens[operator] = await createAccount(admin, { namespace: NAMESPACE, name: operator }, operatorAccess);
+  tokens[extensionServer] = await createAccount(
+    admin,
+    { namespace: NAMESPACE, name: extensionServer },
+    extensionServerAccess,
+  );
+}, 60_000);
+afterAll(async () => {
+  rmSync(folder, { recursive: true, force: true });
+  await own.end();
+});
+
+/** A process of ours, as the account that it has in a cluster. */
+function start(command: string, account: string, more: Readonly<Record<string, string>> = {}): ServedProcess {
+  const KUBECONFIG = writeKubeconfig(folder, admin, tokens[account] ?? '');
+  return startServed(command, {}, { KUBECONFIG, POD_NAMESPACE: NAMESPACE, ...more });
+}
+
+const operator = (more: Readonly<Record<string, string>> = {}) =>
+  start('operator', COMPONENTS.operator, more);
+
+/** All kinds that decide how traffic goes, so that one Gateway carries a mesh route. */
+const WORLD = [
+  gatewayObject('Gateway', 'public', {
+    gatewayClassName: 'mesh',
+    listeners: [{ name: 'http', port: 80, protocol: 'HTTP' }],
+  }),
+  named(meshTailnet(), 'example'),
+  named(meshEndpoints(), 'web'),
+  route('HTTPRoute', 'web'),
+] as readonly KubeObject[];
+
+const binding = { apiVersion: API_VERSION, kind: 'MeshBinding', namespace: 'default', name: 'public' };
+
+async function revision(): Promise<string | undefined> {
+  const answer = await admin.request('GET', await admin.pathOf(binding));
+  return (answer.body as { readonly spec?: { readonly revision: string } }).spec?.revision;
+}
+
+async function becomesReady(process: ServedProcess): Promise<void> {
+  const { healthPort } = await process.line('telling about itself');
+  await waitFor(
+    'the process to be ready',
+    async note => {
+      const [status, text] = await askPath(healthPort, '/readyz');
+      note(text);
+      return status === 200 ? true : undefined;
+    },
+    WITHIN,
+  );
+}
+
+/** The one of them that leads, which there must be soon. */
+function leaderOf(operators: readonly ServedProcess[]): Promise<ServedProcess> {
+  const leads = ({ lines }: ServedProcess) =>
+    lines.filter(({ msg }) => msg === 'leading' || msg === 'not leading any more').at(-1)?.msg === 'leading';
+  return waitFor('a leader', () => Promise.resolve(operators.find(leads)), WITHIN);
+}
+
+/** The time of day of a process whose machine is an hour ahead. */
+const ANOTHER_HOUR = {
+  NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(`
+    const [Before, now] = [Date, Date.now];
+    globalThis.Date = class extends Before {
+      static now = () => now() + 3_600_000;
+      constructor(...given) { super(...(given.length > 0 ? given : [now() + 3_600_000])); }
+    };`)}`,
+};
+
+function troublesOf({ lines }: ServedProcess): readonly string[] {
+  return lines.filter(({ level }) => level !== 'info').map(line => JSON.stringify(line));
+}
+
+describe('the operator in a cluster', () => {
+  it('keeps a MeshBinding for a Gateway with mesh routes, and follows what they change', async () => {
+    const running = operator();
+    await becomesReady(running);
+    for (const object of WORLD) await admin.apply(object);
+    const first = await waitFor('the MeshBinding', revision, WITHIN);
+    const secure = meshEndpoints({ endpoints: [endpoint({ protocol: 'HTTPS' })] });
+    await admin.apply(named(secure, 'web') as KubeObject);
+    await waitFor('another revision', async () => ((await revision()) !== first ? true : undefined), WITHIN);
+    await admin.remove({ apiVersion: 'gateway.networking.k8s.io/v1', kind: 'HTTPRoute', name: 'web' });
+    const isGone = async () => ((await revision()) === undefined ? true : undefined);
+    expect(await waitFor('the MeshBinding to be gone', isGone, WITHIN)).toBe(true);
+    running.child.kill('SIGTERM');
+    expect(await running.ended).toBe(0);
+    expect(troublesOf(running)).toEqual([]);
+  }, 60_000);
+
+  it('lets the next one lead as soon as it has ended', async () => {
+    const first = operator({ POD_NAME: 'first' });
+    await first.line('leading');
+    const second = operator({ POD_NAME: 'second' });
+    await becomesReady(second);
+    first.child.kill('SIGTERM');
+    expect(await first.ended).toBe(0);
+    await second.line('leading');
+    second.child.kill('SIGTERM');
+    expect(await second.ended).toBe(0);
+    expect([...troublesOf(first), ...troublesOf(second)]).toEqual([]);
+  }, 60_000);
+
+  it('has another leader soon after one of three was killed, and after one was frozen, whatever the time of day', async () => {
+    const three = [
+      operator({ POD_NAME: 'a' }),
+      operator({ POD_NAME: 'b', ...ANOTHER_HOUR }),
+      operator({ POD_NAME: 'c' }),
+    ];
+    await Promise.all(three.map(becomesReady));
+    const [, ahead] = three;
+    expect(Date.parse(String(ahead?.lines[0]?.['time']))).toBeGreaterThan(Date.now() + 3_000_000);
+    const first = await leaderOf(three);
+    first.child.kill('SIGKILL');
+    await first.ended;
+    const two = three.filter(one => one !== first);
+    const second = await leaderOf(two);
+    second.child.kill('SIGSTOP');
+    const rest = two.filter(one => one !== second);
+    const third = await leaderOf(rest);
+    second.child.kill('SIGCONT');
+    await second.line('not leading any more');
+    expect(third.lines.map(({ msg }) => msg)).not.toContain('not leading any more');
+    for (const { child, ended } of two) {
+      child.kill('SIGTERM');
+      expect(await ended).toBe(0);
+    }
+  }, 90_000);
+
+  it('leaves leading to another as long as it cannot read everything', async () => {
+    const rules = operatorAccess.cluster.map(rule => ({
+      ...rule,
+      resources: rule.resources.filter(resource => resource !== 'httproutes'),
+    }));
+    const name = 'mesh-blind-operator';
+    tokens[name] = await createAccount(
+      admin,
+      { namespace: NAMESPACE, name },
+      { ...operatorAccess, cluster: rules },
+    );
+    const blind = start('operator', name, { POD_NAME: 'blind' });
+    const refused = await blind.line('the cluster cannot be read');
+    expect(refused).toMatchObject({ kind: 'HTTPRoute', reason: 'Forbidden' });
+    const seeing = operator({ POD_NAME: 'seeing' });
+    await seeing.line('leading');
+    for (const { child, ended } of [blind, seeing]) {
+      child.kill('SIGTERM');
+      expect(await ended).toBe(0);
+    }
+    expect(blind.lines.map(({ msg }) => msg)).not.toContain('leading');
+  }, 60_000);
+});
+
+describe('the extension server in a cluster', () => {
+  it('serves once everything has been read, and ends well', async () => {
+    const running = start('extension-server', COMPONENTS.extensionServer);
+    await running.line('serving Envoy Gateway and Envoy');
+    await becomesReady(running);
+    running.child.kill('SIGTERM');
+    expect(await running.ended).toBe(0);
+    expect(troublesOf(running)).toEqual([]);
+  }, 60_000);
+});
+
+const FORBIDDEN: readonly (readonly [account: string, right: string, Right])[] = [
+  ...Object.values(COMPONENTS).flatMap(account =>
+    forbiddenToAll(NAMESPACE).map(right => [account, right] as const),
+  ),
+  ...FORBIDDEN_TO_READERS.map(right => [COMPONENTS.extensionServer, right] as const),
+].map(([account, right]) => [account, wordsOf(right), right]);
+
+describe('the account of a process', () => {
+  it.each(FORBIDDEN)('%s may not %s', async (account, _words, right) => {
+    expect(await mayDo(admin.withToken(tokens[account] ?? ''), right)).toBe(false);
+  });
+
+  it('is refused by the API server when it asks all the same', async () => {
+    const asOperator = admin.withToken(tokens[COMPONENTS.operator] ?? '');
+    const answers = await Promise.all([
+      asOperator.request('GET', '/api/v1/namespaces/default/secrets'),
+      asOperator.request('DELETE', '/api/v1/namespaces/default'),
+      asOperator.request('GET', '/apis/coordination.k8s.io/v1/namespaces/mesh-system/leases/another'),
+    ]);
+    expect(answers.map(({ status }) => status)).toEqual([403, 403, 403]);
+  });
+});

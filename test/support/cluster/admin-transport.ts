@@ -1,0 +1,19 @@
+import { readFileSync } from 'node:fs';
+import type { KubeAccess } from '../../../src/lab/cluster/kube-transport.ts';
+import { openTransport } from '../../../src/resources/kubernetes/open-transport.ts';
+import type { KubeTransport } from '../../../src/resources/kubernetes/transport.ts';
+import { systemClock } from '../../../src/runtime/clock.ts';
+
+/** The transport of the product, as somebody who may do everything. */
+export function adminTransport({ server, caFile, token }: KubeAccess): KubeTransport {
+  const account = {
+    server,
+    tls: { ca: readFileSync(caFile) },
+    headers: { authorization: `Bearer ${token}` },
+  };
+  return openTransport({
+    access: { read: () => Promise.resolve(account) },
+    clock: systemClock,
+    now: () => new Date(),
+  });
+}

@@ -1,0 +1,24 @@
+import { startApiServerAlone } from '../../../src/lab/cluster/api-server-alone.ts';
+import type { ApiServerAlone } from '../../../src/lab/cluster/api-server-alone.ts';
+import { locateBinaries } from '../../../src/lab/locate.ts';
+import { ownFolder } from '../lab/lab.ts';
+
+/** An API server of a test's own, and the way to end it. */
+export type OwnApiServer = { readonly server: ApiServerAlone; readonly end: () => Promise<void> };
+
+/**
+ * Starts an API server that a test may break, with flags beside the usual ones; it ends with the test's process, even if
+ * that is killed.
+ */
+export async function ownApiServer(...flags: readonly string[]): Promise<OwnApiServer> {
+  const { folder, end } = ownFolder();
+  folder.create();
+  try {
+    const searchPath = process.env['PATH'] ?? '';
+    const pathOf = locateBinaries(process.env);
+    return { server: await startApiServerAlone({ notes: folder, pathOf, searchPath, flags }), end };
+  } catch (error) {
+    await end();
+    throw error;
+  }
+}

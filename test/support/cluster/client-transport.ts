@@ -1,0 +1,26 @@
+import type { KubeClient } from '../../../src/lab/cluster/kube-client.ts';
+import { refusalOf } from '../../../src/resources/kubernetes/status.ts';
+import type { KubeRequest, KubeTransport, Verb } from '../../../src/resources/kubernetes/transport.ts';
+
+const METHODS: Readonly<Partial<Record<Verb, string>>> = {
+  create: 'POST',
+  apply: 'PATCH',
+  patch: 'PATCH',
+  delete: 'DELETE',
+};
+
+/** Asks by the client of the lab, so that a test of what is asked needs nothing of how it is sent. */
+export function clientTransport(client: KubeClient): Pick<KubeTransport, 'ask'> {
+  return {
+    ask: async ({ verb, path, query, body }: KubeRequest) => {
+      const parameters = new URLSearchParams(query).toString();
+      const content = body ? { contentType: body.type } : {};
+      const whole = parameters === '' ? path : `${path}?${parameters}`;
+      const answer = await client.request(METHODS[verb] ?? 'GET', whole, body?.value, content);
+      if (answer.status < 300) return answer.body;
+      const text = typeof answer.body === 'string' ? answer.body : JSON.stringify(answer.body);
+      const what = `${verb} ${path}`;
+      throw refusalOf({ what, status: answer.status, headers: {}, body: text, secrets: [], now: new Date() });
+    },
+  };
+}

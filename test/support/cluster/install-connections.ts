@@ -1,0 +1,86 @@
+import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
+import type { KubeObject } from '../../../src/lab/cluster/kube-object.ts';
+
+/** A connection to a port on which somebody listens: from whose address it comes, and to whose it goes. */
+export type Connection = { readonly from: string; readonly to: string; readonly port: number };
+
+type Socket = {
+  readonly local: string;
+  readonly localPort: number;
+  readonly remote: string;
+  readonly state: string;
+};
+
+const LISTENING = '0A';
+
+/** The connections that come in at each network of this machine right now, those of pods included. Loopback is left out. */
+export function connectionsSeen(): readonly Connection[] {
+  return processesOfNetworks().flatMap(pid => {
+    const sockets = ['tcp', 'tcp6'].flatMap(table => socketsIn(`/proc/${pid}/net/${table}`));
+    const served = new Set(
+      sockets.filter(({ state }) => state === LISTENING).map(({ localPort }) => localPort),
+    );
+    return sockets
+      .filter(({ state, localPort }) => state !== LISTENING && served.has(localPort))
+      .filter(({ local, remote }) => local !== remote && !local.startsWith('127.'))
+      .map(({ local, localPort, remote }) => ({ from: remote, to: local, port: localPort }));
+  });
+}
+
+/** One process for each network; those that end meanwhile do not count. */
+function processesOfNetworks(): readonly string[] {
+  const found = new Map<string, string>();
+  for (const pid of processes()) {
+    const network = orNothing(() => readlinkSync(`/proc/${pid}/ns/net`));
+    if (network !== undefined) found.set(network, pid);
+  }
+  return [...found.values()];
+}
+
+/** Ends the processes of a pod at once, as a machine does that fails; what holds its network together stays. */
+export function killPod({ metadata: { uid = '', name = '' } }: KubeObject): void {
+  const isOurs = (pid: string) =>
+    orNothing(
+      () =>
+        readFileSync(`/proc/${pid}/cgroup`, 'utf8').includes(uid) &&
+        readFileSync(`/proc/${pid}/cmdline`, 'utf8').includes('cli.js'),
+    );
+  const found = processes().filter(isOurs);
+  if (uid === '' || found.length === 0) throw new Error(`no process of ${name} runs`);
+  for (const pid of found) process.kill(Number(pid), 'SIGKILL');
+}
+
+function processes(): readonly string[] {
+  return readdirSync('/proc').filter(name => /^\d+$/.test(name));
+}
+
+function orNothing<T>(look: () => T): T | undefined {
+  try {
+    return look();
+  } catch {
+    return undefined;
+  }
+}
+
+function socketsIn(table: string): readonly Socket[] {
+  const lines = (orNothing(() => readFileSync(table, 'utf8')) ?? '').trim().split('\n').slice(1);
+  return lines.map(line => {
+    const [, local = '', remote = '', state = ''] = line.trim().split(/\s+/);
+    const [address = '', port = ''] = local.split(':');
+    return {
+      local: addressOf(address),
+      localPort: Number.parseInt(port, 16),
+      remote: addressOf(remote.split(':')[0] ?? ''),
+      state,
+    };
+  });
+}
+
+/** The kernel writes each word backwards; an address of the old kind stands at the end of one of the new kind. */
+function addressOf(hex: string): string {
+  const bytes = hex.slice(-8).match(/../g) ?? [];
+  return bytes
+    .reverse()
+    .map(byte => Number.parseInt(byte, 16))
+    .join('.');
+}

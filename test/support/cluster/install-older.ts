@@ -1,0 +1,66 @@
+import { execFileSync } from 'node:child_process';
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { PROJECT } from '../lab/command-line.ts';
+
+/** The manifests of a version: where they come from, and each file by its name. */
+export type Manifests = { readonly from: string; readonly files: ReadonlyMap<string, string> };
+
+const FOLDER = 'dist/manifests';
+
+/** The manifests as they are now. */
+export function todaysManifests(): Manifests {
+  const names = readdirSync(join(PROJECT, FOLDER)).filter(name => name.endsWith('.yaml'));
+  const read = (name: string) => readFileSync(join(PROJECT, FOLDER, name), 'utf8');
+  return { from: 'now', files: new Map(names.map(name => [name, read(name)])) };
+}
+
+/** Manifests that are not those of today: of the last commit that had others, or today's as an older version had written them. */
+export function olderManifests(): Manifests {
+  const { files: today } = todaysManifests();
+  for (const commit of commitsOf(FOLDER)) {
+    const files = new Map([...today.keys()].flatMap(name => fileAt(commit, name)));
+    if (files.size === today.size && [...files].some(([name, text]) => today.get(name) !== text))
+      return { from: `commit ${commit.slice(0, 7)}`, files };
+  }
+  return {
+    from: 'an invented version 0.0.9',
+    files: new Map([...today].map(([name, text]) => [name, inVersion('0.0.9', text)])),
+  };
+}
+
+/** As another version would have it: its own labels and image, and another setting of each process. */
+function inVersion(version: string, text: string): string {
+  return text
+    .replaceAll(/(app\.kubernetes\.io\/version: |image: \S+:)\S+/g, `$1${version}`)
+    .replaceAll(/(name: LOG_LEVEL\n\s+value: )info/g, '$1debug');
+}
+
+/** A checkout without history has none. */
+function commitsOf(path: string): readonly string[] {
+  return git('log', '--format=%H', '--max-count=20', '--', path)?.split('\n').filter(Boolean) ?? [];
+}
+
+function fileAt(commit: string, name: string): readonly (readonly [string, string])[] {
+  const text = git('show', `${commit}:${FOLDER}/${name}`);
+  return text === undefined ? [] : [[name, text]];
+}
+
+function git(...args: readonly string[]): string | undefined {
+  try {
+    return execFileSync('git', [...args], { cwd: PROJECT, encoding: 'utf8', stdio: 'pipe' });
+  } catch {
+    return undefined;
+  }
+}
+
+/** Puts manifests into a folder, in place of those that are there. */
+export function putManifests(folder: string, { files }: Pick<Manifests, 'files'>): void {
+  for (const [name, text] of files) writeFileSync(join(folder, name), text);
+}
+
+/** The images that manifests name. */
+export function imagesIn({ files }: Pick<Manifests, 'files'>): readonly string[] {
+  const named = [...files.values()].flatMap(text => [...text.matchAll(/^\s+image: (\S+)$/gm)]);
+  return [...new Set(named.map(([, image = '']) => image))];
+}

@@ -1,0 +1,139 @@
+import { GROUP } from '../../../src/api/generated/kinds.ts';
+import type { AccessRule } from '../../../src/api/access.ts';
+import type { KubeClient } from '../../../src/lab/cluster/kube-client.ts';
+
+/** Something that somebody may do or not; the last is a namespace, or nothing for the whole cluster. */
+export type Right = readonly [verb: string, group: string, resource: string, where: string, name?: string];
+
+/** A right in words. */
+export function wordsOf([verb, group, resource, where, name = '']: Right): string {
+  return `${verb} ${group}/${resource} ${name} in "${where}"`;
+}
+
+/** Whether the cluster lets a client do something, by its own word. */
+export async function mayDo(client: KubeClient, right: Right): Promise<boolean> {
+  const [verb, group, whole, namespace, name] = right;
+  const [resource, subresource] = whole.split('/');
+  const resourceAttributes = { verb, group, resource, subresource, namespace, name };
+  const { body } = await client.request('POST', '/apis/authorization.k8s.io/v1/selfsubjectaccessreviews', {
+    apiVersion: 'authorization.k8s.io/v1',
+    kind: 'SelfSubjectAccessReview',
+    metadata: {},
+    spec: { resourceAttributes },
+  });
+  return (body as { readonly status: { readonly allowed: boolean } }).status.allowed;
+}
+
+/** Each single right that a rule gives, in a namespace or in the whole cluster. */
+export function rightsIn(rules: readonly AccessRule[], where: string): readonly Right[] {
+  return rules.flatMap(({ apiGroups, resources, resourceNames = [undefined], verbs }) =>
+    apiGroups.flatMap(group =>
+      resources.flatMap(resource =>
+        resourceNames.flatMap(name =>
+          verbs.map((verb): Right =>
+            name === undefined ? [verb, group, resource, where] : [verb, group, resource, where, name],
+          ),
+        ),
+      ),
+    ),
+  );
+}
+
+const RBAC = 'rbac.authorization.k8s.io';
+const GATEWAY = 'gateway.networking.k8s.io';
+
+const ELSEWHERE: readonly Right[] = [
+  ['get', '', 'secrets', 'default'],
+  ['list', '', 'secrets', ''],
+  ['watch', '', 'secrets', ''],
+  ['create', '', 'secrets', 'default'],
+  ['list', '', 'configmaps', ''],
+  ['patch', '', 'configmaps', 'envoy-gateway-system'],
+  ['patch', '', 'namespaces', ''],
+  ['delete', '', 'namespaces', ''],
+  ['get', '', 'nodes/proxy', ''],
+  ['patch', '', 'nodes', ''],
+  ['create', RBAC, 'clusterrolebindings', ''],
+  ['bind', RBAC, 'clusterroles', ''],
+  ['escalate', RBAC, 'clusterroles', ''],
+  ['impersonate', '', 'users', ''],
+  ['create', GATEWAY, 'httproutes', 'default'],
+  ['patch', GATEWAY, 'httproutes', 'default'],
+  ['patch', GATEWAY, 'httproutes/status', 'default'],
+  ['delete', GATEWAY, 'gateways', 'default'],
+  ['patch', GATEWAY, 'gateways/status', 'default'],
+  ['patch', GROUP, 'meshendpoints', 'default'],
+  ['delete', GROUP, 'meshendpoints', 'default'],
+  ['create', GROUP, 'meshtailnets', ''],
+  ['patch', GROUP, 'meshtailnets', ''],
+  ['delete', GROUP, 'meshtailnets', ''],
+  ['deletecollection', GROUP, 'meshbindings', 'default'],
+  ['get', 'coordination.k8s.io', 'leases', 'kube-node-lease'],
+  ['patch', 'apiextensions.k8s.io', 'customresourcedefinitions', ''],
+  ['create', 'admissionregistration.k8s.io', 'mutatingwebhookconfigurations', ''],
+  ['get', 'events.k8s.io', 'events', 'default'],
+  ['*', '*', '*', ''],
+];
+
+/** What no process of ours may do, whoever breaks into it; `own` is the namespace where it runs. */
+export function forbiddenToAll(own: string): readonly Right[] {
+  return [
+    ...ELSEWHERE,
+    ['get', '', 'secrets', own],
+    ['list', '', 'secrets', own],
+    ['create', '', 'configmaps', own],
+    ['create', '', 'pods', own],
+    ['create', '', 'pods/exec', own],
+    ['create', '', 'pods/portforward', own],
+    ['get', '', 'pods/log', own],
+    ['delete', '', 'pods', own],
+    ['create', '', 'serviceaccounts/token', own],
+    ['patch', '', 'serviceaccounts', own],
+    ['patch', '', 'services', own],
+    ['create', RBAC, 'rolebindings', own],
+    ['escalate', RBAC, 'roles', own],
+    ['impersonate', '', 'serviceaccounts', own],
+    ['list', 'coordination.k8s.io', 'leases', own],
+    ['delete', 'coordination.k8s.io', 'leases', own],
+    ['patch', 'coordination.k8s.io', 'leases', own, 'another'],
+    ['get', 'apps', 'deployments', own],
+    ['patch', 'apps', 'deployments', own],
+    ['patch', 'apps', 'statefulsets', own],
+    ['create', 'apps', 'daemonsets', own],
+    ['create', 'batch', 'jobs', own],
+    ['delete', 'networking.k8s.io', 'networkpolicies', own],
+  ];
+}
+
+/** What the extension server may not do beside that: it writes nothing. */
+export const FORBIDDEN_TO_READERS: readonly Right[] = [
+  ['create', GROUP, 'meshendpoints', 'default'],
+  ['create', GROUP, 'meshbindings', 'default'],
+  ['patch', GROUP, 'meshbindings', 'default'],
+  ['delete', GROUP, 'meshbindings', 'default'],
+  ['patch', GROUP, 'meshbindings/status', 'default'],
+  ['patch', GROUP, 'meshendpoints/status', 'default'],
+  ['create', 'coordination.k8s.io', 'leases', 'mesh-system'],
+  ['create', 'events.k8s.io', 'events', 'default'],
+];
+
+/** What Envoy Gateway may not do with our kinds; what else it may is its chart's business. */
+export const FORBIDDEN_TO_ENVOY_GATEWAY: readonly Right[] = [
+  ['create', GROUP, 'meshbindings', 'default'],
+  ['patch', GROUP, 'meshbindings', 'default'],
+  ['update', GROUP, 'meshbindings', 'default'],
+  ['delete', GROUP, 'meshbindings', 'default'],
+  ['create', GROUP, 'meshendpoints', 'default'],
+  ['update', GROUP, 'meshendpoints', 'default'],
+  ['update', GROUP, 'meshendpoints/status', 'default'],
+  ['get', GROUP, 'meshtailnets', ''],
+  ['list', GROUP, 'meshtailnets', ''],
+];
+
+/** What Envoy Gateway does with our kinds. */
+export const NEEDED_BY_ENVOY_GATEWAY: readonly Right[] = [
+  ...['meshbindings', 'meshendpoints'].flatMap(resource =>
+    ['get', 'list', 'watch'].map((verb): Right => [verb, GROUP, resource, '']),
+  ),
+  ['update', GROUP, 'meshbindings/status', ''],
+];

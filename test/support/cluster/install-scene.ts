@@ -1,0 +1,121 @@
+import { gatewayAddress } from '../../../src/lab/cluster/gateway.ts';
+import { applyAll } from '../../../src/lab/cluster/kube-apply.ts';
+import { kubeClient } from '../../../src/lab/cluster/kube-client.ts';
+import type { KubeClient } from '../../../src/lab/cluster/kube-client.ts';
+import { podsWith } from '../../../src/lab/cluster/pods.ts';
+import { requestThrough } from '../../../src/lab/envoy.ts';
+import { tryAll } from '../../../src/lab/try-all.ts';
+import { waitFor } from '../../../src/lab/wait.ts';
+import { testCluster } from './cluster.ts';
+import { buildProduct, importProduct, removeImages } from './install-image.ts';
+import { externalTailnet, meshRoute, remoteEndpoints, startExternalPool } from './install-mesh.ts';
+import { documentedCommands, installer } from './install.ts';
+import type { Installer } from './install.ts';
+import { createNamespace } from './namespace.ts';
+import { httpGateway } from './objects.ts';
+
+/** The namespace, the image and the host of a scene. */
+export const PLACE = { system: 'mesh-system', host: 'web.example.com' } as const;
+
+/** The images that manifests name: those that are committed, and those that the configuration of the documentation gives. */
+export const IMAGE = {
+  committed: 'mesh-gateway:0.1.0',
+  documented: 'registry.example.com/mesh-gateway:0.1.0',
+} as const;
+
+/** A cluster in which nothing of ours runs, what is needed to install it, and somebody who wants to use it. */
+export type InstallScene = {
+  readonly client: KubeClient;
+  /** The namespace of the user. */
+  readonly namespace: string;
+  readonly shell: Installer;
+  /** Does what the documentation says, command by command, and tells when each has ended. */
+  readonly install: (tell: (command: string) => void) => Promise<void>;
+  /** Makes a Gateway, and a route to a remote node. */
+  readonly use: () => Promise<void>;
+  /** Adds a host to the route in place of the one added before, and asks until it answers. */
+  readonly addHost: (host: string) => Promise<void>;
+  /** Asks through the Gateway, once. */
+  readonly ask: (host?: string) => Promise<{ readonly status: number; readonly body: string }>;
+  /** Asks until a remote node has answered. */
+  readonly answerOf: (remote: string, host?: string) => Promise<void>;
+  readonly end: () => Promise<void>;
+};
+
+const ANSWER = { timeoutMs: 60_000, everyMs: 50 };
+
+/** Makes the scene: the image is on the node, and the tailnet has a device with a proxy. */
+export async function installScene(manifests: keyof typeof IMAGE = 'committed'): Promise<InstallScene> {
+  const cluster = testCluster();
+  const client = kubeClient(cluster.access);
+  const product = await buildProduct();
+  const namespace = await createNamespace(client);
+  const shell = installer(cluster, { product, namespace });
+  const [pool] = await Promise.all([
+    startExternalPool(cluster, `install-${crypto.randomUUID().slice(0, 8)}`),
+    importProduct(product, IMAGE[manifests]),
+  ]);
+  const gateway = { namespace, name: 'public' };
+  const web = `${namespace}/web`;
+  let address: Promise<string> | undefined;
+  const ask: InstallScene['ask'] = async (host = PLACE.host) => {
+    address ??= gatewayAddress(client, gateway);
+    return await requestThrough(await address, { host, path: '/hello' });
+  };
+  const answerOf: InstallScene['answerOf'] = async (remote, host) => {
+    const look = async (note: (seen: string) => void) => {
+      const { status, body } = await ask(host);
+      note(`${status} ${body}`);
+      return status === 200 && body.includes(`"backend":"${remote}"`) ? true : undefined;
+    };
+    await waitFor(`${remote} to answer through the Gateway`, look, ANSWER);
+  };
+  return {
+    client,
+    namespace,
+    shell,
+    ask,
+    install: tell => follow(shell, manifests, tell),
+    use: () =>
+      applyAll(client, [
+        externalTailnet(namespace, pool),
+        remoteEndpoints(cluster, 'web-1', web),
+        httpGateway(namespace, 'public'),
+        meshRoute(cluster, 'web-1', web, [PLACE.host]),
+      ]),
+    addHost: async host => {
+      await client.apply(meshRoute(cluster, 'web-1', web, [PLACE.host, host]));
+      await answerOf('web-1', host);
+    },
+    answerOf,
+    end: () => tryAll([shell.end, pool.end, () => removeImages(IMAGE[manifests])]),
+  };
+}
+
+/** Does what the documentation says, from the configuration on where the manifests are to be those that it gives. */
+async function follow(
+  shell: Installer,
+  manifests: keyof typeof IMAGE,
+  tell: (command: string) => void,
+): Promise<void> {
+  const [synthesis = []] = documentedCommands('install.md', 'The configuration');
+  const [application = []] = documentedCommands('install.md', 'Apply it');
+  for (const command of [...(manifests === 'documented' ? synthesis : []), ...application]) {
+    await shell.sh(command);
+    tell(command);
+  }
+}
+
+/** Waits until a Deployment of ours has so many ready pods of its newest template, and those before are gone. */
+export async function waitForReplicas(client: KubeClient, name: string, count: number): Promise<void> {
+  const ref = { apiVersion: 'apps/v1', kind: 'Deployment', namespace: PLACE.system, name };
+  const look = async (note: (seen: string) => void) => {
+    const { status, metadata } = await client.get(ref);
+    const { readyReplicas, updatedReplicas, observedGeneration } = status as Readonly<Record<string, number>>;
+    if (observedGeneration !== metadata.generation) return undefined;
+    const pods = await podsWith(client, PLACE.system, { 'app.kubernetes.io/name': name });
+    note(`${updatedReplicas} updated, ${readyReplicas} ready, ${pods.length} pods`);
+    return [readyReplicas, updatedReplicas, pods.length].every(number => number === count) ? true : undefined;
+  };
+  await waitFor(`${name} to have ${count} ready pods`, look, { timeoutMs: 90_000 });
+}

@@ -1,0 +1,122 @@
+import { execFile } from 'node:child_process';
+import { chmodSync, cpSync, mkdirSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { promisify } from 'node:util';
+import { parse, stringify } from 'yaml';
+import type { Cluster } from '../../../src/lab/cluster/cluster-folder.ts';
+import { guard } from '../../../src/lab/guard.ts';
+import { locateBinaries } from '../../../src/lab/locate.ts';
+import { PROJECT } from '../lab/command-line.ts';
+
+const run = promisify(execFile);
+
+/** A shell of somebody who installs: the folder of the manifests is in it, and kubectl and helm mean the cluster. */
+export type Installer = {
+  readonly folder: string;
+  /** Runs commands as they stand in the documentation; gives what they print. */
+  readonly sh: (commands: string) => Promise<string>;
+  /** Takes back everything but the definitions of our kinds, which other tests use; also done if we are killed. */
+  readonly end: () => Promise<void>;
+};
+
+/**
+ * The cluster's own Envoy Gateway was made of these; it is restored from them. Helm itself would not touch what it has not
+ * made, so its manifests are applied.
+ */
+const HELM = `#!/bin/sh
+set -e
+case "$1" in restore) shift;; upgrade) more="--values=$(echo "$*" | sed 's/.*--values //')";; *) echo "not helm $1"; exit 1;; esac
+"$REAL_HELM" template eg "$CLUSTER_FOLDER/gateway-helm" --namespace=envoy-gateway-system --skip-crds \\
+  --values="$CLUSTER_FOLDER/envoy-gateway-values.yaml" $more >"$HOME/envoy-gateway.yaml"
+kubectl apply --server-side --force-conflicts -f "$HOME/envoy-gateway.yaml"
+kubectl -n envoy-gateway-system rollout restart deployment/envoy-gateway
+kubectl -n envoy-gateway-system rollout status deployment/envoy-gateway --timeout=60s
+`;
+
+const MESH_GATEWAY = '#!/bin/sh\nexec "$NODE" "$PRODUCT/dist/js/cli.js" "$@"\n';
+
+const KUBECTL = '#!/bin/sh\nexec "$REAL_KUBECTL" --kubeconfig="$CLUSTER_KUBECONFIG" "$@"\n';
+
+/**
+ * First what the user made, as long as somebody takes the Envoy away. Envoy Gateway goes back before our processes end: with
+ * an extension server that is gone it would translate nothing for anybody.
+ */
+const RESTORE = `#!/bin/sh
+failed=0
+kubectl get crd meshtailnets.mesh-gateway.dev >"$HOME/kinds" &&
+  { kubectl delete --ignore-not-found meshtailnet "$USER_NAMESPACE" || failed=1; }
+kubectl delete --ignore-not-found namespace "$USER_NAMESPACE" --timeout=60s || failed=1
+kubectl -n envoy-gateway-system wait --for=delete pod --timeout=60s \\
+  -l gateway.envoyproxy.io/owning-gateway-namespace="$USER_NAMESPACE" || failed=1
+helm restore || failed=1
+kubectl delete --ignore-not-found -k remove --timeout=90s || failed=1
+cd /
+rm -r "$HOME" "$PRODUCT"; exit $failed
+`;
+
+/** Who installs: the built product, and the namespace of the user, which goes with the rest. */
+type InstallerWish = { readonly product: string; readonly namespace: string };
+
+/** Makes such a shell for a built product, with a copy of the manifests in its folder; it removes both in the end. */
+export function installer(cluster: Cluster, { product, namespace }: InstallerWish): Installer {
+  const folder = mkdtempSync(join(tmpdir(), 'mesh-install-'));
+  const programs = join(folder, 'bin');
+  mkdirSync(programs);
+  const commands = { helm: HELM, kubectl: KUBECTL, restore: RESTORE, 'mesh-gateway': MESH_GATEWAY };
+  for (const [name, text] of Object.entries(commands)) {
+    writeFileSync(join(programs, name), text);
+    chmodSync(join(programs, name), 0o755);
+  }
+  for (const name of ['manifests', 'remove'])
+    cpSync(join(PROJECT, 'dist/manifests'), join(folder, name), { recursive: true });
+  const [configuration = ''] = blocksOf('install.md', 'The configuration', 'yaml');
+  writeFileSync(join(folder, 'mesh-gateway.yaml'), configuration);
+  keepKinds(join(folder, 'remove/kustomization.yaml'));
+  const environment = {
+    PATH: `${programs}:/usr/bin:/bin`,
+    HOME: folder,
+    NODE: process.execPath,
+    PRODUCT: product,
+    USER_NAMESPACE: namespace,
+    REAL_HELM: locateBinaries(process.env)('helm'),
+    REAL_KUBECTL: cluster.kubectl,
+    CLUSTER_KUBECONFIG: cluster.kubeconfig,
+    CLUSTER_FOLDER: dirname(dirname(cluster.kubeconfig)),
+  };
+  const sh = async (commands: string) => {
+    const { stdout } = await run('sh', ['-ec', commands], { cwd: folder, env: environment });
+    return stdout;
+  };
+  const variables = Object.entries(environment).map(([name, value]) => `${name}=${value}`);
+  const cleaner = guard(['env', '-i', ...variables, 'restore'], folder);
+  const end = async () => {
+    await sh('restore');
+    cleaner.release();
+  };
+  return { folder, sh, end };
+}
+
+/** To delete the definition of a kind is to delete all objects of it, whoever made them. */
+function keepKinds(file: string): void {
+  const kustomization = parse(readFileSync(file, 'utf8')) as { readonly resources: readonly string[] };
+  const resources = kustomization.resources.filter(name => name !== 'crds.yaml');
+  writeFileSync(file, stringify({ ...kustomization, resources }));
+}
+
+/** The commands below a heading of a page of the documentation, each as it stands there, block by block. */
+export function documentedCommands(page: string, heading: string): readonly (readonly string[])[] {
+  return blocksOf(page, heading, 'sh').map(block =>
+    block
+      .replaceAll('\\\n', ' ')
+      .split('\n')
+      .filter(line => line !== ''),
+  );
+}
+
+function blocksOf(page: string, heading: string, language: string): readonly string[] {
+  const text = readFileSync(join(PROJECT, 'docs', page), 'utf8');
+  const section = text.split(/^## /m).find(part => part.startsWith(`${heading}\n`)) ?? '';
+  const blocks = section.matchAll(new RegExp(`^\`\`\`${language}\\n(.*?)^\`\`\``, 'gms'));
+  return [...blocks].map(([, block = '']) => block);
+}

@@ -1,0 +1,157 @@
+import { spawn } from 'node:child_process';
+import type { ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { connect, createServer } from 'node:net';
+import type { AddressInfo, Socket } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { build } from 'esbuild';
+
+/** What a process that may lead is told. */
+export type LeaderSettings = {
+  readonly who: string;
+  readonly server: string;
+  readonly caFile: string;
+  readonly token: string;
+  readonly namespace: string;
+  readonly name: string;
+  readonly fencingLog: string;
+  readonly wallClockOffByMs: number;
+};
+
+/** That somebody acted as the leader at a moment of the clock that all processes share. */
+export type Act = { readonly who: string; readonly term: number; readonly ms: number };
+
+/** From the first to the last act of a term. */
+export type Reign = {
+  readonly who: string;
+  readonly term: number;
+  readonly from: number;
+  readonly until: number;
+};
+
+/** The clock that all processes of the machine share. */
+export function sharedMs(): number {
+  return Number(process.hrtime.bigint() / 1000n) / 1000;
+}
+
+/** A process that may lead, and the road from it to the API server. */
+export type LeaderProcess = {
+  readonly who: string;
+  readonly child: ChildProcess;
+  readonly road: Road;
+  readonly lines: readonly Readonly<Record<string, unknown>>[];
+  readonly ended: Promise<unknown>;
+};
+
+/** Processes that may lead, made from one bundle, with one fencing log. */
+export class LeaderProcesses {
+  readonly #folder = mkdtempSync(join(tmpdir(), 'leaders-'));
+  readonly #program = join(this.#folder, 'program.mjs');
+  readonly #log = join(this.#folder, 'fencing.log');
+  readonly #all: LeaderProcess[] = [];
+
+  async prepare(): Promise<void> {
+    writeFileSync(this.#log, '');
+    const banner =
+      "import { createRequire as requireFor } from 'node:module'; const require = requireFor(import.meta.url);";
+    await build({
+      entryPoints: ['test/support/cluster/leader-program.ts'],
+      outfile: this.#program,
+      bundle: true,
+      platform: 'node',
+      format: 'esm',
+      banner: { js: banner },
+    });
+  }
+
+  async start(settings: Omit<LeaderSettings, 'fencingLog'>): Promise<LeaderProcess> {
+    const road = await openRoad(new URL(settings.server));
+    const told: LeaderSettings = { ...settings, server: road.server, fencingLog: this.#log };
+    const child = spawn(process.execPath, [this.#program, JSON.stringify(told)], {
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
+    const lines: Readonly<Record<string, unknown>>[] = [];
+    createInterface({ input: child.stdout }).on('line', line =>
+      lines.push(JSON.parse(line) as Readonly<Record<string, unknown>>),
+    );
+    const started = { who: settings.who, child, road, lines, ended: once(child, 'close') };
+    this.#all.push(started);
+    return started;
+  }
+
+  /** All acts so far. */
+  acts(): readonly Act[] {
+    const lines = readFileSync(this.#log, 'utf8').split('\n').slice(0, -1);
+    return lines.map(line => JSON.parse(line) as Act);
+  }
+
+  /** Ends all that runs, and removes all that was written. */
+  async end(): Promise<void> {
+    for (const { child } of this.#all) child.kill('SIGKILL');
+    await Promise.all(this.#all.map(({ ended, road }) => ended.then(() => road.close())));
+    rmSync(this.#folder, { recursive: true, force: true });
+  }
+}
+
+/** The reigns that acts tell of, by their beginning. */
+export function reignsOf(acts: readonly Act[]): readonly Reign[] {
+  const reigns = new Map<string, Reign>();
+  for (const { who, term, ms } of acts) {
+    const key = `${who} ${term}`;
+    const { from = ms, until = ms } = reigns.get(key) ?? {};
+    reigns.set(key, { who, term, from: Math.min(from, ms), until: Math.max(until, ms) });
+  }
+  return [...reigns.values()].sort((a, b) => a.from - b.from);
+}
+
+/** A road that carries bytes to a server, until it is blocked: then it swallows them, and tells nobody. */
+type Road = {
+  readonly server: string;
+  /** Swallows what comes over connections that are there, and lets new ones be or swallows theirs too. */
+  readonly block: (which: 'connections of now' | 'all') => void;
+  readonly unblock: () => void;
+  readonly close: () => void;
+};
+
+async function openRoad({ protocol, hostname, port }: URL): Promise<Road> {
+  const sockets = new Set<Socket>();
+  let isBlocked = false;
+  const listener = createServer(near => {
+    const far = connect(Number(port), hostname);
+    for (const [socket, other] of [
+      [near, far],
+      [far, near],
+    ] as const) {
+      sockets.add(socket);
+      if (isBlocked) socket.pause();
+      socket.on('data', bytes => void other.write(bytes));
+      if (isBlocked) socket.pause();
+      socket.on('error', () => undefined);
+      socket.once('close', () => {
+        sockets.delete(socket);
+        other.destroy();
+      });
+    }
+  });
+  listener.listen(0, '127.0.0.1');
+  await once(listener, 'listening');
+  const { port: bound } = listener.address() as AddressInfo;
+  return {
+    server: `${protocol}//127.0.0.1:${bound}`,
+    block: which => {
+      isBlocked = which === 'all';
+      for (const socket of sockets) socket.pause();
+    },
+    unblock: () => {
+      isBlocked = false;
+      for (const socket of sockets) socket.resume();
+    },
+    close: () => {
+      listener.close();
+      for (const socket of sockets) socket.destroy();
+    },
+  };
+}

@@ -1,0 +1,110 @@
+/** A process like an operator, which does nothing while it leads but tell a log and a ConfigMap that it does. */
+import { appendFileSync, readFileSync } from 'node:fs';
+import { uptime } from 'node:os';
+import type { Account } from '../../../src/resources/kubernetes/access.ts';
+import { fenced } from '../../../src/resources/kubernetes/fenced.ts';
+import { kubernetesLease } from '../../../src/resources/kubernetes/lease.ts';
+import { openTransport } from '../../../src/resources/kubernetes/open-transport.ts';
+import { reopening } from '../../../src/resources/kubernetes/reopening.ts';
+import type { WriteResources } from '../../../src/resources/resources.ts';
+import { systemClock } from '../../../src/runtime/clock.ts';
+import { countingSleep } from '../../../src/runtime/leader-clock.ts';
+import { startLeadership } from '../../../src/runtime/leadership.ts';
+import { whileLeading } from '../../../src/runtime/while-leading.ts';
+import { createActivities } from '../../../src/telemetry/activity.ts';
+import { createLog } from '../../../src/telemetry/log.ts';
+import { leaderMetrics } from '../../../src/telemetry/metrics.ts';
+import { createRegistry } from '../../../src/telemetry/registry.ts';
+import type { LeaderSettings } from './leader-processes.ts';
+
+const settings = JSON.parse(process.argv[2] ?? '{}') as LeaderSettings;
+const { who, server, caFile, token, namespace, name, fencingLog, wallClockOffByMs } = settings;
+
+const RealDate = Date;
+globalThis.Date = class extends RealDate {
+  constructor(...given: readonly unknown[]) {
+    super(...((given.length === 0 ? [Date.now()] : given) as [number]));
+  }
+  static override now(): number {
+    return RealDate.now() + wallClockOffByMs;
+  }
+} as DateConstructor;
+
+const log = createLog({ level: 'info' });
+const account: Account = {
+  server,
+  tls: { ca: readFileSync(caFile) },
+  headers: { authorization: `Bearer ${token}` },
+};
+const now = () => new Date();
+const open = () =>
+  openTransport({ access: { read: () => Promise.resolve(account) }, clock: systemClock, now });
+const transport = open();
+const leadership = startLeadership({
+  name,
+  identity: who,
+  lease: kubernetesLease({ transport: reopening(open), namespace, name, date: now }),
+  clock: countingSleep(systemClock, () => uptime() * 1000),
+  random: Math.random,
+  telemetry: {
+    log,
+    metrics: createRegistry({ metrics: leaderMetrics, version: 'test' }),
+    activities: createActivities(),
+  },
+  lead: ({ number }) => {
+    const ends = [every(50, () => act(number)), every(200, () => void note(number))];
+    return {
+      end: () => {
+        for (const end of ends) end();
+        return Promise.resolve();
+      },
+    };
+  },
+  mustExit: ({ message }) => {
+    log.error('must exit', { message });
+    process.exit(3);
+  },
+});
+
+function every(ms: number, call: () => void): () => void {
+  const timer = setInterval(call, ms);
+  return () => clearInterval(timer);
+}
+
+/** Acts as a leader does, if it is one at this moment, by the clock that all processes of a machine share. */
+function act(term: number): void {
+  if (!leadership.isHeld()) return;
+  const ms = Number(process.hrtime.bigint() / 1000n) / 1000;
+  appendFileSync(fencingLog, `${JSON.stringify({ who, term, ms })}\n`);
+}
+
+const byFence = fenced(transport, leadership);
+const refuse = () => Promise.reject(new Error('this is not written here'));
+const write = whileLeading(
+  {
+    ...{ replaceStatus: refuse, addFinalizer: refuse, removeFinalizer: refuse, remove: refuse },
+    apply: async value => {
+      const path = `/api/v1/namespaces/${namespace}/configmaps/${value.metadata.name}`;
+      const query = { fieldManager: who, force: 'true' };
+      const body = { type: 'application/apply-patch+yaml', value };
+      await byFence.ask({ verb: 'apply', path, query, body });
+    },
+  },
+  leadership,
+);
+
+async function note(term: number): Promise<void> {
+  const object = {
+    ...{ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name, namespace } },
+    data: { who, term: String(term) },
+  };
+  try {
+    await write.apply(object as unknown as Parameters<WriteResources['apply']>[0]);
+  } catch (error) {
+    log.info('not written', { error });
+  }
+}
+
+process.once('SIGTERM', () => {
+  void leadership.stop().then(() => process.exit(0));
+});

@@ -1,0 +1,115 @@
+import { keyOf } from '../../../src/api/key.ts';
+import type { Key, ResourceKind } from '../../../src/api/key.ts';
+import { refTo } from '../../../src/api/references.ts';
+import type { KubeClient } from '../../../src/lab/cluster/kube-client.ts';
+import type { KubeRef } from '../../../src/lab/cluster/kube-object.ts';
+import { waitFor } from '../../../src/lab/wait.ts';
+import { openKubernetes } from '../../../src/resources/kubernetes.ts';
+import type { Kubernetes } from '../../../src/resources/kubernetes.ts';
+import { clusterAccess } from '../../../src/resources/kubernetes/access.ts';
+import { pathOfAll, SERVED } from '../../../src/resources/kubernetes/kinds.ts';
+import { openTransport } from '../../../src/resources/kubernetes/open-transport.ts';
+import type { KubeRequest, KubeTransport } from '../../../src/resources/kubernetes/transport.ts';
+import type { Change } from '../../../src/resources/resources.ts';
+import { systemClock } from '../../../src/runtime/clock.ts';
+import { createActivities } from '../../../src/telemetry/activity.ts';
+import { createLog } from '../../../src/telemetry/log.ts';
+import { restClientMetrics, sourceMetrics } from '../../../src/telemetry/metrics.ts';
+import { createRegistry } from '../../../src/telemetry/registry.ts';
+import { parseExposition } from '../telemetry/exposition.ts';
+
+/** A source on a real API server, as processes have it, with all that it told. */
+export type TestSource = Kubernetes & {
+  readonly changes: readonly Change[];
+  readonly lines: readonly Readonly<Record<string, unknown>>[];
+  /** How many requests it has sent, or those of them that were answered with a code. */
+  readonly requests: (code?: string) => Promise<number>;
+};
+
+/** What a test does besides. */
+type More = {
+  /** Done before each request but those that follow. */
+  readonly before?: (request: KubeRequest) => Promise<void>;
+};
+
+/** Connects to a cluster and reads the given kinds. */
+export async function testSource(
+  kubeconfig: string,
+  kinds: readonly ResourceKind[],
+  { before = () => Promise.resolve() }: More = {},
+): Promise<TestSource> {
+  const metrics = createRegistry({ metrics: { ...restClientMetrics, ...sourceMetrics }, version: 'test' });
+  const lines: Readonly<Record<string, unknown>>[] = [];
+  const to = { write: (line: string) => void lines.push(JSON.parse(line) as Record<string, unknown>) };
+  const telemetry = { log: createLog({ level: 'info', to }), metrics, activities: createActivities() };
+  const [clock, now] = [systemClock, () => new Date()];
+  const access = await clusterAccess({ kubeconfig, environment: {}, clock, now });
+  const transport = openTransport({ access, clock, now, record: metrics.record });
+  const ask: KubeTransport['ask'] = async request => {
+    await before(request);
+    return transport.ask(request);
+  };
+  const source = openKubernetes({
+    ...{ transport: { ...transport, ask }, kinds, indexes: [], clock, random: Math.random, telemetry },
+    reportFailure: failure => {
+      throw failure;
+    },
+  });
+  const changes: Change[] = [];
+  source.read.subscribe(change => changes.push(change));
+  const requests = async (code?: string) => {
+    const series = parseExposition(await metrics.text()).get('rest_client_requests_total')?.series ?? [];
+    const meant = series.filter(({ labels }) => code === undefined || labels['code'] === code);
+    return meant.reduce((sum, { value }) => sum + value, 0);
+  };
+  const close = async () => {
+    await source.close();
+    await transport.close();
+  };
+  return { ...source, close, changes, lines, requests };
+}
+
+type Item = { readonly metadata: Pick<KubeRef, 'name' | 'namespace'> & { readonly resourceVersion: string } };
+
+/** What an API server has of some kinds: each object and its version. */
+async function truthOf(
+  client: KubeClient,
+  kinds: readonly ResourceKind[],
+): Promise<ReadonlyMap<Key, string>> {
+  const truth = new Map<Key, string>();
+  for (const kind of kinds) {
+    const [version = ''] = SERVED[kind].versions;
+    const { status, body } = await client.request('GET', pathOfAll(SERVED[kind], version));
+    if (status === 404) continue;
+    if (status !== 200) throw new Error(`${kind}: ${status}`);
+    for (const { metadata } of (body as { readonly items: readonly Item[] }).items)
+      truth.set(keyOf({ ...refTo({ kind, metadata }) }), metadata.resourceVersion);
+  }
+  return truth;
+}
+
+/** Waits until a source knows exactly what its API server has. */
+export async function untilTrue(
+  source: Pick<TestSource, 'read'>,
+  client: KubeClient,
+  kinds: readonly ResourceKind[],
+  timeoutMs = 60_000,
+): Promise<number> {
+  return waitFor(
+    'the store to equal the truth',
+    async note => {
+      const truth = await truthOf(client, kinds);
+      const known = new Map<Key, string | undefined>(
+        kinds.flatMap(kind =>
+          source.read.list(kind).map(object => [keyOf(refTo(object)), object.metadata.resourceVersion]),
+        ),
+      );
+      const differing = [...new Set([...truth.keys(), ...known.keys()])].filter(
+        key => truth.get(key) !== known.get(key),
+      );
+      note(`${differing.length} of ${truth.size} differ, such as ${differing.slice(0, 3).join(', ')}`);
+      return differing.length === 0 ? truth.size : undefined;
+    },
+    { timeoutMs, everyMs: 100 },
+  );
+}

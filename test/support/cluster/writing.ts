@@ -1,0 +1,97 @@
+import type { Ref, ResourceKind } from '../../../src/api/key.ts';
+import type { KubeClient } from '../../../src/lab/cluster/kube-client.ts';
+import type { KubeObject, KubeRef } from '../../../src/lab/cluster/kube-object.ts';
+import { createArrivals } from '../../../src/resources/kubernetes/arrivals.ts';
+import { pathOf, SERVED } from '../../../src/resources/kubernetes/kinds.ts';
+import type { KubeRequest, KubeTransport } from '../../../src/resources/kubernetes/transport.ts';
+import { writesTo } from '../../../src/resources/kubernetes/writer.ts';
+import type { WriteResources } from '../../../src/resources/resources.ts';
+import { ResourceStore } from '../../../src/resources/store.ts';
+import { systemClock } from '../../../src/runtime/clock.ts';
+import { clientTransport } from './client-transport.ts';
+
+/** A process that writes, and that learns only what it is told or what is answered. */
+export type Writing = {
+  readonly write: WriteResources;
+  readonly store: ResourceStore;
+  /** All that it has asked. */
+  readonly asked: readonly KubeRequest[];
+  /** Tells it what is there now, as a watch would. */
+  readonly learn: (ref: Ref) => Promise<void>;
+};
+
+/** What happens beside a request; nothing is asked before it is over. */
+export type Beside = (request: KubeRequest) => Promise<void>;
+
+/** The kinds that are written in tests. */
+const KINDS: readonly ResourceKind[] = ['MeshBinding', 'MeshEndpoints', 'MeshTailnet', 'HTTPRoute'];
+
+/** Begins to write; `beside` happens before each request. */
+export function beginWriting(
+  client: KubeClient,
+  beside?: Beside,
+  transport: Pick<KubeTransport, 'ask'> = clientTransport(client),
+): Writing {
+  const asked: KubeRequest[] = [];
+  const store = new ResourceStore([], rethrow);
+  const arrivals = createArrivals(KINDS, { store, reportUndecodable: rethrow });
+  const ask = async (request: KubeRequest) => {
+    asked.push(request);
+    await beside?.(request);
+    return await transport.ask(request);
+  };
+  return {
+    write: writesTo({ transport: { ask }, read: store, arrivals, clock: systemClock, random: () => 0 }),
+    store,
+    asked,
+    learn: async ref => {
+      const object = await objectAt(client, ref);
+      if (object) arrivals.of(ref.kind).list(object, 'live');
+      else store.remove(ref);
+    },
+  };
+}
+
+/** An object as the server has it, with all that it says of fields and managers. */
+export async function objectAt(client: KubeClient, ref: Ref): Promise<KubeObject | undefined> {
+  const { status, body } = await client.request('GET', pathOf(ref, SERVED[ref.kind].versions[0] ?? ''));
+  return status === 404 ? undefined : (body as KubeObject);
+}
+
+/** An object as the client of the lab names it. */
+export function kubeRef({ kind, namespace, name }: Ref): KubeRef {
+  const { group, versions } = SERVED[kind];
+  return { apiVersion: `${group}/${versions[0] ?? ''}`, kind, namespace, name };
+}
+
+/** Changes an object as users or programs of others do. */
+export async function edit(
+  client: KubeClient,
+  ref: Ref,
+  change: object,
+  { manager = 'kubectl-edit', subresource = '' } = {},
+): Promise<void> {
+  const path = `${await client.pathOf(kubeRef(ref))}${subresource}?fieldManager=${manager}`;
+  const contentType = 'application/merge-patch+json';
+  const { status, body } = await client.request('PATCH', path, change, { contentType });
+  if (status >= 300) throw new Error(JSON.stringify(body));
+}
+
+/** Does something before the first request of a verb. */
+export function once(verb: KubeRequest['verb'], act: () => Promise<unknown>): Beside {
+  let isDone = false;
+  return async request => {
+    if (isDone || request.verb !== verb) return;
+    isDone = true;
+    await act();
+  };
+}
+
+/** What was asked, in order. */
+export function verbs({ asked }: Pick<Writing, 'asked'>): readonly string[] {
+  return asked.map(({ verb }) => verb);
+}
+
+function rethrow(failure: unknown): never {
+  throw failure instanceof Error ? failure : new Error(JSON.stringify(failure));
+}
