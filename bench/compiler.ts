@@ -9,10 +9,12 @@ import { walk } from '../codegen/walk.ts';
 import { API_VERSION } from '../src/api/generated/kinds.ts';
 import { validators } from '../src/api/generated/validators.ts';
 import { validate } from '../src/api/validate.ts';
+import { bundled } from './bundled.ts';
 import { median, microseconds } from './figures.ts';
 import type { Figure } from './figures.ts';
 
 const ENDPOINTS = 100;
+const AUTHORED = 1000;
 
 /** How fast the schemas are compiled, and how fast what they are compiled to judges an object. */
 export function compiler(): Promise<readonly Figure[]> {
@@ -22,7 +24,7 @@ export function compiler(): Promise<readonly Figure[]> {
   const { shape, structure } = validators.MeshEndpoints;
   const rules = endpointRules();
   return Promise.resolve([
-    { name: 'npm run generate, whole process', value: generateSeconds(), unit: 's', aim: 3 },
+    ...processFigures(),
     {
       name: `validate ${ENDPOINTS} endpoints, all rules`,
       value: microseconds(() => validate('MeshEndpoints', object)),
@@ -58,6 +60,20 @@ export function compiler(): Promise<readonly Figure[]> {
       unit: 'us',
     },
   ]);
+}
+
+/** What users run as a process of its own. */
+function processFigures(): readonly Figure[] {
+  return [
+    { name: 'npm run generate, whole process', value: generateSeconds(), unit: 's', aim: 3 },
+    { name: 'npm run synth, whole process', value: synthSeconds(), unit: 's', aim: 2 },
+    {
+      name: `${AUTHORED} MeshEndpoints with two routes each in the typed library, whole process`,
+      value: authoringSeconds(),
+      unit: 's',
+      aim: 3,
+    },
+  ];
 }
 
 /** An endpoint that uses what endpoints commonly use: labels, and a check with a header. */
@@ -134,9 +150,38 @@ function holdsForAll(rules: readonly ((self: Endpoint) => unknown)[], endpoints:
 
 /** As a user runs it, from the start of npm to its end. */
 function generateSeconds(): number {
+  return medianSeconds(() => {
+    execFileSync('npm', ['run', '--silent', 'generate'], { stdio: ['ignore', 'ignore', 'inherit'] });
+  });
+}
+
+/** The same; what it would write is there already, so that nothing is written. */
+function synthSeconds(): number {
+  return medianSeconds(() => {
+    const said = execFileSync('npm', ['run', '--silent', 'synth'], { encoding: 'utf8' });
+    if (!/^\d{2} files, 0 changed$/m.test(said))
+      throw new Error(`dist/manifests was not as it should be:\n${said}`);
+  });
+}
+
+/** With the library as it is shipped, from the start of Node to its end. */
+function authoringSeconds(): number {
+  const program = bundled('authoring');
+  return medianSeconds(() => {
+    const { objects, bytes } = JSON.parse(
+      execFileSync(process.execPath, [program], { encoding: 'utf8' }),
+    ) as {
+      objects: number;
+      bytes: number;
+    };
+    if (objects !== 3 * AUTHORED || bytes < 1_000 * AUTHORED) throw new Error('not all objects were made');
+  });
+}
+
+function medianSeconds(run: () => void): number {
   const runs = Array.from({ length: 5 }, () => {
     const start = process.hrtime.bigint();
-    execFileSync('npm', ['run', '--silent', 'generate'], { stdio: ['ignore', 'ignore', 'inherit'] });
+    run();
     return Number(process.hrtime.bigint() - start) / 1e9;
   });
   return median(runs);

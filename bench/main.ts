@@ -2,10 +2,12 @@
 import { compiler } from './compiler.ts';
 import { report } from './figures.ts';
 import type { Bench } from './figures.ts';
+import { kubernetes } from './kubernetes.ts';
 import { parts } from './parts.ts';
 import { runtime } from './runtime.ts';
+import { traffic } from './traffic.ts';
 
-const BENCHES: Readonly<Record<string, Bench>> = { compiler, parts, runtime };
+const BENCHES: Readonly<Record<string, Bench>> = { compiler, kubernetes, parts, runtime, traffic };
 
 const name = process.argv[2] ?? '';
 const bench = Object.hasOwn(BENCHES, name) ? BENCHES[name] : undefined;

@@ -2,7 +2,6 @@ import { execFileSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readdirSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { buildSync } from 'esbuild';
 import { decode } from '../src/api/decode.ts';
 import type { Key } from '../src/api/key.ts';
 import { tailnetsOf } from '../src/api/references.ts';
@@ -13,6 +12,7 @@ import type { Index } from '../src/resources/resources.ts';
 import { ResourceStore } from '../src/resources/store.ts';
 import { systemClock } from '../src/runtime/clock.ts';
 import { Queue } from '../src/runtime/queue.ts';
+import { bundled } from './bundled.ts';
 import { median } from './figures.ts';
 import type { Figure } from './figures.ts';
 import { manyEndpoints } from './support.ts';
@@ -86,18 +86,7 @@ function decoded(value: unknown): Resource {
 const MEGABYTE = 1024 * 1024;
 
 function memoryFigure(): Figure {
-  const bundle = join('.cache', 'bench', 'runtime-memory.mjs');
-  buildSync({
-    entryPoints: ['bench/runtime-memory.ts'],
-    outfile: bundle,
-    bundle: true,
-    minify: true,
-    platform: 'node',
-    format: 'esm',
-    banner: {
-      js: "import { createRequire } from 'node:module';const require = createRequire(import.meta.url);",
-    },
-  });
+  const bundle = bundled('runtime-memory');
   const output = execFileSync(process.execPath, ['--expose-gc', bundle], { encoding: 'utf8' });
   const told = JSON.parse(output) as {
     readonly objects: number;

@@ -1,0 +1,51 @@
+/** Run by the bench `kubernetes`, bundled as the product is: reads a cluster as the operator does and tells what it sees. */
+import { trafficKinds } from '../src/traffic/access.ts';
+import { extensionIndexes } from '../src/extension/declared.ts';
+import { startTelemetry } from '../src/process/telemetry.ts';
+import { connectKubernetes } from '../src/resources/connect-kubernetes.ts';
+import { systemClock } from '../src/runtime/clock.ts';
+import { startController } from '../src/runtime/loop.ts';
+
+const [, , kubeconfig = ''] = process.argv;
+const anywhere = { host: '127.0.0.1', port: 0 };
+const tell = (line: object) => console.log(JSON.stringify(line));
+
+const telemetry = await startTelemetry({
+  logLevel: 'warn',
+  metricsAddress: anywhere,
+  healthAddress: anywhere,
+  pprof: 'off',
+  version: 'bench',
+  controllers: ['bench'],
+  kinds: trafficKinds,
+});
+const fence = { signal: () => AbortSignal.abort() };
+const { read, start } = await connectKubernetes({
+  fence,
+  ...{ kubeconfig, environment: {}, kinds: trafficKinds, indexes: extensionIndexes, telemetry },
+  ...{ clock: systemClock, random: Math.random, now: () => new Date() },
+});
+let isFollowing = false;
+startController(
+  {
+    name: 'bench',
+    kind: 'MeshEndpoints',
+    triggers: [],
+    reconcile: ref => {
+      const label = read.get(ref)?.metadata.labels?.['revision'];
+      // The clock is the machine's, so that whoever made the change can compare.
+      if (isFollowing) tell({ name: ref.name, label, at: String(process.hrtime.bigint()) });
+      return Promise.resolve({ look: 'on-change' });
+    },
+  },
+  { resources: read, clock: systemClock, telemetry },
+  { concurrency: 10, syncPeriodMs: 1e9 },
+);
+const begun = performance.now();
+start();
+await read.whenSynced();
+tell({ syncMs: performance.now() - begun, objects: read.list('MeshEndpoints').length });
+setTimeout(() => {
+  isFollowing = true;
+  tell({ following: true });
+}, 3_000);

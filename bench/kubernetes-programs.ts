@@ -1,0 +1,80 @@
+import { spawn } from 'node:child_process';
+import type { ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { readFileSync, readdirSync, readlinkSync } from 'node:fs';
+import { createInterface } from 'node:readline';
+
+/** A program that a bench runs, and the lines that it says. */
+export interface Program {
+  readonly child: ChildProcess;
+  /** The next line of which something can be made. */
+  next<T>(find: (line: string) => T | undefined): Promise<T>;
+  stop(): Promise<void>;
+}
+
+const PATIENCE_MS = 120_000;
+
+/** Starts a program; what it says as errors is shown. */
+export function startProgram([program = '', ...args]: readonly string[]): Program {
+  const child = spawn(program, args, { stdio: ['pipe', 'pipe', 'inherit'] });
+  const lines: string[] = [];
+  const gone = once(child, 'exit');
+  let wake: () => void = () => undefined;
+  createInterface({ input: child.stdout }).on('line', line => {
+    lines.push(line);
+    wake();
+  });
+  return {
+    child,
+    next: async find => {
+      const deadline = setTimeout(() => child.kill('SIGKILL'), PATIENCE_MS);
+      try {
+        for (;;) {
+          for (let line = lines.shift(); line !== undefined; line = lines.shift()) {
+            const found = find(line);
+            if (found !== undefined) return found;
+          }
+          if (child.exitCode !== null || child.signalCode !== null) throw new Error(`${program} has ended`);
+          await Promise.race([new Promise<void>(resolve => (wake = resolve)), gone]);
+        }
+      } finally {
+        clearTimeout(deadline);
+      }
+    },
+    stop: async () => {
+      child.kill('SIGTERM');
+      await gone;
+    },
+  };
+}
+
+/** What is in memory of a process, and the most that ever was, in megabytes of a million bytes. */
+export function megabytesOf({ pid = 0 }: ChildProcess): { readonly now: number; readonly most: number } {
+  const status = readFileSync(`/proc/${pid}/status`, 'utf8');
+  const read = (name: string) =>
+    (Number(new RegExp(`^${name}:\\s+(\\d+) kB`, 'm').exec(status)?.[1]) * 1024) / 1e6;
+  return { now: read('VmRSS'), most: read('VmHWM') };
+}
+
+/** How many connections a process has to a port of loopback. */
+export function connectionsOf({ pid = 0 }: ChildProcess, port: number): number {
+  const sockets = new Set(
+    readdirSync(`/proc/${pid}/fd`).flatMap(name => {
+      const [, inode] = /^socket:\[(\d+)\]$/.exec(linkAt(`/proc/${pid}/fd/${name}`)) ?? [];
+      return inode === undefined ? [] : [inode];
+    }),
+  );
+  const remote = `0100007F:${port.toString(16).toUpperCase().padStart(4, '0')}`;
+  return readFileSync(`/proc/${pid}/net/tcp`, 'utf8')
+    .split('\n')
+    .map(line => line.trim().split(/\s+/))
+    .filter(([, , to, , , , , , , inode = '']) => to === remote && sockets.has(inode)).length;
+}
+
+function linkAt(path: string): string {
+  try {
+    return readlinkSync(path);
+  } catch {
+    return '';
+  }
+}

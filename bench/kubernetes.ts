@@ -1,0 +1,216 @@
+import { execFileSync } from 'node:child_process';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { kubeClient } from '../src/lab/cluster/kube-client.ts';
+import type { KubeClient } from '../src/lab/cluster/kube-client.ts';
+import type { KubeObject } from '../src/lab/cluster/kube-object.ts';
+import { freePorts } from '../src/lab/ports.ts';
+import { bundled } from './bundled.ts';
+import { median } from './figures.ts';
+import type { Figure } from './figures.ts';
+import { connectionsOf, megabytesOf, startProgram } from './kubernetes-programs.ts';
+import type { Program } from './kubernetes-programs.ts';
+import { bareWatch } from './kubernetes-watch.ts';
+import { manyEndpoints } from './support.ts';
+
+const OBJECTS = 10_000;
+const SYNCS = 3;
+const CHANGES = 500;
+const IDLE_MS = 65_000;
+
+/** How fast and how small a process is that reads a large cluster, on a real API server of its own. */
+export async function kubernetes(): Promise<readonly Figure[]> {
+  const server = startProgram([process.execPath, '--import', 'tsx', 'src/cluster.ts', 'alone']);
+  try {
+    const variables = new Map<string, string>();
+    await server.next(line => {
+      const [, name = '', value = ''] = /^([A-Z_]+)=(.*)$/.exec(line) ?? [];
+      variables.set(name, value.replaceAll("'", ''));
+      return variables.has('API_SERVER_TOKEN') || undefined;
+    });
+    const of = (name: string) => variables.get(name) ?? '';
+    const client = kubeClient({
+      server: of('API_SERVER'),
+      caFile: of('API_SERVER_CA'),
+      token: of('API_SERVER_TOKEN'),
+    });
+    await fill(client);
+    const kubeconfig = of('KUBECONFIG');
+    const port = Number(new URL(of('API_SERVER')).port);
+    return [
+      ...(await followerFigures(client, kubeconfig)),
+      ...(await operatorFigures(client, kubeconfig, port)),
+    ];
+  } finally {
+    await server.stop();
+  }
+}
+
+/** Makes the objects, many at once, and a route that uses one of them. */
+async function fill(client: KubeClient): Promise<void> {
+  for (let team = 0; team < 50; team++)
+    await client.create({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: `team-${team}` } });
+  const rest = Array.from({ length: OBJECTS }, (_, index) => index);
+  const begun = performance.now();
+  await Promise.all(
+    Array.from({ length: 14 }, async () => {
+      for (let index = rest.pop(); index !== undefined; index = rest.pop()) {
+        await client.create(withoutServersOwn(manyEndpoints(index)));
+        if (index % 2_000 === 0) console.error(`${index} objects are left to make`);
+      }
+    }),
+  );
+  console.error(`${OBJECTS} objects were made in ${((performance.now() - begun) / 1000).toFixed(0)} s`);
+  for (const object of ROUTED) await client.apply(object);
+}
+
+function withoutServersOwn({ metadata, ...rest }: Readonly<Record<string, unknown>>): KubeObject {
+  const { name, namespace, labels } = metadata as Readonly<Record<string, unknown>>;
+  return { ...rest, metadata: { name, namespace, labels } } as unknown as KubeObject;
+}
+
+const GATEWAY = 'gateway.networking.k8s.io';
+
+const ROUTED: readonly KubeObject[] = [
+  {
+    apiVersion: `${GATEWAY}/v1`,
+    kind: 'Gateway',
+    metadata: { name: 'public', namespace: 'team-1' },
+    spec: { gatewayClassName: 'mesh', listeners: [{ name: 'http', port: 80, protocol: 'HTTP' }] },
+  },
+  {
+    apiVersion: `${GATEWAY}/v1`,
+    kind: 'HTTPRoute',
+    metadata: { name: 'web', namespace: 'team-1' },
+    spec: {
+      parentRefs: [{ name: 'public' }],
+      rules: [
+        {
+          backendRefs: [{ group: 'mesh-gateway.dev', kind: 'MeshEndpoints', name: 'service-1', port: 8080 }],
+        },
+      ],
+    },
+  },
+];
+
+async function followerFigures(client: KubeClient, kubeconfig: string): Promise<readonly Figure[]> {
+  const bundle = bundled('kubernetes-follower');
+  const syncs: number[] = [];
+  for (let round = 1; ; round++) {
+    const follower = startProgram([process.execPath, bundle, kubeconfig]);
+    try {
+      const { syncMs, objects } = await follower.next(line => {
+        const told = JSON.parse(line) as { readonly syncMs?: number; readonly objects: number };
+        return told.syncMs === undefined ? undefined : { syncMs: told.syncMs, objects: told.objects };
+      });
+      if (objects !== OBJECTS) throw new Error(`${objects} objects were read in place of ${OBJECTS}`);
+      syncs.push(syncMs);
+      if (round < SYNCS) continue;
+      await follower.next(line => (line.includes('following') ? true : undefined));
+      const { ours, bare } = await changeLags(client, follower);
+      return [
+        { name: 'cold sync of 10,000 MeshEndpoints', value: median(syncs), unit: 'ms', aim: 3_000 },
+        { name: 'a change to its key, p50', value: at(ours, 0.5), unit: 'ms' },
+        { name: 'a change to its key, p99', value: at(ours, 0.99), unit: 'ms', aim: 20 },
+        { name: 'the same change to a bare watch, p50', value: at(bare, 0.5), unit: 'ms' },
+        { name: 'the same change to a bare watch, p99', value: at(bare, 0.99), unit: 'ms' },
+      ];
+    } finally {
+      await follower.stop();
+    }
+  }
+}
+
+/** From when a change is sent to when a controller runs that sees it, the server's own time included; and to a bare watch. */
+async function changeLags(client: KubeClient, follower: Program) {
+  const watch = await bareWatch(client);
+  const [ours, bare]: [number[], number[]] = [[], []];
+  for (let change = 0; change < CHANGES; change++) {
+    const label = `r${change}`;
+    const sentAt = process.hrtime.bigint();
+    const since = (time: bigint) => Number(time - sentAt) / 1e6;
+    const [seenAt, toldAt] = await Promise.all([
+      follower.next(line => {
+        const told = JSON.parse(line) as { readonly label?: string; readonly at?: string };
+        return told.label === label ? BigInt(told.at ?? '') : undefined;
+      }),
+      watch.toldAt(label),
+      changeOne(client, (change * 7919) % OBJECTS, label),
+    ]);
+    ours.push(since(seenAt));
+    bare.push(since(toldAt));
+  }
+  watch.stop();
+  return { ours, bare };
+}
+
+async function changeOne(client: KubeClient, index: number, label: string): Promise<void> {
+  const path = `/apis/mesh-gateway.dev/v1alpha1/namespaces/team-${index % 50}/meshendpoints/service-${index}`;
+  const body = { metadata: { labels: { revision: label } } };
+  const content = { contentType: 'application/merge-patch+json' };
+  const { status } = await client.request('PATCH', path, body, content);
+  if (status !== 200) throw new Error(`a change was answered with ${status}`);
+}
+
+function at(values: readonly number[], share: number): number {
+  const sorted = [...values].sort((a, b) => a - b);
+  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? NaN;
+}
+
+async function operatorFigures(
+  client: KubeClient,
+  kubeconfig: string,
+  apiPort: number,
+): Promise<readonly Figure[]> {
+  const [metrics = 0, health = 0] = await freePorts(2);
+  await client.apply({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'mesh-system' } });
+  const flags = {
+    kubeconfig,
+    'metrics-address': `127.0.0.1:${metrics}`,
+    'health-address': `127.0.0.1:${health}`,
+  };
+  const args = Object.entries(flags).map(([name, value]) => `--${name}=${value}`);
+  const operator = startProgram([process.execPath, productAt(), 'operator', ...args]);
+  try {
+    const ready = async () => (await fetch(`http://127.0.0.1:${health}/readyz`)).ok;
+    while (!(await ready().catch(() => false))) await sleep(100);
+    // Until the MeshBinding is as it stays.
+    await sleep(15_000);
+    const text = await (await fetch(`http://127.0.0.1:${metrics}/metrics`)).text();
+    const objects = Number(/^mesh_gateway_source_objects\{kind="MeshEndpoints"\} (\d+)$/m.exec(text)?.[1]);
+    if (objects !== OBJECTS) throw new Error(`the operator has ${objects} objects in place of ${OBJECTS}`);
+    const { now, most } = megabytesOf(operator.child);
+    const before = await writesIn(client);
+    await sleep(IDLE_MS);
+    const writes = (await writesIn(client)) - before;
+    return [
+      { name: 'memory of the operator with them', value: now, unit: 'MB', aim: 200 },
+      { name: 'the most that it had', value: most, unit: 'MB' },
+      {
+        name: 'connections to the API server',
+        value: connectionsOf(operator.child, apiPort),
+        unit: '',
+        aim: 10,
+      },
+      { name: 'writes in 65 s without a change', value: writes, unit: '', aim: 0 },
+    ];
+  } finally {
+    await operator.stop();
+  }
+}
+
+function productAt(): string {
+  const folder = join('.cache', 'bench', 'js');
+  execFileSync(process.execPath, ['esbuild.config.mjs', folder], { stdio: ['ignore', 'ignore', 'inherit'] });
+  return join(folder, 'cli.js');
+}
+
+/** What the API server counts: all that changed anything but the lease, which is kept by writing it. */
+async function writesIn(client: KubeClient): Promise<number> {
+  const { body } = await client.request('GET', '/metrics');
+  return String(body)
+    .split('\n')
+    .filter(line => /^apiserver_request_total\{.*verb="(APPLY|PATCH|POST|PUT|DELETE)"/.test(line))
+    .filter(line => !/resource="(leases|tokenreviews|subjectaccessreviews)"/.test(line))
+    .reduce((sum, line) => sum + Number(line.slice(line.lastIndexOf(' '))), 0);
+}

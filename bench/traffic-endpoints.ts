@@ -1,0 +1,104 @@
+import { execFileSync } from 'node:child_process';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { bundled } from './bundled.ts';
+import { median } from './figures.ts';
+import type { Figure } from './figures.ts';
+import { verifiedLoad } from './traffic-hooks.ts';
+import { converse, runClient, startOurs } from './traffic-programs.ts';
+import type { Conversation, Server, Stage } from './traffic-programs.ts';
+import { writeAdditions } from './traffic-world.ts';
+import type { World } from './traffic-world.ts';
+
+const ENVOYS = 4;
+/** What a real Envoy tells of itself in the first request of each stream. */
+const NODE_BYTES = 60_000;
+const STARTS = 3;
+const TRANSLATIONS = { mode: 'translation', warm: 0, calls: 100 } as const;
+/** So long after the last call memory is read. */
+const QUIET_MS = 5_000;
+const WARM_CHANGES = 20;
+const CHANGES = 200;
+
+/** What the client tells once all of its streams were answered. */
+type Opened = { readonly streams: number; readonly withEndpoints: number; readonly longestMs: number };
+
+/** How soon our server answers, what it holds for many streams, and how soon a change reaches all of them. */
+export async function endpointFigures(stage: Stage): Promise<readonly Figure[]> {
+  const starts: number[] = [];
+  for (let index = 1; index < STARTS; index += 1) {
+    const server = await startOurs(stage);
+    starts.push(await startMs(server));
+    await server.stop();
+  }
+  const server = await startOurs(stage);
+  try {
+    starts.push(await startMs(server));
+    const name = `start to SERVING, with a folder of ${stage.world.services} services to read`;
+    const start = { name, value: median(starts), unit: 'ms' };
+    return [afterSyncFigure(stage), start, ...(await streamFigures(server, stage))];
+  } finally {
+    await server.stop();
+  }
+}
+
+/** In a process of its own: from outside nobody sees when the folder has been read. */
+function afterSyncFigure({ root, world }: Stage): Figure {
+  const bundle = bundled('traffic-start');
+  const state = join(root, 'start-state');
+  const output = execFileSync(process.execPath, [bundle, world.folder, state], { encoding: 'utf8' });
+  const told = JSON.parse(output) as { readonly afterSyncMs: number; readonly routes: number };
+  if (told.routes < world.services / 2) throw new Error(`not what was to be read: ${output}`);
+  return { name: 'start to SERVING, after sync', value: told.afterSyncMs, unit: 'ms', aim: 500 };
+}
+
+/** From the start of the process to the first call that says SERVING. */
+async function startMs(server: Server): Promise<number> {
+  const { atUnixMs } = await runClient<{ readonly atUnixMs: number }>('serving', server);
+  return atUnixMs - server.startedAtUnixMs;
+}
+
+async function streamFigures(server: Server, { root, world }: Stage): Promise<readonly Figure[]> {
+  const envoys = await converse<Opened>('eds', server, [
+    ...['--resources', world.resources, '--envoys', ENVOYS],
+    ...['--gateway', world.gateway, '--node-bytes', NODE_BYTES],
+  ]);
+  const streams = ENVOYS * world.services;
+  const { first } = envoys;
+  if (first.streams !== streams || first.withEndpoints !== streams)
+    throw new Error(`${first.withEndpoints} of ${streams} streams had endpoints`);
+  const opened = server.megabytes();
+  await verifiedLoad(server, world, TRANSLATIONS);
+  await sleep(QUIET_MS);
+  const memory = server.megabytes();
+  const took = await changeTimes(envoys, root, world);
+  await envoys.end();
+  return [
+    { name: `first answer on the last of ${streams} streams`, value: first.longestMs, unit: 'ms' },
+    { name: `memory with ${streams} streams`, value: opened, unit: 'MB' },
+    { name: 'memory after 100 translations of 2 MB', value: memory, unit: 'MB', aim: 200 },
+    { name: 'change of a file to the last Envoy, p50', value: median(took), unit: 'ms' },
+    { name: 'change of a file to the last Envoy, p99', value: quantile(took, 0.99), unit: 'ms', aim: 50 },
+  ];
+}
+
+/** Of each change, how long it took until all Envoys had it. */
+async function changeTimes(
+  envoys: Conversation<Opened>,
+  root: string,
+  world: World,
+): Promise<readonly number[]> {
+  const took: number[] = [];
+  for (const addition of writeAdditions(root, world, WARM_CHANGES + CHANGES)) {
+    const { tookMs } = await envoys.ask<{ readonly tookMs: readonly number[] }>(addition);
+    if (tookMs.length !== ENVOYS) throw new Error(`a change reached ${tookMs.length} Envoys`);
+    took.push(Math.max(...tookMs));
+    await sleep(10);
+  }
+  return took.slice(WARM_CHANGES);
+}
+
+function quantile(values: readonly number[], share: number): number {
+  const sorted = [...values].sort((a, b) => a - b);
+  return sorted[Math.ceil(share * sorted.length) - 1] ?? NaN;
+}

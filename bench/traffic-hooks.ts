@@ -1,0 +1,135 @@
+import { median } from './figures.ts';
+import type { Figure } from './figures.ts';
+import { runClient, startOurs, startPeer } from './traffic-programs.ts';
+import type { Server, Stage } from './traffic-programs.ts';
+import type { World } from './traffic-world.ts';
+
+type Times = { readonly p50Ms: number; readonly p99Ms: number; readonly perSecond: number };
+
+/** What the client tells of a load. */
+export type Load = Times & {
+  /** Without what the client needs to encode and decode. */
+  readonly bare: Times;
+  readonly calls: number;
+  readonly verified: number;
+  readonly requestBytes: number;
+};
+
+/** A load, and how long the server's processor worked for each of its calls. */
+type Measured = Load & { readonly processorMs: number };
+
+const CLUSTER = { mode: 'cluster', rounds: 9, warm: 1_000, calls: 3_000 } as const;
+const TRANSLATION = { mode: 'translation', rounds: 7, warm: 4, calls: 20 } as const;
+
+/** What Envoy Gateway would send for a large Gateway: 8,192 clusters in 2 MB. */
+const TRANSLATED_BYTES = 2_000_000;
+
+/** Both hooks of both servers, in turns, so that what else the machine does concerns both. */
+export async function hookFigures(stage: Stage): Promise<readonly Figure[]> {
+  const { world } = stage;
+  const ours = await startOurs(stage);
+  try {
+    const theirs = await startPeer(stage);
+    try {
+      const clusters = await inTurns(ours, theirs, world, CLUSTER);
+      const translations = await inTurns(ours, theirs, world, TRANSLATION);
+      return [
+        ...clusterFigures(clusters),
+        ...translationFigures(translations),
+        { name: 'memory of the Go server after it', value: theirs.megabytes(), unit: 'MB' },
+      ];
+    } finally {
+      await theirs.stop();
+    }
+  } finally {
+    await ours.stop();
+  }
+}
+
+/** A load of one server and then of the other, as often as there are rounds; the first round is not counted. */
+type Rounds = readonly { readonly ours: Measured; readonly theirs: Measured }[];
+
+async function inTurns(
+  ours: Server,
+  theirs: Server,
+  world: World,
+  { rounds, ...load }: typeof CLUSTER | typeof TRANSLATION,
+): Promise<Rounds> {
+  await runClient('serving', ours);
+  await runClient('serving', theirs);
+  const measured: { ours: Measured; theirs: Measured }[] = [];
+  for (let round = 0; round <= rounds; round += 1)
+    measured.push({
+      ours: await measuredLoad(ours, world, load),
+      theirs: await measuredLoad(theirs, world, load),
+    });
+  return measured.slice(1);
+}
+
+async function measuredLoad(server: Server, world: World, wish: Wish): Promise<Measured> {
+  const before = server.processorMs();
+  const load = await verifiedLoad(server, world, wish);
+  return { ...load, processorMs: (server.processorMs() - before) / (wish.warm + wish.calls) };
+}
+
+type Wish = { readonly mode: string; readonly warm: number; readonly calls: number };
+
+/** Loads a server; fails where an answer was not what it had to be, for then nothing was measured. */
+export async function verifiedLoad(
+  server: Server,
+  { resources }: World,
+  { mode, warm, calls }: Wish,
+): Promise<Load> {
+  const args = ['--resources', resources, '--warm', warm, '--calls', calls];
+  const load = await runClient<Load>(mode, server, args);
+  if (load.calls !== calls || load.verified !== calls)
+    throw new Error(`${load.verified} of ${calls} answers of ${mode} were right`);
+  if (mode === 'translation' && load.requestBytes < TRANSLATED_BYTES)
+    throw new Error(`a translation had ${load.requestBytes} bytes`);
+  return load;
+}
+
+type Read = (load: Measured) => number;
+
+function clusterFigures(rounds: Rounds): readonly Figure[] {
+  const figures = (name: string, of: Read, aim: number): readonly Figure[] => [
+    { name: `${name}, ours`, value: median(rounds.map(({ ours }) => of(ours))), unit: 'ms' },
+    { name: `${name}, Go`, value: median(rounds.map(({ theirs }) => of(theirs))), unit: 'ms' },
+    { name: `${name}, ours to Go`, value: ratio(rounds, of), unit: 'x', aim },
+  ];
+  return [
+    ...figures('Cluster hook p50', ({ p50Ms }) => p50Ms, 1),
+    ...figures('Cluster hook p99', ({ p99Ms }) => p99Ms, 1.2),
+    ...besides('Cluster hook', rounds, ({ bare }) => bare.p50Ms),
+  ];
+}
+
+function translationFigures(rounds: Rounds): readonly Figure[] {
+  const name = 'Translation of 8192 clusters';
+  const perSecond: Read = load => load.perSecond;
+  return [
+    { name: `${name}, ours`, value: median(rounds.map(({ ours }) => perSecond(ours))), unit: '/s' },
+    { name: `${name}, Go`, value: median(rounds.map(({ theirs }) => perSecond(theirs))), unit: '/s' },
+    { name: `${name}, ours to Go`, value: ratio(rounds, perSecond), unit: 'x', aim: 1.3, good: 'high' },
+    ...besides(name, rounds, ({ bare }) => bare.perSecond),
+  ];
+}
+
+/** Two other looks at the same calls, of which the second does not depend on what else the machine does. */
+function besides(name: string, rounds: Rounds, bare: Read): readonly Figure[] {
+  const processor: Read = ({ processorMs }) => processorMs;
+  return [
+    { name: `${name} without the caller's coding, ours to Go`, value: ratio(rounds, bare), unit: 'x' },
+    {
+      name: `${name}, processor time, ours`,
+      value: median(rounds.map(({ ours }) => processor(ours))),
+      unit: 'ms',
+    },
+    { name: `${name}, processor time, ours to Go`, value: ratio(rounds, processor), unit: 'x' },
+  ];
+}
+
+/** The median of what each round by itself says. */
+function ratio(rounds: Rounds, of: Read): number {
+  return median(rounds.map(({ ours, theirs }) => of(ours) / of(theirs)));
+}

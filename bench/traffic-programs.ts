@@ -1,0 +1,178 @@
+import { execFile, execFileSync, spawn } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { promisify } from 'node:util';
+import { guard } from '../src/lab/guard.ts';
+import { freePorts } from '../src/lab/ports.ts';
+import { isRunning, orTailOf, startProcess, stopProcess } from '../src/lab/process.ts';
+import type { ProcessRecord } from '../src/lab/process.ts';
+import type { World } from './traffic-world.ts';
+
+/** Each side has a core of its own, and the two servers, of which one is idle, have the same. */
+const [SERVER_CORE, CLIENT_CORE] = ['0', '1'];
+
+/** What all measurements stand on. */
+export type Stage = {
+  /** Our server, bundled with the options with which it is shipped. */
+  readonly bundle: string;
+  /** The Go program, which is both the other server and the client. */
+  readonly peer: string;
+  /** A folder for what they write. */
+  readonly root: string;
+  readonly world: World;
+};
+
+/** A server that is measured. */
+export interface Server {
+  /** The program with which it is called. */
+  readonly client: string;
+  /** Where it answers calls. */
+  readonly address: string;
+  readonly startedAtUnixMs: number;
+  /** What is in memory at this moment. */
+  megabytes(): number;
+  /** How long its threads have run in all, which does not depend on what else the machine does. */
+  processorMs(): number;
+  /** Waits for something, and adds what the server said last to its error. */
+  watch<T>(wait: Promise<T>): Promise<T>;
+  stop(): Promise<void>;
+}
+
+/** Gives the path of the Go program: which folder that is depends on the environment, which is not read here. */
+export function locatePeer(): string {
+  const args = ['--import', 'tsx', 'src/parts.ts', '--list', '--only', 'lab'];
+  const listed = execFileSync(process.execPath, args, { encoding: 'utf8' });
+  const folder = /^extension-peer\s+built\s+(\S+)$/m.exec(listed)?.[1];
+  if (folder === undefined) throw new Error('extension-peer is not built: run npm run parts -- --only lab');
+  return join(folder, 'bin', 'extension-peer');
+}
+
+/** Bundles our server with the options with which it is shipped; gives its path. */
+export function bundleOurs(): string {
+  const folder = join('.cache', 'bench', 'js');
+  execFileSync(process.execPath, ['esbuild.config.mjs', folder], { stdio: ['ignore', 'ignore', 'inherit'] });
+  return join(folder, 'cli.js');
+}
+
+/** Starts our extension server on a world; it answers once it has read it. */
+export async function startOurs(stage: Stage): Promise<Server> {
+  const { bundle, root, world } = stage;
+  const [port, metrics, health] = await freePorts(3);
+  return start('ours', stage, [process.execPath, bundle, 'extension-server'], port, {
+    RESOURCES_DIR: world.folder,
+    STATE_DIR: join(root, 'state'),
+    GRPC_ADDRESS: `127.0.0.1:${port}`,
+    METRICS_ADDRESS: `127.0.0.1:${metrics}`,
+    HEALTH_ADDRESS: `127.0.0.1:${health}`,
+    LOG_LEVEL: 'warn',
+  });
+}
+
+/** Starts the server that ours is compared with, on the same world. */
+export async function startPeer(stage: Stage): Promise<Server> {
+  const [port] = await freePorts(1);
+  const args = ['--address', `127.0.0.1:${port}`, '--resources', stage.world.resources];
+  return start('peer', stage, [stage.peer, 'serve', ...args], port, {});
+}
+
+function start(
+  name: string,
+  { peer, root }: Stage,
+  command: readonly string[],
+  port: number | undefined,
+  environment: Readonly<Record<string, string>>,
+): Server {
+  const startedAtUnixMs = performance.timeOrigin + performance.now();
+  const record = startProcess({
+    name,
+    command: 'taskset',
+    args: ['--cpu-list', SERVER_CORE, ...command],
+    environment,
+    folder: process.cwd(),
+    log: join(root, `${name}.log`),
+  });
+  const cleaner = guard(['kill', '-KILL', '--', `-${record.pid}`], process.cwd());
+  return {
+    client: peer,
+    address: `127.0.0.1:${port}`,
+    startedAtUnixMs,
+    megabytes: () => megabytesOf(record),
+    processorMs: () => processorMsOf(record),
+    watch: wait => orTailOf(record, wait),
+    stop: async () => {
+      if (!isRunning(record)) throw new Error(`${name} has ended by itself`);
+      await stopProcess(record);
+      cleaner.release();
+    },
+  };
+}
+
+function megabytesOf({ pid }: ProcessRecord): number {
+  const status = readFileSync(`/proc/${pid}/status`, 'utf8');
+  return Number(/^VmRSS:\s+(\d+)/m.exec(status)?.[1]) / 1024;
+}
+
+const MS_PER_TICK = 10;
+
+function processorMsOf({ pid }: ProcessRecord): number {
+  // The name, in parentheses, may have spaces in it.
+  const fields = readFileSync(`/proc/${pid}/stat`, 'utf8')
+    .replace(/^.*\) /, '')
+    .split(' ');
+  return (Number(fields[11]) + Number(fields[12])) * MS_PER_TICK;
+}
+
+function clientCommand(
+  mode: string,
+  { client, address }: Server,
+  args: readonly string[],
+): readonly string[] {
+  return ['--cpu-list', CLIENT_CORE, client, mode, '--address', address, ...args];
+}
+
+/** Runs the client against a server to its end; gives what it told. */
+export async function runClient<T>(
+  mode: string,
+  server: Server,
+  args: readonly (string | number)[] = [],
+): Promise<T> {
+  const ran = promisify(execFile)('taskset', [...clientCommand(mode, server, args.map(String))]);
+  const { stdout } = await server.watch(ran);
+  return JSON.parse(stdout) as T;
+}
+
+/** A client that goes on: each line that it is told is answered with a line. */
+export interface Conversation<First> {
+  readonly first: First;
+  ask<T>(line: object): Promise<T>;
+  end(): Promise<void>;
+}
+
+/** Starts the client against a server and waits for the first line that it tells. */
+export async function converse<First>(
+  mode: string,
+  server: Server,
+  args: readonly (string | number)[],
+): Promise<Conversation<First>> {
+  const command = [...clientCommand(mode, server, args.map(String))];
+  const child = spawn('taskset', command, { stdio: ['pipe', 'pipe', 'inherit'] });
+  const exit = new Promise<void>(resolve => child.once('exit', () => resolve()));
+  const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
+  const next = async <T>(): Promise<T> => {
+    const line = await lines.next();
+    if (line.done) throw new Error(`the client ended in mode ${mode}`);
+    return JSON.parse(line.value) as T;
+  };
+  return {
+    first: await server.watch(next<First>()),
+    ask: line => {
+      child.stdin.write(`${JSON.stringify(line)}\n`);
+      return server.watch(next());
+    },
+    end: async () => {
+      child.stdin.end();
+      await exit;
+    },
+  };
+}

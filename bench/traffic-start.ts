@@ -1,0 +1,51 @@
+/** Run by the bench `traffic`, bundled as the product is: prints how long after its first reading a server answers. */
+import { extensionIndexes } from '../src/extension/declared.ts';
+import { startServing } from '../src/process/serving.ts';
+import { startTelemetry } from '../src/process/telemetry.ts';
+import { openDirectory } from '../src/resources/directory.ts';
+import { systemClock } from '../src/runtime/clock.ts';
+
+const [, , folder = '', state = ''] = process.argv;
+const anywhere = { host: '127.0.0.1', port: 0 };
+
+function fail(failure: unknown): never {
+  throw failure;
+}
+
+const telemetry = await startTelemetry({
+  logLevel: 'warn',
+  metricsAddress: anywhere,
+  healthAddress: anywhere,
+  pprof: 'on',
+  version: 'bench',
+  controllers: [],
+});
+const directory = await openDirectory({
+  folder,
+  state,
+  indexes: extensionIndexes,
+  report: fail,
+  reportFailure: fail,
+});
+const { read } = directory;
+let syncedAt = NaN;
+void read.whenSynced().then(() => (syncedAt = performance.now()));
+const { begun, steps } = startServing({
+  read,
+  telemetry,
+  grpcAddress: anywhere,
+  edsTarget: '127.0.0.1:5005',
+  dataPath: 'Proxy',
+  maxMessageSize: 100_000_000,
+  keepaliveMs: 30_000,
+  clock: systemClock,
+  random: Math.random,
+});
+directory.start();
+await begun;
+console.log(
+  JSON.stringify({ afterSyncMs: performance.now() - syncedAt, routes: read.list('HTTPRoute').length }),
+);
+for (const { run } of steps) await run();
+await directory.close();
+await telemetry.close();

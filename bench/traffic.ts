@@ -1,0 +1,24 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { availableParallelism, tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { Figure } from './figures.ts';
+import { endpointFigures } from './traffic-endpoints.ts';
+import { hookFigures } from './traffic-hooks.ts';
+import { bundleOurs, locatePeer } from './traffic-programs.ts';
+import { writeWorld } from './traffic-world.ts';
+
+const SERVICES = 1_000;
+
+/** How fast and how small the extension server is, also beside one in Go on the types of Envoy Gateway itself. */
+export async function traffic(): Promise<readonly Figure[]> {
+  if (availableParallelism() < 2)
+    throw new Error('two cores are needed: one for the server, one for its caller');
+  const [bundle, peer] = [bundleOurs(), locatePeer()];
+  const root = mkdtempSync(join(tmpdir(), 'mesh-traffic-'));
+  try {
+    const stage = { bundle, peer, root, world: writeWorld(root, SERVICES) };
+    return [...(await hookFigures(stage)), ...(await endpointFigures(stage))];
+  } finally {
+    rmSync(root, { recursive: true, force: true });
+  }
+}
