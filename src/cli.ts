@@ -9,31 +9,80 @@ const HELP = `mesh-gateway sends Gateway API traffic to services on a private me
 
 Usage: mesh-gateway <command>
 
-  lint PATH...     check objects in files as the API server would
-  help [COMMAND]   say more about a command
-  version          print the version
+  lint PATH...       check objects in files as the API server would
+  explain FOLDER     say what becomes of routes, and why not
+  standalone         run everything in one process, on a folder of files
+  operator           make a cluster be as our kinds say
+  extension-server   answer Envoy Gateway and Envoy
+  synth              write everything that a cluster needs
+  help [COMMAND]     say more about a command
+  version            print the version
 `;
 
-async function main([command, ...args]: readonly string[]): Promise<number> {
-  switch (command) {
-    case 'lint':
-      if (!args.includes('--help')) return runLint(args);
-      console.log(LINT_HELP);
-      return 0;
+/** What a command does, and what is said of it. */
+type Command = {
+  readonly run: (args: readonly string[]) => Promise<number>;
+  readonly help: () => string | Promise<string>;
+};
+
+const environment = process.env;
+
+/** Whatever serves is loaded only when it is asked for, so that lint is quick. */
+const COMMANDS: Readonly<Record<string, Command>> = {
+  lint: { run: runLint, help: () => LINT_HELP },
+  explain: {
+    run: async args => (await import('./explain.ts')).runExplain(args),
+    help: async () => (await import('./explain.ts')).EXPLAIN_HELP,
+  },
+  standalone: {
+    run: async args => (await import('./standalone.ts')).runStandalone({ args, environment }, version()),
+    help: async () => (await import('./standalone.ts')).standaloneHelp(environment),
+  },
+  synth: {
+    run: async args => (await import('../synth/command.ts')).runSynth(args, version()),
+    help: async () => (await import('../synth/command.ts')).SYNTH_HELP,
+  },
+  operator: {
+    run: async args => (await import('./operator.ts')).runOperator({ args, environment }, version()),
+    help: async () => (await import('./operator.ts')).operatorHelp(),
+  },
+  'extension-server': {
+    run: async args =>
+      (await import('./extension-server.ts')).runExtensionServer({ args, environment }, version()),
+    help: async () => (await import('./extension-server.ts')).extensionServerHelp(environment),
+  },
+};
+
+function version(): string {
+  return typeof VERSION_OF_PACKAGE === 'undefined' ? 'not built' : VERSION_OF_PACKAGE;
+}
+
+async function main([name, ...args]: readonly string[]): Promise<number> {
+  const command = commandOf(name);
+  if (command) {
+    if (!args.includes('--help')) return command.run(args);
+    console.log(await command.help());
+    return 0;
+  }
+  switch (name) {
     case 'version':
     case '--version':
-      console.log(typeof VERSION_OF_PACKAGE === 'undefined' ? 'not built' : VERSION_OF_PACKAGE);
+      console.log(version());
       return 0;
     case 'help':
     case '--help':
-      console.log(args[0] === 'lint' ? LINT_HELP : HELP);
+      console.log((await commandOf(args[0])?.help()) ?? HELP);
       return 0;
     case undefined:
       console.error(HELP);
       return 2;
     default:
-      throw new UsageError(`there is no command "${command}"; mesh-gateway help lists them`);
+      throw new UsageError(`there is no command "${name}"; mesh-gateway help lists them`);
   }
+}
+
+function commandOf(name = ''): Command | undefined {
+  return Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined;
 }
 
 try {

@@ -1,4 +1,4 @@
-/** The library: the kinds, their types and their validators. */
+/** The library: the kinds, their types and their validators, and routes to them. */
 export { formatFault } from './api/fault.ts';
 export type { Fault } from './api/fault.ts';
 export { API_VERSION, GROUP, kinds, VERSION } from './api/generated/kinds.ts';
@@ -9,3 +9,23 @@ export { unknownFields } from './api/unknown-fields.ts';
 export type { UnknownField } from './api/unknown-fields.ts';
 export { validate } from './api/validate.ts';
 export type { Verdict } from './api/validate.ts';
+export { AuthoringError } from './routes/authoring-error.ts';
+export { backend } from './routes/backend.ts';
+export type { BackendOptions, MeshBackendRef } from './routes/backend.ts';
+export type * from './routes/filters.ts';
+export { grpcRoute } from './routes/grpc-route.ts';
+export type * from './routes/grpc-route.ts';
+export { httpRoute } from './routes/http-route.ts';
+export type * from './routes/http-route.ts';
+export { meshEndpoints } from './routes/mesh-endpoints.ts';
+export type { DeclaredMeshEndpoints, MeshEndpointsProps } from './routes/mesh-endpoints.ts';
+export type { Metadata } from './routes/metadata.ts';
+export { referenceGrant } from './routes/reference-grant.ts';
+export type { ReferenceGrant, ReferenceGrantProps, RoutesOfNamespace } from './routes/reference-grant.ts';
+export type * from './routes/route.ts';
+export { tcpRoute } from './routes/tcp-route.ts';
+export type { TCPRoute, TCPRouteProps } from './routes/tcp-route.ts';
+export { tlsRoute } from './routes/tls-route.ts';
+export type { TLSRoute, TLSRouteProps } from './routes/tls-route.ts';
+export { udpRoute } from './routes/udp-route.ts';
+export type { UDPRoute, UDPRouteProps } from './routes/udp-route.ts';

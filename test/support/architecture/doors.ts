@@ -8,18 +8,33 @@ import type { Source, Violations } from './source.ts';
 
 /** The only files of the product that may import a package, types included; `{ types }` may name its types only. */
 const DOORS: Readonly<Record<string, readonly Permission[]>> = {
+  '@bufbuild/protobuf': ['src/extension/', 'codegen/proto.ts', 'codegen/proto-descriptor.ts'],
+  '@bufbuild/protoc-gen-es': ['codegen/proto.ts'],
+  '@grafana/grafana-foundation-sdk': ['synth/monitoring/'],
   '@grpc/*': ['src/extension/server.ts', 'src/extension/wire.ts', 'src/extension/eds.ts'],
   '@kubernetes/client-node': ['src/resources/kubernetes/', 'src/workloads/kubernetes.ts'],
   '@marcbachmann/cel-js': ['codegen/cel/'],
   ajv: ['codegen/structure.ts', 'codegen/structure-keywords.ts'],
   'cdk8s*': ['synth/', { types: 'src/routes/' }],
+  constructs: ['synth/'],
   'json-schema-to-typescript': ['codegen/types.ts'],
   ky: ['src/control/'],
-  'node:fs': [...COMPOSITION_ROOTS, 'codegen/main.ts', 'synth/main.ts', 'src/resources/', 'src/lab/'],
+  'node:fs': [
+    ...COMPOSITION_ROOTS,
+    'codegen/main.ts',
+    'synth/command.ts',
+    'synth/folder.ts',
+    'synth/main.ts',
+    'src/resources/',
+    'src/gateway-files/',
+    'src/lab/',
+  ],
+  'node:http2': ['src/health/', 'src/lab/', 'src/resources/kubernetes/'],
   pino: ['src/telemetry/log.ts'],
   'pprof-format': ['src/telemetry/profile.ts'],
   'prom-client': ['src/telemetry/registry.ts'],
-  yaml: ['codegen/crd.ts', 'src/lab/cluster/', 'src/api/yaml-documents.ts'],
+  protobufjs: ['codegen/proto.ts', 'codegen/proto-descriptor.ts'],
+  yaml: ['codegen/crd.ts', 'src/lab/cluster/', 'src/api/yaml-documents.ts', 'src/process/envoy-gateway.ts'],
 };
 
 /** A package is used behind its door only, and every package has one; Node's own modules are open if not listed. */

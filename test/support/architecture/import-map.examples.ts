@@ -6,7 +6,7 @@ export const importMapExamples: readonly Example[] = [
     it: 'need an edge in the map',
     files: { 'src/runtime/queue.ts': "\nimport { a } from '../traffic/backend.ts';" },
     says: [
-      'src/runtime/queue.ts:2: imports src/traffic/backend.ts: src/runtime/ may import src/api/, src/telemetry/, src/resources/resources.ts: hand in what is needed, or decide on an edge in the import map',
+      'src/runtime/queue.ts:2: imports src/traffic/backend.ts: src/runtime/ may import src/api/, src/telemetry/, src/resources/lease.ts, src/resources/resources.ts: hand in what is needed, or decide on an edge in the import map',
     ],
   },
   {
@@ -59,8 +59,8 @@ export const importMapExamples: readonly Example[] = [
     says: [
       'src/api/a.ts:1: imports test/support/corpus.ts: product code never imports test/: move what both need into src/',
       'bench/a.ts:1: imports test/support/corpus.ts: only tests import test/: move what both need into src/',
-      'bench/a.ts:2: imports src/lint.ts: only src/cli.ts imports composition roots: move what is needed into a folder of src/',
-      'src/operator.ts:1: imports src/lint.ts: only src/cli.ts imports composition roots: move what is needed into a folder of src/',
+      'bench/a.ts:2: imports src/lint.ts: only src/cli.ts and src/start.ts import composition roots: move what is needed into a folder of src/',
+      'src/operator.ts:1: imports src/lint.ts: only src/cli.ts and src/start.ts import composition roots: move what is needed into a folder of src/',
       'src/control/http.ts:1: imports src/simulator/devices.ts: only composition roots, benches and tests import the simulator and the lab',
     ],
   },

@@ -26,11 +26,20 @@ const IMPORT_MAP: Readonly<Record<string, readonly Permission[]>> = {
   'src/control/': ['src/api/', 'src/telemetry/'],
   'src/health/': ['src/api/', 'src/telemetry/'],
   'src/resources/': ['src/api/', 'src/telemetry/'],
-  'src/workloads/': ['src/api/', 'src/telemetry/'],
+  // Both write to the same server by the same means.
+  'src/workloads/': [
+    'src/api/',
+    'src/telemetry/',
+    'src/resources/kubernetes/kube-error.ts',
+    'src/resources/kubernetes/write-again.ts',
+    'src/resources/kubernetes/write-refusal.ts',
+    'src/resources/kubernetes/write-request.ts',
+    { types: 'src/resources/kubernetes/transport.ts' },
+  ],
   'src/relay/': ['src/api/', 'src/telemetry/'],
   'src/routes/': ['src/api/'],
 
-  'src/runtime/': ['src/api/', 'src/telemetry/', 'src/resources/resources.ts'],
+  'src/runtime/': ['src/api/', 'src/telemetry/', 'src/resources/lease.ts', 'src/resources/resources.ts'],
 
   'src/mesh-*/': [
     'src/api/',
@@ -43,14 +52,32 @@ const IMPORT_MAP: Readonly<Record<string, readonly Permission[]>> = {
   ],
   'src/extension/': ['src/api/', 'src/traffic/', 'src/telemetry/', 'src/resources/resources.ts'],
   'src/lint/': ['src/api/', 'src/traffic/'],
+  'src/explain/': ['src/api/', 'src/traffic/'],
+  'src/gateway-files/': [
+    'src/api/',
+    'src/telemetry/',
+    'src/runtime/',
+    'src/resources/resources.ts',
+    'src/resources/written.ts',
+  ],
+  'src/process/': [
+    'src/api/',
+    'src/traffic/',
+    'src/telemetry/',
+    'src/runtime/',
+    'src/extension/',
+    'src/resources/resources.ts',
+    'src/*/access.ts',
+  ],
   'src/simulator/': ['src/api/', { types: 'src/control/' }],
   'src/lab/': ['src/api/', { types: 'src/control/' }],
 
   'src/index.ts': ['src/api/', 'src/routes/'],
   ...Object.fromEntries(COMPOSITION_ROOTS.map(root => [root, ALL_FOLDERS_OF_SRC])),
   'src/cli.ts': [...ALL_FOLDERS_OF_SRC, ...COMPOSITION_ROOTS, 'synth/'],
+  'src/start.ts': [...ALL_FOLDERS_OF_SRC, 'src/standalone.ts'],
 
-  'synth/': ['src/api/', 'src/telemetry/metrics.ts', 'src/*/access.ts', 'src/*/workload.ts'],
+  'synth/': ['src/api/', 'src/telemetry/*metrics.ts', 'src/*/access.ts', 'src/*/workload.ts'],
   'codegen/': [],
 
   'bench/': [...ALL_FOLDERS_OF_SRC, 'src/index.ts', 'codegen/', 'synth/'],
@@ -98,7 +125,7 @@ function adviceFor(from: string, to: string, permissions: readonly Permission[])
   if (isTest(to) && isProduct(from)) return 'product code never imports test/: move what both need into src/';
   if (isTest(to)) return 'only tests import test/: move what both need into src/';
   if (isCompositionRoot(to)) {
-    return 'only src/cli.ts imports composition roots: move what is needed into a folder of src/';
+    return 'only src/cli.ts and src/start.ts import composition roots: move what is needed into a folder of src/';
   }
   if (/^src\/(simulator|lab)\//.test(to)) {
     return 'only composition roots, benches and tests import the simulator and the lab';

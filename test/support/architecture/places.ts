@@ -2,13 +2,16 @@
 export const COMPOSITION_ROOTS: readonly string[] = [
   'src/cli.ts',
   'src/cluster.ts',
+  'src/explain.ts',
   'src/extension-server.ts',
+  'src/image.ts',
   'src/lab.ts',
   'src/lint.ts',
   'src/operator.ts',
   'src/parts.ts',
   'src/relay.ts',
   'src/standalone.ts',
+  'src/start.ts',
 ];
 
 /** Whether a file is a composition root. */
@@ -18,7 +21,11 @@ export function isCompositionRoot(path: string): boolean {
 
 /** Whether a file is written by codegen. */
 export function isGenerated(path: string): boolean {
-  return path.startsWith('src/api/generated/');
+  return (
+    path.startsWith('src/api/generated/') ||
+    path.startsWith('src/extension/proto/') ||
+    path.startsWith('synth/generated/')
+  );
 }
 
 /** Whether a file is part of what is shipped or of what makes it, rather than of what judges it. */

@@ -40,11 +40,11 @@ const IMPURE: Readonly<Record<string, string>> = {
   setTimeout: TIMER,
 };
 
-/** Node's modules that only compute, and of node:crypto the one function that does. */
+/** Node's modules that only compute, and of node:crypto what does. */
 const PURE_MODULES: Readonly<Record<string, readonly string[] | undefined>> = {
   'node:assert': undefined,
   'node:buffer': undefined,
-  'node:crypto': ['createHash'],
+  'node:crypto': ['createHash', 'X509Certificate'],
   'node:path': undefined,
   'node:url': undefined,
   'node:util': undefined,

@@ -1,0 +1,66 @@
+import { readFileSync, writeFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { dirname, join } from 'node:path';
+import { publint } from 'publint';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { parseAllDocuments } from 'yaml';
+import { decode } from '../../src/api/decode.ts';
+import { lint } from '../../src/lint/lint.ts';
+import { consumer, pack, runScript, TSC } from '../support/package/packed.ts';
+import type { Packed } from '../support/package/packed.ts';
+
+const PROJECT = 'examples/routes-in-typescript';
+const OTHERS = ['cdk8s', 'constructs', '@types/node', 'undici-types'];
+
+const require = createRequire(import.meta.url);
+const ATTW = require.resolve('@arethetypeswrong/cli/package.json');
+
+let packed: Packed;
+let example: string;
+beforeAll(async () => {
+  packed = await pack();
+  example = consumer(packed, 'example', PROJECT, OTHERS);
+}, 120_000);
+afterAll(() => packed.remove());
+
+describe('the package', () => {
+  it('has nothing that publint objects to', async () => {
+    const { messages } = await publint({ pkgDir: packed.unpacked, pack: false, strict: true });
+    expect(messages).toEqual([]);
+  });
+
+  it('has types that are found and right, to all who can import ES modules', async () => {
+    const args = [packed.tarball, '--profile', 'esm-only', '--no-emoji', '--no-color'];
+    const { code, output } = await runScript(join(dirname(ATTW), 'dist/index.js'), args);
+    expect(code, output).toBe(0);
+  }, 60_000);
+});
+
+describe('the example', () => {
+  const compileExample = (folder: string, ...args: readonly string[]) =>
+    runScript(TSC, ['-p', folder, ...args]);
+
+  it('compiles as strictly as TypeScript can, with declarations, and writes YAML that lint accepts', async () => {
+    const strict = ['--exactOptionalPropertyTypes', '--noUncheckedIndexedAccess', '--declaration'];
+    expect(await compileExample(example, ...strict)).toEqual({ code: 0, output: '' });
+    expect(await runScript(join(example, 'build/main.js'), [], example)).toEqual({ code: 0, output: '' });
+    const text = readFileSync(join(example, 'dist/shop.k8s.yaml'), 'utf8');
+    await expect(text).toMatchFileSnapshot('../golden/routes/shop.k8s.yaml');
+    expect(lint(text)).toEqual({ findings: [], objects: 1 });
+    const objects = parseAllDocuments(text).map(document => decode(document.toJS()));
+    expect(objects.map(({ is }) => is)).toEqual(Array(4).fill('resource'));
+  }, 60_000);
+
+  it('compiles for a bundler', async () => {
+    const bundler = ['--module', 'esnext', '--moduleResolution', 'bundler', '--noEmit', '--skipLibCheck'];
+    expect(await compileExample(example, ...bundler)).toEqual({ code: 0, output: '' });
+  }, 60_000);
+
+  it('does not compile with a port that is not declared', async () => {
+    const wrong = consumer(packed, 'wrong', PROJECT, OTHERS);
+    const path = join(wrong, 'shop.ts');
+    writeFileSync(path, readFileSync(path, 'utf8').replace('backend(shop, 5432)', 'backend(shop, 5433)'));
+    const { output } = await compileExample(wrong, '--noEmit', '--skipLibCheck');
+    expect(output).toContain('"port 5433 is not declared; declared are 8080 | 8081 | 5432"');
+  }, 60_000);
+});

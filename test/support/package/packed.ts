@@ -1,0 +1,75 @@
+import { execFile } from 'node:child_process';
+import { cpSync, mkdirSync, mkdtempSync, rmSync, symlinkSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { promisify } from 'node:util';
+
+const run = promisify(execFile);
+
+/** The compiler of TypeScript. */
+export const TSC = createRequire(import.meta.url).resolve('typescript/bin/tsc');
+
+/** What a command said, and whether it was content. */
+export type Said = { readonly code: number; readonly output: string };
+
+/** Runs a script with this Node. */
+export async function runScript(path: string, args: readonly string[], cwd = process.cwd()): Promise<Said> {
+  try {
+    const { stdout, stderr } = await run(process.execPath, [path, ...args], { cwd, maxBuffer: 1e8 });
+    return { code: 0, output: stdout + stderr };
+  } catch (error) {
+    const { code, stdout, stderr } = error as { code?: number; stdout?: string; stderr?: string };
+    return { code: code ?? -1, output: `${stdout ?? ''}${stderr ?? ''}${String(error)}` };
+  }
+}
+
+/** The package as it is published, in a folder of its own. */
+export type Packed = {
+  readonly root: string;
+  readonly tarball: string;
+  /** The tarball as npm unpacks it. */
+  readonly unpacked: string;
+  readonly remove: () => void;
+};
+
+/** Builds and packs what is here; dist/js, which others may be using, stays as it is. */
+export async function pack(): Promise<Packed> {
+  const root = mkdtempSync(join(tmpdir(), 'packed-'));
+  const source = join(root, 'source');
+  for (const path of ['package.json', 'README.md', 'LICENSE', 'schema', 'synth/config.json', 'dist/crds']) {
+    mkdirSync(dirname(join(source, path)), { recursive: true });
+    cpSync(path, join(source, path), { recursive: true });
+  }
+  const js = join(source, 'dist/js');
+  await must(runScript('esbuild.config.mjs', [js]));
+  await must(runScript(TSC, ['-p', 'tsconfig.types.json', '--outDir', join(js, 'types')]));
+  const packing = ['pack', '--ignore-scripts', '--silent', '--offline', '--pack-destination', root];
+  const { stdout } = await run('npm', packing, { cwd: source });
+  const tarball = join(root, stdout.trim().split('\n').at(-1) ?? '');
+  await run('tar', ['-xzf', tarball, '-C', root]);
+  const remove = () => rmSync(root, { recursive: true, force: true });
+  return { root, tarball, unpacked: join(root, 'package'), remove };
+}
+
+async function must(done: Promise<Said>): Promise<void> {
+  const { code, output } = await done;
+  if (code !== 0) throw new Error(output);
+}
+
+/**
+ * Puts a project of a user into a folder, with the package as npm installs it and links to other packages. What the
+ * library needs must be in its own files, so that the dependencies of the package are left away.
+ */
+export function consumer(packed: Packed, name: string, project: string, others: readonly string[]): string {
+  const folder = join(packed.root, name);
+  cpSync(project, folder, { recursive: true });
+  const modules = join(folder, 'node_modules');
+  mkdirSync(modules, { recursive: true });
+  cpSync(packed.unpacked, join(modules, 'mesh-gateway'), { recursive: true });
+  for (const other of others) {
+    mkdirSync(dirname(join(modules, other)), { recursive: true });
+    symlinkSync(join(process.cwd(), 'node_modules', other), join(modules, other));
+  }
+  return folder;
+}
