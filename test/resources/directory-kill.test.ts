@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { closeSync, mkdirSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import type { Readable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { build } from 'esbuild';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -29,23 +30,36 @@ beforeAll(async () => {
 
 afterAll(() => rmSync(root, { recursive: true, force: true }));
 
-/** What a run said until it was killed: at a moment after it had begun to write, or at one before. */
-async function runAndKill({ folder, state, log }: Lane, first: number): Promise<readonly Said[]> {
+/** What a run said until it was killed. */
+async function runAndKill({ folder, state, log }: Lane, first: number, end: End): Promise<readonly Said[]> {
   const said = openSync(log, 'w');
   const stdio = ['ignore', 'pipe', 'inherit', said] as const;
   const child = spawn(process.execPath, [program, folder, state, String(first)], { stdio: [...stdio] });
   closeSync(said);
+  const stdout = child.stdout ?? fail('the run has no output');
   const ended = once(child, 'close');
-  if (Math.random() < 0.2) await sleep(Math.random() * 120);
-  else {
-    await Promise.race([once(child.stdout ?? child, 'data'), ended]);
-    await sleep(Math.random() * 40);
-  }
+  if (end === 'early') await sleep(Math.random() * 120);
+  else await Promise.race([hasTicked(stdout, 1 + end).then(() => sleep(Math.random() * 10)), ended]);
   child.kill('SIGKILL');
-  child.stdout?.resume();
+  stdout.resume();
   expect(await ended).toEqual([null, 'SIGKILL']);
   const lines = readFileSync(log, 'utf8').split('\n');
   return lines.filter(line => line.endsWith('}')).map(line => JSON.parse(line) as Said);
+}
+
+/** After how many writes a run is killed, however long they take; early is at any moment, mostly before the first. */
+type End = 'early' | number;
+
+function endOf(kill: number): End {
+  return kill % 5 === 0 ? 'early' : kill % 8;
+}
+
+/** Each byte is one thing that is done, the begin among them. */
+async function hasTicked(stdout: Readable, ticks: number): Promise<void> {
+  let seen = 0;
+  const heard = (bytes: Buffer) => (seen += bytes.length);
+  stdout.on('data', heard);
+  while (seen < ticks) await once(stdout, 'data');
 }
 
 type Lane = { readonly folder: string; readonly state: string; readonly log: string };
@@ -83,7 +97,7 @@ describe('a process that is killed while it writes', () => {
     const lanes = ended.map(lane => (lane.status === 'fulfilled' ? lane.value : fail(lane.reason)));
     expect(lanes.reduce((sum, lane) => sum + lane.found, 0)).toBeGreaterThan(KILLS / 2);
     expect(lanes.reduce((sum, lane) => sum + lane.did, 0)).toBeGreaterThan(KILLS * 2);
-  }, 120_000);
+  }, 240_000);
 });
 
 function fail(reason: unknown): never {
@@ -100,7 +114,7 @@ async function runLane(lane: number): Promise<{ readonly found: number; readonly
   const uids = new Set<string>();
   let found = 0;
   for (let kill = 0; kill < KILLS / LANES.length; kill++) {
-    for (const said of await runAndKill({ folder, state, log }, 1 + kill * 1000)) {
+    for (const said of await runAndKill({ folder, state, log }, 1 + kill * 1000, endOf(kill))) {
       expectation.take(said);
       if (said.says !== 'found') continue;
       found++;

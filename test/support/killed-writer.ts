@@ -39,6 +39,9 @@ const SAID = 3;
 
 const say = (said: Said) => writeSync(SAID, `${JSON.stringify(said)}\n`);
 
+/** One byte for each thing that is done, the begin among them, for whoever wants to kill after so many. */
+const tick = () => writeSync(1, '.');
+
 /** Large enough that the journal is written anew every few dozen times. */
 const PADDING = 'x'.repeat(25_000);
 
@@ -68,6 +71,7 @@ async function step(what: string, value: string, act: () => Promise<void>): Prom
   say({ says: 'tries', what, value });
   await act();
   say({ says: 'did', what, value });
+  tick();
 }
 
 async function writeStatus(directory: Directory, name: string, total: number): Promise<void> {
@@ -136,7 +140,7 @@ async function run(folder: string, state: string, first: number): Promise<void> 
   await directory.read.whenSynced();
   const uids = NAMES.map(name => objectNamed(directory, name).metadata.uid ?? '');
   say({ says: 'found', values: valuesOf(directory), uids, problems: directory.problems().length });
-  writeSync(1, 'begins\n');
+  tick();
   const forever = async (change: (at: number) => Promise<void>) => {
     for (let at = first; ; at++) await change(at);
   };
