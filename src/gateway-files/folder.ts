@@ -60,6 +60,11 @@ export class GeneratedFolder {
     this.#behind.add(fileOfPart(part));
   }
 
+  /** How many parts there are. */
+  get size(): number {
+    return this.#parts.size;
+  }
+
   has(part: string): boolean {
     return this.#parts.has(part);
   }

@@ -46,7 +46,11 @@ export class GatewayFiles {
   constructor(parts: GatewayFilesParts) {
     this.#parts = parts;
     this.#folder = new GeneratedFolder(parts.folder);
-    this.#handovers = new Handovers(parts.clock, part => this.#goOnWith(part));
+    this.#handovers = new Handovers(
+      parts.clock,
+      () => this.#folder.size,
+      part => this.#goOnWith(part),
+    );
   }
 
   /** Begins when everything has been read, so that Envoy Gateway never sees a part of it. */

@@ -110,7 +110,7 @@ describe('the folder of Envoy Gateway, begun anew', () => {
     await clock.advance(1000);
     const text = () => generatedIn(generated).get('HTTPRoute/default/web') ?? '';
     await vi.waitFor(() => expect(text().split('\n---\n')).toHaveLength(2), SOON);
-    await clock.advance(5000);
+    await clock.advance(5150);
     await vi.waitFor(
       () => expect(contentOf('HTTPRoute/default/web')['spec']).not.toHaveProperty('hostnames'),
       SOON,

@@ -214,15 +214,31 @@ describe('the folder of Envoy Gateway', () => {
     await put('a.yaml', full);
     await becomes(`${other} a.example.com`, 'web a.example.com');
     await put('a.yaml', less);
-    await clock.advance(5000);
+    await clock.advance(5150);
     await becomes(`${other} a.example.com`);
-    await clock.advance(2000);
+    await clock.advance(2150);
     await becomes('web any', `${other} any`);
-    await clock.advance(5000);
+    await clock.advance(5150);
     await becomes('web any');
     await remove('a.yaml');
     await vi.waitFor(() => expect(names()).toEqual([]), SOON);
     expect(clock.timers).toBe(0);
+  });
+
+  it('shows it under both for longer the more objects Envoy Gateway has to read', async () => {
+    const clock = new VirtualClock();
+    const { put, generated, names } = await startGatewayFiles(makeFolders(), clock);
+    const others = Array.from({ length: 99 }, (_, index) => route('HTTPRoute', `other-${index}`));
+    await put('others.yaml', ...others);
+    await put('a.yaml', route('HTTPRoute', 'web', { hostnames: ['a.example.com'] }));
+    await vi.waitFor(() => expect(names()).toHaveLength(100), SOON);
+    await put('a.yaml', route('HTTPRoute', 'web'));
+    const count = () => (generatedIn(generated).get('HTTPRoute/default/web') ?? '').split('\n---\n').length;
+    await vi.waitFor(() => expect(count()).toBe(2), SOON);
+    await clock.advance(19_999);
+    expect(count()).toBe(2);
+    await clock.advance(1);
+    await vi.waitFor(() => expect(count()).toBe(1), SOON);
   });
 
   it('takes the first of two files that define one object, as the store does', async () => {
