@@ -11,13 +11,18 @@ const HIGHEST = 32_000;
  * they are used: a port of the kernel's own choice could meanwhile be that of any outgoing connection.
  */
 export async function freePorts(count: number): Promise<readonly number[]> {
-  const found = new Set<number>();
-  while (found.size < count) {
+  const found: number[] = [];
+  while (found.length < count) {
     const port = LOWEST + Math.floor(Math.random() * (HIGHEST - LOWEST));
-    if (!found.has(port) && (await isFree(port))) found.add(port);
+    if (given.has(port)) continue;
+    given.add(port);
+    if (await isFree(port)) found.push(port);
   }
-  return [...found];
+  return found;
 }
+
+/** What was given out may not be in use yet. */
+const given = new Set<number>();
 
 /** Whether nothing listens on a port, on any address of this machine. */
 export async function isFree(port: number): Promise<boolean> {
