@@ -17,8 +17,8 @@ export default defineConfig({
     include: ['test/cluster/**/*.test.ts'],
     globalSetup: ['test/support/cluster/setup.ts'],
     fileParallelism: false,
-    testTimeout: 120_000,
-    hookTimeout: 120_000,
+    testTimeout: 900_000,
+    hookTimeout: 900_000,
     sequence: { sequencer: LifeLast },
   },
 });

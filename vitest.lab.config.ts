@@ -7,7 +7,7 @@ export default defineConfig({
     globalSetup: ['test/support/lab/setup.ts'],
     fileParallelism: false,
     // Nothing is judged by its time: a machine may be slow, or have to build a tool first.
-    testTimeout: 120_000,
-    hookTimeout: 120_000,
+    testTimeout: 900_000,
+    hookTimeout: 900_000,
   },
 });

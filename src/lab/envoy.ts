@@ -84,7 +84,7 @@ export type GatewayAnswer = {
   readonly body: string;
 };
 
-const TIMEOUT_MS = 10_000;
+const TIMEOUT_MS = 60_000;
 
 /** Sends a request to a listener at host:port, over a connection of its own. */
 export async function requestThrough(listener: string, wish: GatewayRequest): Promise<GatewayAnswer> {

@@ -152,20 +152,14 @@ type Start =
   | { readonly is: 'running'; readonly address: string; readonly envoy: ProcessRecord }
   | { readonly is: 'failed' };
 
-const START_WITHIN_MS = 30_000;
-
 async function envoyOf(control: ProcessRecord, places: Places): Promise<Start> {
-  const found = await waitFor<Start | { readonly is: 'over' }>(
-    'Envoy to start',
-    note => {
-      note(tailOf(control));
-      if (!isRunning(control)) return Promise.resolve({ is: 'over' });
-      if (readFileSync(control.log, 'utf8').includes('failed to run envoy'))
-        return Promise.resolve({ is: 'failed' });
-      return Promise.resolve(runningEnvoy(control, places));
-    },
-    { timeoutMs: START_WITHIN_MS },
-  );
+  const found = await waitFor<Start | { readonly is: 'over' }>('Envoy to start', note => {
+    note(tailOf(control));
+    if (!isRunning(control)) return Promise.resolve({ is: 'over' });
+    if (readFileSync(control.log, 'utf8').includes('failed to run envoy'))
+      return Promise.resolve({ is: 'failed' });
+    return Promise.resolve(runningEnvoy(control, places));
+  });
   if (found.is === 'over') throw new Error(`Envoy Gateway ended at once:\n${tailOf(control)}`);
   return found;
 }
@@ -185,6 +179,5 @@ function runningEnvoy(control: ProcessRecord, places: Places): Start | undefined
 /** Without a route every request is answered with 404, but answered. */
 async function awaitAnswer(listener: string, control: ProcessRecord): Promise<void> {
   const ask = () => requestThrough(listener, { host: 'lab' });
-  const patience = { timeoutMs: START_WITHIN_MS };
-  await orTailOf(control, waitFor(`the gateway to answer at ${listener}`, ask, patience));
+  await orTailOf(control, waitFor(`the gateway to answer at ${listener}`, ask));
 }

@@ -1,4 +1,4 @@
-const TIMEOUT_MS = 10_000;
+const TIMEOUT_MS = 60_000;
 
 /** Calls an endpoint that speaks JSON and gives its answer; a refusal becomes an error with what the endpoint said. */
 export async function callJson(method: string, url: string, body?: unknown): Promise<unknown> {

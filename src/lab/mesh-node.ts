@@ -18,8 +18,6 @@ export type NodeWish = {
   readonly networkInterface?: string;
 };
 
-const JOIN_WITHIN_MS = 30_000;
-
 /** Starts a device, without any privilege unless it is to have an interface, lets it join with a key of its own, and waits until others can reach it. */
 export async function startMeshNode(
   starter: Starter,
@@ -75,10 +73,10 @@ export async function joinTailnet(
   const tailscale = (...args: readonly string[]) =>
     runProgram(starter, 'tailscale', [`--socket=${socket}`, ...args]).then(() => true as const);
   const answers = () => tailscale('status', '--json');
-  await waitFor('tailscaled to answer', answers, { timeoutMs: JOIN_WITHIN_MS });
+  await waitFor('tailscaled to answer', answers);
   const keyFile = `${socket}.key`;
   writeFileSync(keyFile, key, { mode: 0o600 });
-  const rest = ['--accept-dns=false', `--auth-key=file:${keyFile}`, '--timeout=20s'];
+  const rest = ['--accept-dns=false', `--auth-key=file:${keyFile}`, '--timeout=110s'];
   try {
     await tailscale('up', `--login-server=${tailnet.url}`, `--hostname=${name}`, ...rest);
   } finally {
@@ -87,13 +85,9 @@ export async function joinTailnet(
 }
 
 function reachableNode(tailnet: TailnetAddresses, hostname: string): Promise<TailnetNode> {
-  return waitFor(
-    `${hostname} to be reachable`,
-    async note => {
-      const node = (await listNodes(tailnet.admin)).find(one => one.hostname === hostname);
-      note(JSON.stringify(node ?? 'not in the tailnet'));
-      return node?.reachable ? node : undefined;
-    },
-    { timeoutMs: JOIN_WITHIN_MS },
-  );
+  return waitFor(`${hostname} to be reachable`, async note => {
+    const node = (await listNodes(tailnet.admin)).find(one => one.hostname === hostname);
+    note(JSON.stringify(node ?? 'not in the tailnet'));
+    return node?.reachable ? node : undefined;
+  });
 }

@@ -7,8 +7,6 @@ import { waitFor } from './wait.ts';
 
 type Files = Pick<Gateway, 'resources' | 'log'>;
 
-const LOADED_WITHIN_MS = 10_000;
-
 /**
  * Writes objects under a name, in place of those that it stood for before, and waits until Envoy Gateway has read them.
  * While one file of the folder is refused, no other is read: so in place of a refused one there is again what was there
@@ -77,7 +75,7 @@ async function loaded({ log }: Files, file: string, change: () => void): Promise
       const after = seen === -1 ? [] : said.slice(seen);
       return Promise.resolve(after.find(line => line.includes(LOADED) || line.includes(REFUSED)));
     },
-    { timeoutMs: LOADED_WITHIN_MS, everyMs: 10 },
+    { everyMs: 10 },
   );
   if (outcome.includes(REFUSED)) throw new Error(`Envoy Gateway refused ${file}:\n${outcome}`);
 }

@@ -54,15 +54,11 @@ export function starterIn(
   };
 }
 
-const READY_WITHIN_MS = 30_000;
-
 /** What a program writes into its ready file, once it is ready; fails at once, with its log, where it ends instead. */
 export async function readWhenReady(record: ProcessRecord, file: string): Promise<unknown> {
   const ended = `${record.name} ended before it was ready`;
-  const found = await waitFor<{ ready?: unknown }>(
-    `${record.name} to be ready`,
-    () => Promise.resolve(isRunning(record) ? readIfThere(file) : {}),
-    { timeoutMs: READY_WITHIN_MS },
+  const found = await waitFor<{ ready?: unknown }>(`${record.name} to be ready`, () =>
+    Promise.resolve(isRunning(record) ? readIfThere(file) : {}),
   );
   if (!('ready' in found)) throw new Error(`${ended}:\n${tailOf(record)}`);
   return found.ready;

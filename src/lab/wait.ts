@@ -2,7 +2,10 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { messageOf } from './errors.ts';
 
 /** How long to wait, and how often to look. */
-export type Patience = { readonly timeoutMs: number; readonly everyMs?: number };
+export type Patience = { readonly timeoutMs?: number; readonly everyMs?: number };
+
+/** Nothing of the lab takes as long, but for a machine that is slow and busy may. */
+export const PATIENCE_MS = 120_000;
 
 /**
  * Looks again and again until there is something, and gives it. After the time is over it fails with what it waited
@@ -11,7 +14,7 @@ export type Patience = { readonly timeoutMs: number; readonly everyMs?: number }
 export async function waitFor<T>(
   what: string,
   look: (note: (seen: string) => void) => Promise<T | undefined>,
-  { timeoutMs, everyMs = 50 }: Patience,
+  { timeoutMs = PATIENCE_MS, everyMs = 50 }: Patience = {},
 ): Promise<T> {
   const deadline = performance.now() + timeoutMs;
   let lastSeen = 'nothing';

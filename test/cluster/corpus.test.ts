@@ -22,7 +22,7 @@ let namespace: string;
 beforeAll(async () => {
   await applyAll(client, readManifests('dist/crds'));
   namespace = await createNamespace(client);
-}, 60_000);
+});
 afterAll(async () => {
   await removeNamespace(client, namespace);
 });
@@ -58,7 +58,7 @@ describe('the validator and the API server', () => {
     });
     const { disagreements, text } = await report('corpus against kube-apiserver', compared);
     expect(disagreements.length, text).toBe(0);
-  }, 120_000);
+  });
 
   it.each(productKinds().map(kind => ({ kind, name: kind.name as KindName })))(
     'agree about random objects of $name',
@@ -73,7 +73,6 @@ describe('the validator and the API server', () => {
       const { disagreements, text } = await report(`random ${name} against kube-apiserver`, compared);
       expect(disagreements.length, text).toBe(0);
     },
-    60_000,
   );
 
   it('disagree about a list in the place of a time, which the server takes', async () => {

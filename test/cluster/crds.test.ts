@@ -25,7 +25,7 @@ const definitions = readdirSync(FOLDER).flatMap(file =>
 const client = kubeClient(testCluster().access);
 beforeAll(async () => {
   await applyAll(client, readManifests(FOLDER));
-}, 60_000);
+});
 
 const specOf = (object: KubeObject) => object['spec'] as Spec;
 

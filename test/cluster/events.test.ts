@@ -91,7 +91,7 @@ describe('an event', () => {
     const { events, asked, outcomes } = begin();
     const one = told('many');
     for (let i = 0; i < 100; i++) events.tell(one);
-    await expect.poll(() => outcomes.written, { timeout: 10_000 }).toBe(100);
+    await expect.poll(() => outcomes.written, { timeout: 60_000 }).toBe(100);
     expect(asked.map(({ verb }) => verb)).toEqual(['create', 'patch']);
     expect(await eventsOf('many')).toMatchObject([{ series: { count: 100 } }]);
     events.tell(one);
@@ -103,7 +103,7 @@ describe('an event', () => {
     const { events } = begin();
     const one = told('deleted');
     events.tell(one);
-    await expect.poll(() => eventsOf('deleted'), { timeout: 10_000 }).toHaveLength(1);
+    await expect.poll(() => eventsOf('deleted'), { timeout: 60_000 }).toHaveLength(1);
     const [event] = await eventsOf('deleted');
     const ref = {
       apiVersion: 'events.k8s.io/v1',

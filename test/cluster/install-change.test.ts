@@ -29,11 +29,11 @@ beforeAll(async () => {
   await scene.use();
   await scene.answerOf('web-1');
   for (const name of [operator, extensionServer]) await waitForReplicas(scene.client, name, 2);
-}, 240_000);
+});
 afterAll(async () => {
   await scene.end();
   await removeImages(...otherImages);
-}, 120_000);
+});
 
 /** Does something while requests go through the Gateway and the route is given one new host after the other; gives what failed. */
 async function underLoad(what: string, work: () => Promise<unknown>): Promise<readonly string[]> {
@@ -78,34 +78,30 @@ describe('under load', () => {
     const failures = await underLoad('an extension server deleted', async () => {
       const pod = refOf(await askedPod());
       await scene.client.remove(pod);
-      await waitForAbsence(scene.client, pod, 60_000);
+      await waitForAbsence(scene.client, pod);
       await waitForReplicas(scene.client, extensionServer, 2);
     });
     expect(failures).toEqual([]);
-  }, 180_000);
+  });
 
   it('the extension server that Envoy Gateway asks dies without a word, and is not missed', async () => {
     const failures = await underLoad('an extension server killed', async () => {
       const pod = await askedPod();
       killPod(pod);
-      await waitForObject(scene.client, refOf(pod), 'to run again', hasRestarted, 60_000);
+      await waitForObject(scene.client, refOf(pod), 'to run again', hasRestarted);
       await waitForReplicas(scene.client, extensionServer, 2);
     });
     expect(failures).toEqual([]);
-  }, 180_000);
+  });
 
-  it.each([extensionServer, operator])(
-    '%s is replaced pod by pod',
-    async name => {
-      const failures = await underLoad(`${name} restarted`, async () => {
-        await scene.shell.sh(`kubectl -n ${OWN} rollout restart deployment/${name}`);
-        await scene.shell.sh(`kubectl -n ${OWN} rollout status deployment/${name} --timeout=120s`);
-        await waitForReplicas(scene.client, name, 2);
-      });
-      expect(failures).toEqual([]);
-    },
-    240_000,
-  );
+  it.each([extensionServer, operator])('%s is replaced pod by pod', async name => {
+    const failures = await underLoad(`${name} restarted`, async () => {
+      await scene.shell.sh(`kubectl -n ${OWN} rollout restart deployment/${name}`);
+      await scene.shell.sh(`kubectl -n ${OWN} rollout status deployment/${name} --timeout=300s`);
+      await waitForReplicas(scene.client, name, 2);
+    });
+    expect(failures).toEqual([]);
+  });
 });
 
 /** What each object of the manifests is, whatever it says: its identity, which a new one would not have. */
@@ -137,5 +133,5 @@ describe('another version', () => {
     });
     expect(failures).toEqual([]);
     expect(await scene.shell.sh('kubectl diff --server-side -k manifests')).toBe('');
-  }, 400_000);
+  });
 });

@@ -18,7 +18,7 @@ import { documentedCommands } from '../support/cluster/install.ts';
 import type { InstallScene } from '../support/cluster/install-scene.ts';
 
 const { operator, extensionServer } = COMPONENTS;
-const SOON = { timeoutMs: 60_000 };
+const SOON = { timeoutMs: 240_000 };
 
 let scene: InstallScene;
 beforeAll(async () => {
@@ -27,10 +27,10 @@ beforeAll(async () => {
   await scene.use();
   await scene.answerOf('web-1');
   for (const name of [operator, extensionServer]) await waitForReplicas(scene.client, name, 2);
-}, 240_000);
+});
 afterAll(async () => {
   await scene.end();
-}, 120_000);
+});
 
 const manifests = () => join(scene.shell.folder, 'manifests/monitoring');
 
@@ -39,7 +39,7 @@ describe('what the monitoring of a cluster is told', () => {
   beforeAll(async () => {
     kinds = await monitoringKinds();
     await applyAll(scene.client, kinds);
-  }, 60_000);
+  });
   afterAll(async () => {
     for (const kind of kinds) await scene.client.remove(refOf(kind));
   });
@@ -57,14 +57,14 @@ describe('what the monitoring of a cluster is told', () => {
     // The configuration of the documentation asks for it.
     expect(told.map(({ metadata }) => metadata.labels?.['release'])).toEqual(['prometheus']);
     expect(await scene.shell.sh('kubectl diff --server-side -k manifests/monitoring')).toBe('');
-  }, 60_000);
+  });
 });
 
 describe.skipIf(lacksPrometheus)('a Prometheus that reads an installation', () => {
   let prometheus: Prometheus;
   beforeAll(async () => {
     prometheus = await startPrometheus(scene.client, manifests());
-  }, 60_000);
+  });
   afterAll(() => {
     prometheus.end();
   });
@@ -83,11 +83,11 @@ describe.skipIf(lacksPrometheus)('a Prometheus that reads an installation', () =
 
   it('reaches both pods of both processes', async () => {
     expect(await valuesOf(`up{job=~"${operator}|${extensionServer}"} == 1`, 4)).toEqual([1, 1, 1, 1]);
-  }, 90_000);
+  });
 
   it('sees that one operator leads', async () => {
     expect(await valuesOf(`leader_election_master_status{job="${operator}"} == 1`, 1)).toEqual([1]);
-  }, 90_000);
+  });
 
   it('evaluates all alerts, and has nothing to tell', async () => {
     const alerts = await waitFor('all alerts to be evaluated', () => prometheus.alerts(), SOON);
@@ -100,7 +100,7 @@ describe.skipIf(lacksPrometheus)('a Prometheus that reads an installation', () =
       return Object.values(states).every(state => state === 'inactive') ? states : undefined;
     };
     expect(await waitFor('all alerts to be inactive', isQuiet, SOON)).toBeDefined();
-  }, 90_000);
+  });
 
   it('knows the share of reconciliations that fail', async () => {
     const stop = new AbortController();
@@ -114,7 +114,7 @@ describe.skipIf(lacksPrometheus)('a Prometheus that reads an installation', () =
     });
     await changes;
     expect(value).toBe(0);
-  }, 90_000);
+  });
 
   it('knows the share of its memory that each operator uses', async () => {
     const shares = await valuesOf(measureOf(manifests(), 'HighMemoryUsage'), 2);
@@ -122,7 +122,7 @@ describe.skipIf(lacksPrometheus)('a Prometheus that reads an installation', () =
       expect(share).toBeGreaterThan(0.01);
       expect(share).toBeLessThan(0.8);
     }
-  }, 90_000);
+  });
 
   it('notices that an extension server is gone', async () => {
     const labels = { 'app.kubernetes.io/name': extensionServer };
@@ -134,5 +134,5 @@ describe.skipIf(lacksPrometheus)('a Prometheus that reads an installation', () =
       return state === 'pending' ? state : undefined;
     };
     expect(await waitFor('ExtensionServerDown to be pending', isPending, SOON)).toBe('pending');
-  }, 90_000);
+  });
 });

@@ -34,10 +34,10 @@ const OWN = PLACE.system;
 let scene: InstallScene;
 beforeAll(async () => {
   scene = await installScene();
-}, 120_000);
+});
 afterAll(async () => {
   await scene.end();
-}, 120_000);
+});
 
 describe('an installation by the documentation', () => {
   it('carries a request through Envoy and the tailnet', async () => {
@@ -52,7 +52,7 @@ describe('an installation by the documentation', () => {
     tell('the first 200 through the tailnet');
     console.log(['from nothing:', ...told].join('\n'));
     expect((await scene.ask('other.example.com')).status).toBe(404);
-  }, 180_000);
+  });
 
   it('runs two pods of each process, although only the autoscaler says how many', async () => {
     printLogsOnFailure(scene.client, OWN);
@@ -64,7 +64,7 @@ describe('an installation by the documentation', () => {
           .containerStatuses,
     );
     expect(restarts.map(({ restartCount }) => restartCount)).toEqual([0, 0, 0, 0]);
-  }, 90_000);
+  });
 
   it('differs in nothing from what was applied', async () => {
     expect(await scene.shell.sh('kubectl diff --server-side -k manifests')).toBe('');
@@ -81,8 +81,8 @@ describe('the namespace of an installation', () => {
 
   it('was never refused a pod of ours', async () => {
     const events = await scene.client.list({ apiVersion: 'v1', kind: 'Event', namespace: OWN });
-    const refused = events.filter(({ reason }) => reason === 'FailedCreate' || reason === 'FailedMount');
-    expect(refused.map(({ message }) => message)).toEqual([]);
+    const told = events.map(({ message }) => String(message));
+    expect(told.filter(message => message.includes('forbidden'))).toEqual([]);
   });
 });
 
@@ -128,7 +128,7 @@ describe('a user with the role of a namespace', () => {
     const user = client.withToken(await tokenOf(client, metadata));
     // The API server hears of a new binding a moment later; each of the roles may at least read.
     const mayRead = async () => (await mayDo(user, ['list', GROUP, 'meshendpoints', namespace])) || undefined;
-    await waitFor(`${role} to hold`, mayRead, { timeoutMs: 10_000 });
+    await waitFor(`${role} to hold`, mayRead);
     return user;
   }
 
@@ -199,21 +199,17 @@ describe('the network policies', () => {
   }
 
   it('allow every connection that an installation in use has', async () => {
-    const seen = await waitFor(
-      'Envoy and Envoy Gateway to be seen at the extension server',
-      async note => {
-        const calls = await callsSeen();
-        const words = [...new Set(calls.map(wordsOfCall))].sort();
-        note(words.join(', '));
-        const callers = calls.filter(({ port }) => port === 5005).map(({ from }) => nameOf(from));
-        return new Set(callers).size > 1 ? calls : undefined;
-      },
-      { timeoutMs: 30_000 },
-    );
+    const seen = await waitFor('Envoy and Envoy Gateway to be seen at the extension server', async note => {
+      const calls = await callsSeen();
+      const words = [...new Set(calls.map(wordsOfCall))].sort();
+      note(words.join(', '));
+      const callers = calls.filter(({ port }) => port === 5005).map(({ from }) => nameOf(from));
+      return new Set(callers).size > 1 ? calls : undefined;
+    });
     console.log(`connections seen: ${[...new Set(seen.map(wordsOfCall))].join(', ')}`);
     const inForce = await policies();
     expect(seen.filter(call => !isAllowed(inForce, call)).map(wordsOfCall)).toEqual([]);
-  }, 60_000);
+  });
 
   it('allow nothing else: neither others at these ports, nor these at others', async () => {
     const inForce = await policies();
@@ -232,5 +228,5 @@ describe('the network policies', () => {
     const script = `import { connect } from 'node:net';
       connect(5005, '${service}').on('connect', () => { console.log('let in'); process.exit(0); });`;
     expect((await runInPod(scene.client, scene.namespace, script)).trim()).toBe('let in');
-  }, 60_000);
+  });
 });

@@ -17,7 +17,7 @@ let namespace: string;
 beforeAll(async () => {
   await applyAll(client, readManifests('dist/crds'));
   namespace = await createNamespace(client);
-}, 60_000);
+});
 afterAll(async () => {
   await removeNamespace(client, namespace);
 });

@@ -32,7 +32,7 @@ const untilStarted = (name: string) =>
   waitFor(
     `${name} to start`,
     () => Promise.resolve(folder.processes().find(record => record.name === name)),
-    { timeoutMs: 60_000, everyMs: 10 },
+    { everyMs: 10 },
   );
 
 const names = (records: readonly ProcessRecord[]) => records.map(({ name }) => name);
@@ -65,9 +65,7 @@ describe('npm run cluster -- up', () => {
     const old = folder.processes();
     const scheduler = await untilStarted('kube-scheduler');
     process.kill(-scheduler.pid, 'SIGKILL');
-    await waitFor('the scheduler to end', () => Promise.resolve(!isRunning(scheduler) || undefined), {
-      timeoutMs: 5_000,
-    });
+    await waitFor('the scheduler to end', () => Promise.resolve(!isRunning(scheduler) || undefined));
     const status = await runCommand(cluster('status'));
     expect(status.code).toBe(1);
     expect(status.output).toMatch(/^kube-scheduler +has ended/m);

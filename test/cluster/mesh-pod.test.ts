@@ -67,7 +67,6 @@ describe('a mesh pod', () => {
     const answer = await waitFor(
       'web-1 to answer through the mesh pod',
       async () => await ask(await connectTunnel(proxy, target), HTTP),
-      { timeoutMs: 30_000 },
     );
     expect(answer).toContain('"backend":"web-1"');
   });
@@ -82,7 +81,7 @@ describe('a mesh pod', () => {
       note(log);
       return /invalid key: join key \w+ is used/.test(log) ? true : undefined;
     };
-    await waitFor('the tailnet to refuse the key', isRefused, { timeoutMs: 30_000 });
+    await waitFor('the tailnet to refuse the key', isRefused);
     expect((await listNodes(admin)).map(({ hostname }) => hostname)).not.toContain(second);
     expect(secretKeys(await client.get({ ...secretRef(), name: second }))).not.toContain('device_id');
     const pod = await client.get({ ...podRef(), name: second });

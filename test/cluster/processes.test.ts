@@ -19,8 +19,6 @@ import { askPath, startServed } from '../support/served-process.ts';
 import type { ServedProcess } from '../support/served-process.ts';
 
 const NAMESPACE = 'mesh-system';
-const WITHIN = { timeoutMs: 15_000 };
-
 let own: OwnApiServer;
 let admin: KubeClient;
 let folder: string;
@@ -37,7 +35,7 @@ beforeAll(async () => {
     { namespace: NAMESPACE, name: extensionServer },
     extensionServerAccess,
   );
-}, 60_000);
+});
 afterAll(async () => {
   rmSync(folder, { recursive: true, force: true });
   await own.end();
@@ -72,22 +70,18 @@ async function revision(): Promise<string | undefined> {
 
 async function becomesReady(process: ServedProcess): Promise<void> {
   const { healthPort } = await process.line('telling about itself');
-  await waitFor(
-    'the process to be ready',
-    async note => {
-      const [status, text] = await askPath(healthPort, '/readyz');
-      note(text);
-      return status === 200 ? true : undefined;
-    },
-    WITHIN,
-  );
+  await waitFor('the process to be ready', async note => {
+    const [status, text] = await askPath(healthPort, '/readyz');
+    note(text);
+    return status === 200 ? true : undefined;
+  });
 }
 
 /** The one of them that leads, which there must be soon. */
 function leaderOf(operators: readonly ServedProcess[]): Promise<ServedProcess> {
   const leads = ({ lines }: ServedProcess) =>
     lines.filter(({ msg }) => msg === 'leading' || msg === 'not leading any more').at(-1)?.msg === 'leading';
-  return waitFor('a leader', () => Promise.resolve(operators.find(leads)), WITHIN);
+  return waitFor('a leader', () => Promise.resolve(operators.find(leads)));
 }
 
 /** The time of day of a process whose machine is an hour ahead. */
@@ -109,17 +103,17 @@ describe('the operator in a cluster', () => {
     const running = operator();
     await becomesReady(running);
     for (const object of WORLD) await admin.apply(object);
-    const first = await waitFor('the MeshBinding', revision, WITHIN);
+    const first = await waitFor('the MeshBinding', revision);
     const secure = meshEndpoints({ endpoints: [endpoint({ protocol: 'HTTPS' })] });
     await admin.apply(named(secure, 'web') as KubeObject);
-    await waitFor('another revision', async () => ((await revision()) !== first ? true : undefined), WITHIN);
+    await waitFor('another revision', async () => ((await revision()) !== first ? true : undefined));
     await admin.remove({ apiVersion: 'gateway.networking.k8s.io/v1', kind: 'HTTPRoute', name: 'web' });
     const isGone = async () => ((await revision()) === undefined ? true : undefined);
-    expect(await waitFor('the MeshBinding to be gone', isGone, WITHIN)).toBe(true);
+    expect(await waitFor('the MeshBinding to be gone', isGone)).toBe(true);
     running.child.kill('SIGTERM');
     expect(await running.ended).toBe(0);
     expect(troublesOf(running)).toEqual([]);
-  }, 60_000);
+  });
 
   it('lets the next one lead as soon as it has ended', async () => {
     const first = operator({ POD_NAME: 'first' });
@@ -132,7 +126,7 @@ describe('the operator in a cluster', () => {
     second.child.kill('SIGTERM');
     expect(await second.ended).toBe(0);
     expect([...troublesOf(first), ...troublesOf(second)]).toEqual([]);
-  }, 60_000);
+  });
 
   it('has another leader soon after one of three was killed, and after one was frozen, whatever the time of day', async () => {
     const three = [
@@ -158,7 +152,7 @@ describe('the operator in a cluster', () => {
       child.kill('SIGTERM');
       expect(await ended).toBe(0);
     }
-  }, 90_000);
+  });
 
   it('leaves leading to another as long as it cannot read everything', async () => {
     const rules = operatorAccess.cluster.map(rule => ({
@@ -181,7 +175,7 @@ describe('the operator in a cluster', () => {
       expect(await ended).toBe(0);
     }
     expect(blind.lines.map(({ msg }) => msg)).not.toContain('leading');
-  }, 60_000);
+  });
 });
 
 describe('the extension server in a cluster', () => {
@@ -192,7 +186,7 @@ describe('the extension server in a cluster', () => {
     running.child.kill('SIGTERM');
     expect(await running.ended).toBe(0);
     expect(troublesOf(running)).toEqual([]);
-  }, 60_000);
+  });
 });
 
 const FORBIDDEN: readonly (readonly [account: string, right: string, Right])[] = [

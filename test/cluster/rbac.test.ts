@@ -18,8 +18,8 @@ beforeAll(async () => {
   await applyAll(admin, [...rightsIn(own), configMap(own), configMap(other)]);
   reader = admin.withToken(await tokenFor(own));
   // The server learns of new rights a moment after they are stored.
-  await waitFor('the rights to hold', async () => await reader.get(configRef(own)), { timeoutMs: 10_000 });
-}, 30_000);
+  await waitFor('the rights to hold', async () => await reader.get(configRef(own)));
+});
 afterAll(async () => {
   await Promise.all([own, other].map(namespace => removeNamespace(admin, namespace)));
 });

@@ -18,4 +18,4 @@ it('an operator leads on the API server that docs/kubernetes.md starts, with not
   expect(await operator.ended).toBe(0);
   alone.stdin.end();
   expect(await ended).toEqual([0, null]);
-}, 90_000);
+});

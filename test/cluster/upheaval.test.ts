@@ -33,7 +33,7 @@ beforeAll(async () => {
   await client.apply(named(meshTailnet(), 'example') as KubeObject);
   await client.apply(route('HTTPRoute', 'web') as KubeObject);
   await putMany(250);
-}, 60_000);
+});
 afterAll(async () => own.end());
 
 beforeEach(async () => {
@@ -71,7 +71,7 @@ describe('a source', () => {
     await client.remove({ ...many, name: nameOf(200) });
     expect(await untilTrue(source, client, KINDS)).toBeGreaterThan(250);
     expect(await source.requests()).toBeLessThan(200);
-  }, 120_000);
+  });
 
   it('keeps all that it knew while the API server is away, and stays synced', async () => {
     const before = source.read.list('MeshEndpoints').length;
@@ -84,7 +84,7 @@ describe('a source', () => {
     await own.server.restart();
     await putMany(3, 8083);
     expect(await untilTrue(source, client, KINDS)).toBeGreaterThan(before);
-  }, 120_000);
+  });
 
   it('is current soon after the API server was frozen for half a minute', async () => {
     own.server.freeze();
@@ -93,7 +93,7 @@ describe('a source', () => {
     await putMany(20, 8084);
     expect(await untilTrue(source, client, KINDS)).toBeGreaterThan(200);
     expect(await source.requests()).toBeLessThan(200);
-  }, 120_000);
+  });
 
   it('reads all of a list though the store forgets its first page before the second is asked for', async () => {
     let pages = 0;
@@ -110,7 +110,7 @@ describe('a source', () => {
     expect(await other.requests('410')).toBeGreaterThan(0);
     expect(await untilTrue(other, client, KINDS)).toBeGreaterThan(250);
     await other.close();
-  }, 120_000);
+  });
 
   it('follows what changes while the store forgets all the time', async () => {
     for (let port = 9001; port < 9011; port++) {
@@ -118,7 +118,7 @@ describe('a source', () => {
       await own.server.compact();
     }
     expect(await untilTrue(source, client, KINDS)).toBeGreaterThan(250);
-  }, 120_000);
+  });
 
   it('follows a kind that is taken away with all its objects and given again', async () => {
     const crd = readManifests('dist/crds').find(({ metadata }) => metadata.name?.startsWith('meshtailnets'));
@@ -128,16 +128,16 @@ describe('a source', () => {
     expect(old?.metadata.uid).toMatch(/./);
     await client.remove({ apiVersion: crd.apiVersion, kind: crd.kind, name: crd.metadata.name ?? '' });
     const isEmpty = () => Promise.resolve(source.read.list('MeshTailnet').length === 0 || undefined);
-    await waitFor('the objects of the kind to go', isEmpty, { timeoutMs: 60_000 });
+    await waitFor('the objects of the kind to go', isEmpty);
     await untilAway(crd);
     await client.create(withoutOrigin(crd));
     await waitUntilServed(client, crd);
     await client.apply(named(meshTailnet({ tailnet: 'new.ts.net' }), 'example') as KubeObject);
-    await untilTrue(source, client, KINDS, 90_000);
+    await untilTrue(source, client, KINDS);
     const next = source.read.get(ref);
     expect(next?.spec.tailnet).toBe('new.ts.net');
     expect(next?.metadata.uid).not.toBe(old?.metadata.uid);
-  }, 180_000);
+  });
 
   it('sees all objects of a namespace go with it', async () => {
     const namespace = 'doomed';
@@ -153,9 +153,9 @@ describe('a source', () => {
       const there = source.read.get({ kind: 'Namespace', namespace: '', name: namespace });
       return Promise.resolve(left.length === 0 && !there ? true : undefined);
     };
-    expect(await waitFor('the namespace to go', isGone, { timeoutMs: 60_000 })).toBe(true);
+    expect(await waitFor('the namespace to go', isGone)).toBe(true);
     await untilTrue(source, client, KINDS);
-  }, 120_000);
+  });
 });
 
 /** What it says that is wrong. */
@@ -167,7 +167,7 @@ function troubles(): readonly unknown[] {
 async function untilAway({ metadata }: KubeObject): Promise<void> {
   const path = `/apis/apiextensions.k8s.io/v1/customresourcedefinitions/${metadata.name}`;
   const isAway = async () => ((await client.request('GET', path)).status === 404 ? true : undefined);
-  await waitFor('the definition to be away', isAway, { timeoutMs: 60_000 });
+  await waitFor('the definition to be away', isAway);
 }
 
 function withoutOrigin({ apiVersion, kind, metadata: { name = '' }, spec }: KubeObject): KubeObject {

@@ -26,7 +26,7 @@ let namespace: string;
 beforeAll(async () => {
   await applyAll(client, readManifests('dist/crds'));
   namespace = await createNamespace(client);
-}, 60_000);
+});
 afterAll(async () => {
   await Promise.all(owners.map(name => client.remove(tailnetRef(name))));
   await removeNamespace(client, namespace);
@@ -206,6 +206,6 @@ describe('workloads on an API server, beyond what all do', () => {
     const set = await setOf('collected');
     await open().workloads.apply(set(object('collected')));
     await client.remove(tailnetRef(set().owner.name));
-    await expect.poll(() => look('ConfigMap', 'collected'), { timeout: 30_000 }).toBeUndefined();
+    await expect.poll(() => look('ConfigMap', 'collected'), { timeout: 120_000 }).toBeUndefined();
   });
 });

@@ -81,7 +81,7 @@ describe('the command line of the lab', () => {
     const first = startCommand(inFolder('up', '--only', 'tailnet'));
     const firstEnded = once(first, 'exit');
     const isBegun = () => Promise.resolve(own.folder.processes().length > 0 || undefined);
-    await waitFor('the first process', isBegun, { timeoutMs: 20_000, everyMs: 5 });
+    await waitFor('the first process', isBegun, { everyMs: 5 });
     first.kill('SIGSTOP');
     const says = `the lab is starting (process ${first.pid})\n`;
     const [status, env] = await Promise.all([lab('status'), lab('env')]);

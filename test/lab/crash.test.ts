@@ -31,7 +31,7 @@ const recordedPids = () =>
 
 async function untilStarted(count: number): Promise<void> {
   const look = () => Promise.resolve(folder.processes().length >= count || undefined);
-  await waitFor(`${count} processes of the lab`, look, { timeoutMs: 20_000, everyMs: 2 });
+  await waitFor(`${count} processes of the lab`, look, { everyMs: 2 });
 }
 
 describe('a lab whose up was killed midway', () => {
@@ -67,7 +67,7 @@ describe('a lab whose down was killed midway', () => {
     const down = startCommand(lab('down'));
     const killed = once(down, 'exit');
     const isBegun = () => Promise.resolve(folder.processes().every(isRunning) ? undefined : true);
-    await waitFor('the first process to end', isBegun, { timeoutMs: 10_000, everyMs: 2 });
+    await waitFor('the first process to end', isBegun, { everyMs: 2 });
     down.kill('SIGKILL');
     expect(await killed).toEqual([null, 'SIGKILL']);
     await succeed(lab('down'));
@@ -82,7 +82,7 @@ describe('a lab whose processes were killed', () => {
     const named = (name: string) => other.folder.processes().filter(record => record.name === name);
     process.kill(named('envoy-gateway')[0]?.pid ?? 0, 'SIGKILL');
     const isOver = () => Promise.resolve(named('envoy').some(isRunning) ? undefined : true);
-    expect(await waitFor('Envoy to end', isOver, { timeoutMs: 5_000 })).toBe(true);
+    expect(await waitFor('Envoy to end', isOver)).toBe(true);
     expect(other.folder.running()).toBeUndefined();
     await other.end();
     expect(processesOf(other.folder.path)).toEqual([]);

@@ -31,7 +31,7 @@ afterAll(async () => {
   await own.end();
 });
 
-const SOON = { timeoutMs: 10_000, everyMs: 10 };
+const SOON = { everyMs: 10 };
 
 type Put = { readonly service: ServiceName; readonly host?: string };
 

@@ -9,7 +9,7 @@ import { LabFolder } from '../../src/lab/state.ts';
 import { waitFor } from '../../src/lab/wait.ts';
 import { startCommand, typescript } from '../support/lab/command-line.ts';
 
-const SOON = { timeoutMs: 15_000 };
+const SOON = { timeoutMs: 100_000 };
 
 /** Starts a process with a guard that has the command line of the lab end what runs in a folder. */
 async function startGuarded(then: 'wait' | 'end' | 'release') {

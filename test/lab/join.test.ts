@@ -30,7 +30,7 @@ afterAll(async () => {
   await own.end();
 });
 
-const SOON = { timeoutMs: 20_000, everyMs: 20 };
+const SOON = { everyMs: 20 };
 
 async function untilKeyIs(id: string, state: JoinKeyState['state']): Promise<void> {
   const look = async (note: (seen: string) => void) => {
@@ -92,7 +92,7 @@ describe('a join key that is no good', () => {
     const { key } = await addJoinKey(tailnet.admin, {});
     // The daemon still tries the bad one now and then, and may tell of that whoever asks next.
     const join = () => joinTailnet(starter, daemon, tailnet, key).then(() => true);
-    await waitFor('the device to join', join, { timeoutMs: 60_000 });
+    await waitFor('the device to join', join);
     expect(await daemonState(starter, daemon)).toMatchObject({ state: 'Running' });
     expect(await nodeNamed('second-try')).toMatchObject({ online: true });
   });

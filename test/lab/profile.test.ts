@@ -17,7 +17,7 @@ let folder: string;
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'profile-'));
   await run('go', ['tool', 'pprof', '-h']);
-}, 300_000);
+});
 
 afterAll(() => rm(folder, { recursive: true, force: true }));
 
@@ -52,7 +52,7 @@ describe('go tool pprof', () => {
     clearInterval(work);
     const text = await printed(profile);
     expect(text).toMatch(/^Type: cpu$/m);
-    expect(text).toMatch(/^Duration: (1|1\.\d+)s, Total samples = \d/m);
+    expect(text).toMatch(/^Duration: [\d.]+s, Total samples = \d/m);
     expect(FIRST.exec(text)?.[1]).toMatch(/^\d.* multiplyNumbers$/);
     expect(await printed(profile, '-lines')).toMatch(/multiplyNumbers .*profile\.test\.ts:\d+$/m);
   });

@@ -9,7 +9,7 @@ import { askWeb, QUICKSTART_LISTENER, startQuickstart } from '../support/lab/qui
 import type { RunningQuickstart } from '../support/lab/quickstart.ts';
 import { ask } from '../support/lab/tunnel.ts';
 
-const SOON = { timeoutMs: 10_000, everyMs: 20 };
+const SOON = { everyMs: 20 };
 
 let running: RunningQuickstart;
 let remove = () => Promise.resolve();

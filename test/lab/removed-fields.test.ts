@@ -7,7 +7,7 @@ import type { RunningQuickstart } from '../support/lab/quickstart.ts';
 import { generatedIn } from '../support/generated.ts';
 
 /** What is removed twice in a row is removed for the second time when the first has been dealt with. */
-const SOON = { timeoutMs: 25_000, everyMs: 20 };
+const SOON = { everyMs: 20 };
 
 let running: RunningQuickstart;
 let remove = () => Promise.resolve();
@@ -82,7 +82,7 @@ const policy = (kind: string, spec: object, target: object = { kind: 'HTTPRoute'
     spec: { targetRefs: [{ group: 'gateway.networking.k8s.io', ...target }], ...spec },
   });
 
-describe('what is removed from a declaration', { timeout: 60_000 }, () => {
+describe('what is removed from a declaration', () => {
   it('is gone for a route, and no request fails meanwhile', async () => {
     const { end } = load();
     expect((await askWeb(OTHER)).status).toBe(404);

@@ -7,17 +7,16 @@ import { strangeChanges } from '../support/lab/traffic/differences.ts';
 import { startMixedWorld } from '../support/lab/traffic/mixed-world.ts';
 import type { MixedWorld } from '../support/lab/traffic/mixed-world.ts';
 import type { HookCall } from '../support/lab/traffic/recorded.ts';
+import { READ_WITHIN_MS } from '../support/lab/traffic/gateway-reads.ts';
 import { textIn, valuesOf } from '../support/lab/traffic/wire-fields.ts';
 
 const SIZE = { http: 80, grpc: 40, tls: 60 };
-/** Envoy Gateway takes a twentieth of a second for each object that it reads from a file. */
-const READ_WITHIN_MS = 120_000;
 
 let world: MixedWorld;
 beforeAll(async () => {
   world = await startMixedWorld(SIZE);
   await untilStatus('mesh-http.test', 200);
-}, READ_WITHIN_MS + 30_000);
+});
 afterAll(async () => {
   await world.end();
 });
@@ -127,7 +126,7 @@ describe('a large configuration of others, with a few routes to the mesh', () =>
       note(missing.map(({ name }) => name).join(' '));
       return missing.length === 0 || undefined;
     };
-    expect(await waitFor('Envoy to have all clusters', untilAll, { timeoutMs: 15_000 })).toBe(true);
+    expect(await waitFor('Envoy to have all clusters', untilAll)).toBe(true);
   });
 
   it('carries traffic, of others and of ours', async () => {

@@ -6,7 +6,7 @@ import { fillDirect } from '../support/lab/traffic/own-network.ts';
 import { fillProxied } from '../support/lab/traffic/proxied.ts';
 
 const FORM = process.env['MESH_GATEWAY_FORM'] === 'long' ? 'long' : 'short';
-const LIMIT_MS = { short: 180_000, long: 1_800_000 }[FORM];
+const LIMIT_MS = { short: 900_000, long: 1_800_000 }[FORM];
 
 const rows = rowsOf(FORM);
 const outcomes: Outcome[] = [];

@@ -14,7 +14,7 @@ export type ServedHere = {
   readonly stop: () => Promise<void>;
 };
 
-const SOON = { timeout: 15_000, interval: 10 };
+const SOON = { timeout: 60_000, interval: 10 };
 
 /** Starts it on ports of its own choice; it ends with the test. */
 export async function startHere(

@@ -20,7 +20,7 @@ export type ServedProcess = {
   readonly ended: Promise<number | string>;
 };
 
-const SOON = { timeout: 15_000, interval: 10 };
+const SOON = { timeout: 120_000, interval: 10 };
 
 const ANYWHERE = '127.0.0.1:0';
 

@@ -45,8 +45,6 @@ export type AloneWish = {
   readonly flags?: readonly string[];
 };
 
-const READY_WITHIN_MS = 60_000;
-
 /** Starts one, and waits until it serves all kinds. */
 export async function startApiServerAlone(wish: AloneWish): Promise<ApiServerAlone> {
   const { notes, pathOf, searchPath, flags = [] } = wish;
@@ -76,7 +74,7 @@ export async function startApiServerAlone(wish: AloneWish): Promise<ApiServerAlo
       await killProcess(record);
       // Its first thread has ended: others may still hold the port.
       const isReleased = async () => ((await isFree(port)) ? true : undefined);
-      await waitFor(`port ${port} to be free`, isReleased, { timeoutMs: READY_WITHIN_MS });
+      await waitFor(`port ${port} to be free`, isReleased);
     },
     restart: async () => {
       record = startApiServer(starter, credentials, place, flags);
@@ -94,7 +92,7 @@ async function untilReady(client: KubeClient): Promise<void> {
     if (status === 200) return true;
     throw new Error(String(body));
   };
-  await waitFor('the API server', answersReady, { timeoutMs: READY_WITHIN_MS });
+  await waitFor('the API server', answersReady);
 }
 
 async function gatewayKinds(folder: string, pathOf: AloneWish['pathOf']): Promise<readonly KubeObject[]> {

@@ -52,7 +52,7 @@ export async function removeCgroup(): Promise<void> {
       for (const folder of left()) removeTree(folder);
       return Promise.resolve(left().length === 0 ? true : undefined);
     },
-    { timeoutMs: 10_000, everyMs: 20 },
+    { everyMs: 20 },
   );
 }
 

@@ -26,8 +26,6 @@ export type Cluster = {
 /** There is one cluster on a machine: its network has fixed addresses. So every checkout finds the same. */
 export const CLUSTER_FOLDER = '/var/lib/mesh-gateway/cluster';
 
-const GONE_WITHIN_MS = 10_000;
-
 /** The kernel takes a network back a moment after the last process in it has ended. */
 function isNetworkGone(): Promise<true | undefined> {
   return Promise.resolve(existsSync(`/sys/class/net/${NETWORK.outerInterface}`) ? undefined : true);
@@ -43,7 +41,7 @@ export class ClusterFolder extends StateFolder<Cluster> {
       ...sandbox.map(record => () => stopProcess(record)),
       () => super.remove(),
       removeCgroup,
-      () => waitFor('the network of the cluster to be gone', isNetworkGone, { timeoutMs: GONE_WITHIN_MS }),
+      () => waitFor('the network of the cluster to be gone', isNetworkGone),
     ]);
     return running;
   }

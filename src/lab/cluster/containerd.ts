@@ -24,8 +24,6 @@ export function startContainerd(starter: Starter, cniPrograms: string): void {
   starter.start('containerd', 'containerd', ['--config', config]);
 }
 
-const IMPORT_WITHIN_MS = 120_000;
-
 /** Gives containerd images from files, as soon as it answers. */
 export async function importImages(
   { pathOf }: Pick<Starter, 'pathOf'>,
@@ -37,7 +35,7 @@ export async function importImages(
     await run(command, [...all]);
     return true;
   };
-  await waitFor('containerd to answer', () => ctr('version'), { timeoutMs: IMPORT_WITHIN_MS });
+  await waitFor('containerd to answer', () => ctr('version'));
   for (const file of files) await ctr('--namespace', 'k8s.io', 'images', 'import', file);
 }
 

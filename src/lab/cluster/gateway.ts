@@ -9,12 +9,10 @@ import { withPodPort } from './port-forward.ts';
 /** A Gateway of the cluster. */
 export type GatewayRef = { readonly namespace: string; readonly name: string };
 
-const PROGRAMMED_WITHIN_MS = 60_000;
-
 /** The address of a Gateway, as soon as its Envoy runs; this machine reaches it as pods do. */
 export async function gatewayAddress(client: KubeClient, gateway: GatewayRef): Promise<string> {
   const ref = { apiVersion: 'gateway.networking.k8s.io/v1', kind: 'Gateway', ...gateway };
-  const { status } = await waitForCondition(client, ref, 'Programmed', 'True', PROGRAMMED_WITHIN_MS);
+  const { status } = await waitForCondition(client, ref, 'Programmed');
   const { addresses } = status as { readonly addresses: readonly { readonly value: string }[] };
   const [first] = addresses;
   if (!first) throw new Error(`the Gateway ${gateway.namespace}/${gateway.name} has no address`);

@@ -27,7 +27,7 @@ export async function withRegistry(
   });
   notes.addProcess(record);
   try {
-    await waitFor('the registry of images', () => isListening(port), { timeoutMs: 10_000 });
+    await waitFor('the registry of images', () => isListening(port));
     await work(address);
   } finally {
     // Forgotten first: what is noted and has ended counts as a failure.

@@ -4,8 +4,6 @@ import { nameRef, refOf } from './kube-object.ts';
 import type { KubeObject } from './kube-object.ts';
 import { waitFor } from '../wait.ts';
 
-const SERVED_WITHIN_MS = 30_000;
-
 /** Applies objects in an order that works: definitions of kinds until they are served, namespaces, then the rest as given. */
 export async function applyAll(client: KubeClient, objects: readonly KubeObject[]): Promise<void> {
   const definitions = objects.filter(({ kind }) => kind === 'CustomResourceDefinition');
@@ -35,11 +33,11 @@ type Definition = {
 
 /** Waits until objects of a new kind can be made: the server answers 404 for a while after the kind is established. */
 export async function waitUntilServed(client: KubeClient, definition: KubeObject): Promise<void> {
-  await waitForCondition(client, refOf(definition), 'Established', 'True', SERVED_WITHIN_MS);
+  await waitForCondition(client, refOf(definition), 'Established');
   const { group, names, versions } = definition['spec'] as Definition;
   for (const { name } of versions.filter(({ served }) => served)) {
     const type = { apiVersion: `${group}/${name}`, kind: names.kind };
     const look = async () => await client.list(type, { limit: '1' });
-    await waitFor(`${type.apiVersion} ${type.kind} to be served`, look, { timeoutMs: SERVED_WITHIN_MS });
+    await waitFor(`${type.apiVersion} ${type.kind} to be served`, look);
   }
 }

@@ -1,11 +1,10 @@
-import { waitFor } from '../wait.ts';
+import { PATIENCE_MS, waitFor } from '../wait.ts';
 import type { KubeClient } from './kube-client.ts';
 import { KubeError } from './kube-error.ts';
 import { nameRef } from './kube-object.ts';
 import type { KubeObject, KubeRef } from './kube-object.ts';
 import { conditionsOf, describeState } from './kube-state.ts';
 
-const PATIENCE_MS = 30_000;
 const EVERY_MS = 100;
 
 /** Waits until an object is as it should be, and gives it; the error of a wait in vain tells its state as last seen. */

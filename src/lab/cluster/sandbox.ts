@@ -99,7 +99,7 @@ export async function openSandbox(folder: ProcessNotes, searchPath: string): Pro
       const isReady = readFileSync(record.log, 'utf8').includes('ready');
       return Promise.resolve(isReady ? firstChildOf(record.pid) : undefined);
     },
-    { timeoutMs: 5_000, everyMs: 10 },
+    { everyMs: 10 },
   );
   const enter = ['--target', init, '--net', '--mount', '--pid', '--uts', '--ipc', '--'];
   const inside: Wrapper = (command, args) => ['nsenter', [...enter, command, ...args]];

@@ -94,8 +94,6 @@ async function startMesh(starter: Starter): Promise<Pick<Cluster, 'tailnet' | 'r
   return { tailnet, remotes };
 }
 
-const READY_WITHIN_MS = 120_000;
-
 /** Puts into the cluster what every cluster has, and waits until all of it works. */
 async function fill(
   client: KubeClient,
@@ -103,7 +101,7 @@ async function fill(
   tell: ClusterWish['tell'],
 ): Promise<void> {
   const envoyGateway = await renderEnvoyGateway(folder, pathOf);
-  await waitFor('the API server', () => answersReady(client), { timeoutMs: READY_WITHIN_MS });
+  await waitFor('the API server', () => answersReady(client));
   tell('objects of Envoy Gateway');
   await applyAll(client, [...dnsAccess(), ...envoyGateway]);
   tell('waiting for the node and Envoy Gateway');
@@ -113,9 +111,8 @@ async function fill(
     [{ apiVersion: 'apps/v1', kind: 'Deployment', name: 'envoy-gateway', namespace }, 'Available'],
     [{ apiVersion: 'gateway.networking.k8s.io/v1', kind: 'GatewayClass', name: gatewayClass }, 'Accepted'],
   ] as const;
-  for (const [ref, condition] of wanted)
-    await waitForCondition(client, ref, condition, 'True', READY_WITHIN_MS);
-  await waitFor('DNS of the cluster', resolvesNames, { timeoutMs: READY_WITHIN_MS });
+  for (const [ref, condition] of wanted) await waitForCondition(client, ref, condition);
+  await waitFor('DNS of the cluster', resolvesNames);
 }
 
 async function resolvesNames(): Promise<true> {

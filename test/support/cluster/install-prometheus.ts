@@ -56,7 +56,7 @@ export async function startPrometheus(client: KubeClient, manifests: string): Pr
     if (!response.ok) throw new Error(`${path}: ${response.status}`);
     return data;
   };
-  await waitFor('Prometheus to answer', () => api('status/buildinfo'), { timeoutMs: 30_000 });
+  await waitFor('Prometheus to answer', () => api('status/buildinfo'));
   return {
     alerts: async () => statesOf(await api('rules')),
     query: async expression => {
@@ -129,6 +129,7 @@ function kubelet(folder: string, { access }: KubeClient): object {
     job_name: 'kubelet',
     scheme: 'https',
     metrics_path: '/metrics/cadvisor',
+    scrape_interval: '5s',
     authorization: { credentials_file: file },
     tls_config: { insecure_skip_verify: true },
     static_configs: [{ targets: [`${NETWORK.inner}:10250`] }],

@@ -42,7 +42,7 @@ export type InstallScene = {
   readonly end: () => Promise<void>;
 };
 
-const ANSWER = { timeoutMs: 60_000, everyMs: 50 };
+const ANSWER = { everyMs: 50 };
 
 /** Makes the scene: the image is on the node, and the tailnet has a device with a proxy. */
 export async function installScene(manifests: keyof typeof IMAGE = 'committed'): Promise<InstallScene> {
@@ -117,5 +117,5 @@ export async function waitForReplicas(client: KubeClient, name: string, count: n
     note(`${updatedReplicas} updated, ${readyReplicas} ready, ${pods.length} pods`);
     return [readyReplicas, updatedReplicas, pods.length].every(number => number === count) ? true : undefined;
   };
-  await waitFor(`${name} to have ${count} ready pods`, look, { timeoutMs: 90_000 });
+  await waitFor(`${name} to have ${count} ready pods`, look);
 }

@@ -31,7 +31,7 @@ case "$1" in restore) shift;; upgrade) more="--values=$(echo "$*" | sed 's/.*--v
   --values="$CLUSTER_FOLDER/envoy-gateway-values.yaml" $more >"$HOME/envoy-gateway.yaml"
 kubectl apply --server-side --force-conflicts -f "$HOME/envoy-gateway.yaml"
 kubectl -n envoy-gateway-system rollout restart deployment/envoy-gateway
-kubectl -n envoy-gateway-system rollout status deployment/envoy-gateway --timeout=60s
+kubectl -n envoy-gateway-system rollout status deployment/envoy-gateway --timeout=300s
 `;
 
 const MESH_GATEWAY = '#!/bin/sh\nexec "$NODE" "$PRODUCT/dist/js/cli.js" "$@"\n';
@@ -46,11 +46,11 @@ const RESTORE = `#!/bin/sh
 failed=0
 kubectl get crd meshtailnets.mesh-gateway.dev >"$HOME/kinds" &&
   { kubectl delete --ignore-not-found meshtailnet "$USER_NAMESPACE" || failed=1; }
-kubectl delete --ignore-not-found namespace "$USER_NAMESPACE" --timeout=60s || failed=1
-kubectl -n envoy-gateway-system wait --for=delete pod --timeout=60s \\
+kubectl delete --ignore-not-found namespace "$USER_NAMESPACE" --timeout=300s || failed=1
+kubectl -n envoy-gateway-system wait --for=delete pod --timeout=300s \\
   -l gateway.envoyproxy.io/owning-gateway-namespace="$USER_NAMESPACE" || failed=1
 helm restore || failed=1
-kubectl delete --ignore-not-found -k remove --timeout=90s || failed=1
+kubectl delete --ignore-not-found -k remove --timeout=300s || failed=1
 cd /
 rm -r "$HOME" "$PRODUCT"; exit $failed
 `;

@@ -1,14 +1,18 @@
 import type { KubeClient } from '../../../src/lab/cluster/kube-client.ts';
+import { waitForObject } from '../../../src/lab/cluster/kube-wait.ts';
 
 const NAMESPACE = { apiVersion: 'v1', kind: 'Namespace' };
 
-/** Makes a namespace that no other test uses, and gives its name. */
+/** Makes a namespace that no other test uses, and gives its name; what Kubernetes puts into each is there. */
 export async function createNamespace(
   client: KubeClient,
   labels: Readonly<Record<string, string>> = {},
 ): Promise<string> {
   const { metadata } = await client.create({ ...NAMESPACE, metadata: { generateName: 'test-', labels } });
-  return metadata.name ?? '';
+  const name = metadata.name ?? '';
+  const authority = { apiVersion: 'v1', kind: 'ConfigMap', namespace: name, name: 'kube-root-ca.crt' };
+  await waitForObject(client, authority, 'to be there', () => true);
+  return name;
 }
 
 /** Removes a namespace with all that is in it; nobody waits until it is gone. */

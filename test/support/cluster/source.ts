@@ -93,7 +93,6 @@ export async function untilTrue(
   source: Pick<TestSource, 'read'>,
   client: KubeClient,
   kinds: readonly ResourceKind[],
-  timeoutMs = 60_000,
 ): Promise<number> {
   return waitFor(
     'the store to equal the truth',
@@ -110,6 +109,6 @@ export async function untilTrue(
       note(`${differing.length} of ${truth.size} differ, such as ${differing.slice(0, 3).join(', ')}`);
       return differing.length === 0 ? truth.size : undefined;
     },
-    { timeoutMs, everyMs: 100 },
+    { everyMs: 100 },
   );
 }

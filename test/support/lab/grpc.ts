@@ -3,7 +3,7 @@ import { connect } from 'node:http2';
 import type { ClientHttp2Stream, IncomingHttpHeaders } from 'node:http2';
 import type { Socket } from 'node:net';
 
-const TIMEOUT_MS = 10_000;
+const TIMEOUT_MS = 60_000;
 const HEADER_BYTES = 5;
 
 /** How a call ended: its status code, and the message if there was one. */

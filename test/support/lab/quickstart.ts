@@ -66,7 +66,7 @@ export async function startQuickstart(): Promise<RunningQuickstart> {
     return Promise.resolve(said.includes('Ctrl-C ends everything') || undefined);
   };
   try {
-    await waitFor('npm start to tell how to go on', isSaid, { timeoutMs: 50_000 });
+    await waitFor('npm start to tell how to go on', isSaid);
     return running;
   } catch (error) {
     await running.remove();

@@ -7,7 +7,7 @@ import { SocksClient } from 'socks';
 /** A proxy as host:port. */
 type Proxy = string;
 
-const TIMEOUT_MS = 10_000;
+const TIMEOUT_MS = 20_000;
 
 /** A connection to host:port through HTTP CONNECT; fails with what the proxy answered. */
 export function connectTunnel(proxy: Proxy, target: string): Promise<Socket> {

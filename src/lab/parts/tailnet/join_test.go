@@ -59,7 +59,7 @@ func TestDeadKeysAdmitNobody(t *testing.T) {
 func TestNodeWithoutAKeyWaitsInVain(t *testing.T) {
 	l := startLab(t)
 	n := startNode(t, l, "keyless")
-	out, err := n.cli(time.Second, "up", "--login-server="+l.url, "--hostname=keyless", "--accept-dns=false")
+	out, err := n.cliUntil(l.url+"/login/", "up", "--login-server="+l.url, "--hostname=keyless", "--accept-dns=false")
 	n.refused(l.url+"/login/", out, err)
 	if err := isState(n, "NeedsLogin"); err != nil {
 		t.Error(err)
@@ -121,7 +121,7 @@ func TestSecondNodeOfANameGetsANumber(t *testing.T) {
 }
 
 func TestEphemeralNodeIsRemovedAfterItsConnection(t *testing.T) {
-	l := startLab(t, "--ephemeral-after", "200ms")
+	l := startLab(t, "--ephemeral-after", "5s")
 	startNode(t, l, "guest").join(l.addKey(`{"ephemeral": true}`).Key).stop()
 	eventually(t, "it is removed", func() error {
 		if nodes := l.nodes(); len(nodes) > 0 {

@@ -79,8 +79,32 @@ func (n *node) socket() string { return filepath.Join(n.dir, "ts.sock") }
 func (n *node) cli(limit time.Duration, args ...string) (string, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()
-	out, err := exec.CommandContext(ctx, filepath.Join(binaries, "tailscale"), append([]string{"--socket=" + n.socket()}, args...)...).CombinedOutput()
+	out, err := n.command(ctx, args...).CombinedOutput()
 	return string(out), err
+}
+
+func (n *node) command(ctx context.Context, args ...string) *exec.Cmd {
+	return exec.CommandContext(ctx, filepath.Join(binaries, "tailscale"), append([]string{"--socket=" + n.socket()}, args...)...)
+}
+
+// cliUntil runs a command that does not end by itself until it has said something, or for as long as patience lasts.
+func (n *node) cliUntil(said string, args ...string) (string, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	cmd := n.command(ctx, args...)
+	out, err := cmd.StderrPipe()
+	if err != nil {
+		return "", err
+	}
+	if err := cmd.Start(); err != nil {
+		return "", err
+	}
+	var text strings.Builder
+	for lines := bufio.NewScanner(out); !strings.Contains(text.String(), said) && lines.Scan(); {
+		text.WriteString(lines.Text() + "\n")
+	}
+	cancel()
+	return text.String(), cmd.Wait()
 }
 
 func (n *node) up(key string, more ...string) (string, error) {

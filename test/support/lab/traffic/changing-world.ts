@@ -53,15 +53,12 @@ export function hostOf(route: string): string {
   return `${route}.test`;
 }
 
-const FOLLOWED_WITHIN_MS = 15_000;
-
 /** Waits until Envoy's endpoints of a cluster are as wished, each as a text. */
 export async function untilEndpoints(
   { admin }: { readonly admin: string },
   cluster: string,
   textOf: (endpoint: EnvoyEndpoint) => string,
   wished: readonly string[],
-  timeoutMs = FOLLOWED_WITHIN_MS,
 ): Promise<void> {
   const wanted = wished.toSorted().join(', ');
   await waitFor(
@@ -71,7 +68,7 @@ export async function untilEndpoints(
       note(seen);
       return seen === wanted ? true : undefined;
     },
-    { timeoutMs, everyMs: 10 },
+    { everyMs: 10 },
   );
 }
 

@@ -8,7 +8,7 @@ import type { Subject } from './subject.ts';
 
 type Check = (subject: Subject) => Promise<void>;
 
-const SOON = { timeoutMs: 10_000, everyMs: 5 };
+const SOON = { everyMs: 5 };
 const MB = 1 << 20;
 const TURNS = 20;
 

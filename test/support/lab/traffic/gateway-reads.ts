@@ -3,8 +3,8 @@ import { readConfigDump } from '../../../../src/lab/envoy.ts';
 import type { Gateway } from '../../../../src/lab/state.ts';
 import { waitFor } from '../../../../src/lab/wait.ts';
 
-/** Envoy Gateway takes a twentieth of a second for each object of a folder in which anything has changed. */
-export const READ_WITHIN_MS = 120_000;
+/** Envoy Gateway takes a twentieth of a second and more for each object of a folder in which anything has changed. */
+export const READ_WITHIN_MS = 600_000;
 
 /** Makes a change, and waits until Envoy Gateway has read what became of its folder by it. */
 export async function untilConsidered(

@@ -45,8 +45,6 @@ export type StandaloneWish = {
   readonly searchPath: string;
 };
 
-const READY_WITHIN_MS = 30_000;
-
 /** Chooses its ports, which it keeps from start to start; it does not run yet. */
 export async function standaloneProcess(wish: StandaloneWish): Promise<StandaloneProcess> {
   const [grpc, health, metrics] = (await freePorts(3)).map(port => `127.0.0.1:${port}`);
@@ -61,17 +59,14 @@ export async function standaloneProcess(wish: StandaloneWish): Promise<Standalon
       if (record && isRunning(record)) return;
       const told = { ...wish, variables: { ...wish.variables, ...variables } };
       record = startProcess(specOf(told, addresses));
-      await orTailOf(
-        record,
-        waitFor('it to be ready', isReady(record, addresses.health), { timeoutMs: READY_WITHIN_MS }),
-      );
+      await orTailOf(record, waitFor('it to be ready', isReady(record, addresses.health)));
     },
     stop: async () => {
       if (record) await stopProcess(record);
     },
     kill: async () => {
       signal('SIGKILL');
-      await waitFor('it to be gone', ended, { timeoutMs: 5_000, everyMs: 5 });
+      await waitFor('it to be gone', ended, { everyMs: 5 });
     },
     freeze: () => void signal('SIGSTOP'),
     thaw: () => void signal('SIGCONT'),
