@@ -4,7 +4,10 @@ export default defineConfig({
   test: {
     include: ['test/**/*.test.ts'],
     exclude: ['test/lab/**', 'test/cluster/**'],
-    testTimeout: 20_000,
+    // Nothing is judged by its time: a machine may be slow and busy.
+    testTimeout: 120_000,
+    hookTimeout: 120_000,
+    expect: { poll: { timeout: 60_000, interval: 5 } },
     // Left to itself it leaves a core idle, which is half of a small machine.
     maxWorkers: '100%',
   },

@@ -1,9 +1,10 @@
 import { expect } from 'vitest';
 import { keyOf } from '../../src/api/key.ts';
 import type { Ref } from '../../src/api/key.ts';
+import { eventually } from '../support/eventually.ts';
 import { named } from '../support/declared.ts';
 import { meshEndpoints } from '../support/objects.ts';
-import { caughtUp, eventually, foundWhere, put, toldOf, vanished, web, webWith } from './resources-scene.ts';
+import { caughtUp, foundWhere, put, toldOf, vanished, web, webWith } from './resources-scene.ts';
 import type { Case } from './resources-scene.ts';
 
 const other: Ref<'MeshEndpoints'> = { kind: 'MeshEndpoints', namespace: 'team-a', name: 'web' };

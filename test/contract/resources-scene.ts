@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { expect, vi } from 'vitest';
+import { expect } from 'vitest';
 import type { Key, Ref, ResourceKind } from '../../src/api/key.ts';
 import { keyOf } from '../../src/api/key.ts';
 import { meshBackendsOf, tailnetsOf } from '../../src/api/references.ts';
@@ -11,6 +11,7 @@ import type {
   ReadResources,
   WriteResources,
 } from '../../src/resources/resources.ts';
+import { eventually } from '../support/eventually.ts';
 import { named } from '../support/declared.ts';
 import { meshEndpoints } from '../support/objects.ts';
 
@@ -67,11 +68,6 @@ export const web: Ref<'MeshEndpoints'> = { kind: 'MeshEndpoints', namespace: 'de
 /** The same as an author writes it, with some of its spec replaced. */
 export function webWith(spec: Readonly<Record<string, unknown>> = {}): object {
   return named(meshEndpoints(spec), 'default/web');
-}
-
-/** Waits until an expectation holds. */
-export async function eventually<T>(expectation: () => T): Promise<T> {
-  return vi.waitFor(expectation, { timeout: 15_000, interval: 5 });
 }
 
 /** Waits for an object, and gives it. */

@@ -1,6 +1,6 @@
 import { fromBinary } from '@bufbuild/protobuf';
 import type { ClientDuplexStream } from '@grpc/grpc-js';
-import { describe, expect, it, vi } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { extensionIndexes } from '../../src/extension/declared.ts';
 import { encode } from '../../src/extension/encode.ts';
 import {
@@ -14,6 +14,7 @@ import { systemClock } from '../../src/runtime/clock.ts';
 import { createLog } from '../../src/telemetry/log.ts';
 import { extensionMetrics } from '../../src/telemetry/metrics.ts';
 import { createRegistry } from '../../src/telemetry/registry.ts';
+import { eventually } from '../support/eventually.ts';
 import { testClient } from '../support/grpc/client.ts';
 import { serving } from '../support/grpc/serving.ts';
 import { parseExposition, valueOf } from '../support/telemetry/exposition.ts';
@@ -78,19 +79,16 @@ describe('endpoints over the network', () => {
       const stream = client.stream(DELTA_ENDPOINTS);
       return { stream, responses: follow(stream, clusterOf(n)) };
     });
-    await vi.waitFor(
-      () => expect(open.map(({ responses }) => responses.length)).toEqual(open.map(() => 1)),
-      10_000,
-    );
+    await eventually(() => expect(open.map(({ responses }) => responses.length)).toEqual(open.map(() => 1)));
     expect(open.map(({ responses }) => responses[0]?.resources[0]?.name)).toEqual(
       open.map((_, n) => clusterOf(n)),
     );
     await expect(streams()).resolves.toBe(500);
     await memory.author.put(endpointsObject('web-7', endpointList(2)));
-    await vi.waitFor(() => expect(open[7]?.responses).toHaveLength(2), 10_000);
+    await eventually(() => expect(open[7]?.responses).toHaveLength(2));
     expect(open.flatMap(({ responses }) => responses)).toHaveLength(501);
     for (const { stream } of open) stream.cancel();
-    await vi.waitFor(async () => expect(await streams()).toBe(0), 10_000);
+    await eventually(async () => expect(await streams()).toBe(0));
   });
 
   it('end with a reason where a stream asks for what there is not', async () => {
@@ -106,7 +104,7 @@ describe('endpoints over the network', () => {
     const stream = client.stream(DELTA_ENDPOINTS);
     const ended = new Promise(resolve => stream.on('status', ({ code }) => resolve(code)));
     const responses = follow(stream, clusterOf(0));
-    await vi.waitFor(() => expect(responses).toHaveLength(1), 10_000);
+    await eventually(() => expect(responses).toHaveLength(1));
     stream.end();
     await expect(ended).resolves.toBe(0);
     await expect(streams()).resolves.toBe(0);

@@ -1,14 +1,15 @@
 import { mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { describe, expect, it, vi } from 'vitest';
+import { describe, expect, it } from 'vitest';
+import { eventually } from '../support/eventually.ts';
 import { named, route } from '../support/declared.ts';
 import { makeFolders } from '../support/folder.ts';
 import { generatedIn } from '../support/generated.ts';
 import { meshBinding } from '../support/objects.ts';
 import { VirtualClock } from '../support/virtual-clock.ts';
 
-import { filesOf, naming, secret, SOON, startGatewayFiles, web } from '../support/gateway-files.ts';
+import { filesOf, naming, secret, startGatewayFiles, web } from '../support/gateway-files.ts';
 
 describe('the folder of Envoy Gateway, begun anew', () => {
   it('removes what an earlier run has left, and nothing that is not ours', async () => {
@@ -16,13 +17,13 @@ describe('the folder of Envoy Gateway, begun anew', () => {
     const first = await startGatewayFiles(folders);
     await first.put('a.yaml', web(), secret);
     await first.put('b.yaml', route('HTTPRoute', 'web'));
-    await vi.waitFor(() => expect(first.names()).toHaveLength(3), SOON);
+    await eventually(() => expect(first.names()).toHaveLength(3));
     await first.close();
     await first.remove('a.yaml');
     writeFileSync(join(first.generated, 'mine.yaml'), 'a: b');
     writeFileSync(join(first.generated, '.mesh-gateway.yaml.new'), 'half');
     const second = await startGatewayFiles(folders);
-    await vi.waitFor(() => expect(second.names()).toEqual(['HTTPRoute/default/web']), SOON);
+    await eventually(() => expect(second.names()).toEqual(['HTTPRoute/default/web']));
     expect(readdirSync(first.generated).sort()).toEqual(['.mesh-gateway', 'mesh-gateway.yaml', 'mine.yaml']);
     expect(second.lines.map(({ msg }) => msg)).toContain(
       'Envoy Gateway also reads files that are not from here',
@@ -35,7 +36,7 @@ describe('the folder of Envoy Gateway, begun anew', () => {
     const { write } = first.directory;
     await first.put('a.yaml', web(), secret, naming, route('HTTPRoute', 'web'));
     await write.apply({ ...(named(meshBinding(), 'default/public') as Parameters<typeof write.apply>[0]) });
-    await vi.waitFor(() => expect(first.names()).toHaveLength(5), SOON);
+    await eventually(() => expect(first.names()).toHaveLength(5));
     const before = filesOf(first.generated);
     await first.close();
     const second = await startGatewayFiles(folders);
@@ -51,7 +52,7 @@ describe('the folder of Envoy Gateway, begun anew', () => {
     const { lines, put } = await startGatewayFiles(folders);
     await put('a.yaml', secret);
     const refused = 'the folder for Envoy Gateway cannot be written';
-    await vi.waitFor(() => expect(lines.map(({ msg }) => msg)).toContain(refused), SOON);
+    await eventually(() => expect(lines.map(({ msg }) => msg)).toContain(refused));
     expect(readdirSync(generated)).toEqual(['theirs.json']);
     expect(statSync(generated).mode & 0o777).toBe(0o755);
   });
@@ -60,22 +61,22 @@ describe('the folder of Envoy Gateway, begun anew', () => {
     const folders = makeFolders();
     const first = await startGatewayFiles(folders);
     await first.put('a.yaml', secret, route('HTTPRoute', 'web'));
-    await vi.waitFor(() => expect(first.names()).toHaveLength(2), SOON);
+    await eventually(() => expect(first.names()).toHaveLength(2));
     await first.close();
     await writeFile(join(folders.folder, 'a.yaml'), '{ broken');
     const second = await startGatewayFiles(folders);
     expect(second.names()).toEqual(['HTTPRoute/default/web', 'Secret/default/cert']);
     await second.put('a.yaml', route('HTTPRoute', 'web'));
-    await vi.waitFor(() => expect(second.names()).toEqual(['HTTPRoute/default/web']), SOON);
+    await eventually(() => expect(second.names()).toEqual(['HTTPRoute/default/web']));
   });
 
   it('is made anew when somebody removes it, with all that belongs there', async () => {
     const { put, names, generated, lines } = await startGatewayFiles(makeFolders());
     await put('a.yaml', web(), secret, naming);
-    await vi.waitFor(() => expect(names()).toHaveLength(3), SOON);
+    await eventually(() => expect(names()).toHaveLength(3));
     rmSync(generated, { recursive: true });
     await put('b.yaml', route('HTTPRoute', 'web'));
-    await vi.waitFor(() => expect(names()).toHaveLength(4), SOON);
+    await eventually(() => expect(names()).toHaveLength(4));
     expect(lines.map(({ msg }) => msg)).toContain('the folder for Envoy Gateway cannot be written');
   });
 
@@ -83,7 +84,7 @@ describe('the folder of Envoy Gateway, begun anew', () => {
     const folders = makeFolders();
     const first = await startGatewayFiles(folders);
     await first.put('a.yaml', web(), secret, naming);
-    await vi.waitFor(() => expect(first.names()).toHaveLength(3), SOON);
+    await eventually(() => expect(first.names()).toHaveLength(3));
     const file = join(first.generated, 'mesh-gateway.yaml');
     const before = readFileSync(file, 'utf8');
     await first.close();
@@ -100,20 +101,19 @@ describe('the folder of Envoy Gateway, begun anew', () => {
     const clock = new VirtualClock();
     const { put, names, generated, contentOf, lines } = await startGatewayFiles(makeFolders(), clock);
     await put('a.yaml', route('HTTPRoute', 'web', { hostnames: ['a.example.com'] }));
-    await vi.waitFor(() => expect(names()).toHaveLength(1), SOON);
+    await eventually(() => expect(names()).toHaveLength(1));
     const unwritable = join(generated, '.mesh-gateway.yaml.new');
     mkdirSync(unwritable);
     await put('a.yaml', route('HTTPRoute', 'web'));
     const refused = 'the folder for Envoy Gateway cannot be written';
-    await vi.waitFor(() => expect(lines.map(({ msg }) => msg)).toContain(refused), SOON);
+    await eventually(() => expect(lines.map(({ msg }) => msg)).toContain(refused));
     rmSync(unwritable, { recursive: true });
     await clock.advance(1000);
     const text = () => generatedIn(generated).get('HTTPRoute/default/web') ?? '';
-    await vi.waitFor(() => expect(text().split('\n---\n')).toHaveLength(2), SOON);
+    await eventually(() => expect(text().split('\n---\n')).toHaveLength(2));
     await clock.advance(5150);
-    await vi.waitFor(
-      () => expect(contentOf('HTTPRoute/default/web')['spec']).not.toHaveProperty('hostnames'),
-      SOON,
+    await eventually(() =>
+      expect(contentOf('HTTPRoute/default/web')['spec']).not.toHaveProperty('hostnames'),
     );
   });
 });

@@ -3,13 +3,14 @@ import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import fc from 'fast-check';
-import { describe, expect, it, vi } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { GatewayFiles } from '../../src/gateway-files/gateway-files.ts';
 import { gatewayFilesIndexes } from '../../src/gateway-files/wanted.ts';
 import { openDirectory } from '../../src/resources/directory.ts';
 import type { Directory } from '../../src/resources/directory.ts';
 import { systemClock } from '../../src/runtime/clock.ts';
 import { createLog } from '../../src/telemetry/log.ts';
+import { eventually } from '../support/eventually.ts';
 import { gatewayObject, meshBackend, named, route } from '../support/declared.ts';
 import { QUICK, writeWhole } from '../support/folder.ts';
 import { generatedIn } from '../support/generated.ts';
@@ -161,8 +162,6 @@ async function takeAll([first, ...rest]: readonly Step[], root: string, opened: 
   return first ? takeAll(rest, root, await take(first, root, opened)) : opened;
 }
 
-const SOON = { timeout: 8000, interval: 5 };
-
 describe('whatever a user does to files', () => {
   it('the folder of Envoy Gateway is in the end what is declared', async () => {
     await fc.assert(
@@ -181,7 +180,7 @@ describe('whatever a user does to files', () => {
             .filter(Boolean)
             .concat('GRPCRoute')
             .sort();
-          await vi.waitFor(() => {
+          await eventually(() => {
             const values = valuesIn(root);
             expect(
               Object.keys(values)
@@ -189,7 +188,7 @@ describe('whatever a user does to files', () => {
                 .sort(),
             ).toEqual(kinds);
             expect(values).toEqual(valuesWanted(opened.directory));
-          }, SOON);
+          });
         } finally {
           await opened.close();
           rmSync(root, { recursive: true, force: true });
@@ -197,5 +196,5 @@ describe('whatever a user does to files', () => {
       }),
       { seed, numRuns: 25 },
     );
-  }, 60_000);
+  });
 });

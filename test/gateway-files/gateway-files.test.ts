@@ -1,12 +1,13 @@
 import { statSync } from 'node:fs';
-import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { eventually } from '../support/eventually.ts';
 import { gatewayObject, named, route } from '../support/declared.ts';
 import { makeFolders } from '../support/folder.ts';
 import { generatedIn } from '../support/generated.ts';
 import { endpoint, meshBinding, meshEndpoints, meshTailnet } from '../support/objects.ts';
 import { VirtualClock } from '../support/virtual-clock.ts';
 
-import { filesOf, naming, secret, SOON, startGatewayFiles, web } from '../support/gateway-files.ts';
+import { filesOf, naming, secret, startGatewayFiles, web } from '../support/gateway-files.ts';
 import type { Shown } from '../support/gateway-files.ts';
 
 describe('the folder of Envoy Gateway', () => {
@@ -20,15 +21,13 @@ describe('the folder of Envoy Gateway', () => {
       meshTailnet(),
       gatewayObject('GatewayClass', 'mesh', { controllerName: 'example.com/one' }),
     );
-    await vi.waitFor(
-      () =>
-        expect(names()).toEqual([
-          'GatewayClass//mesh',
-          'HTTPRoute/default/web',
-          'MeshEndpoints/default/web',
-          'Secret/default/cert',
-        ]),
-      SOON,
+    await eventually(() =>
+      expect(names()).toEqual([
+        'GatewayClass//mesh',
+        'HTTPRoute/default/web',
+        'MeshEndpoints/default/web',
+        'Secret/default/cert',
+      ]),
     );
     expect(statSync(generated).mode & 0o777).toBe(0o700);
     expect(filesOf(generated).map(({ mode }) => mode)).toEqual([0o600, 0o600]);
@@ -50,7 +49,7 @@ describe('the folder of Envoy Gateway', () => {
       },
     ];
     await put('route.yaml', route('HTTPRoute', 'web', { rules }));
-    await vi.waitFor(() => expect(names()).toEqual(['HTTPRoute/default/web']), SOON);
+    await eventually(() => expect(names()).toEqual(['HTTPRoute/default/web']));
     expect(contentOf('HTTPRoute/default/web')).toMatchObject({ spec: { rules } });
   });
 
@@ -58,45 +57,43 @@ describe('the folder of Envoy Gateway', () => {
     const { put, remove, names, contentOf, generated } = await startGatewayFiles(makeFolders());
     await put('a.yaml', web(), secret);
     await put('naming.yaml', naming);
-    await vi.waitFor(() => expect(names()).toHaveLength(3), SOON);
+    await eventually(() => expect(names()).toHaveLength(3));
     const before = filesOf(generated);
     await put('a.yaml', web(), { ...secret, metadata: { ...secret.metadata, resourceVersion: '6' } });
     await put('b.yaml', route('HTTPRoute', 'wrong', { rules: 7 }));
-    await vi.waitFor(() => expect(names()).toHaveLength(3), SOON);
+    await eventually(() => expect(names()).toHaveLength(3));
     expect(filesOf(generated)).toEqual(before);
     await put('a.yaml', web(9090), { ...secret, metadata: { ...secret.metadata, resourceVersion: '7' } });
-    await vi.waitFor(
-      () => expect(contentOf('MeshEndpoints/default/web')).toMatchObject({ metadata: { generation: 2 } }),
-      SOON,
+    await eventually(() =>
+      expect(contentOf('MeshEndpoints/default/web')).toMatchObject({ metadata: { generation: 2 } }),
     );
     await remove('a.yaml');
-    await vi.waitFor(() => expect(names()).toEqual(['GRPCRoute/default/naming']), SOON);
+    await eventually(() => expect(names()).toEqual(['GRPCRoute/default/naming']));
   });
 
   it('has no MeshEndpoints that only routes below HTTP name: their changes are none of its business', async () => {
     const { put, names } = await startGatewayFiles(makeFolders());
     await put('a.yaml', web(), route('TCPRoute', 'web'), secret);
-    await vi.waitFor(() => expect(names()).toHaveLength(2), SOON);
+    await eventually(() => expect(names()).toHaveLength(2));
     expect(names()).toEqual(['Secret/default/cert', 'TCPRoute/default/web']);
     await put('b.yaml', naming);
-    await vi.waitFor(() => expect(names()).toContain('MeshEndpoints/default/web'), SOON);
+    await eventually(() => expect(names()).toContain('MeshEndpoints/default/web'));
     await put('b.yaml', { ...secret, metadata: { name: 'other' } });
-    await vi.waitFor(() => expect(names()).not.toContain('GRPCRoute/default/naming'), SOON);
+    await eventually(() => expect(names()).not.toContain('GRPCRoute/default/naming'));
     expect(names()).toContain('MeshEndpoints/default/web');
   });
 
   it('keeps the last of an object that is wrong now, and the rest of its file follows', async () => {
     const { put, names, contentOf } = await startGatewayFiles(makeFolders());
     await put('a.yaml', route('HTTPRoute', 'web'), secret);
-    await vi.waitFor(() => expect(names()).toHaveLength(2), SOON);
+    await eventually(() => expect(names()).toHaveLength(2));
     const before = contentOf('HTTPRoute/default/web');
     await put('a.yaml', route('HTTPRoute', 'web', { rules: 'wrong' }), {
       ...secret,
       stringData: { key: 'next' },
     });
-    await vi.waitFor(
-      () => expect(contentOf('Secret/default/cert')).toMatchObject({ stringData: { key: 'next' } }),
-      SOON,
+    await eventually(() =>
+      expect(contentOf('Secret/default/cert')).toMatchObject({ stringData: { key: 'next' } }),
     );
     expect(contentOf('HTTPRoute/default/web')).toEqual(before);
   });
@@ -109,7 +106,7 @@ describe('the folder of Envoy Gateway', () => {
       meshEndpoints({ endpoints: [endpoint({ port: 0 })] }),
       secret,
     );
-    await vi.waitFor(() => expect(names()).toEqual(['Secret/default/cert']), SOON);
+    await eventually(() => expect(names()).toEqual(['Secret/default/cert']));
   });
 
   it('leaves out what Envoy Gateway does not know, and tells why, once', async () => {
@@ -117,13 +114,13 @@ describe('the folder of Envoy Gateway', () => {
     const service = { apiVersion: 'v1', kind: 'Service', metadata: { name: 'plain' }, spec: {} };
     const badName = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: '../up' } };
     await put('a.yaml', service, badName, secret);
-    await vi.waitFor(() => expect(names()).toEqual(['Secret/default/cert']), SOON);
+    await eventually(() => expect(names()).toEqual(['Secret/default/cert']));
     await put('a.yaml', { ...service, spec: { type: 'ClusterIP' } }, badName, {
       ...secret,
       stringData: { key: 'next' },
     });
     await put('b.yaml', web(), naming);
-    await vi.waitFor(() => expect(names()).toHaveLength(3), SOON);
+    await eventually(() => expect(names()).toHaveLength(3));
     expect(lines.map(({ object }) => object).sort()).toEqual([
       'ConfigMap/default/../up',
       'Service/default/plain',
@@ -149,8 +146,8 @@ describe('the folder of Envoy Gateway', () => {
       route('HTTPRoute', 'web'),
       ...Array.from({ length: 200 }, (_, at) => named(secret, `cert-${at}`)),
     );
-    await vi.waitFor(() => expect(names()).toHaveLength(202), SOON);
-    await vi.waitFor(() => expect(seen.length).toBeGreaterThan(0), SOON);
+    await eventually(() => expect(names()).toHaveLength(202));
+    await eventually(() => expect(seen.length).toBeGreaterThan(0));
     expect(seen).not.toContain(false);
     expect(contentOf('MeshBinding/default/public')).toMatchObject({ spec: { attempt: 0 } });
   });
@@ -162,12 +159,12 @@ describe('the folder of Envoy Gateway', () => {
       spec: {},
     }));
     await put('a.yaml', ...proxies, ...Array.from({ length: 100 }, (_, at) => named(secret, `cert-${at}`)));
-    await vi.waitFor(() => expect(names()).toHaveLength(102), SOON);
+    await eventually(() => expect(names()).toHaveLength(102));
     const files = filesOf(generated).map(({ name }) => name.replace(/-[0-9a-f]{16}/, '-*'));
     expect(files.sort()).toEqual(['EnvoyProxy-*.yaml', 'EnvoyProxy-*.yaml', 'mesh-gateway.yaml']);
     const before = filesOf(generated);
     await put('a.yaml', ...proxies, ...Array.from({ length: 99 }, (_, at) => named(secret, `cert-${at}`)));
-    await vi.waitFor(() => expect(names()).toHaveLength(101), SOON);
+    await eventually(() => expect(names()).toHaveLength(101));
     const changed = filesOf(generated).filter((one, at) => one.writtenMs !== before[at]?.writtenMs);
     expect(changed.map(({ name }) => name)).toEqual(['mesh-gateway.yaml']);
   });
@@ -182,13 +179,12 @@ describe('the folder of Envoy Gateway', () => {
     });
     const [urlRewrite, directResponse] = [{ hostname: { type: 'Backend' } }, { statusCode: 404 }];
     await put('a.yaml', filter({ urlRewrite }));
-    await vi.waitFor(() => expect(names()).toHaveLength(1), SOON);
+    await eventually(() => expect(names()).toHaveLength(1));
     await put('a.yaml', filter({ directResponse }));
-    await vi.waitFor(() => expect(lines.at(-1)?.why).toContain('it keeps spec.urlRewrite'), SOON);
+    await eventually(() => expect(lines.at(-1)?.why).toContain('it keeps spec.urlRewrite'));
     await put('a.yaml', filter({ directResponse, urlRewrite }));
-    await vi.waitFor(
-      () => expect(contentOf('HTTPRouteFilter/default/web')).toHaveProperty('spec.urlRewrite'),
-      SOON,
+    await eventually(() =>
+      expect(contentOf('HTTPRouteFilter/default/web')).toHaveProperty('spec.urlRewrite'),
     );
     expect(lines).toHaveLength(1);
   });
@@ -205,10 +201,10 @@ describe('the folder of Envoy Gateway', () => {
       const all = text.split('\n---\n').map(one => JSON.parse(one) as Shown);
       return all.map(({ metadata, spec }) => `${metadata.name} ${spec.hostnames?.join() ?? 'any'}`);
     };
-    const becomes = (...wanted: readonly string[]) => vi.waitFor(() => expect(shown()).toEqual(wanted), SOON);
+    const becomes = (...wanted: readonly string[]) => eventually(() => expect(shown()).toEqual(wanted));
     const other = 'web.1.mesh-gateway.dev';
     await put('a.yaml', full);
-    await vi.waitFor(() => expect(names()).toHaveLength(1), SOON);
+    await eventually(() => expect(names()).toHaveLength(1));
     await put('a.yaml', less);
     await becomes(`${other} any`, 'web any');
     await put('a.yaml', full);
@@ -221,7 +217,7 @@ describe('the folder of Envoy Gateway', () => {
     await clock.advance(5150);
     await becomes('web any');
     await remove('a.yaml');
-    await vi.waitFor(() => expect(names()).toEqual([]), SOON);
+    await eventually(() => expect(names()).toEqual([]));
     expect(clock.timers).toBe(0);
   });
 
@@ -231,14 +227,14 @@ describe('the folder of Envoy Gateway', () => {
     const others = Array.from({ length: 99 }, (_, index) => route('HTTPRoute', `other-${index}`));
     await put('others.yaml', ...others);
     await put('a.yaml', route('HTTPRoute', 'web', { hostnames: ['a.example.com'] }));
-    await vi.waitFor(() => expect(names()).toHaveLength(100), SOON);
+    await eventually(() => expect(names()).toHaveLength(100));
     await put('a.yaml', route('HTTPRoute', 'web'));
     const count = () => (generatedIn(generated).get('HTTPRoute/default/web') ?? '').split('\n---\n').length;
-    await vi.waitFor(() => expect(count()).toBe(2), SOON);
+    await eventually(() => expect(count()).toBe(2));
     await clock.advance(19_999);
     expect(count()).toBe(2);
     await clock.advance(1);
-    await vi.waitFor(() => expect(count()).toBe(1), SOON);
+    await eventually(() => expect(count()).toBe(1));
   });
 
   it('takes the first of two files that define one object, as the store does', async () => {
@@ -246,17 +242,14 @@ describe('the folder of Envoy Gateway', () => {
     const with_ = (value: string) => ({ ...secret, stringData: { key: value } });
     await put('b.yaml', with_('second'));
     await put('a.yaml', with_('first'));
-    await vi.waitFor(
-      () =>
-        expect(names().length === 1 && contentOf('Secret/default/cert')).toMatchObject({
-          stringData: { key: 'first' },
-        }),
-      SOON,
+    await eventually(() =>
+      expect(names().length === 1 && contentOf('Secret/default/cert')).toMatchObject({
+        stringData: { key: 'first' },
+      }),
     );
     await remove('a.yaml');
-    await vi.waitFor(
-      () => expect(contentOf('Secret/default/cert')).toMatchObject({ stringData: { key: 'second' } }),
-      SOON,
+    await eventually(() =>
+      expect(contentOf('Secret/default/cert')).toMatchObject({ stringData: { key: 'second' } }),
     );
   });
 });

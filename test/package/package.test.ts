@@ -20,7 +20,7 @@ let example: string;
 beforeAll(async () => {
   packed = await pack();
   example = consumer(packed, 'example', PROJECT, OTHERS);
-}, 120_000);
+});
 afterAll(() => packed.remove());
 
 describe('the package', () => {
@@ -33,7 +33,7 @@ describe('the package', () => {
     const args = [packed.tarball, '--profile', 'esm-only', '--no-emoji', '--no-color'];
     const { code, output } = await runScript(join(dirname(ATTW), 'dist/index.js'), args);
     expect(code, output).toBe(0);
-  }, 60_000);
+  });
 });
 
 describe('the example', () => {
@@ -49,12 +49,12 @@ describe('the example', () => {
     expect(lint(text)).toEqual({ findings: [], objects: 1 });
     const objects = parseAllDocuments(text).map(document => decode(document.toJS()));
     expect(objects.map(({ is }) => is)).toEqual(Array(4).fill('resource'));
-  }, 60_000);
+  });
 
   it('compiles for a bundler', async () => {
     const bundler = ['--module', 'esnext', '--moduleResolution', 'bundler', '--noEmit', '--skipLibCheck'];
     expect(await compileExample(example, ...bundler)).toEqual({ code: 0, output: '' });
-  }, 60_000);
+  });
 
   it('does not compile with a port that is not declared', async () => {
     const wrong = consumer(packed, 'wrong', PROJECT, OTHERS);
@@ -62,5 +62,5 @@ describe('the example', () => {
     writeFileSync(path, readFileSync(path, 'utf8').replace('backend(shop, 5432)', 'backend(shop, 5433)'));
     const { output } = await compileExample(wrong, '--noEmit', '--skipLibCheck');
     expect(output).toContain('"port 5433 is not declared; declared are 8080 | 8081 | 5432"');
-  }, 60_000);
+  });
 });

@@ -5,8 +5,8 @@ import { describe, expect, it } from 'vitest';
 import { keyOf } from '../../src/api/key.ts';
 import { lineOf } from '../../src/resources/directory/journal-lines.ts';
 import type { Entry } from '../../src/resources/directory/journal-lines.ts';
+import { eventually } from '../support/eventually.ts';
 import {
-  eventually,
   found,
   makeFolders,
   openAndRead,

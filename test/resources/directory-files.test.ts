@@ -6,8 +6,8 @@ import { promisify } from 'node:util';
 import { describe, expect, it } from 'vitest';
 import type { Patience } from '../../src/resources/directory/follow.ts';
 import type { Problem } from '../../src/resources/directory/problems.ts';
+import { eventually } from '../support/eventually.ts';
 import {
-  eventually,
   found,
   makeFolders,
   openAndRead,

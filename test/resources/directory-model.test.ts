@@ -2,9 +2,10 @@ import { mkdir, mkdtemp, rename, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import fc from 'fast-check';
-import { expect, it, vi } from 'vitest';
+import { expect, it } from 'vitest';
 import { openDirectory } from '../../src/resources/directory.ts';
 import type { Directory } from '../../src/resources/directory.ts';
+import { eventually } from '../support/eventually.ts';
 import { DirectoryModel } from '../support/directory-model.ts';
 import type { Content } from '../support/directory-model.ts';
 import { portOf, QUICK, webFile, webRef, writeWhole } from '../support/folder.ts';
@@ -131,7 +132,7 @@ class World {
     } else await this.#change(taken);
     this.#model.settle();
     await this.#catchUp();
-    await vi.waitFor(() => this.#expectAgreement(), { timeout: 5000, interval: 2 });
+    await eventually(() => this.#expectAgreement());
   }
 
   /** What happens after all else has been seen. */
@@ -139,7 +140,7 @@ class World {
     const port = 1 + (this.#steps++ % 60_000);
     await writeWhole(this.#path('last.yaml'), webFile('last', port));
     const directory = this.#directory ?? expect.unreachable();
-    await vi.waitFor(() => expect(portOf(directory, 'last')).toBe(port), { timeout: 5000, interval: 2 });
+    await eventually(() => expect(portOf(directory, 'last')).toBe(port));
   }
 
   async #change(taken: Step): Promise<void> {
@@ -251,4 +252,4 @@ it('what is read is what a model says, after any changes of files, writes of our
     }
   });
   await fc.assert(property, { seed, numRuns: 10, endOnFailure: true });
-}, 60_000);
+});

@@ -11,9 +11,9 @@ import type { StatePorts } from '../../src/resources/directory/state.ts';
 import { FolderWatch } from '../../src/resources/directory/watch.ts';
 import { begin } from '../../src/resources/lifecycle.ts';
 import { ResourceStore } from '../../src/resources/store.ts';
+import { eventually } from '../support/eventually.ts';
 import { named } from '../support/declared.ts';
 import {
-  eventually,
   found,
   makeFolders,
   openAndRead,
@@ -42,7 +42,7 @@ describe('a folder in the folder', () => {
         await eventually(() => expect(portOf(directory)).toBe(next));
       }
     }
-  }, 30_000);
+  });
 
   it('is watched anew when its watcher told its end, though all that can be known of it is the same', async () => {
     const { root } = makeFolders();

@@ -4,7 +4,8 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { describe, expect, it } from 'vitest';
-import { eventually, found, makeFolders, openAndRead, portOf, webFile, webRef } from '../support/folder.ts';
+import { eventually } from '../support/eventually.ts';
+import { found, makeFolders, openAndRead, portOf, webFile, webRef } from '../support/folder.ts';
 import type { Folders } from '../support/folder.ts';
 
 const run = promisify(execFile);

@@ -4,7 +4,8 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import { scan } from '../../src/resources/directory/scan.ts';
 import type { Bounds, Folder } from '../../src/resources/directory/scan.ts';
 import { FolderWatch } from '../../src/resources/directory/watch.ts';
-import { eventually, makeFolders } from '../support/folder.ts';
+import { eventually } from '../support/eventually.ts';
+import { makeFolders } from '../support/folder.ts';
 
 const WIDE: Bounds = { files: 100, folders: 100, depth: 10, links: 4 };
 

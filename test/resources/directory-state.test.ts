@@ -3,16 +3,9 @@ import { rm, utimes } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import type { OwnResource } from '../../src/resources/resources.ts';
+import { eventually } from '../support/eventually.ts';
 import { named } from '../support/declared.ts';
-import {
-  eventually,
-  found,
-  makeFolders,
-  openAndRead,
-  webFile,
-  webRef,
-  writeWhole,
-} from '../support/folder.ts';
+import { found, makeFolders, openAndRead, webFile, webRef, writeWhole } from '../support/folder.ts';
 import type { Folders, OpenFolder } from '../support/folder.ts';
 import { meshBinding } from '../support/objects.ts';
 

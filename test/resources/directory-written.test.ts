@@ -2,8 +2,9 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import type { WrittenKey } from '../../src/resources/written.ts';
+import { eventually } from '../support/eventually.ts';
 import { gatewayObject, named, route } from '../support/declared.ts';
-import { eventually, makeFolders, openAndRead, removeFile, writeWhole } from '../support/folder.ts';
+import { makeFolders, openAndRead, removeFile, writeWhole } from '../support/folder.ts';
 import type { Folders } from '../support/folder.ts';
 import { meshEndpoints } from '../support/objects.ts';
 

@@ -70,7 +70,7 @@ describe('processes that share a lease', () => {
     await fc.assert(property, { seed, numRuns: 25 });
     // One after the other does lead.
     expect(terms).toBeGreaterThan(2 * 25);
-  }, 60_000);
+  });
 
   it('know nothing of the time of day', () => {
     const files = readdirSync('src/runtime').filter(name => /^(leader|while-leading)/.test(name));

@@ -5,6 +5,7 @@ import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { PostClusterModifyResponseSchema } from '../../src/extension/proto/envoygateway/extension_pb.ts';
 import { bytesField, joined } from '../../src/extension/wire.ts';
+import { eventually } from '../support/eventually.ts';
 import { named, route } from '../support/declared.ts';
 import { gatewayCluster, read } from '../support/extension/clusters.ts';
 import { about, translation } from '../support/extension/hooks.ts';
@@ -12,7 +13,6 @@ import { anyMessage, hostileBytes, seed } from '../support/extension/messages.ts
 import { makeFolders } from '../support/folder.ts';
 import { codeOf, testClient } from '../support/grpc/client.ts';
 import { callHeaders, FRAMES, frame, message, RawConnection } from '../support/grpc/raw.ts';
-import { soon } from '../support/grpc/soon.ts';
 import { meshEndpoints, meshTailnet } from '../support/objects.ts';
 import { startServed } from '../support/served-process.ts';
 
@@ -108,7 +108,7 @@ async function sendTooBigMessages(target: Target): Promise<void> {
   for (const [at, path] of [...UNARY, ...STREAMING].entries()) {
     raw.call(2 * at + 1, path);
     raw.data(2 * at + 1, announced, 'more');
-    await soon(() => expect(raw.of('headers', 2 * at + 1)).toHaveLength(1));
+    await eventually(() => expect(raw.of('headers', 2 * at + 1)).toHaveLength(1));
   }
   raw.socket.destroy();
 }
@@ -169,7 +169,7 @@ async function readSlowly({ port }: Target): Promise<void> {
       raw.data(id, request.subarray(at, to), to < request.length ? 'more' : 'end');
     }
   }
-  await soon(() => expect(raw.of('headers')).toHaveLength(50));
+  await eventually(() => expect(raw.of('headers')).toHaveLength(50));
 }
 
 const LIST = message(bytesField(7, new Uint8Array()));
@@ -195,7 +195,7 @@ async function floodOneStream({ port }: Target): Promise<void> {
     raw.call(2 * at + 1, path);
     for (let count = 0; count < 20; count++) raw.data(2 * at + 1, batch, 'more');
   }
-  await soon(() => expect(raw.of('headers').length).toBeGreaterThan(1));
+  await eventually(() => expect(raw.of('headers').length).toBeGreaterThan(1));
   raw.socket.destroy();
 }
 
@@ -231,4 +231,4 @@ it('whatever is sent, the extension server goes on to answer right, logs no erro
   expect(target.lines.filter(({ level }) => level === 'error')).toEqual([]);
   expect(target.said()).toBe('');
   expect(peakOf(target.pid)).toBeLessThan(600);
-}, 120_000);
+});

@@ -4,10 +4,11 @@ import { createServer } from 'node:net';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { GROUP } from '../../src/api/generated/kinds.ts';
 import { readDocuments } from '../../src/api/yaml-documents.ts';
 import { runExtensionServer } from '../../src/extension-server.ts';
+import { eventually } from '../support/eventually.ts';
 import { gatewayObject, named, route } from '../support/declared.ts';
 import { makeFolders, writeWhole } from '../support/folder.ts';
 import type { Folders } from '../support/folder.ts';
@@ -17,8 +18,6 @@ import { startHere } from '../support/served-here.ts';
 import { askPath, startServed } from '../support/served-process.ts';
 import type { ServedProcess } from '../support/served-process.ts';
 import { generatedIn } from '../support/generated.ts';
-
-const SOON = { timeout: 15_000, interval: 10 };
 
 const gateway = gatewayObject('Gateway', 'public', {
   gatewayClassName: 'mesh',
@@ -59,15 +58,13 @@ describe('standalone', () => {
     expect(port).toBeGreaterThan(0);
     expect(await askPath(healthPort, '/readyz')).toEqual([200, 'ok']);
     const generated = join(folders.state, 'envoy-gateway');
-    await vi.waitFor(
-      () =>
-        expect([...generatedIn(generated).keys()]).toEqual([
-          'Gateway/default/public',
-          'HTTPRoute/default/web',
-          'MeshBinding/default/public',
-          'MeshEndpoints/default/web',
-        ]),
-      SOON,
+    await eventually(() =>
+      expect([...generatedIn(generated).keys()]).toEqual([
+        'Gateway/default/public',
+        'HTTPRoute/default/web',
+        'MeshBinding/default/public',
+        'MeshEndpoints/default/web',
+      ]),
     );
     const [, metrics] = await askPath(metricsPort, '/metrics');
     expect(metrics).toContain(
@@ -127,7 +124,7 @@ describe('standalone', () => {
     await first.line('serving Envoy Gateway and Envoy');
     const binding = () =>
       generatedIn(join(folders.state, 'envoy-gateway')).get('MeshBinding/default/public') ?? '';
-    await vi.waitFor(() => expect(binding()).toContain('"attempt": 1'), SOON);
+    await eventually(() => expect(binding()).toContain('"attempt": 1'));
     const before = binding();
     await first.stop();
     const second = await startHere(folders);
@@ -143,8 +140,8 @@ describe('standalone', () => {
     await running.line('serving Envoy Gateway and Envoy');
     const binding = () =>
       generatedIn(join(folders.state, 'envoy-gateway')).get('MeshBinding/default/public') ?? '';
-    await vi.waitFor(() => expect(binding()).toContain('ffffffff'), SOON);
-    await vi.waitFor(() => expect(JSON.stringify(running.lines)).toContain('which is not ours'), SOON);
+    await eventually(() => expect(binding()).toContain('ffffffff'));
+    await eventually(() => expect(JSON.stringify(running.lines)).toContain('which is not ours'));
     await running.stop();
   });
 });

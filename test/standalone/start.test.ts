@@ -2,11 +2,10 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { cpSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { eventually } from '../support/eventually.ts';
 import { makeFolders } from '../support/folder.ts';
 import { PROJECT, typescript } from '../support/lab/command-line.ts';
-
-const SOON = { timeout: 15_000, interval: 10 };
 
 describe('npm start where the real parts are not built', () => {
   it('says what to run, tells what becomes of the files, and follows them until it is ended', async () => {
@@ -19,15 +18,15 @@ describe('npm start where the real parts are not built', () => {
     onTestFinished(() => void child.kill('SIGKILL'));
     let said = '';
     child.stdout.on('data', (chunk: Buffer) => (said += chunk.toString()));
-    await vi.waitFor(() => expect(said).toContain('TCPRoute default/echo at Gateway'), SOON);
+    await eventually(() => expect(said).toContain('TCPRoute default/echo at Gateway'));
     expect(said).toContain('npm run parts -- --only lab');
     expect(said).toMatch(/100\.64\.0\.2:18081 +through 127\.0\.0\.1:1055/);
 
     const web = join(folder, 'web.yaml');
     writeFileSync(web, readFileSync(web, 'utf8').replaceAll('port: 18082', 'port: 19999'));
-    await vi.waitFor(() => expect(said).toContain('100.64.0.3:19999'), SOON);
+    await eventually(() => expect(said).toContain('100.64.0.3:19999'));
     writeFileSync(web, 'kind: [');
-    await vi.waitFor(() => expect(said).toContain('! a declaration is not as it should be: web.yaml'), SOON);
+    await eventually(() => expect(said).toContain('! a declaration is not as it should be: web.yaml'));
 
     const closed = once(child, 'close');
     child.kill('SIGINT');

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { mkdir, rename, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { onTestFinished, vi } from 'vitest';
+import { onTestFinished } from 'vitest';
 import type { Key, Ref, ResourceKind } from '../../src/api/key.ts';
 import { keyOf } from '../../src/api/key.ts';
 import type { ResourceOf } from '../../src/api/resource.ts';
@@ -11,6 +11,7 @@ import type { Problem } from '../../src/resources/directory/problems.ts';
 import { openDirectory } from '../../src/resources/directory.ts';
 import type { Directory, DirectorySettings } from '../../src/resources/directory.ts';
 import type { Change } from '../../src/resources/resources.ts';
+import { eventually } from './eventually.ts';
 import { named } from './declared.ts';
 import { meshEndpoints } from './objects.ts';
 
@@ -85,11 +86,6 @@ export function webFile(name = 'web', port = 8080): string {
 /** Refers to a MeshEndpoints in the default namespace. */
 export function webRef(name = 'web'): Ref<'MeshEndpoints'> {
   return { kind: 'MeshEndpoints', namespace: 'default', name };
-}
-
-/** Waits until an expectation holds. */
-export async function eventually<T>(expectation: () => T): Promise<T> {
-  return vi.waitFor(expectation, { timeout: 10_000, interval: 2 });
 }
 
 /** Waits for an object, perhaps one that is as it should be. */

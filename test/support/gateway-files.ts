@@ -1,20 +1,19 @@
 import { readdirSync, statSync } from 'node:fs';
 import { mkdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { expect, onTestFinished, vi } from 'vitest';
+import { expect, onTestFinished } from 'vitest';
 import { GatewayFiles } from '../../src/gateway-files/gateway-files.ts';
 import { gatewayFilesIndexes } from '../../src/gateway-files/wanted.ts';
 import { openDirectory } from '../../src/resources/directory.ts';
 import { systemClock } from '../../src/runtime/clock.ts';
 import type { Clock } from '../../src/api/clock.ts';
 import { createLog } from '../../src/telemetry/log.ts';
+import { eventually } from './eventually.ts';
 import { named, route } from './declared.ts';
 import { QUICK, writeWhole } from './folder.ts';
 import { generatedIn } from './generated.ts';
 import type { Folders } from './folder.ts';
 import { endpoint, meshEndpoints } from './objects.ts';
-
-export const SOON = { timeout: 10_000, interval: 5 };
 
 export type Shown = {
   readonly metadata: { readonly name: string };
@@ -49,7 +48,7 @@ export async function startGatewayFiles(folders: Folders, clock: Pick<Clock, 'af
   };
   onTestFinished(close);
   await read.whenSynced();
-  await vi.waitFor(() => expect(readdirSync(generated)).toBeDefined(), SOON);
+  await eventually(() => expect(readdirSync(generated)).toBeDefined());
   await files.whenIdle();
   return {
     generated,

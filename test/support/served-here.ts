@@ -1,5 +1,6 @@
-import { onTestFinished, vi } from 'vitest';
+import { onTestFinished } from 'vitest';
 import { readStandaloneSettings, startStandalone } from '../../src/standalone.ts';
+import { eventually } from './eventually.ts';
 import type { Folders } from './folder.ts';
 import type { LogLine } from './served-process.ts';
 
@@ -13,8 +14,6 @@ export type ServedHere = {
   /** Ends it as a signal would. */
   readonly stop: () => Promise<void>;
 };
-
-const SOON = { timeout: 60_000, interval: 10 };
 
 /** Starts it on ports of its own choice; it ends with the test. */
 export async function startHere(
@@ -40,10 +39,10 @@ export async function startHere(
   const stop = () => (stopped ??= end());
   onTestFinished(stop);
   const line = (msg: string) =>
-    vi.waitFor(() => {
+    eventually(() => {
       const found = lines.find(one => one.msg === msg);
       if (!found) throw new Error(`no line "${msg}" in ${JSON.stringify(lines)}`);
       return found;
-    }, SOON);
+    });
   return { begun, lines, line, stop };
 }

@@ -2,7 +2,8 @@ import { spawn } from 'node:child_process';
 import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
-import { onTestFinished, vi } from 'vitest';
+import { onTestFinished } from 'vitest';
+import { eventually } from './eventually.ts';
 import { PROJECT, typescript } from './lab/command-line.ts';
 
 /** A line of the log of a process. */
@@ -19,8 +20,6 @@ export type ServedProcess = {
   /** Waits for the end; gives the code, or the signal that ended it. */
   readonly ended: Promise<number | string>;
 };
-
-const SOON = { timeout: 120_000, interval: 10 };
 
 const ANYWHERE = '127.0.0.1:0';
 
@@ -51,11 +50,11 @@ export function startServed(
   child.stderr.on('data', (chunk: Buffer) => (said += chunk.toString()));
   const ended = once(child, 'close').then(([code, signal]: unknown[]) => (code ?? signal) as number | string);
   const line = (msg: string) =>
-    vi.waitFor(() => {
+    eventually(() => {
       const found = lines.find(one => one.msg === msg);
       if (!found) throw new Error(`no line "${msg}" in ${JSON.stringify(lines)} ${said}`);
       return found;
-    }, SOON);
+    });
   return { child, lines, said: () => said, line, ended };
 }
 

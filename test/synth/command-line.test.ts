@@ -21,7 +21,7 @@ const { version } = JSON.parse(readFileSync('package.json', 'utf8')) as { readon
 beforeAll(() => {
   execFileSync(process.execPath, ['esbuild.config.mjs', join(root, 'dist/js')]);
   cpSync('dist/crds', join(root, 'dist/crds'), { recursive: true });
-}, 60_000);
+});
 
 afterAll(() => rmSync(root, { recursive: true }));
 

@@ -16,7 +16,7 @@ beforeAll(async () => {
   cpSync('dist/crds', join(project, 'dist/crds'), { recursive: true });
   cpSync('package.json', join(project, 'package.json'));
   await layOutProduct(project, tree);
-}, 60_000);
+});
 
 afterAll(() => rmSync(root, { recursive: true }));
 

@@ -6,9 +6,9 @@ import {
   HealthCheckResponse_ServingStatus as Statuses,
   HealthCheckResponseSchema,
 } from '../../../src/extension/proto/grpc/health/v1_pb.ts';
+import { eventually } from '../../support/eventually.ts';
 import { codeOf, testClient } from '../../support/grpc/client.ts';
 import { serving } from '../../support/grpc/serving.ts';
-import { soon } from '../../support/grpc/soon.ts';
 
 const CHECK = '/grpc.health.v1.Health/Check';
 const WATCH = '/grpc.health.v1.Health/Watch';
@@ -59,19 +59,19 @@ describe('Watch', () => {
 
   it.each(['', 'test.Service'])('tells each change of "%s" once', async service => {
     const { health, told, stream, code } = await watching(service);
-    await soon(() => expect(told).toEqual(['SERVING']));
+    await eventually(() => expect(told).toEqual(['SERVING']));
     health.set('SERVING');
     health.set('NOT_SERVING');
     health.set('NOT_SERVING');
     health.set('SERVING');
-    await soon(() => expect(told).toEqual(['SERVING', 'NOT_SERVING', 'SERVING']));
+    await eventually(() => expect(told).toEqual(['SERVING', 'NOT_SERVING', 'SERVING']));
     stream.cancel();
     expect(await code).toBe(status.CANCELLED);
   });
 
   it('says of other services that they are unknown, and goes on', async () => {
     const { health, told, stream, code } = await watching('other');
-    await soon(() => expect(told).toEqual(['SERVICE_UNKNOWN']));
+    await eventually(() => expect(told).toEqual(['SERVICE_UNKNOWN']));
     health.set('NOT_SERVING');
     stream.cancel();
     expect(await code).toBe(status.CANCELLED);

@@ -1,9 +1,9 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { eventually } from '../../support/eventually.ts';
 import type { Serving } from '../../support/grpc/serving.ts';
 import { testClient } from '../../support/grpc/client.ts';
 import { callHeaders, FRAMES, frame, header, message, RawConnection } from '../../support/grpc/raw.ts';
 import { echo, echoStream, serving } from '../../support/grpc/serving.ts';
-import { soon } from '../../support/grpc/soon.ts';
 
 const ECHO = '/test.Service/Echo';
 const STREAM = '/test.Service/Stream';
@@ -66,7 +66,7 @@ describe('a connection that breaks the rules of HTTP/2', () => {
     const server = await serving({ methods, time: 'virtual' });
     const raw = await RawConnection.open(server.port);
     raw.send(bytes);
-    await soon(() => expect(raw.of('goaway')).toHaveLength(1));
+    await eventually(() => expect(raw.of('goaway')).toHaveLength(1));
     await server.pass(55_000);
     await raw.closed();
     await expectUnharmed(server);
@@ -82,7 +82,7 @@ describe('a request that is no call', () => {
     const raw = await RawConnection.open(server.port);
     raw.call(1, ECHO, headers);
     raw.data(1, message(Buffer.from('a')), 'end');
-    await soon(() => expect(raw.of('headers', 1)).toHaveLength(1));
+    await eventually(() => expect(raw.of('headers', 1)).toHaveLength(1));
     const status = Buffer.from(httpStatus);
     expect(raw.of('headers', 1)[0]?.payload.includes(status)).toBe(true);
     await expectUnharmed(server);
@@ -93,18 +93,18 @@ describe('a request that is no call', () => {
     const raw = await RawConnection.open(server.port);
     raw.call(1, ECHO, { 'grpc-timeout': 'soon' });
     raw.data(1, message(Buffer.from('a')), 'end');
-    await soon(() => expect(server.calls).toEqual([{ method: ECHO, code: 'INTERNAL' }]));
+    await eventually(() => expect(server.calls).toEqual([{ method: ECHO, code: 'INTERNAL' }]));
     await expectUnharmed(server);
   });
 
   it('because its headers are too large is not taken', async () => {
     const server = await serving({ methods });
     const raw = await RawConnection.open(server.port);
-    await soon(() => expect(raw.of('settings')).toHaveLength(2));
+    await eventually(() => expect(raw.of('settings')).toHaveLength(2));
     const large = Object.fromEntries(Array.from({ length: 50 }, (_, at) => [`x-${at}`, 'x'.repeat(300)]));
     raw.call(1, ECHO, large);
     raw.data(1, message(Buffer.from('a')), 'end');
-    await soon(() => expect(raw.of('reset', 1)).toHaveLength(1));
+    await eventually(() => expect(raw.of('reset', 1)).toHaveLength(1));
     expect(server.calls).toEqual([]);
     await expectUnharmed(server);
   });
@@ -155,10 +155,10 @@ describe('a flood', () => {
       raw.send(frame(FRAMES.headers, 4, id, callHeaders(STREAM)), frame(FRAMES.reset, 0, id, reset));
       if (id % 1000 === 1) await new Promise(setImmediate);
     }
-    await soon(() => expect(raw.of('goaway')).not.toEqual([]));
+    await eventually(() => expect(raw.of('goaway')).not.toEqual([]));
     for (let seconds = 0; seconds < 25 && !raw.socket.destroyed; seconds++) await server.pass(1000);
     expect(raw.socket.destroyed).toBe(true);
-    await soon(() => expect(server.activities.list().get('gRPC server')).toEqual([]));
+    await eventually(() => expect(server.activities.list().get('gRPC server')).toEqual([]));
     await expectUnharmed(server);
   });
 
@@ -167,14 +167,14 @@ describe('a flood', () => {
     const raw = await RawConnection.open(server.port);
     const last = 8001;
     for (let id = 1; id < last; id += 2) raw.call(id, STREAM);
-    await soon(() => expect(server.activities.list().get('gRPC server')).toHaveLength(4001));
+    await eventually(() => expect(server.activities.list().get('gRPC server')).toHaveLength(4001));
     for (let id = 1; id < last; id += 2) raw.send(frame(FRAMES.reset, 0, id, Buffer.of(0, 0, 0, 8)));
-    await soon(() => expect(server.calls.length).toBeGreaterThan(500));
+    await eventually(() => expect(server.calls.length).toBeGreaterThan(500));
     await server.pass(20_000);
     raw.call(last, ECHO);
     raw.data(last, message(Buffer.from('hello')), 'end');
-    await soon(() => expect(raw.socket.destroyed || raw.of('data', last).length === 1).toBe(true));
-    await soon(() => expect(server.calls.length).toBeGreaterThanOrEqual(4000));
+    await eventually(() => expect(raw.socket.destroyed || raw.of('data', last).length === 1).toBe(true));
+    await eventually(() => expect(server.calls.length).toBeGreaterThanOrEqual(4000));
     await expectUnharmed(server);
   });
 
@@ -184,23 +184,23 @@ describe('a flood', () => {
     for (const raw of [first, second]) {
       for (let id = 1; id < 1000; id += 2) raw.call(id, STREAM);
     }
-    await soon(() => expect(first.of('headers').length + second.of('headers').length).toBe(200));
+    await eventually(() => expect(first.of('headers').length + second.of('headers').length).toBe(200));
     const streams = server.activities.list().get('gRPC server') ?? [];
     expect(streams.filter(({ state }) => state === 'streaming')).toHaveLength(800);
     for (const raw of [first, second]) raw.socket.destroy();
-    await soon(() => expect(server.activities.list().get('gRPC server')).toEqual([]));
+    await eventually(() => expect(server.activities.list().get('gRPC server')).toEqual([]));
     await expectUnharmed(server);
   });
 
   it('of streams is taken up to what one connection may have', async () => {
     const server = await serving({ methods, limits: { streamsOfConnection: 500 } });
     const raw = await RawConnection.open(server.port);
-    await soon(() => expect(raw.of('settings')).toHaveLength(2));
+    await eventually(() => expect(raw.of('settings')).toHaveLength(2));
     for (let id = 1; id < 1000; id += 2) raw.call(id, STREAM);
-    await soon(() => expect(server.activities.list().get('gRPC server')).toHaveLength(501));
+    await eventually(() => expect(server.activities.list().get('gRPC server')).toHaveLength(501));
     for (let id = 1001; id < 1101; id += 2) raw.call(id, STREAM);
     await raw.closed();
-    await soon(() => expect(server.calls).toHaveLength(500));
+    await eventually(() => expect(server.calls).toHaveLength(500));
     await expectUnharmed(server);
   });
 
@@ -211,7 +211,7 @@ describe('a flood', () => {
     for (let id = 1; id < 16_384; id += 2) {
       raw.send(frame(FRAMES.headers, 4, id, callHeaders(STREAM)), frame(FRAMES.data, 0, id, hello));
     }
-    await soon(() => expect(raw.of('data')).toHaveLength(8192));
+    await eventually(() => expect(raw.of('data')).toHaveLength(8192));
     expect(raw.of('reset')).toEqual([]);
     await expectUnharmed(server);
   });
@@ -226,14 +226,14 @@ describe('requests that are never finished', () => {
     raw.data(3, half, 'more');
     raw.data(5, half.subarray(0, 3), 'more');
     raw.data(7, half, 'more');
-    await soon(() => expect(server.activities.list().get('gRPC server')).toHaveLength(5));
+    await eventually(() => expect(server.activities.list().get('gRPC server')).toHaveLength(5));
     const late = { method: ECHO, code: 'DEADLINE_EXCEEDED' };
     for (let step = 0; step < 7; step++) {
       raw.send(frame(FRAMES.ping, 0, 0, Buffer.alloc(8)));
       await server.pass(10_000);
     }
-    await soon(() => expect(server.calls).toEqual([late, late, late, { ...late, method: STREAM }]));
-    await soon(() => expect(raw.of('headers')).toHaveLength(4));
+    await eventually(() => expect(server.calls).toEqual([late, late, late, { ...late, method: STREAM }]));
+    await eventually(() => expect(raw.of('headers')).toHaveLength(4));
     await expectUnharmed(server);
   });
 
@@ -245,7 +245,7 @@ describe('requests that are never finished', () => {
     for (let round = 0; round < 10; round++) {
       for (let id = 1; id < 400; id += 2) raw.data(id, start, 'more');
     }
-    await soon(() => expect(raw.of('headers').length).toBeGreaterThan(100));
+    await eventually(() => expect(raw.of('headers').length).toBeGreaterThan(100));
     expect(process.memoryUsage().arrayBuffers).toBeLessThan(100 * MIB);
     await expectUnharmed(server);
   });

@@ -2,8 +2,8 @@ import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import { expect, it, onTestFinished } from 'vitest';
+import { eventually } from '../../support/eventually.ts';
 import { callHeaders, FRAMES, frame, message, RawConnection } from '../../support/grpc/raw.ts';
-import { soon } from '../../support/grpc/soon.ts';
 
 const PROGRAM = fileURLToPath(new URL('../../support/grpc/idle-streams.ts', import.meta.url));
 const STREAMS = 1000;
@@ -29,7 +29,7 @@ it('an idle stream costs less than 20 KB, and pins none of the memory into which
       raw.send(call, frame(FRAMES.data, 0, id, message(Buffer.alloc(400))));
       if (stream % 20 === 0) await new Promise(setImmediate);
     }
-    await soon(() => expect(raw.of('data')).toHaveLength(STREAMS));
+    await eventually(() => expect(raw.of('data')).toHaveLength(STREAMS));
   }
   child.send(STREAMS * CONNECTIONS);
   const [cost] = (await once(child, 'message')) as [Cost];

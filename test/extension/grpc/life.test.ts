@@ -6,10 +6,10 @@ import type { Unary } from '../../../src/extension/grpc/method.ts';
 import { createActivities } from '../../../src/telemetry/activity.ts';
 import { createLog } from '../../../src/telemetry/log.ts';
 import { systemClock } from '../../../src/runtime/clock.ts';
+import { eventually } from '../../support/eventually.ts';
 import { codeOf, testClient } from '../../support/grpc/client.ts';
 import { FRAMES, frame, message, RawConnection } from '../../support/grpc/raw.ts';
 import { echo, echoStream, serving } from '../../support/grpc/serving.ts';
-import { soon } from '../../support/grpc/soon.ts';
 
 const ECHO = '/test.Service/Echo';
 const STREAM = '/test.Service/Stream';
@@ -35,9 +35,9 @@ describe('an idle connection', () => {
   it('is asked whether it is there, and stays when it is', async () => {
     const server = await serving({ time: 'virtual' });
     const raw = await RawConnection.open(server.port);
-    await soon(() => expect(raw.of('settings')).not.toEqual([]));
+    await eventually(() => expect(raw.of('settings')).not.toEqual([]));
     await server.pass(32_000);
-    await soon(() => expect(raw.of('ping')).toHaveLength(1));
+    await eventually(() => expect(raw.of('ping')).toHaveLength(1));
     raw.send(frame(FRAMES.ping, ACK, 0, raw.of('ping')[0]?.payload));
     await server.pass(25_000);
     expect(raw.socket.destroyed).toBe(false);
@@ -46,7 +46,7 @@ describe('an idle connection', () => {
   it('is closed when it does not answer', async () => {
     const server = await serving({ time: 'virtual' });
     const raw = await RawConnection.open(server.port);
-    await soon(() => expect(raw.of('settings')).not.toEqual([]));
+    await eventually(() => expect(raw.of('settings')).not.toEqual([]));
     await server.pass(55_000);
     await raw.closed();
     expect(raw.of('ping')).toHaveLength(1);
@@ -77,13 +77,13 @@ describe('an old connection', () => {
     await server.pass(99_000);
     expect(goaways(raw)).toEqual([]);
     await server.pass(2000);
-    await soon(() => expect(goaways(raw)).toEqual([ANY, 1]));
+    await eventually(() => expect(goaways(raw)).toEqual([ANY, 1]));
     raw.data(1, hello, 'more');
-    await soon(() => expect(raw.of('data', 1)).toHaveLength(2));
+    await eventually(() => expect(raw.of('data', 1)).toHaveLength(2));
     await server.pass(31_000);
-    await soon(() => expect(server.calls).toEqual([]));
+    await eventually(() => expect(server.calls).toEqual([]));
     await server.pass(6000);
-    await soon(() => expect(server.calls).toEqual([{ method: STREAM, code: 'OK' }]));
+    await eventually(() => expect(server.calls).toEqual([{ method: STREAM, code: 'OK' }]));
     await raw.closed();
   });
 
@@ -94,14 +94,14 @@ describe('an old connection', () => {
     raw.data(1, hello, 'end');
     raw.call(3, STREAM);
     raw.data(3, hello, 'more');
-    await soon(() => expect(raw.of('data', 3)).toHaveLength(1));
+    await eventually(() => expect(raw.of('data', 3)).toHaveLength(1));
     await server.pass(101_000);
-    await soon(() => expect(goaways(raw)).toEqual([ANY, 3]));
+    await eventually(() => expect(goaways(raw)).toEqual([ANY, 3]));
     raw.call(5, ECHO);
     raw.data(5, hello, 'end');
     raw.data(3, hello, 'end');
     await raw.closed();
-    await soon(() => expect(server.calls.map(({ method }) => method)).toEqual([ECHO, STREAM]));
+    await eventually(() => expect(server.calls.map(({ method }) => method)).toEqual([ECHO, STREAM]));
   });
 
   it('is left by a caller without a failed call', async () => {
@@ -128,7 +128,7 @@ describe('stopping', () => {
     const streamCode = codeOf(stream);
     stream.write(Buffer.from('a'));
     const call = client.call(SLOW, Buffer.from('a'));
-    await soon(() => expect(answers).toHaveLength(1));
+    await eventually(() => expect(answers).toHaveLength(1));
     const stopped = server.server.stop({ graceMs: 10_000 });
     expect(await streamCode).toBe(status.UNAVAILABLE);
     expect((await testClient(server.port).call(ECHO, Buffer.from('a'))).code).toBe(status.UNAVAILABLE);
@@ -142,11 +142,11 @@ describe('stopping', () => {
     const { answers, method } = slow();
     const server = await serving({ methods: { [SLOW]: method } });
     const call = testClient(server.port).call(SLOW, Buffer.from('a'));
-    await soon(() => expect(answers).toHaveLength(1));
+    await eventually(() => expect(answers).toHaveLength(1));
     await server.server.stop({ graceMs: 50 });
     expect((await call).code).toBe(status.UNAVAILABLE);
     answers[0]?.();
-    await soon(() => expect(server.calls).toEqual([{ method: SLOW, code: 'CANCELLED' }]));
+    await eventually(() => expect(server.calls).toEqual([{ method: SLOW, code: 'CANCELLED' }]));
   });
 
   it('is one thing, however often it is asked for', async () => {
@@ -184,7 +184,7 @@ describe('activities', () => {
     const stream = testClient(server.port).stream(STREAM);
     const ended = codeOf(stream);
     stream.write(Buffer.from('a'));
-    await soon(() =>
+    await eventually(() =>
       expect(server.activities.list().get('gRPC server')).toMatchObject([
         { what: expect.stringMatching(/^127\.0\.0\.1:\d+$/) as string, state: 'open' },
         { what: STREAM, state: 'streaming' },
@@ -192,6 +192,6 @@ describe('activities', () => {
     );
     stream.cancel();
     await ended;
-    await soon(() => expect(server.activities.list().get('gRPC server')).toHaveLength(1));
+    await eventually(() => expect(server.activities.list().get('gRPC server')).toHaveLength(1));
   });
 });

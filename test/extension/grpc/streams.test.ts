@@ -2,10 +2,10 @@ import { status } from '@grpc/grpc-js';
 import { describe, expect, it } from 'vitest';
 import { GrpcError } from '../../../src/extension/grpc/status.ts';
 import type { ServerStream, StreamListener, Streaming } from '../../../src/extension/grpc/method.ts';
+import { eventually } from '../../support/eventually.ts';
 import { codeOf, testClient } from '../../support/grpc/client.ts';
 import { FRAMES, frame, message, RawConnection } from '../../support/grpc/raw.ts';
 import { echoStream, serving } from '../../support/grpc/serving.ts';
-import { soon } from '../../support/grpc/soon.ts';
 
 const PATH = '/test.Service/Stream';
 
@@ -61,13 +61,13 @@ describe('a stream', () => {
     const raw = await RawConnection.open(server.port);
     raw.call(1, PATH);
     raw.data(1, message(Buffer.from('hello')), 'more');
-    await soon(() => expect(heard).toEqual(['hello']));
+    await eventually(() => expect(heard).toEqual(['hello']));
     raw.send(frame(FRAMES.reset, 0, 1, Buffer.of(0, 0, 0, 8)));
-    await soon(() => expect(heard).toEqual(['hello', 'closed']));
+    await eventually(() => expect(heard).toEqual(['hello', 'closed']));
     expect(streams[0]?.send(Buffer.from('late'))).toBe(false);
     streams[0]?.end();
     expect(heard).toEqual(['hello', 'closed']);
-    await soon(() => expect(server.calls).toEqual([{ method: PATH, code: 'CANCELLED' }]));
+    await eventually(() => expect(server.calls).toEqual([{ method: PATH, code: 'CANCELLED' }]));
   });
 
   it.each([
@@ -84,11 +84,11 @@ describe('a stream', () => {
         .on('status', resolve),
     );
     stream.write(Buffer.from('hello'));
-    await soon(() => expect(heard).toEqual(['hello']));
+    await eventually(() => expect(heard).toEqual(['hello']));
     for (let index = 0; index < messages; index++) streams[0]?.send(Buffer.from('answer'));
     streams[0]?.end({ code: 'RESOURCE_EXHAUSTED', message: 'enough' });
     expect(await ended).toMatchObject({ code: status.RESOURCE_EXHAUSTED, details: 'enough' });
-    await soon(() => expect(heard).toEqual(['hello', 'closed']));
+    await eventually(() => expect(heard).toEqual(['hello', 'closed']));
   });
 
   it.each<[string, Partial<StreamListener>]>([
@@ -102,7 +102,7 @@ describe('a stream', () => {
     stream.end(Buffer.from('hello'));
     expect(await code).toBe(status.INTERNAL);
     expect(server.lines).toHaveLength(1);
-    await soon(() => expect(heard.at(-1)).toBe('closed'));
+    await eventually(() => expect(heard.at(-1)).toBe('closed'));
   });
 
   it('fails with what its open throws', async () => {
@@ -121,7 +121,7 @@ describe('a stream', () => {
     const raw = await RawConnection.open(server.port);
     raw.call(1, PATH);
     raw.data(1, Buffer.concat(Array.from({ length: 100 }, () => message(Buffer.alloc(100)))), 'more');
-    await soon(() => expect(sizes).toHaveLength(100));
+    await eventually(() => expect(sizes).toHaveLength(100));
     expect(Math.max(...sizes)).toBeLessThanOrEqual(100);
   });
 
@@ -131,7 +131,7 @@ describe('a stream', () => {
     const raw = await RawConnection.open(server.port);
     raw.call(1, PATH);
     raw.data(1, message(Buffer.from('hello')).subarray(0, 7), 'end');
-    await soon(() => expect(server.calls).toEqual([{ method: PATH, code: 'INTERNAL' }]));
+    await eventually(() => expect(server.calls).toEqual([{ method: PATH, code: 'INTERNAL' }]));
   });
 });
 
@@ -150,13 +150,13 @@ describe('a caller that reads slowly', () => {
     const server = await serving({ methods: { [PATH]: method }, limits: { unsentBytes: 5000 } });
     const raw = await RawConnection.open(server.port, SMALL_WINDOW);
     raw.call(1, PATH);
-    await soon(() => expect(streams).toHaveLength(1));
+    await eventually(() => expect(streams).toHaveLength(1));
     const rooms = Array.from({ length: 10 }, () => streams[0]?.send(Buffer.alloc(1000)));
     expect(rooms).toEqual([true, true, true, true, false, false, false, false, false, false]);
     raw.send(frame(FRAMES.window, 0, 1, windowOf(100_000)));
-    await soon(() => expect(heard).toEqual(['drained']));
+    await eventually(() => expect(heard).toEqual(['drained']));
     expect(streams[0]?.send(Buffer.alloc(1000))).toBe(true);
-    await soon(() =>
+    await eventually(() =>
       expect(raw.of('data', 1).reduce((sum, { payload }) => sum + payload.length, 0)).toBe(11 * 1005),
     );
   });
@@ -167,11 +167,11 @@ describe('a caller that reads slowly', () => {
     const server = await serving({ methods: { [PATH]: method }, limits });
     const raw = await RawConnection.open(server.port, SMALL_WINDOW);
     raw.call(1, PATH);
-    await soon(() => expect(streams).toHaveLength(1));
+    await eventually(() => expect(streams).toHaveLength(1));
     for (let index = 0; index < 200; index++) streams[0]?.send(Buffer.alloc(1000));
     raw.data(1, Buffer.alloc(0), 'end');
     raw.send(frame(FRAMES.window, 0, 1, windowOf(1_000_000)));
-    await soon(() => expect(server.calls).toEqual([{ method: PATH, code: 'RESOURCE_EXHAUSTED' }]));
+    await eventually(() => expect(server.calls).toEqual([{ method: PATH, code: 'RESOURCE_EXHAUSTED' }]));
   });
 
   it('is reset when it takes nothing for a long time', async () => {
@@ -179,14 +179,14 @@ describe('a caller that reads slowly', () => {
     const server = await serving({ methods: { [PATH]: method }, time: 'virtual' });
     const raw = await RawConnection.open(server.port, SMALL_WINDOW);
     raw.call(1, PATH);
-    await soon(() => expect(streams).toHaveLength(1));
+    await eventually(() => expect(streams).toHaveLength(1));
     streams[0]?.send(Buffer.alloc(1000));
     await server.pass(30_000);
     expect(heard).toEqual([]);
     raw.send(frame(FRAMES.window, 0, 1, windowOf(50)));
     streams[0]?.send(Buffer.alloc(10));
     await server.pass(65_000);
-    await soon(() => expect(raw.of('reset', 1)).toHaveLength(1));
-    await soon(() => expect(heard).toEqual(['closed']));
+    await eventually(() => expect(raw.of('reset', 1)).toHaveLength(1));
+    await eventually(() => expect(heard).toEqual(['closed']));
   });
 });

@@ -2,10 +2,10 @@ import { status } from '@grpc/grpc-js';
 import { describe, expect, it } from 'vitest';
 import { GrpcError } from '../../../src/extension/grpc/status.ts';
 import type { Unary } from '../../../src/extension/grpc/method.ts';
+import { eventually } from '../../support/eventually.ts';
 import { testClient } from '../../support/grpc/client.ts';
 import { message, RawConnection } from '../../support/grpc/raw.ts';
 import { echo, serving } from '../../support/grpc/serving.ts';
-import { soon } from '../../support/grpc/soon.ts';
 
 const MIB = 1024 * 1024;
 
@@ -65,7 +65,7 @@ describe('a call', () => {
     const sent = Array.from({ length: 1000 }, (_, index) => Buffer.from(`call ${index}`));
     const outcomes = await Promise.all(sent.map(bytes => client.call('/test.Service/Later', bytes)));
     expect(outcomes.map(outcome => outcome.message?.toString())).toEqual(sent.map(String));
-    await soon(() => expect(server.calls).toHaveLength(1000));
+    await eventually(() => expect(server.calls).toHaveLength(1000));
   });
 
   it.each([
@@ -123,7 +123,7 @@ describe('a deadline', () => {
     const { client, server } = await serve({ methods: { ...methods, '/test.Service/Late': late } });
     const { code } = await client.call('/test.Service/Late', Buffer.from('a'), { deadlineMs: 100 });
     expect(code).toBe(status.DEADLINE_EXCEEDED);
-    await soon(() => expect(server.calls).toHaveLength(1));
+    await eventually(() => expect(server.calls).toHaveLength(1));
     expect(['DEADLINE_EXCEEDED', 'CANCELLED']).toContain(server.calls[0]?.code);
     answer(Buffer.from('late'));
     expect(await client.call('/test.Service/Echo', Buffer.from('b'))).toMatchObject({ code: 0 });
@@ -136,8 +136,8 @@ describe('a deadline', () => {
     const raw = await RawConnection.open(server.port);
     raw.call(1, '/test.Service/Never', { 'grpc-timeout': '20m' });
     raw.data(1, message(Buffer.from('a')), 'end');
-    await soon(() => expect(raw.of('headers', 1)).toHaveLength(1));
-    await soon(() =>
+    await eventually(() => expect(raw.of('headers', 1)).toHaveLength(1));
+    await eventually(() =>
       expect(server.calls).toEqual([{ method: '/test.Service/Never', code: 'DEADLINE_EXCEEDED' }]),
     );
   });
@@ -149,9 +149,11 @@ describe('a deadline', () => {
     const raw = await RawConnection.open(server.port);
     raw.call(1, '/test.Service/Never');
     raw.data(1, message(Buffer.from('a')), 'end');
-    await soon(() => expect(isAsked).toBe(true));
+    await eventually(() => expect(isAsked).toBe(true));
     raw.socket.destroy();
-    await soon(() => expect(server.calls).toEqual([{ method: '/test.Service/Never', code: 'CANCELLED' }]));
+    await eventually(() =>
+      expect(server.calls).toEqual([{ method: '/test.Service/Never', code: 'CANCELLED' }]),
+    );
   });
 });
 
@@ -170,8 +172,8 @@ describe('what is not one message', () => {
     const raw = await RawConnection.open(server.port);
     raw.call(1, '/test.Service/Echo');
     raw.data(1, bytes, 'end');
-    await soon(() => expect(server.calls).toEqual([{ method: '/test.Service/Echo', code }]));
-    await soon(() => expect(raw.of('headers', 1)).toHaveLength(1));
+    await eventually(() => expect(server.calls).toEqual([{ method: '/test.Service/Echo', code }]));
+    await eventually(() => expect(raw.of('headers', 1)).toHaveLength(1));
     expect(server.lines).toEqual([]);
   });
 });
@@ -183,7 +185,7 @@ describe('each call', () => {
       await client.call(`/test.Service/${name}`, Buffer.from('a'));
     const refused = { method: '/test.Service/Refuse', code: 'NOT_FOUND' };
     const absent = { method: 'unknown', code: 'UNIMPLEMENTED' };
-    await soon(() =>
+    await eventually(() =>
       expect(server.calls).toEqual([{ method: '/test.Service/Echo', code: 'OK' }, refused, absent]),
     );
     expect(server.errors).toEqual([refused, absent]);

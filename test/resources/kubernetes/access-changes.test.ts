@@ -1,9 +1,10 @@
 import { rmSync } from 'node:fs';
-import { describe, expect, it, vi } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import type { Clock } from '../../../src/api/clock.ts';
 import { clusterAccess } from '../../../src/resources/kubernetes/access.ts';
 import type { KubeTransport } from '../../../src/resources/kubernetes/transport.ts';
 import { systemClock } from '../../../src/runtime/clock.ts';
+import { eventually } from '../../support/eventually.ts';
 import { AUTHORITY, CLIENTS, OTHER_AUTHORITY } from '../../support/kubernetes/wire-certificates.ts';
 import { kubeconfigText, makeFiles, writeProgram } from '../../support/kubernetes/wire-kubeconfig.ts';
 import type { Files, KubeconfigWish } from '../../support/kubernetes/wire-kubeconfig.ts';
@@ -188,7 +189,7 @@ describe.each(['HTTP/2', 'HTTP/1.1'] as const)('certificates, over %s', wire => 
     expect(await followed.next()).toMatchObject({ value: 1 });
     server.seen[0]?.end();
     expect(await followed.next()).toMatchObject({ done: true });
-    await vi.waitFor(() => expect(server.sockets.size).toBe(1));
+    await eventually(() => expect(server.sockets.size).toBe(1));
   });
 });
 
@@ -356,7 +357,7 @@ describe('a program that says who we are', () => {
     const runs = writeProgram(files, 'login', 'exec sleep 1000');
     const access = await transportBy(writeConfig(files, server, { exec }), clock);
     const failed = kubeErrorOf(access.ask(READ));
-    await vi.waitFor(() => expect(runs()).toBe(1));
+    await eventually(() => expect(runs()).toBe(1));
     await clock.advance(30_000);
     expect(['Unauthorized', 'Unreachable']).toContain((await failed).reason);
   });

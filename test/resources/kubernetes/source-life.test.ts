@@ -3,9 +3,10 @@ import type { Ref } from '../../../src/api/key.ts';
 import { openKubernetes } from '../../../src/resources/kubernetes.ts';
 import type { KubernetesSettings } from '../../../src/resources/kubernetes.ts';
 import { systemClock } from '../../../src/runtime/clock.ts';
+import { eventually } from '../../support/eventually.ts';
 import { named } from '../../support/declared.ts';
 import { asked, doing, watched } from '../../support/kubernetes/api-look.ts';
-import { eventually, openApiScene } from '../../support/kubernetes/api-scene.ts';
+import { openApiScene } from '../../support/kubernetes/api-scene.ts';
 import type { ApiScene, ApiSceneWish } from '../../support/kubernetes/api-scene.ts';
 import { meshEndpoints } from '../../support/objects.ts';
 

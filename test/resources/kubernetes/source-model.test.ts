@@ -4,10 +4,11 @@ import { expect, it } from 'vitest';
 import { keyOf, refOf } from '../../../src/api/key.ts';
 import type { Key } from '../../../src/api/key.ts';
 import type { Resource } from '../../../src/api/resource.ts';
+import { eventually } from '../../support/eventually.ts';
 import { named } from '../../support/declared.ts';
 import { FAULTS } from '../../support/kubernetes/api-answer.ts';
 import type { Fault } from '../../support/kubernetes/api-answer.ts';
-import { eventually, expectTruth, openApiScene, truthOf } from '../../support/kubernetes/api-scene.ts';
+import { expectTruth, openApiScene, truthOf } from '../../support/kubernetes/api-scene.ts';
 import type { ApiScene } from '../../support/kubernetes/api-scene.ts';
 import { meshEndpoints } from '../../support/objects.ts';
 
@@ -141,4 +142,4 @@ it('whatever is written and goes wrong, in the end all is known, and each change
     },
   );
   await fc.assert(property, { seed, numRuns: 40 });
-}, 120_000);
+});

@@ -1,8 +1,9 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import type { Ref, ResourceKind } from '../../../src/api/key.ts';
+import { eventually } from '../../support/eventually.ts';
 import { named, route } from '../../support/declared.ts';
 import { asked, doing, stateOf, watched } from '../../support/kubernetes/api-look.ts';
-import { CALM, eventually, expectTruth, openApiScene } from '../../support/kubernetes/api-scene.ts';
+import { CALM, expectTruth, openApiScene } from '../../support/kubernetes/api-scene.ts';
 import type { ApiScene, ApiSceneWish } from '../../support/kubernetes/api-scene.ts';
 import { meshEndpoints, meshTailnet } from '../../support/objects.ts';
 import { parseExposition, valueOf } from '../../support/telemetry/exposition.ts';

@@ -2,6 +2,7 @@ import type { Socket } from 'node:net';
 import { describe, expect, it, vi } from 'vitest';
 import type { KubeErrorReason } from '../../../src/resources/kubernetes/kube-error.ts';
 import type { KubeTransport, KubeRequest } from '../../../src/resources/kubernetes/transport.ts';
+import { eventually } from '../../support/eventually.ts';
 import { HALF_HEADERS, serveRaw, SETTINGS } from '../../support/kubernetes/wire-raw.ts';
 import { serveWire, WIRES } from '../../support/kubernetes/wire-server.ts';
 import type { Exchange, Wire } from '../../support/kubernetes/wire-server.ts';
@@ -156,7 +157,7 @@ async function faultyServer(wire: Wire, respond: Fault['respond']): Promise<Faul
   });
   const transport = wireTransport(url, { clock, timeoutMs: TIMEOUT_MS, limits: LIMITS });
   const timeOut = async () => {
-    await vi.waitFor(() => expect(seen.some(({ path }) => path === READ.path)).toBe(true));
+    await eventually(() => expect(seen.some(({ path }) => path === READ.path)).toBe(true));
     await clock.advance(TIMEOUT_MS);
   };
   return { transport, timeOut };
@@ -295,7 +296,7 @@ describe.each(RAW_FAULTS.flatMap(fault => fault.wires.map(wire => ({ ...fault, w
       });
       const failed = kubeErrorOf(wireTransport(url, { clock, timeoutMs: TIMEOUT_MS }).ask(request));
       if (takes) {
-        await vi.waitFor(() => expect(met).toHaveBeenCalled());
+        await eventually(() => expect(met).toHaveBeenCalled());
         await clock.advance(TIMEOUT_MS);
       }
       const error = await failed;

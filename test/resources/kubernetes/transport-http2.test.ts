@@ -1,7 +1,8 @@
 import { constants } from 'node:http2';
 import type { Socket } from 'node:net';
-import { describe, expect, it, vi } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import type { KubeRequest, KubeTransport } from '../../../src/resources/kubernetes/transport.ts';
+import { eventually } from '../../support/eventually.ts';
 import { VirtualClock } from '../../support/virtual-clock.ts';
 import { ANSWER, FIRST_REQUEST, serveRaw, SETTINGS } from '../../support/kubernetes/wire-raw.ts';
 import { serveWire } from '../../support/kubernetes/wire-server.ts';
@@ -40,7 +41,7 @@ describe('a server that says GOAWAY', () => {
     const { server, transport } = await scene(serveBoth);
     await transport.ask(READ);
     for (const session of server.sessions) session.goaway();
-    await vi.waitFor(async () => {
+    await eventually(async () => {
       expect(await transport.ask(WRITE)).toEqual({});
       expect(server.opened()).toBe(2);
     });
@@ -82,7 +83,7 @@ describe('a server that says GOAWAY', () => {
   it('with an error ends what is followed, and the next request works', async () => {
     const { server, transport } = await scene(serveBoth);
     const failed = kubeErrorOf(firstOf(transport).then(values => values.next()));
-    await vi.waitFor(() => expect(server.seen).toHaveLength(1));
+    await eventually(() => expect(server.seen).toHaveLength(1));
     for (const session of server.sessions) session.destroy(undefined, constants.NGHTTP2_ENHANCE_YOUR_CALM);
     expect((await failed).reason).toBe('Unreachable');
     expect(await transport.ask(WRITE)).toEqual({});

@@ -1,9 +1,10 @@
 import { constants } from 'node:http2';
 import fc from 'fast-check';
-import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { KubeError } from '../../../src/resources/kubernetes/kube-error.ts';
 import type { KubeTransport } from '../../../src/resources/kubernetes/transport.ts';
 import { systemClock } from '../../../src/runtime/clock.ts';
+import { eventually } from '../../support/eventually.ts';
 import { relayTo } from '../../support/kubernetes/wire-relay.ts';
 import { serveWire, WIRES } from '../../support/kubernetes/wire-server.ts';
 import type { Exchange, WireServer } from '../../support/kubernetes/wire-server.ts';
@@ -83,12 +84,12 @@ describe.each(WIRES)('over %s, whatever a server does', wire => {
         if (outcome.status === 'fulfilled') expect(outcome.value).toEqual({ n: 0 });
         else expect(outcome.reason).toBeInstanceOf(KubeError);
       }
-      await vi.waitFor(async () => {
+      await eventually(async () => {
         expect(await transport.ask({ verb: 'create', path: '/answer' })).toEqual({ n: 0 });
       });
       expect(relay.open()).toBeLessThanOrEqual(10);
       await transport.close();
-      await vi.waitFor(() => expect(relay.open()).toBe(0));
+      await eventually(() => expect(relay.open()).toBe(0));
       await server.close();
     });
     await fc.assert(property, { seed, numRuns: 12 });

@@ -2,9 +2,10 @@ import fc from 'fast-check';
 import { execFile } from 'node:child_process';
 import { setImmediate as turn } from 'node:timers/promises';
 import { promisify } from 'node:util';
-import { describe, expect, it, vi } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { linesOf } from '../../../src/resources/kubernetes/lines.ts';
 import type { KubeRequest, KubeTransport, Verb } from '../../../src/resources/kubernetes/transport.ts';
+import { eventually } from '../../support/eventually.ts';
 import { VirtualClock } from '../../support/virtual-clock.ts';
 import { serveWire, WIRES } from '../../support/kubernetes/wire-server.ts';
 import type { Exchange, Wire, WireServer } from '../../support/kubernetes/wire-server.ts';
@@ -127,7 +128,7 @@ describe.each(WIRES)('over %s', wire => {
       write();
     });
     await firstOf(transport);
-    await vi.waitFor(async () => {
+    await eventually(async () => {
       const before = written;
       for (let count = 0; count < 50; count++) await transport.ask({ verb: 'get', path: '/a' });
       expect(written).toBe(before);
@@ -160,7 +161,7 @@ describe.each(WIRES)('over %s', wire => {
     );
     expect(server.opened()).toBe(0);
     const failed = kubeErrorOf(transport.ask({ verb: 'get', path: '/', signal: during.signal }));
-    await vi.waitFor(() => expect(server.seen).toHaveLength(1));
+    await eventually(() => expect(server.seen).toHaveLength(1));
     during.abort();
     expect((await failed).reason).toBe('Aborted');
     await server.seen[0]?.over;
@@ -185,10 +186,10 @@ describe.each(WIRES)('over %s', wire => {
       kubeErrorOf(transport.ask({ verb: 'get', path: '/silent' })),
       kubeErrorOf(transport.follow({ verb: 'watch', path: '/silent' })),
     ];
-    await vi.waitFor(() => expect(server.seen).toHaveLength(3));
+    await eventually(() => expect(server.seen).toHaveLength(3));
     await transport.close();
     for (const error of await Promise.all(failed)) expect(error.reason).toBe('Aborted');
-    await vi.waitFor(() => expect(server.sockets.size).toBe(0));
+    await eventually(() => expect(server.sockets.size).toBe(0));
     expect((await kubeErrorOf(transport.ask({ verb: 'get', path: '/' }))).reason).toBe('Aborted');
     expect(server.seen).toHaveLength(3);
   });

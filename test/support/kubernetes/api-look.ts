@@ -1,5 +1,5 @@
 import { expect } from 'vitest';
-import { eventually } from './api-scene.ts';
+import { eventually } from '../eventually.ts';
 import type { ApiScene } from './api-scene.ts';
 
 /** How often a page, a watch and so on was asked for. */

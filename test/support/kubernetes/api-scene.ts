@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { expect, vi } from 'vitest';
+import { expect } from 'vitest';
 import type { Clock } from '../../../src/api/clock.ts';
 import { decode } from '../../../src/api/decode.ts';
 import { keyOf } from '../../../src/api/key.ts';
@@ -191,9 +191,4 @@ export function expectTruth(
 ): void {
   const stored = scene.store.list(kind).map(object => [keyOf(refTo(object)), object] as const);
   expect(new Map<Key, Resource>(stored as [Key, Resource][])).toEqual(truthOf(scene, kind));
-}
-
-/** Waits until an expectation holds. */
-export async function eventually<T>(expectation: () => T, timeout = 15_000): Promise<T> {
-  return vi.waitFor(expectation, { timeout, interval: 10 });
 }

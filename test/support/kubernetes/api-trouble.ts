@@ -1,7 +1,8 @@
 import { named } from '../declared.ts';
 import { meshEndpoints } from '../objects.ts';
+import { eventually } from '../eventually.ts';
 import type { Fault } from './api-answer.ts';
-import { eventually, expectTruth, openApiScene } from './api-scene.ts';
+import { expectTruth, openApiScene } from './api-scene.ts';
 import type { ApiScene } from './api-scene.ts';
 import type { Asked } from './api-server.ts';
 import type { ApiWatch } from './api-watch.ts';

@@ -40,7 +40,7 @@ describe('requests and answers of any size', () => {
     maxFrameSize: fc.constantFrom(16_384, 1_000_000),
   });
 
-  it('come through whole, many at a time, whatever windows there are', { timeout: 60_000 }, async () => {
+  it('come through whole, many at a time, whatever windows there are', async () => {
     const pages = await servePages({ answer: body => body, window: 20_000 });
     const property = fc.asyncProperty(
       fc.array(request, { minLength: 1, maxLength: 12 }),

@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import { ERROR_CODES } from '../../../../src/extension/grpc/http2/errors.ts';
+import { eventually } from '../../../support/eventually.ts';
 import { testClient } from '../../../support/grpc/client.ts';
 import { callHeaders, FRAMES, frame, header, message, RawConnection } from '../../../support/grpc/raw.ts';
 import { echo, echoStream, serving } from '../../../support/grpc/serving.ts';
 import type { Serving } from '../../../support/grpc/serving.ts';
-import { soon } from '../../../support/grpc/soon.ts';
 
 const ECHO = '/test.Service/Echo';
 const STREAM = '/test.Service/Stream';
@@ -23,7 +23,7 @@ const word = (number: number) => {
 /** The server answers others, and nothing is left of whoever has closed. */
 async function expectUnharmed(server: Serving, raw: RawConnection): Promise<void> {
   raw.socket.destroy();
-  await soon(() => expect(server.activities.list().get('gRPC server')).toEqual([]));
+  await eventually(() => expect(server.activities.list().get('gRPC server')).toEqual([]));
   const { code } = await testClient(server.port).call(ECHO, Buffer.from('still there'));
   expect(code).toBe(0);
   expect(server.lines).toEqual([]);
@@ -64,7 +64,7 @@ describe('a caller loses its connection, and hears why, that sends too many', ()
     const raw = await RawConnection.open(server.port);
     raw.send(call);
     raw.send(bytes);
-    await soon(() => expect(raw.of('goaway')).toHaveLength(1));
+    await eventually(() => expect(raw.of('goaway')).toHaveLength(1));
     expect(raw.of('goaway')[0]?.payload.readUInt32BE(4)).toBe(ERROR_CODES.calm);
     await expectUnharmed(server, raw);
   });
@@ -87,10 +87,10 @@ describe('headers that are small and mean much', () => {
           Buffer.concat([callHeaders(ECHO), Buffer.alloc(16_000, 0xbe)]),
         ),
       );
-    await soon(() => expect(raw.of('reset')).toHaveLength(500));
+    await eventually(() => expect(raw.of('reset')).toHaveLength(500));
     expect(process.memoryUsage().rss - before).toBeLessThan(100 * MIB);
     raw.data(1, message(Buffer.from('a')), 'end');
-    await soon(() => expect(raw.of('data', 1)).toHaveLength(1));
+    await eventually(() => expect(raw.of('data', 1)).toHaveLength(1));
     await expectUnharmed(server, raw);
   });
 });
@@ -137,7 +137,7 @@ describe('a caller that takes nothing', () => {
     raw.call(1, ECHO);
     raw.data(1, message(Buffer.from('hello')), 'end');
     for (let sent = 0; sent < 10; sent++) raw.send(frame(FRAMES.window, 0, 1, word(1)));
-    await soon(() => expect(raw.of('headers', 1)).toHaveLength(2));
+    await eventually(() => expect(raw.of('headers', 1)).toHaveLength(2));
     expect(Buffer.concat(raw.of('data', 1).map(({ payload }) => payload))).toEqual(
       message(Buffer.from('hello')),
     );

@@ -1,9 +1,9 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
+import { eventually } from '../../../support/eventually.ts';
 import { testClient } from '../../../support/grpc/client.ts';
 import { callHeaders, FRAMES, frame, header, message, RawConnection } from '../../../support/grpc/raw.ts';
 import { echo, echoStream, serving } from '../../../support/grpc/serving.ts';
-import { soon } from '../../../support/grpc/soon.ts';
 
 /** The same frames in every run; SEED=2 npm test tries others. */
 const seed = Number(process.env['SEED'] ?? 1);
@@ -103,7 +103,7 @@ it(
       raw.socket.destroy();
     });
     await fc.assert(property, { seed, numRuns: 1500 });
-    await soon(() => expect(server.activities.list().get('gRPC server')).toHaveLength(1));
+    await eventually(() => expect(server.activities.list().get('gRPC server')).toHaveLength(1));
     expect(server.lines).toEqual([]);
     expect(unhandled).toEqual([]);
     process.off('unhandledRejection', note);

@@ -3,7 +3,7 @@ import { connect, createServer } from 'node:net';
 import type { AddressInfo, Socket } from 'node:net';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { readOver } from '../../../../src/extension/grpc/http2/read-over.ts';
-import { soon } from '../../../support/grpc/soon.ts';
+import { eventually } from '../../../support/eventually.ts';
 
 /** A server that sends back what it gets, and remembers in which memory it came. */
 async function reading(prepare: (accepted: Socket) => Socket = accepted => accepted) {
@@ -33,12 +33,12 @@ describe('a socket that is read over and over', () => {
     const [answer] = (await once(client, 'data')) as [Buffer];
     expect(answer.toString()).toBe('hello');
     for (let sent = 0; sent < 100; sent++) client.write(Buffer.alloc(50_000));
-    await soon(() => expect(bytes()).toBe(5_000_005));
+    await eventually(() => expect(bytes()).toBe(5_000_005));
     expect([...places]).toEqual([memory.buffer]);
     expect(sockets[0]?.bytesRead).toBe(5_000_005);
     expect(sockets[0]?.remotePort).toBe(client.localPort);
     client.destroy();
-    await soon(() => expect(sockets[0]?.destroyed).toBe(true));
+    await eventually(() => expect(sockets[0]?.destroyed).toBe(true));
     const closed = once(server, 'close');
     server.close();
     await closed;
@@ -53,7 +53,7 @@ describe('a socket that is read over and over', () => {
     await new Promise(resolve => setTimeout(resolve, 50));
     expect(bytes()).toBe(5);
     sockets[0]?.resume();
-    await soon(() => expect(bytes()).toBe(9));
+    await eventually(() => expect(bytes()).toBe(9));
   });
 
   it('is read as any other where there is nothing to be read from', async () => {

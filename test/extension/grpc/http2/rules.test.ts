@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { ERROR_CODES } from '../../../../src/extension/grpc/http2/errors.ts';
 import type { Http2Reason } from '../../../../src/extension/grpc/http2/errors.ts';
+import { eventually } from '../../../support/eventually.ts';
 import { callHeaders, FRAMES, frame, header, RawConnection } from '../../../support/grpc/raw.ts';
 import { servePages } from '../../../support/grpc/page.ts';
-import { soon } from '../../../support/grpc/soon.ts';
 
 const END_STREAM = 1;
 const END_HEADERS = 4;
@@ -96,7 +96,7 @@ describe('a connection is given up, and told why, when it brings', () => {
 
   it.each(cases)('%s', async (_, bytes, reason) => {
     const raw = await sent(bytes);
-    await soon(() => expect(raw.of('goaway')).toHaveLength(1));
+    await eventually(() => expect(raw.of('goaway')).toHaveLength(1));
     expect(codeIn(raw.of('goaway')[0]?.payload, 4)).toBe(ERROR_CODES[reason]);
     await raw.closed();
   });
@@ -108,9 +108,9 @@ describe('a connection is given up behind an answer, when it brings', () => {
     ['headers', complete],
   ])('%s', async (_, bytes) => {
     const raw = await sent(complete);
-    await soon(() => expect(raw.of('headers', 1)).toHaveLength(2));
+    await eventually(() => expect(raw.of('headers', 1)).toHaveLength(2));
     raw.send(bytes);
-    await soon(() => expect(codeIn(raw.of('goaway')[0]?.payload, 4)).toBe(ERROR_CODES.streamClosed));
+    await eventually(() => expect(codeIn(raw.of('goaway')[0]?.payload, 4)).toBe(ERROR_CODES.streamClosed));
     await raw.closed();
   });
 });
@@ -175,7 +175,7 @@ describe('a stream is given up, and no other, when it brings', () => {
     const { port } = await servePages({ window: 10_000 });
     const raw = await RawConnection.open(port);
     raw.send(bytes, headers(11, END_STREAM));
-    await soon(() => expect(raw.of('data', 11)).toHaveLength(1));
+    await eventually(() => expect(raw.of('data', 11)).toHaveLength(1));
     expect(raw.of('reset').map(({ id, payload }) => [id, codeIn(payload, 0)])).toEqual([
       [1, ERROR_CODES[reason]],
     ]);
@@ -207,7 +207,7 @@ describe('nothing is said against', () => {
   ])('%s', async (_, bytes) => {
     const raw = await sent(bytes);
     raw.send(headers(11, END_STREAM));
-    await soon(() => expect(raw.of('data', 11)).toHaveLength(1));
+    await eventually(() => expect(raw.of('data', 11)).toHaveLength(1));
     expect([...raw.of('goaway'), ...raw.of('reset')]).toEqual([]);
   });
 
@@ -216,7 +216,7 @@ describe('nothing is said against', () => {
       Buffer.concat([headers(1, 0, { te: 'gzip' }), data(1, 5), headers(1, END_STREAM), data(1, 5)]),
     );
     raw.send(headers(11, END_STREAM));
-    await soon(() => expect(raw.of('data', 11)).toHaveLength(1));
+    await eventually(() => expect(raw.of('data', 11)).toHaveLength(1));
     expect(raw.of('reset')).toHaveLength(1);
     expect(raw.of('goaway')).toEqual([]);
   });
@@ -226,11 +226,11 @@ describe('one answer', () => {
   it('comes in one piece', async () => {
     const { port } = await servePages();
     const raw = await RawConnection.open(port);
-    await soon(() => expect(raw.of('settings')).toHaveLength(2));
+    await eventually(() => expect(raw.of('settings')).toHaveLength(2));
     const pieces: Buffer[] = [];
     raw.socket.on('data', piece => void pieces.push(piece));
     raw.send(complete);
-    await soon(() => expect(raw.of('headers', 1)).toHaveLength(2));
+    await eventually(() => expect(raw.of('headers', 1)).toHaveLength(2));
     expect(pieces).toHaveLength(1);
   });
 
@@ -238,15 +238,15 @@ describe('one answer', () => {
     const { port } = await servePages();
     const raw = await RawConnection.open(port, [[4, 0]]);
     raw.send(complete);
-    await soon(() => expect(raw.of('headers', 1)).toHaveLength(1));
+    await eventually(() => expect(raw.of('headers', 1)).toHaveLength(1));
     raw.send(frame(FRAMES.window, 0, 1, words(3)));
-    await soon(() => expect(raw.of('data', 1).map(({ payload }) => payload.length)).toEqual([3]));
+    await eventually(() => expect(raw.of('data', 1).map(({ payload }) => payload.length)).toEqual([3]));
     raw.send(frame(FRAMES.settings, 0, 0, setting(4, 2)));
-    await soon(() => expect(raw.of('data', 1).map(({ payload }) => payload.length)).toEqual([3, 2]));
+    await eventually(() => expect(raw.of('data', 1).map(({ payload }) => payload.length)).toEqual([3, 2]));
     raw.send(frame(FRAMES.settings, 0, 0, setting(4, 1)), frame(FRAMES.settings, 0, 0, setting(4, 3)));
-    await soon(() => expect(raw.of('data', 1).map(({ payload }) => payload.length)).toEqual([3, 2, 1]));
+    await eventually(() => expect(raw.of('data', 1).map(({ payload }) => payload.length)).toEqual([3, 2, 1]));
     raw.send(frame(FRAMES.settings, 0, 0, setting(4, 65_535)));
-    await soon(() => expect(raw.of('headers', 1)).toHaveLength(2));
+    await eventually(() => expect(raw.of('headers', 1)).toHaveLength(2));
     expect(Buffer.concat(raw.of('data', 1).map(({ payload }) => payload)).toString()).toBe(
       'a page with some words',
     );
