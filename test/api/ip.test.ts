@@ -4,6 +4,8 @@ import { describe, expect, it } from 'vitest';
 import { isInside, parseAddress, parseCidr } from '../../src/api/ip.ts';
 import type { Address } from '../../src/api/ip.ts';
 
+const seed = Number(process.env['SEED'] ?? 1);
+
 const v4 = (high: number, low: number): Address => ({ isV4: true, groups: [high, low] });
 const v6 = (...groups: readonly number[]): Address => ({ isV4: false, groups });
 
@@ -130,7 +132,7 @@ describe('any address', () => {
     const isRead = fc.property(OCTETS, ([a, b, c, d]) => {
       expect(parseAddress(`${a}.${b}.${c}.${d}`)).toEqual(v4(a * 256 + b, c * 256 + d));
     });
-    fc.assert(isRead, { numRuns: 500 });
+    fc.assert(isRead, { seed, numRuns: 500 });
   });
 
   it('of eight groups is read as these groups, however it is written', () => {
@@ -139,14 +141,14 @@ describe('any address', () => {
         isMapped(groups) ? undefined : v6(...groups),
       );
     });
-    fc.assert(isRead, { numRuns: 2000 });
+    fc.assert(isRead, { seed, numRuns: 2000 });
   });
 
   it('is one for Node too, and nothing else is', () => {
     const agrees = fc.property(ALMOST_ADDRESSES, text => {
       expect(parseAddress(text) !== undefined, text).toBe(isAddressByNode(text));
     });
-    fc.assert(agrees, { numRuns: 5000 });
+    fc.assert(agrees, { seed, numRuns: 5000 });
   });
 });
 

@@ -3,14 +3,7 @@ import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { isBuilt } from '../../src/lab/locate.ts';
 import { buildAll } from '../../src/lab/parts/build.ts';
-import {
-  emptyFolder,
-  filesBelow,
-  isAliveLater,
-  missingPart,
-  shellBuilder,
-  textOnceWritten,
-} from './sample.ts';
+import { emptyFolder, filesBelow, missingPart, shellBuilder, textOnceWritten, untilDead } from './sample.ts';
 
 const BUILD = 'echo "program $2" > "$1"';
 
@@ -42,7 +35,7 @@ it('stops with all that a build started, leaves no half part, and later builds o
   const pid = Number(await textOnceWritten(join(folder, 'pid')));
   first.stop();
   expect(await building).toBe(1);
-  expect(await isAliveLater(pid)).toBe(false);
+  await untilDead(pid);
   expect(first.events.at(-1)?.is).toBe('stopped');
   expect(existsSync(part.folder)).toBe(false);
 

@@ -7,11 +7,14 @@ import { lockHolder, takeLock } from '../../src/lab/lock.ts';
 import { startTimeOf } from '../../src/lab/start-time.ts';
 import { emptyFolder } from './sample.ts';
 
-const patience = () => {
+const patience = (whenWaiting = () => undefined as void) => {
   const waitedFor: number[] = [];
   return {
     stop: new AbortController().signal,
-    tellWaiting: (pid: number) => void waitedFor.push(pid),
+    tellWaiting: (pid: number) => {
+      waitedFor.push(pid);
+      whenWaiting();
+    },
     waitedFor,
   };
 };
@@ -35,11 +38,11 @@ it('is taken where nobody has it, and leaves nothing behind', async () => {
 
 it('waits for a living process, says for which, and goes on when that has ended', async () => {
   const folder = emptyFolder();
-  const other = spawn('sleep', ['1']);
+  const other = spawn('sleep', ['600']);
   const pid = other.pid ?? 0;
   writeFileSync(join(folder, claimOf(pid)), '');
   const ended = once(other, 'exit');
-  const asked = patience();
+  const asked = patience(() => void other.kill());
   const release = await takeLock(folder, asked);
   expect(asked.waitedFor).toEqual([pid]);
   expect(startTimeOf(pid)).toBeUndefined();

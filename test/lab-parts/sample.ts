@@ -1,11 +1,11 @@
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
-import { onTestFinished } from 'vitest';
+import { expect, onTestFinished } from 'vitest';
 import type { LocatedPart } from '../../src/lab/locate.ts';
 import type { Part } from '../../src/lab/parts.ts';
 import type { BuildEvent, Builder } from '../../src/lab/parts/build.ts';
+import { eventually } from '../support/eventually.ts';
 
 /** An empty folder of this test, which is removed with all that is in it when the test is over. */
 export function emptyFolder(): string {
@@ -58,13 +58,12 @@ export function filesBelow(folder: string): readonly string[] {
 }
 
 /** The text of a file as soon as there is some. */
-export async function textOnceWritten(file: string): Promise<string> {
-  for (let attempt = 0; attempt < 500; attempt++) {
+export function textOnceWritten(file: string): Promise<string> {
+  return eventually(() => {
     const text = readIfThere(file);
-    if (text.endsWith('\n')) return text.trim();
-    await sleep(20);
-  }
-  throw new Error(`${file} did not appear`);
+    if (!text.endsWith('\n')) throw new Error(`${file} did not appear`);
+    return text.trim();
+  });
 }
 
 function readIfThere(file: string): string {
@@ -75,13 +74,9 @@ function readIfThere(file: string): string {
   }
 }
 
-/** Whether a process lives, as seen shortly after it was ended. */
-export async function isAliveLater(pid: number): Promise<boolean> {
-  for (let attempt = 0; attempt < 100; attempt++) {
-    if (!isAlive(pid)) return false;
-    await sleep(20);
-  }
-  return true;
+/** Waits until a process that was ended lives no more. */
+export async function untilDead(pid: number): Promise<void> {
+  await eventually(() => expect(isAlive(pid)).toBe(false));
 }
 
 function isAlive(pid: number): boolean {

@@ -9,7 +9,7 @@ import { startTimeOf } from '../../src/lab/start-time.ts';
 import { startWhole } from '../../src/lab/start-whole.ts';
 import { StateFolder } from '../../src/lab/state-folder.ts';
 import { tryAll } from '../../src/lab/try-all.ts';
-import { asSomeoneElse, emptyFolder, isAliveLater } from './sample.ts';
+import { asSomeoneElse, emptyFolder, untilDead } from './sample.ts';
 
 const ownFolder = () => new StateFolder<string>(join(emptyFolder(), 'lab'));
 
@@ -40,7 +40,7 @@ it('ends what it has noted, and what has its mark, but not what merely lives the
   expect(processesOf(folder.path).toSorted()).toEqual([noted.pid, stray].toSorted());
   expect(await folder.remove()).toBe(2);
   expect(isRunning(noted)).toBe(false);
-  expect(await isAliveLater(stray)).toBe(false);
+  await untilDead(stray);
   expect(startTimeOf(other)).toBeDefined();
   expect(existsSync(folder.path)).toBe(false);
 });

@@ -175,7 +175,7 @@ describe('a file that', () => {
 
 describe('a file that goes and comes back', () => {
   it('says what it said before where nothing better is known', async () => {
-    const directory = await withFiles({ 'a.yaml': yaml('a', 1) }, { goneMs: 1000 });
+    const directory = await withFiles({ 'a.yaml': yaml('a', 1) }, { goneMs: 5000 });
     const { metadata } = await found(directory, webRef('a'));
     await rm(join(directory.folder, 'a.yaml'));
     await writeWhole(join(directory.folder, 'b.yaml'), yaml('b'));

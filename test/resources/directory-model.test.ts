@@ -252,4 +252,4 @@ it('what is read is what a model says, after any changes of files, writes of our
     }
   });
   await fc.assert(property, { seed, numRuns: 10, endOnFailure: true });
-});
+}, 600_000);

@@ -24,8 +24,10 @@ class Program {
   readonly #child: ChildProcess;
   readonly #whenTold = new Map<string, () => void>();
 
-  constructor(manner: string) {
-    this.#child = spawn(process.execPath, [program, manner], { stdio: ['ignore', 'pipe', 'inherit'] });
+  constructor(manner: string, endMs = 300) {
+    this.#child = spawn(process.execPath, [program, manner, String(endMs)], {
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
     this.ended = new Promise(resolve =>
       this.#child.once('close', (code, signal) => resolve({ code, signal })),
     );
@@ -94,7 +96,7 @@ describe.each<Signal>(['SIGTERM', 'SIGINT'])('a process at %s', signal => {
   });
 
   it.each<Signal>(['SIGTERM', 'SIGINT'])('and at a second signal, %s, exits at once', async second => {
-    const process = new Program('never ends');
+    const process = new Program('never ends', 60_000);
     await process.whenTold('begun');
     process.send(signal);
     await process.whenTold('stopping');

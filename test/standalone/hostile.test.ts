@@ -231,4 +231,4 @@ it('whatever is sent, the extension server goes on to answer right, logs no erro
   expect(target.lines.filter(({ level }) => level === 'error')).toEqual([]);
   expect(target.said()).toBe('');
   expect(peakOf(target.pid)).toBeLessThan(600);
-});
+}, 600_000);

@@ -1,4 +1,7 @@
-/** A process with one controller that is always at work on one object, in the manner that its argument says. */
+/**
+ * A process with one controller that is always at work on one object, in the manner that its first argument says; it lets a
+ * run go on for as many milliseconds as the second says.
+ */
 import { createMemory } from '../../src/resources/memory.ts';
 import { systemClock } from '../../src/runtime/clock.ts';
 import { startController } from '../../src/runtime/loop.ts';
@@ -53,10 +56,10 @@ stopOnSignal({
   clock: systemClock,
   log,
   steps: [
-    ...stepsOf([controller], readiness, { endMs: 300, obeyMs: 100 }, log),
+    ...stepsOf([controller], readiness, { endMs: Number(process.argv[3]), obeyMs: 100 }, log),
     { name: 'release', run: () => log.info('released') },
   ],
-  limitMs: 10_000,
+  limitMs: 120_000,
   exit: code => process.exit(code),
 });
 await memory.start();

@@ -135,7 +135,7 @@ describe('the CPU profile', () => {
 
 describe('the heap profile', () => {
   it('shows what is in use where it was allocated, and nothing of what is not any more', async () => {
-    const count = 30_000;
+    const count = 60_000;
     const kept = allocateLists(count);
     const { profile } = await profileAt('/heap?gc=1');
     const space = valueAt(profile, 'inuse_space/bytes', 'allocateLists', 'anywhere');
@@ -152,7 +152,9 @@ describe('the heap profile', () => {
   });
 
   it('has no sample without a value', async () => {
+    const kept = allocateLists(30_000);
     const { profile } = await profileAt('/heap');
+    expect(kept).toHaveLength(30_000);
     expect(profile.samples.length).toBeGreaterThan(0);
     expect(profile.samples.filter(({ values }) => !((values[1] ?? 0) > 0))).toEqual([]);
     expect(

@@ -105,7 +105,7 @@ describe('an old connection', () => {
   });
 
   it('is left by a caller without a failed call', async () => {
-    const limits = { ageMs: 1000, ageGraceMs: 1000 };
+    const limits = { ageMs: 1000, ageGraceMs: 20_000 };
     const server = await serving({ methods, time: 'virtual', limits });
     const client = testClient(server.port);
     const codes = new Set<number>();

@@ -16,7 +16,7 @@ afterEach(async () => {
 });
 
 async function open(wish: ApiSceneWish = {}): Promise<ApiScene> {
-  const scene = await openApiScene(wish);
+  const scene = await openApiScene({ answerWithinMs: 60_000, ...wish });
   opened.push(scene);
   return scene;
 }

@@ -222,10 +222,11 @@ describe('a kind', () => {
     const scene = await open();
     const { server, store, source } = scene;
     server.truth.put(webWith());
-    server.spoil(() => true, '404', 6);
+    server.spoil(() => true, '404', 1000);
     source.start();
     await eventually(() => expect(stateOf(scene)[0]).toMatch(/waiting after NotFound/));
     expect(store.isSynced()).toBe(false);
+    server.heal();
     await store.whenSynced();
     expectTruth(scene);
   });

@@ -78,7 +78,7 @@ describe.each(WIRES)('over %s, whatever a server does', wire => {
         respond: each => DEEDS[each.path.slice(1)]?.(each, server),
       });
       const relay = await relayTo(new URL(server.url));
-      const transport = wireTransport(relay.url, { timeoutMs: 100 });
+      const transport = wireTransport(relay.url, { timeoutMs: 500 });
       const outcomes = await Promise.allSettled(storm.map(request => carryOut(transport, request)));
       for (const outcome of outcomes) {
         if (outcome.status === 'fulfilled') expect(outcome.value).toEqual({ n: 0 });

@@ -295,7 +295,7 @@ it.each(['HTTP/2', 'HTTP/1.1'] as const)('after close over %s nothing keeps a pr
     await transport.close();
     console.log(await ended);`;
   const args = ['--import', 'tsx', '--input-type=module', '--eval', program];
-  const { stdout } = await promisify(execFile)(process.execPath, args, { timeout: 15_000 });
+  const { stdout } = await promisify(execFile)(process.execPath, args, { timeout: 100_000 });
   expect(stdout.trim()).toBe('Aborted');
 });
 

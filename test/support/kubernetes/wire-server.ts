@@ -6,6 +6,7 @@ import type { Http2ServerRequest, Http2ServerResponse, ServerHttp2Session } from
 import { createServer as createHttpsServer } from 'node:https';
 import type { AddressInfo, Server, Socket } from 'node:net';
 import { onTestFinished } from 'vitest';
+import { eventually } from '../eventually.ts';
 import { AUTHORITY } from './wire-certificates.ts';
 import type { Authority } from './wire-certificates.ts';
 
@@ -91,8 +92,7 @@ export async function serveWire(wire: Wire, wish: ServerWish): Promise<WireServe
     seen.push(exchange);
     respond(exchange);
   });
-  server.listen(port, '127.0.0.1');
-  await once(server, 'listening');
+  await listening(server, port);
   const killAll = () => {
     for (const socket of sockets) socket.resetAndDestroy();
   };
@@ -107,6 +107,14 @@ export async function serveWire(wire: Wire, wish: ServerWish): Promise<WireServe
   const { port: bound } = server.address() as AddressInfo;
   const url = `${wire === 'plain HTTP' ? 'http' : 'https'}://127.0.0.1:${bound}`;
   return { url, port: bound, seen, sockets, sessions, opened: () => opened, killAll, close };
+}
+
+/** A port that was free a moment ago may be that of another test for a while. */
+async function listening(server: Server, port: number): Promise<void> {
+  await eventually(async () => {
+    server.listen(port, '127.0.0.1');
+    await once(server, 'listening');
+  });
 }
 
 function serverFor(wire: Wire, { ca, server }: Authority, mostStreams = 250): Server {

@@ -30,7 +30,7 @@ export function wireTransport(server: string, more: Partial<TransportOptions> = 
     access: fixedAccess(accountOf(server)),
     clock: systemClock,
     now: () => new Date(),
-    timeoutMs: 5_000,
+    timeoutMs: 60_000,
     ...more,
   });
   onTestFinished(() => transport.close());

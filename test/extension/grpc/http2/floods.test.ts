@@ -120,7 +120,7 @@ describe('a caller that takes nothing', () => {
     raw.socket.pause();
     const calls = Buffer.concat([frame(FRAMES.headers, END_HEADERS | 1, 1, callHeaders('/absent'))]);
     let sent = 0;
-    for (let id = 1; id < 400_000 && raw.socket.writableLength < 4 * MIB; id += 2) {
+    for (let id = 1; id < 4_000_000 && raw.socket.writableLength < 4 * MIB; id += 2) {
       calls.writeUInt32BE(id, 5);
       raw.send(calls);
       sent++;
