@@ -1,11 +1,13 @@
 import { existsSync } from 'node:fs';
 import { readFile, stat } from 'node:fs/promises';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { nearest } from '../src/api/nearest.ts';
 import { readConfiguration } from './config.ts';
-import { findDrift, mend, readDefinitions } from './folder.ts';
+import { findDrift, findStrangers, mend, readDefinitions, readMarked } from './folder.ts';
 import { CHART_NAMES, install } from './install.ts';
+import type { Files } from './install.ts';
 
 /** What `mesh-gateway help synth` prints. */
 export const SYNTH_HELP = `mesh-gateway synth [--config FILE] --out FOLDER [--only NAME,...]
@@ -14,8 +16,9 @@ Writes everything that a cluster needs, as files to apply or to keep under GitOp
 
   --config FILE     what differs from the defaults; its schema is synth/config.json of the package
   --out FOLDER      where the files go; it is made where it is not there. Files that an earlier
-                    run wrote and that are no longer needed are removed, others are left alone
-  --only NAME,...   only these parts: ${CHART_NAMES.join(', ')}
+                    run wrote and that are no longer needed are removed; others are left alone,
+                    and where one of them is in the way, nothing is written
+  --only NAME,...   only these parts, beside what an earlier run wrote of the others: ${CHART_NAMES.join(', ')}
 
 Exit status: 0 all is written, 2 something is wrong with the configuration or the command line:
 then nothing is written.
@@ -37,11 +40,13 @@ export async function runSynth(args: readonly string[], version: string): Promis
     return 2;
   }
   const definitions = await readDefinitions(definitionsFolder());
-  const files = install({ installation: read.installation, version, definitions }, only);
   await expectFolder(out);
-  const drift = await findDrift(out, files);
   // What was not chosen may still be needed.
-  const wanted = drift.filter(({ is }) => is !== 'stale' || values.only === undefined);
+  const staying = values.only === undefined ? [] : await readMarked(out);
+  const files = install({ installation: read.installation, version, definitions }, only, staying);
+  await expectNoStrangers(out, files);
+  const drift = await findDrift(out, files);
+  const wanted = drift.filter(({ path }) => !staying.includes(path) || files.has(path));
   for (const one of wanted) await mend(out, one, files);
   console.error(`${files.size} files, ${wanted.length} changed`);
   return 0;
@@ -74,6 +79,15 @@ async function readText(file: string): Promise<string> {
 async function expectFolder(path: string): Promise<void> {
   const found = await stat(path).catch(() => undefined);
   if (found && !found.isDirectory()) throw new Error(`synth: ${path} is there and is not a folder`);
+}
+
+async function expectNoStrangers(folder: string, files: Files): Promise<void> {
+  const [stranger] = await findStrangers(folder, files);
+  if (stranger === undefined) return;
+  const path = join(folder, stranger);
+  throw new Error(
+    `synth: ${path} was not written by synth and would be lost: name another folder, or move it away`,
+  );
 }
 
 /** The definitions of our kinds, as they are beside this file once it is bundled, or in the project. */

@@ -9,6 +9,7 @@ import { shape } from './generated/shape.ts';
 import { structure } from './generated/structure.ts';
 import type { Installation } from './generated/types.ts';
 import { excessiveVariables } from './mesh-pods.ts';
+import { sharedNamespaces } from './namespaces.ts';
 import { excessiveRequests } from './quantity.ts';
 
 const validator: GeneratedValidator = { shape, structure, evaluate, rules, outline };
@@ -37,7 +38,7 @@ export function judgeConfiguration(value: unknown): ReadConfiguration {
   );
   const verdict = judge<Installation>(validator, value);
   const wrong = verdict.valid
-    ? [...excessiveRequests(verdict.object), ...excessiveVariables(verdict.object)]
+    ? [excessiveRequests, excessiveVariables, sharedNamespaces].flatMap(faultsOf => faultsOf(verdict.object))
     : verdict.faults.map(formatFault);
   const faults = [...unknown, ...wrong];
   return verdict.valid && faults.length === 0 ? { installation: verdict.object } : { faults };

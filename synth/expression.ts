@@ -39,6 +39,11 @@ export function quantileOf<M extends Metric & { readonly type: 'histogram' }>(
   return `histogram_quantile(${quantile}, sum by (${['le', ...by].join(', ')}) (${buckets}))`;
 }
 
+/** The largest value of an expression for each of some labels. */
+export function maxOf(expression: string, by: readonly string[]): string {
+  return `max by (${by.join(', ')}) (${expression})`;
+}
+
 /** The sum of an expression, apart by some labels. */
 export function sumOf(expression: string, by: readonly string[] = []): string {
   return by.length === 0 ? `sum(${expression})` : `sum by (${by.join(', ')}) (${expression})`;

@@ -12,6 +12,14 @@ export async function readDefinitions(folder: string): Promise<readonly string[]
   return Promise.all(names.map(name => readFile(join(folder, name), 'utf8')));
 }
 
+/** The files that would be replaced though nobody made them here. */
+export async function findStrangers(folder: string, files: Files): Promise<readonly string[]> {
+  const texts = await Promise.all(
+    [...files.keys()].map(path => readFile(join(folder, path), 'utf8').catch(() => undefined)),
+  );
+  return [...files.keys()].filter((_, index) => texts[index] !== undefined && !texts[index].startsWith(MARK));
+}
+
 /** What in a folder is not as it should be; of files that nobody made here only those count that bear our mark. */
 export async function findDrift(folder: string, files: Files): Promise<readonly Drift[]> {
   const present = await readMarked(folder);
@@ -26,7 +34,8 @@ export async function findDrift(folder: string, files: Files): Promise<readonly 
   return [...wrong.flat(), ...stale];
 }
 
-async function readMarked(folder: string): Promise<readonly string[]> {
+/** The files in a folder that were made here. */
+export async function readMarked(folder: string): Promise<readonly string[]> {
   const found = FOLDERS.map(async inner => {
     const entries = await readdir(join(folder, inner), { withFileTypes: true }).catch(() => []);
     const files = entries.filter(entry => entry.isFile() && entry.name.endsWith('.yaml'));

@@ -51,11 +51,18 @@ export const FOLDERS: readonly string[] = ['', 'envoy-gateway', 'monitoring'];
 /** The first line of every file, by which a later run knows its own. */
 export const MARK = '# Written by mesh-gateway synth: change the configuration instead.\n';
 
-/** Everything that a cluster needs, or of that only the charts that are named. */
-export function install(wish: InstallWish, only: readonly string[] = CHART_NAMES): Files {
-  const charts = Object.entries(CHARTS).filter(([name]) => only.includes(name));
-  const files = charts.flatMap(([, filesOf]) => [...filesOf(wish)]);
-  return new Map([...files, ...kustomizations(files.map(([path]) => path))].map(marked));
+/** Everything that a cluster needs, or only the charts that are named, beside files of an earlier run that stay. */
+export function install(
+  wish: InstallWish,
+  only: readonly string[] = CHART_NAMES,
+  staying: readonly string[] = [],
+): Files {
+  const all = Object.entries(CHARTS).map(([name, filesOf]) => ({ name, files: filesOf(wish) }));
+  const chosen = new Map(all.filter(({ name }) => only.includes(name)).flatMap(({ files }) => [...files]));
+  const known = all.flatMap(({ files }) => [...files.keys()]);
+  const there = known.filter(path => chosen.has(path) || staying.includes(path));
+  const listed = [...there, ...staying.filter(path => !known.includes(path))];
+  return new Map([...chosen, ...kustomizations([...chosen.keys()], listed)].map(marked));
 }
 
 function marked([path, text]: readonly [string, string]): readonly [string, string] {
@@ -90,13 +97,22 @@ function withoutForeignNamespace(manifest: Manifest): Manifest {
   return { ...manifest, metadata };
 }
 
-/** One for each folder, with the files that are in it; what is in folders of their own is applied by itself. */
-function kustomizations(paths: readonly string[]): readonly (readonly [string, string])[] {
+/** One for each folder in which anything is written, with all files that are in it; what is in folders of their own is applied by itself. */
+function kustomizations(
+  written: readonly string[],
+  listed: readonly string[],
+): readonly (readonly [string, string])[] {
   return ['', 'monitoring/'].flatMap(folder => {
-    const names = paths.filter(path => path.startsWith(folder)).map(path => path.slice(folder.length));
-    const own = names.filter(name => !name.includes('/'));
-    return own.length === 0 ? [] : [[`${folder}kustomization.yaml`, kustomization(own)] as const];
+    if (namesIn(folder, written).length === 0) return [];
+    return [[folder + KUSTOMIZATION, kustomization(namesIn(folder, listed))] as const];
   });
+}
+
+const KUSTOMIZATION = 'kustomization.yaml';
+
+function namesIn(folder: string, paths: readonly string[]): readonly string[] {
+  const names = paths.filter(path => path.startsWith(folder)).map(path => path.slice(folder.length));
+  return names.filter(name => !name.includes('/') && name !== KUSTOMIZATION);
 }
 
 function kustomization(resources: readonly string[]): string {

@@ -26,15 +26,16 @@ export function selectorOf(component: Component): Readonly<Record<string, string
   return { 'app.kubernetes.io/name': COMPONENTS[component], 'app.kubernetes.io/instance': 'mesh-gateway' };
 }
 
-/** The labels of an object of a component, or of one that belongs to none. */
+/** The labels of an object of a component, or of one that belongs to none; what is meant for it alone counts more than what is meant for all. */
 export function labelsOf(
   { installation, version }: Install,
   component?: Component,
-): Readonly<Record<string, string>> {
+  alone: Readonly<Record<string, string>> = {},
+): Record<string, string> {
   const own = component
     ? { ...selectorOf(component), 'app.kubernetes.io/component': ROLES[component] }
     : { 'app.kubernetes.io/name': 'mesh-gateway', 'app.kubernetes.io/instance': 'mesh-gateway' };
-  return { ...installation.labels, ...own, ...MANAGED_BY, 'app.kubernetes.io/version': version };
+  return { ...installation.labels, ...alone, ...own, ...MANAGED_BY, 'app.kubernetes.io/version': version };
 }
 
 /** The name of an object that belongs to no namespace: two installations must not share one. */

@@ -1,7 +1,7 @@
 /** A metric that is not ours but that our alerts and dashboards rest on, and where it comes from. */
 export type ForeignMetric = {
   readonly name: string;
-  readonly from: 'Prometheus' | 'cAdvisor' | 'prom-client';
+  readonly from: 'Prometheus' | 'cAdvisor' | 'kube-state-metrics' | 'prom-client';
   readonly labels: Readonly<Record<string, readonly string[]>>;
 };
 
@@ -12,6 +12,11 @@ export const foreignMetrics = {
   up: { name: 'up', from: 'Prometheus', labels: {} },
   memoryInUse: { name: 'container_memory_working_set_bytes', from: 'cAdvisor', labels: CONTAINER },
   memoryLimit: { name: 'container_spec_memory_limit_bytes', from: 'cAdvisor', labels: CONTAINER },
+  declaredLimit: {
+    name: 'kube_pod_container_resource_limits',
+    from: 'kube-state-metrics',
+    labels: { ...CONTAINER, resource: ['memory'] },
+  },
   processMemory: { name: 'process_resident_memory_bytes', from: 'prom-client', labels: {} },
   processSeconds: { name: 'process_cpu_seconds_total', from: 'prom-client', labels: {} },
   eventLoopLag: { name: 'nodejs_eventloop_lag_p99_seconds', from: 'prom-client', labels: {} },

@@ -3,7 +3,7 @@ import { k8s } from 'cdk8s-plus-28';
 import type { Construct } from 'constructs';
 import { COMPONENTS } from '../../src/api/names.ts';
 import { labelsOf, selectorOf } from '../installation.ts';
-import type { Component, Install } from '../installation.ts';
+import type { Install } from '../installation.ts';
 import { alerts } from '../monitoring/alerts.ts';
 import { dashboards } from '../monitoring/dashboards.ts';
 
@@ -16,7 +16,7 @@ export function addServiceMonitors(chart: Construct, install: Install): void {
     new ApiObject(chart, component, {
       apiVersion: PROMETHEUS_OPERATOR,
       kind: 'ServiceMonitor',
-      metadata: { name: COMPONENTS[component], labels: labelsFor(install, component) },
+      metadata: { name: COMPONENTS[component], labels: labelsOf(install, component, monitoring.labels) },
       spec: {
         selector: { matchLabels: selectorOf(component) },
         namespaceSelector: { matchNames: [namespace] },
@@ -26,17 +26,13 @@ export function addServiceMonitors(chart: Construct, install: Install): void {
   }
 }
 
-/** The labels of ours, and those by which Prometheus finds what it is to read. */
-function labelsFor(install: Install, component?: Component): Record<string, string> {
-  return { ...install.installation.monitoring.labels, ...labelsOf(install, component) };
-}
-
 /** The alerts. */
 export function addRules(chart: Construct, install: Install): void {
+  const { labels } = install.installation.monitoring;
   new ApiObject(chart, 'rules', {
     apiVersion: PROMETHEUS_OPERATOR,
     kind: 'PrometheusRule',
-    metadata: { name: 'mesh-gateway', labels: labelsFor(install) },
+    metadata: { name: 'mesh-gateway', labels: labelsOf(install, undefined, labels) },
     spec: { groups: [{ name: 'mesh-gateway', rules: alerts(install.installation.namespace) }] },
   });
 }
@@ -46,7 +42,7 @@ export function addDashboards(chart: Construct, install: Install): void {
   const { dashboardLabels = { grafana_dashboard: '1' } } = install.installation.monitoring;
   for (const [name, dashboard] of dashboards()) {
     new k8s.KubeConfigMap(chart, name, {
-      metadata: { name: `mesh-gateway-${name}`, labels: { ...dashboardLabels, ...labelsOf(install) } },
+      metadata: { name: `mesh-gateway-${name}`, labels: labelsOf(install, undefined, dashboardLabels) },
       data: { [`mesh-gateway-${name}.json`]: `${JSON.stringify(dashboard, undefined, 2)}\n` },
     });
   }

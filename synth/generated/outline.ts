@@ -5,7 +5,7 @@ import type { Outline } from '../../src/api/outline.ts';
 const installationImageOutline: Outline = {
   is: 'object',
   fields: {
-    repository: { is: "text", expect: "the name of an image without tag or digest, such as registry.example.com/mesh-gateway", pattern: "^[a-z0-9]+([._:/-]+[a-z0-9]+)*$" },
+    repository: { is: "text", expect: "the name of an image without tag or digest, such as registry.example.com/mesh-gateway", pattern: "^([A-Za-z0-9]([-A-Za-z0-9.]*[A-Za-z0-9])?(:[0-9]{1,5})?/)?[a-z0-9]+((\\.|_|__|-+)[a-z0-9]+)*(/[a-z0-9]+((\\.|_|__|-+)[a-z0-9]+)*)*$" },
     tag: { is: "text", expect: "a tag of an image, such as 0.1.0", pattern: "^[A-Za-z0-9_][-A-Za-z0-9_.]*$" },
     digest: { is: "text", expect: "a digest (sha256: and 64 hexadecimal digits)", pattern: "^sha256:[0-9a-f]{64}$" },
     pullPolicy: { is: "text", enum: ["Always","IfNotPresent","Never"] },
@@ -16,16 +16,16 @@ const installationImageOutline: Outline = {
 const installationRequestsOutline: Outline = {
   is: 'object',
   fields: {
-    cpu: { is: "text", expect: "a quantity, such as 500m or 256Mi, in quotes where it is a bare number", pattern: "^[1-9][0-9]{0,9}(m|[KMGT]i|[kMGT])?$" },
-    memory: { is: "text", expect: "a quantity, such as 500m or 256Mi, in quotes where it is a bare number", pattern: "^[1-9][0-9]{0,9}(m|[KMGT]i|[kMGT])?$" },
+    cpu: { is: "text", expect: "an amount of CPU, such as 500m, or 2 in quotes", pattern: "^[1-9][0-9]{0,9}m?$" },
+    memory: { is: "text", expect: "an amount of memory, such as 256Mi, or a number of bytes in quotes", pattern: "^[1-9][0-9]{0,12}([KMGT]i|[kMGT])?$" },
   },
 };
 
 const installationLimitsOutline: Outline = {
   is: 'object',
   fields: {
-    cpu: { is: "text", expect: "a quantity, such as 500m or 256Mi, in quotes where it is a bare number", pattern: "^[1-9][0-9]{0,9}(m|[KMGT]i|[kMGT])?$" },
-    memory: { is: "text", expect: "a quantity, such as 500m or 256Mi, in quotes where it is a bare number", pattern: "^[1-9][0-9]{0,9}(m|[KMGT]i|[kMGT])?$" },
+    cpu: { is: "text", expect: "an amount of CPU, such as 500m, or 2 in quotes", pattern: "^[1-9][0-9]{0,9}m?$" },
+    memory: { is: "text", expect: "an amount of memory, such as 256Mi, or a number of bytes in quotes", pattern: "^[1-9][0-9]{0,12}([KMGT]i|[kMGT])?$" },
   },
 };
 
@@ -45,7 +45,7 @@ const operatorInstallationOutline: Outline = {
     logLevel: { is: "text", enum: ["debug","info","warn","error"] },
     pprof: { is: "boolean" },
     maxConcurrentReconciles: { is: "integer" },
-    syncPeriod: { is: "text", expect: "a duration (numbers with units ms, s, m or h), such as 30s or 1m30s", pattern: "^([1-9][0-9]{0,5}(ms|s|m|h))+$" },
+    syncPeriod: { is: "text", expect: "a duration (numbers with units h, m, s and ms, each once and in this order), such as 30s or 1m30s", pattern: "^([1-9][0-9]{0,4}h)?([1-9][0-9]{0,4}m)?([1-9][0-9]{0,4}s)?([1-9][0-9]{0,4}ms)?$" },
   },
 };
 
@@ -65,8 +65,8 @@ const extensionServerInstallationOutline: Outline = {
     resources: installationResourcesOutline,
     logLevel: { is: "text", enum: ["debug","info","warn","error"] },
     pprof: { is: "boolean" },
-    maxMessageSize: { is: "text", expect: "a size, such as 100M, 100Mi or a number of bytes", pattern: "^[1-9][0-9]{0,8}([KMG]i?)?$" },
-    keepaliveTime: { is: "text", expect: "a duration (numbers with units ms, s, m or h), such as 30s or 1m30s", pattern: "^([1-9][0-9]{0,5}(ms|s|m|h))+$" },
+    maxMessageSize: { is: "text", expect: "a size, such as 100M, 100Mi or a number of bytes", pattern: "^([1-9][0-9]{0,8}|[1-9][0-9]{0,5}(Ki|Mi?|Gi?))$" },
+    keepaliveTime: { is: "text", expect: "a duration (numbers with units h, m, s and ms, each once and in this order), such as 30s or 1m30s", pattern: "^([1-9][0-9]{0,4}h)?([1-9][0-9]{0,4}m)?([1-9][0-9]{0,4}s)?([1-9][0-9]{0,4}ms)?$" },
   },
 };
 
@@ -75,7 +75,7 @@ const installationTolerationOutline: Outline = {
   fields: {
     key: { is: "text" },
     operator: { is: "text", enum: ["Equal","Exists"] },
-    value: { is: "text" },
+    value: { is: "text", expect: "a value of a taint (letters, digits, '-', '_' and '.', at most 63 characters)", pattern: "^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$" },
     effect: { is: "text", enum: ["NoSchedule","PreferNoSchedule","NoExecute"] },
   },
 };
@@ -92,16 +92,16 @@ const schedulingOutline: Outline = {
 const meshPodRequestsOutline: Outline = {
   is: 'object',
   fields: {
-    cpu: { is: "text", expect: "a quantity, such as 500m or 256Mi, in quotes where it is a bare number", pattern: "^[1-9][0-9]{0,9}(m|[KMGT]i|[kMGT])?$" },
-    memory: { is: "text", expect: "a quantity, such as 500m or 256Mi, in quotes where it is a bare number", pattern: "^[1-9][0-9]{0,9}(m|[KMGT]i|[kMGT])?$" },
+    cpu: { is: "text", expect: "an amount of CPU, such as 500m, or 2 in quotes", pattern: "^[1-9][0-9]{0,9}m?$" },
+    memory: { is: "text", expect: "an amount of memory, such as 256Mi, or a number of bytes in quotes", pattern: "^[1-9][0-9]{0,12}([KMGT]i|[kMGT])?$" },
   },
 };
 
 const meshPodLimitsOutline: Outline = {
   is: 'object',
   fields: {
-    cpu: { is: "text", expect: "a quantity, such as 500m or 256Mi, in quotes where it is a bare number", pattern: "^[1-9][0-9]{0,9}(m|[KMGT]i|[kMGT])?$" },
-    memory: { is: "text", expect: "a quantity, such as 500m or 256Mi, in quotes where it is a bare number", pattern: "^[1-9][0-9]{0,9}(m|[KMGT]i|[kMGT])?$" },
+    cpu: { is: "text", expect: "an amount of CPU, such as 500m, or 2 in quotes", pattern: "^[1-9][0-9]{0,9}m?$" },
+    memory: { is: "text", expect: "an amount of memory, such as 256Mi, or a number of bytes in quotes", pattern: "^[1-9][0-9]{0,12}([KMGT]i|[kMGT])?$" },
   },
 };
 
@@ -155,7 +155,7 @@ const monitoringInstallationOutline: Outline = {
   fields: {
     namespace: { is: "text", expect: "the name of a namespace (lower-case letters, digits and '-', at most 63 characters)", pattern: "^[a-z0-9]([-a-z0-9]*[a-z0-9])?$" },
     labels: { is: "map", values: { is: "text", expect: "a label value (letters, digits, '-', '_' and '.', at most 63 characters)", pattern: "^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$" } },
-    scrapeInterval: { is: "text", expect: "a duration (numbers with units ms, s, m or h), such as 30s or 1m30s", pattern: "^([1-9][0-9]{0,5}(ms|s|m|h))+$" },
+    scrapeInterval: { is: "text", expect: "a duration (numbers with units h, m, s and ms, each once and in this order), such as 30s or 1m30s", pattern: "^([1-9][0-9]{0,4}h)?([1-9][0-9]{0,4}m)?([1-9][0-9]{0,4}s)?([1-9][0-9]{0,4}ms)?$" },
     dashboardLabels: { is: "map", values: { is: "text", expect: "a label value (letters, digits, '-', '_' and '.', at most 63 characters)", pattern: "^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$" } },
   },
 };

@@ -3,21 +3,24 @@
 
 import { codePoints, holds, isRecord } from '../../src/api/rule-functions.ts';
 
-const pattern0 = new RegExp("^([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$", "u");
-const pattern1 = new RegExp("^[A-Za-z_][A-Za-z0-9_]*$", "u");
+const pattern0 = new RegExp("^([^/]{1,253}/)?[^/]+$", "u");
+const pattern1 = new RegExp("^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$", "u");
+const pattern2 = new RegExp("^[A-Za-z_][A-Za-z0-9_]*$", "u");
 
-// self.all(key, key.size() <= 317 && key.matches('^([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$'))
-const rule0 = self => Object.keys(self).every($1 => ((codePoints($1) <= 317) && pattern0.test($1)));
+// self.all(key, key.size() <= 317 && key.matches('^([^/]{1,253}/)?[^/]+$') && key.matches('^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$'))
+const rule0 = self => Object.keys(self).every($1 => (((codePoints($1) <= 317) && pattern0.test($1)) && pattern1.test($1)));
 // self.minReplicas <= self.maxReplicas
 const rule1 = self => (self.minReplicas <= self.maxReplicas);
+// !has(self.key) || self.key == '' || self.key.matches('^([^/]{1,253}/)?[^/]+$') && self.key.matches('^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$')
+const rule2 = self => ((!(self.key !== undefined) || (self.key === "")) || (pattern0.test(self.key) && pattern1.test(self.key)));
 // self.operator == 'Exists' || (has(self.key) && self.key != '')
-const rule2 = self => ((self.operator === "Exists") || ((self.key !== undefined) && (self.key !== "")));
+const rule3 = self => ((self.operator === "Exists") || ((self.key !== undefined) && (self.key !== "")));
 // self.operator == 'Equal' || !has(self.value)
-const rule3 = self => ((self.operator === "Equal") || !(self.value !== undefined));
+const rule4 = self => ((self.operator === "Equal") || !(self.value !== undefined));
 // self.all(name, name.size() <= 128 && name.matches('^[A-Za-z_][A-Za-z0-9_]*$'))
-const rule4 = self => Object.keys(self).every($1 => ((codePoints($1) <= 128) && pattern1.test($1)));
+const rule5 = self => Object.keys(self).every($1 => ((codePoints($1) <= 128) && pattern2.test($1)));
 // self.first <= self.last
-const rule5 = self => (self.first <= self.last);
+const rule6 = self => (self.first <= self.last);
 
 export function evaluate(root, report) {
   if (isRecord(root)) {
@@ -41,6 +44,7 @@ export function evaluate(root, report) {
             for (const [index0, item0] of root.scheduling.tolerations.entries()) {
               if (!holds(rule2, item0)) report(2, `scheduling.tolerations[${index0}]`);
               if (!holds(rule3, item0)) report(3, `scheduling.tolerations[${index0}]`);
+              if (!holds(rule4, item0)) report(4, `scheduling.tolerations[${index0}]`);
             }
           }
         }
@@ -56,14 +60,15 @@ export function evaluate(root, report) {
             for (const [index0, item0] of root.meshPods.tolerations.entries()) {
               if (!holds(rule2, item0)) report(2, `meshPods.tolerations[${index0}]`);
               if (!holds(rule3, item0)) report(3, `meshPods.tolerations[${index0}]`);
+              if (!holds(rule4, item0)) report(4, `meshPods.tolerations[${index0}]`);
             }
           }
         }
         if (root.meshPods.extraEnv !== undefined) {
-          if (!holds(rule4, root.meshPods.extraEnv)) report(4, `meshPods.extraEnv`);
+          if (!holds(rule5, root.meshPods.extraEnv)) report(5, `meshPods.extraEnv`);
         }
         if (root.meshPods.relayPorts !== undefined) {
-          if (!holds(rule5, root.meshPods.relayPorts)) report(5, `meshPods.relayPorts`);
+          if (!holds(rule6, root.meshPods.relayPorts)) report(6, `meshPods.relayPorts`);
         }
       }
     }
@@ -81,8 +86,9 @@ export function evaluate(root, report) {
 }
 
 export const rules = [
-  {"message":"label keys must look like team or example.com/team: letters, digits, '-', '_' and '.', at most 63 characters after the '/'","fieldPath":""},
+  {"message":"label keys must look like team or example.com/team: letters, digits, '-', '_' and '.', a name of DNS before the '/', and at most 63 characters after it","fieldPath":""},
   {"message":"minReplicas must not be more than maxReplicas","fieldPath":".minReplicas"},
+  {"message":"key must look like team or example.com/team: letters, digits, '-', '_' and '.', a name of DNS before the '/', and at most 63 characters after it","fieldPath":".key"},
   {"message":"key is required where operator is Equal","fieldPath":".key"},
   {"message":"value must be left out where operator is Exists","fieldPath":".value"},
   {"message":"names of environment variables must be letters, digits and '_', at most 128 characters, and not begin with a digit","fieldPath":""},

@@ -4,25 +4,26 @@
 import { codePoints, duplicates } from '../../src/api/structure-functions.ts';
 
 export const structure = validate10;
-const schema11 = {"$defs":{"InstallationImage":{"type":"object","required":[],"properties":{"repository":{"type":"string","minLength":1,"maxLength":255,"pattern":"^[a-z0-9]+([._:/-]+[a-z0-9]+)*$"},"tag":{"type":"string","maxLength":128,"pattern":"^[A-Za-z0-9_][-A-Za-z0-9_.]*$"},"digest":{"type":"string","maxLength":71,"pattern":"^sha256:[0-9a-f]{64}$"},"pullPolicy":{"type":"string","enum":["Always","IfNotPresent","Never"]},"pullSecrets":{"type":"array","maxItems":16,"unique":[],"items":{"type":"string","minLength":1,"maxLength":253,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$"}}}},"InstallationRequests":{"type":"object","required":[],"properties":{"cpu":{"type":"string","maxLength":20,"pattern":"^[1-9][0-9]{0,9}(m|[KMGT]i|[kMGT])?$"},"memory":{"type":"string","maxLength":20,"pattern":"^[1-9][0-9]{0,9}(m|[KMGT]i|[kMGT])?$"}}},"InstallationLimits":{"type":"object","required":[],"properties":{"cpu":{"type":"string","maxLength":20,"pattern":"^[1-9][0-9]{0,9}(m|[KMGT]i|[kMGT])?$"},"memory":{"type":"string","maxLength":20,"pattern":"^[1-9][0-9]{0,9}(m|[KMGT]i|[kMGT])?$"}}},"InstallationResources":{"type":"object","required":[],"properties":{"requests":{"$ref":"#/$defs/InstallationRequests"},"limits":{"$ref":"#/$defs/InstallationLimits"}}},"OperatorInstallation":{"type":"object","required":[],"properties":{"replicas":{"type":"integer","minimum":1,"maximum":10},"resources":{"$ref":"#/$defs/InstallationResources"},"logLevel":{"type":"string","enum":["debug","info","warn","error"]},"pprof":{"type":"boolean"},"maxConcurrentReconciles":{"type":"integer","minimum":1,"maximum":1000},"syncPeriod":{"type":"string","maxLength":32,"pattern":"^([1-9][0-9]{0,5}(ms|s|m|h))+$"}}},"Autoscaling":{"type":"object","required":[],"properties":{"minReplicas":{"type":"integer","minimum":1,"maximum":100},"maxReplicas":{"type":"integer","minimum":1,"maximum":100},"targetCPUPercent":{"type":"integer","minimum":1,"maximum":100}}},"ExtensionServerInstallation":{"type":"object","required":[],"properties":{"autoscaling":{"$ref":"#/$defs/Autoscaling"},"resources":{"$ref":"#/$defs/InstallationResources"},"logLevel":{"type":"string","enum":["debug","info","warn","error"]},"pprof":{"type":"boolean"},"maxMessageSize":{"type":"string","maxLength":12,"pattern":"^[1-9][0-9]{0,8}([KMG]i?)?$"},"keepaliveTime":{"type":"string","maxLength":32,"pattern":"^([1-9][0-9]{0,5}(ms|s|m|h))+$"}}},"InstallationToleration":{"type":"object","required":[],"properties":{"key":{"type":"string","maxLength":317},"operator":{"type":"string","enum":["Equal","Exists"]},"value":{"type":"string","maxLength":63},"effect":{"type":"string","enum":["NoSchedule","PreferNoSchedule","NoExecute"]}}},"Scheduling":{"type":"object","required":[],"properties":{"nodeSelector":{"type":"object","maxProperties":32,"additionalProperties":{"type":"string","maxLength":63,"pattern":"^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$"}},"tolerations":{"type":"array","maxItems":32,"items":{"$ref":"#/$defs/InstallationToleration"}},"priorityClassName":{"type":"string","minLength":1,"maxLength":253,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$"}}},"MeshPodRequests":{"type":"object","required":[],"properties":{"cpu":{"type":"string","maxLength":20,"pattern":"^[1-9][0-9]{0,9}(m|[KMGT]i|[kMGT])?$"},"memory":{"type":"string","maxLength":20,"pattern":"^[1-9][0-9]{0,9}(m|[KMGT]i|[kMGT])?$"}}},"MeshPodLimits":{"type":"object","required":[],"properties":{"cpu":{"type":"string","maxLength":20,"pattern":"^[1-9][0-9]{0,9}(m|[KMGT]i|[kMGT])?$"},"memory":{"type":"string","maxLength":20,"pattern":"^[1-9][0-9]{0,9}(m|[KMGT]i|[kMGT])?$"}}},"MeshPodResources":{"type":"object","required":[],"properties":{"requests":{"$ref":"#/$defs/MeshPodRequests"},"limits":{"$ref":"#/$defs/MeshPodLimits"}}},"RelayPorts":{"type":"object","required":[],"properties":{"first":{"type":"integer","minimum":1024,"maximum":65535},"last":{"type":"integer","minimum":1024,"maximum":65535}}},"MeshPodInstallation":{"type":"object","required":[],"properties":{"image":{"type":"string","minLength":1,"maxLength":512,"pattern":"^[-A-Za-z0-9._/:@]+$"},"resources":{"$ref":"#/$defs/MeshPodResources"},"nodeSelector":{"type":"object","maxProperties":32,"additionalProperties":{"type":"string","maxLength":63,"pattern":"^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$"}},"tolerations":{"type":"array","maxItems":32,"items":{"$ref":"#/$defs/InstallationToleration"}},"priorityClassName":{"type":"string","minLength":1,"maxLength":253,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$"},"extraEnv":{"type":"object","maxProperties":64,"additionalProperties":{"type":"string","maxLength":4096}},"relayPorts":{"$ref":"#/$defs/RelayPorts"}}},"EnvoyGatewayInstallation":{"type":"object","required":[],"properties":{"namespace":{"type":"string","minLength":1,"maxLength":63,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"},"serviceAccount":{"type":"string","minLength":1,"maxLength":253,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$"},"proxyNamespaces":{"type":"array","minItems":1,"maxItems":64,"unique":[],"items":{"type":"string","minLength":1,"maxLength":63,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"}}}},"NetworkPolicyInstallation":{"type":"object","required":[],"properties":{"enabled":{"type":"boolean"}}},"MonitoringInstallation":{"type":"object","required":[],"properties":{"namespace":{"type":"string","minLength":1,"maxLength":63,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"},"labels":{"type":"object","maxProperties":32,"additionalProperties":{"type":"string","maxLength":63,"pattern":"^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$"}},"scrapeInterval":{"type":"string","maxLength":32,"pattern":"^([1-9][0-9]{0,5}(ms|s|m|h))+$"},"dashboardLabels":{"type":"object","maxProperties":32,"additionalProperties":{"type":"string","maxLength":63,"pattern":"^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$"}}}},"Installation":{"type":"object","required":[],"properties":{"namespace":{"type":"string","minLength":1,"maxLength":63,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"},"labels":{"type":"object","maxProperties":32,"additionalProperties":{"type":"string","maxLength":63,"pattern":"^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$"}},"clusterDomain":{"type":"string","minLength":1,"maxLength":253,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$"},"dataPath":{"type":"string","enum":["Proxy","Direct"]},"controlURL":{"type":"string","maxLength":1024,"pattern":"^https?://([A-Za-z0-9]([-A-Za-z0-9]{0,61}[A-Za-z0-9])?(\\.[A-Za-z0-9]([-A-Za-z0-9]{0,61}[A-Za-z0-9])?)*|\\[[0-9A-Fa-f:.]+\\])(:([1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5]))?(/[!-~]*)?$"},"image":{"$ref":"#/$defs/InstallationImage"},"operator":{"$ref":"#/$defs/OperatorInstallation"},"extensionServer":{"$ref":"#/$defs/ExtensionServerInstallation"},"scheduling":{"$ref":"#/$defs/Scheduling"},"meshPods":{"$ref":"#/$defs/MeshPodInstallation"},"envoyGateway":{"$ref":"#/$defs/EnvoyGatewayInstallation"},"networkPolicies":{"$ref":"#/$defs/NetworkPolicyInstallation"},"monitoring":{"$ref":"#/$defs/MonitoringInstallation"}}}},"$ref":"#/$defs/Installation"};
+const schema11 = {"$defs":{"InstallationImage":{"type":"object","required":[],"properties":{"repository":{"type":"string","minLength":1,"maxLength":255,"pattern":"^([A-Za-z0-9]([-A-Za-z0-9.]*[A-Za-z0-9])?(:[0-9]{1,5})?/)?[a-z0-9]+((\\.|_|__|-+)[a-z0-9]+)*(/[a-z0-9]+((\\.|_|__|-+)[a-z0-9]+)*)*$"},"tag":{"type":"string","maxLength":128,"pattern":"^[A-Za-z0-9_][-A-Za-z0-9_.]*$"},"digest":{"type":"string","maxLength":71,"pattern":"^sha256:[0-9a-f]{64}$"},"pullPolicy":{"type":"string","enum":["Always","IfNotPresent","Never"]},"pullSecrets":{"type":"array","maxItems":16,"unique":[],"items":{"type":"string","minLength":1,"maxLength":253,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$"}}}},"InstallationRequests":{"type":"object","required":[],"properties":{"cpu":{"type":"string","maxLength":20,"pattern":"^[1-9][0-9]{0,9}m?$"},"memory":{"type":"string","maxLength":20,"pattern":"^[1-9][0-9]{0,12}([KMGT]i|[kMGT])?$"}}},"InstallationLimits":{"type":"object","required":[],"properties":{"cpu":{"type":"string","maxLength":20,"pattern":"^[1-9][0-9]{0,9}m?$"},"memory":{"type":"string","maxLength":20,"pattern":"^[1-9][0-9]{0,12}([KMGT]i|[kMGT])?$"}}},"InstallationResources":{"type":"object","required":[],"properties":{"requests":{"$ref":"#/$defs/InstallationRequests"},"limits":{"$ref":"#/$defs/InstallationLimits"}}},"OperatorInstallation":{"type":"object","required":[],"properties":{"replicas":{"type":"integer","minimum":1,"maximum":10},"resources":{"$ref":"#/$defs/InstallationResources"},"logLevel":{"type":"string","enum":["debug","info","warn","error"]},"pprof":{"type":"boolean"},"maxConcurrentReconciles":{"type":"integer","minimum":1,"maximum":1000},"syncPeriod":{"type":"string","minLength":2,"maxLength":32,"pattern":"^([1-9][0-9]{0,4}h)?([1-9][0-9]{0,4}m)?([1-9][0-9]{0,4}s)?([1-9][0-9]{0,4}ms)?$"}}},"Autoscaling":{"type":"object","required":[],"properties":{"minReplicas":{"type":"integer","minimum":1,"maximum":100},"maxReplicas":{"type":"integer","minimum":1,"maximum":100},"targetCPUPercent":{"type":"integer","minimum":1,"maximum":100}}},"ExtensionServerInstallation":{"type":"object","required":[],"properties":{"autoscaling":{"$ref":"#/$defs/Autoscaling"},"resources":{"$ref":"#/$defs/InstallationResources"},"logLevel":{"type":"string","enum":["debug","info","warn","error"]},"pprof":{"type":"boolean"},"maxMessageSize":{"type":"string","maxLength":12,"pattern":"^([1-9][0-9]{0,8}|[1-9][0-9]{0,5}(Ki|Mi?|Gi?))$"},"keepaliveTime":{"type":"string","minLength":2,"maxLength":32,"pattern":"^([1-9][0-9]{0,4}h)?([1-9][0-9]{0,4}m)?([1-9][0-9]{0,4}s)?([1-9][0-9]{0,4}ms)?$"}}},"InstallationToleration":{"type":"object","required":[],"properties":{"key":{"type":"string","maxLength":317},"operator":{"type":"string","enum":["Equal","Exists"]},"value":{"type":"string","maxLength":63,"pattern":"^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$"},"effect":{"type":"string","enum":["NoSchedule","PreferNoSchedule","NoExecute"]}}},"Scheduling":{"type":"object","required":[],"properties":{"nodeSelector":{"type":"object","maxProperties":32,"additionalProperties":{"type":"string","maxLength":63,"pattern":"^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$"}},"tolerations":{"type":"array","maxItems":32,"items":{"$ref":"#/$defs/InstallationToleration"}},"priorityClassName":{"type":"string","minLength":1,"maxLength":253,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$"}}},"MeshPodRequests":{"type":"object","required":[],"properties":{"cpu":{"type":"string","maxLength":20,"pattern":"^[1-9][0-9]{0,9}m?$"},"memory":{"type":"string","maxLength":20,"pattern":"^[1-9][0-9]{0,12}([KMGT]i|[kMGT])?$"}}},"MeshPodLimits":{"type":"object","required":[],"properties":{"cpu":{"type":"string","maxLength":20,"pattern":"^[1-9][0-9]{0,9}m?$"},"memory":{"type":"string","maxLength":20,"pattern":"^[1-9][0-9]{0,12}([KMGT]i|[kMGT])?$"}}},"MeshPodResources":{"type":"object","required":[],"properties":{"requests":{"$ref":"#/$defs/MeshPodRequests"},"limits":{"$ref":"#/$defs/MeshPodLimits"}}},"RelayPorts":{"type":"object","required":[],"properties":{"first":{"type":"integer","minimum":1024,"maximum":65535},"last":{"type":"integer","minimum":1024,"maximum":65535}}},"MeshPodInstallation":{"type":"object","required":[],"properties":{"image":{"type":"string","minLength":1,"maxLength":512,"pattern":"^[-A-Za-z0-9._/:@]+$"},"resources":{"$ref":"#/$defs/MeshPodResources"},"nodeSelector":{"type":"object","maxProperties":32,"additionalProperties":{"type":"string","maxLength":63,"pattern":"^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$"}},"tolerations":{"type":"array","maxItems":32,"items":{"$ref":"#/$defs/InstallationToleration"}},"priorityClassName":{"type":"string","minLength":1,"maxLength":253,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$"},"extraEnv":{"type":"object","maxProperties":64,"additionalProperties":{"type":"string","maxLength":4096}},"relayPorts":{"$ref":"#/$defs/RelayPorts"}}},"EnvoyGatewayInstallation":{"type":"object","required":[],"properties":{"namespace":{"type":"string","minLength":1,"maxLength":63,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"},"serviceAccount":{"type":"string","minLength":1,"maxLength":253,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$"},"proxyNamespaces":{"type":"array","minItems":1,"maxItems":64,"unique":[],"items":{"type":"string","minLength":1,"maxLength":63,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"}}}},"NetworkPolicyInstallation":{"type":"object","required":[],"properties":{"enabled":{"type":"boolean"}}},"MonitoringInstallation":{"type":"object","required":[],"properties":{"namespace":{"type":"string","minLength":1,"maxLength":63,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"},"labels":{"type":"object","maxProperties":32,"additionalProperties":{"type":"string","maxLength":63,"pattern":"^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$"}},"scrapeInterval":{"type":"string","minLength":2,"maxLength":32,"pattern":"^([1-9][0-9]{0,4}h)?([1-9][0-9]{0,4}m)?([1-9][0-9]{0,4}s)?([1-9][0-9]{0,4}ms)?$"},"dashboardLabels":{"type":"object","maxProperties":32,"additionalProperties":{"type":"string","maxLength":63,"pattern":"^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$"}}}},"Installation":{"type":"object","required":[],"properties":{"namespace":{"type":"string","minLength":1,"maxLength":63,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"},"labels":{"type":"object","maxProperties":32,"additionalProperties":{"type":"string","maxLength":63,"pattern":"^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$"}},"clusterDomain":{"type":"string","minLength":1,"maxLength":253,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$"},"dataPath":{"type":"string","enum":["Proxy","Direct"]},"controlURL":{"type":"string","maxLength":1024,"pattern":"^https?://([A-Za-z0-9]([-A-Za-z0-9]{0,61}[A-Za-z0-9])?(\\.[A-Za-z0-9]([-A-Za-z0-9]{0,61}[A-Za-z0-9])?)*|\\[[0-9A-Fa-f:.]+\\])(:([1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5]))?(/[!-~]*)?$"},"image":{"$ref":"#/$defs/InstallationImage"},"operator":{"$ref":"#/$defs/OperatorInstallation"},"extensionServer":{"$ref":"#/$defs/ExtensionServerInstallation"},"scheduling":{"$ref":"#/$defs/Scheduling"},"meshPods":{"$ref":"#/$defs/MeshPodInstallation"},"envoyGateway":{"$ref":"#/$defs/EnvoyGatewayInstallation"},"networkPolicies":{"$ref":"#/$defs/NetworkPolicyInstallation"},"monitoring":{"$ref":"#/$defs/MonitoringInstallation"}}}},"$ref":"#/$defs/Installation"};
 const schema12 = {"type":"object","required":[],"properties":{"namespace":{"type":"string","minLength":1,"maxLength":63,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"},"labels":{"type":"object","maxProperties":32,"additionalProperties":{"type":"string","maxLength":63,"pattern":"^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$"}},"clusterDomain":{"type":"string","minLength":1,"maxLength":253,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$"},"dataPath":{"type":"string","enum":["Proxy","Direct"]},"controlURL":{"type":"string","maxLength":1024,"pattern":"^https?://([A-Za-z0-9]([-A-Za-z0-9]{0,61}[A-Za-z0-9])?(\\.[A-Za-z0-9]([-A-Za-z0-9]{0,61}[A-Za-z0-9])?)*|\\[[0-9A-Fa-f:.]+\\])(:([1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5]))?(/[!-~]*)?$"},"image":{"$ref":"#/$defs/InstallationImage"},"operator":{"$ref":"#/$defs/OperatorInstallation"},"extensionServer":{"$ref":"#/$defs/ExtensionServerInstallation"},"scheduling":{"$ref":"#/$defs/Scheduling"},"meshPods":{"$ref":"#/$defs/MeshPodInstallation"},"envoyGateway":{"$ref":"#/$defs/EnvoyGatewayInstallation"},"networkPolicies":{"$ref":"#/$defs/NetworkPolicyInstallation"},"monitoring":{"$ref":"#/$defs/MonitoringInstallation"}}};
-const schema13 = {"type":"object","required":[],"properties":{"repository":{"type":"string","minLength":1,"maxLength":255,"pattern":"^[a-z0-9]+([._:/-]+[a-z0-9]+)*$"},"tag":{"type":"string","maxLength":128,"pattern":"^[A-Za-z0-9_][-A-Za-z0-9_.]*$"},"digest":{"type":"string","maxLength":71,"pattern":"^sha256:[0-9a-f]{64}$"},"pullPolicy":{"type":"string","enum":["Always","IfNotPresent","Never"]},"pullSecrets":{"type":"array","maxItems":16,"unique":[],"items":{"type":"string","minLength":1,"maxLength":253,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$"}}}};
+const schema13 = {"type":"object","required":[],"properties":{"repository":{"type":"string","minLength":1,"maxLength":255,"pattern":"^([A-Za-z0-9]([-A-Za-z0-9.]*[A-Za-z0-9])?(:[0-9]{1,5})?/)?[a-z0-9]+((\\.|_|__|-+)[a-z0-9]+)*(/[a-z0-9]+((\\.|_|__|-+)[a-z0-9]+)*)*$"},"tag":{"type":"string","maxLength":128,"pattern":"^[A-Za-z0-9_][-A-Za-z0-9_.]*$"},"digest":{"type":"string","maxLength":71,"pattern":"^sha256:[0-9a-f]{64}$"},"pullPolicy":{"type":"string","enum":["Always","IfNotPresent","Never"]},"pullSecrets":{"type":"array","maxItems":16,"unique":[],"items":{"type":"string","minLength":1,"maxLength":253,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$"}}}};
 const schema28 = {"type":"object","required":[],"properties":{"namespace":{"type":"string","minLength":1,"maxLength":63,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"},"serviceAccount":{"type":"string","minLength":1,"maxLength":253,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$"},"proxyNamespaces":{"type":"array","minItems":1,"maxItems":64,"unique":[],"items":{"type":"string","minLength":1,"maxLength":63,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"}}}};
 const schema29 = {"type":"object","required":[],"properties":{"enabled":{"type":"boolean"}}};
-const schema30 = {"type":"object","required":[],"properties":{"namespace":{"type":"string","minLength":1,"maxLength":63,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"},"labels":{"type":"object","maxProperties":32,"additionalProperties":{"type":"string","maxLength":63,"pattern":"^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$"}},"scrapeInterval":{"type":"string","maxLength":32,"pattern":"^([1-9][0-9]{0,5}(ms|s|m|h))+$"},"dashboardLabels":{"type":"object","maxProperties":32,"additionalProperties":{"type":"string","maxLength":63,"pattern":"^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$"}}}};
+const schema30 = {"type":"object","required":[],"properties":{"namespace":{"type":"string","minLength":1,"maxLength":63,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"},"labels":{"type":"object","maxProperties":32,"additionalProperties":{"type":"string","maxLength":63,"pattern":"^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$"}},"scrapeInterval":{"type":"string","minLength":2,"maxLength":32,"pattern":"^([1-9][0-9]{0,4}h)?([1-9][0-9]{0,4}m)?([1-9][0-9]{0,4}s)?([1-9][0-9]{0,4}ms)?$"},"dashboardLabels":{"type":"object","maxProperties":32,"additionalProperties":{"type":"string","maxLength":63,"pattern":"^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$"}}}};
 const pattern0 = new RegExp("^[a-z0-9]([-a-z0-9]*[a-z0-9])?$", "u");
 const pattern1 = new RegExp("^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$", "u");
 const pattern2 = new RegExp("^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$", "u");
 const pattern3 = new RegExp("^https?://([A-Za-z0-9]([-A-Za-z0-9]{0,61}[A-Za-z0-9])?(\\.[A-Za-z0-9]([-A-Za-z0-9]{0,61}[A-Za-z0-9])?)*|\\[[0-9A-Fa-f:.]+\\])(:([1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5]))?(/[!-~]*)?$", "u");
-const pattern4 = new RegExp("^[a-z0-9]+([._:/-]+[a-z0-9]+)*$", "u");
+const pattern4 = new RegExp("^([A-Za-z0-9]([-A-Za-z0-9.]*[A-Za-z0-9])?(:[0-9]{1,5})?/)?[a-z0-9]+((\\.|_|__|-+)[a-z0-9]+)*(/[a-z0-9]+((\\.|_|__|-+)[a-z0-9]+)*)*$", "u");
 const pattern5 = new RegExp("^[A-Za-z0-9_][-A-Za-z0-9_.]*$", "u");
 const pattern6 = new RegExp("^sha256:[0-9a-f]{64}$", "u");
-const pattern12 = new RegExp("^([1-9][0-9]{0,5}(ms|s|m|h))+$", "u");
-const schema14 = {"type":"object","required":[],"properties":{"replicas":{"type":"integer","minimum":1,"maximum":10},"resources":{"$ref":"#/$defs/InstallationResources"},"logLevel":{"type":"string","enum":["debug","info","warn","error"]},"pprof":{"type":"boolean"},"maxConcurrentReconciles":{"type":"integer","minimum":1,"maximum":1000},"syncPeriod":{"type":"string","maxLength":32,"pattern":"^([1-9][0-9]{0,5}(ms|s|m|h))+$"}}};
+const pattern12 = new RegExp("^([1-9][0-9]{0,4}h)?([1-9][0-9]{0,4}m)?([1-9][0-9]{0,4}s)?([1-9][0-9]{0,4}ms)?$", "u");
+const schema14 = {"type":"object","required":[],"properties":{"replicas":{"type":"integer","minimum":1,"maximum":10},"resources":{"$ref":"#/$defs/InstallationResources"},"logLevel":{"type":"string","enum":["debug","info","warn","error"]},"pprof":{"type":"boolean"},"maxConcurrentReconciles":{"type":"integer","minimum":1,"maximum":1000},"syncPeriod":{"type":"string","minLength":2,"maxLength":32,"pattern":"^([1-9][0-9]{0,4}h)?([1-9][0-9]{0,4}m)?([1-9][0-9]{0,4}s)?([1-9][0-9]{0,4}ms)?$"}}};
 const schema15 = {"type":"object","required":[],"properties":{"requests":{"$ref":"#/$defs/InstallationRequests"},"limits":{"$ref":"#/$defs/InstallationLimits"}}};
-const schema16 = {"type":"object","required":[],"properties":{"cpu":{"type":"string","maxLength":20,"pattern":"^[1-9][0-9]{0,9}(m|[KMGT]i|[kMGT])?$"},"memory":{"type":"string","maxLength":20,"pattern":"^[1-9][0-9]{0,9}(m|[KMGT]i|[kMGT])?$"}}};
-const schema17 = {"type":"object","required":[],"properties":{"cpu":{"type":"string","maxLength":20,"pattern":"^[1-9][0-9]{0,9}(m|[KMGT]i|[kMGT])?$"},"memory":{"type":"string","maxLength":20,"pattern":"^[1-9][0-9]{0,9}(m|[KMGT]i|[kMGT])?$"}}};
-const pattern8 = new RegExp("^[1-9][0-9]{0,9}(m|[KMGT]i|[kMGT])?$", "u");
+const schema16 = {"type":"object","required":[],"properties":{"cpu":{"type":"string","maxLength":20,"pattern":"^[1-9][0-9]{0,9}m?$"},"memory":{"type":"string","maxLength":20,"pattern":"^[1-9][0-9]{0,12}([KMGT]i|[kMGT])?$"}}};
+const schema17 = {"type":"object","required":[],"properties":{"cpu":{"type":"string","maxLength":20,"pattern":"^[1-9][0-9]{0,9}m?$"},"memory":{"type":"string","maxLength":20,"pattern":"^[1-9][0-9]{0,12}([KMGT]i|[kMGT])?$"}}};
+const pattern8 = new RegExp("^[1-9][0-9]{0,9}m?$", "u");
+const pattern9 = new RegExp("^[1-9][0-9]{0,12}([KMGT]i|[kMGT])?$", "u");
 
 function validate13(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
 let vErrors = null;
@@ -79,7 +80,7 @@ vErrors.push(err3);
 }
 errors++;
 }
-if(data2.length <= 40 && !pattern8.test(data2)){
+if(data2.length <= 40 && !pattern9.test(data2)){
 const err4 = {instancePath:instancePath+"/requests/memory",schemaPath:"#/$defs/InstallationRequests/properties/memory/pattern",keyword:"pattern",params:{}};
 if(vErrors === null){
 vErrors = [err4];
@@ -164,7 +165,7 @@ vErrors.push(err10);
 }
 errors++;
 }
-if(data5.length <= 40 && !pattern8.test(data5)){
+if(data5.length <= 40 && !pattern9.test(data5)){
 const err11 = {instancePath:instancePath+"/limits/memory",schemaPath:"#/$defs/InstallationLimits/properties/memory/pattern",keyword:"pattern",params:{}};
 if(vErrors === null){
 vErrors = [err11];
@@ -342,8 +343,8 @@ vErrors.push(err9);
 }
 errors++;
 }
-if(data5.length <= 64 && !pattern12.test(data5)){
-const err10 = {instancePath:instancePath+"/syncPeriod",schemaPath:"#/properties/syncPeriod/pattern",keyword:"pattern",params:{}};
+if(codePoints(data5) < 2){
+const err10 = {instancePath:instancePath+"/syncPeriod",schemaPath:"#/properties/syncPeriod/minLength",keyword:"minLength",params:{limit: 2}};
 if(vErrors === null){
 vErrors = [err10];
 }
@@ -352,9 +353,8 @@ vErrors.push(err10);
 }
 errors++;
 }
-}
-else {
-const err11 = {instancePath:instancePath+"/syncPeriod",schemaPath:"#/properties/syncPeriod/type",keyword:"type",params:{type: "string"}};
+if(data5.length <= 64 && !pattern12.test(data5)){
+const err11 = {instancePath:instancePath+"/syncPeriod",schemaPath:"#/properties/syncPeriod/pattern",keyword:"pattern",params:{}};
 if(vErrors === null){
 vErrors = [err11];
 }
@@ -364,9 +364,8 @@ vErrors.push(err11);
 errors++;
 }
 }
-}
 else {
-const err12 = {instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}};
+const err12 = {instancePath:instancePath+"/syncPeriod",schemaPath:"#/properties/syncPeriod/type",keyword:"type",params:{type: "string"}};
 if(vErrors === null){
 vErrors = [err12];
 }
@@ -375,13 +374,25 @@ vErrors.push(err12);
 }
 errors++;
 }
+}
+}
+else {
+const err13 = {instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}};
+if(vErrors === null){
+vErrors = [err13];
+}
+else {
+vErrors.push(err13);
+}
+errors++;
+}
 validate12.errors = vErrors;
 return errors === 0;
 }
 
-const schema18 = {"type":"object","required":[],"properties":{"autoscaling":{"$ref":"#/$defs/Autoscaling"},"resources":{"$ref":"#/$defs/InstallationResources"},"logLevel":{"type":"string","enum":["debug","info","warn","error"]},"pprof":{"type":"boolean"},"maxMessageSize":{"type":"string","maxLength":12,"pattern":"^[1-9][0-9]{0,8}([KMG]i?)?$"},"keepaliveTime":{"type":"string","maxLength":32,"pattern":"^([1-9][0-9]{0,5}(ms|s|m|h))+$"}}};
+const schema18 = {"type":"object","required":[],"properties":{"autoscaling":{"$ref":"#/$defs/Autoscaling"},"resources":{"$ref":"#/$defs/InstallationResources"},"logLevel":{"type":"string","enum":["debug","info","warn","error"]},"pprof":{"type":"boolean"},"maxMessageSize":{"type":"string","maxLength":12,"pattern":"^([1-9][0-9]{0,8}|[1-9][0-9]{0,5}(Ki|Mi?|Gi?))$"},"keepaliveTime":{"type":"string","minLength":2,"maxLength":32,"pattern":"^([1-9][0-9]{0,4}h)?([1-9][0-9]{0,4}m)?([1-9][0-9]{0,4}s)?([1-9][0-9]{0,4}ms)?$"}}};
 const schema19 = {"type":"object","required":[],"properties":{"minReplicas":{"type":"integer","minimum":1,"maximum":100},"maxReplicas":{"type":"integer","minimum":1,"maximum":100},"targetCPUPercent":{"type":"integer","minimum":1,"maximum":100}}};
-const pattern13 = new RegExp("^[1-9][0-9]{0,8}([KMG]i?)?$", "u");
+const pattern13 = new RegExp("^([1-9][0-9]{0,8}|[1-9][0-9]{0,5}(Ki|Mi?|Gi?))$", "u");
 
 function validate16(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
 let vErrors = null;
@@ -596,8 +607,8 @@ vErrors.push(err16);
 }
 errors++;
 }
-if(data8.length <= 64 && !pattern12.test(data8)){
-const err17 = {instancePath:instancePath+"/keepaliveTime",schemaPath:"#/properties/keepaliveTime/pattern",keyword:"pattern",params:{}};
+if(codePoints(data8) < 2){
+const err17 = {instancePath:instancePath+"/keepaliveTime",schemaPath:"#/properties/keepaliveTime/minLength",keyword:"minLength",params:{limit: 2}};
 if(vErrors === null){
 vErrors = [err17];
 }
@@ -606,9 +617,8 @@ vErrors.push(err17);
 }
 errors++;
 }
-}
-else {
-const err18 = {instancePath:instancePath+"/keepaliveTime",schemaPath:"#/properties/keepaliveTime/type",keyword:"type",params:{type: "string"}};
+if(data8.length <= 64 && !pattern12.test(data8)){
+const err18 = {instancePath:instancePath+"/keepaliveTime",schemaPath:"#/properties/keepaliveTime/pattern",keyword:"pattern",params:{}};
 if(vErrors === null){
 vErrors = [err18];
 }
@@ -618,9 +628,8 @@ vErrors.push(err18);
 errors++;
 }
 }
-}
 else {
-const err19 = {instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}};
+const err19 = {instancePath:instancePath+"/keepaliveTime",schemaPath:"#/properties/keepaliveTime/type",keyword:"type",params:{type: "string"}};
 if(vErrors === null){
 vErrors = [err19];
 }
@@ -629,12 +638,24 @@ vErrors.push(err19);
 }
 errors++;
 }
+}
+}
+else {
+const err20 = {instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}};
+if(vErrors === null){
+vErrors = [err20];
+}
+else {
+vErrors.push(err20);
+}
+errors++;
+}
 validate16.errors = vErrors;
 return errors === 0;
 }
 
 const schema20 = {"type":"object","required":[],"properties":{"nodeSelector":{"type":"object","maxProperties":32,"additionalProperties":{"type":"string","maxLength":63,"pattern":"^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$"}},"tolerations":{"type":"array","maxItems":32,"items":{"$ref":"#/$defs/InstallationToleration"}},"priorityClassName":{"type":"string","minLength":1,"maxLength":253,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$"}}};
-const schema21 = {"type":"object","required":[],"properties":{"key":{"type":"string","maxLength":317},"operator":{"type":"string","enum":["Equal","Exists"]},"value":{"type":"string","maxLength":63},"effect":{"type":"string","enum":["NoSchedule","PreferNoSchedule","NoExecute"]}}};
+const schema21 = {"type":"object","required":[],"properties":{"key":{"type":"string","maxLength":317},"operator":{"type":"string","enum":["Equal","Exists"]},"value":{"type":"string","maxLength":63,"pattern":"^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$"},"effect":{"type":"string","enum":["NoSchedule","PreferNoSchedule","NoExecute"]}}};
 
 function validate19(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
 let vErrors = null;
@@ -778,9 +799,8 @@ vErrors.push(err10);
 }
 errors++;
 }
-}
-else {
-const err11 = {instancePath:instancePath+"/tolerations/" + i0+"/value",schemaPath:"#/$defs/InstallationToleration/properties/value/type",keyword:"type",params:{type: "string"}};
+if(data6.length <= 126 && !pattern1.test(data6)){
+const err11 = {instancePath:instancePath+"/tolerations/" + i0+"/value",schemaPath:"#/$defs/InstallationToleration/properties/value/pattern",keyword:"pattern",params:{}};
 if(vErrors === null){
 vErrors = [err11];
 }
@@ -790,10 +810,8 @@ vErrors.push(err11);
 errors++;
 }
 }
-if(data3.effect !== undefined){
-let data7 = data3.effect;
-if(typeof data7 !== "string"){
-const err12 = {instancePath:instancePath+"/tolerations/" + i0+"/effect",schemaPath:"#/$defs/InstallationToleration/properties/effect/type",keyword:"type",params:{type: "string"}};
+else {
+const err12 = {instancePath:instancePath+"/tolerations/" + i0+"/value",schemaPath:"#/$defs/InstallationToleration/properties/value/type",keyword:"type",params:{type: "string"}};
 if(vErrors === null){
 vErrors = [err12];
 }
@@ -802,8 +820,11 @@ vErrors.push(err12);
 }
 errors++;
 }
-if(!(((data7 === "NoSchedule") || (data7 === "PreferNoSchedule")) || (data7 === "NoExecute"))){
-const err13 = {instancePath:instancePath+"/tolerations/" + i0+"/effect",schemaPath:"#/$defs/InstallationToleration/properties/effect/enum",keyword:"enum",params:{allowedValues: schema21.properties.effect.enum}};
+}
+if(data3.effect !== undefined){
+let data7 = data3.effect;
+if(typeof data7 !== "string"){
+const err13 = {instancePath:instancePath+"/tolerations/" + i0+"/effect",schemaPath:"#/$defs/InstallationToleration/properties/effect/type",keyword:"type",params:{type: "string"}};
 if(vErrors === null){
 vErrors = [err13];
 }
@@ -812,10 +833,8 @@ vErrors.push(err13);
 }
 errors++;
 }
-}
-}
-else {
-const err14 = {instancePath:instancePath+"/tolerations/" + i0,schemaPath:"#/$defs/InstallationToleration/type",keyword:"type",params:{type: "object"}};
+if(!(((data7 === "NoSchedule") || (data7 === "PreferNoSchedule")) || (data7 === "NoExecute"))){
+const err14 = {instancePath:instancePath+"/tolerations/" + i0+"/effect",schemaPath:"#/$defs/InstallationToleration/properties/effect/enum",keyword:"enum",params:{allowedValues: schema21.properties.effect.enum}};
 if(vErrors === null){
 vErrors = [err14];
 }
@@ -827,7 +846,7 @@ errors++;
 }
 }
 else {
-const err15 = {instancePath:instancePath+"/tolerations",schemaPath:"#/properties/tolerations/type",keyword:"type",params:{type: "array"}};
+const err15 = {instancePath:instancePath+"/tolerations/" + i0,schemaPath:"#/$defs/InstallationToleration/type",keyword:"type",params:{type: "object"}};
 if(vErrors === null){
 vErrors = [err15];
 }
@@ -837,11 +856,9 @@ vErrors.push(err15);
 errors++;
 }
 }
-if(data.priorityClassName !== undefined){
-let data8 = data.priorityClassName;
-if(typeof data8 === "string"){
-if(data8.length > 253 && codePoints(data8) > 253){
-const err16 = {instancePath:instancePath+"/priorityClassName",schemaPath:"#/properties/priorityClassName/maxLength",keyword:"maxLength",params:{limit: 253}};
+}
+else {
+const err16 = {instancePath:instancePath+"/tolerations",schemaPath:"#/properties/tolerations/type",keyword:"type",params:{type: "array"}};
 if(vErrors === null){
 vErrors = [err16];
 }
@@ -850,8 +867,12 @@ vErrors.push(err16);
 }
 errors++;
 }
-if(codePoints(data8) < 1){
-const err17 = {instancePath:instancePath+"/priorityClassName",schemaPath:"#/properties/priorityClassName/minLength",keyword:"minLength",params:{limit: 1}};
+}
+if(data.priorityClassName !== undefined){
+let data8 = data.priorityClassName;
+if(typeof data8 === "string"){
+if(data8.length > 253 && codePoints(data8) > 253){
+const err17 = {instancePath:instancePath+"/priorityClassName",schemaPath:"#/properties/priorityClassName/maxLength",keyword:"maxLength",params:{limit: 253}};
 if(vErrors === null){
 vErrors = [err17];
 }
@@ -860,8 +881,8 @@ vErrors.push(err17);
 }
 errors++;
 }
-if(data8.length <= 506 && !pattern2.test(data8)){
-const err18 = {instancePath:instancePath+"/priorityClassName",schemaPath:"#/properties/priorityClassName/pattern",keyword:"pattern",params:{}};
+if(codePoints(data8) < 1){
+const err18 = {instancePath:instancePath+"/priorityClassName",schemaPath:"#/properties/priorityClassName/minLength",keyword:"minLength",params:{limit: 1}};
 if(vErrors === null){
 vErrors = [err18];
 }
@@ -870,9 +891,8 @@ vErrors.push(err18);
 }
 errors++;
 }
-}
-else {
-const err19 = {instancePath:instancePath+"/priorityClassName",schemaPath:"#/properties/priorityClassName/type",keyword:"type",params:{type: "string"}};
+if(data8.length <= 506 && !pattern2.test(data8)){
+const err19 = {instancePath:instancePath+"/priorityClassName",schemaPath:"#/properties/priorityClassName/pattern",keyword:"pattern",params:{}};
 if(vErrors === null){
 vErrors = [err19];
 }
@@ -882,14 +902,25 @@ vErrors.push(err19);
 errors++;
 }
 }
-}
 else {
-const err20 = {instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}};
+const err20 = {instancePath:instancePath+"/priorityClassName",schemaPath:"#/properties/priorityClassName/type",keyword:"type",params:{type: "string"}};
 if(vErrors === null){
 vErrors = [err20];
 }
 else {
 vErrors.push(err20);
+}
+errors++;
+}
+}
+}
+else {
+const err21 = {instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}};
+if(vErrors === null){
+vErrors = [err21];
+}
+else {
+vErrors.push(err21);
 }
 errors++;
 }
@@ -899,10 +930,10 @@ return errors === 0;
 
 const schema22 = {"type":"object","required":[],"properties":{"image":{"type":"string","minLength":1,"maxLength":512,"pattern":"^[-A-Za-z0-9._/:@]+$"},"resources":{"$ref":"#/$defs/MeshPodResources"},"nodeSelector":{"type":"object","maxProperties":32,"additionalProperties":{"type":"string","maxLength":63,"pattern":"^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$"}},"tolerations":{"type":"array","maxItems":32,"items":{"$ref":"#/$defs/InstallationToleration"}},"priorityClassName":{"type":"string","minLength":1,"maxLength":253,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$"},"extraEnv":{"type":"object","maxProperties":64,"additionalProperties":{"type":"string","maxLength":4096}},"relayPorts":{"$ref":"#/$defs/RelayPorts"}}};
 const schema27 = {"type":"object","required":[],"properties":{"first":{"type":"integer","minimum":1024,"maximum":65535},"last":{"type":"integer","minimum":1024,"maximum":65535}}};
-const pattern17 = new RegExp("^[-A-Za-z0-9._/:@]+$", "u");
+const pattern18 = new RegExp("^[-A-Za-z0-9._/:@]+$", "u");
 const schema23 = {"type":"object","required":[],"properties":{"requests":{"$ref":"#/$defs/MeshPodRequests"},"limits":{"$ref":"#/$defs/MeshPodLimits"}}};
-const schema24 = {"type":"object","required":[],"properties":{"cpu":{"type":"string","maxLength":20,"pattern":"^[1-9][0-9]{0,9}(m|[KMGT]i|[kMGT])?$"},"memory":{"type":"string","maxLength":20,"pattern":"^[1-9][0-9]{0,9}(m|[KMGT]i|[kMGT])?$"}}};
-const schema25 = {"type":"object","required":[],"properties":{"cpu":{"type":"string","maxLength":20,"pattern":"^[1-9][0-9]{0,9}(m|[KMGT]i|[kMGT])?$"},"memory":{"type":"string","maxLength":20,"pattern":"^[1-9][0-9]{0,9}(m|[KMGT]i|[kMGT])?$"}}};
+const schema24 = {"type":"object","required":[],"properties":{"cpu":{"type":"string","maxLength":20,"pattern":"^[1-9][0-9]{0,9}m?$"},"memory":{"type":"string","maxLength":20,"pattern":"^[1-9][0-9]{0,12}([KMGT]i|[kMGT])?$"}}};
+const schema25 = {"type":"object","required":[],"properties":{"cpu":{"type":"string","maxLength":20,"pattern":"^[1-9][0-9]{0,9}m?$"},"memory":{"type":"string","maxLength":20,"pattern":"^[1-9][0-9]{0,12}([KMGT]i|[kMGT])?$"}}};
 
 function validate22(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
 let vErrors = null;
@@ -959,7 +990,7 @@ vErrors.push(err3);
 }
 errors++;
 }
-if(data2.length <= 40 && !pattern8.test(data2)){
+if(data2.length <= 40 && !pattern9.test(data2)){
 const err4 = {instancePath:instancePath+"/requests/memory",schemaPath:"#/$defs/MeshPodRequests/properties/memory/pattern",keyword:"pattern",params:{}};
 if(vErrors === null){
 vErrors = [err4];
@@ -1044,7 +1075,7 @@ vErrors.push(err10);
 }
 errors++;
 }
-if(data5.length <= 40 && !pattern8.test(data5)){
+if(data5.length <= 40 && !pattern9.test(data5)){
 const err11 = {instancePath:instancePath+"/limits/memory",schemaPath:"#/$defs/MeshPodLimits/properties/memory/pattern",keyword:"pattern",params:{}};
 if(vErrors === null){
 vErrors = [err11];
@@ -1121,7 +1152,7 @@ vErrors.push(err1);
 }
 errors++;
 }
-if(data0.length <= 1024 && !pattern17.test(data0)){
+if(data0.length <= 1024 && !pattern18.test(data0)){
 const err2 = {instancePath:instancePath+"/image",schemaPath:"#/properties/image/pattern",keyword:"pattern",params:{}};
 if(vErrors === null){
 vErrors = [err2];
@@ -1287,9 +1318,8 @@ vErrors.push(err14);
 }
 errors++;
 }
-}
-else {
-const err15 = {instancePath:instancePath+"/tolerations/" + i0+"/value",schemaPath:"#/$defs/InstallationToleration/properties/value/type",keyword:"type",params:{type: "string"}};
+if(data8.length <= 126 && !pattern1.test(data8)){
+const err15 = {instancePath:instancePath+"/tolerations/" + i0+"/value",schemaPath:"#/$defs/InstallationToleration/properties/value/pattern",keyword:"pattern",params:{}};
 if(vErrors === null){
 vErrors = [err15];
 }
@@ -1299,10 +1329,8 @@ vErrors.push(err15);
 errors++;
 }
 }
-if(data5.effect !== undefined){
-let data9 = data5.effect;
-if(typeof data9 !== "string"){
-const err16 = {instancePath:instancePath+"/tolerations/" + i0+"/effect",schemaPath:"#/$defs/InstallationToleration/properties/effect/type",keyword:"type",params:{type: "string"}};
+else {
+const err16 = {instancePath:instancePath+"/tolerations/" + i0+"/value",schemaPath:"#/$defs/InstallationToleration/properties/value/type",keyword:"type",params:{type: "string"}};
 if(vErrors === null){
 vErrors = [err16];
 }
@@ -1311,8 +1339,11 @@ vErrors.push(err16);
 }
 errors++;
 }
-if(!(((data9 === "NoSchedule") || (data9 === "PreferNoSchedule")) || (data9 === "NoExecute"))){
-const err17 = {instancePath:instancePath+"/tolerations/" + i0+"/effect",schemaPath:"#/$defs/InstallationToleration/properties/effect/enum",keyword:"enum",params:{allowedValues: schema21.properties.effect.enum}};
+}
+if(data5.effect !== undefined){
+let data9 = data5.effect;
+if(typeof data9 !== "string"){
+const err17 = {instancePath:instancePath+"/tolerations/" + i0+"/effect",schemaPath:"#/$defs/InstallationToleration/properties/effect/type",keyword:"type",params:{type: "string"}};
 if(vErrors === null){
 vErrors = [err17];
 }
@@ -1321,10 +1352,8 @@ vErrors.push(err17);
 }
 errors++;
 }
-}
-}
-else {
-const err18 = {instancePath:instancePath+"/tolerations/" + i0,schemaPath:"#/$defs/InstallationToleration/type",keyword:"type",params:{type: "object"}};
+if(!(((data9 === "NoSchedule") || (data9 === "PreferNoSchedule")) || (data9 === "NoExecute"))){
+const err18 = {instancePath:instancePath+"/tolerations/" + i0+"/effect",schemaPath:"#/$defs/InstallationToleration/properties/effect/enum",keyword:"enum",params:{allowedValues: schema21.properties.effect.enum}};
 if(vErrors === null){
 vErrors = [err18];
 }
@@ -1336,7 +1365,7 @@ errors++;
 }
 }
 else {
-const err19 = {instancePath:instancePath+"/tolerations",schemaPath:"#/properties/tolerations/type",keyword:"type",params:{type: "array"}};
+const err19 = {instancePath:instancePath+"/tolerations/" + i0,schemaPath:"#/$defs/InstallationToleration/type",keyword:"type",params:{type: "object"}};
 if(vErrors === null){
 vErrors = [err19];
 }
@@ -1346,11 +1375,9 @@ vErrors.push(err19);
 errors++;
 }
 }
-if(data.priorityClassName !== undefined){
-let data10 = data.priorityClassName;
-if(typeof data10 === "string"){
-if(data10.length > 253 && codePoints(data10) > 253){
-const err20 = {instancePath:instancePath+"/priorityClassName",schemaPath:"#/properties/priorityClassName/maxLength",keyword:"maxLength",params:{limit: 253}};
+}
+else {
+const err20 = {instancePath:instancePath+"/tolerations",schemaPath:"#/properties/tolerations/type",keyword:"type",params:{type: "array"}};
 if(vErrors === null){
 vErrors = [err20];
 }
@@ -1359,8 +1386,12 @@ vErrors.push(err20);
 }
 errors++;
 }
-if(codePoints(data10) < 1){
-const err21 = {instancePath:instancePath+"/priorityClassName",schemaPath:"#/properties/priorityClassName/minLength",keyword:"minLength",params:{limit: 1}};
+}
+if(data.priorityClassName !== undefined){
+let data10 = data.priorityClassName;
+if(typeof data10 === "string"){
+if(data10.length > 253 && codePoints(data10) > 253){
+const err21 = {instancePath:instancePath+"/priorityClassName",schemaPath:"#/properties/priorityClassName/maxLength",keyword:"maxLength",params:{limit: 253}};
 if(vErrors === null){
 vErrors = [err21];
 }
@@ -1369,8 +1400,8 @@ vErrors.push(err21);
 }
 errors++;
 }
-if(data10.length <= 506 && !pattern2.test(data10)){
-const err22 = {instancePath:instancePath+"/priorityClassName",schemaPath:"#/properties/priorityClassName/pattern",keyword:"pattern",params:{}};
+if(codePoints(data10) < 1){
+const err22 = {instancePath:instancePath+"/priorityClassName",schemaPath:"#/properties/priorityClassName/minLength",keyword:"minLength",params:{limit: 1}};
 if(vErrors === null){
 vErrors = [err22];
 }
@@ -1379,9 +1410,8 @@ vErrors.push(err22);
 }
 errors++;
 }
-}
-else {
-const err23 = {instancePath:instancePath+"/priorityClassName",schemaPath:"#/properties/priorityClassName/type",keyword:"type",params:{type: "string"}};
+if(data10.length <= 506 && !pattern2.test(data10)){
+const err23 = {instancePath:instancePath+"/priorityClassName",schemaPath:"#/properties/priorityClassName/pattern",keyword:"pattern",params:{}};
 if(vErrors === null){
 vErrors = [err23];
 }
@@ -1391,11 +1421,8 @@ vErrors.push(err23);
 errors++;
 }
 }
-if(data.extraEnv !== undefined){
-let data11 = data.extraEnv;
-if(data11 && typeof data11 == "object" && !Array.isArray(data11)){
-if(Object.keys(data11).length > 64){
-const err24 = {instancePath:instancePath+"/extraEnv",schemaPath:"#/properties/extraEnv/maxProperties",keyword:"maxProperties",params:{limit: 64}};
+else {
+const err24 = {instancePath:instancePath+"/priorityClassName",schemaPath:"#/properties/priorityClassName/type",keyword:"type",params:{type: "string"}};
 if(vErrors === null){
 vErrors = [err24];
 }
@@ -1404,11 +1431,12 @@ vErrors.push(err24);
 }
 errors++;
 }
-for(const key1 in data11){
-let data12 = data11[key1];
-if(typeof data12 === "string"){
-if(data12.length > 4096 && codePoints(data12) > 4096){
-const err25 = {instancePath:instancePath+"/extraEnv/" + key1.replace(/~/g, "~0").replace(/\//g, "~1"),schemaPath:"#/properties/extraEnv/additionalProperties/maxLength",keyword:"maxLength",params:{limit: 4096}};
+}
+if(data.extraEnv !== undefined){
+let data11 = data.extraEnv;
+if(data11 && typeof data11 == "object" && !Array.isArray(data11)){
+if(Object.keys(data11).length > 64){
+const err25 = {instancePath:instancePath+"/extraEnv",schemaPath:"#/properties/extraEnv/maxProperties",keyword:"maxProperties",params:{limit: 64}};
 if(vErrors === null){
 vErrors = [err25];
 }
@@ -1417,9 +1445,11 @@ vErrors.push(err25);
 }
 errors++;
 }
-}
-else {
-const err26 = {instancePath:instancePath+"/extraEnv/" + key1.replace(/~/g, "~0").replace(/\//g, "~1"),schemaPath:"#/properties/extraEnv/additionalProperties/type",keyword:"type",params:{type: "string"}};
+for(const key1 in data11){
+let data12 = data11[key1];
+if(typeof data12 === "string"){
+if(data12.length > 4096 && codePoints(data12) > 4096){
+const err26 = {instancePath:instancePath+"/extraEnv/" + key1.replace(/~/g, "~0").replace(/\//g, "~1"),schemaPath:"#/properties/extraEnv/additionalProperties/maxLength",keyword:"maxLength",params:{limit: 4096}};
 if(vErrors === null){
 vErrors = [err26];
 }
@@ -1429,14 +1459,25 @@ vErrors.push(err26);
 errors++;
 }
 }
-}
 else {
-const err27 = {instancePath:instancePath+"/extraEnv",schemaPath:"#/properties/extraEnv/type",keyword:"type",params:{type: "object"}};
+const err27 = {instancePath:instancePath+"/extraEnv/" + key1.replace(/~/g, "~0").replace(/\//g, "~1"),schemaPath:"#/properties/extraEnv/additionalProperties/type",keyword:"type",params:{type: "string"}};
 if(vErrors === null){
 vErrors = [err27];
 }
 else {
 vErrors.push(err27);
+}
+errors++;
+}
+}
+}
+else {
+const err28 = {instancePath:instancePath+"/extraEnv",schemaPath:"#/properties/extraEnv/type",keyword:"type",params:{type: "object"}};
+if(vErrors === null){
+vErrors = [err28];
+}
+else {
+vErrors.push(err28);
 }
 errors++;
 }
@@ -1447,18 +1488,7 @@ if(data13 && typeof data13 == "object" && !Array.isArray(data13)){
 if(data13.first !== undefined){
 let data14 = data13.first;
 if(!(((typeof data14 == "number") && (!(data14 % 1) && !isNaN(data14))) && (isFinite(data14)))){
-const err28 = {instancePath:instancePath+"/relayPorts/first",schemaPath:"#/$defs/RelayPorts/properties/first/type",keyword:"type",params:{type: "integer"}};
-if(vErrors === null){
-vErrors = [err28];
-}
-else {
-vErrors.push(err28);
-}
-errors++;
-}
-if((typeof data14 == "number") && (isFinite(data14))){
-if(data14 > 65535 || isNaN(data14)){
-const err29 = {instancePath:instancePath+"/relayPorts/first",schemaPath:"#/$defs/RelayPorts/properties/first/maximum",keyword:"maximum",params:{comparison: "<=", limit: 65535}};
+const err29 = {instancePath:instancePath+"/relayPorts/first",schemaPath:"#/$defs/RelayPorts/properties/first/type",keyword:"type",params:{type: "integer"}};
 if(vErrors === null){
 vErrors = [err29];
 }
@@ -1467,8 +1497,9 @@ vErrors.push(err29);
 }
 errors++;
 }
-if(data14 < 1024 || isNaN(data14)){
-const err30 = {instancePath:instancePath+"/relayPorts/first",schemaPath:"#/$defs/RelayPorts/properties/first/minimum",keyword:"minimum",params:{comparison: ">=", limit: 1024}};
+if((typeof data14 == "number") && (isFinite(data14))){
+if(data14 > 65535 || isNaN(data14)){
+const err30 = {instancePath:instancePath+"/relayPorts/first",schemaPath:"#/$defs/RelayPorts/properties/first/maximum",keyword:"maximum",params:{comparison: "<=", limit: 65535}};
 if(vErrors === null){
 vErrors = [err30];
 }
@@ -1477,12 +1508,8 @@ vErrors.push(err30);
 }
 errors++;
 }
-}
-}
-if(data13.last !== undefined){
-let data15 = data13.last;
-if(!(((typeof data15 == "number") && (!(data15 % 1) && !isNaN(data15))) && (isFinite(data15)))){
-const err31 = {instancePath:instancePath+"/relayPorts/last",schemaPath:"#/$defs/RelayPorts/properties/last/type",keyword:"type",params:{type: "integer"}};
+if(data14 < 1024 || isNaN(data14)){
+const err31 = {instancePath:instancePath+"/relayPorts/first",schemaPath:"#/$defs/RelayPorts/properties/first/minimum",keyword:"minimum",params:{comparison: ">=", limit: 1024}};
 if(vErrors === null){
 vErrors = [err31];
 }
@@ -1491,9 +1518,12 @@ vErrors.push(err31);
 }
 errors++;
 }
-if((typeof data15 == "number") && (isFinite(data15))){
-if(data15 > 65535 || isNaN(data15)){
-const err32 = {instancePath:instancePath+"/relayPorts/last",schemaPath:"#/$defs/RelayPorts/properties/last/maximum",keyword:"maximum",params:{comparison: "<=", limit: 65535}};
+}
+}
+if(data13.last !== undefined){
+let data15 = data13.last;
+if(!(((typeof data15 == "number") && (!(data15 % 1) && !isNaN(data15))) && (isFinite(data15)))){
+const err32 = {instancePath:instancePath+"/relayPorts/last",schemaPath:"#/$defs/RelayPorts/properties/last/type",keyword:"type",params:{type: "integer"}};
 if(vErrors === null){
 vErrors = [err32];
 }
@@ -1502,8 +1532,9 @@ vErrors.push(err32);
 }
 errors++;
 }
-if(data15 < 1024 || isNaN(data15)){
-const err33 = {instancePath:instancePath+"/relayPorts/last",schemaPath:"#/$defs/RelayPorts/properties/last/minimum",keyword:"minimum",params:{comparison: ">=", limit: 1024}};
+if((typeof data15 == "number") && (isFinite(data15))){
+if(data15 > 65535 || isNaN(data15)){
+const err33 = {instancePath:instancePath+"/relayPorts/last",schemaPath:"#/$defs/RelayPorts/properties/last/maximum",keyword:"maximum",params:{comparison: "<=", limit: 65535}};
 if(vErrors === null){
 vErrors = [err33];
 }
@@ -1512,11 +1543,8 @@ vErrors.push(err33);
 }
 errors++;
 }
-}
-}
-}
-else {
-const err34 = {instancePath:instancePath+"/relayPorts",schemaPath:"#/$defs/RelayPorts/type",keyword:"type",params:{type: "object"}};
+if(data15 < 1024 || isNaN(data15)){
+const err34 = {instancePath:instancePath+"/relayPorts/last",schemaPath:"#/$defs/RelayPorts/properties/last/minimum",keyword:"minimum",params:{comparison: ">=", limit: 1024}};
 if(vErrors === null){
 vErrors = [err34];
 }
@@ -1527,13 +1555,26 @@ errors++;
 }
 }
 }
+}
 else {
-const err35 = {instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}};
+const err35 = {instancePath:instancePath+"/relayPorts",schemaPath:"#/$defs/RelayPorts/type",keyword:"type",params:{type: "object"}};
 if(vErrors === null){
 vErrors = [err35];
 }
 else {
 vErrors.push(err35);
+}
+errors++;
+}
+}
+}
+else {
+const err36 = {instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}};
+if(vErrors === null){
+vErrors = [err36];
+}
+else {
+vErrors.push(err36);
 }
 errors++;
 }
@@ -2358,8 +2399,8 @@ vErrors.push(err66);
 }
 errors++;
 }
-if(data28.length <= 64 && !pattern12.test(data28)){
-const err67 = {instancePath:instancePath+"/monitoring/scrapeInterval",schemaPath:"#/$defs/MonitoringInstallation/properties/scrapeInterval/pattern",keyword:"pattern",params:{}};
+if(codePoints(data28) < 2){
+const err67 = {instancePath:instancePath+"/monitoring/scrapeInterval",schemaPath:"#/$defs/MonitoringInstallation/properties/scrapeInterval/minLength",keyword:"minLength",params:{limit: 2}};
 if(vErrors === null){
 vErrors = [err67];
 }
@@ -2368,9 +2409,8 @@ vErrors.push(err67);
 }
 errors++;
 }
-}
-else {
-const err68 = {instancePath:instancePath+"/monitoring/scrapeInterval",schemaPath:"#/$defs/MonitoringInstallation/properties/scrapeInterval/type",keyword:"type",params:{type: "string"}};
+if(data28.length <= 64 && !pattern12.test(data28)){
+const err68 = {instancePath:instancePath+"/monitoring/scrapeInterval",schemaPath:"#/$defs/MonitoringInstallation/properties/scrapeInterval/pattern",keyword:"pattern",params:{}};
 if(vErrors === null){
 vErrors = [err68];
 }
@@ -2380,11 +2420,8 @@ vErrors.push(err68);
 errors++;
 }
 }
-if(data24.dashboardLabels !== undefined){
-let data29 = data24.dashboardLabels;
-if(data29 && typeof data29 == "object" && !Array.isArray(data29)){
-if(Object.keys(data29).length > 32){
-const err69 = {instancePath:instancePath+"/monitoring/dashboardLabels",schemaPath:"#/$defs/MonitoringInstallation/properties/dashboardLabels/maxProperties",keyword:"maxProperties",params:{limit: 32}};
+else {
+const err69 = {instancePath:instancePath+"/monitoring/scrapeInterval",schemaPath:"#/$defs/MonitoringInstallation/properties/scrapeInterval/type",keyword:"type",params:{type: "string"}};
 if(vErrors === null){
 vErrors = [err69];
 }
@@ -2393,11 +2430,12 @@ vErrors.push(err69);
 }
 errors++;
 }
-for(const key2 in data29){
-let data30 = data29[key2];
-if(typeof data30 === "string"){
-if(data30.length > 63 && codePoints(data30) > 63){
-const err70 = {instancePath:instancePath+"/monitoring/dashboardLabels/" + key2.replace(/~/g, "~0").replace(/\//g, "~1"),schemaPath:"#/$defs/MonitoringInstallation/properties/dashboardLabels/additionalProperties/maxLength",keyword:"maxLength",params:{limit: 63}};
+}
+if(data24.dashboardLabels !== undefined){
+let data29 = data24.dashboardLabels;
+if(data29 && typeof data29 == "object" && !Array.isArray(data29)){
+if(Object.keys(data29).length > 32){
+const err70 = {instancePath:instancePath+"/monitoring/dashboardLabels",schemaPath:"#/$defs/MonitoringInstallation/properties/dashboardLabels/maxProperties",keyword:"maxProperties",params:{limit: 32}};
 if(vErrors === null){
 vErrors = [err70];
 }
@@ -2406,8 +2444,11 @@ vErrors.push(err70);
 }
 errors++;
 }
-if(data30.length <= 126 && !pattern1.test(data30)){
-const err71 = {instancePath:instancePath+"/monitoring/dashboardLabels/" + key2.replace(/~/g, "~0").replace(/\//g, "~1"),schemaPath:"#/$defs/MonitoringInstallation/properties/dashboardLabels/additionalProperties/pattern",keyword:"pattern",params:{}};
+for(const key2 in data29){
+let data30 = data29[key2];
+if(typeof data30 === "string"){
+if(data30.length > 63 && codePoints(data30) > 63){
+const err71 = {instancePath:instancePath+"/monitoring/dashboardLabels/" + key2.replace(/~/g, "~0").replace(/\//g, "~1"),schemaPath:"#/$defs/MonitoringInstallation/properties/dashboardLabels/additionalProperties/maxLength",keyword:"maxLength",params:{limit: 63}};
 if(vErrors === null){
 vErrors = [err71];
 }
@@ -2416,9 +2457,8 @@ vErrors.push(err71);
 }
 errors++;
 }
-}
-else {
-const err72 = {instancePath:instancePath+"/monitoring/dashboardLabels/" + key2.replace(/~/g, "~0").replace(/\//g, "~1"),schemaPath:"#/$defs/MonitoringInstallation/properties/dashboardLabels/additionalProperties/type",keyword:"type",params:{type: "string"}};
+if(data30.length <= 126 && !pattern1.test(data30)){
+const err72 = {instancePath:instancePath+"/monitoring/dashboardLabels/" + key2.replace(/~/g, "~0").replace(/\//g, "~1"),schemaPath:"#/$defs/MonitoringInstallation/properties/dashboardLabels/additionalProperties/pattern",keyword:"pattern",params:{}};
 if(vErrors === null){
 vErrors = [err72];
 }
@@ -2428,9 +2468,8 @@ vErrors.push(err72);
 errors++;
 }
 }
-}
 else {
-const err73 = {instancePath:instancePath+"/monitoring/dashboardLabels",schemaPath:"#/$defs/MonitoringInstallation/properties/dashboardLabels/type",keyword:"type",params:{type: "object"}};
+const err73 = {instancePath:instancePath+"/monitoring/dashboardLabels/" + key2.replace(/~/g, "~0").replace(/\//g, "~1"),schemaPath:"#/$defs/MonitoringInstallation/properties/dashboardLabels/additionalProperties/type",keyword:"type",params:{type: "string"}};
 if(vErrors === null){
 vErrors = [err73];
 }
@@ -2442,7 +2481,7 @@ errors++;
 }
 }
 else {
-const err74 = {instancePath:instancePath+"/monitoring",schemaPath:"#/$defs/MonitoringInstallation/type",keyword:"type",params:{type: "object"}};
+const err74 = {instancePath:instancePath+"/monitoring/dashboardLabels",schemaPath:"#/$defs/MonitoringInstallation/properties/dashboardLabels/type",keyword:"type",params:{type: "object"}};
 if(vErrors === null){
 vErrors = [err74];
 }
@@ -2454,12 +2493,24 @@ errors++;
 }
 }
 else {
-const err75 = {instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}};
+const err75 = {instancePath:instancePath+"/monitoring",schemaPath:"#/$defs/MonitoringInstallation/type",keyword:"type",params:{type: "object"}};
 if(vErrors === null){
 vErrors = [err75];
 }
 else {
 vErrors.push(err75);
+}
+errors++;
+}
+}
+}
+else {
+const err76 = {instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}};
+if(vErrors === null){
+vErrors = [err76];
+}
+else {
+vErrors.push(err76);
 }
 errors++;
 }

@@ -1,7 +1,7 @@
 import { COMPONENTS } from '../../src/api/names.ts';
 import { foreignMetrics } from '../../src/telemetry/foreign-metrics.ts';
 import { controllerMetrics, extensionMetrics, leaderMetrics } from '../../src/telemetry/metrics.ts';
-import { rateOf, seriesOf, sumOf } from '../expression.ts';
+import { maxOf, rateOf, seriesOf, sumOf } from '../expression.ts';
 
 /** What somebody should look at, and how to begin. */
 export type Alert = {
@@ -62,11 +62,15 @@ function extensionServerDown(): Alert {
 
 function highMemoryUsage(namespace: string): Alert {
   const manager = { namespace, container: 'manager' };
-  const limit = seriesOf(foreignMetrics.memoryLimit, manager);
+  const perContainer = (expression: string) => maxOf(expression, ['namespace', 'pod', 'container']);
+  const inUse = perContainer(seriesOf(foreignMetrics.memoryInUse, manager));
+  // Without a limit the limit is 0.
+  const limit = perContainer(`${seriesOf(foreignMetrics.memoryLimit, manager)} > 0`);
+  const declared = { ...manager, resource: 'memory' };
+  const declaredLimit = perContainer(seriesOf(foreignMetrics.declaredLimit, declared));
   return {
     alert: 'HighMemoryUsage',
-    // Without a limit the limit is 0.
-    expr: `${seriesOf(foreignMetrics.memoryInUse, manager)} / (${limit} > 0) > 0.8`,
+    expr: `${inUse} / (${limit} or ${declaredLimit}) > 0.8`,
     for: '10m',
     labels: { severity: 'warning' },
     annotations: {

@@ -15,6 +15,14 @@ const reconciles = (ended: string, failed: string): Series => ({
   [`controller_runtime_reconcile_total{${OPERATOR}, controller="a", result="error"}`]: failed,
   [`controller_runtime_reconcile_errors_total{${OPERATOR}, controller="a"}`]: failed,
 });
+const declaredMemory = (limit: string): Series => ({
+  [`container_memory_working_set_bytes{namespace="mesh-system", pod="a", container="manager", id="b"}`]:
+    '900x40',
+  [`kube_pod_container_resource_limits{namespace="mesh-system", pod="a", container="manager", resource="memory", unit="byte"}`]:
+    limit,
+  [`kube_pod_container_resource_limits{namespace="mesh-system", pod="a", container="manager", resource="cpu", unit="core"}`]:
+    '1x40',
+});
 const memory = (used: string, limit: string, namespace = 'mesh-system', container = 'manager'): Series => ({
   [`container_memory_working_set_bytes{namespace="${namespace}", pod="a", container="${container}"}`]: used,
   [`container_spec_memory_limit_bytes{namespace="${namespace}", pod="a", container="${container}"}`]: limit,
@@ -69,6 +77,14 @@ const CASES: readonly Case[] = [
   [MEMORY, 'it uses nine tenths, but not for so long yet', memory('900x40', '1000x40'), '9m30s', 0],
   [MEMORY, 'it uses exactly eight tenths', memory('800x40', '1000x40'), '15m', 0],
   [MEMORY, 'it has no limit', memory('900x40', '0x40'), '15m', 0],
+  [
+    MEMORY,
+    'it uses nine tenths of a limit that only kube-state-metrics tells',
+    declaredMemory('1000x40'),
+    '10m',
+    1,
+  ],
+  [MEMORY, 'it uses little of such a limit', declaredMemory('9000x40'), '15m', 0],
   [MEMORY, 'nobody measures it', {}, '15m', 0],
   [MEMORY, 'another container does', memory('900x40', '1000x40', 'mesh-system', 'other'), '15m', 0],
   [MEMORY, 'the manager of somebody else does', memory('900x40', '1000x40', 'other'), '15m', 0],

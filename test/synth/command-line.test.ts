@@ -76,10 +76,35 @@ describe('mesh-gateway synth', () => {
     await run('synth', '--out', 'part');
     const config = written('part.yaml', 'operator: {replicas: 5}\n');
     const told = await run('synth', '--config', config, '--out', 'part', '--only', 'operator, rbac');
-    expect(told).toMatchObject({ status: 0, err: '3 files, 2 changed\n' });
+    expect(told).toMatchObject({ status: 0, err: '3 files, 1 changed\n' });
     expect(filesIn('part')).toHaveLength(13);
     expect(readFileSync(join(root, 'part/operator.yaml'), 'utf8')).toContain('replicas: 5\n');
-    expect(readFileSync(join(root, 'part/kustomization.yaml'), 'utf8')).not.toContain('crds.yaml');
+  });
+
+  it('lists what there is, so that nothing is taken away from a cluster because something else was chosen', async () => {
+    const listed = (folder: string) => readFileSync(join(root, folder, 'kustomization.yaml'), 'utf8');
+    await run('synth', '--out', 'chosen', '--only', 'rbac, operator');
+    expect(listed('chosen')).toMatch(/^resources:\n {2}- rbac.yaml\n {2}- operator.yaml\n$/m);
+    await run('synth', '--out', 'chosen', '--only', 'crds,monitoring');
+    expect(listed('chosen')).toMatch(
+      /^resources:\n {2}- crds.yaml\n {2}- rbac.yaml\n {2}- operator.yaml\n$/m,
+    );
+    await run('synth', '--out', 'chosen');
+    const all = listed('chosen');
+    const config = written('unfenced.yaml', 'networkPolicies: {enabled: false}\n');
+    await run('synth', '--config', config, '--out', 'chosen', '--only', 'operator');
+    expect(listed('chosen')).toBe(all);
+  });
+
+  it('replaces nothing that somebody else wrote, and then writes nothing', async () => {
+    mkdirSync(join(root, 'overlay'));
+    writeFileSync(join(root, 'overlay/kustomization.yaml'), 'namePrefix: mine-\n');
+    const { status, err } = await run('synth', '--out', 'overlay');
+    expect({ status, err }).toEqual({
+      status: 2,
+      err: 'mesh-gateway: synth: overlay/kustomization.yaml was not written by synth and would be lost: name another folder, or move it away\n',
+    });
+    expect(filesIn('overlay')).toEqual(['kustomization.yaml']);
   });
 
   it('removes what it wrote and nobody needs any more, and nothing else', async () => {

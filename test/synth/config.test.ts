@@ -61,7 +61,7 @@ describe('a configuration', () => {
     [
       'a number where a text is meant',
       'operator: {resources: {limits: {cpu: 1}}}',
-      'operator.resources.limits.cpu: 1 is not a quantity, such as 500m or 256Mi, in quotes where it is a bare number; write it in quotes: "1"',
+      'operator.resources.limits.cpu: 1 is not an amount of CPU, such as 500m, or 2 in quotes; write it in quotes: "1"',
     ],
     [
       'a text where a number is meant',
@@ -78,8 +78,63 @@ describe('a configuration', () => {
     ['another word', 'dataPath: proxy', 'dataPath: "proxy" is not one of Proxy, Direct; write Proxy'],
     [
       'a tag inside of the repository',
-      'image: {repository: "mesh-gateway:1 2"}',
-      'image.repository: "mesh-gateway:1 2" is not the name of an image without tag or digest, such as registry.example.com/mesh-gateway',
+      'image: {repository: "registry.example.com/mesh-gateway:1.0"}',
+      'image.repository: "registry.example.com/mesh-gateway:1.0" is not the name of an image without tag or digest, such as registry.example.com/mesh-gateway',
+    ],
+    [
+      'an empty part of the repository',
+      'image: {repository: "a//b"}',
+      'image.repository: "a//b" is not the name of an image without tag or digest, such as registry.example.com/mesh-gateway',
+    ],
+    [
+      'a size that Kubernetes does not know',
+      'extensionServer: {maxMessageSize: 500K}',
+      'extensionServer.maxMessageSize: "500K" is not a size, such as 100M, 100Mi or a number of bytes',
+    ],
+    [
+      'half a byte of memory',
+      'operator: {resources: {requests: {memory: 256m}}}',
+      'operator.resources.requests.memory: "256m" is not an amount of memory, such as 256Mi, or a number of bytes in quotes',
+    ],
+    [
+      'an amount of memory for CPU',
+      'operator: {resources: {limits: {cpu: 1Gi}}}',
+      'operator.resources.limits.cpu: "1Gi" is not an amount of CPU, such as 500m, or 2 in quotes',
+    ],
+    [
+      'units of a duration in an order that Prometheus does not know',
+      'monitoring: {scrapeInterval: 30s1m}',
+      'monitoring.scrapeInterval: "30s1m" is not a duration (numbers with units h, m, s and ms, each once and in this order), such as 30s or 1m30s',
+    ],
+    [
+      'a label whose key begins with no name of DNS',
+      'labels: {"a..b/team": c}',
+      "labels: label keys must look like team or example.com/team: letters, digits, '-', '_' and '.', a name of DNS before the '/', and at most 63 characters after it",
+    ],
+    [
+      'a label whose key begins with a name that is too long',
+      `labels: {"${'a'.repeat(254)}/team": c}`,
+      "labels: label keys must look like team or example.com/team: letters, digits, '-', '_' and '.', a name of DNS before the '/', and at most 63 characters after it",
+    ],
+    [
+      'a toleration of a taint that there cannot be',
+      'scheduling: {tolerations: [{key: "not valid!", operator: Exists}]}',
+      "scheduling.tolerations[0].key: key must look like team or example.com/team: letters, digits, '-', '_' and '.', a name of DNS before the '/', and at most 63 characters after it",
+    ],
+    [
+      'a toleration of a value that there cannot be',
+      'scheduling: {tolerations: [{key: a, value: "not valid!"}]}',
+      `scheduling.tolerations[0].value: "not valid!" is not a value of a taint (letters, digits, '-', '_' and '.', at most 63 characters)`,
+    ],
+    [
+      'a namespace of Kubernetes itself',
+      'namespace: kube-system',
+      'namespace: kube-system is a namespace of Kubernetes itself; name one that is for mesh-gateway alone: it enforces Pod Security, and is deleted with the rest',
+    ],
+    [
+      'the namespace of others',
+      'namespace: monitoring',
+      'namespace: monitoring is that of monitoring.namespace too; name one that is for mesh-gateway alone: it enforces Pod Security, and is deleted with the rest',
     ],
     [
       'fewer at most than at least',
@@ -109,17 +164,17 @@ describe('a configuration', () => {
     [
       'a duration without a unit',
       'operator: {syncPeriod: "30"}',
-      'operator.syncPeriod: "30" is not a duration (numbers with units ms, s, m or h), such as 30s or 1m30s',
+      'operator.syncPeriod: "30" is not a duration (numbers with units h, m, s and ms, each once and in this order), such as 30s or 1m30s',
     ],
     [
       'no time at all',
       'operator: {syncPeriod: 0s}',
-      'operator.syncPeriod: "0s" is not a duration (numbers with units ms, s, m or h), such as 30s or 1m30s',
+      'operator.syncPeriod: "0s" is not a duration (numbers with units h, m, s and ms, each once and in this order), such as 30s or 1m30s',
     ],
     [
       'a label that is none',
       'labels: {"a b": c}',
-      "labels: label keys must look like team or example.com/team: letters, digits, '-', '_' and '.', at most 63 characters after the '/'",
+      "labels: label keys must look like team or example.com/team: letters, digits, '-', '_' and '.', a name of DNS before the '/', and at most 63 characters after it",
     ],
     [
       'a toleration without a key',

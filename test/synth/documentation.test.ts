@@ -5,7 +5,7 @@ import { readConfiguration } from '../../synth/config.ts';
 import { outline } from '../../synth/generated/outline.ts';
 import { alerts } from '../../synth/monitoring/alerts.ts';
 import { at } from '../support/synth/parts.ts';
-import { installationOf, synthesized } from '../support/synth/synthesized.ts';
+import { installationOf, objectsIn, synthesized } from '../support/synth/synthesized.ts';
 
 const text = readFileSync('docs/install.md', 'utf8');
 const rows = text
@@ -17,6 +17,28 @@ const rows = text
       .slice(1, -1)
       .map(cell => cell.trim()),
   );
+
+/** The version of Kubernetes, 1.N, that takes a definition whose rules call a function: the one after that which brought it. */
+const SINCE: Readonly<Record<string, number>> = {
+  ...Object.fromEntries(['has', 'size', 'matches', 'all', 'exists', 'map', 'filter'].map(name => [name, 25])),
+  ...{ startsWith: 25, duration: 25, intersects: 30, isIP: 31, cidr: 31, containsIP: 31 },
+};
+
+/** The rules of all our kinds. */
+function rulesOfKinds(): readonly string[] {
+  const found: string[] = [];
+  JSON.stringify(objectsIn(synthesized({}, ['crds'])), (key, value: unknown) => {
+    if (key === 'rule') found.push(String(value));
+    return value;
+  });
+  return found;
+}
+
+/** What a rule calls, whatever stands in its texts. */
+function functionsIn(rule: string): readonly string[] {
+  const code = rule.replaceAll(/'[^']*'|"[^"]*"/g, '');
+  return [...code.matchAll(/([A-Za-z]+)\(/g)].map(([, name = '']) => name);
+}
 
 function knobsOf(node: Outline, steps: readonly string[] = []): readonly (readonly string[])[] {
   if (!node.fields) return [steps];
@@ -48,6 +70,13 @@ describe('docs/install.md', () => {
     const shown = /```yaml\n([^]*?)\n```/.exec(text)?.[1] ?? '';
     expect(shown).toContain('image:');
     expect(readConfiguration(shown).faults).toBeUndefined();
+  });
+
+  it('names the least version of Kubernetes that takes the rules of our kinds', () => {
+    const called = rulesOfKinds().flatMap(functionsIn);
+    const least = Math.max(...called.map(name => SINCE[name] ?? Infinity));
+    expect(new Set(called).size).toBeGreaterThan(5);
+    expect(text).toContain(`Kubernetes 1.${least} or newer`);
   });
 
   it('links to what is there', () => {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { Outline } from '../../src/api/outline.ts';
 import { outline } from '../../synth/generated/outline.ts';
-import { everyKnob, installationOf, synthesized } from '../support/synth/synthesized.ts';
+import { everyKnob, installationOf, objectsIn, synthesized } from '../support/synth/synthesized.ts';
 import type { Written } from '../support/synth/synthesized.ts';
 
 /** The way to a value that can be configured: an object is not one, but all of its fields are. */
@@ -46,4 +46,18 @@ describe('a knob', () => {
     const value = valueAt(defaults, steps);
     expect(textOf(value === undefined ? {} : onlyWith(steps, value))).toBe(usual);
   });
+});
+
+it('labels that are meant for Prometheus and Grafana alone count more than those for everything', () => {
+  const labels = { release: 'mesh', grafana_dashboard: 'no' };
+  const monitoring = { labels: { release: 'prometheus' }, dashboardLabels: { grafana_dashboard: '1' } };
+  const objects = objectsIn(synthesized({ labels, monitoring }, ['monitoring']));
+  const told = objects.map(({ kind, metadata }) => [
+    kind,
+    metadata.labels?.['release'],
+    metadata.labels?.['grafana_dashboard'],
+  ]);
+  expect(told).toContainEqual(['ServiceMonitor', 'prometheus', 'no']);
+  expect(told).toContainEqual(['PrometheusRule', 'prometheus', 'no']);
+  expect(told).toContainEqual(['ConfigMap', 'mesh', '1']);
 });

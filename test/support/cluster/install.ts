@@ -30,8 +30,6 @@ case "$1" in restore) shift;; upgrade) more="--values=$(echo "$*" | sed 's/.*--v
 "$REAL_HELM" template eg "$CLUSTER_FOLDER/gateway-helm" --namespace=envoy-gateway-system --skip-crds \\
   --values="$CLUSTER_FOLDER/envoy-gateway-values.yaml" $more >"$HOME/envoy-gateway.yaml"
 kubectl apply --server-side --force-conflicts -f "$HOME/envoy-gateway.yaml"
-kubectl -n envoy-gateway-system rollout restart deployment/envoy-gateway
-kubectl -n envoy-gateway-system rollout status deployment/envoy-gateway --timeout=300s
 `;
 
 const MESH_GATEWAY = '#!/bin/sh\nexec "$NODE" "$PRODUCT/dist/js/cli.js" "$@"\n';
@@ -50,6 +48,8 @@ kubectl delete --ignore-not-found namespace "$USER_NAMESPACE" --timeout=300s || 
 kubectl -n envoy-gateway-system wait --for=delete pod --timeout=300s \\
   -l gateway.envoyproxy.io/owning-gateway-namespace="$USER_NAMESPACE" || failed=1
 helm restore || failed=1
+kubectl -n envoy-gateway-system rollout restart deployment/envoy-gateway || failed=1
+kubectl -n envoy-gateway-system rollout status deployment/envoy-gateway --timeout=300s || failed=1
 kubectl delete --ignore-not-found -k remove --timeout=300s || failed=1
 cd /
 rm -r "$HOME" "$PRODUCT"; exit $failed
@@ -102,6 +102,19 @@ function keepKinds(file: string): void {
   const kustomization = parse(readFileSync(file, 'utf8')) as { readonly resources: readonly string[] };
   const resources = kustomization.resources.filter(name => name !== 'crds.yaml');
   writeFileSync(file, stringify({ ...kustomization, resources }));
+}
+
+/** A folder with the manifests, and a kubectl for an API server, in which commands run as they stand in the documentation. */
+export function folderOfUser(kubeconfig: string): Pick<Installer, 'folder' | 'sh'> {
+  const folder = mkdtempSync(join(tmpdir(), 'mesh-user-'));
+  cpSync(join(PROJECT, 'dist/manifests'), join(folder, 'manifests'), { recursive: true });
+  const kubectl = locateBinaries(process.env)('kubectl');
+  const environment = { PATH: `${dirname(kubectl)}:/usr/bin:/bin`, HOME: folder, KUBECONFIG: kubeconfig };
+  const sh = async (commands: string) => {
+    const { stdout } = await run('sh', ['-ec', commands], { cwd: folder, env: environment });
+    return stdout;
+  };
+  return { folder, sh };
 }
 
 /** The commands below a heading of a page of the documentation, each as it stands there, block by block. */

@@ -1,0 +1,51 @@
+import { rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { readManifests } from '../../src/lab/cluster/kube-manifests.ts';
+import { nameRef, refOf } from '../../src/lab/cluster/kube-object.ts';
+import type { KubeObject } from '../../src/lab/cluster/kube-object.ts';
+import { KubeError } from '../../src/lab/cluster/kube-error.ts';
+import { ownApiServer } from '../support/cluster/alone.ts';
+import type { OwnApiServer } from '../support/cluster/alone.ts';
+import { documentedCommands, folderOfUser } from '../support/cluster/install.ts';
+import { named } from '../support/declared.ts';
+import { meshEndpoints } from '../support/objects.ts';
+
+let own: OwnApiServer;
+let user: ReturnType<typeof folderOfUser>;
+beforeAll(async () => {
+  own = await ownApiServer();
+  user = folderOfUser(own.server.kubeconfig);
+});
+afterAll(async () => {
+  rmSync(user.folder, { recursive: true, force: true });
+  await own.end();
+});
+
+/** What there is of the manifests. */
+async function present(): Promise<readonly string[]> {
+  const { client } = own.server;
+  const refs = readManifests(join(user.folder, 'manifests'))
+    .filter(({ kind }) => kind !== 'Kustomization')
+    .map(refOf);
+  const found = refs.map(async ref => {
+    try {
+      await client.get(ref);
+      return [nameRef(ref)];
+    } catch (error) {
+      if (error instanceof KubeError && error.status === 404) return [];
+      throw error;
+    }
+  });
+  return (await Promise.all(found)).flat();
+}
+
+it("what an installation has brought is gone by the commands of the documentation, users' objects too", async () => {
+  const [[apply = ''] = []] = documentedCommands('install.md', 'Apply it');
+  const [removal = []] = documentedCommands('install.md', 'Remove');
+  await user.sh(apply);
+  await own.server.client.create(named(meshEndpoints(), 'default/web') as KubeObject);
+  expect((await present()).length).toBeGreaterThan(20);
+  for (const command of removal) await user.sh(command);
+  expect(await present()).toEqual([]);
+});
