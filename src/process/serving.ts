@@ -1,6 +1,6 @@
 import { createExtension } from '../extension/server.ts';
 import type { Extension } from '../extension/server.ts';
-import { DEFAULT_GRPC_LIMITS } from '../extension/grpc/limits.ts';
+import { limitsFor } from '../extension/grpc/limits.ts';
 import { startGrpcServer } from '../extension/grpc/server.ts';
 import type { GrpcServer } from '../extension/grpc/server.ts';
 import type { ReadResources } from '../resources/resources.ts';
@@ -48,19 +48,24 @@ export function startServing(wish: ServingWish): Serving {
   const extension = createExtension({ read, settings, telemetry, clock });
   const listening = new Set<GrpcServer>();
   const over = new AbortController();
+  const isOver = () => over.signal.aborted;
   readiness.add('grpc', () => (listening.size > 0 ? undefined : 'not listening'));
   telemetry.tellPartsKnown();
   const begin = async () => {
     await read.whenSynced();
-    if (over.signal.aborted) return 0;
+    if (isOver()) return 0;
     const server = await startGrpcServer({
       address: wish.grpcAddress,
       methods: extension.methods,
-      limits: { ...DEFAULT_GRPC_LIMITS, messageBytes: wish.maxMessageSize, keepaliveMs: wish.keepaliveMs },
+      limits: { ...limitsFor(wish.maxMessageSize), keepaliveMs: wish.keepaliveMs },
       telemetry: { log, record: metrics.record, activities },
       clock,
       random: wish.random,
     });
+    if (isOver()) {
+      await server.stop({ graceMs: 0 });
+      return 0;
+    }
     listening.add(server);
     over.signal.addEventListener('abort', () => listening.delete(server));
     extension.health.set('SERVING');

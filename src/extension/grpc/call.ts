@@ -57,8 +57,9 @@ export class Call {
     return this.#status !== undefined || this.stream.isClosed;
   }
 
-  /** Takes memory that the call has until it is closed; fails with a GrpcError where there is none. */
+  /** Takes memory that the call has until it is closed, and none after that; fails with a GrpcError where there is none. */
   hold(bytes: number): void {
+    if (this.stream.isClosed) return;
     if (!this.parts.budget.take(bytes)) {
       throw new GrpcError('RESOURCE_EXHAUSTED', 'too many requests and answers are held');
     }

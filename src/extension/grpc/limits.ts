@@ -24,6 +24,22 @@ export type GrpcLimits = {
 
 const MIB = 1024 * 1024;
 
+/**
+ * The limits for messages of a size. A request takes twice its size when the last of it comes, and then it and its answer are
+ * held together, so that a connection has room for the largest of both, and all have for those of two.
+ */
+export function limitsFor(messageBytes: number): GrpcLimits {
+  const { heldBytesOfConnection, heldBytes } = DEFAULT_GRPC_LIMITS;
+  return {
+    ...DEFAULT_GRPC_LIMITS,
+    messageBytes,
+    heldBytesOfConnection: Math.max(heldBytesOfConnection, MOST_HELD_OF_MESSAGE * messageBytes),
+    heldBytes: Math.max(heldBytes, 2 * MOST_HELD_OF_MESSAGE * messageBytes),
+  };
+}
+
+const MOST_HELD_OF_MESSAGE = 3;
+
 /** The limits where nobody says otherwise: `MAX_MESSAGE_SIZE` and `GRPC_KEEPALIVE_TIME` have settings. */
 export const DEFAULT_GRPC_LIMITS: GrpcLimits = {
   messageBytes: 100_000_000,

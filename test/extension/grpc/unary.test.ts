@@ -1,5 +1,6 @@
 import { status } from '@grpc/grpc-js';
 import { describe, expect, it } from 'vitest';
+import { limitsFor } from '../../../src/extension/grpc/limits.ts';
 import { GrpcError } from '../../../src/extension/grpc/status.ts';
 import type { Unary } from '../../../src/extension/grpc/method.ts';
 import { eventually } from '../../support/eventually.ts';
@@ -113,6 +114,53 @@ describe('a call', () => {
     for (let round = 0; round < 20; round++) {
       expect(await client.call('/test.Service/Echo', Buffer.alloc(200_000))).toMatchObject({ code: 0 });
     }
+  });
+});
+
+describe('a call that is over', () => {
+  it('holds no memory for an answer that comes after it', async () => {
+    const answers: (() => void)[] = [];
+    const late = unary(() => new Promise(resolve => answers.push(() => resolve(Buffer.alloc(MIB)))));
+    const limits = { heldBytes: 4 * MIB };
+    const { client, server } = await serve({ methods: { ...methods, '/test.Service/Late': late }, limits });
+    for (let round = 1; round <= 10; round++) {
+      const raw = await RawConnection.open(server.port);
+      raw.call(1, '/test.Service/Late');
+      raw.data(1, message(Buffer.from('a')), 'end');
+      await eventually(() => expect(answers).toHaveLength(round));
+      raw.socket.destroy();
+      await eventually(() => expect(server.calls).toHaveLength(round));
+      answers.at(-1)?.();
+    }
+    await new Promise(setImmediate);
+    expect(await client.call('/test.Service/Echo', Buffer.alloc(MIB))).toMatchObject({ code: 0 });
+  });
+});
+
+describe('messages of any size that is set', () => {
+  it.each([1, 100_000_000, 400_000_000])(
+    'find room for a request and its answer of %i bytes',
+    messageBytes => {
+      const { heldBytesOfConnection, heldBytes } = limitsFor(messageBytes);
+      expect(heldBytesOfConnection).toBeGreaterThanOrEqual(3 * messageBytes);
+      expect(heldBytes).toBeGreaterThanOrEqual(2 * heldBytesOfConnection);
+    },
+  );
+
+  it('are as large as they may be', async () => {
+    const sent = Buffer.alloc(8 * MIB);
+    const { heldBytesOfConnection, heldBytes, messageBytes } = limitsFor(sent.length);
+    const share = sent.length / limitsFor(1_000_000_000).messageBytes;
+    const most = limitsFor(1_000_000_000);
+    const limits = {
+      messageBytes,
+      heldBytesOfConnection: Math.ceil(most.heldBytesOfConnection * share),
+      heldBytes: Math.ceil(most.heldBytes * share),
+    };
+    expect(limits.heldBytesOfConnection).toBeLessThan(heldBytesOfConnection);
+    expect(limits.heldBytes).toBeLessThan(heldBytes);
+    const { client } = await serve({ limits });
+    expect(await client.call('/test.Service/Echo', sent)).toMatchObject({ code: 0 });
   });
 });
 
