@@ -2,6 +2,9 @@ import { GROUP } from './generated/kinds.ts';
 
 const END = `.${GROUP}`;
 
+/** An object is shown under its own name and one other by turns: any more of them would be names for the same without an end. */
+export const MOST_OTHER_NAMES = 1;
+
 /** The longest name that an API server takes. */
 const LONGEST = 253;
 

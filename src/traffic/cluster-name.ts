@@ -1,5 +1,5 @@
 import type { RouteKind } from '../api/key.ts';
-import { declaredNameOf } from '../api/other-names.ts';
+import { declaredNameOf, MOST_OTHER_NAMES } from '../api/other-names.ts';
 
 /** What a name that Envoy Gateway gives to a cluster says: which rule of which route it serves. */
 export type ClusterName = {
@@ -32,7 +32,8 @@ export function parseClusterName(text: string): ClusterName | undefined {
     '/',
     MOST_PARTS,
   );
-  const name = declaredNameOf(known).declared;
+  const { declared: name, nth: otherName } = declaredNameOf(known);
+  if (otherName > MOST_OTHER_NAMES) return undefined;
   if (namespace === '' || name === '' || word !== 'rule' || end !== undefined) return undefined;
   const at = rule === '-1' ? 'only' : position(rule);
   if (at === undefined) return undefined;

@@ -57,6 +57,8 @@ describe('the name of a cluster', () => {
     'HTTPRoute/shop/web/rule/0',
     'constructor/shop/web/rule/0',
     '__proto__/shop/web/rule/0',
+    'httproute/shop/web.2.mesh-gateway.dev/rule/0',
+    'httproute/shop/web.999999999.mesh-gateway.dev/rule/0',
     ' httproute/shop/web/rule/0',
     'httproute/shop/web/rule/0\n',
   ])('%j is that of a cluster that is not ours', text => {
