@@ -11,6 +11,7 @@ import type { ServedParts, Subscription } from './eds/served.ts';
 import { EdsStream } from './eds/stream.ts';
 import type { StreamParts } from './eds/stream.ts';
 import { unresolvedOf } from './eds/unresolved.ts';
+import type { UnusedOfCluster } from './eds/unresolved.ts';
 import type { Methods, ServerStream } from './grpc/method.ts';
 
 /** To whom the server of endpoints tells what it does. */
@@ -26,6 +27,8 @@ export type EdsOptions = {
   readonly assignments: Assignments;
   readonly clock: Clock;
   readonly telemetry: EdsTelemetry;
+  /** What gets no traffic of clusters whose endpoints Envoy Gateway tells. */
+  readonly unusedElsewhere?: () => Iterable<UnusedOfCluster>;
   /** How long an endpoint that is assigned no more is told as draining. */
   readonly drainMs?: number;
   /** How many clusters all streams together may follow. */
@@ -69,7 +72,7 @@ class Following implements StreamParts {
   #refusals = { unlogged: 0, nextLineAt: 0 };
 
   constructor(options: EdsOptions) {
-    const { assignments, clock, drainMs = DRAIN_MS, telemetry } = options;
+    const { assignments, clock, drainMs = DRAIN_MS, telemetry, unusedElsewhere } = options;
     this.#options = options;
     this.#rounds = new Rounds(clock);
     this.#servedParts = {
@@ -82,7 +85,9 @@ class Following implements StreamParts {
     };
     this.#ends = [
       telemetry.metrics.readGauge('edsStreams', () => [{ labels: {}, value: this.#streams.size }]),
-      telemetry.metrics.readGauge('unresolved', () => unresolvedOf(this.#served())),
+      telemetry.metrics.readGauge('unresolved', () =>
+        unresolvedOf([...this.#served(), ...(unusedElsewhere?.() ?? [])]),
+      ),
     ];
   }
 

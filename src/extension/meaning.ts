@@ -9,8 +9,10 @@ import type { ClusterNeeds } from '../traffic/cluster-needs.ts';
 import type { DataPathMode } from '../traffic/data-path.ts';
 import type { Declared } from '../traffic/declared.ts';
 import { meshRuleOf } from '../traffic/mesh-rule.ts';
+import { sharingBackends } from '../traffic/rule.ts';
 import type { MeshRule } from '../traffic/rule.ts';
 import type { SourcedAssignment } from './eds/assigned.ts';
+import type { UnusedOfCluster } from './eds/unresolved.ts';
 import type { BackendCluster } from './hooks/route.ts';
 
 /** What the name of a cluster means. */
@@ -45,11 +47,22 @@ export function sourcedAssignment(
   return { assignment, unused: [...rule.unused, ...unused], objects: new Map(objects) };
 }
 
+/** What gets no traffic of a rule whose endpoints Envoys do not get from us. */
+export function unusedOf(
+  meaning: Meaning | undefined,
+  pathOf: (rule: MeshRule) => DataPathMode,
+): readonly UnusedOfCluster[] {
+  if (!meaning || meaning.needs?.endpointsFrom === 'us') return [];
+  const { cluster, unused } = meaning.rule;
+  return [{ cluster: cluster.text, unused: sourcedAssignment(meaning, pathOf)?.unused ?? unused }];
+}
+
 /** The clusters that our backends of a rule have where each has one of its own; none for that of one backend. */
 export function backendClustersOf(meaning: Meaning | undefined): readonly BackendCluster[] {
-  const { cluster, backends = [] } = meaning?.rule ?? {};
-  if (!cluster || cluster.backend !== undefined) return [];
-  return backends
-    .filter(({ ref, endpoints }) => ref.weight > 0 && endpoints.length > 0)
-    .map(({ index, ref: { weight } }) => ({ cluster: `${cluster.text}/backend/${index}`, weight }));
+  if (!meaning || meaning.rule.cluster.backend !== undefined) return [];
+  const { text } = meaning.rule.cluster;
+  return sharingBackends(meaning.rule).map(({ index, ref: { weight } }) => ({
+    cluster: `${text}/backend/${index}`,
+    weight,
+  }));
 }

@@ -46,7 +46,7 @@ export interface Extension {
 export function createExtension({ read, settings, telemetry, clock }: ExtensionParts): Extension {
   const { dataPath, edsTarget, messageBytes } = settings;
   const view = createView(read, { dataPath, shape: clusterShape(edsTarget) });
-  const eds = createEds({ assignments: view, clock, telemetry });
+  const eds = createEds({ assignments: view, clock, telemetry, unusedElsewhere: () => view.unusedOfMixed() });
   const definitions = servedDefinitions();
   const health = createHealth(definitions.flatMap(({ services }) => services));
   const hooks = hookMethods({

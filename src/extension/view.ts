@@ -1,4 +1,4 @@
-import { keyOf, refOf } from '../api/key.ts';
+import { keyOf, refOf, ROUTE_KINDS } from '../api/key.ts';
 import type { Key, Ref } from '../api/key.ts';
 import { gatewaysOf, refTo } from '../api/references.ts';
 import type { Resource } from '../api/resource.ts';
@@ -10,14 +10,16 @@ import { commonPath, dataPathOf } from '../traffic/data-path.ts';
 import type { DataPathMode } from '../traffic/data-path.ts';
 import type { Declared } from '../traffic/declared.ts';
 import { revisionOf } from '../traffic/revision.ts';
+import { mixedClustersOf } from '../traffic/mesh-rule.ts';
 import type { MeshRule } from '../traffic/rule.ts';
 import { dependenciesOf, tracked } from '../traffic/tracked.ts';
 import { declaredIn, gatewaysOfClass, routesOf } from './declared.ts';
 import { Dependents } from './dependents.ts';
 import type { Assignments } from './eds/assigned.ts';
+import type { UnusedOfCluster } from './eds/unresolved.ts';
 import { ForeignNames } from './foreign-names.ts';
 import type { BackendCluster } from './hooks/route.ts';
-import { backendClustersOf, mayBeMesh, meaningOf, sourcedAssignment } from './meaning.ts';
+import { backendClustersOf, mayBeMesh, meaningOf, sourcedAssignment, unusedOf } from './meaning.ts';
 import type { Meaning } from './meaning.ts';
 import { Memo } from './memo.ts';
 
@@ -29,6 +31,8 @@ export interface View extends Assignments {
   assignmentOf(cluster: string): Assignment | undefined;
   /** Our backends of a rule that have endpoints and a weight, by the clusters that they have of their own. */
   backendsOf(rule: string): readonly BackendCluster[];
+  /** What gets no traffic of rules that mix our backends with others, whose endpoints Envoys do not follow. */
+  unusedOfMixed(): Iterable<UnusedOfCluster>;
   /** The revision of what the clusters of a Gateway must have; nothing where none of them is ours. */
   revisionOf(gateway: Ref<'Gateway'>): string | undefined;
   /** How many names are remembered. */
@@ -60,6 +64,7 @@ export function createView(read: ReadResources, settings: ViewSettings): View {
   const pathTo = (gateway: string) => paths.read(gateway)?.mode ?? dataPath;
   const foreign = new ForeignNames();
   const meaning = (cluster: string) => unlessForeign(cluster, meanings, foreign, read);
+  const anyPathOf = (rule: MeshRule) => commonPath(gatewaysAt(read, rule).map(pathTo));
   const unsubscribe = read.subscribe(({ key }) => {
     const object = read.get(refOf(key));
     if (isRoute(key)) foreign.clear();
@@ -77,8 +82,8 @@ export function createView(read: ReadResources, settings: ViewSettings): View {
     },
     backendsOf: rule => backendClustersOf(meanings.read(rule)),
     needsOf: cluster => meaning(cluster)?.needs,
-    assignmentOf: cluster =>
-      sourcedAssignment(meaning(cluster), rule => commonPath(gatewaysAt(read, rule).map(pathTo)))?.assignment,
+    assignmentOf: cluster => sourcedAssignment(meaning(cluster), anyPathOf)?.assignment,
+    unusedOfMixed: () => mixedIn(read).flatMap(cluster => unusedOf(meanings.read(cluster), anyPathOf)),
     revisionOf: gateway => revisions.read(keyOf(gateway))?.revision,
     get size() {
       return meanings.size + paths.size + revisions.size;
@@ -103,6 +108,11 @@ function unlessForeign(
 
 function isRoute(key: Key): boolean {
   return refOf(key).kind.endsWith('Route');
+}
+
+/** The clusters of rules that mix our backends with others. */
+function mixedIn(read: ReadResources): readonly string[] {
+  return ROUTE_KINDS.flatMap(kind => read.list(kind)).flatMap(mixedClustersOf);
 }
 
 /** From what values are computed: each reading by `declared` is noted, and any other is to be noted. */

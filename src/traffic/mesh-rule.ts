@@ -28,6 +28,17 @@ export function meshRulesOf(declared: Declared, route: Route): readonly MeshRule
   return rulesOf(route).flatMap(rule => ruleOf(declared, route, clusterOf(route, rule)) ?? []);
 }
 
+/** The names of the clusters of a route's rules that have backends of ours and of others. */
+export function mixedClustersOf(route: Route): readonly string[] {
+  return rulesOf(route)
+    .map(rule => clusterOf(route, rule))
+    .filter(cluster => {
+      const references = referencesOf(route, cluster) ?? [];
+      return references.some(isMesh) && !references.every(isMesh);
+    })
+    .map(({ text }) => text);
+}
+
 /** The rules that one backend of a route is the whole of, where a rule has several and ours among them. */
 export function meshRulesPerBackend(declared: Declared, route: Route): readonly MeshRule[] {
   return rulesOf(route).flatMap(rule => {

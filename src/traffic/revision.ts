@@ -9,6 +9,7 @@ import { commonPath, dataPathOf } from './data-path.ts';
 import type { DataPathMode } from './data-path.ts';
 import type { Declared } from './declared.ts';
 import { meshRulesOf, meshRulesPerBackend } from './mesh-rule.ts';
+import { sharingBackends } from './rule.ts';
 import type { MeshRule } from './rule.ts';
 
 /** What a revision is computed from beside what is declared. */
@@ -36,7 +37,7 @@ export function revisionOf(
   for (const route of inOrder(routes.filter(each => gatewaysOf(each).includes(key)))) {
     const path = () => pathOf(declared, route, dataPath);
     for (const rule of clustersOf(declared, route)) {
-      hash.update(`\n${rule.cluster.text} ${toldOf(rule, path)}`);
+      hash.update(`\n${rule.cluster.text} ${toldOf(rule, path)}${sharesOf(rule)}`);
       isEmpty = false;
     }
   }
@@ -61,6 +62,18 @@ function toldOf(rule: MeshRule, path: () => DataPathMode): string {
   const needs = clusterNeedsOf(rule);
   if (needs?.endpointsFrom !== 'envoy-gateway') return JSON.stringify(needs ?? null);
   return JSON.stringify([needs, assignmentOf(rule, needs, path()).assignment]);
+}
+
+/**
+ * Which backends of a rule the Route hook lets share its traffic, where each has a cluster of its own. Envoy Gateway knows
+ * nothing of why one can be used now, such as a MeshTailnet, and calls that hook for HTTPRoutes alone.
+ */
+function sharesOf(rule: MeshRule): string {
+  const { kind, backend } = rule.cluster;
+  if (kind !== 'HTTPRoute' || backend !== undefined) return '';
+  return ` ${sharingBackends(rule)
+    .map(({ index }) => index)
+    .join()}`;
 }
 
 function pathOf(declared: Declared, route: Route, fallback: DataPathMode): DataPathMode {

@@ -74,6 +74,11 @@ export type MeshBackend = {
   readonly endpoints: readonly UsableEndpoint[];
 };
 
+/** The backends of a rule that get a share of its traffic. */
+export function sharingBackends({ backends }: Pick<MeshRule, 'backends'>): readonly MeshBackend[] {
+  return backends.filter(({ ref, endpoints }) => ref.weight > 0 && endpoints.length > 0);
+}
+
 /** What the rule behind a cluster means: where its traffic may go, and where it may not and why. */
 export type MeshRule = {
   readonly cluster: ClusterName;

@@ -1,6 +1,7 @@
 import { create, toBinary } from '@bufbuild/protobuf';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import type { EdsOptions } from '../../src/extension/eds.ts';
 import { DeltaDiscoveryRequestSchema } from '../../src/extension/proto/envoy/service/discovery/v3_pb.ts';
 import { EdsScene } from '../support/extension/eds-scene.ts';
 import { ASSIGNMENT_TYPE } from '../support/extension/envoy.ts';
@@ -12,7 +13,7 @@ const seed = Number(process.env['SEED'] ?? 1);
 const GATEWAY = 'default/edge';
 const WEB = 'httproute/default/web/rule/0';
 
-function scene(options: { readonly mostSubscriptions?: number } = {}) {
+function scene(options: Pick<Partial<EdsOptions>, 'mostSubscriptions' | 'unusedElsewhere'> = {}) {
   const world = new World();
   world.set(WEB, GATEWAY, [80]);
   return { world, scene: new EdsScene({ assignments: world, ...options }) };
@@ -189,5 +190,11 @@ describe('what is measured', () => {
     }
     await expect(one.metric('unresolved_references', { reason: 'ProtocolMismatch' })).resolves.toBe(2);
     await expect(one.metric('unresolved_references', { reason: 'BackendNotFound' })).resolves.toBe(1);
+    const elsewhere = {
+      cluster: 'tcproute/default/raw/rule/-1',
+      unused: [{ ...unused[2], reason: 'MixedBackends' as const }],
+    };
+    const { scene: other } = scene({ unusedElsewhere: () => [elsewhere] });
+    await expect(other.metric('unresolved_references', { reason: 'MixedBackends' })).resolves.toBe(1);
   });
 });

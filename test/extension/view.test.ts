@@ -51,6 +51,23 @@ function addressesIn(view: View, cluster = WEB, gateway = GATEWAY): readonly str
 }
 
 describe('a view', () => {
+  it('says what gets no traffic of rules that mix ours with others, which no Envoy follows', async () => {
+    const { view } = await viewOf([
+      httpRoute('web', [backend('web')], [backend('gone'), service()]),
+      routeObject('TCPRoute', 'raw', [backend('web'), service()]),
+      httpRoute('others', [service()]),
+      ...web.slice(1),
+    ]);
+    const told = [...view.unusedOfMixed()].map(({ cluster, unused = [] }) => [
+      cluster,
+      unused.map(({ reason }) => reason),
+    ]);
+    expect(told).toEqual([
+      ['httproute/default/web/rule/1', ['BackendNotFound']],
+      ['tcproute/default/raw/rule/-1', ['MixedBackends']],
+    ]);
+  });
+
   it('says which clusters backends have of their own, by weight, but for those without traffic', async () => {
     const backends = [backend('web', { weight: 9 }), backend('gone'), backend('web', { weight: 0, port: 1 })];
     const { view } = await viewOf([httpRoute('web', backends), ...web.slice(1)]);

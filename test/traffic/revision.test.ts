@@ -122,6 +122,15 @@ describe('the revision of a Gateway', () => {
     expect(revision(world('/a'))).not.toBe(revision(world('/b')));
   });
 
+  it.each<readonly [string, object]>([
+    ['a MeshTailnet comes', tailnetObject()],
+    ['endpoints come', web],
+  ])('moves when a backend can be used beside one that is missing, because %s', (_, comes) => {
+    const rest = [tailnetObject(), web].filter(object => JSON.stringify(object) !== JSON.stringify(comes));
+    const world = [...rest, httpRoute('web', [backend('web'), backend('gone')])];
+    expect(revision([...world, comes])).not.toBe(revision(world));
+  });
+
   it('moves with how clusters are made, and not with the way where nothing is decided', () => {
     expect(revision(base, { shape: 'b' })).not.toBe(before);
     expect(revision(base, { dataPath: 'Direct' })).toBe(before);

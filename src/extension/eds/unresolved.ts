@@ -1,8 +1,11 @@
-import type { Served } from './served.ts';
+import type { Unused } from '../../traffic/rule.ts';
 
-/** What gets no traffic of all clusters that are followed, counted by its reason, and once for all Gateways. */
+/** What gets no traffic of a cluster; nothing where that is not known yet. */
+export type UnusedOfCluster = { readonly cluster: string; readonly unused?: readonly Unused[] | undefined };
+
+/** What gets no traffic of all clusters, counted by its reason, and once for all Gateways. */
 export function unresolvedOf(
-  all: Iterable<Served>,
+  all: Iterable<UnusedOfCluster>,
 ): readonly { readonly labels: { readonly reason: string }; readonly value: number }[] {
   const seen = new Set<string>();
   const counts = new Map<string, number>();
