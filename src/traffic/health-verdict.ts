@@ -1,4 +1,5 @@
 import type { EndpointStatus } from '../api/generated/types.ts';
+import { addressText, parseSocketAddress } from './address.ts';
 import type { HealthVerdict } from './assignment.ts';
 import { checkOf } from './checks.ts';
 import type { ClusterNeeds } from './cluster-needs.ts';
@@ -22,9 +23,16 @@ export function verdictOf(
   const { metadata, status } = usable.object;
   if (metadata.deletionTimestamp !== undefined) return 'DRAINING';
   if (!checkOf(usable)) return 'HEALTHY';
-  if (entry?.status === 'Healthy') return 'HEALTHY';
-  if (entry && entry.error !== NOT_CHECKED_YET) return 'UNHEALTHY';
+  const word = entry && isAboutNow(entry, usable) ? entry : undefined;
+  if (word?.status === 'Healthy') return 'HEALTHY';
+  if (word && word.error !== NOT_CHECKED_YET) return 'UNHEALTHY';
   return check || status?.endpoints === undefined ? 'UNKNOWN' : 'UNHEALTHY';
+}
+
+/** Whether a word is about the address that an endpoint has now: it may have moved since. */
+function isAboutNow({ address = '' }: EndpointStatus, { endpoint }: UsableEndpoint): boolean {
+  const told = parseSocketAddress(address);
+  return !told || addressText({ meshIP: told.address, port: told.port }) === addressText(endpoint);
 }
 
 /**

@@ -117,6 +117,23 @@ describe('what Envoy is told of the health of endpoints', () => {
     expect(verdicts(entries)).toEqual(told);
   });
 
+  it('is none that was told of an address where the endpoint is no more', () => {
+    const [one] = endpointList(1);
+    const here = `${String(one?.['meshIP'])}:${String(one?.['port'])}`;
+    const told = (says: Fields, address: string) =>
+      verdicts([{ check: A, says: { ...says, address } }, { check: B }]);
+    expect(told(HEALTHY, here)).toEqual(['HEALTHY', 'UNHEALTHY']);
+    expect(told(HEALTHY, '100.99.99.99:8080')).toEqual(['UNHEALTHY', 'UNHEALTHY']);
+    const unhealthy = (address: string) =>
+      verdicts([
+        { check: ON, says: { ...UNHEALTHY, address } },
+        { check: ON, says: HEALTHY },
+      ]);
+    expect(unhealthy(here)).toEqual(['UNHEALTHY', 'HEALTHY']);
+    expect(unhealthy('100.99.99.99:8080')).toEqual(['UNKNOWN', 'HEALTHY']);
+    expect(unhealthy('nonsense')).toEqual(['UNHEALTHY', 'HEALTHY']);
+  });
+
   it('of UDP is unknown as long as there is no word of an operator at all', () => {
     expect(verdicts([{ check: ON }, {}], { udp: true, withStatus: false })).toEqual(['UNKNOWN', 'HEALTHY']);
     expect(verdicts([{ check: ON }, {}], { udp: true })).toEqual(['UNHEALTHY', 'HEALTHY']);
