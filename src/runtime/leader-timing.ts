@@ -30,7 +30,8 @@ export type LeaseTiming = {
  * | lost and late requests       |                        | them had its effect      |                          |
  *
  * Two can never lead at once as long as the rates of two clocks differ by less than durationMs / holdMs, which is by 17 %
- * each. The lease costs each process about 30 short requests a minute: the leader writes, the others read. A server that
+ * each, and nobody deletes the lease of a leader who cannot reach it, or before the others have seen it: what is not there
+ * does not say that somebody had it. The lease costs each process about 30 short requests a minute: the leader writes, the others read. A server that
  * is gone for up to 1.7 s never costs leadership, and one that refuses connections for up to 4 s does not either.
  */
 export const LEASE_TIMING: LeaseTiming = {

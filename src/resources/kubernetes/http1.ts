@@ -79,7 +79,11 @@ function exchange(
     };
     const url = origin + path;
     const sent = url.startsWith('http:') ? httpRequest(url, options) : httpsRequest(url, options);
-    const abort = () => sent.destroy();
+    // Of one that waits for a socket nothing is heard until there is one.
+    const abort = () => {
+      reject(signal.reason as Error);
+      sent.destroy();
+    };
     let failure: Error | undefined;
     signal.addEventListener('abort', abort, { once: true });
     sent.once('close', () => {

@@ -46,7 +46,11 @@ export function begin(task: Task, ports: AskPorts, watch: OpenWatch | undefined,
 
 type ListTask = Extract<Next, { readonly do: 'list' }>;
 
-function list({ at, token, halvings }: ListTask, { kind, transport }: AskPorts, tell: Tell): () => void {
+function list(
+  { at, token, halvings }: ListTask,
+  { kind, transport, clock }: AskPorts,
+  tell: Tell,
+): () => void {
   const end = new AbortController();
   const version = versionOf(kind, at);
   const limit = Math.ceil(pageSizeOf(kind) / 2 ** halvings);
@@ -57,7 +61,11 @@ function list({ at, token, halvings }: ListTask, { kind, transport }: AskPorts, 
     query,
     signal: end.signal,
   } as const;
-  hear(() => transport.ask(request).then(answer => pageOf(kind, version, answer)), tell);
+  const startedAt = clock.now();
+  hear(
+    () => transport.ask(request).then(answer => pageOf(kind, version, answer)),
+    heard => tell(heard.hear === 'failure' ? { ...heard, tookMs: clock.now() - startedAt } : heard),
+  );
   return () => end.abort();
 }
 

@@ -1,8 +1,8 @@
 import { memoryOf } from './reflector-state.ts';
 import type { Effect, Given, Next, Place, ReflectorState, Step, Trouble } from './reflector-state.ts';
 
-/** A trouble, and when to ask again as the server wishes. */
-export type Troubled = Trouble & { readonly retryAfterMs?: number };
+/** A trouble, when to ask again as the server wishes, and how long it took. */
+export type Troubled = Trouble & { readonly retryAfterMs?: number; readonly tookMs?: number };
 
 /** Lists when it has waited. */
 export function listLater(
@@ -11,12 +11,16 @@ export function listLater(
   given: Given,
   effects: readonly Effect[] = [],
 ): Step {
-  // A page that could not be read was perhaps too large: objects may be of a megabyte each.
-  const isGarbled = trouble.reason === 'Garbled';
-  const halvings = isGarbled ? Math.min(state.halvings + 1, MOST_HALVINGS) : state.halvings;
+  // A page that could not be read was perhaps too large, or too slow to come: objects may be of a megabyte each.
+  const { reason, tookMs = 0 } = trouble;
+  const isTooLarge = reason === 'Garbled' || tookMs >= SLOW_MS;
+  const halvings = isTooLarge ? Math.min(state.halvings + 1, MOST_HALVINGS) : state.halvings;
   const failed = { ...state, listFailures: state.listFailures + 1, halvings };
   return waiting(failed, 'list', trouble, waitMs(failed.listFailures, trouble, given), effects);
 }
+
+/** Whatever fails after so long was on its way: a server that is away fails sooner. */
+const SLOW_MS = 20_000;
 
 /** No page need be smaller for an API server that keeps objects of up to 1.5 MB: 500 become 15. */
 const MOST_HALVINGS = 5;
@@ -46,10 +50,14 @@ export function waiting(
   };
 }
 
-/** Waits until the kind may be served. */
-export function absent(state: ReflectorState, effects: readonly Effect[], { roll, patience }: Given): Step {
+/** Waits until the kind may be served. There may be objects of it though none was read whole: of a list that broke off. */
+export function absent(state: ReflectorState, { roll, patience }: Given): Step {
   const ms = patience.absenceMs * (0.75 + roll / 2);
-  const memory = { ...memoryOf(state), listFailures: 0, watchFailures: 0 };
+  const effects: readonly Effect[] = [
+    { do: 'empty' },
+    ...(state.known === 'nothing' ? [{ do: 'say-read' } as const] : []),
+  ];
+  const memory = { ...memoryOf(state), known: 'absence', listFailures: 0, watchFailures: 0 } as const;
   return { state: { ...memory, is: 'absent' }, effects, next: { do: 'wait', ms } };
 }
 

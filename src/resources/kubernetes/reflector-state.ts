@@ -109,7 +109,7 @@ export type Heard =
   /** The server ended the watch as it should. */
   | { readonly hear: 'end' }
   | { readonly hear: 'silence' }
-  | ({ readonly hear: 'failure'; readonly retryAfterMs?: number } & Trouble)
+  | ({ readonly hear: 'failure'; readonly retryAfterMs?: number; readonly tookMs?: number } & Trouble)
   | { readonly hear: 'close' };
 
 /** What becomes of the objects. */

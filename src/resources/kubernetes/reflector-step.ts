@@ -36,7 +36,7 @@ import { isOlder } from './resource-version.ts';
  *
  * Where nothing is said, what was heard makes no sense there: that is a failure, and it waits and lists. A wait after
  * failures is random, up to 200 ms, and up to twice as long each time, but for what the server says. A list that could not
- * be read is asked for in pages half as large, until it was read to its end. Failures of watches are only forgotten when a
+ * be read, or not in time, is asked for in pages half as large, until it was read to its end. Failures of watches are only forgotten when a
  * watch was good: it lived for 5 s. So no server can make us ask without a pause.
  */
 
@@ -68,7 +68,7 @@ function whileListing(state: Doing<'listing'>, heard: Heard, given: Given): Step
   const isFirst = state.token === '';
   if (heard.hear === 'failure' && heard.reason === 'NotFound' && isFirst) {
     if (state.at + 1 < given.versions) return listNow(state, [], state.at + 1);
-    if (state.known === 'absence') return absent(state, [], given);
+    if (state.known === 'absence') return absent(state, given);
     return { state: { ...memoryOf(state), is: 'asking' }, effects: [], next: { do: 'ask-served' } };
   }
   if (heard.hear === 'failure' && heard.reason === 'Expired' && state.listFailures === 0) {
@@ -99,8 +99,7 @@ const ENDLESS: Trouble = { reason: 'Garbled', message: 'the list has no end' };
 function whileAsking(state: Doing<'asking'>, heard: Heard, given: Given): Step {
   const isRefused = heard.hear === 'failure' && heard.reason === 'Forbidden' && state.known === 'nothing';
   if (isRefused || (heard.hear === 'served' && !heard.isServed)) {
-    const effects: readonly Effect[] = state.known === 'objects' ? [{ do: 'empty' }] : [{ do: 'say-read' }];
-    return absent({ ...state, known: 'absence' }, effects, given);
+    return absent(state, given);
   }
   return listLater(state, heard.hear === 'served' ? HIDDEN : troubleOf(heard), given);
 }

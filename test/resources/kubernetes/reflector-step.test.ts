@@ -92,6 +92,7 @@ function after(all: readonly Heard[], now = 0): Step {
 }
 
 const GO: Heard = { hear: 'go' };
+const EMPTY = { do: 'empty' } as const;
 const WATCHED: readonly Heard[] = [GO, LIST, { hear: 'opened' }];
 const list = { do: 'list', at: 0, token: '', halvings: 0 } as const;
 const wait = { do: 'wait', ms: expect.any(Number) as number };
@@ -131,6 +132,11 @@ describe('what follows', () => {
       'they are as large as before after a whole list',
       [GO, failure('Garbled'), GO, LIST, failure('Expired')],
       list,
+    ],
+    [
+      'a list after one that took too long is in smaller pages',
+      [GO, { ...failure('Unreachable'), tookMs: 30_000 } as Heard, GO],
+      { ...list, halvings: 1 },
     ],
     ['other failures do not make them smaller', [GO, failure('Unreachable'), GO], list],
     ['the wait after a failed list is a list', [GO, failure('Failed'), GO], list],
@@ -217,10 +223,19 @@ describe('what becomes of the objects', () => {
       [...WATCHED, failure('Expired'), ...lost, UNSERVED],
       [{ do: 'empty' }],
     ],
-    ['a kind that was never served counts as read', [GO, ...lost, UNSERVED], [{ do: 'say-read' }]],
-    ['also where the server may not be asked', [GO, ...lost, failure('Forbidden')], [{ do: 'say-read' }]],
+    ['a kind that was never served counts as read', [GO, ...lost, UNSERVED], [EMPTY, { do: 'say-read' }]],
+    [
+      'what a list that broke off had brought goes then',
+      [GO, page('a'), failure('Failed'), GO, ...lost, UNSERVED],
+      [EMPTY, { do: 'say-read' }],
+    ],
+    [
+      'also where the server may not be asked',
+      [GO, ...lost, failure('Forbidden')],
+      [EMPTY, { do: 'say-read' }],
+    ],
     ['a broken proxy does not make it count as read', [GO, ...lost, failure('NotFound')], []],
-    ['what is still not served is not asked about again', [GO, ...lost, UNSERVED, GO, ...lost], []],
+    ['what is still not served is not asked about again', [GO, ...lost, UNSERVED, GO, ...lost], [EMPTY]],
   ])('%s', (_sentence, heard, effects) => {
     expect(after(heard).effects).toEqual(effects);
   });

@@ -167,6 +167,19 @@ describe.each(WIRES)('over %s', wire => {
     await server.seen[0]?.over;
   });
 
+  it('a signal ends what waits for others to be answered, at once', async () => {
+    const { server, transport } = await scene(wire, () => undefined);
+    const over = new AbortController();
+    const others = Array.from({ length: 4 }, () => kubeErrorOf(transport.ask({ verb: 'get', path: '/' })));
+    await eventually(() => expect(server.seen).toHaveLength(4));
+    const failed = kubeErrorOf(transport.ask({ verb: 'get', path: '/', signal: over.signal }));
+    await new Promise(setImmediate);
+    over.abort();
+    expect((await failed).reason).toBe('Aborted');
+    await transport.close();
+    expect((await Promise.all(others)).map(({ reason }) => reason)).toEqual(Array(4).fill('Aborted'));
+  });
+
   it('what is followed may be silent for longer than an answer may take', async () => {
     const clock = new VirtualClock();
     const server = await serveWire(wire, { respond: serveBoth });
