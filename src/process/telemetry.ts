@@ -65,7 +65,8 @@ export async function startTelemetry(wish: TelemetryWish): Promise<ProcessTeleme
   const { version, controllers, kinds = [], to } = wish;
   const log = createLog({ level: wish.logLevel, ...(to ? { to } : {}) });
   const known = { controller: controllers, name: controllers, kind: kinds };
-  const metrics = createRegistry({ metrics: METRICS, version, known });
+  // Its name is that of a lease, not of a controller.
+  const metrics = createRegistry({ metrics: METRICS, version, known, unknown: ['leads'] });
   const [activities, readiness] = [createActivities(), createReadiness()];
   const tellPartsKnown = readiness.add('start', () => 'not begun yet');
   const heap = wish.pprof === 'on' ? await watchHeap() : undefined;

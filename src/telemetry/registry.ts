@@ -21,6 +21,8 @@ export type RegistryOptions<D extends MetricDeclarations> = {
   readonly version: string;
   /** Values of open labels that are known now, such as the names of the controllers: their series begin at zero. */
   readonly known?: Readonly<Partial<Record<OpenLabel<D>, readonly string[]>>>;
+  /** Metrics of which only whoever tells them knows the series, though they have such labels. */
+  readonly unknown?: readonly (keyof D)[];
   /** So many series one metric may have before the open labels of new ones read `other`. */
   readonly mostSeries?: number;
 };
@@ -34,19 +36,20 @@ const MISNAMED = ['handles', 'requests', 'resources'].map(what => `nodejs_active
 
 /** Makes the metrics that are declared, and those of the process; series that can be known are there at zero. */
 export function createRegistry<D extends MetricDeclarations>(options: RegistryOptions<D>): Metrics<D> {
-  const { metrics, version, known = {}, mostSeries = MOST_SERIES } = options;
+  const { metrics, version, known = {}, unknown = [], mostSeries = MOST_SERIES } = options;
   const registry = new Registry();
   collectDefaultMetrics({ register: registry });
   for (const name of MISNAMED) registry.removeSingleMetric(name);
   const gauges = Object.values(metrics).filter(({ type }) => type === 'gauge');
   const allKnown = { ...known, version: [version], metric: gauges.map(({ name }) => name) };
-  const series: Series = { registry, mostSeries, known: allKnown };
-  const countError = recordCounter(processMetrics.gaugeErrors, series);
-  gaugeOf(processMetrics.buildInfo, series, countError)(() => [{ labels: { version }, value: 1 }]);
+  const usual: Series = { registry, mostSeries, known: allKnown };
+  const countError = recordCounter(processMetrics.gaugeErrors, usual);
+  gaugeOf(processMetrics.buildInfo, usual, countError)(() => [{ labels: { version }, value: 1 }]);
 
   const record: Record<string, RecordValue> = {};
   const addReader = new Map<keyof D, AddReader>();
   for (const [name, declaration] of Object.entries<MetricDeclaration>(metrics)) {
+    const series = unknown.includes(name) ? { ...usual, known: {} } : usual;
     if (declaration.type === 'counter') record[name] = recordCounter(declaration, series);
     else if (declaration.type === 'gauge') addReader.set(name, gaugeOf(declaration, series, countError));
     else record[name] = recordHistogram(declaration, declaration.buckets, series);

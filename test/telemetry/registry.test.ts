@@ -1,7 +1,12 @@
 import { execFileSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { controllerMetrics, processMetrics, queueMetrics } from '../../src/telemetry/metrics.ts';
+import {
+  controllerMetrics,
+  leaderMetrics,
+  processMetrics,
+  queueMetrics,
+} from '../../src/telemetry/metrics.ts';
 import type { MetricDeclaration, MetricDeclarations } from '../../src/telemetry/metrics.ts';
 import { createRegistry } from '../../src/telemetry/registry.ts';
 import { parseExposition, valueOf } from '../support/telemetry/exposition.ts';
@@ -261,4 +266,18 @@ describe('the number of series', () => {
     registry.record.queueAdds({ name: 'x'.repeat(10_000) });
     expect(valueOf(await read(registry), 'workqueue_adds_total', { name: 'x'.repeat(128) })).toBe(1);
   });
+});
+
+it('a metric of which nothing is known before has the series that are told, and no others', async () => {
+  const metrics = createRegistry({
+    metrics: { ...queueMetrics, ...leaderMetrics },
+    version: '1.2.3',
+    known: { name: ['a-controller'] },
+    unknown: ['leads'],
+  });
+  metrics.readGauge('leads', () => [{ labels: { name: 'a-lease' }, value: 1 }]);
+  const families = parseExposition(await metrics.text());
+  const namesOf = (metric: string) => families.get(metric)?.series.map(({ labels }) => labels['name']);
+  expect(namesOf('leader_election_master_status')).toEqual(['a-lease']);
+  expect(namesOf('workqueue_adds_total')).toEqual(['a-controller']);
 });
