@@ -5,20 +5,19 @@ import { join, relative, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { explainRoutes } from './explain/routes.ts';
 import { declaredIn } from './extension/declared.ts';
-import { requestThrough } from './lab/envoy.ts';
+import type { GatewayAnswer } from './lab/envoy.ts';
 import { guard } from './lab/guard.ts';
 import { startLab } from './lab/lab.ts';
 import { isBuilt, locateBinaries, locateParts } from './lab/locate.ts';
 import { lockHolder, takeLock } from './lab/lock.ts';
 import { partsOf } from './lab/parts.ts';
 import { freePorts } from './lab/ports.ts';
-import { QUICKSTART_GATEWAY, QUICKSTART_HOST, QUICKSTART_PLACES } from './lab/quickstart.ts';
+import { askQuickstart, QUICKSTART_GATEWAY, QUICKSTART_HOST, QUICKSTART_PLACES } from './lab/quickstart.ts';
 import { followRefusals } from './lab/refusals.ts';
 import { EXIT, runMain, stopOnSignals } from './lab/run-main.ts';
 import { LabFolder } from './lab/state.ts';
 import type { Lab } from './lab/state.ts';
 import { tryAll } from './lab/try-all.ts';
-import { waitFor } from './lab/wait.ts';
 import { ROUTE_KINDS } from './api/key.ts';
 import { troubleIn } from './process/trouble.ts';
 import { readStandaloneSettings, startStandalone } from './standalone.ts';
@@ -130,28 +129,19 @@ async function startParts(
   });
 }
 
-const ANSWER = { timeoutMs: 60_000, everyMs: 100 };
-
-function untilAnswered(listener: string, stop: AbortSignal): Promise<string> {
-  return waitFor(
-    'a request to come through the mesh',
-    async note => {
-      stop.throwIfAborted();
-      const { status, body } = await requestThrough(listener, { host: QUICKSTART_HOST });
-      note(`${status} ${body.slice(0, 200)}`);
-      return status === 200 ? body : undefined;
-    },
-    ANSWER,
-  );
-}
-
-function tellHowTo({ gateway }: Lab, folders: Folders, answer: string): void {
+function tellHowTo({ gateway }: Lab, folders: Folders, { status, body }: GatewayAnswer): void {
+  const [first = ''] = body.trim().split('\n');
+  const came = `${status === 200 ? '' : `${status || 'no answer:'} `}${first.slice(0, 150)}`;
+  const how =
+    status === 200
+      ? 'A request has gone from here to Envoy, through a mesh daemon into the tailnet, and to a service there:'
+      : `No request for ${QUICKSTART_HOST} has come through; what becomes of each route stands above. To ask again:`;
   tell(`
-A request has gone from here to Envoy, through a mesh daemon into the tailnet, and to a service there:
+${how}
 
   curl -H 'host: ${QUICKSTART_HOST}' http://${gateway?.listeners.http}/
 
-  ${answer.trim().split('\n')[0]?.slice(0, 150)}
+  ${came}
 
 Edit ${shown(join(folders.declared, 'web.yaml'))}, such as a weight, and save: the next request follows.
 Logs: ${shown(logIn(folders))}, ${gateway ? shown(gateway.log) : ''} and others beside it.
@@ -211,8 +201,9 @@ async function run(folders: Folders, stop: AbortSignal): Promise<void> {
     await folder.remove();
     ends.unshift(() => folder.remove());
     const lab = await startParts(folder, stop, product, port);
-    tellHowTo(lab, folders, await untilAnswered(lab.gateway?.listeners.http ?? '', stop));
-    await untilStopped(stop, lookAfter(folder, lab));
+    const look = lookAfter(folder, lab);
+    tellHowTo(lab, folders, await askQuickstart(lab.gateway?.listeners.http ?? '', stop, look));
+    await untilStopped(stop, look);
   } finally {
     await tryAll(ends.map(end => () => Promise.resolve().then(end)));
   }

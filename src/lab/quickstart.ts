@@ -1,3 +1,6 @@
+import { messageOf } from './errors.ts';
+import { requestThrough } from './envoy.ts';
+import type { GatewayAnswer } from './envoy.ts';
 import type { GatewayObjects } from './gateway.ts';
 import type { LabPlaces } from './lab.ts';
 
@@ -19,3 +22,24 @@ export const QUICKSTART_GATEWAY: Omit<GatewayObjects, 'folder'> = {
 
 /** The host of its first route. */
 export const QUICKSTART_HOST = 'web.example.com';
+
+const ANSWERED_WITHIN_MS = 60_000;
+
+/** Asks until there is an answer, for a while; gives what came last, and looks after the parts meanwhile. */
+export async function askQuickstart(
+  listener: string,
+  stop: AbortSignal,
+  look: () => void,
+): Promise<GatewayAnswer> {
+  const deadline = performance.now() + ANSWERED_WITHIN_MS;
+  for (;;) {
+    look();
+    const answer = await requestThrough(listener, { host: QUICKSTART_HOST }).catch(noAnswer);
+    if (answer.status === 200 || stop.aborted || performance.now() > deadline) return answer;
+    await new Promise(resolve => setTimeout(resolve, 100));
+  }
+}
+
+function noAnswer(error: unknown): GatewayAnswer {
+  return { status: 0, headers: {}, body: messageOf(error) };
+}
