@@ -202,7 +202,9 @@ async function run(folders: Folders, stop: AbortSignal): Promise<void> {
     ends.unshift(() => folder.remove());
     const lab = await startParts(folder, stop, product, port);
     const look = lookAfter(folder, lab);
-    tellHowTo(lab, folders, await askQuickstart(lab.gateway?.listeners.http ?? '', stop, look));
+    const answer = await askQuickstart(lab.gateway?.listeners.http ?? '', stop, look);
+    if (stop.aborted) return;
+    tellHowTo(lab, folders, answer);
     await untilStopped(stop, look);
   } finally {
     await tryAll(ends.map(end => () => Promise.resolve().then(end)));

@@ -6,7 +6,7 @@ import { parseArgs } from 'node:util';
 import { nearest } from '../src/api/nearest.ts';
 import { readConfiguration } from './config.ts';
 import { findDrift, findStrangers, mend, readDefinitions, readMarked } from './folder.ts';
-import { CHART_NAMES, install } from './install.ts';
+import { CHART_NAMES, install, pathsOf } from './install.ts';
 import type { Files } from './install.ts';
 
 /** What `mesh-gateway help synth` prints. */
@@ -42,7 +42,8 @@ export async function runSynth(args: readonly string[], version: string): Promis
   const definitions = await readDefinitions(definitionsFolder());
   await expectFolder(out);
   // What was not chosen may still be needed.
-  const staying = values.only === undefined ? [] : await readMarked(out);
+  const others = async () => (await readMarked(out)).filter(path => !pathsOf(only).includes(path));
+  const staying = values.only === undefined ? [] : await others();
   const files = install({ installation: read.installation, version, definitions }, only, staying);
   await expectNoStrangers(out, files);
   const drift = await findDrift(out, files);

@@ -16,30 +16,37 @@ export type InstallWish = Install & { readonly definitions: readonly string[] };
 /** The text of each file by its path. */
 export type Files = ReadonlyMap<string, string>;
 
-/** Each chart by the name under which users choose it: what becomes of it as files. */
-const CHARTS: Readonly<Record<string, (wish: InstallWish) => Files>> = {
-  crds: ({ definitions }) => new Map([['crds.yaml', definitions.join('---\n')]]),
-  namespace: charted('namespace.yaml', addNamespace),
-  rbac: charted('rbac.yaml', (chart, wish) => {
-    addRbac(chart, wish);
-    addEnvoyGatewayAccess(chart, wish);
-    addUserRoles(chart, wish);
-    addSecretReader(chart, wish);
+/** What becomes of a chart: the files that it may have, and those that it has. */
+type ChartFiles = { readonly paths: readonly string[]; readonly filesOf: (wish: InstallWish) => Files };
+
+/** Each chart by the name under which users choose it. */
+const CHARTS: Readonly<Record<string, ChartFiles>> = {
+  crds: {
+    paths: ['crds.yaml'],
+    filesOf: ({ definitions }) => new Map([['crds.yaml', definitions.join('---\n')]]),
+  },
+  namespace: charted({ 'namespace.yaml': addNamespace }),
+  rbac: charted({
+    'rbac.yaml': (chart, wish) => {
+      addRbac(chart, wish);
+      addEnvoyGatewayAccess(chart, wish);
+      addUserRoles(chart, wish);
+      addSecretReader(chart, wish);
+    },
   }),
-  operator: charted('operator.yaml', addOperator),
-  'extension-server': charted('extension-server.yaml', addExtensionServer),
-  'network-policies': charted('network-policies.yaml', addNetworkPolicies),
-  monitoring: wish =>
-    new Map([
-      ...charted('monitoring/service-monitors.yaml', addServiceMonitors)(wish),
-      ...charted('monitoring/rules.yaml', addRules)(wish),
-      ...charted('monitoring/dashboards.yaml', addDashboards)(wish),
-    ]),
-  'envoy-gateway': wish =>
-    new Map([
-      ['envoy-gateway/values.yaml', envoyGatewayValues(wish)],
-      ...charted('envoy-gateway/config-map.yaml', addEnvoyGatewayConfig)(wish),
-    ]),
+  operator: charted({ 'operator.yaml': addOperator }),
+  'extension-server': charted({ 'extension-server.yaml': addExtensionServer }),
+  'network-policies': charted({ 'network-policies.yaml': addNetworkPolicies }),
+  monitoring: charted({
+    'monitoring/service-monitors.yaml': addServiceMonitors,
+    'monitoring/rules.yaml': addRules,
+    'monitoring/dashboards.yaml': addDashboards,
+  }),
+  'envoy-gateway': withFile(
+    'envoy-gateway/values.yaml',
+    envoyGatewayValues,
+    charted({ 'envoy-gateway/config-map.yaml': addEnvoyGatewayConfig }),
+  ),
 };
 
 /** The names of all charts, in the order in which they are applied. */
@@ -51,32 +58,40 @@ export const FOLDERS: readonly string[] = ['', 'envoy-gateway', 'monitoring'];
 /** The first line of every file, by which a later run knows its own. */
 export const MARK = '# Written by mesh-gateway synth: change the configuration instead.\n';
 
+/** The files that charts may have. */
+export function pathsOf(charts: readonly string[]): readonly string[] {
+  return charts.flatMap(name => CHARTS[name]?.paths ?? []);
+}
+
 /** Everything that a cluster needs, or only the charts that are named, beside files of an earlier run that stay. */
 export function install(
   wish: InstallWish,
   only: readonly string[] = CHART_NAMES,
   staying: readonly string[] = [],
 ): Files {
-  const all = Object.entries(CHARTS).map(([name, filesOf]) => ({ name, files: filesOf(wish) }));
-  const chosen = new Map(all.filter(({ name }) => only.includes(name)).flatMap(({ files }) => [...files]));
-  const known = all.flatMap(({ files }) => [...files.keys()]);
-  const there = known.filter(path => chosen.has(path) || staying.includes(path));
-  const listed = [...there, ...staying.filter(path => !known.includes(path))];
-  return new Map([...chosen, ...kustomizations([...chosen.keys()], listed)].map(marked));
+  const chosen = new Map(only.flatMap(name => [...(CHARTS[name]?.filesOf(wish) ?? [])]));
+  const known = pathsOf(CHART_NAMES);
+  const there = [...known, ...staying.filter(path => !known.includes(path))];
+  const listed = there.filter(path => chosen.has(path) || staying.includes(path));
+  return new Map([...chosen, ...kustomizations(pathsOf(only), listed)].map(marked));
 }
 
 function marked([path, text]: readonly [string, string]): readonly [string, string] {
   return [path, path.endsWith('.yaml') ? MARK + text : text];
 }
 
-function charted(
-  file: string,
-  add: (chart: Construct, install: Install) => void,
-): (wish: InstallWish) => Files {
-  return wish => {
-    const text = chartText(wish, add);
-    return new Map(text === '' ? [] : [[file, text]]);
+/** Each file with what adds to its chart; one without any object is not there. */
+function charted(adders: Readonly<Record<string, (chart: Construct, install: Install) => void>>): ChartFiles {
+  const filesOf = (wish: InstallWish): Files => {
+    const texts = Object.entries(adders).map(([path, add]) => [path, chartText(wish, add)] as const);
+    return new Map(texts.filter(([, text]) => text !== ''));
   };
+  return { paths: Object.keys(adders), filesOf };
+}
+
+function withFile(path: string, textOf: (wish: InstallWish) => string, rest: ChartFiles): ChartFiles {
+  const filesOf = (wish: InstallWish): Files => new Map([[path, textOf(wish)], ...rest.filesOf(wish)]);
+  return { paths: [path, ...rest.paths], filesOf };
 }
 
 function chartText(wish: Install, add: (chart: Construct, install: Install) => void): string {
@@ -97,14 +112,15 @@ function withoutForeignNamespace(manifest: Manifest): Manifest {
   return { ...manifest, metadata };
 }
 
-/** One for each folder in which anything is written, with all files that are in it; what is in folders of their own is applied by itself. */
+/** One for each folder in which anything may have changed, with all files that are in it; what is in folders of their own is applied by itself. */
 function kustomizations(
-  written: readonly string[],
+  changed: readonly string[],
   listed: readonly string[],
 ): readonly (readonly [string, string])[] {
   return ['', 'monitoring/'].flatMap(folder => {
-    if (namesIn(folder, written).length === 0) return [];
-    return [[folder + KUSTOMIZATION, kustomization(namesIn(folder, listed))] as const];
+    const names = namesIn(folder, listed);
+    if (namesIn(folder, changed).length === 0 || names.length === 0) return [];
+    return [[folder + KUSTOMIZATION, kustomization(names)] as const];
   });
 }
 

@@ -31,7 +31,7 @@ export interface View extends Assignments {
   assignmentOf(cluster: string): Assignment | undefined;
   /** Our backends of a rule that have endpoints and a weight, by the clusters that they have of their own. */
   backendsOf(rule: string): readonly BackendCluster[];
-  /** What gets no traffic of rules that mix our backends with others, whose endpoints Envoys do not follow. */
+  /** What gets no traffic of rules that mix our backends with others, since Envoys need not follow the endpoints of these. */
   unusedOfMixed(): Iterable<UnusedOfCluster>;
   /** The revision of what the clusters of a Gateway must have; nothing where none of them is ours. */
   revisionOf(gateway: Ref<'Gateway'>): string | undefined;

@@ -33,9 +33,9 @@ export async function askQuickstart(
 ): Promise<GatewayAnswer> {
   const deadline = performance.now() + ANSWERED_WITHIN_MS;
   for (;;) {
-    look();
     const answer = await requestThrough(listener, { host: QUICKSTART_HOST }).catch(noAnswer);
     if (answer.status === 200 || stop.aborted || performance.now() > deadline) return answer;
+    look();
     await new Promise(resolve => setTimeout(resolve, 100));
   }
 }

@@ -180,7 +180,7 @@ export interface ExtensionServerInstallation {
    */
   readonly pprof: boolean;
   /**
-   * The largest call and answer; Envoy Gateway is told the same.
+   * The largest call and answer; Envoy Gateway is told the same. Up to six of them may be held at once: the memory limit has to follow.
    */
   readonly maxMessageSize: string;
   /**

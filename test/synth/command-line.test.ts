@@ -96,6 +96,17 @@ describe('mesh-gateway synth', () => {
     expect(listed('chosen')).toBe(all);
   });
 
+  it('takes away what a chosen part does not have any more', async () => {
+    await run('synth', '--out', 'fenced');
+    const config = written('open.yaml', 'networkPolicies: {enabled: false}\n');
+    const told = await run('synth', '--config', config, '--out', 'fenced', '--only', 'network-policies');
+    expect(told).toMatchObject({ status: 0, err: '1 files, 2 changed\n' });
+    expect(filesIn('fenced')).not.toContain('network-policies.yaml');
+    const listed = readFileSync(join(root, 'fenced/kustomization.yaml'), 'utf8');
+    expect(listed).toContain('operator.yaml');
+    expect(listed).not.toContain('network-policies');
+  });
+
   it('replaces nothing that somebody else wrote, and then writes nothing', async () => {
     mkdirSync(join(root, 'overlay'));
     writeFileSync(join(root, 'overlay/kustomization.yaml'), 'namePrefix: mine-\n');

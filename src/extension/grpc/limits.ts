@@ -40,7 +40,7 @@ export function limitsFor(messageBytes: number): GrpcLimits {
 
 const MOST_HELD_OF_MESSAGE = 3;
 
-/** The limits where nobody says otherwise: `MAX_MESSAGE_SIZE` and `GRPC_KEEPALIVE_TIME` have settings. */
+/** The limits, but for what `MAX_MESSAGE_SIZE` and `GRPC_KEEPALIVE_TIME` make of them; no less is ever held than here. */
 export const DEFAULT_GRPC_LIMITS: GrpcLimits = {
   messageBytes: 100_000_000,
   heldBytesOfConnection: 256 * MIB,

@@ -19,7 +19,7 @@ export function listLater(
   return waiting(failed, 'list', trouble, waitMs(failed.listFailures, trouble, given), effects);
 }
 
-/** Whatever fails after so long was on its way: a server that is away fails sooner. */
+/** What fails after so long was perhaps on its way; where it was not, that costs one list in small pages. */
 const SLOW_MS = 20_000;
 
 /** No page need be smaller for an API server that keeps objects of up to 1.5 MB: 500 become 15. */
