@@ -16,37 +16,30 @@ export type InstallWish = Install & { readonly definitions: readonly string[] };
 /** The text of each file by its path. */
 export type Files = ReadonlyMap<string, string>;
 
-/** What becomes of a chart: the files that it may have, and those that it has. */
-type ChartFiles = { readonly paths: readonly string[]; readonly filesOf: (wish: InstallWish) => Files };
-
-/** Each chart by the name under which users choose it. */
-const CHARTS: Readonly<Record<string, ChartFiles>> = {
-  crds: {
-    paths: ['crds.yaml'],
-    filesOf: ({ definitions }) => new Map([['crds.yaml', definitions.join('---\n')]]),
-  },
-  namespace: charted({ 'namespace.yaml': addNamespace }),
-  rbac: charted({
-    'rbac.yaml': (chart, wish) => {
+/** Each chart by the name under which users choose it: the files that it may have, with their texts; an empty one is not there. */
+const CHARTS: Readonly<Record<string, Readonly<Record<string, (wish: InstallWish) => string>>>> = {
+  crds: { 'crds.yaml': ({ definitions }) => definitions.join('---\n') },
+  namespace: { 'namespace.yaml': charted(addNamespace) },
+  rbac: {
+    'rbac.yaml': charted((chart, wish) => {
       addRbac(chart, wish);
       addEnvoyGatewayAccess(chart, wish);
       addUserRoles(chart, wish);
       addSecretReader(chart, wish);
-    },
-  }),
-  operator: charted({ 'operator.yaml': addOperator }),
-  'extension-server': charted({ 'extension-server.yaml': addExtensionServer }),
-  'network-policies': charted({ 'network-policies.yaml': addNetworkPolicies }),
-  monitoring: charted({
-    'monitoring/service-monitors.yaml': addServiceMonitors,
-    'monitoring/rules.yaml': addRules,
-    'monitoring/dashboards.yaml': addDashboards,
-  }),
-  'envoy-gateway': withFile(
-    'envoy-gateway/values.yaml',
-    envoyGatewayValues,
-    charted({ 'envoy-gateway/config-map.yaml': addEnvoyGatewayConfig }),
-  ),
+    }),
+  },
+  operator: { 'operator.yaml': charted(addOperator) },
+  'extension-server': { 'extension-server.yaml': charted(addExtensionServer) },
+  'network-policies': { 'network-policies.yaml': charted(addNetworkPolicies) },
+  monitoring: {
+    'monitoring/service-monitors.yaml': charted(addServiceMonitors),
+    'monitoring/rules.yaml': charted(addRules),
+    'monitoring/dashboards.yaml': charted(addDashboards),
+  },
+  'envoy-gateway': {
+    'envoy-gateway/values.yaml': envoyGatewayValues,
+    'envoy-gateway/config-map.yaml': charted(addEnvoyGatewayConfig),
+  },
 };
 
 /** The names of all charts, in the order in which they are applied. */
@@ -60,7 +53,7 @@ export const MARK = '# Written by mesh-gateway synth: change the configuration i
 
 /** The files that charts may have. */
 export function pathsOf(charts: readonly string[]): readonly string[] {
-  return charts.flatMap(name => CHARTS[name]?.paths ?? []);
+  return charts.flatMap(name => Object.keys(CHARTS[name] ?? {}));
 }
 
 /** Everything that a cluster needs, or only the charts that are named, beside files of an earlier run that stay. */
@@ -69,7 +62,9 @@ export function install(
   only: readonly string[] = CHART_NAMES,
   staying: readonly string[] = [],
 ): Files {
-  const chosen = new Map(only.flatMap(name => [...(CHARTS[name]?.filesOf(wish) ?? [])]));
+  const texts = only.flatMap(name => Object.entries(CHARTS[name] ?? {}));
+  const made = texts.map(([path, textOf]) => [path, textOf(wish)] as const);
+  const chosen = new Map(made.filter(([, text]) => text !== ''));
   const known = pathsOf(CHART_NAMES);
   const there = [...known, ...staying.filter(path => !known.includes(path))];
   const listed = there.filter(path => chosen.has(path) || staying.includes(path));
@@ -80,21 +75,13 @@ function marked([path, text]: readonly [string, string]): readonly [string, stri
   return [path, path.endsWith('.yaml') ? MARK + text : text];
 }
 
-/** Each file with what adds to its chart; one without any object is not there. */
-function charted(adders: Readonly<Record<string, (chart: Construct, install: Install) => void>>): ChartFiles {
-  const filesOf = (wish: InstallWish): Files => {
-    const texts = Object.entries(adders).map(([path, add]) => [path, chartText(wish, add)] as const);
-    return new Map(texts.filter(([, text]) => text !== ''));
-  };
-  return { paths: Object.keys(adders), filesOf };
+type Add = (chart: Construct, install: Install) => void;
+
+function charted(add: Add): (wish: InstallWish) => string {
+  return wish => chartText(wish, add);
 }
 
-function withFile(path: string, textOf: (wish: InstallWish) => string, rest: ChartFiles): ChartFiles {
-  const filesOf = (wish: InstallWish): Files => new Map([[path, textOf(wish)], ...rest.filesOf(wish)]);
-  return { paths: [path, ...rest.paths], filesOf };
-}
-
-function chartText(wish: Install, add: (chart: Construct, install: Install) => void): string {
+function chartText(wish: Install, add: Add): string {
   const { namespace } = wish.installation;
   const chart = new Chart(new App(), 'chart', { namespace, disableResourceNameHashes: true });
   add(chart, wish);
