@@ -84,10 +84,7 @@ export function installer(cluster: Cluster, { product, namespace }: InstallerWis
     CLUSTER_KUBECONFIG: cluster.kubeconfig,
     CLUSTER_FOLDER: dirname(dirname(cluster.kubeconfig)),
   };
-  const sh = async (commands: string) => {
-    const { stdout } = await run('sh', ['-ec', commands], { cwd: folder, env: environment });
-    return stdout;
-  };
+  const sh = shellIn(folder, environment);
   const variables = Object.entries(environment).map(([name, value]) => `${name}=${value}`);
   const cleaner = guard(['env', '-i', ...variables, 'restore'], folder);
   const end = async () => {
@@ -95,6 +92,10 @@ export function installer(cluster: Cluster, { product, namespace }: InstallerWis
     cleaner.release();
   };
   return { folder, sh, end };
+}
+
+function shellIn(folder: string, env: Readonly<Record<string, string>>): Installer['sh'] {
+  return async commands => (await run('sh', ['-ec', commands], { cwd: folder, env })).stdout;
 }
 
 /** To delete the definition of a kind is to delete all objects of it, whoever made them. */
@@ -110,10 +111,7 @@ export function folderOfUser(kubeconfig: string): Pick<Installer, 'folder' | 'sh
   cpSync(join(PROJECT, 'dist/manifests'), join(folder, 'manifests'), { recursive: true });
   const kubectl = locateBinaries(process.env)('kubectl');
   const environment = { PATH: `${dirname(kubectl)}:/usr/bin:/bin`, HOME: folder, KUBECONFIG: kubeconfig };
-  const sh = async (commands: string) => {
-    const { stdout } = await run('sh', ['-ec', commands], { cwd: folder, env: environment });
-    return stdout;
-  };
+  const sh = shellIn(folder, environment);
   return { folder, sh };
 }
 
