@@ -88,7 +88,7 @@ describe('exceptions from sizes', () => {
   const because = 'one switch over all kinds reads better whole';
 
   it('excuse what they name', () => {
-    const long = parseSource('src/api/a.ts', `function a() {\n${lines(49)}}\n${lines(200)}`);
+    const long = parseSource('src/api/a.ts', `function a() {\n${lines(79)}}\n${lines(450)}`);
     const exceptions = ['src/api/a.ts', 'src/api/a.ts#a'].map(of => ({ of, because }));
     expect(sizes([long], exceptions)).toEqual([]);
   });

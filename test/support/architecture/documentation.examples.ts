@@ -3,8 +3,10 @@ import type { Example } from './example.ts';
 /** Which exports need a comment. */
 export const documentationExamples: readonly Example[] = [
   {
-    it: 'carry a comment where they are functions, classes or interfaces',
+    it: 'carry a comment where another folder imports a function, a class or an interface',
     files: {
+      'src/b.ts': "import { a } from './api/a.ts';\nimport type { B } from './api/a.ts';",
+      'src/d.ts': "export * from '../codegen/c.ts';",
       'src/api/a.ts': 'export function a() {}\n\n// not a doc comment\nexport class B {}',
       'codegen/c.ts':
         '/** Of what follows. */\ntype D = 1;\nexport interface C {}\nexport const e = () => 1;',
@@ -15,6 +17,14 @@ export const documentationExamples: readonly Example[] = [
       'codegen/c.ts:3: is exported without a comment: say in a sentence what it promises',
       'codegen/c.ts:4: is exported without a comment: say in a sentence what it promises',
     ],
+  },
+  {
+    it: 'need none where only a neighbour, or a test, imports them',
+    files: {
+      'src/api/a.ts': 'export function a() {}',
+      'src/api/b.ts': "import { a } from './a.ts';",
+      'test/a.test.ts': "import { a } from '../src/api/a.ts';",
+    },
   },
   {
     it: 'need none as data and types, and not in tests and generated files',
