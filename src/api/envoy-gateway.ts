@@ -47,7 +47,8 @@ export function extensionManager({ address, maxMessageSize }: EnvoyGatewayExtens
     backendResources: [{ group: GROUP, version: VERSION, kind: 'MeshEndpoints' }],
     hooks: {
       xdsTranslator: {
-        post: ['Route', 'Cluster', 'Endpoints', 'Translation'],
+        // Hooks are called in sequence within each translation: this one alone is one call, whatever routes there are.
+        post: ['Translation'],
         // Private keys of listeners are none of an extension's business.
         translation: { cluster: { includeAll: true }, secret: { includeAll: false } },
       },

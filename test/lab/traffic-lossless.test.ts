@@ -73,33 +73,25 @@ describe('a large configuration of others, with a few routes to the mesh', () =>
     }
   });
 
-  it('goes through the hooks byte for byte where it is not ours', () => {
-    const calls = world.recorded.calls;
+  it('goes through the hook byte for byte where it is not ours', () => {
     const clusters = callsOf('PostTranslateModify').flatMap(call => pairsOf(call, 2, 1));
-    const others = [
-      ...clusters,
-      ...callsOf('PostClusterModify').flatMap(call => pairsOf(call, 1, 1)),
-      ...callsOf('PostEndpointsModify').flatMap(call => pairsOf(call, 1, 1)),
-    ].filter(({ name }) => !isOurs(name));
+    const others = clusters.filter(({ name }) => !isOurs(name));
     const changed = others.filter(({ before, after }) => !before.equals(after)).map(({ name }) => name);
-    expect(calls.length).toBeGreaterThan(100);
-    expect(others.length).toBeGreaterThan(400);
+    expect(others.length).toBeGreaterThan(290);
     expect(changed).toEqual([]);
   });
 
+  it('takes one kind of call, however many routes there are', () => {
+    expect([...new Set(world.recorded.calls.map(({ hook }) => hook))]).toEqual(['PostTranslateModify']);
+  });
+
   it('is changed for each route to the mesh, in fields that are ours alone', () => {
-    const ours = [
-      ...pairsOf(translation(), 2, 1),
-      ...callsOf('PostClusterModify').flatMap(call => pairsOf(call, 1, 1)),
-    ].filter(({ name }) => isOurs(name));
+    const ours = pairsOf(translation(), 2, 1).filter(({ name }) => isOurs(name));
     const strange = ours.flatMap(({ name, before, after }) =>
       strangeChanges(before, after).map(change => `${name}: ${change}`),
     );
-    // What the Cluster hook has changed is right already when the Translation hook sees it.
-    const unchanged = ours.filter(
-      ({ name, before, after }) => !name.startsWith('http') && before.equals(after),
-    );
-    expect(ours.length).toBeGreaterThanOrEqual(11);
+    const unchanged = ours.filter(({ before, after }) => before.equals(after));
+    expect(ours).toHaveLength(8);
     expect(unchanged.map(({ name }) => name)).toEqual([]);
     expect(strange).toEqual([]);
   });

@@ -14,15 +14,15 @@ describe('the configuration of Envoy Gateway', () => {
     expect(document?.value).toEqual(envoyGatewayConfig(wish('127.0.0.1:5005')));
   });
 
-  it('has the folder, our hooks and kinds, and never private keys', () => {
+  it('has the folder, our kinds and one hook for all routes, and never private keys', () => {
     expect(envoyGatewayConfig(wish('127.0.0.1:5005'))).toMatchObject({
       provider: { custom: { resource: { file: { paths: ['/var/lib/generated'] } } } },
       extensionManager: {
         maxMessageSize: '1000',
         hooks: {
           xdsTranslator: {
-            post: ['Route', 'Cluster', 'Endpoints', 'Translation'],
-            translation: { secret: { includeAll: false } },
+            post: ['Translation'],
+            translation: { cluster: { includeAll: true }, secret: { includeAll: false } },
           },
         },
         backendResources: [{ kind: 'MeshEndpoints' }],
