@@ -1,7 +1,7 @@
 import type { KubeRequest } from './transport.ts';
 
 /** The name by which an API server tells our fields from those of others; one for all processes of ours. */
-export const FIELD_MANAGER = 'mesh-gateway';
+const FIELD_MANAGER = 'mesh-gateway';
 
 /** One step of a JSON patch; one that tests makes the whole patch fail where the test does. */
 export type PatchStep =
@@ -16,11 +16,6 @@ export function applying(path: string, object: object): KubeRequest {
     query: { fieldManager: FIELD_MANAGER, force: 'true' },
     body: { type: 'application/apply-patch+yaml', value: object },
   };
-}
-
-/** Says the same where nobody else says otherwise; else the server does nothing. */
-export function applyingUnforced(path: string, object: object): KubeRequest {
-  return { ...applying(path, object), query: { fieldManager: FIELD_MANAGER } };
 }
 
 /** Changes an object in steps, all of them or none. */

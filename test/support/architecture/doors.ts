@@ -12,7 +12,7 @@ const DOORS: Readonly<Record<string, readonly Permission[]>> = {
   '@bufbuild/protoc-gen-es': ['codegen/proto.ts'],
   '@grafana/grafana-foundation-sdk': ['synth/monitoring/'],
   '@grpc/*': ['src/extension/server.ts', 'src/extension/wire.ts', 'src/extension/eds.ts'],
-  '@kubernetes/client-node': ['src/resources/kubernetes/', 'src/workloads/kubernetes.ts'],
+  '@kubernetes/client-node': ['src/resources/kubernetes/'],
   '@marcbachmann/cel-js': ['codegen/cel/'],
   ajv: ['codegen/structure.ts', 'codegen/structure-keywords.ts'],
   'cdk8s*': ['synth/', { types: 'src/routes/' }],

@@ -5,12 +5,7 @@ import { COMPOSITION_ROOTS, isCompositionRoot, isProduct, isTest } from './place
 import { at } from './source.ts';
 import type { Source, Violations } from './source.ts';
 
-const PORTS = [
-  'src/control/control.ts',
-  'src/health/probe.ts',
-  'src/resources/resources.ts',
-  'src/workloads/workloads.ts',
-];
+const PORTS = ['src/control/control.ts', 'src/health/probe.ts', 'src/resources/resources.ts'];
 const ALL_FOLDERS_OF_SRC = ['src/*/'];
 
 /**
@@ -26,16 +21,6 @@ const IMPORT_MAP: Readonly<Record<string, readonly Permission[]>> = {
   'src/control/': ['src/api/', 'src/telemetry/'],
   'src/health/': ['src/api/', 'src/telemetry/'],
   'src/resources/': ['src/api/', 'src/telemetry/'],
-  // Both write to the same server by the same means.
-  'src/workloads/': [
-    'src/api/',
-    'src/telemetry/',
-    'src/resources/kubernetes/kube-error.ts',
-    'src/resources/kubernetes/write-again.ts',
-    'src/resources/kubernetes/write-refusal.ts',
-    'src/resources/kubernetes/write-request.ts',
-    { types: 'src/resources/kubernetes/transport.ts' },
-  ],
   'src/relay/': ['src/api/', 'src/telemetry/'],
   'src/routes/': ['src/api/'],
 
