@@ -1,6 +1,6 @@
 import type { Clock } from '../../src/api/clock.ts';
 import type { LeasePort } from '../../src/resources/lease.ts';
-import { createMemoryLease } from '../../src/resources/memory-lease.ts';
+import { createMemoryLease } from './memory-lease.ts';
 import { startLeadership } from '../../src/runtime/leadership.ts';
 import type { Leadership } from '../../src/runtime/leadership.ts';
 import type { LeadershipParts } from '../../src/runtime/leadership-parts.ts';

@@ -1,5 +1,5 @@
-import { ResourceError } from './resources.ts';
-import type { Lease, LeaseHold, LeasePort } from './lease.ts';
+import { ResourceError } from '../../src/resources/resources.ts';
+import type { Lease, LeaseHold, LeasePort } from '../../src/resources/lease.ts';
 
 /** A lease that is nowhere but in memory, for processes that are none. */
 export type MemoryLease = {
