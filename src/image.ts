@@ -31,8 +31,8 @@ async function main(): Promise<number> {
   const { archive, tag = usualTag() } = values;
   const [folder] = positionals;
   if (archive !== undefined && folder === undefined) {
-    const crane = locateBinaries(process.env)('crane');
-    await makeProductArchive({ project, crane, tag, file: resolve(archive) });
+    const pathOf = locateBinaries(process.env);
+    await makeProductArchive({ project, pathOf, tag, file: resolve(archive) });
     console.log(`${archive} is ${tag}`);
     return EXIT.done;
   }

@@ -32,7 +32,7 @@ const SOURCES = join(import.meta.dirname, 'parts');
 
 /** Where the parts are; without Go a place at which nothing is. */
 export function locateParts(parts: readonly Part[], environment: Environment): readonly LocatedPart[] {
-  const toolchain = { go: (askGo(environment) ?? []).join(' '), python: process.arch };
+  const toolchain = { go: (askGo(environment) ?? []).join(' '), python: process.arch, npm: process.arch };
   return parts.map(part => {
     const source = join(SOURCES, part.name);
     const folder = join(

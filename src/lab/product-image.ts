@@ -5,6 +5,7 @@ import { contentsOf, PROGRAMS } from './cluster/image-contents.ts';
 import type { Contents } from './cluster/image-contents.ts';
 import { withRegistry } from './cluster/image-registry.ts';
 import { layOut, makeImage } from './cluster/images.ts';
+import type { BinaryName } from './parts.ts';
 import { StateFolder } from './state-folder.ts';
 
 /** Where the product is in its image. */
@@ -13,11 +14,11 @@ const INSIDE = '/app';
 /** What the image runs; its argument is the command. */
 const ENTRYPOINT = [`${PROGRAMS}/node`, `${INSIDE}/dist/js/cli.js`];
 
-/** Each file of the product's image: the Node that runs this with its libraries, and what was built in a project. */
-async function productContents(project: string): Promise<Contents> {
+/** Each file of the product's image: a Node with its libraries, and what was built in a project. */
+async function productContents(project: string, nodeBinary: string): Promise<Contents> {
   if (!existsSync(join(project, 'dist/js/cli.js')))
     throw new Error('nothing is built yet: run npm run build');
-  const node = await contentsOf({ programs: ['node'] }, () => '');
+  const node = await contentsOf({ programs: ['node'] }, () => nodeBinary);
   const built = ['dist/js', 'dist/crds'].flatMap(folder => filesBelow(join(project, folder)));
   const files = [join(project, 'package.json'), ...built.filter(isNeeded)];
   return new Map([
@@ -38,23 +39,24 @@ function isNeeded(file: string): boolean {
   return !/\.map$|\/js\/(types\/|index\.js)/.test(file);
 }
 
-/** Lays the files of the product's image into a folder, which must not be there yet. */
+/** Writes the files of the product's image, with the Node that runs this, into a folder that must not exist yet. */
 export async function layOutProduct(project: string, folder: string): Promise<void> {
   if (existsSync(folder)) throw new Error(`${folder} is there already: name a new folder`);
-  layOut(folder, await productContents(project));
+  layOut(folder, await productContents(project, realpathSync(process.execPath)));
 }
 
-/** What making the archive needs: the project, the image tool, the name of the image, and the file. */
+/** What making the archive needs: the project, where built parts are, the name of the image, and the file. */
 export type ArchiveWish = {
   readonly project: string;
-  readonly crane: string;
+  readonly pathOf: (name: BinaryName) => string;
   readonly tag: string;
   readonly file: string;
 };
 
-/** Makes an archive of the product's image, as docker load and containers' tools read it. */
-export async function makeProductArchive({ project, crane, tag, file }: ArchiveWish): Promise<void> {
-  const contents = await productContents(project);
+/** Writes an archive of the product's image, with the Node of the parts, as docker load and containers' tools read it. */
+export async function makeProductArchive({ project, pathOf, tag, file }: ArchiveWish): Promise<void> {
+  const contents = await productContents(project, pathOf('node'));
+  const crane = pathOf('crane');
   const notes = new StateFolder(mkdtempSync(join(tmpdir(), 'mesh-gateway-image-')));
   notes.create();
   try {

@@ -69,6 +69,15 @@ describe.each(goModules.map(part => [part.name, part] as const))('the Go module 
   });
 });
 
+it('Node is pinned by its hash, the same version for each processor', () => {
+  const [node] = thirdParty.filter(({ from }) => from === 'npm');
+  const version = node && versionOf(node, join(FOLDER, node.name));
+  expect(version).toMatch(/^\d+\.\d+\.\d+$/);
+  const lock = readFileSync(join(FOLDER, 'node/package-lock.json'), 'utf8');
+  expect(lock.split(`"version": "${version}"`)).toHaveLength(3);
+  expect(lock.match(/"integrity": "sha512-/g)).toHaveLength(2);
+});
+
 it('the Python package of Envoy is pinned by its hash', () => {
   const text = readFileSync(join(FOLDER, 'envoy/requirements.txt'), 'utf8');
   const [envoy] = thirdParty.filter(({ from }) => from === 'python');

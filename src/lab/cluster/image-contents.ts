@@ -22,7 +22,7 @@ export async function contentsOf(
 ): Promise<Contents> {
   const contents = new Map<string, string>();
   for (const program of programs) {
-    const source = program === 'node' ? realpathSync(process.execPath) : pathOf(program);
+    const source = pathOf(program);
     contents.set(`${PROGRAMS}/${program}`, source);
     for (const library of await librariesOf(source)) contents.set(library, realpathSync(library));
   }

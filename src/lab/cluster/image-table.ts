@@ -1,8 +1,5 @@
 import type { BinaryName } from '../parts.ts';
 
-/** A program in an image; `node` is the Node that runs this. */
-type Program = BinaryName | 'node';
-
 /** The images of the cluster's pods: programs with the libraries they need, and nothing else; the first is what it runs. */
 export const IMAGES = [
   { name: 'pause', programs: ['pause'] },
@@ -13,7 +10,7 @@ export const IMAGES = [
   { name: 'node', programs: ['node'] },
 ] as const satisfies readonly {
   readonly name: string;
-  readonly programs: readonly [Program, ...Program[]];
+  readonly programs: readonly [BinaryName, ...BinaryName[]];
 }[];
 
 /** One of the images. */

