@@ -54,7 +54,7 @@ export function createExtension({ read, settings, telemetry, clock }: ExtensionP
     assignmentOf: cluster => view.assignmentOf(cluster),
     backendsOf: rule => view.backendsOf(rule),
     revisions: {
-      isCurrent: ({ gateway, revision }) => view.revisionOf(gateway) === revision,
+      revisionOf: gateway => view.revisionOf(gateway),
       onChange: listener => read.subscribe(() => listener()),
     },
     edsTarget,

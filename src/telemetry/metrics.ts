@@ -181,6 +181,12 @@ export const extensionMetrics = {
     type: 'counter',
     labels: { hook: ['route', 'cluster', 'endpoints', 'translation'] },
   },
+  revisionWaits: {
+    name: 'mesh_gateway_revision_waits_total',
+    help: 'Translations that waited for a revision of a Gateway, by how that ended; with timeout they were answered as things were known',
+    type: 'counter',
+    labels: { end: ['reached', 'timeout'] },
+  },
   edsStreams: {
     name: 'mesh_gateway_eds_streams',
     help: 'Streams over which Envoys follow endpoints',

@@ -6,14 +6,12 @@ import type { Bytes, Methods, Unary } from '../grpc/method.ts';
 import { EnvoyGatewayExtension } from '../proto/envoygateway/extension_pb.ts';
 import { Attempts } from './attempts.ts';
 import type { HookTelemetry } from './attempts.ts';
-import { bindingsIn } from './bindings.ts';
-import type { Binding } from './bindings.ts';
 import { answerCluster } from './cluster.ts';
 import { answerWith } from './embedded.ts';
 import { answerEndpoints } from './endpoints.ts';
 import { answerRoute } from './route.ts';
 import type { BackendCluster } from './route.ts';
-import { waitForRevision } from './revision-wait.ts';
+import { waitForRevisions } from './revision-wait.ts';
 import type { Revisions } from './revision-wait.ts';
 import { answerTranslation } from './translation.ts';
 
@@ -38,13 +36,18 @@ export function hookMethods(parts: HookParts): Methods {
   const { needsOf, assignmentOf, backendsOf, revisions, edsTarget, messageBytes, clock, telemetry } = parts;
   const attempts = new Attempts(telemetry, clock);
   const clusters = { needsOf, meshCluster: meshClusters({ target: edsTarget }), attempts };
-  const isCurrent = (binding: Binding) =>
-    attempts.change('translation', binding.gateway.name, true, () => revisions.isCurrent(binding));
-  const wait = waitForRevision({ isCurrent, onChange: listener => revisions.onChange(listener) }, clock);
+  const wait = waitForRevisions(
+    {
+      revisionOf: gateway =>
+        attempts.change('translation', gateway.name, undefined, () => revisions.revisionOf(gateway)),
+      onChange: listener => revisions.onChange(listener),
+    },
+    clock,
+    end => telemetry.record.revisionWaits({ end }),
+  );
   const translate = (request: Uint8Array): Bytes | Promise<Bytes> => {
-    const current = wait(bindingsIn(request));
     const answer = () => answerTranslation(request, { ...clusters, messageBytes });
-    return current ? current.then(answer, answer) : answer();
+    return wait(request)?.then(answer) ?? answer();
   };
   const { method } = EnvoyGatewayExtension;
   return new Map([

@@ -1,30 +1,35 @@
 import { describe, expect, it } from 'vitest';
-import type { Binding } from '../../../src/extension/hooks/bindings.ts';
 import { CLUSTER, gatewayCluster, read } from '../../support/extension/clusters.ts';
 import { bindingObject, startHooks, translation, whole } from '../../support/extension/hooks.ts';
 import { valuesOf } from '../../../src/extension/wire.ts';
 import type { Bytes } from '../../../src/extension/grpc/method.ts';
 import { needs } from '../../support/extension/needs.ts';
 
-/** Hooks over caches whose revision a test moves. */
+/** Hooks of a process that has just started, over caches whose revision a test moves. */
 function caches(revision: string) {
-  const state = { revision, listeners: new Set<() => void>(), looks: 0 };
-  const isCurrent = (binding: Binding) => {
-    state.looks++;
-    return binding.revision === state.revision;
+  const state = { revision, listeners: new Set<() => void>(), reads: 0 };
+  const revisionOf = () => {
+    state.reads++;
+    return state.revision;
   };
   const onChange = (listener: () => void) => {
     state.listeners.add(listener);
     return () => void state.listeners.delete(listener);
   };
   const needsOf = () => (state.revision === 'new' ? needs() : undefined);
-  const hooks = startHooks({ needsOf, revisions: { isCurrent, onChange } });
+  const hooks = startHooks({ needsOf, revisions: { revisionOf, onChange } });
   const move = (to: string) => {
     state.revision = to;
     for (const listener of state.listeners) listener();
   };
-  const translate = () =>
-    hooks.call('PostTranslateModify', translation({ clusters: [gatewayCluster()] }, [bindingObject('new')]));
+  const translate = (...revisions: readonly string[]) =>
+    hooks.call(
+      'PostTranslateModify',
+      translation(
+        { clusters: [gatewayCluster()] },
+        revisions.map(each => bindingObject(each)),
+      ),
+    );
   return { state, move, translate, ...hooks };
 }
 
@@ -39,127 +44,129 @@ function watched(answer: Bytes | Promise<Bytes>) {
   return seen;
 }
 
-describe('a translation', () => {
-  it('is answered at once where the caches have the revision that it was asked for', () => {
+const AT_ONCE = expect.any(Uint8Array) as Uint8Array;
+const WAITS = expect.any(Promise) as Promise<Bytes>;
+
+describe('a translation whose MeshBinding has a revision', () => {
+  it('that the caches have is answered at once', () => {
     const { translate } = caches('new');
-    expect(read(valuesOf(whole(translate()), 1, 9)[0] ?? new Uint8Array()).name).toBe(CLUSTER);
+    expect(read(valuesOf(whole(translate('new')), 1, 9)[0] ?? new Uint8Array()).name).toBe(CLUSTER);
   });
 
-  it('waits for the caches where they are older, and then answers by the new ones', async () => {
-    const { translate, move, clock, state } = caches('old');
-    const seen = watched(translate());
+  it('that the caches had before is answered at once: they are ahead', () => {
+    const { translate, move, waits } = caches('old');
+    expect(translate('old')).toEqual(AT_ONCE);
+    move('new');
+    expect(translate('old')).toEqual(AT_ONCE);
+    expect(translate('new')).toEqual(AT_ONCE);
+    expect(waits).toEqual([]);
+  });
+
+  it('that the caches never had waits for them, and then is answered by the new ones', async () => {
+    const { translate, move, clock, state, waits } = caches('old');
+    const seen = watched(translate('new'));
     await clock.advance(100);
     expect(seen.isThere).toBe(false);
     move('new');
     await clock.advance(5);
     expect(seen).toEqual({ isThere: true, isNew: true });
-    expect([state.listeners.size, clock.timers]).toEqual([0, 0]);
+    expect([state.listeners.size, clock.timers, waits]).toEqual([0, 0, ['reached']]);
   });
 
-  it('waits for 250 ms, and then answers by what is known', async () => {
-    const { translate, clock, state } = caches('old');
-    const seen = watched(translate());
+  it('that came and went while it waited is answered when the caches next change', async () => {
+    const { translate, move, clock } = caches('old');
+    const seen = watched(translate('passing'));
+    move('passing');
+    await clock.advance(5);
+    move('new');
+    expect(seen.isThere).toBe(true);
+    expect(translate('passing')).toEqual(AT_ONCE);
+  });
+
+  it('that does not come is answered after 250 ms by what is known', async () => {
+    const { translate, clock, state, waits } = caches('old');
+    const seen = watched(translate('new'));
     await clock.advance(249);
     expect(seen.isThere).toBe(false);
     await clock.advance(1);
     expect(seen).toEqual({ isThere: true, isNew: false });
-    expect([state.listeners.size, clock.timers]).toEqual([0, 0]);
+    expect([state.listeners.size, clock.timers, waits]).toEqual([0, 0, ['timeout']]);
   });
 
-  it('does not wait again for a revision that did not come, until it has been there', async () => {
-    const { translate, move, clock } = caches('old');
-    const seen = watched(translate());
+  it('that a process had before it restarted waits once, and not again', async () => {
+    const { translate, clock, waits } = caches('new');
+    const seen = watched(translate('old'));
     await clock.advance(250);
-    expect(seen.isThere).toBe(true);
-    expect(translate()).toBeInstanceOf(Uint8Array);
-    move('other');
-    expect(translate()).toBeInstanceOf(Uint8Array);
-    move('new');
-    expect(translate()).toBeInstanceOf(Uint8Array);
-    move('old');
-    expect(translate()).toBeInstanceOf(Promise);
+    expect(seen).toEqual({ isThere: true, isNew: true });
+    expect(translate('old')).toEqual(AT_ONCE);
+    expect(waits).toEqual(['timeout']);
   });
 
-  it('waits for a new revision of a Gateway, whatever did not come before', async () => {
+  it('that is the ninth last of its Gateway waits', () => {
+    const { translate, move } = caches('r0');
+    for (let n = 0; n < 9; n++) {
+      move(`r${n}`);
+      expect(translate(`r${n}`)).toEqual(AT_ONCE);
+    }
+    expect(translate('r1')).toEqual(AT_ONCE);
+    expect(translate('r0')).toEqual(WAITS);
+  });
+
+  it('that another Gateway has waits', async () => {
     const { call, clock } = caches('old');
     const about = (...objects: object[]) => call('PostTranslateModify', translation({}, objects));
     const first = watched(about(bindingObject('a'), bindingObject('b')));
     await clock.advance(250);
     expect(first.isThere).toBe(true);
-    expect(about(bindingObject('b'), bindingObject('a'))).toBeInstanceOf(Uint8Array);
-    expect(about(bindingObject('a'), bindingObject('c'))).toBeInstanceOf(Promise);
-    expect(about(bindingObject('a', 'elsewhere'))).toBeInstanceOf(Promise);
+    expect(about(bindingObject('b'), bindingObject('a'))).toEqual(AT_ONCE);
+    expect(about(bindingObject('a'), bindingObject('c'))).toEqual(WAITS);
+    expect(about(bindingObject('a', 'elsewhere'))).toEqual(WAITS);
   });
+});
 
-  it('does not wait for what no revision of ours can be', () => {
-    const { call } = caches('old');
-    expect(call('PostTranslateModify', translation({}, [bindingObject('r'.repeat(2000))]))).toBeInstanceOf(
-      Uint8Array,
-    );
-  });
-
-  it('remembers no more than the last 1,024 revisions that did not come', async () => {
+describe('waiting translations', () => {
+  it('keep revisions of the last 1,024 Gateways', async () => {
     const { call, clock } = caches('old');
-    const about = (revision: string) =>
-      call('PostTranslateModify', translation({}, [bindingObject(revision)]));
+    const about = (gateway: string) =>
+      call('PostTranslateModify', translation({}, [bindingObject('r', gateway)]));
     for (let first = 0; first <= 1024; first += 16) {
-      for (let n = first; n < first + 16; n++) watched(about(`r${n}`));
+      for (let n = first; n < first + 16; n++) watched(about(`g${n}`));
       await clock.advance(250);
     }
-    expect(about('r1039')).toBeInstanceOf(Uint8Array);
-    expect(about('r0')).toBeInstanceOf(Promise);
+    expect(about('g1039')).toEqual(AT_ONCE);
+    expect(about('g0')).toEqual(WAITS);
   });
 
-  it('looks once for many changes that come together', async () => {
+  it('read the caches once for many changes that come together', async () => {
     const { translate, move, clock, state } = caches('old');
-    const seen = watched(translate());
-    const { looks } = state;
+    const seen = watched(translate('new'));
+    const { reads } = state;
     for (let change = 0; change < 1000; change++) move('other');
     await clock.advance(5);
-    expect([seen.isThere, state.looks - looks]).toEqual([false, 1]);
+    expect([seen.isThere, state.reads - reads]).toEqual([false, 1]);
     move('new');
     await clock.advance(5);
     expect(seen.isNew).toBe(true);
   });
 
-  it('does not wait where 16 wait already, and does again when they are gone', async () => {
+  it('are 16 at most, and others are answered at once', async () => {
     const { translate, move, clock } = caches('old');
-    const waiting = Array.from({ length: 16 }, () => watched(translate()));
-    expect(translate()).toBeInstanceOf(Uint8Array);
+    const waiting = Array.from({ length: 16 }, () => watched(translate('new')));
+    expect(translate('new')).toEqual(AT_ONCE);
     move('new');
     await clock.advance(5);
     expect(waiting.every(({ isNew }) => isNew)).toBe(true);
-    move('old');
-    expect(translate()).toBeInstanceOf(Promise);
+    expect(translate('newer')).toEqual(WAITS);
   });
 
-  it('is answered where nobody can tell whether the caches are current', () => {
-    const { call, told } = startHooks({
-      revisions: {
-        isCurrent: () => {
-          throw new Error('the cache is broken');
-        },
-        onChange: () => () => undefined,
-      },
-    });
-    expect(whole(call('PostTranslateModify', translation({}, [bindingObject('new')])))).toHaveLength(0);
-    expect(told.failures).toEqual(['translation']);
-  });
-
-  it('is answered where changes cannot be heard of', async () => {
-    const { call, clock } = startHooks({
-      revisions: {
-        isCurrent: () => false,
-        onChange: () => {
-          throw new Error('the cache is closed');
-        },
-      },
-    });
-    const answer = await call(
-      'PostTranslateModify',
-      translation({ clusters: [gatewayCluster()] }, [bindingObject('new')]),
-    );
+  it('are answered where no revision can be computed', async () => {
+    const revisionOf = () => {
+      throw new Error('the cache is broken');
+    };
+    const { call, told, clock } = startHooks({ revisions: { revisionOf, onChange: () => () => undefined } });
+    const answer = call('PostTranslateModify', translation({}, [bindingObject('new')]));
     await clock.advance(250);
-    expect([valuesOf(whole(answer), 1, 9), clock.timers]).toEqual([[gatewayCluster()], 0]);
+    expect(whole(await answer)).toHaveLength(0);
+    expect(told.failures).toContain('translation');
   });
 });

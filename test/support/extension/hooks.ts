@@ -17,11 +17,14 @@ type Told = {
 export type TestHooks = {
   readonly call: (method: string, request: Uint8Array) => Bytes | Promise<Bytes>;
   readonly told: Told;
+  /** How waits for a revision ended. */
+  readonly waits: readonly string[];
   readonly clock: VirtualClock;
 };
 
 export function startHooks(parts: Partial<HookParts> = {}): TestHooks {
   const told: Told = { failures: [], served: [], lines: [] };
+  const waits: string[] = [];
   const clock = new VirtualClock();
   const line = (message: string, fields: object = {}) => void told.lines.push([message, fields]);
   const log = { debug: line, info: line, warn: line, error: line, child: () => log };
@@ -29,7 +32,7 @@ export function startHooks(parts: Partial<HookParts> = {}): TestHooks {
     needsOf: () => undefined,
     assignmentOf: () => undefined,
     backendsOf: () => [],
-    revisions: { isCurrent: () => true, onChange: () => () => undefined },
+    revisions: { revisionOf: () => '1', onChange: () => () => undefined },
     edsTarget: '127.0.0.1:5005',
     messageBytes: 100_000_000,
     clock,
@@ -39,6 +42,7 @@ export function startHooks(parts: Partial<HookParts> = {}): TestHooks {
         hookFailures: ({ hook }) => void told.failures.push(hook),
         meshClusters: ({ hook }, clusters = 1) =>
           void told.served.push(...Array<string>(clusters).fill(hook)),
+        revisionWaits: ({ end }) => void waits.push(end),
         edsPushes: () => undefined,
         edsAnswers: () => undefined,
         edsPushSeconds: () => undefined,
@@ -51,7 +55,7 @@ export function startHooks(parts: Partial<HookParts> = {}): TestHooks {
     if (found?.is !== 'unary') throw new Error(`no hook is called ${method}`);
     return (found satisfies Unary).call(request);
   };
-  return { call, told, clock };
+  return { call, told, waits, clock };
 }
 
 /** An answer that was there at once, as one. */
