@@ -1,6 +1,5 @@
-import { isAlias, isMap, isNode, isPair, isScalar, isSeq, LineCounter, parseAllDocuments, visit } from 'yaml';
-import type { Document, ScalarTag, Tags } from 'yaml';
-import { readPlainDocuments } from './plain-yaml.ts';
+import { isAlias, isMap, isNode, isPair, isScalar, isSeq, LineCounter, parseAllDocuments } from 'yaml';
+import type { Document, ScalarTag, Tags, YAMLMap } from 'yaml';
 
 /** One document of a YAML file, and a way to find the line of anything in it. */
 export type SourceDocument = {
@@ -19,31 +18,15 @@ export type Documents = {
 
 /** Reads a YAML text (JSON is YAML too) as kubectl does: by YAML 1.1, where yes is true. */
 export function readDocuments(text: string): Documents {
-  const plain = readPlainDocuments(text);
-  if (!plain) return readAnyDocuments(text);
-  // Lines are asked for only where something is wrong.
-  let slowly: Documents | undefined;
-  const lineOf = (at: number, steps: readonly string[]) => {
-    slowly ??= readAnyDocuments(text);
-    return slowly.documents[at]?.lineOf(steps) ?? 1;
-  };
-  return { documents: plain.map((value, at) => ({ value, lineOf: steps => lineOf(at, steps) })), faults: [] };
-}
-
-/** The same, also of texts that are not plain. */
-export function readAnyDocuments(text: string): Documents {
   const lines = new LineCounter();
   const parsed = parseAllDocuments(text, {
     lineCounter: lines,
     prettyErrors: false,
     version: '1.1',
-    // The library compares each key with each other; findRepeatedKey does it in one pass.
+    // The library compares each key with each other; refusalOf does it in one pass.
     uniqueKeys: false,
     logLevel: 'error',
-    customTags: tags => [
-      OCTAL,
-      ...tags.filter(tag => !NOT_IN_KUBERNETES.includes(tagName(tag))).map(withRealNumbers),
-    ],
+    customTags: tags => [OCTAL, ...tags.filter(isInKubernetes).map(withRealNumbers)],
   });
   const list: readonly Document[] = Array.isArray(parsed) ? parsed : [];
   const read = list.map(document => readDocument(document, lines));
@@ -55,9 +38,6 @@ export function readAnyDocuments(text: string): Documents {
 
 type Read = { readonly document: SourceDocument } | { readonly fault: SyntaxFault };
 
-/** A value may be named often, but so many values may be there by name alone, when all names are followed. */
-const MOST_NAMED = 1_000_000;
-
 /** The library's own words may repeat what is in the file, and that may be a secret; ours never do. */
 function readDocument(document: Document, lines: LineCounter): Read {
   const faultAt = (offset: number, message: string): Read => ({
@@ -65,12 +45,8 @@ function readDocument(document: Document, lines: LineCounter): Read {
   });
   const [first] = document.errors;
   if (first) return faultAt(first.pos[0], SYNTAX[first.code] ?? 'this is not YAML');
-  const alias = findBadAlias(document);
-  if (alias) return faultAt(alias.offset, alias.why);
-  const repeated = findRepeatedKey(document);
-  if (repeated !== undefined) return faultAt(repeated, 'a key must be a text that is there once');
-  if (countNamed(document) > MOST_NAMED)
-    return faultAt(document.range?.[0] ?? 0, 'the aliases of this document stand for too much');
+  const refusal = refusalOf(document);
+  if (refusal) return faultAt(refusal.offset, refusal.message);
   try {
     const value: unknown = document.toJS({ maxAliasCount: -1 });
     return { document: { value, lineOf: steps => lineOf(document, steps, lines) } };
@@ -91,19 +67,10 @@ const SYNTAX: Readonly<Partial<Record<string, string>>> = {
   UNEXPECTED_TOKEN: 'this does not belong here; is a bracket, a quote or a colon wrong?',
 };
 
-/** YAML 1.1 has types of its own for these, which the API server takes as texts. */
-const NOT_IN_KUBERNETES = [
-  'tag:yaml.org,2002:timestamp',
-  'tag:yaml.org,2002:int TIME',
-  'tag:yaml.org,2002:float TIME',
-  'tag:yaml.org,2002:binary',
-];
-
-function tagName(tag: unknown): string {
-  if (typeof tag !== 'object' || tag === null || !('tag' in tag)) return String(tag);
-  return 'format' in tag && typeof tag.format === 'string'
-    ? `${String(tag.tag)} ${tag.format}`
-    : String(tag.tag);
+/** YAML 1.1 has types of its own for times, dates and bytes, which the API server takes as texts. */
+function isInKubernetes(tag: Tags[number]): boolean {
+  if (typeof tag !== 'object') return true;
+  return !/:(timestamp|binary)$/.test(tag.tag) && !('format' in tag && tag.format === 'TIME');
 }
 
 /** YAML 1.2 writes octal numbers so, and kubectl reads them in both ways. */
@@ -127,67 +94,50 @@ function withRealNumbers(tag: Tags[number]): Tags[number] {
   return { ...tag, resolve };
 }
 
-/** How many values and keys are in a document because an alias stands for them; no alias is bad. */
-function countNamed(document: Document): number {
-  const sizes = new Map<string, number>();
-  let written = 0;
+/** Aliases of a document, and the values and keys that stand there by alias alone, when all aliases are followed. */
+const [MOST_ALIASES, MOST_NAMED] = [10_000, 1_000_000];
+
+type Refusal = { readonly offset: number; readonly message: string };
+
+/** The first thing that the library would take: a key that is repeated or no text, or an alias of nothing or too much. */
+function refusalOf(document: Document): Refusal | undefined {
+  const sizes = new Map<string, number | 'open'>();
+  let found: Refusal | undefined;
+  let [written, aliases] = [0, 0];
+  const refuse = (node: unknown, message: string) =>
+    void (found ??= { offset: (isNode(node) ? node.range?.[0] : undefined) ?? 0, message });
   const sizeOf = (node: unknown): number => {
-    if (isAlias(node)) return sizes.get(node.source) ?? 0;
     if (isPair(node)) return sizeOf(node.key) + sizeOf(node.value);
+    if (isAlias(node)) {
+      const size = sizes.get(node.source);
+      if (++aliases > MOST_ALIASES) refuse(node, 'there are too many aliases');
+      if (size === undefined) refuse(node, 'this names no anchor; put a text that begins with * into quotes');
+      if (size === 'open') refuse(node, 'an anchor must not contain itself');
+      return typeof size === 'number' ? size : 0;
+    }
     if (!isNode(node)) return 0;
     written++;
+    if (node.anchor !== undefined) sizes.set(node.anchor, 'open');
+    if (isMap(node)) refuseKeys(node, refuse);
     let size = 1;
     if (isMap(node) || isSeq(node)) for (const item of node.items) size += sizeOf(item);
     if (node.anchor !== undefined) sizes.set(node.anchor, size);
     return size;
   };
-  return sizeOf(document.contents) - written;
-}
-
-type BadAlias = { readonly offset: number; readonly why: string };
-
-const MOST_ALIASES = 10_000;
-
-/** The first alias that names nothing, or the very thing that it stands in, or that is one too many. */
-function findBadAlias(document: Document): BadAlias | undefined {
-  const anchors = new Map<string, unknown>();
-  let [count, found]: [number, BadAlias | undefined] = [0, undefined];
-  visit(document, {
-    Value: (_key, node) => {
-      if (node.anchor !== undefined) anchors.set(node.anchor, node);
-    },
-    Alias: (_key, alias, ancestors) => {
-      const meant = anchors.get(alias.source);
-      const why = ++count > MOST_ALIASES ? 'there are too many aliases' : whyNot(meant, ancestors);
-      if (why === undefined) return undefined;
-      found = { offset: alias.range?.[0] ?? 0, why };
-      return visit.BREAK;
-    },
-  });
+  if (sizeOf(document.contents) - written > MOST_NAMED)
+    refuse(document.contents, 'the aliases of this document stand for too much');
   return found;
 }
 
-function whyNot(meant: unknown, ancestors: readonly unknown[]): string | undefined {
-  if (meant === undefined) return 'this names no anchor; put a text that begins with * into quotes';
-  return ancestors.includes(meant) ? 'an anchor must not contain itself' : undefined;
-}
-
-/** Where a key stands that is there before in its map, or that is not a plain value. */
-function findRepeatedKey(document: Document): number | undefined {
-  let found: number | undefined;
-  visit(document, {
-    Map: (_key, map) => {
-      const seen = new Set<string>();
-      for (const { key } of map.items) {
-        const text = isScalar(key) ? String(key.value) : undefined;
-        const isMerge = text === '<<';
-        if (text !== undefined && (isMerge || !seen.has(text))) seen.add(text);
-        else found ??= isNode(key) ? (key.range?.[0] ?? 0) : 0;
-      }
-      return found === undefined ? undefined : visit.BREAK;
-    },
-  });
-  return found;
+/** A map may be merged into another more than once. */
+function refuseKeys({ items }: YAMLMap, refuse: (node: unknown, message: string) => void): void {
+  const seen = new Set<string>();
+  for (const { key } of items) {
+    const text = isScalar(key) ? String(key.value) : undefined;
+    if (text === undefined || (seen.has(text) && text !== '<<'))
+      refuse(key, 'a key must be a text that is there once');
+    else seen.add(text);
+  }
 }
 
 /** The line of the value at the end of the steps, or of the nearest thing around it. */
