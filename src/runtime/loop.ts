@@ -1,6 +1,7 @@
 import { refOf } from '../api/key.ts';
 import type { Key, Ref, ResourceKind } from '../api/key.ts';
 import { attempt } from './attempt.ts';
+import { endsWithin } from './clock.ts';
 import type { Clock } from '../api/clock.ts';
 import type {
   Controller,
@@ -11,11 +12,11 @@ import type {
 } from './controller.ts';
 import { observerOf, show } from './observer.ts';
 import type { Outcome } from './outcome.ts';
+import type { Leading } from './leader-election/leadership.ts';
 import { Queue } from './queue.ts';
 import { Resync } from './resync.ts';
 import { routeChanges } from './routing.ts';
 import { PATIENCE, Runs } from './runs.ts';
-import { endsWithin } from './within.ts';
 
 /** Runs a controller: for every object once all has been read, and from then on for each that a change concerns. */
 export function startController<K extends ResourceKind>(
@@ -75,4 +76,15 @@ async function letEnd({ endMs, obeyMs }: DrainLimits, { clock, queue, runs }: Un
   if (await endsWithin(clock, endMs, queue.whenIdle())) return;
   runs.abortAll(new Error('the process is ending'));
   await endsWithin(clock, obeyMs, queue.whenIdle());
+}
+
+/** Controllers as a leader's work: their runs have time to end where the process stops, and none where leadership is lost. */
+export function leadControllers(controllers: readonly RunningController[], limits: DrainLimits): Leading {
+  return {
+    end: async because => {
+      const allowed = because === 'lost' ? { ...limits, endMs: 0 } : limits;
+      const left = (await Promise.all(controllers.map(controller => controller.drain(allowed)))).flat();
+      if (left.length > 0) throw new Error(`reconciles did not end: ${left.slice(0, 10).join(', ')}`);
+    },
+  };
 }

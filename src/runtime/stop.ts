@@ -2,7 +2,7 @@ import type { Log } from '../telemetry/log.ts';
 import type { Readiness } from '../telemetry/readiness.ts';
 import type { Clock } from '../api/clock.ts';
 import type { DrainLimits, RunningController } from './controller.ts';
-import { endsWithin } from './within.ts';
+import { endsWithin } from './clock.ts';
 
 /** The signals that end a process, and the exit codes that tell of them. */
 const EXIT_CODES = { SIGTERM: 143, SIGINT: 130 } as const;

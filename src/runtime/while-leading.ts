@@ -1,6 +1,6 @@
 import { ResourceError } from '../resources/resources.ts';
 import type { WriteResources } from '../resources/resources.ts';
-import type { Leadership } from './leadership.ts';
+import type { Leadership } from './leader-election/leadership.ts';
 
 /**
  * Writes that fail as Unavailable unless this process leads at the moment of the call, or if it loses leadership before

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { LEASE_TIMING } from '../../src/runtime/leader-timing.ts';
+import { LEASE_TIMING } from '../../src/runtime/leader-election/election.ts';
 import { Election } from '../support/election.ts';
 import type { Candidate, ElectionSetup, Fate, Incident } from '../support/election.ts';
 
@@ -36,12 +36,11 @@ function candidates(mostDrift: number, drainMs: fc.Arbitrary<number>): fc.Arbitr
   });
 }
 
-function incident<W extends Incident['what']>(what: W, from = 0) {
-  return { what: fc.constant(what), at: fc.integer({ min: from, max: LAST_INCIDENT_AT }), to: fc.nat(3) };
+function incident<W extends Incident['what']>(what: W) {
+  return { what: fc.constant(what), at: fc.nat(LAST_INCIDENT_AT), to: fc.nat(3) };
 }
 const aSpan = fc.oneof(fc.nat(3000), fc.nat(30_000));
 const freeze: fc.Arbitrary<Incident> = fc.record({ ...incident('freeze'), ms: aSpan });
-const lateFreeze: fc.Arbitrary<Incident> = fc.record({ ...incident('freeze', 30_000), ms: aSpan });
 const cutOff: fc.Arbitrary<Incident> = fc.record({ ...incident('cut off'), ms: aSpan });
 const kill: fc.Arbitrary<Incident> = fc.record({ ...incident('kill'), ms: aSpan });
 const stop: fc.Arbitrary<Incident> = fc.record({ ...incident('stop'), ms: aSpan });
@@ -49,22 +48,20 @@ const edit: fc.Arbitrary<Incident> = fc.record({
   ...incident('edit'),
   holder: fc.constantFrom('nobody', 'somebody'),
 });
+const deletion: fc.Arbitrary<Incident> = fc.record(incident('delete'));
 const exchange: fc.Arbitrary<Incident> = fc.record({
   ...incident('edit'),
   holder: fc.constantFrom('nobody', 'somebody', 'one of them'),
 });
 
-const shortDrain = fc.nat(900);
 const anyDrain = fc.oneof(
-  { weight: 3, arbitrary: shortDrain },
+  { weight: 3, arbitrary: fc.nat(900) },
   { weight: 1, arbitrary: fc.constant(20_000) },
 );
 
 type Storm = {
   readonly fate: fc.Arbitrary<Fate>;
   readonly incident: fc.Arbitrary<Incident>;
-  /** The lease is deleted once, after so long. */
-  readonly deletedAfter?: number;
   /** How long it takes to end what a leader did; where that is too long, the process ends and another begins. */
   readonly drainMs?: fc.Arbitrary<number>;
   readonly mostDrift?: number;
@@ -72,15 +69,12 @@ type Storm = {
 };
 
 function elections(storm: Storm): fc.Arbitrary<ElectionSetup> {
-  const { fate, deletedAfter, drainMs = anyDrain, mostDrift = 0.1, timing = LEASE_TIMING } = storm;
-  const incidents = fc.array(storm.incident, { maxLength: 12, size: 'max' });
-  const deletions =
-    deletedAfter === undefined ? fc.constant([]) : fc.tuple(fc.record(incident('delete', deletedAfter)));
+  const { fate, drainMs = anyDrain, mostDrift = 0.1, timing = LEASE_TIMING } = storm;
   const jitter = fc.double({ min: 0, max: 1, noNaN: true });
   return fc.record({
     candidates: fc.array(candidates(mostDrift, drainMs), { minLength: 2, maxLength: 4 }),
     fates: fc.array(fate, { minLength: 1, maxLength: 60, size: 'max' }),
-    incidents: fc.tuple(incidents, deletions).map(both => both.flat()),
+    incidents: fc.array(storm.incident, { maxLength: 12, size: 'max' }),
     jitters: fc.array(jitter, { minLength: 1, maxLength: 20 }),
     calmAt: fc.constant(CALM_AT),
     timing: fc.constant(timing),
@@ -98,23 +92,24 @@ const storms: Readonly<Record<string, Storm>> = {
     fate: goodFate,
     incident: fc.oneof(exchange, freeze, kill, stop),
   },
-  'if somebody deletes the lease when all have seen it, and none is new': {
-    fate: goodFate,
-    incident: lateFreeze,
-    drainMs: shortDrain,
-    deletedAfter: 40_000,
+  'while somebody deletes the lease, whatever becomes of requests and processes': {
+    fate: fc.oneof(anyFate, mixedFate),
+    incident: fc.oneof(deletion, freeze, cutOff, kill, stop),
   },
-  'if somebody deletes the lease of a leader who lives, while others come and go': {
-    fate: goodFate,
-    incident: fc.oneof(kill, stop),
-    deletedAfter: 10_000,
+  'while somebody deletes the lease and most requests succeed': {
+    fate: mixedFate,
+    incident: fc.oneof(deletion, freeze, cutOff, kill, stop),
+  },
+  'while somebody edits and deletes the lease': {
+    fate: mixedFate,
+    incident: fc.oneof(deletion, edit, cutOff, kill),
   },
 };
 
 /** The longest that it takes until one leads, once nothing is wrong any more, with clocks that are 10 percent slow. */
 const LEADS_WITHIN_MS = 16_000;
 
-/** How soon another leads, and for how long nobody acts before: the table of leader-timing.ts. */
+/** How soon another leads, and for how long nobody acts before: the table of election.ts. */
 const ends = [
   { what: 'kill', drift: 0, within: 12_400, rest: 7000 },
   { what: 'freeze', drift: 0, within: 12_400, rest: 3000 },

@@ -3,9 +3,16 @@ import { releaseOf } from '../../src/resources/lease.ts';
 import { Leaders } from '../support/leaders.ts';
 import type { Peculiar } from '../support/leaders.ts';
 
+/** Processes whose lease was released, so that the first of them leads at once. */
+function released(): Leaders {
+  const leaders = new Leaders();
+  leaders.memory.author.put(releaseOf({ holder: 'before', durationMs: 10_000, transitions: 0 }));
+  return leaders;
+}
+
 /** One who leads and one who would, 10 s after the first began. */
 async function two(first: Peculiar = {}, second: Peculiar = {}) {
-  const leaders = new Leaders();
+  const leaders = released();
   const a = leaders.start('a', first);
   await leaders.clock.advance(5000);
   const b = leaders.start('b', second);
@@ -22,18 +29,35 @@ async function leaseOf({ memory }: Leaders) {
 }
 
 describe('leadership', () => {
-  it('is gained where nobody was ever seen, after as long as a leader would need to show up', async () => {
+  it('is gained where there was no lease once a new one has stood for its duration', async () => {
     const leaders = new Leaders();
     const { leadership, told } = leaders.start('a');
-    await leaders.clock.advance(3900);
+    await leaders.clock.advance(9900);
     expect([leadership.isHeld(), leadership.signal().aborted, told]).toEqual([false, true, []]);
+    expect(await leaseOf(leaders)).toMatchObject({ holder: '', durationMs: 10_000 });
     await leaders.clock.advance(200);
     expect([leadership.isHeld(), leadership.signal().aborted, told]).toEqual([
       true,
       false,
-      ['leads as 1 at 4'],
+      ['leads as 1 at 10'],
     ]);
   });
+
+  it.each(['failing', 'silent', 'deaf'] as const)(
+    'is never held by two where the lease is deleted while requests of the leader end %s and another begins',
+    async network => {
+      const { leaders, clock, a, b } = await two();
+      await b.leadership.stop();
+      a.path.network = network;
+      leaders.memory.author.remove();
+      const c = leaders.start('c');
+      for (let moments = 0; moments < 100; moments++) {
+        await clock.advance(200);
+        expect([a.leadership.isHeld(), c.leadership.isHeld()]).not.toEqual([true, true]);
+      }
+      expect([a.leadership.isHeld(), c.leadership.isHeld()]).toEqual([false, true]);
+    },
+  );
 
   it('is not striven for by a process that could not do what a leader does, and soon once it could', async () => {
     const leaders = new Leaders();
@@ -42,23 +66,23 @@ describe('leadership', () => {
     await leaders.clock.advance(60_000);
     expect([a.told, a.path.write]).toEqual([[], 0]);
     const b = leaders.start('b');
-    await leaders.clock.advance(5000);
+    await leaders.clock.advance(11_000);
     isReady = true;
     await leaders.clock.advance(5000);
-    expect([a.told, b.told]).toEqual([[], ['leads as 1 at 64']]);
+    expect([a.told, b.told]).toEqual([[], ['leads as 1 at 70']]);
     await b.leadership.stop();
     await leaders.clock.advance(2300);
-    expect(a.told).toEqual([expect.stringMatching(/^leads as 2 at 7[0-2]/)]);
+    expect(a.told).toEqual([expect.stringMatching(/^leads as 2 at 7[6-8]/)]);
   });
 
   it('is kept by a leader that is no longer ready', async () => {
-    const leaders = new Leaders();
+    const leaders = released();
     let isReady = true;
     const a = leaders.start('a', { isReady: () => isReady });
     await leaders.clock.advance(5000);
     isReady = false;
     await leaders.clock.advance(60_000);
-    expect([a.leadership.isHeld(), a.told]).toEqual([true, ['leads as 1 at 4']]);
+    expect([a.leadership.isHeld(), a.told]).toEqual([true, ['leads as 1 at 0']]);
   });
 
   it('is kept for days', async () => {
@@ -85,7 +109,7 @@ describe('leadership', () => {
     await clock.advance(13_000);
     expect([a.told, b.told]).toEqual([
       [expect.stringMatching(/^ends because lost at 1[5-7]/)],
-      [expect.stringMatching(/^leads as 2 at (19|20|21)/)],
+      [expect.stringMatching(/^leads as 2 at (18|19|20|21)/)],
     ]);
   });
 
@@ -112,7 +136,7 @@ describe('leadership', () => {
   });
 
   it('is not held from the first moment at which a process that was frozen wakes', async () => {
-    const leaders = new Leaders();
+    const leaders = released();
     let frozenMs = 0;
     const { clock } = leaders;
     const own = {
@@ -128,7 +152,7 @@ describe('leadership', () => {
     expect([leadership.isHeld(), leadership.signal().aborted, told]).toEqual([
       false,
       true,
-      ['leads as 1 at 4'],
+      ['leads as 1 at 0'],
     ]);
     await clock.advance(3000);
     expect(signal.aborted).toBe(true);
@@ -139,7 +163,7 @@ describe('leadership', () => {
   });
 
   it('begins anew, with a higher number, where its old lease was not taken and all of the old term has ended', async () => {
-    const leaders = new Leaders();
+    const leaders = released();
     const a = leaders.start('a', { manner: { afterMs: 900 } });
     await leaders.clock.advance(10_000);
     a.path.network = 'failing';
@@ -147,7 +171,7 @@ describe('leadership', () => {
     a.path.network = 'well';
     await leaders.clock.advance(10_000);
     expect(a.told).toEqual([
-      'leads as 1 at 4',
+      'leads as 1 at 0',
       expect.stringMatching(/^ends because lost at 1[5-7]/),
       expect.stringMatching(/^leads as 2 at 2/),
     ]);
@@ -177,14 +201,14 @@ describe('leadership', () => {
   );
 
   it('demands the end of the process if what is led cannot begin', async () => {
-    const leaders = new Leaders();
+    const leaders = released();
     const a = leaders.start('a', {
       lead: () => {
         throw new Error('no');
       },
     });
     await leaders.clock.advance(5000);
-    expect(a.told).toEqual(['must exit (what a leader does could not begin) at 4']);
+    expect(a.told).toEqual(['must exit (what a leader does could not begin) at 0']);
     expect(a.leadership.isHeld()).toBe(false);
     await a.leadership.stop();
   });
@@ -275,7 +299,7 @@ describe('stopping', () => {
   });
 
   it('releases what was taken while the answer was still under way', async () => {
-    const leaders = new Leaders();
+    const leaders = released();
     let hold: (() => void) | undefined;
     const { lease } = leaders.memory;
     const a = leaders.start('a', {
@@ -288,7 +312,7 @@ describe('stopping', () => {
         },
       },
     });
-    await leaders.clock.advance(4500);
+    await leaders.clock.advance(500);
     const stopped = a.leadership.stop();
     hold?.();
     await leaders.clock.settle();

@@ -1,9 +1,13 @@
 import { releaseOf } from '../../src/resources/lease.ts';
 import type { Lease, LeaseHold } from '../../src/resources/lease.ts';
-import { decide, endTerm, learn, UNKNOWING } from '../../src/runtime/leader.ts';
-import type { LeaderNews, LeaderState, LeaderStep } from '../../src/runtime/leader.ts';
-import { LEASE_TIMING } from '../../src/runtime/leader-timing.ts';
-import type { LeaseTiming } from '../../src/runtime/leader-timing.ts';
+import { decide, endTerm, learn, INITIAL } from '../../src/runtime/leader-election/election.ts';
+import type {
+  ElectionNews,
+  ElectionState,
+  ElectionStep,
+} from '../../src/runtime/leader-election/election.ts';
+import { LEASE_TIMING } from '../../src/runtime/leader-election/election.ts';
+import type { LeaseTiming } from '../../src/runtime/leader-election/election.ts';
 
 /** What becomes of a request: when it takes effect, if ever, and what is heard of it, and when. */
 export type Fate = {
@@ -42,7 +46,7 @@ export type ElectionSetup = {
 type Member = Candidate & {
   readonly index: number;
   holder: string;
-  state: LeaderState;
+  state: ElectionState;
   led: 'nothing' | 'leading' | 'ending';
   hold: Hold | undefined;
   frozenUntil: number;
@@ -81,7 +85,7 @@ export class Election {
       ...candidate,
       index,
       holder: `${index}-0`,
-      state: UNKNOWING,
+      state: INITIAL,
       led: 'nothing',
       hold: undefined,
       frozenUntil: 0,
@@ -151,7 +155,7 @@ export class Election {
   #turn(member: Member): void {
     this.#follow(member);
     if (!member.isAlive) return;
-    const may = member.led === 'nothing' && !member.isStopping ? 'lead' : 'look';
+    const may = member.led === 'nothing' && !member.isStopping ? 'lead' : 'read';
     const step = decide(member.state, this.#local(member), this.#elector(member), may);
     switch (step.do) {
       case 'wait': {
@@ -172,13 +176,13 @@ export class Election {
     }
   }
 
-  #ask(member: Member, step: Extract<LeaderStep, { do: 'read' | 'write' }>): void {
+  #ask(member: Member, step: Extract<ElectionStep, { do: 'read' | 'write' }>): void {
     this.requests++;
     member.isAsking = true;
     const sentAt = this.#local(member);
     const { arrivesAfter, answer, answeredAfter } = this.#nextFate(member);
     let isHeard = false;
-    const hear = (news: LeaderNews) => {
+    const hear = (news: ElectionNews) => {
       if (isHeard) return;
       isHeard = true;
       member.isAsking = false;
@@ -187,7 +191,7 @@ export class Election {
       this.#turn(member);
     };
     const limit = Math.min(this.#timing.requestMs, (member.state.term?.until ?? Infinity) - sentAt);
-    const noAnswer: LeaderNews = { got: 'no-answer', to: step };
+    const noAnswer: ElectionNews = { got: 'no-answer', to: step };
     const { life } = member;
     this.#when(member, this.now + limit / member.rate, () => hear(noAnswer));
     const arrive = () => {
@@ -200,9 +204,9 @@ export class Election {
     else if (answer === 'refused') this.#when(member, this.now + answeredAfter, () => hear(noAnswer));
   }
 
-  #serve(step: Extract<LeaderStep, { do: 'read' | 'write' }>, sentAt: number): LeaderNews {
+  #serve(step: Extract<ElectionStep, { do: 'read' | 'write' }>, sentAt: number): ElectionNews {
     if (step.do === 'read') return { got: 'read', lease: this.#lease };
-    if (this.#lease?.version !== step.over?.version) return { got: 'beaten' };
+    if (this.#lease?.version !== step.over?.version) return { got: 'conflict' };
     return { got: 'written', lease: this.#put(step.hold), sentAt };
   }
 
@@ -286,7 +290,7 @@ export class Election {
     member.isAlive = false;
     member.life++;
     this.#at(this.now + ms, () => {
-      Object.assign(member, { isAlive: true, isStopping: false, state: UNKNOWING, led: 'nothing' });
+      Object.assign(member, { isAlive: true, isStopping: false, state: INITIAL, led: 'nothing' });
       Object.assign(member, {
         hold: undefined,
         isAsking: false,

@@ -1,10 +1,10 @@
 import type { Clock } from '../../src/api/clock.ts';
 import type { LeasePort } from '../../src/resources/lease.ts';
 import { createMemoryLease } from './memory-lease.ts';
-import { startLeadership } from '../../src/runtime/leadership.ts';
-import type { Leadership } from '../../src/runtime/leadership.ts';
-import type { LeadershipParts } from '../../src/runtime/leadership-parts.ts';
-import type { Leading } from '../../src/runtime/leading.ts';
+import { startLeadership } from '../../src/runtime/leader-election/leadership.ts';
+import type { Leadership } from '../../src/runtime/leader-election/leadership.ts';
+import type { LeadershipDeps } from '../../src/runtime/leader-election/leadership.ts';
+import type { Leading } from '../../src/runtime/leader-election/leadership.ts';
 import { createActivities } from '../../src/telemetry/activity.ts';
 import { createLog } from '../../src/telemetry/log.ts';
 import { leaderMetrics } from '../../src/telemetry/metrics.ts';
@@ -21,7 +21,7 @@ export type Peculiar = {
   readonly clock?: Clock;
   readonly lease?: LeasePort;
   readonly random?: () => number;
-  readonly lead?: LeadershipParts['lead'];
+  readonly lead?: LeadershipDeps['lead'];
   readonly isReady?: () => boolean;
 };
 

@@ -8,8 +8,8 @@ import { openTransport } from '../../../src/resources/kubernetes/open-transport.
 import { reopening } from '../../../src/resources/kubernetes/reopening.ts';
 import type { WriteResources } from '../../../src/resources/resources.ts';
 import { systemClock } from '../../../src/runtime/clock.ts';
-import { countingSleep } from '../../../src/runtime/leader-clock.ts';
-import { startLeadership } from '../../../src/runtime/leadership.ts';
+import { countingSleep } from '../../../src/runtime/clock.ts';
+import { startLeadership } from '../../../src/runtime/leader-election/leadership.ts';
 import { whileLeading } from '../../../src/runtime/while-leading.ts';
 import { createActivities } from '../../../src/telemetry/activity.ts';
 import { createLog } from '../../../src/telemetry/log.ts';

@@ -1,26 +1,25 @@
-import type { Lease } from '../resources/lease.ts';
-import type { Activities } from '../telemetry/activity.ts';
-import type { Log } from '../telemetry/log.ts';
-import type { leaderMetrics } from '../telemetry/metrics.ts';
-import type { GaugeReaders } from '../telemetry/recorder.ts';
-import type { LeaderState, Term } from './leader.ts';
-import type { Answer } from './leadership-answer.ts';
+import type { Lease } from '../../resources/lease.ts';
+import type { Activities } from '../../telemetry/activity.ts';
+import type { Log } from '../../telemetry/log.ts';
+import type { leaderMetrics } from '../../telemetry/metrics.ts';
+import type { GaugeReaders } from '../../telemetry/recorder.ts';
+import type { ElectionState, Term } from './election.ts';
 
-/** Where leadership tells what becomes of it. */
+/** Where leader election is logged and measured. */
 export type LeadershipTelemetry = {
   readonly log: Log;
   readonly metrics: GaugeReaders<typeof leaderMetrics>;
   readonly activities: Activities;
 };
 
-type Request = 'read' | 'write';
+type Verb = 'read' | 'write';
 
-/** Hears what becomes of leadership; lines are logged where something turns, not at each request. */
+/** Notified of what becomes of leadership; lines are logged where something changes, not for each request. */
 export interface LeadershipObserver {
-  show(isHeld: () => boolean, state: () => LeaderState, now: () => number): void;
+  show(isHeld: () => boolean, state: () => ElectionState, now: () => number): void;
   hide(): void;
   /** What came of a request; reading may be possible where writing is not. */
-  asked(to: Request, answer: Answer<unknown>): void;
+  requested(verb: Verb, answer: { readonly value: unknown } | { readonly error: unknown }): void;
   saw(lease: Lease | undefined): void;
   began(term: Term): void;
   lost(): void;
@@ -36,7 +35,7 @@ export function leadershipObserver(
 ): LeadershipObserver {
   const line = log.child({ lease: name, self });
   let ends: readonly (() => void)[] = [];
-  const failing = new Set<Request>();
+  const failing = new Set<Verb>();
   let holder = '';
   return {
     show: (isHeld, state, now) => {
@@ -46,13 +45,13 @@ export function leadershipObserver(
       ];
     },
     hide: () => ends.forEach(end => end()),
-    asked: (to, answer) => {
-      const hasFailed = failing.has(to);
+    requested: (verb, answer) => {
+      const hasFailed = failing.has(verb);
       if ('error' in answer) {
-        failing.add(to);
-        if (!hasFailed) line.warn(WORDS[to].failing, { error: answer.error });
-      } else if (failing.delete(to)) {
-        line.info(WORDS[to].well);
+        failing.add(verb);
+        if (!hasFailed) line.warn(MESSAGES[verb].failing, { error: answer.error });
+      } else if (failing.delete(verb)) {
+        line.info(MESSAGES[verb].well);
       }
     },
     saw: lease => {
@@ -68,12 +67,12 @@ export function leadershipObserver(
   };
 }
 
-const WORDS: Readonly<Record<Request, { readonly failing: string; readonly well: string }>> = {
+const MESSAGES: Readonly<Record<Verb, { readonly failing: string; readonly well: string }>> = {
   read: { failing: 'lease cannot be read', well: 'lease can be read again' },
   write: { failing: 'lease cannot be written', well: 'lease can be written again' },
 };
 
-function activityOf(isHeld: boolean, { seen }: LeaderState, now: number) {
+function activityOf(isHeld: boolean, { seen }: ElectionState, now: number) {
   const forMs = seen && Math.round(now - seen.since);
   const what = isHeld ? 'this process' : (seen?.lease?.holder ?? '') || 'nobody';
   const state = isHeld ? 'leads' : 'held the lease when it last changed';
