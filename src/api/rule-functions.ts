@@ -1,8 +1,9 @@
 /** What generated rules call: the CEL functions that JavaScript does not have. A throw means that a rule fails. */
 import { durationNs } from './duration.ts';
 import type { Nanoseconds } from './duration.ts';
-import { isInside, parseAddress, parseCidr } from './ip.ts';
-import type { Cidr } from './ip.ts';
+import { familyOf } from './ip.ts';
+
+export { containsIP, parseCidr as cidr } from './ip.ts';
 
 /**
  * A rule used a field that is not there, which CEL calls an error.
@@ -100,19 +101,7 @@ export function duration(text: string): Nanoseconds {
 
 /** The API server's isIP(). */
 export function isIP(text: string): boolean {
-  return parseAddress(text) !== undefined;
-}
-
-/** The API server's cidr(). */
-export function cidr(text: string): Cidr {
-  return parseCidr(text);
-}
-
-/** The API server's CIDR.containsIP(). */
-export function containsIP(range: Cidr, text: string): boolean {
-  const address = parseAddress(text);
-  if (!address) throw new TypeError(`${text} is not an address`);
-  return isInside(range, address);
+  return familyOf(text) !== undefined;
 }
 
 /** CEL's sets.intersects(). */

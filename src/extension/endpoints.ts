@@ -1,5 +1,5 @@
 import type { MessageInitShape } from '@bufbuild/protobuf';
-import { parseAddress } from '../api/ip.ts';
+import { familyOf } from '../api/ip.ts';
 import type { AssignedEndpoint, AssignedLocality, Assignment, SocketAddress } from '../traffic/assignment.ts';
 import { encode, pack } from './encode.ts';
 import { AddressSchema, HealthStatus } from './proto/envoy/config/core/v3_pb.ts';
@@ -41,7 +41,7 @@ export function regionOf(cluster: string, backend: number): string {
 /** One address or port that Envoy refuses would cost the cluster all others. */
 function isReachable({ address, port, proxy }: AssignedEndpoint): boolean {
   return [{ address, port }, ...(proxy ? [proxy] : [])].every(
-    place => place.port >= 1 && place.port <= HIGHEST.port && parseAddress(place.address) !== undefined,
+    place => place.port >= 1 && place.port <= HIGHEST.port && familyOf(place.address) !== undefined,
   );
 }
 

@@ -1,5 +1,5 @@
 import type { MessageInitShape } from '@bufbuild/protobuf';
-import { parseAddress } from '../api/ip.ts';
+import { familyOf } from '../api/ip.ts';
 import type { TlsNeeds } from '../traffic/cluster-needs.ts';
 import {
   SubjectAltNameMatcher_SanType as SanType,
@@ -44,7 +44,7 @@ export function tlsContext(tls: TlsNeeds): TlsContext {
       sni: NO_HOSTNAME,
     };
   // An address is no server name: it is looked for in the certificate, and not sent.
-  return parseAddress(serverName.name) ? { commonTlsContext } : { commonTlsContext, sni: serverName.name };
+  return familyOf(serverName.name) ? { commonTlsContext } : { commonTlsContext, sni: serverName.name };
 }
 
 type Validation = MessageInitShape<typeof CertificateValidationContextSchema>;
@@ -72,7 +72,7 @@ function validationOf({ serverName, ca }: TlsNeeds): Validation {
         : ({ case: 'inlineString', value: ca } as const),
   };
   if (serverName.is === 'per-endpoint') return { trustedCa };
-  const sanType = parseAddress(serverName.name) ? SanType.IP_ADDRESS : SanType.DNS;
+  const sanType = familyOf(serverName.name) ? SanType.IP_ADDRESS : SanType.DNS;
   const matcher = { matchPattern: { case: 'exact', value: serverName.name } } as const;
   return { trustedCa, matchTypedSubjectAltNames: [{ sanType, matcher }] };
 }

@@ -1,12 +1,11 @@
-import { parseAddress } from '../api/ip.ts';
+import { canonicalIPv6, familyOf } from '../api/ip.ts';
 import type { MeshEndpoint } from '../api/generated/types.ts';
 import type { SocketAddress } from './assignment.ts';
 
 /** An endpoint's address and port as one text: equal for all ways to write the same address. */
 export function addressText({ meshIP, port }: Pick<MeshEndpoint, 'meshIP' | 'port'>): string {
-  if (!meshIP.includes(':')) return `${meshIP}:${port}`;
-  const groups = parseAddress(meshIP)?.groups.map(group => group.toString(16)) ?? [meshIP];
-  return `[${groups.join(':')}]:${port}`;
+  if (familyOf(meshIP) !== 'ipv6') return `${meshIP}:${port}`;
+  return `[${canonicalIPv6(meshIP)}]:${port}`;
 }
 
 /** Reads address:port or [address]:port; a name in place of the address is none. */
@@ -15,6 +14,5 @@ export function parseSocketAddress(text: string): SocketAddress | undefined {
   const address = bracketed ?? bare;
   const port = Number(digits);
   if (address === undefined || port > 65_535) return undefined;
-  const parsed = parseAddress(address);
-  return parsed && parsed.isV4 === (bare !== undefined) ? { address, port } : undefined;
+  return familyOf(address) === (bare === undefined ? 'ipv6' : 'ipv4') ? { address, port } : undefined;
 }

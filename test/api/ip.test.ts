@@ -1,34 +1,30 @@
 import { isIP } from 'node:net';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { isInside, parseAddress, parseCidr } from '../../src/api/ip.ts';
-import type { Address } from '../../src/api/ip.ts';
+import { containsIP, familyOf, parseCidr } from '../../src/api/ip.ts';
 
 const seed = Number(process.env['SEED'] ?? 1);
 
-const v4 = (high: number, low: number): Address => ({ isV4: true, groups: [high, low] });
-const v6 = (...groups: readonly number[]): Address => ({ isV4: false, groups });
-
-const ADDRESSES: readonly (readonly [text: string, address: Address])[] = [
-  ['0.0.0.0', v4(0, 0)],
-  ['1.2.3.4', v4(0x0102, 0x0304)],
-  ['100.64.0.1', v4(0x6440, 1)],
-  ['255.255.255.255', v4(0xffff, 0xffff)],
-  ['::', v6(0, 0, 0, 0, 0, 0, 0, 0)],
-  ['::1', v6(0, 0, 0, 0, 0, 0, 0, 1)],
-  ['1::', v6(1, 0, 0, 0, 0, 0, 0, 0)],
-  ['1::8', v6(1, 0, 0, 0, 0, 0, 0, 8)],
-  ['1:2:3:4:5:6:7:8', v6(1, 2, 3, 4, 5, 6, 7, 8)],
-  ['1:2:3:4:5:6:7::', v6(1, 2, 3, 4, 5, 6, 7, 0)],
-  ['::2:3:4:5:6:7:8', v6(0, 2, 3, 4, 5, 6, 7, 8)],
-  ['1:2:3::6:7:8', v6(1, 2, 3, 0, 0, 6, 7, 8)],
-  ['0001:0002:0003:0004:0005:0006:0007:0008', v6(1, 2, 3, 4, 5, 6, 7, 8)],
-  ['FD7A:115c:A1e0::53', v6(0xfd7a, 0x115c, 0xa1e0, 0, 0, 0, 0, 0x53)],
-  ['::1.2.3.4', v6(0, 0, 0, 0, 0, 0, 0x0102, 0x0304)],
-  ['64:ff9b::1.2.3.4', v6(0x64, 0xff9b, 0, 0, 0, 0, 0x0102, 0x0304)],
-  ['1:2:3:4:5:6:1.2.3.4', v6(1, 2, 3, 4, 5, 6, 0x0102, 0x0304)],
-  ['::ffff:1', v6(0, 0, 0, 0, 0, 0, 0xffff, 1)],
-  ['::ffff:0:1.2.3.4', v6(0, 0, 0, 0, 0xffff, 0, 0x0102, 0x0304)],
+const ADDRESSES: readonly string[] = [
+  '0.0.0.0',
+  '1.2.3.4',
+  '100.64.0.1',
+  '255.255.255.255',
+  '::',
+  '::1',
+  '1::',
+  '1::8',
+  '1:2:3:4:5:6:7:8',
+  '1:2:3:4:5:6:7::',
+  '::2:3:4:5:6:7:8',
+  '1:2:3::6:7:8',
+  '0001:0002:0003:0004:0005:0006:0007:0008',
+  'FD7A:115c:A1e0::53',
+  '::1.2.3.4',
+  '64:ff9b::1.2.3.4',
+  '1:2:3:4:5:6:1.2.3.4',
+  '::ffff:1',
+  '::ffff:0:1.2.3.4',
 ];
 
 const NO_ADDRESSES: readonly (readonly [why: string, texts: readonly string[]])[] = [
@@ -64,17 +60,20 @@ const NO_ADDRESSES: readonly (readonly [why: string, texts: readonly string[]])[
 ];
 
 describe('an address', () => {
-  it.each(ADDRESSES)('%s is read', (text, address) => {
-    expect(parseAddress(text)).toEqual(address);
+  it.each(ADDRESSES)('may be %s', text => {
+    expect(familyOf(text)).toBe(text.includes(':') ? 'ipv6' : 'ipv4');
   });
 
   it.each(NO_ADDRESSES)('is not %s', (_why, texts) => {
-    expect(texts.filter(text => parseAddress(text) !== undefined)).toEqual([]);
+    expect(texts.filter(text => familyOf(text) !== undefined)).toEqual([]);
   });
 });
 
 const OCTETS = fc.tuple(fc.nat(255), fc.nat(255), fc.nat(255), fc.nat(255));
-const GROUPS = fc.array(fc.oneof(fc.constant(0), fc.nat(0xffff)), { minLength: 8, maxLength: 8 });
+const GROUPS = fc.oneof(
+  fc.array(fc.oneof(fc.constant(0), fc.nat(0xffff)), { minLength: 8, maxLength: 8 }),
+  fc.tuple(fc.nat(0xffff), fc.nat(0xffff)).map(tail => [0, 0, 0, 0, 0, 0xffff, ...tail]),
+);
 
 /** All ways to write groups that are known to be right; one of them for each choice. */
 const SPELLINGS: readonly ((groups: readonly number[]) => string)[] = [
@@ -128,25 +127,23 @@ const ALMOST_ADDRESSES = fc
   );
 
 describe('any address', () => {
-  it('of four octets is read as these octets', () => {
-    const isRead = fc.property(OCTETS, ([a, b, c, d]) => {
-      expect(parseAddress(`${a}.${b}.${c}.${d}`)).toEqual(v4(a * 256 + b, c * 256 + d));
+  it('may be any four octets', () => {
+    const isRead = fc.property(OCTETS, octets => {
+      expect(familyOf(octets.join('.'))).toBe('ipv4');
     });
     fc.assert(isRead, { seed, numRuns: 500 });
   });
 
-  it('of eight groups is read as these groups, however it is written', () => {
+  it('may be any eight groups, however they are written, but for IPv4 inside of IPv6', () => {
     const isRead = fc.property(GROUPS, fc.constantFrom(...SPELLINGS), (groups, spell) => {
-      expect(parseAddress(spell(groups)), spell(groups)).toEqual(
-        isMapped(groups) ? undefined : v6(...groups),
-      );
+      expect(familyOf(spell(groups)), spell(groups)).toBe(isMapped(groups) ? undefined : 'ipv6');
     });
     fc.assert(isRead, { seed, numRuns: 2000 });
   });
 
   it('is one for Node too, and nothing else is', () => {
     const agrees = fc.property(ALMOST_ADDRESSES, text => {
-      expect(parseAddress(text) !== undefined, text).toBe(isAddressByNode(text));
+      expect(familyOf(text) !== undefined, text).toBe(isAddressByNode(text));
     });
     fc.assert(agrees, { seed, numRuns: 5000 });
   });
@@ -171,10 +168,7 @@ const RANGES: readonly (readonly [range: string, inside: readonly string[], outs
 
 describe('a range', () => {
   it.each(RANGES)('%s holds what is in it and nothing else', (range, inside, outside) => {
-    const isIn = (text: string) => {
-      const address = parseAddress(text);
-      return address !== undefined && isInside(parseCidr(range), address);
-    };
+    const isIn = (text: string) => containsIP(parseCidr(range), text);
     expect(inside.filter(text => !isIn(text))).toEqual([]);
     expect(outside.filter(isIn)).toEqual([]);
   });
