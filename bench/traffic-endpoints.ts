@@ -1,5 +1,4 @@
 import { execFileSync } from 'node:child_process';
-import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { bundled } from './bundled.ts';
 import { median } from './figures.ts';
@@ -43,10 +42,9 @@ export async function endpointFigures(stage: Stage): Promise<readonly Figure[]> 
 }
 
 /** In a process of its own: from outside nobody sees when the folder has been read. */
-function afterSyncFigure({ root, world }: Stage): Figure {
+function afterSyncFigure({ world }: Stage): Figure {
   const bundle = bundled('traffic-start');
-  const state = join(root, 'start-state');
-  const output = execFileSync(process.execPath, [bundle, world.folder, state], { encoding: 'utf8' });
+  const output = execFileSync(process.execPath, [bundle, world.folder], { encoding: 'utf8' });
   const told = JSON.parse(output) as { readonly afterSyncMs: number; readonly routes: number };
   if (told.routes < world.services / 2) throw new Error(`not what was to be read: ${output}`);
   return { name: 'start to SERVING, after sync', value: told.afterSyncMs, unit: 'ms', aim: 500 };

@@ -57,11 +57,10 @@ export function bundleOurs(): string {
 
 /** Starts our extension server on a world; it answers once it has read it. */
 export async function startOurs(stage: Stage): Promise<Server> {
-  const { bundle, root, world } = stage;
+  const { bundle, world } = stage;
   const [port, metrics, health] = await freePorts(3);
   return start('ours', stage, [process.execPath, bundle, 'extension-server'], port, {
     RESOURCES_DIR: world.folder,
-    STATE_DIR: join(root, 'state'),
     GRPC_ADDRESS: `127.0.0.1:${port}`,
     METRICS_ADDRESS: `127.0.0.1:${metrics}`,
     HEALTH_ADDRESS: `127.0.0.1:${health}`,

@@ -5,7 +5,7 @@ import { startTelemetry } from '../src/process/telemetry.ts';
 import { openDirectory } from '../src/resources/directory.ts';
 import { systemClock } from '../src/runtime/clock.ts';
 
-const [, , folder = '', state = ''] = process.argv;
+const [, , folder = ''] = process.argv;
 const anywhere = { host: '127.0.0.1', port: 0 };
 
 function fail(failure: unknown): never {
@@ -20,9 +20,8 @@ const telemetry = await startTelemetry({
   version: 'bench',
   controllers: [],
 });
-const directory = await openDirectory({
+const directory = openDirectory({
   folder,
-  state,
   indexes: extensionIndexes,
   report: fail,
   reportFailure: fail,

@@ -49,7 +49,7 @@ const COMMANDS: Readonly<Record<string, Command>> = {
   'extension-server': {
     run: async args =>
       (await import('./extension-server.ts')).runExtensionServer({ args, environment }, version()),
-    help: async () => (await import('./extension-server.ts')).extensionServerHelp(environment),
+    help: async () => (await import('./extension-server.ts')).extensionServerHelp(),
   },
 };
 

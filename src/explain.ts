@@ -1,7 +1,5 @@
 /** `mesh-gateway explain`: what becomes of the routes of a folder, without a cluster and without sending anything. */
-import { mkdtemp, rm, stat } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { stat } from 'node:fs/promises';
 import { parseArgs } from 'node:util';
 import { explainRoutes } from './explain/routes.ts';
 import type { Explained } from './explain/routes.ts';
@@ -26,22 +24,16 @@ Exit status: 0 all is used, 1 something is not, or cannot be read, 2 wrong usage
 /** Runs `mesh-gateway explain`; gives the exit status. */
 export async function runExplain(args: readonly string[]): Promise<number> {
   const { folder, path } = await readArguments(args);
-  const state = await mkdtemp(join(tmpdir(), 'mesh-gateway-explain-'));
+  const directory = openDirectory({
+    folder,
+    indexes: extensionIndexes,
+    report: ({ file, line, message }) => console.error(`${file}:${line ?? 1}: ${message}`),
+    reportFailure: failure => console.error(failure),
+  });
   try {
-    const directory = await openDirectory({
-      folder,
-      state,
-      indexes: extensionIndexes,
-      report: ({ file, line, message }) => console.error(`${file}:${line ?? 1}: ${message}`),
-      reportFailure: failure => console.error(failure),
-    });
-    try {
-      return await explain(directory, path);
-    } finally {
-      await directory.close();
-    }
+    return await explain(directory, path);
   } finally {
-    await rm(state, { recursive: true, force: true });
+    await directory.close();
   }
 }
 

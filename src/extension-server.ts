@@ -1,5 +1,3 @@
-import { homedir } from 'node:os';
-import { join } from 'node:path';
 import { extensionServerIn } from './api/names.ts';
 import { trafficKinds } from './traffic/access.ts';
 import { extensionIndexes } from './extension/declared.ts';
@@ -7,8 +5,8 @@ import {
   clusterSettings,
   dialledAddress,
   extensionSettings,
-  folderSettings,
   podSettings,
+  resourcesDir,
   telemetrySettings,
 } from './process/declared-settings.ts';
 import { runUntilSignal } from './process/run.ts';
@@ -19,45 +17,41 @@ import { startTelemetry } from './process/telemetry.ts';
 import type { ProcessTelemetry } from './process/telemetry.ts';
 import { connectKubernetes } from './resources/connect-kubernetes.ts';
 import { openDirectory } from './resources/directory.ts';
+import type { Directory } from './resources/directory.ts';
 import type { ReadResources } from './resources/resources.ts';
 import { systemClock } from './runtime/clock.ts';
 import { watchSource } from './runtime/source.ts';
 
-function allSettings({ environment }: Pick<Given, 'environment'>) {
-  const state = environment['XDG_STATE_HOME'] || join(homedir(), '.local', 'state');
-  const folders = folderSettings(join(state, 'mesh-gateway-extension-server'));
-  return {
-    ...clusterSettings,
-    resourcesDir: {
-      ...folders.resourcesDir,
-      help: 'a folder with YAML files, in place of a cluster; nothing is written there',
-      parse: parseOptional,
-    },
-    stateDir: folders.stateDir,
-    podNamespace: podSettings.podNamespace,
-    extensionServerAddress: dialledAddress,
-    ...extensionSettings,
-    ...telemetrySettings,
-  };
-}
+const SETTINGS = {
+  ...clusterSettings,
+  resourcesDir: {
+    ...resourcesDir,
+    help: 'a folder with YAML files, in place of a cluster; nothing is written there',
+    parse: parseOptional,
+  },
+  podNamespace: podSettings.podNamespace,
+  extensionServerAddress: dialledAddress,
+  ...extensionSettings,
+  ...telemetrySettings,
+};
 
-type ExtensionServerSettings = Values<ReturnType<typeof allSettings>>;
+type ExtensionServerSettings = Values<typeof SETTINGS>;
 
 /** What `mesh-gateway help extension-server` prints. */
-export function extensionServerHelp(environment: Given['environment']): string {
+export function extensionServerHelp(): string {
   return `mesh-gateway extension-server
 
 Answers the hooks of Envoy Gateway and tells Envoy its endpoints; writes nothing. It reads the cluster
 that it is in, the one of KUBECONFIG, or a folder.
 
-${helpOn(allSettings({ environment }))}`;
+${helpOn(SETTINGS)}`;
 }
 
 /** Runs `mesh-gateway extension-server` until a signal ends the process; gives what is wrong at the start as an error. */
 export async function runExtensionServer(given: Given, version: string): Promise<number> {
-  const settings = readSettings(allSettings(given), given);
-  const { resourcesDir, extensionServerAddress, podNamespace } = settings;
-  const kinds = resourcesDir === undefined ? trafficKinds : [];
+  const settings = readSettings(SETTINGS, given);
+  const { extensionServerAddress, podNamespace } = settings;
+  const kinds = settings.resourcesDir === undefined ? trafficKinds : [];
   const telemetry = await startTelemetry({ ...settings, version, controllers: [], kinds });
   const { readiness } = telemetry;
   try {
@@ -92,11 +86,11 @@ type Source = {
 };
 
 async function openSource(
-  { resourcesDir, stateDir, kubeconfig }: ExtensionServerSettings,
+  { resourcesDir: folder, kubeconfig }: ExtensionServerSettings,
   { environment }: Given,
   telemetry: ProcessTelemetry,
 ): Promise<Source> {
-  if (resourcesDir !== undefined) return openFolder(resourcesDir, stateDir, telemetry);
+  if (folder !== undefined) return { name: 'folder', ...openFolder(folder, telemetry) };
   const cluster = await connectKubernetes({
     ...{ kubeconfig, environment, telemetry },
     ...{ kinds: trafficKinds, indexes: extensionIndexes, fence: WRITES_NOTHING },
@@ -105,15 +99,12 @@ async function openSource(
   return { name: 'cluster', ...cluster };
 }
 
-async function openFolder(folder: string, state: string, { log }: ProcessTelemetry): Promise<Source> {
-  const directory = await openDirectory({
+function openFolder(folder: string, { log }: ProcessTelemetry): Directory {
+  return openDirectory({
     folder,
-    state,
     indexes: extensionIndexes,
     report: ({ message: why, ...problem }) =>
       log.warn('a declaration is not as it should be', { ...problem, why }),
     reportFailure: error => log.error('something of ours failed', { error }),
   });
-  const close = () => directory.close();
-  return { name: 'folder', read: directory.read, start: () => directory.start(), close };
 }

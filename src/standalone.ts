@@ -8,7 +8,6 @@ import { bindingIndexes } from './mesh-binding/indexes.ts';
 import {
   controllerSettings,
   extensionSettings,
-  folderSettings,
   standaloneSettings,
   telemetrySettings,
 } from './process/declared-settings.ts';
@@ -20,6 +19,7 @@ import { helpOn, readSettings } from './process/settings.ts';
 import type { Given, Values } from './process/settings.ts';
 import { startTelemetry } from './process/telemetry.ts';
 import type { ProcessTelemetry } from './process/telemetry.ts';
+import { installationId } from './resources/installation.ts';
 import { openDirectory } from './resources/directory.ts';
 import type { Directory } from './resources/directory.ts';
 import type { ReadResources } from './resources/resources.ts';
@@ -36,8 +36,7 @@ import { SettingError } from './telemetry/setting-error.ts';
 function allSettings({ environment }: Pick<Given, 'environment'>) {
   const state = environment['XDG_STATE_HOME'] || join(homedir(), '.local', 'state');
   return {
-    ...folderSettings(join(state, 'mesh-gateway')),
-    ...standaloneSettings,
+    ...standaloneSettings(state),
     ...controllerSettings,
     ...extensionSettings,
     ...telemetrySettings,
@@ -71,8 +70,6 @@ ${helpOn(allSettings({ environment }))}`;
 export type Standalone = {
   readonly telemetry: ProcessTelemetry;
   readonly read: ReadResources;
-  /** The folder that Envoy Gateway reads. */
-  readonly gatewayDir: string;
   /** Fulfilled with the port once Envoy Gateway and Envoy are served, and the folder is written. */
   readonly begun: Promise<number>;
   /** What ends it, in this order. */
@@ -87,14 +84,13 @@ export async function startStandalone(
   settings: StandaloneSettings,
   wish: StandaloneWish,
 ): Promise<Standalone> {
-  const gatewayDir = gatewayDirOf(settings);
-  const resourcesDir = resolve(settings.resourcesDir);
-  expectApart('STATE_DIR', resolve(settings.stateDir), resourcesDir);
-  expectApart('GATEWAY_DIR', gatewayDir, resourcesDir);
+  expectApart('STATE_DIR', settings.stateDir, settings.resourcesDir);
+  expectApart('GATEWAY_DIR', settings.gatewayDir, settings.resourcesDir);
   const edsTarget = targetOf(settings);
   const telemetry = await startTelemetry({ ...settings, ...wish, controllers: ['mesh-binding'] });
   try {
-    const { directory, files } = await openFolders(settings, gatewayDir, telemetry);
+    telemetry.log.info('this installation', { id: await installationId(settings.stateDir) });
+    const { directory, files } = openFolders(settings, telemetry);
     const { read } = directory;
     watchSource('folder', read, telemetry);
     const serving = startServing({
@@ -120,7 +116,7 @@ export async function startStandalone(
       await files.whenIdle();
       return port;
     });
-    return { telemetry, read, gatewayDir, begun, steps };
+    return { telemetry, read, begun, steps };
   } catch (error) {
     await telemetry.close();
     throw error;
@@ -129,24 +125,20 @@ export async function startStandalone(
 
 const DRAIN = { endMs: 5000, obeyMs: 1000 };
 
-type Folders = { readonly directory: Directory; readonly files: GatewayFiles };
-
-async function openFolders(
-  { resourcesDir, stateDir }: StandaloneSettings,
-  gatewayDir: string,
+function openFolders(
+  { resourcesDir, gatewayDir }: StandaloneSettings,
   { log }: ProcessTelemetry,
-): Promise<Folders> {
-  const directory = await openDirectory({
+): { readonly directory: Directory; readonly files: GatewayFiles } {
+  const directory = openDirectory({
     folder: resourcesDir,
-    state: stateDir,
     indexes: [...extensionIndexes, ...bindingIndexes, ...gatewayFilesIndexes],
     report: ({ message: why, ...problem }) =>
       log.warn('a declaration is not as it should be', { ...problem, why }),
     reportFailure: error => log.error('something of ours failed', { error }),
-    tellWritten: keys => files.tellWritten(keys),
+    onWritten: keys => files.onWritten(keys),
   });
   const { read, written } = directory;
-  const files = new GatewayFiles({ folder: gatewayDir, read, written, clock: systemClock, log });
+  const files = new GatewayFiles({ folder: resolve(gatewayDir), read, written, clock: systemClock, log });
   return { directory, files };
 }
 
@@ -165,17 +157,13 @@ function startBinding(
 
 /** What we write must not be read as if a user had written it. */
 function expectApart(setting: string, ours: string, theirs: string): void {
-  const steps = relative(theirs, ours).split(sep);
+  const steps = relative(resolve(theirs), resolve(ours)).split(sep);
   const isInside = steps[0] !== '..' && !steps.some(step => step.startsWith('.'));
   if (!isInside) return;
   throw new SettingError(
     setting,
-    `${ours} is inside of RESOURCES_DIR: name a folder beside it, or a hidden one`,
+    `${resolve(ours)} is inside of RESOURCES_DIR: name a folder beside it, or a hidden one`,
   );
-}
-
-function gatewayDirOf({ gatewayDir, stateDir }: StandaloneSettings): string {
-  return resolve(gatewayDir ?? join(stateDir, 'envoy-gateway'));
 }
 
 /** What Envoy dials, and Envoy Gateway. */
@@ -196,7 +184,7 @@ function isAny(host: string): boolean {
 /** The configuration of Envoy Gateway with which it works together with standalone; fails with SettingError. */
 function envoyGatewayFileFor(settings: StandaloneSettings): string {
   const extension = { address: targetOf(settings), maxMessageSize: settings.maxMessageSize };
-  return envoyGatewayFile({ resources: gatewayDirOf(settings), extension });
+  return envoyGatewayFile({ resources: resolve(settings.gatewayDir), extension });
 }
 
 /** Runs `mesh-gateway standalone` until a signal ends the process; gives what is wrong at the start as an error. */

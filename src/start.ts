@@ -42,6 +42,10 @@ function logIn({ state }: Folders): string {
 
 const environment = process.env;
 
+function gatewayDirIn({ state }: Folders): string {
+  return join(state, 'envoy-gateway');
+}
+
 function tell(line: string): void {
   console.log(line);
 }
@@ -58,6 +62,7 @@ async function startProduct({ declared, state }: Folders, log: number): Promise<
   const flags = {
     'resources-dir': declared,
     'state-dir': join(state, 'state'),
+    'gateway-dir': gatewayDirIn({ declared, state }),
     'grpc-address': `127.0.0.1:${grpc}`,
     'metrics-address': `127.0.0.1:${metrics}`,
     'health-address': `127.0.0.1:${health}`,
@@ -111,7 +116,7 @@ const QUIET_MS = 100;
 async function startParts(
   folder: LabFolder,
   stop: AbortSignal,
-  product: Standalone,
+  gatewayDir: string,
   port: number,
 ): Promise<Lab> {
   const startMs = performance.now();
@@ -124,7 +129,7 @@ async function startParts(
     places: QUICKSTART_PLACES,
     gateway: {
       extension: `127.0.0.1:${port}`,
-      objects: { ...QUICKSTART_GATEWAY, folder: product.gatewayDir },
+      objects: { ...QUICKSTART_GATEWAY, folder: gatewayDir },
     },
   });
 }
@@ -200,7 +205,7 @@ async function run(folders: Folders, stop: AbortSignal): Promise<void> {
     }
     await folder.remove();
     ends.unshift(() => folder.remove());
-    const lab = await startParts(folder, stop, product, port);
+    const lab = await startParts(folder, stop, gatewayDirIn(folders), port);
     const look = lookAfter(folder, lab);
     const answer = await askQuickstart(lab.gateway?.listeners.http ?? '', stop, look);
     if (stop.aborted) return;

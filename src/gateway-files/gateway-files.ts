@@ -9,7 +9,7 @@ import { kindOfPart } from './generated-part.ts';
 import { Handovers } from './handovers.ts';
 import { nextText } from './next-text.ts';
 import type { NextText } from './next-text.ts';
-import { allSubjects, heldParts, idOf, neededBy, wantedOf } from './wanted.ts';
+import { allSubjects, idOf, neededBy, wantedOf } from './wanted.ts';
 import type { Declarations, Subject, Wanted } from './wanted.ts';
 
 /** What the folder is made of. */
@@ -64,7 +64,7 @@ export class GatewayFiles {
   }
 
   /** Objects of others have changed, and the store knows. */
-  tellWritten(keys: readonly WrittenKey[]): void {
+  onWritten(keys: readonly WrittenKey[]): void {
     for (const key of keys) this.#mark({ by: 'file', key });
   }
 
@@ -110,7 +110,6 @@ export class GatewayFiles {
   }
 
   async #writeOnce(): Promise<void> {
-    const { read } = this.#parts;
     if (this.#isAll) await this.#openAnew();
     const subjects = this.#isAll ? allSubjects(this.#parts) : [...this.#dirty.values()];
     this.#isAll = false;
@@ -121,7 +120,7 @@ export class GatewayFiles {
       if (wanted.is === 'part') this.#put(wanted, subject);
       if (wanted.is === 'no-part') this.#remove(wanted.part);
     }
-    this.#removeLeftovers(heldParts(read));
+    this.#removeLeftovers();
     await this.#folder.show();
   }
 
@@ -136,13 +135,11 @@ export class GatewayFiles {
       log.warn('Envoy Gateway also reads files that are not from here', { folder, files: strangers });
   }
 
-  #removeLeftovers(held: ReadonlySet<string>): void {
-    if (this.#leftovers.size === 0) return;
+  /** What may be in a file that cannot be read now stays; a MeshBinding is in none. */
+  #removeLeftovers(): void {
     const isUnsure = this.#parts.written.hasUnread();
-    for (const part of this.#leftovers) {
-      if (!OF_STORE.includes(kindOfPart(part)) && (isUnsure || held.has(part))) continue;
-      this.#remove(part);
-    }
+    for (const part of this.#leftovers)
+      if (!isUnsure || kindOfPart(part) === 'MeshBinding') this.#remove(part);
   }
 
   #remove(part: string): void {

@@ -1,5 +1,5 @@
 import { keyOf, refOf } from '../api/key.ts';
-import type { Ref, ResourceKind, RouteKind } from '../api/key.ts';
+import type { Ref, RouteKind } from '../api/key.ts';
 import { meshBackendsOf } from '../api/references.ts';
 import type { AnyIndex, Index, ReadResources } from '../resources/resources.ts';
 import type { ReadWritten, WrittenKey } from '../resources/written.ts';
@@ -98,25 +98,6 @@ export function allSubjects({ read, written }: Declarations): readonly Subject[]
     }));
   const ofOthers = written.keys().map((key): Subject => ({ by: 'file', key }));
   return [...own('MeshEndpoints'), ...ofOthers, ...own('MeshBinding')];
-}
-
-const READ_OF_OTHERS: readonly ResourceKind[] = [
-  'GatewayClass',
-  'Gateway',
-  'HTTPRoute',
-  'GRPCRoute',
-  'TLSRoute',
-  'TCPRoute',
-  'UDPRoute',
-  'ReferenceGrant',
-];
-
-/** The parts of objects of others that the store knows, perhaps from before, whatever their files say now. */
-export function heldParts(read: ReadResources): ReadonlySet<string> {
-  const parts = READ_OF_OTHERS.flatMap(kind =>
-    read.list(kind).map(({ metadata: { namespace = '', name } }) => partNameOf({ kind, namespace, name })),
-  );
-  return new Set(parts);
 }
 
 /** What tells two subjects apart. */

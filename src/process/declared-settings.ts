@@ -63,35 +63,35 @@ export const extensionSettings = {
   },
 } as const satisfies Settings;
 
-/** What a process is told that reads a folder in place of a cluster. */
-export const folderSettings = (stateFolder: string) =>
+/** The folder that is read in place of a cluster. */
+export const resourcesDir = {
+  name: 'RESOURCES_DIR',
+  help: 'the folder with your YAML files; nothing is written there',
+  parse: parseRequired('name the folder with your YAML files'),
+} as const satisfies Settings[string];
+
+/** The settings of standalone alone, where programs of this user keep their state. */
+export const standaloneSettings = (stateHome: string) =>
   ({
-    resourcesDir: {
-      name: 'RESOURCES_DIR',
-      help: 'the folder with your YAML files; nothing is written there',
-      parse: parseRequired('name the folder with your YAML files'),
-    },
+    resourcesDir,
     stateDir: {
       name: 'STATE_DIR',
-      help: 'the folder for what an API server would keep',
-      usual: stateFolder,
+      help: 'the folder for one file, the id of this installation',
+      usual: `${stateHome}/mesh-gateway`,
       parse: parseRequired('name a folder that is ours alone'),
     },
+    gatewayDir: {
+      name: 'GATEWAY_DIR',
+      help: 'the folder for Envoy Gateway to read, made and kept by us',
+      usual: `${stateHome}/mesh-gateway-envoy-gateway`,
+      parse: parseRequired('name a folder that is ours alone'),
+    },
+    extensionServerAddress: {
+      name: 'EXTENSION_SERVER_ADDRESS',
+      help: 'what Envoy dials for endpoints; this machine at the port of GRPC_ADDRESS if not given',
+      parse: parseTarget,
+    },
   }) as const satisfies Settings;
-
-/** What standalone is told beside. */
-export const standaloneSettings = {
-  gatewayDir: {
-    name: 'GATEWAY_DIR',
-    help: 'the folder for Envoy Gateway to read, made and kept by us; envoy-gateway in the state folder if not given',
-    parse: parseOptional,
-  },
-  extensionServerAddress: {
-    name: 'EXTENSION_SERVER_ADDRESS',
-    help: 'what Envoy dials for endpoints; this machine at the port of GRPC_ADDRESS if not given',
-    parse: parseTarget,
-  },
-} as const satisfies Settings;
 
 /** What a process is told that runs controllers. */
 export const controllerSettings = {

@@ -1,172 +1,218 @@
-import { randomUUID } from 'node:crypto';
-import { mkdir } from 'node:fs/promises';
+import { createHash } from 'node:crypto';
 import { resolve } from 'node:path';
-import type { Key } from '../api/key.ts';
-import type { Resource } from '../api/resource.ts';
-import { conflictsOf, damaged, unwritten } from './directory/complaints.ts';
+import { FOREIGN_KINDS } from '../api/foreign-kinds.ts';
+import { GROUP, kinds } from '../api/generated/kinds.ts';
+import { keyOf } from '../api/key.ts';
+import type { Key, Ref, ResourceKind } from '../api/key.ts';
+import { refTo } from '../api/references.ts';
 import { Definitions } from './directory/definitions.ts';
-import { reasonOf } from './directory/disk.ts';
-import { PATIENCE } from './directory/follow.ts';
-import type { Patience } from './directory/follow.ts';
-import { Journal } from './directory/journal.ts';
-import type { Found } from './directory/journal.ts';
-import { takeLock } from './directory/lock.ts';
+import { DEFAULT_TIMING, FolderFollower } from './directory/follow.ts';
+import type { Timing } from './directory/follow.ts';
 import { ProblemList } from './directory/problems.ts';
 import type { Problem } from './directory/problems.ts';
-import { createSource } from './directory/source.ts';
-import { DirectoryState } from './directory/state.ts';
-import type { StatePorts } from './directory/state.ts';
-import type { Says } from './directory/text.ts';
-import { writesTo } from './directory/write.ts';
-import { WrittenObjects } from './directory/written.ts';
+import { FolderReader } from './directory/reader.ts';
+import { FolderWatch } from './directory/watch.ts';
+import { judged } from './judged.ts';
+import { isBeingDeleted, LiveObjects, promised } from './lifecycle.ts';
 import { outside } from './outside.ts';
-import type { ReadWritten, WrittenKey } from './written.ts';
 import { ResourceError } from './resources.ts';
 import type { AnyIndex, ReadResources, WriteResources } from './resources.ts';
 import { ResourceStore } from './store.ts';
+import { writtenKeyOf } from './written.ts';
+import type { ReadWritten, WrittenKey } from './written.ts';
 
 /** What a directory is opened with. */
 export type DirectorySettings = {
   /** Whose YAML and JSON files define objects. It is never written to. */
   readonly folder: string;
-  /** Where we keep what an API server would: status, finalizers, uids, and objects that are ours alone. */
-  readonly state: string;
   readonly indexes: readonly AnyIndex[];
   /** Where objects are that need a namespace and name none. */
   readonly defaultNamespace?: string;
-  /** Told of each problem when it is new. */
+  /** Called with each problem when it is new. */
   readonly report: (problem: Problem) => void;
-  /** Told of what a listener or an index threw. */
+  /** Called with what a listener or an index threw. */
   readonly reportFailure: (failure: unknown) => void;
-  /** Told which objects of others have changed, after what we read of them has; without it, none are kept. */
-  readonly tellWritten?: (keys: readonly WrittenKey[]) => void;
+  /** Called with the objects of others that changed, after what is read of them did; without it, none are kept. */
+  readonly onWritten?: (keys: readonly WrittenKey[]) => void;
   readonly now?: () => Date;
-  readonly patience?: Partial<Patience>;
+  readonly timing?: Partial<Timing>;
 };
 
 /** A folder of files as a source of resources. */
 export type Directory = {
   readonly read: ReadResources;
   readonly write: WriteResources;
-  /** The objects of others as they are written, where somebody wants to be told of them. */
+  /** The objects of others as they are written, where `onWritten` is given. */
   readonly written: ReadWritten;
   /** Begins to read and to follow what changes; until then nothing is known. */
   readonly start: () => void;
   /** What is wrong at this moment. */
   readonly problems: () => readonly Problem[];
-  /** Ends all of it, with what was asked to be written. */
   readonly close: () => Promise<void>;
 };
 
-/** Opens a folder of declarations; fails where its state is in use by another process or cannot be read. */
-export async function openDirectory(settings: DirectorySettings): Promise<Directory> {
-  const state = resolve(settings.state);
-  await mkdir(state, { recursive: true, mode: 0o700 }).catch(failStart(state));
-  const release = await takeLock(state);
-  try {
-    const journal = new Journal(state);
-    const found = await journal.load().catch(failStart(state));
-    return connect(settings, journal, found, release);
-  } catch (error) {
-    await release();
-    throw error;
-  }
-}
-
-function failStart(state: string): (cause: unknown) => never {
-  return cause => {
-    if (cause instanceof ResourceError) throw cause;
-    const message = `the state folder ${state} cannot be used: ${reasonOf(cause)}`;
-    throw new ResourceError('Unavailable', message, { cause });
-  };
-}
-
-function connect(
-  settings: DirectorySettings,
-  journal: Journal,
-  { kept, setAside }: Found,
-  release: () => Promise<void>,
-): Directory {
-  const { indexes, defaultNamespace = 'default', report, tellWritten = () => undefined } = settings;
+/** Opens a folder of declarations. What is added to them, such as a status, lives in memory, as long as this does. */
+export function openDirectory(settings: DirectorySettings): Directory {
+  const { indexes, defaultNamespace = 'default', report, onWritten } = settings;
+  const folder = resolve(settings.folder);
   const reportFailure = outside(settings.reportFailure);
   const store = new ResourceStore(indexes, reportFailure);
-  const problems = new ProblemList(attempted(report, reportFailure));
+  const problems = new ProblemList(report, reportFailure);
   const definitions = new Definitions();
-  for (const [file, says] of saidBefore(kept)) definitions.replace(file, says, 0);
-  const given = { now: settings.now ?? (() => new Date()), newUid: randomUUID };
-  const state = createState({ journal, store, given, definitions, problems, reportFailure }, kept);
-  const folder = resolve(settings.folder);
-  const patience = { ...PATIENCE, ...settings.patience };
-  const written = new WrittenObjects();
-  const source = createSource({
-    ...{ folder, defaultNamespace, patience, definitions, problems, state, store, reportFailure },
-    ...(settings.tellWritten ? { written } : {}),
-    tellWritten: attempted(tellWritten, reportFailure),
+  const now = settings.now ?? (() => new Date());
+  const objects = new DirectoryObjects({ store, definitions, problems, folder, now, defaultNamespace });
+  const watch: FolderWatch = new FolderWatch({
+    onEvent: (where, name) => follower.note(where, name),
+    onTrouble: why => problems.replace('watch', notWatched(why)),
+  });
+  const keepsWritten = onWritten !== undefined;
+  const reader = new FolderReader({
+    ...{ folder, defaultNamespace, keepsWritten, definitions, problems, reportFailure },
+    enter: where => watch.add(where),
+  });
+  const follower = new FolderFollower({
+    ...{ folder, reader, watch, definitions, reportFailure },
+    timing: { ...DEFAULT_TIMING, ...settings.timing },
+    onChanged: keys => {
+      for (const key of keys) objects.follow(key);
+      const others = keys.filter(key => !key.startsWith(`${GROUP}|`));
+      if (others.length > 0) onWritten?.(others);
+    },
+    onComplete: () => store.markSynced(),
   });
   return {
     read: store,
-    write: writesTo(state, given, defaultNamespace),
-    written,
-    start: () => {
-      problems.replace('damage', damaged(setAside));
-      state.showAll();
-      source.start();
+    write: objects.write,
+    written: {
+      get: key => {
+        const { declared, file = '' } = definitions.get(key) ?? {};
+        return declared?.written && { object: declared.written, file };
+      },
+      keys: () => definitions.keys().filter(key => definitions.get(key)?.declared.written),
+      hasUnread: () => reader.hasUnread(),
     },
+    start: () => follower.start(),
     problems: () => problems.list(),
     close: async () => {
-      await source.close();
-      await state.close();
-      await release();
+      await follower.close();
+      watch.close();
     },
   };
 }
 
-type StateParts = Pick<StatePorts, 'journal' | 'store' | 'given' | 'reportFailure'> & {
+function notWatched(why: string | undefined): readonly Problem[] {
+  if (why === undefined) return [];
+  const message = `changes are seen late, by reading everything from time to time: ${why}`;
+  return [{ reason: 'NotWatched', file: '.', message }];
+}
+
+type ObjectsDeps = {
+  readonly store: ResourceStore;
   readonly definitions: Definitions;
   readonly problems: ProblemList;
+  readonly folder: string;
+  readonly now: () => Date;
+  readonly defaultNamespace: string;
 };
 
-/** What is kept follows the definitions, and where they cannot be followed, that is a problem. */
-function createState({ definitions, problems, ...ports }: StateParts, kept: Found['kept']): DirectoryState {
-  const state: DirectoryState = new DirectoryState(
-    {
-      ...ports,
-      definitionOf: key => definitions.get(key),
-      tellSettled: keys => {
-        for (const key of keys) {
-          const kept = state.get(key);
-          if (kept) definitions.adopt(key, kept.object);
-          problems.replace(key, conflictsOf(key, kept, definitions));
-        }
-      },
-      tellUnwritten: failure => problems.replace('state', unwritten(failure)),
-    },
-    kept,
-  );
-  return state;
-}
+/** The objects of a store as the files define them, beside those that we make ourselves. */
+class DirectoryObjects {
+  readonly #deps: ObjectsDeps;
+  readonly #live: LiveObjects;
+  /** The objects that we make; what a file says of one of them does not count. */
+  readonly #owned = new Set<Key>();
+  /** How many objects of a name there have been. */
+  readonly #lives = new Map<Key, number>();
 
-/** The same, but that what it throws harms nobody. */
-function attempted<T>(
-  tell: (value: T) => void,
-  reportFailure: (failure: unknown) => void,
-): (value: T) => void {
-  return value => {
-    try {
-      tell(value);
-    } catch (failure) {
-      reportFailure(failure);
-    }
-  };
-}
-
-/** What files said when this was last written down, in case that they cannot be read now. */
-function saidBefore(kept: Found['kept']): ReadonlyMap<string, Says> {
-  const files = new Map<string, Map<Key, Resource>>();
-  for (const [key, { object, from }] of kept) {
-    if (from.by === 'us' || object.metadata.deletionTimestamp !== undefined) continue;
-    const says = files.get(from.file) ?? new Map<Key, Resource>();
-    files.set(from.file, says.set(key, object));
+  constructor(deps: ObjectsDeps) {
+    this.#deps = deps;
+    this.#live = new LiveObjects(deps.store, { now: deps.now, newUid: key => this.#newUid(key) });
   }
-  return files;
+
+  /** The same after every start, as long as nothing is removed and comes back. */
+  #newUid(key: Key): string {
+    const life = (this.#lives.get(key) ?? 0) + 1;
+    this.#lives.set(key, life);
+    const hash = createHash('sha256').update(`${this.#deps.folder}\0${key}\0${life}`).digest('hex');
+    return hash.slice(0, 32).replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-');
+  }
+
+  /** Makes an object be as the files define it, or deletes it. One that waits for its finalizers stays as it is. */
+  follow(key: WrittenKey): void {
+    const ref = refOfWritten(key);
+    if (!ref) return;
+    const { store, definitions } = this.#deps;
+    const existing = store.get(ref);
+    const arrival = store.isSynced() ? 'live' : 'first';
+    const resource = definitions.get(key)?.declared.resource;
+    const isFollowed = !this.#owned.has(keyOf(ref)) && !(existing && isBeingDeleted(existing));
+    if (isFollowed && resource) this.#live.put(resource, arrival);
+    else if (isFollowed) this.#live.remove(ref, arrival);
+    this.#reportConflicts(ref, key);
+  }
+
+  /** Writes to memory alone: what users wrote is never touched, and what is ours never becomes a file. */
+  get write(): WriteResources {
+    const { defaultNamespace } = this.#deps;
+    const { replaceStatus, addFinalizer, removeFinalizer } = this.#live.writes;
+    return {
+      replaceStatus,
+      addFinalizer,
+      removeFinalizer: async (object, finalizer) => {
+        await removeFinalizer(object, finalizer);
+        this.follow(writtenKeyOfRef(refTo(object)));
+      },
+      apply: object => promised(() => this.#apply(judged(object, defaultNamespace))),
+      remove: ref => promised(() => this.#remove(ref)),
+    };
+  }
+
+  #apply(resource: ReturnType<typeof judged>): void {
+    const ref = refTo(resource);
+    this.#refuseOthers(ref);
+    this.#owned.add(keyOf(ref));
+    this.#live.put(resource);
+    this.#reportConflicts(ref, writtenKeyOfRef(ref));
+  }
+
+  /** What is removed makes room for what a file defines. */
+  #remove(ref: Ref): void {
+    this.#refuseOthers(ref);
+    if (!this.#owned.delete(keyOf(ref))) return;
+    this.#live.remove(ref);
+    this.follow(writtenKeyOfRef(ref));
+  }
+
+  #refuseOthers(ref: Ref): void {
+    const definition = this.#deps.definitions.get(writtenKeyOfRef(ref));
+    if (!definition || this.#owned.has(keyOf(ref))) return;
+    throw new ResourceError('Refused', `${keyOf(ref)} is defined in ${definition.file}, which is not ours`);
+  }
+
+  #reportConflicts(ref: Ref, key: WrittenKey): void {
+    const { definitions, problems } = this.#deps;
+    const isOwned = this.#owned.has(keyOf(ref));
+    const [first = '', ...others] = definitions.definers(key);
+    const who = isOwned ? 'made by mesh-gateway itself' : `defined in ${first} already`;
+    const message = `${keyOf(ref)} is ${who}; what is written here does not count`;
+    const files = isOwned && first !== '' ? [first, ...others] : others;
+    problems.replace(
+      keyOf(ref),
+      files.map(file => ({ reason: 'Duplicate', file, message })),
+    );
+  }
+}
+
+/** The object that a key means, where its kind is one that is read. */
+function refOfWritten(key: WrittenKey): Ref | undefined {
+  const [group = '', kind = '', namespace = '', name = ''] = key.split('|');
+  const groupOfKind = Object.hasOwn(kinds, kind)
+    ? GROUP
+    : Object.hasOwn(FOREIGN_KINDS, kind) && FOREIGN_KINDS[kind as keyof typeof FOREIGN_KINDS].group;
+  return group === groupOfKind ? { kind: kind as ResourceKind, namespace, name } : undefined;
+}
+
+function writtenKeyOfRef({ kind, namespace, name }: Ref): WrittenKey {
+  const group = kind in FOREIGN_KINDS ? FOREIGN_KINDS[kind as keyof typeof FOREIGN_KINDS].group : GROUP;
+  return writtenKeyOf({ apiVersion: `${group}/`, kind, namespace, name });
 }

@@ -1,133 +1,145 @@
 import { isEqual } from '../api/equal.ts';
 import { formatFault } from '../api/fault.ts';
 import type { ObjectMeta } from '../api/generated/types.ts';
+import { keyOf } from '../api/key.ts';
+import type { Key, Ref } from '../api/key.ts';
+import { refTo } from '../api/references.ts';
 import type { Resource } from '../api/resource.ts';
 import { validate } from '../api/validate.ts';
 import { ResourceError } from './resources.ts';
-import type { OwnResource } from './resources.ts';
-
-/** Who says that an object is to be: a file of the user, or we ourselves. */
-type Origin = { readonly by: 'file'; readonly file: string } | { readonly by: 'us' };
-
-/** What is to be, as somebody says: only names, labels, annotations, owners and what is beside metadata count. */
-export type Definition = { readonly object: Resource; readonly from: Origin };
-
-/** What is, as it is read and kept: with all that an API server would add. */
-export type Kept = { readonly object: Resource; readonly from: Origin };
+import type { OwnResource, WriteResources } from './resources.ts';
+import type { Arrival, ResourceStore } from './store.ts';
 
 /** What cannot be computed. */
-export type Given = { readonly now: () => Date; readonly newUid: () => string };
+type Given = { readonly now: () => Date; readonly newUid: (key: Key) => string };
 
-/*
- * What becomes of an object, by what is kept of it and what is said of it:
- *
- *   kept \ said        nothing                                 something
- *   nothing            nothing                                 it begins, with a new uid
- *   from a file        it vanishes, or waits for finalizers    it is revised
- *   being deleted      it waits for finalizers                 it waits for finalizers
- *   ours               it stays                                it stays
+/**
+ * Objects that live in a store as they would in a cluster: whoever declares them decides names, labels, annotations,
+ * owners and spec; uid, generation, finalizers and status are added here.
  */
+export class LiveObjects {
+  readonly #store: ResourceStore;
+  readonly #given: Given;
 
-/** What is to be kept of an object after another look at what is said of it. */
-export function reconcile(
-  kept: Kept | undefined,
-  said: Definition | undefined,
-  given: Given,
-): Kept | undefined {
-  if (!kept) return said && begin(said, given);
-  if (kept.from.by === 'us') return kept;
-  if (!said) return vanish(kept, given);
-  return isBeingDeleted(kept) ? kept : revise(kept, said);
-}
+  constructor(store: ResourceStore, given: Given) {
+    this.#store = store;
+    this.#given = given;
+  }
 
-/** A new object. */
-export function begin({ object, from }: Definition, given: Given): Kept {
-  const own = 'spec' in object ? { creationTimestamp: inSeconds(given.now()) } : {};
-  const uid = given.newUid();
-  const metadata = {
-    ...saidOf(metadataOf(object)),
-    uid,
-    generation: 1,
-    resourceVersion: firstVersion(uid),
+  /** Makes an object be as declared: a new one, or the next version of the one that exists. */
+  put(declared: Resource, arrival: Arrival = 'live'): void {
+    const existing = this.#store.get(refTo(declared));
+    this.#store.put(existing ? revise(existing, declared) : this.#begin(declared), arrival);
+  }
+
+  /** Deletes an object, or marks it as being deleted while finalizers hold it; that is a new generation of it. */
+  remove(ref: Ref, arrival: Arrival = 'live'): void {
+    const existing = this.#store.get(ref);
+    if (!existing || isBeingDeleted(existing)) return;
+    if (!metadataOf(existing).finalizers?.length) {
+      this.#store.remove(ref, arrival);
+      return;
+    }
+    const generation = (metadataOf(existing).generation ?? 0) + 1;
+    const deletionTimestamp = inSeconds(this.#given.now());
+    this.#store.put(withMetadata(existing, { deletionTimestamp, generation }), arrival);
+  }
+
+  /** The writes to an object that was read; they fail where that object is gone, also if another has its name now. */
+  readonly writes: Pick<WriteResources, 'replaceStatus' | 'addFinalizer' | 'removeFinalizer'> = {
+    replaceStatus: (object, status) =>
+      promised(() => this.#store.put(withStatus(this.#current(object), object, status))),
+    addFinalizer: (object, finalizer) =>
+      promised(() => this.#store.put(withFinalizer(this.#current(object), finalizer))),
+    removeFinalizer: (object, finalizer) =>
+      promised(() => {
+        const next = withoutFinalizer(this.#current(object), finalizer);
+        if (next) this.#store.put(next);
+        else this.#store.remove(refTo(object));
+      }),
   };
-  return { from, object: assembled(object, { ...metadata, ...own }, undefined) };
+
+  #current(object: OwnResource): Resource {
+    const existing = this.#store.get(refTo(object));
+    if (existing && metadataOf(existing).uid === object.metadata.uid) return existing;
+    throw new ResourceError('Gone', `${keyOf(refTo(object))} does not exist any more`);
+  }
+
+  #begin(declared: Resource): Resource {
+    const own = 'spec' in declared ? { creationTimestamp: inSeconds(this.#given.now()) } : {};
+    const uid = this.#given.newUid(keyOf(refTo(declared)));
+    const added = { uid, generation: 1, resourceVersion: firstVersion(uid), ...own };
+    return assembled(declared, { ...declaredOf(metadataOf(declared)), ...added }, undefined);
+  }
 }
 
-/** The same object, as it is said to be now. */
-export function revise(kept: Kept, { object, from }: Definition): Kept {
-  const old = metadataOf(kept.object);
-  const isSameSpec = isEqual(bodyOf(kept.object), bodyOf(object));
-  const isSame =
-    isSameSpec &&
-    kept.object.apiVersion === object.apiVersion &&
-    isEqual(saidOf(old), saidOf(metadataOf(object)));
-  if (isSame) return isEqual(kept.from, from) ? kept : { ...kept, from };
-  const generation = (old.generation ?? 0) + (isSameSpec ? 0 : 1);
-  const metadata = { ...addedTo(old), ...saidOf(metadataOf(object)), generation, ...nextVersion(old) };
-  return { from, object: assembled(object, metadata, statusOf(kept.object)) };
-}
-
-/** An object that is to go: nothing, or one that waits for its finalizers, which is a new generation of it. */
-export function vanish(kept: Kept, { now }: Given): Kept | undefined {
-  if (!metadataOf(kept.object).finalizers?.length) return undefined;
-  if (isBeingDeleted(kept)) return kept;
-  const generation = (metadataOf(kept.object).generation ?? 0) + 1;
-  return withMetadata(kept, { deletionTimestamp: inSeconds(now()), generation });
-}
-
-/** The same object with another status, judged as the API server would. */
-export function withStatus(kept: Kept, object: OwnResource, status: unknown): Kept {
-  const verdict = validate(object.kind, { ...kept.object, status });
-  if (!verdict.valid) throw new ResourceError('Refused', verdict.faults.map(formatFault).join('; '));
-  const judged = verdict.object.status;
-  if (isEqual(statusOf(kept.object), judged)) return kept;
-  const metadata = { ...metadataOf(kept.object), ...nextVersion(metadataOf(kept.object)) };
-  return { ...kept, object: assembled(kept.object, metadata, judged) };
-}
-
-/** The same object, held by a finalizer. */
-export function withFinalizer(kept: Kept, finalizer: string): Kept {
-  const { finalizers = [] } = metadataOf(kept.object);
-  if (finalizers.includes(finalizer)) return kept;
-  if (isBeingDeleted(kept)) throw new ResourceError('Refused', 'the object is being deleted');
-  return withMetadata(kept, { finalizers: [...finalizers, finalizer] });
-}
-
-/** The same object without a finalizer, or nothing where that was the last that held it. */
-export function withoutFinalizer(kept: Kept, finalizer: string): Kept | undefined {
-  const { finalizers = [] } = metadataOf(kept.object);
-  if (!finalizers.includes(finalizer)) return kept;
-  const rest = finalizers.filter(name => name !== finalizer);
-  if (rest.length === 0 && isBeingDeleted(kept)) return undefined;
-  return withMetadata(kept, { finalizers: rest.length === 0 ? undefined : rest });
+/** Does it at once, and returns a promise of how it went. */
+export function promised(act: () => unknown): Promise<void> {
+  return new Promise(resolve => {
+    act();
+    resolve();
+  });
 }
 
 /** Whether an object only waits for its finalizers. */
-function isBeingDeleted({ object }: Kept): boolean {
+export function isBeingDeleted(object: Resource): boolean {
   return metadataOf(object).deletionTimestamp !== undefined;
 }
 
-/** The uid of an object. */
-export function uidOf({ object }: Kept): string | undefined {
-  return metadataOf(object).uid;
+function revise(existing: Resource, declared: Resource): Resource {
+  const old = metadataOf(existing);
+  const isSameSpec = isEqual(bodyOf(existing), bodyOf(declared));
+  const isSame =
+    isSameSpec &&
+    existing.apiVersion === declared.apiVersion &&
+    isEqual(declaredOf(old), declaredOf(metadataOf(declared)));
+  if (isSame) return existing;
+  const generation = (old.generation ?? 0) + (isSameSpec ? 0 : 1);
+  const metadata = { ...addedTo(old), ...declaredOf(metadataOf(declared)), generation, ...nextVersion(old) };
+  return assembled(declared, metadata, statusOf(existing));
+}
+
+/** The same object with another status, judged as the API server would. */
+function withStatus(existing: Resource, { kind }: OwnResource, status: unknown): Resource {
+  const verdict = validate(kind, { ...existing, status });
+  if (!verdict.valid) throw new ResourceError('Refused', verdict.faults.map(formatFault).join('; '));
+  const valid = verdict.object.status;
+  if (isEqual(statusOf(existing), valid)) return existing;
+  const metadata = { ...metadataOf(existing), ...nextVersion(metadataOf(existing)) };
+  return assembled(existing, metadata, valid);
+}
+
+function withFinalizer(existing: Resource, finalizer: string): Resource {
+  const { finalizers = [] } = metadataOf(existing);
+  if (finalizers.includes(finalizer)) return existing;
+  if (isBeingDeleted(existing)) throw new ResourceError('Refused', 'the object is being deleted');
+  return withMetadata(existing, { finalizers: [...finalizers, finalizer] });
+}
+
+/** The same object without a finalizer, or nothing where that was the last that held it. */
+function withoutFinalizer(existing: Resource, finalizer: string): Resource | undefined {
+  const { finalizers = [] } = metadataOf(existing);
+  if (!finalizers.includes(finalizer)) return existing;
+  const rest = finalizers.filter(name => name !== finalizer);
+  if (rest.length === 0 && isBeingDeleted(existing)) return undefined;
+  return withMetadata(existing, { finalizers: rest.length === 0 ? undefined : rest });
 }
 
 function withMetadata(
-  kept: Kept,
+  existing: Resource,
   change: { readonly [K in keyof ObjectMeta]?: ObjectMeta[K] | undefined },
-): Kept {
-  const old = metadataOf(kept.object);
-  const metadata = present({ ...old, ...change, ...nextVersion(old) });
-  return { ...kept, object: { ...kept.object, metadata } };
+): Resource {
+  const old = metadataOf(existing);
+  return assembled(existing, present({ ...old, ...change, ...nextVersion(old) }), statusOf(existing));
 }
 
-/** Of objects that are not ours, fewer fields are kept; what is there has the same meaning. */
+/** Of objects that are not ours, fewer fields are kept; what exists has the same meaning. */
 function metadataOf(object: Resource): ObjectMeta {
   return object.metadata;
 }
 
-/** What users decide of metadata. */
-function saidOf({ name, namespace, labels, annotations, ownerReferences }: ObjectMeta) {
+/** What whoever declares an object decides of its metadata. */
+function declaredOf({ name, namespace, labels, annotations, ownerReferences }: ObjectMeta) {
   return present({ name, namespace, labels, annotations, ownerReferences });
 }
 

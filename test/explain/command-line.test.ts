@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { cpSync, writeFileSync } from 'node:fs';
+import { cpSync, readdirSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { makeFolders } from '../support/folder.ts';
@@ -11,10 +11,17 @@ const EXAMPLES = join(PROJECT, 'examples', 'quickstart');
 
 /** Runs `mesh-gateway explain`. */
 function explain(...args: readonly string[]): Promise<Run> {
+  return explainWith({}, ...args);
+}
+
+function explainWith(variables: Readonly<Record<string, string>>, ...args: readonly string[]): Promise<Run> {
   const [program = '', ...rest] = typescript('src/cli.ts', 'explain', ...args);
   return new Promise(resolve => {
-    const child = execFile(program, rest, { cwd: PROJECT }, (_error, out, err) =>
-      resolve({ status: child.exitCode ?? -1, out, err }),
+    const child = execFile(
+      program,
+      rest,
+      { cwd: PROJECT, env: { ...process.env, ...variables } },
+      (_error, out, err) => resolve({ status: child.exitCode ?? -1, out, err }),
     );
   });
 }
@@ -48,6 +55,18 @@ spec:
     const wrong = await explain(quickstartWith('lost.yaml', lost));
     expect(wrong.out).toMatch(/not used: BackendNotFound: .*default\/nobody/);
     expect(wrong.status).toBe(1);
+  });
+
+  it('writes nothing, neither into the folder nor elsewhere', async () => {
+    const { root } = makeFolders();
+    const folder = quickstartWith('more.yaml', '# nothing\n');
+    const stamps = () => readdirSync(folder).map(name => [name, statSync(join(folder, name)).ctimeMs]);
+    const before = stamps();
+    const { status } = await explainWith({ TMPDIR: root, HOME: root, XDG_STATE_HOME: root }, folder);
+    expect(status).toBe(0);
+    expect(stamps()).toEqual(before);
+    // That is the cache of the program that runs TypeScript.
+    expect(readdirSync(root).filter(name => !name.startsWith('tsx-'))).toEqual([]);
   });
 
   it('tells the file and line of what cannot be read', async () => {

@@ -33,15 +33,25 @@ describe('the folder of Envoy Gateway, begun anew', () => {
   it('writes nothing when it begins anew and everything is as it was', async () => {
     const folders = makeFolders();
     const first = await startGatewayFiles(folders);
-    const { write } = first.directory;
     await first.put('a.yaml', web(), secret, naming, route('HTTPRoute', 'web'));
-    await write.apply({ ...(named(meshBinding(), 'default/public') as Parameters<typeof write.apply>[0]) });
-    await eventually(() => expect(first.names()).toHaveLength(5));
+    await eventually(() => expect(first.names()).toHaveLength(4));
     const before = filesOf(first.generated);
     await first.close();
     const second = await startGatewayFiles(folders);
-    expect(second.names()).toHaveLength(5);
+    expect(second.names()).toHaveLength(4);
     expect(filesOf(second.generated)).toEqual(before);
+  });
+
+  it('removes a MeshBinding, which is made anew where one is needed', async () => {
+    const folders = makeFolders();
+    const first = await startGatewayFiles(folders);
+    const { write } = first.directory;
+    await write.apply({ ...(named(meshBinding(), 'default/public') as Parameters<typeof write.apply>[0]) });
+    await eventually(() => expect(first.names()).toEqual(['MeshBinding/default/public']));
+    await first.close();
+    writeFileSync(join(folders.folder, 'a.yaml'), '{ broken');
+    const second = await startGatewayFiles(folders);
+    expect(second.names()).toEqual([]);
   });
 
   it('touches nothing in a folder that somebody else has filled', async () => {

@@ -61,16 +61,15 @@ const NAMING = route('GRPCRoute', 'naming', { rules: [{ backendRefs: [meshBacken
 type Open = { readonly directory: Directory; readonly close: () => Promise<void> };
 
 async function open(root: string): Promise<Open> {
-  const directory = await openDirectory({
+  const directory = openDirectory({
     folder: join(root, 'declared'),
-    state: join(root, 'state'),
     indexes: gatewayFilesIndexes,
-    patience: { ...QUICK, goneMs: 20 },
+    timing: { ...QUICK, goneMs: 20 },
     report: () => undefined,
     reportFailure: error => {
       throw error;
     },
-    tellWritten: keys => files.tellWritten(keys),
+    onWritten: keys => files.onWritten(keys),
   });
   const { read, written } = directory;
   const log = createLog({ level: 'error', to: { write: () => undefined } });

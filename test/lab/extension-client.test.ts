@@ -54,7 +54,6 @@ beforeAll(async () => {
     environment: {
       PATH: process.env['PATH'] ?? '',
       RESOURCES_DIR: folder,
-      STATE_DIR: join(scratch, 'state'),
       GRPC_ADDRESS: address,
       METRICS_ADDRESS: `127.0.0.1:${metrics}`,
       HEALTH_ADDRESS: `127.0.0.1:${health}`,

@@ -124,7 +124,7 @@ describe('the settings of standalone', () => {
     expect(settings).toEqual({
       resourcesDir: 'x',
       stateDir: '/state/mesh-gateway',
-      gatewayDir: undefined,
+      gatewayDir: '/state/mesh-gateway-envoy-gateway',
       extensionServerAddress: undefined,
       concurrency: 10,
       syncPeriodMs: 30_000,

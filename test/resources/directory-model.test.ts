@@ -104,14 +104,13 @@ class World {
   }
 
   async open(): Promise<void> {
-    const [folder, state] = [join(this.#root, 'folder'), join(this.#root, 'state')];
+    const folder = join(this.#root, 'folder');
     const reportFailure = (failure: unknown) => expect.unreachable(String(failure));
     await mkdir(folder, { recursive: true });
-    this.#directory = await openDirectory({
+    this.#directory = openDirectory({
       folder,
-      state,
       indexes: [],
-      patience: QUICK,
+      timing: QUICK,
       report: () => undefined,
       reportFailure,
     });
@@ -127,6 +126,7 @@ class World {
     if (taken.do === 'restart') {
       await this.close();
       this.#model.restart();
+      this.#uids.clear();
       for (const one of taken.after) await this.#change(one);
       await this.open();
     } else await this.#change(taken);

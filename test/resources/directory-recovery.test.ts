@@ -1,16 +1,11 @@
 import { mkdir, rm, symlink, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { keyOf } from '../../src/api/key.ts';
+import { GROUP } from '../../src/api/generated/kinds.ts';
 import { Definitions } from '../../src/resources/directory/definitions.ts';
-import { Journal } from '../../src/resources/directory/journal.ts';
 import { ProblemList } from '../../src/resources/directory/problems.ts';
 import { FolderReader } from '../../src/resources/directory/reader.ts';
-import { DirectoryState } from '../../src/resources/directory/state.ts';
-import type { StatePorts } from '../../src/resources/directory/state.ts';
 import { FolderWatch } from '../../src/resources/directory/watch.ts';
-import { begin } from '../../src/resources/lifecycle.ts';
-import { ResourceStore } from '../../src/resources/store.ts';
 import { eventually } from '../support/eventually.ts';
 import { named } from '../support/declared.ts';
 import {
@@ -33,7 +28,7 @@ describe('a folder in the folder', () => {
     const folders = makeFolders();
     const file = join(folders.folder, 'inner/web.yaml');
     await writeWhole(file, webFile('web', 1));
-    const directory = await openAndRead(folders, { patience: UNHURRIED });
+    const directory = await openAndRead(folders, { timing: UNHURRIED });
     for (let port = 10; port < 60; port += 10) {
       await rm(dirname(file), { recursive: true });
       await mkdir(dirname(file));
@@ -49,7 +44,10 @@ describe('a folder in the folder', () => {
     const inner = join(root, 'inner');
     await mkdir(inner);
     const told: (string | undefined)[] = [];
-    const watch = new FolderWatch({ tell: (_folder, name) => told.push(name), tellTrouble: () => undefined });
+    const watch = new FolderWatch({
+      onEvent: (_folder, name) => told.push(name),
+      onTrouble: () => undefined,
+    });
     onTestFinished(() => watch.close());
     const say = () => {
       watch.begin();
@@ -80,7 +78,7 @@ describe('a link to a file in a folder where much happens', () => {
 
   it.each(['elsewhere', '.'])('is followed, as is another to the same folder: %s', async elsewhere => {
     const folders = await withLinks(elsewhere);
-    const directory = await openAndRead(folders, { patience: UNHURRIED });
+    const directory = await openAndRead(folders, { timing: UNHURRIED });
     for (const name of ['a', 'b']) {
       await writeWhole(join(folders.root, elsewhere, name), webFile(name, 2));
       await eventually(() => expect(portOf(directory, name)).toBe(2));
@@ -90,7 +88,10 @@ describe('a link to a file in a folder where much happens', () => {
   it('makes nobody look at what else happens there', async () => {
     const { root } = makeFolders();
     const told: (string | undefined)[] = [];
-    const watch = new FolderWatch({ tell: (_folder, name) => told.push(name), tellTrouble: () => undefined });
+    const watch = new FolderWatch({
+      onEvent: (_folder, name) => told.push(name),
+      onTrouble: () => undefined,
+    });
     onTestFinished(() => watch.close());
     for (const only of [['c'], ['a', 'b']]) {
       watch.begin();
@@ -103,58 +104,37 @@ describe('a link to a file in a folder where much happens', () => {
 });
 
 describe('a file that cannot be taken', () => {
-  it('costs no other file anything, and is read again with the next look', async () => {
+  it('costs no other file anything, and is read again with the next scan', async () => {
     const { folder } = makeFolders();
-    for (const name of ['a', 'b', 'c'])
-      await writeWhole(join(folder, `${name}.yaml`), `${webFile(name)}\n---\n${webFile(name)}`);
+    for (const name of ['a', 'b', 'c']) await writeWhole(join(folder, `${name}.yaml`), webFile(name));
     const failures: unknown[] = [];
     const definitions = new Definitions();
+    const failOnce = new Set(['b.yaml']);
+    const replace = definitions.replace.bind(definitions);
+    definitions.replace = (file, ...rest) => {
+      if (failOnce.delete(file)) throw new Error('thrown');
+      return replace(file, ...rest);
+    };
     const reader = new FolderReader({
       folder,
       defaultNamespace: 'default',
+      keepsWritten: false,
       definitions,
-      problems: new ProblemList(({ file }) => {
-        if (file === 'b.yaml') throw new Error('thrown');
-      }),
+      problems: new ProblemList(() => undefined, throwing),
       enter: () => undefined,
       reportFailure: failure => failures.push(failure),
     });
-    const [a, b, c] = ['a', 'b', 'c'].map(name => keyOf(webRef(name)));
-    expect((await reader.lookAtAll()).keys).toEqual([a, c]);
+    const [a, b, c] = ['a', 'b', 'c'].map(name => `${GROUP}|MeshEndpoints|default|${name}`);
+    expect((await reader.readAll()).keys).toEqual([a, c]);
     expect(failures).toHaveLength(1);
-    expect((await reader.lookAtAll()).keys).toEqual([b]);
-    expect((await reader.lookAtAll()).keys).toEqual([]);
+    expect((await reader.readAll()).keys).toEqual([b]);
+    expect((await reader.readAll()).keys).toEqual([]);
   });
 });
 
 const throwing = () => {
   throw new Error('thrown');
 };
-
-/** A state whose journal cannot be written where something is in the way. */
-function makeState(ports: Partial<StatePorts>) {
-  const { state: folder } = makeFolders();
-  const failures: unknown[] = [];
-  const store = new ResourceStore([], throwing);
-  const given = { now: () => new Date(), newUid: () => 'uid' };
-  const state = new DirectoryState(
-    {
-      journal: new Journal(folder),
-      store,
-      given,
-      definitionOf: () => undefined,
-      tellSettled: () => undefined,
-      tellUnwritten: () => undefined,
-      reportFailure: failure => failures.push(failure),
-      ...ports,
-    },
-    new Map(),
-  );
-  onTestFinished(() => state.close());
-  const object = { ...JSON.parse(webFile()), metadata: { name: 'web', namespace: 'default' } } as never;
-  const write = () => state.write(keyOf(webRef()), () => begin({ object, from: { by: 'us' } }, given));
-  return { folder, state, store, write, failures };
-}
 
 describe('one who is told and throws', () => {
   it('leaves no write waiting and no object unread, when it is told of problems', async () => {
@@ -170,56 +150,5 @@ describe('one who is told and throws', () => {
     await directory.write.remove({ kind: 'MeshBinding', namespace: 'default', name: 'public' });
     await eventually(() => expect(directory.read.list('MeshBinding')).toHaveLength(1));
     expect(directory.problems()).toHaveLength(1);
-  });
-
-  it('leaves no write waiting, when it is told that something is settled', async () => {
-    const { write, failures } = makeState({ tellSettled: throwing });
-    await expect(write()).resolves.toBeUndefined();
-    await expect(write()).resolves.toBeUndefined();
-    await eventually(() => expect(failures).toHaveLength(2));
-  });
-
-  it('leaves no write waiting, when it is told that nothing can be written', async () => {
-    const { folder, write } = makeState({ tellUnwritten: throwing });
-    await writeFile(folder, 'in the way');
-    await expect(Promise.allSettled([write(), write()])).resolves.toMatchObject([
-      { status: 'rejected' },
-      { status: 'rejected' },
-    ]);
-    await expect(write()).rejects.toBeDefined();
-  });
-});
-
-describe('what no file says any more when we start', () => {
-  it('is given up before all counts as read, at once', async () => {
-    const folders = makeFolders();
-    for (const name of ['a', 'b', 'c']) await writeWhole(join(folders.folder, `${name}.yaml`), webFile(name));
-    const first = await openAndRead(folders);
-    await first.write.addFinalizer(await found(first, webRef('a')), 'example.com/a');
-    await first.close();
-    for (const name of ['a', 'b']) await rm(join(folders.folder, `${name}.yaml`));
-    const second = await openAndRead(folders, { patience: { goneMs: 60_000 } });
-    expect(second.read.get(webRef('a'))?.metadata.deletionTimestamp).toBeDefined();
-    expect(second.read.get(webRef('b'))).toBeUndefined();
-    expect(second.read.get(webRef('c'))).toBeDefined();
-    expect(second.changes.filter(({ isFirst }) => !isFirst)).toEqual([]);
-  });
-});
-
-describe('what is kept of an object', () => {
-  it('is the one that is read, and what a file says of it shares with that', async () => {
-    const { state, store, write } = makeState({});
-    await write();
-    const kept = state.get(keyOf(webRef()))?.object;
-    expect(kept).toBeDefined();
-    expect(store.get(webRef())).toBe(kept);
-    const definitions = new Definitions();
-    const said = JSON.parse(webFile()) as never;
-    definitions.replace('web.yaml', new Map([[keyOf(webRef()), said]]), 0);
-    definitions.adopt(keyOf(webRef()), kept ?? expect.unreachable());
-    const shared = definitions.get(keyOf(webRef()))?.object;
-    expect(shared).toEqual(said);
-    expect(shared).toMatchObject({ spec: { endpoints: [{ port: 8080 }] } });
-    expect(shared && 'spec' in shared && shared.spec).toBe(store.get(webRef())?.spec);
   });
 });

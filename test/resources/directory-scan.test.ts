@@ -99,8 +99,8 @@ describe('a watch', () => {
     const told: string[] = [];
     const troubles: (string | undefined)[] = [];
     const watch = new FolderWatch({
-      tell: ({ absolute }, name) => told.push(`${absolute.slice(-1)} ${name ?? ''}`),
-      tellTrouble: why => troubles.push(why),
+      onEvent: ({ absolute }, name) => told.push(`${absolute.slice(-1)} ${name ?? ''}`),
+      onTrouble: why => troubles.push(why),
     });
     onTestFinished(() => watch.close());
     return { watch, told, troubles };

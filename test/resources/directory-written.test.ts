@@ -15,7 +15,7 @@ async function open(folders: Folders = makeFolders()) {
   await mkdir(folders.folder, { recursive: true });
   const told: { readonly key: WrittenKey; readonly isInStore: boolean }[] = [];
   const opened = await openAndRead(folders, {
-    tellWritten: keys => {
+    onWritten: keys => {
       for (const key of keys) told.push({ key, isInStore: isInStore(key) });
     },
   });

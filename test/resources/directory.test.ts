@@ -26,12 +26,12 @@ describeResources('a directory', async ({ indexes, first, reportFailure }) => {
   const put = (value: object) =>
     writeWhole(join(folders.folder, fileOf(keyOfWritten(value))), JSON.stringify(value));
   for (const value of first) await put(value);
-  const directory = await openDirectory({
+  const directory = openDirectory({
     ...folders,
     indexes,
     reportFailure,
     report: () => undefined,
-    patience: QUICK,
+    timing: QUICK,
   });
   return {
     ...directory,

@@ -44,14 +44,11 @@ const WEB = gatewayCluster([], { name: 'httproute/default/web/rule/0' });
 
 /** A process that serves a folder with one route, and how to speak with it. */
 async function startTarget() {
-  const { folder, state } = makeFolders();
+  const { folder } = makeFolders();
   mkdirSync(folder, { recursive: true });
   const world = [named(meshTailnet(), 'one'), named(meshEndpoints(), 'web'), route('HTTPRoute', 'web')];
   writeFileSync(join(folder, 'all.yaml'), world.map(object => JSON.stringify(object)).join('\n---\n'));
-  const { child, line, lines, said } = startServed('extension-server', {
-    'state-dir': state,
-    'resources-dir': folder,
-  });
+  const { child, line, lines, said } = startServed('extension-server', { 'resources-dir': folder });
   const port = Number((await line('serving Envoy Gateway and Envoy'))['port']);
   const client = testClient(port);
   const ask = async (path: string, bytes: Uint8Array): Promise<number> => {

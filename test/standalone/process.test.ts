@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { execFile } from 'node:child_process';
 import { createServer } from 'node:net';
 import type { AddressInfo } from 'node:net';
@@ -36,11 +36,9 @@ function declare(folder: string, ...objects: readonly object[]): void {
 }
 
 /** Standalone on the folders of a test. */
-function start(
-  folders: { readonly folder: string; readonly state: string },
-  flags: Readonly<Record<string, string>> = {},
-) {
-  return startServed('standalone', { 'resources-dir': folders.folder, 'state-dir': folders.state, ...flags });
+function start({ folder, state, generated }: Folders, flags: Readonly<Record<string, string>> = {}) {
+  const folders = { 'resources-dir': folder, 'state-dir': state, 'gateway-dir': generated };
+  return startServed('standalone', { ...folders, ...flags });
 }
 
 async function stop({ child, ended }: ServedProcess): Promise<number | string> {
@@ -57,7 +55,7 @@ describe('standalone', () => {
     const { healthPort, metricsPort } = await running.line('telling about itself');
     expect(port).toBeGreaterThan(0);
     expect(await askPath(healthPort, '/readyz')).toEqual([200, 'ok']);
-    const generated = join(folders.state, 'envoy-gateway');
+    const { generated, state } = folders;
     await eventually(() =>
       expect([...generatedIn(generated).keys()]).toEqual([
         'Gateway/default/public',
@@ -75,6 +73,7 @@ describe('standalone', () => {
     expect(running.lines.filter(({ level }) => level !== 'info')).toEqual([]);
     expect(running.said()).toBe('');
     expect(existsSync(generated)).toBe(true);
+    expect(readdirSync(state)).toEqual(['installation-id']);
   });
 
   it('is not ready, and does not listen for calls, before the folder is there', async () => {
@@ -117,20 +116,19 @@ describe('standalone', () => {
     await running.stop();
   });
 
-  it('asks Envoy Gateway once more after a change, and not again after a restart', async () => {
+  it('asks Envoy Gateway once more after a change, and says the same after a restart', async () => {
     const folders = makeFolders();
     declare(folders.folder, ...WORLD);
     const first = await startHere(folders);
     await first.line('serving Envoy Gateway and Envoy');
-    const binding = () =>
-      generatedIn(join(folders.state, 'envoy-gateway')).get('MeshBinding/default/public') ?? '';
+    const binding = () => generatedIn(folders.generated).get('MeshBinding/default/public') ?? '';
     await eventually(() => expect(binding()).toContain('"attempt": 1'));
     const before = binding();
     await first.stop();
     const second = await startHere(folders);
     await second.line('serving Envoy Gateway and Envoy');
+    await eventually(() => expect(binding()).toBe(before));
     await second.stop();
-    expect(binding()).toBe(before);
   });
 
   it('leaves a MeshBinding in a file of the user alone, and tells so', async () => {
@@ -138,8 +136,7 @@ describe('standalone', () => {
     declare(folders.folder, ...WORLD, named(meshBinding({ revision: 'ffffffff' }), 'public'));
     const running = await startHere(folders);
     await running.line('serving Envoy Gateway and Envoy');
-    const binding = () =>
-      generatedIn(join(folders.state, 'envoy-gateway')).get('MeshBinding/default/public') ?? '';
+    const binding = () => generatedIn(folders.generated).get('MeshBinding/default/public') ?? '';
     await eventually(() => expect(binding()).toContain('ffffffff'));
     await eventually(() => expect(JSON.stringify(running.lines)).toContain('which is not ours'));
     await running.stop();
@@ -195,26 +192,23 @@ describe('standalone that cannot begin', () => {
     expect(running.said()).toContain(`GRPC_ADDRESS: cannot listen on 127.0.0.1:${port}: EADDRINUSE`);
   });
 
-  it('says who uses its state folder', async () => {
+  it('says what is wrong with its state folder', async () => {
     const folders = makeFolders();
-    declare(folders.folder, ...WORLD);
-    await (
-      await startHere(folders)
-    ).begun;
-    expect(await refusalOf(folders, {})).toContain('state');
+    writeFileSync(folders.state, 'a file');
+    expect(await refusalOf(folders, {})).toContain(`the state folder ${folders.state} cannot be used`);
   });
 });
 
 describe('standalone that is asked for the configuration of Envoy Gateway', () => {
   it('prints it for its settings, and ends', async () => {
-    const { folder, state } = makeFolders();
+    const { folder, generated } = makeFolders();
     const [program = '', ...rest] = typescript('src/cli.ts', 'standalone', '--print-envoy-gateway-config');
-    const args = [`--resources-dir=${folder}`, `--state-dir=${state}`, '--grpc-address=:7005'];
+    const args = [`--resources-dir=${folder}`, `--gateway-dir=${generated}`, '--grpc-address=:7005'];
     const { stdout } = await promisify(execFile)(program, [...rest, ...args], { cwd: PROJECT });
     const [document] = readDocuments(stdout).documents;
     expect(document?.value).toMatchObject({
       kind: 'EnvoyGateway',
-      provider: { custom: { resource: { file: { paths: [join(state, 'envoy-gateway')] } } } },
+      provider: { custom: { resource: { file: { paths: [generated] } } } },
       extensionManager: { service: { ip: { address: '127.0.0.1', port: 7005 } } },
     });
   });
@@ -224,22 +218,17 @@ describe('the extension server', () => {
   it('serves what a folder declares, and writes nothing for Envoy Gateway', async () => {
     const folders = makeFolders();
     declare(folders.folder, ...WORLD);
-    const running = startServed(
-      'extension-server',
-      { 'state-dir': folders.state },
-      { RESOURCES_DIR: folders.folder },
-    );
+    const running = startServed('extension-server', {}, { RESOURCES_DIR: folders.folder });
     const { healthPort } = await running.line('telling about itself');
     await running.line('serving Envoy Gateway and Envoy');
     expect(await askPath(healthPort, '/readyz')).toEqual([200, 'ok']);
-    expect(existsSync(join(folders.state, 'envoy-gateway'))).toBe(false);
+    expect(readdirSync(folders.root)).toEqual(['declared']);
     expect(await stop(running)).toBe(0);
   });
 
   it('says what it needs where there is neither a folder nor a cluster', async () => {
-    const args = ['--state-dir', makeFolders().state];
     const environment = { METRICS_ADDRESS: '127.0.0.1:0', HEALTH_ADDRESS: '127.0.0.1:0' };
-    await expect(runExtensionServer({ args, environment }, 'test')).rejects.toThrow(
+    await expect(runExtensionServer({ args: [], environment }, 'test')).rejects.toThrow(
       'KUBECONFIG: is needed outside of a cluster: name a file',
     );
   });

@@ -36,12 +36,10 @@ export class DirectoryModel {
     for (const name of new Set([...names, ...this.objects.keys()])) this.#settleObject(name);
   }
 
-  /** What files said is remembered only as far as it counted. */
+  /** Only the files outlive a process. */
   restart(): void {
     this.#says.clear();
-    for (const [name, { file, port, isDeleted }] of this.objects) {
-      if (!isDeleted) this.#says.set(file, new Map([...(this.#says.get(file) ?? []), [name, port]]));
-    }
+    this.objects.clear();
   }
 
   change(name: string, change: (object: ObjectModel) => Partial<ObjectModel>): void {

@@ -6,7 +6,7 @@ import { onTestFinished } from 'vitest';
 import type { Key, Ref, ResourceKind } from '../../src/api/key.ts';
 import { keyOf } from '../../src/api/key.ts';
 import type { ResourceOf } from '../../src/api/resource.ts';
-import type { Patience } from '../../src/resources/directory/follow.ts';
+import type { Timing } from '../../src/resources/directory/follow.ts';
 import type { Problem } from '../../src/resources/directory/problems.ts';
 import { openDirectory } from '../../src/resources/directory.ts';
 import type { Directory, DirectorySettings } from '../../src/resources/directory.ts';
@@ -15,18 +15,24 @@ import { eventually } from './eventually.ts';
 import { named } from './declared.ts';
 import { meshEndpoints } from './objects.ts';
 
-/** Two folders of a test's own: one that a user writes to, and one for state. They are removed with the test. */
-export type Folders = { readonly folder: string; readonly state: string; readonly root: string };
+/** Folders of a test's own, removed with it: one that a user writes to, and those that standalone writes to. */
+export type Folders = {
+  readonly folder: string;
+  readonly state: string;
+  readonly generated: string;
+  readonly root: string;
+};
 
 /** Makes the folders of a test. */
 export function makeFolders(): Folders {
   const root = mkdtempSync(join(tmpdir(), 'directory-'));
   onTestFinished(() => rmSync(root, { recursive: true, force: true }));
-  return { root, folder: join(root, 'declared'), state: join(root, 'state') };
+  const [folder, state, generated] = ['declared', 'state', 'generated'].map(name => join(root, name));
+  return { root, folder, state, generated } as Folders;
 }
 
 /** Soon enough for tests, and late enough that what belongs together is seen together. */
-export const QUICK: Partial<Patience> = { quietMs: 5, goneMs: 40, blindRescanMs: 50 };
+export const QUICK: Partial<Timing> = { quietMs: 5, goneMs: 40, blindRescanMs: 50 };
 
 /** A directory that is open, with all that it told. */
 export type OpenFolder = Folders &
@@ -37,15 +43,12 @@ export type OpenFolder = Folders &
   };
 
 /** Opens the folders of a test and begins to read; closes them with the test. */
-export async function openFolder(
-  folders: Folders,
-  settings: Partial<DirectorySettings> = {},
-): Promise<OpenFolder> {
+export function openFolder(folders: Folders, settings: Partial<DirectorySettings> = {}): OpenFolder {
   const [changes, told, failures]: [Change[], Problem[], unknown[]] = [[], [], []];
-  const directory = await openDirectory({
+  const directory = openDirectory({
     ...folders,
     indexes: [],
-    patience: QUICK,
+    timing: QUICK,
     report: problem => told.push(problem),
     reportFailure: failure => failures.push(failure),
     ...settings,
@@ -61,7 +64,7 @@ export async function openAndRead(
   folders: Folders,
   settings: Partial<DirectorySettings> = {},
 ): Promise<OpenFolder> {
-  const opened = await openFolder(folders, settings);
+  const opened = openFolder(folders, settings);
   await opened.read.whenSynced();
   return opened;
 }

@@ -28,15 +28,15 @@ export async function startGatewayFiles(folders: Folders, clock: Pick<Clock, 'af
   await mkdir(folders.folder, { recursive: true });
   const lines: Line[] = [];
   const log = createLog({ level: 'info', to: { write: line => void lines.push(JSON.parse(line) as Line) } });
-  const directory = await openDirectory({
+  const directory = openDirectory({
     ...folders,
     indexes: gatewayFilesIndexes,
-    patience: QUICK,
+    timing: QUICK,
     report: () => undefined,
     reportFailure: error => {
       throw error;
     },
-    tellWritten: keys => files.tellWritten(keys),
+    onWritten: keys => files.onWritten(keys),
   });
   const { read, written } = directory;
   const files = new GatewayFiles({ folder: generated, read, written, clock, log });

@@ -17,7 +17,7 @@ export type ServedHere = {
 
 /** Starts it on ports of its own choice; it ends with the test. */
 export async function startHere(
-  { folder, state }: Pick<Folders, 'folder' | 'state'>,
+  { folder, state, generated }: Pick<Folders, 'folder' | 'state' | 'generated'>,
   flags: Readonly<Record<string, string>> = {},
 ): Promise<ServedHere> {
   const addresses = {
@@ -25,7 +25,7 @@ export async function startHere(
     'health-address': '127.0.0.1:0',
     'grpc-address': '127.0.0.1:0',
   };
-  const folders = { 'resources-dir': folder, 'state-dir': state };
+  const folders = { 'resources-dir': folder, 'state-dir': state, 'gateway-dir': generated };
   const usual = { ...addresses, ...folders, pprof: 'off', 'extension-server-address': '127.0.0.1:5005' };
   const args = Object.entries({ ...usual, ...flags }).map(([name, value]) => `--${name}=${value}`);
   const lines: LogLine[] = [];

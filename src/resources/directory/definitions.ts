@@ -1,100 +1,80 @@
-import { isEqual } from '../../api/equal.ts';
-import type { Key } from '../../api/key.ts';
 import type { Resource } from '../../api/resource.ts';
+import type { WrittenKey, WrittenObject } from '../written.ts';
 
-/** What a file says of an object. */
-type Said<T> = { readonly object: T; readonly from: { readonly by: 'file'; readonly file: string } };
+/** An object of a file: as it is read, where its kind is, and as it is written, where anybody wants that. */
+export type Declared = { readonly resource?: Resource; readonly written?: WrittenObject };
 
-/** An object that no file says any more, but that may only be on its way from one file to another. */
-type Missing<T> = { readonly definition: Said<T>; readonly sinceMs: number };
+/** The objects of a file. */
+export type Declarations = ReadonlyMap<WrittenKey, Declared>;
 
-/** What all files say. Where several define one object, the first by name counts. */
-export class Definitions<K extends string = Key, T extends object = Resource> {
-  readonly #says = new Map<string, Map<K, T>>();
-  readonly #files = new Map<K, Set<string>>();
-  readonly #missing = new Map<K, Missing<T>>();
-  readonly #lastSays = new Map<string, { readonly says: ReadonlyMap<K, T>; readonly sinceMs: number }>();
+/** What counts for an object, and the file that it is in. */
+export type Definition = { readonly declared: Declared; readonly file: string };
 
-  /** What a file says, or said last of what is missing since. */
-  of(file: string): ReadonlyMap<K, T> {
-    const says = this.#says.get(file);
-    if (says) return says;
-    const last = this.#lastSays.get(file);
-    return new Map([...(last?.says ?? [])].filter(([key]) => this.#missing.has(key)));
+/**
+ * The objects of all files. Where several define one object, the first by name counts. One that no file defines any more
+ * counts for a while longer: it may only be on its way from one file to another.
+ */
+export class Definitions {
+  readonly #files = new Map<string, Declarations>();
+  readonly #definers = new Map<WrittenKey, Set<string>>();
+  readonly #missing = new Map<WrittenKey, Definition & { readonly sinceMs: number }>();
+
+  /** What a file defines, or did before it was removed, as far as that is not given up yet. */
+  of(file: string): Declarations {
+    const missing = () => [...this.#missing].filter(([, definition]) => definition.file === file);
+    return this.#files.get(file) ?? new Map(missing().map(([key, { declared }]) => [key, declared]));
   }
 
   files(): Iterable<string> {
-    return this.#says.keys();
+    return this.#files.keys();
   }
 
-  /** Takes what a file says now, and gives the keys of all objects that this is about. */
-  replace(file: string, says: ReadonlyMap<K, T>, nowMs: number): readonly K[] {
-    const old: ReadonlyMap<K, T> = this.#says.get(file) ?? new Map<K, T>();
-    if (says.size > 0) this.#says.set(file, new Map(says));
-    else if (this.#says.delete(file)) this.#lastSays.set(file, { says: old, sinceMs: nowMs });
-    const removed = [...old].filter(([key]) => !says.has(key));
-    for (const [key, object] of removed) this.#forget(key, file, object, nowMs);
-    for (const key of says.keys()) {
-      this.#missing.delete(key);
-      this.#files.set(key, (this.#files.get(key) ?? new Set()).add(file));
+  /** Takes what a file defines now; returns the keys of all objects that this may change. */
+  replace(file: string, declarations: Declarations, nowMs: number): readonly WrittenKey[] {
+    const old = this.#files.get(file) ?? new Map<WrittenKey, Declared>();
+    if (declarations.size > 0) this.#files.set(file, declarations);
+    else this.#files.delete(file);
+    const removed = [...old].filter(([key]) => !declarations.has(key));
+    for (const [key, declared] of removed) {
+      const definers = this.#definers.get(key);
+      definers?.delete(file);
+      if (definers?.size) continue;
+      this.#definers.delete(key);
+      this.#missing.set(key, { declared, file, sinceMs: nowMs });
     }
-    const changed = [...says].filter(([key, object]) => old.get(key) !== object);
+    for (const key of declarations.keys()) {
+      this.#missing.delete(key);
+      this.#definers.set(key, (this.#definers.get(key) ?? new Set()).add(file));
+    }
+    const changed = [...declarations].filter(([key, declared]) => old.get(key) !== declared);
     return [...removed, ...changed].map(([key]) => key);
   }
 
-  /** What counts for an object, also for a while after no file says it any more. */
-  get(key: K): Said<T> | undefined {
+  get(key: WrittenKey): Definition | undefined {
     const file = this.definers(key)[0];
-    const object = file === undefined ? undefined : this.of(file).get(key);
-    if (file === undefined || !object) return this.#missing.get(key)?.definition;
-    return { object, from: { by: 'file', file } };
-  }
-
-  /** What is kept of an object takes the place of all that equals it, which then needs no memory of its own. */
-  adopt(key: K, kept: T): void {
-    const says = this.#says.get(this.definers(key)[0] ?? '');
-    const object = says?.get(key);
-    if (object) says?.set(key, withPartsOf(kept, object));
+    const declared = file === undefined ? undefined : this.#files.get(file)?.get(key);
+    return file !== undefined && declared ? { declared, file } : this.#missing.get(key);
   }
 
   /** The files that define an object, in the order in which they count. */
-  definers(key: K): readonly string[] {
-    return [...(this.#files.get(key) ?? [])].sort();
+  definers(key: WrittenKey): readonly string[] {
+    return [...(this.#definers.get(key) ?? [])].sort();
   }
 
-  /** The keys of all objects that there are, or that may only be on their way. */
-  keys(): readonly K[] {
-    return [...this.#files.keys(), ...this.#missing.keys()];
+  keys(): readonly WrittenKey[] {
+    return [...this.#definers.keys(), ...this.#missing.keys()];
   }
 
   /** When the object that is missing for longest went missing. */
-  missingSinceMs(): number | undefined {
+  missingSinceMs(): number {
     const [first] = this.#missing.values();
-    return first?.sinceMs;
+    return first?.sinceMs ?? Infinity;
   }
 
-  /** Gives up what went missing before a moment, and gives the keys of it. */
-  giveUp(beforeMs: number): readonly K[] {
+  /** Gives up what went missing before a moment, and returns the keys of it. */
+  giveUp(beforeMs: number): readonly WrittenKey[] {
     const keys = [...this.#missing].filter(([, { sinceMs }]) => sinceMs <= beforeMs).map(([key]) => key);
     for (const key of keys) this.#missing.delete(key);
-    for (const [file, { sinceMs }] of this.#lastSays) if (sinceMs <= beforeMs) this.#lastSays.delete(file);
     return keys;
   }
-
-  #forget(key: K, file: string, object: T, nowMs: number): void {
-    const files = this.#files.get(key);
-    files?.delete(file);
-    if (files && files.size > 0) return;
-    this.#files.delete(key);
-    this.#missing.set(key, { definition: { object, from: { by: 'file', file } }, sinceMs: nowMs });
-  }
-}
-
-function withPartsOf<T extends object>(kept: T, object: T): T {
-  const known = new Map<string, unknown>(Object.entries(kept));
-  const fields = Object.entries(object).map(([name, value]: [string, unknown]) => {
-    const other = known.get(name);
-    return [name, isEqual(value, other) ? other : value] as const;
-  });
-  return Object.fromEntries(fields) as T;
 }

@@ -1,28 +1,31 @@
 import { createHash } from 'node:crypto';
 import { constants } from 'node:fs';
+import type { Stats } from 'node:fs';
 import { open } from 'node:fs/promises';
 import type { FileHandle } from 'node:fs/promises';
-import { stampOf } from './scan.ts';
-import type { Stamp } from './scan.ts';
-import { isMissing, reasonOf } from './disk.ts';
+
+/** What differs whenever a file has changed, unless that was twice in one tick of the file system's clock. */
+export type Stamp = string;
 
 /** What came of reading a file. */
 export type FileRead =
-  | { readonly is: 'text'; readonly text: string; readonly hash: string; readonly stamp: Stamp }
-  | { readonly is: 'gone' }
+  | ({ readonly is: 'text'; readonly text: string; readonly hash: string } & Stamped)
+  | { readonly is: 'missing' }
   | { readonly is: 'unreadable'; readonly why: string; readonly stamp: Stamp };
+
+type Stamped = { readonly stamp: Stamp; /** By the clock of the file system. */ readonly changedMs: number };
 
 /** An object can be 1.5 MB at most; a larger file is something else. */
 const LARGEST_BYTES = 8 * 1024 * 1024;
 
-/** Reads a file that may be anything by now: no pipe or device is waited for, and no more than is allowed is read. */
+/** Reads a file that may be anything by now: no pipe or device is waited for, and nothing is read that is too large. */
 export async function readSource(path: string): Promise<FileRead> {
   let file: FileHandle | undefined;
   try {
     file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK);
     return await readOpen(file);
   } catch (error) {
-    if (isMissing(error)) return { is: 'gone' };
+    if (isMissing(error)) return { is: 'missing' };
     return { is: 'unreadable', why: `cannot be read: ${reasonOf(error)}`, stamp: '' };
   } finally {
     await file?.close().catch(() => undefined);
@@ -33,26 +36,40 @@ async function readOpen(file: FileHandle): Promise<FileRead> {
   const info = await file.stat();
   const stamp = stampOf(info);
   if (!info.isFile()) return { is: 'unreadable', why: 'is not a file', stamp };
-  const bytes = await readBounded(file, info.size);
-  if (!bytes) return { is: 'unreadable', why: 'is larger than 8 MiB and was not read', stamp };
+  const bytes = info.size > LARGEST_BYTES ? undefined : await file.readFile();
+  if (!bytes || bytes.length > LARGEST_BYTES)
+    return { is: 'unreadable', why: 'is larger than 8 MiB and was not read', stamp };
   const hash = createHash('sha256').update(bytes).digest('base64');
   try {
-    return { is: 'text', text: new TextDecoder('utf-8', { fatal: true }).decode(bytes), hash, stamp };
+    const text = new TextDecoder('utf-8', { fatal: true }).decode(bytes);
+    return { is: 'text', text, hash, stamp, changedMs: info.ctimeMs };
   } catch {
     return { is: 'unreadable', why: 'is not UTF-8 text', stamp };
   }
 }
 
-/** All bytes, also of a file that grows meanwhile; nothing where there are too many. */
-async function readBounded(file: FileHandle, size: number): Promise<Uint8Array | undefined> {
-  if (size > LARGEST_BYTES) return undefined;
-  let bytes = Buffer.allocUnsafe(size + 1);
-  let length = 0;
-  for (;;) {
-    const { bytesRead } = await file.read(bytes, length, bytes.length - length);
-    length += bytesRead;
-    if (bytesRead === 0) return bytes.subarray(0, length);
-    if (length > LARGEST_BYTES) return undefined;
-    if (length === bytes.length) bytes = Buffer.concat([bytes, Buffer.allocUnsafe(bytes.length)]);
-  }
+/** The stamp of a file. */
+export function stampOf({ dev, ino, size, mtimeMs, ctimeMs }: Stats): Stamp {
+  return [dev, ino, size, mtimeMs, ctimeMs].join(':');
+}
+
+/** Why something cannot be read, in few words and without its whole path. */
+export function reasonOf(error: unknown): string {
+  const code = error instanceof Error && 'code' in error ? String(error.code) : '';
+  return REASONS[code] ?? (code || String(error));
+}
+
+const REASONS: Readonly<Partial<Record<string, string>>> = {
+  EACCES: 'permission denied',
+  EPERM: 'permission denied',
+  ELOOP: 'its links go in a circle',
+  ENAMETOOLONG: 'its name is too long',
+  EMFILE: 'too many files are open in this process',
+  ENFILE: 'too many files are open on this machine',
+  ENOTDIR: 'it is not a folder',
+};
+
+/** Whether something does not exist, or no longer. */
+export function isMissing(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && error.code === 'ENOENT';
 }

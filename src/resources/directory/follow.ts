@@ -1,63 +1,61 @@
 import { stat } from 'node:fs/promises';
 import { basename, dirname } from 'node:path';
-import type { Key } from '../../api/key.ts';
+import type { WrittenKey } from '../written.ts';
 import type { Definitions } from './definitions.ts';
-import type { FolderReader, Look } from './reader.ts';
+import type { FolderReader, Reading } from './reader.ts';
 import { lifeOf } from './scan.ts';
 import type { Folder } from './scan.ts';
 import type { FolderWatch } from './watch.ts';
 
-/** How long what waits for what. */
-export type Patience = {
-  /** A file is read when nothing has happened for so long, and after three times this in any case. */
+/** When files are read. */
+export type Timing = {
+  /** Changed files are read when there was no event for this time, and after three times this in any case. */
   readonly quietMs: number;
-  /** An object is gone when no file has said it for so long. */
+  /** An object is deleted when no file has defined it for this time. */
   readonly goneMs: number;
-  /** Everything is looked at so often, in case that something went unseen. */
+  /** Everything is read again after this time, in case that an event was missed. */
   readonly rescanMs: number;
-  /** The same while it is known that not all is seen. */
+  /** The same while it is known that events may be missed. */
   readonly blindRescanMs: number;
 };
 
-export const PATIENCE: Patience = { quietMs: 10, goneMs: 1000, rescanMs: 10_000, blindRescanMs: 1000 };
+export const DEFAULT_TIMING: Timing = { quietMs: 10, goneMs: 1000, rescanMs: 10_000, blindRescanMs: 1000 };
 
-/** What following a folder needs of the rest. */
-export type FollowPorts = {
+/** What following a folder works with. */
+export type FollowDeps = {
   readonly folder: string;
-  readonly patience: Patience;
+  readonly timing: Timing;
   readonly reader: FolderReader;
   readonly watch: FolderWatch;
   readonly definitions: Pick<Definitions, 'giveUp' | 'missingSinceMs'>;
-  /** Takes in which objects something may have changed. */
-  readonly look: (keys: readonly Key[]) => void;
-  /** Told when everything has been looked at. */
-  readonly tellComplete: () => Promise<void>;
+  /** Called with the objects that may have changed. */
+  readonly onChanged: (keys: readonly WrittenKey[]) => void;
+  /** Called whenever everything has been read. */
+  readonly onComplete: () => void;
   readonly reportFailure: (failure: unknown) => void;
 };
 
-/** Keeps the definitions as the files are. One look is taken at a time; what happens meanwhile is looked at after. */
+/** Keeps the definitions as the files are. Files are read in one run at a time; events meanwhile lead to the next run. */
 export class FolderFollower {
-  readonly #ports: FollowPorts;
+  readonly #deps: FollowDeps;
   #paths = new Set<string>();
-  #isAll = false;
+  #isAll = true;
   #firstEventMs: number | undefined;
   #isBlind = true;
-  #hasSeenAll = false;
-  #lookedMs = 0;
+  #scannedMs = 0;
   #running: Promise<void> | undefined;
   #timer: NodeJS.Timeout | undefined;
   #isClosed = false;
 
-  constructor(ports: FollowPorts) {
-    this.#ports = ports;
+  constructor(deps: FollowDeps) {
+    this.#deps = deps;
   }
 
   start(): void {
-    this.#isAll = true;
     this.#run();
   }
 
-  /** Something happened in a folder. */
+  /** Takes an event: of a name in a folder, or of anything there. */
   note(folder: Folder, name: string | undefined): void {
     const isPlain = name !== undefined && folder.path !== undefined && !name.startsWith('..');
     // What is hidden matters only where links may lead through it.
@@ -76,76 +74,61 @@ export class FolderFollower {
 
   #run(): void {
     clearTimeout(this.#timer);
-    this.#running ??= this.#work().finally(() => {
-      this.#running = undefined;
-      this.#wait();
-    });
+    this.#running ??= this.#read()
+      .catch((failure: unknown) => {
+        [this.#isBlind, this.#scannedMs] = [true, performance.now()];
+        this.#deps.reportFailure(failure);
+      })
+      .finally(() => {
+        this.#running = undefined;
+        this.#wait();
+      });
   }
 
-  async #work(): Promise<void> {
-    try {
-      await this.#lookOnce();
-    } catch (failure) {
-      [this.#isBlind, this.#lookedMs] = [true, performance.now()];
-      this.#ports.reportFailure(failure);
-    }
-  }
-
-  async #lookOnce(): Promise<void> {
-    const { reader, definitions, look, tellComplete } = this.#ports;
+  async #read(): Promise<void> {
+    const { reader, definitions, onChanged, onComplete, timing } = this.#deps;
     const [paths, isAll, startMs] = [this.#paths, this.#isAll, performance.now()];
     [this.#paths, this.#isAll, this.#firstEventMs] = [new Set(), false, undefined];
-    const { keys, isComplete } = isAll ? await this.#lookAtAll() : await reader.lookAt(paths);
-    if (!isAll) {
-      look(keys);
-      if (!isComplete) [this.#isAll, this.#firstEventMs] = [true, startMs];
-      return;
-    }
-    [this.#isBlind, this.#lookedMs] = [!isComplete, performance.now()];
-    if (!isComplete) {
-      look(keys);
-      return;
-    }
-    // What went while nobody looked is not on its way to another file.
-    const goneMs = this.#hasSeenAll ? startMs - this.#ports.patience.goneMs : Infinity;
-    this.#hasSeenAll = true;
-    look([...keys, ...definitions.giveUp(goneMs)]);
-    await tellComplete();
+    const { keys, isComplete } = isAll ? await this.#readAll() : await reader.readSome(paths);
+    if (isAll) [this.#isBlind, this.#scannedMs] = [!isComplete, performance.now()];
+    else if (!isComplete) [this.#isAll, this.#firstEventMs] = [true, startMs];
+    const isScan = isAll && isComplete;
+    onChanged(isScan ? [...keys, ...definitions.giveUp(startMs - timing.goneMs)] : keys);
+    if (isScan) onComplete();
   }
 
-  /** The folder itself may come, go and be replaced, which only the one around it tells. */
-  async #lookAtAll(): Promise<Look> {
-    const { folder, watch, reader } = this.#ports;
+  /** The folder itself may be made, removed and replaced, which only the one around it notices. */
+  async #readAll(): Promise<Reading> {
+    const { folder, watch, reader } = this.#deps;
     const absolute = dirname(folder);
     const around = await stat(absolute).catch(() => undefined);
     watch.begin();
     if (around) watch.add({ absolute, identity: lifeOf(around), only: basename(folder) });
     try {
-      return await reader.lookAtAll();
+      return await reader.readAll();
     } finally {
       watch.end();
     }
   }
 
-  /** Waits for what is due first: to read what changed, to give up what is missing, to look at everything again. */
+  /** Waits for what is due first: to read what changed, to give up what is missing, to read everything again. */
   #wait(): void {
-    if (this.#isClosed) return;
-    const { patience, watch, definitions } = this.#ports;
-    const nowMs = performance.now();
     clearTimeout(this.#timer);
+    if (this.#isClosed) return;
+    const { timing, watch, definitions } = this.#deps;
+    const nowMs = performance.now();
     if (this.#firstEventMs !== undefined) {
-      const waitedMs = nowMs - this.#firstEventMs;
-      const waitMs = Math.min(patience.quietMs, 3 * patience.quietMs - waitedMs);
-      this.#timer = setTimeout(() => this.#run(), Math.max(0, waitMs));
+      const latestMs = this.#firstEventMs + 3 * timing.quietMs - nowMs;
+      this.#timer = setTimeout(() => this.#run(), Math.max(0, Math.min(timing.quietMs, latestMs)));
       return;
     }
     const isBlind = this.#isBlind || watch.isIncomplete;
-    const rescanMs = this.#lookedMs + (isBlind ? patience.blindRescanMs : patience.rescanMs);
-    const missingMs = isBlind ? Infinity : (definitions.missingSinceMs() ?? Infinity) + patience.goneMs;
-    const look = () => {
+    const rescanMs = this.#scannedMs + (isBlind ? timing.blindRescanMs : timing.rescanMs);
+    const missingMs = isBlind ? Infinity : definitions.missingSinceMs() + timing.goneMs;
+    const rescan = () => {
       this.#isAll = true;
       this.#run();
     };
-    this.#timer = setTimeout(look, Math.max(0, Math.min(rescanMs, missingMs) - nowMs) + 1);
+    this.#timer = setTimeout(rescan, Math.max(0, Math.min(rescanMs, missingMs) - nowMs) + 1);
   }
 }

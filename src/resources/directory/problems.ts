@@ -1,6 +1,6 @@
 import { isEqual } from '../../api/equal.ts';
 
-/** What sort of trouble there is. */
+/** What sort of problem it is. */
 type ProblemReason =
   /** The text is not YAML. */
   | 'NotYaml'
@@ -12,14 +12,10 @@ type ProblemReason =
   | 'Unreadable'
   /** A file is too large, or there are too many. */
   | 'TooMuch'
-  /** The folder itself is not there. */
+  /** The folder itself does not exist or cannot be read. */
   | 'FolderMissing'
-  /** Changes are only seen by looking again from time to time. */
-  | 'NotWatched'
-  /** Something in the state folder was not what we wrote. */
-  | 'StateDamaged'
-  /** What we know cannot be written down. */
-  | 'StateNotWritten';
+  /** Some folders cannot be watched, so that changes are only found by reading everything from time to time. */
+  | 'NotWatched';
 
 /** Something that a user should mend. No text of it repeats more of a file than names and values that are no secrets. */
 export type Problem = {
@@ -30,25 +26,34 @@ export type Problem = {
   readonly message: string;
 };
 
-/** So many are told of one subject; the last says how many more there are. */
+/** More are not reported of one subject; the last says how many more there are. */
 const MOST_OF_ONE = 100;
 
-/** The problems that there are now, by what they are about; each is reported when it is new. */
+/** The problems that exist now, by what they are about; each is reported when it is new. */
 export class ProblemList {
   readonly #report: (problem: Problem) => void;
+  readonly #reportFailure: (failure: unknown) => void;
   readonly #found = new Map<string, readonly Problem[]>();
 
-  constructor(report: (problem: Problem) => void) {
+  /** What `report` throws is handed to `reportFailure`. */
+  constructor(report: (problem: Problem) => void, reportFailure: (failure: unknown) => void) {
     this.#report = report;
+    this.#reportFailure = reportFailure;
   }
 
-  /** Says which problems a subject has from now on. */
+  /** Sets which problems a subject has from now on. */
   replace(subject: string, problems: readonly Problem[]): void {
     const old = this.#found.get(subject) ?? [];
     const found = bounded(problems.map(shown));
     if (found.length > 0) this.#found.set(subject, found);
     else this.#found.delete(subject);
-    for (const problem of found) if (!old.some(other => isEqual(other, problem))) this.#report(problem);
+    for (const problem of found.filter(one => !old.some(other => isEqual(other, one)))) {
+      try {
+        this.#report(problem);
+      } catch (failure) {
+        this.#reportFailure(failure);
+      }
+    }
   }
 
   list(): readonly Problem[] {

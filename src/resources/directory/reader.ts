@@ -1,191 +1,161 @@
 import { lstat } from 'node:fs/promises';
 import { basename, join } from 'node:path';
-import type { Key } from '../../api/key.ts';
+import type { WrittenKey } from '../written.ts';
 import type { Definitions } from './definitions.ts';
-import { readSource } from './file.ts';
-import type { FileRead } from './file.ts';
+import { isMissing, readSource, reasonOf } from './file.ts';
+import type { FileRead, Stamp } from './file.ts';
 import type { ProblemList } from './problems.ts';
-import { isReadByName, scan, stampOf } from './scan.ts';
-import type { Enter, Scan, Stamp } from './scan.ts';
+import { isReadByName, scan } from './scan.ts';
+import type { Enter } from './scan.ts';
 import { interpret } from './text.ts';
-import type { WrittenObjects } from './written.ts';
-import { isMissing, reasonOf } from './disk.ts';
+import type { Context } from './text.ts';
 
-/** What the reader of a folder needs of the rest. */
-export type ReaderPorts = {
+/** What a reader of a folder works with. */
+export type ReaderDeps = Pick<Context, 'defaultNamespace' | 'keepsWritten'> & {
   readonly folder: string;
-  readonly defaultNamespace: string;
   readonly definitions: Definitions;
-  /** Where objects of others go as they are written, where anybody wants them. */
-  readonly written?: WrittenObjects;
   readonly problems: ProblemList;
   readonly enter: Enter;
   readonly reportFailure: (failure: unknown) => void;
 };
 
-/** What came of a look: the objects that it was about, and whether it saw all that there was to see. */
-export type Look = { readonly keys: readonly Key[]; readonly isComplete: boolean };
+/** What came of reading: the objects that may have changed, and whether all that exists was seen. */
+export type Reading = { readonly keys: readonly WrittenKey[]; readonly isComplete: boolean };
 
 /** What is known of a file since it was read. */
 type Known = {
   readonly stamp: Stamp;
   readonly hash: string;
-  readonly readMs: number;
-  /** Whether it was the same after a time for which no file system's clock is too coarse. */
-  readonly isCertain: boolean;
+  /** It was read so soon after it changed that it may have changed again in the same tick of a coarse clock. */
+  readonly isFresh: boolean;
 };
 
-/** A file that changes twice in this time may look as if it did once. */
-const COARSEST_CLOCK_MS = 2000;
+/** No file system's clock has longer ticks. */
+const LONGEST_TICK_MS = 2000;
 
-/** So many files are read at once. */
-const AT_ONCE = 16;
+const FILES_READ_AT_ONCE = 16;
 
-/** Reads the files of a folder, all or some, and takes what they say into the definitions. */
+/** Reads the files of a folder, all or some, and takes what they declare into the definitions. */
 export class FolderReader {
-  readonly #ports: ReaderPorts;
+  readonly #deps: ReaderDeps;
   readonly #known = new Map<string, Known>();
+  readonly #unread = new Set<string>();
 
-  constructor(ports: ReaderPorts) {
-    this.#ports = ports;
+  constructor(deps: ReaderDeps) {
+    this.#deps = deps;
   }
 
-  /** Looks at everything, and reads the files that changed. */
-  async lookAtAll(): Promise<Look> {
-    const found = await this.#scan();
-    if (!found) return { keys: [], isComplete: false };
-    const unknown = new Set(found.unknown);
-    const isUnknown = (file: string) => pathsAround(file).some(path => unknown.has(path));
-    const before = new Set([...this.#known.keys(), ...this.#ports.definitions.files()]);
-    const gone = [...before].filter(file => !found.files.has(file) && !isUnknown(file));
-    const changed = [...found.files].filter(([file, stamp]) => this.#mayDiffer(file, stamp));
-    return {
-      keys: await this.#take(
-        gone,
-        changed.map(([file]) => file),
-      ),
-      isComplete: true,
-    };
+  /** Whether there are files that could not be read whole yet, so that nothing is known to be removed. */
+  hasUnread(): boolean {
+    return this.#unread.size > 0;
   }
 
-  /** Looks at what has these paths; it is not complete where something else than a file came or went. */
-  async lookAt(paths: Iterable<string>): Promise<Look> {
-    const gone: string[] = [];
-    const changed: string[] = [];
-    let isComplete = true;
-    for (const path of paths) {
-      const found = await lstat(join(this.#ports.folder, path)).catch(noneOrUnknown);
-      if (found === 'unknown') isComplete = false;
-      else if (!found && this.#known.has(path)) gone.push(path);
-      else if (!found) isComplete &&= !this.#hasFilesIn(path);
-      else if (!found.isFile()) isComplete = false;
-      else if (isReadByName(basename(path)) && this.#mayDiffer(path, stampOf(found))) changed.push(path);
-    }
-    return { keys: await this.#take(gone, changed), isComplete };
-  }
-
-  async #scan(): Promise<Scan | undefined> {
-    const { folder, enter, problems } = this.#ports;
-    try {
-      const found = await scan(folder, enter);
-      problems.replace('folder', found.problems);
-      return found;
-    } catch (error) {
+  /** Lists everything, and reads the files that changed. */
+  async readAll(): Promise<Reading> {
+    const { folder, enter, problems, definitions } = this.#deps;
+    const found = await scan(folder, enter).catch((error: unknown) => {
       const why = isMissing(error) ? 'is not there' : `cannot be read: ${reasonOf(error)}`;
       const message = `the folder ${why}; what its files said before still counts`;
       problems.replace('folder', [{ reason: 'FolderMissing', file: '.', message }]);
-      return undefined;
-    }
+    });
+    if (!found) return { keys: [], isComplete: false };
+    problems.replace('folder', found.problems);
+    const unknown = new Set(found.unknown);
+    const isUnknown = (file: string) => pathsAround(file).some(path => unknown.has(path));
+    const before = new Set([...this.#known.keys(), ...definitions.files()]);
+    const removed = [...before].filter(file => !found.files.has(file) && !isUnknown(file));
+    const changed = [...found.files].filter(([file, stamp]) => {
+      const known = this.#known.get(file);
+      return known?.stamp !== stamp || known.isFresh;
+    });
+    const keys = await this.#take(
+      removed,
+      changed.map(([file]) => file),
+    );
+    return { keys, isComplete: true };
   }
 
-  #mayDiffer(file: string, stamp: Stamp): boolean {
-    const known = this.#known.get(file);
-    return (
-      known?.stamp !== stamp || (!known.isCertain && performance.now() - known.readMs > COARSEST_CLOCK_MS)
-    );
+  /** Reads what has these paths; that is not complete where something else than a file came or went. */
+  async readSome(paths: Iterable<string>): Promise<Reading> {
+    const removed: string[] = [];
+    const changed: string[] = [];
+    let isComplete = true;
+    for (const path of paths) {
+      const found = await lstat(join(this.#deps.folder, path)).catch((error: unknown) =>
+        isMissing(error) ? ('missing' as const) : undefined,
+      );
+      if (found === 'missing' && this.#known.has(path)) removed.push(path);
+      else if (found === 'missing') isComplete &&= !this.#hasFilesIn(path);
+      else if (!found?.isFile()) isComplete = false;
+      else if (isReadByName(basename(path))) changed.push(path);
+    }
+    return { keys: await this.#take(removed, changed), isComplete };
   }
 
   #hasFilesIn(path: string): boolean {
     return [...this.#known.keys()].some(file => file.startsWith(`${path}/`));
   }
 
-  /** What has gone is taken first, so that what moved is not there twice. */
-  async #take(gone: readonly string[], changed: readonly string[]): Promise<readonly Key[]> {
-    const keys: Key[] = [];
-    for (const file of gone) keys.push(...(await this.#attempt(() => this.#drop(file))));
-    for (let at = 0; at < changed.length; at += AT_ONCE) {
-      const some = changed.slice(at, at + AT_ONCE);
-      const read = await Promise.all(some.map(file => this.#attempt(() => this.#read(file))));
-      keys.push(...read.flat());
+  /** What was removed is taken first, so that what moved is not defined twice. */
+  async #take(removed: readonly string[], changed: readonly string[]): Promise<readonly WrittenKey[]> {
+    const keys = removed.flatMap(file => this.#drop(file));
+    for (let at = 0; at < changed.length; at += FILES_READ_AT_ONCE) {
+      const some = changed.slice(at, at + FILES_READ_AT_ONCE);
+      keys.push(...(await Promise.all(some.map(file => this.#attempt(file)))).flat());
     }
     return keys;
   }
 
-  /** A file that cannot be taken costs nothing but itself, and is read again at the next look. */
-  async #attempt(take: () => readonly Key[] | Promise<readonly Key[]>): Promise<readonly Key[]> {
+  /** A file that cannot be taken costs nothing but itself, and is read again at the next rescan. */
+  async #attempt(file: string): Promise<readonly WrittenKey[]> {
     try {
-      return await take();
+      return await this.#read(file);
     } catch (failure) {
-      this.#ports.reportFailure(failure);
+      this.#deps.reportFailure(failure);
       return [];
     }
   }
 
-  #drop(file: string): readonly Key[] {
-    this.#ports.problems.replace(`file ${file}`, []);
-    const keys = this.#ports.definitions.replace(file, new Map(), performance.now());
-    this.#ports.written?.replace(file, new Map(), performance.now());
+  #drop(file: string): readonly WrittenKey[] {
+    this.#deps.problems.replace(`file ${file}`, []);
     this.#known.delete(file);
-    return keys;
+    this.#unread.delete(file);
+    return this.#deps.definitions.replace(file, new Map(), performance.now());
   }
 
-  async #read(file: string): Promise<readonly Key[]> {
-    const read = await readSource(join(this.#ports.folder, file));
+  async #read(file: string): Promise<readonly WrittenKey[]> {
+    const { folder, problems, definitions } = this.#deps;
+    const read = await readSource(join(folder, file));
     switch (read.is) {
-      case 'gone':
+      case 'missing':
         return this.#drop(file);
       case 'unreadable':
-        this.#ports.problems.replace(`file ${file}`, [{ reason: 'Unreadable', file, message: read.why }]);
-        this.#ports.written?.fail(file);
-        this.#remember(file, read.stamp, '');
+        problems.replace(`file ${file}`, [{ reason: 'Unreadable', file, message: read.why }]);
+        if (definitions.of(file).size === 0) this.#unread.add(file);
+        this.#known.set(file, { stamp: read.stamp, hash: '', isFresh: false });
         return [];
       case 'text':
         return this.#takeText(file, read);
     }
   }
 
-  #takeText(file: string, { stamp, hash, text }: FileRead & { readonly is: 'text' }): readonly Key[] {
-    const { definitions, written, defaultNamespace, problems } = this.#ports;
-    if (this.#known.get(file)?.hash === hash) {
-      this.#remember(file, stamp, hash);
+  #takeText(file: string, { stamp, hash, text, changedMs }: FileRead & { readonly is: 'text' }) {
+    const isFresh = Date.now() - changedMs < LONGEST_TICK_MS;
+    const isSame = this.#known.get(file)?.hash === hash;
+    if (isSame) {
+      this.#known.set(file, { stamp, hash, isFresh });
       return [];
     }
+    const { definitions, problems } = this.#deps;
     const before = definitions.of(file);
-    const wanted = written ? { writtenBefore: written.of(file) } : {};
-    const { says, writes, problems: found } = interpret(text, { file, before, ...wanted, defaultNamespace });
+    const { declarations, problems: found } = interpret(text, { ...this.#deps, file, before });
     problems.replace(`file ${file}`, found);
-    const keys = definitions.replace(file, says, performance.now());
-    written?.replace(file, writes, performance.now());
-    if (found.some(({ reason }) => reason !== 'Duplicate')) written?.fail(file);
-    this.#remember(file, stamp, hash);
+    if (found.every(({ reason }) => reason === 'Duplicate')) this.#unread.delete(file);
+    else if (before.size === 0) this.#unread.add(file);
+    const keys = definitions.replace(file, declarations, performance.now());
+    this.#known.set(file, { stamp, hash, isFresh });
     return keys;
   }
-
-  #remember(file: string, stamp: Stamp, hash: string): void {
-    const old = this.#known.get(file);
-    const readMs = performance.now();
-    const isSame = old?.stamp === stamp && old.hash === hash;
-    this.#known.set(file, {
-      stamp,
-      hash,
-      readMs,
-      isCertain: isSame && readMs - old.readMs > COARSEST_CLOCK_MS,
-    });
-  }
-}
-
-function noneOrUnknown(error: unknown): 'unknown' | undefined {
-  return isMissing(error) ? undefined : 'unknown';
 }
 
 /** A path, and those of all folders that it lies in. */

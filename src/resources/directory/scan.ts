@@ -1,30 +1,28 @@
 import type { Dirent, Stats } from 'node:fs';
 import { readdir, realpath, stat } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
+import { isMissing, reasonOf, stampOf } from './file.ts';
+import type { Stamp } from './file.ts';
 import type { Problem } from './problems.ts';
-import { isMissing, noneIfMissing, reasonOf } from './disk.ts';
-
-/** What tells whether a file has changed since it was last read. */
-export type Stamp = string;
 
 /** What lies in a folder, by paths below it, and what is wrong there. */
 export type Scan = {
   readonly files: ReadonlyMap<string, Stamp>;
-  /** Files and folders of which nothing is known now, so that nothing below them is known to be gone. */
+  /** Files and folders of which nothing is known now, so that nothing below them is known to be removed. */
   readonly unknown: readonly string[];
   readonly problems: readonly Problem[];
 };
 
-/** A folder in which something may change: where it is, which one that is, and its path if it is read. */
+/** A folder to watch: where it is, which one that is, and its path if it is read. */
 export type Folder = {
   readonly absolute: string;
   readonly identity: string;
   readonly path?: string;
-  /** A name in it that matters; where none is said, all do. */
+  /** The one name in it that matters; without it, all do. */
   readonly only?: string;
 };
 
-/** Told of each folder before it is listed, so that nothing that happens there afterwards is missed. */
+/** Called with each folder before it is listed, so that nothing that happens there afterwards is missed. */
 export type Enter = (folder: Folder) => void;
 
 /** What has more than this is not a folder of declarations. */
@@ -32,7 +30,7 @@ export type Bounds = {
   readonly files: number;
   readonly folders: number;
   readonly depth: number;
-  /** So many links may lie behind each other. */
+  /** Links behind each other. */
   readonly links: number;
 };
 
@@ -43,24 +41,16 @@ export function isReadByName(name: string): boolean {
   return !name.startsWith('.') && /\.(ya?ml|json)$/.test(name);
 }
 
-/** The stamp of a file. */
-export function stampOf({ dev, ino, size, mtimeMs, ctimeMs }: Stats): Stamp {
-  return [dev, ino, size, mtimeMs, ctimeMs].join(':');
-}
-
 /**
  * Lists a folder with all below it, in the order of names; throws where that cannot be listed. Links are followed when
- * all else is known, and only to what was not found otherwise: nothing is there twice, and no circle is walked.
+ * all else is known, and only to what was not found otherwise: nothing is found twice, and no circle is walked.
  */
 export async function scan(root: string, enter: Enter, bounds: Bounds = BOUNDS): Promise<Scan> {
   const walk = new Walk(await realpath(root), enter, bounds);
   await walk.folder({ path: '', absolute: root, depth: 0, links: 0 });
   await walk.followLinks();
-  return walk.result();
+  return walk;
 }
-
-/** So many files are asked about at once. */
-const AT_ONCE = 64;
 
 type Place = {
   readonly path: string;
@@ -70,13 +60,13 @@ type Place = {
   readonly links: number;
 };
 
-class Walk {
+class Walk implements Scan {
+  readonly files = new Map<string, Stamp>();
+  readonly unknown: string[] = [];
+  readonly problems: Problem[] = [];
   readonly #root: string;
   readonly #enter: Enter;
   readonly #bounds: Bounds;
-  readonly #files = new Map<string, Stamp>();
-  readonly #unknown: string[] = [];
-  readonly #problems: Problem[] = [];
   /** What was found, by device and inode. */
   readonly #seen = new Set<string>();
   readonly #links: Place[] = [];
@@ -88,27 +78,29 @@ class Walk {
     this.#bounds = bounds;
   }
 
-  result(): Scan {
-    return { files: this.#files, unknown: this.#unknown, problems: this.#problems };
-  }
-
   async folder(place: Place): Promise<void> {
-    const { path, absolute, depth } = place;
+    const { path, absolute, depth, links } = place;
     const found = await stat(absolute);
-    const identity = identityOf(found);
-    if (this.#seen.has(identity)) return;
+    if (this.#seen.has(identityOf(found))) return;
     if (depth > this.#bounds.depth) throw new LeftOut(`lies more than ${this.#bounds.depth} folders deep`);
-    if (this.#folders >= this.#bounds.folders) throw new LeftOut('is one of too many folders');
-    this.#seen.add(identity);
-    this.#folders++;
+    if (++this.#folders > this.#bounds.folders) throw new LeftOut('is one of too many folders');
+    this.#seen.add(identityOf(found));
     this.#enter({ absolute, identity: lifeOf(found), path });
-    const entries = (await readdir(absolute, { withFileTypes: true })).filter(isLookedAt).sort(byName);
-    const placed = entries.map(entry => ({ entry, place: placeIn(place, entry.name) }));
-    const those = (is: (entry: Dirent) => boolean) =>
-      placed.filter(({ entry }) => is(entry)).map(one => one.place);
-    this.#links.push(...those(entry => entry.isSymbolicLink()));
-    await this.#addFiles(those(entry => !entry.isSymbolicLink() && !entry.isDirectory()));
-    for (const inner of those(entry => entry.isDirectory()))
+    const entries = (await readdir(absolute, { withFileTypes: true })).filter(isListed).sort(byName);
+    const placesOf = (is: (entry: Dirent) => boolean): readonly Place[] =>
+      entries.filter(is).map(({ name }) => ({
+        path: path === '' ? name : `${path}/${name}`,
+        absolute: join(absolute, name),
+        depth: depth + 1,
+        links,
+      }));
+    this.#links.push(...placesOf(entry => entry.isSymbolicLink()));
+    const files = placesOf(entry => !entry.isSymbolicLink() && !entry.isDirectory());
+    const pending = files.map(file => stat(file.absolute));
+    await Promise.allSettled(pending);
+    for (const [at, file] of files.entries())
+      await this.#attempt(file, async () => this.#addFile(file.path, await pending[at]));
+    for (const inner of placesOf(entry => entry.isDirectory()))
       await this.#attempt(inner, () => this.folder(inner));
   }
 
@@ -117,39 +109,28 @@ class Walk {
     for (const link of this.#links) await this.#attempt(link, () => this.#follow(link));
   }
 
-  /** Asks about many at once, and takes them in their order. */
-  async #addFiles(places: readonly Place[]): Promise<void> {
-    for (let at = 0; at < places.length; at += AT_ONCE) {
-      const some = places.slice(at, at + AT_ONCE).map(place => ({ place, found: stat(place.absolute) }));
-      await Promise.allSettled(some.map(({ found }) => found));
-      for (const { place, found } of some) {
-        await this.#attempt(place, async () => this.#addFile(place.path, await found));
-      }
-    }
-  }
-
-  #addFile(path: string, found: Stats): void {
-    if (!found.isFile()) throw new LeftOut('is neither a file nor a folder', 'Unreadable');
-    if (this.#files.size >= this.#bounds.files) throw new LeftOut('is one of too many files');
+  #addFile(path: string, found: Stats | undefined): void {
+    if (!found?.isFile()) throw new LeftOut('is neither a file nor a folder', 'Unreadable');
+    if (this.files.size >= this.#bounds.files) throw new LeftOut('is one of too many files');
     this.#seen.add(identityOf(found));
-    this.#files.set(path, stampOf(found));
+    this.files.set(path, stampOf(found));
   }
 
   async #follow(link: Place): Promise<void> {
-    const found = await stat(link.absolute).catch(noneIfMissing);
-    if (!found) throw new LeftOut('is a link to nothing', 'Unreadable');
-    if (this.#seen.has(identityOf(found))) return undefined;
-    if (!found.isDirectory() && !isReadByName(basename(link.path))) return undefined;
+    const found = await stat(link.absolute).catch((error: unknown) => {
+      throw isMissing(error) ? new LeftOut('is a link to nothing', 'Unreadable') : error;
+    });
+    if (this.#seen.has(identityOf(found))) return;
     const target = await realpath(link.absolute);
-    if (!found.isDirectory()) return this.#linkedFile(link, target);
-    if (link.links >= this.#bounds.links) throw new LeftOut('lies behind too many links');
-    if (`${this.#root}/`.startsWith(target.endsWith('/') ? target : `${target}/`)) {
-      throw new LeftOut('is a link to a folder around this one');
-    }
-    return this.folder({ ...link, links: link.links + 1 });
+    if (found.isDirectory()) {
+      if (link.links >= this.#bounds.links) throw new LeftOut('lies behind too many links');
+      if (`${this.#root}/`.startsWith(target.endsWith('/') ? target : `${target}/`))
+        throw new LeftOut('is a link to a folder around this one');
+      await this.folder({ ...link, links: link.links + 1 });
+    } else if (isReadByName(basename(link.path))) await this.#linkedFile(link, target);
   }
 
-  /** What such a file says can change where it really lies. */
+  /** What such a file holds can change where it really lies. */
   async #linkedFile({ path, absolute }: Place, target: string): Promise<void> {
     const folder = dirname(target);
     const around = await stat(folder);
@@ -158,16 +139,16 @@ class Walk {
     this.#addFile(path, await stat(absolute));
   }
 
-  /** What goes away while it is looked at is gone; what cannot be looked at is unknown. */
-  async #attempt({ path }: Place, look: () => Promise<void>): Promise<void> {
+  /** What is removed meanwhile is missing; what cannot be read is unknown. */
+  async #attempt({ path }: Place, add: () => Promise<void>): Promise<void> {
     try {
-      await look();
+      await add();
     } catch (error) {
       if (isMissing(error)) return;
-      this.#unknown.push(path);
       const { message, reason } =
         error instanceof LeftOut ? error : new LeftOut(`cannot be read: ${reasonOf(error)}`, 'Unreadable');
-      this.#problems.push({ reason, file: path, message });
+      this.unknown.push(path);
+      this.problems.push({ reason, file: path, message });
     }
   }
 }
@@ -182,21 +163,10 @@ class LeftOut extends Error {
   }
 }
 
-function placeIn({ path, absolute, depth, links }: Place, name: string): Place {
-  return {
-    path: path === '' ? name : `${path}/${name}`,
-    absolute: join(absolute, name),
-    depth: depth + 1,
-    links,
-  };
-}
-
 /** Folders and links may have any name that is not hidden. */
-function isLookedAt(entry: Dirent): boolean {
-  if (entry.isDirectory() || entry.isSymbolicLink()) {
-    return !entry.name.startsWith('.') && entry.name !== 'node_modules';
-  }
-  return isReadByName(entry.name);
+function isListed(entry: Dirent): boolean {
+  if (!entry.isDirectory() && !entry.isSymbolicLink()) return isReadByName(entry.name);
+  return !entry.name.startsWith('.') && entry.name !== 'node_modules';
 }
 
 function byName(a: Dirent, b: Dirent): number {

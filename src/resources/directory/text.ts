@@ -1,64 +1,51 @@
 import { decode } from '../../api/decode.ts';
 import type { Decoding } from '../../api/decode.ts';
 import { formatFault } from '../../api/fault.ts';
-import { keyOf } from '../../api/key.ts';
-import type { Key } from '../../api/key.ts';
+import { GROUP } from '../../api/generated/kinds.ts';
 import { objectsIn } from '../../api/objects-in.ts';
-import { refTo } from '../../api/references.ts';
-import type { Resource } from '../../api/resource.ts';
+import { isRecord } from '../../api/rule-functions.ts';
 import { readDocuments } from '../../api/yaml-documents.ts';
 import type { SourceDocument } from '../../api/yaml-documents.ts';
-import type { Problem } from './problems.ts';
-import { writtenKeyOf } from '../written.ts';
+import { groupOf, writtenKeyOf } from '../written.ts';
 import type { WrittenKey, WrittenObject } from '../written.ts';
-import { namespaceIn, writtenIn } from './written.ts';
-import type { Writes } from './written.ts';
+import type { Declarations, Declared } from './definitions.ts';
+import type { Problem } from './problems.ts';
 
-/** The objects that a file defines. */
-export type Says = ReadonlyMap<Key, Resource>;
+/** What a file defines now, and what is wrong with it. */
+export type Interpretation = { readonly declarations: Declarations; readonly problems: readonly Problem[] };
 
-/** What a file says now, and what is wrong with it. */
-export type Interpretation = {
-  readonly says: Says;
-  /** The objects of others as they are written; empty where nobody wants them. */
-  readonly writes: Writes;
-  readonly problems: readonly Problem[];
-};
-
-/** What is needed to know what a text means: the name of its file, and what that said before. */
+/** What decides what a text means: the name of its file, and what that defined before. */
 export type Context = {
   readonly file: string;
-  readonly before: Says;
-  /** What was written there before, where anybody wants to know. */
-  readonly writtenBefore?: Writes;
+  readonly before: Declarations;
   readonly defaultNamespace: string;
+  /** Whether the objects of others are kept as they are written. */
+  readonly keepsWritten: boolean;
 };
 
-/** So many objects may be in one file. */
 const MOST_OBJECTS = 10_000;
 
 /*
- * What a file says when something in it is wrong, which may be only for as long as it is being written:
+ * What a file defines when something in it is wrong, which may be only for as long as it is being written:
  *
- *   it is empty, or not YAML       what it said before, and nothing else
- *   an object is not valid         what is valid in it, and what it said before and does not say now
+ *   it is empty, or not YAML       what it defined before, and nothing else
+ *   an object is not valid         what is valid in it, and what it defined before and does not define now
  */
 
 /** Reads the objects of a text. */
 export function interpret(text: string, context: Context): Interpretation {
-  const { file, before, writtenBefore: writes = new Map() } = context;
+  const { file, before } = context;
+  const unchanged = (problems: readonly Problem[]) => ({ declarations: before, problems });
   if (text.trim() === '' && before.size > 0) {
     const message = 'is empty; what it said before still counts: delete the file to delete its objects';
-    return { says: before, writes, problems: [{ reason: 'NotYaml', file, message }] };
+    return unchanged([{ reason: 'NotYaml', file, message }]);
   }
   const { documents, faults } = readDocuments(text);
-  if (faults.length > 0) {
-    return { says: before, writes, problems: faults.map(fault => ({ reason: 'NotYaml', file, ...fault })) };
-  }
+  if (faults.length > 0) return unchanged(faults.map(fault => ({ reason: 'NotYaml', file, ...fault })));
   const placed = documents.flatMap(placedIn);
   if (placed.length > MOST_OBJECTS) {
     const message = `has more than the ${MOST_OBJECTS} objects that one file may have, and was not read`;
-    return { says: before, writes, problems: [{ reason: 'TooMuch', file, message }] };
+    return unchanged([{ reason: 'TooMuch', file, message }]);
   }
   return interpretObjects(placed, context);
 }
@@ -74,42 +61,58 @@ function placedIn({ value, lineOf }: SourceDocument): readonly Placed[] {
 }
 
 function interpretObjects(placed: readonly Placed[], context: Context): Interpretation {
-  const { file, before, writtenBefore, defaultNamespace } = context;
-  const says = new Map<Key, Resource>();
-  const writes = new Map<WrittenKey, WrittenObject>();
+  const { file, before, defaultNamespace } = context;
+  const declarations = new Map<WrittenKey, Declared>();
   const problems: Problem[] = [];
   let isValid = true;
   for (const { object, lineOf } of placed) {
     const decoding = decode(object, defaultNamespace);
     if (decoding.is === 'faulty') {
       isValid = false;
-      for (const fault of decoding.faults) {
+      for (const fault of decoding.faults)
         problems.push({ reason: 'Invalid', file, line: lineOf(fault.steps), message: formatFault(fault) });
-      }
     }
-    const written = writtenBefore && writtenAs(decoding, object, defaultNamespace);
-    if (written && !writes.has(writtenKeyOf(written))) writes.set(writtenKeyOf(written), written);
-    if (decoding.is !== 'resource') continue;
-    const key = keyOf(refTo(decoding.resource));
-    if (says.has(key))
-      problems.push({ reason: 'Duplicate', file, line: lineOf([]), message: `${key} is defined above` });
-    else says.set(key, decoding.resource);
+    const found = declaredBy(decoding, object, context);
+    if (!found) continue;
+    const [key, declared] = found;
+    if (!declarations.has(key)) declarations.set(key, declared);
+    else if (declared.resource) {
+      const { kind, metadata } = declared.resource;
+      const message = `${kind}/${metadata.namespace ?? ''}/${metadata.name} is defined above`;
+      problems.push({ reason: 'Duplicate', file, line: lineOf([]), message });
+    }
   }
-  if (isValid) return { says, writes, problems };
-  return {
-    says: new Map([...before, ...says]),
-    writes: new Map([...(writtenBefore ?? []), ...writes]),
-    problems,
-  };
+  return { declarations: isValid ? declarations : new Map([...before, ...declarations]), problems };
 }
 
-function writtenAs(decoding: Decoding, object: unknown, defaultNamespace: string): WrittenObject | undefined {
-  switch (decoding.is) {
-    case 'faulty':
-      return undefined;
-    case 'foreign':
-      return writtenIn(object, namespaceIn(object, defaultNamespace));
-    case 'resource':
-      return writtenIn(object, decoding.resource.metadata.namespace ?? '');
+/** The object, unless it is at fault, or is nothing that anybody wants to know of. */
+function declaredBy(
+  decoding: Decoding,
+  object: unknown,
+  { defaultNamespace, keepsWritten }: Context,
+): readonly [WrittenKey, Declared] | undefined {
+  if (decoding.is === 'faulty') return undefined;
+  if (decoding.is === 'foreign') {
+    const written = keepsWritten ? writtenIn(object, defaultNamespace) : undefined;
+    return written && [writtenKeyOf(written), { written }];
   }
+  const { resource } = decoding;
+  const { apiVersion, kind, metadata } = resource;
+  const key = writtenKeyOf({ apiVersion, kind, name: metadata.name, namespace: metadata.namespace ?? '' });
+  if (!keepsWritten || groupOf(resource) === GROUP) return [key, { resource }];
+  const { name, namespace = '' } = metadata;
+  return [key, { resource, written: { apiVersion, kind, namespace, name, whole: Object(object) as Fields } }];
+}
+
+type Fields = Readonly<Record<string, unknown>>;
+
+/** An object of a kind that is not read; nothing where it has no name. */
+function writtenIn(value: unknown, defaultNamespace: string): WrittenObject | undefined {
+  if (!isRecord(value) || !isRecord(value['metadata'])) return undefined;
+  const { apiVersion, kind, metadata } = value;
+  const { name, namespace } = metadata;
+  if (typeof apiVersion !== 'string' || typeof kind !== 'string' || typeof name !== 'string' || name === '')
+    return undefined;
+  const isNamed = typeof namespace === 'string' && namespace !== '';
+  return { apiVersion, kind, namespace: isNamed ? namespace : defaultNamespace, name, whole: value };
 }

@@ -61,7 +61,7 @@ export async function startComposed<Extension extends AtWork>(
     mkdirSync(path, { mode: 0o700 });
     return path;
   };
-  const [resources, generated, state] = [folderIn('resources'), folderIn('generated'), folderIn('state')];
+  const [resources, generated] = [folderIn('resources'), folderIn('generated')];
   const ports = await portsFor({});
   const [port = 0] = await freePorts(1);
   const put = (name: string, objects: readonly KubernetesObject[]) =>
@@ -76,7 +76,7 @@ export async function startComposed<Extension extends AtWork>(
     const telemetry = await quietTelemetry('mesh-binding');
     ends.push(() => telemetry.close());
     const operator = await startOperatorSide(
-      { resources, generated, state, edsTarget: `127.0.0.1:${port}` },
+      { resources, generated, edsTarget: `127.0.0.1:${port}` },
       telemetry,
     );
     ends.push(() => operator.close());

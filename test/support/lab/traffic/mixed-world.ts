@@ -34,18 +34,14 @@ const OURS = { tcp: ['mesh-tcp'], udp: ['mesh-udp'] };
 /** Starts it; routes are there once Envoy Gateway has read them, which takes it a while for so many. */
 export async function startMixedWorld(size: MixedSize): Promise<MixedWorld> {
   const home = mkdtempSync(join(tmpdir(), 'mesh-mixed-'));
-  const [all, known, state] = ['all', 'known', 'state'].map(name => join(home, name)) as [
-    string,
-    string,
-    string,
-  ];
-  for (const folder of [all, known, state]) mkdirSync(folder, { mode: 0o700 });
+  const [all, known] = [join(home, 'all'), join(home, 'known')];
+  for (const folder of [all, known]) mkdirSync(folder, { mode: 0o700 });
   const more = { tcp: [...OTHERS.tcp, ...OURS.tcp], udp: [...OTHERS.udp, ...OURS.udp] };
   const ports = await portsFor(more);
   const [port = 0] = await freePorts(1);
   for (const resources of [all, known]) writeResources({ resources }, 'gateway', gatewayWith(ports, more));
   const own = ownFolder();
-  const recorded = await startRecorded(all, state, port);
+  const recorded = await startRecorded(all, port);
   const end = async () => {
     await own.end();
     await recorded.close();

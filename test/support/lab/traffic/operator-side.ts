@@ -15,7 +15,6 @@ import { revisionOf } from '../../../../src/traffic/revision.ts';
 export type OperatorFolders = {
   readonly resources: string;
   readonly generated: string;
-  readonly state: string;
   /** What the clusters of the extension server tell Envoys to dial. */
   readonly edsTarget: string;
 };
@@ -25,17 +24,16 @@ export type OperatorSide = Pick<Directory, 'read' | 'write'> & { readonly close:
 
 /** Starts it, with everything read. */
 export async function startOperatorSide(
-  { resources, generated, state, edsTarget }: OperatorFolders,
+  { resources, generated, edsTarget }: OperatorFolders,
   telemetry: ProcessTelemetry,
 ): Promise<OperatorSide> {
   const { log } = telemetry;
-  const directory = await openDirectory({
+  const directory = openDirectory({
     folder: resources,
-    state,
     indexes: [...extensionIndexes, ...bindingIndexes, ...gatewayFilesIndexes],
     report: problem => console.error('a declaration is not as it should be', problem),
     reportFailure: failure => console.error('something of ours failed', failure),
-    tellWritten: keys => files.tellWritten(keys),
+    onWritten: keys => files.onWritten(keys),
   });
   const { read, write, written } = directory;
   const files = new GatewayFiles({ folder: generated, read, written, clock: systemClock, log });

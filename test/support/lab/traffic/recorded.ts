@@ -5,6 +5,7 @@ import type { Bytes, Methods } from '../../../../src/extension/grpc/method.ts';
 import { startGrpcServer } from '../../../../src/extension/grpc/server.ts';
 import { startTelemetry } from '../../../../src/process/telemetry.ts';
 import { openDirectory } from '../../../../src/resources/directory.ts';
+import type { Directory } from '../../../../src/resources/directory.ts';
 import { systemClock } from '../../../../src/runtime/clock.ts';
 
 /** One call of a hook: the name of its method, and what was said both ways. */
@@ -21,9 +22,9 @@ export interface Recorded {
 }
 
 /** Starts it on a folder of objects, at a port that is free. */
-export async function startRecorded(folder: string, state: string, port: number): Promise<Recorded> {
+export async function startRecorded(folder: string, port: number): Promise<Recorded> {
   const telemetry = await quietTelemetry();
-  const directory = await openSynced(folder, state);
+  const directory = await openSynced(folder);
   const address = `127.0.0.1:${port}`;
   const extension = createExtension({
     read: directory.read,
@@ -70,10 +71,9 @@ function quietTelemetry(): ReturnType<typeof startTelemetry> {
   });
 }
 
-async function openSynced(folder: string, state: string): ReturnType<typeof openDirectory> {
-  const directory = await openDirectory({
+async function openSynced(folder: string): Promise<Directory> {
+  const directory = openDirectory({
     folder,
-    state,
     indexes: extensionIndexes,
     report: problem => console.error('a declaration is not as it should be', problem),
     reportFailure: failure => console.error('something of ours failed', failure),

@@ -1,0 +1,103 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { build } from 'esbuild';
+import { describe, expect, it } from 'vitest';
+import { installationId } from '../../src/resources/installation.ts';
+import { makeFolders } from '../support/folder.ts';
+
+const ID = /^[0-9a-f]{8}$/;
+
+describe('the id of an installation', () => {
+  it('is made once, and is the same from then on', async () => {
+    const { state } = makeFolders();
+    const id = await installationId(state);
+    expect(id).toMatch(ID);
+    expect(await installationId(state)).toBe(id);
+    expect(readdirSync(state)).toEqual(['installation-id']);
+    expect(statSync(state).mode & 0o077).toBe(0);
+    expect(await installationId(makeFolders().state)).not.toBe(id);
+  });
+
+  it.each(['', 'half', '0123456789abcdef', '{}'])('is never guessed where its file holds %j', async text => {
+    const { state } = makeFolders();
+    mkdirSync(state);
+    writeFileSync(join(state, 'installation-id'), text);
+    await expect(installationId(state)).rejects.toMatchObject({
+      reason: 'Unavailable',
+      message: expect.stringContaining(join(state, 'installation-id')) as string,
+    });
+    expect(readFileSync(join(state, 'installation-id'), 'utf8')).toBe(text);
+  });
+
+  it('is refused where its folder can never be one', async () => {
+    const { state } = makeFolders();
+    writeFileSync(state, 'a file');
+    await expect(installationId(state)).rejects.toMatchObject({
+      reason: 'Unavailable',
+      message: expect.stringContaining(state) as string,
+    });
+  });
+});
+
+const LANES = 2;
+const KILLS = 8;
+
+describe('a process that is killed while it makes the id', () => {
+  it('leaves nothing that the next cannot read, and no other id than it gave out', async () => {
+    const { root } = makeFolders();
+    const program = join(root, 'makes-ids.mjs');
+    await build({
+      stdin: { contents: MAKES_IDS, resolveDir: process.cwd(), loader: 'ts' },
+      outfile: program,
+      bundle: true,
+      platform: 'node',
+      format: 'esm',
+      logLevel: 'silent',
+    });
+    const lanes = Array.from({ length: LANES }, (_, lane) => killOften(program, join(root, String(lane))));
+    const given = (await Promise.all(lanes)).flat();
+    expect(given.length).toBeGreaterThan(KILLS);
+  }, 120_000);
+});
+
+/** Makes the id of one folder after the other, and prints each folder with its id. */
+const MAKES_IDS = `
+import { writeSync } from 'node:fs';
+import { installationId } from './src/resources/installation.ts';
+for (let at = 0; ; at++) {
+  const folder = process.argv[2] + '/' + at;
+  writeSync(1, folder + ' ' + (await installationId(folder)) + '\\n');
+}
+`;
+
+/** Every id of a folder that a process printed before it was killed, each read again. */
+async function killOften(program: string, root: string): Promise<readonly string[]> {
+  const given: string[] = [];
+  for (let kill = 0; kill < KILLS; kill++) {
+    const folder = join(root, String(kill));
+    const child = spawn(process.execPath, [program, folder], { stdio: ['ignore', 'pipe', 'inherit'] });
+    const printed: Buffer[] = [];
+    child.stdout.on('data', (bytes: Buffer) => printed.push(bytes));
+    const ended = once(child, 'close');
+    await once(child.stdout, 'data');
+    await sleep(Math.random() * 20);
+    child.kill('SIGKILL');
+    await ended;
+    const lines = Buffer.concat(printed).toString().trimEnd().split('\n');
+    const ids = new Map(lines.map(line => line.split(' ') as [string, string]));
+    const [first = ''] = ids.keys();
+    for (const name of readdirSync(dirname(first))) {
+      const id = await installationId(join(folder, name));
+      expect(id).toMatch(ID);
+      const said = ids.get(join(folder, name));
+      if (said !== undefined) expect(id).toBe(said);
+      given.push(id);
+    }
+    expect(existsSync(first)).toBe(true);
+    rmSync(folder, { recursive: true });
+  }
+  return given;
+}
