@@ -1,5 +1,5 @@
 import { formatFault } from '../src/api/fault.ts';
-import { judge } from '../src/api/judge.ts';
+import { judge } from '../src/api/validate.ts';
 import { fieldsBeyond } from '../src/api/unknown-fields.ts';
 import type { GeneratedValidator } from '../src/api/validator.ts';
 import { readDocuments } from '../src/api/yaml-documents.ts';

@@ -1,6 +1,10 @@
-import { decodeGateway, decodeGatewayClass, decodeReferenceGrant } from './decode-gateway.ts';
-import { decodeRoute } from './decode-route.ts';
-import type { Header } from './decode-route.ts';
+import {
+  decodeGateway,
+  decodeGatewayClass,
+  decodeReferenceGrant,
+  decodeRoute,
+} from './decode-gateway-api.ts';
+import type { Header } from './decode-gateway-api.ts';
 import type { Fault } from './fault.ts';
 import { FOREIGN_KINDS } from './foreign-kinds.ts';
 import type { ForeignKind, Scope } from './foreign-kinds.ts';

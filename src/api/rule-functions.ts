@@ -1,6 +1,5 @@
 /** What generated rules call: the CEL functions that JavaScript does not have. A throw means that a rule fails. */
 import { durationNs } from './duration.ts';
-import type { Nanoseconds } from './duration.ts';
 import { familyOf } from './ip.ts';
 
 export { containsIP, parseCidr as cidr } from './ip.ts';
@@ -93,7 +92,7 @@ function isLowSurrogate(unit: number): boolean {
 }
 
 /** CEL's duration(), in nanoseconds, which can be compared. */
-export function duration(text: string): Nanoseconds {
+export function duration(text: string): bigint {
   const ns = durationNs(text);
   if (ns === undefined) throw new TypeError(`${text} is not a duration`);
   return ns;

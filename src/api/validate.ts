@@ -1,10 +1,13 @@
+import { explainRule, explainStructure } from './explain.ts';
+import type { Fault } from './fault.ts';
 import type { KindName } from './generated/kinds.ts';
 import type { Kinds } from './generated/types.ts';
 import { validators } from './generated/validators.ts';
-import { judge } from './judge.ts';
-import type { Verdict } from './judge.ts';
+import type { GeneratedValidator } from './validator.ts';
 
-export type { Verdict };
+/** Either the object as it would be stored, or what is wrong with it. */
+export type Verdict<T> =
+  { readonly valid: true; readonly object: T } | { readonly valid: false; readonly faults: readonly Fault[] };
 
 /**
  * Judges an object as the API server would with our CRDs installed, and gives it back as it would be stored: unknown
@@ -13,4 +16,47 @@ export type { Verdict };
  */
 export function validate<K extends KindName>(kind: K, value: unknown): Verdict<Kinds[K]> {
   return judge(validators[kind], value);
+}
+
+/** So many faults are told; the last one says how many more there are. */
+const MOST_FAULTS = 100;
+
+/** Judges any JSON by a generated validator, and gives it back without unknown fields and nulls, with defaults filled in. */
+export function judge<T>(validator: GeneratedValidator, value: unknown): Verdict<T> {
+  const { shape, structure, evaluate, rules, outline } = validator;
+  const object = shape(value);
+  const faults = new Map<string, Fault>();
+  if (!structure(object)) {
+    const found = (structure.errors ?? []).flatMap(error => explainStructure(error, object, outline));
+    for (const fault of found) if (!faults.has(fault.path)) faults.set(fault.path, fault);
+  }
+  const structural = [...faults.keys()];
+  evaluate(object, (index, path) => {
+    const rule = rules[index];
+    if (!rule || structural.some(other => concerns(path, other))) return;
+    const fault = explainRule(rule, path, object, outline);
+    faults.set(`${fault.path} ${rule.message}`, fault);
+  });
+  if (faults.size > 0) return { valid: false, faults: bounded([...faults.values()]) };
+  return { valid: true, object: object as T };
+}
+
+/** A rule is not told where something in or around its value is wrong already: it may fail for that reason alone. */
+function concerns(path: string, other: string): boolean {
+  return isWithin(path, other) || isWithin(other, path);
+}
+
+function isWithin(inner: string, outer: string): boolean {
+  if (!inner.startsWith(outer)) return false;
+  const next = inner.charAt(outer.length);
+  return outer === '' || next === '' || next === '.' || next === '[';
+}
+
+function bounded(faults: readonly Fault[]): readonly Fault[] {
+  if (faults.length <= MOST_FAULTS) return faults;
+  const rest = faults.length - MOST_FAULTS + 1;
+  return [
+    ...faults.slice(0, MOST_FAULTS - 1),
+    { path: '', steps: [], message: `${rest} more faults are not listed` },
+  ];
 }

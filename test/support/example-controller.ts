@@ -1,4 +1,4 @@
-import { withCondition } from '../../src/api/conditions.ts';
+import { withCondition } from './conditions.ts';
 import type { Kinds } from '../../src/api/generated/types.ts';
 import { tailnetsOf } from '../../src/api/references.ts';
 import type { Index, ReadResources, WriteResources } from '../../src/resources/resources.ts';

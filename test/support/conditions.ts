@@ -1,5 +1,5 @@
-import { isEqual } from './equal.ts';
-import type { Condition } from './generated/types.ts';
+import { isEqual } from '../../src/api/equal.ts';
+import type { Condition } from '../../src/api/generated/types.ts';
 
 /** The longest texts that the schema allows. */
 const [LONGEST_REASON, LONGEST_MESSAGE] = [1024, 32_768];

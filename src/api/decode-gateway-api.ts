@@ -1,9 +1,19 @@
 import { GATEWAY_GROUP } from './gateway-api.ts';
-import type { BackendRef, Metadata, ParentRef, Route, RouteRule } from './gateway-api.ts';
+import type {
+  BackendRef,
+  Gateway,
+  GatewayClass,
+  Listener,
+  Metadata,
+  ParentRef,
+  ReferenceGrant,
+  Route,
+  RouteRule,
+} from './gateway-api.ts';
 import type { RouteKind } from './key.ts';
 import { field, items, withFields } from './place.ts';
 import type { Place } from './place.ts';
-import { forms, optionalInteger, optionalPort, optionalText, present, text } from './scalars.ts';
+import { forms, optionalInteger, optionalPort, optionalText, port, present, text } from './scalars.ts';
 
 /** What every decoded object begins with. */
 export type Header<K> = { readonly kind: K; readonly apiVersion: string; readonly metadata: Metadata };
@@ -66,5 +76,55 @@ function decodeBackend(place: Place, namespace: string): BackendRef {
     name: text(field(backend, 'name'), forms.filled),
     ...present({ port: optionalPort(field(backend, 'port')) }),
     weight: optionalInteger(field(backend, 'weight'), 0, 1_000_000) ?? 1,
+  };
+}
+
+/** A Gateway, with what of its listeners is read. */
+export function decodeGateway(header: Header<'Gateway'>, object: Place): Gateway {
+  const spec = withFields(field(object, 'spec'));
+  return {
+    ...header,
+    gatewayClassName: text(field(spec, 'gatewayClassName'), forms.filled),
+    listeners: items(field(spec, 'listeners')).map(decodeListener),
+  };
+}
+
+function decodeListener(place: Place): Listener {
+  const listener = withFields(place);
+  return {
+    name: text(field(listener, 'name'), forms.domain),
+    port: port(field(listener, 'port')),
+    protocol: text(field(listener, 'protocol'), forms.filled),
+    ...present({ hostname: optionalText(field(listener, 'hostname'), forms.hostname) }),
+  };
+}
+
+/** A class of Gateways. */
+export function decodeGatewayClass(header: Header<'GatewayClass'>, object: Place): GatewayClass {
+  const spec = withFields(field(object, 'spec'));
+  return { ...header, controllerName: text(field(spec, 'controllerName'), forms.filled) };
+}
+
+/** Who may refer to objects of a namespace from another. */
+export function decodeReferenceGrant(header: Header<'ReferenceGrant'>, object: Place): ReferenceGrant {
+  const spec = withFields(field(object, 'spec'));
+  return {
+    ...header,
+    from: items(field(spec, 'from')).map(place => {
+      const from = withFields(place);
+      return {
+        group: text(field(from, 'group'), forms.group),
+        kind: text(field(from, 'kind'), forms.kind),
+        namespace: text(field(from, 'namespace'), forms.label),
+      };
+    }),
+    to: items(field(spec, 'to')).map(place => {
+      const to = withFields(place);
+      return {
+        group: text(field(to, 'group'), forms.group),
+        kind: text(field(to, 'kind'), forms.kind),
+        ...present({ name: optionalText(field(to, 'name'), forms.filled) }),
+      };
+    }),
   };
 }

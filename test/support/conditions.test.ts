@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { findCondition, withCondition } from '../../src/api/conditions.ts';
+import { findCondition, withCondition } from './conditions.ts';
 import type { Condition } from '../../src/api/generated/types.ts';
 import { validate } from '../../src/api/validate.ts';
 import { meshEndpoints } from '../support/objects.ts';
