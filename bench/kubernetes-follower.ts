@@ -4,7 +4,7 @@ import { extensionIndexes } from '../src/extension/declared.ts';
 import { startTelemetry } from '../src/process/telemetry.ts';
 import { connectKubernetes } from '../src/resources/connect-kubernetes.ts';
 import { systemClock } from '../src/runtime/clock.ts';
-import { startController } from '../src/runtime/loop.ts';
+import { startController } from '../src/runtime/controller.ts';
 
 const [, , kubeconfig = ''] = process.argv;
 const anywhere = { host: '127.0.0.1', port: 0 };

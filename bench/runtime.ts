@@ -12,7 +12,7 @@ import type { Directory } from '../src/resources/directory.ts';
 import type { Index } from '../src/resources/resources.ts';
 import { ResourceStore } from '../src/resources/store.ts';
 import { systemClock } from '../src/runtime/clock.ts';
-import { Queue } from '../src/runtime/queue.ts';
+import { Queue } from '../src/runtime/queue/queue.ts';
 import { bundled } from './bundled.ts';
 import { median } from './figures.ts';
 import type { Figure } from './figures.ts';

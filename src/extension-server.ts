@@ -20,7 +20,7 @@ import { openDirectory } from './resources/directory.ts';
 import type { Directory } from './resources/directory.ts';
 import type { ReadResources } from './resources/resources.ts';
 import { systemClock } from './runtime/clock.ts';
-import { watchSource } from './runtime/source.ts';
+import { watchSource } from './runtime/observer.ts';
 
 const SETTINGS = {
   ...clusterSettings,

@@ -33,9 +33,9 @@ import { systemClock } from './runtime/clock.ts';
 import { countingSleep } from './runtime/clock.ts';
 import { startLeadership } from './runtime/leader-election/leadership.ts';
 import type { Leadership } from './runtime/leader-election/leadership.ts';
-import { leadControllers } from './runtime/loop.ts';
-import { startController } from './runtime/loop.ts';
-import { watchSource } from './runtime/source.ts';
+import { leadControllers } from './runtime/controller.ts';
+import { startController } from './runtime/controller.ts';
+import { watchSource } from './runtime/observer.ts';
 import { whileLeading } from './runtime/while-leading.ts';
 
 const SETTINGS = {

@@ -6,7 +6,7 @@ import type { ResourceOf } from '../api/resource.ts';
 import type { ReadResources, WriteResources } from '../resources/resources.ts';
 import type { Clock } from '../api/clock.ts';
 import type { Controller } from '../runtime/controller.ts';
-import type { Outcome } from '../runtime/outcome.ts';
+import type { Outcome } from '../runtime/queue/queue.ts';
 import { named, whenChanges } from '../runtime/trigger.ts';
 import type { FindRefs, Trigger } from '../runtime/trigger.ts';
 import { gatewaysOfNamespace, gatewaysOfTailnet, gatewaysUsing } from './indexes.ts';

@@ -1,9 +1,11 @@
 import type { Key } from '../api/key.ts';
+import type { ReadResources } from '../resources/resources.ts';
 import type { Activities } from '../telemetry/activity.ts';
 import type { Log } from '../telemetry/log.ts';
 import type { controllerMetrics, queueMetrics } from '../telemetry/metrics.ts';
+import type { Readiness } from '../telemetry/readiness.ts';
 import type { GaugeReaders, Recorder } from '../telemetry/recorder.ts';
-import type { QueueObserver, QueueState } from './queue.ts';
+import type { QueueObserver, QueueState } from './queue/queue.ts';
 
 type RuntimeMetrics = typeof controllerMetrics & typeof queueMetrics;
 
@@ -109,4 +111,24 @@ function activitiesOf(view: ControllerView): ReturnType<Parameters<Activities['a
       count > 0 ? [{ what: `${count} keys`, state }] : [],
     ),
   ];
+}
+
+/**
+ * Makes a process unready until all that a source had at the start has been read, and shows among its activities how far
+ * that is; gives the function that ends it.
+ */
+export function watchSource(
+  name: string,
+  resources: Pick<ReadResources, 'isSynced'>,
+  { readiness, activities }: { readonly readiness: Readiness; readonly activities: Activities },
+): () => void {
+  const ends = [
+    readiness.add(name, () => (resources.isSynced() ? undefined : 'not read yet')),
+    activities.add(`source ${name}`, () => [
+      resources.isSynced()
+        ? { what: 'changes', state: 'followed' }
+        : { what: 'first reading', state: 'under way' },
+    ]),
+  ];
+  return () => ends.forEach(end => end());
 }

@@ -2,7 +2,8 @@ import { keyOf, refOf } from '../api/key.ts';
 import type { Key, Ref, ResourceKind } from '../api/key.ts';
 import { refTo } from '../api/references.ts';
 import type { Resource, ResourceOf } from '../api/resource.ts';
-import type { Index, ReadResources } from '../resources/resources.ts';
+import type { Change, Index, ReadResources } from '../resources/resources.ts';
+import type { Cause } from './queue/queue.ts';
 
 /** Finds the objects of a controller that a text leads to. */
 export type FindRefs<K extends ResourceKind> = (text: string, resources: ReadResources) => readonly Ref<K>[];
@@ -38,7 +39,7 @@ export function named<K extends ResourceKind>(text: string): readonly Ref<K>[] {
 }
 
 /** Follows the objects of a trigger, so that what an object was tied to is still known when it no longer is. */
-export class Followed<K extends ResourceKind> {
+class Followed<K extends ResourceKind> {
   readonly #trigger: Trigger<K>;
   readonly #resources: ReadResources;
   readonly #texts = new Map<Key, readonly string[]>();
@@ -65,3 +66,40 @@ export class Followed<K extends ResourceKind> {
 }
 
 const NONE: readonly string[] = [];
+
+/** Where keys go. */
+type Destination = {
+  readonly add: (key: Key, cause: Cause) => void;
+  /** A trigger threw at a change, so that only the resync finds what it concerns. */
+  readonly missed: (key: Key, error: unknown) => void;
+};
+
+/** Adds the keys of a controller that changes concern: first of all that is there, then of all that changes. */
+export function routeChanges<K extends ResourceKind>(
+  { kind, triggers }: { readonly kind: K; readonly triggers: readonly Trigger<K>[] },
+  resources: ReadResources,
+  { add, missed }: Destination,
+): () => void {
+  const followed = triggers.map(trigger => ({
+    kind: trigger.kind,
+    trigger: new Followed(trigger, resources),
+  }));
+  const handle = ({ key, isFirst }: Change) => {
+    const cause = isFirst ? 'first' : 'change';
+    const kindOfKey = key.slice(0, key.indexOf('/'));
+    if (kindOfKey === kind) add(key, cause);
+    for (const { kind: triggering, trigger } of followed) {
+      if (kindOfKey !== triggering) continue;
+      try {
+        trigger.follow(key, concerned => add(concerned, cause));
+      } catch (error) {
+        missed(key, error);
+      }
+    }
+  };
+  const unsubscribe = resources.subscribe(handle);
+  for (const read of new Set([kind, ...triggers.map(trigger => trigger.kind)])) {
+    for (const object of resources.list(read)) handle({ key: keyOf(refTo(object)), isFirst: true });
+  }
+  return unsubscribe;
+}

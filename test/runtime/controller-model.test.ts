@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import type { Ref } from '../../src/api/key.ts';
 import { tailnetsOf } from '../../src/api/references.ts';
 import type { Index } from '../../src/resources/resources.ts';
-import type { Outcome } from '../../src/runtime/outcome.ts';
+import type { Outcome } from '../../src/runtime/queue/queue.ts';
 import { foundBy, whenChanges } from '../../src/runtime/trigger.ts';
 import { named } from '../support/declared.ts';
 import { endpoint, meshEndpoints, meshTailnet } from '../support/objects.ts';

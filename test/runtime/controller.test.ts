@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import type { Ref } from '../../src/api/key.ts';
 import { ResourceError } from '../../src/resources/resources.ts';
-import { startController } from '../../src/runtime/loop.ts';
-import type { Outcome } from '../../src/runtime/outcome.ts';
+import { startController } from '../../src/runtime/controller.ts';
+import type { Outcome } from '../../src/runtime/queue/queue.ts';
 import { controllerMetrics, queueMetrics } from '../../src/telemetry/metrics.ts';
 import { createRegistry } from '../../src/telemetry/registry.ts';
 import { DONE, FOREVER, refOfWeb, running, tailnet, web } from '../support/running.ts';

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { Cause, Outcome } from '../../src/runtime/outcome.ts';
-import { Queue } from '../../src/runtime/queue.ts';
+import type { Cause, Outcome } from '../../src/runtime/queue/queue.ts';
+import { Queue } from '../../src/runtime/queue/queue.ts';
 import { ControlledWork } from '../support/controlled-work.ts';
 import { QueueModel } from '../support/queue-model.ts';
 import { VirtualClock } from '../support/virtual-clock.ts';

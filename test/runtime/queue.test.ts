@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { systemClock } from '../../src/runtime/clock.ts';
-import type { Cause, Outcome } from '../../src/runtime/outcome.ts';
-import { Queue } from '../../src/runtime/queue.ts';
-import type { QueueObserver } from '../../src/runtime/queue.ts';
+import type { Cause, Outcome } from '../../src/runtime/queue/queue.ts';
+import { Queue } from '../../src/runtime/queue/queue.ts';
+import type { QueueObserver } from '../../src/runtime/queue/queue.ts';
 import { ControlledWork } from '../support/controlled-work.ts';
 import { VirtualClock } from '../support/virtual-clock.ts';
 

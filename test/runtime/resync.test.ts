@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { Resync } from '../../src/runtime/resync.ts';
 import type { Ref } from '../../src/api/key.ts';
-import type { Outcome } from '../../src/runtime/outcome.ts';
+import type { Outcome } from '../../src/runtime/queue/queue.ts';
 import { named } from '../support/declared.ts';
 import { meshEndpoints } from '../support/objects.ts';
 import { Runtime } from '../support/runtime.ts';

@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import { createMemory } from '../../src/resources/memory.ts';
-import { watchSource } from '../../src/runtime/source.ts';
+import { watchSource } from '../../src/runtime/observer.ts';
 import { createActivities } from '../../src/telemetry/activity.ts';
 import { serve } from '../../src/telemetry/http.ts';
 import type { RunningServers } from '../../src/telemetry/http.ts';

@@ -4,7 +4,7 @@ import { ResourceError } from '../../src/resources/resources.ts';
 import type { OwnResource, WriteResources } from '../../src/resources/resources.ts';
 import type { RunningController } from '../../src/runtime/controller.ts';
 import { countingSleep } from '../../src/runtime/clock.ts';
-import { leadControllers } from '../../src/runtime/loop.ts';
+import { leadControllers } from '../../src/runtime/controller.ts';
 import { whileLeading } from '../../src/runtime/while-leading.ts';
 import { named } from '../support/declared.ts';
 import { meshTailnet } from '../support/objects.ts';

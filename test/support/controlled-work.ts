@@ -1,4 +1,4 @@
-import type { Outcome } from '../../src/runtime/outcome.ts';
+import type { Outcome } from '../../src/runtime/queue/queue.ts';
 import type { VirtualClock } from './virtual-clock.ts';
 
 type Ending = { readonly resolve: (outcome: Outcome) => void; readonly reject: (reason: unknown) => void };

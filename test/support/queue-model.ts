@@ -1,4 +1,4 @@
-import type { Cause, Outcome } from '../../src/runtime/outcome.ts';
+import type { Cause, Outcome } from '../../src/runtime/queue/queue.ts';
 
 type Lane = 'live' | 'background';
 type Waiting = { readonly key: string; readonly lane: Lane };

@@ -1,5 +1,5 @@
 import type { Ref } from '../../src/api/key.ts';
-import type { Outcome } from '../../src/runtime/outcome.ts';
+import type { Outcome } from '../../src/runtime/queue/queue.ts';
 import type { RunContext } from '../../src/runtime/runs.ts';
 import { named } from './declared.ts';
 import { endpoint, meshEndpoints, meshTailnet } from './objects.ts';

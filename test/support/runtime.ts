@@ -3,7 +3,7 @@ import { createMemory } from '../../src/resources/memory.ts';
 import type { Memory } from '../../src/resources/memory.ts';
 import type { AnyIndex } from '../../src/resources/resources.ts';
 import type { Controller, ControllerSettings, RunningController } from '../../src/runtime/controller.ts';
-import { startController } from '../../src/runtime/loop.ts';
+import { startController } from '../../src/runtime/controller.ts';
 import type { Telemetry } from '../../src/runtime/observer.ts';
 import { createActivities } from '../../src/telemetry/activity.ts';
 import { createLog } from '../../src/telemetry/log.ts';

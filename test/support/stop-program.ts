@@ -4,8 +4,8 @@
  */
 import { createMemory } from '../../src/resources/memory.ts';
 import { systemClock } from '../../src/runtime/clock.ts';
-import { startController } from '../../src/runtime/loop.ts';
-import type { Outcome } from '../../src/runtime/outcome.ts';
+import { startController } from '../../src/runtime/controller.ts';
+import type { Outcome } from '../../src/runtime/queue/queue.ts';
 import type { RunContext } from '../../src/runtime/runs.ts';
 import { stepsOf, stopOnSignal } from '../../src/runtime/stop.ts';
 import { createActivities } from '../../src/telemetry/activity.ts';

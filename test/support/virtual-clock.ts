@@ -43,10 +43,9 @@ export class VirtualClock implements Clock {
   async advance(ms: number): Promise<void> {
     await this.settle();
     const end = this.#now + ms;
-    for (let next = this.#nextUntil(end); next; next = this.#nextUntil(end)) {
-      this.#timers.delete(next);
-      this.#now = Math.max(this.#now, next.at);
-      next.call();
+    for (let at = this.#nextAt(); at <= end; at = this.#nextAt()) {
+      this.#now = Math.max(this.#now, at);
+      await this.#fireDue();
       await this.settle();
     }
     this.#now = end;
@@ -59,13 +58,20 @@ export class VirtualClock implements Clock {
     await this.advance(0);
   }
 
-  #nextUntil(end: number): Timer | undefined {
-    let first: Timer | undefined;
-    for (const timer of this.#timers) {
-      const isFirst = !first || timer.at < first.at || (timer.at === first.at && timer.order < first.order);
-      if (timer.at <= end && isFirst) first = timer;
-    }
+  #nextAt(): number {
+    let first = Infinity;
+    for (const { at } of this.#timers) first = Math.min(first, at);
     return first;
+  }
+
+  /** As in Node, timers that are due together fire before anything that comes `soon`, and promises run in between. */
+  async #fireDue(): Promise<void> {
+    const due = [...this.#timers].filter(({ at }) => at <= this.#now);
+    due.sort((one, other) => one.at - other.at || one.order - other.order);
+    for (const timer of due) {
+      if (this.#timers.delete(timer)) timer.call();
+      await Promise.resolve();
+    }
   }
 }
 

@@ -8,7 +8,7 @@ import type { ProcessTelemetry } from '../../../../src/process/telemetry.ts';
 import { openDirectory } from '../../../../src/resources/directory.ts';
 import type { Directory } from '../../../../src/resources/directory.ts';
 import { systemClock } from '../../../../src/runtime/clock.ts';
-import { startController } from '../../../../src/runtime/loop.ts';
+import { startController } from '../../../../src/runtime/controller.ts';
 import { revisionOf } from '../../../../src/traffic/revision.ts';
 
 /** The folders that the operator side works on. */

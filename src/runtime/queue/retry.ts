@@ -1,7 +1,15 @@
-/** How many calls are let through: so many at once, and beyond these one each interval. */
+const FIRST_MS = 5;
+const MAX_MS = 1_000_000;
+
+/** The backoff after so many failures in a row: 5 ms, and twice as long each time up to 1000 s. */
+export function backoffMs(failures: number): number {
+  return Math.min(FIRST_MS * 2 ** Math.max(0, failures - 1), MAX_MS);
+}
+
+/** So many at once, and beyond these one each interval. */
 export type Rate = { readonly burst: number; readonly intervalMs: number };
 
-/** Gives each who asks the time to wait, so that all together keep to a rate. Whoever asks has taken a token. */
+/** Limits the rate of all who ask together. */
 export class TokenBucket {
   readonly #rate: Rate;
   /** When the bucket is full again if nobody asks. */
@@ -11,7 +19,7 @@ export class TokenBucket {
     this.#rate = rate;
   }
 
-  /** How long to wait from now. */
+  /** Takes a token, and returns how long to wait for it. */
   take(now: number): number {
     const { burst, intervalMs } = this.#rate;
     this.#fullAt = Math.max(this.#fullAt, now) + intervalMs;
