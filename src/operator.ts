@@ -36,7 +36,6 @@ import type { Leadership } from './runtime/leader-election/leadership.ts';
 import { leadControllers } from './runtime/controller.ts';
 import { startController } from './runtime/controller.ts';
 import { watchSource } from './runtime/observer.ts';
-import { whileLeading } from './runtime/while-leading.ts';
 
 const SETTINGS = {
   ...clusterSettings,
@@ -151,8 +150,7 @@ function strive(
         ...{ type: 'Normal', reason: 'LeaderElected', action: 'Elect' },
         note: `${podName} leads, in term ${number}`,
       });
-      const fenced = whileLeading(write, leadership);
-      const binding = bindingController({ read, write: fenced, clock, revisionOf });
+      const binding = bindingController({ read, write, clock, revisionOf });
       const ports = { resources: read, clock, telemetry };
       return leadControllers([startController(binding, ports, { concurrency, syncPeriodMs })], DRAIN);
     },

@@ -5,12 +5,11 @@ import type { Recorder } from '../telemetry/recorder.ts';
 import { openKubernetes } from './kubernetes.ts';
 import type { Kubernetes } from './kubernetes.ts';
 import { clusterAccess } from './kubernetes/access.ts';
-import { fenced } from './kubernetes/fenced.ts';
-import type { Fence } from './kubernetes/fenced.ts';
 import { openTransport } from './kubernetes/open-transport.ts';
 import { reopening } from './kubernetes/reopening.ts';
 import type { SourceTelemetry } from './kubernetes/source-observer.ts';
 import type { KubeTransport } from './kubernetes/transport.ts';
+import type { Fence } from './kubernetes/write/writer.ts';
 import type { AnyIndex } from './resources.ts';
 
 /** Which cluster, and what of it is read. */
@@ -51,9 +50,8 @@ export async function connectKubernetes(wish: ConnectWish): Promise<ConnectedKub
   const access = await clusterAccess({ kubeconfig, environment, clock, now });
   const connect = () => openTransport({ access, clock, now, record: telemetry.metrics.record });
   const [transport, urgent] = [connect(), reopening(connect)];
-  const writing = fenced(transport, fence);
   const reportFailure = (error: unknown) => telemetry.log.error('something of ours failed', { error });
-  const parts = { transport, writing, fence, kinds, indexes, clock, random, telemetry, reportFailure };
+  const parts = { transport, fence, kinds, indexes, clock, random, telemetry, reportFailure };
   const cluster = openKubernetes(parts);
   const close = async () => {
     await cluster.close();

@@ -1,12 +1,12 @@
 import type { Clock } from '../api/clock.ts';
 import type { ResourceKind } from '../api/key.ts';
-import type { Fence } from './kubernetes/fenced.ts';
+import type { Fence } from './kubernetes/write/writer.ts';
 import { PATIENCE } from './kubernetes/reflector-state.ts';
 import type { Patience } from './kubernetes/reflector-state.ts';
 import { createSource } from './kubernetes/source.ts';
 import type { SourceTelemetry } from './kubernetes/source-observer.ts';
 import type { KubeTransport } from './kubernetes/transport.ts';
-import { writesTo } from './kubernetes/writer.ts';
+import { writesTo } from './kubernetes/write/writer.ts';
 import { outside } from './outside.ts';
 import type { AnyIndex, ReadResources, WriteResources } from './resources.ts';
 import { ResourceStore } from './store.ts';
@@ -15,9 +15,7 @@ import { ResourceStore } from './store.ts';
 export type KubernetesSettings = {
   /** To the cluster's API server; whoever made it closes it, after this. */
   readonly transport: KubeTransport;
-  /** By which is written; the same if not given. */
-  readonly writing?: Pick<KubeTransport, 'ask'>;
-  /** What must hold for anything to be written, and tried again. */
+  /** What must hold for anything to be written. */
   readonly fence?: Fence;
   readonly kinds: readonly ResourceKind[];
   readonly indexes: readonly AnyIndex[];
@@ -42,12 +40,12 @@ export type Kubernetes = {
 
 /** Opens a cluster, whose objects of the kinds that are read are in memory from when they were first read. */
 export function openKubernetes(settings: KubernetesSettings): Kubernetes {
-  const { indexes, transport, writing = transport, fence, clock, random } = settings;
+  const { indexes, transport, fence, clock, random } = settings;
   const reportFailure = outside(settings.reportFailure);
   const store = new ResourceStore(indexes, reportFailure);
   const patience = { ...PATIENCE, ...settings.patience };
   const { arrivals, start, close } = createSource({ ...settings, store, patience, reportFailure });
   const fencing = fence ? { fence } : {};
-  const write = writesTo({ transport: writing, ...fencing, clock, random, read: store, arrivals });
+  const write = writesTo({ transport, ...fencing, clock, random, read: store, arrivals });
   return { read: store, write, start, close };
 }

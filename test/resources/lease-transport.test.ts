@@ -1,6 +1,4 @@
 import { describe, expect, it } from 'vitest';
-import { fenced } from '../../src/resources/kubernetes/fenced.ts';
-import type { Fence } from '../../src/resources/kubernetes/fenced.ts';
 import { KubeError } from '../../src/resources/kubernetes/kube-error.ts';
 import { kubernetesLease } from '../../src/resources/kubernetes/lease.ts';
 import { reopening } from '../../src/resources/kubernetes/reopening.ts';
@@ -24,45 +22,6 @@ function transportOf(
     closes: () => closes,
   };
 }
-
-function fenceOf({ signal }: AbortController): Fence {
-  return { signal: () => signal };
-}
-
-/** Never answers, and fails as transports do when it is aborted. */
-function waiting({ signal }: KubeRequest): Promise<unknown> {
-  return new Promise((_resolve, reject) =>
-    signal?.addEventListener('abort', () => reject(new KubeError('Aborted', 'aborted'))),
-  );
-}
-
-describe('a fenced transport', () => {
-  it('asks while the fence is held', async () => {
-    const fence = new AbortController();
-    const transport = fenced(
-      transportOf(({ path }) => Promise.resolve(path)),
-      fenceOf(fence),
-    );
-    expect(await transport.ask(GET)).toBe('/version');
-  });
-
-  it('asks nothing when the fence is not held', async () => {
-    const asked: KubeRequest[] = [];
-    const under = transportOf(request => Promise.resolve(asked.push(request)));
-    const transport = fenced(under, { signal: () => AbortSignal.abort() });
-    const error = { name: 'KubeError', reason: 'Aborted' };
-    await expect(transport.ask(GET)).rejects.toMatchObject(error);
-    await expect(transport.follow(GET)).rejects.toMatchObject(error);
-    expect(asked).toEqual([]);
-  });
-
-  it.each(['fence', 'request'] as const)('aborts what is under way at the signal of the %s', async whose => {
-    const [fence, request] = [new AbortController(), new AbortController()];
-    const asked = fenced(transportOf(waiting), fenceOf(fence)).ask({ ...GET, signal: request.signal });
-    (whose === 'fence' ? fence : request).abort();
-    await expect(asked).rejects.toMatchObject({ reason: 'Aborted' });
-  });
-});
 
 describe('a transport that reopens', () => {
   it.each<readonly [string, KubeError, number]>([

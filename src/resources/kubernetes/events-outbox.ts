@@ -1,6 +1,6 @@
 import type { Clock } from '../../api/clock.ts';
 import { KubeError } from './kube-error.ts';
-import { failedFor } from './write-ports.ts';
+import { failedFor } from './write/requests.ts';
 
 /** What an outbox works with. */
 export type OutboxPorts<T> = {

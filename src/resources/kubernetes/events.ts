@@ -8,7 +8,7 @@ import { EventLimit } from './events-limit.ts';
 import { Outbox } from './events-outbox.ts';
 import { Series } from './events-series.ts';
 import type { KubeTransport } from './transport.ts';
-import { failedFor } from './write-ports.ts';
+import { failedFor } from './write/requests.ts';
 
 /** What is needed to tell events. */
 export type EventPorts = Reporter & {

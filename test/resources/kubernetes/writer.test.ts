@@ -2,10 +2,10 @@ import { describe, expect, it } from 'vitest';
 import type { Kinds } from '../../../src/api/generated/types.ts';
 import { createArrivals } from '../../../src/resources/kubernetes/arrivals.ts';
 import { KubeError } from '../../../src/resources/kubernetes/kube-error.ts';
-import type { Fence } from '../../../src/resources/kubernetes/fenced.ts';
+import type { Fence } from '../../../src/resources/kubernetes/write/writer.ts';
 import type { KubeErrorReason } from '../../../src/resources/kubernetes/kube-error.ts';
 import type { KubeRequest } from '../../../src/resources/kubernetes/transport.ts';
-import { writesTo } from '../../../src/resources/kubernetes/writer.ts';
+import { writesTo } from '../../../src/resources/kubernetes/write/writer.ts';
 import { ResourceStore } from '../../../src/resources/store.ts';
 import { readMeshEndpoints } from '../../support/resources.ts';
 import { VirtualClock } from '../../support/virtual-clock.ts';
@@ -27,11 +27,21 @@ function begin(answers: Answers, fence?: Fence) {
     const answer = answers[Math.min(asked.push(request), answers.length) - 1];
     await Promise.resolve();
     if (answer instanceof Error) throw answer;
+    if (answer === NEVER) await untilAborted(request);
     return answer;
   };
   const ports = { transport: { ask }, read: store, arrivals, clock, random: () => 0 };
   const write = writesTo({ ...ports, ...(fence ? { fence } : {}) });
   return { write, store, clock, asked };
+}
+
+/** Is never answered, and fails as transports do when it is aborted. */
+const NEVER = 'never';
+
+function untilAborted({ signal }: KubeRequest): Promise<never> {
+  return new Promise((_resolve, reject) =>
+    signal?.addEventListener('abort', () => reject(new KubeError('Aborted', 'aborted'))),
+  );
 }
 
 function rethrow(failure: unknown): never {
@@ -90,8 +100,8 @@ describe('a server that is busy', () => {
     const begun = write.replaceStatus(web, status);
     await clock.advance(1000);
     terms[0]?.abort();
-    expect(await over(clock, begun)).toContain('this process does not lead');
-    expect(asked).toHaveLength(1);
+    await expect(begun).rejects.toMatchObject(notLeading);
+    expect([asked.length, clock.timers]).toEqual([1, 0]);
     await write.replaceStatus(web, status);
     expect(asked).toHaveLength(2);
   });
@@ -110,6 +120,49 @@ describe('a server that is busy', () => {
     expect(asked).toHaveLength(4);
   });
 });
+
+const notLeading = {
+  name: 'ResourceError',
+  reason: 'Unavailable',
+  message: expect.stringMatching(/does not lead/) as string,
+};
+
+type Write = ReturnType<typeof begin>['write'];
+
+const writes: Readonly<Record<string, (write: Write) => Promise<void>>> = {
+  replaceStatus: write => write.replaceStatus(web, status),
+  addFinalizer: write => write.addFinalizer(web, 'example.com/a'),
+  removeFinalizer: write => write.removeFinalizer(web, 'example.com/none'),
+  apply: write =>
+    write.apply({
+      ...{ apiVersion: web.apiVersion, kind: 'MeshEndpoints' },
+      ...{ metadata: { name: 'web', namespace: 'default', labels: { a: 'b' } }, spec: web.spec },
+    }),
+  remove: write => write.remove(ref),
+};
+
+describe.each(Object.entries(writes))('%s behind a fence', (_name, act) => {
+  it('is refused, and nothing is sent, where the fence does not hold', async () => {
+    const { write, asked } = begin([answered('2')], { signal: () => AbortSignal.abort() });
+    await expect(act(write)).rejects.toMatchObject(notLeading);
+    expect(asked).toEqual([]);
+  });
+});
+
+describe.each(Object.entries(writes).filter(([name]) => name !== 'removeFinalizer'))(
+  '%s behind a fence that is lost',
+  (_name, act) => {
+    it('fails at once, whatever becomes of its request', async () => {
+      const abort = new AbortController();
+      const { write, asked, clock } = begin([NEVER], { signal: () => abort.signal });
+      const begun = act(write);
+      await clock.settle();
+      abort.abort();
+      await expect(begun).rejects.toMatchObject(notLeading);
+      expect(asked).toHaveLength(1);
+    });
+  },
+);
 
 describe('a write that fails', () => {
   const reasons: readonly (readonly [KubeErrorReason, number | undefined, string])[] = [

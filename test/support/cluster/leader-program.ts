@@ -2,15 +2,12 @@
 import { appendFileSync, readFileSync } from 'node:fs';
 import { uptime } from 'node:os';
 import type { Account } from '../../../src/resources/kubernetes/access.ts';
-import { fenced } from '../../../src/resources/kubernetes/fenced.ts';
 import { kubernetesLease } from '../../../src/resources/kubernetes/lease.ts';
 import { openTransport } from '../../../src/resources/kubernetes/open-transport.ts';
 import { reopening } from '../../../src/resources/kubernetes/reopening.ts';
-import type { WriteResources } from '../../../src/resources/resources.ts';
 import { systemClock } from '../../../src/runtime/clock.ts';
 import { countingSleep } from '../../../src/runtime/clock.ts';
 import { startLeadership } from '../../../src/runtime/leader-election/leadership.ts';
-import { whileLeading } from '../../../src/runtime/while-leading.ts';
 import { createActivities } from '../../../src/telemetry/activity.ts';
 import { createLog } from '../../../src/telemetry/log.ts';
 import { leaderMetrics } from '../../../src/telemetry/metrics.ts';
@@ -78,28 +75,17 @@ function act(term: number): void {
   appendFileSync(fencingLog, `${JSON.stringify({ who, term, ms })}\n`);
 }
 
-const byFence = fenced(transport, leadership);
-const refuse = () => Promise.reject(new Error('this is not written here'));
-const write = whileLeading(
-  {
-    ...{ replaceStatus: refuse, addFinalizer: refuse, removeFinalizer: refuse, remove: refuse },
-    apply: async value => {
-      const path = `/api/v1/namespaces/${namespace}/configmaps/${value.metadata.name}`;
-      const query = { fieldManager: who, force: 'true' };
-      const body = { type: 'application/apply-patch+yaml', value };
-      await byFence.ask({ verb: 'apply', path, query, body });
-    },
-  },
-  leadership,
-);
-
 async function note(term: number): Promise<void> {
-  const object = {
+  const value = {
     ...{ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name, namespace } },
     data: { who, term: String(term) },
   };
+  const path = `/api/v1/namespaces/${namespace}/configmaps/${name}`;
+  const body = { type: 'application/apply-patch+yaml', value };
+  const signal = leadership.signal();
   try {
-    await write.apply(object as unknown as Parameters<WriteResources['apply']>[0]);
+    signal.throwIfAborted();
+    await transport.ask({ verb: 'apply', path, query: { fieldManager: who, force: 'true' }, body, signal });
   } catch (error) {
     log.info('not written', { error });
   }

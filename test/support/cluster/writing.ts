@@ -4,7 +4,7 @@ import type { KubeObject, KubeRef } from '../../../src/lab/cluster/kube-object.t
 import { createArrivals } from '../../../src/resources/kubernetes/arrivals.ts';
 import { pathOf, SERVED } from '../../../src/resources/kubernetes/kinds.ts';
 import type { KubeRequest, KubeTransport } from '../../../src/resources/kubernetes/transport.ts';
-import { writesTo } from '../../../src/resources/kubernetes/writer.ts';
+import { writesTo } from '../../../src/resources/kubernetes/write/writer.ts';
 import type { WriteResources } from '../../../src/resources/resources.ts';
 import { ResourceStore } from '../../../src/resources/store.ts';
 import { systemClock } from '../../../src/runtime/clock.ts';
