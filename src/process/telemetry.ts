@@ -4,7 +4,7 @@ import type { Address } from '../telemetry/address.ts';
 import { serve } from '../telemetry/http.ts';
 import { createLog } from '../telemetry/log.ts';
 import type { Log, LogDestination, LogLevel } from '../telemetry/log.ts';
-import { metricsRoutes } from '../telemetry/metrics-route.ts';
+import { metricsRoutes } from '../telemetry/registry.ts';
 import {
   controllerMetrics,
   eventMetrics,

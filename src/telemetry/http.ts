@@ -5,9 +5,33 @@ import type { AddressInfo } from 'node:net';
 import { formatAddress } from './address.ts';
 import type { Address } from './address.ts';
 import type { Log } from './log.ts';
-import { plainText } from './route.ts';
-import type { Answer, Route } from './route.ts';
 import { SettingError } from './setting-error.ts';
+
+/** What somebody asks for. */
+export type Question = {
+  readonly query: URLSearchParams;
+  /** Fires when nobody waits for the answer any more. */
+  readonly signal: AbortSignal;
+};
+
+/** What is sent back. */
+export type Answer = {
+  readonly status: number;
+  readonly type: string;
+  readonly body: string | Uint8Array;
+  readonly headers?: Readonly<Record<string, string>>;
+};
+
+/** One path, and how it is answered. */
+export type Route = {
+  readonly path: string;
+  readonly answer: (question: Question) => Answer | Promise<Answer>;
+};
+
+/** An answer for people. */
+export function plainText(status: number, body: string): Answer {
+  return { status, type: 'text/plain; charset=utf-8', body };
+}
 
 /** An address, the setting that says so, and what is served there. */
 export type Listener = {
@@ -117,7 +141,6 @@ async function respond(
   const hangUp = (): void => gone.abort();
   response.once('close', hangUp);
   stopping.addEventListener('abort', hangUp);
-  if (stopping.aborted) hangUp();
   try {
     const answer = await answerTo(request, routes, gone.signal);
     send(request, response, answer, stopping.aborted);
@@ -142,15 +165,10 @@ function answerTo(
   if (request.method !== 'GET' && request.method !== 'HEAD') {
     return { ...plainText(405, 'only GET and HEAD are answered here\n'), headers: { allow: 'GET, HEAD' } };
   }
-  const [path = '', query = ''] = splitAtFirst(request.url ?? '', '?');
+  const [path = '', ...query] = (request.url ?? '').split('?');
   const route = routes.get(path);
-  if (route) return route.answer({ query: new URLSearchParams(query), signal });
+  if (route) return route.answer({ query: new URLSearchParams(query.join('?')), signal });
   return plainText(404, `there is nothing here; there is ${[...routes.keys()].join(', ')}\n`);
-}
-
-function splitAtFirst(text: string, separator: string): readonly string[] {
-  const at = text.indexOf(separator);
-  return at < 0 ? [text] : [text.slice(0, at), text.slice(at + 1)];
 }
 
 /** A request that may have a body, which nobody reads, ends its connection. */

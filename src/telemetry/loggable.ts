@@ -85,30 +85,13 @@ function shownObject(value: object, walk: Walk): Plain {
 }
 
 function shownParts(value: object, walk: Walk): Plain {
-  if (types.isProxy(value)) return '[proxy]';
   if (types.isBoxedPrimitive(value)) return plain(value.valueOf(), walk);
   if (types.isDate(value)) return dateText(value);
   if (types.isAnyArrayBuffer(value) || ArrayBuffer.isView(value)) return `[${value.byteLength} bytes]`;
-  if (value instanceof URL || value instanceof URLSearchParams) return shownText(String(value), walk);
-  if (value instanceof Error) return shownRecord(errorParts(value), walk);
-  if (Array.isArray(value)) return shownList(value, value.length, walk);
-  if (types.isSet(value)) return shownList(firstOf(value), value.size, walk);
-  if (types.isMap(value)) {
-    const entries = firstOf(value as ReadonlyMap<unknown, unknown>);
-    return shownRecord(
-      entries.map(([name, inner]) => [nameOf(name), () => inner]),
-      walk,
-    );
-  }
-  return shownRecord(partsOf(value), walk);
-}
-
-/** A name, and how to get at what it names, which may throw. */
-type Part = readonly [name: string, read: () => unknown];
-
-function partsOf(value: object): readonly Part[] {
-  const names = Object.keys(value).slice(0, MOST_ENTRIES + 1);
-  return names.map(name => [name, () => (value as Readonly<Record<string, unknown>>)[name]]);
+  if (value instanceof URL) return shownText(value.href, walk);
+  if (Array.isArray(value)) return shownList(value, walk);
+  if (value instanceof Error) return shownRecord(value, errorNames(value), walk);
+  return shownRecord(value, Object.keys(value), walk);
 }
 
 /** Not by its own method, which may be anything. */
@@ -117,57 +100,41 @@ function dateText(date: Date): string {
   return Number.isNaN(ms) ? '[no date]' : new Date(ms).toISOString();
 }
 
-/** What an error tells, its cause included; the stack last, because it is long. */
-function errorParts(error: Error): readonly Part[] {
-  const own = partsOf(error).filter(([name]) => !['name', 'message', 'stack', 'cause'].includes(name));
-  return [
-    ['name', () => error.name],
-    ['message', () => error.message],
-    ...own,
-    ...('errors' in error ? [['errors', () => error.errors] as const] : []),
-    ...('cause' in error ? [['cause', () => error.cause] as const] : []),
-    ['stack', () => error.stack],
-  ];
-}
-
-function nameOf(key: unknown): string {
-  return typeof key === 'string' ? key : `[${typeof key}]`;
-}
-
-function firstOf<T>(values: Iterable<T>): readonly T[] {
-  const first: T[] = [];
-  for (const value of values) if (first.push(value) > MOST_ENTRIES) break;
-  return first;
+/** What an error has to say, its cause included; the stack last, because it is long. */
+function errorNames(error: Error): readonly string[] {
+  const first = ['name', 'message'];
+  const last = ['errors', 'cause', 'stack'].filter(name => name in error);
+  return [...first, ...Object.keys(error).filter(name => ![...first, ...last].includes(name)), ...last];
 }
 
 /** A list; what follows the name of a secret in it is one, as in pairs of header names and values. */
-function shownList(list: readonly unknown[], length: number, walk: Walk): Plain {
+function shownList(list: readonly unknown[], walk: Walk): Plain {
   const shown: Plain[] = [];
-  for (let index = 0; index < Math.min(length, MOST_ENTRIES); index++) {
-    const before: unknown = index > 0 ? list[index - 1] : undefined;
-    const isSecret = typeof before === 'string' && isSecretName(before);
-    shown.push(isSecret ? REDACTED : plain(list[index], walk));
+  for (let index = 0; index < Math.min(list.length, MOST_ENTRIES); index++) {
+    shown.push(index > 0 && isNameOfSecret(list[index - 1]) ? REDACTED : plain(list[index], walk));
     if (walk.left <= 0) break;
   }
-  return shown.length < length ? [...shown, `[${length - shown.length} more]`] : shown;
+  return shown.length < list.length ? [...shown, `[${list.length - shown.length} more]`] : shown;
 }
 
 /** What the name in a pair of name and value may be called. */
 const PAIR_NAMES = ['name', 'key', 'header'];
 
 /** An object; its value is a secret where its name is the name of one, as in a list of headers. */
-function shownRecord(parts: readonly Part[], walk: Walk): Plain {
-  const isSecretPair = parts.some(([name, read]) => PAIR_NAMES.includes(name) && isNameOfSecret(tried(read)));
+function shownRecord(object: object, names: readonly string[], walk: Walk): Plain {
+  const isSecretPair = PAIR_NAMES.some(name => names.includes(name) && isNameOfSecret(tried(object, name)));
   const shown = Object.create(null) as Record<string, Plain>;
-  for (const [index, [name, read]] of parts.entries()) {
+  for (const [index, name] of names.entries()) {
     if (index >= MOST_ENTRIES || walk.left <= 0) {
       shown['[more]'] = true;
       break;
     }
-    const value = tried(read);
+    const value = tried(object, name);
     if (value === undefined || typeof value === 'function') continue;
     const isSecret = isSecretName(name) || (isSecretPair && name === 'value');
-    shown[shownText(name, walk)] = isSecret && hides(value) ? REDACTED : plain(value, walk);
+    // Whether something is there or not says nothing.
+    const isHidden = isSecret && value !== null && typeof value !== 'boolean';
+    shown[shownText(name, walk)] = isHidden ? REDACTED : plain(value, walk);
   }
   return shown;
 }
@@ -176,14 +143,9 @@ function isNameOfSecret(value: unknown): boolean {
   return typeof value === 'string' && isSecretName(value);
 }
 
-/** Whether something there is or is not says nothing. */
-function hides(value: unknown): boolean {
-  return value !== null && typeof value !== 'boolean';
-}
-
-function tried(read: () => unknown): unknown {
+function tried(object: object, name: string): unknown {
   try {
-    return read();
+    return (object as Readonly<Record<string, unknown>>)[name];
   } catch {
     return '[unreadable]';
   }

@@ -1,9 +1,9 @@
-import type { Activities } from './activity.ts';
-import { activityProfile, activityText } from './profile-activity.ts';
+import type { Activities, Activity } from './activity.ts';
+import { plainText } from './http.ts';
+import type { Answer, Question, Route } from './http.ts';
 import { profileCpu } from './profile-cpu.ts';
 import type { HeapWatch } from './profile-heap.ts';
-import { plainText } from './route.ts';
-import type { Answer, Question, Route } from './route.ts';
+import { withoutSecrets } from './secrets.ts';
 
 /** What profiles are taken of. */
 export type Profiled = { readonly heap: HeapWatch; readonly activities: Activities };
@@ -14,10 +14,10 @@ const ROOT = '/debug/pprof';
 const PROFILES = {
   heap: 'where the memory that is in use was allocated; ?gc=1 collects garbage first',
   profile: 'what the process computes; ?seconds=30, at most 60, one at a time',
-  goroutine: 'what runs and waits; ?debug=1 for a text',
+  goroutine: 'what runs and waits, as a text whatever ?debug= says',
 } as const;
 
-/** The profiles that `go tool pprof` asks for, and an index of them; hints alone where profiling is off. */
+/** The profiles that `go tool pprof` reads, what runs, and an index of them; hints alone where profiling is off. */
 export function pprofRoutes(profiled: Profiled | 'off'): readonly Route[] {
   const names = ['', '/', ...Object.keys(PROFILES).map(name => `/${name}`)];
   if (profiled === 'off') {
@@ -31,10 +31,7 @@ export function pprofRoutes(profiled: Profiled | 'off'): readonly Route[] {
       return file('heap', await heap.profile(isCollected ? 'collection' : 'now'));
     }),
     profile: oneAtATime(cpu),
-    goroutine: async ({ query }) =>
-      Number(query.get('debug') ?? 0) > 0
-        ? plainText(200, activityText(activities))
-        : file('goroutine', await activityProfile(activities)),
+    goroutine: () => plainText(200, activityText(activities)),
   };
   const routes = Object.entries(answers).map(([name, answer]) => ({ path: `${ROOT}/${name}`, answer }));
   return [...['', '/'].map(end => ({ path: `${ROOT}${end}`, answer: index })), ...routes];
@@ -76,4 +73,35 @@ function oneAtATime(
       isBusy = false;
     });
   };
+}
+
+const HONESTLY = 'Node has no goroutines: these are the things that run or wait in this process instead.';
+
+const MOST_LINES = 1000;
+
+/** What runs and waits, in words. */
+function activityText(activities: Activities): string {
+  const sections = [...activities.list()].map(([name, list]) => {
+    const lines = counted(list).map(({ text, count }) => `  ${count > 1 ? `${count} x ` : ''}${text}`);
+    const more = lines.length > MOST_LINES ? [`  and ${lines.length - MOST_LINES} more lines`] : [];
+    return [`${name}: ${list.length}`, ...lines.slice(0, MOST_LINES), ...more].join('\n');
+  });
+  return `${[HONESTLY, ...sections].join('\n\n')}\n`;
+}
+
+/** Equal lines become one; what has been going on longest comes first. */
+function counted(list: readonly Activity[]): readonly { readonly text: string; readonly count: number }[] {
+  const counts = new Map<string, number>();
+  const byAge = list.toSorted((a, b) => (b.forMs ?? 0) - (a.forMs ?? 0));
+  for (const activity of byAge) {
+    const text = lineOf(activity);
+    counts.set(text, (counts.get(text) ?? 0) + 1);
+  }
+  return [...counts].map(([text, count]) => ({ text, count }));
+}
+
+function lineOf({ what, state, forMs }: Activity): string {
+  const age = forMs === undefined ? '' : ` for ${(forMs / 1000).toFixed(1)} s`;
+  const text = what === state ? what : `${what} ${state}`;
+  return `${withoutSecrets(text).replace(/\s+/g, ' ')}${age}`;
 }

@@ -1,9 +1,8 @@
 import type { Profiler } from 'node:inspector';
 import { Session } from 'node:inspector/promises';
 import { setTimeout as wait } from 'node:timers/promises';
-import { encodeProfile } from './profile.ts';
+import { encodeProfile, frameOf } from './profile.ts';
 import type { Frame, StackSample } from './profile.ts';
-import { frameOf } from './profile-frame.ts';
 
 const MICROSECONDS_PER_SAMPLE = 1000;
 
@@ -47,7 +46,7 @@ async function forgetOptimizedCode(session: Session): Promise<void> {
 /** What V8 calls the time in which nothing is computed, and what is above all calls. */
 const NO_WORK = ['(idle)', '(root)'];
 
-/** For each place in the tree of calls that was seen at work: one sample for each of its lines. */
+/** One sample for each place in the tree of calls that was seen at work. */
 function samplesOf(profile: Profiler.Profile): readonly StackSample[] {
   const byId = new Map(profile.nodes.map(node => [node.id, node]));
   const parents = new Map(
@@ -66,11 +65,7 @@ function samplesOf(profile: Profiler.Profile): readonly StackSample[] {
   return [...seen(profile)].flatMap(([id, { count, ns }]) => {
     const node = byId.get(id);
     if (!node || NO_WORK.includes(node.callFrame.functionName)) return [];
-    const above = stackOf(parents.get(id));
-    return linesOf(node, count).map(({ line, ticks, of }) => ({
-      stack: [frameOf(node.callFrame, line), ...above],
-      values: [(count * ticks) / of, (ns * ticks) / of],
-    }));
+    return [{ stack: stackOf(id), values: [count, ns] }];
   });
 }
 
@@ -85,12 +80,4 @@ function seen({ samples = [], timeDeltas = [] }: Profiler.Profile): ReadonlyMap<
     all.set(id, { count: count + 1, ns: ns + microseconds * 1000 });
   }
   return all;
-}
-
-type LineShare = { readonly line?: number; readonly ticks: number; readonly of: number };
-
-function linesOf({ positionTicks = [] }: Profiler.ProfileNode, count: number): readonly LineShare[] {
-  const of = positionTicks.reduce((sum, { ticks }) => sum + ticks, 0);
-  if (of === 0) return [{ ticks: count, of: count }];
-  return positionTicks.map(({ line, ticks }) => ({ line, ticks, of }));
 }

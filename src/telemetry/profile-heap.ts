@@ -1,8 +1,7 @@
 import type { HeapProfiler } from 'node:inspector';
 import { Session } from 'node:inspector/promises';
-import { encodeProfile } from './profile.ts';
+import { encodeProfile, frameOf } from './profile.ts';
 import type { Frame, StackSample } from './profile.ts';
-import { frameOf } from './profile-frame.ts';
 
 /** Tells where the memory that is in use was allocated, since it began to watch. */
 export interface HeapWatch {

@@ -1,13 +1,17 @@
+import type { Runtime } from 'node:inspector';
+import { findSourceMap } from 'node:module';
+import type { SourceMapping } from 'node:module';
+import { basename } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
 import { Function, Line, Location, Profile, Sample, StringTable, ValueType } from 'pprof-format';
 
-/** One call in a stack: which function, and the line in it where it is known. */
+/** One call in a stack. */
 export type Frame = {
   readonly name: string;
   readonly file: string;
   /** Where the function begins. */
-  readonly startLine: number;
   readonly line: number;
 };
 
@@ -57,39 +61,58 @@ export async function encodeProfile(contents: ProfileContents): Promise<Uint8Arr
   return compress(await profile.encodeAsync());
 }
 
-/** Functions and lines, each listed once. */
+/** Functions, each listed once, with one location each. */
 class Places {
   readonly functions: Function[] = [];
   readonly locations: Location[] = [];
   readonly #texts: StringTable;
-  readonly #functionIds = new Map<string, number>();
-  readonly #locationIds = new Map<string, number>();
+  readonly #ids = new Map<string, number>();
 
   constructor(texts: StringTable) {
     this.#texts = texts;
   }
 
-  idOf(frame: Frame): number {
-    const functionId = this.#functionIdOf(frame);
-    const key = `${functionId}:${frame.line}`;
-    const known = this.#locationIds.get(key);
+  idOf({ name, file, line }: Frame): number {
+    const key = `${name}\n${file}\n${line}`;
+    const known = this.#ids.get(key);
     if (known !== undefined) return known;
     const id = this.locations.length + 1;
-    this.locations.push(new Location({ id, line: [new Line({ functionId, line: frame.line })] }));
-    this.#locationIds.set(key, id);
-    return id;
-  }
-
-  #functionIdOf({ name, file, startLine }: Frame): number {
-    const key = `${name}\n${file}\n${startLine}`;
-    const known = this.#functionIds.get(key);
-    if (known !== undefined) return known;
-    const id = this.functions.length + 1;
     const shown = this.#texts.dedup(name);
-    this.functions.push(
-      new Function({ id, name: shown, systemName: shown, filename: this.#texts.dedup(file), startLine }),
-    );
-    this.#functionIds.set(key, id);
+    const filename = this.#texts.dedup(file);
+    this.functions.push(new Function({ id, name: shown, systemName: shown, filename, startLine: line }));
+    this.locations.push(new Location({ id, line: [new Line({ functionId: id, line })] }));
+    this.#ids.set(key, id);
     return id;
   }
+}
+
+/**
+ * A call as V8 reports it, which counts lines from zero, as a frame. Where Node was started with source maps on it is one
+ * in the source that was written. The line is that where the function begins: V8 reports no column inside of it, and a
+ * bundle has few lines.
+ */
+export function frameOf(call: Runtime.CallFrame): Frame {
+  const file = pathOf(call.url);
+  const place = writtenAt(file, call.lineNumber, call.columnNumber) ?? { file, line: call.lineNumber + 1 };
+  return { name: nameOf(call, place), ...place };
+}
+
+/** Functions without a name would all look like one to pprof, which compares names. */
+function nameOf({ functionName, columnNumber }: Runtime.CallFrame, { file, line }: Place): string {
+  if (functionName !== '') return functionName;
+  return file === '' ? '(anonymous)' : `(anonymous) ${basename(file)}:${line}:${columnNumber + 1}`;
+}
+
+type Place = { readonly file: string; readonly line: number };
+
+/** Where a place in a file was written, if Node knows a source map of the file; lines and columns count from zero. */
+function writtenAt(file: string, line: number, column: number): Place | undefined {
+  if (file === '') return undefined;
+  const entry: Partial<SourceMapping> | undefined = findSourceMap(file)?.findEntry(line, column);
+  if (entry?.originalSource === undefined || entry.originalLine === undefined) return undefined;
+  return { file: pathOf(entry.originalSource), line: entry.originalLine + 1 };
+}
+
+function pathOf(url: string): string {
+  return url.startsWith('file://') ? fileURLToPath(url) : url;
 }

@@ -1,5 +1,5 @@
-import { plainText } from './route.ts';
-import type { Answer, Question, Route } from './route.ts';
+import { plainText } from './http.ts';
+import type { Answer, Question, Route } from './http.ts';
 
 /** Says why something is not ready, or nothing where it is. Answers at once: what takes time is found out before. */
 type ReadyCheck = () => string | undefined;

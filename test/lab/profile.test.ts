@@ -5,8 +5,6 @@ import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { createActivities } from '../../src/telemetry/activity.ts';
-import { activityProfile } from '../../src/telemetry/profile-activity.ts';
 import { profileCpu } from '../../src/telemetry/profile-cpu.ts';
 import { watchHeap } from '../../src/telemetry/profile-heap.ts';
 
@@ -69,13 +67,5 @@ describe('go tool pprof', () => {
     expect(Number(megabytes)).toBeGreaterThan(30);
     expect(Number(megabytes)).toBeLessThan(120);
     expect(await printed(profile, '-sample_index=samples')).toMatch(/^Type: samples$/m);
-  });
-
-  it('reads what runs and waits', async () => {
-    const activities = createActivities();
-    activities.add('reconciles', () => ['a', 'b', 'c'].map(what => ({ what, state: 'running' })));
-    const text = await printed(await activityProfile(activities));
-    expect(text).toMatch(/^Type: goroutine$/m);
-    expect(text).toMatch(/^ +3 .* running$/m);
   });
 });

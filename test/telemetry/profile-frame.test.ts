@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { transform } from 'esbuild';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { frameOf } from '../../src/telemetry/profile-frame.ts';
+import { frameOf } from '../../src/telemetry/profile.ts';
 
 const call = { functionName: 'work', scriptId: '1', url: '', lineNumber: 9, columnNumber: 4 };
 
@@ -14,16 +14,7 @@ describe('a frame', () => {
     expect(frameOf({ ...call, url: 'file:///srv/a%20b.js' })).toEqual({
       name: 'work',
       file: '/srv/a b.js',
-      startLine: 10,
       line: 10,
-    });
-  });
-
-  it('has the line inside of its function where that is known', () => {
-    expect(frameOf({ ...call, url: 'node:timers' }, 12)).toMatchObject({
-      file: 'node:timers',
-      startLine: 10,
-      line: 12,
     });
   });
 
@@ -57,8 +48,8 @@ describe('a frame of a bundle', () => {
     process.setSourceMapsEnabled(true);
     createRequire(import.meta.url)(bundle);
     const columnNumber = code.indexOf('work(){');
-    const frame = frameOf({ ...call, url: pathToFileURL(bundle).href, lineNumber: 0, columnNumber }, 1);
+    const frame = frameOf({ ...call, url: pathToFileURL(bundle).href, lineNumber: 0, columnNumber });
     process.setSourceMapsEnabled(false);
-    expect(frame).toEqual({ name: 'work', file: join(folder, 'written.ts'), startLine: 7, line: 7 });
+    expect(frame).toEqual({ name: 'work', file: join(folder, 'written.ts'), line: 7 });
   });
 });
