@@ -5,8 +5,7 @@ import type { Recorder } from '../telemetry/recorder.ts';
 import { openKubernetes } from './kubernetes.ts';
 import type { Kubernetes } from './kubernetes.ts';
 import { clusterAccess } from './kubernetes/access.ts';
-import { openTransport } from './kubernetes/open-transport.ts';
-import { reopening } from './kubernetes/reopening.ts';
+import { openTransport } from './kubernetes/transport/open-transport.ts';
 import type { SourceTelemetry } from './kubernetes/source-observer.ts';
 import type { KubeTransport } from './kubernetes/transport.ts';
 import type { Fence } from './kubernetes/write/writer.ts';
@@ -40,7 +39,7 @@ type Asking = Pick<KubeTransport, 'ask'>;
 export type ConnectedKubernetes = Kubernetes & {
   /** For what is no write of ours to anything that is declared, such as events. */
   readonly speaking: Asking;
-  /** On a connection of its own, which is made anew where it does not answer: for what must be in time. */
+  /** On a connection of its own, so that it waits for nothing else: for the Lease. */
   readonly urgent: Asking;
 };
 
@@ -48,8 +47,8 @@ export type ConnectedKubernetes = Kubernetes & {
 export async function connectKubernetes(wish: ConnectWish): Promise<ConnectedKubernetes> {
   const { kubeconfig, environment, kinds, indexes, fence, clock, random, now, telemetry } = wish;
   const access = await clusterAccess({ kubeconfig, environment, clock, now });
-  const connect = () => openTransport({ access, clock, now, record: telemetry.metrics.record });
-  const [transport, urgent] = [connect(), reopening(connect)];
+  const options = { access, clock, now, record: telemetry.metrics.record };
+  const [transport, urgent] = [openTransport(options), openTransport({ ...options, maxConnections: 1 })];
   const reportFailure = (error: unknown) => telemetry.log.error('something of ours failed', { error });
   const parts = { transport, fence, kinds, indexes, clock, random, telemetry, reportFailure };
   const cluster = openKubernetes(parts);

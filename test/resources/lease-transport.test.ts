@@ -1,52 +1,18 @@
 import { describe, expect, it } from 'vitest';
 import { KubeError } from '../../src/resources/kubernetes/kube-error.ts';
 import { kubernetesLease } from '../../src/resources/kubernetes/lease.ts';
-import { reopening } from '../../src/resources/kubernetes/reopening.ts';
 import type { KubeRequest, KubeTransport } from '../../src/resources/kubernetes/transport.ts';
 
-const GET = { verb: 'get', path: '/version' } as const;
 const never = new AbortController().signal;
 
 /** A transport that does with each request what the test says. */
-function transportOf(
-  ask: (request: KubeRequest) => Promise<unknown>,
-): KubeTransport & { readonly closes: () => number } {
-  let closes = 0;
+function transportOf(ask: (request: KubeRequest) => Promise<unknown>): KubeTransport {
   return {
     ask,
     follow: () => Promise.reject(new Error('nothing is followed here')),
-    close: () => {
-      closes++;
-      return Promise.resolve();
-    },
-    closes: () => closes,
+    close: () => Promise.resolve(),
   };
 }
-
-describe('a transport that reopens', () => {
-  it.each<readonly [string, KubeError, number]>([
-    [
-      'stays where a request was answered, though with a refusal',
-      new KubeError('Conflict', 'no', { status: 409 }),
-      1,
-    ],
-    ['is another after a request that was not answered', new KubeError('Unreachable', 'gone'), 2],
-    ['is another after a request that was given up', new KubeError('Aborted', 'too late'), 2],
-  ])('%s', async (_what, error, opened) => {
-    const made: (KubeTransport & { readonly closes: () => number })[] = [];
-    const transport = reopening(() => {
-      const one = transportOf(() => (made.length === 1 ? Promise.reject(error) : Promise.resolve('answer')));
-      made.push(one);
-      return one;
-    });
-    expect(made).toHaveLength(0);
-    await expect(transport.ask(GET)).rejects.toBe(error);
-    await transport.ask(GET).catch(() => undefined);
-    expect(made).toHaveLength(opened);
-    await transport.close();
-    expect(made.map(({ closes }) => closes())).toEqual(made.map(() => 1));
-  });
-});
 
 describe('a Lease as it is answered', () => {
   const read = (answer: unknown) =>

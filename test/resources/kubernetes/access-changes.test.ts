@@ -105,17 +105,17 @@ describe.each(WIRES)('a token in a file, over %s', wire => {
   });
 });
 
-describe.each(['HTTP/2', 'HTTP/1.1'] as const)('certificates, over %s', wire => {
+describe('certificates', () => {
   const respond = (each: Exchange) => each.answer(200, JSON.stringify(each.client ?? 'nobody'));
 
   it('of another authority are trusted as soon as the file says so', async () => {
-    const first = await serveWire(wire, { respond });
+    const first = await serveWire('HTTPS', { respond });
     const files = filesWith(AUTHORITY.ca);
     const transport = await transportBy(writeConfig(files, first, {}));
     await transport.ask(READ);
     await first.close();
     const { port } = first;
-    await serveWire(wire, { port, authority: OTHER_AUTHORITY, respond });
+    await serveWire('HTTPS', { port, authority: OTHER_AUTHORITY, respond });
     const stranger = kubeErrorOf(transport.ask(READ));
     expect((await stranger).reason).toBe('Unreachable');
     files.write('ca', AUTHORITY.ca + OTHER_AUTHORITY.ca);
@@ -147,7 +147,7 @@ describe.each(['HTTP/2', 'HTTP/1.1'] as const)('certificates, over %s', wire => 
       /Unreachable/,
     ],
   ])('%s', async (_what, user, cluster, outcome) => {
-    const server = await serveWire(wire, { respond });
+    const server = await serveWire('HTTPS', { respond });
     const files = filesWith(AUTHORITY.ca);
     files.write('other', OTHER_AUTHORITY.ca);
     files.write('cert', CLIENTS.alice.cert);
@@ -164,7 +164,7 @@ describe.each(['HTTP/2', 'HTTP/1.1'] as const)('certificates, over %s', wire => 
 
   it('of a client that were replaced count for new requests, and what is followed goes on', async () => {
     const clock = new VirtualClock();
-    const server = await serveWire(wire, {
+    const server = await serveWire('HTTPS', {
       respond: each => {
         if (each.path === '/watch') {
           each.begin(200);
@@ -196,8 +196,8 @@ describe.each(['HTTP/2', 'HTTP/1.1'] as const)('certificates, over %s', wire => 
 it('a kubeconfig that names another server is followed there when the old one is gone', async () => {
   const respond = (each: Exchange) => each.answer(200, '1');
   const [first, second] = await Promise.all([
-    serveWire('HTTP/2', { respond }),
-    serveWire('plain HTTP', { respond }),
+    serveWire('HTTPS', { respond }),
+    serveWire('HTTP', { respond }),
   ]);
   const files = filesWith(AUTHORITY.ca);
   const transport = await transportBy(writeConfig(files, first, {}));
@@ -223,7 +223,7 @@ describe('a program that says who we are', () => {
 
   it('is asked again when what it said has ended', async () => {
     const clock = new VirtualClock();
-    const server = await serveWire('HTTP/2', { respond: echo });
+    const server = await serveWire('HTTPS', { respond: echo });
     const files = filesWith(AUTHORITY.ca);
     const runs = writeProgram(files, 'login', credential(until(600)));
     const transport = await transportBy(writeConfig(files, server, { exec }), clock);
@@ -239,7 +239,7 @@ describe('a program that says who we are', () => {
   it('is asked once where it says no end, and again when it is refused', async () => {
     let good = 'run-1';
     const clock = new VirtualClock();
-    const server = await serveWire('HTTP/1.1', { respond: serveBearer(() => good) });
+    const server = await serveWire('HTTPS', { respond: serveBearer(() => good) });
     const files = filesWith(AUTHORITY.ca);
     const runs = writeProgram(files, 'login', credential(''));
     const transport = await transportBy(writeConfig(files, server, { exec }), clock);
@@ -257,7 +257,7 @@ describe('a program that says who we are', () => {
   });
 
   it('is not asked again because the server is away', async () => {
-    const server = await serveWire('HTTP/2', { respond: echo });
+    const server = await serveWire('HTTPS', { respond: echo });
     const files = filesWith(AUTHORITY.ca);
     const runs = writeProgram(files, 'login', credential(''));
     const transport = await transportBy(writeConfig(files, server, { exec }));
@@ -269,7 +269,7 @@ describe('a program that says who we are', () => {
 
   it('that fails is not run again at once, however often somebody asks', async () => {
     const clock = new VirtualClock();
-    const server = await serveWire('HTTP/2', { respond: echo });
+    const server = await serveWire('HTTPS', { respond: echo });
     const files = filesWith(AUTHORITY.ca);
     const runs = writeProgram(files, 'login', `if [ "$runs" -lt 2 ]; then exit 1; fi; ${credential('')}`);
     const transport = await transportBy(writeConfig(files, server, { exec }), clock);
@@ -283,7 +283,7 @@ describe('a program that says who we are', () => {
 
   it('whose answers are all refused is not run again at once either', async () => {
     const clock = new VirtualClock();
-    const server = await serveWire('HTTP/2', { respond: serveBearer(() => 'another') });
+    const server = await serveWire('HTTPS', { respond: serveBearer(() => 'another') });
     const files = filesWith(AUTHORITY.ca);
     const runs = writeProgram(files, 'login', credential(''));
     const transport = await transportBy(writeConfig(files, server, { exec }), clock);
@@ -297,7 +297,7 @@ describe('a program that says who we are', () => {
   });
 
   it('knows what it is asked, what it is given, and what we inherited', async () => {
-    const server = await serveWire('HTTP/2', { respond: echo });
+    const server = await serveWire('HTTPS', { respond: echo });
     const files = filesWith(AUTHORITY.ca);
     const script = `echo "$1 $GIVEN $INHERITED $KUBERNETES_EXEC_INFO" > '${files.path('told')}'\n${credential('')}`;
     writeProgram(files, 'login', script);
@@ -312,7 +312,7 @@ describe('a program that says who we are', () => {
   });
 
   it('may give a certificate', async () => {
-    const server = await serveWire('HTTP/2', { respond: echo });
+    const server = await serveWire('HTTPS', { respond: echo });
     const files = filesWith(AUTHORITY.ca);
     const { cert, key } = CLIENTS.bob;
     const status = { clientCertificateData: cert, clientKeyData: key };
@@ -329,7 +329,7 @@ describe('a program that says who we are', () => {
     ['gave no credentials', 'echo \'{"status":{"clientCertificateData":"a"}}\''],
     ['prints too much', 'yes'],
   ])('and %s leaves us Unauthorized, and tells no secret', async (message, script) => {
-    const server = await serveWire('HTTP/2', { respond: echo });
+    const server = await serveWire('HTTPS', { respond: echo });
     const files = filesWith(AUTHORITY.ca);
     writeProgram(files, 'login', script);
     const error = await kubeErrorOf((await transportBy(writeConfig(files, server, { exec }))).ask(READ));
@@ -342,7 +342,7 @@ describe('a program that says who we are', () => {
     ['there is none', { ...exec, command: 'no-such-program' }, 'no-such-program cannot be run (ENOENT)'],
     ['it wants somebody', { ...exec, interactiveMode: 'Always' }, 'login wants to ask somebody'],
   ])('where %s leaves us Unauthorized', async (_what, user, message) => {
-    const server = await serveWire('HTTP/2', { respond: echo });
+    const server = await serveWire('HTTPS', { respond: echo });
     const files = filesWith(AUTHORITY.ca);
     const transport = await transportBy(writeConfig(files, server, { exec: user }));
     const error = await kubeErrorOf(transport.ask(READ));
@@ -352,7 +352,7 @@ describe('a program that says who we are', () => {
 
   it('that never ends is ended', async () => {
     const clock = new VirtualClock();
-    const server = await serveWire('HTTP/2', { respond: echo });
+    const server = await serveWire('HTTPS', { respond: echo });
     const files = filesWith(AUTHORITY.ca);
     const runs = writeProgram(files, 'login', 'exec sleep 1000');
     const access = await transportBy(writeConfig(files, server, { exec }), clock);

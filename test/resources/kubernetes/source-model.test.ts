@@ -119,9 +119,8 @@ function mend(scene: ApiScene): void {
 it('whatever is written and goes wrong, in the end all is known, and each change was told', async () => {
   const property = fc.asyncProperty(
     fc.array(acts, { minLength: 10, maxLength: 60, size: 'max' }),
-    fc.constantFrom('h2' as const, 'http/1.1' as const),
-    async (all, protocol) => {
-      const scene = await openApiScene({ protocol });
+    async all => {
+      const scene = await openApiScene();
       const { seen, needless } = witness(scene);
       try {
         scene.server.settings.mostPerPage = 3;

@@ -1,4 +1,3 @@
-import { constants } from 'node:http2';
 import fc from 'fast-check';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { KubeError } from '../../../src/resources/kubernetes/kube-error.ts';
@@ -34,14 +33,6 @@ const DEEDS: Readonly<Record<string, Deed>> = {
     each.write('{"n"');
     soon(() => each.write(':0}\n'));
     soon(() => each.end());
-  },
-  sayGoodbye: (each, { sessions }) => {
-    for (const session of sessions) session.goaway();
-    soon(() => each.answer(200, '{"n":0}\n'));
-  },
-  closeStream: each => {
-    if (each.version === '2.0') each.closeStream(constants.NGHTTP2_REFUSED_STREAM);
-    else each.reset();
   },
   killAll: (_each, server) => server.killAll(),
   forget: () => undefined,

@@ -29,7 +29,7 @@ const DOORS: Readonly<Record<string, readonly Permission[]>> = {
     'src/gateway-files/',
     'src/lab/',
   ],
-  'node:http2': ['src/health/', 'src/lab/', 'src/resources/kubernetes/'],
+  'node:http2': ['src/health/', 'src/lab/'],
   pino: ['src/telemetry/log.ts'],
   'pprof-format': ['src/telemetry/profile.ts'],
   'prom-client': ['src/telemetry/registry.ts'],

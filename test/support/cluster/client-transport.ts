@@ -1,5 +1,5 @@
 import type { KubeClient } from '../../../src/lab/cluster/kube-client.ts';
-import { refusalOf } from '../../../src/resources/kubernetes/status.ts';
+import { refusalOf } from '../../../src/resources/kubernetes/transport/refusal.ts';
 import type { KubeRequest, KubeTransport, Verb } from '../../../src/resources/kubernetes/transport.ts';
 
 const METHODS: Readonly<Partial<Record<Verb, string>>> = {

@@ -3,8 +3,7 @@ import { appendFileSync, readFileSync } from 'node:fs';
 import { uptime } from 'node:os';
 import type { Account } from '../../../src/resources/kubernetes/access.ts';
 import { kubernetesLease } from '../../../src/resources/kubernetes/lease.ts';
-import { openTransport } from '../../../src/resources/kubernetes/open-transport.ts';
-import { reopening } from '../../../src/resources/kubernetes/reopening.ts';
+import { openTransport } from '../../../src/resources/kubernetes/transport/open-transport.ts';
 import { systemClock } from '../../../src/runtime/clock.ts';
 import { countingSleep } from '../../../src/runtime/clock.ts';
 import { startLeadership } from '../../../src/runtime/leader-election/leadership.ts';
@@ -34,13 +33,17 @@ const account: Account = {
   headers: { authorization: `Bearer ${token}` },
 };
 const now = () => new Date();
-const open = () =>
-  openTransport({ access: { read: () => Promise.resolve(account) }, clock: systemClock, now });
-const transport = open();
+const options = { access: { read: () => Promise.resolve(account) }, clock: systemClock, now };
+const transport = openTransport(options);
 const leadership = startLeadership({
   name,
   identity: who,
-  lease: kubernetesLease({ transport: reopening(open), namespace, name, date: now }),
+  lease: kubernetesLease({
+    transport: openTransport({ ...options, maxConnections: 1 }),
+    namespace,
+    name,
+    date: now,
+  }),
   clock: countingSleep(systemClock, () => uptime() * 1000),
   random: Math.random,
   telemetry: {

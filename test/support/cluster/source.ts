@@ -8,7 +8,7 @@ import { openKubernetes } from '../../../src/resources/kubernetes.ts';
 import type { Kubernetes } from '../../../src/resources/kubernetes.ts';
 import { clusterAccess } from '../../../src/resources/kubernetes/access.ts';
 import { pathOfAll, SERVED } from '../../../src/resources/kubernetes/kinds.ts';
-import { openTransport } from '../../../src/resources/kubernetes/open-transport.ts';
+import { openTransport } from '../../../src/resources/kubernetes/transport/open-transport.ts';
 import type { KubeRequest, KubeTransport } from '../../../src/resources/kubernetes/transport.ts';
 import type { Change } from '../../../src/resources/resources.ts';
 import { systemClock } from '../../../src/runtime/clock.ts';

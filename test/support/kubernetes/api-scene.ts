@@ -12,7 +12,7 @@ import type { Change } from '../../../src/resources/resources.ts';
 import { ResourceStore } from '../../../src/resources/store.ts';
 import { clusterAccess } from '../../../src/resources/kubernetes/access.ts';
 import { SERVED } from '../../../src/resources/kubernetes/kinds.ts';
-import { openTransport } from '../../../src/resources/kubernetes/open-transport.ts';
+import { openTransport } from '../../../src/resources/kubernetes/transport/open-transport.ts';
 import type { Patience } from '../../../src/resources/kubernetes/reflector-state.ts';
 import { createSource } from '../../../src/resources/kubernetes/source.ts';
 import type { Source } from '../../../src/resources/kubernetes/source.ts';
@@ -77,7 +77,6 @@ export type ApiScene = {
 
 /** What a scene is made of. */
 export type ApiSceneWish = {
-  readonly protocol?: 'h2' | 'http/1.1';
   readonly kinds?: readonly ResourceKind[];
   readonly patience?: Partial<Patience>;
   /** How long an answer may take. */
@@ -86,9 +85,9 @@ export type ApiSceneWish = {
 
 /** Opens all of it; the source is not started. */
 export async function openApiScene(wish: ApiSceneWish = {}): Promise<ApiScene> {
-  const { protocol = 'h2', kinds = ['MeshEndpoints'], patience = {} } = wish;
+  const { kinds = ['MeshEndpoints'], patience = {} } = wish;
   const { answerWithinMs = ANSWER_WITHIN_MS } = wish;
-  const server = new ApiServer(protocol);
+  const server = new ApiServer();
   const port = await server.listen();
   const folder = mkdtempSync(join(tmpdir(), 'api-scene-'));
   const account = accountIn(folder, server.settings.token);

@@ -1,6 +1,3 @@
-import type { IncomingMessage, ServerResponse } from 'node:http';
-import { createSecureServer } from 'node:http2';
-import type { Http2SecureServer } from 'node:http2';
 import { createServer } from 'node:https';
 import type { Server } from 'node:https';
 import type { AddressInfo, Socket } from 'node:net';
@@ -40,23 +37,18 @@ export class ApiServer {
   /** All that was asked, in order. */
   readonly requests: Asked[] = [];
   readonly settings: ApiSettings = { mostPerPage: 500, bookmarkMs: 50, token: 'first', delayMs: 0 };
-  readonly #server: Http2SecureServer | Server;
+  readonly #server: Server;
   readonly #sockets = new Map<number, Socket>();
   readonly #watches = new Set<ApiWatch>();
   #spoiled: Spoiled[] = [];
   /** What happens before some event to come. */
   #onEvent: { left: number; readonly strike: (watch: ApiWatch) => void } | undefined;
 
-  constructor(protocol: 'h2' | 'http/1.1') {
-    const answer = (exchange: Omit<Exchange, 'socket'>) => {
-      const socket = this.#sockets.get(exchange.request.socket.remotePort ?? 0);
-      this.#answer({ ...exchange, socket });
-    };
-    const tls = { ...AUTHORITY.server };
-    this.#server =
-      protocol === 'h2'
-        ? createSecureServer(tls, (request, response) => answer(asHttp1(request, response)))
-        : createServer(tls, (request, response) => answer({ request, response }));
+  constructor() {
+    this.#server = createServer({ ...AUTHORITY.server }, (request, response) => {
+      const socket = this.#sockets.get(request.socket.remotePort ?? 0);
+      this.#answer({ request, response, socket });
+    });
     this.#server.on('connection', (socket: Socket) => {
       const port = socket.remotePort ?? 0;
       this.#sockets.set(port, socket);
@@ -202,11 +194,6 @@ export class ApiServer {
       this.#watches.delete(watch);
     });
   }
-}
-
-/** The two protocols have the same methods, under two types. */
-function asHttp1(request: unknown, response: unknown): Omit<Exchange, 'socket'> {
-  return { request: request as IncomingMessage, response: response as ServerResponse };
 }
 
 type Token = { readonly revision: number; readonly from: number; readonly page: number };

@@ -60,8 +60,8 @@ export function budgetOf({ ms }: Outcome): number {
 }
 
 /** Lets a source meet a trouble, and tells how it fared. */
-export async function meet(trouble: Trouble, moment: Moment, protocol: 'h2' | 'http/1.1'): Promise<Outcome> {
-  const scene = await openApiScene({ protocol });
+export async function meet(trouble: Trouble, moment: Moment): Promise<Outcome> {
+  const scene = await openApiScene();
   const { server, store, source } = scene;
   const began = performance.now();
   const outcome = () => ({ requests: server.requests.length, ms: Math.round(performance.now() - began) });

@@ -1,17 +1,16 @@
 import { once } from 'node:events';
 import { createServer as createHttpServer } from 'node:http';
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { createSecureServer } from 'node:http2';
-import type { Http2ServerRequest, Http2ServerResponse, ServerHttp2Session } from 'node:http2';
 import { createServer as createHttpsServer } from 'node:https';
 import type { AddressInfo, Server, Socket } from 'node:net';
+import { TLSSocket } from 'node:tls';
 import { onTestFinished } from 'vitest';
 import { eventually } from '../eventually.ts';
 import { AUTHORITY } from './wire-certificates.ts';
 import type { Authority } from './wire-certificates.ts';
 
 /** What a loopback server speaks. */
-export const WIRES = ['HTTP/2', 'HTTP/1.1', 'plain HTTP'] as const;
+export const WIRES = ['HTTPS', 'HTTP'] as const;
 
 /** One of them. */
 export type Wire = (typeof WIRES)[number];
@@ -20,8 +19,6 @@ export type Wire = (typeof WIRES)[number];
 export type Exchange = {
   readonly method: string;
   readonly path: string;
-  /** Of HTTP: 1.1 or 2.0. */
-  readonly version: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string;
   /** How many requests came before. */
@@ -37,10 +34,6 @@ export type Exchange = {
   reset(): void;
   /** Ends the connection as if all were said. */
   hangUp(): void;
-  /** Ends this request alone, with a code of HTTP/2. */
-  closeStream(code: number): void;
-  /** The code of HTTP/2 by which this request ended. */
-  readonly endCode: () => number | undefined;
   /** Fulfilled when the client does not listen any more. */
   readonly over: Promise<void>;
 };
@@ -53,7 +46,6 @@ export type WireServer = {
   /** Connections that are open now, and how many there ever were. */
   readonly sockets: ReadonlySet<Socket>;
   readonly opened: () => number;
-  readonly sessions: ReadonlySet<ServerHttp2Session>;
   /** Resets all connections. */
   killAll(): void;
   close(): Promise<void>;
@@ -62,32 +54,23 @@ export type WireServer = {
 type ServerWish = {
   readonly authority?: Authority;
   readonly port?: number;
-  readonly mostStreams?: number;
   readonly respond: (exchange: Exchange) => unknown;
 };
-
-type Incoming = IncomingMessage | Http2ServerRequest;
-type Outgoing = ServerResponse | Http2ServerResponse;
 
 /** Starts a server on loopback, which ends with the test. */
 export async function serveWire(wire: Wire, wish: ServerWish): Promise<WireServer> {
   const { authority = AUTHORITY, port = 0, respond } = wish;
-  const [seen, sockets, sessions] = [[] as Exchange[], new Set<Socket>(), new Set<ServerHttp2Session>()];
+  const [seen, sockets] = [[] as Exchange[], new Set<Socket>()];
   let opened = 0;
-  const server = serverFor(wire, authority, wish.mostStreams);
+  const server = serverFor(wire, authority);
   server.on('connection', (socket: Socket) => {
     opened++;
     sockets.add(socket);
     socket.on('error', () => undefined);
     socket.once('close', () => sockets.delete(socket));
   });
-  server.on('session', (session: ServerHttp2Session) => {
-    sessions.add(session);
-    session.on('error', () => undefined);
-    session.once('close', () => sessions.delete(session));
-  });
   // eslint-disable-next-line @typescript-eslint/no-misused-promises
-  server.on('request', async (request: Incoming, response: Outgoing) => {
+  server.on('request', async (request: IncomingMessage, response: ServerResponse) => {
     const exchange = await exchangeOf(request, response, seen.length, sockets);
     seen.push(exchange);
     respond(exchange);
@@ -105,8 +88,8 @@ export async function serveWire(wire: Wire, wish: ServerWish): Promise<WireServe
   };
   onTestFinished(close);
   const { port: bound } = server.address() as AddressInfo;
-  const url = `${wire === 'plain HTTP' ? 'http' : 'https'}://127.0.0.1:${bound}`;
-  return { url, port: bound, seen, sockets, sessions, opened: () => opened, killAll, close };
+  const url = `${wire === 'HTTP' ? 'http' : 'https'}://127.0.0.1:${bound}`;
+  return { url, port: bound, seen, sockets, opened: () => opened, killAll, close };
 }
 
 /** A port that was free a moment ago may be that of another test for a while. */
@@ -117,16 +100,14 @@ async function listening(server: Server, port: number): Promise<void> {
   });
 }
 
-function serverFor(wire: Wire, { ca, server }: Authority, mostStreams = 250): Server {
+function serverFor(wire: Wire, { ca, server }: Authority): Server {
   const tls = { ...server, ca, requestCert: true, rejectUnauthorized: false };
-  if (wire === 'plain HTTP') return createHttpServer();
-  if (wire === 'HTTP/1.1') return createHttpsServer(tls);
-  return createSecureServer({ ...tls, settings: { maxConcurrentStreams: mostStreams } });
+  return wire === 'HTTP' ? createHttpServer() : createHttpsServer(tls);
 }
 
 async function exchangeOf(
-  request: Incoming,
-  response: Outgoing,
+  request: IncomingMessage,
+  response: ServerResponse,
   number: number,
   sockets: ReadonlySet<Socket>,
 ): Promise<Exchange> {
@@ -135,41 +116,37 @@ async function exchangeOf(
   const over = once(response, 'close').then(() => undefined);
   const port = request.socket.remotePort;
   const raw = [...sockets].find(socket => socket.remotePort === port);
-  const { stream } = response as Http2ServerResponse;
   return {
     method: request.method ?? '',
     path: request.url ?? '',
-    version: request.httpVersion,
     headers: request.headers as Readonly<Record<string, string>>,
     number,
     client: clientOf(request),
     body: await bodyOf(request),
     over,
     answer: (status, text, headers = { 'content-type': 'application/json' }) => {
-      (response as ServerResponse).writeHead(status, headers);
+      response.writeHead(status, headers);
       response.end(text);
     },
     begin: (status, headers = { 'content-type': 'application/json' }) => {
-      (response as ServerResponse).writeHead(status, headers);
-      (response as ServerResponse).flushHeaders();
+      response.writeHead(status, headers);
+      response.flushHeaders();
     },
-    write: text => (response as ServerResponse).write(text),
+    write: text => response.write(text),
     end: () => void response.end(),
     reset: () => void raw?.resetAndDestroy(),
     hangUp: () => void raw?.end(),
-    closeStream: code => stream.close(code),
-    endCode: () => stream.rstCode,
   };
 }
 
-function clientOf({ socket }: Incoming): string | undefined {
-  if (!('getPeerCertificate' in socket)) return undefined;
+function clientOf({ socket }: IncomingMessage): string | undefined {
+  if (!(socket instanceof TLSSocket)) return undefined;
   const { subject } = socket.getPeerCertificate();
   // A client that shows none has a certificate without fields.
   return (subject as { readonly CN?: string } | undefined)?.CN;
 }
 
-async function bodyOf(request: Incoming): Promise<string> {
+async function bodyOf(request: IncomingMessage): Promise<string> {
   const chunks: Buffer[] = [];
   try {
     for await (const chunk of request) chunks.push(chunk as Buffer);

@@ -1,7 +1,7 @@
-import { withoutSecrets } from '../../telemetry/secrets.ts';
-import type { Answer } from './connection.ts';
-import { KubeError } from './kube-error.ts';
-import type { KubeErrorReason } from './kube-error.ts';
+import { withoutSecrets } from '../../../telemetry/secrets.ts';
+import type { Answer } from './http.ts';
+import { KubeError } from '../kube-error.ts';
+import type { KubeErrorReason } from '../kube-error.ts';
 
 const REASONS: Readonly<Partial<Record<number, KubeErrorReason>>> = {
   400: 'Invalid',
