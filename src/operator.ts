@@ -6,8 +6,7 @@ import { extensionIndexes } from './extension/declared.ts';
 import { clusterShape } from './extension/shape.ts';
 import { createView } from './extension/view.ts';
 import type { View } from './extension/view.ts';
-import { bindingController } from './mesh-binding/controller.ts';
-import { bindingIndexes } from './mesh-binding/indexes.ts';
+import { bindingController, bindingIndexes } from './mesh-binding/controller.ts';
 import {
   clusterSettings,
   controllerSettings,

@@ -3,8 +3,7 @@ import { join, relative, resolve, sep } from 'node:path';
 import { extensionIndexes } from './extension/declared.ts';
 import { GatewayFiles } from './gateway-files/gateway-files.ts';
 import { gatewayFilesIndexes } from './gateway-files/wanted.ts';
-import { bindingController } from './mesh-binding/controller.ts';
-import { bindingIndexes } from './mesh-binding/indexes.ts';
+import { bindingController, bindingIndexes } from './mesh-binding/controller.ts';
 import {
   controllerSettings,
   extensionSettings,

@@ -1,15 +1,15 @@
-import { keyOf, ROUTE_KINDS } from '../api/key.ts';
-import type { Key, Ref, ResourceKind } from '../api/key.ts';
-import { gatewaysOf, refTo, tailnetsOf } from '../api/references.ts';
+import type { Route } from '../api/gateway-api.ts';
 import type { Kinds } from '../api/generated/types.ts';
-import type { ResourceOf } from '../api/resource.ts';
-import type { ReadResources, WriteResources } from '../resources/resources.ts';
 import type { Clock } from '../api/clock.ts';
+import { keyOf, refOf, ROUTE_KINDS } from '../api/key.ts';
+import type { Ref, RouteKind } from '../api/key.ts';
+import { gatewaysOf, meshBackendsOf, refTo, tailnetsOf } from '../api/references.ts';
+import type { ResourceOf } from '../api/resource.ts';
+import { byNamespace } from '../resources/resources.ts';
+import type { AnyIndex, Index, ReadResources, WriteResources } from '../resources/resources.ts';
 import type { Controller } from '../runtime/controller.ts';
-import type { Outcome } from '../runtime/queue/queue.ts';
 import { named, whenChanges } from '../runtime/trigger.ts';
-import type { FindRefs, Trigger } from '../runtime/trigger.ts';
-import { gatewaysOfNamespace, gatewaysOfTailnet, gatewaysUsing } from './indexes.ts';
+import type { Trigger } from '../runtime/trigger.ts';
 import { plan } from './plan.ts';
 import type { Action } from './plan.ts';
 
@@ -25,20 +25,22 @@ export type BindingPorts = {
 
 /** Keeps one MeshBinding for each Gateway that carries mesh routes, so that Envoy Gateway translates when it must. */
 export function bindingController(ports: BindingPorts): Controller<'Gateway'> {
-  const look = lookAt(ports);
+  const decide = decideBy(ports);
   return {
     name: 'mesh-binding',
     kind: 'Gateway',
     triggers,
     reconcile: async gateway => {
-      await perform(look(gateway), ports.write);
-      return outcomeOf(look(gateway));
+      const action = decide(gateway);
+      await perform(action, ports.write);
+      // What was written is a change of a MeshBinding, and triggers the next run.
+      return action.do === 'wait' ? { look: 'after', ms: action.ms } : { look: 'on-change' };
     },
   };
 }
 
 /** Decides about a Gateway, knowing since when each MeshBinding has been as it is. */
-function lookAt({ read, clock, revisionOf }: BindingPorts): (gateway: Ref<'Gateway'>) => Action {
+function decideBy({ read, clock, revisionOf }: BindingPorts): (gateway: Ref<'Gateway'>) => Action {
   const seenMs = new WeakMap<Kinds['MeshBinding'], number>();
   const sameForMs = (binding: Kinds['MeshBinding']) => {
     const since = seenMs.get(binding) ?? clock.now();
@@ -68,42 +70,56 @@ async function perform(action: Action, write: BindingPorts['write']): Promise<vo
   }
 }
 
-/** What is still to be done after something was done is done at another run. */
-function outcomeOf(left: Action): Outcome {
-  switch (left.do) {
-    case 'wait':
-      return { look: 'after', ms: left.ms };
-    case 'apply':
-    case 'remove':
-      return { look: 'with-backoff' };
-    case 'nothing':
-      return { look: 'on-change' };
-  }
+function byBackend<K extends RouteKind>(kind: K): Index<K> {
+  return { name: `binding: ${kind} by MeshEndpoints`, kind, valuesOf: route => meshBackendsOf(route) };
 }
 
-/** A change of an object of that kind concerns the Gateways that its texts lead to. */
-function whenGatewaysChange<Of extends ResourceKind>(
-  kind: Of,
-  textsOf: (object: ResourceOf<Of>) => readonly string[],
-  refsOf: FindRefs<'Gateway'>,
-): Trigger<'Gateway'> {
-  return whenChanges(kind, textsOf, refsOf);
-}
+const endpointsByTailnet: Index<'MeshEndpoints'> = {
+  name: 'binding: MeshEndpoints by tailnet',
+  kind: 'MeshEndpoints',
+  valuesOf: tailnetsOf,
+};
 
-const triggers: readonly Trigger<'Gateway'>[] = [
-  ...ROUTE_KINDS.map(kind => whenGatewaysChange(kind, route => gatewaysOf(route), named)),
-  whenGatewaysChange('MeshEndpoints', endpointsKey, (key, read) => gatewaysUsing(key as Key, read)),
-  whenGatewaysChange('MeshTailnet', tailnetsOf, gatewaysOfTailnet),
-  whenGatewaysChange('ReferenceGrant', ({ metadata }) => [metadata.namespace ?? ''], gatewaysOfNamespace),
-  whenGatewaysChange('Namespace', ({ metadata }) => [metadata.name], gatewaysOfNamespace),
-  whenGatewaysChange('MeshBinding', ({ metadata }) => [gatewayKey(metadata)], named),
+/** The indexes that the store must have been made with. */
+export const bindingIndexes: readonly AnyIndex[] = [
+  endpointsByTailnet,
+  ...ROUTE_KINDS.map(kind => byBackend(kind) as AnyIndex),
 ];
 
-function endpointsKey(object: Kinds['MeshEndpoints']): readonly Key[] {
-  return [keyOf(refTo(object))];
+/** The Gateways of all routes that send traffic to a MeshEndpoints, which need not exist. */
+function gatewaysUsing(endpoints: string, read: ReadResources): readonly Ref<'Gateway'>[] {
+  return ROUTE_KINDS.flatMap((kind): readonly Route[] => read.find(byBackend(kind), endpoints))
+    .flatMap(route => gatewaysOf(route))
+    .map(key => refOf(key) as Ref<'Gateway'>);
 }
 
-/** The Gateway that a MeshBinding is for has its name. */
-function gatewayKey({ namespace = '', name }: Kinds['MeshBinding']['metadata']): Key {
-  return keyOf({ kind: 'Gateway', namespace, name });
+/** The Gateways that use any MeshEndpoints of a tailnet. */
+function gatewaysOfTailnet(domain: string, read: ReadResources): readonly Ref<'Gateway'>[] {
+  return gatewaysUsingAny(read.find(endpointsByTailnet, domain), read);
 }
+
+/** The Gateways that use any MeshEndpoints of a namespace. */
+function gatewaysOfNamespace(namespace: string, read: ReadResources): readonly Ref<'Gateway'>[] {
+  return gatewaysUsingAny(read.find(byNamespace('MeshEndpoints'), namespace), read);
+}
+
+function gatewaysUsingAny(
+  objects: readonly ResourceOf<'MeshEndpoints'>[],
+  read: ReadResources,
+): readonly Ref<'Gateway'>[] {
+  return objects.flatMap(object => gatewaysUsing(keyOf(refTo(object)), read));
+}
+
+/** Which Gateways a change concerns; a MeshBinding has the name of its Gateway. */
+const triggers: readonly Trigger<'Gateway'>[] = [
+  ...ROUTE_KINDS.map(kind => whenChanges(kind, (route: Route) => gatewaysOf(route), named<'Gateway'>)),
+  whenChanges('MeshEndpoints', object => [keyOf(refTo(object))], gatewaysUsing),
+  whenChanges('MeshTailnet', tailnetsOf, gatewaysOfTailnet),
+  whenChanges('ReferenceGrant', ({ metadata }) => [metadata.namespace ?? ''], gatewaysOfNamespace),
+  whenChanges('Namespace', ({ metadata }) => [metadata.name], gatewaysOfNamespace),
+  whenChanges(
+    'MeshBinding',
+    ({ metadata }) => [keyOf(refTo({ kind: 'Gateway', metadata }))],
+    named<'Gateway'>,
+  ),
+];

@@ -25,7 +25,10 @@ export type Action =
   /** Everything is there, and once more Envoy Gateway is to be asked when this time is over. */
   | { readonly do: 'wait'; readonly ms: number };
 
-/** A translation that began before our caches knew of a change is made good by one more, after this time. */
+/**
+ * A translation whose answer came from caches that were late is made good by one more, after this time. Only an extension
+ * server knows that it was late, and it may write nothing: so one more follows whatever was the last change.
+ */
 export const ONCE_MORE_MS = 2000;
 
 /** Attempt 0 is the change itself, and 1 is the one that follows it. */

@@ -2,8 +2,7 @@ import { extensionIndexes, declaredIn, routesOf } from '../../../../src/extensio
 import { clusterShape } from '../../../../src/extension/shape.ts';
 import { GatewayFiles } from '../../../../src/gateway-files/gateway-files.ts';
 import { gatewayFilesIndexes } from '../../../../src/gateway-files/wanted.ts';
-import { bindingController } from '../../../../src/mesh-binding/controller.ts';
-import { bindingIndexes } from '../../../../src/mesh-binding/indexes.ts';
+import { bindingController, bindingIndexes } from '../../../../src/mesh-binding/controller.ts';
 import type { ProcessTelemetry } from '../../../../src/process/telemetry.ts';
 import { openDirectory } from '../../../../src/resources/directory.ts';
 import type { Directory } from '../../../../src/resources/directory.ts';
