@@ -1,19 +1,21 @@
 import { routeOf } from './build.ts';
-import type { CommonFilter } from './filters.ts';
-import type { Metadata } from './metadata.ts';
-import type { BackendRef, OneOrMore, ParentReference, SessionPersistence } from './route.ts';
+import type {
+  BackendRef,
+  CommonFilter,
+  OneOrMore,
+  RouteObject,
+  RouteWithRulesProps,
+  SessionPersistence,
+} from './route.ts';
 
 /** A GRPCRoute as it would be written in YAML. */
-export type GRPCRoute = {
-  readonly apiVersion: 'gateway.networking.k8s.io/v1';
-  readonly kind: 'GRPCRoute';
-  readonly metadata: Metadata;
-  readonly spec: {
-    readonly parentRefs: readonly ParentReference[];
+export type GRPCRoute = RouteObject<
+  'GRPCRoute',
+  {
     readonly hostnames?: readonly string[];
     readonly rules: readonly GRPCRouteRule[];
-  };
-};
+  }
+>;
 
 /** Which calls a rule takes, what is done to them, and where they go. */
 export type GRPCRouteRule = {
@@ -49,14 +51,7 @@ export type GRPCMethodMatch = {
 export type GRPCRouteFilter = CommonFilter<'GRPCRoute'>;
 
 /** What a GRPCRoute is made of. `backendRefs` alone stand for one rule that takes all calls. */
-export type GRPCRouteProps = {
-  readonly metadata: Metadata;
-  readonly parentRefs: OneOrMore<string | ParentReference>;
-  readonly hostnames?: OneOrMore<string>;
-} & (
-  | { readonly rules: OneOrMore<GRPCRouteRuleProps>; readonly backendRefs?: never }
-  | { readonly backendRefs: OneOrMore<GRPCBackendRef>; readonly rules?: never }
-);
+export type GRPCRouteProps = RouteWithRulesProps<GRPCRouteRuleProps, GRPCBackendRef>;
 
 /** A rule in which one backend needs no list. */
 export type GRPCRouteRuleProps = Omit<GRPCRouteRule, 'backendRefs'> & {

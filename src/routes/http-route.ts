@@ -1,19 +1,22 @@
-import type { CommonFilter } from './filters.ts';
 import { routeOf } from './build.ts';
-import type { Metadata } from './metadata.ts';
-import type { BackendRef, Duration, OneOrMore, ParentReference, SessionPersistence } from './route.ts';
+import type {
+  BackendRef,
+  CommonFilter,
+  Duration,
+  OneOrMore,
+  RouteObject,
+  RouteWithRulesProps,
+  SessionPersistence,
+} from './route.ts';
 
 /** An HTTPRoute as it would be written in YAML. */
-export type HTTPRoute = {
-  readonly apiVersion: 'gateway.networking.k8s.io/v1';
-  readonly kind: 'HTTPRoute';
-  readonly metadata: Metadata;
-  readonly spec: {
-    readonly parentRefs: readonly ParentReference[];
+export type HTTPRoute = RouteObject<
+  'HTTPRoute',
+  {
     readonly hostnames?: readonly string[];
     readonly rules: readonly HTTPRouteRule[];
-  };
-};
+  }
+>;
 
 /** Which requests a rule takes, what is done to them, and where they go. */
 export type HTTPRouteRule = {
@@ -92,14 +95,7 @@ export type CORS = {
 };
 
 /** What an HTTPRoute is made of. `backendRefs` alone stand for one rule that takes all requests. */
-export type HTTPRouteProps = {
-  readonly metadata: Metadata;
-  readonly parentRefs: OneOrMore<string | ParentReference>;
-  readonly hostnames?: OneOrMore<string>;
-} & (
-  | { readonly rules: OneOrMore<HTTPRouteRuleProps>; readonly backendRefs?: never }
-  | { readonly backendRefs: OneOrMore<HTTPBackendRef>; readonly rules?: never }
-);
+export type HTTPRouteProps = RouteWithRulesProps<HTTPRouteRuleProps, HTTPBackendRef>;
 
 /** A rule in which one backend needs no list. */
 export type HTTPRouteRuleProps = Omit<HTTPRouteRule, 'backendRefs'> & {

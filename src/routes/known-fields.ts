@@ -4,9 +4,7 @@ import { nearest } from '../api/nearest.ts';
 import { isRecord } from '../api/rule-functions.ts';
 import type { GRPCRoute } from './grpc-route.ts';
 import type { HTTPRoute } from './http-route.ts';
-import type { TCPRoute } from './tcp-route.ts';
-import type { TLSRoute } from './tls-route.ts';
-import type { UDPRoute } from './udp-route.ts';
+import type { TCPRoute, TLSRoute, UDPRoute } from './stream-routes.ts';
 
 /** The fields of a value and of those below it; true stands for a value without fields. Lists are as their items. */
 type Known = true | { readonly [name: string]: Known };

@@ -5,8 +5,8 @@ import { unknownFields } from '../api/unknown-fields.ts';
 import { validate } from '../api/validate.ts';
 import type { Fault } from '../api/fault.ts';
 import { AuthoringError, titleOf } from './authoring-error.ts';
-import type { Metadata } from './metadata.ts';
 import { frozenCopy } from './plain.ts';
+import type { Metadata } from './route.ts';
 
 /** What a MeshEndpoints is made of: its metadata, and the fields of its spec. */
 export type MeshEndpointsProps = { readonly metadata: Metadata } & MeshEndpointsSpec;

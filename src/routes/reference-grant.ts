@@ -7,9 +7,8 @@ import { isRecord } from '../api/rule-functions.ts';
 import { AuthoringError, titleOf } from './authoring-error.ts';
 import { GATEWAY_VERSION, many } from './build.ts';
 import type { Declaring } from './declared.ts';
-import type { Metadata } from './metadata.ts';
 import { frozenCopy } from './plain.ts';
-import type { OneOrMore } from './route.ts';
+import type { Metadata, OneOrMore } from './route.ts';
 
 /** A ReferenceGrant as it would be written in YAML. */
 export type ReferenceGrant = {

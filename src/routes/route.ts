@@ -4,6 +4,16 @@ import type { goesWith } from './backend.ts';
 /** One value, or a list of them. */
 export type OneOrMore<T> = T | readonly T[];
 
+/** The metadata of an object that is written for GitOps. */
+export type Metadata = {
+  /** Unique among the objects of its kind in its namespace. */
+  readonly name: string;
+  /** Without it, the object goes where it is applied. */
+  readonly namespace?: string;
+  readonly labels?: { readonly [name: string]: string };
+  readonly annotations?: { readonly [name: string]: string };
+};
+
 /** Where a route attaches; a text stands for the name of a Gateway in the namespace of the route. */
 export type ParentReference = {
   readonly group?: string;
@@ -47,8 +57,58 @@ export type SessionPersistence = {
   readonly cookieConfig?: { readonly lifetimeType?: 'Permanent' | 'Session' };
 };
 
-/** The only rule of a route below HTTP. */
-export type StreamRule<Kind extends 'TLSRoute' | 'TCPRoute' | 'UDPRoute'> = {
-  readonly name?: string;
-  readonly backendRefs: readonly BackendRef<Kind>[];
+/** A header with its value. */
+export type Header = { readonly name: string; readonly value: string };
+
+/** What is done to the headers of a request or response. */
+export type HeaderFilter = {
+  /** Replaces what the header has. */
+  readonly set?: readonly Header[];
+  /** Comes beside what the header has. */
+  readonly add?: readonly Header[];
+  readonly remove?: readonly string[];
 };
+
+/** Filters that HTTP and gRPC have in common. */
+export type CommonFilter<Kind extends RouteKind> =
+  | { readonly type: 'RequestHeaderModifier'; readonly requestHeaderModifier: HeaderFilter }
+  | { readonly type: 'ResponseHeaderModifier'; readonly responseHeaderModifier: HeaderFilter }
+  | { readonly type: 'RequestMirror'; readonly requestMirror: RequestMirror<Kind> }
+  | { readonly type: 'ExtensionRef'; readonly extensionRef: LocalObjectReference };
+
+/** Sends copies of requests elsewhere and ignores the answers. */
+export type RequestMirror<Kind extends RouteKind> = {
+  readonly backendRef: BackendObjectReference<Kind>;
+  /** How many of a hundred requests; all if neither this nor fraction is given. */
+  readonly percent?: number;
+  readonly fraction?: { readonly numerator: number; readonly denominator?: number };
+};
+
+/** An object in the namespace of the route. */
+export type LocalObjectReference = {
+  readonly group: string;
+  readonly kind: string;
+  readonly name: string;
+};
+
+/** A route as it would be written in YAML. */
+export type RouteObject<Kind extends RouteKind, Spec> = {
+  readonly apiVersion: 'gateway.networking.k8s.io/v1';
+  readonly kind: Kind;
+  readonly metadata: Metadata;
+  readonly spec: { readonly parentRefs: readonly ParentReference[] } & Spec;
+};
+
+/** What every route is made of. */
+export type RouteProps = {
+  readonly metadata: Metadata;
+  readonly parentRefs: OneOrMore<string | ParentReference>;
+};
+
+/** What a route with rules is made of. `backendRefs` alone stand for one rule that takes everything. */
+export type RouteWithRulesProps<RuleProps, Backend> = RouteProps & {
+  readonly hostnames?: OneOrMore<string>;
+} & (
+    | { readonly rules: OneOrMore<RuleProps>; readonly backendRefs?: never }
+    | { readonly backendRefs: OneOrMore<Backend>; readonly rules?: never }
+  );
