@@ -33,7 +33,7 @@ function untilStatus(wanted: number, host?: string, headers?: Readonly<Record<st
 
 /** Waits until Envoy Gateway is shown the route under so many names. */
 function untilNames(count: number) {
-  const folder = join(running.state, 'state', 'envoy-gateway');
+  const folder = join(running.state, 'envoy-gateway');
   return waitFor(
     `${count} names`,
     note => {

@@ -95,6 +95,14 @@ describe('what is written in a directory', () => {
     expect(written.hasUnread()).toBe(false);
   });
 
+  it('goes where a file of kinds that are not read is emptied', async () => {
+    const { put, written, folder } = await open();
+    await put('a.yaml', config());
+    await eventually(() => expect(written.keys()).toHaveLength(1));
+    await writeFile(join(folder, 'a.yaml'), '');
+    await eventually(() => expect(written.keys()).toEqual([]));
+  });
+
   it('is not known of a file that could never be read', async () => {
     const folders = makeFolders();
     await mkdir(folders.folder);

@@ -36,7 +36,8 @@ const MOST_OBJECTS = 10_000;
 export function interpret(text: string, context: Context): Interpretation {
   const { file, before } = context;
   const unchanged = (problems: readonly Problem[]) => ({ declarations: before, problems });
-  if (text.trim() === '' && before.size > 0) {
+  // One that holds only kinds that are not read may be emptied, and its objects go.
+  if (text.trim() === '' && [...before.values()].some(({ resource }) => resource)) {
     const message = 'is empty; what it said before still counts: delete the file to delete its objects';
     return unchanged([{ reason: 'NotYaml', file, message }]);
   }
