@@ -2,7 +2,6 @@ import { homedir } from 'node:os';
 import { join, relative, resolve, sep } from 'node:path';
 import { extensionIndexes } from './extension/declared.ts';
 import { GatewayFiles } from './gateway-files/gateway-files.ts';
-import { gatewayFilesIndexes } from './gateway-files/wanted.ts';
 import { bindingController, bindingIndexes } from './mesh-binding/controller.ts';
 import {
   controllerSettings,
@@ -130,11 +129,11 @@ function openFolders(
 ): { readonly directory: Directory; readonly files: GatewayFiles } {
   const directory = openDirectory({
     folder: resourcesDir,
-    indexes: [...extensionIndexes, ...bindingIndexes, ...gatewayFilesIndexes],
+    indexes: [...extensionIndexes, ...bindingIndexes],
     report: ({ message: why, ...problem }) =>
       log.warn('a declaration is not as it should be', { ...problem, why }),
     reportFailure: error => log.error('something of ours failed', { error }),
-    onWritten: keys => files.onWritten(keys),
+    onWritten: () => files.onWritten(),
   });
   const { read, written } = directory;
   const files = new GatewayFiles({ folder: resolve(gatewayDir), read, written, clock: systemClock, log });

@@ -1,19 +1,16 @@
-import { refOf } from '../api/key.ts';
-import type { Ref } from '../api/key.ts';
-import type { Change } from '../resources/resources.ts';
-import type { WrittenKey } from '../resources/written.ts';
 import type { Clock } from '../api/clock.ts';
+import { refOf } from '../api/key.ts';
 import type { Log } from '../telemetry/log.ts';
 import { GeneratedFolder } from './folder.ts';
 import { kindOfPart } from './generated-part.ts';
 import { Handovers } from './handovers.ts';
 import { nextText } from './next-text.ts';
 import type { NextText } from './next-text.ts';
-import { allSubjects, idOf, neededBy, wantedOf } from './wanted.ts';
-import type { Declarations, Subject, Wanted } from './wanted.ts';
+import { KINDS_OF_STORE, wantedOf } from './wanted.ts';
+import type { Declarations, LeftOut } from './wanted.ts';
 
 /** What the folder is made of. */
-export type GatewayFilesParts = Declarations & {
+export type GatewayFilesDeps = Declarations & {
   /** The folder that Envoy Gateway reads, flat and ours alone. */
   readonly folder: string;
   readonly clock: Pick<Clock, 'after'>;
@@ -29,43 +26,44 @@ const RETRY_MS = 1000;
  * kinds are there that it knows, in the version that it keeps.
  */
 export class GatewayFiles {
-  readonly #parts: GatewayFilesParts;
+  readonly #deps: GatewayFilesDeps;
   readonly #folder: GeneratedFolder;
-  #dirty = new Map<string, Subject>();
-  #isAll = false;
+  readonly #handovers: Handovers;
+  readonly #texts = new WeakMap<object, string>();
+  /** The text of each part as it was last wanted; what is shown may be on its way there. */
+  readonly #wanted = new Map<string, string>();
   /** What an earlier run has left, and of which it is not known yet whether it is still declared. */
   readonly #leftovers = new Set<string>();
-  readonly #leftOut = new Map<string, string>();
-  readonly #handovers: Handovers;
-  readonly #handedOver = new Map<string, Subject>();
+  #leftOut = new Map<string, string>();
+  #isOpen = false;
+  #isDirty = false;
   #running: Promise<void> | undefined;
   #cancelRetry: (() => void) | undefined;
   #unsubscribe: (() => void) | undefined;
   #isClosed = false;
 
-  constructor(parts: GatewayFilesParts) {
-    this.#parts = parts;
-    this.#folder = new GeneratedFolder(parts.folder);
-    this.#handovers = new Handovers(
-      parts.clock,
-      () => this.#folder.size,
-      part => this.#goOnWith(part),
-    );
+  constructor(deps: GatewayFilesDeps) {
+    this.#deps = deps;
+    this.#folder = new GeneratedFolder(deps.folder);
+    const goOnWith = (part: string) => {
+      this.#wanted.delete(part);
+      this.#schedule();
+    };
+    this.#handovers = new Handovers(deps.clock, () => this.#folder.parts().length, goOnWith);
   }
 
   /** Begins when everything has been read, so that Envoy Gateway never sees a part of it. */
   start(): void {
-    const { read } = this.#parts;
-    this.#unsubscribe = read.subscribe(change => this.#hear(change));
-    void read.whenSynced().then(() => {
-      this.#isAll = true;
-      this.#run();
+    const { read } = this.#deps;
+    this.#unsubscribe = read.subscribe(({ key }) => {
+      if (KINDS_OF_STORE.includes(refOf(key).kind)) this.#schedule();
     });
+    void read.whenSynced().then(() => this.#schedule());
   }
 
   /** Objects of others have changed, and the store knows. */
-  onWritten(keys: readonly WrittenKey[]): void {
-    for (const key of keys) this.#mark({ by: 'file', key });
+  onWritten(): void {
+    this.#schedule();
   }
 
   /** Waits until the folder is as it should be, or could not be written. */
@@ -81,15 +79,10 @@ export class GatewayFiles {
     await this.whenIdle();
   }
 
-  #hear({ key }: Change): void {
-    const ref = refOf(key);
-    if (isOfStore(ref)) this.#mark({ by: 'store', ref });
-    for (const subject of neededBy(ref, this.#parts.read)) this.#mark(subject);
-  }
-
-  #mark(subject: Subject): void {
-    this.#dirty.set(idOf(subject), subject);
-    if (this.#parts.read.isSynced()) this.#run();
+  #schedule(): void {
+    if (!this.#deps.read.isSynced()) return;
+    this.#isDirty = true;
+    this.#run();
   }
 
   #run(): void {
@@ -101,80 +94,77 @@ export class GatewayFiles {
     // What happens in one go is written in one go.
     await Promise.resolve();
     try {
-      while ((this.#isAll || this.#dirty.size > 0) && !this.#isClosed) await this.#writeOnce();
+      while (this.#isDirty && !this.#isClosed) await this.#write();
     } catch (error) {
       this.#retry(error);
     }
-    // At once with the last look at what is to be written, so that nothing is left waiting.
+    // At once with the last check of what is to be written, so that nothing is left waiting.
     this.#running = undefined;
   }
 
-  async #writeOnce(): Promise<void> {
-    if (this.#isAll) await this.#openAnew();
-    const subjects = this.#isAll ? allSubjects(this.#parts) : [...this.#dirty.values()];
-    this.#isAll = false;
-    this.#dirty = new Map();
-    for (const subject of subjects) {
-      const wanted = wantedOf(subject, this.#parts, part => this.#folder.has(part));
-      this.#report(idOf(subject), wanted);
-      if (wanted.is === 'part') this.#put(wanted, subject);
-      if (wanted.is === 'no-part') this.#remove(wanted.part);
-    }
-    this.#removeLeftovers();
+  async #write(): Promise<void> {
+    if (!this.#isOpen) await this.#open();
+    this.#isDirty = false;
+    const { parts, leftOut } = wantedOf(
+      this.#deps,
+      part => this.#folder.has(part),
+      (object, make) => this.#textOnce(object, make),
+    );
+    for (const [part, text] of parts) this.#put(part, text);
+    // What may be in a file that cannot be read now stays; a MeshBinding is in none.
+    const isUnsure = this.#deps.written.hasUnread();
+    const stays = (part: string) =>
+      isUnsure && this.#leftovers.has(part) && kindOfPart(part) !== 'MeshBinding';
+    for (const part of this.#folder.parts()) if (!parts.has(part) && !stays(part)) this.#remove(part);
+    this.#report(leftOut);
     await this.#folder.show();
   }
 
   /** What was on its way to another name begins anew as well: perhaps not even the first step has been written. */
-  async #openAnew(): Promise<void> {
+  async #open(): Promise<void> {
     this.#handovers.close();
-    this.#handedOver.clear();
-    const { parts, strangers } = await this.#folder.open();
-    for (const part of parts) this.#leftovers.add(part);
-    const { folder, log } = this.#parts;
+    this.#wanted.clear();
+    const { folder, log } = this.#deps;
+    const strangers = await this.#folder.open();
+    for (const part of this.#folder.parts()) this.#leftovers.add(part);
+    this.#isOpen = true;
     if (strangers.length > 0)
       log.warn('Envoy Gateway also reads files that are not from here', { folder, files: strangers });
   }
 
-  /** What may be in a file that cannot be read now stays; a MeshBinding is in none. */
-  #removeLeftovers(): void {
-    const isUnsure = this.#parts.written.hasUnread();
-    for (const part of this.#leftovers)
-      if (!isUnsure || kindOfPart(part) === 'MeshBinding') this.#remove(part);
+  #textOnce(object: object, make: () => string): string {
+    const text = this.#texts.get(object) ?? make();
+    this.#texts.set(object, text);
+    return text;
   }
 
   #remove(part: string): void {
     this.#leftovers.delete(part);
+    this.#wanted.delete(part);
     this.#handovers.forget(part);
-    this.#handedOver.delete(part);
     this.#folder.remove(part);
   }
 
-  #put({ part, text }: Wanted & { readonly is: 'part' }, subject: Subject): void {
+  #put(part: string, text: string): void {
     this.#leftovers.delete(part);
+    if (this.#wanted.get(part) === text) return;
+    this.#wanted.set(part, text);
     let next: NextText = { text };
     this.#folder.put(part, text, now => {
       next = nextText(part, now, text, this.#handovers.phaseOf(part));
       return next.text;
     });
-    if (next.enter) {
-      this.#handovers.enter(part, next.enter);
-      this.#handedOver.set(part, subject);
-    }
+    if (next.enter) this.#handovers.enter(part, next.enter);
     if (!next.kept) return;
     const why = `start Envoy Gateway anew, or give the object another name: it keeps ${next.kept.join(', ')}`;
-    this.#parts.log.warn('Envoy Gateway does not notice that fields are removed', { object: part, why });
-  }
-
-  #goOnWith(part: string): void {
-    const subject = this.#handedOver.get(part);
-    if (subject) this.#mark(subject);
+    this.#deps.log.warn('Envoy Gateway does not notice that fields are removed', { object: part, why });
   }
 
   /** Whatever could not be written may be so because the folder is not what it was. */
   #retry(error: unknown): void {
-    const { folder, clock, log } = this.#parts;
+    const { folder, clock, log } = this.#deps;
     log.error('the folder for Envoy Gateway cannot be written', { folder, error });
-    this.#isAll = true;
+    [this.#isOpen, this.#isDirty] = [false, true];
     if (this.#isClosed) return;
     this.#cancelRetry = clock.after(RETRY_MS, () => {
       this.#cancelRetry = undefined;
@@ -182,21 +172,12 @@ export class GatewayFiles {
     });
   }
 
-  /** Told once, and again when the reason is another. */
-  #report(id: string, wanted: Wanted): void {
-    if (wanted.is !== 'left-out') {
-      this.#leftOut.delete(id);
-      return;
-    }
-    const { object, source, why } = wanted;
-    if (this.#leftOut.get(id) === why) return;
-    this.#leftOut.set(id, why);
-    this.#parts.log.warn('Envoy Gateway does not get an object', { object, file: source, why });
+  /** Each once, and again when the reason is another. */
+  #report(leftOut: readonly LeftOut[]): void {
+    const reported = this.#leftOut;
+    this.#leftOut = new Map(leftOut.map(({ object, why }) => [object, why]));
+    for (const one of leftOut)
+      if (reported.get(one.object) !== one.why)
+        this.#deps.log.warn('Envoy Gateway does not get an object', one);
   }
-}
-
-const OF_STORE: readonly string[] = ['MeshEndpoints', 'MeshBinding'];
-
-function isOfStore(ref: Ref): ref is Ref<'MeshEndpoints' | 'MeshBinding'> {
-  return OF_STORE.includes(ref.kind);
 }

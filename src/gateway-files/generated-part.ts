@@ -1,8 +1,8 @@
 import { escapedJson } from '../api/escaped-json.ts';
 import type { Kinds } from '../api/generated/types.ts';
-import { declaredNameOf } from '../api/other-names.ts';
+import { declaredNameOf, otherNameOf } from '../api/other-names.ts';
+import { isRecord } from '../api/rule-functions.ts';
 import type { GeneratedKind } from './kinds.ts';
-import { withOtherTargets } from './targets.ts';
 
 /** Which object a part is for. */
 export type PartSubject = { readonly kind: string; readonly namespace: string; readonly name: string };
@@ -42,12 +42,8 @@ export function textOfSource(
 }
 
 /** The text of the part for an object of ours, whose generation Envoy Gateway tells back. */
-export function textOfOwn({
-  apiVersion,
-  kind,
-  metadata,
-  spec,
-}: Kinds['MeshEndpoints' | 'MeshBinding']): string {
+export function textOfOwn(object: Kinds['MeshEndpoints' | 'MeshBinding']): string {
+  const { apiVersion, kind, metadata, spec } = object;
   const { name, namespace, labels, annotations, generation, uid } = metadata;
   return textOf({
     apiVersion,
@@ -63,3 +59,23 @@ export function textOf(object: object): string {
 }
 
 const NO_PLAIN_YAML = /[\u007f-\u009f\u2028\u2029\ufffe\uffff]/g;
+
+/** The kinds of routes that Envoy Gateway may have to be shown under another name. */
+export const RENAMED_ROUTES: readonly string[] = ['HTTPRoute', 'GRPCRoute'];
+
+/**
+ * The spec of a policy that targets routes, also by the other name that each may have: so the policy holds at every
+ * moment while a route changes its name. Of a name that no route has Envoy Gateway says nothing.
+ */
+function withOtherTargets(spec: unknown): unknown {
+  if (!isRecord(spec)) return spec;
+  const { targetRef, targetRefs, ...rest } = spec;
+  const all: readonly unknown[] = Array.isArray(targetRefs) ? targetRefs : [];
+  const targets = targetRef === undefined ? all : [targetRef, ...all];
+  const others = targets.flatMap(target => {
+    if (!isRecord(target) || !RENAMED_ROUTES.includes(String(target['kind']))) return [];
+    const name = typeof target['name'] === 'string' ? otherNameOf(target['name'], 1) : undefined;
+    return name === undefined ? [] : [{ ...target, name }];
+  });
+  return others.length === 0 ? spec : { ...rest, targetRefs: [...targets, ...others] };
+}

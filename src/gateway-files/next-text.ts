@@ -1,8 +1,8 @@
 import { declaredNameOf, otherNameOf } from '../api/other-names.ts';
-import { kindOfPart, textOf } from './generated-part.ts';
+import { isEqual } from '../api/equal.ts';
+import { isRecord } from '../api/rule-functions.ts';
+import { kindOfPart, RENAMED_ROUTES, textOf } from './generated-part.ts';
 import type { Phase } from './handovers.ts';
-import { isMap, lostFields } from './lost-fields.ts';
-import { RENAMED_ROUTES } from './targets.ts';
 
 /** What a part is to say next. */
 export type NextText = {
@@ -19,7 +19,7 @@ export type NextText = {
  *
  *   HTTPRoute, GRPCRoute          It gets another name, and back at the next time. For a while both are there, so that
  *                                 requests go the old way until Envoy is ready for the new one. Policies that name the
- *                                 route name both (targets.ts).
+ *                                 route name both (generated-part.ts).
  *   a policy, a grant             Another name each time, in the same part: one goes and the other comes at the same
  *                                 moment. Nothing names these.
  *   Secret, ConfigMap             The keys that are gone are null, which removes or empties them.
@@ -36,7 +36,7 @@ export function nextText(part: string, now: string, wanted: string, phase: Phase
   if (declared !== plain.metadata.name) return { text: wanted };
   if (WITH_DATA.includes(kind)) return { text: textOf(withoutKeys(first, plain)) };
   if (second && phase === 'over') return { text: textOf(first), enter: 'rest' };
-  const lost = lostFields({ ...first, metadata: {} }, { ...plain, metadata: {} });
+  const lost = lostFields({ ...first, metadata: {} }, { ...plain, metadata: {} }).slice(0, MOST_NAMED);
   const same = textNamed(plain, nth) ?? wanted;
   if (lost.length === 0) return second ? both(same, textNamed(plain, 1 - nth), phase) : { text: same };
   if (POLICIES.includes(kind)) return orKept(textNamed(plain, nth + 1), same, lost);
@@ -89,7 +89,7 @@ function readAll(text: string): readonly Named[] {
 }
 
 function isNamed(value: unknown): value is Named {
-  return isMap(value) && isMap(value['metadata']) && typeof value['metadata']['name'] === 'string';
+  return isRecord(value) && isRecord(value['metadata']) && typeof value['metadata']['name'] === 'string';
 }
 
 function textNamed(object: Named, nth: number): string | undefined {
@@ -100,10 +100,22 @@ function textNamed(object: Named, nth: number): string | undefined {
 
 function withoutKeys(before: Named, plain: Named): Named {
   const all = (field: string): object => {
-    const keys = isMap(before[field]) ? Object.keys(before[field]) : [];
+    const keys = isRecord(before[field]) ? Object.keys(before[field]) : [];
     const gone = Object.fromEntries(keys.map(key => [key, null]));
-    const now = isMap(plain[field]) ? plain[field] : {};
+    const now = isRecord(plain[field]) ? plain[field] : {};
     return keys.length === 0 ? {} : { [field]: { ...gone, ...now } };
   };
   return { ...plain, ...all('data'), ...all('stringData') };
+}
+
+/** More are not named. */
+const MOST_NAMED = 10;
+
+/** The fields of an object that its next version lacks; what is in lists Envoy Gateway replaces. */
+function lostFields(before: unknown, after: unknown, path = ''): readonly string[] {
+  if (!isRecord(before) || !isRecord(after) || isEqual(before, after)) return [];
+  return Object.entries(before).flatMap(([name, value]) => {
+    const inner = path === '' ? name : `${path}.${name}`;
+    return Object.hasOwn(after, name) ? lostFields(value, after[name], inner) : [inner];
+  });
 }

@@ -5,7 +5,6 @@ import { join } from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { GatewayFiles } from '../../src/gateway-files/gateway-files.ts';
-import { gatewayFilesIndexes } from '../../src/gateway-files/wanted.ts';
 import { openDirectory } from '../../src/resources/directory.ts';
 import type { Directory } from '../../src/resources/directory.ts';
 import { systemClock } from '../../src/runtime/clock.ts';
@@ -63,13 +62,13 @@ type Open = { readonly directory: Directory; readonly close: () => Promise<void>
 async function open(root: string): Promise<Open> {
   const directory = openDirectory({
     folder: join(root, 'declared'),
-    indexes: gatewayFilesIndexes,
+    indexes: [],
     timing: { ...QUICK, goneMs: 20 },
     report: () => undefined,
     reportFailure: error => {
       throw error;
     },
-    onWritten: keys => files.onWritten(keys),
+    onWritten: () => files.onWritten(),
   });
   const { read, written } = directory;
   const log = createLog({ level: 'error', to: { write: () => undefined } });

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { fileOfPart, isGeneratedFile, partsIn, textOfParts } from '../../src/gateway-files/parts.ts';
+import { fileOfPart, isGeneratedFile, partsIn, textsOfFiles } from '../../src/gateway-files/folder.ts';
 import { textOf } from '../../src/gateway-files/generated-part.ts';
 import { readDocuments } from '../../src/api/yaml-documents.ts';
 
@@ -11,6 +11,10 @@ const name = fc.stringMatching(/^[A-Z][A-Za-z]{0,9}\/[-a-z0-9.]{0,20}\/[-a-z0-9.
 const object = fc.object({ values: [fc.string({ unit: 'grapheme' }), fc.integer(), fc.boolean()] });
 /** One object, or the same under two names. */
 const text = fc.array(object, { minLength: 1, maxLength: 2 }).map(all => all.map(textOf).join('---\n'));
+
+/** The text of parts that are all in the one file. */
+const textOfParts = (parts: Iterable<readonly [string, string]>) =>
+  textsOfFiles(parts).get('mesh-gateway.yaml') ?? '';
 
 const objectsOf = (said: string) => said.split('\n---\n').map(one => JSON.parse(one) as unknown);
 

@@ -3,7 +3,6 @@ import { mkdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, onTestFinished } from 'vitest';
 import { GatewayFiles } from '../../src/gateway-files/gateway-files.ts';
-import { gatewayFilesIndexes } from '../../src/gateway-files/wanted.ts';
 import { openDirectory } from '../../src/resources/directory.ts';
 import { systemClock } from '../../src/runtime/clock.ts';
 import type { Clock } from '../../src/api/clock.ts';
@@ -30,13 +29,13 @@ export async function startGatewayFiles(folders: Folders, clock: Pick<Clock, 'af
   const log = createLog({ level: 'info', to: { write: line => void lines.push(JSON.parse(line) as Line) } });
   const directory = openDirectory({
     ...folders,
-    indexes: gatewayFilesIndexes,
+    indexes: [],
     timing: QUICK,
     report: () => undefined,
     reportFailure: error => {
       throw error;
     },
-    onWritten: keys => files.onWritten(keys),
+    onWritten: () => files.onWritten(),
   });
   const { read, written } = directory;
   const files = new GatewayFiles({ folder: generated, read, written, clock, log });

@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { fileOfPart, partsIn } from '../../src/gateway-files/parts.ts';
+import { fileOfPart, partsIn } from '../../src/gateway-files/folder.ts';
 
 /**
  * What the folder of Envoy Gateway says of each object, by kind, namespace and name; what is hidden is not read. Fails

@@ -1,7 +1,6 @@
 import { extensionIndexes, declaredIn, routesOf } from '../../../../src/extension/declared.ts';
 import { clusterShape } from '../../../../src/extension/shape.ts';
 import { GatewayFiles } from '../../../../src/gateway-files/gateway-files.ts';
-import { gatewayFilesIndexes } from '../../../../src/gateway-files/wanted.ts';
 import { bindingController, bindingIndexes } from '../../../../src/mesh-binding/controller.ts';
 import type { ProcessTelemetry } from '../../../../src/process/telemetry.ts';
 import { openDirectory } from '../../../../src/resources/directory.ts';
@@ -29,10 +28,10 @@ export async function startOperatorSide(
   const { log } = telemetry;
   const directory = openDirectory({
     folder: resources,
-    indexes: [...extensionIndexes, ...bindingIndexes, ...gatewayFilesIndexes],
+    indexes: [...extensionIndexes, ...bindingIndexes],
     report: problem => console.error('a declaration is not as it should be', problem),
     reportFailure: failure => console.error('something of ours failed', failure),
-    onWritten: keys => files.onWritten(keys),
+    onWritten: () => files.onWritten(),
   });
   const { read, write, written } = directory;
   const files = new GatewayFiles({ folder: generated, read, written, clock: systemClock, log });
