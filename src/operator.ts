@@ -24,9 +24,9 @@ import { startTelemetry } from './process/telemetry.ts';
 import type { ProcessTelemetry } from './process/telemetry.ts';
 import { connectKubernetes } from './resources/connect-kubernetes.ts';
 import type { ConnectedKubernetes } from './resources/connect-kubernetes.ts';
-import type { TellEvents } from './resources/events.ts';
-import { eventsOn } from './resources/kubernetes/events.ts';
-import type { KubeEvents } from './resources/kubernetes/events.ts';
+import type { RecordEvents } from './resources/events.ts';
+import { eventsOn } from './resources/kubernetes/events/recorder.ts';
+import type { KubeEvents } from './resources/kubernetes/events/recorder.ts';
 import { kubernetesLease } from './resources/kubernetes/lease.ts';
 import { systemClock } from './runtime/clock.ts';
 import { countingSleep } from './runtime/clock.ts';
@@ -100,7 +100,7 @@ async function startOperator(
     steps: [
       { name: 'become unready', run: () => telemetry.readiness.stop() },
       { name: 'lead no more', run: () => leadership.stop() },
-      { name: 'tell no more', run: () => events.close() },
+      { name: 'record no more events', run: () => events.close() },
       { name: 'follow no more', run: () => view.close() },
       { name: 'close the cluster', run: () => cluster.close() },
       { name: 'end telemetry', run: () => telemetry.close() },
@@ -116,7 +116,7 @@ function eventsFrom(
   return eventsOn({
     ...{ controller: COMPONENTS.operator, instance: podName, transport: speaking },
     ...{ clock, now: date, random: Math.random, record: metrics.record },
-    reportFailure: error => log.warn('events cannot be told', { error }),
+    reportFailure: error => log.warn('events cannot be recorded', { error }),
   });
 }
 
@@ -125,7 +125,7 @@ type Parts = {
   readonly cluster: ConnectedKubernetes;
   readonly telemetry: ProcessTelemetry;
   readonly view: Pick<View, 'revisionOf'>;
-  readonly events: TellEvents;
+  readonly events: RecordEvents;
 };
 
 const DRAIN = { endMs: 5000, obeyMs: 500 };
@@ -144,7 +144,7 @@ function strive(
     lease: kubernetesLease({ transport: urgent, namespace: podNamespace, name, date }),
     isReady: () => read.isSynced(),
     lead: ({ number }) => {
-      events.tell({
+      events.record({
         regarding: { apiVersion: 'coordination.k8s.io/v1', kind: 'Lease', namespace: podNamespace, name },
         ...{ type: 'Normal', reason: 'LeaderElected', action: 'Elect' },
         note: `${podName} leads, in term ${number}`,

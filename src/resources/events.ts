@@ -1,15 +1,12 @@
-/** An object that something happened to, of any kind. */
-type Regarding = {
-  readonly apiVersion: string;
-  readonly kind: string;
-  readonly namespace?: string;
-  readonly name: string;
-  readonly uid?: string;
-};
-
-/** Something that happened and that people should find beside the object. */
-export type Told = {
-  readonly regarding: Regarding;
+/** Something that happened to an object of any kind, and that people should find beside it. */
+export type ObjectEvent = {
+  readonly regarding: {
+    readonly apiVersion: string;
+    readonly kind: string;
+    readonly namespace?: string;
+    readonly name: string;
+    readonly uid?: string;
+  };
   readonly type: 'Normal' | 'Warning';
   /** Why, as one word for machines: LeaderElected. */
   readonly reason: string;
@@ -19,7 +16,7 @@ export type Told = {
   readonly note: string;
 };
 
-/** Where what happens is told. It never fails and nobody waits for it: what cannot be told in time is counted and lost. */
-export interface TellEvents {
-  tell(told: Told): void;
+/** Records events. It never fails and nobody waits for it: what cannot be written is counted and lost. */
+export interface RecordEvents {
+  record(event: ObjectEvent): void;
 }

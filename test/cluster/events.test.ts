@@ -3,9 +3,9 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { API_VERSION } from '../../src/api/generated/kinds.ts';
 import { kubeClient } from '../../src/lab/cluster/kube-client.ts';
 import type { KubeObject } from '../../src/lab/cluster/kube-object.ts';
-import type { Told } from '../../src/resources/events.ts';
-import { eventsOn } from '../../src/resources/kubernetes/events.ts';
-import type { KubeEvents } from '../../src/resources/kubernetes/events.ts';
+import type { ObjectEvent } from '../../src/resources/events.ts';
+import { eventsOn } from '../../src/resources/kubernetes/events/recorder.ts';
+import type { KubeEvents } from '../../src/resources/kubernetes/events/recorder.ts';
 import type { KubeRequest } from '../../src/resources/kubernetes/transport.ts';
 import { systemClock } from '../../src/runtime/clock.ts';
 import { clientTransport } from '../support/cluster/client-transport.ts';
@@ -45,7 +45,7 @@ function begin() {
   return { events, asked, outcomes, failures };
 }
 
-function told(name: string, fields: Partial<Told> = {}): Told {
+function told(name: string, fields: Partial<ObjectEvent> = {}): ObjectEvent {
   const uid = randomUUID();
   return {
     regarding: { apiVersion: API_VERSION, kind: 'MeshEndpoints', namespace, name, uid },
@@ -65,7 +65,7 @@ async function eventsOf(name: string, where = namespace): Promise<readonly KubeO
 describe('an event', () => {
   it('is there beside its object, as users list it', async () => {
     const { events, outcomes, failures } = begin();
-    events.tell(told('one'));
+    events.record(told('one'));
     await events.close();
     expect(failures).toEqual([]);
     expect(outcomes).toEqual({ written: 1, dropped: 0, failed: 0 });
@@ -90,11 +90,11 @@ describe('an event', () => {
   it('that is told a hundred times is one object with a count', async () => {
     const { events, asked, outcomes } = begin();
     const one = told('many');
-    for (let i = 0; i < 100; i++) events.tell(one);
+    for (let i = 0; i < 100; i++) events.record(one);
     await expect.poll(() => outcomes.written, { timeout: 60_000 }).toBe(100);
     expect(asked.map(({ verb }) => verb)).toEqual(['create', 'patch']);
     expect(await eventsOf('many')).toMatchObject([{ series: { count: 100 } }]);
-    events.tell(one);
+    events.record(one);
     await events.close();
     expect(await eventsOf('many')).toMatchObject([{ series: { count: 101 } }]);
   });
@@ -102,7 +102,7 @@ describe('an event', () => {
   it('begins anew where somebody has deleted it', async () => {
     const { events } = begin();
     const one = told('deleted');
-    events.tell(one);
+    events.record(one);
     await expect.poll(() => eventsOf('deleted'), { timeout: 60_000 }).toHaveLength(1);
     const [event] = await eventsOf('deleted');
     const ref = {
@@ -112,8 +112,8 @@ describe('an event', () => {
       name: event?.metadata.name ?? '',
     };
     await client.remove(ref);
-    events.tell(one);
-    events.tell(one);
+    events.record(one);
+    events.record(one);
     await events.close();
     expect(await eventsOf('deleted')).toMatchObject([{ series: { count: 2 } }]);
   });
@@ -121,7 +121,7 @@ describe('an event', () => {
   it('of an object without a namespace is in the default one', async () => {
     const { events, outcomes } = begin();
     const name = `tailnet-${run}`;
-    events.tell(told(name, { regarding: { apiVersion: API_VERSION, kind: 'MeshTailnet', name } }));
+    events.record(told(name, { regarding: { apiVersion: API_VERSION, kind: 'MeshTailnet', name } }));
     await events.close();
     expect(outcomes.written).toBe(1);
     const [event] = await eventsOf(name, 'default');
@@ -143,7 +143,7 @@ describe('an event', () => {
   ])('with %s is taken all the same', async (what, fields) => {
     const { events, outcomes, failures } = begin();
     const name = what.replaceAll(/[^a-z]+/g, '-');
-    events.tell(told(name, fields));
+    events.record(told(name, fields));
     await events.close();
     expect(failures).toEqual([]);
     expect(outcomes).toEqual({ written: 1, dropped: 0, failed: 0 });
@@ -153,7 +153,7 @@ describe('an event', () => {
   it('of an object with the longest name there is, is taken', async () => {
     const { events, outcomes } = begin();
     const name = 'a'.repeat(253);
-    events.tell(told(name));
+    events.record(told(name));
     await events.close();
     expect(outcomes.written).toBe(1);
     expect(await eventsOf(name)).toHaveLength(1);
@@ -161,7 +161,7 @@ describe('an event', () => {
 
   it('in a namespace that is not there fails, and is counted', async () => {
     const { events, outcomes, failures } = begin();
-    events.tell(
+    events.record(
       told('lost', { regarding: { apiVersion: 'v1', kind: 'Service', namespace: 'nowhere', name: 'lost' } }),
     );
     await events.close();

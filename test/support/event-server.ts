@@ -9,7 +9,7 @@ export type KeptEvent = {
 };
 
 /** How a server takes a request. */
-export type Behaviour = 'answers' | 'refuses' | 'is-down' | 'loses-answers' | 'hangs';
+export type Behaviour = 'answers' | 'refuses' | 'is-down' | 'is-busy' | 'hangs';
 
 /** Keeps events as an API server does, as well or badly as a test wants. */
 export class EventServer {
@@ -31,9 +31,8 @@ export class EventServer {
         });
       case 'answers':
         return this.#keep(request);
-      case 'loses-answers':
-        this.#keep(request);
-        throw new KubeError('Unreachable', 'reset');
+      case 'is-busy':
+        throw new KubeError('Busy', 'later', { status: 429, retryAfterMs: 1000 });
     }
   };
 
