@@ -6,7 +6,7 @@ import { openKubernetes } from './kubernetes.ts';
 import type { Kubernetes } from './kubernetes.ts';
 import { clusterAccess } from './kubernetes/access.ts';
 import { openTransport } from './kubernetes/transport/open-transport.ts';
-import type { SourceTelemetry } from './kubernetes/source-observer.ts';
+import type { SourceTelemetry } from './kubernetes/reflector/observer.ts';
 import type { KubeTransport } from './kubernetes/transport.ts';
 import type { Fence } from './kubernetes/write/writer.ts';
 import type { AnyIndex } from './resources.ts';

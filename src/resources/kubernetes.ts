@@ -1,10 +1,10 @@
 import type { Clock } from '../api/clock.ts';
 import type { ResourceKind } from '../api/key.ts';
 import type { Fence } from './kubernetes/write/writer.ts';
-import { PATIENCE } from './kubernetes/reflector-state.ts';
-import type { Patience } from './kubernetes/reflector-state.ts';
-import { createSource } from './kubernetes/source.ts';
-import type { SourceTelemetry } from './kubernetes/source-observer.ts';
+import { PATIENCE } from './kubernetes/reflector/state.ts';
+import type { Patience } from './kubernetes/reflector/state.ts';
+import { createSource } from './kubernetes/reflector/source.ts';
+import type { SourceTelemetry } from './kubernetes/reflector/observer.ts';
 import type { KubeTransport } from './kubernetes/transport.ts';
 import { writesTo } from './kubernetes/write/writer.ts';
 import { outside } from './outside.ts';

@@ -10,7 +10,7 @@ import { clusterAccess } from '../../src/resources/kubernetes/access.ts';
 import { SERVED } from '../../src/resources/kubernetes/kinds.ts';
 import type { ServedKind } from '../../src/resources/kubernetes/kinds.ts';
 import { openTransport } from '../../src/resources/kubernetes/transport/open-transport.ts';
-import { isServed } from '../../src/resources/kubernetes/served.ts';
+import { isServed } from '../../src/resources/kubernetes/reflector/answers.ts';
 import type { KubeTransport } from '../../src/resources/kubernetes/transport.ts';
 import { systemClock } from '../../src/runtime/clock.ts';
 import { createActivities } from '../../src/telemetry/activity.ts';

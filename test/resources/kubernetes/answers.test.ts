@@ -2,10 +2,10 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { SERVED } from '../../../src/resources/kubernetes/kinds.ts';
 import { KubeError } from '../../../src/resources/kubernetes/kube-error.ts';
-import { pageOf } from '../../../src/resources/kubernetes/list-page.ts';
-import { isOlder } from '../../../src/resources/kubernetes/resource-version.ts';
-import { isServed } from '../../../src/resources/kubernetes/served.ts';
-import { heardIn } from '../../../src/resources/kubernetes/watch-line.ts';
+import { pageOf } from '../../../src/resources/kubernetes/reflector/answers.ts';
+import { isOlder } from '../../../src/resources/kubernetes/raw-object.ts';
+import { isServed } from '../../../src/resources/kubernetes/reflector/answers.ts';
+import { heardIn } from '../../../src/resources/kubernetes/reflector/answers.ts';
 import { API_VERSION } from '../../../src/api/generated/kinds.ts';
 
 /** The same values in every run; SEED=2 npm test tries others. */

@@ -1,15 +1,15 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { KubeErrorReason } from '../../../src/resources/kubernetes/kube-error.ts';
-import { NEW, PATIENCE } from '../../../src/resources/kubernetes/reflector-state.ts';
+import { NEW, PATIENCE } from '../../../src/resources/kubernetes/reflector/state.ts';
 import type {
   Given,
   Heard,
   Next,
   ReflectorState,
   Step,
-} from '../../../src/resources/kubernetes/reflector-state.ts';
-import { step } from '../../../src/resources/kubernetes/reflector-step.ts';
+} from '../../../src/resources/kubernetes/reflector/state.ts';
+import { step } from '../../../src/resources/kubernetes/reflector/step.ts';
 
 /** The same sequences in every run; SEED=2 npm test tries others. */
 const seed = Number(process.env['SEED'] ?? 1);

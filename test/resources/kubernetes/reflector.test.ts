@@ -1,8 +1,8 @@
 import { afterEach, describe, expect, it } from 'vitest';
-import { createArrivals } from '../../../src/resources/kubernetes/arrivals.ts';
+import { createArrivals } from '../../../src/resources/kubernetes/reflector/arrivals.ts';
 import { KubeError } from '../../../src/resources/kubernetes/kube-error.ts';
-import { Reflector } from '../../../src/resources/kubernetes/reflector.ts';
-import { PATIENCE } from '../../../src/resources/kubernetes/reflector-state.ts';
+import { Reflector } from '../../../src/resources/kubernetes/reflector/reflector.ts';
+import { PATIENCE } from '../../../src/resources/kubernetes/reflector/state.ts';
 import type { KubeRequest, KubeTransport } from '../../../src/resources/kubernetes/transport.ts';
 import { ResourceStore } from '../../../src/resources/store.ts';
 import { named } from '../../support/declared.ts';

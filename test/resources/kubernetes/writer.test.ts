@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { Kinds } from '../../../src/api/generated/types.ts';
-import { createArrivals } from '../../../src/resources/kubernetes/arrivals.ts';
+import { createArrivals } from '../../../src/resources/kubernetes/reflector/arrivals.ts';
 import { KubeError } from '../../../src/resources/kubernetes/kube-error.ts';
 import type { Fence } from '../../../src/resources/kubernetes/write/writer.ts';
 import type { KubeErrorReason } from '../../../src/resources/kubernetes/kube-error.ts';

@@ -7,7 +7,7 @@ import { KubeError } from '../kube-error.ts';
 import type { KubeErrorReason } from '../kube-error.ts';
 import { fieldsOf, textIn } from '../raw-object.ts';
 import type { Fields } from '../raw-object.ts';
-import type { TakeAnswers } from '../arrivals.ts';
+import type { TakeAnswers } from '../reflector/arrivals.ts';
 import type { KubeRequest, KubeTransport } from '../transport.ts';
 
 /** What all writes work with. */

@@ -2,7 +2,7 @@ import type { Ref } from '../../../api/key.ts';
 import { refTo } from '../../../api/references.ts';
 import { ResourceError } from '../../resources.ts';
 import type { ReadResources, WriteResources } from '../../resources.ts';
-import type { TakeAnswers } from '../arrivals.ts';
+import type { TakeAnswers } from '../reflector/arrivals.ts';
 import type { KubeRequest } from '../transport.ts';
 import { wordsFor, writeError } from './errors.ts';
 import { adding, editFinalizers, removing } from './finalizers.ts';

@@ -1,14 +1,13 @@
-import { decode } from '../../api/decode.ts';
-import type { Decoding } from '../../api/decode.ts';
-import { formatFault } from '../../api/fault.ts';
-import type { Key, Ref, ResourceKind } from '../../api/key.ts';
-import { keyOf } from '../../api/key.ts';
-import { refTo } from '../../api/references.ts';
-import type { Resource } from '../../api/resource.ts';
-import type { Arrival, ResourceStore } from '../store.ts';
-import { fieldsOf, identityOf, withoutBallast } from './raw-object.ts';
-import type { RawIdentity } from './raw-object.ts';
-import { isOlder } from './resource-version.ts';
+import { decode } from '../../../api/decode.ts';
+import type { Decoding } from '../../../api/decode.ts';
+import { formatFault } from '../../../api/fault.ts';
+import type { Key, Ref, ResourceKind } from '../../../api/key.ts';
+import { keyOf } from '../../../api/key.ts';
+import { refTo } from '../../../api/references.ts';
+import type { Resource } from '../../../api/resource.ts';
+import type { Arrival, ResourceStore } from '../../store.ts';
+import { fieldsOf, identityOf, isOlder, textIn, withoutBallast } from '../raw-object.ts';
+import type { RawIdentity } from '../raw-object.ts';
 
 /** An object that the cluster has and that we cannot read. */
 export type Undecodable = {
@@ -18,7 +17,7 @@ export type Undecodable = {
 };
 
 /** Where objects go. */
-export type ArrivalPorts = {
+type ArrivalDeps = {
   readonly store: ResourceStore;
   /** Told of each object that cannot be read, once in each of its versions. */
   readonly reportUndecodable: (object: Undecodable) => void;
@@ -41,14 +40,14 @@ export type ArrivalPorts = {
 /** The objects of one kind on their way into the store. */
 export class KindArrivals {
   readonly #kind: ResourceKind;
-  readonly #ports: ArrivalPorts;
+  readonly #ports: ArrivalDeps;
   readonly #listed = new Set<Key>();
   readonly #undecodable = new Map<Key, string>();
   /** Up to which version everything has been told. */
   #told = '';
   #isSetBack = false;
 
-  constructor(kind: ResourceKind, ports: ArrivalPorts) {
+  constructor(kind: ResourceKind, ports: ArrivalDeps) {
     this.#kind = kind;
     this.#ports = ports;
   }
@@ -165,4 +164,32 @@ function faultsOf(decoding: Decoding): readonly string[] {
     case 'resource':
       return [`is ${keyOf(refTo(decoding.resource))}`];
   }
+}
+
+/** Takes the objects that an API server answers with to our writes, so that we see at once what we wrote. */
+export type TakeAnswers = {
+  /**
+   * Puts an object, as it came from the server, into the store, unless the store has a newer one or the watch has told
+   * of its deletion since. What is no object of a kind that is read is left alone.
+   */
+  readonly take: (raw: unknown) => void;
+};
+
+/** The objects of all kinds on their way into the store. */
+export type Arrivals = TakeAnswers & {
+  /** Those of one kind, which must be among those that are read. */
+  readonly of: (kind: ResourceKind) => KindArrivals;
+};
+
+/** Makes the ways into a store for the kinds that are read. */
+export function createArrivals(kinds: readonly ResourceKind[], ports: ArrivalDeps): Arrivals {
+  const all = new Map<string, KindArrivals>(kinds.map(kind => [kind, new KindArrivals(kind, ports)]));
+  return {
+    of: kind => {
+      const found = all.get(kind);
+      if (!found) throw new Error(`${kind} is not among the kinds that are read`);
+      return found;
+    },
+    take: raw => all.get(textIn(fieldsOf(raw), 'kind'))?.answer(raw),
+  };
 }

@@ -1,5 +1,5 @@
-import type { Arrival } from '../store.ts';
-import type { KubeErrorReason } from './kube-error.ts';
+import type { Arrival } from '../../store.ts';
+import type { KubeErrorReason } from '../kube-error.ts';
 
 /** Times by which an API server is followed. */
 export type Patience = {

@@ -1,17 +1,16 @@
-import type { Clock } from '../../api/clock.ts';
-import type { ResourceKind } from '../../api/key.ts';
-import type { ResourceStore } from '../store.ts';
+import type { Clock } from '../../../api/clock.ts';
+import type { ResourceKind } from '../../../api/key.ts';
+import type { ResourceStore } from '../../store.ts';
 import { createArrivals } from './arrivals.ts';
-import type { TakeAnswers } from './arrivals.ts';
-import type { Undecodable } from './kind-arrivals.ts';
+import type { TakeAnswers, Undecodable } from './arrivals.ts';
 import { Reflector } from './reflector.ts';
-import { KindObserver } from './source-observer.ts';
-import type { SourceTelemetry } from './source-observer.ts';
-import type { Patience } from './reflector-state.ts';
-import type { KubeTransport } from './transport.ts';
+import { KindObserver } from './observer.ts';
+import type { SourceTelemetry } from './observer.ts';
+import type { Patience } from './state.ts';
+import type { KubeTransport } from '../transport.ts';
 
 /** What a source reads with. */
-export type SourcePorts = {
+export type SourceDeps = {
   readonly transport: KubeTransport;
   readonly kinds: readonly ResourceKind[];
   readonly store: ResourceStore;
@@ -31,9 +30,9 @@ export type Source = {
 };
 
 /** A source for kinds, which is synced when each of them was read whole or is known not to be served. */
-export function createSource(ports: SourcePorts): Source {
-  const { store, telemetry, clock, reportFailure } = ports;
-  const kinds = [...new Set(ports.kinds)];
+export function createSource(deps: SourceDeps): Source {
+  const { store, telemetry, clock, reportFailure } = deps;
+  const kinds = [...new Set(deps.kinds)];
   const { log, metrics, activities } = telemetry;
   const arrivals = createArrivals(kinds, { store, reportUndecodable: undecodableTo(log) });
   const unread = new Set(kinds);
@@ -44,7 +43,7 @@ export function createSource(ports: SourcePorts): Source {
   const reflectors = kinds.map((kind, at) => {
     const moved = (...move: Parameters<KindObserver['moved']>) => observers[at]?.moved(...move);
     return new Reflector({
-      ...ports,
+      ...deps,
       kind,
       arrivals: arrivals.of(kind),
       observer: { moved, broke: reportFailure },

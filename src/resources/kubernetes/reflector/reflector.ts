@@ -1,10 +1,10 @@
-import type { KindArrivals } from './kind-arrivals.ts';
-import { SERVED } from './kinds.ts';
-import { begin } from './reflector-asks.ts';
-import type { AskPorts, OpenWatch } from './reflector-asks.ts';
-import { NEW } from './reflector-state.ts';
-import type { Effect, Heard, Next, ReflectorState, Step } from './reflector-state.ts';
-import { step } from './reflector-step.ts';
+import type { KindArrivals } from './arrivals.ts';
+import { SERVED } from '../kinds.ts';
+import { begin } from './requests.ts';
+import type { RequestDeps, OpenWatch } from './requests.ts';
+import { NEW } from './state.ts';
+import type { Effect, Heard, Next, ReflectorState, Step } from './state.ts';
+import { step } from './step.ts';
 
 /** Hears what a reflector does. */
 interface ReflectorObserver {
@@ -14,7 +14,7 @@ interface ReflectorObserver {
 }
 
 /** What a reflector works with. */
-export type ReflectorPorts = AskPorts & {
+export type ReflectorDeps = RequestDeps & {
   readonly arrivals: KindArrivals;
   readonly random: () => number;
   readonly observer: ReflectorObserver;
@@ -24,7 +24,7 @@ export type ReflectorPorts = AskPorts & {
 
 /** Follows the objects of one kind until it is closed: does what the steps say, and tells them what came of it. */
 export class Reflector {
-  readonly #ports: ReflectorPorts;
+  readonly #deps: ReflectorDeps;
   #state: ReflectorState = NEW;
   #watch: OpenWatch | undefined;
   #isClosed = false;
@@ -32,8 +32,8 @@ export class Reflector {
   #running: Promise<void> = Promise.resolve();
   #pausedAt = 0;
 
-  constructor(ports: ReflectorPorts) {
-    this.#ports = ports;
+  constructor(deps: ReflectorDeps) {
+    this.#deps = deps;
   }
 
   get state(): ReflectorState {
@@ -58,7 +58,7 @@ export class Reflector {
       try {
         for (const effect of effects) await this.#carryOut(effect);
       } catch (error) {
-        this.#ports.observer.broke(error);
+        this.#deps.observer.broke(error);
         // What is in the store now is not known: all of it is read again.
         heard = { hear: 'failure', reason: 'Expired', message: 'an object could not be taken' };
         continue;
@@ -70,7 +70,7 @@ export class Reflector {
   }
 
   #step(heard: Heard): Step {
-    const { clock, random, kind, patience, observer } = this.#ports;
+    const { clock, random, kind, patience, observer } = this.#deps;
     const given = {
       now: clock.now(),
       roll: random(),
@@ -85,7 +85,7 @@ export class Reflector {
   }
 
   async #carryOut(effect: Effect): Promise<void> {
-    const { arrivals, sayRead } = this.#ports;
+    const { arrivals, sayRead } = this.#deps;
     switch (effect.do) {
       case 'begin-list':
         arrivals.beginList(effect.version);
@@ -116,7 +116,7 @@ export class Reflector {
 
   /** Whatever comes in a rush, the event loop turns. */
   async #letOthers(): Promise<void> {
-    const { clock } = this.#ports;
+    const { clock } = this.#deps;
     if (clock.now() - this.#pausedAt < LONGEST_WORK_MS) return;
     await new Promise<void>(resolve => clock.soon(resolve));
     this.#pausedAt = clock.now();
@@ -136,7 +136,7 @@ export class Reflector {
       let cancel: () => void = () => undefined;
       this.#interrupt = () => over(CLOSE);
       if (next.do === 'watch') this.#watch = { end: new AbortController() };
-      cancel = begin(next, this.#ports, this.#watch, over);
+      cancel = begin(next, this.#deps, this.#watch, over);
     });
   }
 

@@ -1,15 +1,13 @@
-import type { Clock } from '../../api/clock.ts';
-import type { ResourceKind } from '../../api/key.ts';
-import { pageSizeOf, pathOfAll, SERVED } from './kinds.ts';
-import { KubeError } from './kube-error.ts';
-import { pageOf } from './list-page.ts';
-import type { Heard, Next, Patience } from './reflector-state.ts';
-import { isServed } from './served.ts';
-import type { KubeTransport } from './transport.ts';
-import { heardIn } from './watch-line.ts';
+import type { Clock } from '../../../api/clock.ts';
+import type { ResourceKind } from '../../../api/key.ts';
+import { pageSizeOf, pathOfAll, SERVED } from '../kinds.ts';
+import { KubeError } from '../kube-error.ts';
+import { heardIn, isServed, pageOf } from './answers.ts';
+import type { Heard, Next, Patience } from './state.ts';
+import type { KubeTransport } from '../transport.ts';
 
 /** What is asked, and by what. */
-export type AskPorts = {
+export type RequestDeps = {
   readonly kind: ResourceKind;
   readonly transport: KubeTransport;
   readonly clock: Clock;
@@ -29,18 +27,18 @@ type Tell = (heard: Heard) => void;
 type Task = Exclude<Next, { readonly do: 'stop' }>;
 
 /** Begins what is next, and tells what comes of it; gives the function that ends it early, but for the watch. */
-export function begin(task: Task, ports: AskPorts, watch: OpenWatch | undefined, tell: Tell): () => void {
+export function begin(task: Task, deps: RequestDeps, watch: OpenWatch | undefined, tell: Tell): () => void {
   switch (task.do) {
     case 'wait':
-      return ports.clock.after(task.ms, () => tell({ hear: 'go' }));
+      return deps.clock.after(task.ms, () => tell({ hear: 'go' }));
     case 'list':
-      return list(task, ports, tell);
+      return list(task, deps, tell);
     case 'ask-served':
-      return askServed(ports, tell);
+      return askServed(deps, tell);
     case 'watch':
-      return watch ? open(task, ports, watch, tell) : tellOfNone(tell);
+      return watch ? open(task, deps, watch, tell) : tellOfNone(tell);
     case 'read-on':
-      return watch?.lines ? readOn(ports, watch.lines, tell) : tellOfNone(tell);
+      return watch?.lines ? readOn(deps, watch.lines, tell) : tellOfNone(tell);
   }
 }
 
@@ -48,7 +46,7 @@ type ListTask = Extract<Next, { readonly do: 'list' }>;
 
 function list(
   { at, token, halvings }: ListTask,
-  { kind, transport, clock }: AskPorts,
+  { kind, transport, clock }: RequestDeps,
   tell: Tell,
 ): () => void {
   const end = new AbortController();
@@ -69,7 +67,7 @@ function list(
   return () => end.abort();
 }
 
-function askServed({ kind, transport }: AskPorts, tell: Tell): () => void {
+function askServed({ kind, transport }: RequestDeps, tell: Tell): () => void {
   const end = new AbortController();
   const get = (path: string) => transport.ask({ verb: 'get', path, signal: end.signal });
   hear(() => isServed(SERVED[kind], get).then(answer => ({ hear: 'served', isServed: answer })), tell);
@@ -78,8 +76,8 @@ function askServed({ kind, transport }: AskPorts, tell: Tell): () => void {
 
 type WatchTask = Extract<Next, { readonly do: 'watch' }>;
 
-function open({ at, from, forMs }: WatchTask, ports: AskPorts, watch: OpenWatch, tell: Tell): () => void {
-  const { kind, transport, clock, patience } = ports;
+function open({ at, from, forMs }: WatchTask, deps: RequestDeps, watch: OpenWatch, tell: Tell): () => void {
+  const { kind, transport, clock, patience } = deps;
   const query = {
     watch: 'true',
     resourceVersion: from,
@@ -96,7 +94,7 @@ function open({ at, from, forMs }: WatchTask, ports: AskPorts, watch: OpenWatch,
   return clock.after(patience.openingMs, () => tell(NOT_OPENED));
 }
 
-function readOn({ clock, patience }: AskPorts, lines: AsyncIterator<unknown>, tell: Tell): () => void {
+function readOn({ clock, patience }: RequestDeps, lines: AsyncIterator<unknown>, tell: Tell): () => void {
   hear(
     () => lines.next().then(({ done, value }) => (done === true ? { hear: 'end' } : heardIn(value))),
     tell,

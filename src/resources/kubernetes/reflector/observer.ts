@@ -1,11 +1,11 @@
-import type { Clock } from '../../api/clock.ts';
-import type { ResourceKind } from '../../api/key.ts';
-import type { Activities, Activity } from '../../telemetry/activity.ts';
-import type { Log } from '../../telemetry/log.ts';
-import type { sourceMetrics } from '../../telemetry/metrics.ts';
-import type { GaugeReaders, Recorder } from '../../telemetry/recorder.ts';
-import { NEW } from './reflector-state.ts';
-import type { Heard, ReflectorState } from './reflector-state.ts';
+import type { Clock } from '../../../api/clock.ts';
+import type { ResourceKind } from '../../../api/key.ts';
+import type { Activities, Activity } from '../../../telemetry/activity.ts';
+import type { Log } from '../../../telemetry/log.ts';
+import type { sourceMetrics } from '../../../telemetry/metrics.ts';
+import type { GaugeReaders, Recorder } from '../../../telemetry/recorder.ts';
+import { NEW } from './state.ts';
+import type { Heard, ReflectorState } from './state.ts';
 
 /** Where a source tells what it does. */
 export type SourceTelemetry = {
