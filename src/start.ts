@@ -19,7 +19,7 @@ import { LabFolder } from './lab/state.ts';
 import type { Lab } from './lab/state.ts';
 import { tryAll } from './lab/try-all.ts';
 import { ROUTE_KINDS } from './api/key.ts';
-import { troubleIn } from './process/trouble.ts';
+import { troubleIn } from './lab/trouble.ts';
 import { readStandaloneSettings, startStandalone } from './standalone.ts';
 import type { Standalone } from './standalone.ts';
 

@@ -1,5 +1,6 @@
 import { API_VERSION } from '../api/generated/kinds.ts';
 import type { Kinds } from '../api/generated/types.ts';
+import { isRecord } from '../api/rule-functions.ts';
 import { unknownFields } from '../api/unknown-fields.ts';
 import { validate } from '../api/validate.ts';
 import { SettingError } from '../telemetry/setting-error.ts';
@@ -59,21 +60,15 @@ function parseMeshPods(setting: string, text: string): MeshPodDefaults {
 }
 
 function parseObject(setting: string, text: string): Readonly<Record<string, unknown>> {
-  const value = parseJson(setting, text);
-  if (typeof value === 'object' && value !== null && !Array.isArray(value)) return { ...value };
-  throw new SettingError(
-    setting,
-    'is no JSON object: write one, such as {"image":"registry.example.com/meshd:1.0"}',
-  );
-}
-
-function parseJson(setting: string, text: string): unknown {
   try {
-    return JSON.parse(text);
+    const value: unknown = JSON.parse(text);
+    if (isRecord(value)) return value;
   } catch {
     // What the parser says quotes the text, and that may hold anything.
     throw new SettingError(setting, 'is not JSON');
   }
+  const example = '{"image":"registry.example.com/meshd:1.0"}';
+  throw new SettingError(setting, `is no JSON object: write one, such as ${example}`);
 }
 
 /** Judges a field as that of a MeshTailnet, so that both places take and refuse the same. */

@@ -1,3 +1,4 @@
+import { parseArgs } from 'node:util';
 import { nearest } from '../api/nearest.ts';
 import { SettingError } from '../telemetry/setting-error.ts';
 
@@ -25,17 +26,17 @@ export type Given = {
   readonly environment: Readonly<Record<string, string | undefined>>;
 };
 
-/** The flag of a setting. */
+/** The flag of a setting, without what stands before it. */
 function flagOf({ name }: Pick<Setting<unknown>, 'name'>): string {
-  return `--${name.toLowerCase().replaceAll('_', '-')}`;
+  return name.toLowerCase().replaceAll('_', '-');
 }
 
 /** Reads all settings: flags count before variables, and variables before what is usual; fails with SettingError. */
 export function readSettings<S extends Settings>(settings: S, { args, environment }: Given): Values<S> {
-  const flags = readFlags(Object.values(settings), args);
+  const flags = readFlags(Object.values(settings).map(flagOf), args);
   const values = Object.entries<Setting<unknown>>(settings).map(([key, setting]) => {
     const flag = flags.get(flagOf(setting));
-    if (flag !== undefined) return [key, setting.parse(flagOf(setting), flag)];
+    if (flag !== undefined) return [key, setting.parse(`--${flagOf(setting)}`, flag)];
     const variable = environment[setting.name];
     const isGiven = variable !== undefined && variable.trim() !== '';
     return [key, setting.parse(setting.name, isGiven ? variable : (setting.usual ?? ''))];
@@ -43,37 +44,32 @@ export function readSettings<S extends Settings>(settings: S, { args, environmen
   return Object.fromEntries(values) as Values<S>;
 }
 
-function readFlags(
-  settings: readonly Setting<unknown>[],
-  args: readonly string[],
-): ReadonlyMap<string, string> {
-  const known = settings.map(flagOf);
+function readFlags(known: readonly string[], args: readonly string[]): ReadonlyMap<string, string> {
+  const options = Object.fromEntries(known.map(flag => [flag, { type: 'string' } as const]));
+  // Not strict, because its own words for what is wrong know no flag that was meant.
+  const { tokens } = parseArgs({ args: [...args], options, strict: false, tokens: true });
   const flags = new Map<string, string>();
-  for (let at = 0; at < args.length; at++) {
-    const [, flag = '', , inline] = /^(--[^=]+)(=([^]*))?$/.exec(args[at] ?? '') ?? [];
-    if (flag === '')
-      throw new SettingError(shown(args[at]), 'is no flag: every setting is one, such as --log-level debug');
-    if (!known.includes(flag)) {
-      const meant = nearest(flag, known);
-      const hint = meant === undefined ? 'see --help' : `did you mean ${meant}?`;
-      throw new SettingError(shown(flag), `there is no such flag; ${hint}`);
+  for (const token of tokens) {
+    if (token.kind !== 'option') {
+      const text = (args[token.index] ?? '').slice(0, 60);
+      throw new SettingError(text, 'is no flag: every setting is one, such as --log-level debug');
     }
-    const value = inline ?? args[++at];
-    if (value === undefined) throw new SettingError(flag, 'needs a value after it');
-    flags.set(flag, value);
+    if (!known.includes(token.name)) {
+      const meant = nearest(token.name, known);
+      const hint = meant === undefined ? 'see --help' : `did you mean --${meant}?`;
+      throw new SettingError(token.rawName.slice(0, 60), `there is no such flag; ${hint}`);
+    }
+    if (token.value === undefined) throw new SettingError(token.rawName, 'needs a value after it');
+    flags.set(token.name, token.value);
   }
   return flags;
-}
-
-function shown(text = ''): string {
-  return text.slice(0, 60);
 }
 
 /** All settings for people: the flag, the variable, what it means and what is usual. */
 export function helpOn(settings: Settings): string {
   const lines = Object.values(settings).map(setting => {
     const usual = setting.usual === undefined || setting.usual === '' ? '' : ` (${setting.usual})`;
-    return `  ${flagOf(setting).padEnd(40)}${setting.name}\n      ${setting.help}${usual}\n`;
+    return `  ${`--${flagOf(setting)}`.padEnd(40)}${setting.name}\n      ${setting.help}${usual}\n`;
   });
   return lines.join('');
 }

@@ -60,7 +60,7 @@ describe('settings', () => {
     [['--the-adress', ':1'], '--the-adress: there is no such flag; did you mean --the-address?'],
     [['--xyzzy-plugh', '1'], '--xyzzy-plugh: there is no such flag; see --help'],
     [['folder'], 'folder: is no flag: every setting is one, such as --log-level debug'],
-    [['-x'], '-x: is no flag: every setting is one, such as --log-level debug'],
+    [['-x'], '-x: there is no such flag; see --help'],
     [['--way'], '--way: needs a value after it'],
     [['--way', 'around'], '--way: "around" is none of Proxy, Direct'],
     [['--the-folder='], '--the-folder: is not set: name one'],
