@@ -76,6 +76,7 @@ function decodeBackend(place: Place, namespace: string): BackendRef {
     name: text(field(backend, 'name'), forms.filled),
     ...present({ port: optionalPort(field(backend, 'port')) }),
     weight: optionalInteger(field(backend, 'weight'), 0, 1_000_000) ?? 1,
+    ...(items(field(backend, 'filters')).length > 0 && { hasFilters: true }),
   };
 }
 

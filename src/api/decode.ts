@@ -1,3 +1,4 @@
+import { decodeBackendObject, decodeEndpointSlice, decodeService, ENVOY_GATEWAY_GROUP } from './backends.ts';
 import {
   decodeGateway,
   decodeGatewayClass,
@@ -30,6 +31,12 @@ export type Decoding =
 
 /** Gateway API has served its kinds in these; what we read of them was never different. */
 const GATEWAY_VERSIONS: readonly string[] = ['v1', 'v1beta1', 'v1alpha3', 'v1alpha2'];
+
+/** All others are read in v1. */
+const VERSIONS: Readonly<Partial<Record<string, readonly string[]>>> = {
+  [GATEWAY_GROUP]: GATEWAY_VERSIONS,
+  [ENVOY_GATEWAY_GROUP]: ['v1alpha1'],
+};
 
 /**
  * Reads any JSON value as the API server would store it, and in the one form in which its kind is read. An object that
@@ -86,7 +93,7 @@ function decodeForeign(
   defaultNamespace: string,
 ): Decoding {
   const { group, scope } = FOREIGN_KINDS[kind];
-  const versions = group === GATEWAY_GROUP ? GATEWAY_VERSIONS : ['v1'];
+  const versions = VERSIONS[group] ?? ['v1'];
   if (!versions.includes(apiVersion.slice(apiVersion.lastIndexOf('/') + 1))) {
     refuse(field(object, 'apiVersion'), `has none of the versions that are read: ${versions.join(', ')}`);
   }
@@ -127,5 +134,17 @@ function decodeBody(kind: ForeignKind, header: Omit<Header<ForeignKind>, 'kind'>
       return decodeReferenceGrant({ ...header, kind }, object);
     case 'Namespace':
       return { ...header, kind };
+    case 'Service':
+      return decodeService({ ...slim(header), kind }, object);
+    case 'EndpointSlice':
+      return decodeEndpointSlice({ ...slim(header), kind }, object);
+    case 'Backend':
+      return decodeBackendObject({ ...slim(header), kind }, object);
   }
+}
+
+/** Of these there are many, and nothing is found by their labels. */
+function slim<T extends { readonly metadata: Metadata }>(header: T): T {
+  const { labels: _labels, annotations: _annotations, ...metadata } = header.metadata;
+  return { ...header, metadata };
 }

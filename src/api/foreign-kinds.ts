@@ -1,3 +1,4 @@
+import { ENVOY_GATEWAY_GROUP } from './backends.ts';
 import { GATEWAY_GROUP } from './gateway-api.ts';
 import type { KindName } from './generated/kinds.ts';
 import type { ResourceKind } from './key.ts';
@@ -25,5 +26,8 @@ export const FOREIGN_KINDS: Readonly<Record<ForeignKind, ForeignIdentity>> = {
   Gateway: gatewayKind('gateways'),
   GatewayClass: gatewayKind('gatewayclasses', 'Cluster'),
   ReferenceGrant: gatewayKind('referencegrants'),
+  Service: { group: '', plural: 'services', scope: 'Namespaced' },
+  EndpointSlice: { group: 'discovery.k8s.io', plural: 'endpointslices', scope: 'Namespaced' },
+  Backend: { group: ENVOY_GATEWAY_GROUP, plural: 'backends', scope: 'Namespaced' },
   Namespace: { group: '', plural: 'namespaces', scope: 'Cluster' },
 };

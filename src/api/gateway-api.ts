@@ -35,6 +35,8 @@ export type BackendRef = {
   readonly name: string;
   readonly port?: number;
   readonly weight: number;
+  /** Whether requests to it pass filters of its own. */
+  readonly hasFilters?: true;
 };
 
 /** A rule of a route. */

@@ -6,8 +6,18 @@ export const ROUTE_KINDS = ['HTTPRoute', 'GRPCRoute', 'TLSRoute', 'TCPRoute', 'U
 /** One of the kinds of routes. */
 export type RouteKind = (typeof ROUTE_KINDS)[number];
 
+/** The kinds that a route may lead to beside ours, and what says where these are. */
+export const BACKEND_KINDS = ['Service', 'EndpointSlice', 'Backend'] as const;
+
 /** Every kind that is read: our own, and those of others that say what ours are used for. */
-export type ResourceKind = KindName | RouteKind | 'Gateway' | 'GatewayClass' | 'Namespace' | 'ReferenceGrant';
+export type ResourceKind =
+  | KindName
+  | RouteKind
+  | (typeof BACKEND_KINDS)[number]
+  | 'Gateway'
+  | 'GatewayClass'
+  | 'Namespace'
+  | 'ReferenceGrant';
 
 /** Which object: its kind, its namespace (empty where the kind has none) and its name. */
 export type Ref<K extends ResourceKind = ResourceKind> = {

@@ -1,3 +1,4 @@
+import type { Backend, EndpointSlice, Service } from './backends.ts';
 import type { KindName } from './generated/kinds.ts';
 import type { Kinds } from './generated/types.ts';
 import type { Gateway, GatewayClass, Namespace, ReferenceGrant, Route } from './gateway-api.ts';
@@ -16,7 +17,13 @@ export type ResourceOf<K extends ResourceKind> = K extends KindName
           ? Namespace
           : K extends 'ReferenceGrant'
             ? ReferenceGrant
-            : never;
+            : K extends 'Service'
+              ? Service
+              : K extends 'EndpointSlice'
+                ? EndpointSlice
+                : K extends 'Backend'
+                  ? Backend
+                  : never;
 
 /** Any object that is read. */
 export type Resource = { [K in ResourceKind]: ResourceOf<K> }[ResourceKind];

@@ -38,6 +38,9 @@ export const SERVED: Readonly<Record<ResourceKind, ServedKind>> = {
   GatewayClass: foreignKind('GatewayClass', 'v1', 'v1beta1'),
   ReferenceGrant: foreignKind('ReferenceGrant', 'v1', 'v1beta1'),
   Namespace: foreignKind('Namespace', 'v1'),
+  Service: foreignKind('Service', 'v1'),
+  EndpointSlice: foreignKind('EndpointSlice', 'v1'),
+  Backend: foreignKind('Backend', 'v1alpha1'),
 };
 
 /** How many objects of a kind are asked for at once: few enough that reading them never holds up the event loop. */

@@ -1,0 +1,103 @@
+import type { Header } from './decode-gateway-api.ts';
+import type { Metadata } from './gateway-api.ts';
+import { field, items, withFields } from './place.ts';
+import type { Place } from './place.ts';
+import { forms, optionalPort, optionalText, port, present, text } from './scalars.ts';
+import { isRecord } from './rule-functions.ts';
+
+/** The API group of Envoy Gateway's own kinds. */
+export const ENVOY_GATEWAY_GROUP = 'gateway.envoyproxy.io';
+
+/** A port of a Service or of an EndpointSlice; a nameless one has an empty name. */
+type NamedPort = { readonly name: string; readonly protocol: string; readonly port?: number };
+
+/** A Service, as far as a route may lead to it. */
+export type Service = {
+  readonly kind: 'Service';
+  readonly apiVersion: string;
+  readonly metadata: Metadata;
+  readonly ports: readonly NamedPort[];
+};
+
+/** Some addresses of a Service. */
+export type EndpointSlice = {
+  readonly kind: 'EndpointSlice';
+  readonly apiVersion: string;
+  readonly metadata: Metadata;
+  /** The name of the Service in the same namespace; empty where there is none. */
+  readonly service: string;
+  readonly addressType: string;
+  readonly ports: readonly NamedPort[];
+  readonly endpoints: readonly SliceEndpoint[];
+};
+
+/** One endpoint of an EndpointSlice. */
+type SliceEndpoint = {
+  readonly addresses: readonly string[];
+  /** Terminating or not ready: it gets no new traffic. */
+  readonly isDraining: boolean;
+};
+
+/** A Backend of Envoy Gateway, as far as we can serve its endpoints. */
+export type Backend = {
+  readonly kind: 'Backend';
+  readonly apiVersion: string;
+  readonly metadata: Metadata;
+  /** Those that are IP addresses. */
+  readonly endpoints: readonly { readonly address: string; readonly port: number }[];
+  /** Whether all of its endpoints are IP addresses. */
+  readonly isAddresses: boolean;
+  /** Whether it is used only while nothing else can be. */
+  readonly isFallback: boolean;
+};
+
+/** A Service with its ports. */
+export function decodeService(header: Header<'Service'>, object: Place): Service {
+  return { ...header, ports: decodePorts(field(field(object, 'spec'), 'ports')) };
+}
+
+/** An EndpointSlice, of which only what Envoy is told is kept: there are many, and they change often. */
+export function decodeEndpointSlice(header: Header<'EndpointSlice'>, object: Place): EndpointSlice {
+  const labels = field(field(object, 'metadata'), 'labels');
+  return {
+    ...header,
+    service: optionalText(field(labels, 'kubernetes.io/service-name'), forms.any) ?? '',
+    addressType: text(field(object, 'addressType'), forms.filled),
+    ports: decodePorts(field(object, 'ports')),
+    endpoints: items(field(object, 'endpoints')).map(place => ({
+      addresses: items(field(place, 'addresses')).map(address => text(address, forms.filled)),
+      isDraining: isDraining(field(place, 'conditions').value),
+    })),
+  };
+}
+
+function decodePorts(ports: Place): readonly NamedPort[] {
+  return items(ports).map(place => ({
+    name: optionalText(field(place, 'name'), forms.any) ?? '',
+    protocol: optionalText(field(place, 'protocol'), forms.any) ?? 'TCP',
+    ...present({ port: optionalPort(field(place, 'port')) }),
+  }));
+}
+
+/** As Envoy Gateway decides it: what is not said of serving and terminating follows from readiness. */
+function isDraining(conditions: unknown): boolean {
+  const { ready, serving, terminating } = isRecord(conditions) ? conditions : {};
+  const isSaid = typeof serving === 'boolean' && typeof terminating === 'boolean';
+  return isSaid ? terminating || !serving : ready === false;
+}
+
+/** A Backend with those of its endpoints that are IP addresses. */
+export function decodeBackendObject(header: Header<'Backend'>, object: Place): Backend {
+  const spec = withFields(field(object, 'spec'));
+  const all = items(field(spec, 'endpoints'));
+  const addresses = all.map(place => field(place, 'ip')).filter(({ value }) => value !== undefined);
+  return {
+    ...header,
+    endpoints: addresses.map(ip => ({
+      address: text(field(ip, 'address'), forms.filled),
+      port: port(field(ip, 'port')),
+    })),
+    isAddresses: all.length > 0 && addresses.length === all.length,
+    isFallback: field(spec, 'fallback').value === true,
+  };
+}
