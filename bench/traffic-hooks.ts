@@ -24,7 +24,7 @@ const TRANSLATION = { mode: 'translation', rounds: 7, warm: 4, calls: 20 } as co
 /** What Envoy Gateway would send for a large Gateway: 8,192 clusters in 2 MB. */
 const TRANSLATED_BYTES = 2_000_000;
 
-/** Both hooks of both servers, in turns, so that what else the machine does concerns both. */
+/** Both loads of both servers, in turns, so that what else the machine does concerns both. */
 export async function hookFigures(stage: Stage): Promise<readonly Figure[]> {
   const { world } = stage;
   const ours = await startOurs(stage);
@@ -98,9 +98,9 @@ function clusterFigures(rounds: Rounds): readonly Figure[] {
     { name: `${name}, ours to Go`, value: ratio(rounds, of), unit: 'x', aim },
   ];
   return [
-    ...figures('Cluster hook p50', ({ p50Ms }) => p50Ms, 1),
-    ...figures('Cluster hook p99', ({ p99Ms }) => p99Ms, 1.2),
-    ...besides('Cluster hook', rounds, ({ bare }) => bare.p50Ms),
+    ...figures('Translation of one cluster p50', ({ p50Ms }) => p50Ms, 1),
+    ...figures('Translation of one cluster p99', ({ p99Ms }) => p99Ms, 1.2),
+    ...besides('Translation of one cluster', rounds, ({ bare }) => bare.p50Ms),
   ];
 }
 

@@ -79,10 +79,6 @@ func hookCalls(ctx context.Context, client pb.EnvoyGatewayExtensionClient, ours 
 		{"Cluster", func() (proto.Message, proto.Message, error) {
 			answer, err := client.PostClusterModify(ctx, ours)
 			return ours.GetCluster(), answer.GetCluster(), err
-		}, true},
-		{"Cluster of others", func() (proto.Message, proto.Message, error) {
-			answer, err := client.PostClusterModify(ctx, &pb.PostClusterModifyRequest{Cluster: foreign})
-			return foreign, answer.GetCluster(), err
 		}, false},
 		{"Translation", func() (proto.Message, proto.Message, error) {
 			answer, err := client.PostTranslateModify(ctx, &pb.PostTranslateModifyRequest{Clusters: []*clusterv3.Cluster{ours.GetCluster()}})

@@ -28,7 +28,7 @@ func TestCheckFindsNothingWrongWithAWholeServer(t *testing.T) {
 	if err := ran(t, &told, "", "check", "--address", address, "--resources", saved(t, two)); err != nil {
 		t.Fatal(err, told.Problems)
 	}
-	if !slices.Equal(told.Endpoints, []string{"100.64.0.7:80"}) || told.Hooks["Cluster"] != "changed" || told.Health["check"] != "SERVING" {
+	if !slices.Equal(told.Endpoints, []string{"100.64.0.7:80"}) || told.Hooks["Translation"] != "changed" || told.Health["check"] != "SERVING" {
 		t.Errorf("%+v", told)
 	}
 }

@@ -7,7 +7,7 @@ import (
 	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
 )
 
-// hooks are the six calls of Envoy Gateway; two of them change clusters that lead to the mesh.
+// hooks are the six calls of Envoy Gateway; the one about a whole translation changes clusters that lead to the mesh.
 type hooks struct {
 	pb.UnimplementedEnvoyGatewayExtensionServer
 	changes changes
@@ -36,7 +36,6 @@ func (h *hooks) change(c *clusterv3.Cluster) {
 }
 
 func (h *hooks) PostClusterModify(_ context.Context, r *pb.PostClusterModifyRequest) (*pb.PostClusterModifyResponse, error) {
-	h.change(r.GetCluster())
 	return &pb.PostClusterModifyResponse{Cluster: r.GetCluster()}, nil
 }
 

@@ -53,22 +53,25 @@ type loaded struct {
 	AnswerBytes  int     `json:"answerBytes"`
 }
 
-// loadCluster calls the Cluster hook again and again, for one cluster after the other.
+// loadCluster calls the Translation hook again and again, with one cluster after the other.
 func loadCluster(ctx context.Context, args []string, _ io.Reader, out io.Writer) error {
 	l, err := parseLoad(flag.NewFlagSet("cluster", flag.ContinueOnError), args)
 	if err != nil {
 		return err
 	}
-	requests := make([]*pb.PostClusterModifyRequest, len(l.resources))
+	requests := make([]*pb.PostTranslateModifyRequest, len(l.resources))
 	for i, r := range l.resources {
-		if requests[i], err = clusterRequest(r); err != nil {
+		cluster, err := sampleCluster(r.Cluster)
+		if err != nil {
 			return err
 		}
+		requests[i] = &pb.PostTranslateModifyRequest{Clusters: []*clusterv3.Cluster{cluster}}
 	}
 	return measure(ctx, l, out, func(conn *grpc.ClientConn, i int) (outcome, error) {
-		request, answer := requests[i%len(requests)], &pb.PostClusterModifyResponse{}
-		time, err := call(ctx, conn, pb.EnvoyGatewayExtension_PostClusterModify_FullMethodName, request, answer)
-		isRight := answer.GetCluster().GetName() == request.GetCluster().GetName() && isMesh(answer.GetCluster())
+		request, answer := requests[i%len(requests)], &pb.PostTranslateModifyResponse{}
+		time, err := call(ctx, conn, pb.EnvoyGatewayExtension_PostTranslateModify_FullMethodName, request, answer)
+		cluster := only(answer.GetClusters())
+		isRight := cluster.GetName() == request.GetClusters()[0].GetName() && isMesh(cluster)
 		return outcome{time, isRight, request, answer}, err
 	})
 }
