@@ -1,5 +1,5 @@
 import { extensionServerIn } from './api/names.ts';
-import { trafficKinds } from './traffic/access.ts';
+import { servingKinds } from './traffic/access.ts';
 import { extensionIndexes } from './extension/declared.ts';
 import {
   clusterSettings,
@@ -51,7 +51,7 @@ ${helpOn(SETTINGS)}`;
 export async function runExtensionServer(given: Given, version: string): Promise<number> {
   const settings = readSettings(SETTINGS, given);
   const { extensionServerAddress, podNamespace } = settings;
-  const kinds = settings.resourcesDir === undefined ? trafficKinds : [];
+  const kinds = settings.resourcesDir === undefined ? servingKinds : [];
   const telemetry = await startTelemetry({ ...settings, version, controllers: [], kinds });
   const { readiness } = telemetry;
   try {
@@ -93,7 +93,7 @@ async function openSource(
   if (folder !== undefined) return { name: 'folder', ...openFolder(folder, telemetry) };
   const cluster = await connectKubernetes({
     ...{ kubeconfig, environment, telemetry },
-    ...{ kinds: trafficKinds, indexes: extensionIndexes, fence: WRITES_NOTHING },
+    ...{ kinds: servingKinds, indexes: extensionIndexes, fence: WRITES_NOTHING },
     ...{ clock: systemClock, random: Math.random, now: () => new Date() },
   });
   return { name: 'cluster', ...cluster };

@@ -2,9 +2,9 @@ import type { Route } from '../api/gateway-api.ts';
 import type { Ref } from '../api/key.ts';
 import { refOf } from '../api/key.ts';
 import { gatewaysOf } from '../api/references.ts';
-import { assignmentOf } from '../traffic/assignment-of.ts';
+import { assignmentOf } from '../traffic/assignment.ts';
 import type { AssignedEndpoint } from '../traffic/assignment.ts';
-import { clusterNeedsOf } from '../traffic/cluster-needs-of.ts';
+import { clusterNeedsOf } from '../traffic/cluster-needs.ts';
 import { dataPathOf } from '../traffic/data-path.ts';
 import type { DataPathMode } from '../traffic/data-path.ts';
 import type { Declared } from '../traffic/declared.ts';
@@ -54,14 +54,17 @@ function explainRule(rule: MeshRule, path: DataPathMode): Explained {
   const needs = clusterNeedsOf(rule);
   const assigned = needs && assignmentOf(rule, needs, path);
   const localities = assigned?.assignment.localities ?? [];
+  const isOurs = (backend: number) => rule.backends.some(({ index }) => index === backend);
   const endpoints = localities.flatMap(({ backend, weight, priority, endpoints: list }) =>
     list.map(endpoint =>
       lineOfEndpoint(endpoint, `backend ${backend}, weight ${weight}, priority ${priority}`),
     ),
   );
   const unused = [...rule.unused, ...(assigned?.unused ?? [])].map(lineOfUnused);
-  const canServe = localities.some(level => level.endpoints.some(isServing));
-  const none = endpoints.length === 0 ? 'no endpoint' : 'no endpoint can take traffic';
+  const canServe = localities.some(level => isOurs(level.backend) && level.endpoints.some(isServing));
+  const none = localities.every(level => level.endpoints.length === 0)
+    ? 'no endpoint'
+    : 'no endpoint can take traffic';
   const answer = rule.isMixed
     ? 'the other backends of the rule get all requests'
     : 'requests are answered with 503';

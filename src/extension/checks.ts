@@ -12,11 +12,11 @@ import { CodecClientType } from './proto/envoy/type/v3_pb.ts';
 const JITTER = { part: 0.1, mostMs: 1000 } as const;
 
 /**
- * Envoy's own check of a cluster, where it can be one: others than ours must not be checked our way, and Envoy refuses a
- * cluster that checks by gRPC what does not speak HTTP/2. The Host is told by each endpoint.
+ * Envoy's own check of a cluster, where it can be one: Envoy refuses a cluster that checks by gRPC what does not speak
+ * HTTP/2. The Host is told by each endpoint.
  */
-export function encodeCheck({ check, speech, endpointsFrom }: ClusterNeeds): Uint8Array | undefined {
-  if (!check || endpointsFrom !== 'us' || speech === 'datagrams') return undefined;
+export function encodeCheck({ check, speech }: ClusterNeeds): Uint8Array | undefined {
+  if (!check || speech === 'datagrams') return undefined;
   if (check.is === 'GRPC' && speech !== 'HTTP/2') return undefined;
   return encode(HealthCheckSchema, {
     interval: durationOf(check.intervalMs),

@@ -10,8 +10,8 @@ import {
   Cluster_DiscoveryType as DiscoveryType,
   ClusterSchema,
 } from './proto/envoy/config/cluster/v3_pb.ts';
-import { isOurMatch, matchOf, preambleOf, socketOf } from './sockets.ts';
-import { bytesField, bytesOf, Fields, isMessage, joined, messageOf } from './wire.ts';
+import { isOurMatch, matchOf, nameOfMatch, otherMatchOf, preambleOf, socketOf } from './sockets.ts';
+import { bytesField, bytesOf, Fields, isMessage, joined, messageOf, valuesOf } from './wire.ts';
 
 /** The bytes of a cluster, as Envoy Gateway made it, made to have what it needs. */
 export type MeshCluster = (cluster: Uint8Array, needs: ClusterNeeds) => Uint8Array;
@@ -81,38 +81,54 @@ function followsEds(cluster: Uint8Array): boolean {
 
 /** The fields that depend on the needs alone, and are the same in each translation. */
 type Pieces = {
-  readonly eds?: Uint8Array;
+  readonly eds: Uint8Array;
   readonly socket?: Uint8Array;
   readonly matches: readonly Uint8Array[];
+  /** By their names, those of other backends of the rule. */
+  readonly otherMatches: ReadonlyMap<string, Uint8Array>;
   readonly check?: Uint8Array;
 };
 
 function piecesOf(needs: ClusterNeeds, target: string, preamble?: Uint8Array): Pieces {
-  const { cluster, endpointsFrom, socket, matches } = needs;
+  const { cluster, socket, matches, others } = needs;
   const check = encodeCheck(needs);
   return {
-    ...(endpointsFrom === 'us' && { eds: bytesField(EDS.number, edsSource(cluster, target)) }),
+    eds: bytesField(EDS.number, edsSource(cluster, target)),
     ...(socket && { socket: bytesField(SOCKET.number, socketOf(socket, preamble)) }),
     matches: matches.map(match => bytesField(MATCHES.number, matchOf(match, preamble))),
+    otherMatches: new Map(
+      others.map(name => [name, bytesField(MATCHES.number, otherMatchOf(name, preamble))]),
+    ),
     ...(check && { check: bytesField(CHECKS.number, check) }),
   };
 }
 
 function assembled(cluster: Uint8Array, needs: ClusterNeeds, pieces: Pieces): Uint8Array {
-  const { eds, socket, matches, check } = pieces;
+  const { eds, socket, matches, otherMatches, check } = pieces;
   const hasChecks = bytesOf(cluster, CHECKS.number) !== undefined;
   const edits: readonly (Edit | undefined)[] = [
-    eds && { number: EDS.number, replaces: all, fields: [eds] },
+    { number: EDS.number, replaces: all, fields: [eds] },
     check && !hasChecks ? { number: CHECKS.number, replaces: none, fields: [check] } : undefined,
     socket && { number: SOCKET.number, replaces: all, fields: [socket] },
     balancing(cluster),
     httpOptions(cluster, needs),
-    socket && { number: MATCHES.number, replaces: isOurMatch, fields: matches },
+    socket && {
+      number: MATCHES.number,
+      replaces: isOurMatch,
+      fields: [...matches, ...missing(cluster, otherMatches)],
+    },
   ];
   return edited(
     cluster,
     edits.filter(edit => edit !== undefined),
   );
+}
+
+/** Where a policy brings TLS to another backend of the rule, Envoy Gateway has made its socket. */
+function missing(cluster: Uint8Array, otherMatches: Pieces['otherMatches']): readonly Uint8Array[] {
+  if (otherMatches.size === 0) return [];
+  const made = new Set(valuesOf(cluster, MATCHES.number, Infinity).map(nameOfMatch));
+  return [...otherMatches].filter(([name]) => !made.has(name)).map(([, match]) => match);
 }
 
 const all = () => true;
@@ -143,12 +159,9 @@ function httpOptions(cluster: Uint8Array, needs: ClusterNeeds): Edit | undefined
  * Envoy speaks HTTP/1.1 where nothing is said, and asks for a version even where it passes on raw bytes. In a rule that
  * mixes ours with others, HTTP/2 wins, as it does between others.
  */
-function versionOf(
-  { speech, endpointsFrom }: ClusterNeeds,
-  entry: Uint8Array | undefined,
-): HttpVersion | undefined {
+function versionOf({ speech, others }: ClusterNeeds, entry: Uint8Array | undefined): HttpVersion | undefined {
   if (speech === 'HTTP/2') return speech;
   if (!entry || speech === 'datagrams') return undefined;
-  const isOurs = speech === 'HTTP/1.1' && endpointsFrom === 'us';
+  const isOurs = speech === 'HTTP/1.1' && others.length === 0;
   return isOurs || isLeftToTls(entry) ? 'HTTP/1.1' : undefined;
 }

@@ -23,6 +23,14 @@ const bindings: Index<'MeshBinding'> = {
     spec.targetRefs.map(({ name }) => keyOf({ kind: 'Gateway', namespace, name })),
 };
 
+const slicesByService: Index<'EndpointSlice'> = {
+  name: 'extension: EndpointSlice by Service',
+  kind: 'EndpointSlice',
+  valuesOf: ({ metadata: { namespace = '' }, service: name }) => [
+    keyOf({ kind: 'Service', namespace, name }),
+  ],
+};
+
 function routesByGateway<K extends RouteKind>(kind: K): Index<K> {
   return { name: `extension: ${kind} by Gateway`, kind, valuesOf: route => gatewaysOf(route) };
 }
@@ -38,6 +46,7 @@ export const extensionIndexes: readonly AnyIndex[] = [
   tailnets,
   bindings,
   gatewaysByClass,
+  slicesByService,
   ...ROUTE_KINDS.map(kind => routesByGateway(kind) as AnyIndex),
 ];
 
@@ -56,6 +65,9 @@ export function declaredIn(
     meshEndpoints: ref => read.get(ref),
     tailnets: domain => told(read.find(tailnets, domain)),
     grants: namespace => told(read.find(byNamespace('ReferenceGrant'), namespace)),
+    service: ref => read.get(ref),
+    endpointSlices: service => told(read.find(slicesByService, keyOf(service))),
+    backend: ref => read.get(ref),
     namespace: name => read.get({ kind: 'Namespace', namespace: '', name }),
     gateway: ref => read.get(ref),
     binding: gateway => chosen(told(read.find(bindings, keyOf(gateway))), gateway),

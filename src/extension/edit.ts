@@ -1,5 +1,5 @@
 import { GrowingBytes } from './growing-bytes.ts';
-import { bytesField, bytesOf, Fields, isMessage, nextOf } from './wire.ts';
+import { bytesField, bytesOf, Fields, isMessage } from './wire.ts';
 
 /** Fields that come into a message, and which values of the same number go for them. */
 export type Edit = {
@@ -43,28 +43,6 @@ function placeOf(message: Uint8Array, { number, replaces }: Edit): number | unde
     first ??= fields.start;
   }
   return first;
-}
-
-/** A message in which values of a field become others: undefined leaves a value where and as it is. */
-export function mapped(
-  message: Uint8Array,
-  number: number,
-  change: (value: Uint8Array) => readonly Uint8Array[] | undefined,
-): Uint8Array {
-  if (!isMessage(message)) return message;
-  const fields = new Fields(message);
-  const whole = new GrowingBytes(message.length);
-  let kept = 0;
-  while (nextOf(fields, number)) {
-    const values = change(message.subarray(fields.valueStart, fields.end));
-    if (!values) continue;
-    whole.add(message, kept, fields.start);
-    for (const value of values) whole.add(bytesField(number, value));
-    kept = fields.end;
-  }
-  if (kept === 0) return message;
-  whole.add(message, kept);
-  return whole.whole();
 }
 
 /** A message in which a field has one value. */

@@ -1,11 +1,12 @@
 import type { MessageInitShape } from '@bufbuild/protobuf';
 import { familyOf } from '../api/ip.ts';
-import type { AssignedEndpoint, AssignedLocality, Assignment, SocketAddress } from '../traffic/assignment.ts';
+import type { AssignedEndpoint, Assignment, SocketAddress } from '../traffic/assignment.ts';
 import { encode, pack } from './encode.ts';
 import { AddressSchema, HealthStatus } from './proto/envoy/config/core/v3_pb.ts';
 import type { MetadataSchema } from './proto/envoy/config/core/v3_pb.ts';
-import { ClusterLoadAssignmentSchema, LbEndpointSchema } from './proto/envoy/config/endpoint/v3_pb.ts';
-import { MATCH_KEY } from './sockets.ts';
+import { ClusterLoadAssignmentSchema } from './proto/envoy/config/endpoint/v3_pb.ts';
+import type { LbEndpointSchema } from './proto/envoy/config/endpoint/v3_pb.ts';
+import { MATCH_KEY, OTHER_MATCH_KEY } from './sockets.ts';
 
 /** Under these keys Envoy looks for the proxy of an endpoint, and for its socket among several. */
 const PROXY_KEY = 'envoy.http11_proxy_transport_socket.proxy_address';
@@ -27,13 +28,8 @@ export function encodeAssignment({ cluster, localities }: Assignment): Uint8Arra
   });
 }
 
-/** The endpoints of one locality, each as bytes. */
-export function encodeEndpoints({ endpoints }: AssignedLocality): readonly Uint8Array[] {
-  return endpoints.filter(isReachable).map(endpoint => encode(LbEndpointSchema, lbEndpoint(endpoint)));
-}
-
 /** The region by which Envoy Gateway names what belongs to one backend; where each has its cluster, the cluster's name. */
-export function regionOf(cluster: string, backend: number): string {
+function regionOf(cluster: string, backend: number): string {
   const suffix = `/backend/${backend}`;
   return cluster.endsWith(suffix) ? cluster : cluster + suffix;
 }
@@ -50,7 +46,9 @@ function lbEndpoint(endpoint: AssignedEndpoint) {
   const value = {
     address: addressOf(endpoint),
     hostname: hostname ?? '',
-    healthCheckConfig: { hostname: checkHost, disableActiveHealthCheck: isUnchecked },
+    ...(checkHost !== '' && {
+      healthCheckConfig: { hostname: checkHost, disableActiveHealthCheck: isUnchecked },
+    }),
   };
   return {
     hostIdentifier: { case: 'endpoint', value },
@@ -60,9 +58,13 @@ function lbEndpoint(endpoint: AssignedEndpoint) {
   } satisfies MessageInitShape<typeof LbEndpointSchema>;
 }
 
-function metadataOf({ proxy, socketMatch }: AssignedEndpoint): MessageInitShape<typeof MetadataSchema> {
+function metadataOf(endpoint: AssignedEndpoint): MessageInitShape<typeof MetadataSchema> {
+  const { proxy, socketMatch, otherSocketMatch } = endpoint;
   return {
     ...(socketMatch !== undefined && { filterMetadata: { [SOCKET_KEY]: { [MATCH_KEY]: socketMatch } } }),
+    ...(otherSocketMatch !== undefined && {
+      filterMetadata: { [SOCKET_KEY]: { [OTHER_MATCH_KEY]: otherSocketMatch } },
+    }),
     ...(proxy && { typedFilterMetadata: { [PROXY_KEY]: pack(AddressSchema, addressOf(proxy)) } }),
   };
 }

@@ -46,13 +46,16 @@ export interface Extension {
 export function createExtension({ read, settings, telemetry, clock }: ExtensionParts): Extension {
   const { dataPath, edsTarget, messageBytes } = settings;
   const view = createView(read, { dataPath, shape: clusterShape(edsTarget) });
-  const eds = createEds({ assignments: view, clock, telemetry, unusedElsewhere: () => view.unusedOfMixed() });
+  const eds = createEds({
+    assignments: view,
+    clock,
+    telemetry,
+    unusedElsewhere: () => view.unusedElsewhere(),
+  });
   const definitions = servedDefinitions();
   const health = createHealth(definitions.flatMap(({ services }) => services));
   const hooks = hookMethods({
     needsOf: cluster => view.needsOf(cluster),
-    assignmentOf: cluster => view.assignmentOf(cluster),
-    backendsOf: rule => view.backendsOf(rule),
     revisions: {
       revisionOf: gateway => view.revisionOf(gateway),
       onChange: listener => read.subscribe(() => listener()),

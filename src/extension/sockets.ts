@@ -13,8 +13,11 @@ import { CLOSED, tlsContext } from './tls.ts';
 import type { TlsContext } from './tls.ts';
 import { bytesField, bytesOf, isMessage, joined, textOf } from './wire.ts';
 
-/** The key by which an endpoint names its socket among those of its cluster; endpoints of Envoy Gateway use another. */
+/** The key by which an endpoint names its socket among those of its cluster. */
 export const MATCH_KEY = 'mesh';
+
+/** The key by which endpoints of other backends name theirs, as Envoy Gateway has it. */
+export const OTHER_MATCH_KEY = 'name';
 
 /** By this our sockets in a cluster are told from those of Envoy Gateway. */
 const MATCH_PREFIX = 'mesh/';
@@ -40,9 +43,23 @@ export function matchOf({ name, socket }: SocketMatch, preamble?: Preamble): Uin
   return joined([head, bytesField(MatchSchema.field.transportSocket.number, socketOf(socket, preamble))]);
 }
 
+/** The socket without TLS of other backends, which their endpoints choose by `name`. */
+export function otherMatchOf(name: string, preamble?: Preamble): Uint8Array {
+  const head = encode(MatchSchema, { name: MATCH_PREFIX + name, match: { [OTHER_MATCH_KEY]: name } });
+  return joined([
+    head,
+    bytesField(MatchSchema.field.transportSocket.number, socketOf({ is: 'clear' }, preamble)),
+  ]);
+}
+
+/** The name of one of the sockets of a cluster. */
+export function nameOfMatch(match: Uint8Array): string | undefined {
+  return textOf(match, MatchSchema.field.name.number);
+}
+
 /** Whether one of the sockets of a cluster was put there by us. */
 export function isOurMatch(match: Uint8Array): boolean {
-  return textOf(match, MatchSchema.field.name.number)?.startsWith(MATCH_PREFIX) ?? false;
+  return nameOfMatch(match)?.startsWith(MATCH_PREFIX) ?? false;
 }
 
 /** What a socket sends first, where it does so: as Envoy Gateway made it, or inside of ours. */

@@ -1,43 +1,36 @@
 import { keyOf, refOf, ROUTE_KINDS } from '../api/key.ts';
 import type { Key, Ref } from '../api/key.ts';
-import { gatewaysOf, refTo } from '../api/references.ts';
+import { gatewaysOf, isMeshBackend, refTo } from '../api/references.ts';
 import type { Resource } from '../api/resource.ts';
 import type { ReadResources } from '../resources/resources.ts';
-import type { Assignment } from '../traffic/assignment.ts';
+import { assignmentOf } from '../traffic/assignment.ts';
 import { rememberedTrust } from '../traffic/certificates.ts';
+import { parseClusterName } from '../traffic/cluster-name.ts';
+import { clusterNeedsOf } from '../traffic/cluster-needs.ts';
 import type { ClusterNeeds } from '../traffic/cluster-needs.ts';
 import { commonPath, dataPathOf } from '../traffic/data-path.ts';
 import type { DataPathMode } from '../traffic/data-path.ts';
 import type { Declared } from '../traffic/declared.ts';
+import { meshRuleOf, mixedClustersOf } from '../traffic/mesh-rule.ts';
 import { revisionOf } from '../traffic/revision.ts';
-import { mixedClustersOf } from '../traffic/mesh-rule.ts';
 import type { MeshRule } from '../traffic/rule.ts';
 import { dependenciesOf, tracked } from '../traffic/tracked.ts';
 import { declaredIn, gatewaysOfClass, routesOf } from './declared.ts';
-import { Dependents } from './dependents.ts';
-import type { Assignments } from './eds/assigned.ts';
+import { Dependents, DependencyCache } from './dependency-cache.ts';
+import type { Assignments, SourcedAssignment } from './eds/assigned.ts';
 import type { UnusedOfCluster } from './eds/unresolved.ts';
-import { ForeignNames } from './foreign-names.ts';
-import type { BackendCluster } from './hooks/route.ts';
-import { backendClustersOf, mayBeMesh, meaningOf, sourcedAssignment, unusedOf } from './meaning.ts';
-import type { Meaning } from './meaning.ts';
-import { Memo } from './memo.ts';
 
-/** What clusters mean at this moment: hooks and endpoints both ask here, so that they never disagree. */
+/** What clusters resolve to at this moment: hooks and endpoints both read it here, so that they never disagree. */
 export interface View extends Assignments {
   /** What a cluster must have; nothing where it is to be left alone. */
   needsOf(cluster: string): ClusterNeeds | undefined;
-  /** The endpoints of a cluster, for whoever cannot know the Gateway. */
-  assignmentOf(cluster: string): Assignment | undefined;
-  /** Our backends of a rule that have endpoints and a weight, by the clusters that they have of their own. */
-  backendsOf(rule: string): readonly BackendCluster[];
-  /** What gets no traffic of rules that mix our backends with others, since Envoys need not follow the endpoints of these. */
-  unusedOfMixed(): Iterable<UnusedOfCluster>;
+  /** What gets no traffic of rules whose endpoints Envoys do not get from us, since they mix ours with others. */
+  unusedElsewhere(): Iterable<UnusedOfCluster>;
   /** The revision of what the clusters of a Gateway must have; nothing where none of them is ours. */
   revisionOf(gateway: Ref<'Gateway'>): string | undefined;
-  /** How many names are remembered. */
+  /** How many names are kept. */
   readonly size: number;
-  /** Follows no more changes; what is asked after it may be old. */
+  /** Follows no more changes; what is read after it may be old. */
   close(): void;
 }
 
@@ -50,64 +43,74 @@ export type ViewSettings = {
 };
 
 /** Views what is declared; it must have the indexes of the extension server. */
-export function createView(read: ReadResources, settings: ViewSettings): View {
-  const { dataPath } = settings;
+export function createView(read: ReadResources, { dataPath, shape }: ViewSettings): View {
   const dependents = new Dependents();
   const trust = rememberedTrust();
-  const remember = <V extends object>(compute: (name: string, from: Sources) => V | undefined) =>
-    new Memo<V>((name, note) => {
+  const cached = <V extends object>(compute: (name: string, from: Sources) => V | undefined) =>
+    new DependencyCache<V>((name, note) => {
       return compute(name, { read, note, declared: tracked(declaredIn(read, note, trust), note) });
     }, dependents);
-  const meanings = remember((cluster, { declared }) => meaningOf(cluster, declared));
-  const revisions = remember((gateway, sources) => revisionIn(gateway, sources, settings));
-  const paths = remember((gateway, sources) => pathIn(gateway, sources, dataPath));
-  const pathTo = (gateway: string) => paths.read(gateway)?.mode ?? dataPath;
-  const foreign = new ForeignNames();
-  const meaning = (cluster: string) => unlessForeign(cluster, meanings, foreign, read);
-  const anyPathOf = (rule: MeshRule) => commonPath(gatewaysAt(read, rule).map(pathTo));
+  const clusters = cached((cluster, { declared }) => resolveCluster(cluster, declared));
+  const revisions = cached((gateway, sources) => revisionIn(gateway, sources, shape));
+  const paths = cached((gateway, sources) => pathIn(gateway, sources, dataPath));
   const unsubscribe = read.subscribe(({ key }) => {
-    const object = read.get(refOf(key));
-    if (isRoute(key)) foreign.clear();
-    for (const text of textsOf(key, object)) dependents.touch(text);
+    for (const text of textsOf(key, read.get(refOf(key)))) dependents.touch(text);
   });
   return {
-    find: (cluster, gateway) => sourcedAssignment(meanings.read(cluster), () => pathTo(gateway)),
+    find: (cluster, gateway) =>
+      assignedTo(clusters.read(cluster), () => paths.read(gateway)?.mode ?? dataPath),
     follow: (cluster, gateway, follower) => {
-      meanings.follow(cluster, follower);
+      clusters.follow(cluster, follower);
       paths.follow(gateway, follower);
     },
     unfollow: (cluster, gateway, follower) => {
-      meanings.unfollow(cluster, follower);
+      clusters.unfollow(cluster, follower);
       paths.unfollow(gateway, follower);
     },
-    backendsOf: rule => backendClustersOf(meanings.read(rule)),
-    needsOf: cluster => meaning(cluster)?.needs,
-    assignmentOf: cluster => sourcedAssignment(meaning(cluster), anyPathOf)?.assignment,
-    unusedOfMixed: () => mixedIn(read).flatMap(cluster => unusedOf(meanings.read(cluster), anyPathOf)),
+    needsOf: cluster =>
+      (clusters.peek(cluster) ?? (mayBeMesh(read, cluster) ? clusters.read(cluster) : undefined))?.needs,
+    unusedElsewhere: () =>
+      mixedIn(read).flatMap(cluster => {
+        const resolved = clusters.read(cluster);
+        return resolved && !resolved.needs ? [{ cluster, unused: resolved.rule.unused }] : [];
+      }),
     revisionOf: gateway => revisions.read(keyOf(gateway))?.revision,
     get size() {
-      return meanings.size + paths.size + revisions.size;
+      return clusters.size + paths.size + revisions.size;
     },
     close: unsubscribe,
   };
 }
 
-/** Most names that hooks ask about, they ask about again at the next translation, and most are of others. */
-function unlessForeign(
-  cluster: string,
-  meanings: Memo<Meaning>,
-  foreign: ForeignNames,
-  read: ReadResources,
-): Meaning | undefined {
-  const known = meanings.peek(cluster);
-  if (known || foreign.has(cluster)) return known;
-  if (mayBeMesh(read, cluster)) return meanings.read(cluster);
-  foreign.add(cluster);
-  return undefined;
+/** What the name of a cluster resolves to. */
+type ResolvedCluster = { readonly rule: MeshRule; readonly needs: ClusterNeeds | undefined };
+
+function resolveCluster(cluster: string, declared: Declared): ResolvedCluster | undefined {
+  const name = parseClusterName(cluster);
+  const rule = name && meshRuleOf(declared, name);
+  return rule && { rule, needs: clusterNeedsOf(rule) };
 }
 
-function isRoute(key: Key): boolean {
-  return refOf(key).kind.endsWith('Route');
+/** Most clusters of a translation are of others, and told apart without noting on what that depends. */
+function mayBeMesh(read: ReadResources, cluster: string): boolean {
+  const name = parseClusterName(cluster);
+  const route = name && read.get({ kind: name.kind, namespace: name.namespace, name: name.name });
+  return route?.rules.some(({ backendRefs }) => backendRefs.some(isMeshBackend)) === true;
+}
+
+/** What a cluster is assigned by a way into the mesh; nothing where it is to be left alone. */
+function assignedTo(
+  resolved: ResolvedCluster | undefined,
+  path: () => DataPathMode,
+): SourcedAssignment | undefined {
+  if (!resolved?.needs) return undefined;
+  const { rule, needs } = resolved;
+  const { assignment, unused } = assignmentOf(rule, needs, path());
+  const objects = rule.backends.map(({ index, ref: { namespace, name } }): [number, Key] => [
+    index,
+    keyOf({ kind: 'MeshEndpoints', namespace, name }),
+  ]);
+  return { assignment, unused: [...rule.unused, ...unused], objects: new Map(objects) };
 }
 
 /** The clusters of rules that mix our backends with others. */
@@ -122,21 +125,21 @@ type Sources = {
   readonly note: (text: string) => void;
 };
 
-/** Nothing where it is as everywhere, so that only Gateways are remembered for which something is decided. */
+/** Nothing where it is as everywhere, so that only Gateways are kept for which something is decided. */
 function pathIn(
   gateway: string,
   sources: Sources,
   dataPath: DataPathMode,
 ): { readonly mode: DataPathMode } | undefined {
-  const gateways = gatewaysTold(gateway, sources);
+  const gateways = gatewaysNamed(gateway, sources);
   if (gateways.length === 0) return undefined;
   const mode = commonPath(gateways.map(each => dataPathOf(sources.declared, each, dataPath)));
   return mode === dataPath ? undefined : { mode };
 }
 
-/** The Gateways that an Envoy serves: the one that it tells, or all of the class that it tells where they are merged. */
-function gatewaysTold(told: string, { read, note }: Sources): readonly Ref<'Gateway'>[] {
-  const [first = '', name, end] = told.split('/', 3);
+/** The Gateways that an Envoy serves: the one that it names, or all of the class that it names where they are merged. */
+function gatewaysNamed(named: string, { read, note }: Sources): readonly Ref<'Gateway'>[] {
+  const [first = '', name, end] = named.split('/', 3);
   if (first === '' || name === '' || end !== undefined) return [];
   if (name !== undefined) return [{ kind: 'Gateway', namespace: first, name }];
   const gateways = gatewaysOfClass(read, first);
@@ -149,25 +152,16 @@ function classText(name: string): string {
   return `class:${name}`;
 }
 
-/** The Gateways of a rule, as Envoys tell them. */
-function gatewaysAt(read: ReadResources, { cluster }: MeshRule): readonly string[] {
-  const { kind, namespace, name } = cluster;
-  const route = read.get({ kind, namespace, name });
-  return route ? gatewaysOf(route).map(gateway => gateway.slice(GATEWAY_PREFIX.length)) : [];
-}
-
-const GATEWAY_PREFIX = 'Gateway/';
-
 function revisionIn(
   gateway: string,
   { read, declared, note }: Sources,
-  settings: ViewSettings,
+  shape: string,
 ): { readonly revision: string } | undefined {
   const ref = refOf(gateway as Key) as Ref<'Gateway'>;
   const routes = routesOf(read, ref);
   note(routesText(gateway));
   for (const route of routes) note(keyOf(refTo(route)));
-  const revision = revisionOf(declared, { gateway: ref, routes, ...settings });
+  const revision = revisionOf(declared, { gateway: ref, routes, shape });
   return revision === undefined ? undefined : { revision };
 }
 

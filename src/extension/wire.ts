@@ -140,7 +140,7 @@ export function messageOf(message: Uint8Array, number: number): Uint8Array | und
 }
 
 /** Goes to the next field of a number that holds bytes; false where there is none. */
-export function nextOf(fields: Fields, number: number): boolean {
+function nextOf(fields: Fields, number: number): boolean {
   while (fields.next()) if (fields.number === number && fields.wireType === WIRE_TYPES.bytes) return true;
   return false;
 }
@@ -157,11 +157,6 @@ export function bytesField(number: number, value: Uint8Array): Uint8Array {
     Uint8Array.from([...varint(number * 8 + WIRE_TYPES.bytes), ...varint(value.length)]),
     value,
   ]);
-}
-
-/** A field that holds a number. */
-export function varintField(number: number, value: number): Uint8Array {
-  return Uint8Array.from([...varint(number * 8 + WIRE_TYPES.varint), ...varint(value)]);
 }
 
 /** A number as protobuf writes it. */

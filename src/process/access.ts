@@ -1,7 +1,7 @@
 import type { Access } from '../api/access.ts';
 import { GROUP } from '../api/generated/kinds.ts';
 import { COMPONENTS } from '../api/names.ts';
-import { trafficAccess } from '../traffic/access.ts';
+import { servingAccess } from '../traffic/access.ts';
 import { access as bindingAccess } from '../mesh-binding/access.ts';
 import { eventAccess, leaseAccess } from '../resources/access.ts';
 
@@ -17,4 +17,4 @@ export const operatorAccess: Access = {
 };
 
 /** All that the extension server may do: it writes nothing. */
-export const extensionServerAccess: Access = { cluster: trafficAccess, own: [] };
+export const extensionServerAccess: Access = { cluster: servingAccess, own: [] };

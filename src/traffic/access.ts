@@ -1,7 +1,8 @@
 import type { AccessRule } from '../api/access.ts';
+import { ENVOY_GATEWAY_GROUP } from '../api/backends.ts';
 import { GATEWAY_GROUP } from '../api/gateway-api.ts';
 import { GROUP } from '../api/generated/kinds.ts';
-import { ROUTE_KINDS } from '../api/key.ts';
+import { BACKEND_KINDS, ROUTE_KINDS } from '../api/key.ts';
 import type { ResourceKind } from '../api/key.ts';
 
 /** The kinds from which follows how traffic goes. */
@@ -15,7 +16,10 @@ export const trafficKinds: readonly ResourceKind[] = [
   'ReferenceGrant',
 ];
 
-/** What it takes in a cluster to read them. */
+/** The kinds from which follows where requests to other backends of a rule go, for whoever sends these. */
+export const servingKinds: readonly ResourceKind[] = [...trafficKinds, ...BACKEND_KINDS];
+
+/** What it takes in a cluster to read the kinds from which follows how traffic goes. */
 export const trafficAccess: readonly AccessRule[] = [
   {
     apiGroups: [GATEWAY_GROUP],
@@ -36,4 +40,12 @@ export const trafficAccess: readonly AccessRule[] = [
     resources: ['meshbindings', 'meshendpoints', 'meshtailnets'],
     verbs: ['get', 'list', 'watch'],
   },
+];
+
+/** What it takes to read all that is served. */
+export const servingAccess: readonly AccessRule[] = [
+  ...trafficAccess,
+  { apiGroups: [''], resources: ['services'], verbs: ['get', 'list', 'watch'] },
+  { apiGroups: ['discovery.k8s.io'], resources: ['endpointslices'], verbs: ['get', 'list', 'watch'] },
+  { apiGroups: [ENVOY_GATEWAY_GROUP], resources: ['backends'], verbs: ['get', 'list', 'watch'] },
 ];

@@ -1,4 +1,6 @@
-import type { Speech } from './rule.ts';
+import { envoyCheckOf } from './checks.ts';
+import type { MeshRule, Speech } from './rule.ts';
+import { CLEAR_SOCKET, socketName, tlsText } from './tls-settings.ts';
 
 /** How TLS is spoken with some endpoints. */
 export type TlsNeeds = {
@@ -46,12 +48,54 @@ export type CheckNeeds = {
 /** What a cluster must have so that its endpoints can be reached, whatever endpoints there are at the moment. */
 export type ClusterNeeds = {
   readonly cluster: string;
-  /** Where Envoy gets the endpoints: from us, or, in a rule that mixes ours with others, from Envoy Gateway. */
-  readonly endpointsFrom: 'us' | 'envoy-gateway';
   readonly speech: Speech;
+  /** By which names endpoints of other backends of the rule choose their sockets; none where all are ours. */
+  readonly others: readonly string[];
   /** Of all connections that no match is for; datagrams have none. */
   readonly socket?: SocketNeeds;
   /** At most 64 of TLS, and `clear` for endpoints that take no TLS; in the order of their names. */
   readonly matches: readonly SocketMatch[];
   readonly check?: CheckNeeds;
 };
+
+/**
+ * What the cluster of a rule must have, or nothing where it is to stay as Envoy Gateway made it: its backends are mixed,
+ * and none of ours can be used. It depends on what is declared alone, never on what is healthy or which proxies there are.
+ */
+export function clusterNeedsOf(rule: MeshRule): ClusterNeeds | undefined {
+  const { cluster, speech, isMixed, backends, others } = rule;
+  const isEmpty = backends.every(({ endpoints }) => endpoints.length === 0);
+  if (isMixed && isEmpty) return undefined;
+  const check = envoyCheckOf(rule);
+  return {
+    cluster: cluster.text,
+    speech,
+    others: others.map(({ socketMatch }) => socketMatch),
+    ...(speech === 'datagrams' ? { matches: [] } : socketsOf(rule)),
+    ...(check && { check }),
+  };
+}
+
+/**
+ * The sockets of a cluster: one for each kind of TLS, and one named `clear` where an endpoint takes none, or there is none
+ * at all. Endpoints are told at once, and clusters only when Envoy Gateway has translated: so each endpoint names the
+ * socket that it takes, and where the cluster does not have that yet, nothing passes.
+ */
+function socketsOf({ backends }: MeshRule): Pick<ClusterNeeds, 'matches'> & { readonly socket: SocketNeeds } {
+  const kinds = new Map<string, TlsNeeds>();
+  let isAnyClear = false;
+  for (const { endpoints } of backends) {
+    for (const { tls } of endpoints) {
+      if (tls) kinds.set(tlsText(tls), tls);
+      else isAnyClear = true;
+    }
+  }
+  const ofTls = [...kinds].map(
+    ([text, tls]) => ({ name: socketName(text), socket: { is: 'tls', tls } }) as const,
+  );
+  const ofClear = isAnyClear || kinds.size === 0 ? [CLEAR] : [];
+  const matches = [...ofTls, ...ofClear].sort((a, b) => (a.name < b.name ? -1 : 1));
+  return { socket: { is: 'closed' }, matches };
+}
+
+const CLEAR: SocketMatch = { name: CLEAR_SOCKET, socket: { is: 'clear' } };

@@ -1,3 +1,4 @@
+import type { Backend, EndpointSlice, Service } from '../api/backends.ts';
 import type { Kinds } from '../api/generated/types.ts';
 import type { Gateway, Namespace, ReferenceGrant, Route } from '../api/gateway-api.ts';
 import type { Ref, RouteKind } from '../api/key.ts';
@@ -11,6 +12,10 @@ export interface Declared {
   tailnets(domain: string): readonly Kinds['MeshTailnet'][];
   /** The grants that live in a namespace. */
   grants(namespace: string): readonly ReferenceGrant[];
+  service(ref: Ref<'Service'>): Service | undefined;
+  /** The EndpointSlices of a Service, in no particular order. */
+  endpointSlices(service: Ref<'Service'>): readonly EndpointSlice[];
+  backend(ref: Ref<'Backend'>): Backend | undefined;
   namespace(name: string): Namespace | undefined;
   gateway(ref: Ref<'Gateway'>): Gateway | undefined;
   /** What has been decided for a Gateway as a whole. */

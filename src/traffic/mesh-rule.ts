@@ -7,9 +7,10 @@ import { formatClusterName } from './cluster-name.ts';
 import type { ClusterName } from './cluster-name.ts';
 import type { Declared } from './declared.ts';
 import { withoutDuplicates, withoutSameName } from './duplicates.ts';
+import { isResolved, isServable, othersOf } from './others.ts';
 import { isMesh, referencesOf } from './references.ts';
 import type { Reference } from './references.ts';
-import type { MeshRule } from './rule.ts';
+import type { MeshRule, Unused } from './rule.ts';
 import { usualSpeech } from './speech.ts';
 import { refuseReference } from './unused.ts';
 
@@ -39,15 +40,6 @@ export function mixedClustersOf(route: Route): readonly string[] {
     .map(({ text }) => text);
 }
 
-/** The rules that one backend of a route is the whole of, where a rule has several and ours among them. */
-export function meshRulesPerBackend(declared: Declared, route: Route): readonly MeshRule[] {
-  return rulesOf(route).flatMap(rule => {
-    const references = referencesOf(route, clusterOf(route, rule)) ?? [];
-    if (references.length < 2) return [];
-    return references.flatMap(({ index }) => ruleOf(declared, route, clusterOf(route, rule, index)) ?? []);
-  });
-}
-
 /** The rules by their places; Envoy Gateway makes one of all rules of the kinds below HTTP. */
 function rulesOf({ kind, rules }: Route): readonly ClusterName['rule'][] {
   return isOverHttp(kind) ? [...rules.keys()] : ['only'];
@@ -68,22 +60,46 @@ function ruleOf(declared: Declared, route: Route, cluster: ClusterName): MeshRul
   const references = referencesOf(route, cluster);
   const ours = references?.filter(isMesh);
   if (!references || !ours?.length) return undefined;
-  const isMixed = references.some(reference => !isMesh(reference) && reference.ref.weight > 0);
-  const { kept, unused } = isMixed ? siftMixed(declared, route, ours) : sift(declared, ours, STEPS);
+  const foreign = references.filter(each => !isMesh(each) && each.ref.weight > 0);
+  const isMixed = foreign.length > 0;
+  const isShared = isOverHttp(route.kind) && foreign.every(isServable);
+  const { kept, unused } = isMixed ? siftMixed(declared, ours, isShared) : sift(declared, ours, STEPS);
   return {
     cluster,
     speech: kept[0]?.speech ?? usualSpeech(route.kind),
     isMixed,
+    others: isShared ? othersOf(declared, cluster, references) : [],
     backends: ours.map(({ index, ref, path }) => ({ index, ref, path, endpoints: endpointsAt(index, kept) })),
-    unused,
+    unused: [...unused, ...withoutRequests(declared, route, cluster, ours)],
   };
 }
 
-/** Below HTTP, a cluster has the endpoints of Envoy Gateway or ours, and those of Envoy Gateway are not seen. */
-function siftMixed(declared: Declared, { kind }: Route, ours: readonly Reference[]): Sifted {
-  if (isOverHttp(kind)) return sift(declared, ours, [withUsualSpeech, ...STEPS]);
+/**
+ * Our backends to which Envoy Gateway sends nothing: where a backend of the rule does not resolve or has filters of its
+ * own, it gives each a cluster of its own, and sends requests to those only of which it knows endpoints itself.
+ */
+function withoutRequests(
+  declared: Declared,
+  route: Route,
+  { backend: _, ...rule }: ClusterName,
+  ours: readonly Reference[],
+): readonly Unused[] {
+  if (!isOverHttp(route.kind)) return [];
+  const weighted = (referencesOf(route, rule) ?? []).filter(({ ref }) => ref.weight > 0);
+  const filtered = weighted.find(({ ref }) => ref.hasFilters);
+  const unresolved = weighted.filter(each => !isResolved(declared, each));
+  return ours.flatMap(at => {
+    if (at.ref.weight === 0 || unresolved.some(({ index }) => index === at.index)) return [];
+    if (filtered) return [refuseReference.backendFilters(at, filtered)];
+    return unresolved[0] ? [refuseReference.otherBackendMissing(at, unresolved[0])] : [];
+  });
+}
+
+/** A cluster has the endpoints of Envoy Gateway or ours: of backends that we cannot serve too, it stays as it is. */
+function siftMixed(declared: Declared, ours: readonly Reference[], isShared: boolean): Sifted {
+  if (isShared) return sift(declared, ours, [withUsualSpeech, ...STEPS]);
   const meant = ours.filter(({ ref }) => ref.weight > 0);
-  return { kept: [], unused: meant.map(refuseReference.mixedBackends) };
+  return { kept: [], unused: meant.map(at => refuseReference.mixedBackends(at)) };
 }
 
 type Step = (candidates: readonly Candidate[]) => Sifted;

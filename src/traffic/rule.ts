@@ -3,6 +3,7 @@ import type { BackendRef } from '../api/gateway-api.ts';
 import type { Key } from '../api/key.ts';
 import type { ClusterName } from './cluster-name.ts';
 import type { TlsNeeds } from './cluster-needs.ts';
+import type { OtherBackend } from './others.ts';
 
 /** What Envoy says to the endpoints of a cluster, below which there may be TLS. */
 export type Speech = 'HTTP/1.1' | 'HTTP/2' | 'bytes' | 'datagrams';
@@ -27,8 +28,10 @@ export type UnusedReason =
   | 'TailnetNotFound'
   /** The MeshTailnet does not let this namespace use it. */
   | 'NamespaceNotAllowed'
-  /** A rule of this kind of route cannot mix MeshEndpoints with other backends. */
+  /** The rule has other backends with which MeshEndpoints cannot share one. */
   | 'MixedBackends'
+  /** Another backend of the rule does not resolve, and Envoy Gateway then sends nothing to ours. */
+  | 'OtherBackendMissing'
   /** What the endpoint asks for is not there yet, such as a CA from a ConfigMap. */
   | 'NotSupported'
   /** The certificates that the endpoint is to be trusted by cannot be read. */
@@ -74,11 +77,6 @@ export type MeshBackend = {
   readonly endpoints: readonly UsableEndpoint[];
 };
 
-/** The backends of a rule that get a share of its traffic. */
-export function sharingBackends({ backends }: Pick<MeshRule, 'backends'>): readonly MeshBackend[] {
-  return backends.filter(({ ref, endpoints }) => ref.weight > 0 && endpoints.length > 0);
-}
-
 /** What the rule behind a cluster means: where its traffic may go, and where it may not and why. */
 export type MeshRule = {
   readonly cluster: ClusterName;
@@ -86,6 +84,8 @@ export type MeshRule = {
   readonly speech: Speech;
   /** Whether the rule has backends that are not ours, with a weight above 0. */
   readonly isMixed: boolean;
+  /** Those of them that we serve beside ours. */
+  readonly others: readonly OtherBackend[];
   /** In the order of the references; those without usable endpoints too. */
   readonly backends: readonly MeshBackend[];
   readonly unused: readonly Unused[];

@@ -5,7 +5,8 @@ import type { Resource } from '../api/resource.ts';
 import type { Declared } from './declared.ts';
 
 /** Something that was asked for, as a text: an object, or all objects that are found by a value. */
-export type Dependency = Key | `tailnet:${string}` | `grants:${string}` | `binding:${string}`;
+export type Dependency =
+  Key | `tailnet:${string}` | `grants:${string}` | `slices:${string}` | `binding:${string}`;
 
 /** The same declarations, telling of everything that is asked for, found or not. */
 export function tracked(declared: Declared, note: (dependency: Dependency) => void): Declared {
@@ -26,6 +27,18 @@ export function tracked(declared: Declared, note: (dependency: Dependency) => vo
     grants: namespace => {
       note(`grants:${namespace}`);
       return declared.grants(namespace);
+    },
+    service: ref => {
+      noted(ref);
+      return declared.service(ref);
+    },
+    endpointSlices: service => {
+      note(slicesOf(service));
+      return declared.endpointSlices(service);
+    },
+    backend: ref => {
+      noted(ref);
+      return declared.backend(ref);
     },
     namespace: name => {
       noted({ kind: 'Namespace', namespace: '', name });
@@ -53,6 +66,8 @@ export function dependenciesOf(object: Resource): readonly Dependency[] {
       return [`tailnet:${object.spec.tailnet}`];
     case 'ReferenceGrant':
       return [`grants:${object.metadata.namespace ?? ''}`];
+    case 'EndpointSlice':
+      return [slicesOf({ namespace: object.metadata.namespace ?? '', name: object.service })];
     case 'MeshBinding': {
       const namespace = object.metadata.namespace ?? '';
       return object.spec.targetRefs.map(({ name }) => bindingOf({ namespace, name }));
@@ -66,8 +81,14 @@ export function dependenciesOf(object: Resource): readonly Dependency[] {
     case 'Gateway':
     case 'GatewayClass':
     case 'Namespace':
+    case 'Service':
+    case 'Backend':
       return [keyOf(refTo(object))];
   }
+}
+
+function slicesOf({ namespace, name }: Pick<Ref, 'namespace' | 'name'>): Dependency {
+  return `slices:${namespace}/${name}`;
 }
 
 function bindingOf({ namespace, name }: Pick<Ref, 'namespace' | 'name'>): Dependency {

@@ -47,7 +47,21 @@ export const refuseReference = {
     refused(
       'MixedBackends',
       at,
-      `a ${at.route.kind} cannot mix MeshEndpoints with other backends: keep one kind of backend, or give the others weight 0`,
+      isOverHttp(at)
+        ? `the rule has backends that are neither MeshEndpoints, nor Services, nor Backends of Envoy Gateway: give ${named(at)} a rule of its own, or give the others weight 0`
+        : `a ${at.route.kind} cannot mix MeshEndpoints with other backends: keep one kind of backend, or give the others weight 0`,
+    ),
+  otherBackendMissing: (at: Reference, other: Reference) =>
+    refused(
+      'OtherBackendMissing',
+      at,
+      `Envoy Gateway sends nothing to ${named(at)} and fails the requests with 500 or 503, because ${titleOf(other)} at ${other.path} does not exist, may not be referred to, or has no endpoints: correct that reference, or remove it or give it weight 0`,
+    ),
+  backendFilters: (at: Reference, other: Reference) =>
+    refused(
+      'NotSupported',
+      at,
+      `Envoy Gateway sends nothing to ${named(at)}, because ${other.path} has filters of its own: put them among the filters of the rule, or give the backends rules of their own`,
     ),
 } as const;
 
@@ -172,6 +186,14 @@ function refused(
 
 function refusedCandidate(reason: UnusedReason, { at, usable }: Candidate, text: string): Unused {
   return refused(reason, at, text, usable.endpoint);
+}
+
+function isOverHttp({ route: { kind } }: Reference): boolean {
+  return kind === 'HTTPRoute' || kind === 'GRPCRoute';
+}
+
+function titleOf({ ref: { kind, namespace, name } }: Reference): string {
+  return `${kind} ${namespace}/${name}`;
 }
 
 function named({ ref: { namespace, name } }: Placed): string {

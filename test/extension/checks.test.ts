@@ -81,7 +81,6 @@ describe("Envoy's own check", () => {
 
   it.each([
     ['by gRPC under HTTP/1.1, for which Envoy refuses a cluster', needs({ check: GRPC_CHECK })],
-    ['where others are in the cluster', needs({ check: TCP_CHECK, endpointsFrom: 'envoy-gateway' })],
     ['of datagrams', { ...datagrams(), check: TCP_CHECK }],
     ['without a wish', needs()],
   ])('does not exist %s', (_, wanted) => {

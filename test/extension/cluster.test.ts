@@ -1,7 +1,10 @@
+import { create, toBinary } from '@bufbuild/protobuf';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { meshClusters } from '../../src/extension/cluster.ts';
-import { bytesField, Fields, joined, varintField } from '../../src/extension/wire.ts';
+import { Cluster_TransportSocketMatchSchema } from '../../src/extension/proto/envoy/config/cluster/v3_pb.ts';
+import { bytesField, Fields, joined } from '../../src/extension/wire.ts';
+import { varintField } from '../support/extension/varint-field.ts';
 import { gatewayCluster, httpOptions, opened, preamble, read } from '../support/extension/clusters.ts';
 import { anyField, hostileBytes, seed } from '../support/extension/messages.ts';
 import { datagrams, EVERY_KIND, needs, tlsSocket, HTTP_CHECK } from '../support/extension/needs.ts';
@@ -118,11 +121,32 @@ describe('its endpoints', () => {
     );
   });
 
-  it('stay with Envoy Gateway in a rule that mixes ours with others', () => {
-    const before = read(gatewayCluster()).edsClusterConfig;
-    const after = read(mesh(gatewayCluster(), needs({ endpointsFrom: 'envoy-gateway' }))).edsClusterConfig;
-    expect(after).toEqual(before);
-    expect(after?.edsConfig?.configSourceSpecifier.case).toBe('ads');
+  it('come from us too in a rule that mixes ours with others', () => {
+    const after = read(mesh(gatewayCluster(), needs({ others: ['a/tls/0'] }))).edsClusterConfig;
+    expect(after?.edsConfig?.configSourceSpecifier.case).toBe('apiConfigSource');
+  });
+});
+
+describe('the sockets of other backends of its rule', () => {
+  const wanted = needs({ socket: { is: 'closed' }, others: ['c/tls/0', 'c/tls/1'] });
+  const made = { name: 'c/tls/1', match: { name: 'c/tls/1' }, transportSocket: { name: 'of a policy' } };
+  const match = bytesField(
+    43,
+    toBinary(Cluster_TransportSocketMatchSchema, create(Cluster_TransportSocketMatchSchema, made)),
+  );
+
+  it('are clear where Envoy Gateway has made none, and else as it made them', () => {
+    const after = mesh(gatewayCluster([match]), wanted);
+    const found = read(after).transportSocketMatches.map(each => [
+      each.name,
+      each.match,
+      each.transportSocket?.name,
+    ]);
+    expect(found).toEqual([
+      ['mesh/c/tls/0', { name: 'c/tls/0' }, 'envoy.transport_sockets.http_11_proxy'],
+      ['c/tls/1', { name: 'c/tls/1' }, 'of a policy'],
+    ]);
+    expect(mesh(after, wanted)).toEqual(after);
   });
 });
 
@@ -295,7 +319,7 @@ describe('its version of HTTP', () => {
     'is HTTP/2 in a rule that mixes ours with others as soon as one needs it: %s',
     (_, speech, before, after) => {
       const cluster = gatewayCluster([httpOptions(bytesField(3, before))]);
-      expect(optionsIn(mesh(cluster, needs({ speech, endpointsFrom: 'envoy-gateway' })))).toBe(hex(after));
+      expect(optionsIn(mesh(cluster, needs({ speech, others: ['a/tls/0'] })))).toBe(hex(after));
     },
   );
 

@@ -1,7 +1,7 @@
 import { fromBinary } from '@bufbuild/protobuf';
 import { anyUnpack } from '@bufbuild/protobuf/wkt';
 import { describe, expect, it } from 'vitest';
-import { encodeAssignment, regionOf } from '../../src/extension/endpoints.ts';
+import { encodeAssignment } from '../../src/extension/endpoints.ts';
 import { AddressSchema } from '../../src/extension/proto/envoy/config/core/v3_pb.ts';
 import { ClusterLoadAssignmentSchema } from '../../src/extension/proto/envoy/config/endpoint/v3_pb.ts';
 import type { LbEndpoint } from '../../src/extension/proto/envoy/config/endpoint/v3_pb.ts';
@@ -50,8 +50,11 @@ describe('an assignment', () => {
   });
 
   it('names the locality of a cluster of one backend by the cluster', () => {
-    expect(regionOf(`${CLUSTER}/backend/1`, 1)).toBe(`${CLUSTER}/backend/1`);
-    expect(regionOf(`${CLUSTER}/backend/11`, 1)).toBe(`${CLUSTER}/backend/11/backend/1`);
+    const region = (cluster: string) =>
+      read(encodeAssignment({ cluster, localities: [{ backend: 1, weight: 1, priority: 0, endpoints: [] }] }))
+        .endpoints[0]?.locality?.region;
+    expect(region(`${CLUSTER}/backend/1`)).toBe(`${CLUSTER}/backend/1`);
+    expect(region(`${CLUSTER}/backend/11`)).toBe(`${CLUSTER}/backend/11/backend/1`);
   });
 });
 
@@ -82,6 +85,14 @@ describe('an endpoint', () => {
     const [one, other] = told(endpoint({ socketMatch: '0a1b' }), endpoint());
     expect(one?.metadata?.filterMetadata).toEqual({ 'envoy.transport_socket_match': { mesh: '0a1b' } });
     expect(other?.metadata?.filterMetadata).toEqual({});
+  });
+
+  it('that is not ours names the socket that Envoy Gateway makes, and leaves checks to it', () => {
+    const [one] = told(endpoint({ checkHost: '', otherSocketMatch: `${CLUSTER}/tls/0` }));
+    expect(one?.metadata?.filterMetadata).toEqual({
+      'envoy.transport_socket_match': { name: `${CLUSTER}/tls/0` },
+    });
+    expect(one?.hostIdentifier.value).not.toHaveProperty('healthCheckConfig.hostname');
   });
 
   it('has a hostname only where its certificate must carry it, and always the Host of checks', () => {

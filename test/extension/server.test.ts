@@ -9,8 +9,8 @@ import {
   ClusterSchema,
 } from '../../src/extension/proto/envoy/config/cluster/v3_pb.ts';
 import {
-  PostClusterModifyRequestSchema,
-  PostClusterModifyResponseSchema,
+  PostTranslateModifyRequestSchema,
+  PostTranslateModifyResponseSchema,
 } from '../../src/extension/proto/envoygateway/extension_pb.ts';
 import { createExtension } from '../../src/extension/server.ts';
 import { createMemory } from '../../src/resources/memory.ts';
@@ -60,16 +60,17 @@ describe('the extension server', () => {
 
   it('sends Envoys for the endpoints of a cluster to where it tells them', async () => {
     const { extension, memory, clock } = await extensionOf(web);
-    const hook = extension.methods.get('/envoygateway.extension.EnvoyGatewayExtension/PostClusterModify');
+    const hook = extension.methods.get('/envoygateway.extension.EnvoyGatewayExtension/PostTranslateModify');
     if (hook?.is !== 'unary') return expect.fail('there is no hook');
     const cluster = encode(ClusterSchema, {
       name: WEB,
       clusterDiscoveryType: { case: 'type', value: Cluster_DiscoveryType.EDS },
     });
-    const request = encode(PostClusterModifyRequestSchema, { cluster });
+    const request = encode(PostTranslateModifyRequestSchema, { clusters: [cluster] });
     const answer = await hook.call(request);
     if (!(answer instanceof Uint8Array)) return expect.fail('the answer has several parts');
-    const changed = fromBinary(ClusterSchema, fromBinary(PostClusterModifyResponseSchema, answer).cluster);
+    const [first = new Uint8Array()] = fromBinary(PostTranslateModifyResponseSchema, answer).clusters;
+    const changed = fromBinary(ClusterSchema, first);
     const { serviceName = '' } = changed.edsClusterConfig ?? {};
     const envoy = new Envoy(extension.methods).begin('default/public', [serviceName]);
     expect(envoy.endpoints.get(WEB)).toEqual(['100.64.0.1:8080']);

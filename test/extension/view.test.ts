@@ -58,7 +58,7 @@ describe('a view', () => {
       httpRoute('others', [service()]),
       ...web.slice(1),
     ]);
-    const told = [...view.unusedOfMixed()].map(({ cluster, unused = [] }) => [
+    const told = [...view.unusedElsewhere()].map(({ cluster, unused = [] }) => [
       cluster,
       unused.map(({ reason }) => reason),
     ]);
@@ -66,14 +66,6 @@ describe('a view', () => {
       ['httproute/default/web/rule/1', ['BackendNotFound']],
       ['tcproute/default/raw/rule/-1', ['MixedBackends']],
     ]);
-  });
-
-  it('says which clusters backends have of their own, by weight, but for those without traffic', async () => {
-    const backends = [backend('web', { weight: 9 }), backend('gone'), backend('web', { weight: 0, port: 1 })];
-    const { view } = await viewOf([httpRoute('web', backends), ...web.slice(1)]);
-    expect(view.backendsOf(WEB)).toEqual([{ cluster: `${WEB}/backend/0`, weight: 9 }]);
-    expect(view.backendsOf(`${WEB}/backend/0`)).toEqual([]);
-    expect(view.backendsOf('httproute/default/other/rule/0')).toEqual([]);
   });
 
   it('says what a cluster must have and where its traffic goes', async () => {
@@ -99,6 +91,7 @@ describe('a view', () => {
     ]);
     expect(view.find(WEB, GATEWAY)?.unused.map(({ reason }) => reason)).toEqual([
       'BackendNotFound',
+      'OtherBackendMissing',
       'ProxyUnknown',
     ]);
   });
@@ -220,38 +213,6 @@ describe('a view', () => {
     }
   });
 
-  it('assigns without a Gateway by way of the proxies, unless all its Gateways are on the mesh', async () => {
-    const parents = [{ name: 'public' }, { name: 'inner' }];
-    const both = route('HTTPRoute', 'web', {
-      parentRefs: parents,
-      rules: [{ backendRefs: [backend('web')] }],
-    });
-    const { memory, view } = await viewOf([both, ...web.slice(1)]);
-    const proxies = () =>
-      view
-        .assignmentOf(WEB)
-        ?.localities.flatMap(({ endpoints }) => endpoints.map(({ proxy }) => proxy?.port));
-    await memory.author.put(bindingObject('public', { dataPath: { mode: 'Direct' } }));
-    expect(proxies()).toEqual([1055]);
-    await memory.author.put(bindingObject('inner', { dataPath: { mode: 'Direct' } }));
-    expect(proxies()).toEqual([undefined]);
-  });
-
-  it('gives a mixed rule another revision whenever its endpoints differ, which Envoy Gateway tells', async () => {
-    const objects = [httpRoute('web', [backend('web'), service()]), ...web.slice(1)];
-    const { memory, view } = await viewOf(objects);
-    const ref = { kind: 'Gateway', namespace: 'default', name: 'public' } as const;
-    const seen = [view.revisionOf(ref)];
-    const pool = { mode: 'External', addresses: ['10.9.9.9:1055'] };
-    await memory.author.put(tailnetObject('main', { pool }));
-    seen.push(view.revisionOf(ref));
-    await memory.author.put(bindingObject('public', { dataPath: { mode: 'Direct' } }));
-    seen.push(view.revisionOf(ref));
-    await memory.author.put(endpointsObject('web', endpointList(2)));
-    seen.push(view.revisionOf(ref));
-    expect(new Set(seen).size).toBe(4);
-  });
-
   it('gives another revision where clusters are made otherwise', async () => {
     const { memory, view } = await viewOf(web);
     const ref = { kind: 'Gateway', namespace: 'default', name: 'public' } as const;
@@ -345,7 +306,6 @@ const someSteps = fc.array(
 function answers(view: View): ReadonlyMap<string, string> {
   const found = CLUSTERS.flatMap(cluster => [
     [`needs ${cluster}`, view.needsOf(cluster)] as const,
-    [`assignment ${cluster}`, view.assignmentOf(cluster)] as const,
     ...TOLD.map(gateway => {
       const { objects, ...rest } = view.find(cluster, gateway) ?? {};
       return [`${cluster} for ${gateway}`, { ...rest, objects: [...(objects ?? [])] }] as const;

@@ -79,9 +79,11 @@ describe('npm start', () => {
     expect(await untilBackends('web-1', 'web-2')).toBe(true);
   });
 
-  it('fails the share of a backend that is not there, and no more', async () => {
+  it('fails a rule with a backend that is not there, as Envoy Gateway does, and says why', async () => {
     running.edit(text => text.replace(/name: web\n( +port: 18082\n +weight)/, 'name: gone\n$1'));
-    expect(await untilBackends('500', 'web-1')).toBe(true);
+    expect(await untilBackends('500')).toBe(true);
+    const isTold = () => Promise.resolve(running.said().includes('OtherBackendMissing') || undefined);
+    expect(await waitFor('it to be told', isTold, SOON)).toBe(true);
     running.restore();
     expect(await untilBackends('web-1', 'web-2')).toBe(true);
   });

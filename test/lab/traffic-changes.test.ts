@@ -19,6 +19,7 @@ import { readsAfterNow, statOf, toldCluster } from '../support/lab/traffic/gatew
 import type { Reads } from '../support/lab/traffic/gateway-reads.ts';
 import { answersOf, startLoad } from '../support/lab/traffic/load.ts';
 import type { Load } from '../support/lab/traffic/load.ts';
+import { backendRef } from '../support/lab/traffic/mixed.ts';
 import { longAnswer } from '../support/lab/traffic/long-answer.ts';
 import { clusterOf, meshRoute, meshTailnet } from '../support/lab/traffic/objects.ts';
 import { startWatched } from '../support/lab/traffic/watched.ts';
@@ -45,6 +46,14 @@ beforeAll(async () => {
     { name: 'checked', port, weight: 90 },
     { name: 'canary', port: two.ports['http'] ?? 0, weight: 10 },
   ];
+  system.put('marker-backend', [
+    {
+      apiVersion: 'gateway.envoyproxy.io/v1alpha1',
+      kind: 'Backend',
+      metadata: { name: 'marker', namespace: 'default' },
+      spec: { endpoints: [{ ip: { address: '127.0.0.1', port: 9 } }] },
+    },
+  ]);
   system.put('routes', [
     ...['pair', 'checked'].map(name => tellingRoute(gateway, { name, refs: [{ name, port }] })),
     tellingRoute(gateway, { name: 'split', refs: split }),
@@ -147,16 +156,30 @@ function bindingNow() {
 
 let markers = 0;
 
-/** Changes an object of an HTTPRoute, and waits until Envoy Gateway has handled that, and has translated it. */
+/** A route of others, whose cluster carries the name of its rule. */
+function putMarker(marker: string): void {
+  system.put('marker', [
+    {
+      apiVersion: 'gateway.networking.k8s.io/v1',
+      kind: 'HTTPRoute',
+      metadata: { name: 'marker', namespace: 'default' },
+      spec: {
+        parentRefs: [{ name: system.gateway.name, sectionName: 'http' }],
+        hostnames: ['marker.test'],
+        rules: [{ name: marker, backendRefs: [backendRef('marker')] }],
+      },
+    },
+  ]);
+}
+
+/** Changes a route of others, and waits until Envoy Gateway has handled that, and has translated it. */
 async function untilMarked(reads: Reads): Promise<void> {
   const marker = `marker-${markers++}`;
-  putPlaces('pair', 'http', [{ name: marker, on: nodes().two }]);
+  putMarker(marker);
   const isTranslated = () => {
-    const asked = system.extension.asked();
-    const first = asked.findIndex(
-      ({ hook, request }) => hook === 'PostClusterModify' && Buffer.from(request).includes(marker),
-    );
-    const isOver = first >= 0 && translationsIn(asked.slice(first)) > 0;
+    const isOver = system.extension
+      .asked()
+      .some(({ hook, request }) => hook === 'PostTranslateModify' && Buffer.from(request).includes(marker));
     return Promise.resolve(isOver || undefined);
   };
   const translated = waitFor(`${marker} to be translated`, isTranslated);

@@ -37,8 +37,7 @@ async function controllerOn(first: readonly object[]) {
       read,
       write: counted,
       clock,
-      revisionOf: ref =>
-        revisionOf(declared, { gateway: ref, routes: routesOf(read, ref), dataPath: 'Proxy', shape: '' }),
+      revisionOf: ref => revisionOf(declared, { gateway: ref, routes: routesOf(read, ref), shape: '' }),
     }),
     { syncPeriodMs: 30_000 },
   );

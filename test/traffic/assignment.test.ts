@@ -8,25 +8,20 @@ import {
   endpointsObject,
   httpRoute,
   routeObject,
-  service,
   tailnetObject,
 } from '../support/traffic/world.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 
 /** An object for each list of endpoints; all are backends of one rule, with these weights. */
-function split(
-  objects: readonly (readonly Fields[])[],
-  weights: readonly number[] = [],
-  others: readonly Fields[] = [],
-) {
+function split(objects: readonly (readonly Fields[])[], weights: readonly number[] = []) {
   const names = objects.map((_, at) => `o${at}`);
   const backends = names.map((name, at) => backend(name, { weight: weights[at] ?? 1 }));
   return trafficOf(
     declaredFrom([
       tailnetObject(),
       ...objects.map((endpoints, at) => endpointsObject(`o${at}`, endpoints)),
-      httpRoute('web', [...others, ...backends]),
+      httpRoute('web', backends),
     ]),
   );
 }
@@ -87,13 +82,6 @@ describe('an assignment', () => {
       '1 *1 p1 100.64.0.3:8080*1',
       '2 *1 p0 100.64.0.4:8080*1',
     ]);
-  });
-
-  it('leaves the first priority to the backends of others', () => {
-    const levels = split([[at(1, { priority: 4 }), at(2, { priority: 7 })]], [], [service()]);
-    expect(levelsOf(levels)).toEqual(['1 *1 p1 100.64.0.1:8080*1', '1 *1 p2 100.64.0.2:8080*1']);
-    const beside = split([[at(1), at(2, { priority: 7 })]], [], [service()]);
-    expect(levelsOf(beside)).toEqual(['1 *1 p0 100.64.0.1:8080*1', '1 *1 p1 100.64.0.2:8080*1']);
   });
 
   it('has no place for a backend without endpoints', () => {

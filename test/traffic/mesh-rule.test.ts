@@ -9,6 +9,8 @@ import {
   httpRoute,
   routeObject,
   service,
+  serviceObject,
+  sliceObject,
   tailnetObject,
 } from '../support/traffic/world.ts';
 
@@ -132,7 +134,7 @@ describe('a cluster', () => {
     const { rule, needs } = trafficOf(declaredFrom([tailnet, ...pair, route]));
     expect(rule).toMatchObject({ unused: [], backends: [{ endpoints: [] }, { endpoints: [] }] });
     expect(needs).toMatchObject({
-      endpointsFrom: 'us',
+      others: [],
       socket: { is: 'closed' },
       matches: [{ name: 'clear' }],
     });
@@ -150,18 +152,26 @@ describe('a cluster', () => {
 });
 
 describe('a rule that mixes MeshEndpoints with other backends', () => {
-  it.each(['HTTPRoute', 'GRPCRoute'] as const)('of %s gets its endpoints from Envoy Gateway', kind => {
-    const protocol = kind === 'HTTPRoute' ? 'HTTP' : 'gRPC';
-    const mixed = [service(), backend('web')];
-    const declared = declaredFrom([
-      tailnet,
-      endpointsObject('web', [endpoint({ protocol })]),
-      routeObject(kind, 'web', mixed),
-    ]);
-    const { rule, needs } = trafficOf(declared, `${kind.toLowerCase()}/default/web/rule/0`);
-    expect(usedIn(rule)).toEqual(['1 web web']);
-    expect(needs).toMatchObject({ endpointsFrom: 'envoy-gateway', socket: { is: 'clear' }, matches: [] });
-  });
+  it.each(['HTTPRoute', 'GRPCRoute'] as const)(
+    'of %s has a socket for the others, and trusts nobody else',
+    kind => {
+      const protocol = kind === 'HTTPRoute' ? 'HTTP' : 'gRPC';
+      const mixed = [service(), backend('web')];
+      const declared = declaredFrom([
+        tailnet,
+        endpointsObject('web', [endpoint({ protocol })]),
+        routeObject(kind, 'web', mixed),
+      ]);
+      const cluster = `${kind.toLowerCase()}/default/web/rule/0`;
+      const { rule, needs } = trafficOf(declared, cluster);
+      expect(usedIn(rule)).toEqual(['1 web web']);
+      expect(needs).toMatchObject({
+        others: [`${cluster}/tls/0`],
+        socket: { is: 'closed' },
+        matches: [{ name: 'clear' }],
+      });
+    },
+  );
 
   it.each(['TLSRoute', 'TCPRoute', 'UDPRoute'] as const)('of %s is left alone as a whole', kind => {
     const declared = declaredFrom([tailnet, web, routeObject(kind, 'web', [service(), backend('web')])]);
@@ -179,7 +189,8 @@ describe('a rule that mixes MeshEndpoints with other backends', () => {
       [backend('grpc'), backend('web'), service()],
       [backend('grpc'), service()],
     );
-    const declared = declaredFrom([tailnet, web, grpc, route]);
+    const shop = [serviceObject('shop'), sliceObject('shop', [{ addresses: ['10.0.0.1'] }])];
+    const declared = declaredFrom([tailnet, web, grpc, ...shop, route]);
     const { rule, needs } = trafficOf(declared);
     expect(usedIn(rule)).toEqual(['1 web web']);
     expect(needs?.speech).toBe('HTTP/1.1');

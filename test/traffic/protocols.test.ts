@@ -128,7 +128,7 @@ describe('an endpoint', () => {
     const { needs } = trafficOf(declared, CLUSTERS[kind]);
     const clear = { name: 'clear', socket: { is: 'clear' } };
     const sockets = kind === 'UDPRoute' ? { matches: [] } : { socket: { is: 'closed' }, matches: [clear] };
-    expect(needs).toEqual({ cluster: CLUSTERS[kind], endpointsFrom: 'us', speech, ...sockets });
+    expect(needs).toEqual({ cluster: CLUSTERS[kind], speech, others: [], ...sockets });
   });
 
   it('decides for all after it how they are spoken to', () => {

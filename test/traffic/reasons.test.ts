@@ -164,6 +164,7 @@ describe('what gets no traffic', () => {
     expect(rule.unused.map(({ object, endpoint }) => [object, endpoint])).toEqual([
       ['MeshEndpoints/default/web', 'raw'],
       ['MeshEndpoints/default/gone', undefined],
+      ['MeshEndpoints/default/web', undefined],
     ]);
   });
 

@@ -2,7 +2,6 @@ import { describe, expect, it } from 'vitest';
 import type { Route } from '../../src/api/gateway-api.ts';
 import { dataPathOf } from '../../src/traffic/data-path.ts';
 import { revisionOf } from '../../src/traffic/revision.ts';
-import type { RevisionSources } from '../../src/traffic/revision.ts';
 import { route } from '../support/declared.ts';
 import { endpoint } from '../support/objects.ts';
 import { resourceOf } from '../support/resources.ts';
@@ -15,18 +14,16 @@ import {
   httpRoute,
   routeObject,
   service,
+  serviceObject,
   tailnetObject,
 } from '../support/traffic/world.ts';
 
 const gateway = { kind: 'Gateway', namespace: 'default', name: 'public' } as const;
 const KINDS: readonly string[] = ['HTTPRoute', 'GRPCRoute', 'TLSRoute', 'TCPRoute', 'UDPRoute'];
 
-function revision(
-  objects: readonly object[],
-  more: Partial<Pick<RevisionSources, 'dataPath' | 'shape'>> = {},
-): string | undefined {
+function revision(objects: readonly object[], shape = 'a'): string | undefined {
   const routes = objects.map(resourceOf).filter(({ kind }) => KINDS.includes(kind)) as readonly Route[];
-  return revisionOf(declaredFrom(objects), { gateway, routes, dataPath: 'Proxy', shape: 'a', ...more });
+  return revisionOf(declaredFrom(objects), { gateway, routes, shape });
 }
 
 const check = { enabled: true };
@@ -111,29 +108,8 @@ describe('the revision of a Gateway', () => {
     expect(after).not.toBe(before);
   });
 
-  it('moves with what a backend that may have a cluster of its own needs, even if the rule does not', () => {
-    const other = (path: string) =>
-      endpointsObject('other', [endpoint({ meshIP: '100.64.5.5', healthCheck: { enabled: true, path } })]);
-    const world = (path: string) => [
-      ...base.slice(0, 2),
-      other(path),
-      httpRoute('web', [backend('web'), backend('other')]),
-    ];
-    expect(revision(world('/a'))).not.toBe(revision(world('/b')));
-  });
-
-  it.each<readonly [string, object]>([
-    ['a MeshTailnet comes', tailnetObject()],
-    ['endpoints come', web],
-  ])('moves when a backend can be used beside one that is missing, because %s', (_, comes) => {
-    const rest = [tailnetObject(), web].filter(object => JSON.stringify(object) !== JSON.stringify(comes));
-    const world = [...rest, httpRoute('web', [backend('web'), backend('gone')])];
-    expect(revision([...world, comes])).not.toBe(revision(world));
-  });
-
-  it('moves with how clusters are made, and not with the way where nothing is decided', () => {
-    expect(revision(base, { shape: 'b' })).not.toBe(before);
-    expect(revision(base, { dataPath: 'Direct' })).toBe(before);
+  it('moves with how clusters are made', () => {
+    expect(revision(base, 'b')).not.toBe(before);
   });
 
   it('is that of routes of all kinds', () => {
@@ -171,21 +147,10 @@ describe('the revision of a Gateway with a rule that mixes ours with others', ()
     ],
     ['the data path', bindingObject('public', direct)],
     ['weights', endpointsObject('web', [{ ...one, weight: 9 }, two ?? {}])],
-  ])('moves with %s, since Envoy Gateway tells the endpoints', (_, object) => {
+    ['the addresses of the others', serviceObject('shop')],
+  ])('does not move with %s, since our EDS serves all endpoints', (_, object) => {
     expect(now).toBeDefined();
-    expect(beside(object)).not.toBe(now);
-  });
-
-  it('takes the way that all Gateways of the route have in common', () => {
-    const parentRefs = [{ name: 'public' }, { name: 'inner' }];
-    const rules = [{ backendRefs: [backend('web'), service()] }];
-    const shared = [...mixed.slice(0, 2), route('HTTPRoute', 'web', { parentRefs, rules })];
-    const [neither, half, both] = [0, 1, 2].map(count =>
-      revision([...shared, ...['public', 'inner'].slice(0, count).map(name => bindingObject(name, direct))]),
-    );
-    expect(half).toBe(neither);
-    expect(both).not.toBe(neither);
-    expect(revision(shared, { dataPath: 'Direct' })).toBe(both);
+    expect(beside(object)).toBe(now);
   });
 });
 

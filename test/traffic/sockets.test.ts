@@ -150,15 +150,12 @@ describe('the sockets of a cluster', () => {
     expect(assignedIn(all)[0]?.socketMatch).toBe(all.needs?.matches[0]?.name);
   });
 
-  it('are clear unless they match where backends of others are in the rule', () => {
+  it('are the same where backends of others are in the rule, whose endpoints name theirs', () => {
     const clear = endpoint({ name: 'clear', meshIP: '100.64.9.9' });
-    const all = traffic([...secure({}), clear], [service()]);
-    expect(all.needs).toMatchObject({ socket: { is: 'clear' }, matches: [{ socket: { is: 'tls' } }] });
-    expect(all.needs?.matches).toHaveLength(1);
-    expect(assignedIn(all).map(({ socketMatch }) => socketMatch)).toEqual([
-      all.needs?.matches[0]?.name,
-      undefined,
-    ]);
+    const [alone, mixed] = [[], [service()]].map(others => traffic([...secure({}), clear], others));
+    expect(mixed?.needs?.socket).toEqual({ is: 'closed' });
+    expect(mixed?.needs?.matches).toEqual(alone?.needs?.matches);
+    expect(mixed?.needs?.others).toEqual(['httproute/default/web/rule/0/tls/1']);
   });
 
   it('are at most 64 of TLS, by the first settings in the rule', () => {

@@ -1,6 +1,6 @@
 import type { Key } from '../../api/key.ts';
 import type { Assigned } from '../../traffic/assignment.ts';
-import type { Follower } from '../memo.ts';
+import type { Follower } from '../dependency-cache.ts';
 
 /** What a cluster is assigned for one Gateway, with where it comes from. */
 export type SourcedAssignment = Assigned & {

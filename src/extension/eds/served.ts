@@ -1,6 +1,6 @@
 import type { Unused } from '../../traffic/rule.ts';
 import type { Clock } from '../../api/clock.ts';
-import type { Follower } from '../memo.ts';
+import type { Follower } from '../dependency-cache.ts';
 import type { SourcedAssignment, Assignments } from './assigned.ts';
 import { contentOf } from './content.ts';
 import type { Content } from './content.ts';

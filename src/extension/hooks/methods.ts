@@ -1,4 +1,3 @@
-import type { Assignment } from '../../traffic/assignment.ts';
 import type { ClusterNeeds } from '../../traffic/cluster-needs.ts';
 import { meshClusters } from '../cluster.ts';
 import type { Clock } from '../../api/clock.ts';
@@ -6,11 +5,7 @@ import type { Bytes, Methods, Unary } from '../grpc/method.ts';
 import { EnvoyGatewayExtension } from '../proto/envoygateway/extension_pb.ts';
 import { Attempts } from './attempts.ts';
 import type { HookTelemetry } from './attempts.ts';
-import { answerCluster } from './cluster.ts';
 import { answerWith } from './embedded.ts';
-import { answerEndpoints } from './endpoints.ts';
-import { answerRoute } from './route.ts';
-import type { BackendCluster } from './route.ts';
 import { waitForRevisions } from './revision-wait.ts';
 import type { Revisions } from './revision-wait.ts';
 import { answerTranslation } from './translation.ts';
@@ -19,9 +14,6 @@ import { answerTranslation } from './translation.ts';
 export type HookParts = {
   /** What a cluster must have; nothing where it is not ours, which most are: it is asked of each. */
   readonly needsOf: (cluster: string) => ClusterNeeds | undefined;
-  readonly assignmentOf: (cluster: string) => Assignment | undefined;
-  /** The clusters that our backends of a rule have where each backend has one of its own. */
-  readonly backendsOf: (rule: string) => readonly BackendCluster[];
   readonly revisions: Revisions;
   /** Where Envoys reach our EDS, such as mesh-extension-server.mesh-system.svc.cluster.local:5005. */
   readonly edsTarget: string;
@@ -31,9 +23,12 @@ export type HookParts = {
   readonly telemetry: HookTelemetry;
 };
 
-/** The hooks of Envoy Gateway; those that serve nothing of ours answer with what they are given. */
+/**
+ * The hooks of Envoy Gateway. It calls them in sequence, so that one alone does everything for a whole translation; the
+ * others, which nobody has to configure, answer with what they are given.
+ */
 export function hookMethods(parts: HookParts): Methods {
-  const { needsOf, assignmentOf, backendsOf, revisions, edsTarget, messageBytes, clock, telemetry } = parts;
+  const { needsOf, revisions, edsTarget, messageBytes, clock, telemetry } = parts;
   const attempts = new Attempts(telemetry, clock);
   const clusters = { needsOf, meshCluster: meshClusters({ target: edsTarget }), attempts };
   const wait = waitForRevisions(
@@ -51,13 +46,11 @@ export function hookMethods(parts: HookParts): Methods {
   };
   const { method } = EnvoyGatewayExtension;
   return new Map([
-    unary(method.postRouteModify, request => answerRoute(request, { backendsOf, attempts })),
+    unary(method.postRouteModify, unchanged),
     unary(method.postVirtualHostModify, unchanged),
     unary(method.postHTTPListenerModify, unchanged),
-    unary(method.postClusterModify, request => answerCluster(request, clusters)),
-    unary(method.postEndpointsModify, request =>
-      answerEndpoints(request, { needsOf, assignmentOf, attempts }),
-    ),
+    unary(method.postClusterModify, unchanged),
+    unary(method.postEndpointsModify, unchanged),
     unary(method.postTranslateModify, translate),
   ]);
 }

@@ -1,7 +1,9 @@
 import { PostTranslateModifyRequestSchema as RequestSchema } from '../proto/envoygateway/extension_pb.ts';
 import { Fields, varint, WIRE_TYPES } from '../wire.ts';
 import type { Field } from '../wire.ts';
-import type { ClusterParts } from './cluster.ts';
+import type { ClusterNeeds } from '../../traffic/cluster-needs.ts';
+import type { MeshCluster } from '../cluster.ts';
+import type { Attempts } from './attempts.ts';
 import { brokenRequest } from './embedded.ts';
 import { GrpcError } from '../grpc/status.ts';
 
@@ -21,7 +23,13 @@ const FREE_FIELDS = 100_000;
 const BYTES_OF_A_FIELD = 100;
 
 /** What clusters are made of, and how long an answer may be. */
-export type TranslationParts = ClusterParts & { readonly messageBytes: number };
+export type TranslationParts = {
+  /** What a cluster must have; nothing where it is not ours, which most are. */
+  readonly needsOf: (cluster: string) => ClusterNeeds | undefined;
+  readonly meshCluster: MeshCluster;
+  readonly attempts: Attempts;
+  readonly messageBytes: number;
+};
 
 /** A part of the request that is not in the answer, and what stands there instead: a cluster, or nothing. */
 type Cut = { readonly from: number; readonly to: number; readonly cluster?: Uint8Array };

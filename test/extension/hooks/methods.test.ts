@@ -2,12 +2,9 @@ import { fromBinary } from '@bufbuild/protobuf';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { GrpcError } from '../../../src/extension/grpc/status.ts';
-import {
-  PostClusterModifyResponseSchema,
-  PostEndpointsModifyResponseSchema,
-} from '../../../src/extension/proto/envoygateway/extension_pb.ts';
-import { bytesField, joined, valuesOf, varintField } from '../../../src/extension/wire.ts';
-import { assignment } from '../../support/extension/assignments.ts';
+import { PostTranslateModifyResponseSchema } from '../../../src/extension/proto/envoygateway/extension_pb.ts';
+import { bytesField, joined } from '../../../src/extension/wire.ts';
+import { varintField } from '../../support/extension/varint-field.ts';
 import { CLUSTER, gatewayCluster, read } from '../../support/extension/clusters.ts';
 import { about, startHooks, translation, whole } from '../../support/extension/hooks.ts';
 import { anyMessage, hostileBytes, seed } from '../../support/extension/messages.ts';
@@ -23,13 +20,12 @@ const ABOUT_ONE = [
 const ALL = [...ABOUT_ONE, 'PostTranslateModify'];
 
 const ours = (name: string) => (name === CLUSTER ? needs({ socket: tlsSocket() }) : undefined);
-const mixed = (name: string) => (name === CLUSTER ? needs({ endpointsFrom: 'envoy-gateway' }) : undefined);
 
 describe('the hooks about one message', () => {
-  it.each(ABOUT_ONE)('answer what is not ours with identical bytes: %s', method => {
-    const { call, told } = startHooks({ needsOf: ours, assignmentOf: () => assignment() });
+  it.each(ABOUT_ONE)('answer with identical bytes, whatever they are about: %s', method => {
+    const { call, told } = startHooks({ needsOf: ours });
     fc.assert(
-      fc.property(anyMessage(), message => {
+      fc.property(fc.oneof(anyMessage(), fc.constant(gatewayCluster())), message => {
         expect(whole(call(method, about(message)))).toEqual(bytesField(1, message));
       }),
       { seed },
@@ -53,14 +49,14 @@ describe('the hooks about one message', () => {
       bytesField(1, varintField(99, 1)),
     ]);
     const asOne = bytesField(1, joined([cluster, varintField(99, 1)]));
-    expect(whole(call('PostClusterModify', inPieces))).toEqual(whole(call('PostClusterModify', asOne)));
+    expect(whole(call('PostClusterModify', inPieces))).toEqual(asOne);
     expect(whole(call('PostRouteModify', inPieces))).toEqual(asOne);
   });
 });
 
 describe('all hooks', () => {
   it.each(ALL)('answer anything hostile, or refuse it as no protobuf: %s', method => {
-    const { call } = startHooks({ needsOf: ours, assignmentOf: () => assignment() });
+    const { call } = startHooks({ needsOf: ours });
     const requests = fc
       .array(fc.oneof(anyMessage(), fc.constant(gatewayCluster())), { maxLength: 3 })
       .map(clusters =>
@@ -83,15 +79,19 @@ describe('all hooks', () => {
   });
 });
 
-describe('the Cluster hook', () => {
+describe('the Translation hook', () => {
+  const request = translation({ clusters: [gatewayCluster()] });
+  const asItCame = bytesField(1, gatewayCluster());
+
   it('gives a cluster of ours what it needs', () => {
     const { call, told } = startHooks({ needsOf: ours });
-    const { cluster } = fromBinary(
-      PostClusterModifyResponseSchema,
-      whole(call('PostClusterModify', about(gatewayCluster()))),
+    const { clusters } = fromBinary(
+      PostTranslateModifyResponseSchema,
+      whole(call('PostTranslateModify', request)),
     );
-    expect(read(cluster).edsClusterConfig?.edsConfig?.configSourceSpecifier.case).toBe('apiConfigSource');
-    expect(told.served).toEqual(['cluster']);
+    const [cluster] = clusters.map(read);
+    expect(cluster?.edsClusterConfig?.edsConfig?.configSourceSpecifier.case).toBe('apiConfigSource');
+    expect(told.served).toEqual(['translation']);
   });
 
   it('answers with what it was given where changing it fails, counts that, and tells once a second', async () => {
@@ -101,54 +101,14 @@ describe('the Cluster hook', () => {
       },
     });
     for (let calls = 0; calls < 3; calls++) {
-      expect(whole(call('PostClusterModify', about(gatewayCluster())))).toEqual(
-        bytesField(1, gatewayCluster()),
-      );
+      expect(whole(call('PostTranslateModify', request))).toEqual(asItCame);
     }
-    expect(told.failures).toEqual(['cluster', 'cluster', 'cluster']);
+    expect(told.failures).toEqual(['translation', 'translation', 'translation']);
     expect(told.lines).toMatchObject([
-      ['a hook left unchanged what it could not change', { hook: 'cluster', name: CLUSTER, failures: 1 }],
+      ['a hook left unchanged what it could not change', { hook: 'translation', name: CLUSTER, failures: 1 }],
     ]);
     await clock.advance(1000);
-    whole(call('PostClusterModify', about(gatewayCluster())));
+    whole(call('PostTranslateModify', request));
     expect(told.lines.map(([, fields]) => fields)).toMatchObject([{ failures: 1 }, { failures: 3 }]);
-  });
-});
-
-describe('the Endpoints hook', () => {
-  const endpoints = joined([
-    bytesField(1, Buffer.from(CLUSTER)),
-    bytesField(2, bytesField(1, bytesField(1, Buffer.from(`${CLUSTER}/backend/0`)))),
-  ]);
-
-  it('fills the localities of a rule that mixes ours with others', () => {
-    const { call, told } = startHooks({ needsOf: mixed, assignmentOf: () => assignment() });
-    const { loadAssignment } = fromBinary(
-      PostEndpointsModifyResponseSchema,
-      whole(call('PostEndpointsModify', about(endpoints))),
-    );
-    expect(valuesOf(loadAssignment, 2, 9)).toHaveLength(2);
-    expect(told.served).toEqual(['endpoints']);
-  });
-
-  it.each([
-    ['ours alone, which our EDS serves', { needsOf: ours, assignmentOf: () => assignment() }],
-    ['nobody knows of', { needsOf: mixed, assignmentOf: () => undefined }],
-    ['not ours', { needsOf: () => undefined, assignmentOf: () => assignment() }],
-  ])('leaves those alone that are %s', (_, parts) => {
-    const { call, told } = startHooks(parts);
-    expect(whole(call('PostEndpointsModify', about(endpoints)))).toEqual(bytesField(1, endpoints));
-    expect(told).toEqual({ failures: [], served: [], lines: [] });
-  });
-
-  it('answers with what it was given where filling fails', () => {
-    const { call, told } = startHooks({
-      needsOf: mixed,
-      assignmentOf: () => {
-        throw new Error('the cache is broken');
-      },
-    });
-    expect(whole(call('PostEndpointsModify', about(endpoints)))).toEqual(bytesField(1, endpoints));
-    expect(told.failures).toEqual(['endpoints']);
   });
 });

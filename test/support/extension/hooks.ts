@@ -30,8 +30,6 @@ export function startHooks(parts: Partial<HookParts> = {}): TestHooks {
   const log = { debug: line, info: line, warn: line, error: line, child: () => log };
   const methods = hookMethods({
     needsOf: () => undefined,
-    assignmentOf: () => undefined,
-    backendsOf: () => [],
     revisions: { revisionOf: () => '1', onChange: () => () => undefined },
     edsTarget: '127.0.0.1:5005',
     messageBytes: 100_000_000,

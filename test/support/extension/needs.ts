@@ -5,8 +5,8 @@ import { CLUSTER } from './clusters.ts';
 export function needs(more: Partial<ClusterNeeds> = {}): ClusterNeeds {
   return {
     cluster: CLUSTER,
-    endpointsFrom: 'us',
     speech: 'HTTP/1.1',
+    others: [],
     socket: { is: 'clear' },
     matches: [],
     ...more,
@@ -15,7 +15,7 @@ export function needs(more: Partial<ClusterNeeds> = {}): ClusterNeeds {
 
 /** The needs of datagrams, which have no socket. */
 export function datagrams(): ClusterNeeds {
-  return { cluster: CLUSTER, endpointsFrom: 'us', speech: 'datagrams', matches: [] };
+  return { cluster: CLUSTER, speech: 'datagrams', others: [], matches: [] };
 }
 
 function tls(more: Partial<TlsNeeds> = {}): TlsNeeds {
@@ -97,7 +97,11 @@ export const EVERY_KIND: readonly (readonly [it: string, needs: ClusterNeeds])[]
   ],
   [
     'a rule that mixes ours with others',
-    needs({ endpointsFrom: 'envoy-gateway', matches: [{ name: '0a1b', socket: tlsSocket() }] }),
+    needs({
+      socket: { is: 'closed' },
+      others: [`${CLUSTER}/tls/0`],
+      matches: [{ name: '0a1b', socket: tlsSocket() }],
+    }),
   ],
   ['checks by HTTP', needs({ check: HTTP_CHECK })],
   ['checks by HTTP/2', needs({ speech: 'HTTP/2', check: { ...HTTP_CHECK, headers: [] } })],

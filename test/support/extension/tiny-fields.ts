@@ -1,6 +1,5 @@
 /** A process of its own, with little memory: asks hooks about messages of nothing but tiny fields, and says how many. */
 import { bytesField, joined } from '../../../src/extension/wire.ts';
-import { assignment } from './assignments.ts';
 import { CLUSTER, gatewayCluster } from './clusters.ts';
 import { startHooks } from './hooks.ts';
 import { needs, tlsSocket } from './needs.ts';
@@ -14,7 +13,6 @@ function tinyFields(...numbers: readonly number[]): Uint8Array {
 }
 
 const name = bytesField(1, Buffer.from(CLUSTER));
-const region = bytesField(2, bytesField(1, bytesField(1, Buffer.from(`${CLUSTER}/backend/0`))));
 
 const WITHIN_CLUSTERS = [8, 24, 27, 36, 43, 99].map(number => tinyFields(number, 99));
 const CLUSTERS = WITHIN_CLUSTERS.map(fields => gatewayCluster([fields]));
@@ -28,18 +26,14 @@ const REQUESTS: readonly (readonly [string, Uint8Array])[] = [
       [method, bytesField(1, bytesField(1, tinyFields(1)))],
     ],
   ),
-  ...CLUSTERS.map(cluster => ['PostClusterModify', bytesField(1, cluster)] as const),
   ...CLUSTERS.map(cluster => ['PostTranslateModify', bytesField(2, cluster)] as const),
-  ['PostEndpointsModify', bytesField(1, joined([name, region, tinyFields(2)]))],
-  ['PostEndpointsModify', bytesField(1, joined([name, Buffer.alloc(BYTES, region)]))],
+  ['PostTranslateModify', bytesField(2, joined([name, tinyFields(2)]))],
 ];
 
 let asked = 0;
 for (const [method, request] of REQUESTS) {
-  const endpointsFrom = method === 'PostEndpointsModify' ? 'envoy-gateway' : 'us';
   const { call } = startHooks({
-    needsOf: cluster => (cluster === CLUSTER ? needs({ endpointsFrom, socket: tlsSocket() }) : undefined),
-    assignmentOf: () => assignment(),
+    needsOf: cluster => (cluster === CLUSTER ? needs({ socket: tlsSocket() }) : undefined),
   });
   try {
     await call(method, request);

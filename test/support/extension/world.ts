@@ -1,6 +1,6 @@
 import type { Key } from '../../../src/api/key.ts';
 import type { SourcedAssignment, Assignments } from '../../../src/extension/eds/assigned.ts';
-import type { Follower } from '../../../src/extension/memo.ts';
+import type { Follower } from '../../../src/extension/dependency-cache.ts';
 import type { AssignedEndpoint, AssignedLocality } from '../../../src/traffic/assignment.ts';
 import type { Unused } from '../../../src/traffic/rule.ts';
 

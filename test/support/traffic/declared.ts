@@ -2,11 +2,11 @@ import { keyOf } from '../../../src/api/key.ts';
 import type { Ref, ResourceKind } from '../../../src/api/key.ts';
 import { refTo } from '../../../src/api/references.ts';
 import type { Resource, ResourceOf } from '../../../src/api/resource.ts';
-import { assignmentOf } from '../../../src/traffic/assignment-of.ts';
+import { assignmentOf } from '../../../src/traffic/assignment.ts';
 import type { Assigned } from '../../../src/traffic/assignment.ts';
 import { trustIn } from '../../../src/traffic/certificates.ts';
 import { parseClusterName } from '../../../src/traffic/cluster-name.ts';
-import { clusterNeedsOf } from '../../../src/traffic/cluster-needs-of.ts';
+import { clusterNeedsOf } from '../../../src/traffic/cluster-needs.ts';
 import type { ClusterNeeds } from '../../../src/traffic/cluster-needs.ts';
 import type { DataPathMode } from '../../../src/traffic/data-path.ts';
 import type { Declared } from '../../../src/traffic/declared.ts';
@@ -31,6 +31,12 @@ export function declaredOf(resources: readonly Resource[]): Declared {
     gateway: get,
     tailnets: domain => list('MeshTailnet').filter(({ spec }) => spec.tailnet === domain),
     grants: namespace => list('ReferenceGrant').filter(({ metadata }) => metadata.namespace === namespace),
+    service: get,
+    endpointSlices: ({ namespace, name }) =>
+      list('EndpointSlice').filter(
+        ({ metadata, service }) => metadata.namespace === namespace && service === name,
+      ),
+    backend: get,
     namespace: name => get({ kind: 'Namespace', namespace: '', name }),
     binding: ({ namespace, name }) =>
       list('MeshBinding').find(

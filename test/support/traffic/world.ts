@@ -54,6 +54,27 @@ export function service(fields: Fields = {}): Fields {
   return { name: 'shop', port: 80, ...fields };
 }
 
+/** A Service with one port, which is 80 if nothing else is said. */
+export function serviceObject(name: string, ports: readonly Fields[] = [{ port: 80 }]): object {
+  return named({ apiVersion: 'v1', kind: 'Service', spec: { ports } }, name);
+}
+
+/** Endpoints of a Service of namespace default, ready if they say nothing else. */
+export function sliceObject(
+  service: string,
+  endpoints: readonly Fields[],
+  { name = `${service}-x`, ...more }: Fields & { readonly name?: string } = {},
+): object {
+  const labels = { 'kubernetes.io/service-name': service };
+  const slice = { addressType: 'IPv4', ports: [{ name: '', port: 8080 }], endpoints, ...more };
+  return named({ apiVersion: 'discovery.k8s.io/v1', kind: 'EndpointSlice', ...slice }, name, { labels });
+}
+
+/** A Backend of Envoy Gateway. */
+export function backendObject(name: string, spec: Fields): object {
+  return named({ apiVersion: 'gateway.envoyproxy.io/v1alpha1', kind: 'Backend', spec }, name);
+}
+
 /** Lets routes of a kind and namespace refer to the MeshEndpoints of a namespace. */
 export function grantObject(
   namespace: string,

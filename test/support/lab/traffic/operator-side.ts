@@ -44,7 +44,6 @@ export async function startOperatorSide(
       revisionOf(declared, {
         gateway,
         routes: routesOf(read, gateway),
-        dataPath: 'Proxy',
         shape: clusterShape(edsTarget),
       }),
   });

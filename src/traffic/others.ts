@@ -1,0 +1,122 @@
+import { ENVOY_GATEWAY_GROUP } from '../api/backends.ts';
+import type { BackendRef } from '../api/gateway-api.ts';
+import type { SocketAddress } from './assignment.ts';
+import type { ClusterName } from './cluster-name.ts';
+import type { Declared } from './declared.ts';
+import { isPermitted } from './grants.ts';
+import { isMesh } from './references.ts';
+import type { Reference } from './references.ts';
+
+/** A backend of a rule that is not ours, with the addresses to which Envoy Gateway would send its traffic. */
+export type OtherBackend = {
+  /** Its position among all references of the rule. */
+  readonly index: number;
+  readonly ref: BackendRef;
+  /** The name by which its endpoints choose a socket of the cluster. */
+  readonly socketMatch: string;
+  /** 1 where it is used only while nothing else can be. */
+  readonly priority: 0 | 1;
+  readonly endpoints: readonly OtherEndpoint[];
+};
+
+/** An address of such a backend; one that is draining gets no new traffic. */
+type OtherEndpoint = SocketAddress & { readonly isDraining: boolean };
+
+/** Whether we can serve the endpoints of a backend that is not ours. */
+export function isServable({ ref }: Reference): boolean {
+  return isService(ref) || isBackend(ref);
+}
+
+function isService({ group, kind }: BackendRef): boolean {
+  return group === '' && kind === 'Service';
+}
+
+function isBackend({ group, kind }: BackendRef): boolean {
+  return group === ENVOY_GATEWAY_GROUP && kind === 'Backend';
+}
+
+/**
+ * The backends of a rule that are not ours. Envoy Gateway counts those that have a weight, and where one of them brings
+ * TLS by a policy, it makes a socket in the cluster that is named after that number.
+ */
+export function othersOf(
+  declared: Declared,
+  { text }: ClusterName,
+  references: readonly Reference[],
+): readonly OtherBackend[] {
+  return references
+    .filter(({ ref }) => ref.weight > 0)
+    .flatMap((at, nth): readonly OtherBackend[] => {
+      if (isMesh(at)) return [];
+      const { index, ref } = at;
+      const isAllowed = isPermittedFrom(declared, at);
+      const isFallback = isBackend(ref) && backendOf(declared, ref)?.isFallback === true;
+      return [
+        {
+          index,
+          ref,
+          socketMatch: `${text}/tls/${nth}`,
+          priority: isFallback ? 1 : 0,
+          endpoints: isAllowed ? endpointsOf(declared, ref) : [],
+        },
+      ];
+    });
+}
+
+/** Whether Envoy Gateway finds a backend and, of a Service, addresses; of kinds that we do not read nobody knows. */
+export function isResolved(declared: Declared, at: Reference): boolean {
+  const { namespace, name } = at.ref;
+  if (isMesh(at)) {
+    if (declared.meshEndpoints({ kind: 'MeshEndpoints', namespace, name }) === undefined) return false;
+  } else if (isServable(at)) {
+    if (endpointsOf(declared, at.ref).length === 0) return false;
+  }
+  return isPermittedFrom(declared, at);
+}
+
+function isPermittedFrom(declared: Declared, { route, ref }: Reference): boolean {
+  const { kind, metadata } = route;
+  return isPermitted(declared, { kind, namespace: metadata.namespace ?? '' }, ref);
+}
+
+/** In an order that follows from the addresses, so that all replicas send the same. */
+function endpointsOf(declared: Declared, ref: BackendRef): readonly OtherEndpoint[] {
+  const all = isService(ref) ? serviceEndpoints(declared, ref) : backendEndpoints(declared, ref);
+  const byAddress = new Map<string, OtherEndpoint>();
+  for (const endpoint of all) {
+    const text = `${endpoint.address} ${endpoint.port}`;
+    if (byAddress.get(text)?.isDraining !== false) byAddress.set(text, endpoint);
+  }
+  return [...byAddress].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, endpoint]) => endpoint);
+}
+
+/** The endpoints of all EndpointSlices of a Service that have its port, which is known to them by its name. */
+function serviceEndpoints(
+  declared: Declared,
+  { namespace, name, port }: BackendRef,
+): readonly OtherEndpoint[] {
+  const service = { kind: 'Service', namespace, name } as const;
+  const wanted = declared.service(service)?.ports.find(each => each.port === port);
+  if (!wanted) return [];
+  const slices = declared.endpointSlices(service).filter(({ addressType }) => addressType !== 'FQDN');
+  return slices.flatMap(({ ports, endpoints }) =>
+    ports
+      .filter(each => each.name === wanted.name && each.protocol === wanted.protocol)
+      .flatMap(({ port: target }) =>
+        target === undefined
+          ? []
+          : endpoints.flatMap(({ addresses, isDraining }) =>
+              addresses.map(address => ({ address, port: target, isDraining })),
+            ),
+      ),
+  );
+}
+
+function backendEndpoints(declared: Declared, ref: BackendRef): readonly OtherEndpoint[] {
+  const endpoints = backendOf(declared, ref)?.endpoints ?? [];
+  return endpoints.map(endpoint => ({ ...endpoint, isDraining: false }));
+}
+
+function backendOf(declared: Declared, { namespace, name }: BackendRef) {
+  return declared.backend({ kind: 'Backend', namespace, name });
+}

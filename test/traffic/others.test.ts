@@ -1,0 +1,215 @@
+import { describe, expect, it } from 'vitest';
+import { GATEWAY_GROUP } from '../../src/api/gateway-api.ts';
+import { gatewayObject } from '../support/declared.ts';
+import { endpoint } from '../support/objects.ts';
+import { declaredFrom, trafficOf } from '../support/traffic/declared.ts';
+import {
+  backend,
+  backendObject,
+  endpointsObject,
+  httpRoute,
+  service,
+  serviceObject,
+  sliceObject,
+  tailnetObject,
+} from '../support/traffic/world.ts';
+
+const CLUSTER = 'httproute/default/web/rule/0';
+const ENVOY = { group: 'gateway.envoyproxy.io', kind: 'Backend' };
+const mesh = [tailnetObject(), endpointsObject('web')];
+const ready = (...addresses: readonly string[]) => ({ addresses, conditions: { ready: true } });
+
+/** The localities of a rule of some backends, with each endpoint as a text. */
+function localitiesOf(backends: readonly Parameters<typeof backend>[1][], objects: readonly object[]) {
+  const declared = declaredFrom([...mesh, ...objects, httpRoute('web', backends as never)]);
+  const { rule, through } = trafficOf(declared, CLUSTER);
+  return {
+    unused: rule.unused.map(({ reason }) => reason),
+    localities: through.Proxy.assignment.localities.map(({ backend: at, weight, priority, endpoints }) => [
+      `${at} weight ${weight} priority ${priority}`,
+      ...endpoints.map(
+        each => `${each.address}:${each.port} ${each.health} ${each.otherSocketMatch ?? 'ours'}`,
+      ),
+    ]),
+  };
+}
+
+const OURS = '100.64.0.1:8080 HEALTHY ours';
+
+describe('a Service beside MeshEndpoints', () => {
+  it('has the addresses of its slices, by its weight, and is dialled as Envoy Gateway would', () => {
+    const objects = [
+      serviceObject('shop'),
+      sliceObject('shop', [ready('10.0.0.2'), ready('10.0.0.1')]),
+      sliceObject('shop', [ready('10.0.0.3')], { name: 'shop-y' }),
+      sliceObject('other', [ready('10.0.0.9')]),
+    ];
+    const found = localitiesOf([backend('web', { weight: 3 }), service({ weight: 7 })], objects);
+    expect(found).toEqual({
+      unused: [],
+      localities: [
+        ['0 weight 3 priority 0', OURS],
+        [
+          '1 weight 7 priority 0',
+          `10.0.0.1:8080 UNKNOWN ${CLUSTER}/tls/1`,
+          `10.0.0.2:8080 UNKNOWN ${CLUSTER}/tls/1`,
+          `10.0.0.3:8080 UNKNOWN ${CLUSTER}/tls/1`,
+        ],
+      ],
+    });
+  });
+
+  it('has the port of the pods, which they know by the name of its port', () => {
+    const ports = [
+      { name: 'metrics', port: 81 },
+      { name: 'http', port: 80 },
+    ];
+    const targets = [
+      { name: 'metrics', port: 9090, protocol: 'TCP' },
+      { name: 'http', port: 3000, protocol: 'TCP' },
+      { name: 'http', port: 3001, protocol: 'UDP' },
+    ];
+    const objects = [
+      serviceObject('shop', ports),
+      sliceObject('shop', [ready('10.0.0.1')], { ports: targets }),
+    ];
+    const { localities } = localitiesOf([backend('web'), service()], objects);
+    expect(localities[1]?.slice(1)).toEqual([`10.0.0.1:3000 UNKNOWN ${CLUSTER}/tls/1`]);
+  });
+
+  it.each([
+    ['is ready', { ready: true }, 'UNKNOWN'],
+    ['says nothing', {}, 'UNKNOWN'],
+    ['is not ready', { ready: false }, 'DRAINING'],
+    ['is terminating, though it serves', { ready: false, serving: true, terminating: true }, 'DRAINING'],
+    ['is ready and serving', { ready: true, serving: true, terminating: false }, 'UNKNOWN'],
+    [
+      'is said to be ready, but not to serve',
+      { ready: true, serving: false, terminating: false },
+      'DRAINING',
+    ],
+  ])('is told of a pod that %s as Envoy Gateway tells it', (_, conditions, health) => {
+    const slice = sliceObject('shop', [{ addresses: ['10.0.0.1'], conditions }]);
+    const { localities } = localitiesOf([backend('web'), service()], [serviceObject('shop'), slice]);
+    expect(localities[1]?.[1]).toBe(`10.0.0.1:8080 ${health} ${CLUSTER}/tls/1`);
+  });
+
+  it('has the addresses of both families, each once, and no names', () => {
+    const slice = (addressType: string, ...addresses: readonly string[]) =>
+      sliceObject('shop', [ready(...addresses)], { addressType, name: addressType.toLowerCase() });
+    const objects = [
+      slice('IPv4', '10.0.0.1', '10.0.0.1'),
+      slice('IPv6', 'fd00::1'),
+      slice('FQDN', 'a.example.org'),
+    ];
+    const { localities } = localitiesOf([backend('web'), service()], [serviceObject('shop'), ...objects]);
+    expect(localities[1]?.slice(1).map(text => text.split(' ')[0])).toEqual([
+      '10.0.0.1:8080',
+      'fd00::1:8080',
+    ]);
+  });
+
+  it('is counted among those with a weight where its socket is named', () => {
+    const backends = [service({ name: 'off', weight: 0 }), service(), backend('web')];
+    const objects = [serviceObject('shop'), sliceObject('shop', [ready('10.0.0.1')])];
+    const { localities } = localitiesOf(backends, objects);
+    expect(localities[0]).toEqual(['1 weight 1 priority 0', `10.0.0.1:8080 UNKNOWN ${CLUSTER}/tls/0`]);
+  });
+
+  it('of another namespace is not used without a grant for Services', () => {
+    const backends = [backend('web'), service({ name: 'shop', namespace: 'team' })];
+    const objects = [
+      serviceObject('team/shop'),
+      sliceObject('shop', [ready('10.0.0.1')], { name: 'team/shop-x' }),
+    ];
+    const grant = gatewayObject('ReferenceGrant', 'team/services', {
+      from: [{ group: GATEWAY_GROUP, kind: 'HTTPRoute', namespace: 'default' }],
+      to: [{ group: '', kind: 'Service' }],
+    });
+    expect(localitiesOf(backends, objects).localities).toHaveLength(1);
+    expect(localitiesOf(backends, [...objects, grant]).localities).toHaveLength(2);
+  });
+});
+
+describe('a Backend of Envoy Gateway beside MeshEndpoints', () => {
+  const ref = { ...ENVOY, name: 'legacy', port: undefined };
+
+  it('has its IP addresses', () => {
+    const spec = { endpoints: [{ ip: { address: '10.1.1.1', port: 3000 } }] };
+    const { localities, unused } = localitiesOf([backend('web'), ref], [backendObject('legacy', spec)]);
+    expect(localities[1]).toEqual(['1 weight 1 priority 0', `10.1.1.1:3000 UNKNOWN ${CLUSTER}/tls/1`]);
+    expect(unused).toEqual([]);
+  });
+
+  it('is used after all others where it is a fallback', () => {
+    const spec = { fallback: true, endpoints: [{ ip: { address: '10.1.1.1', port: 3000 } }] };
+    const { localities } = localitiesOf([ref, backend('web')], [backendObject('legacy', spec)]);
+    expect(localities.map(([title]) => title)).toEqual(['0 weight 1 priority 1', '1 weight 1 priority 0']);
+  });
+});
+
+describe('a rule of which Envoy Gateway sends nothing to ours', () => {
+  it.each([
+    ['a MeshEndpoints that does not exist', backend('gone'), []],
+    ['a Service that does not exist', service(), []],
+    ['a Service without endpoints', service(), [serviceObject('shop')]],
+    [
+      'a Service without that port',
+      service({ port: 81 }),
+      [serviceObject('shop'), sliceObject('shop', [ready('10.0.0.1')])],
+    ],
+    ['a Backend that does not exist', { ...ENVOY, name: 'gone' }, []],
+  ])('because of %s is told of, with the way out', (_, other, objects) => {
+    const declared = declaredFrom([...mesh, ...objects, httpRoute('web', [backend('web'), other])]);
+    const { unused } = trafficOf(declared, CLUSTER).rule;
+    const found = unused.find(({ reason }) => reason === 'OtherBackendMissing');
+    expect(found).toMatchObject({ object: 'MeshEndpoints/default/web' });
+    expect(found?.message).toMatch(
+      /^spec\.rules\[0\]\.backendRefs\[0\]: Envoy Gateway sends nothing to MeshEndpoints default\/web and fails .* at spec\.rules\[0\]\.backendRefs\[1\] .* correct that reference, or remove it/,
+    );
+  });
+
+  it('because a backend has filters of its own is told of, even of one backend', () => {
+    const filters = [{ type: 'RequestHeaderModifier', requestHeaderModifier: { remove: ['x'] } }];
+    const declared = declaredFrom([...mesh, httpRoute('web', [backend('web', { filters })])]);
+    expect(trafficOf(declared, CLUSTER).rule.unused).toMatchObject([
+      {
+        reason: 'NotSupported',
+        message: expect.stringContaining('put them among the filters of the rule') as string,
+      },
+    ]);
+  });
+
+  it('is none where what is missing has no weight', () => {
+    const declared = declaredFrom([...mesh, httpRoute('web', [backend('web'), service({ weight: 0 })])]);
+    expect(trafficOf(declared, CLUSTER).rule.unused).toEqual([]);
+  });
+
+  it('because of a kind that we do not read is left to Envoy Gateway', () => {
+    const other = { group: 'multicluster.x-k8s.io', kind: 'ServiceImport', name: 'far', port: 80 };
+    const declared = declaredFrom([...mesh, httpRoute('web', [backend('web'), other])]);
+    const { rule, needs } = trafficOf(declared, CLUSTER);
+    expect(needs).toBeUndefined();
+    expect(rule.unused).toMatchObject([
+      { reason: 'MixedBackends', message: expect.stringContaining('a rule of its own') as string },
+    ]);
+  });
+});
+
+describe('priorities of a rule that mixes ours with others', () => {
+  it('are counted over all of them', () => {
+    const web = endpointsObject('web', [endpoint({ priority: 4 })]);
+    const objects = [serviceObject('shop'), sliceObject('shop', [ready('10.0.0.1')])];
+    const declared = declaredFrom([
+      tailnetObject(),
+      web,
+      ...objects,
+      httpRoute('web', [backend('web'), service()]),
+    ]);
+    const { localities } = trafficOf(declared, CLUSTER).through.Proxy.assignment;
+    expect(localities.map(({ backend: at, priority }) => [at, priority])).toEqual([
+      [0, 1],
+      [1, 0],
+    ]);
+  });
+});
