@@ -1,9 +1,11 @@
-import { readdir, readFile, stat } from 'node:fs/promises';
+import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { arrayBuffer as readAll } from 'node:stream/consumers';
 import { parseArgs } from 'node:util';
 import { lint } from './lint/lint.ts';
 import type { Report } from './lint/lint.ts';
+import { readSource as readFileOf, textIn } from './resources/directory/file.ts';
+import type { SourceText } from './resources/directory/file.ts';
 
 /** What `mesh-gateway help lint` prints. */
 export const LINT_HELP = `mesh-gateway lint [--strict] PATH...
@@ -64,28 +66,10 @@ async function findSources(path: string): Promise<readonly string[]> {
   return found;
 }
 
-/** An object can be 1.5 MB at most; a larger file is something else. */
-const LARGEST_BYTES = 8 * 1024 * 1024;
-
-type Read = { readonly text: string } | { readonly why: string };
-
-async function readSource(name: string): Promise<Read> {
-  try {
-    const bytes = name === STANDARD_INPUT ? await readAll(process.stdin) : await readRegular(name);
-    if (bytes.byteLength > LARGEST_BYTES) return { why: 'is larger than 8 MiB and was not read' };
-    return { text: new TextDecoder('utf-8', { fatal: true }).decode(bytes) };
-  } catch (error) {
-    const isNotText = error instanceof TypeError;
-    return {
-      why: isNotText ? 'is not UTF-8 text' : `cannot be read: ${error instanceof Error ? error.message : ''}`,
-    };
-  }
-}
-
-async function readRegular(name: string): Promise<Uint8Array> {
-  const found = await stat(name);
-  if (!found.isFile()) throw new Error('it is not a file');
-  return found.size > LARGEST_BYTES ? new Uint8Array(LARGEST_BYTES + 1) : readFile(name);
+async function readSource(name: string): Promise<SourceText> {
+  if (name === STANDARD_INPUT) return textIn(new Uint8Array(await readAll(process.stdin)));
+  const read = await readFileOf(name);
+  return read.is === 'missing' ? { why: 'is not there any more' } : read;
 }
 
 /** What a terminal or a CI system could take for a command. */

@@ -36,17 +36,28 @@ async function readOpen(file: FileHandle): Promise<FileRead> {
   const info = await file.stat();
   const stamp = stampOf(info);
   if (!info.isFile()) return { is: 'unreadable', why: 'is not a file', stamp };
-  const bytes = info.size > LARGEST_BYTES ? undefined : await file.readFile();
-  if (!bytes || bytes.length > LARGEST_BYTES)
-    return { is: 'unreadable', why: 'is larger than 8 MiB and was not read', stamp };
+  if (info.size > LARGEST_BYTES) return { is: 'unreadable', why: TOO_LARGE, stamp };
+  const bytes = await file.readFile();
+  const read = textIn(bytes);
+  if ('why' in read) return { is: 'unreadable', ...read, stamp };
   const hash = createHash('sha256').update(bytes).digest('base64');
+  return { is: 'text', ...read, hash, stamp, changedMs: info.ctimeMs };
+}
+
+/** What is in a source, or why it is not read. */
+export type SourceText = { readonly text: string } | { readonly why: string };
+
+/** The text of bytes that are not too many. */
+export function textIn(bytes: Uint8Array): SourceText {
+  if (bytes.length > LARGEST_BYTES) return { why: TOO_LARGE };
   try {
-    const text = new TextDecoder('utf-8', { fatal: true }).decode(bytes);
-    return { is: 'text', text, hash, stamp, changedMs: info.ctimeMs };
+    return { text: new TextDecoder('utf-8', { fatal: true }).decode(bytes) };
   } catch {
-    return { is: 'unreadable', why: 'is not UTF-8 text', stamp };
+    return { why: 'is not UTF-8 text' };
   }
 }
+
+const TOO_LARGE = 'is larger than 8 MiB and was not read';
 
 /** The stamp of a file. */
 export function stampOf({ dev, ino, size, mtimeMs, ctimeMs }: Stats): Stamp {
