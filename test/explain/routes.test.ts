@@ -3,7 +3,7 @@ import type { Route } from '../../src/api/gateway-api.ts';
 import { explainRoutes } from '../../src/explain/routes.ts';
 import { declaredIn, extensionIndexes } from '../../src/extension/declared.ts';
 import { ROUTE_KINDS } from '../../src/api/key.ts';
-import { createMemory } from '../../src/resources/memory.ts';
+import { createMemory } from '../support/memory.ts';
 import { meshBackend, named, route } from '../support/declared.ts';
 import { endpoint, meshEndpoints, meshTailnet } from '../support/objects.ts';
 import { resourceOf } from '../support/resources.ts';

@@ -4,7 +4,7 @@ import type { Ref } from '../../src/api/key.ts';
 import { extensionIndexes } from '../../src/extension/declared.ts';
 import { createView } from '../../src/extension/view.ts';
 import type { View } from '../../src/extension/view.ts';
-import { createMemory } from '../../src/resources/memory.ts';
+import { createMemory } from '../support/memory.ts';
 import { gatewayObject, named, route } from '../support/declared.ts';
 import { meshBinding } from '../support/objects.ts';
 import {

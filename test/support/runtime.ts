@@ -1,6 +1,6 @@
 import type { ResourceKind } from '../../src/api/key.ts';
-import { createMemory } from '../../src/resources/memory.ts';
-import type { Memory } from '../../src/resources/memory.ts';
+import { createMemory } from './memory.ts';
+import type { Memory } from './memory.ts';
 import type { AnyIndex } from '../../src/resources/resources.ts';
 import type { Controller, ControllerSettings, RunningController } from '../../src/runtime/controller.ts';
 import { startController } from '../../src/runtime/controller.ts';

@@ -2,7 +2,7 @@
  * A process with one controller that is always at work on one object, in the manner that its first argument says; it lets a
  * run go on for as many milliseconds as the second says.
  */
-import { createMemory } from '../../src/resources/memory.ts';
+import { createMemory } from './memory.ts';
 import { systemClock } from '../../src/runtime/clock.ts';
 import { startController } from '../../src/runtime/controller.ts';
 import type { Outcome } from '../../src/runtime/queue/queue.ts';

@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
-import type { Ref } from '../api/key.ts';
-import { judged } from './judged.ts';
-import { LiveObjects, promised } from './lifecycle.ts';
-import type { AnyIndex, ReadResources, WriteResources } from './resources.ts';
-import { ResourceStore } from './store.ts';
+import type { Ref } from '../../src/api/key.ts';
+import { judged } from '../../src/resources/judged.ts';
+import { LiveObjects, promised } from '../../src/resources/lifecycle.ts';
+import type { AnyIndex, ReadResources, WriteResources } from '../../src/resources/resources.ts';
+import { ResourceStore } from '../../src/resources/store.ts';
 
 /** Whoever declares objects: a person with kubectl, a deployment tool. */
 interface Author {
