@@ -2,22 +2,21 @@ import { keyOf, refOf } from '../api/key.ts';
 import type { Key, Ref, ResourceKind } from '../api/key.ts';
 import { refTo } from '../api/references.ts';
 import type { Resource, ResourceOf } from '../api/resource.ts';
-import { Announcer } from './announcer.ts';
+import { KindStore } from './kind-store.ts';
 import { byNamespace } from './resources.ts';
 import type { AnyIndex, Change, Index, ReadResources } from './resources.ts';
-import { Shelf } from './shelf.ts';
 
 /** Whether a change belongs to the first reading of a source, or happened since. */
 export type Arrival = 'first' | 'live';
 
 /**
- * All objects in memory, under every adapter. It takes what an adapter decoded, freezes it, tells of each change after
- * it has taken effect, and of nothing where an object equals what is there already.
+ * All objects in memory, under every adapter. It takes what an adapter decoded, freezes it, and notifies listeners of each
+ * change after it has taken effect; an object that equals the stored one is no change.
  */
 export class ResourceStore implements ReadResources {
   readonly #indexes: readonly AnyIndex[];
-  readonly #shelves = new Map<ResourceKind, Shelf>();
-  readonly #announcer: Announcer;
+  readonly #kinds = new Map<ResourceKind, KindStore>();
+  readonly #notifier: Notifier;
   readonly #reportFailure: (failure: unknown) => void;
   /** What indexes threw, reported when all that was put has taken effect. */
   #failures: unknown[] = [];
@@ -32,26 +31,26 @@ export class ResourceStore implements ReadResources {
     if (repeated) throw new Error(`two indexes have the name ${repeated.name}`);
     this.#indexes = indexes;
     this.#reportFailure = reportFailure;
-    this.#announcer = new Announcer(reportFailure);
+    this.#notifier = new Notifier(reportFailure);
     this.#synced = new Promise(resolve => (this.#resolveSynced = resolve));
   }
 
   get<K extends ResourceKind>(ref: Ref<K>): ResourceOf<K> | undefined {
-    return this.#shelf(ref.kind).get(keyOf(ref)) as ResourceOf<K> | undefined;
+    return this.#kindStore(ref.kind).get(keyOf(ref)) as ResourceOf<K> | undefined;
   }
 
   list<K extends ResourceKind>(kind: K): readonly ResourceOf<K>[] {
-    return this.#shelf(kind).list() as readonly ResourceOf<K>[];
+    return this.#kindStore(kind).list() as readonly ResourceOf<K>[];
   }
 
   find<K extends ResourceKind>({ kind, name }: Index<K>, value: string): readonly ResourceOf<K>[] {
-    const found = this.#shelf(kind).find(name, value);
+    const found = this.#kindStore(kind).find(name, value);
     if (!found) throw new Error(`the store was made without the index ${name}`);
     return found as readonly ResourceOf<K>[];
   }
 
   subscribe(listener: (change: Change) => void): () => void {
-    return this.#announcer.subscribe(listener);
+    return this.#notifier.subscribe(listener);
   }
 
   isSynced(): boolean {
@@ -71,14 +70,14 @@ export class ResourceStore implements ReadResources {
   /** Puts an object in the place of what is there; tells whether that changed anything. */
   put(object: Resource, arrival: Arrival = 'live'): boolean {
     const isChange = this.#place(object, arrival);
-    this.#tellAll();
+    this.#notifyAll();
     return isChange;
   }
 
   /** Tells whether the object was there. */
   remove(ref: Ref, arrival: Arrival = 'live'): boolean {
     const isChange = this.#drop(keyOf(ref), arrival);
-    this.#announcer.tellAll();
+    this.#notifier.notifyAll();
     return isChange;
   }
 
@@ -89,16 +88,16 @@ export class ResourceStore implements ReadResources {
     arrival: Arrival = 'live',
   ): void {
     const wanted = new Map((objects as readonly Resource[]).map(object => [keyOf(refTo(object)), object]));
-    for (const key of this.#shelf(kind).keys()) if (!wanted.has(key)) this.#drop(key, arrival);
+    for (const key of this.#kindStore(kind).keys()) if (!wanted.has(key)) this.#drop(key, arrival);
     for (const object of wanted.values()) this.#place(object, arrival);
-    this.#tellAll();
+    this.#notifyAll();
   }
 
-  #tellAll(): void {
+  #notifyAll(): void {
     const failures = this.#failures;
     this.#failures = [];
     try {
-      this.#announcer.tellAll();
+      this.#notifier.notifyAll();
     } finally {
       for (const failure of failures) this.#reportFailure(failure);
     }
@@ -106,23 +105,80 @@ export class ResourceStore implements ReadResources {
 
   #place(object: Resource, arrival: Arrival): boolean {
     const key = keyOf(refTo(object));
-    const isChange = this.#shelf(object.kind).put(key, object);
-    if (isChange) this.#announcer.add({ key, isFirst: arrival === 'first' });
+    const isChange = this.#kindStore(object.kind).put(key, object);
+    if (isChange) this.#notifier.add({ key, isFirst: arrival === 'first' });
     return isChange;
   }
 
   #drop(key: Key, arrival: Arrival): boolean {
-    const isChange = this.#shelf(refOf(key).kind).remove(key);
-    if (isChange) this.#announcer.add({ key, isFirst: arrival === 'first' });
+    const isChange = this.#kindStore(refOf(key).kind).remove(key);
+    if (isChange) this.#notifier.add({ key, isFirst: arrival === 'first' });
     return isChange;
   }
 
-  #shelf(kind: ResourceKind): Shelf {
-    const known = this.#shelves.get(kind);
+  #kindStore(kind: ResourceKind): KindStore {
+    const known = this.#kinds.get(kind);
     if (known) return known;
     const indexes = [byNamespace(kind) as AnyIndex, ...this.#indexes.filter(index => index.kind === kind)];
-    const shelf = new Shelf(indexes, failure => this.#failures.push(failure));
-    this.#shelves.set(kind, shelf);
-    return shelf;
+    const created = new KindStore(indexes, failure => this.#failures.push(failure));
+    this.#kinds.set(kind, created);
+    return created;
+  }
+}
+
+type Listener = (change: Change) => void;
+
+/**
+ * Notifies every listener of every change, in order. A listener that throws is reported and harms nobody; listeners are
+ * notified of what a listener changes after all have been notified of what was before.
+ */
+class Notifier {
+  readonly #reportFailure: (failure: unknown) => void;
+  readonly #subscriptions = new Set<{ readonly listener: Listener }>();
+  readonly #pending = new Set<Change>();
+  #isNotifying = false;
+
+  constructor(reportFailure: (failure: unknown) => void) {
+    this.#reportFailure = reportFailure;
+  }
+
+  /** The same listener may subscribe twice, and is then called twice. */
+  subscribe(listener: Listener): () => void {
+    const subscription = { listener };
+    this.#subscriptions.add(subscription);
+    return () => void this.#subscriptions.delete(subscription);
+  }
+
+  /** Keeps a change until all are notified of it. */
+  add(change: Change): void {
+    if (this.#subscriptions.size > 0) this.#pending.add(change);
+  }
+
+  notifyAll(): void {
+    if (this.#isNotifying) return;
+    this.#isNotifying = true;
+    try {
+      // This also visits what is added meanwhile.
+      for (const change of this.#pending) {
+        this.#pending.delete(change);
+        this.#notify(change);
+      }
+    } finally {
+      this.#isNotifying = false;
+    }
+  }
+
+  #notify(change: Change): void {
+    for (const subscription of [...this.#subscriptions]) {
+      if (this.#subscriptions.has(subscription)) this.#call(subscription.listener, change);
+    }
+  }
+
+  #call(listener: Listener, change: Change): void {
+    try {
+      listener(change);
+    } catch (failure) {
+      this.#reportFailure(failure);
+    }
   }
 }

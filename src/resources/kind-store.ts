@@ -3,13 +3,12 @@ import type { Key } from '../api/key.ts';
 import type { Resource } from '../api/resource.ts';
 import type { AnyIndex } from './resources.ts';
 import { share } from './share.ts';
-import { Table } from './table.ts';
 
-/** It stays while the object in it is replaced, so that what did not move in an index costs nothing there. */
+/** It stays while the object in it is replaced, so that what does not move in an index costs nothing there. */
 type Entry = { object: Resource; texts: readonly (readonly string[])[] };
 
 /** The objects of one kind, found by key or by index. */
-export class Shelf {
+export class KindStore {
   readonly #entries = new Map<Key, Entry>();
   readonly #indexes: readonly AnyIndex[];
   readonly #reportFailure: (failure: unknown) => void;
@@ -35,7 +34,7 @@ export class Shelf {
     return Array.from(this.#entries.values(), ({ object }) => object);
   }
 
-  /** Nothing where there is no such index. */
+  /** Undefined where there is no such index. */
   find(index: string, text: string): readonly Resource[] | undefined {
     const table = this.#tables[this.#indexes.findIndex(({ name }) => name === index)];
     return table?.find(text).map(({ object }) => object);
@@ -89,3 +88,31 @@ function textsOf({ valuesOf }: AnyIndex, object: Resource): readonly string[] {
   if (Array.isArray(texts) && texts.every(text => typeof text === 'string')) return texts;
   throw new TypeError('an index must give a list of texts');
 }
+
+/** Entries by text: each may be under several, and each text may have several. */
+class Table<T extends object> {
+  /** Most texts have one thing, for which a set would take ten times the memory. */
+  readonly #found = new Map<string, T | Many<T>>();
+
+  find(text: string): readonly T[] {
+    const found = this.#found.get(text);
+    if (!found) return [];
+    return found instanceof Many ? [...found] : [found];
+  }
+
+  add(text: string, thing: T): void {
+    const found = this.#found.get(text);
+    if (!found) this.#found.set(text, thing);
+    else if (found instanceof Many) found.add(thing);
+    else if (found !== thing) this.#found.set(text, new Many([found, thing]));
+  }
+
+  remove(text: string, thing: T): void {
+    const found = this.#found.get(text);
+    if (found instanceof Many) found.delete(thing);
+    if (found === thing || (found instanceof Many && found.size === 0)) this.#found.delete(text);
+  }
+}
+
+/** A set that is no thing. */
+class Many<T> extends Set<T> {}
