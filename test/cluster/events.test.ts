@@ -92,7 +92,7 @@ describe('an event', () => {
     const one = told('many');
     for (let i = 0; i < 100; i++) events.record(one);
     await expect.poll(() => outcomes.written, { timeout: 60_000 }).toBe(100);
-    expect(asked.map(({ verb }) => verb)).toEqual(['create', 'patch']);
+    expect(asked.map(({ verb }) => verb)).toEqual(['create']);
     expect(await eventsOf('many')).toMatchObject([{ series: { count: 100 } }]);
     events.record(one);
     await events.close();

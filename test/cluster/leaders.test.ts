@@ -151,6 +151,16 @@ describe('three processes that share a Lease', () => {
     old.road.unblock();
   });
 
+  it('have another, and never two, where the Lease is deleted while its leader is cut off', async () => {
+    const { old, nextMs } = await afterLoss('cut off from a deleted Lease', ({ road }) => {
+      road.block('all');
+      void admin.remove({ apiVersion: 'coordination.k8s.io/v1', kind: 'Lease', namespace, name: NAME });
+    });
+    expect(nextMs).toBeLessThan(WITHIN_MS);
+    expectNoTwo();
+    old.road.unblock();
+  });
+
   it('have another within a retry period after the leader was stopped', async () => {
     const { old, nextMs } = await afterLoss('stopped', ({ child }) => void child.kill('SIGTERM'));
     expect(nextMs).toBeLessThan(TOLD_WITHIN_MS);
