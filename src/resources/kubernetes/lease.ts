@@ -1,6 +1,7 @@
 import type { Lease, LeaseHold, LeasePort } from '../lease.ts';
 import { ResourceError } from '../resources.ts';
 import { KubeError } from './kube-error.ts';
+import { fieldsOf, textIn } from './raw-object.ts';
 import type { KubeRequest, KubeTransport } from './transport.ts';
 
 /** What keeping a lease in a cluster works with. */
@@ -67,22 +68,18 @@ function specOf({ holder, durationMs, transitions }: LeaseHold, over: Lease | un
 
 /** Whoever can write Leases can write anything into them. */
 function leaseIn(answer: unknown, what: string): Lease {
-  const { metadata, spec } = fieldsOf(answer);
-  const version = fieldsOf(metadata)['resourceVersion'];
-  if (typeof version !== 'string' || version === '') {
+  const fields = fieldsOf(answer);
+  const version = textIn(fieldsOf(fields?.['metadata']), 'resourceVersion');
+  if (version === '') {
     throw new ResourceError('Unavailable', `${what}: the answer of the API server is no Lease`);
   }
-  const { holderIdentity, leaseDurationSeconds, leaseTransitions } = fieldsOf(spec);
+  const spec = fieldsOf(fields?.['spec']);
   return {
-    holder: typeof holderIdentity === 'string' ? holderIdentity : '',
-    durationMs: countIn(leaseDurationSeconds) * 1000,
-    transitions: countIn(leaseTransitions),
+    holder: textIn(spec, 'holderIdentity'),
+    durationMs: countIn(spec?.['leaseDurationSeconds']) * 1000,
+    transitions: countIn(spec?.['leaseTransitions']),
     version,
   };
-}
-
-function fieldsOf(value: unknown): Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value ? { ...value } : {};
 }
 
 function countIn(value: unknown): number {

@@ -269,25 +269,18 @@ function uniqueName(identity: string, random: () => number): string {
 type Answer<T> = { readonly value: T } | { readonly error: unknown };
 
 /** The answer of a request that comes within a time; a later one is ignored. */
-function answerWithin<T>(
+async function answerWithin<T>(
   clock: Clock,
   ms: number,
   request: (signal: AbortSignal) => Promise<T>,
 ): Promise<Answer<T>> {
-  return new Promise(resolve => {
-    const abort = new AbortController();
-    const cancel = clock.after(ms, () => {
-      const error = new Error(`no answer within ${Math.round(ms)} ms`);
-      resolve({ error });
-      abort.abort(error);
-    });
-    const end = (answer: Answer<T>) => {
-      cancel();
-      resolve(answer);
-    };
-    request(abort.signal).then(
-      value => end({ value }),
-      (error: unknown) => end({ error }),
-    );
-  });
+  const abort = new AbortController();
+  const answer = request(abort.signal).then(
+    value => ({ value }),
+    (error: unknown) => ({ error }),
+  );
+  if (await endsWithin(clock, ms, answer)) return await answer;
+  const error = new Error(`no answer within ${Math.round(ms)} ms`);
+  abort.abort(error);
+  return { error };
 }
