@@ -4,7 +4,7 @@ import type { restClientMetrics } from '../telemetry/metrics.ts';
 import type { Recorder } from '../telemetry/recorder.ts';
 import { openKubernetes } from './kubernetes.ts';
 import type { Kubernetes } from './kubernetes.ts';
-import { clusterAccess } from './kubernetes/access.ts';
+import { clusterAccess } from './kubernetes/auth/access.ts';
 import { openTransport } from './kubernetes/transport/open-transport.ts';
 import type { SourceTelemetry } from './kubernetes/reflector/observer.ts';
 import type { KubeTransport } from './kubernetes/transport.ts';
@@ -46,7 +46,7 @@ export type ConnectedKubernetes = Kubernetes & {
 /** Finds a cluster and opens it; nothing is sent before it is started. Fails with SettingError. */
 export async function connectKubernetes(wish: ConnectWish): Promise<ConnectedKubernetes> {
   const { kubeconfig, environment, kinds, indexes, fence, clock, random, now, telemetry } = wish;
-  const access = await clusterAccess({ kubeconfig, environment, clock, now });
+  const access = await clusterAccess({ kubeconfig, environment, clock });
   const options = { access, clock, now, record: telemetry.metrics.record };
   const [transport, urgent] = [openTransport(options), openTransport({ ...options, maxConnections: 1 })];
   const reportFailure = (error: unknown) => telemetry.log.error('something of ours failed', { error });

@@ -6,7 +6,7 @@ import { kubeClient } from '../../src/lab/cluster/kube-client.ts';
 import { readManifests } from '../../src/lab/cluster/kube-manifests.ts';
 import type { KubeObject, KubeRef } from '../../src/lab/cluster/kube-object.ts';
 import { openKubernetes } from '../../src/resources/kubernetes.ts';
-import { clusterAccess } from '../../src/resources/kubernetes/access.ts';
+import { clusterAccess } from '../../src/resources/kubernetes/auth/access.ts';
 import { SERVED } from '../../src/resources/kubernetes/kinds.ts';
 import type { ServedKind } from '../../src/resources/kubernetes/kinds.ts';
 import { openTransport } from '../../src/resources/kubernetes/transport/open-transport.ts';

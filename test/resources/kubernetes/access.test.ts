@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { AccessError } from '../../../src/resources/kubernetes/access-error.ts';
-import { clusterAccess } from '../../../src/resources/kubernetes/access.ts';
-import type { Account } from '../../../src/resources/kubernetes/access.ts';
+import { AccessError } from '../../../src/resources/kubernetes/auth/account.ts';
+import { clusterAccess } from '../../../src/resources/kubernetes/auth/access.ts';
+import type { Account } from '../../../src/resources/kubernetes/auth/account.ts';
 import { systemClock } from '../../../src/runtime/clock.ts';
 import { SettingError } from '../../../src/telemetry/setting-error.ts';
 import { kubeconfigText, makeFiles } from '../../support/kubernetes/wire-kubeconfig.ts';
@@ -75,8 +75,8 @@ const CASES: readonly Case[] = [
     account: { tls: { ca: 'CA', cert: 'CERT', key: 'KEY' } },
   },
   {
-    what: 'certificates in place, which count before files',
-    cluster: { ...SERVER, 'certificate-authority': 'none', 'certificate-authority-data': base64('ca') },
+    what: 'certificates in place',
+    cluster: { ...SERVER, 'certificate-authority-data': base64('ca') },
     user: { 'client-certificate-data': base64('cert'), 'client-key-data': base64('key') },
     account: { tls: { ca: 'ca', cert: 'cert', key: 'key' } },
   },
@@ -107,7 +107,7 @@ describe('a kubeconfig', () => {
   });
 
   it.each<readonly [string, KubeconfigWish]>([
-    ['KUBECONFIG: the cluster names no http or https server', { cluster: {} }],
+    ['KUBECONFIG: has no cluster "c"', { cluster: {} }],
     ['KUBECONFIG: the cluster names no http or https server', { cluster: { server: 'a:6443' } }],
     [
       'KUBECONFIG: the server of the cluster must be scheme, host, port and path alone',
@@ -125,8 +125,8 @@ describe('a kubeconfig', () => {
       'KUBECONFIG: as-uid of a user is not supported: remove it',
       { cluster: SERVER, user: { as: 'a', 'as-uid': 'b' } },
     ],
-    ['what should be a token is none', { cluster: SERVER, user: { token: `${SECRET}\r\nx: y` } }],
-    ['exec of the user names no command', { cluster: SERVER, user: { exec: {} } }],
+    ['the credentials are not valid in a header', { cluster: SERVER, user: { token: `${SECRET}\r\nx: y` } }],
+    ['exec of the user gave no credentials', { cluster: SERVER, user: { exec: {} } }],
     [
       'the auth-provider of the user is not known, or gave no token',
       { cluster: SERVER, user: { 'auth-provider': { name: SECRET, config: { a: SECRET } } } },
@@ -142,7 +142,7 @@ describe('a kubeconfig', () => {
   });
 
   it.each([
-    ['is no kubeconfig', '[]'],
+    ['is no kubeconfig', ''],
     ['has no current-context', '{}'],
     ['has no context "a"', 'current-context: a'],
     ['has no context "__proto__"', 'current-context: __proto__'],
@@ -151,7 +151,7 @@ describe('a kubeconfig', () => {
       'has no user "c"',
       'current-context: a\ncontexts: [{name: a, context: {cluster: b, user: c}}]\nclusters: [{name: b, cluster: {server: "https://a"}}]',
     ],
-    ['config:1: ', `a: 1\n  ${SECRET}: [`],
+    [': is no kubeconfig', `a: 1\n  ${SECRET}: [`],
     ['has no context', `current-context: a\ncontexts: [3, null, {name: 4}, {context: {}}]\nusers: {a: b}`],
   ])('that makes no sense is refused: %s', async (message, text) => {
     const config = makeFiles().write('config', text);
@@ -189,7 +189,7 @@ describe('a kubeconfig', () => {
   it('that is the only one must be there', async () => {
     const path = makeFiles().path('missing');
     expect(await refusalOf(accountOf(path))).toBe(`KUBECONFIG: ${path} cannot be read (ENOENT)`);
-    expect(await refusalOf(accountOf(`${path}:${path}2`))).toBe('KUBECONFIG: none of its files is there');
+    expect(await refusalOf(accountOf(`${path}:${path}2`))).toBe('KUBECONFIG: none of its files exists');
   });
 });
 

@@ -6,7 +6,7 @@ import type { KubeRef } from '../../../src/lab/cluster/kube-object.ts';
 import { waitFor } from '../../../src/lab/wait.ts';
 import { openKubernetes } from '../../../src/resources/kubernetes.ts';
 import type { Kubernetes } from '../../../src/resources/kubernetes.ts';
-import { clusterAccess } from '../../../src/resources/kubernetes/access.ts';
+import { clusterAccess } from '../../../src/resources/kubernetes/auth/access.ts';
 import { pathOfAll, SERVED } from '../../../src/resources/kubernetes/kinds.ts';
 import { openTransport } from '../../../src/resources/kubernetes/transport/open-transport.ts';
 import type { KubeRequest, KubeTransport } from '../../../src/resources/kubernetes/transport.ts';
@@ -43,7 +43,7 @@ export async function testSource(
   const to = { write: (line: string) => void lines.push(JSON.parse(line) as Record<string, unknown>) };
   const telemetry = { log: createLog({ level: 'info', to }), metrics, activities: createActivities() };
   const [clock, now] = [systemClock, () => new Date()];
-  const access = await clusterAccess({ kubeconfig, environment: {}, clock, now });
+  const access = await clusterAccess({ kubeconfig, environment: {}, clock });
   const transport = openTransport({ access, clock, now, record: metrics.record });
   const ask: KubeTransport['ask'] = async request => {
     await before(request);

@@ -10,7 +10,7 @@ import { refTo } from '../../../src/api/references.ts';
 import type { Resource } from '../../../src/api/resource.ts';
 import type { Change } from '../../../src/resources/resources.ts';
 import { ResourceStore } from '../../../src/resources/store.ts';
-import { clusterAccess } from '../../../src/resources/kubernetes/access.ts';
+import { clusterAccess } from '../../../src/resources/kubernetes/auth/access.ts';
 import { SERVED } from '../../../src/resources/kubernetes/kinds.ts';
 import { openTransport } from '../../../src/resources/kubernetes/transport/open-transport.ts';
 import type { Patience } from '../../../src/resources/kubernetes/reflector/state.ts';

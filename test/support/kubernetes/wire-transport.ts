@@ -1,6 +1,6 @@
 import { inspect } from 'node:util';
 import { onTestFinished } from 'vitest';
-import type { Account, ClusterAccess } from '../../../src/resources/kubernetes/access.ts';
+import type { Account, ClusterAccess } from '../../../src/resources/kubernetes/auth/account.ts';
 import { KubeError } from '../../../src/resources/kubernetes/kube-error.ts';
 import { openTransport } from '../../../src/resources/kubernetes/transport/open-transport.ts';
 import type { TransportOptions } from '../../../src/resources/kubernetes/transport/open-transport.ts';

@@ -1,8 +1,8 @@
 import type { Clock } from '../../../api/clock.ts';
 import type { restClientMetrics } from '../../../telemetry/metrics.ts';
 import type { Recorder } from '../../../telemetry/recorder.ts';
-import { AccessError } from '../access-error.ts';
-import type { ClusterAccess } from '../access.ts';
+import { AccessError } from '../auth/account.ts';
+import type { ClusterAccess } from '../auth/account.ts';
 import { KubeError } from '../kube-error.ts';
 import type { KubeRequest, KubeTransport } from '../transport.ts';
 import { linesOf, readAll, readStart } from './body.ts';

@@ -1,6 +1,6 @@
 import type { Clock } from '../../../api/clock.ts';
-import type { Account, ClusterAccess } from '../access.ts';
-import { accountInUse } from '../credentials.ts';
+import { accountInUse } from '../auth/account.ts';
+import type { Account, ClusterAccess } from '../auth/account.ts';
 import type { KubeRequest, Verb } from '../transport.ts';
 import { readStart } from './body.ts';
 import { ConnectionError, openConnections } from './http.ts';
