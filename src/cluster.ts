@@ -1,5 +1,6 @@
 /** `npm run cluster -- up | down | status | env`: a whole Kubernetes with Envoy Gateway and a tailnet on this machine, as root. */
 import { join } from 'node:path';
+import { parseArgs } from 'node:util';
 import { CLUSTER_FOLDER, ClusterFolder } from './lab/cluster/cluster-folder.ts';
 import type { Cluster } from './lab/cluster/cluster-folder.ts';
 import { cniFolder, lackOf } from './lab/cluster/needs.ts';
@@ -40,8 +41,9 @@ const subject: Subject<Cluster> = {
   lackFor: command => lackOf({ isRoot: process.getuid?.() === 0, searchPath }, command),
 };
 
-await runMain('cluster', () =>
-  process.argv[2] === 'alone'
+await runMain('cluster', () => {
+  const [command] = parseArgs({ allowPositionals: true }).positionals;
+  return command === 'alone'
     ? runAlone({ pathOf: locateBinaries(process.env), searchPath })
-    : runCommand(subject, process.argv[2]),
-);
+    : runCommand(subject, command);
+});

@@ -4,6 +4,7 @@ import { kubeClient } from '../../src/lab/cluster/kube-client.ts';
 import { conditionsOf } from '../../src/lab/cluster/kube-state.ts';
 import { waitForCondition } from '../../src/lab/cluster/kube-wait.ts';
 import { requestThrough } from '../../src/lab/envoy.ts';
+import { versionOfBinary } from '../../src/lab/locate.ts';
 import { testCluster } from '../support/cluster/cluster.ts';
 import { printLogsOnFailure } from '../support/cluster/logs.ts';
 import { createNamespace, removeNamespace } from '../support/cluster/namespace.ts';
@@ -27,6 +28,12 @@ it('the node is ready', async () => {
   expect(node && conditionsOf(node)).toContainEqual(
     expect.objectContaining({ type: 'Ready', status: 'True' }),
   );
+});
+
+it('runs the Node of the product in pods, whichever runs this test', async () => {
+  printLogsOnFailure(client, namespace);
+  const version = await runInPod(client, namespace, 'console.log(process.version)');
+  expect(version.trim()).toBe(`v${versionOfBinary('node')}`);
 });
 
 describe('a Service', () => {
