@@ -10,8 +10,8 @@ import type { Result, Telemetry } from './observer.ts';
 import { Queue } from './queue/queue.ts';
 import type { Outcome } from './queue/queue.ts';
 import { Resync } from './resync.ts';
-import { PATIENCE, Runs } from './runs.ts';
-import type { Patience, RunContext } from './runs.ts';
+import { Runs } from './runs.ts';
+import type { RunContext } from './runs.ts';
 import { routeChanges } from './trigger.ts';
 import type { Trigger } from './trigger.ts';
 
@@ -39,7 +39,6 @@ export type ControllerSettings = {
   readonly concurrency: number;
   /** How often each object is reconciled when nothing changes. */
   readonly syncPeriodMs: number;
-  readonly patience?: Patience;
 };
 
 /** How long runs have to end by themselves, and then to obey their signal. */
@@ -58,10 +57,10 @@ export interface RunningController {
 export function startController<K extends ResourceKind>(
   { name, reconcile, ...what }: Controller<K>,
   { resources, clock, telemetry }: ControllerDeps,
-  { concurrency, syncPeriodMs, patience = PATIENCE }: ControllerSettings,
+  { concurrency, syncPeriodMs }: ControllerSettings,
 ): RunningController {
   const observer = observerOf(name, telemetry);
-  const runs = new Runs<Key>({ clock, patience, observer, release: key => queue.release(key) });
+  const runs = new Runs<Key>({ clock, observer, release: key => queue.release(key) });
   const resync = new Resync<Key>({ clock, periodMs: syncPeriodMs, offer });
   const queue = new Queue<Key>({ clock, work, concurrency, observer });
 

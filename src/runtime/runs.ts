@@ -6,30 +6,28 @@ export interface RunContext {
   readonly signal: AbortSignal;
 }
 
-/**
- * How long a run may take before it is reported, and before its signal fires; and how long it then has to obey before
- * its place is given to others.
- */
-export type Patience = { readonly reportMs: number; readonly abortMs: number; readonly obeyMs: number };
+/** The age at which a run is reported, and at which its signal fires. */
+const [REPORT_MS, ABORT_MS] = [30_000, 300_000];
 
-/** What most controllers should never need. */
-export const PATIENCE: Patience = { reportMs: 30_000, abortMs: 300_000, obeyMs: 30_000 };
+/** How long a run then has to obey before its place is given to others. */
+const OBEY_MS = 30_000;
 
-/** A run that is under way. */
-export class Run<K> implements RunContext {
+const CHECK_EVERY_MS = 1000;
+
+/** A run in progress. */
+class Run<K> implements RunContext {
   readonly key: K;
   readonly beganAt: number;
   /** The age at which it is reported next. */
-  reportMs: number;
+  reportMs = REPORT_MS;
   /** It did not obey, and others have its place. */
   isGivenUp = false;
   #abort: AbortController | undefined;
   #reason: Error | undefined;
 
-  constructor(key: K, beganAt: number, reportMs: number) {
+  constructor(key: K, beganAt: number) {
     this.key = key;
     this.beganAt = beganAt;
-    this.reportMs = reportMs;
   }
 
   /** Made when it is first asked for, since most runs never do. */
@@ -46,79 +44,72 @@ export class Run<K> implements RunContext {
   }
 }
 
-const LOOK_MS = 1000;
-
-/** Hears of runs that take too long. */
-interface RunObserver<K> {
-  ranLong(key: K, ms: number): void;
-  /** It did not obey its signal. */
-  gaveUp(key: K, ms: number): void;
-}
-
-/** What looking after runs works with. */
-type RunsParts<K> = {
+type RunsDeps<K> = {
   readonly clock: Clock;
-  readonly patience: Patience;
-  readonly observer: RunObserver<K>;
+  readonly observer: {
+    ranLong(key: K, ms: number): void;
+    /** It did not obey its signal. */
+    gaveUp(key: K, ms: number): void;
+  };
   /** Gives the place of a run to others. */
   readonly release: (key: K) => void;
 };
 
 /**
- * The runs that are under way, of which those that take too long are reported, ever more seldom, then aborted, and given
- * up if they do not obey.
+ * The runs in progress. Those that take too long are reported, ever more seldom, then aborted, and given up if they do
+ * not obey.
  */
 export class Runs<K> {
-  readonly #parts: RunsParts<K>;
+  readonly #deps: RunsDeps<K>;
   readonly #runs = new Set<Run<K>>();
-  #cancelLook: (() => void) | undefined;
+  #cancelCheck: (() => void) | undefined;
 
-  constructor(parts: RunsParts<K>) {
-    this.#parts = parts;
+  constructor(deps: RunsDeps<K>) {
+    this.#deps = deps;
   }
 
   begin(key: K): Run<K> {
-    const run = new Run(key, this.#parts.clock.now(), this.#parts.patience.reportMs);
+    const run = new Run(key, this.#deps.clock.now());
     this.#runs.add(run);
-    this.#cancelLook ??= this.#parts.clock.after(LOOK_MS, () => this.#look());
+    this.#checkLater();
     return run;
   }
 
-  /** Gives how long it took. */
+  /** Returns how long it took. */
   end(run: Run<K>): number {
     this.#runs.delete(run);
-    return this.#parts.clock.now() - run.beganAt;
+    return this.#deps.clock.now() - run.beganAt;
   }
 
-  /** Which keys are run, and for how long; the oldest first. */
+  /** Which keys run, and for how long; the oldest first. */
   list(): readonly { readonly key: K; readonly ms: number }[] {
-    const now = this.#parts.clock.now();
+    const now = this.#deps.clock.now();
     return Array.from(this.#runs, ({ key, beganAt }) => ({ key, ms: now - beganAt }));
   }
 
-  /** Tells all runs that nobody waits for them any more. */
   abortAll(reason: Error): void {
     for (const run of this.#runs) run.abort(reason);
   }
 
-  /** Looks after the runs no more. */
+  /** Checks no more runs. */
   close(): void {
-    this.#cancelLook?.();
-    this.#cancelLook = undefined;
+    this.#cancelCheck?.();
+    this.#cancelCheck = undefined;
   }
 
-  #look(): void {
-    this.#cancelLook = undefined;
-    for (const run of this.#runs) this.#lookAt(run);
-    if (this.#runs.size > 0) this.#cancelLook = this.#parts.clock.after(LOOK_MS, () => this.#look());
+  #checkLater(): void {
+    this.#cancelCheck ??= this.#deps.clock.after(CHECK_EVERY_MS, () => {
+      this.#cancelCheck = undefined;
+      for (const run of this.#runs) this.#check(run);
+      if (this.#runs.size > 0) this.#checkLater();
+    });
   }
 
-  #lookAt(run: Run<K>): void {
-    const { observer, release } = this.#parts;
-    const { abortMs, obeyMs } = this.#parts.patience;
-    const ms = this.#parts.clock.now() - run.beganAt;
-    if (ms >= abortMs) run.abort(new Error(`the run took longer than ${abortMs} ms`));
-    if (ms >= abortMs + obeyMs && !run.isGivenUp) {
+  #check(run: Run<K>): void {
+    const { clock, observer, release } = this.#deps;
+    const ms = clock.now() - run.beganAt;
+    if (ms >= ABORT_MS) run.abort(new Error(`the run took longer than ${ABORT_MS} ms`));
+    if (ms >= ABORT_MS + OBEY_MS && !run.isGivenUp) {
       run.isGivenUp = true;
       observer.gaveUp(run.key, ms);
       release(run.key);

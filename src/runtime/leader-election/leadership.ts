@@ -4,7 +4,7 @@ import { releaseOf } from '../../resources/lease.ts';
 import type { LeasePort } from '../../resources/lease.ts';
 import { endsWithin } from '../clock.ts';
 import { decide, endTerm, INITIAL, learn, LEASE_TIMING } from './election.ts';
-import type { ElectionNews, ElectionState, ElectionStep, Elector, LeaseTiming, Term } from './election.ts';
+import type { ElectionNews, ElectionState, ElectionStep, Elector, Term } from './election.ts';
 import { leadershipObserver } from './observer.ts';
 import type { LeadershipObserver, LeadershipTelemetry } from './observer.ts';
 
@@ -27,7 +27,6 @@ export type LeadershipDeps = {
   readonly clock: Clock;
   readonly random: () => number;
   readonly telemetry: LeadershipTelemetry;
-  readonly timing?: LeaseTiming;
   /** Whether it could do what a leader does, and so may become one; always if not given. */
   readonly isReady?: () => boolean;
   /** Starts a leader's work; never while something of a former leadership is running. */
@@ -70,9 +69,8 @@ class ElectionRunner implements Leadership {
   #resolveEnd: (isClean: boolean) => void = () => undefined;
 
   constructor(deps: LeadershipDeps) {
-    const { identity, random, timing = LEASE_TIMING } = deps;
     this.#deps = deps;
-    this.#elector = { holder: uniqueName(identity, random), timing };
+    this.#elector = { holder: uniqueName(deps.identity, deps.random), timing: LEASE_TIMING };
     this.#observer = leadershipObserver(deps.name, this.#elector.holder, deps.telemetry);
   }
 
