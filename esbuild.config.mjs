@@ -2,7 +2,8 @@
  * `npm run build`: bundles what runs into dist/js or the folder that is named. The library is one file, whole in itself;
  * the command is a small one, and each of its commands loads the parts that it needs.
  */
-import { readFile, rm } from 'node:fs/promises';
+import { cp, readFile, rm } from 'node:fs/promises';
+import { join } from 'node:path';
 import { build } from 'esbuild';
 
 const outdir = process.argv[2] ?? 'dist/js';
@@ -18,9 +19,15 @@ const shared = {
   minifyWhitespace: true,
   legalComments: 'linked',
   define: { VERSION_OF_PACKAGE: JSON.stringify(version) },
-  // CommonJS packages inside an ES module still call require for Node's own modules.
+  // CommonJS packages inside an ES module still call require for Node's own modules, and look for files near their own: the
+  // two of gRPC find their .proto files two folders above, as bundled in proto/ beside the command.
   banner: {
-    js: "import { createRequire as requireFor } from 'node:module'; const require = requireFor(import.meta.url);",
+    js: [
+      "import { createRequire as requireFor } from 'node:module';",
+      'const require = requireFor(import.meta.url);',
+      "import { fileURLToPath as pathForUrl } from 'node:url';",
+      "const __dirname = pathForUrl(new URL('package', import.meta.url));",
+    ].join(' '),
   },
   logLevel: 'warning',
 };
@@ -28,3 +35,6 @@ const shared = {
 await rm(outdir, { recursive: true, force: true });
 await build({ ...shared, entryPoints: ['src/index.ts'] });
 await build({ ...shared, entryPoints: ['src/cli.ts'], splitting: true, chunkNames: 'parts/[name]-[hash]' });
+
+await cp('node_modules/grpc-health-check/proto/health', join(outdir, 'proto/health'), { recursive: true });
+await cp('node_modules/@grpc/reflection/build/proto/grpc', join(outdir, 'proto/grpc'), { recursive: true });

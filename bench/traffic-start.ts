@@ -38,7 +38,6 @@ const { begun, steps } = startServing({
   maxMessageSize: 100_000_000,
   keepaliveMs: 30_000,
   clock: systemClock,
-  random: Math.random,
 });
 directory.start();
 await begun;

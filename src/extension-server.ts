@@ -58,7 +58,7 @@ export async function runExtensionServer(given: Given, version: string): Promise
     const { name, read, start, close } = await openSource(settings, given, telemetry);
     watchSource(name, read, telemetry);
     const edsTarget = extensionServerAddress ?? extensionServerIn(podNamespace);
-    const more = { edsTarget, read, telemetry, clock: systemClock, random: Math.random };
+    const more = { edsTarget, read, telemetry, clock: systemClock };
     const { begun, steps } = startServing({ ...settings, ...more });
     start();
     const last = [

@@ -97,7 +97,6 @@ export async function startStandalone(
       read,
       telemetry,
       clock: systemClock,
-      random: Math.random,
     });
     const controller = startBinding(settings, directory, serving, telemetry);
     files.start();

@@ -4,7 +4,6 @@ import type { GaugeReaders, Recorder } from '../telemetry/recorder.ts';
 import type { Clock } from '../api/clock.ts';
 import type { Assignments } from './eds/assigned.ts';
 import type { EdsAnswer } from './eds/request.ts';
-import { requestSieve } from './eds/request-sieve.ts';
 import { Rounds } from './eds/rounds.ts';
 import { Served } from './eds/served.ts';
 import type { ServedParts, Subscription } from './eds/served.ts';
@@ -50,7 +49,7 @@ export function createEds(options: EdsOptions): Eds {
   const following = new Following(options);
   const open = (stream: ServerStream) => following.open(stream);
   return {
-    methods: new Map([[DELTA_ENDPOINTS, { is: 'streaming', open, sieve: requestSieve }]]),
+    methods: new Map([[DELTA_ENDPOINTS, { is: 'streaming', open }]]),
     close: () => following.close(),
   };
 }

@@ -1,15 +1,14 @@
+import type { DescFile } from '@bufbuild/protobuf';
 import type { Ref } from '../api/key.ts';
 import type { ReadResources } from '../resources/resources.ts';
 import type { DataPathMode } from '../traffic/data-path.ts';
 import type { Clock } from '../api/clock.ts';
-import { servedDefinitions } from './definitions.ts';
 import { createEds } from './eds.ts';
 import type { EdsTelemetry } from './eds.ts';
-import { createHealth } from './grpc/health.ts';
-import type { Health } from './grpc/health.ts';
 import type { Methods } from './grpc/method.ts';
-import { reflectionMethods } from './grpc/reflection.ts';
 import { hookMethods } from './hooks/methods.ts';
+import { file_envoy_service_endpoint_v3 } from './proto/envoy/service/endpoint/v3_pb.ts';
+import { file_envoygateway_extension } from './proto/envoygateway/extension_pb.ts';
 import { clusterShape } from './shape.ts';
 import { createView } from './view.ts';
 
@@ -34,8 +33,8 @@ export type ExtensionParts = {
 /** Everything that the extension server answers, for whoever listens; not before the resources are read. */
 export interface Extension {
   readonly methods: Methods;
-  /** Begins as NOT_SERVING. */
-  readonly health: Health;
+  /** Where these methods are defined. */
+  readonly files: readonly DescFile[];
   /** The revision of what the clusters of a Gateway must have; nothing where none of them is ours. */
   revisionOf(gateway: Ref<'Gateway'>): string | undefined;
   /** Follows no more changes. */
@@ -52,8 +51,6 @@ export function createExtension({ read, settings, telemetry, clock }: ExtensionP
     telemetry,
     unusedElsewhere: () => view.unusedElsewhere(),
   });
-  const definitions = servedDefinitions();
-  const health = createHealth(definitions.flatMap(({ services }) => services));
   const hooks = hookMethods({
     needsOf: cluster => view.needsOf(cluster),
     revisions: {
@@ -66,8 +63,8 @@ export function createExtension({ read, settings, telemetry, clock }: ExtensionP
     telemetry: { log: telemetry.log, record: telemetry.metrics.record },
   });
   return {
-    methods: new Map([...hooks, ...eds.methods, ...health.methods, ...reflectionMethods(definitions)]),
-    health,
+    methods: new Map([...hooks, ...eds.methods]),
+    files: [file_envoygateway_extension, file_envoy_service_endpoint_v3],
     revisionOf: gateway => view.revisionOf(gateway),
     close: () => {
       eds.close();

@@ -99,14 +99,6 @@ const TABLE = [
     binaries: [{ name: 'extension-peer', package: '.' }],
   },
   {
-    name: 'h2spec',
-    set: 'lab',
-    from: 'go',
-    source: 'github.com/summerwind/h2spec',
-    needs: ['go'],
-    binaries: [{ name: 'h2spec', package: 'github.com/summerwind/h2spec/cmd/h2spec' }],
-  },
-  {
     name: 'etcd',
     set: 'cluster',
     from: 'go',

@@ -1,6 +1,6 @@
 import { createExtension } from '../extension/server.ts';
 import type { Extension } from '../extension/server.ts';
-import { limitsFor } from '../extension/grpc/limits.ts';
+import { DEFAULT_GRPC_LIMITS } from '../extension/grpc/limits.ts';
 import { startGrpcServer } from '../extension/grpc/server.ts';
 import type { GrpcServer } from '../extension/grpc/server.ts';
 import type { ReadResources } from '../resources/resources.ts';
@@ -21,7 +21,6 @@ export type ServingWish = {
   readonly keepaliveMs: number;
   readonly telemetry: ProcessTelemetry;
   readonly clock: Clock;
-  readonly random: () => number;
 };
 
 /** An extension server that begins by itself. */
@@ -57,10 +56,14 @@ export function startServing(wish: ServingWish): Serving {
     const server = await startGrpcServer({
       address: wish.grpcAddress,
       methods: extension.methods,
-      limits: { ...limitsFor(wish.maxMessageSize), keepaliveMs: wish.keepaliveMs },
+      files: extension.files,
+      limits: {
+        ...DEFAULT_GRPC_LIMITS,
+        messageBytes: wish.maxMessageSize,
+        keepaliveMs: wish.keepaliveMs,
+      },
       telemetry: { log, record: metrics.record, activities },
       clock,
-      random: wish.random,
     });
     if (isOver()) {
       await server.stop({ graceMs: 0 });
@@ -68,7 +71,7 @@ export function startServing(wish: ServingWish): Serving {
     }
     listening.add(server);
     over.signal.addEventListener('abort', () => listening.delete(server));
-    extension.health.set('SERVING');
+    server.health.set('SERVING');
     log.info('serving Envoy Gateway and Envoy', { port: server.port, edsTarget, dataPath });
     return server.port;
   };
@@ -82,7 +85,10 @@ export function startServing(wish: ServingWish): Serving {
     begun: begin(),
     revisionOf: gateway => extension.revisionOf(gateway),
     steps: [
-      { name: 'tell that nothing more is served', run: () => extension.health.set('NOT_SERVING') },
+      {
+        name: 'tell that nothing more is served',
+        run: () => listening.forEach(server => server.health.set('NOT_SERVING')),
+      },
       { name: 'let calls end', run: stop },
     ],
   };

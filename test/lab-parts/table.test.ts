@@ -30,15 +30,7 @@ describe('the table of parts', () => {
 
   it('says what the lab needs', () => {
     const names = partsOf('lab').map(({ name }) => name);
-    expect(names).toEqual([
-      'tailscale',
-      'tailnet',
-      'backends',
-      'envoy',
-      'envoy-gateway',
-      'extension-peer',
-      'h2spec',
-    ]);
+    expect(names).toEqual(['tailscale', 'tailnet', 'backends', 'envoy', 'envoy-gateway', 'extension-peer']);
     expect(partsOf('cluster')).toBe(PARTS);
   });
 

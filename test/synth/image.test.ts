@@ -1,10 +1,22 @@
-import { execFile, execFileSync } from 'node:child_process';
-import { cpSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { execFile, execFileSync, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { createInterface } from 'node:readline';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { layOutProduct } from '../../src/lab/product-image.ts';
+import { testClient } from '../support/grpc/client.ts';
 
 const run = promisify(execFile);
 const root = mkdtempSync(join(tmpdir(), 'mesh-gateway-image-'));
@@ -27,8 +39,8 @@ const files = () =>
     .filter(entry => entry.isFile())
     .map(entry => join(entry.parentPath, entry.name).slice(tree.length));
 
-/** Runs the image's own Node by the image's own loader and libraries. */
-async function runInside(...args: readonly string[]): Promise<string> {
+/** A command, by the image's own Node with the image's own loader and libraries. */
+function insideCommand(...args: readonly string[]): readonly [string, readonly string[]] {
   const loader = files().find(path => /\/ld-(linux|musl)[^/]*$/.test(path)) ?? '';
   const libraries = [
     ...new Set(
@@ -39,7 +51,12 @@ async function runInside(...args: readonly string[]): Promise<string> {
   ];
   const node = join(tree, 'usr/local/bin/node');
   const command = ['--library-path', libraries.join(':'), node, join(tree, 'app/dist/js/cli.js'), ...args];
-  const { stdout } = await run(join(tree, loader), command, { env: {}, cwd: root });
+  return [join(tree, loader), command];
+}
+
+async function runInside(...args: readonly string[]): Promise<string> {
+  const [program, command] = insideCommand(...args);
+  const { stdout } = await run(program, command, { env: {}, cwd: root });
   return stdout;
 }
 
@@ -51,6 +68,41 @@ describe('what is in the image', () => {
 
   it.each(['operator', 'extension-server'])('has the command %s', async command => {
     expect(await runInside('help', command)).toContain('LOG_LEVEL');
+  });
+
+  it('serves health and reflection, with the .proto files that these bring', async () => {
+    const place = {
+      GRPC_ADDRESS: '127.0.0.1:0',
+      METRICS_ADDRESS: '127.0.0.1:0',
+      HEALTH_ADDRESS: '127.0.0.1:0',
+    };
+    const folders = { RESOURCES_DIR: join(root, 'resources'), STATE_DIR: join(root, 'state') };
+    mkdirSync(folders.RESOURCES_DIR);
+    const [program, args] = insideCommand('extension-server');
+    const child = spawn(program, args, { env: { ...place, ...folders }, cwd: root });
+    onTestFinished(() => void child.kill('SIGKILL'));
+    let port = 0;
+    for await (const line of createInterface({ input: child.stdout })) {
+      const { msg, port: bound } = JSON.parse(line) as { readonly msg: string; readonly port: number };
+      if (msg === 'serving Envoy Gateway and Envoy') port = bound;
+      if (port > 0) break;
+    }
+    const client = testClient(port);
+    const serving = Buffer.of(8, 1);
+    const check = await client.call('/grpc.health.v1.Health/Check', Buffer.alloc(0));
+    expect(check.message).toEqual(serving);
+    const watch = client.stream('/grpc.health.v1.Health/Watch');
+    watch.on('error', () => undefined).end(Buffer.alloc(0));
+    expect(await once(watch, 'data')).toEqual([serving]);
+    watch.cancel();
+    for (const version of ['v1', 'v1alpha']) {
+      const reflection = client.stream(`/grpc.reflection.${version}.ServerReflection/ServerReflectionInfo`);
+      reflection.end(Buffer.of(0x3a, 0));
+      const [answer] = (await once(reflection, 'data')) as [Buffer];
+      for (const service of ['envoygateway.extension.EnvoyGatewayExtension', 'grpc.health.v1.Health']) {
+        expect(answer.includes(service)).toBe(true);
+      }
+    }
   });
 
   it('can write the manifests', async () => {
@@ -103,6 +155,7 @@ describe('the Dockerfile', () => {
   it('runs the same, as the same user, found in the same place', () => {
     expect(last).toContain('USER 65532:65532\n');
     expect(last).toContain('ENV PATH=/usr/local/bin\n');
+    expect(last).toContain('ENV MALLOC_MMAP_THRESHOLD_=32768\n');
     expect(last).toContain('ENTRYPOINT ["/usr/local/bin/node", "/app/dist/js/cli.js"]\n');
   });
 

@@ -2,55 +2,40 @@
 export type GrpcLimits = {
   /** The largest message, in both directions. */
   readonly messageBytes: number;
-  /** What unfinished requests and answers that nobody has taken yet may hold, of one connection and of all. */
-  readonly heldBytesOfConnection: number;
-  readonly heldBytes: number;
+  /** A call of more request bytes than this waits for its turn: one such call runs at a time. */
+  readonly smallBytes: number;
+  /** What the requests of all other calls may hold together before they wait as well. */
+  readonly pooledBytes: number;
+  /** A stream may have so many bytes of messages to send before its `send` says that it is too much. */
+  readonly unsentBytes: number;
+  /** What all streams together may have to send. */
+  readonly allUnsentBytes: number;
   readonly connections: number;
   readonly streamsOfConnection: number;
   readonly streams: number;
-  /** A stream may have so many bytes of messages to send before its `send` says that it is too much. */
-  readonly unsentBytes: number;
-  /** A unary request must be complete after this time. */
+  /** A request that has begun must have its answer taken after this time; a message of a stream must be complete. */
   readonly requestMs: number;
-  /** A caller that takes nothing for this time, although something waits, is reset. */
-  readonly stalledMs: number;
-  /** A connection on which nothing has come for this time is asked whether it is there, and has so long to answer. */
+  /** A connection on which nothing has come for this time is pinged, and has so long to answer. */
   readonly keepaliveMs: number;
   readonly keepaliveAnswerMs: number;
-  /** A connection of this age, give or take a tenth, takes no more calls; after the grace its streams are ended. */
+  /** A connection of this age, give or take a tenth, takes no more calls; after the grace it is closed. */
   readonly ageMs: number;
   readonly ageGraceMs: number;
 };
 
 const MIB = 1024 * 1024;
 
-/**
- * The limits for messages of a size. A request takes twice its size when the last of it comes, and then it and its answer are
- * held together, so that a connection has room for the largest of both, and all have for those of two.
- */
-export function limitsFor(messageBytes: number): GrpcLimits {
-  const { heldBytesOfConnection, heldBytes } = DEFAULT_GRPC_LIMITS;
-  return {
-    ...DEFAULT_GRPC_LIMITS,
-    messageBytes,
-    heldBytesOfConnection: Math.max(heldBytesOfConnection, MOST_HELD_OF_MESSAGE * messageBytes),
-    heldBytes: Math.max(heldBytes, 2 * MOST_HELD_OF_MESSAGE * messageBytes),
-  };
-}
-
-const MOST_HELD_OF_MESSAGE = 3;
-
-/** The limits, but for what `MAX_MESSAGE_SIZE` and `GRPC_KEEPALIVE_TIME` make of them; no less is ever held than here. */
+/** The limits, but for what `MAX_MESSAGE_SIZE` and `GRPC_KEEPALIVE_TIME` set. */
 export const DEFAULT_GRPC_LIMITS: GrpcLimits = {
   messageBytes: 100_000_000,
-  heldBytesOfConnection: 256 * MIB,
-  heldBytes: 512 * MIB,
+  smallBytes: MIB,
+  pooledBytes: 32 * MIB,
+  unsentBytes: MIB / 4,
+  allUnsentBytes: 128 * MIB,
   connections: 1024,
   streamsOfConnection: 16_384,
   streams: 65_536,
-  unsentBytes: MIB / 4,
   requestMs: 60_000,
-  stalledMs: 60_000,
   keepaliveMs: 30_000,
   keepaliveAnswerMs: 20_000,
   ageMs: 300_000,

@@ -3,7 +3,10 @@ import type { GrpcStatus } from './status.ts';
 /** A message, or its parts in order where it was not worth to copy them together. */
 export type Bytes = Uint8Array | readonly Uint8Array[];
 
-/** One request, one answer. What it throws is a GrpcError, or else becomes INTERNAL without a word of it to the caller. */
+/**
+ * One request, one answer. What it throws is a GrpcError, or else becomes INTERNAL without a word of it to the caller. The
+ * request is a view of a larger buffer: a slice of it must not outlive the call.
+ */
 export type Unary = {
   readonly is: 'unary';
   readonly call: (request: Uint8Array) => Bytes | Promise<Bytes>;
@@ -19,6 +22,7 @@ export interface ServerStream {
 
 /** What a handler is told of a stream. None of it is called after `closed`. */
 export interface StreamListener {
+  /** A slice of the message must not outlive this call. */
   message(message: Uint8Array): void;
   /** The caller sends no more. */
   finished(): void;
@@ -28,17 +32,9 @@ export interface StreamListener {
   closed(): void;
 }
 
-/** Drops of a message, while it comes, what nobody needs, so that it never takes memory. */
-export interface Sieve {
-  /** What is kept of the next piece, which may be nothing; it must not lie in the memory of the piece. */
-  pass(piece: Uint8Array): Uint8Array;
-}
-
 /** A call with any number of messages in both directions. */
 export type Streaming = {
   readonly is: 'streaming';
-  /** Made for each message that comes in several pieces, and told how long it is. */
-  readonly sieve?: (bytes: number) => Sieve;
   readonly open: (stream: ServerStream) => StreamListener;
 };
 

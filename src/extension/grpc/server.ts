@@ -1,72 +1,111 @@
 import { once } from 'node:events';
 import { createServer } from 'node:net';
-import type { AddressInfo, Server } from 'node:net';
+import type { AddressInfo, Server as Listener, Socket } from 'node:net';
+import { Server, ServerCredentials } from '@grpc/grpc-js';
+import type { DescFile } from '@bufbuild/protobuf';
+import type { Clock } from '../../api/clock.ts';
+import type { Activities } from '../../telemetry/activity.ts';
 import { formatAddress } from '../../telemetry/address.ts';
 import type { Address } from '../../telemetry/address.ts';
+import type { Log } from '../../telemetry/log.ts';
+import type { grpcMetrics } from '../../telemetry/metrics.ts';
+import type { Recorder } from '../../telemetry/recorder.ts';
 import { SettingError } from '../../telemetry/setting-error.ts';
-import type { Clock } from '../../api/clock.ts';
-import { Connections } from './connections.ts';
+import { Calls } from './calls.ts';
+import { serviceOf } from './serve-method.ts';
 import type { GrpcLimits } from './limits.ts';
 import type { Methods } from './method.ts';
-import type { GrpcTelemetry } from './telemetry.ts';
+import { addHealthAndReflection } from './services.ts';
+import type { Health } from './services.ts';
+import type { GrpcStatus } from './status.ts';
 
-/** What a server is made of. */
-export type GrpcServerParts = {
+export type GrpcServerDeps = {
   readonly address: Address;
   readonly methods: Methods;
+  /** Where the services of these methods are defined, for health and reflection. */
+  readonly files: readonly DescFile[];
   readonly limits: GrpcLimits;
-  readonly telemetry: GrpcTelemetry;
+  readonly telemetry: {
+    readonly log: Log;
+    readonly record: Recorder<typeof grpcMetrics>;
+    readonly activities: Activities;
+  };
   readonly clock: Clock;
-  /** A number from 0 up to 1, so that connections do not all grow old at once. */
-  readonly random: () => number;
 };
 
 /** A server that listens. */
 export interface GrpcServer {
   /** Useful where port 0 was asked for. */
   readonly port: number;
+  /** Begins as NOT_SERVING. */
+  readonly health: Health;
   /** Takes no more calls, lets those that run end until the deadline, and closes; a second call changes nothing. */
   stop(limits: { readonly graceMs: number }): Promise<void>;
 }
 
+const STOPPING: GrpcStatus = { code: 'UNAVAILABLE', message: 'the server stops' };
+
 /** Listens from now on; fails with a SettingError where it cannot. */
-export async function startGrpcServer(parts: GrpcServerParts): Promise<GrpcServer> {
-  const { address, limits, telemetry, clock } = parts;
-  const connections = new Connections(parts);
-  const server = createServer({ noDelay: true, pauseOnConnect: true }, socket => connections.add(socket));
-  server.maxConnections = limits.connections;
-  await listening(server, address);
-  server.on('error', error => telemetry.log.error('the gRPC server failed', { error }));
-  const removeActivities = telemetry.activities.add('gRPC server', () => connections.activities());
-  const stopLooking = lookNowAndThen(clock, connections);
-  let stopped: Promise<void> | undefined;
+export async function startGrpcServer(deps: GrpcServerDeps): Promise<GrpcServer> {
+  const { methods, limits, clock, telemetry } = deps;
+  const calls = new Calls({ limits, record: telemetry.record, clock, isOurs: path => methods.has(path) });
+  const server = new Server({
+    ...optionsOf(limits),
+    interceptors: [(method, call) => calls.intercept(method, call)],
+  });
+  server.addService(...serviceOf(methods, { log: telemetry.log, limits }));
+  const health = addHealthAndReflection(server, deps.files);
+  const connections = new Map<Socket, number>();
+  const injector = server.createConnectionInjector(ServerCredentials.createInsecure());
+  const listener = createServer(socket => {
+    connections.set(socket, clock.now());
+    socket.once('close', () => connections.delete(socket));
+    injector.injectConnection(socket);
+  });
+  listener.maxConnections = limits.connections;
+  await listening(listener, deps.address);
+  listener.on('error', error => telemetry.log.error('the gRPC server failed', { error }));
+  const removeActivities = telemetry.activities.add('gRPC server', () => [
+    ...Array.from(connections, ([{ remoteAddress = 'unknown', remotePort = 0 }, openedAt]) => ({
+      ...{ what: `${remoteAddress}:${remotePort}`, state: 'open', forMs: clock.now() - openedAt },
+    })),
+    ...calls.activities(),
+  ]);
   const stop = async (graceMs: number): Promise<void> => {
-    const ended = connections.end(graceMs);
-    server.close();
+    listener.close();
+    const ended = new Promise<void>(resolve => server.tryShutdown(() => resolve()));
+    calls.endStreams(STOPPING);
+    const force = setTimeout(() => {
+      server.forceShutdown();
+      for (const socket of connections.keys()) socket.destroy();
+    }, graceMs);
     await ended;
-    stopLooking();
+    clearTimeout(force);
     removeActivities();
   };
-  const { port } = server.address() as AddressInfo;
-  return { port, stop: ({ graceMs }) => (stopped ??= stop(graceMs)) };
+  let stopped: Promise<void> | undefined;
+  const { port } = listener.address() as AddressInfo;
+  return { port, health, stop: ({ graceMs }) => (stopped ??= stop(graceMs)) };
 }
 
-async function listening(server: Server, address: Address): Promise<void> {
+function optionsOf(limits: GrpcLimits) {
+  return {
+    'grpc.max_receive_message_length': limits.messageBytes,
+    'grpc.max_send_message_length': limits.messageBytes,
+    'grpc.max_concurrent_streams': limits.streamsOfConnection,
+    'grpc.keepalive_time_ms': limits.keepaliveMs,
+    'grpc.keepalive_timeout_ms': limits.keepaliveAnswerMs,
+    'grpc.max_connection_age_ms': limits.ageMs,
+    'grpc.max_connection_age_grace_ms': limits.ageGraceMs,
+    'grpc.enable_channelz': 0,
+  };
+}
+
+async function listening(server: Listener, address: Address): Promise<void> {
   try {
     await once(server.listen(address), 'listening');
   } catch (cause) {
     const why = cause instanceof Error && 'code' in cause ? String(cause.code) : String(cause);
     throw new SettingError('GRPC_ADDRESS', `cannot listen on ${formatAddress(address)}: ${why}`, { cause });
   }
-}
-
-const LOOK_MS = 1000;
-
-function lookNowAndThen(clock: Clock, connections: Connections): () => void {
-  let cancel = clock.after(LOOK_MS, look);
-  function look(): void {
-    connections.look();
-    cancel = clock.after(LOOK_MS, look);
-  }
-  return () => cancel();
 }

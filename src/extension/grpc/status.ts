@@ -1,19 +1,7 @@
-/** The codes of gRPC that are used here. */
-export const GRPC_CODES = {
-  OK: 0,
-  CANCELLED: 1,
-  UNKNOWN: 2,
-  INVALID_ARGUMENT: 3,
-  DEADLINE_EXCEEDED: 4,
-  NOT_FOUND: 5,
-  RESOURCE_EXHAUSTED: 8,
-  UNIMPLEMENTED: 12,
-  INTERNAL: 13,
-  UNAVAILABLE: 14,
-} as const;
+import type { status } from '@grpc/grpc-js';
 
 /** The name of a code. */
-export type GrpcCode = keyof typeof GRPC_CODES;
+export type GrpcCode = keyof typeof status;
 
 /** How a call ended. */
 export type GrpcStatus = { readonly code: GrpcCode; readonly message: string };

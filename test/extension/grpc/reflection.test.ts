@@ -1,114 +1,85 @@
-import { create, fromBinary, toBinary } from '@bufbuild/protobuf';
-import type { MessageInitShape } from '@bufbuild/protobuf';
+import { fromBinary } from '@bufbuild/protobuf';
+import { FileDescriptorProtoSchema } from '@bufbuild/protobuf/wkt';
 import { status } from '@grpc/grpc-js';
 import { describe, expect, it } from 'vitest';
-import { reflectionMethods } from '../../../src/extension/grpc/reflection.ts';
-import type { DefinitionFile } from '../../../src/extension/grpc/reflection.ts';
-import {
-  ServerReflectionRequestSchema,
-  ServerReflectionResponseSchema,
-} from '../../../src/extension/proto/grpc/reflection/v1_pb.ts';
-import type { ServerReflectionResponse } from '../../../src/extension/proto/grpc/reflection/v1_pb.ts';
+import { file_envoy_service_endpoint_v3 } from '../../../src/extension/proto/envoy/service/endpoint/v3_pb.ts';
+import { file_envoygateway_extension } from '../../../src/extension/proto/envoygateway/extension_pb.ts';
+import { bytesField, bytesOf, textOf, valuesOf } from '../../../src/extension/wire.ts';
 import { codeOf, testClient } from '../../support/grpc/client.ts';
 import { serving } from '../../support/grpc/serving.ts';
 
-const file = (name: string, more: Partial<DefinitionFile>): DefinitionFile => ({
-  name,
-  bytes: Buffer.from(name),
-  dependencies: [],
-  symbols: [],
-  services: [],
-  ...more,
-});
+/** The fields of requests and answers of reflection. */
+const ASK = { fileByFilename: 3, fileContainingSymbol: 4, listServices: 7 } as const;
+const ANSWER = { files: 4, services: 6, error: 7 } as const;
 
-const files = [
-  file('b.proto', {
-    dependencies: ['a.proto', 'missing.proto'],
-    symbols: ['b.Service', 'b.Service.Call', 'b.Request'],
-    services: ['b.Service'],
-  }),
-  file('a.proto', { dependencies: ['c.proto'], symbols: ['a.Service'], services: ['a.Service'] }),
-  file('c.proto', { dependencies: ['b.proto'], symbols: ['c.Message'] }),
-];
-
-type Request = MessageInitShape<typeof ServerReflectionRequestSchema>['messageRequest'];
-
-async function ask(
-  version: string,
-  ...requests: readonly Request[]
-): Promise<readonly ServerReflectionResponse[]> {
-  const { port } = await serving({ methods: Object.fromEntries(reflectionMethods(files)) });
-  const path = `/grpc.reflection.${version}.ServerReflection/ServerReflectionInfo`;
-  const stream = testClient(port).stream(path);
-  const answers: ServerReflectionResponse[] = [];
-  stream.on('data', (bytes: Buffer) => answers.push(fromBinary(ServerReflectionResponseSchema, bytes)));
+async function ask(version: string, ...requests: readonly [keyof typeof ASK, string][]) {
+  const files = [file_envoygateway_extension, file_envoy_service_endpoint_v3];
+  const { port } = await serving({ files });
+  const stream = testClient(port).stream(`/grpc.reflection.${version}.ServerReflection/ServerReflectionInfo`);
+  const answers: Buffer[] = [];
+  stream.on('data', (bytes: Buffer) => answers.push(bytes));
   const code = codeOf(stream);
-  for (const messageRequest of requests) {
-    const request = create(ServerReflectionRequestSchema, {
-      host: 'here',
-      ...(messageRequest && { messageRequest }),
-    });
-    stream.write(Buffer.from(toBinary(ServerReflectionRequestSchema, request)));
-  }
+  for (const [what, text] of requests) stream.write(Buffer.from(bytesField(ASK[what], Buffer.from(text))));
   stream.end();
   expect(await code).toBe(status.OK);
   return answers;
 }
 
-const namesIn = ({ messageResponse }: ServerReflectionResponse) =>
-  messageResponse.case === 'fileDescriptorResponse'
-    ? messageResponse.value.fileDescriptorProto.map(bytes => Buffer.from(bytes).toString())
-    : messageResponse.case;
+const empty = new Uint8Array();
+
+/** The names of the files in an answer, and what they define. */
+function filesIn(answer: Uint8Array) {
+  const files = valuesOf(bytesOf(answer, ANSWER.files) ?? empty, 1, 100);
+  return files.map(bytes => fromBinary(FileDescriptorProtoSchema, bytes));
+}
 
 describe.each(['v1', 'v1alpha'])('reflection %s', version => {
-  it('lists the services', async () => {
-    const [answer] = await ask(version, { case: 'listServices', value: '' });
-    expect(answer).toMatchObject({
-      validHost: 'here',
-      originalRequest: { host: 'here', messageRequest: { case: 'listServices' } },
-      messageResponse: {
-        case: 'listServicesResponse',
-        value: { service: [{ name: 'a.Service' }, { name: 'b.Service' }] },
-      },
-    });
+  it('lists all services, itself and health included', async () => {
+    const [answer = empty] = await ask(version, ['listServices', '']);
+    const names = valuesOf(bytesOf(answer, ANSWER.services) ?? empty, 1, 100).map(one => textOf(one, 1));
+    expect(names.sort()).toEqual([
+      'envoy.service.endpoint.v3.EndpointDiscoveryService',
+      'envoygateway.extension.EnvoyGatewayExtension',
+      'grpc.health.v1.Health',
+      'grpc.reflection.v1.ServerReflection',
+      'grpc.reflection.v1alpha.ServerReflection',
+    ]);
   });
 
-  it.each<[string, Request]>([
-    ['its name', { case: 'fileByFilename', value: 'b.proto' }],
-    ['a service', { case: 'fileContainingSymbol', value: 'b.Service' }],
-    ['a method', { case: 'fileContainingSymbol', value: 'b.Service.Call' }],
-    ['a message', { case: 'fileContainingSymbol', value: 'b.Request' }],
-  ])('finds a file by %s, with all that it needs, each once', async (_, request) => {
-    const answers = await ask(version, request);
-    expect(answers.map(namesIn)).toEqual([['b.proto', 'a.proto', 'c.proto']]);
+  it.each<[keyof typeof ASK, string]>([
+    ['fileByFilename', 'envoygateway/extension.proto'],
+    ['fileContainingSymbol', 'envoygateway.extension.EnvoyGatewayExtension'],
+    ['fileContainingSymbol', 'envoygateway.extension.EnvoyGatewayExtension.PostTranslateModify'],
+    ['fileContainingSymbol', 'envoygateway.extension.PostTranslateModifyRequest'],
+  ])('finds a file by %s %s', async (what, text) => {
+    const [answer = empty] = await ask(version, [what, text]);
+    const [file] = filesIn(answer);
+    expect(file?.service[0]?.method.map(({ name }) => name)).toContain('PostTranslateModify');
+  });
+
+  it('has all that a file needs', async () => {
+    const [answer = empty] = await ask(version, [
+      'fileContainingSymbol',
+      'envoy.service.endpoint.v3.EndpointDiscoveryService',
+    ]);
+    const files = filesIn(answer);
+    const defined = files.flatMap(({ package: name, messageType }) =>
+      messageType.map(message => `.${name}.${message.name}`),
+    );
+    const used = files.flatMap(({ service }) =>
+      service.flatMap(({ method }) => method.map(m => m.inputType)),
+    );
+    expect(used.length).toBeGreaterThan(0);
+    expect(used.filter(type => !defined.includes(type))).toEqual([]);
   });
 
   it('says what it does not know, and goes on', async () => {
     const answers = await ask(
       version,
-      { case: 'fileByFilename', value: 'other.proto' },
-      { case: 'fileContainingSymbol', value: '__proto__' },
-      { case: 'allExtensionNumbersOfType', value: 'b.Request' },
-      { case: 'fileContainingExtension', value: { containingType: 'b.Request', extensionNumber: 1 } },
-      undefined,
-      { case: 'fileByFilename', value: 'c.proto' },
+      ['fileByFilename', 'other.proto'],
+      ['fileContainingSymbol', 'absent'],
+      ['listServices', ''],
     );
-    const codes = answers.map(({ messageResponse: { case: is, value } }) =>
-      is === 'errorResponse' ? value.errorCode : is,
-    );
-    expect(codes).toEqual([5, 5, 5, 5, 12, 'fileDescriptorResponse']);
-  });
-
-  it.each([
-    ['no request', Buffer.of(0x0a, 0xff)],
-    ['longer than any request', Buffer.alloc(70_000, Buffer.of(0x42, 0))],
-  ])('refuses what is %s', async (_, bytes) => {
-    const { port } = await serving({ methods: Object.fromEntries(reflectionMethods(files)) });
-    const stream = testClient(port).stream(
-      `/grpc.reflection.${version}.ServerReflection/ServerReflectionInfo`,
-    );
-    const code = codeOf(stream);
-    stream.write(bytes);
-    expect(await code).toBe(status.INVALID_ARGUMENT);
+    expect(answers.map(answer => bytesOf(answer, ANSWER.error) !== undefined)).toEqual([true, true, false]);
   });
 });

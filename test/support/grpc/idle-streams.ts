@@ -6,12 +6,12 @@ import { systemClock } from '../../../src/runtime/clock.ts';
 import { createActivities } from '../../../src/telemetry/activity.ts';
 import { createLog } from '../../../src/telemetry/log.ts';
 
-const kept: Uint8Array[] = [];
+const kept: string[] = [];
 
 /** Keeps what it is sent, as a handler that remembers names does, and answers it. */
 const open = (stream: ServerStream) => ({
   message: (message: Uint8Array) => {
-    kept.push(message);
+    kept.push(Buffer.from(message).toString('latin1'));
     stream.send(Buffer.alloc(600));
   },
   finished: () => undefined,
@@ -23,6 +23,7 @@ const nothing = () => undefined;
 const server = await startGrpcServer({
   address: { host: '127.0.0.1', port: 0 },
   methods: new Map([['/test.Service/Stream', { is: 'streaming', open }]]),
+  files: [],
   limits: DEFAULT_GRPC_LIMITS,
   telemetry: {
     log: createLog({ level: 'error' }),
@@ -30,7 +31,6 @@ const server = await startGrpcServer({
     activities: createActivities(),
   },
   clock: systemClock,
-  random: () => 0.5,
 });
 
 const first = memory();

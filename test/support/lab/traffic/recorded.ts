@@ -36,12 +36,12 @@ export async function startRecorded(folder: string, port: number): Promise<Recor
   const server = await startGrpcServer({
     address: { host: '127.0.0.1', port },
     methods: recording(extension.methods, calls),
+    files: extension.files,
     limits: DEFAULT_GRPC_LIMITS,
     telemetry: { ...telemetry, record: telemetry.metrics.record },
     clock: systemClock,
-    random: () => 0.5,
   });
-  extension.health.set('SERVING');
+  server.health.set('SERVING');
   return {
     address,
     calls,

@@ -32,12 +32,12 @@ export async function startWatched({ operator, telemetry, port }: ExtensionBase)
   const server = await startGrpcServer({
     address: { host: '127.0.0.1', port },
     methods: watch.over(extension.methods),
+    files: extension.files,
     limits: DEFAULT_GRPC_LIMITS,
     telemetry: { ...telemetry, record: telemetry.metrics.record },
     clock: systemClock,
-    random: () => 0.5,
   });
-  extension.health.set('SERVING');
+  server.health.set('SERVING');
   return {
     address,
     asked: () => watch.asked,
