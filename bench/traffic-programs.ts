@@ -65,6 +65,8 @@ export async function startOurs(stage: Stage): Promise<Server> {
     METRICS_ADDRESS: `127.0.0.1:${metrics}`,
     HEALTH_ADDRESS: `127.0.0.1:${health}`,
     LOG_LEVEL: 'warn',
+    // As in the image.
+    MALLOC_MMAP_THRESHOLD_: '32768',
   });
 }
 

@@ -14,6 +14,9 @@ const INSIDE = '/app';
 /** What the image runs; its argument is the command. */
 const ENTRYPOINT = [`${PROGRAMS}/node`, `${INSIDE}/dist/js/cli.js`];
 
+/** As in the Dockerfile. */
+const ENVIRONMENT = { MALLOC_MMAP_THRESHOLD_: '32768' };
+
 /** Each file of the product's image: a Node with its libraries, and what was built in a project. */
 async function productContents(project: string, nodeBinary: string): Promise<Contents> {
   if (!existsSync(join(project, 'dist/js/cli.js')))
@@ -61,7 +64,11 @@ export async function makeProductArchive({ project, pathOf, tag, file }: Archive
   notes.create();
   try {
     await withRegistry(crane, notes, registry =>
-      makeImage({ name: 'mesh-gateway', tag, entrypoint: ENTRYPOINT, contents, file }, crane, registry),
+      makeImage(
+        { name: 'mesh-gateway', tag, entrypoint: ENTRYPOINT, environment: ENVIRONMENT, contents, file },
+        crane,
+        registry,
+      ),
     );
   } finally {
     await notes.remove();

@@ -60,6 +60,8 @@ function deploymentOf(install: Install): k8s.DeploymentSpec {
         GRPC_ADDRESS: `:${PORTS.grpc}`,
         MAX_MESSAGE_SIZE: extensionServer.maxMessageSize,
         GRPC_KEEPALIVE_TIME: extensionServer.keepaliveTime,
+        // The 60 KB with which each stream of an Envoy begins would stay in the heap of the process.
+        MALLOC_MMAP_THRESHOLD_: '32768',
       },
       resources: extensionServer.resources,
       ports: ['grpc', 'metrics', 'health'],

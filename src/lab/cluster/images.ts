@@ -34,6 +34,7 @@ export type ImageDraft = {
   readonly name: string;
   readonly tag: string;
   readonly entrypoint: readonly string[];
+  readonly environment?: Readonly<Record<string, string>>;
   readonly contents: Contents;
   readonly file: string;
 };
@@ -88,7 +89,9 @@ export async function makeImage(draft: ImageDraft, crane: string, registry: stri
     const pushed = `${registry}/${name}:draft`;
     await run(crane, ['append', `--new_layer=${layer}`, `--new_tag=${pushed}`]);
     const made = join(workshop, basename(file));
-    const settings = [`--entrypoint=${entrypoint.join()}`, `--env=PATH=${PROGRAMS}`, '--user=65532'];
+    const variables = Object.entries({ PATH: PROGRAMS, ...draft.environment });
+    const environment = variables.map(([variable, value]) => `--env=${variable}=${value}`);
+    const settings = [`--entrypoint=${entrypoint.join()}`, ...environment, '--user=65532'];
     const target = [`--set-platform=${PLATFORM}`, `--tag=${tag}`, `--output=${made}`];
     await run(crane, ['mutate', pushed, ...settings, ...target]);
     renameSync(made, file);
