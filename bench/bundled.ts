@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process';
 import { join } from 'node:path';
 import { buildSync } from 'esbuild';
 
@@ -16,4 +17,20 @@ export function bundled(name: string): string {
     },
   });
   return bundle;
+}
+
+/** Builds the product; gives the path of its command. */
+export function builtProduct(): string {
+  const folder = join('.cache', 'bench', 'js');
+  execFileSync(process.execPath, ['esbuild.config.mjs', folder], { stdio: ['ignore', 'ignore', 'inherit'] });
+  return join(folder, 'cli.js');
+}
+
+/** The path of a program of the lab: which folder that is depends on the environment, which is not read here. */
+export function labProgram(part: string, program = part): string {
+  const args = ['--import', 'tsx', 'src/parts.ts', '--list', '--only', 'lab'];
+  const listed = execFileSync(process.execPath, args, { encoding: 'utf8' });
+  const folder = new RegExp(`^${part} .*built\\s+(\\S+)$`, 'm').exec(listed)?.[1];
+  if (folder === undefined) throw new Error(`${part} is not built: run npm run parts -- --only lab`);
+  return join(folder, 'bin', program);
 }

@@ -1,12 +1,10 @@
-import { execFileSync } from 'node:child_process';
-import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { kubeClient } from '../src/lab/cluster/kube-client.ts';
 import type { KubeClient } from '../src/lab/cluster/kube-client.ts';
 import type { KubeObject } from '../src/lab/cluster/kube-object.ts';
 import { freePorts } from '../src/lab/ports.ts';
 import { trafficKinds } from '../src/traffic/access.ts';
-import { bundled } from './bundled.ts';
+import { bundled, builtProduct } from './bundled.ts';
 import { median } from './figures.ts';
 import type { Figure } from './figures.ts';
 import { connectionsOf, megabytesOf, startProgram } from './kubernetes-programs.ts';
@@ -174,7 +172,7 @@ async function operatorFigures(
     'health-address': `127.0.0.1:${health}`,
   };
   const args = Object.entries(flags).map(([name, value]) => `--${name}=${value}`);
-  const operator = startProgram([process.execPath, productAt(), 'operator', ...args]);
+  const operator = startProgram([process.execPath, builtProduct(), 'operator', ...args]);
   try {
     const ready = async () => (await fetch(`http://127.0.0.1:${health}/readyz`)).ok;
     while (!(await ready().catch(() => false))) await sleep(100);
@@ -201,12 +199,6 @@ async function operatorFigures(
   } finally {
     await operator.stop();
   }
-}
-
-function productAt(): string {
-  const folder = join('.cache', 'bench', 'js');
-  execFileSync(process.execPath, ['esbuild.config.mjs', folder], { stdio: ['ignore', 'ignore', 'inherit'] });
-  return join(folder, 'cli.js');
 }
 
 /** What the API server counts: all that changed anything but the lease, which is kept by writing it. */

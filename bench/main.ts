@@ -6,8 +6,16 @@ import { kubernetes } from './kubernetes.ts';
 import { parts } from './parts.ts';
 import { runtime } from './runtime.ts';
 import { traffic } from './traffic.ts';
+import { translation } from './translation.ts';
 
-const BENCHES: Readonly<Record<string, Bench>> = { compiler, kubernetes, parts, runtime, traffic };
+const BENCHES: Readonly<Record<string, Bench>> = {
+  compiler,
+  kubernetes,
+  parts,
+  runtime,
+  traffic,
+  translation,
+};
 
 const name = process.argv[2] ?? '';
 const bench = Object.hasOwn(BENCHES, name) ? BENCHES[name] : undefined;

@@ -1,4 +1,4 @@
-import { execFile, execFileSync, spawn } from 'node:child_process';
+import { execFile, spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
@@ -37,22 +37,6 @@ export interface Server {
   /** Waits for something, and adds what the server said last to its error. */
   watch<T>(wait: Promise<T>): Promise<T>;
   stop(): Promise<void>;
-}
-
-/** Gives the path of the Go program: which folder that is depends on the environment, which is not read here. */
-export function locatePeer(): string {
-  const args = ['--import', 'tsx', 'src/parts.ts', '--list', '--only', 'lab'];
-  const listed = execFileSync(process.execPath, args, { encoding: 'utf8' });
-  const folder = /^extension-peer\s+built\s+(\S+)$/m.exec(listed)?.[1];
-  if (folder === undefined) throw new Error('extension-peer is not built: run npm run parts -- --only lab');
-  return join(folder, 'bin', 'extension-peer');
-}
-
-/** Bundles our server with the options with which it is shipped; gives its path. */
-export function bundleOurs(): string {
-  const folder = join('.cache', 'bench', 'js');
-  execFileSync(process.execPath, ['esbuild.config.mjs', folder], { stdio: ['ignore', 'ignore', 'inherit'] });
-  return join(folder, 'cli.js');
 }
 
 /** Starts our extension server on a world; it answers once it has read it. */

@@ -1,10 +1,10 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { availableParallelism, tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { builtProduct, labProgram } from './bundled.ts';
 import type { Figure } from './figures.ts';
 import { endpointFigures } from './traffic-endpoints.ts';
 import { hookFigures } from './traffic-hooks.ts';
-import { bundleOurs, locatePeer } from './traffic-programs.ts';
 import { writeWorld } from './traffic-world.ts';
 
 const SERVICES = 1_000;
@@ -13,7 +13,7 @@ const SERVICES = 1_000;
 export async function traffic(): Promise<readonly Figure[]> {
   if (availableParallelism() < 2)
     throw new Error('two cores are needed: one for the server, one for its caller');
-  const [bundle, peer] = [bundleOurs(), locatePeer()];
+  const [bundle, peer] = [builtProduct(), labProgram('extension-peer')];
   const root = mkdtempSync(join(tmpdir(), 'mesh-traffic-'));
   try {
     const stage = { bundle, peer, root, world: writeWorld(root, SERVICES) };

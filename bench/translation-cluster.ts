@@ -1,0 +1,191 @@
+import { execFile } from 'node:child_process';
+import { mkdtempSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { parse, stringify } from 'yaml';
+import { extensionManager } from '../src/api/envoy-gateway.ts';
+import { CLUSTER_FOLDER, ClusterFolder } from '../src/lab/cluster/cluster-folder.ts';
+import type { Cluster } from '../src/lab/cluster/cluster-folder.ts';
+import { ENVOY_GATEWAY } from '../src/lab/cluster/envoy-gateway.ts';
+import { applyAll } from '../src/lab/cluster/kube-apply.ts';
+import { kubeClient } from '../src/lab/cluster/kube-client.ts';
+import type { KubeClient } from '../src/lab/cluster/kube-client.ts';
+import { readManifests } from '../src/lab/cluster/kube-manifests.ts';
+import { NETWORK } from '../src/lab/cluster/network.ts';
+import { podsWith } from '../src/lab/cluster/pods.ts';
+import { guard } from '../src/lab/guard.ts';
+import { startMeshNode } from '../src/lab/mesh-node.ts';
+import { freePorts } from '../src/lab/ports.ts';
+import { starterIn } from '../src/lab/starter.ts';
+import { LabFolder } from '../src/lab/state.ts';
+import { removeNode } from '../src/lab/tailnet.ts';
+import { waitFor } from '../src/lab/wait.ts';
+import { builtProduct, labProgram } from './bundled.ts';
+import { startProgram } from './kubernetes-programs.ts';
+import type { Program } from './kubernetes-programs.ts';
+
+const run = promisify(execFile);
+
+/** Where Envoy Gateway and Envoy reach the extension server, which runs on this machine beside the cluster. */
+const EXTENSION_ADDRESS = `${NETWORK.outer}:5005`;
+
+/** The values of Prometheus metrics of a page whose name and labels match. */
+export type Metrics = { readonly sum: (series: RegExp) => number };
+
+/** A cluster with Envoy Gateway, and the product on this machine. */
+export type BenchCluster = {
+  readonly cluster: Cluster;
+  readonly client: KubeClient;
+  /** The address of a proxy into the tailnet. */
+  readonly proxy: string;
+  /** Restarts Envoy Gateway with the hooks, or without an extension. */
+  readonly configure: (extension: 'hooks' | 'none') => Promise<void>;
+  readonly envoyGateway: () => Promise<Metrics>;
+  readonly extensionServer: () => Promise<Metrics>;
+};
+
+/** Does some work with the cluster that runs, or one of its own, with the operator, the extension server and a proxy into its tailnet. */
+export async function withCluster<T>(work: (bench: BenchCluster) => Promise<T>): Promise<T> {
+  const folder = new ClusterFolder(CLUSTER_FOLDER);
+  const ended: (() => Promise<unknown>)[] = [];
+  if (!folder.running()) {
+    const down = commandLine('src/cluster.ts', 'down');
+    const cleaner = guard(down, process.cwd());
+    ended.unshift(async () => {
+      await runLine(down);
+      cleaner.release();
+    });
+  }
+  try {
+    await runLine(commandLine('src/cluster.ts', 'up'));
+    const cluster = folder.running();
+    if (!cluster) throw new Error('there is no cluster');
+    const client = kubeClient(cluster.access);
+    for (const name of ['namespace', 'crds', 'rbac'])
+      await applyAll(client, readManifests(`dist/manifests/${name}.yaml`));
+    const pool = await startProxy(cluster);
+    ended.unshift(pool.end);
+    const product = await startProduct(cluster);
+    ended.unshift(product.end);
+    return await work({
+      ...{ cluster, client, proxy: pool.address, extensionServer: product.metrics },
+      configure: extension => configure(cluster, client, extension),
+      envoyGateway: () => envoyGatewayMetrics(client),
+    });
+  } finally {
+    for (const end of ended) await end();
+  }
+}
+
+function commandLine(...args: readonly string[]): readonly string[] {
+  return [process.execPath, '--import', 'tsx', ...args];
+}
+
+async function runLine([program = '', ...args]: readonly string[]): Promise<void> {
+  await run(program, args, { maxBuffer: 64 * 1024 * 1024 });
+}
+
+async function startProxy({ tailnet }: Cluster) {
+  const folder = new LabFolder(mkdtempSync(join(tmpdir(), 'mesh-lab-')));
+  const cleaner = guard(commandLine('src/lab.ts', 'down', '--folder', folder.path), process.cwd());
+  folder.create();
+  const [port = 0] = await freePorts(1);
+  const address = `${NETWORK.outer}:${port}`;
+  const starter = starterIn(folder, name => labProgram('tailscale', name), '/usr/bin:/bin');
+  const node = await startMeshNode(starter, tailnet, {
+    ...{ hostname: 'bench-proxy', tags: ['tag:mesh'], proxy: address },
+  });
+  const end = async () => {
+    await removeNode(tailnet.admin, node.id);
+    await folder.remove();
+    cleaner.release();
+  };
+  return { address, end };
+}
+
+/** The operator and the extension server, as they would run in pods. */
+async function startProduct({ kubeconfig }: Cluster) {
+  const program = builtProduct();
+  const [operatorMetrics = 0, operatorHealth = 0, metrics = 0, health = 0] = await freePorts(4);
+  const start = (command: string, flags: Readonly<Record<string, string>>): Program =>
+    startProgram([
+      ...[process.execPath, program, command, `--kubeconfig=${kubeconfig}`, '--log-level=warn'],
+      ...Object.entries(flags).map(([name, value]) => `--${name}=${value}`),
+    ]);
+  const here = (port: number) => `127.0.0.1:${port}`;
+  const programs = [
+    start('operator', {
+      'metrics-address': here(operatorMetrics),
+      'health-address': here(operatorHealth),
+      'extension-server-address': EXTENSION_ADDRESS,
+    }),
+    start('extension-server', {
+      'metrics-address': here(metrics),
+      'health-address': here(health),
+      'grpc-address': EXTENSION_ADDRESS,
+      'extension-server-address': EXTENSION_ADDRESS,
+    }),
+  ];
+  const end = () => Promise.all(programs.map(each => each.stop()));
+  const isReady = async (port: number) => (await fetch(`http://${here(port)}/readyz`)).ok || undefined;
+  try {
+    for (const port of [operatorHealth, health])
+      await waitFor('the product to be ready', () => isReady(port));
+  } catch (error) {
+    await end();
+    throw error;
+  }
+  return { end, metrics: () => readMetrics(`http://${here(metrics)}/metrics`) };
+}
+
+async function configure(
+  { kubectl, kubeconfig }: Cluster,
+  client: KubeClient,
+  extension: 'hooks' | 'none',
+): Promise<void> {
+  const { namespace } = ENVOY_GATEWAY;
+  const ref = { apiVersion: 'v1', kind: 'ConfigMap', namespace, name: 'envoy-gateway-config' };
+  const { data } = (await client.get(ref)) as unknown as { readonly data: Readonly<Record<string, string>> };
+  const file = 'envoy-gateway.yaml';
+  const { extensionManager: _, ...rest } = parse(data[file] ?? '') as Readonly<Record<string, unknown>>;
+  const more =
+    extension === 'hooks'
+      ? { extensionManager: extensionManager({ address: EXTENSION_ADDRESS, maxMessageSize: '100M' }) }
+      : {};
+  await client.apply({
+    ...{ apiVersion: 'v1', kind: 'ConfigMap', metadata: { namespace, name: ref.name } },
+    data: { [file]: stringify({ ...rest, ...more }) },
+  });
+  const rollout = (verb: string) =>
+    run(kubectl, [
+      ...[`--kubeconfig=${kubeconfig}`, '-n', namespace, 'rollout', verb, 'deployment/envoy-gateway'],
+    ]);
+  await rollout('restart');
+  await rollout('status');
+  await waitFor('the Envoy Gateway before to be gone', async () => {
+    return (await envoyGatewayPods(client)).length === 1 || undefined;
+  });
+}
+
+async function envoyGatewayPods(client: KubeClient) {
+  return await podsWith(client, ENVOY_GATEWAY.namespace, { 'control-plane': 'envoy-gateway' });
+}
+
+async function envoyGatewayMetrics(client: KubeClient): Promise<Metrics> {
+  const [pod] = await envoyGatewayPods(client);
+  const { podIP = '' } = (pod?.['status'] ?? {}) as { readonly podIP?: string };
+  return await readMetrics(`http://${podIP}:19001/metrics`);
+}
+
+async function readMetrics(url: string): Promise<Metrics> {
+  const answer = await fetch(url);
+  if (!answer.ok) throw new Error(`${url} answered ${answer.status}`);
+  const lines = (await answer.text()).split('\n').filter(line => !line.startsWith('#'));
+  return {
+    sum: series =>
+      lines
+        .filter(line => series.test(line))
+        .reduce((sum, line) => sum + Number(line.slice(line.lastIndexOf(' '))), 0),
+  };
+}

@@ -1,0 +1,148 @@
+import { API_VERSION } from '../src/api/generated/kinds.ts';
+import { gatewayAddress } from '../src/lab/cluster/gateway.ts';
+import { imageOf } from '../src/lab/cluster/image-table.ts';
+import type { KubeObject } from '../src/lab/cluster/kube-object.ts';
+import { waitForAbsence } from '../src/lab/cluster/kube-wait.ts';
+import { requestThrough } from '../src/lab/envoy.ts';
+import { waitFor } from '../src/lab/wait.ts';
+import type { BenchCluster } from './translation-cluster.ts';
+
+const NAMESPACE = 'bench';
+const GATEWAY = 'public';
+const GATEWAY_API = 'gateway.networking.k8s.io/v1';
+
+/** What a route sends its requests to. */
+export type Kind = 'service' | 'mesh';
+type Counts = Readonly<Record<Kind, number>>;
+
+/** A Gateway with routes, each of which has a host of its own, service-0 and mesh-0 and so on. */
+export type World = {
+  readonly counts: Counts;
+  /** Makes and removes routes until there are so many. */
+  readonly become: (wanted: Counts) => Promise<void>;
+  /** Makes or edits a route, which then also matches a path. */
+  readonly put: (kind: Kind, name: string, path?: string) => Promise<void>;
+  readonly remove: (name: string) => Promise<void>;
+  readonly untilAnswered: (name: string) => Promise<void>;
+  readonly end: () => Promise<void>;
+};
+
+export async function startWorld(bench: BenchCluster): Promise<World> {
+  const { client } = bench;
+  for (const object of objectsOf(bench)) await client.apply(object);
+  const address = await gatewayAddress(client, { namespace: NAMESPACE, name: GATEWAY });
+  const port = deviceOf(bench).ports['http'] ?? 0;
+  const counts: Record<Kind, number> = { service: 0, mesh: 0 };
+  const put = async (kind: Kind, name: string, path?: string) => {
+    await client.apply(route(name, kind === 'mesh' ? { ...MESH, port } : SERVICE, path));
+  };
+  const remove = (name: string) =>
+    client.remove({ apiVersion: GATEWAY_API, kind: 'HTTPRoute', namespace: NAMESPACE, name });
+  const untilAnswered = async (name: string) => {
+    const ask = async () => {
+      const { status } = await requestThrough(address, { host: hostOf(name) });
+      return status === 200 || undefined;
+    };
+    await waitFor(`${name} to answer`, ask, { everyMs: 4 });
+  };
+  const become = async (wanted: Counts) => {
+    for (const kind of ['service', 'mesh'] as const) {
+      const [is, becomes] = [counts[kind], wanted[kind]];
+      counts[kind] = becomes;
+      await eachOf(namesOf(kind, is, becomes), name => put(kind, name));
+      await eachOf(namesOf(kind, becomes, is), remove);
+    }
+    await untilAttached(bench, wanted);
+    for (const kind of ['service', 'mesh'] as const)
+      for (const name of namesOf(kind, wanted[kind] - 1, wanted[kind])) await untilAnswered(name);
+  };
+  const end = async () => {
+    await bench.configure('none');
+    await client.remove({ apiVersion: API_VERSION, kind: 'MeshTailnet', name: NAMESPACE });
+    const namespace = { apiVersion: 'v1', kind: 'Namespace', name: NAMESPACE };
+    await client.remove(namespace);
+    await waitForAbsence(client, namespace);
+  };
+  return { counts, become, put, remove, untilAnswered, end };
+}
+
+function namesOf(kind: Kind, from: number, to: number): readonly string[] {
+  return Array.from({ length: Math.max(0, to - Math.max(0, from)) }, (_, at) => `${kind}-${from + at}`);
+}
+
+const AT_ONCE = 8;
+
+async function eachOf(names: readonly string[], work: (name: string) => Promise<void>): Promise<void> {
+  const rest = [...names].reverse();
+  const workers = Array.from({ length: AT_ONCE }, async () => {
+    for (let name = rest.pop(); name !== undefined; name = rest.pop()) await work(name);
+  });
+  await Promise.all(workers);
+}
+
+/** Waits until the Gateway has exactly these routes. */
+async function untilAttached({ client }: BenchCluster, { service, mesh }: Counts): Promise<void> {
+  const ref = { apiVersion: GATEWAY_API, kind: 'Gateway', namespace: NAMESPACE, name: GATEWAY };
+  await waitFor(`${service} + ${mesh} attached routes`, async note => {
+    const { status } = await client.get(ref);
+    const { listeners = [] } = status as { readonly listeners?: readonly { attachedRoutes: number }[] };
+    note(JSON.stringify(listeners));
+    return listeners[0]?.attachedRoutes === service + mesh || undefined;
+  });
+}
+
+function hostOf(name: string): string {
+  return `${name}.example.com`;
+}
+
+const SERVICE = { name: 'web', port: 80 };
+const MESH = { group: 'mesh-gateway.dev', kind: 'MeshEndpoints', name: 'web' };
+
+function route(name: string, backend: object, path = '/'): KubeObject {
+  const matches = [...new Set(['/', path])].map(value => ({ path: { type: 'PathPrefix', value } }));
+  return {
+    ...{ apiVersion: GATEWAY_API, kind: 'HTTPRoute', metadata: { namespace: NAMESPACE, name } },
+    spec: {
+      parentRefs: [{ name: GATEWAY }],
+      hostnames: [hostOf(name)],
+      rules: [{ matches, backendRefs: [backend] }],
+    },
+  };
+}
+
+function deviceOf({ cluster }: BenchCluster) {
+  const [device] = cluster.remotes;
+  if (!device) throw new Error('the tailnet has no device');
+  return device;
+}
+
+/** What routes need: the Gateway, a Service with a pod behind it, and a device with the proxy that leads to it. */
+function objectsOf(bench: BenchCluster): readonly KubeObject[] {
+  const web = { namespace: NAMESPACE, name: 'web' };
+  const args = ['--name', 'web', '--host', '0.0.0.0', '--http-port', '8080', '--control', '127.0.0.1:9000'];
+  const { address: meshIP, fqdn: meshFQDN, ports } = deviceOf(bench);
+  const endpoint = { name: 'a', meshIP, meshFQDN, port: ports['http'], protocol: 'HTTP' };
+  return [
+    { apiVersion: 'v1', kind: 'Namespace', metadata: { name: NAMESPACE } },
+    {
+      ...{ apiVersion: 'v1', kind: 'Pod', metadata: { ...web, labels: { app: 'web' } } },
+      spec: { containers: [{ name: 'web', image: imageOf('backends'), args }] },
+    },
+    {
+      ...{ apiVersion: 'v1', kind: 'Service', metadata: web },
+      spec: { selector: { app: 'web' }, ports: [{ port: SERVICE.port, targetPort: 8080 }] },
+    },
+    {
+      ...{ apiVersion: GATEWAY_API, kind: 'Gateway', metadata: { namespace: NAMESPACE, name: GATEWAY } },
+      spec: { gatewayClassName: 'mesh', listeners: [{ name: 'http', port: 80, protocol: 'HTTP' }] },
+    },
+    {
+      ...{ apiVersion: API_VERSION, kind: 'MeshTailnet', metadata: { name: NAMESPACE } },
+      spec: { tailnet: 'example.ts.net', pool: { mode: 'External', addresses: [bench.proxy] } },
+    },
+    {
+      ...{ apiVersion: API_VERSION, kind: 'MeshEndpoints', metadata: web },
+      spec: { tailnet: 'example.ts.net', endpoints: [endpoint] },
+    },
+  ];
+}

@@ -1,0 +1,162 @@
+import { waitFor } from '../src/lab/wait.ts';
+import { median } from './figures.ts';
+import type { Figure } from './figures.ts';
+import { withCluster } from './translation-cluster.ts';
+import type { BenchCluster, Metrics } from './translation-cluster.ts';
+import { startWorld } from './translation-world.ts';
+import type { Kind, World } from './translation-world.ts';
+
+const EDITS = 15;
+const NEW_ROUTES = 6;
+
+/** After an edit nothing more comes; after a new route the operator asks once more, 2 s later. */
+const REST_MS = { edited: 700, created: 2_700, filled: 5_000 } as const;
+
+/**
+ * How long Envoy Gateway takes to translate beside what it takes without us, how often it does, and how long a user waits for
+ * a new route, on a real cluster: all routes are on one Gateway.
+ */
+export async function translation(): Promise<readonly Figure[]> {
+  return await withCluster(async bench => {
+    const world = await startWorld(bench);
+    const editedWith = async (service: number, mesh: number) => {
+      await world.become({ service, mesh });
+      return await edited(bench, world);
+    };
+    try {
+      await bench.configure('none');
+      const half = await editedWith(500, 0);
+      const baseline = await editedWith(1_000, 0);
+      await bench.configure('hooks');
+      const one = await editedWith(1_000, 1);
+      const many = await editedWith(500, 500);
+      const amongMany = await created(bench, world);
+      await world.become({ service: 5, mesh: 5 });
+      const amongTen = await created(bench, world);
+      return [
+        { name: '500 Services, no extension', value: half.ms, unit: 'ms' },
+        { name: '1,000 Services, no extension: the baseline', value: baseline.ms, unit: 'ms' },
+        ...editedFigures('1,000 Services + 1 mesh', one, baseline, 1.9),
+        ...editedFigures('500 Services + 500 mesh', many, baseline, 2.4),
+        ...createdFigures('ten routes around', amongTen),
+        ...createdFigures('500 + 500 around', amongMany),
+      ];
+    } finally {
+      await world.end();
+    }
+  });
+}
+
+/** What one edit of a route to a Service takes: of Envoy Gateway's stage, and of that in our answer. */
+type Edited = {
+  readonly ms: number;
+  readonly oursMs: number;
+  readonly calls: number;
+  readonly translations: number;
+};
+
+function editedFigures(name: string, edit: Edited, baseline: Edited, aim: number): readonly Figure[] {
+  return [
+    { name, value: edit.ms, unit: 'ms' },
+    { name: `${name}, to the baseline`, value: edit.ms / baseline.ms, unit: 'x', aim },
+    { name: `${name}, our answer`, value: edit.oursMs, unit: 'ms' },
+    { name: `${name}, calls for a translation`, value: edit.calls, unit: '', aim: 1 },
+    { name: `${name}, translations for an edit`, value: edit.translations, unit: '' },
+  ];
+}
+
+type Created = Readonly<Record<Kind, { readonly ms: number; readonly translations: number }>> & {
+  readonly inVain: number;
+};
+
+function createdFigures(where: string, { service, mesh, inVain }: Created): readonly Figure[] {
+  return [
+    { name: `new route to a Service to its first 200, ${where}`, value: service.ms, unit: 'ms' },
+    { name: `new route to MeshEndpoints to its first 200, ${where}`, value: mesh.ms, unit: 'ms' },
+    { name: `the latter to the former, ${where}`, value: mesh.ms / service.ms, unit: 'x', aim: 1.5 },
+    { name: `translations for a new route to a Service, ${where}`, value: service.translations, unit: '' },
+    { name: `translations for a new route to MeshEndpoints, ${where}`, value: mesh.translations, unit: '' },
+    { name: `waits for a revision in vain, ${where}`, value: inVain, unit: '', aim: 0 },
+  ];
+}
+
+/** Envoy Gateway's stage that makes clusters and listeners, and calls the hooks. */
+const XDS_COUNT = /^watchable_subscribe_duration_seconds_count\{.*runner="xds"/;
+const XDS_SECONDS = /^watchable_subscribe_duration_seconds_sum\{.*runner="xds"/;
+const CALLS = /^grpc_server_requests_total\{.*method="[^"]*\/?Post/;
+const CALL_SECONDS = /^grpc_server_request_duration_seconds_sum\{.*method="[^"]*\/?Post/;
+const MESH_CLUSTERS = /^mesh_gateway_mesh_clusters_total\{.*hook="translation"/;
+const IN_VAIN = /^mesh_gateway_revision_waits_total\{.*end="timeout"/;
+
+/** Waits until nothing has been translated for some time. */
+async function atRest({ envoyGateway }: BenchCluster, restMs: number): Promise<Metrics> {
+  let [seen, since] = [NaN, NaN];
+  const look = async () => {
+    const metrics = await envoyGateway();
+    const count = metrics.sum(XDS_COUNT);
+    if (count !== seen) [seen, since] = [count, performance.now()];
+    return performance.now() - since > restMs ? metrics : undefined;
+  };
+  return await waitFor('Envoy Gateway to be at rest', look, { everyMs: 100 });
+}
+
+/** Edits a route to a Service again and again; fails where a translation had other mesh clusters than there are routes. */
+async function edited(bench: BenchCluster, world: World): Promise<Edited> {
+  const { mesh } = world.counts;
+  const edits: Edited[] = [];
+  await atRest(bench, REST_MS.filled);
+  for (let edit = 0; edit < EDITS; edit++) {
+    const before = await atRest(bench, REST_MS.edited);
+    const asked = await bench.extensionServer();
+    await world.put('service', 'service-1', `/edit-${edit}`);
+    const isTranslated = async () =>
+      (await bench.envoyGateway()).sum(XDS_COUNT) > before.sum(XDS_COUNT) || undefined;
+    await waitFor('a translation', isTranslated);
+    const after = await atRest(bench, REST_MS.edited);
+    const now = await bench.extensionServer();
+    const translations = after.sum(XDS_COUNT) - before.sum(XDS_COUNT);
+    const since = (series: RegExp) => now.sum(series) - asked.sum(series);
+    const calls = since(CALLS);
+    if (since(MESH_CLUSTERS) !== mesh * translations)
+      throw new Error(`${since(MESH_CLUSTERS)} mesh clusters in ${translations} translations of ${mesh}`);
+    edits.push({
+      ms: ((after.sum(XDS_SECONDS) - before.sum(XDS_SECONDS)) * 1000) / translations,
+      oursMs: (since(CALL_SECONDS) * 1000) / translations,
+      calls: calls / translations,
+      translations,
+    });
+  }
+  await world.put('service', 'service-1');
+  const of = (read: (edit: Edited) => number) => median(edits.map(read));
+  return {
+    ms: of(({ ms }) => ms),
+    oursMs: of(({ oursMs }) => oursMs),
+    calls: of(({ calls }) => calls),
+    translations: of(({ translations }) => translations),
+  };
+}
+
+/** Makes new routes of both kinds in turns, so that what else the machine does concerns both. */
+async function created(bench: BenchCluster, world: World): Promise<Created> {
+  const made: Record<Kind, { ms: number; translations: number }[]> = { service: [], mesh: [] };
+  const names = Array.from({ length: 2 * NEW_ROUTES }, (_, at) => `new-${at}`);
+  let before = await atRest(bench, REST_MS.filled);
+  const asked = await bench.extensionServer();
+  for (const [at, name] of names.entries()) {
+    const kind = at % 2 === 0 ? 'service' : 'mesh';
+    const begun = performance.now();
+    await world.put(kind, name);
+    await world.untilAnswered(name);
+    const ms = performance.now() - begun;
+    const after = await atRest(bench, REST_MS.created);
+    made[kind].push({ ms, translations: after.sum(XDS_COUNT) - before.sum(XDS_COUNT) });
+    before = after;
+  }
+  const inVain = (await bench.extensionServer()).sum(IN_VAIN) - asked.sum(IN_VAIN);
+  for (const name of names) await world.remove(name);
+  const figures = (kind: Kind) => ({
+    ms: median(made[kind].map(({ ms }) => ms)),
+    translations: median(made[kind].map(({ translations }) => translations)),
+  });
+  return { service: figures('service'), mesh: figures('mesh'), inVain };
+}
