@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { resolve } from 'node:path';
 import { FOREIGN_KINDS } from '../api/foreign-kinds.ts';
+import type { ForeignKind } from '../api/foreign-kinds.ts';
 import { GROUP, kinds } from '../api/generated/kinds.ts';
 import { keyOf } from '../api/key.ts';
 import type { Key, Ref, ResourceKind } from '../api/key.ts';
@@ -12,13 +13,11 @@ import { ProblemList } from './directory/problems.ts';
 import type { Problem } from './directory/problems.ts';
 import { FolderReader } from './directory/reader.ts';
 import { FolderWatch } from './directory/watch.ts';
-import { judged } from './judged.ts';
-import { isBeingDeleted, LiveObjects, promised } from './lifecycle.ts';
+import { isBeingDeleted, judged, LiveObjects, promised } from './lifecycle.ts';
 import { outside } from './outside.ts';
 import { ResourceError } from './resources.ts';
 import type { AnyIndex, ReadResources, WriteResources } from './resources.ts';
 import { ResourceStore } from './store.ts';
-import { writtenKeyOf } from './written.ts';
 import type { ReadWritten, WrittenKey } from './written.ts';
 
 /** What a directory is opened with. */
@@ -206,13 +205,14 @@ class DirectoryObjects {
 /** The object that a key means, where its kind is one that is read. */
 function refOfWritten(key: WrittenKey): Ref | undefined {
   const [group = '', kind = '', namespace = '', name = ''] = key.split('|');
-  const groupOfKind = Object.hasOwn(kinds, kind)
-    ? GROUP
-    : Object.hasOwn(FOREIGN_KINDS, kind) && FOREIGN_KINDS[kind as keyof typeof FOREIGN_KINDS].group;
-  return group === groupOfKind ? { kind: kind as ResourceKind, namespace, name } : undefined;
+  return group === groupOfKind(kind) ? { kind: kind as ResourceKind, namespace, name } : undefined;
 }
 
 function writtenKeyOfRef({ kind, namespace, name }: Ref): WrittenKey {
-  const group = kind in FOREIGN_KINDS ? FOREIGN_KINDS[kind as keyof typeof FOREIGN_KINDS].group : GROUP;
-  return writtenKeyOf({ apiVersion: `${group}/`, kind, namespace, name });
+  return `${groupOfKind(kind) ?? ''}|${kind}|${namespace}|${name}`;
+}
+
+function groupOfKind(kind: string): string | undefined {
+  if (Object.hasOwn(kinds, kind)) return GROUP;
+  return Object.hasOwn(FOREIGN_KINDS, kind) ? FOREIGN_KINDS[kind as ForeignKind].group : undefined;
 }

@@ -1,3 +1,4 @@
+import { decode } from '../api/decode.ts';
 import { isEqual } from '../api/equal.ts';
 import { formatFault } from '../api/fault.ts';
 import type { ObjectMeta } from '../api/generated/types.ts';
@@ -79,6 +80,22 @@ export function promised(act: () => unknown): Promise<void> {
     act();
     resolve();
   });
+}
+
+/** A value as the object that it would be stored as; one that would not be stored is refused. */
+export function judged(value: unknown, defaultNamespace?: string): Resource {
+  const decoding = decode(value, defaultNamespace);
+  switch (decoding.is) {
+    case 'resource':
+      return decoding.resource;
+    case 'faulty':
+      throw new ResourceError('Refused', decoding.faults.map(formatFault).join('; '));
+    case 'foreign':
+      throw new ResourceError(
+        'Refused',
+        `${decoding.kind} of ${decoding.apiVersion} is not a kind that is read`,
+      );
+  }
 }
 
 /** Whether an object only waits for its finalizers. */

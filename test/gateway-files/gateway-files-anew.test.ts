@@ -80,6 +80,24 @@ describe('the folder of Envoy Gateway, begun anew', () => {
     await eventually(() => expect(second.names()).toEqual(['HTTPRoute/default/web']));
   });
 
+  it.each([
+    ['not YAML', '{ broken'],
+    ['in part not valid', `${JSON.stringify(secret)}\n---\nkind: MeshEndpoints`],
+  ])('keeps MeshEndpoints that an earlier run has written of a file that is %s now', async (_what, text) => {
+    const folders = makeFolders();
+    const first = await startGatewayFiles(folders);
+    await first.put('a.yaml', secret, web());
+    await first.put('b.yaml', naming);
+    await eventually(() => expect(first.names()).toHaveLength(3));
+    const names = first.names();
+    await first.close();
+    await writeFile(join(folders.folder, 'a.yaml'), text);
+    const second = await startGatewayFiles(folders);
+    expect(second.names()).toEqual(names);
+    await second.put('a.yaml', secret);
+    await eventually(() => expect(second.names()).toHaveLength(2));
+  });
+
   it('is made anew when somebody removes it, with all that belongs there', async () => {
     const { put, names, generated, lines } = await startGatewayFiles(makeFolders());
     await put('a.yaml', web(), secret, naming);

@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { Ref } from '../../src/api/key.ts';
-import { judged } from '../../src/resources/judged.ts';
-import { LiveObjects, promised } from '../../src/resources/lifecycle.ts';
+import { judged, LiveObjects, promised } from '../../src/resources/lifecycle.ts';
 import type { AnyIndex, ReadResources, WriteResources } from '../../src/resources/resources.ts';
 import { ResourceStore } from '../../src/resources/store.ts';
 

@@ -3,7 +3,7 @@ import { isEqual } from '../../../api/equal.ts';
 import type { Ref } from '../../../api/key.ts';
 import { refTo } from '../../../api/references.ts';
 import type { Resource } from '../../../api/resource.ts';
-import { judged } from '../../judged.ts';
+import { judged } from '../../lifecycle.ts';
 import { ResourceError } from '../../resources.ts';
 import type { OwnedResource } from '../../resources.ts';
 import { pathOf, SERVED } from '../kinds.ts';
