@@ -1,5 +1,4 @@
-import { GrowingBytes } from './growing-bytes.ts';
-import { bytesField, bytesOf, Fields, isMessage } from './wire.ts';
+import { bytesField, bytesOf, Fields, GrowingBytes, isMessage } from './wire.ts';
 
 /** Fields that come into a message, and which values of the same number go for them. */
 export type Edit = {

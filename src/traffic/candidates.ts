@@ -1,12 +1,10 @@
 import type { Kinds, MeshEndpoint } from '../api/generated/types.ts';
 import type { Declared } from './declared.ts';
-import { isPermitted } from './grants.ts';
-import { isAllowed } from './namespace-selector.ts';
+import { isAllowed, isPermitted } from './permissions.ts';
 import { objectOf } from './references.ts';
 import type { Reference } from './references.ts';
 import type { Speech, Unused, UsableEndpoint } from './rule.ts';
 import { isOverTls, spokenTo } from './speech.ts';
-import { chosenTailnet } from './tailnet-choice.ts';
 import { tlsOf } from './tls-settings.ts';
 import { refuseEndpoint, refuseReference } from './unused.ts';
 
@@ -68,4 +66,23 @@ function judge(at: Reference, { object, tailnet }: Source, endpoint: MeshEndpoin
   if (endpoint.tls?.caRef) return refuseEndpoint.caReference(at, endpoint);
   const tls = tlsOf(endpoint, object.spec.tailnet, speech);
   return { at, speech, usable: { endpoint, object, tailnet, tls } };
+}
+
+/** The one of several MeshTailnets with the same domain that counts: the oldest, and of equally old ones the first by name. */
+function chosenTailnet(tailnets: readonly Kinds['MeshTailnet'][]): Kinds['MeshTailnet'] | undefined {
+  return tailnets.reduce<Kinds['MeshTailnet'] | undefined>(
+    (best, each) => (best && !isBefore(each, best) ? best : each),
+    undefined,
+  );
+}
+
+function isBefore(a: Kinds['MeshTailnet'], b: Kinds['MeshTailnet']): boolean {
+  const [madeA, madeB] = [madeAt(a), madeAt(b)];
+  return madeA === madeB ? a.metadata.name < b.metadata.name : madeA < madeB;
+}
+
+/** What has no time, or none that can be read, has yet to be made. */
+function madeAt({ metadata: { creationTimestamp } }: Kinds['MeshTailnet']): number {
+  const time = creationTimestamp === undefined ? NaN : Date.parse(creationTimestamp);
+  return Number.isNaN(time) ? Infinity : time;
 }

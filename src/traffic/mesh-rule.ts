@@ -1,6 +1,5 @@
 import type { Route } from '../api/gateway-api.ts';
-import { withFewTlsSettings, withOneSpeech, withUsualSpeech } from './agreement.ts';
-import { withReadableAuthorities } from './authorities.ts';
+import { withFewTlsSettings, withOneSpeech, withReadableAuthorities, withUsualSpeech } from './agreement.ts';
 import { candidatesOf } from './candidates.ts';
 import type { Candidate, Sifted } from './candidates.ts';
 import { formatClusterName } from './cluster-name.ts';

@@ -3,7 +3,7 @@ import type { BackendRef } from '../api/gateway-api.ts';
 import type { SocketAddress } from './assignment.ts';
 import type { ClusterName } from './cluster-name.ts';
 import type { Declared } from './declared.ts';
-import { isPermitted } from './grants.ts';
+import { isPermitted } from './permissions.ts';
 import { isMesh } from './references.ts';
 import type { Reference } from './references.ts';
 

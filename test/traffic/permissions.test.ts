@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { LabelSelector } from '../../src/api/generated/types.ts';
 import type { RouteKind } from '../../src/api/key.ts';
-import { selects } from '../../src/traffic/namespace-selector.ts';
+import { selects } from '../../src/traffic/permissions.ts';
 import { endpoint } from '../support/objects.ts';
 import { declaredFrom, trafficOf } from '../support/traffic/declared.ts';
 import {
