@@ -97,11 +97,12 @@ describe('what is in the image', () => {
     watch.cancel();
     for (const version of ['v1', 'v1alpha']) {
       const reflection = client.stream(`/grpc.reflection.${version}.ServerReflection/ServerReflectionInfo`);
-      reflection.end(Buffer.of(0x3a, 0));
+      reflection.on('error', () => undefined).end(Buffer.of(0x3a, 0));
       const [answer] = (await once(reflection, 'data')) as [Buffer];
       for (const service of ['envoygateway.extension.EnvoyGatewayExtension', 'grpc.health.v1.Health']) {
         expect(answer.includes(service)).toBe(true);
       }
+      reflection.cancel();
     }
   });
 
