@@ -3,12 +3,12 @@ import { meshClusters } from '../cluster.ts';
 import type { Clock } from '../../api/clock.ts';
 import type { Bytes, Methods, Unary } from '../grpc/method.ts';
 import { EnvoyGatewayExtension } from '../proto/envoygateway/extension_pb.ts';
+import { bytesField, isMessage, messageOf } from '../wire.ts';
 import { Attempts } from './attempts.ts';
 import type { HookTelemetry } from './attempts.ts';
-import { answerWith } from './embedded.ts';
 import { waitForRevisions } from './revision-wait.ts';
 import type { Revisions } from './revision-wait.ts';
-import { answerTranslation } from './translation.ts';
+import { answerTranslation, brokenRequest } from './translation.ts';
 
 /** What the hooks need to know, and whom they tell. */
 export type HookParts = {
@@ -59,6 +59,12 @@ function unary({ name }: { readonly name: string }, call: Unary['call']): readon
   return [`/${EnvoyGatewayExtension.typeName}/${name}`, { is: 'unary', call }];
 }
 
+/** In requests and answers of hooks about one message, this field is the message. */
+const MESSAGE = 1;
+
+/** The answer of a hook about one message: the message as it came, or none where none was sent. */
 function unchanged(request: Uint8Array): Uint8Array {
-  return answerWith(request, message => message);
+  if (!isMessage(request)) throw brokenRequest();
+  const message = messageOf(request, MESSAGE);
+  return message ? bytesField(MESSAGE, message) : new Uint8Array();
 }

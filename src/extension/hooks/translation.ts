@@ -4,7 +4,6 @@ import type { Field } from '../wire.ts';
 import type { ClusterNeeds } from '../../traffic/cluster-needs.ts';
 import type { MeshCluster } from '../cluster.ts';
 import type { Attempts } from './attempts.ts';
-import { brokenRequest } from './embedded.ts';
 import { GrpcError } from '../grpc/status.ts';
 
 const { clusters: CLUSTERS, routes: LAST_LIST } = RequestSchema.field;
@@ -99,6 +98,11 @@ function changesIn(request: Buffer, parts: TranslationParts): Changes {
 
 function growthBy({ from, to, cluster }: Cut): number {
   return (cluster ? varint(cluster.length).length + cluster.length : 0) - (to - from);
+}
+
+/** Ends a call whose request is no protobuf at all: what an answer to it would delete is not known. */
+export function brokenRequest(): GrpcError {
+  return new GrpcError('INVALID_ARGUMENT', 'the request is not a protobuf message');
 }
 
 function tooManyFields(): GrpcError {
