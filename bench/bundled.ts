@@ -28,7 +28,7 @@ export function builtProduct(): string {
 
 /** The path of a program of the lab: which folder that is depends on the environment, which is not read here. */
 export function labProgram(part: string, program = part): string {
-  const args = ['--import', 'tsx', 'src/parts.ts', '--list', '--only', 'lab'];
+  const args = ['--import', 'tsx', 'lab/commands/parts.ts', '--list', '--only', 'lab'];
   const listed = execFileSync(process.execPath, args, { encoding: 'utf8' });
   const folder = new RegExp(`^${part} .*built\\s+(\\S+)$`, 'm').exec(listed)?.[1];
   if (folder === undefined) throw new Error(`${part} is not built: run npm run parts -- --only lab`);

@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { kubeClient } from '../src/lab/cluster/kube-client.ts';
-import type { KubeClient } from '../src/lab/cluster/kube-client.ts';
-import type { KubeObject } from '../src/lab/cluster/kube-object.ts';
-import { freePorts } from '../src/lab/ports.ts';
+import { kubeClient } from '../lab/cluster/kube-client.ts';
+import type { KubeClient } from '../lab/cluster/kube-client.ts';
+import type { KubeObject } from '../lab/cluster/kube-object.ts';
+import { freePorts } from '../lab/ports.ts';
 import { trafficKinds } from '../src/traffic/access.ts';
 import { bundled, builtProduct } from './bundled.ts';
 import { median } from './figures.ts';
@@ -22,7 +22,7 @@ const MAX_CONNECTIONS = trafficKinds.length + 5;
 
 /** How fast and how small a process is that reads a large cluster, on a real API server of its own. */
 export async function kubernetes(): Promise<readonly Figure[]> {
-  const server = startProgram([process.execPath, '--import', 'tsx', 'src/cluster.ts', 'alone']);
+  const server = startProgram([process.execPath, '--import', 'tsx', 'lab/commands/cluster.ts', 'alone']);
   try {
     const variables = new Map<string, string>();
     await server.next(line => {

@@ -2,10 +2,10 @@ import { execFileSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, readlinkSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
-import { cgroupProcesses } from '../src/lab/cluster/cgroup.ts';
-import { CLUSTER_FOLDER, ClusterFolder } from '../src/lab/cluster/cluster-folder.ts';
-import { guard } from '../src/lab/guard.ts';
-import { processesOf } from '../src/lab/process-table.ts';
+import { cgroupProcesses } from '../lab/cluster/cgroup.ts';
+import { CLUSTER_FOLDER, ClusterFolder } from '../lab/cluster/cluster-folder.ts';
+import { guard } from '../lab/guard.ts';
+import { processesOf } from '../lab/process-table.ts';
 import { median } from './figures.ts';
 import type { Figure } from './figures.ts';
 
@@ -32,7 +32,7 @@ function ending<T>(down: readonly string[], measure: () => T): T {
 
 function labFigures(): readonly Figure[] {
   const folder = mkdtempSync(join(tmpdir(), 'mesh-lab-'));
-  const command = (name: string) => ['src/lab.ts', name, '--folder', folder];
+  const command = (name: string) => ['lab/commands/lab.ts', name, '--folder', folder];
   const runs = ending(command('down'), () =>
     Array.from({ length: LAB_RUNS }, () => ({
       up: seconds(...command('up')),
@@ -48,14 +48,14 @@ function labFigures(): readonly Figure[] {
 }
 
 function clusterFigures(): readonly Figure[] {
-  const { up, memory, down } = ending(['src/cluster.ts', 'down'], () => {
+  const { up, memory, down } = ending(['lab/commands/cluster.ts', 'down'], () => {
     // Images that are not made yet are made here, and not in what is measured.
-    seconds('src/cluster.ts', 'up');
-    seconds('src/cluster.ts', 'down');
+    seconds('lab/commands/cluster.ts', 'up');
+    seconds('lab/commands/cluster.ts', 'down');
     return {
-      up: seconds('src/cluster.ts', 'up'),
+      up: seconds('lab/commands/cluster.ts', 'up'),
       memory: memoryOf(new Set([...processesOf(CLUSTER_FOLDER), ...cgroupProcesses()])),
-      down: seconds('src/cluster.ts', 'down'),
+      down: seconds('lab/commands/cluster.ts', 'down'),
     };
   });
   return [

@@ -5,22 +5,22 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { parse, stringify } from 'yaml';
 import { extensionManager } from '../src/api/envoy-gateway.ts';
-import { CLUSTER_FOLDER, ClusterFolder } from '../src/lab/cluster/cluster-folder.ts';
-import type { Cluster } from '../src/lab/cluster/cluster-folder.ts';
-import { ENVOY_GATEWAY } from '../src/lab/cluster/envoy-gateway.ts';
-import { applyAll } from '../src/lab/cluster/kube-apply.ts';
-import { kubeClient } from '../src/lab/cluster/kube-client.ts';
-import type { KubeClient } from '../src/lab/cluster/kube-client.ts';
-import { readManifests } from '../src/lab/cluster/kube-manifests.ts';
-import { NETWORK } from '../src/lab/cluster/network.ts';
-import { podsWith } from '../src/lab/cluster/pods.ts';
-import { guard } from '../src/lab/guard.ts';
-import { startMeshNode } from '../src/lab/mesh-node.ts';
-import { freePorts } from '../src/lab/ports.ts';
-import { starterIn } from '../src/lab/starter.ts';
-import { LabFolder } from '../src/lab/state.ts';
-import { removeNode } from '../src/lab/tailnet.ts';
-import { waitFor } from '../src/lab/wait.ts';
+import { CLUSTER_FOLDER, ClusterFolder } from '../lab/cluster/cluster-folder.ts';
+import type { Cluster } from '../lab/cluster/cluster-folder.ts';
+import { ENVOY_GATEWAY } from '../lab/cluster/envoy-gateway.ts';
+import { applyAll } from '../lab/cluster/kube-apply.ts';
+import { kubeClient } from '../lab/cluster/kube-client.ts';
+import type { KubeClient } from '../lab/cluster/kube-client.ts';
+import { readManifests } from '../lab/cluster/kube-manifests.ts';
+import { NETWORK } from '../lab/cluster/network.ts';
+import { podsWith } from '../lab/cluster/pods.ts';
+import { guard } from '../lab/guard.ts';
+import { startMeshNode } from '../lab/mesh-node.ts';
+import { freePorts } from '../lab/ports.ts';
+import { starterIn } from '../lab/starter.ts';
+import { LabFolder } from '../lab/state.ts';
+import { removeNode } from '../lab/tailnet.ts';
+import { waitFor } from '../lab/wait.ts';
 import { builtProduct, labProgram } from './bundled.ts';
 import { startProgram } from './kubernetes-programs.ts';
 import type { Program } from './kubernetes-programs.ts';
@@ -50,7 +50,7 @@ export async function withCluster<T>(work: (bench: BenchCluster) => Promise<T>):
   const folder = new ClusterFolder(CLUSTER_FOLDER);
   const ended: (() => Promise<unknown>)[] = [];
   if (!folder.running()) {
-    const down = commandLine('src/cluster.ts', 'down');
+    const down = commandLine('lab/commands/cluster.ts', 'down');
     const cleaner = guard(down, process.cwd());
     ended.unshift(async () => {
       await runLine(down);
@@ -58,7 +58,7 @@ export async function withCluster<T>(work: (bench: BenchCluster) => Promise<T>):
     });
   }
   try {
-    await runLine(commandLine('src/cluster.ts', 'up'));
+    await runLine(commandLine('lab/commands/cluster.ts', 'up'));
     const cluster = folder.running();
     if (!cluster) throw new Error('there is no cluster');
     const client = kubeClient(cluster.access);
@@ -88,7 +88,7 @@ async function runLine([program = '', ...args]: readonly string[]): Promise<void
 
 async function startProxy({ tailnet }: Cluster) {
   const folder = new LabFolder(mkdtempSync(join(tmpdir(), 'mesh-lab-')));
-  const cleaner = guard(commandLine('src/lab.ts', 'down', '--folder', folder.path), process.cwd());
+  const cleaner = guard(commandLine('lab/commands/lab.ts', 'down', '--folder', folder.path), process.cwd());
   folder.create();
   const [port = 0] = await freePorts(1);
   const address = `${NETWORK.outer}:${port}`;

@@ -1,11 +1,11 @@
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { COMPONENTS } from '../../src/api/names.ts';
-import { applyAll } from '../../src/lab/cluster/kube-apply.ts';
-import type { KubeObject } from '../../src/lab/cluster/kube-object.ts';
-import { podsWith } from '../../src/lab/cluster/pods.ts';
-import { refOf } from '../../src/lab/cluster/kube-object.ts';
-import { waitFor } from '../../src/lab/wait.ts';
+import { applyAll } from '../../lab/cluster/kube-apply.ts';
+import type { KubeObject } from '../../lab/cluster/kube-object.ts';
+import { podsWith } from '../../lab/cluster/pods.ts';
+import { refOf } from '../../lab/cluster/kube-object.ts';
+import { waitFor } from '../../lab/wait.ts';
 import {
   lacksPrometheus,
   measureOf,

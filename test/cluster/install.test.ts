@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { GROUP } from '../../src/api/generated/kinds.ts';
 import { COMPONENTS } from '../../src/api/names.ts';
-import { NETWORK } from '../../src/lab/cluster/network.ts';
-import { KubeError } from '../../src/lab/cluster/kube-error.ts';
-import type { KubeObject } from '../../src/lab/cluster/kube-object.ts';
-import { waitFor } from '../../src/lab/wait.ts';
+import { NETWORK } from '../../lab/cluster/network.ts';
+import { KubeError } from '../../lab/cluster/kube-error.ts';
+import type { KubeObject } from '../../lab/cluster/kube-object.ts';
+import { waitFor } from '../../lab/wait.ts';
 import { extensionServerAccess, operatorAccess } from '../../src/process/access.ts';
 import { tokenOf } from '../support/cluster/account.ts';
 import { connectionsSeen } from '../support/cluster/install-connections.ts';

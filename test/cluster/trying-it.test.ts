@@ -6,7 +6,7 @@ import { PROJECT, typescript } from '../support/lab/command-line.ts';
 import { startServed } from '../support/served-process.ts';
 
 it('an operator leads on the API server that docs/kubernetes.md starts, with nothing but its KUBECONFIG', async () => {
-  const [program = '', ...args] = typescript('src/cluster.ts', 'alone');
+  const [program = '', ...args] = typescript('lab/commands/cluster.ts', 'alone');
   const alone = spawn(program, args, { cwd: PROJECT, stdio: ['pipe', 'pipe', 'inherit'] });
   onTestFinished(() => void alone.kill('SIGTERM'));
   const ended = once(alone, 'close');

@@ -1,8 +1,8 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import { isBuilt } from '../../src/lab/locate.ts';
-import { buildAll } from '../../src/lab/parts/build.ts';
+import { isBuilt } from '../../lab/locate.ts';
+import { buildAll } from '../../lab/parts/build.ts';
 import { emptyFolder, filesBelow, missingPart, shellBuilder, textOnceWritten, untilDead } from './sample.ts';
 
 const BUILD = 'echo "program $2" > "$1"';

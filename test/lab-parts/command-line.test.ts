@@ -3,8 +3,8 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync } from 'n
 import { join } from 'node:path';
 import { text as readAll } from 'node:stream/consumers';
 import { beforeEach, describe, expect, it } from 'vitest';
-import { locateBinaries } from '../../src/lab/locate.ts';
-import { partsOf } from '../../src/lab/parts.ts';
+import { locateBinaries } from '../../lab/locate.ts';
+import { partsOf } from '../../lab/parts.ts';
 import { emptyFolder, textOnceWritten, untilDead, writeProgram } from './sample.ts';
 
 /** How a run of `npm run parts` ended and what it wrote. */
@@ -17,7 +17,9 @@ const machine = () => ({ PATH: join(folder, 'bin'), XDG_CACHE_HOME: join(folder,
 
 function start(args: readonly string[]) {
   const loader = import.meta.resolve('tsx');
-  const child = spawn(process.execPath, ['--import', loader, 'src/parts.ts', ...args], { env: machine() });
+  const child = spawn(process.execPath, ['--import', loader, 'lab/commands/parts.ts', ...args], {
+    env: machine(),
+  });
   const ended = new Promise<number | null>(resolve => child.once('close', resolve));
   const run = async (): Promise<Run> => {
     const [out, err, status] = await Promise.all([readAll(child.stdout), readAll(child.stderr), ended]);

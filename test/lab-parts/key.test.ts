@@ -1,8 +1,8 @@
 import { renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeEach, expect, it } from 'vitest';
-import type { LocatedPart } from '../../src/lab/locate.ts';
-import { keyOf } from '../../src/lab/parts/key.ts';
+import type { LocatedPart } from '../../lab/locate.ts';
+import { keyOf } from '../../lab/parts/key.ts';
 import { emptyFolder, missingPart } from './sample.ts';
 
 let part: LocatedPart['part'];

@@ -1,8 +1,8 @@
 import { chmodSync, existsSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import { lackOf } from '../../src/lab/cluster/needs.ts';
-import { locateBinaries, markUsed, USED_FILE } from '../../src/lab/locate.ts';
+import { lackOf } from '../../lab/cluster/needs.ts';
+import { locateBinaries, markUsed, USED_FILE } from '../../lab/locate.ts';
 import { asSomeoneElse, emptyFolder, writeProgram } from './sample.ts';
 
 it('says where it looked for Go when there is none, since the place of a program depends on it', () => {

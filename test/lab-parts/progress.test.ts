@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
-import { elapsed, Progress } from '../../src/lab/parts/progress.ts';
+import { elapsed, Progress } from '../../lab/parts/progress.ts';
 
 let written = '';
 const screen = (isTerminal: boolean) => ({ isTerminal, write: (text: string) => void (written += text) });

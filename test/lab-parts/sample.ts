@@ -2,9 +2,9 @@ import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSyn
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished } from 'vitest';
-import type { LocatedPart } from '../../src/lab/locate.ts';
-import type { Part } from '../../src/lab/parts.ts';
-import type { BuildEvent, Builder } from '../../src/lab/parts/build.ts';
+import type { LocatedPart } from '../../lab/locate.ts';
+import type { Part } from '../../lab/parts.ts';
+import type { BuildEvent, Builder } from '../../lab/parts/build.ts';
 import { eventually } from '../support/eventually.ts';
 
 /** An empty folder of this test, which is removed with all that is in it when the test is over. */

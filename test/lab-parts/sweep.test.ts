@@ -1,8 +1,8 @@
 import { mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import { markUsed } from '../../src/lab/locate.ts';
-import { sweep } from '../../src/lab/parts/sweep.ts';
+import { markUsed } from '../../lab/locate.ts';
+import { sweep } from '../../lab/parts/sweep.ts';
 import { emptyFolder, missingPart } from './sample.ts';
 
 const DAY_MS = 24 * 60 * 60 * 1000;

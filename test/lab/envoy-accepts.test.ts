@@ -8,7 +8,7 @@ import { encodeAssignment } from '../../src/extension/endpoints.ts';
 import { bytesField, joined } from '../../src/extension/wire.ts';
 import { varintField } from '../support/extension/varint-field.ts';
 import { trustIn } from '../../src/traffic/certificates.ts';
-import { locateBinaries } from '../../src/lab/locate.ts';
+import { locateBinaries } from '../../lab/locate.ts';
 import { assignment } from '../support/extension/assignments.ts';
 import { gatewayCluster, httpOptions, preamble } from '../support/extension/clusters.ts';
 import { CA, EVERY_KIND, needs, tlsSocket } from '../support/extension/needs.ts';

@@ -5,11 +5,11 @@ import type { AddressInfo, Server } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { readConfigDump, requestThrough } from '../../src/lab/envoy.ts';
-import { startLab } from '../../src/lab/lab.ts';
-import { locateBinaries } from '../../src/lab/locate.ts';
-import type { BinaryName } from '../../src/lab/parts.ts';
-import { putResources } from '../../src/lab/resource-files.ts';
+import { readConfigDump, requestThrough } from '../../lab/envoy.ts';
+import { startLab } from '../../lab/lab.ts';
+import { locateBinaries } from '../../lab/locate.ts';
+import type { BinaryName } from '../../lab/parts.ts';
+import { putResources } from '../../lab/resource-files.ts';
 import { gatewayOf, startTestLab } from '../support/lab/lab.ts';
 import type { TestLab } from '../support/lab/lab.ts';
 

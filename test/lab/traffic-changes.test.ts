@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { orTailOf } from '../../src/lab/process.ts';
-import { waitFor } from '../../src/lab/wait.ts';
+import { orTailOf } from '../../lab/process.ts';
+import { waitFor } from '../../lab/wait.ts';
 import { remoteOf } from '../support/lab/lab.ts';
 import { bytesClient } from '../support/lab/traffic/bytes.ts';
 import {

@@ -4,8 +4,8 @@ import { describe, expect, it } from 'vitest';
 import { objectsIn } from '../../src/api/objects-in.ts';
 import { readDocuments } from '../../src/api/yaml-documents.ts';
 import { fateOf } from '../../src/gateway-files/kinds.ts';
-import { versionOfBinary } from '../../src/lab/locate.ts';
-import { QUICKSTART_GATEWAY, QUICKSTART_HOST, QUICKSTART_PLACES } from '../../src/lab/quickstart.ts';
+import { versionOfBinary } from '../../lab/locate.ts';
+import { QUICKSTART_GATEWAY, QUICKSTART_HOST, QUICKSTART_PLACES } from '../../lab/quickstart.ts';
 import { lint } from '../../src/lint/lint.ts';
 import { PROJECT } from '../support/lab/command-line.ts';
 

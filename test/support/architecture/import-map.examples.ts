@@ -10,14 +10,12 @@ export const importMapExamples: readonly Example[] = [
     ],
   },
   {
-    it: 'count when they are of types, too, to which alone an edge may be open',
+    it: 'count when they are of types, too',
     files: {
       'src/api/key.ts': "import type { A } from '../control/control.ts';",
-      'src/simulator/devices.ts': "import { A } from '../control/control.ts';",
     },
     says: [
       'src/api/key.ts:1: imports src/control/control.ts: src/api/ may import nothing else: hand in what is needed, or decide on an edge in the import map',
-      'src/simulator/devices.ts:1: imports src/control/control.ts: src/simulator/ may import src/api/, types of src/control/: hand in what is needed, or decide on an edge in the import map',
     ],
   },
   {
@@ -49,19 +47,19 @@ export const importMapExamples: readonly Example[] = [
     ],
   },
   {
-    it: 'do not lead to tests, to composition roots or to the simulator',
+    it: 'do not lead to tests, to composition roots or to the lab',
     files: {
       'src/api/a.ts': "import { a } from '../../test/support/corpus.ts';",
       'bench/a.ts': "import { a } from '../test/support/corpus.ts';\nimport { b } from '../src/lint.ts';",
       'src/operator.ts': "import { runLint } from './lint.ts';",
-      'src/control/http.ts': "import { a } from '../simulator/devices.ts';",
+      'src/control/http.ts': "import { a } from '../../lab/control-api/devices.ts';",
     },
     says: [
       'src/api/a.ts:1: imports test/support/corpus.ts: product code never imports test/: move what both need into src/',
       'bench/a.ts:1: imports test/support/corpus.ts: only tests import test/: move what both need into src/',
-      'bench/a.ts:2: imports src/lint.ts: only src/cli.ts and src/start.ts import composition roots: move what is needed into a folder of src/',
-      'src/operator.ts:1: imports src/lint.ts: only src/cli.ts and src/start.ts import composition roots: move what is needed into a folder of src/',
-      'src/control/http.ts:1: imports src/simulator/devices.ts: only composition roots, benches and tests import the simulator and the lab',
+      'bench/a.ts:2: imports src/lint.ts: only src/cli.ts and lab/commands/start.ts import composition roots: move what is needed into a folder of src/',
+      'src/operator.ts:1: imports src/lint.ts: only src/cli.ts and lab/commands/start.ts import composition roots: move what is needed into a folder of src/',
+      'src/control/http.ts:1: imports lab/control-api/devices.ts: only benches and tests import lab/: move what both need into src/',
     ],
   },
   {
@@ -70,8 +68,7 @@ export const importMapExamples: readonly Example[] = [
       'codegen/cel/type.ts': "import type { Node } from '../kind.ts';",
       'src/cli.ts': "import { runLint } from './lint.ts';\nimport { synth } from '../synth/install.ts';",
       'src/mesh-tailnet/reconcile.ts': "import type { Control } from '../control/control.ts';",
-      'src/simulator/devices.ts': "import type { Device } from '../control/control.ts';",
-      'src/standalone.ts': "import { simulate } from './simulator/server.ts';",
+      'lab/commands/start.ts': "import { runStandalone } from '../../src/standalone.ts';",
       'synth/charts/rbac.ts': "import { access } from '../../src/mesh-tailnet/access.ts';",
       'test/lint.test.ts': "import { runLint } from '../src/lint.ts';\nimport json from '../package.json';",
     },

@@ -7,6 +7,7 @@ import type { Source, Violations } from './source.ts';
 
 const PORTS = ['src/control/control.ts', 'src/health/probe.ts', 'src/resources/resources.ts'];
 const ALL_FOLDERS_OF_SRC = ['src/*/'];
+const ROOTS_OF_SRC = COMPOSITION_ROOTS.filter(root => root.startsWith('src/'));
 
 /**
  * Who may import whom; everyone may import from its own folder. A missing edge is a decision, so that an edge is
@@ -54,18 +55,17 @@ const IMPORT_MAP: Readonly<Record<string, readonly Permission[]>> = {
     'src/resources/resources.ts',
     'src/*/access.ts',
   ],
-  'src/simulator/': ['src/api/', { types: 'src/control/' }],
-  'src/lab/': ['src/api/', { types: 'src/control/' }],
 
   'src/index.ts': ['src/api/', 'src/routes/'],
-  ...Object.fromEntries(COMPOSITION_ROOTS.map(root => [root, ALL_FOLDERS_OF_SRC])),
-  'src/cli.ts': [...ALL_FOLDERS_OF_SRC, ...COMPOSITION_ROOTS, 'synth/'],
-  'src/start.ts': [...ALL_FOLDERS_OF_SRC, 'src/standalone.ts'],
+  ...Object.fromEntries(ROOTS_OF_SRC.map(root => [root, ALL_FOLDERS_OF_SRC])),
+  'src/cli.ts': [...ALL_FOLDERS_OF_SRC, ...ROOTS_OF_SRC, 'synth/'],
 
   'synth/': ['src/api/', 'src/telemetry/*metrics.ts', 'src/*/access.ts', 'src/*/workload.ts'],
   'codegen/': [],
 
-  'bench/': [...ALL_FOLDERS_OF_SRC, 'src/index.ts', 'codegen/', 'synth/'],
+  // Real parts for tests, benches and `npm start`; nothing of the product imports them.
+  'lab/': [...ALL_FOLDERS_OF_SRC, 'src/standalone.ts'],
+  'bench/': [...ALL_FOLDERS_OF_SRC, 'lab/', 'src/index.ts', 'codegen/', 'synth/'],
   'test/': ['*', '*/'],
 };
 
@@ -109,11 +109,9 @@ function permissionsOf(home: string): readonly Permission[] | undefined {
 function adviceFor(from: string, to: string, permissions: readonly Permission[]): string {
   if (isTest(to) && isProduct(from)) return 'product code never imports test/: move what both need into src/';
   if (isTest(to)) return 'only tests import test/: move what both need into src/';
+  if (to.startsWith('lab/')) return 'only benches and tests import lab/: move what both need into src/';
   if (isCompositionRoot(to)) {
-    return 'only src/cli.ts and src/start.ts import composition roots: move what is needed into a folder of src/';
-  }
-  if (/^src\/(simulator|lab)\//.test(to)) {
-    return 'only composition roots, benches and tests import the simulator and the lab';
+    return 'only src/cli.ts and lab/commands/start.ts import composition roots: move what is needed into a folder of src/';
   }
   const home = homeOf(from);
   return `${home} may import ${listed(permissions)}: hand in what is needed, or decide on an edge in the import map`;

@@ -1,17 +1,17 @@
 /** The only files that read the environment and name adapters. A new one is a decision: add it here. */
 export const COMPOSITION_ROOTS: readonly string[] = [
+  'lab/commands/cluster.ts',
+  'lab/commands/image.ts',
+  'lab/commands/lab.ts',
+  'lab/commands/parts.ts',
+  'lab/commands/start.ts',
   'src/cli.ts',
-  'src/cluster.ts',
   'src/explain.ts',
   'src/extension-server.ts',
-  'src/image.ts',
-  'src/lab.ts',
   'src/lint.ts',
   'src/operator.ts',
-  'src/parts.ts',
   'src/relay.ts',
   'src/standalone.ts',
-  'src/start.ts',
 ];
 
 /** Whether a file is a composition root. */
@@ -30,7 +30,7 @@ export function isGenerated(path: string): boolean {
 
 /** Whether a file is part of what is shipped or of what makes it, rather than of what judges it. */
 export function isProduct(path: string): boolean {
-  return /^(src|codegen|synth)\//.test(path);
+  return /^(src|lab|codegen|synth)\//.test(path);
 }
 
 /** Whether a file is a test or serves tests. */

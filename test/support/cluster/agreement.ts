@@ -3,7 +3,7 @@ import type { Fault } from '../../../src/api/fault.ts';
 import { formatFault } from '../../../src/api/fault.ts';
 import { valueAt } from '../../../src/api/path.ts';
 import type { Verdict } from '../../../src/api/validate.ts';
-import type { KubeCause } from '../../../src/lab/cluster/kube-error.ts';
+import type { KubeCause } from '../../../lab/cluster/kube-error.ts';
 import type { Judgement } from './judge.ts';
 
 type Fields = Readonly<Record<string, unknown>>;

@@ -1,5 +1,5 @@
 import { inject } from 'vitest';
-import type { Cluster } from '../../../src/lab/cluster/cluster-folder.ts';
+import type { Cluster } from '../../../lab/cluster/cluster-folder.ts';
 
 declare module 'vitest' {
   export interface ProvidedContext {

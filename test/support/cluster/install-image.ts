@@ -3,12 +3,12 @@ import { cpSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { CLUSTER_FOLDER, ClusterFolder } from '../../../src/lab/cluster/cluster-folder.ts';
-import { CONTAINERD_SOCKET, importImages } from '../../../src/lab/cluster/containerd.ts';
-import { SANDBOX } from '../../../src/lab/cluster/sandbox.ts';
-import { locateBinaries } from '../../../src/lab/locate.ts';
-import { makeProductArchive } from '../../../src/lab/product-image.ts';
-import type { Wrapper } from '../../../src/lab/starter.ts';
+import { CLUSTER_FOLDER, ClusterFolder } from '../../../lab/cluster/cluster-folder.ts';
+import { CONTAINERD_SOCKET, importImages } from '../../../lab/cluster/containerd.ts';
+import { SANDBOX } from '../../../lab/cluster/sandbox.ts';
+import { locateBinaries } from '../../../lab/locate.ts';
+import { makeProductArchive } from '../../../lab/product-image.ts';
+import type { Wrapper } from '../../../lab/starter.ts';
 import { PROJECT } from '../lab/command-line.ts';
 
 const run = promisify(execFile);

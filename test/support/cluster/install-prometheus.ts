@@ -4,14 +4,14 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { stringify } from 'yaml';
-import { NETWORK } from '../../../src/lab/cluster/network.ts';
-import type { KubeClient } from '../../../src/lab/cluster/kube-client.ts';
-import { readManifests } from '../../../src/lab/cluster/kube-manifests.ts';
-import type { KubeObject } from '../../../src/lab/cluster/kube-object.ts';
-import { podsWith } from '../../../src/lab/cluster/pods.ts';
-import { guard } from '../../../src/lab/guard.ts';
-import { freePorts } from '../../../src/lab/ports.ts';
-import { waitFor } from '../../../src/lab/wait.ts';
+import { NETWORK } from '../../../lab/cluster/network.ts';
+import type { KubeClient } from '../../../lab/cluster/kube-client.ts';
+import { readManifests } from '../../../lab/cluster/kube-manifests.ts';
+import type { KubeObject } from '../../../lab/cluster/kube-object.ts';
+import { podsWith } from '../../../lab/cluster/pods.ts';
+import { guard } from '../../../lab/guard.ts';
+import { freePorts } from '../../../lab/ports.ts';
+import { waitFor } from '../../../lab/wait.ts';
 
 const PROGRAM = '/usr/bin/prometheus';
 

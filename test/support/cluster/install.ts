@@ -4,9 +4,9 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { parse, stringify } from 'yaml';
-import type { Cluster } from '../../../src/lab/cluster/cluster-folder.ts';
-import { guard } from '../../../src/lab/guard.ts';
-import { locateBinaries } from '../../../src/lab/locate.ts';
+import type { Cluster } from '../../../lab/cluster/cluster-folder.ts';
+import { guard } from '../../../lab/guard.ts';
+import { locateBinaries } from '../../../lab/locate.ts';
 import { PROJECT } from '../lab/command-line.ts';
 
 const run = promisify(execFile);

@@ -2,8 +2,8 @@ import { execFileSync } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
-import { CLUSTER_FOLDER } from '../../../src/lab/cluster/cluster-folder.ts';
-import { processesOf } from '../../../src/lab/process-table.ts';
+import { CLUSTER_FOLDER } from '../../../lab/cluster/cluster-folder.ts';
+import { processesOf } from '../../../lab/process-table.ts';
 
 const SETTINGS = [
   'vm/overcommit_memory',

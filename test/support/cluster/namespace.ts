@@ -1,5 +1,5 @@
-import type { KubeClient } from '../../../src/lab/cluster/kube-client.ts';
-import { waitForObject } from '../../../src/lab/cluster/kube-wait.ts';
+import type { KubeClient } from '../../../lab/cluster/kube-client.ts';
+import { waitForObject } from '../../../lab/cluster/kube-wait.ts';
 
 const NAMESPACE = { apiVersion: 'v1', kind: 'Namespace' };
 

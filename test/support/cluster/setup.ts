@@ -1,15 +1,15 @@
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { TestProject } from 'vitest/node';
-import { CLUSTER_FOLDER, ClusterFolder } from '../../../src/lab/cluster/cluster-folder.ts';
-import { guard } from '../../../src/lab/guard.ts';
-import type { Guard } from '../../../src/lab/guard.ts';
+import { CLUSTER_FOLDER, ClusterFolder } from '../../../lab/cluster/cluster-folder.ts';
+import { guard } from '../../../lab/guard.ts';
+import type { Guard } from '../../../lab/guard.ts';
 import { PROJECT, runCommand, typescript } from '../lab/command-line.ts';
 import { takeTurn } from '../take-turns.ts';
 import './cluster.ts';
 
-const up = typescript('src/cluster.ts', 'up');
-const down = typescript('src/cluster.ts', 'down');
+const up = typescript('lab/commands/cluster.ts', 'up');
+const down = typescript('lab/commands/cluster.ts', 'down');
 
 let endTurn: (() => void) | undefined;
 let cleaner: Guard | undefined;

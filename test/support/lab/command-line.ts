@@ -7,7 +7,7 @@ export const PROJECT = join(import.meta.dirname, '..', '..', '..');
 
 /** The command that `npm run lab --` stands for, as one process that can be killed. */
 export function commandLine(...args: readonly string[]): readonly string[] {
-  return typescript('src/lab.ts', ...args);
+  return typescript('lab/commands/lab.ts', ...args);
 }
 
 /** The command that runs a file of the project. */

@@ -1,8 +1,8 @@
 /** Starts a process that nobody would end, with a guard beside it, and tells; `release` lets the guard go and ends. */
-import { guard } from '../../../src/lab/guard.ts';
-import { markOf } from '../../../src/lab/process-table.ts';
-import { startProcess } from '../../../src/lab/process.ts';
-import { LabFolder } from '../../../src/lab/state.ts';
+import { guard } from '../../../lab/guard.ts';
+import { markOf } from '../../../lab/process-table.ts';
+import { startProcess } from '../../../lab/process.ts';
+import { LabFolder } from '../../../lab/state.ts';
 import { commandLine, PROJECT } from './command-line.ts';
 
 const [path = '', then] = process.argv.slice(2);

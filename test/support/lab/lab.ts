@@ -1,12 +1,12 @@
 import { mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { guard } from '../../../src/lab/guard.ts';
-import { startLab } from '../../../src/lab/lab.ts';
-import type { LabWish } from '../../../src/lab/lab.ts';
-import { locateBinaries } from '../../../src/lab/locate.ts';
-import { LabFolder } from '../../../src/lab/state.ts';
-import type { Gateway, Lab, RemoteNode } from '../../../src/lab/state.ts';
+import { guard } from '../../../lab/guard.ts';
+import { startLab } from '../../../lab/lab.ts';
+import type { LabWish } from '../../../lab/lab.ts';
+import { locateBinaries } from '../../../lab/locate.ts';
+import { LabFolder } from '../../../lab/state.ts';
+import type { Gateway, Lab, RemoteNode } from '../../../lab/state.ts';
 import { commandLine, PROJECT } from './command-line.ts';
 
 /** A folder for a lab of a test's own, and the way to end what runs in it. */

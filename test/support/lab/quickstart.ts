@@ -2,10 +2,10 @@ import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:f
 import { once } from 'node:events';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { requestThrough } from '../../../src/lab/envoy.ts';
-import type { GatewayAnswer } from '../../../src/lab/envoy.ts';
-import { QUICKSTART_GATEWAY, QUICKSTART_HOST } from '../../../src/lab/quickstart.ts';
-import { waitFor } from '../../../src/lab/wait.ts';
+import { requestThrough } from '../../../lab/envoy.ts';
+import type { GatewayAnswer } from '../../../lab/envoy.ts';
+import { QUICKSTART_GATEWAY, QUICKSTART_HOST } from '../../../lab/quickstart.ts';
+import { waitFor } from '../../../lab/wait.ts';
 import { PROJECT, startCommand, typescript } from './command-line.ts';
 
 /** Where the quickstart answers HTTP. */
@@ -40,7 +40,7 @@ export async function startQuickstart(): Promise<RunningQuickstart> {
   const [folder, state] = [join(root, 'declared'), join(root, 'state')];
   const restore = () => cpSync(EXAMPLES, folder, { recursive: true });
   restore();
-  const command = typescript('src/start.ts', '--folder', folder, '--state', state);
+  const command = typescript('lab/commands/start.ts', '--folder', folder, '--state', state);
   const started = startCommand(command);
   let said = '';
   for (const output of [started.stdout, started.stderr])

@@ -1,5 +1,5 @@
-import type { KubernetesObject } from '../../../src/lab/gateway-objects.ts';
-import type { Gateway } from '../../../src/lab/state.ts';
+import type { KubernetesObject } from '../../../lab/gateway-objects.ts';
+import type { Gateway } from '../../../lab/state.ts';
 
 /** The listener that each kind of route attaches to. */
 const LISTENERS = {

@@ -1,7 +1,7 @@
 import { closeSync, openSync, readSync, statSync } from 'node:fs';
-import { readConfigDump } from '../../../../src/lab/envoy.ts';
-import type { Gateway } from '../../../../src/lab/state.ts';
-import { waitFor } from '../../../../src/lab/wait.ts';
+import { readConfigDump } from '../../../../lab/envoy.ts';
+import type { Gateway } from '../../../../lab/state.ts';
+import { waitFor } from '../../../../lab/wait.ts';
 
 /** Envoy Gateway takes a twentieth of a second and more for each object of a folder in which anything has changed. */
 export const READ_WITHIN_MS = 600_000;

@@ -1,7 +1,7 @@
-import { readClusters } from '../../../../src/lab/envoy.ts';
-import type { KubernetesObject } from '../../../../src/lab/gateway-objects.ts';
-import type { Gateway, Lab } from '../../../../src/lab/state.ts';
-import { waitFor } from '../../../../src/lab/wait.ts';
+import { readClusters } from '../../../../lab/envoy.ts';
+import type { KubernetesObject } from '../../../../lab/gateway-objects.ts';
+import type { Gateway, Lab } from '../../../../lab/state.ts';
+import { waitFor } from '../../../../lab/wait.ts';
 import { remoteOf } from '../lab.ts';
 import { hostOf, placesOf, tellingRoute } from './changing-world.ts';
 import { toldClusters } from './gateway-reads.ts';

@@ -1,8 +1,8 @@
-import { gatewayObjects } from '../../../../src/lab/gateway-objects.ts';
-import type { KubernetesObject } from '../../../../src/lab/gateway-objects.ts';
-import { versionOfBinary } from '../../../../src/lab/locate.ts';
-import { freePorts } from '../../../../src/lab/ports.ts';
-import type { ListenerName } from '../../../../src/lab/state.ts';
+import { gatewayObjects } from '../../../../lab/gateway-objects.ts';
+import type { KubernetesObject } from '../../../../lab/gateway-objects.ts';
+import { versionOfBinary } from '../../../../lab/locate.ts';
+import { freePorts } from '../../../../lab/ports.ts';
+import type { ListenerName } from '../../../../lab/state.ts';
 
 /** Listeners beside those that the lab has: kinds below HTTP need one for each route. */
 export type MoreListeners = { readonly tcp?: readonly string[]; readonly udp?: readonly string[] };

@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs';
-import { freePorts } from '../../../../src/lab/ports.ts';
-import { markOf } from '../../../../src/lab/process-table.ts';
-import { isRunning, orTailOf, startProcess, stopProcess, tailOf } from '../../../../src/lab/process.ts';
-import type { ProcessRecord } from '../../../../src/lab/process.ts';
-import { waitFor } from '../../../../src/lab/wait.ts';
+import { freePorts } from '../../../../lab/ports.ts';
+import { markOf } from '../../../../lab/process-table.ts';
+import { isRunning, orTailOf, startProcess, stopProcess, tailOf } from '../../../../lab/process.ts';
+import type { ProcessRecord } from '../../../../lab/process.ts';
+import { waitFor } from '../../../../lab/wait.ts';
 import { PROJECT, typescript } from '../command-line.ts';
 
 /** The process that is tested: operator side and extension server in one, on a folder. */

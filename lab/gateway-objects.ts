@@ -1,4 +1,4 @@
-import { ENVOY_GATEWAY_CONTROLLER, envoyGatewayConfig } from '../api/envoy-gateway.ts';
+import { ENVOY_GATEWAY_CONTROLLER, envoyGatewayConfig } from '../src/api/envoy-gateway.ts';
 import type { ListenerName } from './state.ts';
 
 /** A Kubernetes object, as far as the lab is concerned. */

@@ -103,7 +103,7 @@ async function gatewayKinds(folder: string, pathOf: AloneWish['pathOf']): Promis
   );
 }
 
-const CRDS = join(import.meta.dirname, '..', '..', '..', 'dist', 'crds');
+const CRDS = join(import.meta.dirname, '..', '..', 'dist', 'crds');
 
 /** The store tells its revision with every answer, and is asked over its gateway for JSON. */
 async function compact(etcd: string): Promise<void> {

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { NAMESPACE } from '../../api/names.ts';
+import { NAMESPACE } from '../../src/api/names.ts';
 import { EXIT, stopOnSignals } from '../run-main.ts';
 import { assignments } from '../shell.ts';
 import { StateFolder } from '../state-folder.ts';

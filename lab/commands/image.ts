@@ -2,9 +2,9 @@
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { parseArgs } from 'node:util';
-import { locateBinaries } from './lab/locate.ts';
-import { layOutProduct, makeProductArchive } from './lab/product-image.ts';
-import { EXIT, runMain } from './lab/run-main.ts';
+import { locateBinaries } from '../locate.ts';
+import { layOutProduct, makeProductArchive } from '../product-image.ts';
+import { EXIT, runMain } from '../run-main.ts';
 
 const USAGE = `npm run image -- FOLDER
 npm run image -- --archive FILE [--tag NAME]
@@ -16,7 +16,7 @@ Needs what npm run build makes.
   --tag NAME      its name; mesh-gateway with the version if not given
 `;
 
-const project = resolve(import.meta.dirname, '..');
+const project = resolve(import.meta.dirname, '..', '..');
 
 function usualTag(): string {
   const { version } = JSON.parse(readFileSync(resolve(project, 'package.json'), 'utf8')) as {

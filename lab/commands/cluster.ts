@@ -1,16 +1,16 @@
 /** `npm run cluster -- up | down | status | env`: a whole Kubernetes with Envoy Gateway and a tailnet on this machine, as root. */
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { CLUSTER_FOLDER, ClusterFolder } from './lab/cluster/cluster-folder.ts';
-import type { Cluster } from './lab/cluster/cluster-folder.ts';
-import { cniFolder, lackOf } from './lab/cluster/needs.ts';
-import { runAlone } from './lab/cluster/run-alone.ts';
-import { startCluster } from './lab/cluster/start.ts';
-import { clusterVariables } from './lab/cluster/variables.ts';
-import { runCommand } from './lab/command.ts';
-import type { Subject } from './lab/command.ts';
-import { cacheFolder, locateBinaries } from './lab/locate.ts';
-import { runMain } from './lab/run-main.ts';
+import { CLUSTER_FOLDER, ClusterFolder } from '../cluster/cluster-folder.ts';
+import type { Cluster } from '../cluster/cluster-folder.ts';
+import { cniFolder, lackOf } from '../cluster/needs.ts';
+import { runAlone } from '../cluster/run-alone.ts';
+import { startCluster } from '../cluster/start.ts';
+import { clusterVariables } from '../cluster/variables.ts';
+import { runCommand } from '../command.ts';
+import type { Subject } from '../command.ts';
+import { cacheFolder, locateBinaries } from '../locate.ts';
+import { runMain } from '../run-main.ts';
 
 const USAGE = `npm run cluster -- COMMAND
 

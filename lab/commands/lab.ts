@@ -1,12 +1,12 @@
 /** `npm run lab -- up | down | status | env`: a tailnet with nodes, services and a gateway on this machine, without root. */
 import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
-import { runCommand } from './lab/command.ts';
-import { startLab } from './lab/lab.ts';
-import { locateBinaries } from './lab/locate.ts';
-import { runMain } from './lab/run-main.ts';
-import { LabFolder } from './lab/state.ts';
-import { variablesOf } from './lab/variables.ts';
+import { runCommand } from '../command.ts';
+import { startLab } from '../lab.ts';
+import { locateBinaries } from '../locate.ts';
+import { runMain } from '../run-main.ts';
+import { LabFolder } from '../state.ts';
+import { variablesOf } from '../variables.ts';
 
 const USAGE = `npm run lab -- COMMAND [--folder FOLDER]
 

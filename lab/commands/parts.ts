@@ -2,17 +2,17 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { cacheFolder, isBuilt, locateParts, markUsed } from './lab/locate.ts';
-import type { LocatedPart } from './lab/locate.ts';
-import { takeLock } from './lab/lock.ts';
-import { partsOf, PARTS } from './lab/parts.ts';
-import type { PartSet } from './lab/parts.ts';
-import { buildAll } from './lab/parts/build.ts';
-import { buildCommand } from './lab/parts/command.ts';
-import { lacksFor } from './lab/parts/needs.ts';
-import { elapsed, Progress } from './lab/parts/progress.ts';
-import { sweep } from './lab/parts/sweep.ts';
-import { EXIT, runMain, stopOnSignals } from './lab/run-main.ts';
+import { cacheFolder, isBuilt, locateParts, markUsed } from '../locate.ts';
+import type { LocatedPart } from '../locate.ts';
+import { takeLock } from '../lock.ts';
+import { partsOf, PARTS } from '../parts.ts';
+import type { PartSet } from '../parts.ts';
+import { buildAll } from '../parts/build.ts';
+import { buildCommand } from '../parts/command.ts';
+import { lacksFor } from '../parts/needs.ts';
+import { elapsed, Progress } from '../parts/progress.ts';
+import { sweep } from '../parts/sweep.ts';
+import { EXIT, runMain, stopOnSignals } from '../run-main.ts';
 
 const USAGE = `npm run parts [-- --only lab] [-- --list]
 
