@@ -304,6 +304,7 @@ describe('no translation is caused', () => {
 describe('an object that an HTTPRoute uses', () => {
   it('reaches Envoy while Envoy Gateway still waits for its translation, which replaces no cluster', async () => {
     await endpoints('pair', [at('two')]);
+    await untilAnotherRouteWorks('sooner');
     const held = await bytesClient({ listener: system.gateway.listeners.tcp, host: '' }).open();
     await held.turn(Buffer.from('before'));
     const [told, modified] = [await toldCluster(system.gateway, cluster('pair')), await modifiedClusters()];
@@ -323,7 +324,7 @@ describe('an object that an HTTPRoute uses', () => {
     } finally {
       release();
     }
-    await untilAnotherRouteWorks();
+    await untilAnotherRouteWorks('later');
     expect(await toldCluster(system.gateway, cluster('pair'))).toEqual(told);
     expect(await modifiedClusters()).toBe(modified);
     expect(await connectionsTo(at('two'))).toBeGreaterThanOrEqual(connections);
@@ -341,10 +342,10 @@ async function connectionsTo(address: string): Promise<number> {
 }
 
 /** What Envoy is told comes in order: once it knows a later route, it knows all that was translated before. */
-async function untilAnotherRouteWorks(): Promise<void> {
+async function untilAnotherRouteWorks(name: string): Promise<void> {
   const refs = [{ name: 'checked', port: portOf('http') }];
-  system.put('later', [tellingRoute(system.gateway, { name: 'later', refs })]);
-  await untilAnswered('later');
+  system.put(name, [tellingRoute(system.gateway, { name, refs })]);
+  await untilAnswered(name);
 }
 
 describe('all the while', () => {
