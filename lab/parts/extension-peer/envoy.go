@@ -2,7 +2,9 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io"
 	"time"
 
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
@@ -74,7 +76,8 @@ func (e envoy) follow(ctx context.Context, cluster string, tell func(arrival)) e
 		TypeUrl:                assignmentType,
 		ResourceNamesSubscribe: []string{cluster},
 	}
-	if err := stream.Send(first); err != nil {
+	// EOF means that the stream is over already: receiving says why.
+	if err := stream.Send(first); err != nil && !errors.Is(err, io.EOF) {
 		return err
 	}
 	go e.receive(stream, cluster, tell)

@@ -40,11 +40,11 @@ func TestAClusterOfTheMeshGetsWhatItNeedsAndKeepsWhatTheUserSet(t *testing.T) {
 				before.TypedExtensionProtocolOptions = map[string]*anypb.Any{httpOptions: c.set}
 			}
 			sent := proto.Clone(before).(*clusterv3.Cluster)
-			answer, err := h.PostClusterModify(t.Context(), &pb.PostClusterModifyRequest{Cluster: sent})
+			answer, err := h.PostTranslateModify(t.Context(), &pb.PostTranslateModifyRequest{Clusters: []*clusterv3.Cluster{sent}})
 			if err != nil {
 				t.Fatal(err)
 			}
-			after := answer.GetCluster()
+			after := answer.GetClusters()[0]
 			options, hasOptions := after.GetTypedExtensionProtocolOptions()[httpOptions]
 			if isMesh(after) != c.isChanged || proto.Equal(before, after) == c.isChanged || hasOptions != c.hasHTTP2 {
 				t.Errorf("changed wrongly: %v", after)
