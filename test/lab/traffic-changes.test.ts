@@ -1,7 +1,11 @@
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { isDeepStrictEqual } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { requestThrough } from '../../lab/envoy.ts';
 import { orTailOf } from '../../lab/process.ts';
 import { waitFor } from '../../lab/wait.ts';
+import { GROUP } from '../../src/api/generated/kinds.ts';
 import { remoteOf } from '../support/lab/lab.ts';
 import { bytesClient } from '../support/lab/traffic/bytes.ts';
 import {
@@ -46,14 +50,7 @@ beforeAll(async () => {
     { name: 'checked', port, weight: 90 },
     { name: 'canary', port: two.ports['http'] ?? 0, weight: 10 },
   ];
-  system.put('marker-backend', [
-    {
-      apiVersion: 'gateway.envoyproxy.io/v1alpha1',
-      kind: 'Backend',
-      metadata: { name: 'marker', namespace: 'default' },
-      spec: { endpoints: [{ ip: { address: '127.0.0.1', port: 9 } }] },
-    },
-  ]);
+  putBackend('marker', 9);
   system.put('routes', [
     ...['pair', 'checked'].map(name => tellingRoute(gateway, { name, refs: [{ name, port }] })),
     tellingRoute(gateway, { name: 'split', refs: split }),
@@ -156,26 +153,29 @@ function bindingNow() {
 
 let markers = 0;
 
-/** A route of others, whose cluster carries the name of its rule. */
-function putMarker(marker: string): void {
-  system.put('marker', [
-    {
-      apiVersion: 'gateway.networking.k8s.io/v1',
-      kind: 'HTTPRoute',
-      metadata: { name: 'marker', namespace: 'default' },
-      spec: {
-        parentRefs: [{ name: system.gateway.name, sectionName: 'http' }],
-        hostnames: ['marker.test'],
-        rules: [{ name: marker, backendRefs: [backendRef('marker')] }],
-      },
-    },
+/** A Backend of Envoy Gateway on this machine. */
+function putBackend(name: string, port: number): void {
+  const spec = { endpoints: [{ ip: { address: '127.0.0.1', port } }] };
+  const metadata = { name, namespace: 'default' };
+  system.put(`${name}-backend`, [
+    { apiVersion: 'gateway.envoyproxy.io/v1alpha1', kind: 'Backend', metadata, spec },
+  ]);
+}
+
+function putHttpRoute(name: string, rule: object): void {
+  const parentRefs = [{ name: system.gateway.name, sectionName: 'http' }];
+  const spec = { parentRefs, hostnames: [hostOf(name)], rules: [rule] };
+  const metadata = { name, namespace: 'default' };
+  system.put(`${name}-route`, [
+    { apiVersion: 'gateway.networking.k8s.io/v1', kind: 'HTTPRoute', metadata, spec },
   ]);
 }
 
 /** Changes a route of others, and waits until Envoy Gateway has handled that, and has translated it. */
 async function untilMarked(reads: Reads): Promise<void> {
   const marker = `marker-${markers++}`;
-  putMarker(marker);
+  // The cluster of a route carries the name of its rule.
+  putHttpRoute('marker', { name: marker, backendRefs: [backendRef('marker')] });
   const isTranslated = () => {
     const isOver = system.extension
       .asked()
@@ -352,5 +352,31 @@ describe('all the while', () => {
   it('no request fails', () => {
     expect(load.failures()).toEqual([]);
     expect(load.answered()).toBeGreaterThan(PER_SECOND);
+  });
+});
+
+describe('a rule that mixes MeshEndpoints with a Backend of Envoy Gateway', () => {
+  it('sends to both by their weights', async () => {
+    const server = createServer((_, response) => response.end('of others'));
+    await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve));
+    const { port } = server.address() as AddressInfo;
+    putPlaces('mixed', 'http', [{ name: 'a', on: nodes().one }]);
+    putBackend('other', port);
+    const mesh = { group: GROUP, kind: 'MeshEndpoints', name: 'mixed', port: portOf('http'), weight: 3 };
+    putHttpRoute('mixed', { backendRefs: [mesh, backendRef('other', 1)] });
+    const ask = () => requestThrough(system.gateway.listeners.http, { host: hostOf('mixed') });
+    const isShared = async (note: (seen: string) => void) => {
+      const answers = await Promise.all(Array.from({ length: 200 }, ask));
+      const ofOthers = answers.filter(({ body }) => body === 'of others').length;
+      note(`${ofOthers} of 200`);
+      return (ofOthers > 30 && ofOthers < 70) || undefined;
+    };
+    try {
+      await orTailOf(system.gateway, waitFor('both to get their shares', isShared));
+      const told = await endpointsIn(system.gateway.admin, cluster('mixed'));
+      expect(told.map(({ address }) => address).sort()).toEqual([at('one'), `127.0.0.1:${port}`].sort());
+    } finally {
+      await new Promise(resolve => server.close(resolve));
+    }
   });
 });
