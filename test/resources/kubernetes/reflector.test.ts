@@ -118,22 +118,22 @@ describe('a watch', () => {
     });
   });
 
-  it('that is silent for 150 s is given up for another, and then for a list', async () => {
+  it('that is silent for 90 s is given up for another, and then for a list', async () => {
     const server = new Server();
     const { clock } = await started(server);
-    await clock.advance(149_999);
+    await clock.advance(89_999);
     expect(server.verbs).toBe('list watch');
     await clock.advance(1);
     expect([server.verbs, server.underWay]).toEqual(['list watch watch', 1]);
-    await clock.advance(150_000);
+    await clock.advance(90_000);
     expect([server.verbs, server.underWay]).toEqual(['list watch watch list watch', 1]);
   });
 
-  it('is trusted for 150 s from the last line', async () => {
+  it('is trusted for 90 s from the last line', async () => {
     const server = new Server();
     server.lines = () => silence(BOOKMARK);
     const { clock } = await started(server);
-    await clock.advance(150_000);
+    await clock.advance(90_000);
     expect(server.verbs).toBe('list watch watch');
     expect(server.asked[2]?.query?.['resourceVersion']).toBe('8');
     await clock.advance(600_000);
@@ -201,7 +201,7 @@ describe('a reflector', () => {
     };
     const metadata = { uid: 'one', resourceVersion: '8' };
     server.lines = () => silence({ type: 'ADDED', object: named(meshEndpoints(), 'default/web', metadata) });
-    await clock.advance(150_000);
+    await clock.advance(90_000);
     expect(server.verbs).toBe('list watch watch list watch');
     expect(broken).toEqual([full, full]);
     store.put = put;

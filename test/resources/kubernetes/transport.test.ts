@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { execFile } from 'node:child_process';
+import { readFileSync } from 'node:fs';
 import { setImmediate as turn } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { describe, expect, it } from 'vitest';
@@ -21,6 +22,14 @@ type Scene = { readonly server: WireServer; readonly transport: KubeTransport };
 async function scene(wire: Wire, respond: (exchange: Exchange) => unknown): Promise<Scene> {
   const server = await serveWire(wire, { respond });
   return { server, transport: wireTransport(server.url) };
+}
+
+/** Which timer runs for a connection of this process, by its port, and for how many hundredths of a second: 02 is keepalive. */
+function timerOf(port: number): string | undefined {
+  const local = `:${port.toString(16).toUpperCase().padStart(4, '0')}`;
+  const lines = ['tcp', 'tcp6'].flatMap(name => readFileSync(`/proc/net/${name}`, 'utf8').split('\n'));
+  const columns = lines.map(line => line.trim().split(/\s+/)).find(([, from]) => from?.endsWith(local));
+  return columns?.[5];
 }
 
 /** Answers what is asked, and begins to answer what is followed. */
@@ -201,6 +210,13 @@ describe.each(WIRES)('over %s', wire => {
     await clock.advance(10_000);
     server.seen[0]?.write('{"n":1}\n');
     expect(await values.next()).toEqual({ done: false, value: { n: 1 } });
+  });
+
+  it.runIf(process.platform === 'linux')('what is followed is kept alive by TCP', async () => {
+    const { server, transport } = await scene(wire, serveBoth);
+    await firstOf(transport);
+    const [{ remotePort = 0 } = {}] = server.sockets;
+    await eventually(() => expect(timerOf(remotePort)).toMatch(/^02:0000(?!0000)/));
   });
 
   it('to close ends all that is under way and all connections, and nothing begins any more', async () => {

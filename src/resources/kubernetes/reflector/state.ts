@@ -20,7 +20,7 @@ export type Patience = {
 
 /** Times that spare the server and the network. */
 export const PATIENCE: Patience = {
-  silenceMs: 150_000,
+  silenceMs: 90_000,
   openingMs: 30_000,
   watchMs: [300_000, 600_000],
   goodWatchMs: 5_000,

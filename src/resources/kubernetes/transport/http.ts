@@ -84,12 +84,16 @@ function destroyed(socket: Socket): Promise<void> {
   return new Promise(resolve => void socket.once('close', () => resolve()).destroy());
 }
 
+/** A watch has nothing to send. Node sends ten keepalives, one each second, and fails it when none is acknowledged. */
+const KEEPALIVE_MS = 15_000;
+
 type Around = { readonly agent: HttpAgent; readonly signal: AbortSignal };
 
 function exchange(request: WireRequest, around: Around): Promise<Answer> {
   return new Promise((resolve, reject) => {
     const sent = started(request, around);
     const phase = watchPhase(sent);
+    if (request.isWatch) sent.once('socket', socket => socket.setKeepAlive(true, KEEPALIVE_MS));
     let failure: Error | undefined;
     sent.on('error', error => {
       failure ??= error;
