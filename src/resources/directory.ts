@@ -31,7 +31,10 @@ export type DirectorySettings = {
   readonly report: (problem: Problem) => void;
   /** Called with what a listener or an index threw. */
   readonly reportFailure: (failure: unknown) => void;
-  /** Called with the objects of others that changed, after what is read of them did; without it, none are kept. */
+  /**
+   * Called with the objects of others that changed, after what is read of them did, and when no file is unread any more;
+   * without it, none are kept.
+   */
   readonly onWritten?: (keys: readonly WrittenKey[]) => void;
   readonly now?: () => Date;
   readonly timing?: Partial<Timing>;
@@ -65,6 +68,7 @@ export function openDirectory(settings: DirectorySettings): Directory {
     onTrouble: why => problems.replace('watch', notWatched(why)),
   });
   const keepsWritten = onWritten !== undefined;
+  let hadUnread = false;
   const reader = new FolderReader({
     ...{ folder, defaultNamespace, keepsWritten, definitions, problems, reportFailure },
     enter: where => watch.add(where),
@@ -75,7 +79,9 @@ export function openDirectory(settings: DirectorySettings): Directory {
     onChanged: keys => {
       for (const key of keys) objects.follow(key);
       const others = keys.filter(key => !key.startsWith(`${GROUP}|`));
-      if (others.length > 0) onWritten?.(others);
+      const isAllRead = hadUnread && !reader.hasUnread();
+      hadUnread = reader.hasUnread();
+      if (others.length > 0 || isAllRead) onWritten?.(others);
     },
     onComplete: () => store.markSynced(),
   });

@@ -6,7 +6,7 @@ import { eventually } from '../support/eventually.ts';
 import { named, route } from '../support/declared.ts';
 import { makeFolders } from '../support/folder.ts';
 import { generatedIn } from '../support/generated.ts';
-import { meshBinding } from '../support/objects.ts';
+import { meshBinding, meshTailnet } from '../support/objects.ts';
 import { VirtualClock } from '../support/virtual-clock.ts';
 
 import { filesOf, naming, secret, startGatewayFiles, web } from '../support/gateway-files.ts';
@@ -96,6 +96,24 @@ describe('the folder of Envoy Gateway, begun anew', () => {
     expect(second.names()).toEqual(names);
     await second.put('a.yaml', secret);
     await eventually(() => expect(second.names()).toHaveLength(2));
+  });
+
+  it.each([
+    ['removed', undefined],
+    ['mended and has none of it', JSON.stringify(named(meshTailnet(), 'home'))],
+  ])('removes what an earlier run has written of an unreadable file once that is %s', async (_what, text) => {
+    const folders = makeFolders();
+    const first = await startGatewayFiles(folders);
+    await first.put('a.yaml', route('HTTPRoute', 'web'));
+    await eventually(() => expect(first.names()).toHaveLength(1));
+    await first.close();
+    const file = join(folders.folder, 'a.yaml');
+    await writeFile(file, '{ broken');
+    const second = await startGatewayFiles(folders);
+    expect(second.names()).toEqual(['HTTPRoute/default/web']);
+    if (text === undefined) rmSync(file);
+    else await writeFile(file, text);
+    await eventually(() => expect(second.names()).toEqual([]));
   });
 
   it('is made anew when somebody removes it, with all that belongs there', async () => {
