@@ -180,7 +180,7 @@ export interface ExtensionServerInstallation {
    */
   readonly pprof: boolean;
   /**
-   * The largest call and answer; Envoy Gateway is told the same. Up to six of them may be held at once: the memory limit has to follow.
+   * The largest call and answer; Envoy Gateway is told the same. One that is large is answered at a time, and takes up to four times its size: the memory limit has to follow.
    */
   readonly maxMessageSize: string;
   /**
