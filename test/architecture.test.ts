@@ -112,3 +112,16 @@ describeRule('tests as run', code, allTestsExpect, testExpectationExamples);
 describeRule('paths in any file', anyText, noMachinePath, machinePathExamples);
 describeRule('lockfiles', anyText, noRegistryHost, registryExamples);
 describeRule('mentions of the API group', anyText, groupInOnePlace, groupExamples);
+
+describe('the project', () => {
+  const jsonIn = (name: string) =>
+    JSON.parse(texts.find(({ path }) => path === name)?.text ?? '{}') as unknown;
+
+  it('is judged in every folder that is compiled', () => {
+    const { include } = jsonIn('tsconfig.json') as { readonly include: readonly string[] };
+    const folders = include.filter(name => !name.includes('.'));
+    const unread = folders.filter(folder => !sources.some(({ path }) => path.startsWith(`${folder}/`)));
+    expect(folders).toContain('src');
+    expect(unread).toEqual([]);
+  });
+});

@@ -10,7 +10,7 @@ export type Project = {
   readonly texts: readonly TextFile[];
 };
 
-const CODE = /^(src|codegen|synth|bench|test)\/.*\.[cm]?[jt]sx?$/;
+const CODE = /^(src|lab|codegen|synth|bench|test)\/.*\.[cm]?[jt]sx?$/;
 
 /** Cases are data, even those that are TypeScript. */
 const CASES = /^test\/(corpus|golden)\//;
