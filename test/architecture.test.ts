@@ -17,6 +17,7 @@ import {
 import { noBarrel, noDefaultExport, noEnumOrNamespace, noVagueName } from './support/architecture/form.ts';
 import { importMapExamples } from './support/architecture/import-map.examples.ts';
 import { importMap } from './support/architecture/import-map.ts';
+import { importsOf } from './support/architecture/imports.ts';
 import { readProject } from './support/architecture/project.ts';
 import { purityExamples } from './support/architecture/purity.examples.ts';
 import { purity } from './support/architecture/purity.ts';
@@ -123,5 +124,13 @@ describe('the project', () => {
     const unread = folders.filter(folder => !sources.some(({ path }) => path.startsWith(`${folder}/`)));
     expect(folders).toContain('src');
     expect(unread).toEqual([]);
+  });
+
+  it('names what ships among the dependencies, so that an audit finds it', () => {
+    const { dependencies } = jsonIn('package.json') as { readonly dependencies: object };
+    const shipped = sources.filter(({ path }) => /^(src|synth)\//.test(path)).flatMap(importsOf);
+    const packages = shipped.flatMap(found => ('package' in found ? [found.package] : []));
+    const used = new Set(packages.filter(name => !name.startsWith('node:')));
+    expect([...used].sort()).toEqual(Object.keys(dependencies).sort());
   });
 });
