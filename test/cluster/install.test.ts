@@ -4,6 +4,9 @@ import { COMPONENTS } from '../../src/api/names.ts';
 import { NETWORK } from '../../lab/cluster/network.ts';
 import { KubeError } from '../../lab/cluster/kube-error.ts';
 import type { KubeObject } from '../../lab/cluster/kube-object.ts';
+import { podsWith } from '../../lab/cluster/pods.ts';
+import { withPodPort } from '../../lab/cluster/port-forward.ts';
+import { requestThrough } from '../../lab/envoy.ts';
 import { waitFor } from '../../lab/wait.ts';
 import { extensionServerAccess, operatorAccess } from '../../src/process/access.ts';
 import { tokenOf } from '../support/cluster/account.ts';
@@ -20,6 +23,8 @@ import {
   wordsOf,
 } from '../support/cluster/install-rights.ts';
 import type { Right } from '../support/cluster/install-rights.ts';
+import { meshRoute } from '../support/cluster/install-mesh.ts';
+import { testCluster } from '../support/cluster/cluster.ts';
 import { installScene, PLACE, waitForReplicas } from '../support/cluster/install-scene.ts';
 import type { InstallScene } from '../support/cluster/install-scene.ts';
 import { printLogsOnFailure } from '../support/cluster/logs.ts';
@@ -69,6 +74,45 @@ describe('an installation by the documentation', () => {
   it('differs in nothing from what was applied', async () => {
     expect(await scene.shell.sh('kubectl diff --server-side -k manifests')).toBe('');
   });
+});
+
+describe('while routes are made and edited', () => {
+  const route = (name: string, hosts: number): KubeObject =>
+    meshRoute(
+      testCluster(),
+      'web-1',
+      `${scene.namespace}/${name}`,
+      Array.from({ length: hosts }, (_, at) => `${name}-${at}.example.com`),
+    );
+
+  it('Envoy Gateway calls no hook but Translation, and no wait for a revision times out', async () => {
+    printLogsOnFailure(scene.client, scene.namespace, OWN);
+    for (const name of ['first', 'second', 'third']) {
+      for (const hosts of [1, 2]) {
+        await scene.client.apply(route(name, hosts));
+        await scene.answerOf('web-1', `${name}-${hosts - 1}.example.com`);
+      }
+    }
+    const lines = await extensionServerMetrics();
+    const sumOf = (series: RegExp) =>
+      lines.filter(line => series.test(line)).reduce((sum, line) => sum + Number(line.split(' ')[1]), 0);
+    expect(sumOf(/^grpc_server_requests_total\{.*PostTranslateModify/)).toBeGreaterThanOrEqual(6);
+    expect(sumOf(/^grpc_server_requests_total\{.*Post(?!TranslateModify)/)).toBe(0);
+    const timeouts = lines.filter(line => /^mesh_gateway_revision_waits_total\{.*timeout/.test(line));
+    expect(timeouts.map(line => line.split(' ')[1])).toEqual(['0', '0']);
+  });
+
+  /** The metrics of both pods, line by line. */
+  async function extensionServerMetrics(): Promise<readonly string[]> {
+    const pods = await podsWith(scene.client, OWN, { 'app.kubernetes.io/name': extensionServer });
+    const pages = pods.map(({ metadata: { name = '' } }) =>
+      withPodPort(testCluster(), { namespace: OWN, pod: name, port: 8080 }, async address => {
+        const { body } = await requestThrough(address, { host: address, path: '/metrics' });
+        return body;
+      }),
+    );
+    return (await Promise.all(pages)).flatMap(page => page.split('\n'));
+  }
 });
 
 describe('the namespace of an installation', () => {
