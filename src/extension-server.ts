@@ -105,6 +105,6 @@ function openFolder(folder: string, { log }: ProcessTelemetry): Directory {
     indexes: extensionIndexes,
     report: ({ message: why, ...problem }) =>
       log.warn('a declaration is not as it should be', { ...problem, why }),
-    reportFailure: error => log.error('something of ours failed', { error }),
+    reportFailure: error => log.error('unexpected error in the folder', { error }),
   });
 }

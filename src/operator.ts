@@ -91,7 +91,7 @@ async function startOperator(
   const edsTarget = settings.extensionServerAddress ?? extensionServerIn(podNamespace);
   const view = createView(read, { dataPath, shape: clusterShape(edsTarget) });
   const events = eventsFrom(settings, cluster, telemetry);
-  const leadership = strive(settings, { cluster, telemetry, view, events });
+  const leadership = electLeader(settings, { cluster, telemetry, view, events });
   telemetry.tellPartsKnown();
   cluster.start();
   return {
@@ -99,9 +99,9 @@ async function startOperator(
     begun: read.whenSynced(),
     steps: [
       { name: 'become unready', run: () => telemetry.readiness.stop() },
-      { name: 'lead no more', run: () => leadership.stop() },
+      { name: 'release leadership', run: () => leadership.stop() },
       { name: 'record no more events', run: () => events.close() },
-      { name: 'follow no more', run: () => view.close() },
+      { name: 'close the view', run: () => view.close() },
       { name: 'close the cluster', run: () => cluster.close() },
       { name: 'end telemetry', run: () => telemetry.close() },
     ],
@@ -131,7 +131,7 @@ type Parts = {
 const DRAIN = { endMs: 5000, obeyMs: 500 };
 
 /** Runs the controllers while this process leads; one that does not reads all the same. */
-function strive(
+function electLeader(
   { podNamespace, podName = hostname(), concurrency, syncPeriodMs }: OperatorSettings,
   { cluster, telemetry, view, events }: Parts,
 ): Leadership {

@@ -131,7 +131,7 @@ function openFolders(
     indexes: [...extensionIndexes, ...bindingIndexes],
     report: ({ message: why, ...problem }) =>
       log.warn('a declaration is not as it should be', { ...problem, why }),
-    reportFailure: error => log.error('something of ours failed', { error }),
+    reportFailure: error => log.error('unexpected error in the folder', { error }),
     onWritten: () => files.onWritten(),
   });
   const { read, written } = directory;

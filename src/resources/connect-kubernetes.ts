@@ -49,7 +49,8 @@ export async function connectKubernetes(wish: ConnectWish): Promise<ConnectedKub
   const access = await clusterAccess({ kubeconfig, environment, clock });
   const options = { access, clock, now, record: telemetry.metrics.record };
   const [transport, urgent] = [openTransport(options), openTransport({ ...options, maxConnections: 1 })];
-  const reportFailure = (error: unknown) => telemetry.log.error('something of ours failed', { error });
+  const reportFailure = (error: unknown) =>
+    telemetry.log.error('unexpected error in the cluster source', { error });
   const parts = { transport, fence, kinds, indexes, clock, random, telemetry, reportFailure };
   const cluster = openKubernetes(parts);
   const close = async () => {

@@ -59,7 +59,7 @@ describe('leadership', () => {
     },
   );
 
-  it('is not striven for by a process that could not do what a leader does, and soon once it could', async () => {
+  it('is not taken by a process that could not do what a leader does, and is soon once it could', async () => {
     const leaders = new Leaders();
     let isReady = false;
     const a = leaders.start('a', { isReady: () => isReady });

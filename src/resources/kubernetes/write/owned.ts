@@ -84,7 +84,7 @@ async function applyWhole(deps: WriteDeps, ref: Ref, value: Fields, wanted: Reso
   throw contendedError(ref);
 }
 
-/** Whether there is more in a spec than we deps.applied. */
+/** Whether there is more in a spec than we applied. */
 function hasMore(answer: unknown, spec: object): boolean {
   const decoding = decode(answer);
   return decoding.is === 'resource' && !isEqual(specOf(decoding.resource), spec);
