@@ -65,7 +65,8 @@ function madeOf(cluster: Uint8Array, needs: ClusterNeeds, pieces: Pieces, target
   if (!isMessage(cluster) || !followsEds(cluster)) return cluster;
   const socket = bytesOf(cluster, SOCKET.number);
   const preamble = socket && preambleOf(socket);
-  return assembled(cluster, needs, preamble ? piecesOf(needs, target, preamble) : pieces);
+  const fields = preamble ? piecesOf(needs, target, preamble) : pieces;
+  return assembled(cluster, needs, fields, otherMatches(cluster, needs, preamble));
 }
 
 function followsEds(cluster: Uint8Array): boolean {
@@ -84,27 +85,26 @@ type Pieces = {
   readonly eds: Uint8Array;
   readonly socket?: Uint8Array;
   readonly matches: readonly Uint8Array[];
-  /** By their names, those of other backends of the rule. */
-  readonly otherMatches: ReadonlyMap<string, Uint8Array>;
   readonly check?: Uint8Array;
 };
 
 function piecesOf(needs: ClusterNeeds, target: string, preamble?: Uint8Array): Pieces {
-  const { cluster, socket, matches, others } = needs;
+  const { cluster, socket, matches } = needs;
   const check = encodeCheck(needs);
   return {
     eds: bytesField(EDS.number, edsSource(cluster, target)),
     ...(socket && { socket: bytesField(SOCKET.number, socketOf(socket, preamble)) }),
     matches: matches.map(match => bytesField(MATCHES.number, matchOf(match, preamble))),
-    otherMatches: new Map(
-      others.map(name => [name, bytesField(MATCHES.number, otherMatchOf(name, preamble))]),
-    ),
     ...(check && { check: bytesField(CHECKS.number, check) }),
   };
 }
 
-function assembled(cluster: Uint8Array, needs: ClusterNeeds, pieces: Pieces): Uint8Array {
-  const { eds, socket, matches, otherMatches, check } = pieces;
+function assembled(
+  cluster: Uint8Array,
+  needs: ClusterNeeds,
+  { eds, socket, matches, check }: Pieces,
+  others: readonly Uint8Array[],
+): Uint8Array {
   const hasChecks = bytesOf(cluster, CHECKS.number) !== undefined;
   const edits: readonly (Edit | undefined)[] = [
     { number: EDS.number, replaces: all, fields: [eds] },
@@ -115,7 +115,7 @@ function assembled(cluster: Uint8Array, needs: ClusterNeeds, pieces: Pieces): Ui
     socket && {
       number: MATCHES.number,
       replaces: isOurMatch,
-      fields: [...matches, ...missing(cluster, otherMatches)],
+      fields: [...matches, ...others],
     },
   ];
   return edited(
@@ -124,11 +124,22 @@ function assembled(cluster: Uint8Array, needs: ClusterNeeds, pieces: Pieces): Ui
   );
 }
 
-/** Where a policy brings TLS to another backend of the rule, Envoy Gateway has made its socket. */
-function missing(cluster: Uint8Array, otherMatches: Pieces['otherMatches']): readonly Uint8Array[] {
-  if (otherMatches.size === 0) return [];
-  const made = new Set(valuesOf(cluster, MATCHES.number, Infinity).map(nameOfMatch));
-  return [...otherMatches].filter(([name]) => !made.has(name)).map(([, match]) => match);
+/**
+ * The sockets of other backends of the rule. Where a policy brings TLS to one, Envoy Gateway has made its socket, and has
+ * named it by its place in the rule; a place may have changed before Envoy has the cluster in which it did.
+ */
+function otherMatches(
+  cluster: Uint8Array,
+  { others }: ClusterNeeds,
+  preamble: Uint8Array | undefined,
+): readonly Uint8Array[] {
+  if (others.length === 0) return [];
+  const made = new Map(valuesOf(cluster, MATCHES.number, Infinity).map(match => [nameOfMatch(match), match]));
+  const matches = others.map(({ name, madeAs }): [string, Uint8Array] => [
+    name,
+    bytesField(MATCHES.number, otherMatchOf(name, made.get(madeAs), preamble)),
+  ]);
+  return [...new Map(matches).values()];
 }
 
 const all = () => true;

@@ -6,7 +6,7 @@ import { AddressSchema, HealthStatus } from './proto/envoy/config/core/v3_pb.ts'
 import type { MetadataSchema } from './proto/envoy/config/core/v3_pb.ts';
 import { ClusterLoadAssignmentSchema } from './proto/envoy/config/endpoint/v3_pb.ts';
 import type { LbEndpointSchema } from './proto/envoy/config/endpoint/v3_pb.ts';
-import { MATCH_KEY, OTHER_MATCH_KEY } from './sockets.ts';
+import { MATCH_KEY } from './sockets.ts';
 
 /** Under these keys Envoy looks for the proxy of an endpoint, and for its socket among several. */
 const PROXY_KEY = 'envoy.http11_proxy_transport_socket.proxy_address';
@@ -59,12 +59,9 @@ function lbEndpoint(endpoint: AssignedEndpoint) {
 }
 
 function metadataOf(endpoint: AssignedEndpoint): MessageInitShape<typeof MetadataSchema> {
-  const { proxy, socketMatch, otherSocketMatch } = endpoint;
+  const { proxy, socketMatch } = endpoint;
   return {
     ...(socketMatch !== undefined && { filterMetadata: { [SOCKET_KEY]: { [MATCH_KEY]: socketMatch } } }),
-    ...(otherSocketMatch !== undefined && {
-      filterMetadata: { [SOCKET_KEY]: { [OTHER_MATCH_KEY]: otherSocketMatch } },
-    }),
     ...(proxy && { typedFilterMetadata: { [PROXY_KEY]: pack(AddressSchema, addressOf(proxy)) } }),
   };
 }

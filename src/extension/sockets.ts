@@ -16,9 +16,6 @@ import { bytesField, bytesOf, isMessage, joined, textOf } from './wire.ts';
 /** The key by which an endpoint names its socket among those of its cluster. */
 export const MATCH_KEY = 'mesh';
 
-/** The key by which endpoints of other backends name theirs, as Envoy Gateway has it. */
-export const OTHER_MATCH_KEY = 'name';
-
 /** By this our sockets in a cluster are told from those of Envoy Gateway. */
 const MATCH_PREFIX = 'mesh/';
 
@@ -39,17 +36,18 @@ export function socketOf(needs: SocketNeeds, preamble?: Preamble): Uint8Array {
 
 /** One of several sockets of a cluster, which its endpoints choose by its name. */
 export function matchOf({ name, socket }: SocketMatch, preamble?: Preamble): Uint8Array {
-  const head = encode(MatchSchema, { name: MATCH_PREFIX + name, match: { [MATCH_KEY]: name } });
-  return joined([head, bytesField(MatchSchema.field.transportSocket.number, socketOf(socket, preamble))]);
+  return namedMatch(name, socketOf(socket, preamble));
 }
 
-/** The socket without TLS of other backends, which their endpoints choose by `name`. */
-export function otherMatchOf(name: string, preamble?: Preamble): Uint8Array {
-  const head = encode(MatchSchema, { name: MATCH_PREFIX + name, match: { [OTHER_MATCH_KEY]: name } });
-  return joined([
-    head,
-    bytesField(MatchSchema.field.transportSocket.number, socketOf({ is: 'clear' }, preamble)),
-  ]);
+/** The same for another backend: the socket of the match that Envoy Gateway has made for it, else one without TLS. */
+export function otherMatchOf(name: string, made: Uint8Array | undefined, preamble?: Preamble): Uint8Array {
+  const socket = made && bytesOf(made, MatchSchema.field.transportSocket.number);
+  return namedMatch(name, socket ?? socketOf({ is: 'clear' }, preamble));
+}
+
+function namedMatch(name: string, socket: Uint8Array): Uint8Array {
+  const head = encode(MatchSchema, { name: MATCH_PREFIX + name, match: { [MATCH_KEY]: name } });
+  return joined([head, bytesField(MatchSchema.field.transportSocket.number, socket)]);
 }
 
 /** The name of one of the sockets of a cluster. */

@@ -27,10 +27,8 @@ export type AssignedEndpoint = SocketAddress & {
   readonly checkHost: string;
   /** Left out of Envoy's own checks. */
   readonly isUnchecked: boolean;
-  /** The name of the socket that its connections use, among ours. */
+  /** The name of the socket that its connections use, among those that we put into the cluster. */
   readonly socketMatch?: string;
-  /** The same for an endpoint that is not ours, among those that Envoy Gateway makes. */
-  readonly otherSocketMatch?: string;
 };
 
 /** Endpoints of one backend and priority. */
@@ -125,7 +123,7 @@ function assign(
 }
 
 /** The endpoints of a backend that is not ours, as Envoy Gateway would send them. */
-function localityOf({ index, ref, socketMatch, priority, endpoints }: OtherBackend): AssignedLocality {
+function localityOf({ index, ref, socket, priority, endpoints }: OtherBackend): AssignedLocality {
   return {
     backend: index,
     weight: ref.weight,
@@ -137,7 +135,7 @@ function localityOf({ index, ref, socketMatch, priority, endpoints }: OtherBacke
       health: isDraining ? 'DRAINING' : 'UNKNOWN',
       checkHost: '',
       isUnchecked: false,
-      otherSocketMatch: socketMatch,
+      socketMatch: socket.name,
     })),
   };
 }

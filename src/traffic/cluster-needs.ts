@@ -1,4 +1,5 @@
 import { envoyCheckOf } from './checks.ts';
+import type { OtherSocket } from './others.ts';
 import type { MeshRule, Speech } from './rule.ts';
 import { CLEAR_SOCKET, socketName, tlsText } from './tls-settings.ts';
 
@@ -49,8 +50,8 @@ export type CheckNeeds = {
 export type ClusterNeeds = {
   readonly cluster: string;
   readonly speech: Speech;
-  /** By which names endpoints of other backends of the rule choose their sockets; none where all are ours. */
-  readonly others: readonly string[];
+  /** The sockets of other backends of the rule; none where all are ours. */
+  readonly others: readonly OtherSocket[];
   /** Of all connections that no match is for; datagrams have none. */
   readonly socket?: SocketNeeds;
   /** At most 64 of TLS, and `clear` for endpoints that take no TLS; in the order of their names. */
@@ -70,7 +71,7 @@ export function clusterNeedsOf(rule: MeshRule): ClusterNeeds | undefined {
   return {
     cluster: cluster.text,
     speech,
-    others: others.map(({ socketMatch }) => socketMatch),
+    others: others.map(({ socket }) => socket),
     ...(speech === 'datagrams' ? { matches: [] } : socketsOf(rule)),
     ...(check && { check }),
   };

@@ -12,11 +12,18 @@ export type OtherBackend = {
   /** Its position among all references of the rule. */
   readonly index: number;
   readonly ref: BackendRef;
-  /** The name by which its endpoints choose a socket of the cluster. */
-  readonly socketMatch: string;
+  readonly socket: OtherSocket;
   /** 1 where it is used only while nothing else can be. */
   readonly priority: 0 | 1;
   readonly endpoints: readonly OtherEndpoint[];
+};
+
+/** The socket of such a backend among those of the cluster. */
+export type OtherSocket = {
+  /** By this its endpoints choose it. It stays when the backend gets another place in the rule, or others a weight. */
+  readonly name: string;
+  /** The name that Envoy Gateway gives to a socket that it makes for it. */
+  readonly madeAs: string;
 };
 
 /** An address of such a backend; one that is draining gets no new traffic. */
@@ -55,12 +62,17 @@ export function othersOf(
         {
           index,
           ref,
-          socketMatch: `${text}/tls/${nth}`,
+          socket: { name: socketNameOf(ref), madeAs: `${text}/tls/${nth}` },
           priority: isFallback ? 1 : 0,
           endpoints: isAllowed ? endpointsOf(declared, ref) : [],
         },
       ];
     });
+}
+
+/** A policy can set the TLS of a single port. */
+function socketNameOf({ kind, namespace, name, port }: BackendRef): string {
+  return `${kind}/${namespace}/${name}${port === undefined ? '' : `:${port}`}`;
 }
 
 /** Whether Envoy Gateway finds a backend and, of a Service, addresses; of kinds that we do not read nobody knows. */

@@ -27,6 +27,8 @@ function foreign(cluster: Uint8Array): readonly string[] {
   return found;
 }
 
+const OTHERS = [{ name: 'Service/default/shop:80', madeAs: 'a/tls/0' }];
+
 describe('a cluster of a mesh backend', () => {
   it.each(EVERY_KIND)('keeps every field that is not ours: %s', (_, wanted) => {
     const cluster = gatewayCluster([bytesField(59, Buffer.from('new')), varintField(5000, 7)]);
@@ -122,13 +124,17 @@ describe('its endpoints', () => {
   });
 
   it('come from us too in a rule that mixes ours with others', () => {
-    const after = read(mesh(gatewayCluster(), needs({ others: ['a/tls/0'] }))).edsClusterConfig;
+    const after = read(mesh(gatewayCluster(), needs({ others: OTHERS }))).edsClusterConfig;
     expect(after?.edsConfig?.configSourceSpecifier.case).toBe('apiConfigSource');
   });
 });
 
 describe('the sockets of other backends of its rule', () => {
-  const wanted = needs({ socket: { is: 'closed' }, others: ['c/tls/0', 'c/tls/1'] });
+  const others = [
+    { name: 'Service/default/shop:80', madeAs: 'c/tls/0' },
+    { name: 'Service/default/vault:443', madeAs: 'c/tls/1' },
+  ];
+  const wanted = needs({ socket: { is: 'closed' }, others });
   const made = { name: 'c/tls/1', match: { name: 'c/tls/1' }, transportSocket: { name: 'of a policy' } };
   const match = bytesField(
     43,
@@ -143,10 +149,20 @@ describe('the sockets of other backends of its rule', () => {
       each.transportSocket?.name,
     ]);
     expect(found).toEqual([
-      ['mesh/c/tls/0', { name: 'c/tls/0' }, 'envoy.transport_sockets.http_11_proxy'],
+      [
+        'mesh/Service/default/shop:80',
+        { mesh: 'Service/default/shop:80' },
+        'envoy.transport_sockets.http_11_proxy',
+      ],
+      ['mesh/Service/default/vault:443', { mesh: 'Service/default/vault:443' }, 'of a policy'],
       ['c/tls/1', { name: 'c/tls/1' }, 'of a policy'],
     ]);
     expect(mesh(after, wanted)).toEqual(after);
+  });
+
+  it('is one for a backend that stands twice in the rule', () => {
+    const twice = needs({ others: [...OTHERS, ...OTHERS] });
+    expect(read(mesh(gatewayCluster(), twice)).transportSocketMatches).toHaveLength(1);
   });
 });
 
@@ -319,7 +335,7 @@ describe('its version of HTTP', () => {
     'is HTTP/2 in a rule that mixes ours with others as soon as one needs it: %s',
     (_, speech, before, after) => {
       const cluster = gatewayCluster([httpOptions(bytesField(3, before))]);
-      expect(optionsIn(mesh(cluster, needs({ speech, others: ['a/tls/0'] })))).toBe(hex(after));
+      expect(optionsIn(mesh(cluster, needs({ speech, others: OTHERS })))).toBe(hex(after));
     },
   );
 

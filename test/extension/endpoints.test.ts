@@ -87,11 +87,8 @@ describe('an endpoint', () => {
     expect(other?.metadata?.filterMetadata).toEqual({});
   });
 
-  it('that is not ours names the socket that Envoy Gateway makes, and leaves checks to it', () => {
-    const [one] = told(endpoint({ checkHost: '', otherSocketMatch: `${CLUSTER}/tls/0` }));
-    expect(one?.metadata?.filterMetadata).toEqual({
-      'envoy.transport_socket_match': { name: `${CLUSTER}/tls/0` },
-    });
+  it('that is not ours leaves checks to Envoy Gateway', () => {
+    const [one] = told(endpoint({ checkHost: '' }));
     expect(one?.hostIdentifier.value).not.toHaveProperty('healthCheckConfig.hostname');
   });
 

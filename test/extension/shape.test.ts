@@ -11,6 +11,7 @@ const KNOWN: Readonly<Record<number, string>> = {
   2: '269d8a692529c394',
   3: 'f9dfb4e98f4c537f',
   4: '91cf446987a2a2f8',
+  5: '63e572671dfedac9',
 };
 
 describe('the shape of clusters', () => {

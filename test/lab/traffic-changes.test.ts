@@ -356,7 +356,7 @@ describe('all the while', () => {
 });
 
 describe('a rule that mixes MeshEndpoints with a Backend of Envoy Gateway', () => {
-  it('sends to both by their weights', async () => {
+  it('sends to both by their weights, and fails no request when they get other places', async () => {
     const server = createServer((_, response) => response.end('of others'));
     await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve));
     const { port } = server.address() as AddressInfo;
@@ -375,6 +375,16 @@ describe('a rule that mixes MeshEndpoints with a Backend of Envoy Gateway', () =
       await orTailOf(system.gateway, waitFor('both to get their shares', isShared));
       const told = await endpointsIn(system.gateway.admin, cluster('mixed'));
       expect(told.map(({ address }) => address).sort()).toEqual([at('one'), `127.0.0.1:${port}`].sort());
+      const asked = system.extension.asked().length;
+      putHttpRoute('mixed', { name: 'moved', backendRefs: [backendRef('other', 1), mesh] });
+      const statuses = new Set<number>();
+      const isMoved = async () => {
+        for (const { status } of await Promise.all(Array.from({ length: 20 }, ask))) statuses.add(status);
+        const since = system.extension.asked().slice(asked);
+        return since.some(({ request }) => Buffer.from(request).includes('moved')) || undefined;
+      };
+      await waitFor('the rule with its references in another order to be translated', isMoved);
+      expect([await isMoved(), ...statuses]).toEqual([true, 200]);
     } finally {
       await new Promise(resolve => server.close(resolve));
     }

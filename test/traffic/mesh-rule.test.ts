@@ -166,7 +166,7 @@ describe('a rule that mixes MeshEndpoints with other backends', () => {
       const { rule, needs } = trafficOf(declared, cluster);
       expect(usedIn(rule)).toEqual(['1 web web']);
       expect(needs).toMatchObject({
-        others: [`${cluster}/tls/0`],
+        others: [{ name: 'Service/default/shop:80', madeAs: `${cluster}/tls/0` }],
         socket: { is: 'closed' },
         matches: [{ name: 'clear' }],
       });

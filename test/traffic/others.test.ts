@@ -28,7 +28,8 @@ function localitiesOf(backends: readonly Parameters<typeof backend>[1][], object
     localities: through.Proxy.assignment.localities.map(({ backend: at, weight, priority, endpoints }) => [
       `${at} weight ${weight} priority ${priority}`,
       ...endpoints.map(
-        each => `${each.address}:${each.port} ${each.health} ${each.otherSocketMatch ?? 'ours'}`,
+        each =>
+          `${each.address}:${each.port} ${each.health} ${each.socketMatch === 'clear' ? 'ours' : each.socketMatch}`,
       ),
     ]),
   };
@@ -51,9 +52,9 @@ describe('a Service beside MeshEndpoints', () => {
         ['0 weight 3 priority 0', OURS],
         [
           '1 weight 7 priority 0',
-          `10.0.0.1:8080 UNKNOWN ${CLUSTER}/tls/1`,
-          `10.0.0.2:8080 UNKNOWN ${CLUSTER}/tls/1`,
-          `10.0.0.3:8080 UNKNOWN ${CLUSTER}/tls/1`,
+          `10.0.0.1:8080 UNKNOWN Service/default/shop:80`,
+          `10.0.0.2:8080 UNKNOWN Service/default/shop:80`,
+          `10.0.0.3:8080 UNKNOWN Service/default/shop:80`,
         ],
       ],
     });
@@ -74,7 +75,7 @@ describe('a Service beside MeshEndpoints', () => {
       sliceObject('shop', [ready('10.0.0.1')], { ports: targets }),
     ];
     const { localities } = localitiesOf([backend('web'), service()], objects);
-    expect(localities[1]?.slice(1)).toEqual([`10.0.0.1:3000 UNKNOWN ${CLUSTER}/tls/1`]);
+    expect(localities[1]?.slice(1)).toEqual([`10.0.0.1:3000 UNKNOWN Service/default/shop:80`]);
   });
 
   it.each([
@@ -91,7 +92,7 @@ describe('a Service beside MeshEndpoints', () => {
   ])('is told of a pod that %s as Envoy Gateway tells it', (_, conditions, health) => {
     const slice = sliceObject('shop', [{ addresses: ['10.0.0.1'], conditions }]);
     const { localities } = localitiesOf([backend('web'), service()], [serviceObject('shop'), slice]);
-    expect(localities[1]?.[1]).toBe(`10.0.0.1:8080 ${health} ${CLUSTER}/tls/1`);
+    expect(localities[1]?.[1]).toBe(`10.0.0.1:8080 ${health} Service/default/shop:80`);
   });
 
   it('has the addresses of both families, each once, and no names', () => {
@@ -109,11 +110,18 @@ describe('a Service beside MeshEndpoints', () => {
     ]);
   });
 
-  it('is counted among those with a weight where its socket is named', () => {
-    const backends = [service({ name: 'off', weight: 0 }), service(), backend('web')];
-    const objects = [serviceObject('shop'), sliceObject('shop', [ready('10.0.0.1')])];
-    const { localities } = localitiesOf(backends, objects);
-    expect(localities[0]).toEqual(['1 weight 1 priority 0', `10.0.0.1:8080 UNKNOWN ${CLUSTER}/tls/0`]);
+  it('is counted among those with a weight, as Envoy Gateway names its socket; its endpoints name it by itself', () => {
+    const objects = [...mesh, serviceObject('shop'), sliceObject('shop', [ready('10.0.0.1')])];
+    const canary = (weight: number) => {
+      const backends = [service({ name: 'new', weight }), service(), backend('web')];
+      return trafficOf(declaredFrom([...objects, httpRoute('web', backends)]), CLUSTER);
+    };
+    const [before, after] = [canary(0), canary(1)];
+    const madeAs = ({ needs }: typeof before) => needs?.others.at(-1)?.madeAs;
+    expect([madeAs(before), madeAs(after)]).toEqual([`${CLUSTER}/tls/0`, `${CLUSTER}/tls/1`]);
+    const namedBy = ({ through }: typeof before) =>
+      through.Proxy.assignment.localities.find(each => each.backend === 1)?.endpoints[0]?.socketMatch;
+    expect([namedBy(before), namedBy(after)]).toEqual(['Service/default/shop:80', 'Service/default/shop:80']);
   });
 
   it('of another namespace is not used without a grant for Services', () => {
@@ -137,7 +145,7 @@ describe('a Backend of Envoy Gateway beside MeshEndpoints', () => {
   it('has its IP addresses', () => {
     const spec = { endpoints: [{ ip: { address: '10.1.1.1', port: 3000 } }] };
     const { localities, unused } = localitiesOf([backend('web'), ref], [backendObject('legacy', spec)]);
-    expect(localities[1]).toEqual(['1 weight 1 priority 0', `10.1.1.1:3000 UNKNOWN ${CLUSTER}/tls/1`]);
+    expect(localities[1]).toEqual(['1 weight 1 priority 0', `10.1.1.1:3000 UNKNOWN Backend/default/legacy`]);
     expect(unused).toEqual([]);
   });
 

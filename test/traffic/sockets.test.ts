@@ -155,7 +155,9 @@ describe('the sockets of a cluster', () => {
     const [alone, mixed] = [[], [service()]].map(others => traffic([...secure({}), clear], others));
     expect(mixed?.needs?.socket).toEqual({ is: 'closed' });
     expect(mixed?.needs?.matches).toEqual(alone?.needs?.matches);
-    expect(mixed?.needs?.others).toEqual(['httproute/default/web/rule/0/tls/1']);
+    expect(mixed?.needs?.others).toEqual([
+      { name: 'Service/default/shop:80', madeAs: 'httproute/default/web/rule/0/tls/1' },
+    ]);
   });
 
   it('are at most 64 of TLS, by the first settings in the rule', () => {

@@ -99,7 +99,7 @@ export const EVERY_KIND: readonly (readonly [it: string, needs: ClusterNeeds])[]
     'a rule that mixes ours with others',
     needs({
       socket: { is: 'closed' },
-      others: [`${CLUSTER}/tls/0`],
+      others: [{ name: 'Service/default/shop:80', madeAs: `${CLUSTER}/tls/0` }],
       matches: [{ name: '0a1b', socket: tlsSocket() }],
     }),
   ],
