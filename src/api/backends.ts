@@ -45,8 +45,6 @@ export type Backend = {
   readonly metadata: Metadata;
   /** Those that are IP addresses. */
   readonly endpoints: readonly { readonly address: string; readonly port: number }[];
-  /** Whether all of its endpoints are IP addresses. */
-  readonly isAddresses: boolean;
   /** Whether it is used only while nothing else can be. */
   readonly isFallback: boolean;
 };
@@ -89,15 +87,15 @@ function isDraining(conditions: unknown): boolean {
 /** A Backend with those of its endpoints that are IP addresses. */
 export function decodeBackendObject(header: Header<'Backend'>, object: Place): Backend {
   const spec = withFields(field(object, 'spec'));
-  const all = items(field(spec, 'endpoints'));
-  const addresses = all.map(place => field(place, 'ip')).filter(({ value }) => value !== undefined);
+  const addresses = items(field(spec, 'endpoints'))
+    .map(place => field(place, 'ip'))
+    .filter(({ value }) => value !== undefined);
   return {
     ...header,
     endpoints: addresses.map(ip => ({
       address: text(field(ip, 'address'), forms.filled),
       port: port(field(ip, 'port')),
     })),
-    isAddresses: all.length > 0 && addresses.length === all.length,
     isFallback: field(spec, 'fallback').value === true,
   };
 }
