@@ -1,5 +1,5 @@
 # One image for the operator and the extension server: docker build -t mesh-gateway:0.1.0 . and the argument is the command.
-FROM node:26-bookworm-slim AS build
+FROM node:24-bookworm-slim AS build
 WORKDIR /build
 RUN apt-get update && apt-get install -y --no-install-recommends ca-certificates
 COPY package.json package-lock.json .npmrc ./

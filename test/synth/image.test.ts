@@ -118,9 +118,9 @@ describe('what is in the image', () => {
     for (const library of needed) expect(files()).toContain(library);
   });
 
-  it('is less than 170 MB, of which Node 26 takes 150', () => {
+  it('is less than 150 MB, of which Node 24 takes 127', () => {
     const bytes = files().reduce((sum, path) => sum + statSync(join(tree, path)).size, 0);
-    expect(bytes).toBeLessThan(170_000_000);
+    expect(bytes).toBeLessThan(150_000_000);
     expect(bytes).toBeGreaterThan(50_000_000);
   });
 
