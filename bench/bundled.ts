@@ -4,7 +4,7 @@ import { buildSync } from 'esbuild';
 
 /** Bundles a program of a bench as the product is; gives its path. */
 export function bundled(name: string): string {
-  const bundle = join('.cache', 'bench', `${name}.mjs`);
+  const bundle = join('.cache', 'bench', 'js', 'bench', `${name}.mjs`);
   buildSync({
     entryPoints: [`bench/${name}.ts`],
     outfile: bundle,
@@ -13,7 +13,12 @@ export function bundled(name: string): string {
     platform: 'node',
     format: 'esm',
     banner: {
-      js: "import { createRequire } from 'node:module';const require = createRequire(import.meta.url);",
+      js: [
+        "import { createRequire } from 'node:module';const require = createRequire(import.meta.url);",
+        // The .proto files of gRPC's services lie beside the product: build that first.
+        "import { fileURLToPath as pathForUrl } from 'node:url';",
+        "const __dirname = pathForUrl(new URL('package', import.meta.url));",
+      ].join(''),
     },
   });
   return bundle;
