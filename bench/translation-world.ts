@@ -18,7 +18,7 @@ type Counts = Readonly<Record<Kind, number>>;
 /** A Gateway with routes, each of which has a host of its own, service-0 and mesh-0 and so on. */
 export type World = {
   readonly counts: Counts;
-  /** Makes and removes routes until there are so many. */
+  /** Creates and deletes routes until this number exists. */
   readonly become: (wanted: Counts) => Promise<void>;
   /** Makes or edits a route, which then also matches a path. */
   readonly put: (kind: Kind, name: string, path?: string) => Promise<void>;

@@ -54,7 +54,7 @@ export function decodeService(header: Header<'Service'>, object: Place): Service
   return { ...header, ports: decodePorts(field(field(object, 'spec'), 'ports')) };
 }
 
-/** An EndpointSlice, of which only what Envoy is told is kept: there are many, and they change often. */
+/** An EndpointSlice, reduced to the fields that reach Envoy: there are many, and they change often. */
 export function decodeEndpointSlice(header: Header<'EndpointSlice'>, object: Place): EndpointSlice {
   const labels = field(field(object, 'metadata'), 'labels');
   return {

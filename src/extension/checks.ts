@@ -13,7 +13,7 @@ const JITTER = { part: 0.1, mostMs: 1000 } as const;
 
 /**
  * Envoy's own check of a cluster, where it can be one: Envoy refuses a cluster that checks by gRPC what does not speak
- * HTTP/2. The Host is told by each endpoint.
+ * HTTP/2. The Host comes with each endpoint.
  */
 export function encodeCheck({ check, speech }: ClusterNeeds): Uint8Array | undefined {
   if (!check || speech === 'datagrams') return undefined;

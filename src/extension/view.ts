@@ -91,7 +91,7 @@ function resolveCluster(cluster: string, declared: Declared): ResolvedCluster | 
   return rule && { rule, needs: clusterNeedsOf(rule) };
 }
 
-/** Most clusters of a translation are of others, and told apart without noting on what that depends. */
+/** Most clusters of a translation belong to others, and are recognized without recording dependencies. */
 function mayBeMesh(read: ReadResources, cluster: string): boolean {
   const name = parseClusterName(cluster);
   const route = name && read.get({ kind: name.kind, namespace: name.namespace, name: name.name });

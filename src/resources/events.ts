@@ -16,7 +16,7 @@ export type ObjectEvent = {
   readonly note: string;
 };
 
-/** Records events. It never fails and nobody waits for it: what cannot be written is counted and lost. */
+/** Records events. It never fails or blocks: what cannot be written is counted and dropped. */
 export interface RecordEvents {
   record(event: ObjectEvent): void;
 }

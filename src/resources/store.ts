@@ -129,7 +129,7 @@ export class ResourceStore implements ReadResources {
 type Listener = (change: Change) => void;
 
 /**
- * Notifies every listener of every change, in order. A listener that throws is reported and harms nobody; listeners are
+ * Notifies every listener of every change, in order. A listener that throws is reported and does not affect the others; listeners are
  * notified of what a listener changes after all have been notified of what was before.
  */
 class Notifier {

@@ -7,10 +7,10 @@ import type { Address } from './address.ts';
 import type { Log } from './log.ts';
 import { SettingError } from './setting-error.ts';
 
-/** What somebody asks for. */
+/** A request. */
 export type Question = {
   readonly query: URLSearchParams;
-  /** Fires when nobody waits for the answer any more. */
+  /** Aborted when the caller has closed its connection. */
   readonly signal: AbortSignal;
 };
 

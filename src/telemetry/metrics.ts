@@ -205,7 +205,7 @@ export const eventMetrics = {
 
 const KIND = { kind: [] } as const;
 
-/** What a process that reads from an API server tells of what it reads. */
+/** Metrics of a process that reads from an API server. */
 export const sourceMetrics = {
   sourceLists: counter('mesh_gateway_source_lists_total', 'Lists that were read to their end, by kind', KIND),
   sourceWatches: counter('mesh_gateway_source_watches_total', 'Watches that were begun, by kind', KIND),

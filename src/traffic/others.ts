@@ -75,7 +75,7 @@ function socketNameOf({ kind, namespace, name, port }: BackendRef): string {
   return `${kind}/${namespace}/${name}${port === undefined ? '' : `:${port}`}`;
 }
 
-/** Whether Envoy Gateway finds a backend and, of a Service, addresses; of kinds that we do not read nobody knows. */
+/** Whether Envoy Gateway finds a backend and, of a Service, addresses; kinds that are not read count as found. */
 export function isResolved(declared: Declared, at: Reference): boolean {
   const { namespace, name } = at.ref;
   if (isMesh(at)) {

@@ -31,7 +31,7 @@ const COMPRESSED: GrpcStatus = { code: 'UNIMPLEMENTED', message: 'compressed req
 const TOO_LARGE: GrpcStatus = { code: 'RESOURCE_EXHAUSTED', message: 'a request of this service is small' };
 const NOT_TAKEN: GrpcStatus = { code: 'RESOURCE_EXHAUSTED', message: 'the answers are not taken' };
 
-/** So many streams may be reset in a burst, and as many more as come back with time. */
+/** How many streams of a connection may be reset in a burst, and at what rate after it. */
 const RESETS = 900;
 const RESETS_PER_MS = 0.03;
 
@@ -155,7 +155,7 @@ function guarded(
   });
 }
 
-/** What the caller was told; a caller that left, or whose stream was reset, was told nothing. */
+/** The status that was sent; CANCELLED where the stream was reset before any was. */
 function codeSentOn({ sentHeaders, sentTrailers }: Partial<ServerHttp2Stream>): string {
   const sent = sentTrailers?.['grpc-status'] ?? sentHeaders?.['grpc-status'] ?? codes.CANCELLED;
   return codes[Number(sent)] ?? 'UNKNOWN';
@@ -165,7 +165,7 @@ type Inside = { readonly stream: ServerHttp2Stream; readonly incomingEncoding: s
 
 /**
  * The stream of a call, which the library's types do not show: only there can a caller be held back within a message, and
- * nothing else tells which status the library itself has sent.
+ * nothing else shows which status the library itself has sent.
  */
 function insideOf(library: ServerInterceptingCallInterface): Inside {
   const inside = library as Partial<Inside> & ServerInterceptingCallInterface;

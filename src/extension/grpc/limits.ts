@@ -6,7 +6,7 @@ export type GrpcLimits = {
   readonly smallBytes: number;
   /** What the requests of all other calls may hold together before they wait as well. */
   readonly pooledBytes: number;
-  /** A stream may have so many bytes of messages to send before its `send` says that it is too much. */
+  /** Max bytes of unsent messages of a stream, beyond which its `send` returns false. */
   readonly unsentBytes: number;
   /** What all streams together may have to send. */
   readonly allUnsentBytes: number;

@@ -52,7 +52,7 @@ export const PREFIX_BYTES = 5;
 
 type LibraryStatus = { readonly code: codes; readonly details: string };
 
-/** What the caller is told of an error: only what was thrown for it. */
+/** The status for an error: only a status that was thrown reaches the caller. */
 function statusOf(error: unknown, method: string, log: Log): LibraryStatus {
   if (error instanceof GrpcError) return libraryStatus({ code: error.code, message: error.message });
   log.error('a call failed', { method, error });

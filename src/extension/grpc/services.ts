@@ -20,7 +20,7 @@ export interface Health {
 export function addHealthAndReflection(server: Server, files: readonly DescFile[]): Health {
   const health = new HealthImplementation();
   const services = Object.values(loadFileDescriptorSetFromBuffer(descriptorSet(files))).filter(isService);
-  // Both bring their own definitions, and show them to nobody but a server.
+  // Both bring their own definitions, and only add them to a server.
   const collector = { addService: (service: ServiceDefinition) => void services.push(service) };
   health.addToServer(collector);
   new ReflectionService({}).addToServer(collector);

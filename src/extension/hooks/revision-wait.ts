@@ -46,7 +46,7 @@ const LIMITS = {
  *   one that they never had                   behind, or restarted   waits for it, 250 ms at most
  *   one that was waited for in vain           of another version     is answered at once
  *
- * While one waits, all Gateways do: so nobody joins when many wait already.
+ * While one waits, all Gateways do: so none is added when many wait already.
  */
 export function waitForRevisions(
   revisions: Revisions,

@@ -6,7 +6,7 @@ import type { Folder } from './scan.ts';
 
 /** Who is called by a watch. */
 export type WatchDeps = {
-  /** Something happened to a name in a folder, or to the folder itself, or nobody knows to what. */
+  /** Something happened to a name in a folder, or to the folder itself, or to an unknown name. */
   readonly onEvent: (folder: Folder, name: string | undefined) => void;
   /** Some folders cannot be watched, and why; or all are. */
   readonly onTrouble: (why: string | undefined) => void;

@@ -95,7 +95,7 @@ export type ElectionStep =
 export type ElectionNews =
   | { readonly got: 'read'; readonly lease: Lease | undefined }
   | { readonly got: 'written'; readonly lease: Lease; readonly sentAt: number }
-  /** Somebody else had written it. */
+  /** Another process had written it. */
   | { readonly got: 'conflict' }
   | { readonly got: 'no-answer'; readonly to: Extract<ElectionStep, { do: 'read' | 'write' }> };
 

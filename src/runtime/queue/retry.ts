@@ -1,12 +1,12 @@
 const FIRST_MS = 5;
 const MAX_MS = 1_000_000;
 
-/** The backoff after so many failures in a row: 5 ms, and twice as long each time up to 1000 s. */
+/** The backoff after a number of failures in a row: 5 ms, and twice as long each time up to 1000 s. */
 export function backoffMs(failures: number): number {
   return Math.min(FIRST_MS * 2 ** Math.max(0, failures - 1), MAX_MS);
 }
 
-/** So many at once, and beyond these one each interval. */
+/** A burst of this size, then one each interval. */
 export type Rate = { readonly burst: number; readonly intervalMs: number };
 
 /** Limits the rate of all who ask together. */

@@ -13,7 +13,7 @@ import type { Fields } from '../raw-object.ts';
 /** A user as a file names it, with the folder of that file. */
 export type RawUser = { readonly name: string; readonly fields: Fields; readonly folder: string };
 
-/** The library drops these fields, so that requests would be sent as somebody else. */
+/** The library drops these fields, so that requests would be sent as another user. */
 const DROPPED = ['as-uid', 'as-groups', 'as-user-extra'];
 
 /** A field of a user that is not supported. */

@@ -202,7 +202,7 @@ function waitMs(failures: number, { retryAfterMs = 0 }: Troubled, { roll, patien
 
 const LONGEST_WISH_MS = 60_000;
 
-/** Waits, and tells why. */
+/** Waits, and reports why. */
 function waiting(
   state: ReflectorState,
   then: 'list' | Place,

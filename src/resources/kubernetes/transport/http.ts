@@ -104,7 +104,7 @@ function exchange(request: WireRequest, around: Around): Promise<Answer> {
       );
     });
     sent.once('response', message => {
-      // An answer that breaks before somebody reads it fails when it is read.
+      // A response that breaks before it is read fails when it is read.
       message.on('error', () => undefined);
       const failed = (error: Error) =>
         // What is wrong with an answer is reported to its request; the answer itself only ends.

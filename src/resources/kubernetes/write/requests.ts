@@ -18,10 +18,10 @@ export type WriteDeps = {
   readonly applied: Applied;
 };
 
-/** How often a write begins anew because somebody else was faster. */
+/** How often a write is retried after a conflict. */
 export const MAX_ATTEMPTS = 8;
 
-/** The name by which an API server tells our fields from those of others; one for all processes of ours. */
+/** The field manager of all our processes. */
 const FIELD_MANAGER = 'mesh-gateway';
 
 /** One step of a JSON patch; a test that fails makes the whole patch fail. */
