@@ -243,6 +243,27 @@ describe('closing', () => {
     expect(clock.timers).toBe(0);
   });
 
+  it('writes what was recorded while a request was on its way', async () => {
+    const { server, events, outcomes } = begin();
+    events.record(told());
+    await Promise.resolve();
+    events.record(told());
+    await events.close();
+    expect(server.told).toBe(2);
+    expect(outcomes).toEqual({ written: 2, dropped: 0, failed: 0 });
+  });
+
+  it('begins anew where somebody has deleted the event', async () => {
+    const { clock, server, events, outcomes } = begin();
+    events.record(told());
+    await clock.settle();
+    server.kept.clear();
+    for (let i = 0; i < 2; i++) events.record(told());
+    await events.close();
+    expect([...server.kept.values()].map(({ series }) => series?.count)).toEqual([2]);
+    expect(outcomes).toEqual({ written: 3, dropped: 0, failed: 0 });
+  });
+
   it.each(['hangs', 'is-down'] as const)('ends soon though the server %s', async behaviour => {
     const { clock, server, events, outcomes } = begin();
     server.behaviour = behaviour;

@@ -108,13 +108,22 @@ class EventRecorder {
     }
     await new Promise<void>(resolve => {
       const cancel = this.#deps.clock.after(CLOSE_WITHIN_MS, resolve);
-      void this.#sent.then(() => {
+      void this.#drained().then(() => {
         cancel();
         resolve();
       });
     });
     for (const series of [...this.#series.values()]) this.#forget(series, 'dropped');
     this.#abort.abort();
+  }
+
+  /** Resolves when no request is left, not even one that another has caused. */
+  async #drained(): Promise<void> {
+    let awaited;
+    do {
+      awaited = this.#sent;
+      await awaited;
+    } while (awaited !== this.#sent);
   }
 
   #begin(key: string, event: ObjectEvent, now: Date): Series {
@@ -146,9 +155,9 @@ class EventRecorder {
     return true;
   }
 
-  /** The first is written at once, then more are gathered: for 1 s, 10 s, 100 s, and 300 s from then on. */
+  /** The first is written at once, then more are gathered: for 1 s, 10 s, 100 s, and 300 s, or until closing. */
   #writeSoon(series: Series): void {
-    if (series.writes === 0) {
+    if (series.writes === 0 || this.#isClosed) {
       this.#enqueue(series);
       return;
     }
@@ -185,7 +194,7 @@ class EventRecorder {
     series.written = count;
     series.writes++;
     series.state = 'idle';
-    if (series.count > count && !this.#isClosed) this.#writeSoon(series);
+    if (series.count > count) this.#writeSoon(series);
   }
 
   /** What was written counts, whatever becomes of the series meanwhile. */
