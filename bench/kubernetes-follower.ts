@@ -38,7 +38,7 @@ startController(
       return Promise.resolve({ look: 'on-change' });
     },
   },
-  { resources: read, clock: systemClock, telemetry },
+  { read, clock: systemClock, telemetry },
   { concurrency: 10, syncPeriodMs: 1e9 },
 );
 const begun = performance.now();

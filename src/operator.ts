@@ -1,12 +1,11 @@
 import { hostname, uptime } from 'node:os';
 import type { Ref } from './api/key.ts';
 import { COMPONENTS, extensionServerIn } from './api/names.ts';
-import { trafficKinds } from './traffic/access.ts';
+import { controllerIndexes, controllerKinds, controllerNames, startControllers } from './controllers.ts';
 import { extensionIndexes } from './extension/declared.ts';
 import { clusterShape } from './extension/shape.ts';
 import { createView } from './extension/view.ts';
 import type { View } from './extension/view.ts';
-import { bindingController, bindingIndexes } from './mesh-binding/controller.ts';
 import {
   clusterSettings,
   controllerSettings,
@@ -33,7 +32,6 @@ import { countingSleep } from './runtime/clock.ts';
 import { startLeadership } from './runtime/leader-election/leadership.ts';
 import type { Leadership } from './runtime/leader-election/leadership.ts';
 import { leadControllers } from './runtime/controller.ts';
-import { startController } from './runtime/controller.ts';
 import { watchSource } from './runtime/observer.ts';
 
 const SETTINGS = {
@@ -61,8 +59,8 @@ ${helpOn(SETTINGS)}`;
 /** Runs `mesh-gateway operator` until a signal ends the process; gives what is wrong at the start as an error. */
 export async function runOperator(given: Given, version: string): Promise<number> {
   const settings = readSettings(SETTINGS, given);
-  const controllers = ['mesh-binding'];
-  const telemetry = await startTelemetry({ ...settings, version, controllers, kinds: trafficKinds });
+  const known = { controllers: controllerNames, kinds: controllerKinds };
+  const telemetry = await startTelemetry({ ...settings, ...known, version });
   try {
     const running = await startOperator(settings, given, telemetry);
     await runUntilSignal(running, { signals: process, exit: code => process.exit(code) });
@@ -83,7 +81,7 @@ async function startOperator(
   const { kubeconfig, podNamespace, dataPath } = settings;
   const cluster = await connectKubernetes({
     ...{ kubeconfig, environment, telemetry, clock, now: date, random: Math.random },
-    ...{ kinds: trafficKinds, indexes: [...extensionIndexes, ...bindingIndexes] },
+    ...{ kinds: controllerKinds, indexes: [...extensionIndexes, ...controllerIndexes] },
     fence: { signal: () => leadership.signal() },
   });
   const { read } = cluster;
@@ -149,9 +147,8 @@ function electLeader(
         ...{ type: 'Normal', reason: 'LeaderElected', action: 'Elect' },
         note: `${podName} leads, in term ${number}`,
       });
-      const binding = bindingController({ read, write, clock, revisionOf });
-      const ports = { resources: read, clock, telemetry };
-      return leadControllers([startController(binding, ports, { concurrency, syncPeriodMs })], DRAIN);
+      const deps = { read, write, clock, telemetry, revisionOf };
+      return leadControllers(startControllers(deps, { concurrency, syncPeriodMs }), DRAIN);
     },
     mustExit: reason => {
       telemetry.log.error('exiting, so that another can lead', { error: reason });

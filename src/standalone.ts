@@ -1,8 +1,8 @@
 import { homedir } from 'node:os';
 import { join, relative, resolve, sep } from 'node:path';
+import { controllerIndexes, controllerNames, startControllers } from './controllers.ts';
 import { extensionIndexes } from './extension/declared.ts';
 import { GatewayFiles } from './gateway-files/gateway-files.ts';
-import { bindingController, bindingIndexes } from './mesh-binding/controller.ts';
 import {
   controllerSettings,
   extensionSettings,
@@ -12,7 +12,6 @@ import {
 import { envoyGatewayFile } from './process/envoy-gateway.ts';
 import { runUntilSignal } from './process/run.ts';
 import { startServing } from './process/serving.ts';
-import type { Serving } from './process/serving.ts';
 import { helpOn, readSettings } from './process/settings.ts';
 import type { Given, Values } from './process/settings.ts';
 import { startTelemetry } from './process/telemetry.ts';
@@ -22,8 +21,6 @@ import { openDirectory } from './resources/directory.ts';
 import type { Directory } from './resources/directory.ts';
 import type { ReadResources } from './resources/resources.ts';
 import { systemClock } from './runtime/clock.ts';
-import type { RunningController } from './runtime/controller.ts';
-import { startController } from './runtime/controller.ts';
 import { watchSource } from './runtime/observer.ts';
 import { stepsOf } from './runtime/stop.ts';
 import type { StopStep } from './runtime/stop.ts';
@@ -85,7 +82,7 @@ export async function startStandalone(
   expectApart('STATE_DIR', settings.stateDir, settings.resourcesDir);
   expectApart('GATEWAY_DIR', settings.gatewayDir, settings.resourcesDir);
   const edsTarget = targetOf(settings);
-  const telemetry = await startTelemetry({ ...settings, ...wish, controllers: ['mesh-binding'] });
+  const telemetry = await startTelemetry({ ...settings, ...wish, controllers: controllerNames });
   try {
     telemetry.log.info('this installation', { id: await installationId(settings.stateDir) });
     const { directory, files } = openFolders(settings, telemetry);
@@ -98,12 +95,15 @@ export async function startStandalone(
       telemetry,
       clock: systemClock,
     });
-    const controller = startBinding(settings, directory, serving, telemetry);
+    const { revisionOf } = serving;
+    const { concurrency, syncPeriodMs } = settings;
+    const deps = { read, write: directory.write, clock: systemClock, telemetry, revisionOf };
+    const controllers = startControllers(deps, { concurrency, syncPeriodMs });
     files.start();
     directory.start();
     const steps = [
       ...serving.steps.slice(0, 1),
-      ...stepsOf([controller], telemetry.readiness, DRAIN, telemetry.log),
+      ...stepsOf(controllers, telemetry.readiness, DRAIN, telemetry.log),
       ...serving.steps.slice(1),
       { name: 'finish the folder of Envoy Gateway', run: () => files.close() },
       { name: 'close the folders', run: () => directory.close() },
@@ -128,7 +128,7 @@ function openFolders(
 ): { readonly directory: Directory; readonly files: GatewayFiles } {
   const directory = openDirectory({
     folder: resourcesDir,
-    indexes: [...extensionIndexes, ...bindingIndexes],
+    indexes: [...extensionIndexes, ...controllerIndexes],
     report: ({ message: why, ...problem }) =>
       log.warn('a declaration is not as it should be', { ...problem, why }),
     reportFailure: error => log.error('unexpected error in the folder', { error }),
@@ -137,19 +137,6 @@ function openFolders(
   const { read, written } = directory;
   const files = new GatewayFiles({ folder: resolve(gatewayDir), read, written, clock: systemClock, log });
   return { directory, files };
-}
-
-function startBinding(
-  { concurrency, syncPeriodMs }: StandaloneSettings,
-  { read, write }: Directory,
-  { revisionOf }: Serving,
-  telemetry: ProcessTelemetry,
-): RunningController {
-  return startController(
-    bindingController({ read, write, clock: systemClock, revisionOf }),
-    { resources: read, clock: systemClock, telemetry },
-    { concurrency, syncPeriodMs },
-  );
 }
 
 /** What we write must not be read as if a user had written it. */

@@ -13,9 +13,8 @@ import type { Trigger } from '../runtime/trigger.ts';
 import { plan } from './plan.ts';
 import type { Action } from './plan.ts';
 
-/** What the controller works with. */
-export type BindingPorts = {
-  /** Of a store that was made with the indexes of this folder. */
+export type BindingDeps = {
+  /** Of a store with the indexes below. */
   readonly read: ReadResources;
   readonly write: Pick<WriteResources, 'apply' | 'remove'>;
   readonly clock: Pick<Clock, 'now'>;
@@ -24,15 +23,15 @@ export type BindingPorts = {
 };
 
 /** Keeps one MeshBinding for each Gateway that carries mesh routes, so that Envoy Gateway translates when it must. */
-export function bindingController(ports: BindingPorts): Controller<'Gateway'> {
-  const decide = decideBy(ports);
+export function bindingController(deps: BindingDeps): Controller<'Gateway'> {
+  const decide = decideBy(deps);
   return {
     name: 'mesh-binding',
     kind: 'Gateway',
     triggers,
     reconcile: async gateway => {
       const action = decide(gateway);
-      await perform(action, ports.write);
+      await perform(action, deps.write);
       // What was written is a change of a MeshBinding, and triggers the next run.
       return action.do === 'wait' ? { look: 'after', ms: action.ms } : { look: 'on-change' };
     },
@@ -40,7 +39,7 @@ export function bindingController(ports: BindingPorts): Controller<'Gateway'> {
 }
 
 /** Decides about a Gateway, knowing since when each MeshBinding has been as it is. */
-function decideBy({ read, clock, revisionOf }: BindingPorts): (gateway: Ref<'Gateway'>) => Action {
+function decideBy({ read, clock, revisionOf }: BindingDeps): (gateway: Ref<'Gateway'>) => Action {
   const seenMs = new WeakMap<Kinds['MeshBinding'], number>();
   const sameForMs = (binding: Kinds['MeshBinding']) => {
     const since = seenMs.get(binding) ?? clock.now();
@@ -58,7 +57,7 @@ function decideBy({ read, clock, revisionOf }: BindingPorts): (gateway: Ref<'Gat
   };
 }
 
-async function perform(action: Action, write: BindingPorts['write']): Promise<void> {
+async function perform(action: Action, write: BindingDeps['write']): Promise<void> {
   switch (action.do) {
     case 'apply':
       return write.apply(action.object);

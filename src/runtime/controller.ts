@@ -29,7 +29,7 @@ export type Controller<K extends ResourceKind = ResourceKind> = {
 };
 
 export type ControllerDeps = {
-  readonly resources: ReadResources;
+  readonly read: ReadResources;
   readonly clock: Clock;
   readonly telemetry: Telemetry;
 };
@@ -56,7 +56,7 @@ export interface RunningController {
 /** Runs a controller: for every object once all has been read, and from then on for each that a change concerns. */
 export function startController<K extends ResourceKind>(
   { name, reconcile, ...what }: Controller<K>,
-  { resources, clock, telemetry }: ControllerDeps,
+  { read, clock, telemetry }: ControllerDeps,
   { concurrency, syncPeriodMs }: ControllerSettings,
 ): RunningController {
   const observer = observerOf(name, telemetry);
@@ -75,17 +75,17 @@ export function startController<K extends ResourceKind>(
   }
 
   function offer(key: Key): boolean {
-    const isThere = resources.get(refOf(key)) !== undefined;
+    const isThere = read.get(refOf(key)) !== undefined;
     if (isThere) queue.add(key, 'resync');
     return isThere;
   }
 
-  const endRoutes = routeChanges(what, resources, {
+  const endRoutes = routeChanges(what, read, {
     add: (key, cause) => queue.add(key, cause),
     missed: (key, error) => observer.missed(key, error),
   });
   const hide = show(name, concurrency, { queue: () => queue.state(), runs: () => runs.list() }, telemetry);
-  void resources.whenSynced().then(() => {
+  void read.whenSynced().then(() => {
     queue.start();
     resync.start();
   });

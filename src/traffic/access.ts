@@ -1,4 +1,4 @@
-import type { AccessRule } from '../api/access.ts';
+import type { Access, AccessRule } from '../api/access.ts';
 import { ENVOY_GATEWAY_GROUP } from '../api/backends.ts';
 import { GATEWAY_GROUP } from '../api/gateway-api.ts';
 import { GROUP } from '../api/generated/kinds.ts';
@@ -42,10 +42,13 @@ export const trafficAccess: readonly AccessRule[] = [
   },
 ];
 
-/** What it takes to read all that is served. */
-export const servingAccess: readonly AccessRule[] = [
-  ...trafficAccess,
-  { apiGroups: [''], resources: ['services'], verbs: ['get', 'list', 'watch'] },
-  { apiGroups: ['discovery.k8s.io'], resources: ['endpointslices'], verbs: ['get', 'list', 'watch'] },
-  { apiGroups: [ENVOY_GATEWAY_GROUP], resources: ['backends'], verbs: ['get', 'list', 'watch'] },
-];
+/** What the extension server may do in a cluster: read the kinds that it serves endpoints from. */
+export const extensionServerAccess: Access = {
+  cluster: [
+    ...trafficAccess,
+    { apiGroups: [''], resources: ['services'], verbs: ['get', 'list', 'watch'] },
+    { apiGroups: ['discovery.k8s.io'], resources: ['endpointslices'], verbs: ['get', 'list', 'watch'] },
+    { apiGroups: [ENVOY_GATEWAY_GROUP], resources: ['backends'], verbs: ['get', 'list', 'watch'] },
+  ],
+  own: [],
+};

@@ -1,20 +1,19 @@
 import { k8s } from 'cdk8s-plus-28';
 import type { Construct } from 'constructs';
-import type { AccessRule } from '../../src/api/access.ts';
+import type { Access, AccessRule } from '../../src/api/access.ts';
 import { COMPONENTS } from '../../src/api/names.ts';
-import { extensionServerAccess, operatorAccess } from '../../src/process/access.ts';
+import { operatorAccess } from '../../src/controllers.ts';
+import { extensionServerAccess } from '../../src/traffic/access.ts';
 import { clusterName, labelsOf } from '../installation.ts';
 import type { Component, Install } from '../installation.ts';
 
 const RBAC_GROUP = 'rbac.authorization.k8s.io';
 
-/** Who our processes are, and what they may do: exactly what their code says that it needs. */
+/** The ServiceAccount of each process, with the roles that its code declares. */
 export function addRbac(chart: Construct, install: Install): void {
   addProcess(chart, install, 'operator', operatorAccess);
   addProcess(chart, install, 'extensionServer', extensionServerAccess);
 }
-
-type Access = { readonly cluster: readonly AccessRule[]; readonly own: readonly AccessRule[] };
 
 function addProcess(chart: Construct, install: Install, component: Component, access: Access): void {
   const name = COMPONENTS[component];

@@ -196,7 +196,7 @@ describe('the MeshBinding of a Gateway', () => {
 
 describe('the access of the controller', () => {
   it('lets it write nothing but MeshBindings', () => {
-    const writable = access.filter(({ verbs }) =>
+    const writable = access.cluster.filter(({ verbs }) =>
       verbs.some(verb => !['get', 'list', 'watch'].includes(verb)),
     );
     expect(writable.flatMap(({ resources }) => resources)).toEqual(['meshbindings']);

@@ -148,7 +148,7 @@ describe('the metrics of a controller', () => {
     const { telemetry, memory, clock } = new Runtime();
     startController(
       { name: 'late', kind: 'MeshEndpoints', triggers: [], reconcile: () => FOREVER },
-      { resources: memory.read, clock, telemetry: { ...telemetry, metrics: registry } },
+      { read: memory.read, clock, telemetry: { ...telemetry, metrics: registry } },
       { concurrency: 1, syncPeriodMs: 30_000 },
     );
     const families = parseExposition(await registry.text());

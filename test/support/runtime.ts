@@ -41,7 +41,7 @@ export class Runtime {
     const { clock, telemetry } = this;
     return startController(
       { name: 'test', triggers: [], ...controller },
-      { resources: this.memory.read, clock, telemetry },
+      { read: this.memory.read, clock, telemetry },
       { concurrency: 10, syncPeriodMs: 1e12, ...settings },
     );
   }

@@ -47,7 +47,7 @@ const controller = startController(
       return { look: 'after', ms: 0 };
     },
   },
-  { resources: memory.read, clock: systemClock, telemetry: { log, metrics, activities: createActivities() } },
+  { read: memory.read, clock: systemClock, telemetry: { log, metrics, activities: createActivities() } },
   { concurrency: 1, syncPeriodMs: 30_000 },
 );
 

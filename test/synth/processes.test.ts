@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { extensionServerAccess, operatorAccess } from '../../src/process/access.ts';
+import { operatorAccess } from '../../src/controllers.ts';
+import { extensionServerAccess } from '../../src/traffic/access.ts';
 import {
   controllerSettings,
   dialledAddress,

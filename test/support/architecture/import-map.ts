@@ -53,14 +53,28 @@ const IMPORT_MAP: Readonly<Record<string, readonly Permission[]>> = {
     'src/runtime/',
     'src/extension/',
     'src/resources/resources.ts',
-    'src/*/access.ts',
   ],
 
+  // The registry of controllers, which roots start and from which manifests take access.
+  'src/controllers.ts': [
+    'src/api/',
+    'src/mesh-*/',
+    'src/runtime/',
+    'src/traffic/',
+    'src/resources/resources.ts',
+    'src/*/access.ts',
+  ],
   'src/index.ts': ['src/api/', 'src/routes/'],
-  ...Object.fromEntries(ROOTS_OF_SRC.map(root => [root, ALL_FOLDERS_OF_SRC])),
+  ...Object.fromEntries(ROOTS_OF_SRC.map(root => [root, [...ALL_FOLDERS_OF_SRC, 'src/controllers.ts']])),
   'src/cli.ts': [...ALL_FOLDERS_OF_SRC, ...ROOTS_OF_SRC, 'synth/'],
 
-  'synth/': ['src/api/', 'src/telemetry/*metrics.ts', 'src/*/access.ts', 'src/*/workload.ts'],
+  'synth/': [
+    'src/api/',
+    'src/controllers.ts',
+    'src/telemetry/*metrics.ts',
+    'src/*/access.ts',
+    'src/*/workload.ts',
+  ],
   'codegen/': [],
 
   // Real parts for tests, benches and `npm start`; nothing of the product imports them.

@@ -49,7 +49,7 @@ export async function startOperatorSide(
   });
   const controller = startController(
     binding,
-    { resources: read, clock: systemClock, telemetry },
+    { read, clock: systemClock, telemetry },
     { concurrency: 1, syncPeriodMs: 30_000 },
   );
   files.start();

@@ -1,0 +1,72 @@
+import type { Access, AccessRule } from './api/access.ts';
+import { isEqual } from './api/equal.ts';
+import { GROUP } from './api/generated/kinds.ts';
+import type { ResourceKind } from './api/key.ts';
+import { COMPONENTS } from './api/names.ts';
+import { access as bindingAccess } from './mesh-binding/access.ts';
+import { bindingController, bindingIndexes } from './mesh-binding/controller.ts';
+import type { BindingDeps } from './mesh-binding/controller.ts';
+import { eventAccess, leaseAccess } from './resources/access.ts';
+import type { AnyIndex } from './resources/resources.ts';
+import { startController } from './runtime/controller.ts';
+import type { ControllerDeps, ControllerSettings, RunningController } from './runtime/controller.ts';
+import { trafficKinds } from './traffic/access.ts';
+
+/** What the composition roots inject: the deps of every controller. */
+type Deps = ControllerDeps & BindingDeps;
+
+/** A controller, with all that processes and manifests need to know of it. */
+type RegisteredController = {
+  /** As it stands in logs and metrics. */
+  readonly name: string;
+  /** The kinds that it reads. */
+  readonly kinds: readonly ResourceKind[];
+  /** The indexes that its store must have. */
+  readonly indexes: readonly AnyIndex[];
+  /** What it may do in a cluster. */
+  readonly access: Access;
+  readonly start: (deps: Deps, settings: ControllerSettings) => RunningController;
+};
+
+/** All controllers; a new one is its own folder and one entry here. */
+const controllers: readonly RegisteredController[] = [
+  {
+    name: 'mesh-binding',
+    kinds: trafficKinds,
+    indexes: bindingIndexes,
+    access: bindingAccess,
+    start: (deps, settings) => startController(bindingController(deps), deps, settings),
+  },
+];
+
+/** Starts all controllers. */
+export function startControllers(deps: Deps, settings: ControllerSettings): readonly RunningController[] {
+  return controllers.map(({ start }) => start(deps, settings));
+}
+
+/** The names of all controllers. */
+export const controllerNames: readonly string[] = controllers.map(({ name }) => name);
+
+/** The kinds that any controller reads. */
+export const controllerKinds: readonly ResourceKind[] = [
+  ...new Set(controllers.flatMap(({ kinds }) => kinds)),
+];
+
+/** The indexes of all controllers. */
+export const controllerIndexes: readonly AnyIndex[] = controllers.flatMap(({ indexes }) => indexes);
+
+/** What the operator may do in a cluster: what its controllers may, and what events and leader election need. */
+export const operatorAccess: Access = {
+  cluster: distinct([
+    ...controllers.flatMap(({ access }) => access.cluster),
+    ...eventAccess,
+    // Part of the contract, though no controller creates MeshEndpoints yet.
+    { apiGroups: [GROUP], resources: ['meshendpoints'], verbs: ['create'] },
+  ]),
+  own: distinct([...controllers.flatMap(({ access }) => access.own), ...leaseAccess(COMPONENTS.operator)]),
+};
+
+/** Several controllers may need the same rule. */
+function distinct(rules: readonly AccessRule[]): readonly AccessRule[] {
+  return rules.filter((rule, at) => rules.findIndex(other => isEqual(other, rule)) === at);
+}

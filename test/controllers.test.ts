@@ -1,0 +1,22 @@
+import { describe, expect, it } from 'vitest';
+import { controllerIndexes, controllerNames, operatorAccess, startControllers } from '../src/controllers.ts';
+import { Runtime } from './support/runtime.ts';
+
+describe('the registry of controllers', () => {
+  const { memory, clock, telemetry } = new Runtime([], controllerIndexes);
+  const deps = { read: memory.read, write: memory.write, clock, telemetry, revisionOf: () => undefined };
+
+  it('starts each controller under the name that metrics know', async () => {
+    const running = startControllers(deps, { concurrency: 1, syncPeriodMs: 30_000 });
+    expect(running.map(({ name }) => name)).toEqual(controllerNames);
+    expect(new Set(controllerNames).size).toBe(controllerNames.length);
+    await Promise.all(running.map(controller => controller.drain({ endMs: 0, obeyMs: 0 })));
+  });
+
+  it('lists no rule of access twice', () => {
+    for (const rules of [operatorAccess.cluster, operatorAccess.own]) {
+      const texts = rules.map(rule => JSON.stringify(rule));
+      expect(new Set(texts).size).toBe(texts.length);
+    }
+  });
+});
