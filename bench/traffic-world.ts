@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { stringify } from 'yaml';
 import { GATEWAY_GROUP } from '../src/api/gateway-api.ts';
 import { API_VERSION, GROUP } from '../src/api/generated/kinds.ts';
-import { formatClusterName } from '../src/traffic/cluster-name.ts';
+import { formatClusterName } from '../src/traffic/envoy-cluster-name.ts';
 
 const NAMESPACE = 'mesh';
 const ENDPOINTS = 10;

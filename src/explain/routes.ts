@@ -2,13 +2,13 @@ import type { Route } from '../api/gateway-api.ts';
 import type { Ref } from '../api/key.ts';
 import { refOf } from '../api/key.ts';
 import { gatewaysOf } from '../api/references.ts';
-import { assignmentOf } from '../traffic/assignment.ts';
-import type { AssignedEndpoint } from '../traffic/assignment.ts';
-import { clusterNeedsOf } from '../traffic/cluster-needs.ts';
+import { assignmentOf } from '../traffic/load-assignment.ts';
+import type { AssignedEndpoint } from '../traffic/load-assignment.ts';
+import { clusterNeedsOf } from '../traffic/envoy-cluster-settings.ts';
 import { dataPathOf } from '../traffic/data-path.ts';
 import type { DataPathMode } from '../traffic/data-path.ts';
-import type { Declared } from '../traffic/declared.ts';
-import { meshRulesOf } from '../traffic/mesh-rule.ts';
+import type { Declared } from '../traffic/traffic-resources.ts';
+import { meshRulesOf } from '../traffic/resolve-route.ts';
 import type { MeshRule, Unused } from '../traffic/rule.ts';
 
 /** What becomes of a route. */

@@ -1,5 +1,5 @@
 import type { MessageInitShape } from '@bufbuild/protobuf';
-import type { CheckNeeds, ClusterNeeds } from '../traffic/cluster-needs.ts';
+import type { CheckNeeds, ClusterNeeds } from '../traffic/envoy-cluster-settings.ts';
 import { durationOf, encode } from './encode.ts';
 import {
   HealthCheckSchema,

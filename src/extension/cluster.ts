@@ -1,4 +1,4 @@
-import type { ClusterNeeds } from '../traffic/cluster-needs.ts';
+import type { ClusterNeeds } from '../traffic/envoy-cluster-settings.ts';
 import { encodeCheck } from './checks.ts';
 import { edsSource } from './eds-source.ts';
 import { edited } from './edit.ts';

@@ -8,7 +8,7 @@ import { byNamespace } from '../resources/resources.ts';
 import type { AnyIndex, Index, ReadResources } from '../resources/resources.ts';
 import { trustIn } from '../traffic/certificates.ts';
 import type { ReadTrust } from '../traffic/certificates.ts';
-import type { Declared } from '../traffic/declared.ts';
+import type { Declared } from '../traffic/traffic-resources.ts';
 
 const tailnets: Index<'MeshTailnet'> = {
   name: 'extension: MeshTailnet by domain',

@@ -1,6 +1,6 @@
 import type { MessageInitShape } from '@bufbuild/protobuf';
 import { familyOf } from '../api/ip.ts';
-import type { AssignedEndpoint, Assignment, SocketAddress } from '../traffic/assignment.ts';
+import type { AssignedEndpoint, Assignment, SocketAddress } from '../traffic/load-assignment.ts';
 import { encode, pack } from './encode.ts';
 import { AddressSchema, HealthStatus } from './proto/envoy/config/core/v3_pb.ts';
 import type { MetadataSchema } from './proto/envoy/config/core/v3_pb.ts';

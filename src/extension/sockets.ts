@@ -1,6 +1,6 @@
 import type { DescMessage, MessageInitShape } from '@bufbuild/protobuf';
 import { AnySchema } from '@bufbuild/protobuf/wkt';
-import type { SocketMatch, SocketNeeds } from '../traffic/cluster-needs.ts';
+import type { SocketMatch, SocketNeeds } from '../traffic/envoy-cluster-settings.ts';
 import { withField, within } from './edit.ts';
 import { encode, pack, typeUrlOf } from './encode.ts';
 import { Cluster_TransportSocketMatchSchema as MatchSchema } from './proto/envoy/config/cluster/v3_pb.ts';

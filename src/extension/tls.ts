@@ -1,6 +1,6 @@
 import type { MessageInitShape } from '@bufbuild/protobuf';
 import { familyOf } from '../api/ip.ts';
-import type { TlsNeeds } from '../traffic/cluster-needs.ts';
+import type { TlsNeeds } from '../traffic/envoy-cluster-settings.ts';
 import {
   SubjectAltNameMatcher_SanType as SanType,
   TlsParameters_TlsProtocol as TlsProtocol,

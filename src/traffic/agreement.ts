@@ -1,8 +1,8 @@
-import type { Candidate, Sifted } from './candidates.ts';
+import type { Candidate, Sifted } from './resolve-backend-ref.ts';
 import type { ReadTrust } from './certificates.ts';
 import type { Unused } from './rule.ts';
-import { usualSpeech } from './speech.ts';
-import { MOST_TLS_BYTES, MOST_TLS_SETTINGS, tlsText } from './tls-settings.ts';
+import { usualSpeech } from './upstream-protocol.ts';
+import { MOST_TLS_BYTES, MOST_TLS_SETTINGS, tlsText } from './upstream-tls.ts';
 import { refuseEndpoint } from './unused.ts';
 
 /** Keeps those that Envoy speaks to as it does to the first. */

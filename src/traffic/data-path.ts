@@ -1,6 +1,6 @@
 import type { DataPath } from '../api/generated/types.ts';
 import type { Ref } from '../api/key.ts';
-import type { Declared } from './declared.ts';
+import type { Declared } from './traffic-resources.ts';
 
 /** How Envoy reaches the mesh: through the proxies of the MeshTailnet, or being on the mesh itself. */
 export type DataPathMode = DataPath['mode'];

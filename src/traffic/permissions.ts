@@ -1,6 +1,6 @@
 import type { AllowedNamespaces, LabelRequirement, LabelSelector } from '../api/generated/types.ts';
 import type { BackendRef, ReferenceGrant } from '../api/gateway-api.ts';
-import type { Declared } from './declared.ts';
+import type { Declared } from './traffic-resources.ts';
 import type { RouteKind } from '../api/key.ts';
 import { GATEWAY_GROUP } from '../api/gateway-api.ts';
 

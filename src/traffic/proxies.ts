@@ -1,6 +1,6 @@
 import type { Kinds } from '../api/generated/types.ts';
-import { parseSocketAddress } from './address.ts';
-import type { SocketAddress } from './assignment.ts';
+import { parseSocketAddress } from './socket-address.ts';
+import type { SocketAddress } from './load-assignment.ts';
 
 /** The proxies that lead into a tailnet: those that Envoy can be told of, or why there are none. */
 export type Proxies =

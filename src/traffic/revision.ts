@@ -3,9 +3,9 @@ import type { Route } from '../api/gateway-api.ts';
 import { keyOf } from '../api/key.ts';
 import type { Ref } from '../api/key.ts';
 import { gatewaysOf, refTo } from '../api/references.ts';
-import { clusterNeedsOf } from './cluster-needs.ts';
-import type { Declared } from './declared.ts';
-import { meshRulesOf } from './mesh-rule.ts';
+import { clusterNeedsOf } from './envoy-cluster-settings.ts';
+import type { Declared } from './traffic-resources.ts';
+import { meshRulesOf } from './resolve-route.ts';
 
 /** What a revision is computed from beside what is declared. */
 export type RevisionSources = {

@@ -1,9 +1,9 @@
 import type { Kinds, MeshEndpoint } from '../api/generated/types.ts';
 import type { BackendRef } from '../api/gateway-api.ts';
 import type { Key } from '../api/key.ts';
-import type { ClusterName } from './cluster-name.ts';
-import type { TlsNeeds } from './cluster-needs.ts';
-import type { OtherBackend } from './others.ts';
+import type { ClusterName } from './envoy-cluster-name.ts';
+import type { TlsNeeds } from './envoy-cluster-settings.ts';
+import type { OtherBackend } from './other-backends.ts';
 
 /** What Envoy says to the endpoints of a cluster, below which there may be TLS. */
 export type Speech = 'HTTP/1.1' | 'HTTP/2' | 'bytes' | 'datagrams';

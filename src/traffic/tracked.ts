@@ -2,7 +2,7 @@ import { keyOf } from '../api/key.ts';
 import type { Key, Ref } from '../api/key.ts';
 import { refTo } from '../api/references.ts';
 import type { Resource } from '../api/resource.ts';
-import type { Declared } from './declared.ts';
+import type { Declared } from './traffic-resources.ts';
 
 /** Something that was asked for, as a text: an object, or all objects that are found by a value. */
 export type Dependency =

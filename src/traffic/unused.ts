@@ -2,11 +2,11 @@ import { GATEWAY_GROUP } from '../api/gateway-api.ts';
 import { GROUP } from '../api/generated/kinds.ts';
 import type { Kinds, MeshEndpoint } from '../api/generated/types.ts';
 import { keyOf } from '../api/key.ts';
-import type { Candidate } from './candidates.ts';
-import { objectOf } from './references.ts';
-import type { Reference } from './references.ts';
+import type { Candidate } from './resolve-backend-ref.ts';
+import { objectOf } from './backend-refs.ts';
+import type { Reference } from './backend-refs.ts';
 import type { MeshBackend, Speech, Unused, UnusedReason } from './rule.ts';
-import { protocolsOf, routeKindsOf } from './speech.ts';
+import { protocolsOf, routeKindsOf } from './upstream-protocol.ts';
 
 type Endpoints = readonly Pick<MeshEndpoint, 'port'>[];
 

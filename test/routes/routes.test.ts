@@ -13,7 +13,7 @@ import {
   udpRoute,
 } from '../../src/index.ts';
 import { SERVED } from '../../src/resources/kubernetes/kinds.ts';
-import { protocolsOf } from '../../src/traffic/speech.ts';
+import { protocolsOf } from '../../src/traffic/upstream-protocol.ts';
 import { ROUTE_KINDS } from '../../src/api/key.ts';
 import { whole } from '../support/routes/whole.ts';
 import { ROUTES_OF } from '../../src/routes/protocols.ts';

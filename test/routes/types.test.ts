@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, it } from 'vitest';
 import type { Protocol } from '../../src/api/generated/types.ts';
 import { ROUTE_KINDS } from '../../src/api/key.ts';
-import { routeKindsOf } from '../../src/traffic/speech.ts';
+import { routeKindsOf } from '../../src/traffic/upstream-protocol.ts';
 import { compile } from '../support/routes/compile.ts';
 import { endpointText, moduleWith, routeText } from '../support/routes/modules.ts';
 

@@ -1,5 +1,5 @@
 import type { Key } from '../../api/key.ts';
-import type { Assigned } from '../../traffic/assignment.ts';
+import type { Assigned } from '../../traffic/load-assignment.ts';
 import type { Follower } from '../dependency-cache.ts';
 
 /** What a cluster is assigned for one Gateway, with where it comes from. */

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { DescField } from '@bufbuild/protobuf';
-import type { Assignment } from '../../traffic/assignment.ts';
+import type { Assignment } from '../../traffic/load-assignment.ts';
 import { encode } from '../encode.ts';
 import { encodeAssignment } from '../endpoints.ts';
 import { DeltaDiscoveryResponseSchema } from '../proto/envoy/service/discovery/v3_pb.ts';

@@ -1,5 +1,5 @@
 import type { Key } from '../../api/key.ts';
-import type { AssignedEndpoint, AssignedLocality, Assignment } from '../../traffic/assignment.ts';
+import type { AssignedEndpoint, AssignedLocality, Assignment } from '../../traffic/load-assignment.ts';
 import type { UnusedReason } from '../../traffic/rule.ts';
 import type { SourcedAssignment } from './assigned.ts';
 

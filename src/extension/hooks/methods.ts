@@ -1,4 +1,4 @@
-import type { ClusterNeeds } from '../../traffic/cluster-needs.ts';
+import type { ClusterNeeds } from '../../traffic/envoy-cluster-settings.ts';
 import { meshClusters } from '../cluster.ts';
 import type { Clock } from '../../api/clock.ts';
 import type { Bytes, Methods, Unary } from '../grpc/method.ts';

@@ -1,7 +1,7 @@
 import { PostTranslateModifyRequestSchema as RequestSchema } from '../proto/envoygateway/extension_pb.ts';
 import { Fields, varint, WIRE_TYPES } from '../wire.ts';
 import type { Field } from '../wire.ts';
-import type { ClusterNeeds } from '../../traffic/cluster-needs.ts';
+import type { ClusterNeeds } from '../../traffic/envoy-cluster-settings.ts';
 import type { MeshCluster } from '../cluster.ts';
 import type { Attempts } from './attempts.ts';
 import { GrpcError } from '../grpc/status.ts';

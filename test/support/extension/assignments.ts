@@ -1,4 +1,4 @@
-import type { AssignedEndpoint, Assignment } from '../../../src/traffic/assignment.ts';
+import type { AssignedEndpoint, Assignment } from '../../../src/traffic/load-assignment.ts';
 import { CLUSTER } from './clusters.ts';
 
 /** An endpoint, reached through a proxy if nothing else is said. */

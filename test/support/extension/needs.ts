@@ -1,4 +1,9 @@
-import type { CheckNeeds, ClusterNeeds, SocketNeeds, TlsNeeds } from '../../../src/traffic/cluster-needs.ts';
+import type {
+  CheckNeeds,
+  ClusterNeeds,
+  SocketNeeds,
+  TlsNeeds,
+} from '../../../src/traffic/envoy-cluster-settings.ts';
 import { CLUSTER } from './clusters.ts';
 
 /** What a cluster needs: HTTP/1.1 in clear, if nothing else is said. */

@@ -1,7 +1,7 @@
 import type { Key } from '../../../src/api/key.ts';
 import type { SourcedAssignment, Assignments } from '../../../src/extension/eds/assigned.ts';
 import type { Follower } from '../../../src/extension/dependency-cache.ts';
-import type { AssignedEndpoint, AssignedLocality } from '../../../src/traffic/assignment.ts';
+import type { AssignedEndpoint, AssignedLocality } from '../../../src/traffic/load-assignment.ts';
 import type { Unused } from '../../../src/traffic/rule.ts';
 
 /** An endpoint at 100.64.0.1 with this port, unless something else is said. */

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { NOT_CHECKED_YET } from '../../src/traffic/health-verdict.ts';
+import { NOT_CHECKED_YET } from '../../src/traffic/health-status.ts';
 import { declaredFrom, trafficOf } from '../support/traffic/declared.ts';
 import {
   backend,

@@ -1,7 +1,7 @@
 import { durationMs } from '../api/duration.ts';
 import { isEqual } from '../api/equal.ts';
 import type { HealthCheck } from '../api/generated/types.ts';
-import type { CheckNeeds } from './cluster-needs.ts';
+import type { CheckNeeds } from './envoy-cluster-settings.ts';
 import type { MeshRule, UsableEndpoint } from './rule.ts';
 
 /** The check of an endpoint, where it has one that is on. */

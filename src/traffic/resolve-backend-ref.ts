@@ -1,11 +1,11 @@
 import type { Kinds, MeshEndpoint } from '../api/generated/types.ts';
-import type { Declared } from './declared.ts';
+import type { Declared } from './traffic-resources.ts';
 import { isAllowed, isPermitted } from './permissions.ts';
-import { objectOf } from './references.ts';
-import type { Reference } from './references.ts';
+import { objectOf } from './backend-refs.ts';
+import type { Reference } from './backend-refs.ts';
 import type { Speech, Unused, UsableEndpoint } from './rule.ts';
-import { isOverTls, spokenTo } from './speech.ts';
-import { tlsOf } from './tls-settings.ts';
+import { isOverTls, spokenTo } from './upstream-protocol.ts';
+import { tlsOf } from './upstream-tls.ts';
 import { refuseEndpoint, refuseReference } from './unused.ts';
 
 /** An endpoint that can be used as far as it alone is concerned. */

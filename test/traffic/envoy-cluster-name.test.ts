@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { RouteKind } from '../../src/api/key.ts';
-import { formatClusterName, parseClusterName } from '../../src/traffic/cluster-name.ts';
+import { formatClusterName, parseClusterName } from '../../src/traffic/envoy-cluster-name.ts';
 
 /** The same values in every run; SEED=2 npm test tries others. */
 const seed = Number(process.env['SEED'] ?? 1);

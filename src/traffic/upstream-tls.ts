@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { EndpointTls, MeshEndpoint } from '../api/generated/types.ts';
-import type { TlsNeeds } from './cluster-needs.ts';
+import type { TlsNeeds } from './envoy-cluster-settings.ts';
 import type { Speech } from './rule.ts';
 
 /** The most different settings that one cluster can have. */

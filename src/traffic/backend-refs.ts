@@ -1,7 +1,7 @@
 import type { BackendRef, Route } from '../api/gateway-api.ts';
 import type { Ref } from '../api/key.ts';
 import { isMeshBackend } from '../api/references.ts';
-import type { ClusterName } from './cluster-name.ts';
+import type { ClusterName } from './envoy-cluster-name.ts';
 
 /** A reference of a route to a backend, with where it stands. */
 export type Reference = {

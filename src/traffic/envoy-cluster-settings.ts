@@ -1,7 +1,7 @@
-import { envoyCheckOf } from './checks.ts';
-import type { OtherSocket } from './others.ts';
+import { envoyCheckOf } from './envoy-health-check.ts';
+import type { OtherSocket } from './other-backends.ts';
 import type { MeshRule, Speech } from './rule.ts';
-import { CLEAR_SOCKET, socketName, tlsText } from './tls-settings.ts';
+import { CLEAR_SOCKET, socketName, tlsText } from './upstream-tls.ts';
 
 /** How TLS is spoken with some endpoints. */
 export type TlsNeeds = {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { meshRulesOf } from '../../src/traffic/mesh-rule.ts';
+import { meshRulesOf } from '../../src/traffic/resolve-route.ts';
 import type { MeshRule } from '../../src/traffic/rule.ts';
 import { endpoint } from '../support/objects.ts';
 import { declaredFrom, ruleOf, trafficOf } from '../support/traffic/declared.ts';

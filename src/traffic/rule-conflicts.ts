@@ -1,5 +1,5 @@
-import { addressText } from './address.ts';
-import type { Candidate, Sifted } from './candidates.ts';
+import { addressText } from './socket-address.ts';
+import type { Candidate, Sifted } from './resolve-backend-ref.ts';
 import type { Unused } from './rule.ts';
 import { refuseEndpoint } from './unused.ts';
 

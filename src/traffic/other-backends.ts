@@ -1,11 +1,11 @@
 import { ENVOY_GATEWAY_GROUP } from '../api/backends.ts';
 import type { BackendRef } from '../api/gateway-api.ts';
-import type { SocketAddress } from './assignment.ts';
-import type { ClusterName } from './cluster-name.ts';
-import type { Declared } from './declared.ts';
+import type { SocketAddress } from './load-assignment.ts';
+import type { ClusterName } from './envoy-cluster-name.ts';
+import type { Declared } from './traffic-resources.ts';
 import { isPermitted } from './permissions.ts';
-import { isMesh } from './references.ts';
-import type { Reference } from './references.ts';
+import { isMesh } from './backend-refs.ts';
+import type { Reference } from './backend-refs.ts';
 
 /** A backend of a rule that is not ours, with the addresses to which Envoy Gateway would send its traffic. */
 export type OtherBackend = {

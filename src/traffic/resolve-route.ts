@@ -1,16 +1,16 @@
 import type { Route } from '../api/gateway-api.ts';
 import { withFewTlsSettings, withOneSpeech, withReadableAuthorities, withUsualSpeech } from './agreement.ts';
-import { candidatesOf } from './candidates.ts';
-import type { Candidate, Sifted } from './candidates.ts';
-import { formatClusterName } from './cluster-name.ts';
-import type { ClusterName } from './cluster-name.ts';
-import type { Declared } from './declared.ts';
-import { withoutDuplicates, withoutSameName } from './duplicates.ts';
-import { isResolved, isServable, othersOf } from './others.ts';
-import { isMesh, referencesOf } from './references.ts';
-import type { Reference } from './references.ts';
+import { candidatesOf } from './resolve-backend-ref.ts';
+import type { Candidate, Sifted } from './resolve-backend-ref.ts';
+import { formatClusterName } from './envoy-cluster-name.ts';
+import type { ClusterName } from './envoy-cluster-name.ts';
+import type { Declared } from './traffic-resources.ts';
+import { withoutDuplicates, withoutSameName } from './rule-conflicts.ts';
+import { isResolved, isServable, othersOf } from './other-backends.ts';
+import { isMesh, referencesOf } from './backend-refs.ts';
+import type { Reference } from './backend-refs.ts';
 import type { MeshRule, Unused } from './rule.ts';
-import { usualSpeech } from './speech.ts';
+import { usualSpeech } from './upstream-protocol.ts';
 import { refuseReference } from './unused.ts';
 
 /**

@@ -4,7 +4,7 @@ import { keyOf } from '../../src/api/key.ts';
 import { refTo } from '../../src/api/references.ts';
 import type { Resource } from '../../src/api/resource.ts';
 import { dataPathOf } from '../../src/traffic/data-path.ts';
-import type { Declared } from '../../src/traffic/declared.ts';
+import type { Declared } from '../../src/traffic/traffic-resources.ts';
 import { dependenciesOf, tracked } from '../../src/traffic/tracked.ts';
 import type { Dependency } from '../../src/traffic/tracked.ts';
 import { resourceOf } from '../support/resources.ts';

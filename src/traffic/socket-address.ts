@@ -1,6 +1,6 @@
 import { canonicalIPv6, familyOf } from '../api/ip.ts';
 import type { MeshEndpoint } from '../api/generated/types.ts';
-import type { SocketAddress } from './assignment.ts';
+import type { SocketAddress } from './load-assignment.ts';
 
 /** An endpoint's address and port as one text: equal for all ways to write the same address. */
 export function addressText({ meshIP, port }: Pick<MeshEndpoint, 'meshIP' | 'port'>): string {

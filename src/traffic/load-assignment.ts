@@ -1,12 +1,12 @@
-import { addressText } from './address.ts';
-import { checkHostOf, checkOf } from './checks.ts';
-import type { ClusterNeeds } from './cluster-needs.ts';
+import { addressText } from './socket-address.ts';
+import { checkHostOf, checkOf } from './envoy-health-check.ts';
+import type { ClusterNeeds } from './envoy-cluster-settings.ts';
 import type { DataPathMode } from './data-path.ts';
-import { isTooHarsh, verdictOf } from './health-verdict.ts';
+import { isTooHarsh, verdictOf } from './health-status.ts';
 import { proxiesOf, proxyChoice } from './proxies.ts';
-import type { OtherBackend } from './others.ts';
+import type { OtherBackend } from './other-backends.ts';
 import type { MeshBackend, MeshRule, Unused, UsableEndpoint } from './rule.ts';
-import { CLEAR_SOCKET, socketName, tlsText } from './tls-settings.ts';
+import { CLEAR_SOCKET, socketName, tlsText } from './upstream-tls.ts';
 import { refuseBackend } from './unused.ts';
 
 /** What Envoy is told of an endpoint's health. */

@@ -1,8 +1,8 @@
 import type { EndpointStatus } from '../api/generated/types.ts';
-import { addressText, parseSocketAddress } from './address.ts';
-import type { HealthVerdict } from './assignment.ts';
-import { checkOf } from './checks.ts';
-import type { ClusterNeeds } from './cluster-needs.ts';
+import { addressText, parseSocketAddress } from './socket-address.ts';
+import type { HealthVerdict } from './load-assignment.ts';
+import { checkOf } from './envoy-health-check.ts';
+import type { ClusterNeeds } from './envoy-cluster-settings.ts';
 import type { UsableEndpoint } from './rule.ts';
 
 /** The error in the status of an endpoint that is checked, as long as nothing is decided. */
