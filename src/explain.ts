@@ -3,7 +3,7 @@ import { stat } from 'node:fs/promises';
 import { parseArgs } from 'node:util';
 import { explainRoutes } from './explain/routes.ts';
 import type { Explained } from './explain/routes.ts';
-import { declaredIn, extensionIndexes } from './extension/declared.ts';
+import { declaredIn, extensionIndexes } from './extension/listers.ts';
 import { ROUTE_KINDS } from './api/key.ts';
 import { openDirectory } from './resources/directory.ts';
 import type { Directory } from './resources/directory.ts';

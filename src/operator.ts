@@ -2,10 +2,10 @@ import { hostname, uptime } from 'node:os';
 import type { Ref } from './api/key.ts';
 import { COMPONENTS, extensionServerIn } from './api/names.ts';
 import { controllerIndexes, controllerKinds, controllerNames, startControllers } from './controllers.ts';
-import { extensionIndexes } from './extension/declared.ts';
+import { extensionIndexes } from './extension/listers.ts';
 import { clusterShape } from './extension/shape.ts';
-import { createView } from './extension/view.ts';
-import type { View } from './extension/view.ts';
+import { createView } from './extension/resolution-cache.ts';
+import type { View } from './extension/resolution-cache.ts';
 import {
   clusterSettings,
   controllerSettings,

@@ -1,7 +1,7 @@
 import { homedir } from 'node:os';
 import { join, relative, resolve, sep } from 'node:path';
 import { controllerIndexes, controllerNames, startControllers } from './controllers.ts';
-import { extensionIndexes } from './extension/declared.ts';
+import { extensionIndexes } from './extension/listers.ts';
 import { GatewayFiles } from './gateway-files/gateway-files.ts';
 import {
   controllerSettings,

@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { join, relative, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { explainRoutes } from '../../src/explain/routes.ts';
-import { declaredIn } from '../../src/extension/declared.ts';
+import { declaredIn } from '../../src/extension/listers.ts';
 import type { GatewayAnswer } from '../envoy.ts';
 import { guard } from '../guard.ts';
 import { startLab } from '../lab.ts';

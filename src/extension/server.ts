@@ -3,14 +3,14 @@ import type { Ref } from '../api/key.ts';
 import type { ReadResources } from '../resources/resources.ts';
 import type { DataPathMode } from '../traffic/data-path.ts';
 import type { Clock } from '../api/clock.ts';
-import { createEds } from './eds.ts';
-import type { EdsTelemetry } from './eds.ts';
+import { createEds } from './eds/server.ts';
+import type { EdsTelemetry } from './eds/server.ts';
 import type { Methods } from './grpc/method.ts';
 import { hookMethods } from './hooks/methods.ts';
 import { file_envoy_service_endpoint_v3 } from './proto/envoy/service/endpoint/v3_pb.ts';
 import { file_envoygateway_extension } from './proto/envoygateway/extension_pb.ts';
 import { clusterShape } from './shape.ts';
-import { createView } from './view.ts';
+import { createView } from './resolution-cache.ts';
 
 /** What the extension server is told. */
 type ExtensionSettings = {

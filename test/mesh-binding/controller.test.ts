@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { Kinds } from '../../src/api/generated/types.ts';
-import { declaredIn, extensionIndexes, routesOf } from '../../src/extension/declared.ts';
+import { declaredIn, extensionIndexes, routesOf } from '../../src/extension/listers.ts';
 import { access } from '../../src/mesh-binding/access.ts';
 import { bindingController, bindingIndexes } from '../../src/mesh-binding/controller.ts';
 import { revisionOf } from '../../src/traffic/revision.ts';

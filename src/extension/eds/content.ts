@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import type { DescField } from '@bufbuild/protobuf';
 import type { Assignment } from '../../traffic/load-assignment.ts';
 import { encode } from '../encode.ts';
-import { encodeAssignment } from '../endpoints.ts';
+import { encodeAssignment } from './envoy-endpoints.ts';
 import { DeltaDiscoveryResponseSchema } from '../proto/envoy/service/discovery/v3_pb.ts';
 import { bytesField, joined } from '../wire.ts';
 

@@ -4,8 +4,8 @@ import { responseOf } from './content.ts';
 import type { Content } from './content.ts';
 import { readRequest } from './request.ts';
 import type { EdsAnswer, EdsRequest } from './request.ts';
-import { ABSENT } from './served.ts';
-import type { Served, Subscription } from './served.ts';
+import { ABSENT } from './watched-cluster.ts';
+import type { Served, Subscription } from './watched-cluster.ts';
 
 /** What all streams share. */
 export interface StreamParts {

@@ -1,5 +1,5 @@
 import type { ClusterNeeds } from '../../traffic/envoy-cluster-settings.ts';
-import { meshClusters } from '../cluster.ts';
+import { meshClusters } from '../envoy-cluster/envoy-cluster.ts';
 import type { Clock } from '../../api/clock.ts';
 import type { Bytes, Methods, Unary } from '../grpc/method.ts';
 import { EnvoyGatewayExtension } from '../proto/envoygateway/extension_pb.ts';

@@ -2,7 +2,7 @@ import { PostTranslateModifyRequestSchema as RequestSchema } from '../proto/envo
 import { Fields, varint, WIRE_TYPES } from '../wire.ts';
 import type { Field } from '../wire.ts';
 import type { ClusterNeeds } from '../../traffic/envoy-cluster-settings.ts';
-import type { MeshCluster } from '../cluster.ts';
+import type { MeshCluster } from '../envoy-cluster/envoy-cluster.ts';
 import type { Attempts } from './attempts.ts';
 import { GrpcError } from '../grpc/status.ts';
 

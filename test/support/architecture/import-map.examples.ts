@@ -22,12 +22,12 @@ export const importMapExamples: readonly Example[] = [
     it: 'count as re-exports, as import() and as types written inline',
     files: {
       'src/index.ts': "export { a } from './lint/lint.ts';",
-      'src/extension/eds.ts': "await import('../resources/memory.ts');",
+      'src/extension/eds/server.ts': "await import('../../resources/memory.ts');",
       'src/mesh-tailnet/plan.ts': "type A = import('../health/monitor.ts').A;",
     },
     says: [
       'src/index.ts:1: imports src/lint/lint.ts: src/index.ts may import src/api/, src/routes/: hand in what is needed, or decide on an edge in the import map',
-      'src/extension/eds.ts:1: imports src/resources/memory.ts: src/extension/ may import src/api/, src/traffic/, src/telemetry/, src/resources/resources.ts: hand in what is needed, or decide on an edge in the import map',
+      'src/extension/eds/server.ts:1: imports src/resources/memory.ts: src/extension/ may import src/api/, src/traffic/, src/telemetry/, src/resources/resources.ts: hand in what is needed, or decide on an edge in the import map',
       'src/mesh-tailnet/plan.ts:1: imports src/health/monitor.ts: src/mesh-tailnet/ may import src/api/, src/traffic/, src/runtime/, src/telemetry/, src/control/control.ts, src/health/probe.ts, src/resources/resources.ts, src/health/target.ts, src/health/threshold.ts: hand in what is needed, or decide on an edge in the import map',
     ],
   },

@@ -46,15 +46,15 @@ export const purityExamples: readonly Example[] = [
     it: 'touch neither the process nor the world',
     files: {
       'src/api/conditions.ts': "const level = process.env['LOG_LEVEL'];\nconsole.log(level);",
-      'src/extension/cluster.ts': "import { connect } from 'net';\nimport { get } from 'node:http';",
+      'src/extension/envoy-cluster.ts': "import { connect } from 'net';\nimport { get } from 'node:http';",
       'codegen/cel/compile.ts':
         "import { execFile } from 'node:child_process';\nfetch('https://example.com');",
     },
     says: [
       'src/api/conditions.ts:1: process is the environment: take the setting as an argument (this file is pure by name)',
       'src/api/conditions.ts:2: console is the outside world: return what is to be done as data (this file is pure by name)',
-      'src/extension/cluster.ts:1: node:net is the outside world: return what is to be done as data (this file is pure by name)',
-      'src/extension/cluster.ts:2: node:http is the outside world: return what is to be done as data (this file is pure by name)',
+      'src/extension/envoy-cluster.ts:1: node:net is the outside world: return what is to be done as data (this file is pure by name)',
+      'src/extension/envoy-cluster.ts:2: node:http is the outside world: return what is to be done as data (this file is pure by name)',
       'codegen/cel/compile.ts:1: node:child_process is the outside world: return what is to be done as data (this file is pure by name)',
       'codegen/cel/compile.ts:2: fetch is the outside world: return what is to be done as data (this file is pure by name)',
     ],

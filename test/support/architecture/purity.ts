@@ -9,9 +9,9 @@ import type { Source, Violations } from './source.ts';
 const PURE_NAMES = new Set([
   'backend',
   'backoff',
-  'cluster',
   'conditions',
-  'endpoints',
+  'envoy-cluster',
+  'envoy-endpoints',
   'plan',
   'status',
   'target',

@@ -1,4 +1,4 @@
-import { extensionIndexes, declaredIn, routesOf } from '../../../../src/extension/declared.ts';
+import { extensionIndexes, declaredIn, routesOf } from '../../../../src/extension/listers.ts';
 import { clusterShape } from '../../../../src/extension/shape.ts';
 import { GatewayFiles } from '../../../../src/gateway-files/gateway-files.ts';
 import { bindingController, bindingIndexes } from '../../../../src/mesh-binding/controller.ts';

@@ -1,11 +1,11 @@
 import { create, toBinary } from '@bufbuild/protobuf';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { EdsOptions } from '../../src/extension/eds.ts';
-import { DeltaDiscoveryRequestSchema } from '../../src/extension/proto/envoy/service/discovery/v3_pb.ts';
-import { EdsScene } from '../support/extension/eds-scene.ts';
-import { ASSIGNMENT_TYPE } from '../support/extension/envoy.ts';
-import { assigned, objectOf, World } from '../support/extension/world.ts';
+import type { EdsOptions } from '../../../src/extension/eds/server.ts';
+import { DeltaDiscoveryRequestSchema } from '../../../src/extension/proto/envoy/service/discovery/v3_pb.ts';
+import { EdsScene } from '../../support/extension/eds-fixture.ts';
+import { ASSIGNMENT_TYPE } from '../../support/extension/envoy.ts';
+import { assigned, objectOf, World } from '../../support/extension/memory-assignments.ts';
 
 /** The same bytes in every run; SEED=2 npm test tries others. */
 const seed = Number(process.env['SEED'] ?? 1);

@@ -1,5 +1,5 @@
-import { createEds } from '../../../src/extension/eds.ts';
-import type { Eds, EdsOptions } from '../../../src/extension/eds.ts';
+import { createEds } from '../../../src/extension/eds/server.ts';
+import type { Eds, EdsOptions } from '../../../src/extension/eds/server.ts';
 import { createLog } from '../../../src/telemetry/log.ts';
 import { extensionMetrics } from '../../../src/telemetry/metrics.ts';
 import { createRegistry } from '../../../src/telemetry/registry.ts';

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { EdsScene } from '../support/extension/eds-scene.ts';
-import { World } from '../support/extension/world.ts';
-import { VirtualClock } from '../support/virtual-clock.ts';
+import { EdsScene } from '../../support/extension/eds-fixture.ts';
+import { World } from '../../support/extension/memory-assignments.ts';
+import { VirtualClock } from '../../support/virtual-clock.ts';
 
 const GATEWAY = 'default/edge';
 const CLUSTERS = ['a', 'b', 'c'];

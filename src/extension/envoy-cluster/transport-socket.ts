@@ -1,17 +1,17 @@
 import type { DescMessage, MessageInitShape } from '@bufbuild/protobuf';
 import { AnySchema } from '@bufbuild/protobuf/wkt';
-import type { SocketMatch, SocketNeeds } from '../traffic/envoy-cluster-settings.ts';
-import { withField, within } from './edit.ts';
-import { encode, pack, typeUrlOf } from './encode.ts';
-import { Cluster_TransportSocketMatchSchema as MatchSchema } from './proto/envoy/config/cluster/v3_pb.ts';
-import { TransportSocketSchema } from './proto/envoy/config/core/v3_pb.ts';
-import { Http11ProxyUpstreamTransportSchema as TunnelSchema } from './proto/envoy/extensions/transport_sockets/http_11_proxy/v3_pb.ts';
-import { ProxyProtocolUpstreamTransportSchema as PreambleSchema } from './proto/envoy/extensions/transport_sockets/proxy_protocol/v3_pb.ts';
-import { RawBufferSchema } from './proto/envoy/extensions/transport_sockets/raw_buffer/v3_pb.ts';
-import { UpstreamTlsContextSchema } from './proto/envoy/extensions/transport_sockets/tls/v3_pb.ts';
-import { CLOSED, tlsContext } from './tls.ts';
-import type { TlsContext } from './tls.ts';
-import { bytesField, bytesOf, isMessage, joined, textOf } from './wire.ts';
+import type { SocketMatch, SocketNeeds } from '../../traffic/envoy-cluster-settings.ts';
+import { withField, within } from '../edit.ts';
+import { encode, pack, typeUrlOf } from '../encode.ts';
+import { Cluster_TransportSocketMatchSchema as MatchSchema } from '../proto/envoy/config/cluster/v3_pb.ts';
+import { TransportSocketSchema } from '../proto/envoy/config/core/v3_pb.ts';
+import { Http11ProxyUpstreamTransportSchema as TunnelSchema } from '../proto/envoy/extensions/transport_sockets/http_11_proxy/v3_pb.ts';
+import { ProxyProtocolUpstreamTransportSchema as PreambleSchema } from '../proto/envoy/extensions/transport_sockets/proxy_protocol/v3_pb.ts';
+import { RawBufferSchema } from '../proto/envoy/extensions/transport_sockets/raw_buffer/v3_pb.ts';
+import { UpstreamTlsContextSchema } from '../proto/envoy/extensions/transport_sockets/tls/v3_pb.ts';
+import { CLOSED, tlsContext } from './upstream-tls.ts';
+import type { TlsContext } from './upstream-tls.ts';
+import { bytesField, bytesOf, isMessage, joined, textOf } from '../wire.ts';
 
 /** The key by which an endpoint names its socket among those of its cluster. */
 export const MATCH_KEY = 'mesh';

@@ -1,15 +1,15 @@
 import type { MessageInitShape } from '@bufbuild/protobuf';
-import { familyOf } from '../api/ip.ts';
-import type { TlsNeeds } from '../traffic/envoy-cluster-settings.ts';
+import { familyOf } from '../../api/ip.ts';
+import type { TlsNeeds } from '../../traffic/envoy-cluster-settings.ts';
 import {
   SubjectAltNameMatcher_SanType as SanType,
   TlsParameters_TlsProtocol as TlsProtocol,
-} from './proto/envoy/extensions/transport_sockets/tls/v3_pb.ts';
+} from '../proto/envoy/extensions/transport_sockets/tls/v3_pb.ts';
 import type {
   CertificateValidationContextSchema,
   CommonTlsContextSchema,
   UpstreamTlsContextSchema,
-} from './proto/envoy/extensions/transport_sockets/tls/v3_pb.ts';
+} from '../proto/envoy/extensions/transport_sockets/tls/v3_pb.ts';
 
 /** How Envoy speaks TLS with endpoints. */
 export type TlsContext = MessageInitShape<typeof UpstreamTlsContextSchema>;

@@ -1,12 +1,12 @@
 import type { MessageInitShape } from '@bufbuild/protobuf';
-import { familyOf } from '../api/ip.ts';
-import type { AssignedEndpoint, Assignment, SocketAddress } from '../traffic/load-assignment.ts';
-import { encode, pack } from './encode.ts';
-import { AddressSchema, HealthStatus } from './proto/envoy/config/core/v3_pb.ts';
-import type { MetadataSchema } from './proto/envoy/config/core/v3_pb.ts';
-import { ClusterLoadAssignmentSchema } from './proto/envoy/config/endpoint/v3_pb.ts';
-import type { LbEndpointSchema } from './proto/envoy/config/endpoint/v3_pb.ts';
-import { MATCH_KEY } from './sockets.ts';
+import { familyOf } from '../../api/ip.ts';
+import type { AssignedEndpoint, Assignment, SocketAddress } from '../../traffic/load-assignment.ts';
+import { encode, pack } from '../encode.ts';
+import { AddressSchema, HealthStatus } from '../proto/envoy/config/core/v3_pb.ts';
+import type { MetadataSchema } from '../proto/envoy/config/core/v3_pb.ts';
+import { ClusterLoadAssignmentSchema } from '../proto/envoy/config/endpoint/v3_pb.ts';
+import type { LbEndpointSchema } from '../proto/envoy/config/endpoint/v3_pb.ts';
+import { MATCH_KEY } from '../envoy-cluster/transport-socket.ts';
 
 /** Under these keys Envoy looks for the proxy of an endpoint, and for its socket among several. */
 const PROXY_KEY = 'envoy.http11_proxy_transport_socket.proxy_address';

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import { assigned } from '../support/extension/world.ts';
-import { World } from '../support/extension/world.ts';
-import { ASSIGNMENT_TYPE } from '../support/extension/envoy.ts';
-import { EdsScene } from '../support/extension/eds-scene.ts';
+import { assigned } from '../../support/extension/memory-assignments.ts';
+import { World } from '../../support/extension/memory-assignments.ts';
+import { ASSIGNMENT_TYPE } from '../../support/extension/envoy.ts';
+import { EdsScene } from '../../support/extension/eds-fixture.ts';
 
 const GATEWAY = 'default/edge';
 const WEB = 'httproute/default/web/rule/0';

@@ -1,8 +1,8 @@
 import type { MessageInitShape } from '@bufbuild/protobuf';
-import { durationOf, encode } from './encode.ts';
-import { Cluster_EdsClusterConfigSchema } from './proto/envoy/config/cluster/v3_pb.ts';
-import { ApiConfigSource_ApiType as ApiType, ApiVersion } from './proto/envoy/config/core/v3_pb.ts';
-import type { GrpcService_GoogleGrpc_ChannelArgs_ValueSchema as ArgumentSchema } from './proto/envoy/config/core/v3_pb.ts';
+import { durationOf, encode } from '../encode.ts';
+import { Cluster_EdsClusterConfigSchema } from '../proto/envoy/config/cluster/v3_pb.ts';
+import { ApiConfigSource_ApiType as ApiType, ApiVersion } from '../proto/envoy/config/core/v3_pb.ts';
+import type { GrpcService_GoogleGrpc_ChannelArgs_ValueSchema as ArgumentSchema } from '../proto/envoy/config/core/v3_pb.ts';
 
 /**
  * Without these Envoy waits up to half a minute before it asks again after an outage of ours, and a pipe that has gone

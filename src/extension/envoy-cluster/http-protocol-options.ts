@@ -1,12 +1,12 @@
 import { AnySchema } from '@bufbuild/protobuf/wkt';
-import { edited, within, withField } from './edit.ts';
-import type { Edit } from './edit.ts';
-import { encode, typeUrlOf } from './encode.ts';
+import { edited, within, withField } from '../edit.ts';
+import type { Edit } from '../edit.ts';
+import { encode, typeUrlOf } from '../encode.ts';
 import {
   HttpProtocolOptions_ExplicitHttpConfigSchema as ExplicitSchema,
   HttpProtocolOptionsSchema as OptionsSchema,
-} from './proto/envoy/extensions/upstreams/http/v3_pb.ts';
-import { bytesField, bytesOf, Fields, joined, textOf } from './wire.ts';
+} from '../proto/envoy/extensions/upstreams/http/v3_pb.ts';
+import { bytesField, bytesOf, Fields, joined, textOf } from '../wire.ts';
 
 /** A version of HTTP that is spoken to a whole cluster. */
 export type HttpVersion = 'HTTP/1.1' | 'HTTP/2';

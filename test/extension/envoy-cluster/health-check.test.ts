@@ -1,9 +1,9 @@
 import { fromBinary } from '@bufbuild/protobuf';
 import { describe, expect, it } from 'vitest';
-import { encodeCheck } from '../../src/extension/checks.ts';
-import { HealthCheckSchema } from '../../src/extension/proto/envoy/config/core/v3_pb.ts';
-import type { ClusterNeeds } from '../../src/traffic/envoy-cluster-settings.ts';
-import { datagrams, GRPC_CHECK, HTTP_CHECK, needs, TCP_CHECK } from '../support/extension/needs.ts';
+import { encodeCheck } from '../../../src/extension/envoy-cluster/health-check.ts';
+import { HealthCheckSchema } from '../../../src/extension/proto/envoy/config/core/v3_pb.ts';
+import type { ClusterNeeds } from '../../../src/traffic/envoy-cluster-settings.ts';
+import { datagrams, GRPC_CHECK, HTTP_CHECK, needs, TCP_CHECK } from '../../support/extension/needs.ts';
 
 function read(wanted: ClusterNeeds) {
   const bytes = encodeCheck(wanted);

@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
-import { meshClusters } from '../../src/extension/cluster.ts';
-import { clusterShape, SHAPE_VERSION } from '../../src/extension/shape.ts';
-import { gatewayCluster, preamble } from '../support/extension/clusters.ts';
-import { EVERY_KIND } from '../support/extension/needs.ts';
+import { meshClusters } from '../../../src/extension/envoy-cluster/envoy-cluster.ts';
+import { clusterShape, SHAPE_VERSION } from '../../../src/extension/shape.ts';
+import { gatewayCluster, preamble } from '../../support/extension/clusters.ts';
+import { EVERY_KIND } from '../../support/extension/needs.ts';
 
 /** The clusters of all needs, by the version of their shape. */
 const KNOWN: Readonly<Record<number, string>> = {

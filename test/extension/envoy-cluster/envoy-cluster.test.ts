@@ -1,13 +1,13 @@
 import { create, toBinary } from '@bufbuild/protobuf';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { meshClusters } from '../../src/extension/cluster.ts';
-import { Cluster_TransportSocketMatchSchema } from '../../src/extension/proto/envoy/config/cluster/v3_pb.ts';
-import { bytesField, Fields, joined } from '../../src/extension/wire.ts';
-import { varintField } from '../support/extension/varint-field.ts';
-import { gatewayCluster, httpOptions, opened, preamble, read } from '../support/extension/clusters.ts';
-import { anyField, hostileBytes, seed } from '../support/extension/messages.ts';
-import { datagrams, EVERY_KIND, needs, tlsSocket, HTTP_CHECK } from '../support/extension/needs.ts';
+import { meshClusters } from '../../../src/extension/envoy-cluster/envoy-cluster.ts';
+import { Cluster_TransportSocketMatchSchema } from '../../../src/extension/proto/envoy/config/cluster/v3_pb.ts';
+import { bytesField, Fields, joined } from '../../../src/extension/wire.ts';
+import { varintField } from '../../support/extension/varint-field.ts';
+import { gatewayCluster, httpOptions, opened, preamble, read } from '../../support/extension/clusters.ts';
+import { anyField, hostileBytes, seed } from '../../support/extension/messages.ts';
+import { datagrams, EVERY_KIND, needs, tlsSocket, HTTP_CHECK } from '../../support/extension/needs.ts';
 
 const TARGET = 'mesh-extension-server.mesh-system.svc.cluster.local:5005';
 const mesh = meshClusters({ target: TARGET });

@@ -4,8 +4,8 @@ import type { Follower } from '../dependency-cache.ts';
 import type { SourcedAssignment, Assignments } from './assigned.ts';
 import { contentOf } from './content.ts';
 import type { Content } from './content.ts';
-import { leavingAfter, withLeaving } from './leaving.ts';
-import type { Leaving } from './leaving.ts';
+import { leavingAfter, withLeaving } from './draining.ts';
+import type { Leaving } from './draining.ts';
 
 /** Follows one cluster over one stream. */
 export type Subscription = {

@@ -1,5 +1,5 @@
 import type { Clock } from '../../api/clock.ts';
-import type { Served } from './served.ts';
+import type { Served } from './watched-cluster.ts';
 
 /** How long changes are gathered, so that many of them at once are sent once. */
 const GATHER_MS = 5;

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import type { SourcedAssignment } from '../../src/extension/eds/assigned.ts';
-import { EdsScene } from '../support/extension/eds-scene.ts';
-import { assigned, locality, objectOf, World } from '../support/extension/world.ts';
+import type { SourcedAssignment } from '../../../src/extension/eds/assigned.ts';
+import { EdsScene } from '../../support/extension/eds-fixture.ts';
+import { assigned, locality, objectOf, World } from '../../support/extension/memory-assignments.ts';
 
 const GATEWAY = 'default/edge';
 const WEB = 'httproute/default/web/rule/0';

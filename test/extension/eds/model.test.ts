@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { EdsScene } from '../support/extension/eds-scene.ts';
-import type { Envoy } from '../support/extension/envoy.ts';
-import { World } from '../support/extension/world.ts';
+import { EdsScene } from '../../support/extension/eds-fixture.ts';
+import type { Envoy } from '../../support/extension/envoy.ts';
+import { World } from '../../support/extension/memory-assignments.ts';
 
 /** The same steps in every run; SEED=2 npm test tries others. */
 const seed = Number(process.env['SEED'] ?? 1);

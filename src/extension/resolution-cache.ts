@@ -15,7 +15,7 @@ import { meshRuleOf, mixedClustersOf } from '../traffic/resolve-route.ts';
 import { revisionOf } from '../traffic/revision.ts';
 import type { MeshRule } from '../traffic/rule.ts';
 import { dependenciesOf, tracked } from '../traffic/tracked.ts';
-import { declaredIn, gatewaysOfClass, routesOf } from './declared.ts';
+import { declaredIn, gatewaysOfClass, routesOf } from './listers.ts';
 import { Dependents, DependencyCache } from './dependency-cache.ts';
 import type { Assignments, SourcedAssignment } from './eds/assigned.ts';
 import type { UnusedOfCluster } from './eds/unresolved.ts';

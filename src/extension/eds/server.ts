@@ -1,17 +1,17 @@
-import type { Log } from '../telemetry/log.ts';
-import type { extensionMetrics } from '../telemetry/metrics.ts';
-import type { GaugeReaders, Recorder } from '../telemetry/recorder.ts';
-import type { Clock } from '../api/clock.ts';
-import type { Assignments } from './eds/assigned.ts';
-import type { EdsAnswer } from './eds/request.ts';
-import { Rounds } from './eds/rounds.ts';
-import { Served } from './eds/served.ts';
-import type { ServedParts, Subscription } from './eds/served.ts';
-import { EdsStream } from './eds/stream.ts';
-import type { StreamParts } from './eds/stream.ts';
-import { unresolvedOf } from './eds/unresolved.ts';
-import type { UnusedOfCluster } from './eds/unresolved.ts';
-import type { Methods, ServerStream } from './grpc/method.ts';
+import type { Log } from '../../telemetry/log.ts';
+import type { extensionMetrics } from '../../telemetry/metrics.ts';
+import type { GaugeReaders, Recorder } from '../../telemetry/recorder.ts';
+import type { Clock } from '../../api/clock.ts';
+import type { Assignments } from './assigned.ts';
+import type { EdsAnswer } from './request.ts';
+import { Rounds } from './push-queue.ts';
+import { Served } from './watched-cluster.ts';
+import type { ServedParts, Subscription } from './watched-cluster.ts';
+import { EdsStream } from './stream.ts';
+import type { StreamParts } from './stream.ts';
+import { unresolvedOf } from './unresolved.ts';
+import type { UnusedOfCluster } from './unresolved.ts';
+import type { Methods, ServerStream } from '../grpc/method.ts';
 
 /** To whom the server of endpoints tells what it does. */
 export type EdsTelemetry = {

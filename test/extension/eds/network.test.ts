@@ -1,30 +1,30 @@
 import { fromBinary } from '@bufbuild/protobuf';
 import type { ClientDuplexStream } from '@grpc/grpc-js';
 import { describe, expect, it } from 'vitest';
-import { extensionIndexes } from '../../src/extension/declared.ts';
-import { encode } from '../../src/extension/encode.ts';
+import { extensionIndexes } from '../../../src/extension/listers.ts';
+import { encode } from '../../../src/extension/encode.ts';
 import {
   DeltaDiscoveryRequestSchema,
   DeltaDiscoveryResponseSchema,
-} from '../../src/extension/proto/envoy/service/discovery/v3_pb.ts';
-import type { DeltaDiscoveryResponse } from '../../src/extension/proto/envoy/service/discovery/v3_pb.ts';
-import { createExtension } from '../../src/extension/server.ts';
-import { createMemory } from '../support/memory.ts';
-import { systemClock } from '../../src/runtime/clock.ts';
-import { createLog } from '../../src/telemetry/log.ts';
-import { extensionMetrics } from '../../src/telemetry/metrics.ts';
-import { createRegistry } from '../../src/telemetry/registry.ts';
-import { eventually } from '../support/eventually.ts';
-import { testClient } from '../support/grpc/client.ts';
-import { serving } from '../support/grpc/serving.ts';
-import { parseExposition, valueOf } from '../support/telemetry/exposition.ts';
+} from '../../../src/extension/proto/envoy/service/discovery/v3_pb.ts';
+import type { DeltaDiscoveryResponse } from '../../../src/extension/proto/envoy/service/discovery/v3_pb.ts';
+import { createExtension } from '../../../src/extension/server.ts';
+import { createMemory } from '../../support/memory.ts';
+import { systemClock } from '../../../src/runtime/clock.ts';
+import { createLog } from '../../../src/telemetry/log.ts';
+import { extensionMetrics } from '../../../src/telemetry/metrics.ts';
+import { createRegistry } from '../../../src/telemetry/registry.ts';
+import { eventually } from '../../support/eventually.ts';
+import { testClient } from '../../support/grpc/client.ts';
+import { serving } from '../../support/grpc/serving.ts';
+import { parseExposition, valueOf } from '../../support/telemetry/exposition.ts';
 import {
   backend,
   endpointList,
   endpointsObject,
   httpRoute,
   tailnetObject,
-} from '../support/traffic/world.ts';
+} from '../../support/traffic/world.ts';
 
 const DELTA_ENDPOINTS = '/envoy.service.endpoint.v3.EndpointDiscoveryService/DeltaEndpoints';
 const clusterOf = (n: number) => `httproute/default/web-${n}/rule/0`;

@@ -1,12 +1,12 @@
 import type { MessageInitShape } from '@bufbuild/protobuf';
-import type { CheckNeeds, ClusterNeeds } from '../traffic/envoy-cluster-settings.ts';
-import { durationOf, encode } from './encode.ts';
+import type { CheckNeeds, ClusterNeeds } from '../../traffic/envoy-cluster-settings.ts';
+import { durationOf, encode } from '../encode.ts';
 import {
   HealthCheckSchema,
   HeaderValueOption_HeaderAppendAction as AppendAction,
-} from './proto/envoy/config/core/v3_pb.ts';
-import type { HealthCheck_HttpHealthCheckSchema } from './proto/envoy/config/core/v3_pb.ts';
-import { CodecClientType } from './proto/envoy/type/v3_pb.ts';
+} from '../proto/envoy/config/core/v3_pb.ts';
+import type { HealthCheck_HttpHealthCheckSchema } from '../proto/envoy/config/core/v3_pb.ts';
+import { CodecClientType } from '../proto/envoy/type/v3_pb.ts';
 
 /** The checks of a cluster begin spread over so much of an interval, and no more than so long. */
 const JITTER = { part: 0.1, mostMs: 1000 } as const;

@@ -1,17 +1,17 @@
-import type { ClusterNeeds } from '../traffic/envoy-cluster-settings.ts';
-import { encodeCheck } from './checks.ts';
-import { edsSource } from './eds-source.ts';
-import { edited } from './edit.ts';
-import type { Edit } from './edit.ts';
-import { isHttpOptions, isLeftToTls, newHttpOptions, withVersion } from './http-options.ts';
-import type { HttpVersion } from './http-options.ts';
+import type { ClusterNeeds } from '../../traffic/envoy-cluster-settings.ts';
+import { encodeCheck } from './health-check.ts';
+import { edsSource } from './eds-config.ts';
+import { edited } from '../edit.ts';
+import type { Edit } from '../edit.ts';
+import { isHttpOptions, isLeftToTls, newHttpOptions, withVersion } from './http-protocol-options.ts';
+import type { HttpVersion } from './http-protocol-options.ts';
 import {
   Cluster_CommonLbConfigSchema,
   Cluster_DiscoveryType as DiscoveryType,
   ClusterSchema,
-} from './proto/envoy/config/cluster/v3_pb.ts';
-import { isOurMatch, matchOf, nameOfMatch, otherMatchOf, preambleOf, socketOf } from './sockets.ts';
-import { bytesField, bytesOf, Fields, isMessage, joined, messageOf, valuesOf } from './wire.ts';
+} from '../proto/envoy/config/cluster/v3_pb.ts';
+import { isOurMatch, matchOf, nameOfMatch, otherMatchOf, preambleOf, socketOf } from './transport-socket.ts';
+import { bytesField, bytesOf, Fields, isMessage, joined, messageOf, valuesOf } from '../wire.ts';
 
 /** The bytes of a cluster, as Envoy Gateway made it, made to have what it needs. */
 export type MeshCluster = (cluster: Uint8Array, needs: ClusterNeeds) => Uint8Array;

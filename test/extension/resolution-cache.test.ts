@@ -1,9 +1,9 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { Ref } from '../../src/api/key.ts';
-import { extensionIndexes } from '../../src/extension/declared.ts';
-import { createView } from '../../src/extension/view.ts';
-import type { View } from '../../src/extension/view.ts';
+import { extensionIndexes } from '../../src/extension/listers.ts';
+import { createView } from '../../src/extension/resolution-cache.ts';
+import type { View } from '../../src/extension/resolution-cache.ts';
 import { createMemory } from '../support/memory.ts';
 import { gatewayObject, named, route } from '../support/declared.ts';
 import { meshBinding } from '../support/objects.ts';

@@ -1,13 +1,13 @@
 import { fromBinary } from '@bufbuild/protobuf';
 import { anyUnpack } from '@bufbuild/protobuf/wkt';
 import { describe, expect, it } from 'vitest';
-import { encodeAssignment } from '../../src/extension/endpoints.ts';
-import { AddressSchema } from '../../src/extension/proto/envoy/config/core/v3_pb.ts';
-import { ClusterLoadAssignmentSchema } from '../../src/extension/proto/envoy/config/endpoint/v3_pb.ts';
-import type { LbEndpoint } from '../../src/extension/proto/envoy/config/endpoint/v3_pb.ts';
-import type { AssignedEndpoint } from '../../src/traffic/load-assignment.ts';
-import { assignment, direct, endpoint } from '../support/extension/assignments.ts';
-import { CLUSTER } from '../support/extension/clusters.ts';
+import { encodeAssignment } from '../../../src/extension/eds/envoy-endpoints.ts';
+import { AddressSchema } from '../../../src/extension/proto/envoy/config/core/v3_pb.ts';
+import { ClusterLoadAssignmentSchema } from '../../../src/extension/proto/envoy/config/endpoint/v3_pb.ts';
+import type { LbEndpoint } from '../../../src/extension/proto/envoy/config/endpoint/v3_pb.ts';
+import type { AssignedEndpoint } from '../../../src/traffic/load-assignment.ts';
+import { assignment, direct, endpoint } from '../../support/extension/assignments.ts';
+import { CLUSTER } from '../../support/extension/clusters.ts';
 
 function read(bytes: Uint8Array) {
   return fromBinary(ClusterLoadAssignmentSchema, bytes);
