@@ -18,6 +18,8 @@ import { noBarrel, noDefaultExport, noEnumOrNamespace, noVagueName } from './sup
 import { importMapExamples } from './support/architecture/import-map.examples.ts';
 import { importMap } from './support/architecture/import-map.ts';
 import { importsOf } from './support/architecture/imports.ts';
+import { linkExamples } from './support/architecture/links.examples.ts';
+import { linksResolve } from './support/architecture/links.ts';
 import { readProject } from './support/architecture/project.ts';
 import { purityExamples } from './support/architecture/purity.examples.ts';
 import { purity } from './support/architecture/purity.ts';
@@ -111,6 +113,7 @@ describeRule('readers of the environment', code, environmentInRoots, environment
 describeRule('tests as written', code, allTestsRun, testRunExamples);
 describeRule('tests as run', code, allTestsExpect, testExpectationExamples);
 describeRule('paths in any file', anyText, noMachinePath, machinePathExamples);
+describeRule('links of pages', anyText, linksResolve, linkExamples);
 describeRule('lockfiles', anyText, noRegistryHost, registryExamples);
 describeRule('mentions of the API group', anyText, groupInOnePlace, groupExamples);
 
