@@ -1,5 +1,5 @@
 import { fromBinary } from '@bufbuild/protobuf';
-import type { GrpcStatus } from '../grpc/status.ts';
+import type { GrpcStatus } from '../grpc/method.ts';
 import { DeltaDiscoveryRequestSchema } from '../proto/envoy/service/discovery/v3_pb.ts';
 import type { DeltaDiscoveryRequest } from '../proto/envoy/service/discovery/v3_pb.ts';
 import { ASSIGNMENT_TYPE } from './content.ts';

@@ -1,5 +1,4 @@
-import type { ServerStream, StreamListener } from '../grpc/method.ts';
-import type { GrpcStatus } from '../grpc/status.ts';
+import type { ServerStream, StreamListener, GrpcStatus } from '../grpc/method.ts';
 import { responseOf } from './content.ts';
 import type { Content } from './content.ts';
 import { readRequest } from './request.ts';

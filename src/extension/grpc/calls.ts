@@ -9,7 +9,7 @@ import { libraryStatus, PREFIX_BYTES } from './serve-method.ts';
 import type { GrpcLimits } from './limits.ts';
 import { RequestMemory } from './request-memory.ts';
 import type { RequestBytes } from './request-memory.ts';
-import type { GrpcStatus } from './status.ts';
+import type { GrpcStatus } from './method.ts';
 
 type CallDeps = {
   readonly limits: GrpcLimits;

@@ -1,42 +1,59 @@
-import type { GrpcStatus } from './status.ts';
+import type { status } from '@grpc/grpc-js';
 
-/** A message, or its parts in order where it was not worth to copy them together. */
+/** A message, or its parts in order, which saves copying them together. */
 export type Bytes = Uint8Array | readonly Uint8Array[];
 
 /**
- * One request, one answer. What it throws is a GrpcError, or else becomes INTERNAL without a word of it to the caller. The
- * request is a view of a larger buffer: a slice of it must not outlive the call.
+ * One request, one response. A thrown GrpcError is the status of the call; any other error is logged, and the caller gets
+ * INTERNAL without its text. The request is a view of a larger buffer: a slice of it must not outlive the call.
  */
 export type Unary = {
   readonly is: 'unary';
   readonly call: (request: Uint8Array) => Bytes | Promise<Bytes>;
 };
 
-/** What a handler can do with a stream of messages in both directions. */
+/** The server's side of a bidirectional stream. */
 export interface ServerStream {
-  /** False where the caller reads too slowly: send no more before `drained` is called. */
+  /** Returns false when the caller reads too slowly: send no more before `drained` is called. */
   send(message: Bytes): boolean;
-  /** Ends the call; nothing is sent after it. */
+  /** Ends the call; later messages are dropped. */
   end(status?: GrpcStatus): void;
 }
 
-/** What a handler is told of a stream. None of it is called after `closed`. */
+/** Callbacks of a stream. None is called after `closed`. */
 export interface StreamListener {
   /** A slice of the message must not outlive this call. */
   message(message: Uint8Array): void;
-  /** The caller sends no more. */
+  /** The caller has half-closed the stream. */
   finished(): void;
-  /** What was sent has been taken: there is room again. */
+  /** Enough of what was sent has been written to send again. */
   drained(): void;
-  /** The call is over, however it ended. */
+  /** The call has ended, with whichever status. */
   closed(): void;
 }
 
-/** A call with any number of messages in both directions. */
+/** A bidirectional stream. */
 export type Streaming = {
   readonly is: 'streaming';
   readonly open: (stream: ServerStream) => StreamListener;
 };
 
-/** What can be called, by its path, such as /grpc.health.v1.Health/Check. */
+/** Methods by path, such as /grpc.health.v1.Health/Check. */
 export type Methods = ReadonlyMap<string, Unary | Streaming>;
+
+/** The name of a status code, such as INVALID_ARGUMENT. */
+export type GrpcCode = keyof typeof status;
+
+/** The status with which a call ends. */
+export type GrpcStatus = { readonly code: GrpcCode; readonly message: string };
+
+/** Thrown by a handler to end its call with this status. */
+export class GrpcError extends Error {
+  readonly code: GrpcCode;
+
+  constructor(code: GrpcCode, message: string) {
+    super(message);
+    this.name = 'GrpcError';
+    this.code = code;
+  }
+}

@@ -8,9 +8,8 @@ import type {
 } from '@grpc/grpc-js';
 import type { Log } from '../../telemetry/log.ts';
 import type { GrpcLimits } from './limits.ts';
-import type { Bytes, Methods, ServerStream, StreamListener, Streaming, Unary } from './method.ts';
-import { GrpcError } from './status.ts';
-import type { GrpcStatus } from './status.ts';
+import type { Bytes, Methods, ServerStream, StreamListener, Streaming, Unary, GrpcStatus } from './method.ts';
+import { GrpcError } from './method.ts';
 
 /** What handlers need beside their method. */
 type HandlerDeps = { readonly log: Log; readonly limits: GrpcLimits };

@@ -14,10 +14,9 @@ import { SettingError } from '../../telemetry/setting-error.ts';
 import { Calls } from './calls.ts';
 import { serviceOf } from './serve-method.ts';
 import type { GrpcLimits } from './limits.ts';
-import type { Methods } from './method.ts';
+import type { Methods, GrpcStatus } from './method.ts';
 import { addHealthAndReflection } from './services.ts';
 import type { Health } from './services.ts';
-import type { GrpcStatus } from './status.ts';
 
 export type GrpcServerDeps = {
   readonly address: Address;

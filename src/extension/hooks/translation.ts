@@ -4,7 +4,7 @@ import type { Field } from '../wire.ts';
 import type { ClusterNeeds } from '../../traffic/envoy-cluster-settings.ts';
 import type { MeshCluster } from '../envoy-cluster/envoy-cluster.ts';
 import type { Attempts } from './attempts.ts';
-import { GrpcError } from '../grpc/status.ts';
+import { GrpcError } from '../grpc/method.ts';
 
 const { clusters: CLUSTERS, routes: LAST_LIST } = RequestSchema.field;
 

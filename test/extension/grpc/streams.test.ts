@@ -1,6 +1,6 @@
 import { status } from '@grpc/grpc-js';
 import { describe, expect, it } from 'vitest';
-import { GrpcError } from '../../../src/extension/grpc/status.ts';
+import { GrpcError } from '../../../src/extension/grpc/method.ts';
 import type { ServerStream, StreamListener, Streaming } from '../../../src/extension/grpc/method.ts';
 import { eventually } from '../../support/eventually.ts';
 import { codeOf, testClient } from '../../support/grpc/client.ts';

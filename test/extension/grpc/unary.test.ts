@@ -1,7 +1,7 @@
 import { gzipSync } from 'node:zlib';
 import { status } from '@grpc/grpc-js';
 import { describe, expect, it } from 'vitest';
-import { GrpcError } from '../../../src/extension/grpc/status.ts';
+import { GrpcError } from '../../../src/extension/grpc/method.ts';
 import type { Unary } from '../../../src/extension/grpc/method.ts';
 import { eventually } from '../../support/eventually.ts';
 import { testClient } from '../../support/grpc/client.ts';

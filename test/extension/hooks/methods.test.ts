@@ -1,7 +1,7 @@
 import { fromBinary } from '@bufbuild/protobuf';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { GrpcError } from '../../../src/extension/grpc/status.ts';
+import { GrpcError } from '../../../src/extension/grpc/method.ts';
 import { PostTranslateModifyResponseSchema } from '../../../src/extension/proto/envoygateway/extension_pb.ts';
 import { bytesField, joined } from '../../../src/extension/wire.ts';
 import { varintField } from '../../support/extension/varint-field.ts';

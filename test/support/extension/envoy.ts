@@ -1,7 +1,12 @@
 import { create, fromBinary, toBinary } from '@bufbuild/protobuf';
 import type { MessageInitShape } from '@bufbuild/protobuf';
-import type { Bytes, Methods, ServerStream, StreamListener } from '../../../src/extension/grpc/method.ts';
-import type { GrpcStatus } from '../../../src/extension/grpc/status.ts';
+import type {
+  Bytes,
+  Methods,
+  ServerStream,
+  StreamListener,
+  GrpcStatus,
+} from '../../../src/extension/grpc/method.ts';
 import { ClusterLoadAssignmentSchema } from '../../../src/extension/proto/envoy/config/endpoint/v3_pb.ts';
 import {
   DeltaDiscoveryRequestSchema,
