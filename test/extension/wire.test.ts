@@ -1,7 +1,9 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { edited, withField, within } from '../../src/extension/edit.ts';
 import {
+  edited,
+  withField,
+  within,
   bytesField,
   bytesOf,
   Fields,

@@ -1,8 +1,8 @@
 import type { ClusterNeeds } from '../../traffic/envoy-cluster-settings.ts';
 import { encodeCheck } from './health-check.ts';
 import { edsSource } from './eds-config.ts';
-import { edited } from '../edit.ts';
-import type { Edit } from '../edit.ts';
+import { edited, bytesField, bytesOf, Fields, isMessage, joined, messageOf, valuesOf } from '../wire.ts';
+import type { Edit } from '../wire.ts';
 import { isHttpOptions, isLeftToTls, newHttpOptions, withVersion } from './http-protocol-options.ts';
 import type { HttpVersion } from './http-protocol-options.ts';
 import {
@@ -11,7 +11,6 @@ import {
   ClusterSchema,
 } from '../proto/envoy/config/cluster/v3_pb.ts';
 import { isOurMatch, matchOf, nameOfMatch, otherMatchOf, preambleOf, socketOf } from './transport-socket.ts';
-import { bytesField, bytesOf, Fields, isMessage, joined, messageOf, valuesOf } from '../wire.ts';
 
 /** The bytes of a cluster, as Envoy Gateway made it, made to have what it needs. */
 export type MeshCluster = (cluster: Uint8Array, needs: ClusterNeeds) => Uint8Array;

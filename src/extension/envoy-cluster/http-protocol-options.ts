@@ -1,12 +1,11 @@
 import { AnySchema } from '@bufbuild/protobuf/wkt';
-import { edited, within, withField } from '../edit.ts';
-import type { Edit } from '../edit.ts';
+import { edited, within, withField, bytesField, bytesOf, Fields, joined, textOf } from '../wire.ts';
+import type { Edit } from '../wire.ts';
 import { encode, typeUrlOf } from '../encode.ts';
 import {
   HttpProtocolOptions_ExplicitHttpConfigSchema as ExplicitSchema,
   HttpProtocolOptionsSchema as OptionsSchema,
 } from '../proto/envoy/extensions/upstreams/http/v3_pb.ts';
-import { bytesField, bytesOf, Fields, joined, textOf } from '../wire.ts';
 
 /** A version of HTTP that is spoken to a whole cluster. */
 export type HttpVersion = 'HTTP/1.1' | 'HTTP/2';

@@ -1,7 +1,7 @@
 import type { DescMessage, MessageInitShape } from '@bufbuild/protobuf';
 import { AnySchema } from '@bufbuild/protobuf/wkt';
 import type { SocketMatch, SocketNeeds } from '../../traffic/envoy-cluster-settings.ts';
-import { withField, within } from '../edit.ts';
+import { withField, within, bytesField, bytesOf, isMessage, joined, textOf } from '../wire.ts';
 import { encode, pack, typeUrlOf } from '../encode.ts';
 import { Cluster_TransportSocketMatchSchema as MatchSchema } from '../proto/envoy/config/cluster/v3_pb.ts';
 import { TransportSocketSchema } from '../proto/envoy/config/core/v3_pb.ts';
@@ -11,7 +11,6 @@ import { RawBufferSchema } from '../proto/envoy/extensions/transport_sockets/raw
 import { UpstreamTlsContextSchema } from '../proto/envoy/extensions/transport_sockets/tls/v3_pb.ts';
 import { CLOSED, tlsContext } from './upstream-tls.ts';
 import type { TlsContext } from './upstream-tls.ts';
-import { bytesField, bytesOf, isMessage, joined, textOf } from '../wire.ts';
 
 /** The key by which an endpoint names its socket among those of its cluster. */
 export const MATCH_KEY = 'mesh';
