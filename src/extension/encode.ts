@@ -4,22 +4,22 @@ import type { Duration } from '@bufbuild/protobuf/wkt';
 import { anyPack } from '@bufbuild/protobuf/wkt';
 import type { Any } from '@bufbuild/protobuf/wkt';
 
-/** The bytes of a message. */
+/** Encodes a message. */
 export function encode<Desc extends DescMessage>(schema: Desc, message: MessageInitShape<Desc>): Uint8Array {
   return toBinary(schema, create(schema, message));
 }
 
-/** A message where any message may stand. */
+/** Packs a message into google.protobuf.Any. */
 export function pack<Desc extends DescMessage>(schema: Desc, message: MessageInitShape<Desc>): Any {
   return anyPack(schema, create(schema, message));
 }
 
-/** How a message that may be any one says which it is. */
+/** The type URL of a message in google.protobuf.Any. */
 export function typeUrlOf({ typeName }: DescMessage): string {
   return `type.googleapis.com/${typeName}`;
 }
 
-/** A time as protobuf has it. */
+/** A google.protobuf.Duration. */
 export function durationOf(ms: number): Pick<Duration, 'seconds' | 'nanos'> {
   return { seconds: BigInt(Math.floor(ms / 1000)), nanos: Math.round((ms % 1000) * 1e6) };
 }

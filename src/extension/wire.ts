@@ -1,14 +1,14 @@
 /**
- * The bytes of protobuf messages, field by field and without decoding them. What is not understood stays as it is, so
- * that settings which are newer than this code pass through it.
+ * Reads and edits the bytes of protobuf messages field by field, without decoding them: unknown fields, such as settings
+ * newer than this code, pass through unchanged.
  */
 
-/** How the value of a field is written. Groups, which nobody has used in many years, are not read. */
+/** The wire types of protobuf's encoding. Groups are deprecated and not supported. */
 export const WIRE_TYPES = { varint: 0, fixed64: 1, bytes: 2, fixed32: 5 } as const;
 
-const LONGEST_VARINT = 10;
+const MAX_VARINT_BYTES = 10;
 
-/** A field: it begins with its tag at `start`; its value is what lies between `valueStart` and `end`. */
+/** A field in a message: its tag begins at `start`, its value lies between `valueStart` and `end`. */
 export type Field = {
   readonly number: number;
   readonly wireType: number;
@@ -18,7 +18,7 @@ export type Field = {
   readonly end: number;
 };
 
-/** Goes through the fields of a message, and is itself the one that it has come to. */
+/** Iterates over the fields of a message; it is itself the current field, so that nothing is allocated per field. */
 export class Fields implements Field {
   number = 0;
   wireType = 0;
@@ -26,8 +26,8 @@ export class Fields implements Field {
   tagEnd = 0;
   valueStart = 0;
   end: number;
-  /** Whether what comes next is no field, or one that is cut off. */
-  isBroken = false;
+  /** Whether iteration stopped at an invalid or truncated field. */
+  isMalformed = false;
   readonly #bytes: Uint8Array;
   readonly #limit: number;
   #at: number;
@@ -39,9 +39,9 @@ export class Fields implements Field {
     this.end = from;
   }
 
-  /** Goes to the next field; false at the end, and where the bytes are broken. */
+  /** Advances to the next field; returns false at the end and at malformed bytes. */
   next(): boolean {
-    if (this.isBroken || this.end >= this.#limit) return false;
+    if (this.isMalformed || this.end >= this.#limit) return false;
     this.start = this.end;
     this.#at = this.start;
     const tag = this.#shortVarint();
@@ -49,9 +49,9 @@ export class Fields implements Field {
     this.wireType = tag & 7;
     this.tagEnd = this.#at;
     const end = tag < 8 ? -1 : this.#endOfValue();
-    this.isBroken = end < 0 || end > this.#limit;
-    if (!this.isBroken) this.end = end;
-    return !this.isBroken;
+    this.isMalformed = end < 0 || end > this.#limit;
+    if (!this.isMalformed) this.end = end;
+    return !this.isMalformed;
   }
 
   #endOfValue(): number {
@@ -73,7 +73,7 @@ export class Fields implements Field {
     }
   }
 
-  /** A number below 2 to the 32nd, or -1. */
+  /** A varint below 2^32, or -1. */
   #shortVarint(): number {
     let value = 0;
     for (let shift = 1; shift <= 2 ** 28 && this.#at < this.#limit; shift *= 128) {
@@ -85,85 +85,85 @@ export class Fields implements Field {
   }
 
   #endOfVarint(): number {
-    for (let at = this.#at; at < this.#limit && at < this.#at + LONGEST_VARINT; at++) {
+    for (let at = this.#at; at < this.#limit && at < this.#at + MAX_VARINT_BYTES; at++) {
       if ((this.#bytes[at] ?? 0) < 128) return at + 1;
     }
     return -1;
   }
 }
 
-/** Whether bytes can be read as a message, as far as this file reads. */
+/** Whether the bytes are a sequence of valid fields. */
 export function isMessage(bytes: Uint8Array): boolean {
   const fields = new Fields(bytes);
   while (fields.next());
-  return !fields.isBroken;
+  return !fields.isMalformed;
 }
 
-/** The first values of a field that holds bytes, up to so many; none of a message that is broken before the last. */
-export function valuesOf(message: Uint8Array, number: number, most: number): readonly Uint8Array[] {
+/** The first `max` values of a length-delimited field; none if the message is malformed before the last of them. */
+export function valuesOf(message: Uint8Array, number: number, max: number): readonly Uint8Array[] {
   const fields = new Fields(message);
   const found: Uint8Array[] = [];
-  while (found.length < most && nextOf(fields, number))
+  while (found.length < max && nextOf(fields, number))
     found.push(message.subarray(fields.valueStart, fields.end));
-  return fields.isBroken ? [] : found;
+  return fields.isMalformed ? [] : found;
 }
 
-/** The value of a field that holds bytes: the last one, as protobuf has it, of those that are meant. */
+/** The last value of a length-delimited field that satisfies the predicate: in protobuf, the last one wins. */
 export function bytesOf(
   message: Uint8Array,
   number: number,
-  isMeant?: (value: Uint8Array) => boolean,
+  matches?: (value: Uint8Array) => boolean,
 ): Uint8Array | undefined {
   const fields = new Fields(message);
   let [from, to] = [-1, -1];
   while (nextOf(fields, number)) {
-    if (isMeant && !isMeant(message.subarray(fields.valueStart, fields.end))) continue;
+    if (matches && !matches(message.subarray(fields.valueStart, fields.end))) continue;
     from = fields.valueStart;
     to = fields.end;
   }
-  return fields.isBroken || from < 0 ? undefined : message.subarray(from, to);
+  return fields.isMalformed || from < 0 ? undefined : message.subarray(from, to);
 }
 
-/** The message in a field: where it comes in several pieces, they are one, as protobuf has it. */
+/** The message in a field; values of a repeated occurrence are merged by concatenation, as protobuf specifies. */
 export function messageOf(message: Uint8Array, number: number): Uint8Array | undefined {
   const fields = new Fields(message);
   if (!nextOf(fields, number)) return undefined;
   const first = message.subarray(fields.valueStart, fields.end);
-  if (!nextOf(fields, number)) return fields.isBroken ? undefined : first;
-  const whole = new GrowingBytes(message.length);
-  whole.add(first);
-  do whole.add(message, fields.valueStart, fields.end);
+  if (!nextOf(fields, number)) return fields.isMalformed ? undefined : first;
+  const buffer = new ByteBuffer(message.length);
+  buffer.append(first);
+  do buffer.append(message, fields.valueStart, fields.end);
   while (nextOf(fields, number));
-  return fields.isBroken ? undefined : whole.whole();
+  return fields.isMalformed ? undefined : buffer.bytes();
 }
 
-/** Goes to the next field of a number that holds bytes; false where there is none. */
+/** Advances to the next length-delimited field of a number; returns false if there is none. */
 function nextOf(fields: Fields, number: number): boolean {
   while (fields.next()) if (fields.number === number && fields.wireType === WIRE_TYPES.bytes) return true;
   return false;
 }
 
-/** The text of a field; what is not UTF-8 in it becomes marks that no name has. */
+/** The string in a field; invalid UTF-8 becomes U+FFFD, which no name contains. */
 export function textOf(message: Uint8Array, number: number): string | undefined {
   const found = bytesOf(message, number);
   return found && Buffer.from(found.buffer, found.byteOffset, found.length).toString();
 }
 
-/** A field that holds bytes or a message. */
+/** Encodes a length-delimited field: bytes, a string or a message. */
 export function bytesField(number: number, value: Uint8Array): Uint8Array {
-  return joined([
+  return concat([
     Uint8Array.from([...varint(number * 8 + WIRE_TYPES.bytes), ...varint(value.length)]),
     value,
   ]);
 }
 
-/** A number as protobuf writes it. */
+/** Encodes a varint. */
 export function varint(value: number): readonly number[] {
   return value < 128 ? [value] : [(value % 128) + 128, ...varint(Math.floor(value / 128))];
 }
 
-/** Parts as one. */
-export function joined(parts: readonly Uint8Array[]): Uint8Array {
+/** Concatenates byte arrays. */
+export function concat(parts: readonly Uint8Array[]): Uint8Array {
   const whole = new Uint8Array(parts.reduce((sum, { length }) => sum + length, 0));
   let at = 0;
   for (const part of parts) {
@@ -173,18 +173,18 @@ export function joined(parts: readonly Uint8Array[]): Uint8Array {
   return whole;
 }
 
-/** Bytes that are put together of any number of parts, none of which is kept. */
-export class GrowingBytes {
+/** A growing byte buffer. */
+class ByteBuffer {
   #bytes: Uint8Array;
   #length = 0;
 
-  /** Grows beyond what is expected where it must. */
+  /** `expected` is the initial capacity. */
   constructor(expected: number) {
     this.#bytes = new Uint8Array(expected);
   }
 
-  /** Adds the bytes between two places. */
-  add(source: Uint8Array, from = 0, to = source.length): void {
+  /** Appends the bytes from `from` to `to`. */
+  append(source: Uint8Array, from = 0, to = source.length): void {
     if (from >= to) return;
     const length = this.#length + to - from;
     if (length > this.#bytes.length) this.#grow(2 * length);
@@ -192,19 +192,19 @@ export class GrowingBytes {
     this.#length = length;
   }
 
-  /** All that was added. */
-  whole(): Uint8Array {
+  /** A view of the appended bytes. */
+  bytes(): Uint8Array {
     return this.#length === this.#bytes.length ? this.#bytes : this.#bytes.subarray(0, this.#length);
   }
 
   #grow(size: number): void {
     const grown = new Uint8Array(size);
-    grown.set(this.whole());
+    grown.set(this.bytes());
     this.#bytes = grown;
   }
 }
 
-/** Fields that come into a message, and which values of the same number go for them. */
+/** New fields of one number, and which existing values of that number they replace. */
 export type Edit = {
   readonly number: number;
   readonly replaces: (value: Uint8Array) => boolean;
@@ -212,32 +212,32 @@ export type Edit = {
 };
 
 /**
- * A message after edits, of which no two have the same number. New fields stand where the first of those stood that they
- * replace, else before others of their number, else at the end. All other bytes stay; a broken message stays whole.
+ * Applies edits, each for another field number. New fields are put at the first value that they replace, else before other
+ * values of their number, else at the end. All other bytes are kept; a malformed message is returned unchanged.
  */
-export function edited(message: Uint8Array, edits: readonly Edit[]): Uint8Array {
+export function applyEdits(message: Uint8Array, edits: readonly Edit[]): Uint8Array {
   if (!isMessage(message)) return message;
-  const places = edits.map(edit => placeOf(message, edit));
+  const offsets = edits.map(edit => offsetOf(message, edit));
   const added = edits.flatMap(({ fields }) => fields).reduce((sum, { length }) => sum + length, 0);
-  const whole = new GrowingBytes(message.length + added);
+  const buffer = new ByteBuffer(message.length + added);
   const fields = new Fields(message);
   let kept = 0;
   while (fields.next()) {
     const at = edits.findIndex(({ number }) => number === fields.number);
     const edit = edits[at];
     if (!edit) continue;
-    whole.add(message, kept, fields.start);
-    if (places[at] === fields.start) for (const field of edit.fields) whole.add(field);
+    buffer.append(message, kept, fields.start);
+    if (offsets[at] === fields.start) for (const field of edit.fields) buffer.append(field);
     kept = edit.replaces(message.subarray(fields.valueStart, fields.end)) ? fields.end : fields.start;
   }
-  whole.add(message, kept);
+  buffer.append(message, kept);
   for (const [at, edit] of edits.entries()) {
-    if (places[at] === undefined) for (const field of edit.fields) whole.add(field);
+    if (offsets[at] === undefined) for (const field of edit.fields) buffer.append(field);
   }
-  return whole.whole();
+  return buffer.bytes();
 }
 
-function placeOf(message: Uint8Array, { number, replaces }: Edit): number | undefined {
+function offsetOf(message: Uint8Array, { number, replaces }: Edit): number | undefined {
   const fields = new Fields(message);
   let first: number | undefined;
   while (fields.next()) {
@@ -248,17 +248,17 @@ function placeOf(message: Uint8Array, { number, replaces }: Edit): number | unde
   return first;
 }
 
-/** A message in which a field has one value. */
-export function withField(message: Uint8Array, number: number, value: Uint8Array): Uint8Array {
-  return edited(message, [{ number, replaces: () => true, fields: [bytesField(number, value)] }]);
+/** Sets a field to a single value. */
+export function setField(message: Uint8Array, number: number, value: Uint8Array): Uint8Array {
+  return applyEdits(message, [{ number, replaces: () => true, fields: [bytesField(number, value)] }]);
 }
 
-/** A message in which the last value of a field is changed; one that lacks the field stays as it is. */
-export function within(
+/** Replaces the last value of a field by `change` of it; a message without the field is returned unchanged. */
+export function updateField(
   message: Uint8Array,
   number: number,
   change: (value: Uint8Array) => Uint8Array,
 ): Uint8Array {
   const value = bytesOf(message, number);
-  return value ? withField(message, number, change(value)) : message;
+  return value ? setField(message, number, change(value)) : message;
 }

@@ -1,14 +1,14 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import {
-  edited,
-  withField,
-  within,
+  applyEdits,
+  setField,
+  updateField,
   bytesField,
   bytesOf,
   Fields,
   isMessage,
-  joined,
+  concat,
   messageOf,
   textOf,
   valuesOf,
@@ -73,14 +73,14 @@ describe('the fields of a message', () => {
   ])('are not found in what is broken: %s', (_, bytes) => {
     expect(isMessage(hex(bytes))).toBe(false);
     expect(valuesOf(hex(bytes), 1, 9)).toEqual([]);
-    expect(edited(hex(bytes), [{ number: 1, replaces: () => true, fields: [hex('0a 00')] }])).toEqual(
+    expect(applyEdits(hex(bytes), [{ number: 1, replaces: () => true, fields: [hex('0a 00')] }])).toEqual(
       hex(bytes),
     );
   });
 
   it('are those of a part where only that is to be read', () => {
     const fields = new Fields(hex('ff 08 01 ff'), 1, 3);
-    expect([fields.next(), fields.number, fields.end, fields.next(), fields.isBroken]).toEqual([
+    expect([fields.next(), fields.number, fields.end, fields.next(), fields.isMalformed]).toEqual([
       true,
       1,
       3,
@@ -92,7 +92,7 @@ describe('the fields of a message', () => {
   it('follow each other without a gap in any message', () => {
     fc.assert(
       fc.property(fc.array(anyField(), { maxLength: 12 }), fields => {
-        const ends = fieldsOf(joined(fields)).map(([, , start = 0, , , end = 0]) => end - start);
+        const ends = fieldsOf(concat(fields)).map(([, , start = 0, , , end = 0]) => end - start);
         expect(ends).toEqual(fields.map(({ length }) => length));
       }),
       { seed },
@@ -165,14 +165,14 @@ describe('a value', () => {
   });
 
   it('is set where it stood first, and then is the only one', () => {
-    expect(withField(hex('08 07 0a 01 01 10 08 0a 01 02'), 1, hex('03'))).toEqual(hex('0a 01 03 10 08'));
-    expect(withField(hex('10 08 0a 01 01 18 09'), 1, hex('03'))).toEqual(hex('10 08 0a 01 03 18 09'));
-    expect(withField(hex('10 08'), 1, hex('03'))).toEqual(hex('10 08 0a 01 03'));
+    expect(setField(hex('08 07 0a 01 01 10 08 0a 01 02'), 1, hex('03'))).toEqual(hex('0a 01 03 10 08'));
+    expect(setField(hex('10 08 0a 01 01 18 09'), 1, hex('03'))).toEqual(hex('10 08 0a 01 03 18 09'));
+    expect(setField(hex('10 08'), 1, hex('03'))).toEqual(hex('10 08 0a 01 03'));
   });
 
   it('is changed only where there is one', () => {
-    expect(within(hex('0a 01 01'), 1, value => joined([value, hex('05')]))).toEqual(hex('0a 02 01 05'));
-    expect(within(hex('10 01'), 1, () => hex('05'))).toEqual(hex('10 01'));
+    expect(updateField(hex('0a 01 01'), 1, value => concat([value, hex('05')]))).toEqual(hex('0a 02 01 05'));
+    expect(updateField(hex('10 01'), 1, () => hex('05'))).toEqual(hex('10 01'));
   });
 });
 
@@ -181,20 +181,20 @@ describe('an edit', () => {
 
   it('stands where the first stood that it replaces', () => {
     const message = hex('0a 01 02 10 01 0a 01 01 0a 01 01 18 01');
-    expect(edited(message, [{ number: 1, replaces, fields: [hex('0a 01 09'), hex('0a 01 08')] }])).toEqual(
-      hex('0a 01 02 10 01 0a 01 09 0a 01 08 18 01'),
-    );
+    expect(
+      applyEdits(message, [{ number: 1, replaces, fields: [hex('0a 01 09'), hex('0a 01 08')] }]),
+    ).toEqual(hex('0a 01 02 10 01 0a 01 09 0a 01 08 18 01'));
   });
 
   it('stands before others of its number where it replaces none', () => {
-    expect(edited(hex('10 01 0a 01 02'), [{ number: 1, replaces, fields: [hex('0a 01 09')] }])).toEqual(
+    expect(applyEdits(hex('10 01 0a 01 02'), [{ number: 1, replaces, fields: [hex('0a 01 09')] }])).toEqual(
       hex('10 01 0a 01 09 0a 01 02'),
     );
   });
 
   it('stands at the end, in the order of edits, where there is none of its number', () => {
     const edits = [5, 4].map(number => ({ number, replaces, fields: [varintField(number, 1)] }));
-    expect(edited(hex('08 01'), edits)).toEqual(hex('08 01 28 01 20 01'));
+    expect(applyEdits(hex('08 01'), edits)).toEqual(hex('08 01 28 01 20 01'));
   });
 
   it('leaves all other fields of any message as and where they are', () => {
@@ -203,11 +203,11 @@ describe('an edit', () => {
     fc.assert(
       fc.property(others, own, others, (before, ours, after) => {
         const field = bytesField(7, hex('01'));
-        const whole = edited(joined([...before, ...ours, ...after]), [
+        const whole = applyEdits(concat([...before, ...ours, ...after]), [
           { number: 7, replaces: () => true, fields: [field] },
         ]);
         const expected = ours.length > 0 ? [...before, field, ...after] : [...before, ...after, field];
-        expect(whole).toEqual(joined(expected));
+        expect(whole).toEqual(concat(expected));
       }),
       { seed },
     );

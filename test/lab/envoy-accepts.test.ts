@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { meshClusters } from '../../src/extension/envoy-cluster/envoy-cluster.ts';
 import { encodeAssignment } from '../../src/extension/eds/envoy-endpoints.ts';
-import { bytesField, joined } from '../../src/extension/wire.ts';
+import { bytesField, concat } from '../../src/extension/wire.ts';
 import { varintField } from '../support/extension/varint-field.ts';
 import { trustIn } from '../../src/traffic/certificates.ts';
 import { locateBinaries } from '../../lab/locate.ts';
@@ -24,8 +24,8 @@ afterAll(() => rmSync(folder, { recursive: true }));
 /** Lets Envoy judge a bootstrap of one cluster; gives what it says against it. */
 function refusalOf(cluster: Uint8Array): string {
   const file = join(folder, 'bootstrap.pb');
-  const node = bytesField(1, joined([bytesField(1, Buffer.from('a')), bytesField(2, Buffer.from('b'))]));
-  writeFileSync(file, joined([node, bytesField(2, bytesField(2, cluster))]));
+  const node = bytesField(1, concat([bytesField(1, Buffer.from('a')), bytesField(2, Buffer.from('b'))]));
+  writeFileSync(file, concat([node, bytesField(2, bytesField(2, cluster))]));
   const envoy = locateBinaries(process.env)('envoy');
   const { status, stderr } = spawnSync(envoy, ['--mode', 'validate', '-c', file, '-l', 'error'], {
     encoding: 'utf8',
@@ -42,7 +42,7 @@ describe('Envoy accepts a cluster', () => {
     'with %s where a policy asks for PROXY protocol and options of HTTP',
     (_, wanted) => {
       const options = httpOptions(
-        joined([
+        concat([
           bytesField(1, bytesField(1, varintField(1, 60))),
           bytesField(5, bytesField(1, new Uint8Array())),
         ]),
@@ -81,9 +81,9 @@ describe('Envoy refuses', () => {
   });
 
   it('an address of an endpoint that is none, so that it would refuse one of ours too', () => {
-    const socket = joined([bytesField(2, Buffer.from('not-an-address')), varintField(3, 80)]);
+    const socket = concat([bytesField(2, Buffer.from('not-an-address')), varintField(3, 80)]);
     const locality = bytesField(2, bytesField(2, bytesField(1, bytesField(1, bytesField(1, socket)))));
-    const endpoints = bytesField(33, joined([bytesField(1, Buffer.from('a')), locality]));
+    const endpoints = bytesField(33, concat([bytesField(1, Buffer.from('a')), locality]));
     const refusal = refusalOf(gatewayCluster([varintField(2, 0), endpoints], { without: [2, 3] }));
     expect(refusal).toContain('malformed IP address');
   });

@@ -9,7 +9,7 @@ import { expect, it, onTestFinished } from 'vitest';
 import { meshClusters } from '../../src/extension/envoy-cluster/envoy-cluster.ts';
 import type { Follower } from '../../src/extension/dependency-cache.ts';
 import { createEds } from '../../src/extension/eds/server.ts';
-import { bytesField, joined } from '../../src/extension/wire.ts';
+import { bytesField, concat } from '../../src/extension/wire.ts';
 import { readClusters } from '../../lab/envoy.ts';
 import { locateBinaries } from '../../lab/locate.ts';
 import { freePorts } from '../../lab/ports.ts';
@@ -71,9 +71,9 @@ async function startEnvoy(clusters: (at: number) => Uint8Array) {
   const [admin = 0, listener = 0] = await freePorts(2);
   const writeClusters = (count: number) => {
     const all = Array.from({ length: count }, (_, at) =>
-      bytesField(2, joined([bytesField(1, Buffer.from(CLUSTER_TYPE)), bytesField(2, clusters(at))])),
+      bytesField(2, concat([bytesField(1, Buffer.from(CLUSTER_TYPE)), bytesField(2, clusters(at))])),
     );
-    writeFileSync(join(folder, 'next'), joined([bytesField(1, Buffer.from(String(count))), ...all]));
+    writeFileSync(join(folder, 'next'), concat([bytesField(1, Buffer.from(String(count))), ...all]));
     renameSync(join(folder, 'next'), join(folder, 'clusters.pb'));
   };
   writeClusters(KEPT + LOST);

@@ -4,7 +4,7 @@ import { connect } from 'node:http2';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { bytesField, bytesOf, joined } from '../../src/extension/wire.ts';
+import { bytesField, bytesOf, concat } from '../../src/extension/wire.ts';
 import { eventually } from '../support/eventually.ts';
 import { named, route } from '../support/declared.ts';
 import { gatewayCluster, read } from '../support/extension/clusters.ts';
@@ -118,7 +118,7 @@ async function sendTooBigMessages(target: Target): Promise<void> {
 async function sendNothing(target: Target): Promise<void> {
   const empty = new Uint8Array();
   const nested = [1, 2, 3].map(number => bytesField(number, bytesField(number, empty)));
-  for (const bytes of [empty, bytesField(1, empty), joined(nested)]) {
+  for (const bytes of [empty, bytesField(1, empty), concat(nested)]) {
     expectOwnFault(await askAll(target, bytes));
   }
 }
@@ -141,7 +141,7 @@ async function sendGarbageBeside({ client, meshCluster }: Target): Promise<void>
   const texts = [...GARBAGE.map(text => Buffer.from(text)), Buffer.alloc(1000, 0xff)];
   for (const text of texts) {
     const context = bytesField(1, bytesField(1, text));
-    const request = joined([bytesField(1, context), translation({ clusters: [WEB] })]);
+    const request = concat([bytesField(1, context), translation({ clusters: [WEB] })]);
     const { code, message: answer } = await client.call(TRANSLATION_HOOK, request);
     expect([code, answer && Buffer.compare(answer, bytesField(1, right))]).toEqual([OK, 0]);
   }

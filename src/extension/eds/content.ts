@@ -4,7 +4,7 @@ import type { Assignment } from '../../traffic/load-assignment.ts';
 import { encode } from '../encode.ts';
 import { encodeAssignment } from './envoy-endpoints.ts';
 import { DeltaDiscoveryResponseSchema } from '../proto/envoy/service/discovery/v3_pb.ts';
-import { bytesField, joined } from '../wire.ts';
+import { bytesField, concat } from '../wire.ts';
 
 /** The type of what is served. */
 export const ASSIGNMENT_TYPE = 'type.googleapis.com/envoy.config.endpoint.v3.ClusterLoadAssignment';
@@ -35,7 +35,7 @@ export function responseOf(
   nonce: string,
 ): readonly Uint8Array[] {
   const rest = [TYPE_FIELD, textField(NONCE, nonce), ...removed.map(name => textField(REMOVED, name))];
-  return [...contents.map(({ part }) => part), joined(rest)];
+  return [...contents.map(({ part }) => part), concat(rest)];
 }
 
 const { nonce: NONCE, removedResources: REMOVED, typeUrl: TYPE } = DeltaDiscoveryResponseSchema.field;

@@ -1,7 +1,7 @@
 import type { ClusterNeeds } from '../../traffic/envoy-cluster-settings.ts';
 import { encodeCheck } from './health-check.ts';
 import { edsSource } from './eds-config.ts';
-import { edited, bytesField, bytesOf, Fields, isMessage, joined, messageOf, valuesOf } from '../wire.ts';
+import { applyEdits, bytesField, bytesOf, Fields, isMessage, concat, messageOf, valuesOf } from '../wire.ts';
 import type { Edit } from '../wire.ts';
 import { isHttpOptions, isLeftToTls, newHttpOptions, withVersion } from './http-protocol-options.ts';
 import type { HttpVersion } from './http-protocol-options.ts';
@@ -117,7 +117,7 @@ function assembled(
       fields: [...matches, ...others],
     },
   ];
-  return edited(
+  return applyEdits(
     cluster,
     edits.filter(edit => edit !== undefined),
   );
@@ -153,7 +153,7 @@ function balancing(cluster: Uint8Array): Edit | undefined {
   return {
     number: BALANCING.number,
     replaces: all,
-    fields: [bytesField(BALANCING.number, joined([settings, zero]))],
+    fields: [bytesField(BALANCING.number, concat([settings, zero]))],
   };
 }
 

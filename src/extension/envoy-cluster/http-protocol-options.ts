@@ -1,5 +1,5 @@
 import { AnySchema } from '@bufbuild/protobuf/wkt';
-import { edited, within, withField, bytesField, bytesOf, Fields, joined, textOf } from '../wire.ts';
+import { applyEdits, updateField, setField, bytesField, bytesOf, Fields, concat, textOf } from '../wire.ts';
 import type { Edit } from '../wire.ts';
 import { encode, typeUrlOf } from '../encode.ts';
 import {
@@ -30,7 +30,7 @@ export function newHttpOptions(version: HttpVersion): Uint8Array {
     typeUrl: typeUrlOf(OptionsSchema),
     value: explicit(version, new Uint8Array()),
   });
-  return joined([bytesField(MAP_KEY, Buffer.from(KEY)), bytesField(MAP_VALUE, value)]);
+  return concat([bytesField(MAP_KEY, Buffer.from(KEY)), bytesField(MAP_VALUE, value)]);
 }
 
 /** Whether an entry leaves the version to what TLS agrees on, which Envoy refuses where there is a socket without TLS. */
@@ -42,7 +42,7 @@ export function isLeftToTls(entry: Uint8Array): boolean {
 export function withVersion(entry: Uint8Array, version: HttpVersion): Uint8Array {
   const { number } = AnySchema.field.value;
   const options = chosen(optionsIn(entry), version);
-  return within(entry, MAP_VALUE, any => withField(any, number, options));
+  return updateField(entry, MAP_VALUE, any => setField(any, number, options));
 }
 
 /** Options in which the version is chosen; what was set for that version in another kind of choice is taken over. */
@@ -51,11 +51,11 @@ function chosen(options: Uint8Array, version: HttpVersion): Uint8Array {
   const wanted = numberOf(version);
   if (choice?.number === explicitHttpConfig.number && lastNumber(choice.value) === wanted) return options;
   const settings = (choice && bytesOf(choice.value, wanted)) ?? new Uint8Array();
-  const decided = edited(
+  const decided = applyEdits(
     options,
     [...CHOICES].filter(number => number !== explicitHttpConfig.number).map(dropping),
   );
-  return withField(decided, explicitHttpConfig.number, bytesField(wanted, settings));
+  return setField(decided, explicitHttpConfig.number, bytesField(wanted, settings));
 }
 
 function dropping(number: number): Edit {

@@ -1,7 +1,7 @@
 import type { DescMessage, MessageInitShape } from '@bufbuild/protobuf';
 import { AnySchema } from '@bufbuild/protobuf/wkt';
 import type { SocketMatch, SocketNeeds } from '../../traffic/envoy-cluster-settings.ts';
-import { withField, within, bytesField, bytesOf, isMessage, joined, textOf } from '../wire.ts';
+import { setField, updateField, bytesField, bytesOf, isMessage, concat, textOf } from '../wire.ts';
 import { encode, pack, typeUrlOf } from '../encode.ts';
 import { Cluster_TransportSocketMatchSchema as MatchSchema } from '../proto/envoy/config/cluster/v3_pb.ts';
 import { TransportSocketSchema } from '../proto/envoy/config/core/v3_pb.ts';
@@ -46,7 +46,7 @@ export function otherMatchOf(name: string, made: Uint8Array | undefined, preambl
 
 function namedMatch(name: string, socket: Uint8Array): Uint8Array {
   const head = encode(MatchSchema, { name: MATCH_PREFIX + name, match: { [MATCH_KEY]: name } });
-  return joined([head, bytesField(MatchSchema.field.transportSocket.number, socket)]);
+  return concat([head, bytesField(MatchSchema.field.transportSocket.number, socket)]);
 }
 
 /** The name of one of the sockets of a cluster. */
@@ -76,9 +76,9 @@ function configOf(socket: Uint8Array): { readonly typeUrl: string | undefined; r
 
 /** A preamble with what is spoken after it put into it, and otherwise as it was. */
 function withInside(preamble: Preamble, inner: Uint8Array): Uint8Array {
-  return within(preamble, TransportSocketSchema.field.typedConfig.number, config =>
-    within(config, AnySchema.field.value.number, value =>
-      withField(value, PreambleSchema.field.transportSocket.number, inner),
+  return updateField(preamble, TransportSocketSchema.field.typedConfig.number, config =>
+    updateField(config, AnySchema.field.value.number, value =>
+      setField(value, PreambleSchema.field.transportSocket.number, inner),
     ),
   );
 }

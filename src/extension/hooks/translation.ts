@@ -91,7 +91,7 @@ function changesIn(request: Buffer, parts: TranslationParts): Changes {
     served++;
     if (made !== 'as it is') add(made);
   }
-  if (fields.isBroken) throw brokenRequest();
+  if (fields.isMalformed) throw brokenRequest();
   parts.attempts.served('translation', served);
   return { tags, cuts, length };
 }

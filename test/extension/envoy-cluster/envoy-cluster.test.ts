@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { meshClusters } from '../../../src/extension/envoy-cluster/envoy-cluster.ts';
 import { Cluster_TransportSocketMatchSchema } from '../../../src/extension/proto/envoy/config/cluster/v3_pb.ts';
-import { bytesField, Fields, joined } from '../../../src/extension/wire.ts';
+import { bytesField, Fields, concat } from '../../../src/extension/wire.ts';
 import { varintField } from '../../support/extension/varint-field.ts';
 import { gatewayCluster, httpOptions, opened, preamble, read } from '../../support/extension/clusters.ts';
 import { anyField, hostileBytes, seed } from '../../support/extension/messages.ts';
@@ -70,7 +70,7 @@ describe('a cluster of a mesh backend', () => {
     const unknown = fc.array(anyField(fc.integer({ min: 100, max: 2 ** 29 - 1 })), { maxLength: 6 });
     fc.assert(
       fc.property(unknown, unknown, fc.constantFrom(...EVERY_KIND), (before, after, [, wanted]) => {
-        const cluster = joined([...before, gatewayCluster(after)]);
+        const cluster = concat([...before, gatewayCluster(after)]);
         const changed = mesh(cluster, wanted);
         expect(foreign(changed)).toEqual(foreign(cluster));
         expect(mesh(changed, wanted)).toEqual(changed);
@@ -269,7 +269,7 @@ describe('its version of HTTP', () => {
     const found = options['envoy.extensions.upstreams.http.v3.HttpProtocolOptions'];
     return found && Buffer.from(found.value).toString('hex');
   }
-  const hex = (...parts: readonly Uint8Array[]) => Buffer.from(joined(parts)).toString('hex');
+  const hex = (...parts: readonly Uint8Array[]) => Buffer.from(concat(parts)).toString('hex');
 
   it.each([
     ['nothing for HTTP/1.1, which Envoy speaks anyway', 'HTTP/1.1', undefined, undefined],
@@ -289,13 +289,13 @@ describe('its version of HTTP', () => {
     [
       "HTTP/2 for the client's, with its settings",
       'HTTP/2',
-      [bytesField(4, joined([http1, http2])), timeouts],
+      [bytesField(4, concat([http1, http2])), timeouts],
       hex(timeouts, bytesField(3, http2)),
     ],
     [
       "HTTP/1.1 for the client's, with its settings",
       'HTTP/1.1',
-      [bytesField(4, joined([http1, http2])), timeouts],
+      [bytesField(4, concat([http1, http2])), timeouts],
       hex(timeouts, bytesField(3, http1)),
     ],
     [
@@ -324,7 +324,7 @@ describe('its version of HTTP', () => {
       hex(bytesField(3, bytesField(1, EMPTY))),
     ],
   ] as const)('is chosen by us, and all else stays: %s', (_, speech, before, after) => {
-    const cluster = gatewayCluster(before ? [httpOptions(joined(before))] : []);
+    const cluster = gatewayCluster(before ? [httpOptions(concat(before))] : []);
     expect(optionsIn(mesh(cluster, needs({ speech })))).toBe(after);
   });
 

@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { GrpcError } from '../../../src/extension/grpc/method.ts';
 import { PostTranslateModifyResponseSchema } from '../../../src/extension/proto/envoygateway/extension_pb.ts';
-import { bytesField, joined } from '../../../src/extension/wire.ts';
+import { bytesField, concat } from '../../../src/extension/wire.ts';
 import { varintField } from '../../support/extension/varint-field.ts';
 import { CLUSTER, gatewayCluster, read } from '../../support/extension/clusters.ts';
 import { about, startHooks, translation, whole } from '../../support/extension/hooks.ts';
@@ -43,12 +43,12 @@ describe('the hooks about one message', () => {
   it('take a message in pieces for what the pieces are together', () => {
     const { call } = startHooks({ needsOf: ours });
     const cluster = gatewayCluster();
-    const inPieces = joined([
+    const inPieces = concat([
       bytesField(1, cluster),
       bytesField(2, new Uint8Array()),
       bytesField(1, varintField(99, 1)),
     ]);
-    const asOne = bytesField(1, joined([cluster, varintField(99, 1)]));
+    const asOne = bytesField(1, concat([cluster, varintField(99, 1)]));
     expect(whole(call('PostClusterModify', inPieces))).toEqual(asOne);
     expect(whole(call('PostRouteModify', inPieces))).toEqual(asOne);
   });
@@ -60,7 +60,7 @@ describe('all hooks', () => {
     const requests = fc
       .array(fc.oneof(anyMessage(), fc.constant(gatewayCluster())), { maxLength: 3 })
       .map(clusters =>
-        method === 'PostTranslateModify' ? translation({ clusters }) : joined(clusters.map(about)),
+        method === 'PostTranslateModify' ? translation({ clusters }) : concat(clusters.map(about)),
       );
     let answers = 0;
     fc.assert(

@@ -2,7 +2,7 @@ import { fromBinary } from '@bufbuild/protobuf';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { PostTranslateModifyResponseSchema } from '../../../src/extension/proto/envoygateway/extension_pb.ts';
-import { bytesField, Fields, joined } from '../../../src/extension/wire.ts';
+import { bytesField, Fields, concat } from '../../../src/extension/wire.ts';
 import { varintField } from '../../support/extension/varint-field.ts';
 import { CLUSTER, gatewayCluster, read } from '../../support/extension/clusters.ts';
 import { bindingObject, startHooks, translation, whole } from '../../support/extension/hooks.ts';
@@ -104,7 +104,7 @@ describe('the Translation hook', () => {
         const expected = [given.clusters, given.secrets, given.listeners, given.routes].flatMap((list, at) =>
           list.map(value => bytesField(at + 1, value)),
         );
-        expect(whole(call(METHOD, translation(given, [bindingObject('1')])))).toEqual(joined(expected));
+        expect(whole(call(METHOD, translation(given, [bindingObject('1')])))).toEqual(concat(expected));
       }),
       { seed },
     );
@@ -117,7 +117,7 @@ describe('the Translation hook', () => {
   });
 
   it('keeps the order of what was sent, and leaves out what is no list', () => {
-    const request = joined([
+    const request = concat([
       bytesField(5, varintField(9, 5)),
       bytesField(2, named(CLUSTER)),
       varintField(3, 1),
@@ -136,7 +136,7 @@ describe('the Translation hook', () => {
   });
 
   it('leaves a cluster alone that goes by two names', () => {
-    const cluster = joined([named(CLUSTER), bytesField(1, Buffer.from('xds_cluster'))]);
+    const cluster = concat([named(CLUSTER), bytesField(1, Buffer.from('xds_cluster'))]);
     expect(answered(translation({ clusters: [cluster] })).clusters).toEqual([cluster]);
   });
 

@@ -2,7 +2,7 @@ import { fromBinary } from '@bufbuild/protobuf';
 import type { Any } from '@bufbuild/protobuf/wkt';
 import type { GenMessage } from '@bufbuild/protobuf/codegenv2';
 import type { Message } from '@bufbuild/protobuf';
-import { bytesField, joined } from '../../../src/extension/wire.ts';
+import { bytesField, concat } from '../../../src/extension/wire.ts';
 import { varintField } from './varint-field.ts';
 import { encode, typeUrlOf } from '../../../src/extension/encode.ts';
 import { ClusterSchema } from '../../../src/extension/proto/envoy/config/cluster/v3_pb.ts';
@@ -20,7 +20,7 @@ export const CLUSTER = 'httproute/shop/checkout/rule/0';
 const text = (value: string) => Buffer.from(value);
 
 function any(type: string, value: Uint8Array): Uint8Array {
-  return joined([bytesField(1, text(`type.googleapis.com/${type}`)), bytesField(2, value)]);
+  return concat([bytesField(1, text(`type.googleapis.com/${type}`)), bytesField(2, value)]);
 }
 
 const EMPTY = new Uint8Array();
@@ -30,7 +30,7 @@ const BALANCING = bytesField(
   1,
   bytesField(
     4,
-    joined([
+    concat([
       bytesField(1, text('envoy.load_balancing_policies.least_request')),
       bytesField(
         2,
@@ -48,11 +48,11 @@ export function gatewayCluster(
   more: readonly Uint8Array[] = [],
   { name = CLUSTER, without = [] }: { readonly name?: string; readonly without?: readonly number[] } = {},
 ): Uint8Array {
-  const ads = joined([bytesField(3, EMPTY), varintField(6, 2)]);
+  const ads = concat([bytesField(3, EMPTY), varintField(6, 2)]);
   const fields: readonly (readonly [number, Uint8Array])[] = [
     [1, bytesField(1, text(name))],
     [2, varintField(2, 3)],
-    [3, bytesField(3, joined([bytesField(1, ads), bytesField(2, text(name))]))],
+    [3, bytesField(3, concat([bytesField(1, ads), bytesField(2, text(name))]))],
     [4, bytesField(4, varintField(1, 10))],
     [5, bytesField(5, varintField(1, 32_768))],
     [10, bytesField(10, bytesField(1, bytesField(5, varintField(1, 1024))))],
@@ -62,13 +62,13 @@ export function gatewayCluster(
     [41, bytesField(41, BALANCING)],
   ];
   const kept = fields.filter(([number]) => !without.includes(number)).map(([, field]) => field);
-  return joined([...kept, ...more]);
+  return concat([...kept, ...more]);
 }
 
 /** Options of HTTP as an entry of a cluster. */
 export function httpOptions(value: Uint8Array): Uint8Array {
   const type = 'envoy.extensions.upstreams.http.v3.HttpProtocolOptions';
-  return bytesField(36, joined([bytesField(1, text(type)), bytesField(2, any(type, value))]));
+  return bytesField(36, concat([bytesField(1, text(type)), bytesField(2, any(type, value))]));
 }
 
 /** The transport socket that Envoy Gateway makes of a policy that asks for PROXY protocol, as a field. */
@@ -79,7 +79,7 @@ export function preamble(): Uint8Array {
     configType: { case: 'typedConfig', value: raw },
   });
   // Version 2, and an option that this code does not know.
-  const value = joined([bytesField(1, varintField(1, 1)), bytesField(2, inner), varintField(4, 1)]);
+  const value = concat([bytesField(1, varintField(1, 1)), bytesField(2, inner), varintField(4, 1)]);
   return bytesField(
     24,
     encode(TransportSocketSchema, {

@@ -3,7 +3,7 @@ import type { Bytes, Unary } from '../../../src/extension/grpc/method.ts';
 import { hookMethods } from '../../../src/extension/hooks/methods.ts';
 import type { HookParts } from '../../../src/extension/hooks/methods.ts';
 import { PostTranslateModifyRequestSchema } from '../../../src/extension/proto/envoygateway/extension_pb.ts';
-import { bytesField, joined } from '../../../src/extension/wire.ts';
+import { bytesField, concat } from '../../../src/extension/wire.ts';
 import { VirtualClock } from '../virtual-clock.ts';
 
 /** What was told by hooks: failures and clusters by hook, and lines of the log. */
@@ -59,13 +59,13 @@ export function startHooks(parts: Partial<HookParts> = {}): TestHooks {
 /** An answer that was there at once, as one. */
 export function whole(answer: Bytes | Promise<Bytes>): Uint8Array {
   if (answer instanceof Promise) throw new Error('the answer was not there at once');
-  return answer instanceof Uint8Array ? answer : joined(answer);
+  return answer instanceof Uint8Array ? answer : concat(answer);
 }
 
 /** A request about one message, with an object beside it as Envoy Gateway sends one. */
 export function about(message: Uint8Array): Uint8Array {
   const object = bytesField(1, Buffer.from('{"kind":"MeshEndpoints"}'));
-  return joined([bytesField(1, message), bytesField(2, bytesField(1, object))]);
+  return concat([bytesField(1, message), bytesField(2, bytesField(1, object))]);
 }
 
 /** A request about everything of a Gateway, with objects beside it. */

@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { bytesField, joined, varint } from '../../../src/extension/wire.ts';
+import { bytesField, concat, varint } from '../../../src/extension/wire.ts';
 import { varintField } from './varint-field.ts';
 
 /** The same messages in every run; SEED=2 npm test tries others. */
@@ -9,7 +9,7 @@ export const seed = Number(process.env['SEED'] ?? 1);
 const HIGHEST = 2 ** 29 - 1;
 
 function fixed(number: number, wireType: 1 | 5, value: Uint8Array): Uint8Array {
-  return joined([Uint8Array.from(varint(number * 8 + wireType)), value]);
+  return concat([Uint8Array.from(varint(number * 8 + wireType)), value]);
 }
 
 /** A field of any number and kind, some of whose values are messages themselves. */
@@ -29,14 +29,14 @@ export function anyField(
       content.map(value => bytesField(number, value)),
       fc
         .array(content, { maxLength: 3 })
-        .map(values => bytesField(number, joined(values.map(value => bytesField(1, value))))),
+        .map(values => bytesField(number, concat(values.map(value => bytesField(1, value))))),
     ),
   );
 }
 
 /** A message of any fields. */
 export function anyMessage(): fc.Arbitrary<Uint8Array> {
-  return fc.array(anyField(), { maxLength: 12 }).map(joined);
+  return fc.array(anyField(), { maxLength: 12 }).map(concat);
 }
 
 /** Bytes that somebody hostile may send: a message with bytes changed or cut off, or anything. */

@@ -1,5 +1,5 @@
 /** A process of its own, with little memory: asks hooks about messages of nothing but tiny fields, and says how many. */
-import { bytesField, joined } from '../../../src/extension/wire.ts';
+import { bytesField, concat } from '../../../src/extension/wire.ts';
 import { CLUSTER, gatewayCluster } from './clusters.ts';
 import { startHooks } from './hooks.ts';
 import { needs, tlsSocket } from './needs.ts';
@@ -8,7 +8,7 @@ const BYTES = 2_000_000;
 
 /** Empty fields that follow each other, of these numbers in turn. */
 function tinyFields(...numbers: readonly number[]): Uint8Array {
-  const one = joined(numbers.map(number => bytesField(number, new Uint8Array())));
+  const one = concat(numbers.map(number => bytesField(number, new Uint8Array())));
   return Buffer.alloc(BYTES - (BYTES % one.length), one);
 }
 
@@ -27,7 +27,7 @@ const REQUESTS: readonly (readonly [string, Uint8Array])[] = [
     ],
   ),
   ...CLUSTERS.map(cluster => ['PostTranslateModify', bytesField(2, cluster)] as const),
-  ['PostTranslateModify', bytesField(2, joined([name, tinyFields(2)]))],
+  ['PostTranslateModify', bytesField(2, concat([name, tinyFields(2)]))],
 ];
 
 let asked = 0;
