@@ -8,7 +8,7 @@ import { load } from '../codegen/load.ts';
 import { walk } from '../codegen/walk.ts';
 import { API_VERSION } from '../src/api/generated/kinds.ts';
 import { validators } from '../src/api/generated/validators.ts';
-import { validate } from '../src/api/validate.ts';
+import { validate } from '../src/api/validation/validate.ts';
 import { bundled } from './bundled.ts';
 import { median, microseconds } from './figures.ts';
 import type { Figure } from './figures.ts';

@@ -5,7 +5,7 @@ import { objectsOf } from './walk.ts';
 /** The module that tells which fields a kind has and what is right in each: for explanations and for lint. */
 export function outlineModule(kind: Whole): string {
   const constants = objectsOf(kind.root).flatMap(node => [...objectConstant(node), '']);
-  return fileOf([GENERATED], ["import type { Outline } from '../outline.ts';"], constants, [
+  return fileOf([GENERATED], ["import type { Outline } from '../validation/validator.ts';"], constants, [
     `export const outline = ${constantName(kind.root)};`,
   ]);
 }

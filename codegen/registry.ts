@@ -36,7 +36,7 @@ export function validatorsModule(kinds: readonly Kind[]): string {
   return fileOf(
     [GENERATED],
     [
-      "import type { GeneratedValidator } from '../validator.ts';",
+      "import type { GeneratedValidator } from '../validation/validator.ts';",
       "import type { KindName } from './kinds.ts';",
       ...imports,
     ],

@@ -13,7 +13,7 @@ export function rulesModule(kind: Whole): string {
   const helpers = ['holds', 'isRecord'].filter(name => walker.some(line => line.includes(`${name}(`)));
   return fileOf(
     [GENERATED_UNTYPED],
-    importLine([...constants.imports(), ...helpers].sort(), '../rule-functions.ts'),
+    importLine([...constants.imports(), ...helpers].sort(), '../validation/validator-functions.ts'),
     constants.declarations(),
     rules.declarations(),
     ['export function evaluate(root, report) {', ...indented(walker), '}'],

@@ -13,7 +13,7 @@ export function shapeModule(kind: Whole): string {
   const names = ['copyList', 'copyMap', 'isRecord'].filter(name =>
     body.some(line => line.includes(`${name}(`)),
   );
-  return fileOf([GENERATED_UNTYPED], importLine(names, '../shape-functions.ts'), body, [
+  return fileOf([GENERATED_UNTYPED], importLine(names, '../validation/validator-functions.ts'), body, [
     `export const shape = ${functionName(kind.root)};`,
   ]);
 }

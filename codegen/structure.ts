@@ -11,7 +11,7 @@ import { objectsOf } from './walk.ts';
 export function structureModule(kind: Whole): string {
   const body = structureCode(structureSchema(kind));
   const used = STRUCTURE_FUNCTIONS.filter(name => body.includes(`${name}(`));
-  return fileOf([GENERATED_UNTYPED], importLine(used, '../structure-functions.ts'), [body]);
+  return fileOf([GENERATED_UNTYPED], importLine(used, '../validation/validator-functions.ts'), [body]);
 }
 
 /** The code that checks a schema, which it exports as `structure`. */

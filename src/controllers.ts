@@ -1,5 +1,5 @@
 import type { Access, AccessRule } from './api/access.ts';
-import { isEqual } from './api/equal.ts';
+import { isEqual } from './api/json.ts';
 import { GROUP } from './api/generated/kinds.ts';
 import type { ResourceKind } from './api/key.ts';
 import { COMPONENTS } from './api/names.ts';

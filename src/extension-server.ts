@@ -9,7 +9,7 @@ import {
   resourcesDir,
   telemetrySettings,
 } from './process/declared-settings.ts';
-import { runUntilSignal } from './process/run.ts';
+import { runUntilSignal } from './runtime/shutdown.ts';
 import { startServing } from './process/serving.ts';
 import { helpOn, parseOptional, readSettings } from './process/settings.ts';
 import type { Given, Values } from './process/settings.ts';

@@ -15,8 +15,8 @@ import {
   telemetrySettings,
 } from './process/declared-settings.ts';
 import { meshPodSettings } from './process/mesh-pods.ts';
-import { runUntilSignal } from './process/run.ts';
-import type { Running } from './process/run.ts';
+import { runUntilSignal } from './runtime/shutdown.ts';
+import type { Running } from './runtime/shutdown.ts';
 import { helpOn, readSettings } from './process/settings.ts';
 import type { Given, Values } from './process/settings.ts';
 import { startTelemetry } from './process/telemetry.ts';
@@ -27,8 +27,7 @@ import type { RecordEvents } from './resources/events.ts';
 import { eventsOn } from './resources/kubernetes/events/recorder.ts';
 import type { KubeEvents } from './resources/kubernetes/events/recorder.ts';
 import { kubernetesLease } from './resources/kubernetes/lease.ts';
-import { systemClock } from './runtime/clock.ts';
-import { countingSleep } from './runtime/clock.ts';
+import { systemClock, countingSleep } from './runtime/clock.ts';
 import { startLeadership } from './runtime/leader-election/leadership.ts';
 import type { Leadership } from './runtime/leader-election/leadership.ts';
 import { leadControllers } from './runtime/controller.ts';

@@ -9,8 +9,8 @@ import {
   standaloneSettings,
   telemetrySettings,
 } from './process/declared-settings.ts';
-import { envoyGatewayFile } from './process/envoy-gateway.ts';
-import { runUntilSignal } from './process/run.ts';
+import { envoyGatewayFile } from './api/envoy-gateway.ts';
+import { runUntilSignal, stepsOf } from './runtime/shutdown.ts';
 import { startServing } from './process/serving.ts';
 import { helpOn, readSettings } from './process/settings.ts';
 import type { Given, Values } from './process/settings.ts';
@@ -22,8 +22,7 @@ import type { Directory } from './resources/directory.ts';
 import type { ReadResources } from './resources/resources.ts';
 import { systemClock } from './runtime/clock.ts';
 import { watchSource } from './runtime/observer.ts';
-import { stepsOf } from './runtime/stop.ts';
-import type { StopStep } from './runtime/stop.ts';
+import type { StopStep } from './runtime/shutdown.ts';
 import { formatAddress } from './telemetry/address.ts';
 import type { LogDestination } from './telemetry/log.ts';
 import { SettingError } from './telemetry/setting-error.ts';

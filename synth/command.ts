@@ -3,7 +3,7 @@ import { readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
-import { nearest } from '../src/api/nearest.ts';
+import { nearest } from '../src/api/validation/nearest.ts';
 import { readConfiguration } from './config.ts';
 import { findDrift, findStrangers, mend, readDefinitions, readMarked } from './folder.ts';
 import { CHART_NAMES, install, pathsOf } from './install.ts';

@@ -1,7 +1,7 @@
-import { formatFault } from '../src/api/fault.ts';
-import { judge } from '../src/api/validate.ts';
-import { fieldsBeyond } from '../src/api/unknown-fields.ts';
-import type { GeneratedValidator } from '../src/api/validator.ts';
+import { formatFault } from '../src/api/validation/fault.ts';
+import { judge } from '../src/api/validation/validate.ts';
+import { fieldsBeyond } from '../src/api/validation/unknown-fields.ts';
+import type { GeneratedValidator } from '../src/api/validation/validator.ts';
 import { readDocuments } from '../src/api/yaml-documents.ts';
 import { outline } from './generated/outline.ts';
 import { evaluate, rules } from './generated/rules.ts';

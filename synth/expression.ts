@@ -1,5 +1,4 @@
-import type { ForeignMetric } from '../src/telemetry/foreign-metrics.ts';
-import type { MetricDeclaration } from '../src/telemetry/metrics.ts';
+import type { ForeignMetric, MetricDeclaration } from '../src/telemetry/metrics.ts';
 
 /** A metric that is declared, by us or as somebody else's. */
 type Metric = MetricDeclaration | ForeignMetric;

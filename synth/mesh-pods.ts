@@ -1,4 +1,4 @@
-import { escapedJson } from '../src/api/escaped-json.ts';
+import { escapedJson } from '../src/api/json.ts';
 import type { Installation } from './generated/types.ts';
 
 /** What the operator is told of tailnets and mesh pods, where their MeshTailnet does not say it. */

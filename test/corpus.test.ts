@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { validate } from '../src/api/validate.ts';
+import { validate } from '../src/api/validation/validate.ts';
 import { ruleNames } from './support/rules.ts';
 import { readCorpus } from './support/corpus.ts';
 import { placesIn } from './support/places.ts';

@@ -1,12 +1,11 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { Kind } from '../codegen/kind.ts';
-import { formatFault } from '../src/api/fault.ts';
+import { formatFault, formatPath } from '../src/api/validation/fault.ts';
 import type { KindName } from '../src/api/generated/kinds.ts';
 import { validators } from '../src/api/generated/validators.ts';
-import { formatPath } from '../src/api/path.ts';
-import { unknownFields } from '../src/api/unknown-fields.ts';
-import { validate } from '../src/api/validate.ts';
+import { unknownFields } from '../src/api/validation/unknown-fields.ts';
+import { validate } from '../src/api/validation/validate.ts';
 import { arbitraryObject } from './support/arbitrary.ts';
 import { placesIn, withValueAt, wrongValues } from './support/places.ts';
 import { productKinds } from './support/schema.ts';

@@ -4,21 +4,29 @@ import {
   decodeGatewayClass,
   decodeReferenceGrant,
   decodeRoute,
-} from './decode-gateway-api.ts';
-import type { Header } from './decode-gateway-api.ts';
-import type { Fault } from './fault.ts';
-import { FOREIGN_KINDS } from './foreign-kinds.ts';
-import type { ForeignKind, Scope } from './foreign-kinds.ts';
-import { GATEWAY_GROUP } from './gateway-api.ts';
-import type { Metadata } from './gateway-api.ts';
+  GATEWAY_GROUP,
+} from './gateway-api.ts';
+import type { Header, Metadata } from './gateway-api.ts';
+import type { Fault } from './validation/fault.ts';
+import { FOREIGN_KINDS } from './resource.ts';
+import type { ForeignKind, Scope, Resource } from './resource.ts';
 import { API_VERSION, GROUP, kinds } from './generated/kinds.ts';
 import type { KindName } from './generated/kinds.ts';
-import { nearest } from './nearest.ts';
-import { field, refuse, wholeObject, withFields } from './place.ts';
+import { nearest } from './validation/nearest.ts';
+import {
+  field,
+  refuse,
+  wholeObject,
+  withFields,
+  forms,
+  optionalInteger,
+  optionalText,
+  optionalTexts,
+  present,
+  text,
+} from './place.ts';
 import type { Place } from './place.ts';
-import type { Resource } from './resource.ts';
-import { forms, optionalInteger, optionalText, optionalTexts, present, text } from './scalars.ts';
-import { validate } from './validate.ts';
+import { validate } from './validation/validate.ts';
 
 /** What a value turned out to be. */
 export type Decoding =

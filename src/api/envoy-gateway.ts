@@ -1,4 +1,5 @@
 import { isIP } from 'node:net';
+import { stringify } from 'yaml';
 import { GROUP, VERSION } from './generated/kinds.ts';
 
 /** The controller that a GatewayClass names for Envoy Gateway. */
@@ -64,4 +65,9 @@ function serviceAt(address: string): object {
   const host = address.slice(0, colon).replace(/^\[(.*)\]$/, '$1');
   const port = Number(address.slice(colon + 1));
   return isIP(host) ? { ip: { address: host, port } } : { fqdn: { hostname: host, port } };
+}
+
+/** The configuration of Envoy Gateway as a file for people. */
+export function envoyGatewayFile(wish: EnvoyGatewayWish): string {
+  return `# For envoy-gateway server --config-path FILE, on the machine of mesh-gateway standalone.\n${stringify(envoyGatewayConfig(wish))}`;
 }

@@ -1,5 +1,18 @@
 import type { ObjectMeta } from './generated/types.ts';
 import type { RouteKind } from './key.ts';
+import {
+  field,
+  items,
+  withFields,
+  forms,
+  optionalInteger,
+  optionalPort,
+  optionalText,
+  port,
+  present,
+  text,
+} from './place.ts';
+import type { Place } from './place.ts';
 
 /** The API group of Gateway API. */
 export const GATEWAY_GROUP = 'gateway.networking.k8s.io';
@@ -40,7 +53,7 @@ export type BackendRef = {
 };
 
 /** A rule of a route. */
-export type RouteRule = {
+type RouteRule = {
   readonly name?: string;
   readonly backendRefs: readonly BackendRef[];
   /** The backends of RequestMirror filters. */
@@ -58,7 +71,7 @@ export type Route = {
 };
 
 /** A listener of a Gateway. */
-export type Listener = {
+type Listener = {
   readonly name: string;
   readonly port: number;
   readonly protocol: string;
@@ -97,3 +110,118 @@ export type ReferenceGrant = {
   readonly from: readonly { readonly group: string; readonly kind: string; readonly namespace: string }[];
   readonly to: readonly { readonly group: string; readonly kind: string; readonly name?: string }[];
 };
+
+/** What every decoded object begins with. */
+export type Header<K> = { readonly kind: K; readonly apiVersion: string; readonly metadata: Metadata };
+
+/** A route of any kind and version in our one form. */
+export function decodeRoute(header: Header<RouteKind>, object: Place): Route {
+  const namespace = header.metadata.namespace ?? '';
+  const spec = withFields(field(object, 'spec'));
+  return {
+    ...header,
+    hostnames: items(field(spec, 'hostnames')).map(hostname => text(hostname, forms.hostname)),
+    parentRefs: items(field(spec, 'parentRefs')).map(parent => decodeParent(parent, namespace)),
+    rules: decodeRules(header.kind, field(spec, 'rules'), namespace),
+  };
+}
+
+function decodeParent(place: Place, namespace: string): ParentRef {
+  const parent = withFields(place);
+  return {
+    group: optionalText(field(parent, 'group'), forms.group) ?? GATEWAY_GROUP,
+    kind: optionalText(field(parent, 'kind'), forms.kind) ?? 'Gateway',
+    namespace: optionalText(field(parent, 'namespace'), forms.label) ?? namespace,
+    name: text(field(parent, 'name'), forms.filled),
+    ...present({
+      sectionName: optionalText(field(parent, 'sectionName'), forms.domain),
+      port: optionalPort(field(parent, 'port')),
+    }),
+  };
+}
+
+/** Gateway API gives an HTTPRoute without rules one that matches everything and has no backends. */
+function decodeRules(kind: RouteKind, rules: Place, namespace: string): readonly RouteRule[] {
+  if (kind === 'HTTPRoute' && rules.value === undefined) return [{ backendRefs: [], mirrors: [] }];
+  const hasFilters = kind === 'HTTPRoute' || kind === 'GRPCRoute';
+  return items(rules).map(place => {
+    const rule = withFields(place);
+    const backends = items(field(rule, 'backendRefs'));
+    const mirrors = hasFilters ? [rule, ...backends].flatMap(mirrorsIn) : [];
+    return {
+      ...present({ name: optionalText(field(rule, 'name'), forms.domain) }),
+      backendRefs: backends.map(backend => decodeBackend(backend, namespace)),
+      mirrors: mirrors.map(mirror => decodeBackend(mirror, namespace)),
+    };
+  });
+}
+
+/** The backends of the RequestMirror filters of a rule or of a backend. */
+function mirrorsIn(filtered: Place): readonly Place[] {
+  return items(field(filtered, 'filters'))
+    .filter(filter => field(withFields(filter), 'type').value === 'RequestMirror')
+    .map(filter => field(withFields(field(filter, 'requestMirror')), 'backendRef'));
+}
+
+function decodeBackend(place: Place, namespace: string): BackendRef {
+  const backend = withFields(place);
+  return {
+    group: optionalText(field(backend, 'group'), forms.group) ?? '',
+    kind: optionalText(field(backend, 'kind'), forms.kind) ?? 'Service',
+    namespace: optionalText(field(backend, 'namespace'), forms.label) ?? namespace,
+    name: text(field(backend, 'name'), forms.filled),
+    ...present({ port: optionalPort(field(backend, 'port')) }),
+    weight: optionalInteger(field(backend, 'weight'), 0, 1_000_000) ?? 1,
+    ...(items(field(backend, 'filters')).length > 0 && { hasFilters: true }),
+  };
+}
+
+/** A Gateway, with what of its listeners is read. */
+export function decodeGateway(header: Header<'Gateway'>, object: Place): Gateway {
+  const spec = withFields(field(object, 'spec'));
+  return {
+    ...header,
+    gatewayClassName: text(field(spec, 'gatewayClassName'), forms.filled),
+    listeners: items(field(spec, 'listeners')).map(decodeListener),
+  };
+}
+
+function decodeListener(place: Place): Listener {
+  const listener = withFields(place);
+  return {
+    name: text(field(listener, 'name'), forms.domain),
+    port: port(field(listener, 'port')),
+    protocol: text(field(listener, 'protocol'), forms.filled),
+    ...present({ hostname: optionalText(field(listener, 'hostname'), forms.hostname) }),
+  };
+}
+
+/** A class of Gateways. */
+export function decodeGatewayClass(header: Header<'GatewayClass'>, object: Place): GatewayClass {
+  const spec = withFields(field(object, 'spec'));
+  return { ...header, controllerName: text(field(spec, 'controllerName'), forms.filled) };
+}
+
+/** Who may refer to objects of a namespace from another. */
+export function decodeReferenceGrant(header: Header<'ReferenceGrant'>, object: Place): ReferenceGrant {
+  const spec = withFields(field(object, 'spec'));
+  return {
+    ...header,
+    from: items(field(spec, 'from')).map(place => {
+      const from = withFields(place);
+      return {
+        group: text(field(from, 'group'), forms.group),
+        kind: text(field(from, 'kind'), forms.kind),
+        namespace: text(field(from, 'namespace'), forms.label),
+      };
+    }),
+    to: items(field(spec, 'to')).map(place => {
+      const to = withFields(place);
+      return {
+        group: text(field(to, 'group'), forms.group),
+        kind: text(field(to, 'kind'), forms.kind),
+        ...present({ name: optionalText(field(to, 'name'), forms.filled) }),
+      };
+    }),
+  };
+}

@@ -3,6 +3,8 @@ import type { KindName } from './generated/kinds.ts';
 import type { Kinds } from './generated/types.ts';
 import type { Gateway, GatewayClass, Namespace, ReferenceGrant, Route } from './gateway-api.ts';
 import type { ResourceKind, RouteKind } from './key.ts';
+import { ENVOY_GATEWAY_GROUP } from './backends.ts';
+import { GATEWAY_GROUP } from './gateway-api.ts';
 
 /** What an object of a kind is once it has been read: whole for our own kinds, the fields that we use for others. */
 export type ResourceOf<K extends ResourceKind> = K extends KindName
@@ -27,3 +29,32 @@ export type ResourceOf<K extends ResourceKind> = K extends KindName
 
 /** Any object that is read. */
 export type Resource = { [K in ResourceKind]: ResourceOf<K> }[ResourceKind];
+
+/** The kinds of others that are read. */
+export type ForeignKind = Exclude<ResourceKind, KindName>;
+
+/** Whether the objects of a kind live in namespaces. */
+export type Scope = 'Namespaced' | 'Cluster';
+
+/** What identifies a kind of others; the group of Kubernetes itself is empty. */
+type ForeignIdentity = { readonly group: string; readonly plural: string; readonly scope: Scope };
+
+function gatewayKind(plural: string, scope: Scope = 'Namespaced'): ForeignIdentity {
+  return { group: GATEWAY_GROUP, plural, scope };
+}
+
+/** The kinds of others by their names. */
+export const FOREIGN_KINDS: Readonly<Record<ForeignKind, ForeignIdentity>> = {
+  HTTPRoute: gatewayKind('httproutes'),
+  GRPCRoute: gatewayKind('grpcroutes'),
+  TLSRoute: gatewayKind('tlsroutes'),
+  TCPRoute: gatewayKind('tcproutes'),
+  UDPRoute: gatewayKind('udproutes'),
+  Gateway: gatewayKind('gateways'),
+  GatewayClass: gatewayKind('gatewayclasses', 'Cluster'),
+  ReferenceGrant: gatewayKind('referencegrants'),
+  Service: { group: '', plural: 'services', scope: 'Namespaced' },
+  EndpointSlice: { group: 'discovery.k8s.io', plural: 'endpointslices', scope: 'Namespaced' },
+  Backend: { group: ENVOY_GATEWAY_GROUP, plural: 'backends', scope: 'Namespaced' },
+  Namespace: { group: '', plural: 'namespaces', scope: 'Cluster' },
+};

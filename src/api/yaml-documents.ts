@@ -1,5 +1,6 @@
 import { isAlias, isMap, isNode, isPair, isScalar, isSeq, LineCounter, parseAllDocuments } from 'yaml';
 import type { Document, ScalarTag, Tags, YAMLMap } from 'yaml';
+import { isRecord } from './json.ts';
 
 /** One document of a YAML file, and a way to find the line of anything in it. */
 export type SourceDocument = {
@@ -153,4 +154,15 @@ function childOf(node: unknown, step: string): unknown {
   if (isSeq(node)) return node.get(Number(step), true);
   if (!isMap(node)) return undefined;
   return node.get(step, true) ?? (/^\d+$/.test(step) ? node.get(Number(step), true) : undefined);
+}
+
+/** An object of a document, and the steps to it from the document's root. */
+export type Placed = { readonly object: unknown; readonly steps: readonly string[] };
+
+/** The object of a document, or the items of a List, as `kubectl get -o yaml` prints them. */
+export function objectsIn(value: unknown): readonly Placed[] {
+  const isList = isRecord(value) && value['kind'] === 'List' && Array.isArray(value['items']);
+  if (!isList) return [{ object: value, steps: [] }];
+  const items = value['items'] as readonly unknown[];
+  return items.map((object, index) => ({ object, steps: ['items', String(index)] }));
 }

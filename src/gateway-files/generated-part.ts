@@ -1,7 +1,6 @@
-import { escapedJson } from '../api/escaped-json.ts';
+import { escapedJson, isRecord } from '../api/json.ts';
 import type { Kinds } from '../api/generated/types.ts';
-import { declaredNameOf, otherNameOf } from '../api/other-names.ts';
-import { isRecord } from '../api/rule-functions.ts';
+import { declaredNameOf, otherNameOf } from '../api/names.ts';
 import type { GeneratedKind } from './kinds.ts';
 
 /** Which object a part is for. */

@@ -1,6 +1,5 @@
-import { declaredNameOf, otherNameOf } from '../api/other-names.ts';
-import { isEqual } from '../api/equal.ts';
-import { isRecord } from '../api/rule-functions.ts';
+import { declaredNameOf, otherNameOf } from '../api/names.ts';
+import { isEqual, isRecord } from '../api/json.ts';
 import { kindOfPart, RENAMED_ROUTES, textOf } from './generated-part.ts';
 import type { Phase } from './handovers.ts';
 

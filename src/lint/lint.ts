@@ -1,12 +1,11 @@
-import { formatFault } from '../api/fault.ts';
+import { formatFault } from '../api/validation/fault.ts';
 import { API_VERSION, GROUP, kinds } from '../api/generated/kinds.ts';
 import type { KindName } from '../api/generated/kinds.ts';
-import { nearest } from '../api/nearest.ts';
-import { objectsIn } from '../api/objects-in.ts';
-import { isRecord } from '../api/rule-functions.ts';
-import { unknownFields } from '../api/unknown-fields.ts';
-import { validate } from '../api/validate.ts';
-import { readDocuments } from '../api/yaml-documents.ts';
+import { nearest } from '../api/validation/nearest.ts';
+import { objectsIn, readDocuments } from '../api/yaml-documents.ts';
+import { isRecord } from '../api/json.ts';
+import { unknownFields } from '../api/validation/unknown-fields.ts';
+import { validate } from '../api/validation/validate.ts';
 
 /** Something to tell about a line of a file. An error keeps the object out of a cluster, a warning does not. */
 type Finding = {

@@ -1,4 +1,4 @@
-import { isEqual } from '../api/equal.ts';
+import { isEqual } from '../api/json.ts';
 import { GATEWAY_GROUP } from '../api/gateway-api.ts';
 import { API_VERSION } from '../api/generated/kinds.ts';
 import type { Kinds } from '../api/generated/types.ts';

@@ -1,15 +1,16 @@
 import { NAMESPACE } from '../api/names.ts';
 import {
-  DEFAULT_CONCURRENCY,
-  DEFAULT_SYNC_PERIOD,
   parseCount,
   parseDuration,
   parseSize,
-} from '../runtime/settings.ts';
+  parseChoice,
+  parseOptional,
+  parseRequired,
+  parseTarget,
+} from './settings.ts';
 import { parseAddress } from '../telemetry/address.ts';
 import { parseLogLevel } from '../telemetry/log.ts';
 import { SettingError } from '../telemetry/setting-error.ts';
-import { parseChoice, parseOptional, parseRequired, parseTarget } from './settings.ts';
 import type { Settings } from './settings.ts';
 
 /** What every process is told about telling what it does. */
@@ -98,13 +99,13 @@ export const controllerSettings = {
   concurrency: {
     name: 'CONTROLLER_MAX_CONCURRENT_RECONCILES',
     help: 'so many objects each controller looks at at once',
-    usual: DEFAULT_CONCURRENCY,
+    usual: '10',
     parse: parseCount,
   },
   syncPeriodMs: {
     name: 'SYNC_PERIOD',
     help: 'so often each object is looked at when nothing changes',
-    usual: DEFAULT_SYNC_PERIOD,
+    usual: '30s',
     parse: parseDuration,
   },
 } as const satisfies Settings;

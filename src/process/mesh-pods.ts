@@ -1,8 +1,8 @@
 import { API_VERSION } from '../api/generated/kinds.ts';
 import type { Kinds } from '../api/generated/types.ts';
-import { isRecord } from '../api/rule-functions.ts';
-import { unknownFields } from '../api/unknown-fields.ts';
-import { validate } from '../api/validate.ts';
+import { isRecord } from '../api/json.ts';
+import { unknownFields } from '../api/validation/unknown-fields.ts';
+import { validate } from '../api/validation/validate.ts';
 import { SettingError } from '../telemetry/setting-error.ts';
 import type { Settings } from './settings.ts';
 

@@ -5,7 +5,7 @@ import { startGrpcServer } from '../extension/grpc/server.ts';
 import type { GrpcServer } from '../extension/grpc/server.ts';
 import type { ReadResources } from '../resources/resources.ts';
 import type { Clock } from '../api/clock.ts';
-import type { StopStep } from '../runtime/stop.ts';
+import type { StopStep } from '../runtime/shutdown.ts';
 import type { DataPathMode } from '../traffic/data-path.ts';
 import type { Address } from '../telemetry/address.ts';
 import type { ProcessTelemetry } from './telemetry.ts';

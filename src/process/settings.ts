@@ -1,6 +1,7 @@
 import { parseArgs } from 'node:util';
-import { nearest } from '../api/nearest.ts';
+import { nearest } from '../api/validation/nearest.ts';
 import { SettingError } from '../telemetry/setting-error.ts';
+import { durationMs } from '../api/duration.ts';
 
 /** Something that a process is told: by a variable of the environment, or by the flag of the same name in kebab case. */
 type Setting<T> = {
@@ -106,4 +107,40 @@ export function parseTarget(setting: string, text: string): string | undefined {
   if (digits !== '' && port >= 1 && port <= 65_535) return text.trim();
   const form = 'write a host and a port, such as 127.0.0.1:5005';
   throw new SettingError(setting, `${JSON.stringify(text.slice(0, 60))} is not an address to dial; ${form}`);
+}
+
+/** A number of things, from 1 on; fails with SettingError that names the setting. */
+export function parseCount(setting: string, text: string): number {
+  const count = /^[0-9]{1,9}$/.test(text.trim()) ? Number(text) : 0;
+  if (count > 0) return count;
+  throw new SettingError(setting, `${shown(text)} is not a whole number from 1 on, such as 10`);
+}
+
+/** Milliseconds of a duration longer than none; fails with SettingError that names the setting. */
+export function parseDuration(setting: string, text: string): number {
+  const ms = durationMs(text.trim());
+  if (ms !== undefined && ms > 0) return ms;
+  throw new SettingError(setting, `${shown(text)} is not a duration longer than 0, such as 30s or 1m30s`);
+}
+
+const UNITS: Readonly<Record<string, number>> = {
+  '': 1,
+  K: 1e3,
+  M: 1e6,
+  G: 1e9,
+  Ki: 2 ** 10,
+  Mi: 2 ** 20,
+  Gi: 2 ** 30,
+};
+
+/** Bytes of a size; fails with SettingError that names the setting. */
+export function parseSize(setting: string, text: string): number {
+  const [, number = '', unit = ''] = /^([0-9]{1,15})([KMG]i?)?$/.exec(text.trim()) ?? [];
+  const bytes = Number(number) * (UNITS[unit] ?? 0);
+  if (bytes > 0 && Number.isSafeInteger(bytes)) return bytes;
+  throw new SettingError(setting, `${shown(text)} is not a size, such as 100M, 100Mi or a number of bytes`);
+}
+
+function shown(text: string): string {
+  return JSON.stringify(text.slice(0, 60));
 }

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { resolve } from 'node:path';
-import { FOREIGN_KINDS } from '../api/foreign-kinds.ts';
-import type { ForeignKind } from '../api/foreign-kinds.ts';
+import { FOREIGN_KINDS } from '../api/resource.ts';
+import type { ForeignKind } from '../api/resource.ts';
 import { GROUP, kinds } from '../api/generated/kinds.ts';
 import { keyOf } from '../api/key.ts';
 import type { Key, Ref, ResourceKind } from '../api/key.ts';

@@ -1,4 +1,4 @@
-import { isEqual } from '../api/equal.ts';
+import { isEqual } from '../api/json.ts';
 import type { Key } from '../api/key.ts';
 import type { Resource } from '../api/resource.ts';
 import type { AnyIndex } from './resources.ts';

@@ -1,12 +1,12 @@
 import { decode } from '../api/decode.ts';
-import { isEqual } from '../api/equal.ts';
-import { formatFault } from '../api/fault.ts';
+import { isEqual } from '../api/json.ts';
+import { formatFault } from '../api/validation/fault.ts';
 import type { ObjectMeta } from '../api/generated/types.ts';
 import { keyOf } from '../api/key.ts';
 import type { Key, Ref } from '../api/key.ts';
 import { refTo } from '../api/references.ts';
 import type { Resource } from '../api/resource.ts';
-import { validate } from '../api/validate.ts';
+import { validate } from '../api/validation/validate.ts';
 import { ResourceError } from './resources.ts';
 import type { OwnResource, WriteResources } from './resources.ts';
 import type { Arrival, ResourceStore } from './store.ts';

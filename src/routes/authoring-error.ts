@@ -1,6 +1,6 @@
-import { formatFault } from '../api/fault.ts';
-import type { Fault } from '../api/fault.ts';
-import { isRecord } from '../api/rule-functions.ts';
+import { formatFault } from '../api/validation/fault.ts';
+import type { Fault } from '../api/validation/fault.ts';
+import { isRecord } from '../api/json.ts';
 
 /** Thrown where an object cannot be made of what was given, with everything that is wrong. */
 export class AuthoringError extends Error {

@@ -2,7 +2,7 @@ import { GROUP } from '../api/generated/kinds.ts';
 import type { Protocol } from '../api/generated/types.ts';
 import { ROUTE_KINDS } from '../api/key.ts';
 import type { RouteKind } from '../api/key.ts';
-import { isRecord } from '../api/rule-functions.ts';
+import { isRecord } from '../api/json.ts';
 import { AuthoringError, titleOf } from './authoring-error.ts';
 import type { Declaring, DeclaredAt, Entry, PortAt, ProtocolAt, RouteAt } from './declared.ts';
 import { isFit, misfit } from './protocols.ts';

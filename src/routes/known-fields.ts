@@ -1,7 +1,7 @@
-import type { Fault } from '../api/fault.ts';
+import type { Fault } from '../api/validation/fault.ts';
 import type { RouteKind } from '../api/key.ts';
-import { nearest } from '../api/nearest.ts';
-import { isRecord } from '../api/rule-functions.ts';
+import { nearest } from '../api/validation/nearest.ts';
+import { isRecord } from '../api/json.ts';
 import type { GRPCRoute } from './grpc-route.ts';
 import type { HTTPRoute } from './http-route.ts';
 import type { TCPRoute, TLSRoute, UDPRoute } from './stream-routes.ts';

@@ -1,9 +1,9 @@
 import type { MeshEndpoint, MeshEndpointsSpec } from '../api/generated/authored.ts';
 import { API_VERSION } from '../api/generated/kinds.ts';
-import { isRecord } from '../api/rule-functions.ts';
-import { unknownFields } from '../api/unknown-fields.ts';
-import { validate } from '../api/validate.ts';
-import type { Fault } from '../api/fault.ts';
+import { isRecord } from '../api/json.ts';
+import { unknownFields } from '../api/validation/unknown-fields.ts';
+import { validate } from '../api/validation/validate.ts';
+import type { Fault } from '../api/validation/fault.ts';
 import { AuthoringError, titleOf } from './authoring-error.ts';
 import { frozenCopy } from './plain.ts';
 import type { Metadata } from './route.ts';

@@ -1,5 +1,5 @@
-import type { Fault } from '../api/fault.ts';
-import { isRecord } from '../api/rule-functions.ts';
+import type { Fault } from '../api/validation/fault.ts';
+import { isRecord } from '../api/json.ts';
 
 /** A record of plain data. */
 export type Fields = Readonly<Record<string, unknown>>;

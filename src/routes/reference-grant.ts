@@ -1,9 +1,9 @@
 import { decode } from '../api/decode.ts';
-import type { Fault } from '../api/fault.ts';
+import type { Fault } from '../api/validation/fault.ts';
 import { GATEWAY_GROUP } from '../api/gateway-api.ts';
 import { GROUP } from '../api/generated/kinds.ts';
 import type { RouteKind } from '../api/key.ts';
-import { isRecord } from '../api/rule-functions.ts';
+import { isRecord } from '../api/json.ts';
 import { AuthoringError, titleOf } from './authoring-error.ts';
 import { GATEWAY_VERSION, many } from './build.ts';
 import type { Declaring } from './declared.ts';

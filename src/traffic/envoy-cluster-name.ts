@@ -1,5 +1,5 @@
 import type { RouteKind } from '../api/key.ts';
-import { declaredNameOf, MOST_OTHER_NAMES } from '../api/other-names.ts';
+import { declaredNameOf, MOST_OTHER_NAMES } from '../api/names.ts';
 
 /** What a name that Envoy Gateway gives to a cluster says: which rule of which route it serves. */
 export type ClusterName = {

@@ -1,5 +1,5 @@
 import { durationMs } from '../api/duration.ts';
-import { isEqual } from '../api/equal.ts';
+import { isEqual } from '../api/json.ts';
 import type { HealthCheck } from '../api/generated/types.ts';
 import type { CheckNeeds } from './envoy-cluster-settings.ts';
 import type { MeshRule, UsableEndpoint } from './rule.ts';

@@ -1,6 +1,10 @@
 import { COMPONENTS } from '../../src/api/names.ts';
-import { foreignMetrics } from '../../src/telemetry/foreign-metrics.ts';
-import { controllerMetrics, extensionMetrics, leaderMetrics } from '../../src/telemetry/metrics.ts';
+import {
+  foreignMetrics,
+  controllerMetrics,
+  extensionMetrics,
+  leaderMetrics,
+} from '../../src/telemetry/metrics.ts';
 import { maxOf, rateOf, seriesOf, sumOf } from '../expression.ts';
 
 /** What somebody should look at, and how to begin. */

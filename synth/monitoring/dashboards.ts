@@ -1,8 +1,8 @@
 /* eslint-disable @typescript-eslint/no-deprecated -- what takes its place is for Grafana 12 and newer only */
 import type { Dashboard } from '@grafana/grafana-foundation-sdk/dashboard';
 import { COMPONENTS } from '../../src/api/names.ts';
-import { foreignMetrics } from '../../src/telemetry/foreign-metrics.ts';
 import {
+  foreignMetrics,
   controllerMetrics,
   extensionMetrics,
   grpcMetrics,

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { decode } from '../../src/api/decode.ts';
-import { formatFault } from '../../src/api/fault.ts';
+import { formatFault } from '../../src/api/validation/fault.ts';
 import { GATEWAY_GROUP } from '../../src/api/gateway-api.ts';
 import { GROUP } from '../../src/api/generated/kinds.ts';
 import type { RouteKind } from '../../src/api/key.ts';

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { durationMs } from '../../src/api/duration.ts';
-import { duration } from '../../src/api/rule-functions.ts';
+import { duration } from '../../src/api/validation/validator-functions.ts';
 
 const seed = Number(process.env['SEED'] ?? 1);
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { explainRule, explainStructure } from '../../src/api/explain.ts';
-import type { Outline } from '../../src/api/outline.ts';
+import { explainRule, explainStructure } from '../../src/api/validation/explain.ts';
+import type { Outline } from '../../src/api/validation/validator.ts';
 import { linesOf } from '../support/faults.ts';
 import { endpoint, meshBinding, meshEndpoints, meshTailnet } from '../support/objects.ts';
 

@@ -1,7 +1,12 @@
 import { describe, expect, it } from 'vitest';
-import { codePoints } from '../../src/api/rule-functions.ts';
-import { copyList, copyMap, isRecord } from '../../src/api/shape-functions.ts';
-import { duplicates, isTime } from '../../src/api/structure-functions.ts';
+import {
+  codePoints,
+  copyList,
+  copyMap,
+  duplicates,
+  isTime,
+} from '../../src/api/validation/validator-functions.ts';
+import { isRecord } from '../../src/api/json.ts';
 
 describe('the length of a text', () => {
   it.each([

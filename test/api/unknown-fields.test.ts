@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { nearest } from '../../src/api/nearest.ts';
-import { unknownFields } from '../../src/api/unknown-fields.ts';
+import { nearest } from '../../src/api/validation/nearest.ts';
+import { unknownFields } from '../../src/api/validation/unknown-fields.ts';
 import { endpoint, meshEndpoints, meshTailnet } from '../support/objects.ts';
 
 const first = (fields: object) => meshEndpoints({ endpoints: [endpoint({ ...fields })] });

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { KindName } from '../../src/api/generated/kinds.ts';
-import { validate } from '../../src/api/validate.ts';
+import { validate } from '../../src/api/validation/validate.ts';
 import { applyAll } from '../../lab/cluster/kube-apply.ts';
 import { kubeClient } from '../../lab/cluster/kube-client.ts';
 import { readManifests } from '../../lab/cluster/kube-manifests.ts';

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { Kinds } from '../../src/api/generated/types.ts';
 import { MANAGED_BY } from '../../src/api/names.ts';
-import { validate } from '../../src/api/validate.ts';
+import { validate } from '../../src/api/validation/validate.ts';
 import { ONCE_MORE_MS, plan } from '../../src/mesh-binding/plan.ts';
 import type { Situation } from '../../src/mesh-binding/plan.ts';
 import { named } from '../support/declared.ts';

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { isEqual } from '../../src/api/equal.ts';
+import { isEqual } from '../../src/api/json.ts';
 import { share } from '../../src/resources/share.ts';
 
 /** The same values in every run; SEED=2 npm test tries others. */

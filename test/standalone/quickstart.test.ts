@@ -1,8 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { objectsIn } from '../../src/api/objects-in.ts';
-import { readDocuments } from '../../src/api/yaml-documents.ts';
+import { objectsIn, readDocuments } from '../../src/api/yaml-documents.ts';
 import { fateOf } from '../../src/gateway-files/kinds.ts';
 import { versionOfBinary } from '../../lab/locate.ts';
 import { QUICKSTART_GATEWAY, QUICKSTART_HOST, QUICKSTART_PLACES } from '../../lab/quickstart.ts';

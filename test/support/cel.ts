@@ -5,7 +5,7 @@ import { Constants } from '../../codegen/cel/scope.ts';
 import { celTypeOf } from '../../codegen/cel/type.ts';
 import type { Node } from '../../codegen/kind.ts';
 import { fileOf, importLine } from '../../codegen/text.ts';
-import { holds } from '../../src/api/rule-functions.ts';
+import { holds } from '../../src/api/validation/validator-functions.ts';
 import { evaluateModule } from './evaluate.ts';
 
 /** Whether a rule holds for a value; one that cannot be evaluated does not. */
@@ -15,7 +15,7 @@ export type Judge = (self: unknown) => boolean;
 export function compiledRule(rule: string, node: Node): Judge {
   const constants = new Constants();
   const js = compileRule(rule, celTypeOf(node), constants);
-  const imports = importLine(constants.imports(), '../rule-functions.ts');
+  const imports = importLine(constants.imports(), '../validation/validator-functions.ts');
   const module = fileOf(imports, constants.declarations(), [`export const rule = self => ${js};`]);
   const compiled = evaluateModule(module)['rule'] as Judge;
   return self => holds(compiled, self);

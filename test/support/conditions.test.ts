@@ -2,8 +2,8 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { findCondition, withCondition } from './conditions.ts';
 import type { Condition } from '../../src/api/generated/types.ts';
-import { validate } from '../../src/api/validate.ts';
-import { meshEndpoints } from '../support/objects.ts';
+import { validate } from '../../src/api/validation/validate.ts';
+import { meshEndpoints } from './objects.ts';
 
 /** The same texts in every run; SEED=2 npm test tries others. */
 const seed = Number(process.env['SEED'] ?? 1);

@@ -1,4 +1,4 @@
-import { isEqual } from '../../src/api/equal.ts';
+import { isEqual } from '../../src/api/json.ts';
 import type { Condition } from '../../src/api/generated/types.ts';
 
 /** The longest texts that the schema allows. */

@@ -6,10 +6,8 @@ import { shapeModule } from '../../codegen/shape.ts';
 import { STRUCTURE_FUNCTIONS } from '../../codegen/structure-keywords.ts';
 import { structureModule } from '../../codegen/structure.ts';
 import { importLine } from '../../codegen/text.ts';
-import * as ruleFunctions from '../../src/api/rule-functions.ts';
-import * as shapeFunctions from '../../src/api/shape-functions.ts';
-import * as structureFunctions from '../../src/api/structure-functions.ts';
-import type { GeneratedValidator } from '../../src/api/validator.ts';
+import * as validatorFunctions from '../../src/api/validation/validator-functions.ts';
+import type { GeneratedValidator } from '../../src/api/validation/validator.ts';
 
 /** The validator that codegen would write for a kind, brought to life without touching the disk. */
 export function evaluateValidator(kind: Kind): GeneratedValidator {
@@ -19,15 +17,14 @@ export function evaluateValidator(kind: Kind): GeneratedValidator {
 
 /** The check that structureCode() writes for a schema of any origin, brought to life. */
 export function evaluateStructure(code: string): GeneratedValidator['structure'] {
-  const [imports = ''] = importLine(STRUCTURE_FUNCTIONS, '../structure-functions.ts');
+  const [imports = ''] = importLine(STRUCTURE_FUNCTIONS, FUNCTIONS);
   return evaluateModule(`${imports}\n${code}`)['structure'] as GeneratedValidator['structure'];
 }
 
-/** What generated modules may import, under the names by which they do. */
+/** What generated modules may import. */
+const FUNCTIONS = '../validation/validator-functions.ts';
 const LIBRARY: Readonly<Record<string, Readonly<Record<string, unknown>>>> = {
-  '../rule-functions.ts': ruleFunctions,
-  '../shape-functions.ts': shapeFunctions,
-  '../structure-functions.ts': structureFunctions,
+  [FUNCTIONS]: validatorFunctions,
 };
 
 /** The exports of a generated module, from its text. It sees what it imports and nothing else of ours. */

@@ -1,6 +1,6 @@
-import { formatFault } from '../../src/api/fault.ts';
+import { formatFault } from '../../src/api/validation/fault.ts';
 import type { KindName } from '../../src/api/generated/kinds.ts';
-import { validate } from '../../src/api/validate.ts';
+import { validate } from '../../src/api/validation/validate.ts';
 
 /** What is said of an object, line by line; nothing where it is valid. */
 export function linesOf(object: unknown, kind: KindName = kindOf(object)): readonly string[] {

@@ -1,5 +1,5 @@
 import { decode } from '../../src/api/decode.ts';
-import { formatFault } from '../../src/api/fault.ts';
+import { formatFault } from '../../src/api/validation/fault.ts';
 import type { Kinds } from '../../src/api/generated/types.ts';
 import type { Resource } from '../../src/api/resource.ts';
 import { named } from './declared.ts';

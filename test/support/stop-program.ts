@@ -7,7 +7,7 @@ import { systemClock } from '../../src/runtime/clock.ts';
 import { startController } from '../../src/runtime/controller.ts';
 import type { Outcome } from '../../src/runtime/queue/queue.ts';
 import type { RunContext } from '../../src/runtime/runs.ts';
-import { stepsOf, stopOnSignal } from '../../src/runtime/stop.ts';
+import { stepsOf, stopOnSignal } from '../../src/runtime/shutdown.ts';
 import { createActivities } from '../../src/telemetry/activity.ts';
 import { createLog } from '../../src/telemetry/log.ts';
 import { controllerMetrics, queueMetrics } from '../../src/telemetry/metrics.ts';

@@ -1,6 +1,6 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import type { Outline } from '../../src/api/outline.ts';
+import type { Outline } from '../../src/api/validation/validator.ts';
 import { readConfiguration } from '../../synth/config.ts';
 import { outline } from '../../synth/generated/outline.ts';
 import { alerts } from '../../synth/monitoring/alerts.ts';

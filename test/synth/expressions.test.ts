@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { foreignMetrics } from '../../src/telemetry/foreign-metrics.ts';
+import { foreignMetrics } from '../../src/telemetry/metrics.ts';
 import * as declared from '../../src/telemetry/metrics.ts';
 import { alerts } from '../../synth/monitoring/alerts.ts';
 import { dashboards } from '../../synth/monitoring/dashboards.ts';

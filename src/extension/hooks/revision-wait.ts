@@ -2,7 +2,7 @@ import type { Clock } from '../../api/clock.ts';
 import { GROUP } from '../../api/generated/kinds.ts';
 import { keyOf } from '../../api/key.ts';
 import type { Key, Ref } from '../../api/key.ts';
-import { isRecord } from '../../api/rule-functions.ts';
+import { isRecord } from '../../api/json.ts';
 import {
   ExtensionResourceSchema,
   PostTranslateExtensionContextSchema as ContextSchema,

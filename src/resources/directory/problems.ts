@@ -1,4 +1,4 @@
-import { isEqual } from '../../api/equal.ts';
+import { isEqual } from '../../api/json.ts';
 
 /** What sort of problem it is. */
 type ProblemReason =

@@ -1,10 +1,9 @@
 import { decode } from '../../api/decode.ts';
 import type { Decoding } from '../../api/decode.ts';
-import { formatFault } from '../../api/fault.ts';
+import { formatFault } from '../../api/validation/fault.ts';
 import { GROUP } from '../../api/generated/kinds.ts';
-import { objectsIn } from '../../api/objects-in.ts';
-import { isRecord } from '../../api/rule-functions.ts';
-import { readDocuments } from '../../api/yaml-documents.ts';
+import { objectsIn, readDocuments } from '../../api/yaml-documents.ts';
+import { isRecord } from '../../api/json.ts';
 import type { SourceDocument } from '../../api/yaml-documents.ts';
 import { groupOf, writtenKeyOf } from '../written.ts';
 import type { WrittenKey, WrittenObject } from '../written.ts';

@@ -54,7 +54,7 @@ export const barrelExamples: readonly Example[] = [
     it: 'may pass something on beside what they have, and the library passes on all',
     files: {
       'src/index.ts': "export * from './api/a.ts';",
-      'src/api/shape-functions.ts': "export { a } from './a.ts';\nexport const b = 1;",
+      'src/api/validation/validator-functions.ts': "export { a } from './a.ts';\nexport const b = 1;",
     },
   },
 ];

@@ -1,8 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
-import type { Fault } from '../../../src/api/fault.ts';
-import { formatFault } from '../../../src/api/fault.ts';
-import { valueAt } from '../../../src/api/path.ts';
-import type { Verdict } from '../../../src/api/validate.ts';
+import type { Fault } from '../../../src/api/validation/fault.ts';
+import { formatFault, valueAt } from '../../../src/api/validation/fault.ts';
+import type { Verdict } from '../../../src/api/validation/validate.ts';
 import type { KubeCause } from '../../../lab/cluster/kube-error.ts';
 import type { Judgement } from './judge.ts';
 

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import type { SecureContextOptions } from 'node:tls';
 import type { Clock } from '../../../api/clock.ts';
-import { isEqual } from '../../../api/equal.ts';
+import { isEqual } from '../../../api/json.ts';
 
 /** How a server proves its identity, and a client its own. */
 export type TlsSettings = Pick<SecureContextOptions, 'ca' | 'cert' | 'key'> & {

@@ -3,7 +3,7 @@ import type { RequestOptions } from 'node:https';
 import { delimiter, dirname } from 'node:path';
 import { KubeConfig, loadYaml } from '@kubernetes/client-node';
 import type { Cluster, Context, User } from '@kubernetes/client-node';
-import { isEqual } from '../../../api/equal.ts';
+import { isEqual } from '../../../api/json.ts';
 import { SettingError } from '../../../telemetry/setting-error.ts';
 import { fieldsOf, textIn } from '../raw-object.ts';
 import type { AccessOptions } from './access.ts';

@@ -1,6 +1,6 @@
 import { decode } from '../../../api/decode.ts';
 import type { Decoding } from '../../../api/decode.ts';
-import { formatFault } from '../../../api/fault.ts';
+import { formatFault } from '../../../api/validation/fault.ts';
 import type { Key, Ref, ResourceKind } from '../../../api/key.ts';
 import { keyOf } from '../../../api/key.ts';
 import { refTo } from '../../../api/references.ts';

@@ -1,5 +1,5 @@
 import { decode } from '../../../api/decode.ts';
-import { isEqual } from '../../../api/equal.ts';
+import { isEqual } from '../../../api/json.ts';
 import type { Ref } from '../../../api/key.ts';
 import { refTo } from '../../../api/references.ts';
 import type { Resource } from '../../../api/resource.ts';

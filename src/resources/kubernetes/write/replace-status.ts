@@ -1,10 +1,10 @@
-import { isEqual } from '../../../api/equal.ts';
-import { formatFault } from '../../../api/fault.ts';
+import { isEqual } from '../../../api/json.ts';
+import { formatFault } from '../../../api/validation/fault.ts';
 import { VERSION } from '../../../api/generated/kinds.ts';
 import type { KindName } from '../../../api/generated/kinds.ts';
 import type { Ref } from '../../../api/key.ts';
 import { refTo } from '../../../api/references.ts';
-import { validate } from '../../../api/validate.ts';
+import { validate } from '../../../api/validation/validate.ts';
 import { ResourceError } from '../../resources.ts';
 import type { OwnResource } from '../../resources.ts';
 import { pathOf } from '../kinds.ts';

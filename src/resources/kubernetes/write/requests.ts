@@ -1,5 +1,5 @@
 import type { Clock } from '../../../api/clock.ts';
-import { isEqual } from '../../../api/equal.ts';
+import { isEqual } from '../../../api/json.ts';
 import type { Ref, ResourceKind } from '../../../api/key.ts';
 import type { Resource } from '../../../api/resource.ts';
 import type { ReadResources } from '../../resources.ts';

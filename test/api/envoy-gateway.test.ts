@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { envoyGatewayConfig } from '../../src/api/envoy-gateway.ts';
+import { envoyGatewayConfig, envoyGatewayFile } from '../../src/api/envoy-gateway.ts';
 import { readDocuments } from '../../src/api/yaml-documents.ts';
-import { envoyGatewayFile } from '../../src/process/envoy-gateway.ts';
 
 const wish = (address: string) => ({
   resources: '/var/lib/generated',

@@ -2,7 +2,7 @@ import type { Log } from '../telemetry/log.ts';
 import type { Readiness } from '../telemetry/readiness.ts';
 import type { Clock } from '../api/clock.ts';
 import type { DrainLimits, RunningController } from './controller.ts';
-import { endsWithin } from './clock.ts';
+import { endsWithin, systemClock } from './clock.ts';
 
 /** The signals that end a process, and the exit codes that tell of them. */
 const EXIT_CODES = { SIGTERM: 143, SIGINT: 130 } as const;
@@ -81,4 +81,30 @@ export function stepsOf(
       },
     },
   ];
+}
+
+/** What runs until a signal comes. */
+export type Running = {
+  readonly telemetry: { readonly log: Log };
+  /** Fulfilled once it does its work; rejected where it never will. */
+  readonly begun: Promise<unknown>;
+  /** What ends it, in this order. */
+  readonly steps: readonly StopStep[];
+};
+
+/** A second signal ends the process at once, and this time in any case. */
+const LIMIT_MS = 25_000;
+
+/** Lets something run until a signal ends the process; where it cannot begin, ends it and fails with why. */
+export async function runUntilSignal(
+  { telemetry, begun, steps }: Running,
+  process: Pick<StopParts, 'signals' | 'exit'>,
+): Promise<void> {
+  stopOnSignal({ ...process, clock: systemClock, log: telemetry.log, steps, limitMs: LIMIT_MS });
+  try {
+    await begun;
+  } catch (error) {
+    for (const { run } of steps) await run();
+    throw error;
+  }
 }

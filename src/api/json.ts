@@ -1,3 +1,8 @@
+/** Whether a value is an object with fields. */
+export function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
 /** Whether two JSON values say the same; the order of fields does not matter. */
 export function isEqual(a: unknown, b: unknown): boolean {
   if (a === b) return true;
@@ -16,4 +21,10 @@ function isEqualRecord(a: Fields, b: Fields): boolean {
   const keys = Object.keys(a);
   if (keys.length !== Object.keys(b).length) return false;
   return keys.every(key => Object.hasOwn(b, key) && isEqual(a[key], b[key]));
+}
+
+/** JSON in which characters that a pattern finds, one by one, stand as their numbers; it is the same value. */
+export function escapedJson(value: unknown, characters: RegExp, indent = 0): string {
+  const escaped = (character: string) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`;
+  return JSON.stringify(value, undefined, indent).replace(characters, escaped);
 }

@@ -1,8 +1,8 @@
 import { explainRule, explainStructure } from './explain.ts';
 import type { Fault } from './fault.ts';
-import type { KindName } from './generated/kinds.ts';
-import type { Kinds } from './generated/types.ts';
-import { validators } from './generated/validators.ts';
+import type { KindName } from '../generated/kinds.ts';
+import type { Kinds } from '../generated/types.ts';
+import { validators } from '../generated/validators.ts';
 import type { GeneratedValidator } from './validator.ts';
 
 /** Either the object as it would be stored, or what is wrong with it. */

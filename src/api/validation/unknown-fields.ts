@@ -1,10 +1,10 @@
-import type { KindName } from './generated/kinds.ts';
-import { validators } from './generated/validators.ts';
+import type { KindName } from '../generated/kinds.ts';
+import { validators } from '../generated/validators.ts';
 import { nearest } from './nearest.ts';
-import type { Outline } from './outline.ts';
-import { formatPath } from './path.ts';
-import type { Steps } from './path.ts';
-import { isRecord } from './rule-functions.ts';
+import type { Outline } from './validator.ts';
+import { formatPath } from './fault.ts';
+import type { Steps } from './fault.ts';
+import { isRecord } from '../json.ts';
 
 /** A field that the API server will drop, and the one that was probably meant. */
 export type UnknownField = { readonly path: string; readonly steps: Steps; readonly meant?: string };

@@ -1,11 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import {
-  DEFAULT_CONCURRENCY,
-  DEFAULT_SYNC_PERIOD,
-  parseCount,
-  parseDuration,
-  parseSize,
-} from '../../src/runtime/settings.ts';
+import { parseCount, parseDuration, parseSize } from '../../src/process/settings.ts';
 import { SettingError } from '../../src/telemetry/setting-error.ts';
 
 /** The message with which a text is refused. */
@@ -23,7 +17,6 @@ describe('a count', () => {
     ['1', 1],
     ['10', 10],
     [' 10\n', 10],
-    [DEFAULT_CONCURRENCY, 10],
   ])('%j is %i', (text, count) => {
     expect(parseCount('CONTROLLER_MAX_CONCURRENT_RECONCILES', text)).toBe(count);
   });
@@ -38,7 +31,6 @@ describe('a count', () => {
 describe('a duration', () => {
   it.each([
     ['30s', 30_000],
-    [DEFAULT_SYNC_PERIOD, 30_000],
     ['1m30s', 90_000],
     ['250ms', 250],
     ['1.5h', 5_400_000],

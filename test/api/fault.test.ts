@@ -1,7 +1,13 @@
 import { describe, expect, it } from 'vitest';
-import { formatFault } from '../../src/api/fault.ts';
-import type { Outline } from '../../src/api/outline.ts';
-import { formatPath, outlineAt, stepsOfPath, stepsOfPointer, valueAt } from '../../src/api/path.ts';
+import {
+  formatFault,
+  formatPath,
+  outlineAt,
+  stepsOfPath,
+  stepsOfPointer,
+  valueAt,
+} from '../../src/api/validation/fault.ts';
+import type { Outline } from '../../src/api/validation/validator.ts';
 
 const text: Outline = { is: 'text' };
 const port: Outline = { is: 'integer', expect: 'a port' };

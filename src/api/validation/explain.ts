@@ -1,9 +1,8 @@
 import type { Fault } from './fault.ts';
-import type { Outline } from './outline.ts';
-import { formatPath, outlineAt, stepsOfPath, stepsOfPointer, valueAt } from './path.ts';
-import { codePoints } from './structure-functions.ts';
-import type { Duplicate } from './structure-functions.ts';
-import type { RuleText, StructureError } from './validator.ts';
+import type { Outline, RuleText, StructureError } from './validator.ts';
+import { formatPath, outlineAt, stepsOfPath, stepsOfPointer, valueAt } from './fault.ts';
+import { codePoints } from './validator-functions.ts';
+import type { Duplicate } from './validator-functions.ts';
 
 /** Says in a user's words what a structure check found. */
 export function explainStructure(error: StructureError, object: unknown, root: Outline): readonly Fault[] {
