@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { stringify } from 'yaml';
 import { GATEWAY_GROUP } from '../src/api/gateway-api.ts';
 import { API_VERSION, GROUP } from '../src/api/generated/kinds.ts';
-import { formatClusterName } from '../src/traffic/envoy-cluster-name.ts';
+import { formatEnvoyClusterName } from '../src/traffic/envoy-cluster-name.ts';
 
 const NAMESPACE = 'mesh';
 const ENDPOINTS = 10;
@@ -81,7 +81,7 @@ function routeKindOf(index: number) {
 }
 
 function clusterOf(index: number): string {
-  return formatClusterName(routeKindOf(index), NAMESPACE, nameOf(index), 0);
+  return formatEnvoyClusterName(routeKindOf(index), NAMESPACE, nameOf(index), 0);
 }
 
 function nameOf(index: number): string {

@@ -2,14 +2,14 @@ import type { Route } from '../api/gateway-api.ts';
 import type { Ref } from '../api/key.ts';
 import { refOf } from '../api/key.ts';
 import { gatewaysOf } from '../api/references.ts';
-import { assignmentOf } from '../traffic/load-assignment.ts';
-import type { AssignedEndpoint } from '../traffic/load-assignment.ts';
-import { clusterNeedsOf } from '../traffic/envoy-cluster-settings.ts';
+import { loadAssignmentOf } from '../traffic/load-assignment.ts';
+import type { EnvoyEndpoint } from '../traffic/load-assignment.ts';
+import { envoyClusterSettingsOf } from '../traffic/envoy-cluster-settings.ts';
 import { dataPathOf } from '../traffic/data-path.ts';
 import type { DataPathMode } from '../traffic/data-path.ts';
-import type { Declared } from '../traffic/traffic-resources.ts';
-import { meshRulesOf } from '../traffic/resolve-route.ts';
-import type { MeshRule, Unused } from '../traffic/rule.ts';
+import type { TrafficResources } from '../traffic/traffic-resources.ts';
+import { resolveRoute } from '../traffic/resolve-route.ts';
+import type { ResolvedRule, UnusedBackend } from '../traffic/rule.ts';
 
 /** What becomes of a route. */
 export type Explained = {
@@ -21,11 +21,11 @@ export type Explained = {
 
 /** What becomes of each route that names MeshEndpoints, in the order of their names. */
 export function explainRoutes(
-  declared: Declared,
+  resources: TrafficResources,
   routes: readonly Route[],
   fallback: DataPathMode,
 ): readonly Explained[] {
-  return [...routes].sort(byName).flatMap(route => explainRoute(declared, route, fallback) ?? []);
+  return [...routes].sort(byName).flatMap(route => explainRoute(resources, route, fallback) ?? []);
 }
 
 function byName(a: Route, b: Route): number {
@@ -36,13 +36,17 @@ function titleOf({ kind, metadata: { namespace = '', name } }: Route): string {
   return `${kind} ${namespace}/${name}`;
 }
 
-function explainRoute(declared: Declared, route: Route, fallback: DataPathMode): Explained | undefined {
-  const rules = meshRulesOf(declared, route);
+function explainRoute(
+  resources: TrafficResources,
+  route: Route,
+  fallback: DataPathMode,
+): Explained | undefined {
+  const rules = resolveRoute(resources, route);
   if (rules.length === 0) return undefined;
   const gateway = gatewaysOf(route).map(key => refOf(key) as Ref<'Gateway'>)[0];
   const hosts = route.hostnames.length > 0 ? ` for ${route.hostnames.join(', ')}` : '';
   const where = gateway ? ` at Gateway ${gateway.namespace}/${gateway.name}` : ' at no Gateway';
-  const path = gateway ? dataPathOf(declared, gateway, fallback) : fallback;
+  const path = gateway ? dataPathOf(resources, gateway, fallback) : fallback;
   const explained = rules.map(rule => explainRule(rule, path));
   return {
     text: [`${titleOf(route)}${hosts}${where}`, ...explained.map(({ text }) => text)].join('\n'),
@@ -50,9 +54,9 @@ function explainRoute(declared: Declared, route: Route, fallback: DataPathMode):
   };
 }
 
-function explainRule(rule: MeshRule, path: DataPathMode): Explained {
-  const needs = clusterNeedsOf(rule);
-  const assigned = needs && assignmentOf(rule, needs, path);
+function explainRule(rule: ResolvedRule, path: DataPathMode): Explained {
+  const needs = envoyClusterSettingsOf(rule);
+  const assigned = needs && loadAssignmentOf(rule, needs, path);
   const localities = assigned?.assignment.localities ?? [];
   const isOurs = (backend: number) => rule.backends.some(({ index }) => index === backend);
   const endpoints = localities.flatMap(({ backend, weight, priority, endpoints: list }) =>
@@ -68,23 +72,23 @@ function explainRule(rule: MeshRule, path: DataPathMode): Explained {
   const answer = rule.isMixed
     ? 'the other backends of the rule get all requests'
     : 'requests are answered with 503';
-  const title = `  cluster ${rule.cluster.text}: ${rule.speech}`;
+  const title = `  cluster ${rule.cluster.text}: ${rule.protocol}`;
   return {
     text: [title, ...endpoints, ...(canServe ? [] : [`    ${none}: ${answer}`]), ...unused].join('\n'),
     isWell: canServe && unused.length === 0,
   };
 }
 
-function isServing({ health }: AssignedEndpoint): boolean {
+function isServing({ health }: EnvoyEndpoint): boolean {
   return health === 'HEALTHY' || health === 'UNKNOWN';
 }
 
-function lineOfEndpoint({ address, port, proxy, health }: AssignedEndpoint, place: string): string {
+function lineOfEndpoint({ address, port, proxy, health }: EnvoyEndpoint, place: string): string {
   const way = proxy ? `through ${proxy.address}:${proxy.port}` : 'directly';
   const host = address.includes(':') ? `[${address}]` : address;
   return `    ${`${host}:${port}`.padEnd(24)} ${way.padEnd(32)} ${place}, ${health}`;
 }
 
-function lineOfUnused({ reason, message, endpoint }: Unused): string {
+function lineOfUnused({ reason, message, endpoint }: UnusedBackend): string {
   return `    not used${endpoint === undefined ? '' : ` (endpoint ${endpoint})`}: ${reason}: ${message}`;
 }

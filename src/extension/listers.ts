@@ -6,9 +6,9 @@ import { gatewaysOf, refTo, tailnetsOf } from '../api/references.ts';
 import type { Resource } from '../api/resource.ts';
 import { byNamespace } from '../resources/resources.ts';
 import type { AnyIndex, Index, ReadResources } from '../resources/resources.ts';
-import { trustIn } from '../traffic/certificates.ts';
-import type { ReadTrust } from '../traffic/certificates.ts';
-import type { Declared } from '../traffic/traffic-resources.ts';
+import { readCaBundle } from '../traffic/certificates.ts';
+import type { ReadCaBundle } from '../traffic/certificates.ts';
+import type { TrafficResources } from '../traffic/traffic-resources.ts';
 
 const tailnets: Index<'MeshTailnet'> = {
   name: 'extension: MeshTailnet by domain',
@@ -54,8 +54,8 @@ export const extensionIndexes: readonly AnyIndex[] = [
 export function declaredIn(
   read: ReadResources,
   found: (key: Key) => void,
-  trust: ReadTrust = trustIn,
-): Declared {
+  trust: ReadCaBundle = readCaBundle,
+): TrafficResources {
   const told = <T extends Resource>(objects: readonly T[]): readonly T[] => {
     for (const object of objects) found(keyOf(refTo(object)));
     return objects;
@@ -71,7 +71,7 @@ export function declaredIn(
     namespace: name => read.get({ kind: 'Namespace', namespace: '', name }),
     gateway: ref => read.get(ref),
     binding: gateway => chosen(told(read.find(bindings, keyOf(gateway))), gateway),
-    trust,
+    caBundle: trust,
   };
 }
 

@@ -3,18 +3,18 @@ import type { Key, Ref } from '../api/key.ts';
 import { gatewaysOf, isMeshBackend, refTo } from '../api/references.ts';
 import type { Resource } from '../api/resource.ts';
 import type { ReadResources } from '../resources/resources.ts';
-import { assignmentOf } from '../traffic/load-assignment.ts';
-import { rememberedTrust } from '../traffic/certificates.ts';
-import { parseClusterName } from '../traffic/envoy-cluster-name.ts';
-import { clusterNeedsOf } from '../traffic/envoy-cluster-settings.ts';
-import type { ClusterNeeds } from '../traffic/envoy-cluster-settings.ts';
-import { commonPath, dataPathOf } from '../traffic/data-path.ts';
+import { loadAssignmentOf } from '../traffic/load-assignment.ts';
+import { cachedCaBundles } from '../traffic/certificates.ts';
+import { parseEnvoyClusterName } from '../traffic/envoy-cluster-name.ts';
+import { envoyClusterSettingsOf } from '../traffic/envoy-cluster-settings.ts';
+import type { EnvoyClusterSettings } from '../traffic/envoy-cluster-settings.ts';
+import { commonDataPath, dataPathOf } from '../traffic/data-path.ts';
 import type { DataPathMode } from '../traffic/data-path.ts';
-import type { Declared } from '../traffic/traffic-resources.ts';
-import { meshRuleOf, mixedClustersOf } from '../traffic/resolve-route.ts';
+import type { TrafficResources } from '../traffic/traffic-resources.ts';
+import { resolveEnvoyCluster, mixedClusterNames } from '../traffic/resolve-route.ts';
 import { revisionOf } from '../traffic/revision.ts';
-import type { MeshRule } from '../traffic/rule.ts';
-import { dependenciesOf, tracked } from '../traffic/tracked.ts';
+import type { ResolvedRule } from '../traffic/rule.ts';
+import { dependenciesOf, trackDependencies } from '../traffic/tracked.ts';
 import { declaredIn, gatewaysOfClass, routesOf } from './listers.ts';
 import { Dependents, DependencyCache } from './dependency-cache.ts';
 import type { Assignments, SourcedAssignment } from './eds/assigned.ts';
@@ -23,7 +23,7 @@ import type { UnusedOfCluster } from './eds/unresolved.ts';
 /** What clusters resolve to at this moment: hooks and endpoints both read it here, so that they never disagree. */
 export interface View extends Assignments {
   /** What a cluster must have; nothing where it is to be left alone. */
-  needsOf(cluster: string): ClusterNeeds | undefined;
+  needsOf(cluster: string): EnvoyClusterSettings | undefined;
   /** What gets no traffic of rules whose endpoints Envoys do not get from us, since they mix ours with others. */
   unusedElsewhere(): Iterable<UnusedOfCluster>;
   /** The revision of what the clusters of a Gateway must have; nothing where none of them is ours. */
@@ -45,10 +45,10 @@ export type ViewSettings = {
 /** Views what is declared; it must have the indexes of the extension server. */
 export function createView(read: ReadResources, { dataPath, shape }: ViewSettings): View {
   const dependents = new Dependents();
-  const trust = rememberedTrust();
+  const trust = cachedCaBundles();
   const cached = <V extends object>(compute: (name: string, from: Sources) => V | undefined) =>
     new DependencyCache<V>((name, note) => {
-      return compute(name, { read, note, declared: tracked(declaredIn(read, note, trust), note) });
+      return compute(name, { read, note, declared: trackDependencies(declaredIn(read, note, trust), note) });
     }, dependents);
   const clusters = cached((cluster, { declared }) => resolveCluster(cluster, declared));
   const revisions = cached((gateway, sources) => revisionIn(gateway, sources, shape));
@@ -83,17 +83,17 @@ export function createView(read: ReadResources, { dataPath, shape }: ViewSetting
 }
 
 /** What the name of a cluster resolves to. */
-type ResolvedCluster = { readonly rule: MeshRule; readonly needs: ClusterNeeds | undefined };
+type ResolvedCluster = { readonly rule: ResolvedRule; readonly needs: EnvoyClusterSettings | undefined };
 
-function resolveCluster(cluster: string, declared: Declared): ResolvedCluster | undefined {
-  const name = parseClusterName(cluster);
-  const rule = name && meshRuleOf(declared, name);
-  return rule && { rule, needs: clusterNeedsOf(rule) };
+function resolveCluster(cluster: string, declared: TrafficResources): ResolvedCluster | undefined {
+  const name = parseEnvoyClusterName(cluster);
+  const rule = name && resolveEnvoyCluster(declared, name);
+  return rule && { rule, needs: envoyClusterSettingsOf(rule) };
 }
 
 /** Most clusters of a translation belong to others, and are recognized without recording dependencies. */
 function mayBeMesh(read: ReadResources, cluster: string): boolean {
-  const name = parseClusterName(cluster);
+  const name = parseEnvoyClusterName(cluster);
   const route = name && read.get({ kind: name.kind, namespace: name.namespace, name: name.name });
   return route?.rules.some(({ backendRefs }) => backendRefs.some(isMeshBackend)) === true;
 }
@@ -105,7 +105,7 @@ function assignedTo(
 ): SourcedAssignment | undefined {
   if (!resolved?.needs) return undefined;
   const { rule, needs } = resolved;
-  const { assignment, unused } = assignmentOf(rule, needs, path());
+  const { assignment, unused } = loadAssignmentOf(rule, needs, path());
   const objects = rule.backends.map(({ index, ref: { namespace, name } }): [number, Key] => [
     index,
     keyOf({ kind: 'MeshEndpoints', namespace, name }),
@@ -115,13 +115,13 @@ function assignedTo(
 
 /** The clusters of rules that mix our backends with others. */
 function mixedIn(read: ReadResources): readonly string[] {
-  return ROUTE_KINDS.flatMap(kind => read.list(kind)).flatMap(mixedClustersOf);
+  return ROUTE_KINDS.flatMap(kind => read.list(kind)).flatMap(mixedClusterNames);
 }
 
 /** From what values are computed: each reading by `declared` is noted, and any other is to be noted. */
 type Sources = {
   readonly read: ReadResources;
-  readonly declared: Declared;
+  readonly declared: TrafficResources;
   readonly note: (text: string) => void;
 };
 
@@ -133,7 +133,7 @@ function pathIn(
 ): { readonly mode: DataPathMode } | undefined {
   const gateways = gatewaysNamed(gateway, sources);
   if (gateways.length === 0) return undefined;
-  const mode = commonPath(gateways.map(each => dataPathOf(sources.declared, each, dataPath)));
+  const mode = commonDataPath(gateways.map(each => dataPathOf(sources.declared, each, dataPath)));
   return mode === dataPath ? undefined : { mode };
 }
 

@@ -2,7 +2,7 @@ import type { RouteKind } from '../api/key.ts';
 import { declaredNameOf, MOST_OTHER_NAMES } from '../api/names.ts';
 
 /** What a name that Envoy Gateway gives to a cluster says: which rule of which route it serves. */
-export type ClusterName = {
+export type EnvoyClusterName = {
   /** The name as a whole. */
   readonly text: string;
   readonly kind: RouteKind;
@@ -23,7 +23,7 @@ const KINDS: ReadonlyMap<string, RouteKind> = new Map(
 );
 
 /** What the name of a cluster says, or nothing where it is not the name of a rule; most of many names are not. */
-export function parseClusterName(text: string): ClusterName | undefined {
+export function parseEnvoyClusterName(text: string): EnvoyClusterName | undefined {
   const kindEnd = text.indexOf('/');
   if (kindEnd < SHORTEST_KIND || kindEnd > LONGEST_KIND) return undefined;
   const kind = KINDS.get(text.slice(0, kindEnd));
@@ -53,11 +53,11 @@ function position(text: string): number | undefined {
 }
 
 /** The name that Envoy Gateway gives to the cluster of a rule, or of one of its backends. */
-export function formatClusterName(
+export function formatEnvoyClusterName(
   kind: RouteKind,
   namespace: string,
   name: string,
-  rule: ClusterName['rule'],
+  rule: EnvoyClusterName['rule'],
   backend?: number,
 ): string {
   const text = `${kind.toLowerCase()}/${namespace}/${name}/rule/${rule === 'only' ? -1 : rule}`;

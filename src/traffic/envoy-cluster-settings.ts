@@ -1,10 +1,10 @@
-import { envoyCheckOf } from './envoy-health-check.ts';
+import { envoyHealthCheckOf } from './envoy-health-check.ts';
 import type { OtherSocket } from './other-backends.ts';
-import type { MeshRule, Speech } from './rule.ts';
-import { CLEAR_SOCKET, socketName, tlsText } from './upstream-tls.ts';
+import type { ResolvedRule, UpstreamProtocol } from './rule.ts';
+import { CLEAR_SOCKET, socketName, tlsKey } from './upstream-tls.ts';
 
 /** How TLS is spoken with some endpoints. */
-export type TlsNeeds = {
+export type UpstreamTls = {
   /** Fixed: one name for all. PerEndpoint: each endpoint's own hostname is sent and must be in its certificate. */
   readonly serverName: { readonly is: 'fixed'; readonly name: string } | { readonly is: 'per-endpoint' };
   /** PEM text; the system's roots without it. */
@@ -16,20 +16,20 @@ export type TlsNeeds = {
 };
 
 /** What a connection is wrapped in, inside of the tunnel. */
-export type SocketNeeds =
+export type TransportSocket =
   | { readonly is: 'clear' }
   /** Nothing is trusted, so nothing passes: the default where each endpoint names the socket that it takes. */
   | { readonly is: 'closed' }
-  | { readonly is: 'tls'; readonly tls: TlsNeeds };
+  | { readonly is: 'tls'; readonly tls: UpstreamTls };
 
 /** One of several sockets in a cluster: endpoints are given it by its name. */
-export type SocketMatch = {
+export type TransportSocketMatch = {
   readonly name: string;
-  readonly socket: Exclude<SocketNeeds, { readonly is: 'closed' }>;
+  readonly socket: Exclude<TransportSocket, { readonly is: 'closed' }>;
 };
 
 /** Envoy's own checks, where all checked endpoints agree in them. HTTP is spoken in the version of the cluster. */
-export type CheckNeeds = {
+export type EnvoyHealthCheck = {
   readonly intervalMs: number;
   readonly timeoutMs: number;
   readonly healthyThreshold: number;
@@ -47,33 +47,33 @@ export type CheckNeeds = {
 );
 
 /** What a cluster must have so that its endpoints can be reached, whatever endpoints there are at the moment. */
-export type ClusterNeeds = {
+export type EnvoyClusterSettings = {
   readonly cluster: string;
-  readonly speech: Speech;
+  readonly protocol: UpstreamProtocol;
   /** The sockets of other backends of the rule; none where all are ours. */
-  readonly others: readonly OtherSocket[];
+  readonly otherSockets: readonly OtherSocket[];
   /** Of all connections that no match is for; datagrams have none. */
-  readonly socket?: SocketNeeds;
+  readonly defaultSocket?: TransportSocket;
   /** At most 64 of TLS, and `clear` for endpoints that take no TLS; in the order of their names. */
-  readonly matches: readonly SocketMatch[];
-  readonly check?: CheckNeeds;
+  readonly socketMatches: readonly TransportSocketMatch[];
+  readonly healthCheck?: EnvoyHealthCheck;
 };
 
 /**
  * What the cluster of a rule must have, or nothing where it is to stay as Envoy Gateway made it: its backends are mixed,
  * and none of ours can be used. It depends on what is declared alone, never on what is healthy or which proxies there are.
  */
-export function clusterNeedsOf(rule: MeshRule): ClusterNeeds | undefined {
-  const { cluster, speech, isMixed, backends, others } = rule;
+export function envoyClusterSettingsOf(rule: ResolvedRule): EnvoyClusterSettings | undefined {
+  const { cluster, protocol, isMixed, backends, otherBackends: others } = rule;
   const isEmpty = backends.every(({ endpoints }) => endpoints.length === 0);
   if (isMixed && isEmpty) return undefined;
-  const check = envoyCheckOf(rule);
+  const check = envoyHealthCheckOf(rule);
   return {
     cluster: cluster.text,
-    speech,
-    others: others.map(({ socket }) => socket),
-    ...(speech === 'datagrams' ? { matches: [] } : socketsOf(rule)),
-    ...(check && { check }),
+    protocol,
+    otherSockets: others.map(({ socket }) => socket),
+    ...(protocol === 'UDP' ? { socketMatches: [] } : socketsOf(rule)),
+    ...(check && { healthCheck: check }),
   };
 }
 
@@ -82,12 +82,14 @@ export function clusterNeedsOf(rule: MeshRule): ClusterNeeds | undefined {
  * at all. Endpoints are told at once, and clusters only when Envoy Gateway has translated: so each endpoint names the
  * socket that it takes, and where the cluster does not have that yet, nothing passes.
  */
-function socketsOf({ backends }: MeshRule): Pick<ClusterNeeds, 'matches'> & { readonly socket: SocketNeeds } {
-  const kinds = new Map<string, TlsNeeds>();
+function socketsOf({
+  backends,
+}: ResolvedRule): Pick<EnvoyClusterSettings, 'socketMatches'> & { readonly defaultSocket: TransportSocket } {
+  const kinds = new Map<string, UpstreamTls>();
   let isAnyClear = false;
   for (const { endpoints } of backends) {
     for (const { tls } of endpoints) {
-      if (tls) kinds.set(tlsText(tls), tls);
+      if (tls) kinds.set(tlsKey(tls), tls);
       else isAnyClear = true;
     }
   }
@@ -96,7 +98,7 @@ function socketsOf({ backends }: MeshRule): Pick<ClusterNeeds, 'matches'> & { re
   );
   const ofClear = isAnyClear || kinds.size === 0 ? [CLEAR] : [];
   const matches = [...ofTls, ...ofClear].sort((a, b) => (a.name < b.name ? -1 : 1));
-  return { socket: { is: 'closed' }, matches };
+  return { defaultSocket: { is: 'closed' }, socketMatches: matches };
 }
 
-const CLEAR: SocketMatch = { name: CLEAR_SOCKET, socket: { is: 'clear' } };
+const CLEAR: TransportSocketMatch = { name: CLEAR_SOCKET, socket: { is: 'clear' } };

@@ -1,11 +1,11 @@
 import { durationMs } from '../api/duration.ts';
 import { isEqual } from '../api/json.ts';
 import type { HealthCheck } from '../api/generated/types.ts';
-import type { CheckNeeds } from './envoy-cluster-settings.ts';
-import type { MeshRule, UsableEndpoint } from './rule.ts';
+import type { EnvoyHealthCheck } from './envoy-cluster-settings.ts';
+import type { ResolvedRule, ResolvedEndpoint } from './rule.ts';
 
 /** The check of an endpoint, where it has one that is on. */
-export function checkOf({ endpoint: { healthCheck } }: UsableEndpoint): HealthCheck | undefined {
+export function healthCheckOf({ endpoint: { healthCheck } }: ResolvedEndpoint): HealthCheck | undefined {
   return healthCheck?.enabled ? healthCheck : undefined;
 }
 
@@ -13,43 +13,51 @@ export function checkOf({ endpoint: { healthCheck } }: UsableEndpoint): HealthCh
  * The checks that Envoy itself makes of a rule's endpoints: those on which all that are checked agree, and which Envoy
  * makes right. In a rule that is mixed it makes none, as it would check the backends of others in the same way.
  */
-export function envoyCheckOf({ speech, isMixed, backends }: MeshRule): CheckNeeds | undefined {
+export function envoyHealthCheckOf({
+  protocol,
+  isMixed,
+  backends,
+}: ResolvedRule): EnvoyHealthCheck | undefined {
   if (isMixed) return undefined;
   let first: HealthCheck | undefined;
   for (const { endpoints } of backends) {
     for (const usable of endpoints) {
-      const check = checkOf(usable);
+      const check = healthCheckOf(usable);
       if (!check) continue;
-      if (!isRight(check, usable, speech) || (first && !isSame(first, check))) return undefined;
+      if (!canEnvoyCheck(check, usable, protocol) || (first && !isSame(first, check))) return undefined;
       first ??= check;
     }
   }
-  return first && needsOf(first);
+  return first && toEnvoy(first);
 }
 
 /** Most checks of a rule are written alike; only where they are not, it matters what they mean. */
 function isSame(a: HealthCheck, b: HealthCheck): boolean {
-  return isEqual(a, b) || isEqual(needsOf(a), needsOf(b));
+  return isEqual(a, b) || isEqual(toEnvoy(a), toEnvoy(b));
 }
 
 /**
  * Whether Envoy can make a check as the operator does. It checks through the socket of the cluster, so it cannot speak
  * HTTPS where traffic brings its own TLS; it asks gRPC services over HTTP/2 only; and it does not know Secrets.
  */
-function isRight(check: HealthCheck, { endpoint, tls }: UsableEndpoint, speech: MeshRule['speech']): boolean {
+function canEnvoyCheck(
+  check: HealthCheck,
+  { endpoint, tls }: ResolvedEndpoint,
+  protocol: ResolvedRule['protocol'],
+): boolean {
   switch (check.type) {
     case 'HTTP':
       return !check.headersFrom?.length && (endpoint.protocol !== 'HTTPS' || tls !== undefined);
     case 'GRPC':
-      return speech === 'HTTP/2';
+      return protocol === 'HTTP/2';
     case 'TCP':
-      return speech !== 'datagrams';
+      return protocol !== 'UDP';
     case 'UDP':
       return false;
   }
 }
 
-function needsOf(check: HealthCheck): CheckNeeds | undefined {
+function toEnvoy(check: HealthCheck): EnvoyHealthCheck | undefined {
   const intervalMs = wholeMs(check.interval);
   const timeoutMs = Math.min(wholeMs(check.timeout), intervalMs);
   const { healthyThreshold, unhealthyThreshold } = check;
@@ -75,8 +83,8 @@ function headersOf({ headers = {} }: HealthCheck): readonly (readonly [string, s
 }
 
 /** The Host that checks of an endpoint name: the one that the user asks for, or its name in the tailnet. */
-export function checkHostOf(usable: UsableEndpoint): string {
-  const headers = Object.entries(checkOf(usable)?.headers ?? {});
+export function healthCheckHostOf(usable: ResolvedEndpoint): string {
+  const headers = Object.entries(healthCheckOf(usable)?.headers ?? {});
   const [, host] = headers.find(([name]) => isHost(name)) ?? [];
   return host || usable.endpoint.meshFQDN;
 }

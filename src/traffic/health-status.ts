@@ -1,9 +1,9 @@
 import type { EndpointStatus } from '../api/generated/types.ts';
 import { addressText, parseSocketAddress } from './socket-address.ts';
-import type { HealthVerdict } from './load-assignment.ts';
-import { checkOf } from './envoy-health-check.ts';
-import type { ClusterNeeds } from './envoy-cluster-settings.ts';
-import type { UsableEndpoint } from './rule.ts';
+import type { HealthStatus } from './load-assignment.ts';
+import { healthCheckOf } from './envoy-health-check.ts';
+import type { EnvoyClusterSettings } from './envoy-cluster-settings.ts';
+import type { ResolvedEndpoint } from './rule.ts';
 
 /** The error in the status of an endpoint that is checked, as long as nothing is decided. */
 export const NOT_CHECKED_YET = 'not checked yet';
@@ -15,14 +15,14 @@ export const NOT_CHECKED_YET = 'not checked yet';
  *   there is no word on the object yet   UNKNOWN     there may be no operator that will ever find out
  *   otherwise                            UNHEALTHY   the operator will find out soon
  */
-export function verdictOf(
-  usable: UsableEndpoint,
+export function healthStatusOf(
+  usable: ResolvedEndpoint,
   entry: EndpointStatus | undefined,
-  { check }: Pick<ClusterNeeds, 'check'>,
-): HealthVerdict {
+  { healthCheck: check }: Pick<EnvoyClusterSettings, 'healthCheck'>,
+): HealthStatus {
   const { metadata, status } = usable.object;
   if (metadata.deletionTimestamp !== undefined) return 'DRAINING';
-  if (!checkOf(usable)) return 'HEALTHY';
+  if (!healthCheckOf(usable)) return 'HEALTHY';
   const word = entry && isAboutNow(entry, usable) ? entry : undefined;
   if (word?.status === 'Healthy') return 'HEALTHY';
   if (word && word.error !== NOT_CHECKED_YET) return 'UNHEALTHY';
@@ -30,7 +30,7 @@ export function verdictOf(
 }
 
 /** Whether a word is about the address that an endpoint has now: it may have moved since. */
-function isAboutNow({ address = '' }: EndpointStatus, { endpoint }: UsableEndpoint): boolean {
+function isAboutNow({ address = '' }: EndpointStatus, { endpoint }: ResolvedEndpoint): boolean {
   const told = parseSocketAddress(address);
   return !told || addressText({ meshIP: told.address, port: told.port }) === addressText(endpoint);
 }
@@ -39,9 +39,9 @@ function isAboutNow({ address = '' }: EndpointStatus, { endpoint }: UsableEndpoi
  * Whether the verdict of the operator alone would leave a cluster without any endpoint although Envoy looks for itself:
  * then one broken path of ours is likelier than that all are broken, and Envoy is to find out.
  */
-export function isTooHarsh(
-  verdicts: readonly HealthVerdict[],
-  { check }: Pick<ClusterNeeds, 'check'>,
+export function isAllUnhealthy(
+  verdicts: readonly HealthStatus[],
+  { healthCheck: check }: Pick<EnvoyClusterSettings, 'healthCheck'>,
 ): boolean {
   const staying = verdicts.filter(verdict => verdict !== 'DRAINING');
   return check !== undefined && staying.every(verdict => verdict === 'UNHEALTHY');

@@ -1,66 +1,73 @@
 import { addressText } from './socket-address.ts';
-import { checkHostOf, checkOf } from './envoy-health-check.ts';
-import type { ClusterNeeds } from './envoy-cluster-settings.ts';
+import { healthCheckHostOf, healthCheckOf } from './envoy-health-check.ts';
+import type { EnvoyClusterSettings } from './envoy-cluster-settings.ts';
 import type { DataPathMode } from './data-path.ts';
-import { isTooHarsh, verdictOf } from './health-status.ts';
-import { proxiesOf, proxyChoice } from './proxies.ts';
+import { isAllUnhealthy, healthStatusOf } from './health-status.ts';
+import { proxiesOf, proxySelector } from './proxies.ts';
 import type { OtherBackend } from './other-backends.ts';
-import type { MeshBackend, MeshRule, Unused, UsableEndpoint } from './rule.ts';
-import { CLEAR_SOCKET, socketName, tlsText } from './upstream-tls.ts';
-import { refuseBackend } from './unused.ts';
+import type { ResolvedBackend, ResolvedRule, UnusedBackend, ResolvedEndpoint } from './rule.ts';
+import { CLEAR_SOCKET, socketName, tlsKey } from './upstream-tls.ts';
+import { unusedBackend } from './unused.ts';
 
 /** What Envoy is told of an endpoint's health. */
-export type HealthVerdict = 'UNKNOWN' | 'HEALTHY' | 'UNHEALTHY' | 'DRAINING';
+export type HealthStatus = 'UNKNOWN' | 'HEALTHY' | 'UNHEALTHY' | 'DRAINING';
 
 /** An address and port that Envoy can connect to: never a name. */
 export type SocketAddress = { readonly address: string; readonly port: number };
 
 /** One endpoint as Envoy is told of it. */
-export type AssignedEndpoint = SocketAddress & {
+export type EnvoyEndpoint = SocketAddress & {
   /** The proxy through which it is reached; none where Envoy is on the mesh itself. */
   readonly proxy?: SocketAddress;
   /** Set only where the certificate must carry it; Envoy then names it to the proxy in place of the address. */
   readonly hostname?: string;
   readonly weight: number;
-  readonly health: HealthVerdict;
+  readonly health: HealthStatus;
   /** The Host of Envoy's own checks; empty where these are not ours. */
-  readonly checkHost: string;
+  readonly healthCheckHost: string;
   /** Left out of Envoy's own checks. */
-  readonly isUnchecked: boolean;
+  readonly isHealthCheckDisabled: boolean;
   /** The name of the socket that its connections use, among those that we put into the cluster. */
   readonly socketMatch?: string;
 };
 
 /** Endpoints of one backend and priority. */
-export type AssignedLocality = {
+export type EnvoyLocality = {
   /** The position of the backend among the references of the rule. */
   readonly backend: number;
   /** The weight of the backend: never 0. */
   readonly weight: number;
   /** 0 is used first; without gaps. */
   readonly priority: number;
-  readonly endpoints: readonly AssignedEndpoint[];
+  readonly endpoints: readonly EnvoyEndpoint[];
 };
 
 /** Where the traffic of a cluster goes at this moment, for one Gateway. */
-export type Assignment = { readonly cluster: string; readonly localities: readonly AssignedLocality[] };
+export type LoadAssignment = { readonly cluster: string; readonly localities: readonly EnvoyLocality[] };
 
 /** An assignment, and which backends are left out of it for lack of a way to them. */
-export type Assigned = { readonly assignment: Assignment; readonly unused: readonly Unused[] };
+export type LoadAssignmentResult = {
+  readonly assignment: LoadAssignment;
+  readonly unused: readonly UnusedBackend[];
+};
 
 /** Where the traffic of a cluster goes at this moment, by one of the ways into the mesh; nothing ever goes around it. */
-export function assignmentOf(rule: MeshRule, needs: ClusterNeeds, path: DataPathMode): Assigned {
-  const unused: Unused[] = [];
-  const levels: AssignedLocality[] = rule.others
+export function loadAssignmentOf(
+  rule: ResolvedRule,
+  needs: EnvoyClusterSettings,
+  path: DataPathMode,
+): LoadAssignmentResult {
+  const unused: UnusedBackend[] = [];
+  const levels: EnvoyLocality[] = rule.otherBackends
     .filter(({ endpoints }) => endpoints.length > 0)
     .map(localityOf);
   for (const backend of rule.backends) {
     const way = wayTo(backend, needs, path);
     if (way === undefined) continue;
     if ('reason' in way) unused.push(way);
-    else levels.push(...levelsOf(backend, way, needs));
+    else levels.push(...localitiesOf(backend, way, needs));
   }
-  const localities = judgedTogether(withoutGaps(levels), needs);
+  const localities = withoutPanic(withContiguousPriorities(levels), needs);
   return { assignment: { cluster: rule.cluster.text, localities }, unused };
 }
 
@@ -68,30 +75,38 @@ export function assignmentOf(rule: MeshRule, needs: ClusterNeeds, path: DataPath
 type Way = { readonly proxyOf?: (endpoint: string) => SocketAddress | undefined };
 
 /** All endpoints of a backend lie in one tailnet, so that there is one way to all of them, or none. */
-function wayTo(backend: MeshBackend, { speech }: ClusterNeeds, path: DataPathMode): Way | Unused | undefined {
+function wayTo(
+  backend: ResolvedBackend,
+  { protocol }: EnvoyClusterSettings,
+  path: DataPathMode,
+): Way | UnusedBackend | undefined {
   const [first] = backend.endpoints;
   if (!first) return undefined;
   if (path === 'Direct') return {};
-  if (speech === 'datagrams') return refuseBackend.datagramsThroughProxy(backend);
+  if (protocol === 'UDP') return unusedBackend.datagramsThroughProxy(backend);
   const proxies = proxiesOf(first.tailnet);
   switch (proxies.are) {
     case 'known':
-      return { proxyOf: proxyChoice(proxies.addresses) };
+      return { proxyOf: proxySelector(proxies.addresses) };
     case 'unknown':
-      return refuseBackend.proxyUnknown(backend, first.tailnet);
+      return unusedBackend.proxyUnknown(backend, first.tailnet);
     case 'names':
-      return refuseBackend.proxyNotAnAddress(backend, first.tailnet.metadata.name, proxies.names);
+      return unusedBackend.proxyNotAnAddress(backend, first.tailnet.metadata.name, proxies.names);
   }
 }
 
-function levelsOf(backend: MeshBackend, way: Way, needs: ClusterNeeds): readonly AssignedLocality[] {
+function localitiesOf(
+  backend: ResolvedBackend,
+  way: Way,
+  needs: EnvoyClusterSettings,
+): readonly EnvoyLocality[] {
   const { index, ref, endpoints } = backend;
   const entries = new Map(endpoints[0]?.object.status?.endpoints?.map(entry => [entry.name, entry]));
-  const byPriority = new Map<number, AssignedEndpoint[]>();
+  const byPriority = new Map<number, EnvoyEndpoint[]>();
   for (const usable of endpoints) {
     const { name, priority } = usable.endpoint;
-    const health = verdictOf(usable, entries.get(name), needs);
-    const assigned = assign(usable, way, needs, health);
+    const health = healthStatusOf(usable, entries.get(name), needs);
+    const assigned = envoyEndpointOf(usable, way, needs, health);
     const level = byPriority.get(priority);
     if (level) level.push(assigned);
     else byPriority.set(priority, [assigned]);
@@ -101,12 +116,12 @@ function levelsOf(backend: MeshBackend, way: Way, needs: ClusterNeeds): readonly
     .map(([priority, level]) => ({ backend: index, weight: ref.weight, priority, endpoints: level }));
 }
 
-function assign(
-  usable: UsableEndpoint,
+function envoyEndpointOf(
+  usable: ResolvedEndpoint,
   { proxyOf }: Way,
-  needs: ClusterNeeds,
-  health: HealthVerdict,
-): AssignedEndpoint {
+  needs: EnvoyClusterSettings,
+  health: HealthStatus,
+): EnvoyEndpoint {
   const { endpoint, tls } = usable;
   const proxy = proxyOf?.(addressText(endpoint));
   return {
@@ -116,14 +131,14 @@ function assign(
     ...(tls?.serverName.is === 'per-endpoint' && { hostname: endpoint.meshFQDN }),
     weight: endpoint.weight,
     health,
-    checkHost: checkHostOf(usable),
-    isUnchecked: needs.check !== undefined && !checkOf(usable),
-    ...(needs.socket && { socketMatch: tls ? socketName(tlsText(tls)) : CLEAR_SOCKET }),
+    healthCheckHost: healthCheckHostOf(usable),
+    isHealthCheckDisabled: needs.healthCheck !== undefined && !healthCheckOf(usable),
+    ...(needs.defaultSocket && { socketMatch: tls ? socketName(tlsKey(tls)) : CLEAR_SOCKET }),
   };
 }
 
 /** The endpoints of a backend that is not ours, as Envoy Gateway would send them. */
-function localityOf({ index, ref, socket, priority, endpoints }: OtherBackend): AssignedLocality {
+function localityOf({ index, ref, socket, priority, endpoints }: OtherBackend): EnvoyLocality {
   return {
     backend: index,
     weight: ref.weight,
@@ -133,30 +148,30 @@ function localityOf({ index, ref, socket, priority, endpoints }: OtherBackend): 
       port,
       weight: 1,
       health: isDraining ? 'DRAINING' : 'UNKNOWN',
-      checkHost: '',
-      isUnchecked: false,
+      healthCheckHost: '',
+      isHealthCheckDisabled: false,
       socketMatch: socket.name,
     })),
   };
 }
 
 /** Counts the priorities that are in use anew, and orders what there is as the rule does. */
-function withoutGaps(levels: readonly AssignedLocality[]): readonly AssignedLocality[] {
+function withContiguousPriorities(levels: readonly EnvoyLocality[]): readonly EnvoyLocality[] {
   const order = [...new Set(levels.map(({ priority }) => priority))].sort((a, b) => a - b);
   return levels
     .map(level => ({ ...level, priority: order.indexOf(level.priority) }))
     .sort((a, b) => a.backend - b.backend || a.priority - b.priority);
 }
 
-function judgedTogether(
-  levels: readonly AssignedLocality[],
-  needs: ClusterNeeds,
-): readonly AssignedLocality[] {
+function withoutPanic(
+  levels: readonly EnvoyLocality[],
+  needs: EnvoyClusterSettings,
+): readonly EnvoyLocality[] {
   const verdicts = levels.flatMap(({ endpoints }) => endpoints.map(({ health }) => health));
-  if (!isTooHarsh(verdicts, needs)) return levels;
-  return levels.map(level => ({ ...level, endpoints: level.endpoints.map(withDoubt) }));
+  if (!isAllUnhealthy(verdicts, needs)) return levels;
+  return levels.map(level => ({ ...level, endpoints: level.endpoints.map(withUnknownHealth) }));
 }
 
-function withDoubt(endpoint: AssignedEndpoint): AssignedEndpoint {
+function withUnknownHealth(endpoint: EnvoyEndpoint): EnvoyEndpoint {
   return endpoint.health === 'UNHEALTHY' ? { ...endpoint, health: 'UNKNOWN' } : endpoint;
 }

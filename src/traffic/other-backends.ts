@@ -1,11 +1,11 @@
 import { ENVOY_GATEWAY_GROUP } from '../api/backends.ts';
 import type { BackendRef } from '../api/gateway-api.ts';
 import type { SocketAddress } from './load-assignment.ts';
-import type { ClusterName } from './envoy-cluster-name.ts';
-import type { Declared } from './traffic-resources.ts';
+import type { EnvoyClusterName } from './envoy-cluster-name.ts';
+import type { TrafficResources } from './traffic-resources.ts';
 import { isPermitted } from './permissions.ts';
-import { isMesh } from './backend-refs.ts';
-import type { Reference } from './backend-refs.ts';
+import { isMeshEndpoints } from './backend-refs.ts';
+import type { RouteBackendRef } from './backend-refs.ts';
 
 /** A backend of a rule that is not ours, with the addresses to which Envoy Gateway would send its traffic. */
 export type OtherBackend = {
@@ -23,14 +23,14 @@ export type OtherSocket = {
   /** By this its endpoints choose it. It stays when the backend gets another place in the rule, or others a weight. */
   readonly name: string;
   /** The name that Envoy Gateway gives to a socket that it makes for it. */
-  readonly madeAs: string;
+  readonly envoyGatewayName: string;
 };
 
 /** An address of such a backend; one that is draining gets no new traffic. */
 type OtherEndpoint = SocketAddress & { readonly isDraining: boolean };
 
 /** Whether we can serve the endpoints of a backend that is not ours. */
-export function isServable({ ref }: Reference): boolean {
+export function isServiceOrBackend({ ref }: RouteBackendRef): boolean {
   return isService(ref) || isBackend(ref);
 }
 
@@ -46,25 +46,25 @@ function isBackend({ group, kind }: BackendRef): boolean {
  * The backends of a rule that are not ours. Envoy Gateway counts those that have a weight, and where one of them brings
  * TLS by a policy, it makes a socket in the cluster that is named after that number.
  */
-export function othersOf(
-  declared: Declared,
-  { text }: ClusterName,
-  references: readonly Reference[],
+export function otherBackendsOf(
+  resources: TrafficResources,
+  { text }: EnvoyClusterName,
+  references: readonly RouteBackendRef[],
 ): readonly OtherBackend[] {
   return references
     .filter(({ ref }) => ref.weight > 0)
     .flatMap((at, nth): readonly OtherBackend[] => {
-      if (isMesh(at)) return [];
+      if (isMeshEndpoints(at)) return [];
       const { index, ref } = at;
-      const isAllowed = isPermittedFrom(declared, at);
-      const isFallback = isBackend(ref) && backendOf(declared, ref)?.isFallback === true;
+      const isAllowed = isPermittedFrom(resources, at);
+      const isFallback = isBackend(ref) && backendOf(resources, ref)?.isFallback === true;
       return [
         {
           index,
           ref,
-          socket: { name: socketNameOf(ref), madeAs: `${text}/tls/${nth}` },
+          socket: { name: socketNameOf(ref), envoyGatewayName: `${text}/tls/${nth}` },
           priority: isFallback ? 1 : 0,
-          endpoints: isAllowed ? endpointsOf(declared, ref) : [],
+          endpoints: isAllowed ? endpointsOf(resources, ref) : [],
         },
       ];
     });
@@ -76,24 +76,24 @@ function socketNameOf({ kind, namespace, name, port }: BackendRef): string {
 }
 
 /** Whether Envoy Gateway finds a backend and, of a Service, addresses; kinds that are not read count as found. */
-export function isResolved(declared: Declared, at: Reference): boolean {
+export function isResolved(resources: TrafficResources, at: RouteBackendRef): boolean {
   const { namespace, name } = at.ref;
-  if (isMesh(at)) {
-    if (declared.meshEndpoints({ kind: 'MeshEndpoints', namespace, name }) === undefined) return false;
-  } else if (isServable(at)) {
-    if (endpointsOf(declared, at.ref).length === 0) return false;
+  if (isMeshEndpoints(at)) {
+    if (resources.meshEndpoints({ kind: 'MeshEndpoints', namespace, name }) === undefined) return false;
+  } else if (isServiceOrBackend(at)) {
+    if (endpointsOf(resources, at.ref).length === 0) return false;
   }
-  return isPermittedFrom(declared, at);
+  return isPermittedFrom(resources, at);
 }
 
-function isPermittedFrom(declared: Declared, { route, ref }: Reference): boolean {
+function isPermittedFrom(resources: TrafficResources, { route, ref }: RouteBackendRef): boolean {
   const { kind, metadata } = route;
-  return isPermitted(declared, { kind, namespace: metadata.namespace ?? '' }, ref);
+  return isPermitted(resources, { kind, namespace: metadata.namespace ?? '' }, ref);
 }
 
 /** In an order that follows from the addresses, so that all replicas send the same. */
-function endpointsOf(declared: Declared, ref: BackendRef): readonly OtherEndpoint[] {
-  const all = isService(ref) ? serviceEndpoints(declared, ref) : backendEndpoints(declared, ref);
+function endpointsOf(resources: TrafficResources, ref: BackendRef): readonly OtherEndpoint[] {
+  const all = isService(ref) ? serviceEndpoints(resources, ref) : backendEndpoints(resources, ref);
   const byAddress = new Map<string, OtherEndpoint>();
   for (const endpoint of all) {
     const text = `${endpoint.address} ${endpoint.port}`;
@@ -104,13 +104,13 @@ function endpointsOf(declared: Declared, ref: BackendRef): readonly OtherEndpoin
 
 /** The endpoints of all EndpointSlices of a Service that have its port, which is known to them by its name. */
 function serviceEndpoints(
-  declared: Declared,
+  resources: TrafficResources,
   { namespace, name, port }: BackendRef,
 ): readonly OtherEndpoint[] {
   const service = { kind: 'Service', namespace, name } as const;
-  const wanted = declared.service(service)?.ports.find(each => each.port === port);
+  const wanted = resources.service(service)?.ports.find(each => each.port === port);
   if (!wanted) return [];
-  const slices = declared.endpointSlices(service).filter(({ addressType }) => addressType !== 'FQDN');
+  const slices = resources.endpointSlices(service).filter(({ addressType }) => addressType !== 'FQDN');
   return slices.flatMap(({ ports, endpoints }) =>
     ports
       .filter(each => each.name === wanted.name && each.protocol === wanted.protocol)
@@ -124,11 +124,11 @@ function serviceEndpoints(
   );
 }
 
-function backendEndpoints(declared: Declared, ref: BackendRef): readonly OtherEndpoint[] {
-  const endpoints = backendOf(declared, ref)?.endpoints ?? [];
+function backendEndpoints(resources: TrafficResources, ref: BackendRef): readonly OtherEndpoint[] {
+  const endpoints = backendOf(resources, ref)?.endpoints ?? [];
   return endpoints.map(endpoint => ({ ...endpoint, isDraining: false }));
 }
 
-function backendOf(declared: Declared, { namespace, name }: BackendRef) {
-  return declared.backend({ kind: 'Backend', namespace, name });
+function backendOf(resources: TrafficResources, { namespace, name }: BackendRef) {
+  return resources.backend({ kind: 'Backend', namespace, name });
 }

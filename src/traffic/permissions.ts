@@ -1,17 +1,17 @@
 import type { AllowedNamespaces, LabelRequirement, LabelSelector } from '../api/generated/types.ts';
 import type { BackendRef, ReferenceGrant } from '../api/gateway-api.ts';
-import type { Declared } from './traffic-resources.ts';
+import type { TrafficResources } from './traffic-resources.ts';
 import type { RouteKind } from '../api/key.ts';
 import { GATEWAY_GROUP } from '../api/gateway-api.ts';
 
 /** Whether a route may refer to a backend: in its own namespace always, in others where one of their grants says so. */
 export function isPermitted(
-  declared: Declared,
+  resources: TrafficResources,
   from: { readonly kind: RouteKind; readonly namespace: string },
   to: BackendRef,
 ): boolean {
   if (from.namespace === to.namespace) return true;
-  return declared.grants(to.namespace).some(grant => grants(grant, from, to));
+  return resources.grants(to.namespace).some(grant => grants(grant, from, to));
 }
 
 function grants(
@@ -35,7 +35,7 @@ type Labels = Readonly<Record<string, string>>;
 
 /** Whether the objects of a namespace may use a MeshTailnet. */
 export function isAllowed(
-  declared: Declared,
+  resources: TrafficResources,
   { from, selector }: AllowedNamespaces,
   namespace: string,
 ): boolean {
@@ -43,13 +43,13 @@ export function isAllowed(
     case 'All':
       return true;
     case 'Selector':
-      return selector !== undefined && selects(selector, labelsOf(declared, namespace));
+      return selector !== undefined && selects(selector, labelsOf(resources, namespace));
   }
 }
 
 /** Every namespace has its name as a label, given by the API server; one that is not declared has no other. */
-function labelsOf(declared: Declared, namespace: string): Labels {
-  return { ...declared.namespace(namespace)?.metadata.labels, 'kubernetes.io/metadata.name': namespace };
+function labelsOf(resources: TrafficResources, namespace: string): Labels {
+  return { ...resources.namespace(namespace)?.metadata.labels, 'kubernetes.io/metadata.name': namespace };
 }
 
 /** Whether labels have all that a selector asks for, as the API server judges it; an empty one asks for nothing. */

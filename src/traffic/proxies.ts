@@ -21,7 +21,7 @@ export function proxiesOf({ spec: { pool }, status }: Kinds['MeshTailnet']): Pro
  * Gives each endpoint, named by any text, its proxy, whatever other endpoints there are and in whatever order the proxies
  * are told: where a proxy comes or goes, only those endpoints move that take it or had it.
  */
-export function proxyChoice(
+export function proxySelector(
   addresses: readonly SocketAddress[],
 ): (endpoint: string) => SocketAddress | undefined {
   const places = addresses.map(proxy => ({ proxy, hash: hashOf(`${proxy.address} ${proxy.port}`) }));
@@ -31,7 +31,7 @@ export function proxyChoice(
     let best = places[0];
     let highest = -1;
     for (const place of places) {
-      const rank = scattered(hash ^ place.hash);
+      const rank = mixedBits(hash ^ place.hash);
       if (rank > highest) [best, highest] = [place, rank];
     }
     return best?.proxy;
@@ -42,11 +42,11 @@ export function proxyChoice(
 function hashOf(text: string): number {
   let hash = 0x811c9dc5;
   for (let at = 0; at < text.length; at++) hash = Math.imul(hash ^ text.charCodeAt(at), 0x01000193);
-  return scattered(hash);
+  return mixedBits(hash);
 }
 
 /** The last step of MurmurHash3: whatever numbers are next to each other get far apart. */
-function scattered(number: number): number {
+function mixedBits(number: number): number {
   const half = Math.imul(number ^ (number >>> 16), 0x85ebca6b);
   const whole = Math.imul(half ^ (half >>> 13), 0xc2b2ae35);
   return (whole ^ (whole >>> 16)) >>> 0;

@@ -1,39 +1,39 @@
 import type { Kinds, MeshEndpoint } from '../api/generated/types.ts';
-import type { Declared } from './traffic-resources.ts';
+import type { TrafficResources } from './traffic-resources.ts';
 import { isAllowed, isPermitted } from './permissions.ts';
-import { objectOf } from './backend-refs.ts';
-import type { Reference } from './backend-refs.ts';
-import type { Speech, Unused, UsableEndpoint } from './rule.ts';
-import { isOverTls, spokenTo } from './upstream-protocol.ts';
-import { tlsOf } from './upstream-tls.ts';
-import { refuseEndpoint, refuseReference } from './unused.ts';
+import { meshEndpointsRefOf } from './backend-refs.ts';
+import type { RouteBackendRef } from './backend-refs.ts';
+import type { UpstreamProtocol, UnusedBackend, ResolvedEndpoint } from './rule.ts';
+import { originatesTls, upstreamFor } from './upstream-protocol.ts';
+import { upstreamTlsOf } from './upstream-tls.ts';
+import { unusedEndpoint, unusedReference } from './unused.ts';
 
 /** An endpoint that can be used as far as it alone is concerned. */
 export type Candidate = {
-  readonly at: Reference;
-  readonly usable: UsableEndpoint;
-  readonly speech: Speech;
+  readonly at: RouteBackendRef;
+  readonly resolved: ResolvedEndpoint;
+  readonly protocol: UpstreamProtocol;
 };
 
 /** What is left of some candidates, and why the others are not. */
-export type Sifted = { readonly kept: readonly Candidate[]; readonly unused: readonly Unused[] };
+export type Filtered = { readonly kept: readonly Candidate[]; readonly unused: readonly UnusedBackend[] };
 
-type Source = { readonly object: Kinds['MeshEndpoints']; readonly tailnet: Kinds['MeshTailnet'] };
+type ReferencedObjects = { readonly object: Kinds['MeshEndpoints']; readonly tailnet: Kinds['MeshTailnet'] };
 
 /** The endpoints that a reference means, each judged by itself; one without weight means none. */
-export function candidatesOf(declared: Declared, at: Reference): Sifted {
+export function resolveBackendRef(resources: TrafficResources, at: RouteBackendRef): Filtered {
   if (at.ref.weight === 0) return { kept: [], unused: [] };
-  const source = sourceOf(declared, at);
+  const source = referencedObjects(resources, at);
   if ('reason' in source) return { kept: [], unused: [source] };
   const endpoints = source.object.spec.endpoints ?? [];
   const { port } = at.ref;
-  if (port === undefined) return { kept: [], unused: [refuseReference.portMissing(at, endpoints)] };
+  if (port === undefined) return { kept: [], unused: [unusedReference.portMissing(at, endpoints)] };
   const meant = endpoints.filter(endpoint => endpoint.port === port);
-  if (meant.length === 0) return { kept: [], unused: [refuseReference.portNotFound(at, endpoints)] };
+  if (meant.length === 0) return { kept: [], unused: [unusedReference.portNotFound(at, endpoints)] };
   const kept: Candidate[] = [];
-  const unused: Unused[] = [];
+  const unused: UnusedBackend[] = [];
   for (const endpoint of meant) {
-    const judged = judge(at, source, endpoint);
+    const judged = resolveEndpoint(at, source, endpoint);
     if ('reason' in judged) unused.push(judged);
     else kept.push(judged);
   }
@@ -41,35 +41,42 @@ export function candidatesOf(declared: Declared, at: Reference): Sifted {
 }
 
 /** The object that a reference is to and the MeshTailnet that leads there, if both may be used. */
-function sourceOf(declared: Declared, at: Reference): Source | Unused {
+function referencedObjects(
+  resources: TrafficResources,
+  at: RouteBackendRef,
+): ReferencedObjects | UnusedBackend {
   const { kind, metadata } = at.route;
-  if (!isPermitted(declared, { kind, namespace: metadata.namespace ?? '' }, at.ref)) {
-    return refuseReference.notPermitted(at);
+  if (!isPermitted(resources, { kind, namespace: metadata.namespace ?? '' }, at.ref)) {
+    return unusedReference.notPermitted(at);
   }
-  const object = declared.meshEndpoints(objectOf(at));
-  if (!object) return refuseReference.notFound(at);
+  const object = resources.meshEndpoints(meshEndpointsRefOf(at));
+  if (!object) return unusedReference.notFound(at);
   const { tailnet: domain } = object.spec;
-  const tailnet = chosenTailnet(declared.tailnets(domain));
-  if (!tailnet) return refuseReference.tailnetNotFound(at, domain);
-  if (!isAllowed(declared, tailnet.spec.allowedNamespaces, at.ref.namespace)) {
-    return refuseReference.namespaceNotAllowed(at, tailnet.metadata.name);
+  const tailnet = oldestTailnet(resources.tailnets(domain));
+  if (!tailnet) return unusedReference.tailnetNotFound(at, domain);
+  if (!isAllowed(resources, tailnet.spec.allowedNamespaces, at.ref.namespace)) {
+    return unusedReference.namespaceNotAllowed(at, tailnet.metadata.name);
   }
   return { object, tailnet };
 }
 
-function judge(at: Reference, { object, tailnet }: Source, endpoint: MeshEndpoint): Candidate | Unused {
-  if (endpoint.externalTarget !== undefined) return refuseEndpoint.externalTarget(at, endpoint);
-  const spoken = spokenTo(endpoint.protocol, at.route.kind);
-  if (!spoken) return refuseEndpoint.protocolMismatch(at, endpoint);
-  const { speech } = spoken;
-  if (!isOverTls(spoken, endpoint)) return { at, speech, usable: { endpoint, object, tailnet } };
-  if (endpoint.tls?.caRef) return refuseEndpoint.caReference(at, endpoint);
-  const tls = tlsOf(endpoint, object.spec.tailnet, speech);
-  return { at, speech, usable: { endpoint, object, tailnet, tls } };
+function resolveEndpoint(
+  at: RouteBackendRef,
+  { object, tailnet }: ReferencedObjects,
+  endpoint: MeshEndpoint,
+): Candidate | UnusedBackend {
+  if (endpoint.externalTarget !== undefined) return unusedEndpoint.externalTarget(at, endpoint);
+  const spoken = upstreamFor(endpoint.protocol, at.route.kind);
+  if (!spoken) return unusedEndpoint.protocolMismatch(at, endpoint);
+  const { protocol } = spoken;
+  if (!originatesTls(spoken, endpoint)) return { at, protocol, resolved: { endpoint, object, tailnet } };
+  if (endpoint.tls?.caRef) return unusedEndpoint.caReference(at, endpoint);
+  const tls = upstreamTlsOf(endpoint, object.spec.tailnet, protocol);
+  return { at, protocol, resolved: { endpoint, object, tailnet, tls } };
 }
 
 /** The one of several MeshTailnets with the same domain that counts: the oldest, and of equally old ones the first by name. */
-function chosenTailnet(tailnets: readonly Kinds['MeshTailnet'][]): Kinds['MeshTailnet'] | undefined {
+function oldestTailnet(tailnets: readonly Kinds['MeshTailnet'][]): Kinds['MeshTailnet'] | undefined {
   return tailnets.reduce<Kinds['MeshTailnet'] | undefined>(
     (best, each) => (best && !isBefore(each, best) ? best : each),
     undefined,
@@ -77,12 +84,12 @@ function chosenTailnet(tailnets: readonly Kinds['MeshTailnet'][]): Kinds['MeshTa
 }
 
 function isBefore(a: Kinds['MeshTailnet'], b: Kinds['MeshTailnet']): boolean {
-  const [madeA, madeB] = [madeAt(a), madeAt(b)];
+  const [madeA, madeB] = [createdAtMs(a), createdAtMs(b)];
   return madeA === madeB ? a.metadata.name < b.metadata.name : madeA < madeB;
 }
 
 /** What has no time, or none that can be read, has yet to be made. */
-function madeAt({ metadata: { creationTimestamp } }: Kinds['MeshTailnet']): number {
+function createdAtMs({ metadata: { creationTimestamp } }: Kinds['MeshTailnet']): number {
   const time = creationTimestamp === undefined ? NaN : Date.parse(creationTimestamp);
   return Number.isNaN(time) ? Infinity : time;
 }

@@ -1,46 +1,49 @@
 import type { Route } from '../api/gateway-api.ts';
-import { withFewTlsSettings, withOneSpeech, withReadableAuthorities, withUsualSpeech } from './agreement.ts';
-import { candidatesOf } from './resolve-backend-ref.ts';
-import type { Candidate, Sifted } from './resolve-backend-ref.ts';
-import { formatClusterName } from './envoy-cluster-name.ts';
-import type { ClusterName } from './envoy-cluster-name.ts';
-import type { Declared } from './traffic-resources.ts';
-import { withoutDuplicates, withoutSameName } from './rule-conflicts.ts';
-import { isResolved, isServable, othersOf } from './other-backends.ts';
-import { isMesh, referencesOf } from './backend-refs.ts';
-import type { Reference } from './backend-refs.ts';
-import type { MeshRule, Unused } from './rule.ts';
-import { usualSpeech } from './upstream-protocol.ts';
-import { refuseReference } from './unused.ts';
+import { withinTlsLimits, withSameProtocol, withValidCaBundles, withDefaultProtocol } from './agreement.ts';
+import { resolveBackendRef } from './resolve-backend-ref.ts';
+import type { Candidate, Filtered } from './resolve-backend-ref.ts';
+import { formatEnvoyClusterName } from './envoy-cluster-name.ts';
+import type { EnvoyClusterName } from './envoy-cluster-name.ts';
+import type { TrafficResources } from './traffic-resources.ts';
+import { withoutDuplicateAddresses, withoutDuplicateNames } from './rule-conflicts.ts';
+import { isResolved, isServiceOrBackend, otherBackendsOf } from './other-backends.ts';
+import { isMeshEndpoints, backendRefsOf } from './backend-refs.ts';
+import type { RouteBackendRef } from './backend-refs.ts';
+import type { ResolvedRule, UnusedBackend } from './rule.ts';
+import { defaultProtocol } from './upstream-protocol.ts';
+import { unusedReference } from './unused.ts';
 
 /**
  * What the rule behind a cluster means, or nothing where the cluster is to be left alone: the route is not declared, has
  * no such rule, or that rule has no MeshEndpoints among its backends.
  */
-export function meshRuleOf(declared: Declared, cluster: ClusterName): MeshRule | undefined {
+export function resolveEnvoyCluster(
+  resources: TrafficResources,
+  cluster: EnvoyClusterName,
+): ResolvedRule | undefined {
   const { kind, namespace, name } = cluster;
-  const route = declared.route({ kind, namespace, name });
-  return route && ruleOf(declared, route, cluster);
+  const route = resources.route({ kind, namespace, name });
+  return route && resolveRule(resources, route, cluster);
 }
 
 /** All rules of a route that have MeshEndpoints among their backends. */
-export function meshRulesOf(declared: Declared, route: Route): readonly MeshRule[] {
-  return rulesOf(route).flatMap(rule => ruleOf(declared, route, clusterOf(route, rule)) ?? []);
+export function resolveRoute(resources: TrafficResources, route: Route): readonly ResolvedRule[] {
+  return rulesOf(route).flatMap(rule => resolveRule(resources, route, clusterOf(route, rule)) ?? []);
 }
 
 /** The names of the clusters of a route's rules that have backends of ours and of others. */
-export function mixedClustersOf(route: Route): readonly string[] {
+export function mixedClusterNames(route: Route): readonly string[] {
   return rulesOf(route)
     .map(rule => clusterOf(route, rule))
     .filter(cluster => {
-      const references = referencesOf(route, cluster) ?? [];
-      return references.some(isMesh) && !references.every(isMesh);
+      const references = backendRefsOf(route, cluster) ?? [];
+      return references.some(isMeshEndpoints) && !references.every(isMeshEndpoints);
     })
     .map(({ text }) => text);
 }
 
 /** The rules by their places; Envoy Gateway makes one of all rules of the kinds below HTTP. */
-function rulesOf({ kind, rules }: Route): readonly ClusterName['rule'][] {
+function rulesOf({ kind, rules }: Route): readonly EnvoyClusterName['rule'][] {
   return isOverHttp(kind) ? [...rules.keys()] : ['only'];
 }
 
@@ -48,28 +51,34 @@ function isOverHttp(kind: Route['kind']): boolean {
   return kind === 'HTTPRoute' || kind === 'GRPCRoute';
 }
 
-function clusterOf(route: Route, rule: ClusterName['rule'], backend?: number): ClusterName {
+function clusterOf(route: Route, rule: EnvoyClusterName['rule'], backend?: number): EnvoyClusterName {
   const { kind, metadata } = route;
   const { namespace = '', name } = metadata;
-  const text = formatClusterName(kind, namespace, name, rule, backend);
+  const text = formatEnvoyClusterName(kind, namespace, name, rule, backend);
   return { text, kind, namespace, name, rule, ...(backend !== undefined && { backend }) };
 }
 
-function ruleOf(declared: Declared, route: Route, cluster: ClusterName): MeshRule | undefined {
-  const references = referencesOf(route, cluster);
-  const ours = references?.filter(isMesh);
+function resolveRule(
+  resources: TrafficResources,
+  route: Route,
+  cluster: EnvoyClusterName,
+): ResolvedRule | undefined {
+  const references = backendRefsOf(route, cluster);
+  const ours = references?.filter(isMeshEndpoints);
   if (!references || !ours?.length) return undefined;
-  const foreign = references.filter(each => !isMesh(each) && each.ref.weight > 0);
+  const foreign = references.filter(each => !isMeshEndpoints(each) && each.ref.weight > 0);
   const isMixed = foreign.length > 0;
-  const isShared = isOverHttp(route.kind) && foreign.every(isServable);
-  const { kept, unused } = isMixed ? siftMixed(declared, ours, isShared) : sift(declared, ours, STEPS);
+  const isShared = isOverHttp(route.kind) && foreign.every(isServiceOrBackend);
+  const { kept, unused } = isMixed
+    ? resolveMixed(resources, ours, isShared)
+    : resolveBackendRefs(resources, ours, STEPS);
   return {
     cluster,
-    speech: kept[0]?.speech ?? usualSpeech(route.kind),
+    protocol: kept[0]?.protocol ?? defaultProtocol(route.kind),
     isMixed,
-    others: isShared ? othersOf(declared, cluster, references) : [],
+    otherBackends: isShared ? otherBackendsOf(resources, cluster, references) : [],
     backends: ours.map(({ index, ref, path }) => ({ index, ref, path, endpoints: endpointsAt(index, kept) })),
-    unused: [...unused, ...withoutRequests(declared, route, cluster, ours)],
+    unused: [...unused, ...withoutWeightedCluster(resources, route, cluster, ours)],
   };
 }
 
@@ -77,41 +86,54 @@ function ruleOf(declared: Declared, route: Route, cluster: ClusterName): MeshRul
  * Our backends to which Envoy Gateway sends nothing: where a backend of the rule does not resolve or has filters of its
  * own, it gives each a cluster of its own, and sends requests to those only of which it knows endpoints itself.
  */
-function withoutRequests(
-  declared: Declared,
+function withoutWeightedCluster(
+  resources: TrafficResources,
   route: Route,
-  { backend: _, ...rule }: ClusterName,
-  ours: readonly Reference[],
-): readonly Unused[] {
+  { backend: _, ...rule }: EnvoyClusterName,
+  ours: readonly RouteBackendRef[],
+): readonly UnusedBackend[] {
   if (!isOverHttp(route.kind)) return [];
-  const weighted = (referencesOf(route, rule) ?? []).filter(({ ref }) => ref.weight > 0);
+  const weighted = (backendRefsOf(route, rule) ?? []).filter(({ ref }) => ref.weight > 0);
   const filtered = weighted.find(({ ref }) => ref.hasFilters);
-  const unresolved = weighted.filter(each => !isResolved(declared, each));
+  const unresolved = weighted.filter(each => !isResolved(resources, each));
   return ours.flatMap(at => {
     if (at.ref.weight === 0 || unresolved.some(({ index }) => index === at.index)) return [];
-    if (filtered) return [refuseReference.backendFilters(at, filtered)];
-    return unresolved[0] ? [refuseReference.otherBackendMissing(at, unresolved[0])] : [];
+    if (filtered) return [unusedReference.backendFilters(at, filtered)];
+    return unresolved[0] ? [unusedReference.otherBackendMissing(at, unresolved[0])] : [];
   });
 }
 
 /** A cluster has the endpoints of Envoy Gateway or ours: of backends that we cannot serve too, it stays as it is. */
-function siftMixed(declared: Declared, ours: readonly Reference[], isShared: boolean): Sifted {
-  if (isShared) return sift(declared, ours, [withUsualSpeech, ...STEPS]);
+function resolveMixed(
+  resources: TrafficResources,
+  ours: readonly RouteBackendRef[],
+  isShared: boolean,
+): Filtered {
+  if (isShared) return resolveBackendRefs(resources, ours, [withDefaultProtocol, ...STEPS]);
   const meant = ours.filter(({ ref }) => ref.weight > 0);
-  return { kept: [], unused: meant.map(at => refuseReference.mixedBackends(at)) };
+  return { kept: [], unused: meant.map(at => unusedReference.mixedBackends(at)) };
 }
 
-type Step = (candidates: readonly Candidate[]) => Sifted;
+type Step = (candidates: readonly Candidate[]) => Filtered;
 
 /** What the endpoints of a rule have to be together. */
-const STEPS: readonly Step[] = [withoutDuplicates, withoutSameName, withOneSpeech, withFewTlsSettings];
+const STEPS: readonly Step[] = [
+  withoutDuplicateAddresses,
+  withoutDuplicateNames,
+  withSameProtocol,
+  withinTlsLimits,
+];
 
 /** Judges first every endpoint by itself, and then in each step what those before it have left. */
-function sift(declared: Declared, ours: readonly Reference[], steps: readonly Step[]): Sifted {
-  const found = ours.map(reference => candidatesOf(declared, reference));
+function resolveBackendRefs(
+  resources: TrafficResources,
+  ours: readonly RouteBackendRef[],
+  steps: readonly Step[],
+): Filtered {
+  const found = ours.map(reference => resolveBackendRef(resources, reference));
   const unused = found.flatMap(each => each.unused);
   let kept: readonly Candidate[] = found.flatMap(each => each.kept);
-  const withTrust: Step = candidates => withReadableAuthorities(candidates, pem => declared.trust(pem));
+  const withTrust: Step = candidates => withValidCaBundles(candidates, pem => resources.caBundle(pem));
   for (const step of [withTrust, ...steps]) {
     const sifted = step(kept);
     kept = sifted.kept;
@@ -121,5 +143,5 @@ function sift(declared: Declared, ours: readonly Reference[], steps: readonly St
 }
 
 function endpointsAt(index: number, kept: readonly Candidate[]) {
-  return kept.filter(({ at }) => at.index === index).map(({ usable }) => usable);
+  return kept.filter(({ at }) => at.index === index).map(({ resolved: usable }) => usable);
 }

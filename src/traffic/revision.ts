@@ -3,12 +3,12 @@ import type { Route } from '../api/gateway-api.ts';
 import { keyOf } from '../api/key.ts';
 import type { Ref } from '../api/key.ts';
 import { gatewaysOf, refTo } from '../api/references.ts';
-import { clusterNeedsOf } from './envoy-cluster-settings.ts';
-import type { Declared } from './traffic-resources.ts';
-import { meshRulesOf } from './resolve-route.ts';
+import { envoyClusterSettingsOf } from './envoy-cluster-settings.ts';
+import type { TrafficResources } from './traffic-resources.ts';
+import { resolveRoute } from './resolve-route.ts';
 
 /** What a revision is computed from beside what is declared. */
-export type RevisionSources = {
+export type RevisionInputs = {
   readonly gateway: Ref<'Gateway'>;
   /** Those that attach to it, and any others. */
   readonly routes: readonly Route[];
@@ -21,15 +21,15 @@ export type RevisionSources = {
  * where no route of the Gateway has MeshEndpoints among its backends. Routes of others, and the order of all, do not matter.
  */
 export function revisionOf(
-  declared: Declared,
-  { gateway, routes, shape }: RevisionSources,
+  resources: TrafficResources,
+  { gateway, routes, shape }: RevisionInputs,
 ): string | undefined {
   const key = keyOf(gateway);
   const hash = createHash('sha256').update(shape);
   let isEmpty = true;
   for (const route of inOrder(routes.filter(each => gatewaysOf(each).includes(key)))) {
-    for (const rule of meshRulesOf(declared, route)) {
-      hash.update(`\n${rule.cluster.text} ${JSON.stringify(clusterNeedsOf(rule) ?? null)}`);
+    for (const rule of resolveRoute(resources, route)) {
+      hash.update(`\n${rule.cluster.text} ${JSON.stringify(envoyClusterSettingsOf(rule) ?? null)}`);
       isEmpty = false;
     }
   }

@@ -1,12 +1,12 @@
 import type { Kinds, MeshEndpoint } from '../api/generated/types.ts';
 import type { BackendRef } from '../api/gateway-api.ts';
 import type { Key } from '../api/key.ts';
-import type { ClusterName } from './envoy-cluster-name.ts';
-import type { TlsNeeds } from './envoy-cluster-settings.ts';
+import type { EnvoyClusterName } from './envoy-cluster-name.ts';
+import type { UpstreamTls } from './envoy-cluster-settings.ts';
 import type { OtherBackend } from './other-backends.ts';
 
 /** What Envoy says to the endpoints of a cluster, below which there may be TLS. */
-export type Speech = 'HTTP/1.1' | 'HTTP/2' | 'bytes' | 'datagrams';
+export type UpstreamProtocol = 'HTTP/1.1' | 'HTTP/2' | 'TCP' | 'UDP';
 
 /** Why a reference, or an endpoint of the object that it names, gets no traffic. */
 export type UnusedReason =
@@ -46,7 +46,7 @@ export type UnusedReason =
   | 'DatagramsThroughProxy';
 
 /** A reference or endpoint that gets no traffic, with what to do about it. */
-export type Unused = {
+export type UnusedBackend = {
   readonly reason: UnusedReason;
   /** For people: what is wrong, where, and the way out. */
   readonly message: string;
@@ -57,36 +57,36 @@ export type Unused = {
 };
 
 /** An endpoint that traffic may use. */
-export type UsableEndpoint = {
+export type ResolvedEndpoint = {
   readonly endpoint: MeshEndpoint;
   /** The object that it is part of, for its status. */
   readonly object: Kinds['MeshEndpoints'];
   /** The MeshTailnet that leads to it. */
   readonly tailnet: Kinds['MeshTailnet'];
   /** How Envoy speaks TLS with it; without it, none is spoken. */
-  readonly tls?: TlsNeeds;
+  readonly tls?: UpstreamTls;
 };
 
 /** One reference of a rule to a MeshEndpoints. */
-export type MeshBackend = {
+export type ResolvedBackend = {
   /** Its position among all references of the rule, by which Envoy Gateway names its locality. */
   readonly index: number;
   readonly ref: BackendRef;
   /** Where the reference stands in the route, such as spec.rules[0].backendRefs[1]. */
   readonly path: string;
-  readonly endpoints: readonly UsableEndpoint[];
+  readonly endpoints: readonly ResolvedEndpoint[];
 };
 
 /** What the rule behind a cluster means: where its traffic may go, and where it may not and why. */
-export type MeshRule = {
-  readonly cluster: ClusterName;
+export type ResolvedRule = {
+  readonly cluster: EnvoyClusterName;
   /** How Envoy speaks to all endpoints; of a rule without any that can be used, what its kind of route would take. */
-  readonly speech: Speech;
+  readonly protocol: UpstreamProtocol;
   /** Whether the rule has backends that are not ours, with a weight above 0. */
   readonly isMixed: boolean;
   /** Those of them that we serve beside ours. */
-  readonly others: readonly OtherBackend[];
+  readonly otherBackends: readonly OtherBackend[];
   /** In the order of the references; those without usable endpoints too. */
-  readonly backends: readonly MeshBackend[];
-  readonly unused: readonly Unused[];
+  readonly backends: readonly ResolvedBackend[];
+  readonly unused: readonly UnusedBackend[];
 };

@@ -2,57 +2,60 @@ import { keyOf } from '../api/key.ts';
 import type { Key, Ref } from '../api/key.ts';
 import { refTo } from '../api/references.ts';
 import type { Resource } from '../api/resource.ts';
-import type { Declared } from './traffic-resources.ts';
+import type { TrafficResources } from './traffic-resources.ts';
 
 /** Something that was asked for, as a text: an object, or all objects that are found by a value. */
 export type Dependency =
   Key | `tailnet:${string}` | `grants:${string}` | `slices:${string}` | `binding:${string}`;
 
 /** The same declarations, telling of everything that is asked for, found or not. */
-export function tracked(declared: Declared, note: (dependency: Dependency) => void): Declared {
+export function trackDependencies(
+  resources: TrafficResources,
+  note: (dependency: Dependency) => void,
+): TrafficResources {
   const noted = (ref: Ref) => note(keyOf(ref));
   return {
     route: ref => {
       noted(ref);
-      return declared.route(ref);
+      return resources.route(ref);
     },
     meshEndpoints: ref => {
       noted(ref);
-      return declared.meshEndpoints(ref);
+      return resources.meshEndpoints(ref);
     },
     tailnets: domain => {
       note(`tailnet:${domain}`);
-      return declared.tailnets(domain);
+      return resources.tailnets(domain);
     },
     grants: namespace => {
       note(`grants:${namespace}`);
-      return declared.grants(namespace);
+      return resources.grants(namespace);
     },
     service: ref => {
       noted(ref);
-      return declared.service(ref);
+      return resources.service(ref);
     },
     endpointSlices: service => {
       note(slicesOf(service));
-      return declared.endpointSlices(service);
+      return resources.endpointSlices(service);
     },
     backend: ref => {
       noted(ref);
-      return declared.backend(ref);
+      return resources.backend(ref);
     },
     namespace: name => {
       noted({ kind: 'Namespace', namespace: '', name });
-      return declared.namespace(name);
+      return resources.namespace(name);
     },
     gateway: ref => {
       noted(ref);
-      return declared.gateway(ref);
+      return resources.gateway(ref);
     },
     binding: ref => {
       note(bindingOf(ref));
-      return declared.binding(ref);
+      return resources.binding(ref);
     },
-    trust: pem => declared.trust(pem),
+    caBundle: pem => resources.caBundle(pem),
   };
 }
 

@@ -2,10 +2,10 @@ import type { Backend, EndpointSlice, Service } from '../api/backends.ts';
 import type { Kinds } from '../api/generated/types.ts';
 import type { Gateway, Namespace, ReferenceGrant, Route } from '../api/gateway-api.ts';
 import type { Ref, RouteKind } from '../api/key.ts';
-import type { Trust } from './certificates.ts';
+import type { CaBundle } from './certificates.ts';
 
 /** What is declared, as far as traffic depends on it. Everything that is asked here answers at once. */
-export interface Declared {
+export interface TrafficResources {
   route(ref: Ref<RouteKind>): Route | undefined;
   meshEndpoints(ref: Ref<'MeshEndpoints'>): Kinds['MeshEndpoints'] | undefined;
   /** The MeshTailnets of a domain, in no particular order. */
@@ -21,5 +21,5 @@ export interface Declared {
   /** What has been decided for a Gateway as a whole. */
   binding(ref: Ref<'Gateway'>): Kinds['MeshBinding'] | undefined;
   /** What a PEM text of authorities, as it is declared, is good for: always the same. */
-  trust(pem: string): Trust;
+  caBundle(pem: string): CaBundle;
 }

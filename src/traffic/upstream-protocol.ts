@@ -1,20 +1,23 @@
 import type { MeshEndpoint, Protocol } from '../api/generated/types.ts';
 import type { RouteKind } from '../api/key.ts';
-import type { Speech } from './rule.ts';
+import type { UpstreamProtocol } from './rule.ts';
 
 /** What Envoy says to an endpoint, and whether it says it over TLS of its own. */
-export type Spoken = { readonly speech: Speech; readonly overTls: 'always' | 'where-tls-is-given' | 'never' };
+export type Upstream = {
+  readonly protocol: UpstreamProtocol;
+  readonly tls: 'always' | 'if-configured' | 'never';
+};
 
-const HTTP1: Spoken = { speech: 'HTTP/1.1', overTls: 'never' };
-const HTTP1_OVER_TLS: Spoken = { speech: 'HTTP/1.1', overTls: 'always' };
-const HTTP2: Spoken = { speech: 'HTTP/2', overTls: 'where-tls-is-given' };
-const HTTP2_OVER_TLS: Spoken = { speech: 'HTTP/2', overTls: 'always' };
-const BYTES: Spoken = { speech: 'bytes', overTls: 'never' };
-const BYTES_IN_TLS: Spoken = { speech: 'bytes', overTls: 'where-tls-is-given' };
-const DATAGRAMS: Spoken = { speech: 'datagrams', overTls: 'never' };
+const HTTP1: Upstream = { protocol: 'HTTP/1.1', tls: 'never' };
+const HTTP1_OVER_TLS: Upstream = { protocol: 'HTTP/1.1', tls: 'always' };
+const HTTP2: Upstream = { protocol: 'HTTP/2', tls: 'if-configured' };
+const HTTP2_OVER_TLS: Upstream = { protocol: 'HTTP/2', tls: 'always' };
+const BYTES: Upstream = { protocol: 'TCP', tls: 'never' };
+const BYTES_IN_TLS: Upstream = { protocol: 'TCP', tls: 'if-configured' };
+const DATAGRAMS: Upstream = { protocol: 'UDP', tls: 'never' };
 
 /** The routes that go with each protocol; with all others it cannot be used. */
-const TABLE: Readonly<Record<Protocol, Readonly<Partial<Record<RouteKind, Spoken>>>>> = {
+const TABLE: Readonly<Record<Protocol, Readonly<Partial<Record<RouteKind, Upstream>>>>> = {
   HTTP: { HTTPRoute: HTTP1, TCPRoute: BYTES },
   HTTPS: { HTTPRoute: HTTP1_OVER_TLS, GRPCRoute: HTTP2_OVER_TLS, TLSRoute: BYTES, TCPRoute: BYTES },
   gRPC: { HTTPRoute: HTTP2, GRPCRoute: HTTP2, TCPRoute: BYTES },
@@ -24,16 +27,16 @@ const TABLE: Readonly<Record<Protocol, Readonly<Partial<Record<RouteKind, Spoken
 };
 
 /** What Envoy says to an endpoint of a protocol on behalf of a kind of route, or nothing where these do not go together. */
-export function spokenTo(protocol: Protocol, kind: RouteKind): Spoken | undefined {
+export function upstreamFor(protocol: Protocol, kind: RouteKind): Upstream | undefined {
   return TABLE[protocol][kind];
 }
 
 /** Whether Envoy speaks TLS of its own with an endpoint. */
-export function isOverTls({ overTls }: Spoken, { tls }: MeshEndpoint): boolean {
+export function originatesTls({ tls: overTls }: Upstream, { tls }: MeshEndpoint): boolean {
   switch (overTls) {
     case 'always':
       return true;
-    case 'where-tls-is-given':
+    case 'if-configured':
       return tls !== undefined;
     case 'never':
       return false;
@@ -41,17 +44,17 @@ export function isOverTls({ overTls }: Spoken, { tls }: MeshEndpoint): boolean {
 }
 
 /** The protocols that go with a kind of route. */
-export function protocolsOf(kind: RouteKind): readonly string[] {
+export function protocolsFor(kind: RouteKind): readonly string[] {
   return Object.entries(TABLE).flatMap(([protocol, kinds]) => (kinds[kind] ? [protocol] : []));
 }
 
 /** The kinds of routes that go with a protocol. */
-export function routeKindsOf(protocol: Protocol): readonly string[] {
+export function routeKindsFor(protocol: Protocol): readonly string[] {
   return Object.keys(TABLE[protocol]);
 }
 
 /** What a cluster of a kind of route is made for while it has no endpoint. */
-export function usualSpeech(kind: RouteKind): Speech {
+export function defaultProtocol(kind: RouteKind): UpstreamProtocol {
   switch (kind) {
     case 'HTTPRoute':
       return 'HTTP/1.1';
@@ -59,8 +62,8 @@ export function usualSpeech(kind: RouteKind): Speech {
       return 'HTTP/2';
     case 'TLSRoute':
     case 'TCPRoute':
-      return 'bytes';
+      return 'TCP';
     case 'UDPRoute':
-      return 'datagrams';
+      return 'UDP';
   }
 }

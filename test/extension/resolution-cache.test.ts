@@ -70,7 +70,7 @@ describe('a view', () => {
 
   it('says what a cluster must have and where its traffic goes', async () => {
     const { view } = await viewOf(web);
-    expect(view.needsOf(WEB)).toMatchObject({ cluster: WEB, speech: 'HTTP/1.1' });
+    expect(view.needsOf(WEB)).toMatchObject({ cluster: WEB, protocol: 'HTTP/1.1' });
     expect(addressesIn(view)).toEqual(['10.0.0.9 100.64.0.1:8080']);
     expect(view.find(WEB, GATEWAY)?.objects).toEqual(new Map([[0, 'MeshEndpoints/default/web']]));
   });

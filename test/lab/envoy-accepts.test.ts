@@ -7,7 +7,7 @@ import { meshClusters } from '../../src/extension/envoy-cluster/envoy-cluster.ts
 import { encodeAssignment } from '../../src/extension/eds/envoy-endpoints.ts';
 import { bytesField, concat } from '../../src/extension/wire.ts';
 import { varintField } from '../support/extension/varint-field.ts';
-import { trustIn } from '../../src/traffic/certificates.ts';
+import { readCaBundle } from '../../src/traffic/certificates.ts';
 import { locateBinaries } from '../../lab/locate.ts';
 import { assignment } from '../support/extension/assignments.ts';
 import { gatewayCluster, httpOptions, preamble } from '../support/extension/clusters.ts';
@@ -38,7 +38,7 @@ describe('Envoy accepts a cluster', () => {
     expect(refusalOf(mesh(gatewayCluster(), wanted))).toBe('');
   });
 
-  it.each(EVERY_KIND.filter(([, { speech }]) => speech !== 'datagrams'))(
+  it.each(EVERY_KIND.filter(([, { protocol }]) => protocol !== 'UDP'))(
     'with %s where a policy asks for PROXY protocol and options of HTTP',
     (_, wanted) => {
       const options = httpOptions(
@@ -52,10 +52,12 @@ describe('Envoy accepts a cluster', () => {
   );
 
   it('with authorities in the form in which we pass them on', () => {
-    const trust = trustIn(`two of them\n${CA.replaceAll('\n', '\r\n')}\n# again\n${CA}`);
-    const ca = trust.is === 'readable' ? trust.pem : 'broken';
+    const trust = readCaBundle(`two of them\n${CA.replaceAll('\n', '\r\n')}\n# again\n${CA}`);
+    const ca = trust.is === 'valid' ? trust.pem : 'broken';
     const match = { name: '0a1b', socket: tlsSocket({ ca }) };
-    expect(refusalOf(mesh(gatewayCluster(), needs({ socket: { is: 'closed' }, matches: [match] })))).toBe('');
+    expect(
+      refusalOf(mesh(gatewayCluster(), needs({ defaultSocket: { is: 'closed' }, socketMatches: [match] }))),
+    ).toBe('');
   });
 
   it('with endpoints of every kind', () => {
@@ -71,9 +73,9 @@ describe('Envoy refuses', () => {
     ['is good, and cut off after that', `${CA}-----BEGIN CERTIFICATE-----\nMIIB\n`],
   ])('a cluster for an authority that %s, so that we must not pass it on', (_, ca) => {
     const match = { name: '0a1b', socket: tlsSocket({ ca }) };
-    const wanted = needs({ socket: { is: 'closed' }, matches: [match] });
+    const wanted = needs({ defaultSocket: { is: 'closed' }, socketMatches: [match] });
     expect(refusalOf(mesh(gatewayCluster(), wanted))).toContain('trusted CA');
-    expect(trustIn(ca).is).toBe('broken');
+    expect(readCaBundle(ca).is).toBe('invalid');
   });
 
   it('a check that says nothing, so that it would refuse one of ours too', () => {

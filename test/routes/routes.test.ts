@@ -13,7 +13,7 @@ import {
   udpRoute,
 } from '../../src/index.ts';
 import { SERVED } from '../../src/resources/kubernetes/kinds.ts';
-import { protocolsOf } from '../../src/traffic/upstream-protocol.ts';
+import { protocolsFor } from '../../src/traffic/upstream-protocol.ts';
 import { ROUTE_KINDS } from '../../src/api/key.ts';
 import { whole } from '../support/routes/whole.ts';
 import { ROUTES_OF } from '../../src/routes/protocols.ts';
@@ -180,10 +180,10 @@ describe('a backend', () => {
     const table = Object.entries(ROUTES_OF).map(([protocol, kinds]) => [protocol, [...kinds].sort()]);
     const truth = Object.keys(ROUTES_OF).map(protocol => [
       protocol,
-      ROUTE_KINDS.filter(kind => protocolsOf(kind).includes(protocol)).sort(),
+      ROUTE_KINDS.filter(kind => protocolsFor(kind).includes(protocol)).sort(),
     ]);
     expect(table).toEqual(truth);
-    expect(new Set(ROUTE_KINDS.flatMap(protocolsOf))).toEqual(new Set(Object.keys(ROUTES_OF)));
+    expect(new Set(ROUTE_KINDS.flatMap(protocolsFor))).toEqual(new Set(Object.keys(ROUTES_OF)));
   });
 });
 

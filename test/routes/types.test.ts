@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, it } from 'vitest';
 import type { Protocol } from '../../src/api/generated/types.ts';
 import { ROUTE_KINDS } from '../../src/api/key.ts';
-import { routeKindsOf } from '../../src/traffic/upstream-protocol.ts';
+import { routeKindsFor } from '../../src/traffic/upstream-protocol.ts';
 import { compile } from '../support/routes/compile.ts';
 import { endpointText, moduleWith, routeText } from '../support/routes/modules.ts';
 
@@ -14,7 +14,7 @@ const cells: Cases = Object.fromEntries(
   PROTOCOLS.flatMap(protocol =>
     ROUTE_KINDS.map(kind => {
       const text = moduleWith([endpointText('a', 443, protocol)], routeText(kind, 'backend(web, 443)'));
-      const kinds = routeKindsOf(protocol);
+      const kinds = routeKindsFor(protocol);
       if (kinds.includes(kind)) return [`a ${kind} to ${protocol} compiles`, { text }];
       const says = `Type '"${kind} does not go with protocol ${protocol} of port 443: use ${kinds.join(' or ')}"' is not assignable to type '"fits"'`;
       return [`a ${kind} to ${protocol} does not compile`, { text, says }];

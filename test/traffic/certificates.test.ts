@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { rememberedTrust, trustIn } from '../../src/traffic/certificates.ts';
+import { cachedCaBundles, readCaBundle } from '../../src/traffic/certificates.ts';
 import { CERTIFICATE as ONE, OTHER_CERTIFICATE as TWO } from '../support/traffic/certificates.ts';
 
 const KEY = '-----BEGIN PRIVATE KEY-----\nMA==\n-----END PRIVATE KEY-----\n';
@@ -14,7 +14,7 @@ describe('a text of authorities', () => {
     ['no last line', ONE.trimEnd(), ONE],
     ['lines as another system ends them', ONE.replaceAll('\n', '\r\n'), ONE],
   ])('with %s is read, in one form', (_, pem, read) => {
-    expect(trustIn(pem)).toEqual({ is: 'readable', pem: read });
+    expect(readCaBundle(pem)).toEqual({ is: 'valid', pem: read });
   });
 
   it.each([
@@ -28,11 +28,11 @@ describe('a text of authorities', () => {
     ['a key', ONE + KEY, 'block 2 is no CERTIFICATE'],
     ['revocations', ONE + NONSENSE.replaceAll('CERTIFICATE', 'X509 CRL'), 'block 2 is no CERTIFICATE'],
   ])('with %s is refused', (_, pem, why) => {
-    expect(trustIn(pem)).toEqual({ is: 'broken', why });
+    expect(readCaBundle(pem)).toEqual({ is: 'invalid', why });
   });
 
   it('that has been read is remembered, and with many others forgotten', () => {
-    const trust = rememberedTrust();
+    const trust = cachedCaBundles();
     const first = trust(ONE);
     for (let at = 0; at < 200; at++) trust(`${at}`);
     expect(trust(ONE)).toBe(first);

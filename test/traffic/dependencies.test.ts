@@ -4,8 +4,8 @@ import { keyOf } from '../../src/api/key.ts';
 import { refTo } from '../../src/api/references.ts';
 import type { Resource } from '../../src/api/resource.ts';
 import { dataPathOf } from '../../src/traffic/data-path.ts';
-import type { Declared } from '../../src/traffic/traffic-resources.ts';
-import { dependenciesOf, tracked } from '../../src/traffic/tracked.ts';
+import type { TrafficResources } from '../../src/traffic/traffic-resources.ts';
+import { dependenciesOf, trackDependencies } from '../../src/traffic/tracked.ts';
 import type { Dependency } from '../../src/traffic/tracked.ts';
 import { resourceOf } from '../support/resources.ts';
 import { declaredFrom, declaredOf, ruleOf, trafficOf } from '../support/traffic/declared.ts';
@@ -26,15 +26,18 @@ const seed = Number(process.env['SEED'] ?? 1);
 const gateway = { kind: 'Gateway', namespace: 'default', name: 'public' } as const;
 
 /** Everything that is said of a cluster for a Gateway, or that nothing is. */
-function said(declared: Declared, cluster: string): unknown {
+function said(declared: TrafficResources, cluster: string): unknown {
   if (!ruleOf(declared, cluster)) return 'left alone';
   const { needs, rule, through } = trafficOf(declared, cluster);
   return { needs, unused: rule.unused, assigned: through[dataPathOf(declared, gateway, 'Proxy')] };
 }
 
-function notedIn(declared: Declared, ask: (declared: Declared) => unknown): ReadonlySet<Dependency> {
+function notedIn(
+  declared: TrafficResources,
+  ask: (declared: TrafficResources) => unknown,
+): ReadonlySet<Dependency> {
   const noted = new Set<Dependency>();
-  ask(tracked(declared, dependency => noted.add(dependency)));
+  ask(trackDependencies(declared, dependency => noted.add(dependency)));
   return noted;
 }
 
@@ -70,11 +73,11 @@ describe('what a cluster depends on', () => {
     const cluster = 'httproute/default/web/rule/0';
     expect(
       said(
-        tracked(declared, () => undefined),
+        trackDependencies(declared, () => undefined),
         cluster,
       ),
     ).toEqual(said(declared, cluster));
-    const through = tracked(declared, () => undefined);
+    const through = trackDependencies(declared, () => undefined);
     expect([through.gateway(gateway), through.binding(gateway)]).toEqual([undefined, undefined]);
   });
 

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { RouteKind } from '../../src/api/key.ts';
-import { formatClusterName, parseClusterName } from '../../src/traffic/envoy-cluster-name.ts';
+import { formatEnvoyClusterName, parseEnvoyClusterName } from '../../src/traffic/envoy-cluster-name.ts';
 
 /** The same values in every run; SEED=2 npm test tries others. */
 const seed = Number(process.env['SEED'] ?? 1);
@@ -24,7 +24,7 @@ describe('the name of a cluster', () => {
       { kind: 'HTTPRoute', namespace: 'shop', name: 'web', rule: 2 },
     ],
   ])('%s says which rule it serves', (text, says) => {
-    expect(parseClusterName(text)).toEqual({ text, ...says });
+    expect(parseEnvoyClusterName(text)).toEqual({ text, ...says });
   });
 
   it.each([
@@ -62,13 +62,15 @@ describe('the name of a cluster', () => {
     ' httproute/shop/web/rule/0',
     'httproute/shop/web/rule/0\n',
   ])('%j is that of a cluster that is not ours', text => {
-    expect(parseClusterName(text)).toBeUndefined();
+    expect(parseEnvoyClusterName(text)).toBeUndefined();
   });
 
   it('is what Envoy Gateway calls it', () => {
-    expect(formatClusterName('HTTPRoute', 'shop', 'web', 0)).toBe('httproute/shop/web/rule/0');
-    expect(formatClusterName('TCPRoute', 'shop', 'web', 'only')).toBe('tcproute/shop/web/rule/-1');
-    expect(formatClusterName('HTTPRoute', 'shop', 'web', 1, 2)).toBe('httproute/shop/web/rule/1/backend/2');
+    expect(formatEnvoyClusterName('HTTPRoute', 'shop', 'web', 0)).toBe('httproute/shop/web/rule/0');
+    expect(formatEnvoyClusterName('TCPRoute', 'shop', 'web', 'only')).toBe('tcproute/shop/web/rule/-1');
+    expect(formatEnvoyClusterName('HTTPRoute', 'shop', 'web', 1, 2)).toBe(
+      'httproute/shop/web/rule/1/backend/2',
+    );
   });
 
   it('is read as it is written', () => {
@@ -82,8 +84,8 @@ describe('the name of a cluster', () => {
       rule,
       backend,
       (kind, namespace, name, rule, backend) => {
-        const text = formatClusterName(kind, namespace, name, rule, backend);
-        expect(parseClusterName(text)).toEqual({ text, kind, namespace, name, rule, backend });
+        const text = formatEnvoyClusterName(kind, namespace, name, rule, backend);
+        expect(parseEnvoyClusterName(text)).toEqual({ text, kind, namespace, name, rule, backend });
       },
     );
     fc.assert(property, { seed, numRuns: 300 });
@@ -102,11 +104,11 @@ describe('the name of a cluster', () => {
       .map(({ kind, names, rule, rest }) => [kind, ...names, ...rule, ...rest].join('/'));
     let ours = 0;
     const property = fc.property(text, text => {
-      const says = parseClusterName(text);
+      const says = parseEnvoyClusterName(text);
       if (!says) return;
       ours++;
       const { kind, namespace, name, rule, backend } = says;
-      expect(formatClusterName(kind, namespace, name, rule, backend)).toBe(text);
+      expect(formatEnvoyClusterName(kind, namespace, name, rule, backend)).toBe(text);
     });
     fc.assert(property, { seed, numRuns: 3000 });
     expect(ours).toBeGreaterThan(100);

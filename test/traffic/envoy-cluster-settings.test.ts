@@ -81,7 +81,7 @@ describe('TLS with an endpoint', () => {
     ],
   ])('%s', (_, fields, tls) => {
     const { needs } = traffic(secure(fields));
-    expect(needs?.matches.map(({ socket }) => socket)).toStrictEqual([
+    expect(needs?.socketMatches.map(({ socket }) => socket)).toStrictEqual([
       { is: 'tls', tls: { ...plain, ...tls } },
     ]);
   });
@@ -107,8 +107,8 @@ describe('the sockets of a cluster', () => {
     ['TLS differs', secure({}, shop, { tls: { ca: CA } }, shop, { tls: { ca: OTHER_CA } }, {}), 4],
   ])('let nothing pass but what names its own, where %s', (_, endpoints, count) => {
     const all = traffic(endpoints);
-    expect(all.needs?.socket).toEqual({ is: 'closed' });
-    const names = all.needs?.matches.map(({ name }) => name) ?? [];
+    expect(all.needs?.defaultSocket).toEqual({ is: 'closed' });
+    const names = all.needs?.socketMatches.map(({ name }) => name) ?? [];
     expect(names).toHaveLength(count);
     expect(names).toEqual([...names].sort());
     expect(names.every(name => name === 'clear' || /^[0-9a-f]{16}$/.test(name))).toBe(true);
@@ -126,14 +126,14 @@ describe('the sockets of a cluster', () => {
     const early = traffic(before).needs;
     const [told] = assignedIn(traffic(after));
     expect(told?.socketMatch).toBeDefined();
-    expect(early?.matches.some(({ name }) => name === told?.socketMatch)).toBe(false);
-    expect(early?.socket).toEqual({ is: 'closed' });
+    expect(early?.socketMatches.some(({ name }) => name === told?.socketMatch)).toBe(false);
+    expect(early?.defaultSocket).toEqual({ is: 'closed' });
   });
 
   it('give each endpoint the settings that it asks for', () => {
     const all = traffic(secure(shop, {}));
     const settings = assignedIn(all).map(({ socketMatch }) => {
-      const match = all.needs?.matches.find(({ name }) => name === socketMatch);
+      const match = all.needs?.socketMatches.find(({ name }) => name === socketMatch);
       return match?.socket.is === 'tls' ? match.socket.tls.serverName : undefined;
     });
     expect(settings).toEqual([{ is: 'fixed', name: 'shop.example.com' }, { is: 'per-endpoint' }]);
@@ -143,20 +143,20 @@ describe('the sockets of a cluster', () => {
     const clear = endpoint({ name: 'clear', meshIP: '100.64.9.9' });
     const all = traffic([...secure({}), clear]);
     expect(all.needs).toMatchObject({
-      socket: { is: 'closed' },
-      matches: [{ socket: { is: 'tls' } }, { name: 'clear', socket: { is: 'clear' } }],
+      defaultSocket: { is: 'closed' },
+      socketMatches: [{ socket: { is: 'tls' } }, { name: 'clear', socket: { is: 'clear' } }],
     });
     expect(assignedIn(all)[1]?.socketMatch).toBe('clear');
-    expect(assignedIn(all)[0]?.socketMatch).toBe(all.needs?.matches[0]?.name);
+    expect(assignedIn(all)[0]?.socketMatch).toBe(all.needs?.socketMatches[0]?.name);
   });
 
   it('are the same where backends of others are in the rule, whose endpoints name theirs', () => {
     const clear = endpoint({ name: 'clear', meshIP: '100.64.9.9' });
     const [alone, mixed] = [[], [service()]].map(others => traffic([...secure({}), clear], others));
-    expect(mixed?.needs?.socket).toEqual({ is: 'closed' });
-    expect(mixed?.needs?.matches).toEqual(alone?.needs?.matches);
-    expect(mixed?.needs?.others).toEqual([
-      { name: 'Service/default/shop:80', madeAs: 'httproute/default/web/rule/0/tls/1' },
+    expect(mixed?.needs?.defaultSocket).toEqual({ is: 'closed' });
+    expect(mixed?.needs?.socketMatches).toEqual(alone?.needs?.socketMatches);
+    expect(mixed?.needs?.otherSockets).toEqual([
+      { name: 'Service/default/shop:80', envoyGatewayName: 'httproute/default/web/rule/0/tls/1' },
     ]);
   });
 
@@ -166,7 +166,7 @@ describe('the sockets of a cluster', () => {
       ...secure(...Array.from({ length: 66 }, (_, at) => named(at)), named(3)),
       endpoint({ name: 'clear', meshIP: '100.64.9.9' }),
     ]);
-    expect(all.needs?.matches).toHaveLength(65);
+    expect(all.needs?.socketMatches).toHaveLength(65);
     expect(assignedIn(all)).toHaveLength(66);
     expect(all.rule.unused.map(({ reason, endpoint }) => [reason, endpoint])).toEqual([
       ['TooManyTlsSettings', 'e65'],
@@ -201,8 +201,8 @@ describe('the sockets of a cluster', () => {
 
   it('have names that depend on the settings alone', () => {
     const [one, other] = [traffic(secure({}, shop)), traffic(secure(shop, { tls: { ca: CA } }, {}))];
-    const shared = new Set(one.needs?.matches.map(({ name }) => name));
-    expect(other.needs?.matches.filter(({ name }) => shared.has(name))).toHaveLength(2);
+    const shared = new Set(one.needs?.socketMatches.map(({ name }) => name));
+    expect(other.needs?.socketMatches.filter(({ name }) => shared.has(name))).toHaveLength(2);
   });
 
   it('offer HTTP/2 for gRPC, and nothing for bytes', () => {
@@ -210,7 +210,7 @@ describe('the sockets of a cluster', () => {
       const web = endpointsObject('web', [endpoint({ protocol, tls: {} })]);
       const route = routeObject(kind, 'web', [backend('web')]);
       const { needs } = trafficOf(declaredFrom([tailnetObject(), web, route]), cluster);
-      const [match] = needs?.matches ?? [];
+      const [match] = needs?.socketMatches ?? [];
       return match?.socket.is === 'tls' ? match.socket.tls.alpn : 'no TLS';
     };
     expect(of('gRPC', 'GRPCRoute', 'grpcroute/default/web/rule/0')).toBe('h2');

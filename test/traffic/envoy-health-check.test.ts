@@ -109,7 +109,7 @@ describe('the checks that Envoy makes', () => {
       undefined,
     ],
   ])('%s', (_, checks, needs) => {
-    expect(checked(checks).needs?.check).toStrictEqual(needs);
+    expect(checked(checks).needs?.healthCheck).toStrictEqual(needs);
   });
 
   it.each<readonly [string, Fields, Rule, object | undefined]>([
@@ -156,13 +156,13 @@ describe('the checks that Envoy makes', () => {
     ['of UDP are none', { type: 'UDP' }, { protocol: 'UDP', kind: 'UDPRoute' }, undefined],
     ['are none where backends of others would be checked too', {}, { others: [service()] }, undefined],
   ])('%s', (_, check, rule, needs) => {
-    expect(checked([check], rule).needs?.check).toStrictEqual(needs);
+    expect(checked([check], rule).needs?.healthCheck).toStrictEqual(needs);
   });
 
   it('leave out the endpoints that are not checked', () => {
     const isUnchecked = (traffic: Traffic) =>
       traffic.through.Direct.assignment.localities.flatMap(({ endpoints }) =>
-        endpoints.map(each => each.isUnchecked),
+        endpoints.map(each => each.isHealthCheckDisabled),
       );
     expect(isUnchecked(checked([{}, undefined, { enabled: false }]))).toEqual([false, true, true]);
     expect(isUnchecked(checked([undefined, undefined]))).toEqual([false, false]);
@@ -176,7 +176,7 @@ describe('the checks that Envoy makes', () => {
       { headers: { Host: '' } },
     ]);
     const [locality] = through.Direct.assignment.localities;
-    expect(locality?.endpoints.map(({ checkHost }) => checkHost)).toEqual([
+    expect(locality?.endpoints.map(({ healthCheckHost }) => healthCheckHost)).toEqual([
       'e1.example.ts.net',
       'e2.example.ts.net',
       'shop.example.com',
@@ -186,7 +186,7 @@ describe('the checks that Envoy makes', () => {
 
   it('of endpoints that are not used do not matter', () => {
     const { needs } = checked([{}, { path: '/other' }], { others: [] });
-    expect(needs?.check).toBeUndefined();
+    expect(needs?.healthCheck).toBeUndefined();
     const endpoints = endpointList(2).map((one, at) => ({
       ...one,
       meshIP: '100.64.0.1',
@@ -194,6 +194,6 @@ describe('the checks that Envoy makes', () => {
     }));
     const route = routeObject('HTTPRoute', 'web', [backend('web')]);
     const one = trafficOf(declaredFrom([tailnetObject(), endpointsObject('web', endpoints), route]));
-    expect(one.needs?.check).toEqual(usual);
+    expect(one.needs?.healthCheck).toEqual(usual);
   });
 });

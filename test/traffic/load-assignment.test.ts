@@ -45,8 +45,8 @@ describe('an assignment', () => {
       port: 8080,
       weight: 7,
       health: 'HEALTHY',
-      checkHost: 'web.example.ts.net',
-      isUnchecked: false,
+      healthCheckHost: 'web.example.ts.net',
+      isHealthCheckDisabled: false,
       socketMatch: 'clear',
     };
     const assignment = (each: object) => ({

@@ -117,7 +117,7 @@ describe('a Service beside MeshEndpoints', () => {
       return trafficOf(declaredFrom([...objects, httpRoute('web', backends)]), CLUSTER);
     };
     const [before, after] = [canary(0), canary(1)];
-    const madeAs = ({ needs }: typeof before) => needs?.others.at(-1)?.madeAs;
+    const madeAs = ({ needs }: typeof before) => needs?.otherSockets.at(-1)?.envoyGatewayName;
     expect([madeAs(before), madeAs(after)]).toEqual([`${CLUSTER}/tls/0`, `${CLUSTER}/tls/1`]);
     const namedBy = ({ through }: typeof before) =>
       through.Proxy.assignment.localities.find(each => each.backend === 1)?.endpoints[0]?.socketMatch;

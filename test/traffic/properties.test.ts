@@ -3,9 +3,9 @@ import { describe, expect, it } from 'vitest';
 import { keyOf } from '../../src/api/key.ts';
 import { refTo } from '../../src/api/references.ts';
 import type { Resource } from '../../src/api/resource.ts';
-import type { AssignedEndpoint, Assignment } from '../../src/traffic/load-assignment.ts';
-import type { TlsNeeds } from '../../src/traffic/envoy-cluster-settings.ts';
-import type { MeshRule } from '../../src/traffic/rule.ts';
+import type { EnvoyEndpoint, LoadAssignment } from '../../src/traffic/load-assignment.ts';
+import type { UpstreamTls } from '../../src/traffic/envoy-cluster-settings.ts';
+import type { ResolvedRule } from '../../src/traffic/rule.ts';
 import { arbitraryObject } from '../support/arbitrary.ts';
 import { resourceOf } from '../support/resources.ts';
 import { productKinds } from '../support/schema.ts';
@@ -49,12 +49,12 @@ function forAllTraffic(check: (traffic: Traffic) => void): number {
   return seen;
 }
 
-function endpointsIn({ localities }: Assignment): readonly AssignedEndpoint[] {
+function endpointsIn({ localities }: LoadAssignment): readonly EnvoyEndpoint[] {
   return localities.flatMap(({ endpoints }) => endpoints);
 }
 
 /** The TLS that endpoints take, by their addresses. */
-function takenIn({ backends }: MeshRule): ReadonlyMap<string, TlsNeeds | undefined> {
+function takenIn({ backends }: ResolvedRule): ReadonlyMap<string, UpstreamTls | undefined> {
   const all = backends.flatMap(({ endpoints }) => endpoints);
   return new Map(all.map(({ endpoint, tls }) => [`${endpoint.meshIP}:${endpoint.port}`, tls]));
 }
@@ -89,10 +89,10 @@ describe('in random worlds', () => {
     const seen = forAllTraffic(({ rule, needs, through }) => {
       const taken = takenIn(rule);
       for (const { address, port, socketMatch } of endpointsIn(through.Direct.assignment)) {
-        const match = needs?.matches.find(({ name }) => name === socketMatch);
-        const socket = socketMatch === undefined ? needs?.socket : match?.socket;
+        const match = needs?.socketMatches.find(({ name }) => name === socketMatch);
+        const socket = socketMatch === undefined ? needs?.defaultSocket : match?.socket;
         const tls = taken.get(`${address}:${port}`);
-        if (rule.speech !== 'datagrams') expect(socket).toEqual(tls ? { is: 'tls', tls } : { is: 'clear' });
+        if (rule.protocol !== 'UDP') expect(socket).toEqual(tls ? { is: 'tls', tls } : { is: 'clear' });
       }
     });
     expect(seen).toBeGreaterThan(200);
@@ -104,11 +104,11 @@ describe('in random worlds', () => {
       const early = new Map(allTraffic(readAll(before)).map(each => [each.rule.cluster.text, each.needs]));
       for (const { rule, through } of allTraffic(readAll(after))) {
         const needs = early.get(rule.cluster.text);
-        if (!needs || needs.speech === 'datagrams' || rule.speech === 'datagrams') continue;
+        if (!needs || needs.protocol === 'UDP' || rule.protocol === 'UDP') continue;
         const taken = takenIn(rule);
         for (const { address, port, socketMatch } of endpointsIn(through.Direct.assignment)) {
-          const match = needs.matches.find(({ name }) => name === socketMatch);
-          const socket = match?.socket ?? needs.socket;
+          const match = needs.socketMatches.find(({ name }) => name === socketMatch);
+          const socket = match?.socket ?? needs.defaultSocket;
           const tls = taken.get(`${address}:${port}`);
           expect([{ is: 'closed' }, tls ? { is: 'tls', tls } : { is: 'clear' }]).toContainEqual(socket);
           seen++;

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { meshRulesOf } from '../../src/traffic/resolve-route.ts';
-import type { MeshRule } from '../../src/traffic/rule.ts';
+import { resolveRoute } from '../../src/traffic/resolve-route.ts';
+import type { ResolvedRule } from '../../src/traffic/rule.ts';
 import { endpoint } from '../support/objects.ts';
 import { declaredFrom, ruleOf, trafficOf } from '../support/traffic/declared.ts';
 import {
@@ -27,7 +27,7 @@ const pair = ['one', 'two'].map((name, at) =>
 );
 
 /** Index, object and endpoint of all that may be used. */
-function usedIn(rule: MeshRule | undefined): readonly string[] {
+function usedIn(rule: ResolvedRule | undefined): readonly string[] {
   return (rule?.backends ?? []).flatMap(({ index, endpoints }) =>
     endpoints.map(({ object, endpoint }) => `${index} ${object.metadata.name} ${endpoint.name}`),
   );
@@ -134,9 +134,9 @@ describe('a cluster', () => {
     const { rule, needs } = trafficOf(declaredFrom([tailnet, ...pair, route]));
     expect(rule).toMatchObject({ unused: [], backends: [{ endpoints: [] }, { endpoints: [] }] });
     expect(needs).toMatchObject({
-      others: [],
-      socket: { is: 'closed' },
-      matches: [{ name: 'clear' }],
+      otherSockets: [],
+      defaultSocket: { is: 'closed' },
+      socketMatches: [{ name: 'clear' }],
     });
   });
 
@@ -166,9 +166,9 @@ describe('a rule that mixes MeshEndpoints with other backends', () => {
       const { rule, needs } = trafficOf(declared, cluster);
       expect(usedIn(rule)).toEqual(['1 web web']);
       expect(needs).toMatchObject({
-        others: [{ name: 'Service/default/shop:80', madeAs: `${cluster}/tls/0` }],
-        socket: { is: 'closed' },
-        matches: [{ name: 'clear' }],
+        otherSockets: [{ name: 'Service/default/shop:80', envoyGatewayName: `${cluster}/tls/0` }],
+        defaultSocket: { is: 'closed' },
+        socketMatches: [{ name: 'clear' }],
       });
     },
   );
@@ -193,7 +193,7 @@ describe('a rule that mixes MeshEndpoints with other backends', () => {
     const declared = declaredFrom([tailnet, web, grpc, ...shop, route]);
     const { rule, needs } = trafficOf(declared);
     expect(usedIn(rule)).toEqual(['1 web web']);
-    expect(needs?.speech).toBe('HTTP/1.1');
+    expect(needs?.protocol).toBe('HTTP/1.1');
     expect(rule.unused).toMatchObject([
       {
         reason: 'ProtocolConflict',
@@ -225,7 +225,7 @@ describe('all rules of a route', () => {
     const route = routeObject(kind, 'web', [backend('web')], [service()], [service(), backend('missing')]);
     const declared = declaredFrom([tailnet, web, route]);
     const read = declared.route({ kind, namespace: 'default', name: 'web' });
-    const rules = read ? meshRulesOf(declared, read) : [];
+    const rules = read ? resolveRoute(declared, read) : [];
     expect(rules.map(({ cluster }) => cluster.text)).toEqual(clusters);
     expect(rules).toEqual(clusters.map(cluster => ruleOf(declared, cluster)));
   });

@@ -133,7 +133,7 @@ describe('endpoints of one rule with the same address and port', () => {
   it('do not decide how all are spoken to where they are withheld', () => {
     const traffic = rule({ a: [at('x', ONE, { protocol: 'gRPC' }), at('z', TWO)], b: [at('y', ONE)] });
     expect(used(traffic)).toEqual(['a/z']);
-    expect(traffic.rule.speech).toBe('HTTP/1.1');
+    expect(traffic.rule.protocol).toBe('HTTP/1.1');
   });
 
   it('do not keep the one that replaces an object which is being deleted from its traffic', () => {

@@ -187,6 +187,6 @@ describe('what gets no traffic', () => {
     const raw = routeObject('TLSRoute', 'web', [backend('web')]);
     const { rule, needs } = trafficOf(declaredFrom([tailnet, web, raw]), 'tlsroute/default/web/rule/-1');
     expect(rule.unused).toEqual([]);
-    expect(needs).toMatchObject({ speech: 'bytes', matches: [{ socket: { is: 'clear' } }] });
+    expect(needs).toMatchObject({ protocol: 'TCP', socketMatches: [{ socket: { is: 'clear' } }] });
   });
 });

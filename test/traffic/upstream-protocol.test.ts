@@ -23,9 +23,9 @@ function traffic(kind: RouteKind, protocol: Protocol, tls?: object): Traffic {
 /** What is said to the endpoint, over which socket; or why nothing is. */
 function said({ rule, needs }: Traffic): string {
   if (rule.unused.length > 0) return rule.unused.map(({ reason }) => reason).join();
-  const [{ socket } = {}] = needs?.matches ?? [];
+  const [{ socket } = {}] = needs?.socketMatches ?? [];
   const tls = socket?.is === 'tls' ? ` in TLS${socket.tls.alpn ? ` for ${socket.tls.alpn}` : ''}` : '';
-  return `${needs?.speech}${tls}`;
+  return `${needs?.protocol}${tls}`;
 }
 
 const NO = 'ProtocolMismatch';
@@ -39,7 +39,7 @@ const TABLE: readonly (readonly [
   [
     'HTTP',
     'without tls',
-    { HTTPRoute: 'HTTP/1.1', GRPCRoute: NO, TLSRoute: NO, TCPRoute: 'bytes', UDPRoute: NO },
+    { HTTPRoute: 'HTTP/1.1', GRPCRoute: NO, TLSRoute: NO, TCPRoute: 'TCP', UDPRoute: NO },
   ],
   [
     'HTTPS',
@@ -47,8 +47,8 @@ const TABLE: readonly (readonly [
     {
       HTTPRoute: 'HTTP/1.1 in TLS for http/1.1',
       GRPCRoute: 'HTTP/2 in TLS for h2',
-      TLSRoute: 'bytes',
-      TCPRoute: 'bytes',
+      TLSRoute: 'TCP',
+      TCPRoute: 'TCP',
       UDPRoute: NO,
     },
   ],
@@ -58,15 +58,15 @@ const TABLE: readonly (readonly [
     {
       HTTPRoute: 'HTTP/1.1 in TLS for http/1.1',
       GRPCRoute: 'HTTP/2 in TLS for h2',
-      TLSRoute: 'bytes',
-      TCPRoute: 'bytes',
+      TLSRoute: 'TCP',
+      TCPRoute: 'TCP',
       UDPRoute: NO,
     },
   ],
   [
     'gRPC',
     'without tls',
-    { HTTPRoute: 'HTTP/2', GRPCRoute: 'HTTP/2', TLSRoute: NO, TCPRoute: 'bytes', UDPRoute: NO },
+    { HTTPRoute: 'HTTP/2', GRPCRoute: 'HTTP/2', TLSRoute: NO, TCPRoute: 'TCP', UDPRoute: NO },
   ],
   [
     'gRPC',
@@ -75,26 +75,18 @@ const TABLE: readonly (readonly [
       HTTPRoute: 'HTTP/2 in TLS for h2',
       GRPCRoute: 'HTTP/2 in TLS for h2',
       TLSRoute: NO,
-      TCPRoute: 'bytes',
+      TCPRoute: 'TCP',
       UDPRoute: NO,
     },
   ],
-  [
-    'TCP',
-    'without tls',
-    { HTTPRoute: NO, GRPCRoute: NO, TLSRoute: 'bytes', TCPRoute: 'bytes', UDPRoute: NO },
-  ],
-  [
-    'TLS',
-    'without tls',
-    { HTTPRoute: NO, GRPCRoute: NO, TLSRoute: 'bytes', TCPRoute: 'bytes', UDPRoute: NO },
-  ],
+  ['TCP', 'without tls', { HTTPRoute: NO, GRPCRoute: NO, TLSRoute: 'TCP', TCPRoute: 'TCP', UDPRoute: NO }],
+  ['TLS', 'without tls', { HTTPRoute: NO, GRPCRoute: NO, TLSRoute: 'TCP', TCPRoute: 'TCP', UDPRoute: NO }],
   [
     'TLS',
     'with tls',
-    { HTTPRoute: NO, GRPCRoute: NO, TLSRoute: 'bytes', TCPRoute: 'bytes in TLS', UDPRoute: NO },
+    { HTTPRoute: NO, GRPCRoute: NO, TLSRoute: 'TCP', TCPRoute: 'TCP in TLS', UDPRoute: NO },
   ],
-  ['UDP', 'without tls', { HTTPRoute: NO, GRPCRoute: NO, TLSRoute: NO, TCPRoute: NO, UDPRoute: 'datagrams' }],
+  ['UDP', 'without tls', { HTTPRoute: NO, GRPCRoute: NO, TLSRoute: NO, TCPRoute: NO, UDPRoute: 'UDP' }],
 ];
 
 const cells = TABLE.flatMap(([protocol, tls, row]) =>
@@ -120,15 +112,18 @@ describe('an endpoint', () => {
   it.each([
     ['HTTPRoute', 'HTTP/1.1'],
     ['GRPCRoute', 'HTTP/2'],
-    ['TLSRoute', 'bytes'],
-    ['TCPRoute', 'bytes'],
-    ['UDPRoute', 'datagrams'],
-  ] as const)('that is not there leaves %s with %s, so that one may come', (kind, speech) => {
+    ['TLSRoute', 'TCP'],
+    ['TCPRoute', 'TCP'],
+    ['UDPRoute', 'UDP'],
+  ] as const)('that is not there leaves %s with %s, so that one may come', (kind, protocol) => {
     const declared = declaredFrom([routeObject(kind, 'web', [backend('web')])]);
     const { needs } = trafficOf(declared, CLUSTERS[kind]);
     const clear = { name: 'clear', socket: { is: 'clear' } };
-    const sockets = kind === 'UDPRoute' ? { matches: [] } : { socket: { is: 'closed' }, matches: [clear] };
-    expect(needs).toEqual({ cluster: CLUSTERS[kind], speech, others: [], ...sockets });
+    const sockets =
+      kind === 'UDPRoute'
+        ? { socketMatches: [] }
+        : { defaultSocket: { is: 'closed' }, socketMatches: [clear] };
+    expect(needs).toEqual({ cluster: CLUSTERS[kind], protocol, otherSockets: [], ...sockets });
   });
 
   it('decides for all after it how they are spoken to', () => {
@@ -139,7 +134,7 @@ describe('an endpoint', () => {
     ];
     const route = routeObject('HTTPRoute', 'web', [backend('web')]);
     const { rule } = trafficOf(declaredFrom([tailnetObject(), endpointsObject('web', endpoints), route]));
-    expect(rule.speech).toBe('HTTP/2');
+    expect(rule.protocol).toBe('HTTP/2');
     expect(rule.backends.flatMap(each => each.endpoints.map(used => used.endpoint.name))).toEqual(['a', 'c']);
     expect(rule.unused).toEqual([
       {

@@ -1,9 +1,9 @@
 import type { Key } from '../../api/key.ts';
-import type { Assigned } from '../../traffic/load-assignment.ts';
+import type { LoadAssignmentResult } from '../../traffic/load-assignment.ts';
 import type { Follower } from '../dependency-cache.ts';
 
 /** What a cluster is assigned for one Gateway, with where it comes from. */
-export type SourcedAssignment = Assigned & {
+export type SourcedAssignment = LoadAssignmentResult & {
   /** The object behind each backend, by the position of the backend in the rule. */
   readonly objects: ReadonlyMap<number, Key>;
 };

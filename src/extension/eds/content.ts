@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { DescField } from '@bufbuild/protobuf';
-import type { Assignment } from '../../traffic/load-assignment.ts';
+import type { LoadAssignment } from '../../traffic/load-assignment.ts';
 import { encode } from '../encode.ts';
 import { encodeAssignment } from './envoy-endpoints.ts';
 import { DeltaDiscoveryResponseSchema } from '../proto/envoy/service/discovery/v3_pb.ts';
@@ -18,7 +18,7 @@ export type Content = {
 };
 
 /** What is sent of an assignment. */
-export function contentOf(assignment: Assignment): Content {
+export function contentOf(assignment: LoadAssignment): Content {
   const value = encodeAssignment(assignment);
   const version = createHash('sha256').update(value).digest('hex').slice(0, VERSION_LENGTH);
   const resource = { name: assignment.cluster, version, resource: { typeUrl: ASSIGNMENT_TYPE, value } };

@@ -1,14 +1,14 @@
 import type { Key } from '../../api/key.ts';
-import type { AssignedEndpoint, AssignedLocality, Assignment } from '../../traffic/load-assignment.ts';
+import type { EnvoyEndpoint, EnvoyLocality, LoadAssignment } from '../../traffic/load-assignment.ts';
 import type { UnusedReason } from '../../traffic/rule.ts';
 import type { SourcedAssignment } from './assigned.ts';
 
 /** An endpoint that is assigned no more, and that is still told for a while so that what is under way ends well. */
 export type Leaving = {
   /** Where it was. */
-  readonly locality: AssignedLocality;
+  readonly locality: EnvoyLocality;
   readonly object: Key | undefined;
-  readonly endpoint: AssignedEndpoint;
+  readonly endpoint: EnvoyEndpoint;
   /** The moment from which it is not told any more. */
   readonly until: number;
 };
@@ -48,7 +48,7 @@ export function leavingAfter({ before, leaving, next, now, drainMs }: Step): rea
 }
 
 /** The assignment with those that are leaving. */
-export function withLeaving(assignment: Assignment, leaving: readonly Leaving[]): Assignment {
+export function withLeaving(assignment: LoadAssignment, leaving: readonly Leaving[]): LoadAssignment {
   const [first] = leaving;
   if (!first) return assignment;
   const home = assignment.localities[0] ?? { ...first.locality, endpoints: [] };
@@ -67,10 +67,10 @@ function endpointsOf({ assignment, objects }: SourcedAssignment, until: number):
   );
 }
 
-function isSamePlace(one: AssignedLocality, other: AssignedLocality): boolean {
+function isSamePlace(one: EnvoyLocality, other: EnvoyLocality): boolean {
   return one.backend === other.backend && one.priority === other.priority;
 }
 
-function addressOf({ address, port }: AssignedEndpoint): string {
+function addressOf({ address, port }: EnvoyEndpoint): string {
   return `${address} ${port}`;
 }

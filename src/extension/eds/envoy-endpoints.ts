@@ -1,6 +1,6 @@
 import type { MessageInitShape } from '@bufbuild/protobuf';
 import { familyOf } from '../../api/ip.ts';
-import type { AssignedEndpoint, Assignment, SocketAddress } from '../../traffic/load-assignment.ts';
+import type { EnvoyEndpoint, LoadAssignment, SocketAddress } from '../../traffic/load-assignment.ts';
 import { encode, pack } from '../encode.ts';
 import { AddressSchema, HealthStatus } from '../proto/envoy/config/core/v3_pb.ts';
 import type { MetadataSchema } from '../proto/envoy/config/core/v3_pb.ts';
@@ -16,7 +16,7 @@ const SOCKET_KEY = 'envoy.transport_socket_match';
 const HIGHEST = { port: 65_535, weight: 2 ** 32 - 1 } as const;
 
 /** What Envoy is told of the endpoints of a cluster, as bytes of a ClusterLoadAssignment: the same for the same. */
-export function encodeAssignment({ cluster, localities }: Assignment): Uint8Array {
+export function encodeAssignment({ cluster, localities }: LoadAssignment): Uint8Array {
   return encode(ClusterLoadAssignmentSchema, {
     clusterName: cluster,
     endpoints: localities.map(({ backend, weight, priority, endpoints }) => ({
@@ -35,19 +35,19 @@ function regionOf(cluster: string, backend: number): string {
 }
 
 /** One address or port that Envoy refuses would cost the cluster all others. */
-function isReachable({ address, port, proxy }: AssignedEndpoint): boolean {
+function isReachable({ address, port, proxy }: EnvoyEndpoint): boolean {
   return [{ address, port }, ...(proxy ? [proxy] : [])].every(
     place => place.port >= 1 && place.port <= HIGHEST.port && familyOf(place.address) !== undefined,
   );
 }
 
-function lbEndpoint(endpoint: AssignedEndpoint) {
-  const { hostname, checkHost, isUnchecked, health, weight } = endpoint;
+function lbEndpoint(endpoint: EnvoyEndpoint) {
+  const { hostname, healthCheckHost, isHealthCheckDisabled, health, weight } = endpoint;
   const value = {
     address: addressOf(endpoint),
     hostname: hostname ?? '',
-    ...(checkHost !== '' && {
-      healthCheckConfig: { hostname: checkHost, disableActiveHealthCheck: isUnchecked },
+    ...(healthCheckHost !== '' && {
+      healthCheckConfig: { hostname: healthCheckHost, disableActiveHealthCheck: isHealthCheckDisabled },
     }),
   };
   return {
@@ -58,7 +58,7 @@ function lbEndpoint(endpoint: AssignedEndpoint) {
   } satisfies MessageInitShape<typeof LbEndpointSchema>;
 }
 
-function metadataOf(endpoint: AssignedEndpoint): MessageInitShape<typeof MetadataSchema> {
+function metadataOf(endpoint: EnvoyEndpoint): MessageInitShape<typeof MetadataSchema> {
   const { proxy, socketMatch } = endpoint;
   return {
     ...(socketMatch !== undefined && { filterMetadata: { [SOCKET_KEY]: { [MATCH_KEY]: socketMatch } } }),

@@ -1,7 +1,10 @@
-import type { Unused } from '../../traffic/rule.ts';
+import type { UnusedBackend } from '../../traffic/rule.ts';
 
 /** What gets no traffic of a cluster; nothing where that is not known yet. */
-export type UnusedOfCluster = { readonly cluster: string; readonly unused?: readonly Unused[] | undefined };
+export type UnusedOfCluster = {
+  readonly cluster: string;
+  readonly unused?: readonly UnusedBackend[] | undefined;
+};
 
 /** What gets no traffic of all clusters, counted by its reason, and once for all Gateways and all clusters of a rule. */
 export function unresolvedOf(

@@ -1,4 +1,4 @@
-import type { Unused } from '../../traffic/rule.ts';
+import type { UnusedBackend } from '../../traffic/rule.ts';
 import type { Clock } from '../../api/clock.ts';
 import type { Follower } from '../dependency-cache.ts';
 import type { SourcedAssignment, Assignments } from './assigned.ts';
@@ -77,7 +77,7 @@ export class Served implements Follower {
   }
 
   /** What gets no traffic of what was last found; nothing where the name means nothing. */
-  get unused(): readonly Unused[] | undefined {
+  get unused(): readonly UnusedBackend[] | undefined {
     return this.#assigned?.unused;
   }
 

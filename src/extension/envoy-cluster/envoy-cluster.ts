@@ -1,4 +1,4 @@
-import type { ClusterNeeds } from '../../traffic/envoy-cluster-settings.ts';
+import type { EnvoyClusterSettings } from '../../traffic/envoy-cluster-settings.ts';
 import { encodeCheck } from './health-check.ts';
 import { edsSource } from './eds-config.ts';
 import { applyEdits, bytesField, bytesOf, Fields, isMessage, concat, messageOf, valuesOf } from '../wire.ts';
@@ -13,7 +13,7 @@ import {
 import { isOurMatch, matchOf, nameOfMatch, otherMatchOf, preambleOf, socketOf } from './transport-socket.ts';
 
 /** The bytes of a cluster, as Envoy Gateway made it, made to have what it needs. */
-export type MeshCluster = (cluster: Uint8Array, needs: ClusterNeeds) => Uint8Array;
+export type MeshCluster = (cluster: Uint8Array, needs: EnvoyClusterSettings) => Uint8Array;
 
 const {
   commonLbConfig: BALANCING,
@@ -34,7 +34,7 @@ const CLUSTER_TYPE = 38;
  * time. A cluster that cannot be read, or does not follow EDS, is given back.
  */
 export function meshClusters({ target }: { readonly target: string }): MeshCluster {
-  const known = new WeakMap<ClusterNeeds, Known>();
+  const known = new WeakMap<EnvoyClusterSettings, Known>();
   return (cluster, needs) => {
     const { pieces, answers } = known.get(needs) ?? { pieces: piecesOf(needs, target), answers: [] };
     const answer = answers.find(({ given }) => areEqual(given, cluster));
@@ -60,7 +60,12 @@ function areEqual(one: Uint8Array, other: Uint8Array): boolean {
   return one.length === other.length && Buffer.compare(one, other) === 0;
 }
 
-function madeOf(cluster: Uint8Array, needs: ClusterNeeds, pieces: Pieces, target: string): Uint8Array {
+function madeOf(
+  cluster: Uint8Array,
+  needs: EnvoyClusterSettings,
+  pieces: Pieces,
+  target: string,
+): Uint8Array {
   if (!isMessage(cluster) || !followsEds(cluster)) return cluster;
   const socket = bytesOf(cluster, SOCKET.number);
   const preamble = socket && preambleOf(socket);
@@ -87,8 +92,8 @@ type Pieces = {
   readonly check?: Uint8Array;
 };
 
-function piecesOf(needs: ClusterNeeds, target: string, preamble?: Uint8Array): Pieces {
-  const { cluster, socket, matches } = needs;
+function piecesOf(needs: EnvoyClusterSettings, target: string, preamble?: Uint8Array): Pieces {
+  const { cluster, defaultSocket: socket, socketMatches: matches } = needs;
   const check = encodeCheck(needs);
   return {
     eds: bytesField(EDS.number, edsSource(cluster, target)),
@@ -100,7 +105,7 @@ function piecesOf(needs: ClusterNeeds, target: string, preamble?: Uint8Array): P
 
 function assembled(
   cluster: Uint8Array,
-  needs: ClusterNeeds,
+  needs: EnvoyClusterSettings,
   { eds, socket, matches, check }: Pieces,
   others: readonly Uint8Array[],
 ): Uint8Array {
@@ -129,14 +134,14 @@ function assembled(
  */
 function otherMatches(
   cluster: Uint8Array,
-  { others }: ClusterNeeds,
+  { otherSockets }: EnvoyClusterSettings,
   preamble: Uint8Array | undefined,
 ): readonly Uint8Array[] {
-  if (others.length === 0) return [];
+  if (otherSockets.length === 0) return [];
   const made = new Map(valuesOf(cluster, MATCHES.number, Infinity).map(match => [nameOfMatch(match), match]));
-  const matches = others.map(({ name, madeAs }): [string, Uint8Array] => [
+  const matches = otherSockets.map(({ name, envoyGatewayName }): [string, Uint8Array] => [
     name,
-    bytesField(MATCHES.number, otherMatchOf(name, made.get(madeAs), preamble)),
+    bytesField(MATCHES.number, otherMatchOf(name, made.get(envoyGatewayName), preamble)),
   ]);
   return [...new Map(matches).values()];
 }
@@ -157,7 +162,7 @@ function balancing(cluster: Uint8Array): Edit | undefined {
   };
 }
 
-function httpOptions(cluster: Uint8Array, needs: ClusterNeeds): Edit | undefined {
+function httpOptions(cluster: Uint8Array, needs: EnvoyClusterSettings): Edit | undefined {
   const entry = bytesOf(cluster, OPTIONS.number, isHttpOptions);
   const version = versionOf(needs, entry);
   if (!version) return undefined;
@@ -169,9 +174,12 @@ function httpOptions(cluster: Uint8Array, needs: ClusterNeeds): Edit | undefined
  * Envoy speaks HTTP/1.1 where nothing is said, and asks for a version even where it passes on raw bytes. In a rule that
  * mixes ours with others, HTTP/2 wins, as it does between others.
  */
-function versionOf({ speech, others }: ClusterNeeds, entry: Uint8Array | undefined): HttpVersion | undefined {
-  if (speech === 'HTTP/2') return speech;
-  if (!entry || speech === 'datagrams') return undefined;
-  const isOurs = speech === 'HTTP/1.1' && others.length === 0;
+function versionOf(
+  { protocol, otherSockets }: EnvoyClusterSettings,
+  entry: Uint8Array | undefined,
+): HttpVersion | undefined {
+  if (protocol === 'HTTP/2') return protocol;
+  if (!entry || protocol === 'UDP') return undefined;
+  const isOurs = protocol === 'HTTP/1.1' && otherSockets.length === 0;
   return isOurs || isLeftToTls(entry) ? 'HTTP/1.1' : undefined;
 }

@@ -1,5 +1,5 @@
 import type { MessageInitShape } from '@bufbuild/protobuf';
-import type { CheckNeeds, ClusterNeeds } from '../../traffic/envoy-cluster-settings.ts';
+import type { EnvoyHealthCheck, EnvoyClusterSettings } from '../../traffic/envoy-cluster-settings.ts';
 import { durationOf, encode } from '../encode.ts';
 import {
   HealthCheckSchema,
@@ -15,24 +15,27 @@ const JITTER = { part: 0.1, mostMs: 1000 } as const;
  * Envoy's own check of a cluster, where it can be one: Envoy refuses a cluster that checks by gRPC what does not speak
  * HTTP/2. The Host comes with each endpoint.
  */
-export function encodeCheck({ check, speech }: ClusterNeeds): Uint8Array | undefined {
-  if (!check || speech === 'datagrams') return undefined;
-  if (check.is === 'GRPC' && speech !== 'HTTP/2') return undefined;
+export function encodeCheck({ healthCheck, protocol }: EnvoyClusterSettings): Uint8Array | undefined {
+  if (!healthCheck || protocol === 'UDP') return undefined;
+  if (healthCheck.is === 'GRPC' && protocol !== 'HTTP/2') return undefined;
   return encode(HealthCheckSchema, {
-    interval: durationOf(check.intervalMs),
+    interval: durationOf(healthCheck.intervalMs),
     // Otherwise a cluster that has had no traffic yet is checked once a minute.
-    noTrafficInterval: durationOf(check.intervalMs),
-    timeout: durationOf(Math.min(check.timeoutMs, check.intervalMs)),
-    initialJitter: durationOf(Math.min(Math.ceil(check.intervalMs * JITTER.part), JITTER.mostMs)),
-    healthyThreshold: check.healthyThreshold,
-    unhealthyThreshold: check.unhealthyThreshold,
-    healthChecker: checkerOf(check, speech === 'HTTP/2' ? CodecClientType.HTTP2 : CodecClientType.HTTP1),
+    noTrafficInterval: durationOf(healthCheck.intervalMs),
+    timeout: durationOf(Math.min(healthCheck.timeoutMs, healthCheck.intervalMs)),
+    initialJitter: durationOf(Math.min(Math.ceil(healthCheck.intervalMs * JITTER.part), JITTER.mostMs)),
+    healthyThreshold: healthCheck.healthyThreshold,
+    unhealthyThreshold: healthCheck.unhealthyThreshold,
+    healthChecker: checkerOf(
+      healthCheck,
+      protocol === 'HTTP/2' ? CodecClientType.HTTP2 : CodecClientType.HTTP1,
+    ),
   });
 }
 
 type Checker = NonNullable<MessageInitShape<typeof HealthCheckSchema>['healthChecker']>;
 
-function checkerOf(check: CheckNeeds, codecClientType: CodecClientType): Checker {
+function checkerOf(check: EnvoyHealthCheck, codecClientType: CodecClientType): Checker {
   switch (check.is) {
     case 'HTTP':
       return { case: 'httpHealthCheck', value: { ...httpCheck(check), codecClientType } };
@@ -43,7 +46,7 @@ function checkerOf(check: CheckNeeds, codecClientType: CodecClientType): Checker
   }
 }
 
-type HttpCheck = Extract<CheckNeeds, { readonly is: 'HTTP' }>;
+type HttpCheck = Extract<EnvoyHealthCheck, { readonly is: 'HTTP' }>;
 
 function httpCheck({ path, expectedStatus, headers }: HttpCheck) {
   return {

@@ -1,6 +1,6 @@
 import type { DescMessage, MessageInitShape } from '@bufbuild/protobuf';
 import { AnySchema } from '@bufbuild/protobuf/wkt';
-import type { SocketMatch, SocketNeeds } from '../../traffic/envoy-cluster-settings.ts';
+import type { TransportSocketMatch, TransportSocket } from '../../traffic/envoy-cluster-settings.ts';
 import { setField, updateField, bytesField, bytesOf, isMessage, concat, textOf } from '../wire.ts';
 import { encode, pack, typeUrlOf } from '../encode.ts';
 import { Cluster_TransportSocketMatchSchema as MatchSchema } from '../proto/envoy/config/cluster/v3_pb.ts';
@@ -22,7 +22,7 @@ const MATCH_PREFIX = 'mesh/';
 export type Preamble = Uint8Array;
 
 /** A socket that speaks as it is needed: through the proxy that an endpoint names, directly where it names none. */
-export function socketOf(needs: SocketNeeds, preamble?: Preamble): Uint8Array {
+export function socketOf(needs: TransportSocket, preamble?: Preamble): Uint8Array {
   const spoken = spokenSocket(needs);
   const inner = preamble ? withInside(preamble, spoken) : spoken;
   const tunnel = {
@@ -34,7 +34,7 @@ export function socketOf(needs: SocketNeeds, preamble?: Preamble): Uint8Array {
 }
 
 /** One of several sockets of a cluster, which its endpoints choose by its name. */
-export function matchOf({ name, socket }: SocketMatch, preamble?: Preamble): Uint8Array {
+export function matchOf({ name, socket }: TransportSocketMatch, preamble?: Preamble): Uint8Array {
   return namedMatch(name, socketOf(socket, preamble));
 }
 
@@ -83,7 +83,7 @@ function withInside(preamble: Preamble, inner: Uint8Array): Uint8Array {
   );
 }
 
-function spokenSocket(needs: SocketNeeds): Uint8Array {
+function spokenSocket(needs: TransportSocket): Uint8Array {
   switch (needs.is) {
     case 'clear':
       return typedSocket('envoy.transport_sockets.raw_buffer', RawBufferSchema, {});

@@ -1,6 +1,6 @@
 import type { MessageInitShape } from '@bufbuild/protobuf';
 import { familyOf } from '../../api/ip.ts';
-import type { TlsNeeds } from '../../traffic/envoy-cluster-settings.ts';
+import type { UpstreamTls } from '../../traffic/envoy-cluster-settings.ts';
 import {
   SubjectAltNameMatcher_SanType as SanType,
   TlsParameters_TlsProtocol as TlsProtocol,
@@ -32,7 +32,7 @@ export const CLOSED: TlsContext = {
 };
 
 /** TLS as some endpoints need it. */
-export function tlsContext(tls: TlsNeeds): TlsContext {
+export function tlsContext(tls: UpstreamTls): TlsContext {
   const { serverName, insecureSkipVerify } = tls;
   const validation = insecureSkipVerify ? undefined : validationOf(tls);
   const commonTlsContext = common(validation, tls);
@@ -51,7 +51,7 @@ type Validation = MessageInitShape<typeof CertificateValidationContextSchema>;
 
 function common(
   validation: Validation | undefined,
-  { minVersion = '1.2', alpn }: Partial<TlsNeeds>,
+  { minVersion = '1.2', alpn }: Partial<UpstreamTls>,
 ): MessageInitShape<typeof CommonTlsContextSchema> {
   return {
     tlsParams: {
@@ -64,7 +64,7 @@ function common(
   };
 }
 
-function validationOf({ serverName, ca }: TlsNeeds): Validation {
+function validationOf({ serverName, ca }: UpstreamTls): Validation {
   const trustedCa = {
     specifier:
       ca === undefined

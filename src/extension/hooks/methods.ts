@@ -1,4 +1,4 @@
-import type { ClusterNeeds } from '../../traffic/envoy-cluster-settings.ts';
+import type { EnvoyClusterSettings } from '../../traffic/envoy-cluster-settings.ts';
 import { meshClusters } from '../envoy-cluster/envoy-cluster.ts';
 import type { Clock } from '../../api/clock.ts';
 import type { Bytes, Methods, Unary } from '../grpc/method.ts';
@@ -13,7 +13,7 @@ import { answerTranslation, brokenRequest } from './translation.ts';
 /** What the hooks need to know, and whom they tell. */
 export type HookParts = {
   /** What a cluster must have; nothing where it is not ours, which most are: it is asked of each. */
-  readonly needsOf: (cluster: string) => ClusterNeeds | undefined;
+  readonly needsOf: (cluster: string) => EnvoyClusterSettings | undefined;
   readonly revisions: Revisions;
   /** Where Envoys reach our EDS, such as mesh-extension-server.mesh-system.svc.cluster.local:5005. */
   readonly edsTarget: string;

@@ -1,7 +1,7 @@
 import { PostTranslateModifyRequestSchema as RequestSchema } from '../proto/envoygateway/extension_pb.ts';
 import { Fields, varint, WIRE_TYPES } from '../wire.ts';
 import type { Field } from '../wire.ts';
-import type { ClusterNeeds } from '../../traffic/envoy-cluster-settings.ts';
+import type { EnvoyClusterSettings } from '../../traffic/envoy-cluster-settings.ts';
 import type { MeshCluster } from '../envoy-cluster/envoy-cluster.ts';
 import type { Attempts } from './attempts.ts';
 import { GrpcError } from '../grpc/method.ts';
@@ -24,7 +24,7 @@ const BYTES_OF_A_FIELD = 100;
 /** What clusters are made of, and how long an answer may be. */
 export type TranslationParts = {
   /** What a cluster must have; nothing where it is not ours, which most are. */
-  readonly needsOf: (cluster: string) => ClusterNeeds | undefined;
+  readonly needsOf: (cluster: string) => EnvoyClusterSettings | undefined;
   readonly meshCluster: MeshCluster;
   readonly attempts: Attempts;
   readonly messageBytes: number;

@@ -5,7 +5,7 @@ import { encodeAssignment } from '../../../src/extension/eds/envoy-endpoints.ts'
 import { AddressSchema } from '../../../src/extension/proto/envoy/config/core/v3_pb.ts';
 import { ClusterLoadAssignmentSchema } from '../../../src/extension/proto/envoy/config/endpoint/v3_pb.ts';
 import type { LbEndpoint } from '../../../src/extension/proto/envoy/config/endpoint/v3_pb.ts';
-import type { AssignedEndpoint } from '../../../src/traffic/load-assignment.ts';
+import type { EnvoyEndpoint } from '../../../src/traffic/load-assignment.ts';
 import { assignment, direct, endpoint } from '../../support/extension/assignments.ts';
 import { CLUSTER } from '../../support/extension/clusters.ts';
 
@@ -14,7 +14,7 @@ function read(bytes: Uint8Array) {
 }
 
 /** The endpoints of an assignment of one locality. */
-function told(...endpoints: readonly AssignedEndpoint[]): readonly LbEndpoint[] {
+function told(...endpoints: readonly EnvoyEndpoint[]): readonly LbEndpoint[] {
   const localities = [{ backend: 0, weight: 1, priority: 0, endpoints }];
   return read(encodeAssignment({ cluster: CLUSTER, localities })).endpoints.flatMap(
     ({ lbEndpoints }) => lbEndpoints,
@@ -88,12 +88,15 @@ describe('an endpoint', () => {
   });
 
   it('that is not ours leaves checks to Envoy Gateway', () => {
-    const [one] = told(endpoint({ checkHost: '' }));
+    const [one] = told(endpoint({ healthCheckHost: '' }));
     expect(one?.hostIdentifier.value).not.toHaveProperty('healthCheckConfig.hostname');
   });
 
   it('has a hostname only where its certificate must carry it, and always the Host of checks', () => {
-    const [one, other] = told(endpoint({ hostname: 'web.example.ts.net' }), endpoint({ isUnchecked: true }));
+    const [one, other] = told(
+      endpoint({ hostname: 'web.example.ts.net' }),
+      endpoint({ isHealthCheckDisabled: true }),
+    );
     expect(one?.hostIdentifier.value).toMatchObject({
       hostname: 'web.example.ts.net',
       healthCheckConfig: { hostname: 'web.example.ts.net', disableActiveHealthCheck: false },

@@ -27,7 +27,7 @@ function foreign(cluster: Uint8Array): readonly string[] {
   return found;
 }
 
-const OTHERS = [{ name: 'Service/default/shop:80', madeAs: 'a/tls/0' }];
+const OTHERS = [{ name: 'Service/default/shop:80', envoyGatewayName: 'a/tls/0' }];
 
 describe('a cluster of a mesh backend', () => {
   it.each(EVERY_KIND)('keeps every field that is not ours: %s', (_, wanted) => {
@@ -124,17 +124,17 @@ describe('its endpoints', () => {
   });
 
   it('come from us too in a rule that mixes ours with others', () => {
-    const after = read(mesh(gatewayCluster(), needs({ others: OTHERS }))).edsClusterConfig;
+    const after = read(mesh(gatewayCluster(), needs({ otherSockets: OTHERS }))).edsClusterConfig;
     expect(after?.edsConfig?.configSourceSpecifier.case).toBe('apiConfigSource');
   });
 });
 
 describe('the sockets of other backends of its rule', () => {
   const others = [
-    { name: 'Service/default/shop:80', madeAs: 'c/tls/0' },
-    { name: 'Service/default/vault:443', madeAs: 'c/tls/1' },
+    { name: 'Service/default/shop:80', envoyGatewayName: 'c/tls/0' },
+    { name: 'Service/default/vault:443', envoyGatewayName: 'c/tls/1' },
   ];
-  const wanted = needs({ socket: { is: 'closed' }, others });
+  const wanted = needs({ defaultSocket: { is: 'closed' }, otherSockets: others });
   const made = { name: 'c/tls/1', match: { name: 'c/tls/1' }, transportSocket: { name: 'of a policy' } };
   const match = bytesField(
     43,
@@ -161,7 +161,7 @@ describe('the sockets of other backends of its rule', () => {
   });
 
   it('is one for a backend that stands twice in the rule', () => {
-    const twice = needs({ others: [...OTHERS, ...OTHERS] });
+    const twice = needs({ otherSockets: [...OTHERS, ...OTHERS] });
     expect(read(mesh(gatewayCluster(), twice)).transportSocketMatches).toHaveLength(1);
   });
 });
@@ -172,8 +172,8 @@ describe('its socket', () => {
 
   it.each([
     ['clear', needs(), [TUNNEL, 'envoy.transport_sockets.raw_buffer']],
-    ['TLS', needs({ socket: tlsSocket() }), [TUNNEL, 'envoy.transport_sockets.tls']],
-    ['closed', needs({ socket: { is: 'closed' } }), [TUNNEL, 'envoy.transport_sockets.tls']],
+    ['TLS', needs({ defaultSocket: tlsSocket() }), [TUNNEL, 'envoy.transport_sockets.tls']],
+    ['closed', needs({ defaultSocket: { is: 'closed' } }), [TUNNEL, 'envoy.transport_sockets.tls']],
     ['none for datagrams', datagrams(), ['nothing']],
   ])('is a tunnel around what is spoken: %s', (_, wanted, layers) => {
     expect(opened(read(mesh(gatewayCluster(), wanted)).transportSocket).layers).toEqual(layers);
@@ -183,7 +183,10 @@ describe('its socket', () => {
     const cluster = read(
       mesh(
         gatewayCluster([preamble()]),
-        needs({ socket: tlsSocket(), matches: [{ name: 'a', socket: tlsSocket({ minVersion: '1.3' }) }] }),
+        needs({
+          defaultSocket: tlsSocket(),
+          socketMatches: [{ name: 'a', socket: tlsSocket({ minVersion: '1.3' }) }],
+        }),
       ),
     );
     expect(opened(cluster.transportSocket).layers).toEqual([TUNNEL, PROXY, 'envoy.transport_sockets.tls']);
@@ -202,19 +205,19 @@ describe('its socket', () => {
 
   it('follows the needs when they change', () => {
     const clear = mesh(gatewayCluster([preamble()]), needs());
-    const secure = mesh(clear, needs({ socket: tlsSocket() }));
+    const secure = mesh(clear, needs({ defaultSocket: tlsSocket() }));
     expect(opened(read(secure).transportSocket).layers).toEqual([
       TUNNEL,
       PROXY,
       'envoy.transport_sockets.tls',
     ]);
-    expect(secure).toEqual(mesh(gatewayCluster([preamble()]), needs({ socket: tlsSocket() })));
+    expect(secure).toEqual(mesh(gatewayCluster([preamble()]), needs({ defaultSocket: tlsSocket() })));
   });
 
   it('is one of several, which endpoints choose by name, before those of others', () => {
     const theirs = bytesField(43, bytesField(1, Buffer.from('httproute/a/tls/0')));
     const wanted = needs({
-      matches: [
+      socketMatches: [
         { name: 'b', socket: tlsSocket() },
         { name: 'clear', socket: { is: 'clear' } },
       ],
@@ -248,7 +251,7 @@ describe('its panic threshold', () => {
 describe('its checks', () => {
   it('are those of a policy where one sets them', () => {
     const policy = bytesField(8, varintField(500, 1));
-    const { healthChecks } = read(mesh(gatewayCluster([policy]), needs({ check: HTTP_CHECK })));
+    const { healthChecks } = read(mesh(gatewayCluster([policy]), needs({ healthCheck: HTTP_CHECK })));
     expect(healthChecks).toHaveLength(1);
     expect(healthChecks[0]?.healthChecker.case).toBeUndefined();
   });
@@ -316,16 +319,16 @@ describe('its version of HTTP', () => {
       [timeouts],
       hex(timeouts, bytesField(3, bytesField(1, EMPTY))),
     ],
-    ['no change for raw bytes', 'bytes', [bytesField(3, http2)], hex(bytesField(3, http2))],
+    ['no change for raw bytes', 'TCP', [bytesField(3, http2)], hex(bytesField(3, http2))],
     [
       "HTTP/1.1 for TLS's choice under raw bytes, which Envoy would refuse",
-      'bytes',
+      'TCP',
       [bytesField(5, EMPTY)],
       hex(bytesField(3, bytesField(1, EMPTY))),
     ],
-  ] as const)('is chosen by us, and all else stays: %s', (_, speech, before, after) => {
+  ] as const)('is chosen by us, and all else stays: %s', (_, protocol, before, after) => {
     const cluster = gatewayCluster(before ? [httpOptions(concat(before))] : []);
-    expect(optionsIn(mesh(cluster, needs({ speech })))).toBe(after);
+    expect(optionsIn(mesh(cluster, needs({ protocol })))).toBe(after);
   });
 
   it.each([
@@ -333,16 +336,16 @@ describe('its version of HTTP', () => {
     ['HTTP/2 comes where ours need it', 'HTTP/2', http1, bytesField(3, bytesField(2, EMPTY))],
   ] as const)(
     'is HTTP/2 in a rule that mixes ours with others as soon as one needs it: %s',
-    (_, speech, before, after) => {
+    (_, protocol, before, after) => {
       const cluster = gatewayCluster([httpOptions(bytesField(3, before))]);
-      expect(optionsIn(mesh(cluster, needs({ speech, others: OTHERS })))).toBe(hex(after));
+      expect(optionsIn(mesh(cluster, needs({ protocol, otherSockets: OTHERS })))).toBe(hex(after));
     },
   );
 
   it('leaves options of others alone', () => {
     const others = bytesField(36, bytesField(1, Buffer.from('envoy.other')));
     const { typedExtensionProtocolOptions } = read(
-      mesh(gatewayCluster([others]), needs({ speech: 'HTTP/2' })),
+      mesh(gatewayCluster([others]), needs({ protocol: 'HTTP/2' })),
     );
     expect(Object.keys(typedExtensionProtocolOptions)).toContain('envoy.other');
     expect(Object.keys(typedExtensionProtocolOptions)).toHaveLength(2);

@@ -2,17 +2,17 @@ import { fromBinary } from '@bufbuild/protobuf';
 import { describe, expect, it } from 'vitest';
 import { encodeCheck } from '../../../src/extension/envoy-cluster/health-check.ts';
 import { HealthCheckSchema } from '../../../src/extension/proto/envoy/config/core/v3_pb.ts';
-import type { ClusterNeeds } from '../../../src/traffic/envoy-cluster-settings.ts';
+import type { EnvoyClusterSettings } from '../../../src/traffic/envoy-cluster-settings.ts';
 import { datagrams, GRPC_CHECK, HTTP_CHECK, needs, TCP_CHECK } from '../../support/extension/needs.ts';
 
-function read(wanted: ClusterNeeds) {
+function read(wanted: EnvoyClusterSettings) {
   const bytes = encodeCheck(wanted);
   return bytes && fromBinary(HealthCheckSchema, bytes);
 }
 
 describe("Envoy's own check", () => {
   it('has the times and thresholds that are asked for, with or without traffic', () => {
-    expect(read(needs({ check: TCP_CHECK }))).toMatchObject({
+    expect(read(needs({ healthCheck: TCP_CHECK }))).toMatchObject({
       interval: { seconds: 5n, nanos: 0 },
       noTrafficInterval: { seconds: 5n, nanos: 0 },
       timeout: { seconds: 1n, nanos: 500_000_000 },
@@ -33,11 +33,11 @@ describe("Envoy's own check", () => {
       { interval: { seconds: 0n, nanos: 1_000_000 }, initialJitter: { seconds: 0n, nanos: 1_000_000 } },
     ],
   ])('times out within its interval, and begins within a part of it: %j', (times, expected) => {
-    expect(read(needs({ check: { ...TCP_CHECK, ...times } }))).toMatchObject(expected);
+    expect(read(needs({ healthCheck: { ...TCP_CHECK, ...times } }))).toMatchObject(expected);
   });
 
   it('by HTTP expects one status at a path, with the Host of each endpoint', () => {
-    expect(read(needs({ check: HTTP_CHECK }))?.healthChecker).toMatchObject({
+    expect(read(needs({ healthCheck: HTTP_CHECK }))?.healthChecker).toMatchObject({
       case: 'httpHealthCheck',
       value: {
         host: '',
@@ -49,7 +49,7 @@ describe("Envoy's own check", () => {
   });
 
   it('by HTTP speaks the version of the cluster', () => {
-    expect(read(needs({ speech: 'HTTP/2', check: HTTP_CHECK }))?.healthChecker.value).toMatchObject({
+    expect(read(needs({ protocol: 'HTTP/2', healthCheck: HTTP_CHECK }))?.healthChecker.value).toMatchObject({
       codecClientType: 1,
     });
   });
@@ -60,28 +60,30 @@ describe("Envoy's own check", () => {
       ['Host', 'a'],
       ['x-share', '100% of %REQ(a)%'],
     ] as const;
-    expect(read(needs({ check: { ...HTTP_CHECK, headers } }))?.healthChecker.value).toMatchObject({
+    expect(read(needs({ healthCheck: { ...HTTP_CHECK, headers } }))?.healthChecker.value).toMatchObject({
       requestHeadersToAdd: [{ header: { key: 'x-share', value: '100%% of %%REQ(a)%%' }, appendAction: 2 }],
     });
   });
 
   it('by TCP only connects', () => {
-    expect(read(needs({ speech: 'bytes', check: TCP_CHECK }))?.healthChecker.case).toBe('tcpHealthCheck');
+    expect(read(needs({ protocol: 'TCP', healthCheck: TCP_CHECK }))?.healthChecker.case).toBe(
+      'tcpHealthCheck',
+    );
   });
 
   it.each([
     [GRPC_CHECK, 'shop.Cart'],
     [{ ...TCP_CHECK, is: 'GRPC' } as const, ''],
   ])('by gRPC asks for a service, or for the server: %#', (check, serviceName) => {
-    expect(read(needs({ speech: 'HTTP/2', check }))?.healthChecker).toMatchObject({
+    expect(read(needs({ protocol: 'HTTP/2', healthCheck: check }))?.healthChecker).toMatchObject({
       case: 'grpcHealthCheck',
       value: { serviceName, authority: '' },
     });
   });
 
   it.each([
-    ['by gRPC under HTTP/1.1, for which Envoy refuses a cluster', needs({ check: GRPC_CHECK })],
-    ['of datagrams', { ...datagrams(), check: TCP_CHECK }],
+    ['by gRPC under HTTP/1.1, for which Envoy refuses a cluster', needs({ healthCheck: GRPC_CHECK })],
+    ['of datagrams', { ...datagrams(), healthCheck: TCP_CHECK }],
     ['without a wish', needs()],
   ])('does not exist %s', (_, wanted) => {
     expect(encodeCheck(wanted)).toBeUndefined();

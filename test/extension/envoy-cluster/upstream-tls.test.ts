@@ -1,17 +1,17 @@
 import { describe, expect, it } from 'vitest';
 import { meshClusters } from '../../../src/extension/envoy-cluster/envoy-cluster.ts';
 import type { UpstreamTlsContext } from '../../../src/extension/proto/envoy/extensions/transport_sockets/tls/v3_pb.ts';
-import type { SocketNeeds, TlsNeeds } from '../../../src/traffic/envoy-cluster-settings.ts';
+import type { TransportSocket, UpstreamTls } from '../../../src/traffic/envoy-cluster-settings.ts';
 import { gatewayCluster, opened, read } from '../../support/extension/clusters.ts';
 import { CA, needs, tlsSocket } from '../../support/extension/needs.ts';
 
 const mesh = meshClusters({ target: '127.0.0.1:5005' });
 
-function contextOf(socket: SocketNeeds): UpstreamTlsContext | undefined {
-  return opened(read(mesh(gatewayCluster(), needs({ socket }))).transportSocket).tls;
+function contextOf(socket: TransportSocket): UpstreamTlsContext | undefined {
+  return opened(read(mesh(gatewayCluster(), needs({ defaultSocket: socket }))).transportSocket).tls;
 }
 
-function validationOf(more: Partial<TlsNeeds>) {
+function validationOf(more: Partial<UpstreamTls>) {
   return contextOf(tlsSocket(more))?.commonTlsContext?.validationContextType.value;
 }
 

@@ -19,7 +19,7 @@ const ABOUT_ONE = [
 ];
 const ALL = [...ABOUT_ONE, 'PostTranslateModify'];
 
-const ours = (name: string) => (name === CLUSTER ? needs({ socket: tlsSocket() }) : undefined);
+const ours = (name: string) => (name === CLUSTER ? needs({ defaultSocket: tlsSocket() }) : undefined);
 
 describe('the hooks about one message', () => {
   it.each(ABOUT_ONE)('answer with identical bytes, whatever they are about: %s', method => {

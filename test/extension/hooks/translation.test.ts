@@ -12,7 +12,7 @@ import { needs, tlsSocket } from '../../support/extension/needs.ts';
 const METHOD = 'PostTranslateModify';
 const ours = (name: string) => (name.startsWith('httproute/shop/') ? needs({ cluster: name }) : undefined);
 const named = (name: string) => gatewayCluster([], { name });
-const longNeeds = (cluster: string) => needs({ cluster, socket: tlsSocket() });
+const longNeeds = (cluster: string) => needs({ cluster, defaultSocket: tlsSocket() });
 
 function answered(request: Uint8Array, needsOf = ours) {
   const { call, told } = startHooks({ needsOf });

@@ -1,28 +1,28 @@
-import type { AssignedEndpoint, Assignment } from '../../../src/traffic/load-assignment.ts';
+import type { EnvoyEndpoint, LoadAssignment } from '../../../src/traffic/load-assignment.ts';
 import { CLUSTER } from './clusters.ts';
 
 /** An endpoint, reached through a proxy if nothing else is said. */
-export function endpoint(more: Partial<AssignedEndpoint> = {}): AssignedEndpoint {
+export function endpoint(more: Partial<EnvoyEndpoint> = {}): EnvoyEndpoint {
   return {
     address: '100.64.0.7',
     port: 8080,
     proxy: { address: '10.1.2.3', port: 1055 },
     weight: 1,
     health: 'UNKNOWN',
-    checkHost: 'web.example.ts.net',
-    isUnchecked: false,
+    healthCheckHost: 'web.example.ts.net',
+    isHealthCheckDisabled: false,
     ...more,
   };
 }
 
 /** An endpoint that Envoy dials itself. */
-export function direct(more: Partial<AssignedEndpoint> = {}): AssignedEndpoint {
+export function direct(more: Partial<EnvoyEndpoint> = {}): EnvoyEndpoint {
   const { proxy: _, ...rest } = endpoint();
   return { ...rest, ...more };
 }
 
 /** Endpoints of every kind, of two backends. */
-export function assignment(): Assignment {
+export function assignment(): LoadAssignment {
   return {
     cluster: CLUSTER,
     localities: [
@@ -33,7 +33,7 @@ export function assignment(): Assignment {
         endpoints: [
           endpoint(),
           endpoint({ address: '100.64.0.8', hostname: 'two.example.ts.net', health: 'HEALTHY', weight: 7 }),
-          endpoint({ address: 'fd7a:115c:a1e0::9', health: 'UNHEALTHY', isUnchecked: true }),
+          endpoint({ address: 'fd7a:115c:a1e0::9', health: 'UNHEALTHY', isHealthCheckDisabled: true }),
           endpoint({ address: '100.64.0.10', health: 'DRAINING', socketMatch: '0a1b' }),
         ],
       },

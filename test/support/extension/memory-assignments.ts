@@ -1,27 +1,24 @@
 import type { Key } from '../../../src/api/key.ts';
 import type { SourcedAssignment, Assignments } from '../../../src/extension/eds/assigned.ts';
 import type { Follower } from '../../../src/extension/dependency-cache.ts';
-import type { AssignedEndpoint, AssignedLocality } from '../../../src/traffic/load-assignment.ts';
-import type { Unused } from '../../../src/traffic/rule.ts';
+import type { EnvoyEndpoint, EnvoyLocality } from '../../../src/traffic/load-assignment.ts';
+import type { UnusedBackend } from '../../../src/traffic/rule.ts';
 
 /** An endpoint at 100.64.0.1 with this port, unless something else is said. */
-function assignedEndpoint(
-  port: number,
-  rest: Partial<Omit<AssignedEndpoint, 'port'>> = {},
-): AssignedEndpoint {
+function assignedEndpoint(port: number, rest: Partial<Omit<EnvoyEndpoint, 'port'>> = {}): EnvoyEndpoint {
   return {
     address: '100.64.0.1',
     port,
     weight: 1,
     health: 'HEALTHY',
-    checkHost: 'web-1.example.ts.net',
-    isUnchecked: false,
+    healthCheckHost: 'web-1.example.ts.net',
+    isHealthCheckDisabled: false,
     ...rest,
   };
 }
 
 /** A locality of the first backend with endpoints at these ports. */
-export function locality(ports: readonly number[], rest: Partial<AssignedLocality> = {}): AssignedLocality {
+export function locality(ports: readonly number[], rest: Partial<EnvoyLocality> = {}): EnvoyLocality {
   return {
     backend: 0,
     weight: 1,
@@ -34,8 +31,8 @@ export function locality(ports: readonly number[], rest: Partial<AssignedLocalit
 /** What a cluster is assigned, of localities. */
 export function assigned(
   cluster: string,
-  localities: readonly AssignedLocality[],
-  unused: readonly Unused[] = [],
+  localities: readonly EnvoyLocality[],
+  unused: readonly UnusedBackend[] = [],
 ): SourcedAssignment {
   const objects = localities.map(({ backend }): [number, Key] => [backend, objectOf(backend)]);
   return { assignment: { cluster, localities }, objects: new Map(objects), unused };

@@ -1,47 +1,47 @@
 import type {
-  CheckNeeds,
-  ClusterNeeds,
-  SocketNeeds,
-  TlsNeeds,
+  EnvoyHealthCheck,
+  EnvoyClusterSettings,
+  TransportSocket,
+  UpstreamTls,
 } from '../../../src/traffic/envoy-cluster-settings.ts';
 import { CLUSTER } from './clusters.ts';
 
 /** What a cluster needs: HTTP/1.1 in clear, if nothing else is said. */
-export function needs(more: Partial<ClusterNeeds> = {}): ClusterNeeds {
+export function needs(more: Partial<EnvoyClusterSettings> = {}): EnvoyClusterSettings {
   return {
     cluster: CLUSTER,
-    speech: 'HTTP/1.1',
-    others: [],
-    socket: { is: 'clear' },
-    matches: [],
+    protocol: 'HTTP/1.1',
+    otherSockets: [],
+    defaultSocket: { is: 'clear' },
+    socketMatches: [],
     ...more,
   };
 }
 
 /** The needs of datagrams, which have no socket. */
-export function datagrams(): ClusterNeeds {
-  return { cluster: CLUSTER, speech: 'datagrams', others: [], matches: [] };
+export function datagrams(): EnvoyClusterSettings {
+  return { cluster: CLUSTER, protocol: 'UDP', otherSockets: [], socketMatches: [] };
 }
 
-function tls(more: Partial<TlsNeeds> = {}): TlsNeeds {
+function tls(more: Partial<UpstreamTls> = {}): UpstreamTls {
   return { serverName: { is: 'per-endpoint' }, insecureSkipVerify: false, ...more };
 }
 
-export function tlsSocket(more: Partial<TlsNeeds> = {}): Extract<SocketNeeds, { readonly is: 'tls' }> {
+export function tlsSocket(more: Partial<UpstreamTls> = {}): Extract<TransportSocket, { readonly is: 'tls' }> {
   return { is: 'tls', tls: tls(more) };
 }
 
 const TIMES = { intervalMs: 5000, timeoutMs: 1500, healthyThreshold: 2, unhealthyThreshold: 3 } as const;
 
-export const HTTP_CHECK: Extract<CheckNeeds, { readonly is: 'HTTP' }> = {
+export const HTTP_CHECK: Extract<EnvoyHealthCheck, { readonly is: 'HTTP' }> = {
   ...TIMES,
   is: 'HTTP',
   path: '/ready?full=1',
   expectedStatus: 204,
   headers: [['x-share', '100%']],
 };
-export const TCP_CHECK: CheckNeeds = { ...TIMES, is: 'TCP' };
-export const GRPC_CHECK: CheckNeeds = { ...TIMES, is: 'GRPC', service: 'shop.Cart' };
+export const TCP_CHECK: EnvoyHealthCheck = { ...TIMES, is: 'TCP' };
+export const GRPC_CHECK: EnvoyHealthCheck = { ...TIMES, is: 'GRPC', service: 'shop.Cart' };
 
 const NAME = { is: 'fixed', name: 'legacy.example.org' } as const;
 
@@ -61,39 +61,42 @@ BAUwAwEB/zAKBggqhkjOPQQDAgNIADBFAiEA8+VH7O5XGgrEDGslzNalYEieTTGK
 const CLEAR = { name: 'clear', socket: { is: 'clear' } } as const;
 
 /** Needs of every kind, by what they are. */
-export const EVERY_KIND: readonly (readonly [it: string, needs: ClusterNeeds])[] = [
+export const EVERY_KIND: readonly (readonly [it: string, needs: EnvoyClusterSettings])[] = [
   ['HTTP/1.1 in clear', needs()],
-  ['clear text by match', needs({ socket: { is: 'closed' }, matches: [CLEAR] })],
+  ['clear text by match', needs({ defaultSocket: { is: 'closed' }, socketMatches: [CLEAR] })],
   [
     'checks of gRPC over TLS by match',
     needs({
-      speech: 'HTTP/2',
-      socket: { is: 'closed' },
-      matches: [{ name: '0a1b', socket: tlsSocket({ alpn: 'h2' }) }],
-      check: GRPC_CHECK,
+      protocol: 'HTTP/2',
+      defaultSocket: { is: 'closed' },
+      socketMatches: [{ name: '0a1b', socket: tlsSocket({ alpn: 'h2' }) }],
+      healthCheck: GRPC_CHECK,
     }),
   ],
-  ['HTTP/2 in clear', needs({ speech: 'HTTP/2' })],
-  ['raw bytes', needs({ speech: 'bytes' })],
-  ['datagrams', datagrams()],
-  ['TLS with the name of each endpoint', needs({ socket: tlsSocket({ alpn: 'http/1.1' }) })],
-  ['HTTP/2 over TLS', needs({ speech: 'HTTP/2', socket: tlsSocket({ alpn: 'h2' }) })],
-  ['TLS with a name and authority of its own', needs({ socket: tlsSocket({ serverName: NAME, ca: CA }) })],
+  ['HTTP/2 in clear', needs({ protocol: 'HTTP/2' })],
+  ['raw bytes', needs({ protocol: 'TCP' })],
+  ['UDP', datagrams()],
+  ['TLS with the name of each endpoint', needs({ defaultSocket: tlsSocket({ alpn: 'http/1.1' }) })],
+  ['HTTP/2 over TLS', needs({ protocol: 'HTTP/2', defaultSocket: tlsSocket({ alpn: 'h2' }) })],
+  [
+    'TLS with a name and authority of its own',
+    needs({ defaultSocket: tlsSocket({ serverName: NAME, ca: CA }) }),
+  ],
   [
     'TLS with an address for a name',
-    needs({ socket: tlsSocket({ serverName: { is: 'fixed', name: '100.64.0.7' }, ca: CA }) }),
+    needs({ defaultSocket: tlsSocket({ serverName: { is: 'fixed', name: '100.64.0.7' }, ca: CA }) }),
   ],
-  ['TLS 1.3 only', needs({ socket: tlsSocket({ minVersion: '1.3' }) })],
-  ['TLS that trusts anyone', needs({ socket: tlsSocket({ insecureSkipVerify: true }) })],
+  ['TLS 1.3 only', needs({ defaultSocket: tlsSocket({ minVersion: '1.3' }) })],
+  ['TLS that trusts anyone', needs({ defaultSocket: tlsSocket({ insecureSkipVerify: true }) })],
   [
     'TLS that trusts anyone with a name',
-    needs({ socket: tlsSocket({ insecureSkipVerify: true, serverName: NAME }) }),
+    needs({ defaultSocket: tlsSocket({ insecureSkipVerify: true, serverName: NAME }) }),
   ],
   [
     'several sockets, closed by default',
     needs({
-      socket: { is: 'closed' },
-      matches: [
+      defaultSocket: { is: 'closed' },
+      socketMatches: [
         { name: '0a1b', socket: tlsSocket({ serverName: NAME }) },
         { name: '2c3d', socket: tlsSocket({ ca: CA }) },
         CLEAR,
@@ -103,13 +106,13 @@ export const EVERY_KIND: readonly (readonly [it: string, needs: ClusterNeeds])[]
   [
     'a rule that mixes ours with others',
     needs({
-      socket: { is: 'closed' },
-      others: [{ name: 'Service/default/shop:80', madeAs: `${CLUSTER}/tls/0` }],
-      matches: [{ name: '0a1b', socket: tlsSocket() }],
+      defaultSocket: { is: 'closed' },
+      otherSockets: [{ name: 'Service/default/shop:80', envoyGatewayName: `${CLUSTER}/tls/0` }],
+      socketMatches: [{ name: '0a1b', socket: tlsSocket() }],
     }),
   ],
-  ['checks by HTTP', needs({ check: HTTP_CHECK })],
-  ['checks by HTTP/2', needs({ speech: 'HTTP/2', check: { ...HTTP_CHECK, headers: [] } })],
-  ['checks by TCP', needs({ speech: 'bytes', check: TCP_CHECK })],
-  ['checks by gRPC', needs({ speech: 'HTTP/2', check: GRPC_CHECK })],
+  ['checks by HTTP', needs({ healthCheck: HTTP_CHECK })],
+  ['checks by HTTP/2', needs({ protocol: 'HTTP/2', healthCheck: { ...HTTP_CHECK, headers: [] } })],
+  ['checks by TCP', needs({ protocol: 'TCP', healthCheck: TCP_CHECK })],
+  ['checks by gRPC', needs({ protocol: 'HTTP/2', healthCheck: GRPC_CHECK })],
 ];

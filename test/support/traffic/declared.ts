@@ -2,25 +2,25 @@ import { keyOf } from '../../../src/api/key.ts';
 import type { Ref, ResourceKind } from '../../../src/api/key.ts';
 import { refTo } from '../../../src/api/references.ts';
 import type { Resource, ResourceOf } from '../../../src/api/resource.ts';
-import { assignmentOf } from '../../../src/traffic/load-assignment.ts';
-import type { Assigned } from '../../../src/traffic/load-assignment.ts';
-import { trustIn } from '../../../src/traffic/certificates.ts';
-import { parseClusterName } from '../../../src/traffic/envoy-cluster-name.ts';
-import { clusterNeedsOf } from '../../../src/traffic/envoy-cluster-settings.ts';
-import type { ClusterNeeds } from '../../../src/traffic/envoy-cluster-settings.ts';
+import { loadAssignmentOf } from '../../../src/traffic/load-assignment.ts';
+import type { LoadAssignmentResult } from '../../../src/traffic/load-assignment.ts';
+import { readCaBundle } from '../../../src/traffic/certificates.ts';
+import { parseEnvoyClusterName } from '../../../src/traffic/envoy-cluster-name.ts';
+import { envoyClusterSettingsOf } from '../../../src/traffic/envoy-cluster-settings.ts';
+import type { EnvoyClusterSettings } from '../../../src/traffic/envoy-cluster-settings.ts';
 import type { DataPathMode } from '../../../src/traffic/data-path.ts';
-import type { Declared } from '../../../src/traffic/traffic-resources.ts';
-import { meshRuleOf } from '../../../src/traffic/resolve-route.ts';
-import type { MeshRule } from '../../../src/traffic/rule.ts';
+import type { TrafficResources } from '../../../src/traffic/traffic-resources.ts';
+import { resolveEnvoyCluster } from '../../../src/traffic/resolve-route.ts';
+import type { ResolvedRule } from '../../../src/traffic/rule.ts';
 import { resourceOf } from '../resources.ts';
 
 /** What objects declare, given as authors write them. */
-export function declaredFrom(objects: readonly object[]): Declared {
+export function declaredFrom(objects: readonly object[]): TrafficResources {
   return declaredOf(objects.map(resourceOf));
 }
 
 /** What objects declare, given as they are read. */
-export function declaredOf(resources: readonly Resource[]): Declared {
+export function declaredOf(resources: readonly Resource[]): TrafficResources {
   const byKey = new Map(resources.map(resource => [keyOf(refTo(resource)), resource]));
   const get = <K extends ResourceKind>(ref: Ref<K>) => byKey.get(keyOf(ref)) as ResourceOf<K> | undefined;
   const list = <K extends ResourceKind>(kind: K) =>
@@ -43,30 +43,30 @@ export function declaredOf(resources: readonly Resource[]): Declared {
         ({ metadata, spec }) =>
           metadata.namespace === namespace && spec.targetRefs.some(target => target.name === name),
       ),
-    trust: trustIn,
+    caBundle: readCaBundle,
   };
 }
 
 /** Everything that traffic says of a cluster. */
 export type Traffic = {
-  readonly rule: MeshRule;
-  readonly needs: ClusterNeeds | undefined;
+  readonly rule: ResolvedRule;
+  readonly needs: EnvoyClusterSettings | undefined;
   /** By way of the proxies, and by none. */
-  readonly through: Readonly<Record<DataPathMode, Assigned>>;
+  readonly through: Readonly<Record<DataPathMode, LoadAssignmentResult>>;
 };
 
 /** Everything that traffic says of a cluster, which must be one of ours. */
-export function trafficOf(declared: Declared, cluster = 'httproute/default/web/rule/0'): Traffic {
+export function trafficOf(declared: TrafficResources, cluster = 'httproute/default/web/rule/0'): Traffic {
   const rule = ruleOf(declared, cluster);
   if (!rule) throw new Error(`${cluster} is left alone`);
-  const needs = clusterNeedsOf(rule);
-  const assigned = (path: DataPathMode): Assigned =>
-    needs ? assignmentOf(rule, needs, path) : { assignment: { cluster, localities: [] }, unused: [] };
+  const needs = envoyClusterSettingsOf(rule);
+  const assigned = (path: DataPathMode): LoadAssignmentResult =>
+    needs ? loadAssignmentOf(rule, needs, path) : { assignment: { cluster, localities: [] }, unused: [] };
   return { rule, needs, through: { Proxy: assigned('Proxy'), Direct: assigned('Direct') } };
 }
 
 /** The rule behind a cluster, where it is one of ours. */
-export function ruleOf(declared: Declared, cluster: string): MeshRule | undefined {
-  const name = parseClusterName(cluster);
-  return name && meshRuleOf(declared, name);
+export function ruleOf(declared: TrafficResources, cluster: string): ResolvedRule | undefined {
+  const name = parseEnvoyClusterName(cluster);
+  return name && resolveEnvoyCluster(declared, name);
 }
