@@ -85,7 +85,7 @@ export function locateBinaries(environment: Environment): (name: BinaryName) => 
     if (!home || !isBuilt(home)) {
       if (home?.part.from === 'go' && askGo(environment) === undefined)
         throw new Error(`${name} cannot be found: go does not answer; PATH is ${environment['PATH'] ?? ''}`);
-      const option = home?.part.set === 'lab' ? ' -- --only lab' : '';
+      const option = home?.part.set === 'cluster' ? '' : ' -- --only lab';
       throw new Error(`${name} is not built yet: run npm run parts${option}`);
     }
     markUsed(home, new Date());

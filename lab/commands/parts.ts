@@ -1,23 +1,20 @@
-/** `npm run parts [-- --only lab] [-- --list]`: builds the real parts that are missing into the user's cache folder. */
+/** `npm run parts [-- --only SET] [-- --list]`: builds the real parts that are missing into the user's cache folder. */
 import { mkdirSync } from 'node:fs';
-import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { cacheFolder, isBuilt, locateParts, markUsed } from '../locate.ts';
 import type { LocatedPart } from '../locate.ts';
-import { takeLock } from '../lock.ts';
-import { partsOf, PARTS } from '../parts.ts';
-import type { PartSet } from '../parts.ts';
-import { buildAll } from '../parts/build.ts';
-import { buildCommand } from '../parts/command.ts';
+import { PART_SETS, partsOf, PARTS } from '../parts.ts';
+import { buildMissing } from '../parts/build-missing.ts';
 import { lacksFor } from '../parts/needs.ts';
-import { elapsed, Progress } from '../parts/progress.ts';
 import { sweep } from '../parts/sweep.ts';
 import { EXIT, runMain, stopOnSignals } from '../run-main.ts';
+import { Screen, standardOutput } from '../screen.ts';
 
-const USAGE = `npm run parts [-- --only lab] [-- --list]
+const USAGE = `npm run parts [-- --only SET] [-- --list]
 
-  --only lab   only what runs without root and without Kubernetes
-  --list       build nothing, tell what is built and where
+  --only quickstart   only what npm start runs
+  --only lab          only what runs without root and without Kubernetes
+  --list              list what is built, and where, and build nothing
 `;
 
 const environment = process.env;
@@ -25,25 +22,20 @@ const cache = cacheFolder(environment);
 
 async function main(): Promise<number> {
   const { values } = parseArgs({ options: { only: { type: 'string' }, list: { type: 'boolean' } } });
-  if (values.only !== undefined && values.only !== 'lab')
-    throw new Error(`there is no set "${values.only}"\n${USAGE}`);
-  const set: PartSet = values.only ?? 'cluster';
+  const set = PART_SETS.find(name => name === (values.only ?? 'cluster'));
+  if (set === undefined) throw new Error(`unknown set "${values.only}"\n${USAGE}`);
   const all = locateParts(PARTS, environment);
   const wanted = all.filter(({ part }) => partsOf(set).includes(part));
   if (values.list) return list(wanted);
-  const missing = wanted.filter(isMissing);
+  const missing = wanted.filter(located => !isBuilt(located));
   const lacks = lacksFor(missing, environment);
   for (const { what, line } of lacks) console.error(`${what} is missing: ${line}`);
   if (lacks.length > 0) return EXIT.notPossible;
   mkdirSync(cache, { recursive: true });
-  const status = missing.length === 0 ? EXIT.done : await buildMissing(wanted);
+  const status = missing.length === 0 ? EXIT.done : await build(wanted);
   tidy(all);
   console.log(`${wanted.filter(isBuilt).length} of ${wanted.length} parts are built in ${cache}`);
   return status;
-}
-
-function isMissing(located: LocatedPart): boolean {
-  return !isBuilt(located);
 }
 
 function list(wanted: readonly LocatedPart[]): number {
@@ -55,37 +47,14 @@ function list(wanted: readonly LocatedPart[]): number {
   return EXIT.done;
 }
 
-/** Waits for its turn, after which less may be missing, and builds. */
-async function buildMissing(wanted: readonly LocatedPart[]): Promise<number> {
-  const progress = new Progress({
-    isTerminal: process.stdout.isTTY,
-    write: text => process.stdout.write(text),
-  });
+async function build(wanted: readonly LocatedPart[]): Promise<number> {
   const stop = stopOnSignals();
-  const startMs = performance.now();
-  const release = await takeLock(join(cache, 'lock'), {
-    stop,
-    tellWaiting: pid => progress.say(`waiting for another run (process ${pid}) to end`),
-  });
-  if (!release) return EXIT.interrupted;
-  const stopShowing = progress.start();
-  try {
-    const left = await buildAll(wanted.filter(isMissing), {
-      commandFor: buildCommand,
-      environment,
-      stop,
-      tell: event => progress.tell(event),
-    });
-    progress.say(`${elapsed(performance.now() - startMs)} in all`);
-    if (stop.aborted) return EXIT.interrupted;
-    return left === 0 ? EXIT.done : EXIT.notDone;
-  } finally {
-    stopShowing();
-    release();
-  }
+  const left = await buildMissing(wanted, { environment, stop, screen: new Screen(standardOutput) });
+  if (stop.aborted) return EXIT.interrupted;
+  return left === 0 ? EXIT.done : EXIT.notDone;
 }
 
-/** What is built stays; what nobody used for long goes. */
+/** Removes parts that no checkout has used for 30 days. */
 function tidy(all: readonly LocatedPart[]): void {
   const now = new Date();
   for (const located of all.filter(isBuilt)) markUsed(located, now);

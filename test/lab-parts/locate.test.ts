@@ -3,7 +3,8 @@ import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { lackOf } from '../../lab/cluster/needs.ts';
 import { locateBinaries, markUsed, USED_FILE } from '../../lab/locate.ts';
-import { asSomeoneElse, emptyFolder, writeProgram } from './sample.ts';
+import { writeProgram } from '../support/lab/fake-tools.ts';
+import { asSomeoneElse, emptyFolder } from './sample.ts';
 
 it('says where it looked for Go when there is none, since the place of a program depends on it', () => {
   const folder = emptyFolder();

@@ -1,56 +1,53 @@
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { elapsed, Progress } from '../../lab/parts/progress.ts';
+import { Screen } from '../../lab/screen.ts';
+import { recordedOutput } from '../support/lab/terminal.ts';
 
-let written = '';
-const screen = (isTerminal: boolean) => ({ isTerminal, write: (text: string) => void (written += text) });
-
-const about = (part: string, binary: string) => ({ part, binary, index: 1, of: 2, atMs: performance.now() });
-
-/** What a terminal shows after all that was written: it knows to go up some lines and to clear what is below. */
-function shown(): readonly string[] {
-  const lines = [''];
-  for (const piece of written.split(/(\u001b\[\d+A\u001b\[J|\n)/)) {
-    const up = /\[(\d+)A/.exec(piece)?.[1];
-    if (up !== undefined) lines.splice(-1 - Number(up), Infinity, '');
-    else if (piece === '\n') lines.push('');
-    else lines.push((lines.pop() ?? '') + piece);
-  }
-  return lines.slice(0, -1);
-}
-
-beforeEach(() => {
-  written = '';
-  vi.useFakeTimers();
+const log = 'build.log';
+const about = (part: string, binary: string) => ({
+  part,
+  binary,
+  index: 1,
+  of: 2,
+  log,
+  atMs: performance.now(),
 });
+
+beforeEach(() => void vi.useFakeTimers());
 afterEach(() => vi.useRealTimers());
 
-it('is a line per running part on a terminal, under what has ended', () => {
-  const progress = new Progress(screen(true));
+it('is a line per running part on a terminal, below the finished ones', () => {
+  const output = recordedOutput();
+  const progress = new Progress(new Screen(output));
   const stop = progress.start();
-  progress.tell({ ...about('tailscale', 'tailscaled'), is: 'started' });
-  progress.tell({ ...about('etcd', 'etcd'), is: 'started' });
+  progress.record({ ...about('tailscale', 'tailscaled'), is: 'started' });
+  progress.record({ ...about('etcd', 'etcd'), is: 'started' });
   vi.advanceTimersByTime(65_000);
-  expect(shown()).toEqual(['tailscale: tailscaled (1 of 2) 1 min 5 s', 'etcd: etcd (1 of 2) 1 min 5 s']);
-  progress.tell({ ...about('tailscale', 'tailscaled'), is: 'finished' });
+  expect(output.lines()).toEqual([
+    'tailscale: tailscaled (1 of 2) 1 min 5 s, log: build.log',
+    'etcd: etcd (1 of 2) 1 min 5 s, log: build.log',
+  ]);
+  progress.record({ ...about('tailscale', 'tailscaled'), is: 'finished' });
   vi.advanceTimersByTime(1_000);
-  expect(shown()).toEqual([
+  expect(output.lines()).toEqual([
     'tailscale: tailscaled (1 of 2) built in 1 min 5 s',
-    'etcd: etcd (1 of 2) 1 min 6 s',
+    'etcd: etcd (1 of 2) 1 min 6 s, log: build.log',
   ]);
   stop();
 });
 
-it('is plain lines elsewhere, with a sign of life every 30 s', () => {
-  const progress = new Progress(screen(false));
+it('is plain lines elsewhere, with the elapsed time every 30 s', () => {
+  const output = recordedOutput({ isTerminal: false });
+  const progress = new Progress(new Screen(output));
   const stop = progress.start();
-  progress.tell({ ...about('etcd', 'etcd'), is: 'started' });
+  progress.record({ ...about('etcd', 'etcd'), is: 'started' });
   vi.advanceTimersByTime(61_000);
-  progress.tell({ ...about('etcd', 'etcd'), is: 'finished' });
+  progress.record({ ...about('etcd', 'etcd'), is: 'finished' });
   stop();
   vi.advanceTimersByTime(61_000);
-  expect(written).toBe(
+  expect(output.written()).toBe(
     [
-      'etcd: etcd (1 of 2) ...',
+      'etcd: etcd (1 of 2) ... log: build.log',
       'etcd: etcd (1 of 2) ... 30 s',
       'etcd: etcd (1 of 2) ... 1 min 0 s',
       'etcd: etcd (1 of 2) built in 1 min 1 s',
@@ -60,19 +57,20 @@ it('is plain lines elsewhere, with a sign of life every 30 s', () => {
 });
 
 it('names the log of what failed, under its last lines', () => {
-  const progress = new Progress(screen(true));
-  progress.tell({ ...about('runc', 'runc'), is: 'started' });
+  const output = recordedOutput();
+  const progress = new Progress(new Screen(output));
+  progress.record({ ...about('runc', 'runc'), is: 'started' });
   const failure = { reason: 'go ended with status 1', log: 'cache/runc/build.log', lastLines: ['a', 'b'] };
-  progress.tell({ part: 'runc', atMs: performance.now() + 2_000, is: 'failed', ...failure });
-  expect(shown()).toEqual([
+  progress.record({ part: 'runc', atMs: performance.now() + 2_000, is: 'failed', ...failure });
+  expect(output.lines()).toEqual([
     'runc: runc (1 of 2) FAILED after 2 s: go ended with status 1',
     '    a',
     '    b',
-    '  its log: cache/runc/build.log',
+    '  log: cache/runc/build.log',
   ]);
 });
 
-it('tells time as people do', () => {
+it('formats durations for people', () => {
   expect([0, 1_499, 59_000, 60_000, 754_000].map(elapsed)).toEqual([
     '0 s',
     '1 s',

@@ -1,4 +1,4 @@
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished } from 'vitest';
@@ -41,15 +41,9 @@ export function shellBuilder(script: string) {
     }),
     environment: process.env,
     stop: controller.signal,
-    tell: event => void events.push(event),
+    report: event => void events.push(event),
   };
   return { builder, events, stop: () => controller.abort(new Error('stopped')) };
-}
-
-/** Writes a program into a folder. */
-export function writeProgram(folder: string, name: string, script: string): void {
-  mkdirSync(folder, { recursive: true });
-  writeFileSync(join(folder, name), `#!/bin/sh\n${script}`, { mode: 0o755 });
 }
 
 /** The paths of all files below a folder. */

@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { PARTS, partsOf } from '../../lab/parts.ts';
-import type { Part } from '../../lab/parts.ts';
+import type { Part, PartSet } from '../../lab/parts.ts';
 import { versionOf } from '../../lab/parts/key.ts';
 
 const FOLDER = 'lab/parts';
@@ -28,10 +28,11 @@ describe('the table of parts', () => {
     expect(new Set(names).size).toBe(names.length);
   });
 
-  it('says what the lab needs', () => {
-    const names = partsOf('lab').map(({ name }) => name);
-    expect(names).toEqual(['tailscale', 'tailnet', 'backends', 'envoy', 'envoy-gateway', 'extension-peer']);
-    expect(partsOf('cluster')).toBe(PARTS);
+  it('lists the parts of each set', () => {
+    const names = (set: PartSet) => partsOf(set).map(({ name }) => name);
+    expect(names('quickstart')).toEqual(['tailscale', 'tailnet', 'backends', 'envoy', 'envoy-gateway']);
+    expect(names('lab')).toEqual([...names('quickstart'), 'extension-peer']);
+    expect(partsOf('cluster')).toEqual(PARTS);
   });
 
   it('names no version: those stand in the folders', () => {
