@@ -1,24 +1,25 @@
-/** `npm start`: the quickstart at work, with everything real that is built on this machine; Ctrl-C ends all of it. */
+/** `npm start`: the quickstart with every real part on this machine, which are built first where they are missing. */
 import { closeSync, mkdirSync, openSync, writeSync } from 'node:fs';
 import { once } from 'node:events';
 import { join, relative, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
-import { explainRoutes } from '../../src/explain/routes.ts';
-import { declaredIn } from '../../src/extension/listers.ts';
 import type { GatewayAnswer } from '../envoy.ts';
 import { guard } from '../guard.ts';
 import { startLab } from '../lab.ts';
 import { isBuilt, locateBinaries, locateParts } from '../locate.ts';
 import { lockHolder, takeLock } from '../lock.ts';
 import { partsOf } from '../parts.ts';
+import { buildMissing } from '../parts/build-missing.ts';
+import { lacksFor } from '../parts/needs.ts';
 import { freePorts } from '../ports.ts';
 import { askQuickstart, QUICKSTART_GATEWAY, QUICKSTART_HOST, QUICKSTART_PLACES } from '../quickstart.ts';
+import { showRoutes } from '../quickstart/route-table.ts';
 import { followRefusals } from '../refusals.ts';
 import { EXIT, runMain, stopOnSignals } from '../run-main.ts';
+import { Screen, standardOutput } from '../screen.ts';
 import { LabFolder } from '../state.ts';
 import type { Lab } from '../state.ts';
 import { tryAll } from '../try-all.ts';
-import { ROUTE_KINDS } from '../../src/api/key.ts';
 import { troubleIn } from '../trouble.ts';
 import { readStandaloneSettings, startStandalone } from '../../src/standalone.ts';
 import type { Standalone } from '../../src/standalone.ts';
@@ -27,42 +28,40 @@ const PROJECT = join(import.meta.dirname, '..', '..');
 const EXAMPLES = join(PROJECT, 'examples', 'quickstart');
 const STATE = join(PROJECT, '.cache', 'quickstart');
 
-const USAGE = `npm start [-- --folder FOLDER] [--state FOLDER]
+const USAGE = `npm start [-- --folder FOLDER] [--no-data-plane] [--state FOLDER]
 
   --folder FOLDER   objects in place of those of examples/quickstart, at the same addresses
-  --state FOLDER    for logs and all that is kept; .cache/quickstart
+  --no-data-plane   show what becomes of each route; build and start nothing else, and send no request
+  --state FOLDER    for logs and state; .cache/quickstart
 `;
 
-/** The folder with declarations, and the one for all that is made of them. */
-type Folders = { readonly declared: string; readonly state: string };
+/** What the command line says: the folder with objects, the folder for state, and whether requests are to flow. */
+type Options = { readonly declared: string; readonly state: string; readonly dataPlane: boolean };
 
-function logIn({ state }: Folders): string {
+const environment = process.env;
+const screen = new Screen(standardOutput);
+
+function logIn({ state }: Options): string {
   return join(state, 'mesh-gateway.log');
 }
 
-const environment = process.env;
-
-function gatewayDirIn({ state }: Folders): string {
+function gatewayDirIn({ state }: Options): string {
   return join(state, 'envoy-gateway');
 }
 
-function tell(line: string): void {
-  console.log(line);
-}
-
-/** As somebody would write it who stands here. */
+/** Relative to the current folder where it is inside of it. */
 function shown(path: string): string {
   const short = relative(resolve('.'), path);
   return short.startsWith('..') ? path : short;
 }
 
-/** Standalone on the examples, on ports that nothing else has; its log goes into a file. */
-async function startProduct({ declared, state }: Folders, log: number): Promise<Standalone> {
+/** Standalone on free ports; its log goes into a file, and its warnings to the screen as well. */
+async function startProduct(options: Options, log: number): Promise<Standalone> {
   const [grpc, metrics, health] = await freePorts(3);
   const flags = {
-    'resources-dir': declared,
-    'state-dir': join(state, 'state'),
-    'gateway-dir': gatewayDirIn({ declared, state }),
+    'resources-dir': options.declared,
+    'state-dir': join(options.state, 'state'),
+    'gateway-dir': gatewayDirIn(options),
     'grpc-address': `127.0.0.1:${grpc}`,
     'metrics-address': `127.0.0.1:${metrics}`,
     'health-address': `127.0.0.1:${health}`,
@@ -71,7 +70,7 @@ async function startProduct({ declared, state }: Folders, log: number): Promise<
   const write = (line: string) => {
     writeSync(log, line);
     const trouble = troubleIn(line);
-    if (trouble !== undefined) tell(`! ${trouble}`);
+    if (trouble !== undefined) screen.print(`! ${trouble}`);
   };
   return startStandalone(readStandaloneSettings({ args, environment: {} }), {
     version: 'quickstart',
@@ -79,40 +78,41 @@ async function startProduct({ declared, state }: Folders, log: number): Promise<
   });
 }
 
-/** Gives up when it is told to stop. */
-async function unlessStopped<T>(stop: AbortSignal, something: Promise<T>): Promise<T> {
+/** Fails with the signal's reason when that comes first. */
+async function unlessStopped<T>(stop: AbortSignal, promise: Promise<T>): Promise<T> {
   const stopped = once(stop, 'abort').then((): never => {
     throw stop.reason;
   });
-  return Promise.race([something, stopped]);
+  return Promise.race([promise, stopped]);
 }
 
-/** Tells what becomes of each route, and again when that is another thing. */
-function follow({ read }: Standalone): () => void {
-  const declared = declaredIn(read, () => undefined);
-  let told: readonly string[] = [];
-  let timer: NodeJS.Timeout | undefined;
-  const look = () => {
-    const routes = ROUTE_KINDS.flatMap(kind => read.list(kind));
-    const explained = explainRoutes(declared, routes, 'Proxy').map(({ text }) => text);
-    for (const text of explained) if (!told.includes(text)) tell(`\n${text}`);
-    if (explained.length === 0 && told.length > 0) tell('\nno route has MeshEndpoints among its backends');
-    told = explained;
-  };
-  look();
-  const unsubscribe = read.subscribe(() => {
-    clearTimeout(timer);
-    timer = setTimeout(look, QUIET_MS);
-  });
-  return () => {
-    unsubscribe();
-    clearTimeout(timer);
-  };
+/** Builds the parts that are missing, and returns whether all are there; says what to install where they cannot be built. */
+async function prepareParts(stop: AbortSignal): Promise<boolean> {
+  const located = locateParts(partsOf('quickstart'), environment);
+  const missing = located.filter(part => !isBuilt(part));
+  if (missing.length === 0) return true;
+  const lacks = lacksFor(missing, environment);
+  for (const { what, line } of lacks) screen.print(`\n${what} is missing: ${line}`);
+  if (lacks.length > 0) {
+    screen.print(`\nInstall it and run npm start again to send requests. ${UNTIL_THEN}`);
+    return false;
+  }
+  screen.print(
+    `\nBuilding the real parts, once on this machine: ${missing.map(({ part }) => part.name).join(', ')}.
+This takes some minutes. After Ctrl-C the next npm start continues.\n`,
+  );
+  const left = await buildMissing(located, { environment, stop, screen });
+  stop.throwIfAborted();
+  if (left === 0) return true;
+  screen.print(
+    `\n${left} of ${located.length} parts could not be built, see above: npm start tries again. ${UNTIL_THEN}`,
+  );
+  return false;
 }
 
-const QUIET_MS = 100;
+const UNTIL_THEN = 'Edit a file to see what becomes of the routes. Ctrl-C ends everything.';
 
-/** The real parts around it: a tailnet with services, and Envoy Gateway with an Envoy that reads what standalone writes. */
+/** A tailnet with services, and Envoy Gateway with an Envoy that reads what standalone writes. */
 async function startParts(
   folder: LabFolder,
   stop: AbortSignal,
@@ -124,7 +124,7 @@ async function startParts(
     folder: folder.path,
     pathOf: locateBinaries(environment),
     searchPath: environment['PATH'] ?? '',
-    tell: step => tell(`${((performance.now() - startMs) / 1000).toFixed(1).padStart(6)} s  ${step}`),
+    tell: step => screen.print(`${((performance.now() - startMs) / 1000).toFixed(1).padStart(6)} s  ${step}`),
     stop,
     places: QUICKSTART_PLACES,
     gateway: {
@@ -134,114 +134,113 @@ async function startParts(
   });
 }
 
-function tellHowTo({ gateway }: Lab, folders: Folders, { status, body }: GatewayAnswer): void {
+function nextSteps({ gateway }: Lab, options: Options, { status, body }: GatewayAnswer): string {
   const [first = ''] = body.trim().split('\n');
-  const came = `${status === 200 ? '' : `${status || 'no answer:'} `}${first.slice(0, 150)}`;
-  const how =
+  const answer = `${status === 200 ? '' : `${status || 'no answer:'} `}${first.slice(0, 76)}`;
+  const title =
     status === 200
-      ? 'A request has gone from here to Envoy, through a mesh daemon into the tailnet, and to a service there:'
-      : `No request for ${QUICKSTART_HOST} has come through; what becomes of each route stands above. To ask again:`;
-  tell(`
-${how}
+      ? 'A request went from here through Envoy and a mesh daemon into the tailnet, to a service there:'
+      : `No request for ${QUICKSTART_HOST} was answered with 200; the routes above say why. To send it again:`;
+  return `
+${title}
 
   curl -H 'host: ${QUICKSTART_HOST}' http://${gateway?.listeners.http}/
 
-  ${came}
+  ${answer}
 
-Edit ${shown(join(folders.declared, 'web.yaml'))}, such as a weight, and save: the next request follows.
-Logs: ${shown(logIn(folders))}, ${gateway ? shown(gateway.log) : ''} and others beside it.
-Ctrl-C ends everything.`);
+Edit ${shown(join(options.declared, 'web.yaml'))}, such as a weight, and save: the next request follows.
+Logs: ${shown(logIn(options))}, ${gateway ? shown(gateway.log) : ''} and others beside it.
+Ctrl-C ends everything.`;
 }
 
-const NOT_BUILT = `
-The real parts (a tailnet, Envoy Gateway, Envoy) are not built here, so that no request can be sent. To build them:
-
-  npm run parts -- --only lab
-
-Until then, this is what is made of your files: edit one and see. Ctrl-C ends it.`;
-
-/** Lets everything run until it is told to stop. */
-async function untilStopped(stop: AbortSignal, look: () => void): Promise<void> {
+/** Calls `check` until the signal comes. */
+async function untilStopped(stop: AbortSignal, check: () => void): Promise<void> {
   for (;;) {
     await new Promise(resolve => setTimeout(resolve, 200));
     if (stop.aborted) return;
-    look();
+    check();
   }
 }
 
-/** Fails when a part has ended by itself, and tells what Envoy Gateway refuses, which is all that it reads. */
-function lookAfter(folder: LabFolder, { gateway }: Lab): () => void {
+/** Fails when a process has ended by itself, and shows what Envoy Gateway refuses. */
+function checkOf(folder: LabFolder, { gateway }: Lab): () => void {
   const refusals = gateway ? followRefusals(gateway) : () => [];
   return () => {
-    if (!folder.running()) throw new Error('a part has ended by itself; see the logs');
-    for (const why of refusals()) tell(`! Envoy Gateway reads nothing more until this is mended: ${why}`);
+    if (!folder.running()) throw new Error('a process of the data plane has ended; see the logs');
+    for (const why of refusals())
+      screen.print(`! Envoy Gateway reads no file until this is corrected: ${why}`);
   };
 }
 
-async function run(folders: Folders, stop: AbortSignal): Promise<void> {
-  mkdirSync(folders.state, { recursive: true, mode: 0o700 });
-  const folder = new LabFolder(join(folders.state, 'lab'));
+async function run(options: Options, stop: AbortSignal): Promise<void> {
+  mkdirSync(options.state, { recursive: true, mode: 0o700 });
+  const folder = new LabFolder(join(options.state, 'lab'));
   const down = [process.execPath, '--import', 'tsx', 'lab/commands/lab.ts', 'down', '--folder', folder.path];
   const cleaner = guard(down, PROJECT);
-  const log = openSync(logIn(folders), 'w', 0o600);
+  const log = openSync(logIn(options), 'w', 0o600);
   const ends: (() => unknown)[] = [() => closeSync(log), () => cleaner.release()];
   try {
-    const product = await startProduct(folders, log);
+    const product = await startProduct(options, log);
     ends.unshift(
       ...product.steps.map(
         ({ run: end }) =>
-          async () =>
+          () =>
             end(),
       ),
     );
     const port = await unlessStopped(stop, product.begun);
-    const isPossible = locateParts(partsOf('lab'), environment).every(isBuilt);
-    if (!isPossible) tell(NOT_BUILT);
-    const unfollow = follow(product);
-    ends.unshift(unfollow);
-    if (!isPossible) {
+    ends.unshift(showRoutes(product.read, screen));
+    if (!options.dataPlane) screen.print(`\nWithout a data plane no request can be sent. ${UNTIL_THEN}`);
+    if (!options.dataPlane || !(await prepareParts(stop))) {
       await untilStopped(stop, () => undefined);
       return;
     }
     await folder.remove();
     ends.unshift(() => folder.remove());
-    const lab = await startParts(folder, stop, gatewayDirIn(folders), port);
-    const look = lookAfter(folder, lab);
-    const answer = await askQuickstart(lab.gateway?.listeners.http ?? '', stop, look);
+    const lab = await startParts(folder, stop, gatewayDirIn(options), port);
+    const check = checkOf(folder, lab);
+    const answer = await askQuickstart(lab.gateway?.listeners.http ?? '', stop, check);
     if (stop.aborted) return;
-    tellHowTo(lab, folders, answer);
-    await untilStopped(stop, look);
+    screen.print(nextSteps(lab, options, answer));
+    await untilStopped(stop, check);
   } finally {
     await tryAll(ends.map(end => () => Promise.resolve().then(end)));
   }
 }
 
-/** The folders that are meant, or nothing where somebody asks how to say it. */
-function readCommandLine(): Folders | undefined {
+/** Undefined where help is wanted. */
+function readCommandLine(): Options | undefined {
   const text = { type: 'string' } as const;
-  const { values } = parseArgs({ options: { folder: text, state: text, help: { type: 'boolean' } } });
+  const flag = { type: 'boolean' } as const;
+  const { values } = parseArgs({
+    options: { folder: text, state: text, 'no-data-plane': flag, help: flag },
+  });
   if (values.help) return undefined;
-  return { declared: resolve(values.folder ?? EXAMPLES), state: resolve(values.state ?? STATE) };
+  return {
+    declared: resolve(values.folder ?? EXAMPLES),
+    state: resolve(values.state ?? STATE),
+    dataPlane: values['no-data-plane'] !== true,
+  };
 }
 
 await runMain('start', async () => {
-  const folders = readCommandLine();
-  if (!folders) {
-    tell(USAGE);
+  const options = readCommandLine();
+  if (!options) {
+    screen.print(USAGE);
     return EXIT.done;
   }
-  const lock = `${folders.state}.lock`;
+  const lock = `${options.state}.lock`;
   const holder = lockHolder(lock);
   if (holder) throw new Error(`npm start runs already, as process ${holder.pid}`);
   const stop = stopOnSignals();
   const release = await takeLock(lock, { stop, tellWaiting: () => undefined, purpose: 'running' });
   try {
-    await run(folders, stop);
+    await run(options, stop);
   } catch (error) {
     if (!stop.aborted) throw error;
   } finally {
     release?.();
   }
-  tell('all of it has ended');
+  screen.print('everything has ended');
   return EXIT.done;
 });

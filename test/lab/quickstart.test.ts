@@ -92,7 +92,7 @@ describe('npm start', () => {
     running.edit(text =>
       text.replace('    - backendRefs:', '    - filters: [{ type: Nonsense }]\n      backendRefs:'),
     );
-    const isTold = () => Promise.resolve(running.said().includes('reads nothing more until') || undefined);
+    const isTold = () => Promise.resolve(running.said().includes('reads no file until') || undefined);
     expect(await waitFor('it to be told', isTold, SOON)).toBe(true);
     expect(running.said()).toContain('Unsupported value: "Nonsense"');
     running.restore();

@@ -61,12 +61,12 @@ export async function startQuickstart(): Promise<RunningQuickstart> {
   };
   const isSaid = (note: (seen: string) => void) => {
     note(said);
-    if (said.includes('are not built here')) throw new Error(said);
+    if (said.includes('is missing: ') || said.includes('could not be built')) throw new Error(said);
     if (started.exitCode !== null) throw new Error(`npm start has ended: ${said}`);
     return Promise.resolve(said.includes('Ctrl-C ends everything') || undefined);
   };
   try {
-    await waitFor('npm start to tell how to go on', isSaid);
+    await waitFor('npm start to print the curl line', isSaid);
     return running;
   } catch (error) {
     await running.remove();

@@ -1,0 +1,36 @@
+import { ROUTE_KINDS } from '../../src/api/key.ts';
+import { explainRoutes } from '../../src/explain/routes.ts';
+import { declaredIn } from '../../src/extension/listers.ts';
+import type { ReadResources } from '../../src/resources/resources.ts';
+import type { Screen } from '../screen.ts';
+
+const DEBOUNCE_MS = 100;
+
+/**
+ * Shows each route that has MeshEndpoints among its backends, with its endpoints, and follows changes: redrawn in place
+ * on a terminal, elsewhere a route is printed again when it changes. Returns the function that stops it.
+ */
+export function showRoutes(read: ReadResources, screen: Screen): () => void {
+  const declared = declaredIn(read, () => undefined);
+  let shown: readonly string[] = [];
+  let timer: NodeJS.Timeout | undefined;
+  const show = () => {
+    const routes = ROUTE_KINDS.flatMap(kind => read.list(kind));
+    const explained = explainRoutes(declared, routes, 'Proxy').map(({ text }) => text);
+    const none = explained.length === 0 ? ['no route has MeshEndpoints among its backends'] : [];
+    const texts = [...explained, ...none];
+    screen.draw('routes', `\n${texts.join('\n')}`);
+    if (!screen.isTerminal)
+      for (const text of texts.filter(text => !shown.includes(text))) screen.print(`\n${text}`);
+    shown = texts;
+  };
+  show();
+  const unsubscribe = read.subscribe(() => {
+    clearTimeout(timer);
+    timer = setTimeout(show, DEBOUNCE_MS);
+  });
+  return () => {
+    unsubscribe();
+    clearTimeout(timer);
+  };
+}
