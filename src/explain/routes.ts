@@ -1,6 +1,6 @@
 import type { Route } from '../api/gateway-api.ts';
-import type { Ref } from '../api/key.ts';
 import { refOf } from '../api/key.ts';
+import type { Ref } from '../api/key.ts';
 import { gatewaysOf } from '../api/references.ts';
 import { loadAssignmentOf } from '../traffic/load-assignment.ts';
 import type { EnvoyEndpoint } from '../traffic/load-assignment.ts';
@@ -9,7 +9,8 @@ import { dataPathOf } from '../traffic/data-path.ts';
 import type { DataPathMode } from '../traffic/data-path.ts';
 import type { TrafficResources } from '../traffic/traffic-resources.ts';
 import { resolveRoute } from '../traffic/resolve-route.ts';
-import type { ResolvedRule, UnusedBackend } from '../traffic/rule.ts';
+import type { ResolvedRule } from '../traffic/resolve-route.ts';
+import type { UnusedBackend } from '../traffic/unused.ts';
 
 /** What becomes of a route. */
 export type Explained = {

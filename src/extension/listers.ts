@@ -6,8 +6,8 @@ import { gatewaysOf, refTo, tailnetsOf } from '../api/references.ts';
 import type { Resource } from '../api/resource.ts';
 import { byNamespace } from '../resources/resources.ts';
 import type { AnyIndex, Index, ReadResources } from '../resources/resources.ts';
-import { readCaBundle } from '../traffic/certificates.ts';
-import type { ReadCaBundle } from '../traffic/certificates.ts';
+import { readCaBundle } from '../traffic/upstream-tls.ts';
+import type { ReadCaBundle } from '../traffic/upstream-tls.ts';
 import type { TrafficResources } from '../traffic/traffic-resources.ts';
 
 const tailnets: Index<'MeshTailnet'> = {

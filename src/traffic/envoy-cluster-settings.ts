@@ -1,19 +1,10 @@
 import { envoyHealthCheckOf } from './envoy-health-check.ts';
-import type { OtherSocket } from './other-backends.ts';
-import type { ResolvedRule, UpstreamProtocol } from './rule.ts';
+import type { EnvoyHealthCheck } from './envoy-health-check.ts';
 import { CLEAR_SOCKET, socketName, tlsKey } from './upstream-tls.ts';
-
-/** How TLS is spoken with some endpoints. */
-export type UpstreamTls = {
-  /** Fixed: one name for all. PerEndpoint: each endpoint's own hostname is sent and must be in its certificate. */
-  readonly serverName: { readonly is: 'fixed'; readonly name: string } | { readonly is: 'per-endpoint' };
-  /** PEM text; the system's roots without it. */
-  readonly ca?: string;
-  readonly minVersion?: '1.2' | '1.3';
-  readonly insecureSkipVerify: boolean;
-  /** The one protocol offered inside of TLS; none for raw bytes. */
-  readonly alpn?: 'h2' | 'http/1.1';
-};
+import type { UpstreamTls } from './upstream-tls.ts';
+import type { OtherSocket } from './other-backends.ts';
+import type { ResolvedRule } from './resolve-route.ts';
+import type { UpstreamProtocol } from './upstream-protocol.ts';
 
 /** What a connection is wrapped in, inside of the tunnel. */
 export type TransportSocket =
@@ -27,24 +18,6 @@ export type TransportSocketMatch = {
   readonly name: string;
   readonly socket: Exclude<TransportSocket, { readonly is: 'closed' }>;
 };
-
-/** Envoy's own checks, where all checked endpoints agree in them. HTTP is spoken in the version of the cluster. */
-export type EnvoyHealthCheck = {
-  readonly intervalMs: number;
-  readonly timeoutMs: number;
-  readonly healthyThreshold: number;
-  readonly unhealthyThreshold: number;
-} & (
-  | {
-      readonly is: 'HTTP';
-      readonly path: string;
-      readonly expectedStatus: number;
-      /** Sorted by name. */
-      readonly headers: readonly (readonly [name: string, value: string])[];
-    }
-  | { readonly is: 'TCP' }
-  | { readonly is: 'GRPC'; readonly service?: string }
-);
 
 /** What a cluster must have so that its endpoints can be reached, whatever endpoints there are at the moment. */
 export type EnvoyClusterSettings = {

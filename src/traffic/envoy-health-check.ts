@@ -1,8 +1,8 @@
+import type { ResolvedRule } from './resolve-route.ts';
 import { durationMs } from '../api/duration.ts';
 import { isEqual } from '../api/json.ts';
 import type { HealthCheck } from '../api/generated/types.ts';
-import type { EnvoyHealthCheck } from './envoy-cluster-settings.ts';
-import type { ResolvedRule, ResolvedEndpoint } from './rule.ts';
+import type { ResolvedEndpoint } from './resolve-backend-ref.ts';
 
 /** The check of an endpoint, where it has one that is on. */
 export function healthCheckOf({ endpoint: { healthCheck } }: ResolvedEndpoint): HealthCheck | undefined {
@@ -96,3 +96,21 @@ function isHost(name: string): boolean {
 function wholeMs(duration: string): number {
   return Math.max(1, Math.round(durationMs(duration) ?? 0));
 }
+
+/** Envoy's own checks, where all checked endpoints agree in them. HTTP is spoken in the version of the cluster. */
+export type EnvoyHealthCheck = {
+  readonly intervalMs: number;
+  readonly timeoutMs: number;
+  readonly healthyThreshold: number;
+  readonly unhealthyThreshold: number;
+} & (
+  | {
+      readonly is: 'HTTP';
+      readonly path: string;
+      readonly expectedStatus: number;
+      /** Sorted by name. */
+      readonly headers: readonly (readonly [name: string, value: string])[];
+    }
+  | { readonly is: 'TCP' }
+  | { readonly is: 'GRPC'; readonly service?: string }
+);

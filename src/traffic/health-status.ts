@@ -1,9 +1,8 @@
-import type { EndpointStatus } from '../api/generated/types.ts';
 import { addressText, parseSocketAddress } from './socket-address.ts';
-import type { HealthStatus } from './load-assignment.ts';
 import { healthCheckOf } from './envoy-health-check.ts';
 import type { EnvoyClusterSettings } from './envoy-cluster-settings.ts';
-import type { ResolvedEndpoint } from './rule.ts';
+import type { ResolvedEndpoint } from './resolve-backend-ref.ts';
+import type { EndpointStatus } from '../api/generated/types.ts';
 
 /** The error in the status of an endpoint that is checked, as long as nothing is decided. */
 export const NOT_CHECKED_YET = 'not checked yet';
@@ -46,3 +45,6 @@ export function isAllUnhealthy(
   const staying = verdicts.filter(verdict => verdict !== 'DRAINING');
   return check !== undefined && staying.every(verdict => verdict === 'UNHEALTHY');
 }
+
+/** What Envoy is told of an endpoint's health. */
+export type HealthStatus = 'UNKNOWN' | 'HEALTHY' | 'UNHEALTHY' | 'DRAINING';

@@ -1,19 +1,17 @@
+import { isAllUnhealthy, healthStatusOf } from './health-status.ts';
+import type { HealthStatus } from './health-status.ts';
 import { addressText } from './socket-address.ts';
+import type { SocketAddress } from './socket-address.ts';
 import { healthCheckHostOf, healthCheckOf } from './envoy-health-check.ts';
 import type { EnvoyClusterSettings } from './envoy-cluster-settings.ts';
+import { proxiesOf, proxySelector } from './data-path.ts';
 import type { DataPathMode } from './data-path.ts';
-import { isAllUnhealthy, healthStatusOf } from './health-status.ts';
-import { proxiesOf, proxySelector } from './proxies.ts';
 import type { OtherBackend } from './other-backends.ts';
-import type { ResolvedBackend, ResolvedRule, UnusedBackend, ResolvedEndpoint } from './rule.ts';
-import { CLEAR_SOCKET, socketName, tlsKey } from './upstream-tls.ts';
+import type { ResolvedBackend, ResolvedRule } from './resolve-route.ts';
 import { unusedBackend } from './unused.ts';
-
-/** What Envoy is told of an endpoint's health. */
-export type HealthStatus = 'UNKNOWN' | 'HEALTHY' | 'UNHEALTHY' | 'DRAINING';
-
-/** An address and port that Envoy can connect to: never a name. */
-export type SocketAddress = { readonly address: string; readonly port: number };
+import type { UnusedBackend } from './unused.ts';
+import type { ResolvedEndpoint } from './resolve-backend-ref.ts';
+import { CLEAR_SOCKET, socketName, tlsKey } from './upstream-tls.ts';
 
 /** One endpoint as Envoy is told of it. */
 export type EnvoyEndpoint = SocketAddress & {

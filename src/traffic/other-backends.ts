@@ -1,6 +1,6 @@
 import { ENVOY_GATEWAY_GROUP } from '../api/backends.ts';
 import type { BackendRef } from '../api/gateway-api.ts';
-import type { SocketAddress } from './load-assignment.ts';
+import type { SocketAddress } from './socket-address.ts';
 import type { EnvoyClusterName } from './envoy-cluster-name.ts';
 import type { TrafficResources } from './traffic-resources.ts';
 import { isPermitted } from './permissions.ts';

@@ -1,12 +1,14 @@
+import { unusedEndpoint, unusedReference } from './unused.ts';
+import type { UnusedBackend } from './unused.ts';
+import { originatesTls, upstreamFor } from './upstream-protocol.ts';
+import type { UpstreamProtocol } from './upstream-protocol.ts';
 import type { Kinds, MeshEndpoint } from '../api/generated/types.ts';
+import { upstreamTlsOf } from './upstream-tls.ts';
+import type { UpstreamTls } from './upstream-tls.ts';
 import type { TrafficResources } from './traffic-resources.ts';
 import { isAllowed, isPermitted } from './permissions.ts';
 import { meshEndpointsRefOf } from './backend-refs.ts';
 import type { RouteBackendRef } from './backend-refs.ts';
-import type { UpstreamProtocol, UnusedBackend, ResolvedEndpoint } from './rule.ts';
-import { originatesTls, upstreamFor } from './upstream-protocol.ts';
-import { upstreamTlsOf } from './upstream-tls.ts';
-import { unusedEndpoint, unusedReference } from './unused.ts';
 
 /** An endpoint that can be used as far as it alone is concerned. */
 export type Candidate = {
@@ -93,3 +95,14 @@ function createdAtMs({ metadata: { creationTimestamp } }: Kinds['MeshTailnet']):
   const time = creationTimestamp === undefined ? NaN : Date.parse(creationTimestamp);
   return Number.isNaN(time) ? Infinity : time;
 }
+
+/** An endpoint that traffic may use. */
+export type ResolvedEndpoint = {
+  readonly endpoint: MeshEndpoint;
+  /** The object that it is part of, for its status. */
+  readonly object: Kinds['MeshEndpoints'];
+  /** The MeshTailnet that leads to it. */
+  readonly tailnet: Kinds['MeshTailnet'];
+  /** How Envoy speaks TLS with it; without it, none is spoken. */
+  readonly tls?: UpstreamTls;
+};

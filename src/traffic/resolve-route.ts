@@ -1,17 +1,25 @@
-import type { Route } from '../api/gateway-api.ts';
-import { withinTlsLimits, withSameProtocol, withValidCaBundles, withDefaultProtocol } from './agreement.ts';
 import { resolveBackendRef } from './resolve-backend-ref.ts';
-import type { Candidate, Filtered } from './resolve-backend-ref.ts';
+import type { ResolvedEndpoint, Candidate, Filtered } from './resolve-backend-ref.ts';
+import { unusedReference } from './unused.ts';
+import type { UnusedBackend } from './unused.ts';
+import { defaultProtocol } from './upstream-protocol.ts';
+import type { UpstreamProtocol } from './upstream-protocol.ts';
+import type { BackendRef, Route } from '../api/gateway-api.ts';
 import { formatEnvoyClusterName } from './envoy-cluster-name.ts';
 import type { EnvoyClusterName } from './envoy-cluster-name.ts';
-import type { TrafficResources } from './traffic-resources.ts';
-import { withoutDuplicateAddresses, withoutDuplicateNames } from './rule-conflicts.ts';
 import { isResolved, isServiceOrBackend, otherBackendsOf } from './other-backends.ts';
+import type { OtherBackend } from './other-backends.ts';
+import {
+  withinTlsLimits,
+  withSameProtocol,
+  withValidCaBundles,
+  withDefaultProtocol,
+  withoutDuplicateAddresses,
+  withoutDuplicateNames,
+} from './rule-conflicts.ts';
+import type { TrafficResources } from './traffic-resources.ts';
 import { isMeshEndpoints, backendRefsOf } from './backend-refs.ts';
 import type { RouteBackendRef } from './backend-refs.ts';
-import type { ResolvedRule, UnusedBackend } from './rule.ts';
-import { defaultProtocol } from './upstream-protocol.ts';
-import { unusedReference } from './unused.ts';
 
 /**
  * What the rule behind a cluster means, or nothing where the cluster is to be left alone: the route is not declared, has
@@ -145,3 +153,27 @@ function resolveBackendRefs(
 function endpointsAt(index: number, kept: readonly Candidate[]) {
   return kept.filter(({ at }) => at.index === index).map(({ resolved: usable }) => usable);
 }
+
+/** One reference of a rule to a MeshEndpoints. */
+export type ResolvedBackend = {
+  /** Its position among all references of the rule, by which Envoy Gateway names its locality. */
+  readonly index: number;
+  readonly ref: BackendRef;
+  /** Where the reference stands in the route, such as spec.rules[0].backendRefs[1]. */
+  readonly path: string;
+  readonly endpoints: readonly ResolvedEndpoint[];
+};
+
+/** What the rule behind a cluster means: where its traffic may go, and where it may not and why. */
+export type ResolvedRule = {
+  readonly cluster: EnvoyClusterName;
+  /** How Envoy speaks to all endpoints; of a rule without any that can be used, what its kind of route would take. */
+  readonly protocol: UpstreamProtocol;
+  /** Whether the rule has backends that are not ours, with a weight above 0. */
+  readonly isMixed: boolean;
+  /** Those of them that we serve beside ours. */
+  readonly otherBackends: readonly OtherBackend[];
+  /** In the order of the references; those without usable endpoints too. */
+  readonly backends: readonly ResolvedBackend[];
+  readonly unused: readonly UnusedBackend[];
+};

@@ -1,6 +1,5 @@
 import { canonicalIPv6, familyOf } from '../api/ip.ts';
 import type { MeshEndpoint } from '../api/generated/types.ts';
-import type { SocketAddress } from './load-assignment.ts';
 
 /** An endpoint's address and port as one text: equal for all ways to write the same address. */
 export function addressText({ meshIP, port }: Pick<MeshEndpoint, 'meshIP' | 'port'>): string {
@@ -16,3 +15,6 @@ export function parseSocketAddress(text: string): SocketAddress | undefined {
   if (address === undefined || port > 65_535) return undefined;
   return familyOf(address) === (bare === undefined ? 'ipv6' : 'ipv4') ? { address, port } : undefined;
 }
+
+/** An address and port that Envoy can connect to: never a name. */
+export type SocketAddress = { readonly address: string; readonly port: number };

@@ -1,12 +1,14 @@
-import { GATEWAY_GROUP } from '../api/gateway-api.ts';
-import { GROUP } from '../api/generated/kinds.ts';
+import { protocolsFor, routeKindsFor } from './upstream-protocol.ts';
+import type { UpstreamProtocol } from './upstream-protocol.ts';
 import type { Kinds, MeshEndpoint } from '../api/generated/types.ts';
 import { keyOf } from '../api/key.ts';
+import type { Key } from '../api/key.ts';
+import type { ResolvedBackend } from './resolve-route.ts';
+import { GATEWAY_GROUP } from '../api/gateway-api.ts';
+import { GROUP } from '../api/generated/kinds.ts';
 import type { Candidate } from './resolve-backend-ref.ts';
 import { meshEndpointsRefOf } from './backend-refs.ts';
 import type { RouteBackendRef } from './backend-refs.ts';
-import type { ResolvedBackend, UpstreamProtocol, UnusedBackend, UnusedReason } from './rule.ts';
-import { protocolsFor, routeKindsFor } from './upstream-protocol.ts';
 
 type Endpoints = readonly Pick<MeshEndpoint, 'port'>[];
 
@@ -225,3 +227,51 @@ function portsOf(endpoints: Endpoints): string {
 }
 
 const MOST_PORTS = 10;
+
+/** Why a reference, or an endpoint of the object that it names, gets no traffic. */
+export type UnusedReason =
+  /** The object is not declared. */
+  | 'BackendNotFound'
+  /** The route lives in another namespace, and no ReferenceGrant lets it refer to this one. */
+  | 'RefNotPermitted'
+  /** The reference names no port. */
+  | 'PortMissing'
+  /** No endpoint of the object has the port. */
+  | 'PortNotFound'
+  /** The kind of the route does not go with the protocol of the endpoint. */
+  | 'ProtocolMismatch'
+  /** Envoy can speak one way only to all endpoints of a cluster, and an earlier one, or one of others, decided which. */
+  | 'ProtocolConflict'
+  /** Another endpoint of the rule has the same address and port. */
+  | 'DuplicateAddress'
+  /** No MeshTailnet has the domain. */
+  | 'TailnetNotFound'
+  /** The MeshTailnet does not let this namespace use it. */
+  | 'NamespaceNotAllowed'
+  /** The rule has other backends with which MeshEndpoints cannot share one. */
+  | 'MixedBackends'
+  /** Another backend of the rule does not resolve, and Envoy Gateway then sends nothing to ours. */
+  | 'OtherBackendMissing'
+  /** What the endpoint asks for is not there yet, such as a CA from a ConfigMap. */
+  | 'NotSupported'
+  /** The certificates that the endpoint is to be trusted by cannot be read. */
+  | 'InvalidCertificate'
+  /** More different TLS settings than one cluster can have, or bigger ones. */
+  | 'TooManyTlsSettings'
+  /** The MeshTailnet has no proxy yet, and nothing is ever dialled around the mesh. */
+  | 'ProxyUnknown'
+  /** The proxy of the MeshTailnet is a name, and Envoy can be told an address only. */
+  | 'ProxyNotAnAddress'
+  /** Datagrams cannot pass a proxy. */
+  | 'DatagramsThroughProxy';
+
+/** A reference or endpoint that gets no traffic, with what to do about it. */
+export type UnusedBackend = {
+  readonly reason: UnusedReason;
+  /** For people: what is wrong, where, and the way out. */
+  readonly message: string;
+  /** The MeshEndpoints that is referred to. */
+  readonly object: Key;
+  /** Which of its endpoints, where only that one is meant. */
+  readonly endpoint?: string;
+};

@@ -1,6 +1,5 @@
 import type { MeshEndpoint, Protocol } from '../api/generated/types.ts';
 import type { RouteKind } from '../api/key.ts';
-import type { UpstreamProtocol } from './rule.ts';
 
 /** What Envoy says to an endpoint, and whether it says it over TLS of its own. */
 export type Upstream = {
@@ -67,3 +66,6 @@ export function defaultProtocol(kind: RouteKind): UpstreamProtocol {
       return 'UDP';
   }
 }
+
+/** What Envoy says to the endpoints of a cluster, below which there may be TLS. */
+export type UpstreamProtocol = 'HTTP/1.1' | 'HTTP/2' | 'TCP' | 'UDP';

@@ -7,7 +7,7 @@ import { createMemory } from '../support/memory.ts';
 import { meshBackend, named, route } from '../support/declared.ts';
 import { endpoint, meshEndpoints, meshTailnet } from '../support/objects.ts';
 import { resourceOf } from '../support/resources.ts';
-import { declaredFrom } from '../support/traffic/declared.ts';
+import { declaredFrom } from '../support/traffic/resolve.ts';
 
 /** What is said of the routes among objects. */
 async function explained(...objects: readonly object[]): Promise<readonly string[]> {

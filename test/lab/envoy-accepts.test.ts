@@ -7,7 +7,7 @@ import { meshClusters } from '../../src/extension/envoy-cluster/envoy-cluster.ts
 import { encodeAssignment } from '../../src/extension/eds/envoy-endpoints.ts';
 import { bytesField, concat } from '../../src/extension/wire.ts';
 import { varintField } from '../support/extension/varint-field.ts';
-import { readCaBundle } from '../../src/traffic/certificates.ts';
+import { readCaBundle } from '../../src/traffic/upstream-tls.ts';
 import { locateBinaries } from '../../lab/locate.ts';
 import { assignment } from '../support/extension/assignments.ts';
 import { gatewayCluster, httpOptions, preamble } from '../support/extension/clusters.ts';

@@ -14,7 +14,7 @@ import {
   tlsRoute,
   udpRoute,
 } from '../../src/index.ts';
-import { declaredFrom, ruleOf } from '../support/traffic/declared.ts';
+import { declaredFrom, ruleOf } from '../support/traffic/resolve.ts';
 import { tailnetObject } from '../support/traffic/world.ts';
 
 /** The same objects in every run; SEED=2 npm test tries others. */

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { endpoint } from '../support/objects.ts';
 import { CERTIFICATE as CA, OTHER_CERTIFICATE as OTHER_CA } from '../support/traffic/certificates.ts';
-import { declaredFrom, trafficOf } from '../support/traffic/declared.ts';
-import type { Traffic } from '../support/traffic/declared.ts';
+import { declaredFrom, trafficOf } from '../support/traffic/resolve.ts';
+import type { Traffic } from '../support/traffic/resolve.ts';
 import {
   backend,
   endpointList,

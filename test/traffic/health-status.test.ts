@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { NOT_CHECKED_YET } from '../../src/traffic/health-status.ts';
-import { declaredFrom, trafficOf } from '../support/traffic/declared.ts';
+import { declaredFrom, trafficOf } from '../support/traffic/resolve.ts';
 import {
   backend,
   endpointList,

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { GATEWAY_GROUP } from '../../src/api/gateway-api.ts';
 import { gatewayObject } from '../support/declared.ts';
 import { endpoint } from '../support/objects.ts';
-import { declaredFrom, trafficOf } from '../support/traffic/declared.ts';
+import { declaredFrom, trafficOf } from '../support/traffic/resolve.ts';
 import {
   backend,
   backendObject,

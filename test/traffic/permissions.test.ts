@@ -3,7 +3,7 @@ import type { LabelSelector } from '../../src/api/generated/types.ts';
 import type { RouteKind } from '../../src/api/key.ts';
 import { selects } from '../../src/traffic/permissions.ts';
 import { endpoint } from '../support/objects.ts';
-import { declaredFrom, trafficOf } from '../support/traffic/declared.ts';
+import { declaredFrom, trafficOf } from '../support/traffic/resolve.ts';
 import {
   backend,
   endpointsObject,

@@ -4,13 +4,13 @@ import { keyOf } from '../../src/api/key.ts';
 import { refTo } from '../../src/api/references.ts';
 import type { Resource } from '../../src/api/resource.ts';
 import type { EnvoyEndpoint, LoadAssignment } from '../../src/traffic/load-assignment.ts';
-import type { UpstreamTls } from '../../src/traffic/envoy-cluster-settings.ts';
-import type { ResolvedRule } from '../../src/traffic/rule.ts';
+import type { UpstreamTls } from '../../src/traffic/upstream-tls.ts';
+import type { ResolvedRule } from '../../src/traffic/resolve-route.ts';
 import { arbitraryObject } from '../support/arbitrary.ts';
 import { resourceOf } from '../support/resources.ts';
 import { productKinds } from '../support/schema.ts';
-import { declaredOf, ruleOf, trafficOf } from '../support/traffic/declared.ts';
-import type { Traffic } from '../support/traffic/declared.ts';
+import { declaredOf, ruleOf, trafficOf } from '../support/traffic/resolve.ts';
+import type { Traffic } from '../support/traffic/resolve.ts';
 import { aWorld, CLUSTERS } from '../support/traffic/worlds.ts';
 import { backend, endpointsObject, routeObject, tailnetObject } from '../support/traffic/world.ts';
 

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { resolveRoute } from '../../src/traffic/resolve-route.ts';
-import type { ResolvedRule } from '../../src/traffic/rule.ts';
+import type { ResolvedRule } from '../../src/traffic/resolve-route.ts';
 import { endpoint } from '../support/objects.ts';
-import { declaredFrom, ruleOf, trafficOf } from '../support/traffic/declared.ts';
+import { declaredFrom, ruleOf, trafficOf } from '../support/traffic/resolve.ts';
 import {
   backend,
   endpointsObject,

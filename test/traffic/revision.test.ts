@@ -5,7 +5,7 @@ import { revisionOf } from '../../src/traffic/revision.ts';
 import { route } from '../support/declared.ts';
 import { endpoint } from '../support/objects.ts';
 import { resourceOf } from '../support/resources.ts';
-import { declaredFrom } from '../support/traffic/declared.ts';
+import { declaredFrom } from '../support/traffic/resolve.ts';
 import {
   backend,
   bindingObject,

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { endpoint } from '../support/objects.ts';
-import { declaredFrom, trafficOf } from '../support/traffic/declared.ts';
-import type { Traffic } from '../support/traffic/declared.ts';
+import { declaredFrom, trafficOf } from '../support/traffic/resolve.ts';
+import type { Traffic } from '../support/traffic/resolve.ts';
 import { backend, endpointsObject, httpRoute, tailnetObject } from '../support/traffic/world.ts';
 
 type Fields = Readonly<Record<string, unknown>>;

@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { GROUP } from '../../src/api/generated/kinds.ts';
-import type { UnusedReason } from '../../src/traffic/rule.ts';
+import type { UnusedReason } from '../../src/traffic/unused.ts';
 import { endpoint } from '../support/objects.ts';
 import { CERTIFICATE } from '../support/traffic/certificates.ts';
-import { declaredFrom, trafficOf } from '../support/traffic/declared.ts';
+import { declaredFrom, trafficOf } from '../support/traffic/resolve.ts';
 import {
   backend,
   endpointList,

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import type { Protocol } from '../../src/api/generated/types.ts';
 import type { RouteKind } from '../../src/api/key.ts';
-import type { Traffic } from '../support/traffic/declared.ts';
-import { declaredFrom, trafficOf } from '../support/traffic/declared.ts';
+import type { Traffic } from '../support/traffic/resolve.ts';
+import { declaredFrom, trafficOf } from '../support/traffic/resolve.ts';
 import { backend, endpointsObject, routeObject, tailnetObject } from '../support/traffic/world.ts';
 import { endpoint } from '../support/objects.ts';
 

@@ -1,6 +1,6 @@
 import type { Key } from '../../api/key.ts';
 import type { EnvoyEndpoint, EnvoyLocality, LoadAssignment } from '../../traffic/load-assignment.ts';
-import type { UnusedReason } from '../../traffic/rule.ts';
+import type { UnusedReason } from '../../traffic/unused.ts';
 import type { SourcedAssignment } from './assigned.ts';
 
 /** An endpoint that is assigned no more, and that is still told for a while so that what is under way ends well. */

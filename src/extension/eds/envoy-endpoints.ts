@@ -1,6 +1,7 @@
 import type { MessageInitShape } from '@bufbuild/protobuf';
 import { familyOf } from '../../api/ip.ts';
-import type { EnvoyEndpoint, LoadAssignment, SocketAddress } from '../../traffic/load-assignment.ts';
+import type { EnvoyEndpoint, LoadAssignment } from '../../traffic/load-assignment.ts';
+import type { SocketAddress } from '../../traffic/socket-address.ts';
 import { encode, pack } from '../encode.ts';
 import { AddressSchema, HealthStatus } from '../proto/envoy/config/core/v3_pb.ts';
 import type { MetadataSchema } from '../proto/envoy/config/core/v3_pb.ts';

@@ -1,4 +1,4 @@
-import type { UnusedBackend } from '../../traffic/rule.ts';
+import type { UnusedBackend } from '../../traffic/unused.ts';
 
 /** What gets no traffic of a cluster; nothing where that is not known yet. */
 export type UnusedOfCluster = {

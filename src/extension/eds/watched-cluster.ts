@@ -1,4 +1,4 @@
-import type { UnusedBackend } from '../../traffic/rule.ts';
+import type { UnusedBackend } from '../../traffic/unused.ts';
 import type { Clock } from '../../api/clock.ts';
 import type { Follower } from '../dependency-cache.ts';
 import type { SourcedAssignment, Assignments } from './assigned.ts';

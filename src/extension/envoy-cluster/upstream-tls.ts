@@ -1,6 +1,6 @@
 import type { MessageInitShape } from '@bufbuild/protobuf';
 import { familyOf } from '../../api/ip.ts';
-import type { UpstreamTls } from '../../traffic/envoy-cluster-settings.ts';
+import type { UpstreamTls } from '../../traffic/upstream-tls.ts';
 import {
   SubjectAltNameMatcher_SanType as SanType,
   TlsParameters_TlsProtocol as TlsProtocol,

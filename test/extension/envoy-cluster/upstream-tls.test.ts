@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { meshClusters } from '../../../src/extension/envoy-cluster/envoy-cluster.ts';
 import type { UpstreamTlsContext } from '../../../src/extension/proto/envoy/extensions/transport_sockets/tls/v3_pb.ts';
-import type { TransportSocket, UpstreamTls } from '../../../src/traffic/envoy-cluster-settings.ts';
+import type { TransportSocket } from '../../../src/traffic/envoy-cluster-settings.ts';
+import type { UpstreamTls } from '../../../src/traffic/upstream-tls.ts';
 import { gatewayCluster, opened, read } from '../../support/extension/clusters.ts';
 import { CA, needs, tlsSocket } from '../../support/extension/needs.ts';
 

@@ -2,7 +2,7 @@ import type { Key } from '../../../src/api/key.ts';
 import type { SourcedAssignment, Assignments } from '../../../src/extension/eds/assigned.ts';
 import type { Follower } from '../../../src/extension/dependency-cache.ts';
 import type { EnvoyEndpoint, EnvoyLocality } from '../../../src/traffic/load-assignment.ts';
-import type { UnusedBackend } from '../../../src/traffic/rule.ts';
+import type { UnusedBackend } from '../../../src/traffic/unused.ts';
 
 /** An endpoint at 100.64.0.1 with this port, unless something else is said. */
 function assignedEndpoint(port: number, rest: Partial<Omit<EnvoyEndpoint, 'port'>> = {}): EnvoyEndpoint {

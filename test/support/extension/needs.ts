@@ -1,9 +1,6 @@
-import type {
-  EnvoyHealthCheck,
-  EnvoyClusterSettings,
-  TransportSocket,
-  UpstreamTls,
-} from '../../../src/traffic/envoy-cluster-settings.ts';
+import type { EnvoyHealthCheck } from '../../../src/traffic/envoy-health-check.ts';
+import type { EnvoyClusterSettings, TransportSocket } from '../../../src/traffic/envoy-cluster-settings.ts';
+import type { UpstreamTls } from '../../../src/traffic/upstream-tls.ts';
 import { CLUSTER } from './clusters.ts';
 
 /** What a cluster needs: HTTP/1.1 in clear, if nothing else is said. */

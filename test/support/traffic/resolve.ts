@@ -4,14 +4,14 @@ import { refTo } from '../../../src/api/references.ts';
 import type { Resource, ResourceOf } from '../../../src/api/resource.ts';
 import { loadAssignmentOf } from '../../../src/traffic/load-assignment.ts';
 import type { LoadAssignmentResult } from '../../../src/traffic/load-assignment.ts';
-import { readCaBundle } from '../../../src/traffic/certificates.ts';
+import { readCaBundle } from '../../../src/traffic/upstream-tls.ts';
 import { parseEnvoyClusterName } from '../../../src/traffic/envoy-cluster-name.ts';
 import { envoyClusterSettingsOf } from '../../../src/traffic/envoy-cluster-settings.ts';
 import type { EnvoyClusterSettings } from '../../../src/traffic/envoy-cluster-settings.ts';
 import type { DataPathMode } from '../../../src/traffic/data-path.ts';
 import type { TrafficResources } from '../../../src/traffic/traffic-resources.ts';
 import { resolveEnvoyCluster } from '../../../src/traffic/resolve-route.ts';
-import type { ResolvedRule } from '../../../src/traffic/rule.ts';
+import type { ResolvedRule } from '../../../src/traffic/resolve-route.ts';
 import { resourceOf } from '../resources.ts';
 
 /** What objects declare, given as authors write them. */

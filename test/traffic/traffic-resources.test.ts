@@ -4,11 +4,10 @@ import { keyOf } from '../../src/api/key.ts';
 import { refTo } from '../../src/api/references.ts';
 import type { Resource } from '../../src/api/resource.ts';
 import { dataPathOf } from '../../src/traffic/data-path.ts';
-import type { TrafficResources } from '../../src/traffic/traffic-resources.ts';
-import { dependenciesOf, trackDependencies } from '../../src/traffic/tracked.ts';
-import type { Dependency } from '../../src/traffic/tracked.ts';
+import { dependenciesOf, trackDependencies } from '../../src/traffic/traffic-resources.ts';
+import type { TrafficResources, Dependency } from '../../src/traffic/traffic-resources.ts';
 import { resourceOf } from '../support/resources.ts';
-import { declaredFrom, declaredOf, ruleOf, trafficOf } from '../support/traffic/declared.ts';
+import { declaredFrom, declaredOf, ruleOf, trafficOf } from '../support/traffic/resolve.ts';
 import { anyObject, aWorld, CLUSTERS } from '../support/traffic/worlds.ts';
 import {
   backend,

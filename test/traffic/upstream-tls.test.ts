@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { cachedCaBundles, readCaBundle } from '../../src/traffic/certificates.ts';
+import { cachedCaBundles, readCaBundle } from '../../src/traffic/upstream-tls.ts';
 import { CERTIFICATE as ONE, OTHER_CERTIFICATE as TWO } from '../support/traffic/certificates.ts';
 
 const KEY = '-----BEGIN PRIVATE KEY-----\nMA==\n-----END PRIVATE KEY-----\n';
