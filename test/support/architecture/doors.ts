@@ -18,6 +18,7 @@ const DOORS: Readonly<Record<string, readonly Permission[]>> = {
   'cdk8s*': ['synth/', { types: 'src/routes/' }],
   constructs: ['synth/'],
   'grpc-health-check': ['src/extension/grpc/'],
+  jose: ['lab/control-api/operations/tokens.ts', { types: 'lab/control-api/' }],
   'json-schema-to-typescript': ['codegen/types.ts'],
   ky: ['src/control/'],
   'node:fs': [
