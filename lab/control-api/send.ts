@@ -1,0 +1,44 @@
+import type { ServerResponse } from 'node:http';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Answer } from './answer.ts';
+import { withWrongTypes } from './faults.ts';
+import type { Fault } from './faults.ts';
+
+/** Sends an answer, spoiled by a fault if there is one. */
+export async function send(
+  response: ServerResponse,
+  answer: Answer,
+  fault: Fault | undefined,
+): Promise<void> {
+  const json = fault?.is === 'wrong-types' ? withWrongTypes(answer.json) : answer.json;
+  const whole = answer.json === undefined ? (answer.text ?? '') : JSON.stringify(json);
+  const body = Buffer.from(fault?.is === 'truncate' ? whole.slice(0, Math.floor(whole.length / 2)) : whole);
+  const contentType = answer.json === undefined ? 'text/plain; charset=utf-8' : 'application/json';
+  const headers = {
+    ...(body.length > 0 ? { 'content-type': contentType } : {}),
+    ...answer.headers,
+    ...(fault?.is === 'content-type' ? { 'content-type': fault.value } : {}),
+  };
+  response.writeHead(answer.status, { ...headers, 'content-length': body.length });
+  if (fault?.is === 'drip') await drip(response, body, fault);
+  if (fault?.is === 'reset') {
+    await new Promise<void>(resolve => {
+      response.write(body.subarray(0, Math.max(1, Math.floor(body.length / 2))), () => resolve());
+    });
+    response.socket?.resetAndDestroy();
+    return;
+  }
+  if (fault?.is === 'drip') response.end();
+  else response.end(body);
+}
+
+async function drip(
+  response: ServerResponse,
+  body: Buffer,
+  { bytes, everyMs }: Fault & { is: 'drip' },
+): Promise<void> {
+  for (let at = 0; at < body.length && !response.destroyed; at += bytes) {
+    response.write(body.subarray(at, at + bytes));
+    await sleep(everyMs);
+  }
+}
