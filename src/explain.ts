@@ -3,7 +3,7 @@ import { stat } from 'node:fs/promises';
 import { parseArgs } from 'node:util';
 import { explainRoutes } from './explain/routes.ts';
 import type { Explained } from './explain/routes.ts';
-import { declaredIn, extensionIndexes } from './extension/listers.ts';
+import { trafficResourcesFrom, extensionIndexes } from './extension/listers.ts';
 import { ROUTE_KINDS } from './api/key.ts';
 import { openDirectory } from './resources/directory.ts';
 import type { Directory } from './resources/directory.ts';
@@ -61,7 +61,7 @@ async function explain({ start, read, problems }: Directory, path: 'Proxy' | 'Di
   await read.whenSynced();
   const routes = ROUTE_KINDS.flatMap(kind => read.list(kind));
   const explained = explainRoutes(
-    declaredIn(read, () => undefined),
+    trafficResourcesFrom(read, () => undefined),
     routes,
     path,
   );

@@ -3,9 +3,8 @@ import type { Ref } from './api/key.ts';
 import { COMPONENTS, extensionServerIn } from './api/names.ts';
 import { controllerIndexes, controllerKinds, controllerNames, startControllers } from './controllers.ts';
 import { extensionIndexes } from './extension/listers.ts';
-import { clusterShape } from './extension/shape.ts';
-import { createView } from './extension/resolution-cache.ts';
-import type { View } from './extension/resolution-cache.ts';
+import { createResolutionCache } from './extension/resolution-cache.ts';
+import type { ResolutionCache } from './extension/resolution-cache.ts';
 import {
   clusterSettings,
   controllerSettings,
@@ -86,9 +85,9 @@ async function startOperator(
   const { read } = cluster;
   watchSource('cluster', read, telemetry);
   const edsTarget = settings.extensionServerAddress ?? extensionServerIn(podNamespace);
-  const view = createView(read, { dataPath, shape: clusterShape(edsTarget) });
+  const cache = createResolutionCache(read, { dataPath, edsTarget });
   const events = eventsFrom(settings, cluster, telemetry);
-  const leadership = electLeader(settings, { cluster, telemetry, view, events });
+  const leadership = electLeader(settings, { cluster, telemetry, cache, events });
   telemetry.tellPartsKnown();
   cluster.start();
   return {
@@ -98,7 +97,7 @@ async function startOperator(
       { name: 'become unready', run: () => telemetry.readiness.stop() },
       { name: 'release leadership', run: () => leadership.stop() },
       { name: 'record no more events', run: () => events.close() },
-      { name: 'close the view', run: () => view.close() },
+      { name: 'close the cache', run: () => cache.close() },
       { name: 'close the cluster', run: () => cluster.close() },
       { name: 'end telemetry', run: () => telemetry.close() },
     ],
@@ -121,7 +120,7 @@ function eventsFrom(
 type Parts = {
   readonly cluster: ConnectedKubernetes;
   readonly telemetry: ProcessTelemetry;
-  readonly view: Pick<View, 'revisionOf'>;
+  readonly cache: Pick<ResolutionCache, 'revisionOf'>;
   readonly events: RecordEvents;
 };
 
@@ -130,11 +129,11 @@ const DRAIN = { endMs: 5000, obeyMs: 500 };
 /** Runs the controllers while this process leads; one that does not reads all the same. */
 function electLeader(
   { podNamespace, podName = hostname(), concurrency, syncPeriodMs }: OperatorSettings,
-  { cluster, telemetry, view, events }: Parts,
+  { cluster, telemetry, cache, events }: Parts,
 ): Leadership {
   const { read, write, urgent } = cluster;
   const name = COMPONENTS.operator;
-  const revisionOf = (gateway: Ref<'Gateway'>) => view.revisionOf(gateway);
+  const revisionOf = (gateway: Ref<'Gateway'>) => cache.revisionOf(gateway);
   const leadership = startLeadership({
     ...{ name, identity: podName, telemetry, random: Math.random },
     clock: countingSleep(clock, () => uptime() * 1000),

@@ -1,6 +1,6 @@
 import { ROUTE_KINDS } from '../../src/api/key.ts';
 import { explainRoutes } from '../../src/explain/routes.ts';
-import { declaredIn } from '../../src/extension/listers.ts';
+import { trafficResourcesFrom } from '../../src/extension/listers.ts';
 import type { ReadResources } from '../../src/resources/resources.ts';
 import type { Screen } from '../screen.ts';
 
@@ -11,7 +11,7 @@ const DEBOUNCE_MS = 100;
  * on a terminal, elsewhere a route is printed again when it changes. Returns the function that stops it.
  */
 export function showRoutes(read: ReadResources, screen: Screen): () => void {
-  const declared = declaredIn(read, () => undefined);
+  const declared = trafficResourcesFrom(read, () => undefined);
   let shown: readonly string[] = [];
   let timer: NodeJS.Timeout | undefined;
   const show = () => {

@@ -41,7 +41,7 @@ const gatewaysByClass: Index<'Gateway'> = {
   valuesOf: ({ gatewayClassName }) => [gatewayClassName],
 };
 
-/** The indexes that a store must have for the extension server. */
+/** The indexes that the store of an extension server must have. */
 export const extensionIndexes: readonly AnyIndex[] = [
   tailnets,
   bindings,
@@ -50,44 +50,44 @@ export const extensionIndexes: readonly AnyIndex[] = [
   ...ROUTE_KINDS.map(kind => routesByGateway(kind) as AnyIndex),
 ];
 
-/** What is declared, as resources say; tells of each object that a search has found. */
-export function declaredIn(
+/** Reads TrafficResources through the indexes; calls `found` with the key of each object that an index returned. */
+export function trafficResourcesFrom(
   read: ReadResources,
   found: (key: Key) => void,
-  trust: ReadCaBundle = readCaBundle,
+  caBundle: ReadCaBundle = readCaBundle,
 ): TrafficResources {
-  const told = <T extends Resource>(objects: readonly T[]): readonly T[] => {
+  const reported = <T extends Resource>(objects: readonly T[]): readonly T[] => {
     for (const object of objects) found(keyOf(refTo(object)));
     return objects;
   };
   return {
     route: ref => read.get(ref),
     meshEndpoints: ref => read.get(ref),
-    tailnets: domain => told(read.find(tailnets, domain)),
-    grants: namespace => told(read.find(byNamespace('ReferenceGrant'), namespace)),
+    tailnets: domain => reported(read.find(tailnets, domain)),
+    grants: namespace => reported(read.find(byNamespace('ReferenceGrant'), namespace)),
     service: ref => read.get(ref),
-    endpointSlices: service => told(read.find(slicesByService, keyOf(service))),
+    endpointSlices: service => reported(read.find(slicesByService, keyOf(service))),
     backend: ref => read.get(ref),
     namespace: name => read.get({ kind: 'Namespace', namespace: '', name }),
     gateway: ref => read.get(ref),
-    binding: gateway => chosen(told(read.find(bindings, keyOf(gateway))), gateway),
-    caBundle: trust,
+    binding: gateway => selectBinding(reported(read.find(bindings, keyOf(gateway))), gateway),
+    caBundle,
   };
 }
 
-/** The routes of all kinds that attach to a Gateway, in no particular order. */
+/** The routes of all kinds that attach to a Gateway, unordered. */
 export function routesOf(read: ReadResources, gateway: Ref<'Gateway'>): readonly Route[] {
   const key = keyOf(gateway);
   return ROUTE_KINDS.flatMap((kind): readonly Route[] => read.find(routesByGateway(kind), key));
 }
 
-/** The Gateways of a class, in no particular order. */
+/** The Gateways of a class, unordered. */
 export function gatewaysOfClass(read: ReadResources, name: string): readonly Ref<'Gateway'>[] {
   return read.find(gatewaysByClass, name).map(refTo);
 }
 
-/** Ours has the name of the Gateway; of others, the first by name counts, so that all replicas agree. */
-function chosen(
+/** The operator's MeshBinding has the name of its Gateway; of others, the first by name counts, in all replicas. */
+function selectBinding(
   found: readonly Kinds['MeshBinding'][],
   { name }: Ref<'Gateway'>,
 ): Kinds['MeshBinding'] | undefined {

@@ -3,109 +3,152 @@ import type { Key, Ref } from '../api/key.ts';
 import { gatewaysOf, isMeshBackend, refTo } from '../api/references.ts';
 import type { Resource } from '../api/resource.ts';
 import type { ReadResources } from '../resources/resources.ts';
-import { loadAssignmentOf } from '../traffic/load-assignment.ts';
 import { cachedCaBundles } from '../traffic/upstream-tls.ts';
+import { commonDataPath, dataPathOf } from '../traffic/data-path.ts';
+import type { DataPathMode } from '../traffic/data-path.ts';
 import { parseEnvoyClusterName } from '../traffic/envoy-cluster-name.ts';
 import { envoyClusterSettingsOf } from '../traffic/envoy-cluster-settings.ts';
 import type { EnvoyClusterSettings } from '../traffic/envoy-cluster-settings.ts';
-import { commonDataPath, dataPathOf } from '../traffic/data-path.ts';
-import type { DataPathMode } from '../traffic/data-path.ts';
-import { dependenciesOf, trackDependencies } from '../traffic/traffic-resources.ts';
-import type { TrafficResources } from '../traffic/traffic-resources.ts';
-import { resolveEnvoyCluster, mixedClusterNames } from '../traffic/resolve-route.ts';
+import { loadAssignmentOf } from '../traffic/load-assignment.ts';
+import type { LoadAssignmentResult } from '../traffic/load-assignment.ts';
+import { mixedClusterNames, resolveEnvoyCluster } from '../traffic/resolve-route.ts';
 import type { ResolvedRule } from '../traffic/resolve-route.ts';
 import { revisionOf } from '../traffic/revision.ts';
-import { declaredIn, gatewaysOfClass, routesOf } from './listers.ts';
-import { Dependents, DependencyCache } from './dependency-cache.ts';
-import type { Assignments, SourcedAssignment } from './eds/assigned.ts';
-import type { UnusedOfCluster } from './eds/unresolved.ts';
+import { dependenciesOf, trackDependencies } from '../traffic/traffic-resources.ts';
+import type { TrafficResources } from '../traffic/traffic-resources.ts';
+import type { UnusedBackend } from '../traffic/unused.ts';
+import { clusterEncoding } from './envoy-cluster/encoding-version.ts';
+import { gatewaysOfClass, routesOf, trafficResourcesFrom } from './listers.ts';
 
-/** What clusters resolve to at this moment: hooks and endpoints both read it here, so that they never disagree. */
-export interface View extends Assignments {
-  /** What a cluster must have; nothing where it is to be left alone. */
-  needsOf(cluster: string): EnvoyClusterSettings | undefined;
-  /** What gets no traffic of rules whose endpoints Envoys do not get from us, since they mix ours with others. */
-  unusedElsewhere(): Iterable<UnusedOfCluster>;
-  /** The revision of what the clusters of a Gateway must have; nothing where none of them is ours. */
+/** The endpoints of a cluster for the Envoys of one Gateway. */
+export type ClusterSnapshot = LoadAssignmentResult & {
+  /** The object of each backend, by the index of the backend in the rule. */
+  readonly objects: ReadonlyMap<number, Key>;
+};
+
+/** Snapshots of clusters; a Gateway is named as in Envoy's `node.cluster`, which is `namespace/name`. */
+export interface SnapshotCache {
+  /** Returns undefined if no mesh backend has the cluster. */
+  snapshot(cluster: string, gateway: string): ClusterSnapshot | undefined;
+  /** Notifies the watcher each time that the last snapshot may have become stale. */
+  watch(cluster: string, gateway: string, watcher: Watcher): void;
+  unwatch(cluster: string, gateway: string, watcher: Watcher): void;
+}
+
+/** Is notified when what it watches may have changed. It must read later, not in the notification. */
+export interface Watcher {
+  invalidated(): void;
+}
+
+/** Backends of a cluster that get no traffic; undefined if not computed yet. */
+export type UnusedInCluster = {
+  readonly cluster: string;
+  readonly unused?: readonly UnusedBackend[] | undefined;
+};
+
+/**
+ * What clusters and Gateways resolve to. Values are computed when they are first read, and evicted when a resource changes
+ * that they were computed from. Hooks and EDS read the same cache, so they agree.
+ */
+export interface ResolutionCache extends SnapshotCache {
+  /** Returns undefined if the cluster must stay as Envoy Gateway made it. */
+  settingsOf(cluster: string): EnvoyClusterSettings | undefined;
+  /** The unused backends of mixed rules that keep Envoy Gateway's endpoints, so that no stream subscribes to them. */
+  unusedOfMixedRules(): Iterable<UnusedInCluster>;
+  /** The revision of the settings of a Gateway's clusters; undefined if none has a mesh backend. */
   revisionOf(gateway: Ref<'Gateway'>): string | undefined;
-  /** How many names are kept. */
+  /** How many entries are cached. */
   readonly size: number;
-  /** Follows no more changes; what is read after it may be old. */
+  /** Unsubscribes from resources; values read later may be stale. */
   close(): void;
 }
 
-/** How a view reads what is not declared. */
-export type ViewSettings = {
-  /** How Envoys reach the mesh where nothing is decided for their Gateway. */
+export type ResolutionOptions = {
+  /** The data path of Gateways without a MeshBinding. */
   readonly dataPath: DataPathMode;
-  /** What all clusters have in common, however they are made of what they need. */
-  readonly shape: string;
+  /** The address that Envoy dials for EDS. */
+  readonly edsTarget: string;
 };
 
-/** Views what is declared; it must have the indexes of the extension server. */
-export function createView(read: ReadResources, { dataPath, shape }: ViewSettings): View {
-  const dependents = new Dependents();
-  const trust = cachedCaBundles();
-  const cached = <V extends object>(compute: (name: string, from: Sources) => V | undefined) =>
-    new DependencyCache<V>((name, note) => {
-      return compute(name, { read, note, declared: trackDependencies(declaredIn(read, note, trust), note) });
-    }, dependents);
-  const clusters = cached((cluster, { declared }) => resolveCluster(cluster, declared));
-  const revisions = cached((gateway, sources) => revisionIn(gateway, sources, shape));
-  const paths = cached((gateway, sources) => pathIn(gateway, sources, dataPath));
+/** Creates the cache over resources that have the `extensionIndexes`. */
+export function createResolutionCache(
+  read: ReadResources,
+  { dataPath, edsTarget }: ResolutionOptions,
+): ResolutionCache {
+  const dependencies = new DependencyIndex();
+  const caBundles = cachedCaBundles();
+  const cached = <V extends object>(compute: (name: string, inputs: Inputs) => V | undefined) =>
+    new DependencyCache<V>((name, depend) => {
+      const resources = trackDependencies(trafficResourcesFrom(read, depend, caBundles), depend);
+      return compute(name, { read, resources, depend });
+    }, dependencies);
+  const clusters = cached((cluster, { resources }) => resolveCluster(cluster, resources));
+  const revisions = cached((gateway, inputs) => computeRevision(gateway, inputs, edsTarget));
+  const dataPaths = cached((gateway, inputs) => computeDataPath(gateway, inputs, dataPath));
   const unsubscribe = read.subscribe(({ key }) => {
-    for (const text of textsOf(key, read.get(refOf(key)))) dependents.touch(text);
+    for (const dependency of invalidatedBy(key, read.get(refOf(key)))) dependencies.invalidate(dependency);
   });
   return {
-    find: (cluster, gateway) =>
-      assignedTo(clusters.read(cluster), () => paths.read(gateway)?.mode ?? dataPath),
-    follow: (cluster, gateway, follower) => {
-      clusters.follow(cluster, follower);
-      paths.follow(gateway, follower);
+    snapshot: (cluster, gateway) =>
+      snapshotOf(clusters.read(cluster), () => dataPaths.read(gateway)?.mode ?? dataPath),
+    watch: (cluster, gateway, watcher) => {
+      clusters.watch(cluster, watcher);
+      dataPaths.watch(gateway, watcher);
     },
-    unfollow: (cluster, gateway, follower) => {
-      clusters.unfollow(cluster, follower);
-      paths.unfollow(gateway, follower);
+    unwatch: (cluster, gateway, watcher) => {
+      clusters.unwatch(cluster, watcher);
+      dataPaths.unwatch(gateway, watcher);
     },
-    needsOf: cluster =>
-      (clusters.peek(cluster) ?? (mayBeMesh(read, cluster) ? clusters.read(cluster) : undefined))?.needs,
-    unusedElsewhere: () =>
-      mixedIn(read).flatMap(cluster => {
-        const resolved = clusters.read(cluster);
-        return resolved && !resolved.needs ? [{ cluster, unused: resolved.rule.unused }] : [];
-      }),
+    settingsOf: cluster =>
+      (clusters.peek(cluster) ?? (isMeshCluster(read, cluster) ? clusters.read(cluster) : undefined))
+        ?.settings,
+    unusedOfMixedRules: () =>
+      ROUTE_KINDS.flatMap(kind => read.list(kind))
+        .flatMap(mixedClusterNames)
+        .flatMap(cluster => {
+          const resolved = clusters.read(cluster);
+          return resolved && !resolved.settings ? [{ cluster, unused: resolved.rule.unused }] : [];
+        }),
     revisionOf: gateway => revisions.read(keyOf(gateway))?.revision,
     get size() {
-      return clusters.size + paths.size + revisions.size;
+      return clusters.size + dataPaths.size + revisions.size;
     },
     close: unsubscribe,
   };
 }
 
-/** What the name of a cluster resolves to. */
-type ResolvedCluster = { readonly rule: ResolvedRule; readonly needs: EnvoyClusterSettings | undefined };
+/** What values are computed from: reads through `resources` are tracked, any other read must call `depend`. */
+type Inputs = {
+  readonly read: ReadResources;
+  readonly resources: TrafficResources;
+  readonly depend: (dependency: string) => void;
+};
 
-function resolveCluster(cluster: string, declared: TrafficResources): ResolvedCluster | undefined {
+type ResolvedCluster = {
+  readonly rule: ResolvedRule;
+  readonly settings: EnvoyClusterSettings | undefined;
+};
+
+function resolveCluster(cluster: string, resources: TrafficResources): ResolvedCluster | undefined {
   const name = parseEnvoyClusterName(cluster);
-  const rule = name && resolveEnvoyCluster(declared, name);
-  return rule && { rule, needs: envoyClusterSettingsOf(rule) };
+  const rule = name && resolveEnvoyCluster(resources, name);
+  return rule && { rule, settings: envoyClusterSettingsOf(rule) };
 }
 
-/** Most clusters of a translation belong to others, and are recognized without recording dependencies. */
-function mayBeMesh(read: ReadResources, cluster: string): boolean {
+/** Most clusters of a translation are not ours; this recognizes them without tracking dependencies. */
+function isMeshCluster(read: ReadResources, cluster: string): boolean {
   const name = parseEnvoyClusterName(cluster);
   const route = name && read.get({ kind: name.kind, namespace: name.namespace, name: name.name });
   return route?.rules.some(({ backendRefs }) => backendRefs.some(isMeshBackend)) === true;
 }
 
-/** What a cluster is assigned by a way into the mesh; nothing where it is to be left alone. */
-function assignedTo(
+function snapshotOf(
   resolved: ResolvedCluster | undefined,
-  path: () => DataPathMode,
-): SourcedAssignment | undefined {
-  if (!resolved?.needs) return undefined;
-  const { rule, needs } = resolved;
-  const { assignment, unused } = loadAssignmentOf(rule, needs, path());
+  dataPath: () => DataPathMode,
+): ClusterSnapshot | undefined {
+  if (!resolved?.settings) return undefined;
+  const { rule, settings } = resolved;
+  const { assignment, unused } = loadAssignmentOf(rule, settings, dataPath());
   const objects = rule.backends.map(({ index, ref: { namespace, name } }): [number, Key] => [
     index,
     keyOf({ kind: 'MeshEndpoints', namespace, name }),
@@ -113,69 +156,179 @@ function assignedTo(
   return { assignment, unused: [...rule.unused, ...unused], objects: new Map(objects) };
 }
 
-/** The clusters of rules that mix our backends with others. */
-function mixedIn(read: ReadResources): readonly string[] {
-  return ROUTE_KINDS.flatMap(kind => read.list(kind)).flatMap(mixedClusterNames);
-}
-
-/** From what values are computed: each reading by `declared` is noted, and any other is to be noted. */
-type Sources = {
-  readonly read: ReadResources;
-  readonly declared: TrafficResources;
-  readonly note: (text: string) => void;
-};
-
-/** Nothing where it is as everywhere, so that only Gateways are kept for which something is decided. */
-function pathIn(
+/** Returns undefined for the default data path, so that only Gateways with another one are cached. */
+function computeDataPath(
   gateway: string,
-  sources: Sources,
-  dataPath: DataPathMode,
+  inputs: Inputs,
+  defaultPath: DataPathMode,
 ): { readonly mode: DataPathMode } | undefined {
-  const gateways = gatewaysNamed(gateway, sources);
+  const gateways = gatewaysOfEnvoy(gateway, inputs);
   if (gateways.length === 0) return undefined;
-  const mode = commonDataPath(gateways.map(each => dataPathOf(sources.declared, each, dataPath)));
-  return mode === dataPath ? undefined : { mode };
+  const mode = commonDataPath(gateways.map(each => dataPathOf(inputs.resources, each, defaultPath)));
+  return mode === defaultPath ? undefined : { mode };
 }
 
-/** The Gateways that an Envoy serves: the one that it names, or all of the class that it names where they are merged. */
-function gatewaysNamed(named: string, { read, note }: Sources): readonly Ref<'Gateway'>[] {
-  const [first = '', name, end] = named.split('/', 3);
+/** The Gateways that an Envoy serves: `namespace/name` is one, and a GatewayClass is all of its Gateways, merged. */
+function gatewaysOfEnvoy(nodeCluster: string, { read, depend }: Inputs): readonly Ref<'Gateway'>[] {
+  const [first = '', name, end] = nodeCluster.split('/', 3);
   if (first === '' || name === '' || end !== undefined) return [];
   if (name !== undefined) return [{ kind: 'Gateway', namespace: first, name }];
   const gateways = gatewaysOfClass(read, first);
-  note(classText(first));
-  for (const gateway of gateways) note(keyOf(gateway));
+  depend(classDependency(first));
+  for (const gateway of gateways) depend(keyOf(gateway));
   return gateways;
 }
 
-function classText(name: string): string {
-  return `class:${name}`;
-}
-
-function revisionIn(
+function computeRevision(
   gateway: string,
-  { read, declared, note }: Sources,
-  shape: string,
+  { read, resources, depend }: Inputs,
+  edsTarget: string,
 ): { readonly revision: string } | undefined {
   const ref = refOf(gateway as Key) as Ref<'Gateway'>;
   const routes = routesOf(read, ref);
-  note(routesText(gateway));
-  for (const route of routes) note(keyOf(refTo(route)));
-  const revision = revisionOf(declared, { gateway: ref, routes, shape });
+  depend(routesDependency(gateway));
+  for (const route of routes) depend(keyOf(refTo(route)));
+  const revision = revisionOf(resources, {
+    gateway: ref,
+    routes,
+    clusterEncoding: clusterEncoding(edsTarget),
+  });
   return revision === undefined ? undefined : { revision };
 }
 
-function routesText(gateway: string): string {
+function classDependency(name: string): string {
+  return `class:${name}`;
+}
+
+function routesDependency(gateway: string): string {
   return `routes:${gateway}`;
 }
 
 /**
- * What a change touches: all that the object is found by now, and all that was computed from it before, which has noted
- * its key. So nothing need be known of what it was found by before.
+ * The dependencies that a change of an object invalidates: its key, which values computed from its previous state depend
+ * on, and the index values of its new state.
  */
-function textsOf(key: Key, object: Resource | undefined): readonly string[] {
+function invalidatedBy(key: Key, object: Resource | undefined): readonly string[] {
   if (!object) return [key];
-  const routes = 'parentRefs' in object ? gatewaysOf(object).map(routesText) : [];
-  const classes = object.kind === 'Gateway' ? [classText(object.gatewayClassName)] : [];
+  const routes = 'parentRefs' in object ? gatewaysOf(object).map(routesDependency) : [];
+  const classes = object.kind === 'Gateway' ? [classDependency(object.gatewayClassName)] : [];
   return [key, ...dependenciesOf(object), ...routes, ...classes];
 }
+
+/** Which entries depend on what, in all caches that share it. */
+class DependencyIndex {
+  readonly #entries = new Map<string, Set<Dependent>>();
+
+  add(entry: Dependent): void {
+    for (const dependency of entry.dependencies) {
+      const entries = this.#entries.get(dependency);
+      if (entries) entries.add(entry);
+      else this.#entries.set(dependency, new Set([entry]));
+    }
+  }
+
+  /** Its dependencies must be those with which it was added. */
+  remove(entry: Dependent): void {
+    for (const dependency of entry.dependencies) {
+      const entries = this.#entries.get(dependency);
+      if (entries?.delete(entry) === true && entries.size === 0) this.#entries.delete(dependency);
+    }
+  }
+
+  /** Removes and notifies all entries that depend on it. */
+  invalidate(dependency: string): void {
+    for (const entry of [...(this.#entries.get(dependency) ?? [])]) {
+      this.remove(entry);
+      entry.invalidated();
+    }
+  }
+}
+
+/** An entry in the index; it is invalidated at most once after it was added. */
+type Dependent = Watcher & { readonly dependencies: readonly string[] };
+
+/**
+ * Values by name, computed when they are read and kept until a dependency changes. A name that resolves to undefined is
+ * kept only while it is watched, so that reading any number of unknown names costs no memory.
+ */
+class DependencyCache<V extends object> {
+  readonly #compute: (name: string, depend: (dependency: string) => void) => V | undefined;
+  readonly #index: DependencyIndex;
+  readonly #entries = new Map<string, Entry<V>>();
+
+  constructor(
+    compute: (name: string, depend: (dependency: string) => void) => V | undefined,
+    index: DependencyIndex,
+  ) {
+    this.#compute = compute;
+    this.#index = index;
+  }
+
+  get size(): number {
+    return this.#entries.size;
+  }
+
+  read(name: string): V | undefined {
+    const entry = this.#entries.get(name);
+    return entry?.isFresh === true ? entry.value : this.#recompute(name, entry);
+  }
+
+  /** Returns the cached value, and undefined if it would have to be computed. */
+  peek(name: string): V | undefined {
+    return this.#entries.get(name)?.value;
+  }
+
+  /** After the next read of the name, notifies the watcher whenever the value may have changed. */
+  watch(name: string, watcher: Watcher): void {
+    (this.#entries.get(name) ?? this.#addEntry(name)).watchers.add(watcher);
+  }
+
+  unwatch(name: string, watcher: Watcher): void {
+    const entry = this.#entries.get(name);
+    if (!entry?.watchers.delete(watcher) || entry.watchers.size > 0 || entry.value) return;
+    this.#index.remove(entry);
+    this.#entries.delete(name);
+  }
+
+  #addEntry(name: string): Entry<V> {
+    const entry: Entry<V> = {
+      watchers: new Set(),
+      value: undefined,
+      isFresh: false,
+      dependencies: [],
+      invalidated: () => {
+        entry.isFresh = false;
+        entry.value = undefined;
+        if (entry.watchers.size === 0) this.#entries.delete(name);
+        for (const watcher of entry.watchers) watcher.invalidated();
+      },
+    };
+    this.#entries.set(name, entry);
+    return entry;
+  }
+
+  /** An error is not cached, but watchers are notified when a dependency changes and it may succeed. */
+  #recompute(name: string, known: Entry<V> | undefined): V | undefined {
+    const dependencies = new Set<string>();
+    let entry = known;
+    if (entry) this.#index.remove(entry);
+    try {
+      const value = this.#compute(name, dependency => dependencies.add(dependency));
+      if (value) entry ??= this.#addEntry(name);
+      if (entry) Object.assign(entry, { value, isFresh: true });
+      return value;
+    } finally {
+      if (entry) {
+        entry.dependencies = [...dependencies];
+        this.#index.add(entry);
+      }
+    }
+  }
+}
+
+type Entry<V> = Dependent & {
+  readonly watchers: Set<Watcher>;
+  value: V | undefined;
+  isFresh: boolean;
+  dependencies: readonly string[];
+};

@@ -1,60 +1,58 @@
 import type { DescFile } from '@bufbuild/protobuf';
+import type { Clock } from '../api/clock.ts';
 import type { Ref } from '../api/key.ts';
 import type { ReadResources } from '../resources/resources.ts';
 import type { DataPathMode } from '../traffic/data-path.ts';
-import type { Clock } from '../api/clock.ts';
 import { createEds } from './eds/server.ts';
 import type { EdsTelemetry } from './eds/server.ts';
 import type { Methods } from './grpc/method.ts';
 import { hookMethods } from './hooks/methods.ts';
 import { file_envoy_service_endpoint_v3 } from './proto/envoy/service/endpoint/v3_pb.ts';
 import { file_envoygateway_extension } from './proto/envoygateway/extension_pb.ts';
-import { clusterShape } from './shape.ts';
-import { createView } from './resolution-cache.ts';
+import { createResolutionCache } from './resolution-cache.ts';
 
-/** What the extension server is told. */
-type ExtensionSettings = {
-  /** How Envoys reach the mesh where nothing is decided for their Gateway. */
+type ExtensionOptions = {
+  /** The data path of Gateways without a MeshBinding. */
   readonly dataPath: DataPathMode;
-  /** Where Envoys reach this server, such as mesh-extension-server.mesh-system.svc.cluster.local:5005. */
+  /** The address that Envoy dials for EDS, such as mesh-extension-server.mesh-system.svc.cluster.local:5005. */
   readonly edsTarget: string;
-  /** So long a message may be. */
+  /** Max size of a message. */
   readonly messageBytes: number;
 };
 
-/** What the extension server is made of; its resources must have the indexes of the extension server. */
-export type ExtensionParts = {
+export type ExtensionDeps = {
+  /** Must have the `extensionIndexes`. */
   readonly read: ReadResources;
-  readonly settings: ExtensionSettings;
+  readonly options: ExtensionOptions;
   readonly telemetry: EdsTelemetry;
   readonly clock: Clock;
 };
 
-/** Everything that the extension server answers, for whoever listens; not before the resources are read. */
+/** The gRPC services of the extension server; they must not be served before resources have synced. */
 export interface Extension {
   readonly methods: Methods;
-  /** Where these methods are defined. */
+  /** The files that define these methods. */
   readonly files: readonly DescFile[];
-  /** The revision of what the clusters of a Gateway must have; nothing where none of them is ours. */
+  /** The revision of the settings of a Gateway's clusters; undefined if none has a mesh backend. */
   revisionOf(gateway: Ref<'Gateway'>): string | undefined;
-  /** Follows no more changes. */
+  /** Unsubscribes from resources. */
   close(): void;
 }
 
-/** Puts together what Envoy Gateway calls, what Envoys follow, and what tells others how it is. */
-export function createExtension({ read, settings, telemetry, clock }: ExtensionParts): Extension {
-  const { dataPath, edsTarget, messageBytes } = settings;
-  const view = createView(read, { dataPath, shape: clusterShape(edsTarget) });
+/** Creates the hooks of Envoy Gateway and the EDS server over one cache. */
+export function createExtension({ read, options, telemetry, clock }: ExtensionDeps): Extension {
+  const { dataPath, edsTarget, messageBytes } = options;
+  const cache = createResolutionCache(read, { dataPath, edsTarget });
   const eds = createEds({
-    assignments: view,
+    snapshots: cache,
     clock,
     telemetry,
-    unusedElsewhere: () => view.unusedElsewhere(),
+    unusedOfMixedRules: () => cache.unusedOfMixedRules(),
   });
   const hooks = hookMethods({
-    needsOf: cluster => view.needsOf(cluster),
+    settingsOf: cluster => cache.settingsOf(cluster),
     revisions: {
-      revisionOf: gateway => view.revisionOf(gateway),
+      revisionOf: gateway => cache.revisionOf(gateway),
       onChange: listener => read.subscribe(() => listener()),
     },
     edsTarget,
@@ -65,10 +63,10 @@ export function createExtension({ read, settings, telemetry, clock }: ExtensionP
   return {
     methods: new Map([...hooks, ...eds.methods]),
     files: [file_envoygateway_extension, file_envoy_service_endpoint_v3],
-    revisionOf: gateway => view.revisionOf(gateway),
+    revisionOf: gateway => cache.revisionOf(gateway),
     close: () => {
       eds.close();
-      view.close();
+      cache.close();
     },
   };
 }

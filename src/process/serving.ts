@@ -43,8 +43,8 @@ const GRACE_MS = 10_000;
 export function startServing(wish: ServingWish): Serving {
   const { read, telemetry, clock, dataPath, edsTarget } = wish;
   const { log, metrics, activities, readiness } = telemetry;
-  const settings = { dataPath, edsTarget, messageBytes: wish.maxMessageSize };
-  const extension = createExtension({ read, settings, telemetry, clock });
+  const options = { dataPath, edsTarget, messageBytes: wish.maxMessageSize };
+  const extension = createExtension({ read, options, telemetry, clock });
   const listening = new Set<GrpcServer>();
   const over = new AbortController();
   const isOver = () => over.signal.aborted;

@@ -12,8 +12,8 @@ export type RevisionInputs = {
   readonly gateway: Ref<'Gateway'>;
   /** Those that attach to it, and any others. */
   readonly routes: readonly Route[];
-  /** What all clusters have in common, however they are made of what they need. */
-  readonly shape: string;
+  /** What all clusters have in common: how settings are encoded, and the EDS address. */
+  readonly clusterEncoding: string;
 };
 
 /**
@@ -22,10 +22,10 @@ export type RevisionInputs = {
  */
 export function revisionOf(
   resources: TrafficResources,
-  { gateway, routes, shape }: RevisionInputs,
+  { gateway, routes, clusterEncoding }: RevisionInputs,
 ): string | undefined {
   const key = keyOf(gateway);
-  const hash = createHash('sha256').update(shape);
+  const hash = createHash('sha256').update(clusterEncoding);
   let isEmpty = true;
   for (const route of inOrder(routes.filter(each => gatewaysOf(each).includes(key)))) {
     for (const rule of resolveRoute(resources, route)) {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { Route } from '../../src/api/gateway-api.ts';
 import { explainRoutes } from '../../src/explain/routes.ts';
-import { declaredIn, extensionIndexes } from '../../src/extension/listers.ts';
+import { trafficResourcesFrom, extensionIndexes } from '../../src/extension/listers.ts';
 import { ROUTE_KINDS } from '../../src/api/key.ts';
 import { createMemory } from '../support/memory.ts';
 import { meshBackend, named, route } from '../support/declared.ts';
@@ -15,7 +15,7 @@ async function explained(...objects: readonly object[]): Promise<readonly string
   await start();
   const routes = ROUTE_KINDS.flatMap(kind => read.list(kind));
   return explainRoutes(
-    declaredIn(read, () => undefined),
+    trafficResourcesFrom(read, () => undefined),
     routes,
     'Proxy',
   ).map(({ text }) => text);

@@ -2,8 +2,8 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { Ref } from '../../src/api/key.ts';
 import { extensionIndexes } from '../../src/extension/listers.ts';
-import { createView } from '../../src/extension/resolution-cache.ts';
-import type { View } from '../../src/extension/resolution-cache.ts';
+import { createResolutionCache } from '../../src/extension/resolution-cache.ts';
+import type { ResolutionCache } from '../../src/extension/resolution-cache.ts';
 import { createMemory } from '../support/memory.ts';
 import { gatewayObject, named, route } from '../support/declared.ts';
 import { meshBinding } from '../support/objects.ts';
@@ -25,26 +25,26 @@ const seed = Number(process.env['SEED'] ?? 1);
 
 const WEB = 'httproute/default/web/rule/0';
 const GATEWAY = 'default/public';
-const settings = { dataPath: 'Proxy', shape: 'a' } as const;
+const settings = { dataPath: 'Proxy', edsTarget: 'a:5005' } as const;
 const web = [httpRoute('web', [backend('web')]), endpointsObject('web'), tailnetObject()];
 
 /** A view of objects, and the author who may change them. */
 async function viewOf(objects: readonly object[]) {
   const memory = createMemory(extensionIndexes, objects);
   await memory.start();
-  return { memory, view: createView(memory.read, settings) };
+  return { memory, view: createResolutionCache(memory.read, settings) };
 }
 
 /** Counts how often it is told of a change. */
 class Counter {
   count = 0;
-  changed(): void {
+  invalidated(): void {
     this.count++;
   }
 }
 
-function addressesIn(view: View, cluster = WEB, gateway = GATEWAY): readonly string[] | undefined {
-  const found = view.find(cluster, gateway);
+function addressesIn(view: ResolutionCache, cluster = WEB, gateway = GATEWAY): readonly string[] | undefined {
+  const found = view.snapshot(cluster, gateway);
   return found?.assignment.localities.flatMap(({ endpoints }) =>
     endpoints.map(({ address, port, proxy }) => `${proxy?.address ?? 'direct'} ${address}:${port}`),
   );
@@ -58,7 +58,7 @@ describe('a view', () => {
       httpRoute('others', [service()]),
       ...web.slice(1),
     ]);
-    const told = [...view.unusedElsewhere()].map(({ cluster, unused = [] }) => [
+    const told = [...view.unusedOfMixedRules()].map(({ cluster, unused = [] }) => [
       cluster,
       unused.map(({ reason }) => reason),
     ]);
@@ -70,15 +70,15 @@ describe('a view', () => {
 
   it('says what a cluster must have and where its traffic goes', async () => {
     const { view } = await viewOf(web);
-    expect(view.needsOf(WEB)).toMatchObject({ cluster: WEB, protocol: 'HTTP/1.1' });
+    expect(view.settingsOf(WEB)).toMatchObject({ cluster: WEB, protocol: 'HTTP/1.1' });
     expect(addressesIn(view)).toEqual(['10.0.0.9 100.64.0.1:8080']);
-    expect(view.find(WEB, GATEWAY)?.objects).toEqual(new Map([[0, 'MeshEndpoints/default/web']]));
+    expect(view.snapshot(WEB, GATEWAY)?.objects).toEqual(new Map([[0, 'MeshEndpoints/default/web']]));
   });
 
   it('knows nothing of clusters that are not ours', async () => {
     const { view } = await viewOf([...web, httpRoute('shop', [service()])]);
     const names = ['httproute/default/shop/rule/0', 'httproute/default/web/rule/1', 'kubernetes', ''];
-    expect(names.map(name => [view.needsOf(name), view.find(name, GATEWAY)])).toEqual(
+    expect(names.map(name => [view.settingsOf(name), view.snapshot(name, GATEWAY)])).toEqual(
       names.map(() => [undefined, undefined]),
     );
   });
@@ -89,7 +89,7 @@ describe('a view', () => {
       endpointsObject('web'),
       tailnetObject('main', { pool: { mode: 'Managed' } }),
     ]);
-    expect(view.find(WEB, GATEWAY)?.unused.map(({ reason }) => reason)).toEqual([
+    expect(view.snapshot(WEB, GATEWAY)?.unused.map(({ reason }) => reason)).toEqual([
       'BackendNotFound',
       'OtherBackendMissing',
       'ProxyUnknown',
@@ -99,8 +99,8 @@ describe('a view', () => {
   it('remembers of any number of names only those that mean something', async () => {
     const { view } = await viewOf(web);
     for (let n = 0; n < 1000; n++) {
-      view.needsOf(`httproute/default/web-${n}/rule/0`);
-      view.find(`httproute/default/web/rule/${n}`, `default/gateway-${n}`);
+      view.settingsOf(`httproute/default/web-${n}/rule/0`);
+      view.snapshot(`httproute/default/web/rule/${n}`, `default/gateway-${n}`);
       view.revisionOf({ kind: 'Gateway', namespace: 'default', name: `gateway-${n}` });
     }
     expect(view.size).toBe(1);
@@ -109,26 +109,26 @@ describe('a view', () => {
   it('forgets a name that means nothing as soon as nobody follows it', async () => {
     const { view } = await viewOf(web);
     const follower = new Counter();
-    view.follow('httproute/default/later/rule/0', GATEWAY, follower);
-    view.find('httproute/default/later/rule/0', GATEWAY);
+    view.watch('httproute/default/later/rule/0', GATEWAY, follower);
+    view.snapshot('httproute/default/later/rule/0', GATEWAY);
     expect(view.size).toBe(2);
-    view.unfollow('httproute/default/later/rule/0', GATEWAY, follower);
+    view.unwatch('httproute/default/later/rule/0', GATEWAY, follower);
     expect(view.size).toBe(0);
   });
 
   it('gives the same needs until something changes on which they depend', async () => {
     const { memory, view } = await viewOf([...web, endpointsObject('other')]);
-    const needs = view.needsOf(WEB);
+    const needs = view.settingsOf(WEB);
     await memory.author.put(endpointsObject('other', endpointList(2)));
-    expect(view.needsOf(WEB)).toBe(needs);
+    expect(view.settingsOf(WEB)).toBe(needs);
     await memory.author.put(endpointsObject('web', endpointList(2)));
-    expect(view.needsOf(WEB)).not.toBe(needs);
+    expect(view.settingsOf(WEB)).not.toBe(needs);
   });
 
   it('tells followers of a name when its route appears', async () => {
     const { memory, view } = await viewOf(web.slice(1));
     const follower = new Counter();
-    view.follow(WEB, GATEWAY, follower);
+    view.watch(WEB, GATEWAY, follower);
     expect(addressesIn(view)).toBeUndefined();
     await memory.author.put(httpRoute('web', [backend('web')]));
     expect(follower.count).toBe(1);
@@ -142,10 +142,10 @@ describe('a view', () => {
       endpointsObject('api'),
     ]);
     const [ofWeb, ofApi] = [new Counter(), new Counter()];
-    view.follow(WEB, GATEWAY, ofWeb);
-    view.follow('httproute/default/api/rule/0', GATEWAY, ofApi);
-    view.find(WEB, GATEWAY);
-    view.find('httproute/default/api/rule/0', GATEWAY);
+    view.watch(WEB, GATEWAY, ofWeb);
+    view.watch('httproute/default/api/rule/0', GATEWAY, ofApi);
+    view.snapshot(WEB, GATEWAY);
+    view.snapshot('httproute/default/api/rule/0', GATEWAY);
     await memory.author.put(endpointsObject('api', endpointList(2)));
     expect([ofWeb.count, ofApi.count]).toEqual([0, 1]);
   });
@@ -162,7 +162,7 @@ describe('a view', () => {
   it('takes the data path of each Gateway, as it is decided and taken back', async () => {
     const { memory, view } = await viewOf(web);
     const follower = new Counter();
-    view.follow(WEB, GATEWAY, follower);
+    view.watch(WEB, GATEWAY, follower);
     expect(addressesIn(view)).toEqual(['10.0.0.9 100.64.0.1:8080']);
     await memory.author.put(bindingObject('public', { dataPath: { mode: 'Direct' } }));
     expect(follower.count).toBe(1);
@@ -182,7 +182,7 @@ describe('a view', () => {
       ofClass('other', 'others'),
     ]);
     const follower = new Counter();
-    view.follow(WEB, 'merged', follower);
+    view.watch(WEB, 'merged', follower);
     const via = () => addressesIn(view, WEB, 'merged')?.map(address => address.split(' ')[0]);
     expect(via()).toEqual(['10.0.0.9']);
     await memory.author.put(bindingObject('public', direct));
@@ -216,7 +216,7 @@ describe('a view', () => {
   it('gives another revision where clusters are made otherwise', async () => {
     const { memory, view } = await viewOf(web);
     const ref = { kind: 'Gateway', namespace: 'default', name: 'public' } as const;
-    const other = createView(memory.read, { ...settings, shape: 'b' });
+    const other = createResolutionCache(memory.read, { ...settings, edsTarget: 'b:5005' });
     expect(other.revisionOf(ref)).toBeDefined();
     expect(other.revisionOf(ref)).not.toBe(view.revisionOf(ref));
   });
@@ -224,8 +224,8 @@ describe('a view', () => {
   it('hears of nothing once it is closed', async () => {
     const { memory, view } = await viewOf(web);
     const follower = new Counter();
-    view.follow(WEB, GATEWAY, follower);
-    view.find(WEB, GATEWAY);
+    view.watch(WEB, GATEWAY, follower);
+    view.snapshot(WEB, GATEWAY);
     view.close();
     await memory.author.put(endpointsObject('web', endpointList(2)));
     expect(follower.count).toBe(0);
@@ -303,11 +303,11 @@ const someSteps = fc.array(
 );
 
 /** Everything that a view can be asked, by a text that says what. */
-function answers(view: View): ReadonlyMap<string, string> {
+function answers(view: ResolutionCache): ReadonlyMap<string, string> {
   const found = CLUSTERS.flatMap(cluster => [
-    [`needs ${cluster}`, view.needsOf(cluster)] as const,
+    [`needs ${cluster}`, view.settingsOf(cluster)] as const,
     ...TOLD.map(gateway => {
-      const { objects, ...rest } = view.find(cluster, gateway) ?? {};
+      const { objects, ...rest } = view.snapshot(cluster, gateway) ?? {};
       return [`${cluster} for ${gateway}`, { ...rest, objects: [...(objects ?? [])] }] as const;
     }),
   ]);
@@ -325,7 +325,7 @@ describe('a view that has seen many changes', () => {
       const followers = CLUSTERS.flatMap(cluster =>
         TOLD.map(gateway => ({ cluster, gateway, counter: new Counter() })),
       );
-      for (const { cluster, gateway, counter } of followers) view.follow(cluster, gateway, counter);
+      for (const { cluster, gateway, counter } of followers) view.watch(cluster, gateway, counter);
       let before = answers(view);
       let counts = followers.map(({ counter }) => counter.count);
       for (const step of steps) {
@@ -333,7 +333,7 @@ describe('a view that has seen many changes', () => {
         else await memory.author.remove(refIn(step.object));
         if (!step.isAsked) continue;
         const now = answers(view);
-        const fresh = createView(memory.read, settings);
+        const fresh = createResolutionCache(memory.read, settings);
         expect(now).toEqual(answers(fresh));
         fresh.close();
         for (const [at, { cluster, gateway, counter }] of followers.entries()) {

@@ -35,8 +35,8 @@ async function extensionOf(objects: readonly object[]) {
   const clock = new VirtualClock();
   const log = createLog({ level: 'error', to: { write: line => expect.fail(line) } });
   const telemetry = { log, metrics: createRegistry({ metrics: extensionMetrics, version: 'test' }) };
-  const settings = { dataPath: 'Proxy', edsTarget: '127.0.0.1:5005', messageBytes: 1e8 } as const;
-  return { memory, clock, extension: createExtension({ read: memory.read, settings, telemetry, clock }) };
+  const options = { dataPath: 'Proxy', edsTarget: '127.0.0.1:5005', messageBytes: 1e8 } as const;
+  return { memory, clock, extension: createExtension({ read: memory.read, options, telemetry, clock }) };
 }
 
 describe('the extension server', () => {

@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
 import { meshClusters } from '../../src/extension/envoy-cluster/envoy-cluster.ts';
-import type { Follower } from '../../src/extension/dependency-cache.ts';
+import type { Watcher } from '../../src/extension/resolution-cache.ts';
 import { createEds } from '../../src/extension/eds/server.ts';
 import { bytesField, concat } from '../../src/extension/wire.ts';
 import { readClusters } from '../../lab/envoy.ts';
@@ -29,16 +29,16 @@ const nameOf = (at: number) => `httproute/default/web-${at}/rule/0`;
 /** An EDS for as many clusters as Envoy asks for, all of which go to one place; the number of streams is read. */
 async function startEds(backend: number) {
   let [weight, streams] = [1, () => 0];
-  const followers = new Map<string, Follower>();
+  const watchers = new Map<string, Watcher>();
   const eds = createEds({
-    assignments: {
-      find: cluster => {
+    snapshots: {
+      snapshot: cluster => {
         const endpoints = [direct({ address: '127.0.0.1', port: backend, weight })];
         const localities = [{ backend: 0, weight: 1, priority: 0, endpoints }];
         return { assignment: { cluster, localities }, unused: [], objects: new Map() };
       },
-      follow: (cluster, _, follower) => void followers.set(cluster, follower),
-      unfollow: cluster => void followers.delete(cluster),
+      watch: (cluster, _, watcher) => void watchers.set(cluster, watcher),
+      unwatch: cluster => void watchers.delete(cluster),
     },
     clock: systemClock,
     telemetry: {
@@ -59,7 +59,7 @@ async function startEds(backend: number) {
     streams: () => streams(),
     reweigh: (to: number) => {
       weight = to;
-      for (const follower of followers.values()) follower.changed();
+      for (const watcher of watchers.values()) watcher.invalidated();
     },
   };
 }

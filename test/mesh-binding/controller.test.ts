@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { Kinds } from '../../src/api/generated/types.ts';
-import { declaredIn, extensionIndexes, routesOf } from '../../src/extension/listers.ts';
+import { trafficResourcesFrom, extensionIndexes, routesOf } from '../../src/extension/listers.ts';
 import { access } from '../../src/mesh-binding/access.ts';
 import { bindingController, bindingIndexes } from '../../src/mesh-binding/controller.ts';
 import { revisionOf } from '../../src/traffic/revision.ts';
@@ -23,7 +23,7 @@ async function controllerOn(first: readonly object[]) {
   const runtime = new Runtime(first, [...extensionIndexes, ...bindingIndexes]);
   const { memory, clock } = runtime;
   const { read, write, author } = memory;
-  const declared = declaredIn(read, () => undefined);
+  const declared = trafficResourcesFrom(read, () => undefined);
   let writes = 0;
   const counted = {
     apply: async (...given: Parameters<typeof write.apply>) => {
@@ -37,7 +37,8 @@ async function controllerOn(first: readonly object[]) {
       read,
       write: counted,
       clock,
-      revisionOf: ref => revisionOf(declared, { gateway: ref, routes: routesOf(read, ref), shape: '' }),
+      revisionOf: ref =>
+        revisionOf(declared, { gateway: ref, routes: routesOf(read, ref), clusterEncoding: '' }),
     }),
     { syncPeriodMs: 30_000 },
   );

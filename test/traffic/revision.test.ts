@@ -21,9 +21,9 @@ import {
 const gateway = { kind: 'Gateway', namespace: 'default', name: 'public' } as const;
 const KINDS: readonly string[] = ['HTTPRoute', 'GRPCRoute', 'TLSRoute', 'TCPRoute', 'UDPRoute'];
 
-function revision(objects: readonly object[], shape = 'a'): string | undefined {
+function revision(objects: readonly object[], encoding = 'a'): string | undefined {
   const routes = objects.map(resourceOf).filter(({ kind }) => KINDS.includes(kind)) as readonly Route[];
-  return revisionOf(declaredFrom(objects), { gateway, routes, shape });
+  return revisionOf(declaredFrom(objects), { gateway, routes, clusterEncoding: encoding });
 }
 
 const check = { enabled: true };

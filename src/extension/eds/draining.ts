@@ -1,62 +1,71 @@
 import type { Key } from '../../api/key.ts';
 import type { EnvoyEndpoint, EnvoyLocality, LoadAssignment } from '../../traffic/load-assignment.ts';
 import type { UnusedReason } from '../../traffic/unused.ts';
-import type { SourcedAssignment } from './assigned.ts';
+import type { ClusterSnapshot } from '../resolution-cache.ts';
 
-/** An endpoint that is assigned no more, and that is still told for a while so that what is under way ends well. */
-export type Leaving = {
-  /** Where it was. */
+/** A removed endpoint that stays in the assignment as DRAINING for a while, so that requests in flight complete. */
+export type DrainingEndpoint = {
+  readonly endpoint: EnvoyEndpoint;
+  /** The locality that it was in. */
   readonly locality: EnvoyLocality;
   readonly object: Key | undefined;
-  readonly endpoint: EnvoyEndpoint;
-  /** The moment from which it is not told any more. */
+  /** When it is removed. */
   readonly until: number;
 };
 
-/** What has been told last, and what is told in its place. */
-export type Step = {
-  readonly before: SourcedAssignment;
-  readonly leaving: readonly Leaving[];
-  readonly next: SourcedAssignment;
+/** A change from one snapshot to the next. */
+export type SnapshotChange = {
+  readonly previous: ClusterSnapshot;
+  /** The endpoints that drained in the previous one. */
+  readonly draining: readonly DrainingEndpoint[];
+  readonly next: ClusterSnapshot;
   readonly now: number;
   readonly drainMs: number;
 };
 
-/** Reasons that say that an object or endpoint is not there; all others say that it was refused. */
-const REASONS_OF_ABSENCE: readonly UnusedReason[] = ['BackendNotFound', 'PortNotFound'];
+/** With these reasons an object or endpoint does not exist; with all others it must not be used. */
+const NOT_FOUND: readonly UnusedReason[] = ['BackendNotFound', 'PortNotFound'];
 
 /**
- * Which endpoints are leaving. Not those that were refused, or whose address is assigned again; and none where there
- * are several localities: hosts that drain count as ill there, which would move traffic from one locality to others.
+ * The endpoints that drain after a change. Endpoints that must not be used any more are removed at once, and so are those
+ * whose address is assigned again. Nothing drains next to several localities: Envoy counts draining hosts as unhealthy,
+ * which would shift traffic between localities.
  */
-export function leavingAfter({ before, leaving, next, now, drainMs }: Step): readonly Leaving[] {
+export function drainingAfter(change: SnapshotChange): readonly DrainingEndpoint[] {
+  const { previous, draining, next, now, drainMs } = change;
   const localities = next.assignment.localities;
   if (localities.length > 1) return [];
-  const known = new Set(localities.flatMap(({ endpoints }) => endpoints.map(addressOf)));
-  const refused = new Set(
-    next.unused.flatMap(({ reason, object }) => (REASONS_OF_ABSENCE.includes(reason) ? [] : [object])),
+  const addresses = new Set(localities.flatMap(({ endpoints }) => endpoints.map(addressOf)));
+  const forbidden = new Set(
+    next.unused.flatMap(({ reason, object }) => (NOT_FOUND.includes(reason) ? [] : [object])),
   );
-  const candidates = [...leaving.filter(({ until }) => until > now), ...endpointsOf(before, now + drainMs)];
-  const gone = candidates.filter(({ endpoint, object }) => {
+  const candidates = [
+    ...draining.filter(({ until }) => until > now),
+    ...endpointsOf(previous, now + drainMs),
+  ];
+  const removed = candidates.filter(({ endpoint, object }) => {
     const address = addressOf(endpoint);
-    if (known.has(address) || (object !== undefined && refused.has(object))) return false;
-    known.add(address);
+    if (addresses.has(address) || (object !== undefined && forbidden.has(object))) return false;
+    addresses.add(address);
     return true;
   });
-  const home = localities[0] ?? gone[0]?.locality;
-  return gone.filter(({ locality }) => home !== undefined && isSamePlace(locality, home));
+  const remaining = localities[0] ?? removed[0]?.locality;
+  return removed.filter(({ locality }) => remaining !== undefined && isSameLocality(locality, remaining));
 }
 
-/** The assignment with those that are leaving. */
-export function withLeaving(assignment: LoadAssignment, leaving: readonly Leaving[]): LoadAssignment {
-  const [first] = leaving;
+/** Adds the draining endpoints to an assignment. */
+export function withDraining(
+  assignment: LoadAssignment,
+  draining: readonly DrainingEndpoint[],
+): LoadAssignment {
+  const [first] = draining;
   if (!first) return assignment;
-  const home = assignment.localities[0] ?? { ...first.locality, endpoints: [] };
-  const draining = leaving.map(({ endpoint }) => ({ ...endpoint, health: 'DRAINING' as const }));
-  return { ...assignment, localities: [{ ...home, endpoints: [...home.endpoints, ...draining] }] };
+  const locality = assignment.localities[0] ?? { ...first.locality, endpoints: [] };
+  const added = draining.map(({ endpoint }) => ({ ...endpoint, health: 'DRAINING' as const }));
+  return { ...assignment, localities: [{ ...locality, endpoints: [...locality.endpoints, ...added] }] };
 }
 
-function endpointsOf({ assignment, objects }: SourcedAssignment, until: number): readonly Leaving[] {
+function endpointsOf({ assignment, objects }: ClusterSnapshot, until: number): readonly DrainingEndpoint[] {
   return assignment.localities.flatMap(locality =>
     locality.endpoints.map(endpoint => ({
       locality,
@@ -67,7 +76,7 @@ function endpointsOf({ assignment, objects }: SourcedAssignment, until: number):
   );
 }
 
-function isSamePlace(one: EnvoyLocality, other: EnvoyLocality): boolean {
+function isSameLocality(one: EnvoyLocality, other: EnvoyLocality): boolean {
   return one.backend === other.backend && one.priority === other.priority;
 }
 

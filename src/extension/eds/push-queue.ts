@@ -1,44 +1,44 @@
 import type { Clock } from '../../api/clock.ts';
-import type { Served } from './watched-cluster.ts';
+import type { WatchedCluster } from './watched-cluster.ts';
 
-/** How long changes are gathered, so that many of them at once are sent once. */
-const GATHER_MS = 5;
+/** Changes within this time are pushed together. */
+const DEBOUNCE_MS = 5;
 
-/** How long the event loop is held at most. */
-const LONGEST_TURN_MS = 10;
+/** The event loop is yielded after this time. */
+const MAX_TURN_MS = 10;
 
-/** Sends what changed to all that follow it: soon, together, and in turns between which others have theirs. */
-export class Rounds {
+/** Changed clusters, debounced and then flushed to the streams that subscribe to them, yielding to the event loop. */
+export class PushQueue {
   readonly #clock: Clock;
-  readonly #changed = new Set<Served>();
+  readonly #changed = new Set<WatchedCluster>();
   #cancel: (() => void) | undefined;
-  #isOver = false;
+  #isClosed = false;
 
   constructor(clock: Clock) {
     this.#clock = clock;
   }
 
-  add(served: Served): void {
-    this.#changed.add(served);
-    this.#cancel ??= this.#clock.after(GATHER_MS, () => this.#turn());
+  enqueue(cluster: WatchedCluster): void {
+    this.#changed.add(cluster);
+    this.#cancel ??= this.#clock.after(DEBOUNCE_MS, () => this.#flush());
   }
 
   close(): void {
-    this.#isOver = true;
+    this.#isClosed = true;
     this.#cancel?.();
     this.#changed.clear();
   }
 
-  #turn(): void {
-    if (this.#isOver) return;
-    const end = this.#clock.now() + LONGEST_TURN_MS;
-    for (const served of this.#changed) {
-      this.#changed.delete(served);
-      for (const subscription of served.subscriptions) {
-        if (served.isDue(subscription)) subscription.stream.owe(subscription);
+  #flush(): void {
+    if (this.#isClosed) return;
+    const end = this.#clock.now() + MAX_TURN_MS;
+    for (const cluster of this.#changed) {
+      this.#changed.delete(cluster);
+      for (const subscription of cluster.subscriptions) {
+        if (cluster.isDue(subscription)) subscription.stream.enqueue(subscription);
       }
       if (this.#clock.now() > end) {
-        this.#clock.soon(() => this.#turn());
+        this.#clock.soon(() => this.#flush());
         return;
       }
     }

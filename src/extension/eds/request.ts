@@ -2,44 +2,44 @@ import { fromBinary } from '@bufbuild/protobuf';
 import type { GrpcStatus } from '../grpc/method.ts';
 import { DeltaDiscoveryRequestSchema } from '../proto/envoy/service/discovery/v3_pb.ts';
 import type { DeltaDiscoveryRequest } from '../proto/envoy/service/discovery/v3_pb.ts';
-import { ASSIGNMENT_TYPE } from './content.ts';
+import { ASSIGNMENT_TYPE } from './envoy-endpoints.ts';
 
-/** What an Envoy says: which clusters it follows, and what it made of what it was sent. */
+/** A valid DeltaDiscoveryRequest. */
 export type EdsRequest = {
-  /** Whose endpoints it wants; told once, in the first request. */
+  /** `node.cluster`, which names the Gateway that the Envoy serves; set in the first request of a stream only. */
   readonly gateway: string;
   readonly subscribe: readonly string[];
   readonly unsubscribe: readonly string[];
-  /** The version that it has of a cluster already. */
+  /** The version of a cluster in `initial_resource_versions`: the Envoy has it already. */
   readonly versionOf: (cluster: string) => string | undefined;
-  readonly answer?: EdsAnswer;
+  readonly ack?: Ack;
 };
 
-/** What an Envoy made of a response; without a reason it took it. */
-export type EdsAnswer = { readonly nonce: string; readonly refusal?: string };
+/** The ACK of a response, or the NACK if it has an error. */
+export type Ack = { readonly nonce: string; readonly error?: string };
 
-/** A request that is taken, or the status with which its stream ends. */
-export type Judged =
-  | { readonly is: 'taken'; readonly request: EdsRequest }
-  | { readonly is: 'refused'; readonly status: GrpcStatus };
+/** A valid request, or the status with which the stream ends. */
+export type ParsedRequest =
+  | { readonly is: 'valid'; readonly request: EdsRequest }
+  | { readonly is: 'invalid'; readonly status: GrpcStatus };
 
-/** So long a request may be: ten thousand names with their versions fit, and so does what an Envoy tells of itself. */
-const MOST_BYTES = 4 * 1024 * 1024;
+/** Enough for ten thousand names with versions, and for Envoy's description of its build. */
+const MAX_BYTES = 4 * 1024 * 1024;
 
-const LONGEST_NAME = 512;
-const LONGEST_REFUSAL = 1024;
+const MAX_NAME_LENGTH = 512;
+const MAX_ERROR_LENGTH = 1024;
 
-/** Reads a request and judges whether it can be followed; nothing that is given makes it throw. */
-export function readRequest(message: Uint8Array, isFirst: 'first' | 'later'): Judged {
-  if (message.length > MOST_BYTES) {
-    return refused(`a request has ${message.length} bytes, and at most ${MOST_BYTES} are read`);
+/** Parses and validates a request; it never throws. */
+export function parseRequest(message: Uint8Array, position: 'first' | 'later'): ParsedRequest {
+  if (message.length > MAX_BYTES) {
+    return invalid(`the request has ${message.length} bytes, and the maximum is ${MAX_BYTES}`);
   }
-  const request = decoded(message);
-  return request ? judged(request, isFirst) : refused('a request is not a DeltaDiscoveryRequest');
+  const request = decode(message);
+  return request ? validate(request, position) : invalid('the message is not a DeltaDiscoveryRequest');
 }
 
-/** What an Envoy tells of its build is long, and not kept. */
-function decoded(message: Uint8Array): DeltaDiscoveryRequest | undefined {
+/** Envoy's description of its build is long, and not in our schema: it is dropped. */
+function decode(message: Uint8Array): DeltaDiscoveryRequest | undefined {
   try {
     return fromBinary(DeltaDiscoveryRequestSchema, message, { readUnknownFields: false });
   } catch {
@@ -47,30 +47,30 @@ function decoded(message: Uint8Array): DeltaDiscoveryRequest | undefined {
   }
 }
 
-function judged(request: DeltaDiscoveryRequest, isFirst: 'first' | 'later'): Judged {
+function validate(request: DeltaDiscoveryRequest, position: 'first' | 'later'): ParsedRequest {
   const { node, typeUrl, resourceNamesSubscribe: subscribe, resourceNamesUnsubscribe: unsubscribe } = request;
   const gateway = node?.cluster ?? '';
-  if (typeUrl !== '' && typeUrl !== ASSIGNMENT_TYPE) return refused(`only ${ASSIGNMENT_TYPE} is served here`);
-  if (subscribe.some(name => name === '*' || name === '')) return refused(NO_WILDCARD);
-  if (subscribe.some(name => name.length > LONGEST_NAME)) return refused('the name of a cluster is too long');
-  if (isFirst === 'first') {
-    if (gateway === '') return refused('the first request must carry node.cluster, which names the Gateway');
-    if (gateway.length > LONGEST_NAME) return refused('node.cluster is too long');
-    if (subscribe.length === 0) return refused(NO_WILDCARD);
+  if (typeUrl !== '' && typeUrl !== ASSIGNMENT_TYPE) return invalid(`only ${ASSIGNMENT_TYPE} is served`);
+  if (subscribe.some(name => name === '*' || name === '')) return invalid(NO_WILDCARD);
+  if (subscribe.some(name => name.length > MAX_NAME_LENGTH)) return invalid('a cluster name is too long');
+  if (position === 'first') {
+    if (gateway === '') return invalid('the first request must set node.cluster, which names the Gateway');
+    if (gateway.length > MAX_NAME_LENGTH) return invalid('node.cluster is too long');
+    if (subscribe.length === 0) return invalid(NO_WILDCARD);
   }
-  const versions = isFirst === 'first' ? request.initialResourceVersions : {};
+  const versions = position === 'first' ? request.initialResourceVersions : {};
   const versionOf = (cluster: string) => (Object.hasOwn(versions, cluster) ? versions[cluster] : undefined);
-  const answer = answerOf(request);
-  return { is: 'taken', request: { gateway, subscribe, unsubscribe, versionOf, ...(answer && { answer }) } };
+  const ack = ackOf(request);
+  return { is: 'valid', request: { gateway, subscribe, unsubscribe, versionOf, ...(ack && { ack }) } };
 }
 
-const NO_WILDCARD = 'there is no subscription to all clusters: name each of them in resource_names_subscribe';
+const NO_WILDCARD = 'wildcard subscriptions are not supported: list each cluster in resource_names_subscribe';
 
-function answerOf({ responseNonce: nonce, errorDetail }: DeltaDiscoveryRequest): EdsAnswer | undefined {
+function ackOf({ responseNonce: nonce, errorDetail }: DeltaDiscoveryRequest): Ack | undefined {
   if (nonce === '') return undefined;
-  return errorDetail ? { nonce, refusal: errorDetail.message.slice(0, LONGEST_REFUSAL) } : { nonce };
+  return errorDetail ? { nonce, error: errorDetail.message.slice(0, MAX_ERROR_LENGTH) } : { nonce };
 }
 
-function refused(message: string): Judged {
-  return { is: 'refused', status: { code: 'INVALID_ARGUMENT', message } };
+function invalid(message: string): ParsedRequest {
+  return { is: 'invalid', status: { code: 'INVALID_ARGUMENT', message } };
 }

@@ -1,19 +1,16 @@
+import type { Clock } from '../../api/clock.ts';
 import type { Log } from '../../telemetry/log.ts';
 import type { extensionMetrics } from '../../telemetry/metrics.ts';
 import type { GaugeReaders, Recorder } from '../../telemetry/recorder.ts';
-import type { Clock } from '../../api/clock.ts';
-import type { Assignments } from './assigned.ts';
-import type { EdsAnswer } from './request.ts';
-import { Rounds } from './push-queue.ts';
-import { Served } from './watched-cluster.ts';
-import type { ServedParts, Subscription } from './watched-cluster.ts';
-import { EdsStream } from './stream.ts';
-import type { StreamParts } from './stream.ts';
-import { unresolvedOf } from './unresolved.ts';
-import type { UnusedOfCluster } from './unresolved.ts';
 import type { Methods, ServerStream } from '../grpc/method.ts';
+import type { SnapshotCache, UnusedInCluster } from '../resolution-cache.ts';
+import { PushQueue } from './push-queue.ts';
+import type { Ack } from './request.ts';
+import { EdsStream } from './stream.ts';
+import type { StreamDeps } from './stream.ts';
+import { WatchedCluster } from './watched-cluster.ts';
+import type { Subscription, WatchedClusterDeps } from './watched-cluster.ts';
 
-/** To whom the server of endpoints tells what it does. */
 export type EdsTelemetry = {
   readonly log: Log;
   readonly metrics: GaugeReaders<typeof extensionMetrics> & {
@@ -21,71 +18,78 @@ export type EdsTelemetry = {
   };
 };
 
-/** What the server of endpoints is made of. */
-export type EdsOptions = {
-  readonly assignments: Assignments;
+export type EdsDeps = {
+  readonly snapshots: SnapshotCache;
   readonly clock: Clock;
   readonly telemetry: EdsTelemetry;
-  /** What gets no traffic of clusters whose endpoints Envoy Gateway tells. */
-  readonly unusedElsewhere?: () => Iterable<UnusedOfCluster>;
-  /** How long an endpoint that is assigned no more is told as draining. */
-  readonly drainMs?: number;
-  /** How many clusters all streams together may follow. */
-  readonly mostSubscriptions?: number;
+  /** Backends without traffic in clusters to which no stream subscribes. */
+  readonly unusedOfMixedRules?: () => Iterable<UnusedInCluster>;
 };
 
-/** The server of endpoints: an Envoy names clusters, and is told their endpoints now and whenever they change. */
+export type EdsOptions = {
+  /** How long a removed endpoint drains. */
+  readonly drainMs?: number;
+  /** Max subscriptions of all streams together. */
+  readonly maxSubscriptions?: number;
+};
+
+/** The EDS server: delta xDS for ClusterLoadAssignments. */
 export interface Eds {
   readonly methods: Methods;
-  /** Tells nothing more. Streams stay open: who listens ends them. */
+  /** Stops pushing. Streams stay open until the gRPC server ends them. */
   close(): void;
-}
-
-const DRAIN_MS = 5000;
-const MOST_SUBSCRIPTIONS = 100_000;
-
-/** Makes the server of endpoints. */
-export function createEds(options: EdsOptions): Eds {
-  const following = new Following(options);
-  const open = (stream: ServerStream) => following.open(stream);
-  return {
-    methods: new Map([[DELTA_ENDPOINTS, { is: 'streaming', open }]]),
-    close: () => following.close(),
-  };
 }
 
 const DELTA_ENDPOINTS = '/envoy.service.endpoint.v3.EndpointDiscoveryService/DeltaEndpoints';
 
-/** So often at most a line of the log tells that an Envoy refused something. */
-const REFUSALS_APART_MS = 1000;
+/** Creates the EDS server. */
+export function createEds(deps: EdsDeps, options: EdsOptions = {}): Eds {
+  const server = new EdsServer(deps, options);
+  const open = (stream: ServerStream) => server.open(stream);
+  return {
+    methods: new Map([[DELTA_ENDPOINTS, { is: 'streaming', open }]]),
+    close: () => server.close(),
+  };
+}
 
-/** All streams, and the clusters that they follow: by Gateway, then by name. */
-class Following implements StreamParts {
-  readonly #options: EdsOptions;
-  readonly #rounds: Rounds;
-  readonly #servedParts: ServedParts;
-  readonly #byGateway = new Map<string, Map<string, Served>>();
+const DRAIN_MS = 5000;
+const MAX_SUBSCRIPTIONS = 100_000;
+
+/** NACKs are logged at most this often. */
+const NACK_LOG_INTERVAL_MS = 1000;
+
+/** All streams, and the clusters to which they subscribe: by Gateway, then by name. */
+class EdsServer implements StreamDeps {
+  readonly #deps: EdsDeps;
+  readonly #maxSubscriptions: number;
+  readonly #queue: PushQueue;
+  readonly #clusterDeps: WatchedClusterDeps;
+  readonly #byGateway = new Map<string, Map<string, WatchedCluster>>();
   readonly #streams = new Set<EdsStream>();
-  readonly #ends: readonly (() => void)[];
+  readonly #removeGauges: readonly (() => void)[];
   #subscriptions = 0;
-  #refusals = { unlogged: 0, nextLineAt: 0 };
+  #nacks = { unlogged: 0, nextLogAt: 0 };
 
-  constructor(options: EdsOptions) {
-    const { assignments, clock, drainMs = DRAIN_MS, telemetry, unusedElsewhere } = options;
-    this.#options = options;
-    this.#rounds = new Rounds(clock);
-    this.#servedParts = {
-      assignments,
+  constructor(deps: EdsDeps, { drainMs = DRAIN_MS, maxSubscriptions = MAX_SUBSCRIPTIONS }: EdsOptions) {
+    const { snapshots, clock, telemetry, unusedOfMixedRules } = deps;
+    this.#deps = deps;
+    this.#maxSubscriptions = maxSubscriptions;
+    this.#queue = new PushQueue(clock);
+    this.#clusterDeps = {
+      snapshots,
       clock,
       drainMs,
-      announce: served => this.#rounds.add(served),
-      reportFailure: ({ cluster, gateway }, error) =>
-        telemetry.log.error('endpoints cannot be computed', { cluster, gateway, error }),
+      enqueue: cluster => this.#queue.enqueue(cluster),
+      reportError: ({ name, gateway }, error) =>
+        telemetry.log.error('cannot compute the endpoints of a cluster', { cluster: name, gateway, error }),
     };
-    this.#ends = [
+    this.#removeGauges = [
       telemetry.metrics.readGauge('edsStreams', () => [{ labels: {}, value: this.#streams.size }]),
       telemetry.metrics.readGauge('unresolved', () =>
-        unresolvedOf([...this.#served(), ...(unusedElsewhere?.() ?? [])]),
+        countByReason([
+          ...Array.from(this.#clusters(), ({ name, unused }) => ({ cluster: name, unused })),
+          ...(unusedOfMixedRules?.() ?? []),
+        ]),
       ),
     ];
   }
@@ -97,62 +101,83 @@ class Following implements StreamParts {
   }
 
   close(): void {
-    this.#rounds.close();
-    for (const served of this.#served()) served.end();
+    this.#queue.close();
+    for (const cluster of this.#clusters()) cluster.stop();
     this.#byGateway.clear();
-    for (const end of this.#ends) end();
+    for (const remove of this.#removeGauges) remove();
   }
 
-  join(cluster: string, gateway: string): Served | undefined {
-    if (this.#subscriptions >= (this.#options.mostSubscriptions ?? MOST_SUBSCRIPTIONS)) return undefined;
+  watch(name: string, gateway: string): WatchedCluster | undefined {
+    if (this.#subscriptions >= this.#maxSubscriptions) return undefined;
     this.#subscriptions++;
     const known = this.#byGateway.get(gateway);
-    const clusters = known ?? new Map<string, Served>();
+    const clusters = known ?? new Map<string, WatchedCluster>();
     if (!known) this.#byGateway.set(gateway, clusters);
-    const served = clusters.get(cluster) ?? new Served(cluster, gateway, this.#servedParts);
-    if (served.subscriptions.size === 0) served.begin();
-    clusters.set(served.cluster, served);
-    return served;
+    const cluster = clusters.get(name) ?? new WatchedCluster(name, gateway, this.#clusterDeps);
+    if (cluster.subscriptions.size === 0) cluster.start();
+    clusters.set(cluster.name, cluster);
+    return cluster;
   }
 
-  leave(subscription: Subscription): void {
-    const { served } = subscription;
+  unwatch(subscription: Subscription): void {
+    const { cluster } = subscription;
     this.#subscriptions--;
-    served.subscriptions.delete(subscription);
-    if (served.subscriptions.size > 0) return;
-    served.end();
-    const clusters = this.#byGateway.get(served.gateway);
-    clusters?.delete(served.cluster);
-    if (clusters?.size === 0) this.#byGateway.delete(served.gateway);
+    cluster.subscriptions.delete(subscription);
+    if (cluster.subscriptions.size > 0) return;
+    cluster.stop();
+    const clusters = this.#byGateway.get(cluster.gateway);
+    clusters?.delete(cluster.name);
+    if (clusters?.size === 0) this.#byGateway.delete(cluster.gateway);
   }
 
-  sent(contents: number, lagsMs: readonly number[]): void {
-    const { record } = this.#options.telemetry.metrics;
-    if (contents > 0) record.edsPushes({}, contents);
+  recordPush(resources: number, lagsMs: readonly number[]): void {
+    const { record } = this.#deps.telemetry.metrics;
+    if (resources > 0) record.edsPushes({}, resources);
     for (const ms of lagsMs) record.edsPushSeconds({}, ms / 1000);
   }
 
-  answered(stream: EdsStream, { refusal }: EdsAnswer): void {
-    const { telemetry, clock } = this.#options;
-    telemetry.metrics.record.edsAnswers({ answer: refusal === undefined ? 'ack' : 'nack' });
-    if (refusal === undefined) return;
-    this.#refusals.unlogged++;
-    if (clock.now() < this.#refusals.nextLineAt) return;
-    const { gateway, someClusters } = stream;
-    const fields = { gateway, clusters: someClusters, refusal, refusals: this.#refusals.unlogged };
-    telemetry.log.warn('an Envoy refused endpoints', fields);
-    this.#refusals = { unlogged: 0, nextLineAt: clock.now() + REFUSALS_APART_MS };
+  recordAck(stream: EdsStream, { error }: Ack): void {
+    const { telemetry, clock } = this.#deps;
+    telemetry.metrics.record.edsAnswers({ answer: error === undefined ? 'ack' : 'nack' });
+    if (error === undefined) return;
+    this.#nacks.unlogged++;
+    if (clock.now() < this.#nacks.nextLogAt) return;
+    const { gateway, someClusters: clusters } = stream;
+    telemetry.log.warn('Envoy rejected endpoints', { gateway, clusters, error, nacks: this.#nacks.unlogged });
+    this.#nacks = { unlogged: 0, nextLogAt: clock.now() + NACK_LOG_INTERVAL_MS };
   }
 
-  over(stream: EdsStream): void {
+  closed(stream: EdsStream): void {
     this.#streams.delete(stream);
   }
 
   now(): number {
-    return this.#options.clock.now();
+    return this.#deps.clock.now();
   }
 
-  *#served(): Iterable<Served> {
+  *#clusters(): Iterable<WatchedCluster> {
     for (const clusters of this.#byGateway.values()) yield* clusters.values();
   }
+}
+
+/** Counts unused backends by reason, each once for all Gateways and all clusters of its rule. */
+function countByReason(
+  all: readonly UnusedInCluster[],
+): readonly { readonly labels: { readonly reason: string }; readonly value: number }[] {
+  const seen = new Set<string>();
+  const counts = new Map<string, number>();
+  for (const { cluster, unused } of all) {
+    for (const { reason, object, endpoint = '' } of unused ?? []) {
+      const key = `${ruleOf(cluster)} ${reason} ${object} ${endpoint}`;
+      if (seen.has(key)) continue;
+      seen.add(key);
+      counts.set(reason, (counts.get(reason) ?? 0) + 1);
+    }
+  }
+  return [...counts].map(([reason, value]) => ({ labels: { reason }, value }));
+}
+
+/** The clusters of single backends have the name of their rule's cluster with a suffix. */
+function ruleOf(cluster: string): string {
+  return cluster.replace(/\/backend\/\d+$/, '');
 }

@@ -1,72 +1,72 @@
-import type { ServerStream, StreamListener, GrpcStatus } from '../grpc/method.ts';
-import { responseOf } from './content.ts';
-import type { Content } from './content.ts';
-import { readRequest } from './request.ts';
-import type { EdsAnswer, EdsRequest } from './request.ts';
-import { ABSENT } from './watched-cluster.ts';
-import type { Served, Subscription } from './watched-cluster.ts';
+import type { GrpcStatus, ServerStream, StreamListener } from '../grpc/method.ts';
+import { encodeResponse } from './envoy-endpoints.ts';
+import type { EncodedResource } from './envoy-endpoints.ts';
+import { parseRequest } from './request.ts';
+import type { Ack, EdsRequest } from './request.ts';
+import { REMOVED } from './watched-cluster.ts';
+import type { Subscription, WatchedCluster } from './watched-cluster.ts';
 
 /** What all streams share. */
-export interface StreamParts {
-  /** The cluster, or nothing where too many are followed already. */
-  join(cluster: string, gateway: string): Served | undefined;
-  leave(subscription: Subscription): void;
-  sent(contents: number, lagsMs: readonly number[]): void;
-  answered(stream: EdsStream, answer: EdsAnswer): void;
-  over(stream: EdsStream): void;
+export interface StreamDeps {
+  /** Returns undefined if there are too many subscriptions already. */
+  watch(cluster: string, gateway: string): WatchedCluster | undefined;
+  unwatch(subscription: Subscription): void;
+  recordPush(resources: number, lagsMs: readonly number[]): void;
+  recordAck(stream: EdsStream, ack: Ack): void;
+  closed(stream: EdsStream): void;
   now(): number;
 }
 
-const MOST_NAMES = 10_000;
+const MAX_SUBSCRIPTIONS = 10_000;
 
-/** A response takes no more once it has so many bytes. */
+/** No resource is added to a response of this size. */
 const FULL_RESPONSE_BYTES = 256 * 1024;
 
 /**
- * One Envoy that follows clusters. Nothing is queued for one that reads slowly but which clusters are owed, so that what
- * it gets in the end is the newest. There are thousands of these, so that little is kept of each.
+ * The delta xDS state of one Envoy. A stream that reads slowly queues clusters, not responses, so that it gets the newest
+ * endpoints of each in the end. There are thousands of streams: little is kept for each.
  */
 export class EdsStream implements StreamListener {
   readonly #stream: ServerStream;
-  readonly #parts: StreamParts;
+  readonly #deps: StreamDeps;
   readonly #subscriptions = new Map<string, Subscription>();
-  readonly #owed = new Set<Subscription>();
+  readonly #pending = new Set<Subscription>();
   #gateway: string | undefined;
   #isBlocked = false;
-  #isOver = false;
-  /** Responses are numbered from 1, and answered in order. */
-  #sent = 0;
-  #answered = 0;
+  #isClosed = false;
+  /** Nonces count up from 1, and are acknowledged in order. */
+  #lastNonce = 0;
+  #lastAck = 0;
 
-  constructor(stream: ServerStream, parts: StreamParts) {
+  constructor(stream: ServerStream, deps: StreamDeps) {
     this.#stream = stream;
-    this.#parts = parts;
+    this.#deps = deps;
   }
 
   get gateway(): string {
     return this.#gateway ?? '';
   }
 
-  /** Some of the clusters that it follows. */
+  /** The first of its clusters, for the log. */
   get someClusters(): readonly string[] {
     return [...this.#subscriptions.keys()].slice(0, 3);
   }
 
   message(message: Uint8Array): void {
-    if (this.#isOver) return;
-    const place = this.#gateway === undefined ? 'first' : 'later';
-    const judged = readRequest(message, place);
-    if (judged.is === 'refused') {
-      this.#end(judged.status);
+    if (this.#isClosed) return;
+    const position = this.#gateway === undefined ? 'first' : 'later';
+    const parsed = parseRequest(message, position);
+    if (parsed.is === 'invalid') {
+      this.#end(parsed.status);
       return;
     }
-    this.#gateway ??= judged.request.gateway;
-    this.#takeAnswer(judged.request.answer);
-    for (const cluster of judged.request.unsubscribe) this.#unsubscribe(cluster);
-    const refusal = this.#subscribe(judged.request);
-    if (refusal) this.#end(refusal);
-    else this.#pay();
-    if (place === 'first' && this.#sent === 0) this.#greet();
+    this.#gateway ??= parsed.request.gateway;
+    this.#acknowledge(parsed.request.ack);
+    for (const cluster of parsed.request.unsubscribe) this.#unsubscribe(cluster);
+    const failure = this.#subscribe(parsed.request);
+    if (failure) this.#end(failure);
+    else this.#flush();
+    if (position === 'first' && this.#lastNonce === 0) this.#sendInitialResponse();
   }
 
   finished(): void {
@@ -75,108 +75,109 @@ export class EdsStream implements StreamListener {
 
   drained(): void {
     this.#isBlocked = false;
-    this.#pay();
+    this.#flush();
   }
 
   closed(): void {
-    if (this.#isOver) return;
-    this.#isOver = true;
-    this.#owed.clear();
-    for (const subscription of this.#subscriptions.values()) this.#parts.leave(subscription);
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    this.#pending.clear();
+    for (const subscription of this.#subscriptions.values()) this.#deps.unwatch(subscription);
     this.#subscriptions.clear();
-    this.#parts.over(this);
+    this.#deps.closed(this);
   }
 
-  /** Sends a cluster as soon as there is room, if it is then still due. */
-  owe(subscription: Subscription): void {
-    this.#owed.add(subscription);
-    this.#pay();
+  /** Pushes a cluster as soon as the stream can take it, if it still differs from what was sent. */
+  enqueue(subscription: Subscription): void {
+    this.#pending.add(subscription);
+    this.#flush();
   }
 
   #end(status: GrpcStatus): void {
-    if (this.#isOver) return;
+    if (this.#isClosed) return;
     this.closed();
     this.#stream.end(status);
   }
 
-  #takeAnswer(answer: EdsAnswer | undefined): void {
-    const nonce = Number(answer?.nonce);
-    if (!answer || !(nonce > this.#answered && nonce <= this.#sent)) return;
-    this.#answered = nonce;
-    this.#parts.answered(this, answer);
+  #acknowledge(ack: Ack | undefined): void {
+    const nonce = Number(ack?.nonce);
+    if (!ack || !(nonce > this.#lastAck && nonce <= this.#lastNonce)) return;
+    this.#lastAck = nonce;
+    this.#deps.recordAck(this, ack);
   }
 
   #unsubscribe(cluster: string): void {
     const subscription = this.#subscriptions.get(cluster);
     if (!subscription) return;
     this.#subscriptions.delete(cluster);
-    this.#owed.delete(subscription);
-    this.#parts.leave(subscription);
+    this.#pending.delete(subscription);
+    this.#deps.unwatch(subscription);
   }
 
-  /** Gives the status with which the stream must end, if it must. */
+  /** Returns the status with which the stream must end, if it exceeds a limit. */
   #subscribe({ subscribe, versionOf }: EdsRequest): GrpcStatus | undefined {
     for (const cluster of subscribe) {
       const known = this.#subscriptions.get(cluster);
-      if (known) known.isAsked ||= known.sent !== undefined;
-      const subscription = known ?? this.#begin(cluster, versionOf(cluster));
+      if (known) known.isRequestedAgain ||= known.sentVersion !== undefined;
+      const subscription = known ?? this.#addSubscription(cluster, versionOf(cluster));
       if (!subscription) return TOO_MANY;
-      if (subscription.served.isDue(subscription)) this.#owed.add(subscription);
+      if (subscription.cluster.isDue(subscription)) this.#pending.add(subscription);
     }
     return undefined;
   }
 
-  #begin(cluster: string, sent: string | undefined): Subscription | undefined {
-    if (this.#subscriptions.size >= MOST_NAMES) return undefined;
-    const served = this.#parts.join(cluster, this.gateway);
-    if (!served) return undefined;
-    const subscription = { served, stream: this, sent, isAsked: false };
-    served.subscriptions.add(subscription);
-    this.#subscriptions.set(served.cluster, subscription);
+  #addSubscription(name: string, sentVersion: string | undefined): Subscription | undefined {
+    if (this.#subscriptions.size >= MAX_SUBSCRIPTIONS) return undefined;
+    const cluster = this.#deps.watch(name, this.gateway);
+    if (!cluster) return undefined;
+    const subscription = { cluster, stream: this, sentVersion, isRequestedAgain: false };
+    cluster.subscriptions.add(subscription);
+    this.#subscriptions.set(cluster.name, subscription);
     return subscription;
   }
 
-  #pay(): void {
-    while (!this.#isBlocked && !this.#isOver && this.#owed.size > 0) {
-      const { contents, removed, lagsMs } = this.#takeOwed();
-      if (contents.length + removed.length === 0) continue;
-      this.#send(contents, removed);
-      this.#parts.sent(contents.length, lagsMs);
+  #flush(): void {
+    while (!this.#isBlocked && !this.#isClosed && this.#pending.size > 0) {
+      const { resources, removed, lagsMs } = this.#takePending();
+      if (resources.length + removed.length === 0) continue;
+      this.#send(resources, removed);
+      this.#deps.recordPush(resources.length, lagsMs);
     }
   }
 
-  /** Envoy waits ever longer before it opens a stream again, unless something has come over the last one. */
-  #greet(): void {
-    if (!this.#isOver) this.#send([], []);
+  /** Envoy resets its reconnect backoff only once it has received a response, be it an empty one. */
+  #sendInitialResponse(): void {
+    if (!this.#isClosed) this.#send([], []);
   }
 
-  #send(contents: readonly Content[], removed: readonly string[]): void {
-    this.#sent++;
-    this.#isBlocked = !this.#stream.send(responseOf(contents, removed, String(this.#sent)));
+  #send(resources: readonly EncodedResource[], removed: readonly string[]): void {
+    this.#lastNonce++;
+    this.#isBlocked = !this.#stream.send(encodeResponse(resources, removed, String(this.#lastNonce)));
   }
 
-  /** Takes of what is owed as much as goes into one response. */
-  #takeOwed(): Owed {
-    const owed: Owed = { contents: [], removed: [], lagsMs: [] };
-    const now = this.#parts.now();
+  /** Takes as many pending clusters as fit into one response. */
+  #takePending(): Push {
+    const push: Push = { resources: [], removed: [], lagsMs: [] };
+    const now = this.#deps.now();
     let bytes = 0;
-    for (const subscription of this.#owed) {
+    for (const subscription of this.#pending) {
       if (bytes > FULL_RESPONSE_BYTES) break;
-      this.#owed.delete(subscription);
-      const { served } = subscription;
-      if (!served.isDue(subscription)) continue;
-      const content = served.content();
-      if (content) owed.contents.push(content);
-      else owed.removed.push(served.cluster);
-      bytes += content ? content.part.length : served.cluster.length;
-      if (subscription.sent !== undefined && !subscription.isAsked) owed.lagsMs.push(now - served.changedAt);
-      subscription.sent = content?.version ?? ABSENT;
-      subscription.isAsked = false;
+      this.#pending.delete(subscription);
+      const { cluster } = subscription;
+      if (!cluster.isDue(subscription)) continue;
+      const resource = cluster.resource();
+      if (resource) push.resources.push(resource);
+      else push.removed.push(cluster.name);
+      bytes += resource ? resource.bytes.length : cluster.name.length;
+      if (subscription.sentVersion !== undefined && !subscription.isRequestedAgain)
+        push.lagsMs.push(now - cluster.changedAt);
+      subscription.sentVersion = resource?.version ?? REMOVED;
+      subscription.isRequestedAgain = false;
     }
-    return owed;
+    return push;
   }
 }
 
-type Owed = { readonly contents: Content[]; readonly removed: string[]; readonly lagsMs: number[] };
+type Push = { readonly resources: EncodedResource[]; readonly removed: string[]; readonly lagsMs: number[] };
 
-const TOO_MANY: GrpcStatus = { code: 'RESOURCE_EXHAUSTED', message: 'too many clusters are followed' };
+const TOO_MANY: GrpcStatus = { code: 'RESOURCE_EXHAUSTED', message: 'too many subscriptions' };

@@ -1,108 +1,106 @@
-import type { UnusedBackend } from '../../traffic/unused.ts';
 import type { Clock } from '../../api/clock.ts';
-import type { Follower } from '../dependency-cache.ts';
-import type { SourcedAssignment, Assignments } from './assigned.ts';
-import { contentOf } from './content.ts';
-import type { Content } from './content.ts';
-import { leavingAfter, withLeaving } from './draining.ts';
-import type { Leaving } from './draining.ts';
+import type { UnusedBackend } from '../../traffic/unused.ts';
+import type { ClusterSnapshot, SnapshotCache, Watcher } from '../resolution-cache.ts';
+import { drainingAfter, withDraining } from './draining.ts';
+import type { DrainingEndpoint } from './draining.ts';
+import { encodeResource } from './envoy-endpoints.ts';
+import type { EncodedResource } from './envoy-endpoints.ts';
 
-/** Follows one cluster over one stream. */
+/** The subscription of one stream to one cluster. */
 export type Subscription = {
-  readonly served: Served;
-  readonly stream: { owe(subscription: Subscription): void };
-  /** The version that was sent last, or that the Envoy said it has; none if it knows nothing of the cluster. */
-  sent: string | undefined;
-  /** It is to be sent even if it was sent before. */
-  isAsked: boolean;
+  readonly cluster: WatchedCluster;
+  readonly stream: { enqueue(subscription: Subscription): void };
+  /** The version that was sent last, or that the Envoy had at first; undefined if it has none. */
+  sentVersion: string | undefined;
+  /** The Envoy subscribed again, so that the cluster is sent even if it did not change. */
+  isRequestedAgain: boolean;
 };
 
-/** What stands for a version where there is nothing to send. */
-export const ABSENT = '';
+/** Stands for the version of a resource that does not exist. */
+export const REMOVED = '';
 
-/** What all clusters share that are served. */
-export type ServedParts = {
-  readonly assignments: Assignments;
+/** What all watched clusters share. */
+export type WatchedClusterDeps = {
+  readonly snapshots: SnapshotCache;
   readonly clock: Clock;
   readonly drainMs: number;
-  /** The cluster may have to be sent. */
-  readonly announce: (served: Served) => void;
-  readonly reportFailure: (served: Served, error: unknown) => void;
+  readonly enqueue: (cluster: WatchedCluster) => void;
+  readonly reportError: (cluster: WatchedCluster, error: unknown) => void;
 };
 
-/** A cluster as some streams of one Gateway follow it; what is sent of it is made once for all of them. */
-export class Served implements Follower {
-  readonly cluster: string;
+/** A cluster to which streams of one Gateway subscribe: it is resolved and encoded once for all of them. */
+export class WatchedCluster implements Watcher {
+  readonly name: string;
   readonly gateway: string;
   readonly subscriptions = new Set<Subscription>();
-  /** When it last began to be out of date. */
+  /** When the last sent resource became stale. */
   changedAt: number;
-  readonly #parts: ServedParts;
+  readonly #deps: WatchedClusterDeps;
   #isStale = true;
-  #assigned: SourcedAssignment | undefined;
-  #content: Content | undefined;
-  #leaving: readonly Leaving[] = [];
-  #stopDraining: (() => void) | undefined;
+  #snapshot: ClusterSnapshot | undefined;
+  #resource: EncodedResource | undefined;
+  #draining: readonly DrainingEndpoint[] = [];
+  #cancelDraining: (() => void) | undefined;
 
-  constructor(cluster: string, gateway: string, parts: ServedParts) {
-    this.cluster = cluster;
+  constructor(name: string, gateway: string, deps: WatchedClusterDeps) {
+    this.name = name;
     this.gateway = gateway;
-    this.changedAt = parts.clock.now();
-    this.#parts = parts;
+    this.changedAt = deps.clock.now();
+    this.#deps = deps;
   }
 
-  begin(): void {
-    this.#parts.assignments.follow(this.cluster, this.gateway, this);
+  start(): void {
+    this.#deps.snapshots.watch(this.name, this.gateway, this);
   }
 
-  end(): void {
-    this.#parts.assignments.unfollow(this.cluster, this.gateway, this);
-    this.#stopDraining?.();
+  stop(): void {
+    this.#deps.snapshots.unwatch(this.name, this.gateway, this);
+    this.#cancelDraining?.();
   }
 
-  changed(): void {
-    if (!this.#isStale) this.changedAt = this.#parts.clock.now();
+  invalidated(): void {
+    if (!this.#isStale) this.changedAt = this.#deps.clock.now();
     this.#isStale = true;
-    this.#parts.announce(this);
+    this.#deps.enqueue(this);
   }
 
-  /** What is to be sent at this moment; nothing where the name of the cluster means nothing. */
-  content(): Content | undefined {
-    if (this.#isStale) this.#renew();
-    return this.#content;
+  /** The current resource; undefined if the cluster has no mesh backend. */
+  resource(): EncodedResource | undefined {
+    if (this.#isStale) this.#refresh();
+    return this.#resource;
   }
 
-  isDue({ sent, isAsked }: Subscription): boolean {
-    return isAsked || sent !== (this.content()?.version ?? ABSENT);
+  isDue({ sentVersion, isRequestedAgain }: Subscription): boolean {
+    return isRequestedAgain || sentVersion !== (this.resource()?.version ?? REMOVED);
   }
 
-  /** What gets no traffic of what was last found; nothing where the name means nothing. */
+  /** The backends without traffic in the last snapshot. */
   get unused(): readonly UnusedBackend[] | undefined {
-    return this.#assigned?.unused;
+    return this.#snapshot?.unused;
   }
 
-  /** What cannot be computed stays as it was. */
-  #renew(): void {
+  /** On an error the last resource is kept. */
+  #refresh(): void {
     this.#isStale = false;
     try {
-      const next = this.#parts.assignments.find(this.cluster, this.gateway);
-      this.#setLeaving(next);
-      this.#content = next && contentOf(withLeaving(next.assignment, this.#leaving));
-      this.#assigned = next;
+      const next = this.#deps.snapshots.snapshot(this.name, this.gateway);
+      this.#updateDraining(next);
+      this.#resource = next && encodeResource(withDraining(next.assignment, this.#draining));
+      this.#snapshot = next;
     } catch (error) {
-      this.#parts.reportFailure(this, error);
+      this.#deps.reportError(this, error);
     }
   }
 
-  #setLeaving(next: SourcedAssignment | undefined): void {
-    const { clock, drainMs } = this.#parts;
-    const before = this.#assigned;
-    const step = { leaving: this.#leaving, now: clock.now(), drainMs };
-    this.#leaving = before && next ? leavingAfter({ ...step, before, next }) : [];
-    this.#stopDraining?.();
-    this.#stopDraining = undefined;
-    if (this.#leaving.length === 0) return;
-    const first = Math.min(...this.#leaving.map(({ until }) => until));
-    this.#stopDraining = clock.after(first - step.now, () => this.changed());
+  #updateDraining(next: ClusterSnapshot | undefined): void {
+    const { clock, drainMs } = this.#deps;
+    const [now, previous] = [clock.now(), this.#snapshot];
+    this.#draining =
+      previous && next ? drainingAfter({ previous, draining: this.#draining, next, now, drainMs }) : [];
+    this.#cancelDraining?.();
+    this.#cancelDraining = undefined;
+    if (this.#draining.length === 0) return;
+    const first = Math.min(...this.#draining.map(({ until }) => until));
+    this.#cancelDraining = clock.after(first - now, () => this.invalidated());
   }
 }

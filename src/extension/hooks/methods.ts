@@ -13,7 +13,7 @@ import { answerTranslation, brokenRequest } from './translation.ts';
 /** What the hooks need to know, and whom they tell. */
 export type HookParts = {
   /** What a cluster must have; nothing where it is not ours, which most are: it is asked of each. */
-  readonly needsOf: (cluster: string) => EnvoyClusterSettings | undefined;
+  readonly settingsOf: (cluster: string) => EnvoyClusterSettings | undefined;
   readonly revisions: Revisions;
   /** Where Envoys reach our EDS, such as mesh-extension-server.mesh-system.svc.cluster.local:5005. */
   readonly edsTarget: string;
@@ -28,9 +28,9 @@ export type HookParts = {
  * others, which nobody has to configure, answer with what they are given.
  */
 export function hookMethods(parts: HookParts): Methods {
-  const { needsOf, revisions, edsTarget, messageBytes, clock, telemetry } = parts;
+  const { settingsOf, revisions, edsTarget, messageBytes, clock, telemetry } = parts;
   const attempts = new Attempts(telemetry, clock);
-  const clusters = { needsOf, meshCluster: meshClusters({ target: edsTarget }), attempts };
+  const clusters = { settingsOf, meshCluster: meshClusters({ target: edsTarget }), attempts };
   const wait = waitForRevisions(
     {
       revisionOf: gateway =>

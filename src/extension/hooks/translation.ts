@@ -24,7 +24,7 @@ const BYTES_OF_A_FIELD = 100;
 /** What clusters are made of, and how long an answer may be. */
 export type TranslationParts = {
   /** What a cluster must have; nothing where it is not ours, which most are. */
-  readonly needsOf: (cluster: string) => EnvoyClusterSettings | undefined;
+  readonly settingsOf: (cluster: string) => EnvoyClusterSettings | undefined;
   readonly meshCluster: MeshCluster;
   readonly attempts: Attempts;
   readonly messageBytes: number;
@@ -116,14 +116,14 @@ function tooManyFields(): GrpcError {
 function madeAt(
   request: Buffer,
   { tagEnd, valueStart, end }: Field,
-  { needsOf, meshCluster, attempts, messageBytes }: TranslationParts,
+  { settingsOf, meshCluster, attempts, messageBytes }: TranslationParts,
   room: number,
 ): Cut | 'as it is' | undefined {
   const field = new Fields(request, valueStart, end);
   if (!field.next() || field.number !== NAME) return undefined;
   const name = request.toString('latin1', field.valueStart, field.end);
   return attempts.change('translation', name, undefined, () => {
-    const needs = needsOf(name);
+    const needs = settingsOf(name);
     if (!needs) return undefined;
     while (field.next()) if (field.number === NAME) return undefined;
     const cluster = request.subarray(valueStart, end);

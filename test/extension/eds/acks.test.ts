@@ -1,11 +1,11 @@
 import { create, toBinary } from '@bufbuild/protobuf';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { EdsOptions } from '../../../src/extension/eds/server.ts';
+import type { EdsDeps, EdsOptions } from '../../../src/extension/eds/server.ts';
 import { DeltaDiscoveryRequestSchema } from '../../../src/extension/proto/envoy/service/discovery/v3_pb.ts';
-import { EdsScene } from '../../support/extension/eds-fixture.ts';
+import { EdsFixture } from '../../support/extension/eds-fixture.ts';
 import { ASSIGNMENT_TYPE } from '../../support/extension/envoy.ts';
-import { assigned, objectOf, World } from '../../support/extension/memory-assignments.ts';
+import { clusterSnapshot, objectOf, MemorySnapshots } from '../../support/extension/memory-snapshots.ts';
 
 /** The same bytes in every run; SEED=2 npm test tries others. */
 const seed = Number(process.env['SEED'] ?? 1);
@@ -13,10 +13,10 @@ const seed = Number(process.env['SEED'] ?? 1);
 const GATEWAY = 'default/edge';
 const WEB = 'httproute/default/web/rule/0';
 
-function scene(options: Pick<Partial<EdsOptions>, 'mostSubscriptions' | 'unusedElsewhere'> = {}) {
-  const world = new World();
+function scene(deps: Pick<EdsDeps, 'unusedOfMixedRules'> = {}, options: EdsOptions = {}) {
+  const world = new MemorySnapshots();
   world.set(WEB, GATEWAY, [80]);
-  return { world, scene: new EdsScene({ assignments: world, ...options }) };
+  return { world, scene: new EdsFixture({ snapshots: world, ...deps }, options) };
 }
 
 describe('what an Envoy makes of endpoints', () => {
@@ -36,7 +36,7 @@ describe('what an Envoy makes of endpoints', () => {
     const envoy = one.envoy().begin(GATEWAY, [WEB]).answer('a locality has no weight');
     await one.clock.advance(60_000);
     expect(one.lines).toMatchObject([
-      { level: 'warn', gateway: GATEWAY, clusters: [WEB], refusal: 'a locality has no weight', refusals: 1 },
+      { level: 'warn', gateway: GATEWAY, clusters: [WEB], error: 'a locality has no weight', nacks: 1 },
     ]);
     expect(envoy.told).toEqual([[WEB]]);
     world.set(WEB, GATEWAY, [81]);
@@ -52,7 +52,7 @@ describe('what an Envoy makes of endpoints', () => {
     expect(JSON.stringify(one.lines).length).toBeLessThan(2000);
     await one.clock.advance(1000);
     envoy.answer('again');
-    expect(one.lines[1]).toMatchObject({ refusals: 100, refusal: 'again' });
+    expect(one.lines[1]).toMatchObject({ nacks: 100, error: 'again' });
   });
 
   it.each(['2', '0', '-1', 'x', '1e999', ' '])('is not counted where it answers nothing: %j', async nonce => {
@@ -84,7 +84,7 @@ describe('a stream', () => {
     const { world, scene: one } = scene();
     const envoy = one.envoy().request(request);
     expect(envoy.ended).toMatchObject({ code: 'INVALID_ARGUMENT' });
-    expect([envoy.told, world.followed]).toEqual([[], 0]);
+    expect([envoy.told, world.watched]).toEqual([[], 0]);
   });
 
   it('needs not say which type it is about, nor who it is a second time', () => {
@@ -103,7 +103,7 @@ describe('a stream', () => {
     await one.clock.advance(5);
     envoy.subscribe(WEB);
     expect(envoy.ended).toMatchObject({ code: 'INVALID_ARGUMENT' });
-    expect([envoy.told, world.followed]).toEqual([[[WEB]], 0]);
+    expect([envoy.told, world.watched]).toEqual([[[WEB]], 0]);
   });
 
   it.each([
@@ -135,7 +135,7 @@ describe('a stream', () => {
       for (const message of messages) envoy.raw(message);
       if (envoy.ended) expect(envoy.ended.code).toBe('INVALID_ARGUMENT');
       else envoy.breakOff();
-      expect(world.followed).toBe(0);
+      expect(world.watched).toBe(0);
     });
     fc.assert(property, { seed, numRuns: 2000 });
     await expect(one.metric('eds_streams')).resolves.toBe(0);
@@ -146,15 +146,15 @@ describe('a stream', () => {
     const names = Array.from({ length: 10_001 }, (_, n) => `c${n}`);
     expect(one.envoy().begin(GATEWAY, names.slice(1)).ended).toBeUndefined();
     expect(one.envoy().begin(GATEWAY, names).ended).toMatchObject({ code: 'RESOURCE_EXHAUSTED' });
-    expect(world.followed).toBe(10_000);
+    expect(world.watched).toBe(10_000);
   });
 
   it('follows fewer where all streams together follow very many', () => {
-    const { world, scene: one } = scene({ mostSubscriptions: 3 });
+    const { world, scene: one } = scene({}, { maxSubscriptions: 3 });
     const envoy = one.envoy().begin(GATEWAY, ['a', 'b']);
     expect(one.envoy().begin(GATEWAY, ['c', 'd']).ended).toMatchObject({ code: 'RESOURCE_EXHAUSTED' });
     expect(envoy.subscribe('c').ended).toBeUndefined();
-    expect(world.followed).toBe(3);
+    expect(world.watched).toBe(3);
   });
 });
 
@@ -185,7 +185,7 @@ describe('what is measured', () => {
       { reason: 'BackendNotFound', message: '', object: objectOf(1) },
     ] as const;
     for (const gateway of [GATEWAY, 'default/other']) {
-      world.set(WEB, gateway, assigned(WEB, [], unused));
+      world.set(WEB, gateway, clusterSnapshot(WEB, [], unused));
       one.envoy().begin(gateway, [WEB]);
     }
     await expect(one.metric('unresolved_references', { reason: 'ProtocolMismatch' })).resolves.toBe(2);
@@ -194,7 +194,7 @@ describe('what is measured', () => {
       cluster: 'tcproute/default/raw/rule/-1',
       unused: [{ ...unused[2], reason: 'MixedBackends' as const }],
     };
-    const { scene: other } = scene({ unusedElsewhere: () => [elsewhere] });
+    const { scene: other } = scene({ unusedOfMixedRules: () => [elsewhere] });
     await expect(other.metric('unresolved_references', { reason: 'MixedBackends' })).resolves.toBe(1);
   });
 });

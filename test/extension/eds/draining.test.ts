@@ -1,16 +1,21 @@
 import { describe, expect, it } from 'vitest';
-import type { SourcedAssignment } from '../../../src/extension/eds/assigned.ts';
-import { EdsScene } from '../../support/extension/eds-fixture.ts';
-import { assigned, locality, objectOf, World } from '../../support/extension/memory-assignments.ts';
+import type { ClusterSnapshot } from '../../../src/extension/resolution-cache.ts';
+import { EdsFixture } from '../../support/extension/eds-fixture.ts';
+import {
+  clusterSnapshot,
+  locality,
+  objectOf,
+  MemorySnapshots,
+} from '../../support/extension/memory-snapshots.ts';
 
 const GATEWAY = 'default/edge';
 const WEB = 'httproute/default/web/rule/0';
 
 /** What is told right after a change from one assignment to the next, and what is told in the end. */
-async function told(before: SourcedAssignment, next: SourcedAssignment) {
-  const world = new World();
+async function told(before: ClusterSnapshot, next: ClusterSnapshot) {
+  const world = new MemorySnapshots();
   world.set(WEB, GATEWAY, before);
-  const scene = new EdsScene({ assignments: world });
+  const scene = new EdsFixture({ snapshots: world });
   const envoy = scene.envoy().begin(GATEWAY, [WEB]);
   world.set(WEB, GATEWAY, next);
   await scene.clock.advance(5);
@@ -29,14 +34,17 @@ const unused = (reason: 'NamespaceNotAllowed' | 'RefNotPermitted' | 'ProxyUnknow
 
 describe('an endpoint that is assigned no more', () => {
   it('drains for a while, so that what is under way ends well', async () => {
-    const { soon, inTheEnd } = await told(assigned(WEB, [locality([1, 2])]), assigned(WEB, [locality([1])]));
+    const { soon, inTheEnd } = await told(
+      clusterSnapshot(WEB, [locality([1, 2])]),
+      clusterSnapshot(WEB, [locality([1])]),
+    );
     expect(soon).toEqual([...at(1), ...draining(2)]);
     expect(inTheEnd).toEqual(at(1));
   });
 
   it('drains even where no other is left', async () => {
-    const next = assigned(WEB, [], [unused('BackendNotFound')]);
-    const { soon, inTheEnd } = await told(assigned(WEB, [locality([1])]), next);
+    const next = clusterSnapshot(WEB, [], [unused('BackendNotFound')]);
+    const { soon, inTheEnd } = await told(clusterSnapshot(WEB, [locality([1])]), next);
     expect(soon).toEqual(draining(1));
     expect(inTheEnd).toEqual([]);
   });
@@ -44,34 +52,37 @@ describe('an endpoint that is assigned no more', () => {
   it.each(['NamespaceNotAllowed', 'RefNotPermitted', 'ProxyUnknown'] as const)(
     'goes at once where its object is refused: %s',
     async reason => {
-      const { soon } = await told(assigned(WEB, [locality([1])]), assigned(WEB, [], [unused(reason)]));
+      const { soon } = await told(
+        clusterSnapshot(WEB, [locality([1])]),
+        clusterSnapshot(WEB, [], [unused(reason)]),
+      );
       expect(soon).toEqual([]);
     },
   );
 
   it('goes at once where another object has its address now', async () => {
-    const next = assigned(WEB, [locality([1], { backend: 1 })]);
-    const { soon } = await told(assigned(WEB, [locality([1])]), next);
+    const next = clusterSnapshot(WEB, [locality([1], { backend: 1 })]);
+    const { soon } = await told(clusterSnapshot(WEB, [locality([1])]), next);
     expect(soon).toEqual(at(1));
   });
 
   it('goes at once where there is a choice of places, which it would tip', async () => {
-    const next = assigned(WEB, [locality([1]), locality([3], { backend: 1 })]);
-    const before = assigned(WEB, [locality([1, 2]), locality([3], { backend: 1 })]);
+    const next = clusterSnapshot(WEB, [locality([1]), locality([3], { backend: 1 })]);
+    const before = clusterSnapshot(WEB, [locality([1, 2]), locality([3], { backend: 1 })]);
     const { soon } = await told(before, next);
     expect(soon).toEqual(at(1, 3));
   });
 
   it('goes at once where only another place is left', async () => {
-    const next = assigned(WEB, [locality([3], { backend: 1 })]);
-    const { soon } = await told(assigned(WEB, [locality([1])]), next);
+    const next = clusterSnapshot(WEB, [locality([3], { backend: 1 })]);
+    const { soon } = await told(clusterSnapshot(WEB, [locality([1])]), next);
     expect(soon).toEqual(at(3));
   });
 
   it('is used as before where it comes back while it drains', async () => {
-    const world = new World();
+    const world = new MemorySnapshots();
     world.set(WEB, GATEWAY, [1, 2]);
-    const scene = new EdsScene({ assignments: world });
+    const scene = new EdsFixture({ snapshots: world });
     const envoy = scene.envoy().begin(GATEWAY, [WEB]);
     for (const ports of [[1], [1, 2]]) {
       world.set(WEB, GATEWAY, ports);
@@ -83,9 +94,9 @@ describe('an endpoint that is assigned no more', () => {
   });
 
   it('drains for its own time, whatever else leaves meanwhile', async () => {
-    const world = new World();
+    const world = new MemorySnapshots();
     world.set(WEB, GATEWAY, [1, 2, 3]);
-    const scene = new EdsScene({ assignments: world, drainMs: 1000 });
+    const scene = new EdsFixture({ snapshots: world }, { drainMs: 1000 });
     const envoy = scene.envoy().begin(GATEWAY, [WEB]);
     const after = async (ms: number) => {
       await scene.clock.advance(ms);
@@ -100,9 +111,9 @@ describe('an endpoint that is assigned no more', () => {
   });
 
   it('drains again from the start where it came back and left once more', async () => {
-    const world = new World();
+    const world = new MemorySnapshots();
     world.set(WEB, GATEWAY, [1, 2]);
-    const scene = new EdsScene({ assignments: world, drainMs: 1000 });
+    const scene = new EdsFixture({ snapshots: world }, { drainMs: 1000 });
     const envoy = scene.envoy().begin(GATEWAY, [WEB]);
     for (const ports of [[1], [1, 2], [1]]) {
       world.set(WEB, GATEWAY, ports);

@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { EdsScene } from '../../support/extension/eds-fixture.ts';
+import { EdsFixture } from '../../support/extension/eds-fixture.ts';
 import type { Envoy } from '../../support/extension/envoy.ts';
-import { World } from '../../support/extension/memory-assignments.ts';
+import { MemorySnapshots } from '../../support/extension/memory-snapshots.ts';
 
 /** The same steps in every run; SEED=2 npm test tries others. */
 const seed = Number(process.env['SEED'] ?? 1);
@@ -70,8 +70,8 @@ class Client {
 
 /** A server of endpoints, its world and its Envoys, which take each step together. */
 class Model {
-  readonly world = new World();
-  readonly scene = new EdsScene({ assignments: this.world });
+  readonly world = new MemorySnapshots();
+  readonly scene = new EdsFixture({ snapshots: this.world });
   readonly clients = [0, 1, 2, 3].map(n => new Client(GATEWAYS[n % 2] ?? ''));
   readonly #ports = new Map<string, readonly number[]>();
 
@@ -86,7 +86,7 @@ class Model {
         this.world.set(step.cluster, step.gateway, undefined);
         break;
       case 'touch':
-        this.world.touch(step.cluster, step.gateway);
+        this.world.invalidate(step.cluster, step.gateway);
         break;
       case 'advance':
         await this.scene.clock.advance(step.ms);
@@ -213,7 +213,7 @@ describe('the server of endpoints', () => {
       for (const step of steps) await model.take(step);
       for (const { stream } of model.clients) stream?.breakOff();
       await model.scene.clock.advance(5);
-      expect([model.world.followed, model.scene.clock.timers]).toEqual([0, 0]);
+      expect([model.world.watched, model.scene.clock.timers]).toEqual([0, 0]);
     });
     await fc.assert(property, { seed, numRuns: 100 });
   });

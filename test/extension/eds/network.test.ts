@@ -40,7 +40,7 @@ async function scene(routes: number) {
   const metrics = createRegistry({ metrics: extensionMetrics, version: 'test' });
   const extension = createExtension({
     read: memory.read,
-    settings: { dataPath: 'Proxy', edsTarget: '127.0.0.1:5005', messageBytes: 1e8 },
+    options: { dataPath: 'Proxy', edsTarget: '127.0.0.1:5005', messageBytes: 1e8 },
     telemetry: { log: createLog({ level: 'error' }), metrics },
     clock: systemClock,
   });

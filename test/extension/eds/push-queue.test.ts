@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { EdsScene } from '../../support/extension/eds-fixture.ts';
-import { World } from '../../support/extension/memory-assignments.ts';
+import { EdsFixture } from '../../support/extension/eds-fixture.ts';
+import { MemorySnapshots } from '../../support/extension/memory-snapshots.ts';
 import { VirtualClock } from '../../support/virtual-clock.ts';
 
 const GATEWAY = 'default/edge';
@@ -17,7 +17,7 @@ describe('many changes at once', () => {
       soon: (call: () => void) => void waiting.push(call),
     };
     for (const cluster of CLUSTERS) world.set(cluster, GATEWAY, [80]);
-    const envoy = new EdsScene({ assignments: world, clock }).envoy().begin(GATEWAY, CLUSTERS);
+    const envoy = new EdsFixture({ snapshots: world, clock }).envoy().begin(GATEWAY, CLUSTERS);
     for (const cluster of CLUSTERS) world.set(cluster, GATEWAY, [81]);
     await time.advance(5);
     const told = [envoy.told.length];
@@ -31,11 +31,11 @@ describe('many changes at once', () => {
 });
 
 /** A world in which every look takes 20 ms. */
-class SlowWorld extends World {
+class SlowWorld extends MemorySnapshots {
   spentMs = 0;
 
-  override find(cluster: string, gateway: string) {
+  override snapshot(cluster: string, gateway: string) {
     this.spentMs += 20;
-    return super.find(cluster, gateway);
+    return super.snapshot(cluster, gateway);
   }
 }

@@ -1,8 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { assigned } from '../../support/extension/memory-assignments.ts';
-import { World } from '../../support/extension/memory-assignments.ts';
+import { clusterSnapshot, MemorySnapshots } from '../../support/extension/memory-snapshots.ts';
 import { ASSIGNMENT_TYPE } from '../../support/extension/envoy.ts';
-import { EdsScene } from '../../support/extension/eds-fixture.ts';
+import { EdsFixture } from '../../support/extension/eds-fixture.ts';
 
 const GATEWAY = 'default/edge';
 const WEB = 'httproute/default/web/rule/0';
@@ -10,10 +9,10 @@ const API = 'httproute/default/api/rule/0';
 
 /** A world in which both clusters have an endpoint, and a server of it. */
 function scene() {
-  const world = new World();
+  const world = new MemorySnapshots();
   world.set(WEB, GATEWAY, [80]);
   world.set(API, GATEWAY, [90]);
-  return { world, scene: new EdsScene({ assignments: world }) };
+  return { world, scene: new EdsFixture({ snapshots: world }) };
 }
 
 describe('a cluster that an Envoy names', () => {
@@ -115,7 +114,7 @@ describe('a change', () => {
   it('is not sent where what is told stays the same', async () => {
     const { world, scene: one } = scene();
     const envoy = one.envoy().begin(GATEWAY, [WEB]);
-    world.touch(WEB, GATEWAY);
+    world.invalidate(WEB, GATEWAY);
     await one.clock.advance(10_000);
     expect(envoy.told).toEqual([[WEB]]);
   });
@@ -158,7 +157,7 @@ describe('a change', () => {
     expect(envoy.told).toEqual([[WEB]]);
     expect(one.lines).toMatchObject([{ level: 'error', cluster: WEB, gateway: GATEWAY }]);
     world.failure = undefined;
-    world.touch(WEB, GATEWAY);
+    world.invalidate(WEB, GATEWAY);
     await one.clock.advance(5);
     expect(envoy.endpoints.get(WEB)).toContain('100.64.0.1:81');
   });
@@ -170,16 +169,16 @@ describe('a change', () => {
     one.eds.close();
     await one.clock.advance(100);
     expect(envoy.told).toEqual([[WEB]]);
-    expect([world.followed, one.clock.timers]).toEqual([0, 0]);
+    expect([world.watched, one.clock.timers]).toEqual([0, 0]);
   });
 
   it('is computed once for all streams of a Gateway', async () => {
     const { world, scene: one } = scene();
     for (let n = 0; n < 10; n++) one.envoy().begin(GATEWAY, [WEB]);
-    expect(world.finds).toBe(1);
+    expect(world.reads).toBe(1);
     world.set(WEB, GATEWAY, [81]);
     await one.clock.advance(5);
-    expect(world.finds).toBe(2);
+    expect(world.reads).toBe(2);
   });
 });
 
@@ -235,7 +234,7 @@ describe('an Envoy that follows a cluster no more', () => {
     world.set(API, GATEWAY, [91]);
     await one.clock.advance(5);
     expect(envoy.told).toEqual([[WEB, API], [API]]);
-    expect(world.followed).toBe(1);
+    expect(world.watched).toBe(1);
   });
 
   it('is told all of it when it follows it again', () => {
@@ -254,7 +253,7 @@ describe('an Envoy that follows a cluster no more', () => {
     envoy.breakOff();
     await one.clock.advance(100);
     expect(envoy.told).toHaveLength(1);
-    expect([world.followed, one.clock.timers]).toEqual([0, 0]);
+    expect([world.watched, one.clock.timers]).toEqual([0, 0]);
     await expect(one.metric('eds_streams')).resolves.toBe(0);
   });
 
@@ -272,7 +271,7 @@ describe('an Envoy that reads slowly', () => {
     envoy.hasRoom = false;
     envoy.begin(GATEWAY, [WEB, API]);
     for (const port of [81, 82, 83]) {
-      world.set(WEB, GATEWAY, assigned(WEB, []));
+      world.set(WEB, GATEWAY, clusterSnapshot(WEB, []));
       world.set(WEB, GATEWAY, [port]);
       await one.clock.advance(6000);
     }

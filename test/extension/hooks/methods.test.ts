@@ -23,7 +23,7 @@ const ours = (name: string) => (name === CLUSTER ? needs({ defaultSocket: tlsSoc
 
 describe('the hooks about one message', () => {
   it.each(ABOUT_ONE)('answer with identical bytes, whatever they are about: %s', method => {
-    const { call, told } = startHooks({ needsOf: ours });
+    const { call, told } = startHooks({ settingsOf: ours });
     fc.assert(
       fc.property(fc.oneof(anyMessage(), fc.constant(gatewayCluster())), message => {
         expect(whole(call(method, about(message)))).toEqual(bytesField(1, message));
@@ -34,14 +34,14 @@ describe('the hooks about one message', () => {
   });
 
   it.each(ABOUT_ONE)('answer without a message where none is sent: %s', method => {
-    const { call } = startHooks({ needsOf: ours });
+    const { call } = startHooks({ settingsOf: ours });
     expect(whole(call(method, new Uint8Array()))).toEqual(new Uint8Array());
     expect(whole(call(method, bytesField(2, new Uint8Array())))).toEqual(new Uint8Array());
     expect(whole(call(method, bytesField(1, new Uint8Array())))).toEqual(bytesField(1, new Uint8Array()));
   });
 
   it('take a message in pieces for what the pieces are together', () => {
-    const { call } = startHooks({ needsOf: ours });
+    const { call } = startHooks({ settingsOf: ours });
     const cluster = gatewayCluster();
     const inPieces = concat([
       bytesField(1, cluster),
@@ -56,7 +56,7 @@ describe('the hooks about one message', () => {
 
 describe('all hooks', () => {
   it.each(ALL)('answer anything hostile, or refuse it as no protobuf: %s', method => {
-    const { call } = startHooks({ needsOf: ours });
+    const { call } = startHooks({ settingsOf: ours });
     const requests = fc
       .array(fc.oneof(anyMessage(), fc.constant(gatewayCluster())), { maxLength: 3 })
       .map(clusters =>
@@ -84,7 +84,7 @@ describe('the Translation hook', () => {
   const asItCame = bytesField(1, gatewayCluster());
 
   it('gives a cluster of ours what it needs', () => {
-    const { call, told } = startHooks({ needsOf: ours });
+    const { call, told } = startHooks({ settingsOf: ours });
     const { clusters } = fromBinary(
       PostTranslateModifyResponseSchema,
       whole(call('PostTranslateModify', request)),
@@ -96,7 +96,7 @@ describe('the Translation hook', () => {
 
   it('answers with what it was given where changing it fails, counts that, and tells once a second', async () => {
     const { call, told, clock } = startHooks({
-      needsOf: () => {
+      settingsOf: () => {
         throw new Error('the cache is broken');
       },
     });

@@ -16,8 +16,8 @@ function caches(revision: string) {
     state.listeners.add(listener);
     return () => void state.listeners.delete(listener);
   };
-  const needsOf = () => (state.revision === 'new' ? needs() : undefined);
-  const hooks = startHooks({ needsOf, revisions: { revisionOf, onChange } });
+  const settingsOf = () => (state.revision === 'new' ? needs() : undefined);
+  const hooks = startHooks({ settingsOf, revisions: { revisionOf, onChange } });
   const move = (to: string) => {
     state.revision = to;
     for (const listener of state.listeners) listener();

@@ -14,8 +14,8 @@ const ours = (name: string) => (name.startsWith('httproute/shop/') ? needs({ clu
 const named = (name: string) => gatewayCluster([], { name });
 const longNeeds = (cluster: string) => needs({ cluster, defaultSocket: tlsSocket() });
 
-function answered(request: Uint8Array, needsOf = ours) {
-  const { call, told } = startHooks({ needsOf });
+function answered(request: Uint8Array, settingsOf = ours) {
+  const { call, told } = startHooks({ settingsOf });
   return { ...fromBinary(PostTranslateModifyResponseSchema, whole(call(METHOD, request))), told };
 }
 
@@ -59,14 +59,14 @@ describe('the Translation hook', () => {
     const names = ['a', 'b', 'c'].map(name => `httproute/shop/${name}/rule/0`);
     const clusters = [...names.map(named), named('httproute/other/a/rule/0')];
     const request = translation({ clusters });
-    const needsOf = (name: string) => (names.includes(name) ? longNeeds(name) : undefined);
-    const { length } = whole(startHooks({ needsOf }).call(METHOD, request));
+    const settingsOf = (name: string) => (names.includes(name) ? longNeeds(name) : undefined);
+    const { length } = whole(startHooks({ settingsOf }).call(METHOD, request));
     for (const [messageBytes, expected] of [
       [length, []],
       [length - 1, [names[2]]],
       [request.length, names],
     ] as const) {
-      const { call, told } = startHooks({ needsOf, messageBytes });
+      const { call, told } = startHooks({ settingsOf, messageBytes });
       const answer = whole(call(METHOD, request));
       const given = fromBinary(PostTranslateModifyResponseSchema, answer).clusters;
       const left = given.filter((cluster, at) => Buffer.compare(cluster, clusters[at] ?? cluster) === 0);
@@ -98,7 +98,7 @@ describe('the Translation hook', () => {
       listeners: fc.array(anyMessage(), { maxLength: 2 }),
       routes: fc.array(anyMessage(), { maxLength: 2 }),
     });
-    const { call } = startHooks({ needsOf: ours });
+    const { call } = startHooks({ settingsOf: ours });
     fc.assert(
       fc.property(lists, given => {
         const expected = [given.clusters, given.secrets, given.listeners, given.routes].flatMap((list, at) =>
@@ -111,7 +111,7 @@ describe('the Translation hook', () => {
   });
 
   it('leaves lists absent that were not sent', () => {
-    const { call } = startHooks({ needsOf: ours });
+    const { call } = startHooks({ settingsOf: ours });
     expect(whole(call(METHOD, translation({}, [bindingObject('1')])))).toEqual(new Uint8Array());
     expect(numbersIn(whole(call(METHOD, translation({ listeners: [new Uint8Array()] }))))).toEqual([3]);
   });
@@ -125,13 +125,13 @@ describe('the Translation hook', () => {
       bytesField(3, varintField(9, 3)),
       bytesField(2, named('a')),
     ]);
-    const { call } = startHooks({ needsOf: ours });
+    const { call } = startHooks({ settingsOf: ours });
     expect(numbersIn(whole(call(METHOD, request)))).toEqual([4, 1, 2, 1]);
   });
 
   it('reads tags and lengths that are longer than they need be', () => {
     const request = Uint8Array.of(0x92, 0x00, 0x82, 0x00, 0x08, 0x01, 0x1a, 0x00);
-    const { call } = startHooks({ needsOf: ours });
+    const { call } = startHooks({ settingsOf: ours });
     expect(whole(call(METHOD, request))).toEqual(Uint8Array.of(0x0a, 0x82, 0x00, 0x08, 0x01, 0x12, 0x00));
   });
 
@@ -141,12 +141,12 @@ describe('the Translation hook', () => {
   });
 
   it('changes the others where one cannot be changed', () => {
-    const needsOf = (name: string) => {
+    const settingsOf = (name: string) => {
       if (name === 'httproute/shop/bad/rule/0') throw new Error('the cache is broken');
       return ours(name);
     };
     const bad = named('httproute/shop/bad/rule/0');
-    const answer = answered(translation({ clusters: [bad, named(CLUSTER)] }), needsOf);
+    const answer = answered(translation({ clusters: [bad, named(CLUSTER)] }), settingsOf);
     expect(answer.clusters[0]).toEqual(bad);
     expect(answer.told).toMatchObject({ failures: ['translation'], served: ['translation'] });
   });

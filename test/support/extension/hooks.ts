@@ -29,7 +29,7 @@ export function startHooks(parts: Partial<HookParts> = {}): TestHooks {
   const line = (message: string, fields: object = {}) => void told.lines.push([message, fields]);
   const log = { debug: line, info: line, warn: line, error: line, child: () => log };
   const methods = hookMethods({
-    needsOf: () => undefined,
+    settingsOf: () => undefined,
     revisions: { revisionOf: () => '1', onChange: () => () => undefined },
     edsTarget: '127.0.0.1:5005',
     messageBytes: 100_000_000,

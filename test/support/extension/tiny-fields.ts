@@ -33,7 +33,7 @@ const REQUESTS: readonly (readonly [string, Uint8Array])[] = [
 let asked = 0;
 for (const [method, request] of REQUESTS) {
   const { call } = startHooks({
-    needsOf: cluster => (cluster === CLUSTER ? needs({ defaultSocket: tlsSocket() }) : undefined),
+    settingsOf: cluster => (cluster === CLUSTER ? needs({ defaultSocket: tlsSocket() }) : undefined),
   });
   try {
     await call(method, request);

@@ -13,7 +13,7 @@ export type Outcome = Cell & { readonly said: string; readonly tookMs: number };
 export const HOLDS = 'holds';
 
 /** Where rows are proved. */
-export interface World {
+export interface MemorySnapshots {
   subjectOf(row: Row): Promise<Subject>;
   /** Takes every node with services off the tailnet, or brings all back. */
   change(to: 'offline' | 'online'): Promise<void>;
@@ -24,7 +24,7 @@ export interface World {
 type Prepared = { readonly row: Row; readonly subject: Subject };
 
 /** Proves rows, each cell of a row after the one before, and tells what came of each. */
-export async function fillMatrix(rows: readonly Row[], world: World): Promise<readonly Outcome[]> {
+export async function fillMatrix(rows: readonly Row[], world: MemorySnapshots): Promise<readonly Outcome[]> {
   const prepared = await Promise.all(rows.map(async row => ({ row, subject: await world.subjectOf(row) })));
   try {
     const outcomes: Outcome[] = [];
@@ -52,7 +52,7 @@ const [OFF_MS, LATE_MS] = [2_000, 15_000];
 const PROBE = Buffer.from('is there anyone?');
 
 /** While their nodes are off no row leads anywhere: so none goes past the tailnet. Then all lead there again. */
-async function fillNodeOff(rows: readonly Prepared[], world: World): Promise<readonly Outcome[]> {
+async function fillNodeOff(rows: readonly Prepared[], world: MemorySnapshots): Promise<readonly Outcome[]> {
   const concerned = rows.filter(({ row }) => row.parts.includes('node off'));
   await world.change('offline');
   const whileOff = await Promise.all(concerned.map(({ subject }) => outcomeOf(untilItFails(subject))));

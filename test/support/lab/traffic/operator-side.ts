@@ -1,5 +1,5 @@
-import { extensionIndexes, declaredIn, routesOf } from '../../../../src/extension/listers.ts';
-import { clusterShape } from '../../../../src/extension/shape.ts';
+import { extensionIndexes, trafficResourcesFrom, routesOf } from '../../../../src/extension/listers.ts';
+import { clusterEncoding } from '../../../../src/extension/envoy-cluster/encoding-version.ts';
 import { GatewayFiles } from '../../../../src/gateway-files/gateway-files.ts';
 import { bindingController, bindingIndexes } from '../../../../src/mesh-binding/controller.ts';
 import type { ProcessTelemetry } from '../../../../src/process/telemetry.ts';
@@ -35,7 +35,7 @@ export async function startOperatorSide(
   });
   const { read, write, written } = directory;
   const files = new GatewayFiles({ folder: generated, read, written, clock: systemClock, log });
-  const declared = declaredIn(read, () => undefined);
+  const declared = trafficResourcesFrom(read, () => undefined);
   const binding = bindingController({
     read,
     write,
@@ -44,7 +44,7 @@ export async function startOperatorSide(
       revisionOf(declared, {
         gateway,
         routes: routesOf(read, gateway),
-        shape: clusterShape(edsTarget),
+        clusterEncoding: clusterEncoding(edsTarget),
       }),
   });
   const controller = startController(

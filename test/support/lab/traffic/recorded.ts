@@ -28,7 +28,7 @@ export async function startRecorded(folder: string, port: number): Promise<Recor
   const address = `127.0.0.1:${port}`;
   const extension = createExtension({
     read: directory.read,
-    settings: { dataPath: 'Proxy', edsTarget: address, messageBytes: 1e8 },
+    options: { dataPath: 'Proxy', edsTarget: address, messageBytes: 1e8 },
     telemetry,
     clock: systemClock,
   });

@@ -26,8 +26,8 @@ export interface Watched {
 export async function startWatched({ operator, telemetry, port }: ExtensionBase): Promise<Watched> {
   const { read } = operator;
   const address = `127.0.0.1:${port}`;
-  const settings = { dataPath: 'Proxy', edsTarget: address, messageBytes: 1e8 } as const;
-  const extension = createExtension({ read, settings, telemetry, clock: systemClock });
+  const options = { dataPath: 'Proxy', edsTarget: address, messageBytes: 1e8 } as const;
+  const extension = createExtension({ read, options, telemetry, clock: systemClock });
   const watch = new Watch();
   const server = await startGrpcServer({
     address: { host: '127.0.0.1', port },

@@ -14,7 +14,7 @@ import type { Row } from './cells.ts';
 import type { Client } from './client.ts';
 import { clientOf } from './clients.ts';
 import { untilItWorks } from './matrix.ts';
-import type { World } from './matrix.ts';
+import type { MemorySnapshots } from './matrix.ts';
 import { clusterOf, meshEndpointsOf, meshRoute } from './objects.ts';
 import type { MeshRouteWish } from './objects.ts';
 import type { Subject } from './subject.ts';
@@ -38,7 +38,7 @@ export type WorldParts = {
 type Place = System & { readonly nodes: ReadonlyMap<string, RemoteNode> };
 
 /** Puts a route for each row, all at once, and gives the world in which they are proved. */
-export async function worldOf(parts: WorldParts): Promise<World> {
+export async function worldOf(parts: WorldParts): Promise<MemorySnapshots> {
   const { rows, carriedTo, isShared } = parts;
   const system = { ...parts.system, nodes: await startNodes(parts) };
   system.put('rows', [...endpointsOf(system), ...rows.flatMap(row => routesOf(system, row))]);

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import { meshClusters } from '../../../src/extension/envoy-cluster/envoy-cluster.ts';
-import { clusterShape, SHAPE_VERSION } from '../../../src/extension/shape.ts';
+import { clusterEncoding, ENCODING_VERSION } from '../../../src/extension/envoy-cluster/encoding-version.ts';
 import { gatewayCluster, preamble } from '../../support/extension/clusters.ts';
 import { EVERY_KIND } from '../../support/extension/needs.ts';
 
@@ -22,11 +22,11 @@ describe('the shape of clusters', () => {
       for (const given of [gatewayCluster(), gatewayCluster([preamble()])]) hash.update(mesh(given, needs));
     expect(
       hash.digest('hex').slice(0, 16),
-      'clusters are made otherwise: raise SHAPE_VERSION, and put the new hash here',
-    ).toBe(KNOWN[SHAPE_VERSION]);
+      'clusters are made otherwise: raise ENCODING_VERSION, and put the new hash here',
+    ).toBe(KNOWN[ENCODING_VERSION]);
   });
 
   it('differs where Envoys are to dial another address', () => {
-    expect(clusterShape('a:5005')).not.toBe(clusterShape('b:5005'));
+    expect(clusterEncoding('a:5005')).not.toBe(clusterEncoding('b:5005'));
   });
 });
