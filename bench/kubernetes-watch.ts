@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { request } from 'node:https';
 import { createInterface } from 'node:readline';
-import type { KubeClient } from '../lab/cluster/kube-client.ts';
+import type { KubeClient } from '../lab/kube/client.ts';
 
 /** A watch of MeshEndpoints with nothing behind it: what no reader can be faster than. */
 export type BareWatch = {

@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { kubeClient } from '../lab/cluster/kube-client.ts';
-import type { KubeClient } from '../lab/cluster/kube-client.ts';
-import type { KubeObject } from '../lab/cluster/kube-object.ts';
-import { freePorts } from '../lab/ports.ts';
+import { kubeClient } from '../lab/kube/client.ts';
+import type { KubeClient } from '../lab/kube/client.ts';
+import type { KubeObject } from '../lab/kube/object.ts';
+import { freePorts } from '../lab/process/ports.ts';
 import { trafficKinds } from '../src/traffic/access.ts';
 import { bundled, builtProduct } from './bundled.ts';
 import { median } from './figures.ts';

@@ -4,8 +4,8 @@ import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { cgroupProcesses } from '../lab/cluster/cgroup.ts';
 import { CLUSTER_FOLDER, ClusterFolder } from '../lab/cluster/cluster-folder.ts';
-import { guard } from '../lab/guard.ts';
-import { processesOf } from '../lab/process-table.ts';
+import { guard } from '../lab/process/guard.ts';
+import { processesOf } from '../lab/process/process-table.ts';
 import { median } from './figures.ts';
 import type { Figure } from './figures.ts';
 

@@ -3,10 +3,10 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { promisify } from 'node:util';
-import { guard } from '../lab/guard.ts';
-import { freePorts } from '../lab/ports.ts';
-import { isRunning, orTailOf, startProcess, stopProcess } from '../lab/process.ts';
-import type { ProcessRecord } from '../lab/process.ts';
+import { guard } from '../lab/process/guard.ts';
+import { freePorts } from '../lab/process/ports.ts';
+import { isRunning, orTailOf, startProcess, stopProcess } from '../lab/process/process.ts';
+import type { ProcessRecord } from '../lab/process/process.ts';
 import type { World } from './traffic-world.ts';
 
 /** Each side has a core of its own, and the two servers, of which one is idle, have the same. */

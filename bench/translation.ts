@@ -1,4 +1,4 @@
-import { waitFor } from '../lab/wait.ts';
+import { waitFor } from '../lab/process/wait.ts';
 import { median } from './figures.ts';
 import type { Figure } from './figures.ts';
 import { withCluster } from './translation-cluster.ts';

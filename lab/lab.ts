@@ -1,14 +1,14 @@
-import { expectPortOfGateway, startGateway } from './gateway.ts';
-import type { GatewayWish } from './gateway.ts';
-import { versionOfBinary } from './locate.ts';
-import type { BinaryName } from './parts.ts';
-import { startMeshNode } from './mesh-node.ts';
-import { expectFree, freePorts } from './ports.ts';
-import { REMOTES, startRemote, startTailnet } from './remote.ts';
-import type { ServicePorts } from './remote.ts';
-import { startWhole } from './start-whole.ts';
-import { starterIn } from './starter.ts';
-import type { Starter } from './starter.ts';
+import { expectPortOfGateway, startGateway } from './gateway/gateway.ts';
+import type { GatewayWish } from './gateway/gateway.ts';
+import { versionOfBinary } from './parts/locate.ts';
+import type { BinaryName } from './parts/parts.ts';
+import { startMeshNode } from './tailnet/mesh-node.ts';
+import { expectFree, freePorts } from './process/ports.ts';
+import { REMOTES, startRemote, startTailnet } from './tailnet/remote.ts';
+import type { ServicePorts } from './tailnet/remote.ts';
+import { startWhole } from './process/start-whole.ts';
+import { starterIn } from './process/starter.ts';
+import type { Starter } from './process/starter.ts';
 import { LabFolder } from './state.ts';
 import type { Lab, RemoteNode } from './state.ts';
 

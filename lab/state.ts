@@ -1,5 +1,5 @@
-import { StateFolder } from './state-folder.ts';
-import type { TailnetAddresses } from './tailnet.ts';
+import { StateFolder } from './process/state-folder.ts';
+import type { TailnetAddresses } from './tailnet/tailnet.ts';
 
 /** A device behind which there are services. */
 export type RemoteNode = {

@@ -1,20 +1,20 @@
 import { join } from 'node:path';
-import type { BinaryName } from '../parts.ts';
-import { freePorts, isFree } from '../ports.ts';
-import { killProcess, orTailOf, signalProcess } from '../process.ts';
-import { starterIn } from '../starter.ts';
-import type { ProcessNotes } from '../state-folder.ts';
-import { waitFor } from '../wait.ts';
+import type { BinaryName } from '../parts/parts.ts';
+import { freePorts, isFree } from '../process/ports.ts';
+import { killProcess, orTailOf, signalProcess } from '../process/process.ts';
+import { starterIn } from '../process/starter.ts';
+import type { ProcessNotes } from '../process/state-folder.ts';
+import { waitFor } from '../process/wait.ts';
 import { makeCredentials } from './certificates.ts';
 import { startApiServer, startControllerManager, startEtcd } from './control-plane.ts';
 import type { ControlPlanePlace } from './control-plane.ts';
 import { renderEnvoyGateway } from './envoy-gateway.ts';
-import { applyAll } from './kube-apply.ts';
-import { kubeClient } from './kube-client.ts';
-import type { KubeClient } from './kube-client.ts';
-import { readManifests } from './kube-manifests.ts';
-import type { KubeObject } from './kube-object.ts';
-import type { KubeAccess } from './kube-transport.ts';
+import { applyAll } from '../kube/apply.ts';
+import { kubeClient } from '../kube/client.ts';
+import type { KubeClient } from '../kube/client.ts';
+import { readManifests } from '../kube/manifests.ts';
+import type { KubeObject } from '../kube/object.ts';
+import type { KubeAccess } from '../kube/transport.ts';
 
 /**
  * A real API server with its store and its garbage collector, but nothing that runs pods: on loopback, without root, and

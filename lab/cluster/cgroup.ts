@@ -1,6 +1,6 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
-import { waitFor } from '../wait.ts';
+import { waitFor } from '../process/wait.ts';
 
 const ROOT = '/sys/fs/cgroup';
 const NAME = 'mesh-gateway-cluster';

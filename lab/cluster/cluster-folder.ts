@@ -1,12 +1,12 @@
 import { existsSync } from 'node:fs';
 import type { RemoteNode } from '../state.ts';
-import { StateFolder } from '../state-folder.ts';
-import { isRunning, stopProcess } from '../process.ts';
-import type { TailnetAddresses } from '../tailnet.ts';
-import { tryAll } from '../try-all.ts';
-import { waitFor } from '../wait.ts';
+import { StateFolder } from '../process/state-folder.ts';
+import { isRunning, stopProcess } from '../process/process.ts';
+import type { TailnetAddresses } from '../tailnet/tailnet.ts';
+import { tryAll } from '../process/try-all.ts';
+import { waitFor } from '../process/wait.ts';
 import { removeCgroup } from './cgroup.ts';
-import type { KubeAccess } from './kube-transport.ts';
+import type { KubeAccess } from '../kube/transport.ts';
 import { NETWORK } from './network.ts';
 import { SANDBOX } from './sandbox.ts';
 

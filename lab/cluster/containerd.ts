@@ -2,9 +2,9 @@ import { execFile } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import type { Starter, Wrapper } from '../starter.ts';
-import { waitFor } from '../wait.ts';
-import { imageOf } from './image-table.ts';
+import type { Starter, Wrapper } from '../process/starter.ts';
+import { waitFor } from '../process/wait.ts';
+import { imageOf } from './images/table.ts';
 import { NETWORK } from './network.ts';
 
 const run = promisify(execFile);

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
-import type { ProcessRecord } from '../process.ts';
-import type { Starter } from '../starter.ts';
+import type { ProcessRecord } from '../process/process.ts';
+import type { Starter } from '../process/starter.ts';
 import type { Credentials } from './certificates.ts';
 import { NETWORK } from './network.ts';
 

@@ -1,4 +1,4 @@
-import type { KubeObject } from './kube-object.ts';
+import type { KubeObject } from '../kube/object.ts';
 
 const NAME = 'system:coredns';
 const RBAC = 'rbac.authorization.k8s.io';

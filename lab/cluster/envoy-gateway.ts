@@ -3,11 +3,11 @@ import { cpSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { stringify } from 'yaml';
-import type { BinaryName } from '../parts.ts';
-import { markOf } from '../process-table.ts';
-import { imageOf } from './image-table.ts';
-import { parseManifests } from './kube-manifests.ts';
-import type { KubeObject } from './kube-object.ts';
+import type { BinaryName } from '../parts/parts.ts';
+import { markOf } from '../process/process-table.ts';
+import { imageOf } from './images/table.ts';
+import { parseManifests } from '../kube/manifests.ts';
+import type { KubeObject } from '../kube/object.ts';
 
 const run = promisify(execFile);
 

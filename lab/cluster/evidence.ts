@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { tailOf } from '../process.ts';
+import { tailOf } from '../process/process.ts';
 import type { ClusterFolder } from './cluster-folder.ts';
 import { ENVOY_GATEWAY } from './envoy-gateway.ts';
-import type { KubeClient } from './kube-client.ts';
-import { tailOfPods } from './pods.ts';
+import type { KubeClient } from '../kube/client.ts';
+import { tailOfPods } from '../kube/pods.ts';
 
 /** The processes that know why a pod does not run. */
 const WITNESSES = ['kube-apiserver', 'containerd', 'kubelet'];

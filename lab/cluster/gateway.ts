@@ -1,9 +1,9 @@
 import type { Cluster } from './cluster-folder.ts';
 import { ENVOY_GATEWAY } from './envoy-gateway.ts';
-import type { KubeClient } from './kube-client.ts';
-import type { KubeObject } from './kube-object.ts';
-import { waitForCondition } from './kube-wait.ts';
-import { podsWith } from './pods.ts';
+import type { KubeClient } from '../kube/client.ts';
+import type { KubeObject } from '../kube/object.ts';
+import { waitForCondition } from '../kube/wait.ts';
+import { podsWith } from '../kube/pods.ts';
 import { withPodPort } from './port-forward.ts';
 
 /** A Gateway of the cluster. */

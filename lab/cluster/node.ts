@@ -1,6 +1,6 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Starter } from '../starter.ts';
+import type { Starter } from '../process/starter.ts';
 import type { Credentials } from './certificates.ts';
 import { CGROUP_ROOT } from './cgroup.ts';
 import { CONTAINERD_SOCKET } from './containerd.ts';

@@ -2,12 +2,12 @@ import { execFile } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { markOf } from '../process-table.ts';
-import { startProcess, tailOf } from '../process.ts';
-import { asItIs } from '../starter.ts';
-import type { Wrapper } from '../starter.ts';
-import type { ProcessNotes } from '../state-folder.ts';
-import { waitFor } from '../wait.ts';
+import { markOf } from '../process/process-table.ts';
+import { startProcess, tailOf } from '../process/process.ts';
+import { asItIs } from '../process/starter.ts';
+import type { Wrapper } from '../process/starter.ts';
+import type { ProcessNotes } from '../process/state-folder.ts';
+import { waitFor } from '../process/wait.ts';
 import { NETWORK, NODE_NAME } from './network.ts';
 
 const run = promisify(execFile);

@@ -4,13 +4,13 @@ import { parseArgs } from 'node:util';
 import { CLUSTER_FOLDER, ClusterFolder } from '../cluster/cluster-folder.ts';
 import type { Cluster } from '../cluster/cluster-folder.ts';
 import { cniFolder, lackOf } from '../cluster/needs.ts';
-import { runAlone } from '../cluster/run-alone.ts';
+import { runAlone } from './run-alone.ts';
 import { startCluster } from '../cluster/start.ts';
-import { clusterVariables } from '../cluster/variables.ts';
-import { runCommand } from '../command.ts';
-import type { Subject } from '../command.ts';
-import { cacheFolder, locateBinaries } from '../locate.ts';
-import { runMain } from '../run-main.ts';
+import { clusterVariables } from './cluster-variables.ts';
+import { runCommand } from './up-down.ts';
+import type { Subject } from './up-down.ts';
+import { cacheFolder, locateBinaries } from '../parts/locate.ts';
+import { runMain } from './run-main.ts';
 
 const USAGE = `npm run cluster -- COMMAND
 

@@ -1,8 +1,8 @@
 /** `npm run control-api`: the simulator of a mesh control API, until Ctrl-C. */
 import { parseArgs } from 'node:util';
 import { startControlApi } from '../control-api/control-api.ts';
-import { EXIT, runMain, stopOnSignals } from '../run-main.ts';
-import { assignments } from '../shell.ts';
+import { EXIT, runMain, stopOnSignals } from './run-main.ts';
+import { assignments } from './shell.ts';
 
 const USAGE = `npm run control-api [-- OPTIONS]
 

@@ -2,9 +2,9 @@
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { parseArgs } from 'node:util';
-import { locateBinaries } from '../locate.ts';
-import { layOutProduct, makeProductArchive } from '../product-image.ts';
-import { EXIT, runMain } from '../run-main.ts';
+import { locateBinaries } from '../parts/locate.ts';
+import { layOutProduct, makeProductArchive } from '../cluster/images/product.ts';
+import { EXIT, runMain } from './run-main.ts';
 
 const USAGE = `npm run image -- FOLDER
 npm run image -- --archive FILE [--tag NAME]

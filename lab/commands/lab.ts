@@ -1,12 +1,12 @@
 /** `npm run lab -- up | down | status | env`: a tailnet with nodes, services and a gateway on this machine, without root. */
 import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
-import { runCommand } from '../command.ts';
+import { runCommand } from './up-down.ts';
 import { startLab } from '../lab.ts';
-import { locateBinaries } from '../locate.ts';
-import { runMain } from '../run-main.ts';
+import { locateBinaries } from '../parts/locate.ts';
+import { runMain } from './run-main.ts';
 import { LabFolder } from '../state.ts';
-import { variablesOf } from '../variables.ts';
+import { variablesOf } from './lab-variables.ts';
 
 const USAGE = `npm run lab -- COMMAND [--folder FOLDER]
 

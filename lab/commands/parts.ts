@@ -1,13 +1,13 @@
 /** `npm run parts [-- --only SET] [-- --list]`: builds the real parts that are missing into the user's cache folder. */
 import { mkdirSync } from 'node:fs';
 import { parseArgs } from 'node:util';
-import { cacheFolder, isBuilt, locateParts, markUsed } from '../locate.ts';
-import type { LocatedPart } from '../locate.ts';
-import { PART_SETS, partsOf, PARTS } from '../parts.ts';
+import { cacheFolder, isBuilt, locateParts, markUsed } from '../parts/locate.ts';
+import type { LocatedPart } from '../parts/locate.ts';
+import { PART_SETS, partsOf, PARTS } from '../parts/parts.ts';
 import { buildMissing } from '../parts/build-missing.ts';
 import { lacksFor } from '../parts/needs.ts';
 import { sweep } from '../parts/sweep.ts';
-import { EXIT, runMain, stopOnSignals } from '../run-main.ts';
+import { EXIT, runMain, stopOnSignals } from './run-main.ts';
 import { Screen, standardOutput } from '../screen.ts';
 
 const USAGE = `npm run parts [-- --only SET] [-- --list]

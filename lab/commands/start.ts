@@ -3,24 +3,29 @@ import { closeSync, mkdirSync, openSync, writeSync } from 'node:fs';
 import { once } from 'node:events';
 import { join, relative, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
-import type { GatewayAnswer } from '../envoy.ts';
-import { guard } from '../guard.ts';
+import type { GatewayAnswer } from '../gateway/envoy.ts';
+import { guard } from '../process/guard.ts';
 import { startLab } from '../lab.ts';
-import { isBuilt, locateBinaries, locateParts } from '../locate.ts';
-import { lockHolder, takeLock } from '../lock.ts';
-import { partsOf } from '../parts.ts';
+import { isBuilt, locateBinaries, locateParts } from '../parts/locate.ts';
+import { lockHolder, takeLock } from '../process/lock.ts';
+import { partsOf } from '../parts/parts.ts';
 import { buildMissing } from '../parts/build-missing.ts';
 import { lacksFor } from '../parts/needs.ts';
-import { freePorts } from '../ports.ts';
-import { askQuickstart, QUICKSTART_GATEWAY, QUICKSTART_HOST, QUICKSTART_PLACES } from '../quickstart.ts';
+import { freePorts } from '../process/ports.ts';
+import {
+  askQuickstart,
+  QUICKSTART_GATEWAY,
+  QUICKSTART_HOST,
+  QUICKSTART_PLACES,
+} from '../quickstart/quickstart.ts';
 import { showRoutes } from '../quickstart/route-table.ts';
-import { followRefusals } from '../refusals.ts';
-import { EXIT, runMain, stopOnSignals } from '../run-main.ts';
+import { followRefusals } from '../gateway/refusals.ts';
+import { EXIT, runMain, stopOnSignals } from './run-main.ts';
 import { Screen, standardOutput } from '../screen.ts';
 import { LabFolder } from '../state.ts';
 import type { Lab } from '../state.ts';
-import { tryAll } from '../try-all.ts';
-import { troubleIn } from '../trouble.ts';
+import { tryAll } from '../process/try-all.ts';
+import { troubleIn } from '../quickstart/trouble.ts';
 import { readStandaloneSettings, startStandalone } from '../../src/standalone.ts';
 import type { Standalone } from '../../src/standalone.ts';
 

@@ -1,8 +1,8 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { cacheFolder, isBuilt } from '../locate.ts';
-import type { Environment, LocatedPart } from '../locate.ts';
-import { takeLock } from '../lock.ts';
+import { cacheFolder, isBuilt } from './locate.ts';
+import type { Environment, LocatedPart } from './locate.ts';
+import { takeLock } from '../process/lock.ts';
 import type { Screen } from '../screen.ts';
 import { buildAll } from './build.ts';
 import { buildCommand } from './command.ts';

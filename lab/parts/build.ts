@@ -1,9 +1,9 @@
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { messageOf } from '../errors.ts';
-import { isBuilt, markUsed, pathOf } from '../locate.ts';
-import type { Environment, LocatedPart } from '../locate.ts';
-import type { Binary, Part } from '../parts.ts';
+import { messageOf } from '../process/errors.ts';
+import { isBuilt, markUsed, pathOf } from './locate.ts';
+import type { Environment, LocatedPart } from './locate.ts';
+import type { Binary, Part } from './parts.ts';
 import type { Command, Origin } from './command.ts';
 import { run } from './run.ts';
 

@@ -1,4 +1,4 @@
-import type { Binary, Part } from '../parts.ts';
+import type { Binary, Part } from './parts.ts';
 
 /** A process to run: what, with which additions to the environment, and where. */
 export type Command = {

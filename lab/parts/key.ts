@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Part } from '../parts.ts';
+import type { Part } from './parts.ts';
 import { buildCommand } from './command.ts';
 
 const KEY_LENGTH = 16;

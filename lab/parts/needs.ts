@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Environment, LocatedPart } from '../locate.ts';
-import type { Need } from '../parts.ts';
+import type { Environment, LocatedPart } from './locate.ts';
+import type { Need } from './parts.ts';
 import { ask } from './ask.ts';
 
 /** Something that a machine lacks, and the line that brings it. */

@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import { closeSync, openSync } from 'node:fs';
-import type { Environment } from '../locate.ts';
+import type { Environment } from './locate.ts';
 import type { Command } from './command.ts';
 
 const FORCE_AFTER_MS = 3_000;

@@ -1,7 +1,7 @@
 import { readdirSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import { USED_FILE } from '../locate.ts';
-import type { LocatedPart } from '../locate.ts';
+import { USED_FILE } from './locate.ts';
+import type { LocatedPart } from './locate.ts';
 
 const UNUSED_FOR_MS = 30 * 24 * 60 * 60 * 1000;
 

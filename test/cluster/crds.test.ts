@@ -2,12 +2,12 @@ import { randomBytes } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
-import { applyAll, waitUntilServed } from '../../lab/cluster/kube-apply.ts';
-import { kubeClient } from '../../lab/cluster/kube-client.ts';
-import { readManifests } from '../../lab/cluster/kube-manifests.ts';
-import { refOf } from '../../lab/cluster/kube-object.ts';
-import type { KubeObject } from '../../lab/cluster/kube-object.ts';
-import { conditionsOf } from '../../lab/cluster/kube-state.ts';
+import { applyAll, waitUntilServed } from '../../lab/kube/apply.ts';
+import { kubeClient } from '../../lab/kube/client.ts';
+import { readManifests } from '../../lab/kube/manifests.ts';
+import { refOf } from '../../lab/kube/object.ts';
+import type { KubeObject } from '../../lab/kube/object.ts';
+import { conditionsOf } from '../../lab/kube/state.ts';
 import { testCluster } from '../support/cluster/cluster.ts';
 
 const FOLDER = 'dist/crds';

@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { API_VERSION } from '../../src/api/generated/kinds.ts';
-import { kubeClient } from '../../lab/cluster/kube-client.ts';
-import type { KubeObject } from '../../lab/cluster/kube-object.ts';
+import { kubeClient } from '../../lab/kube/client.ts';
+import type { KubeObject } from '../../lab/kube/object.ts';
 import type { ObjectEvent } from '../../src/resources/events.ts';
 import { eventsOn } from '../../src/resources/kubernetes/events/recorder.ts';
 import type { KubeEvents } from '../../src/resources/kubernetes/events/recorder.ts';

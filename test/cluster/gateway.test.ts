@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { setService } from '../../lab/backends.ts';
+import { setService } from '../../lab/tailnet/backends.ts';
 import { gatewayAddress, withEnvoyAdmin } from '../../lab/cluster/gateway.ts';
-import { applyAll } from '../../lab/cluster/kube-apply.ts';
-import { kubeClient } from '../../lab/cluster/kube-client.ts';
-import { waitForCondition } from '../../lab/cluster/kube-wait.ts';
+import { applyAll } from '../../lab/kube/apply.ts';
+import { kubeClient } from '../../lab/kube/client.ts';
+import { waitForCondition } from '../../lab/kube/wait.ts';
 import { withPodPort } from '../../lab/cluster/port-forward.ts';
-import { readClusters, readConfigDump, requestThrough } from '../../lab/envoy.ts';
-import { waitFor } from '../../lab/wait.ts';
+import { readClusters, readConfigDump, requestThrough } from '../../lab/gateway/envoy.ts';
+import { waitFor } from '../../lab/process/wait.ts';
 import { testCluster } from '../support/cluster/cluster.ts';
 import { printLogsOnFailure } from '../support/cluster/logs.ts';
 import { createNamespace, removeNamespace } from '../support/cluster/namespace.ts';

@@ -1,12 +1,12 @@
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { COMPONENTS } from '../../src/api/names.ts';
-import type { KubeObject } from '../../lab/cluster/kube-object.ts';
-import { refOf } from '../../lab/cluster/kube-object.ts';
-import { readManifests } from '../../lab/cluster/kube-manifests.ts';
+import type { KubeObject } from '../../lab/kube/object.ts';
+import { refOf } from '../../lab/kube/object.ts';
+import { readManifests } from '../../lab/kube/manifests.ts';
 import { ENVOY_GATEWAY } from '../../lab/cluster/envoy-gateway.ts';
-import { waitForAbsence, waitForObject } from '../../lab/cluster/kube-wait.ts';
-import { podsWith } from '../../lab/cluster/pods.ts';
+import { waitForAbsence, waitForObject } from '../../lab/kube/wait.ts';
+import { podsWith } from '../../lab/kube/pods.ts';
 import { connectionsSeen, killPod } from '../support/cluster/install-connections.ts';
 import { removeImages, renameImage } from '../support/cluster/install-image.ts';
 import { startLoad } from '../support/cluster/install-load.ts';

@@ -1,11 +1,11 @@
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { COMPONENTS } from '../../src/api/names.ts';
-import { applyAll } from '../../lab/cluster/kube-apply.ts';
-import type { KubeObject } from '../../lab/cluster/kube-object.ts';
-import { podsWith } from '../../lab/cluster/pods.ts';
-import { refOf } from '../../lab/cluster/kube-object.ts';
-import { waitFor } from '../../lab/wait.ts';
+import { applyAll } from '../../lab/kube/apply.ts';
+import type { KubeObject } from '../../lab/kube/object.ts';
+import { podsWith } from '../../lab/kube/pods.ts';
+import { refOf } from '../../lab/kube/object.ts';
+import { waitFor } from '../../lab/process/wait.ts';
 import {
   lacksPrometheus,
   measureOf,

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { kubeClient } from '../../lab/cluster/kube-client.ts';
+import { kubeClient } from '../../lab/kube/client.ts';
 import { kubernetesLease } from '../../src/resources/kubernetes/lease.ts';
 import type { LeaseHold } from '../../src/resources/lease.ts';
 import { describeLease } from '../contract/lease.ts';

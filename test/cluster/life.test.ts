@@ -3,10 +3,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { CLUSTER_FOLDER, ClusterFolder } from '../../lab/cluster/cluster-folder.ts';
-import { guard } from '../../lab/guard.ts';
-import { isRunning } from '../../lab/process.ts';
-import type { ProcessRecord } from '../../lab/process.ts';
-import { waitFor } from '../../lab/wait.ts';
+import { guard } from '../../lab/process/guard.ts';
+import { isRunning } from '../../lab/process/process.ts';
+import type { ProcessRecord } from '../../lab/process/process.ts';
+import { waitFor } from '../../lab/process/wait.ts';
 import { machineState } from '../support/cluster/machine.ts';
 import { PROJECT, runCommand, startCommand, typescript } from '../support/lab/command-line.ts';
 

@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { KubeObject } from '../../lab/cluster/kube-object.ts';
-import { refOf } from '../../lab/cluster/kube-object.ts';
-import { applyAll } from '../../lab/cluster/kube-apply.ts';
-import { waitForAbsence, waitForObject } from '../../lab/cluster/kube-wait.ts';
-import { podsWith } from '../../lab/cluster/pods.ts';
-import { waitFor } from '../../lab/wait.ts';
+import type { KubeObject } from '../../lab/kube/object.ts';
+import { refOf } from '../../lab/kube/object.ts';
+import { applyAll } from '../../lab/kube/apply.ts';
+import { waitForAbsence, waitForObject } from '../../lab/kube/wait.ts';
+import { podsWith } from '../../lab/kube/pods.ts';
+import { waitFor } from '../../lab/process/wait.ts';
 import { GROUP } from '../../src/api/generated/kinds.ts';
 import { testCluster } from '../support/cluster/cluster.ts';
 import { startLoad } from '../support/cluster/install-load.ts';

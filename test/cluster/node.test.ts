@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { applyAll } from '../../lab/cluster/kube-apply.ts';
-import { kubeClient } from '../../lab/cluster/kube-client.ts';
-import { conditionsOf } from '../../lab/cluster/kube-state.ts';
-import { waitForCondition } from '../../lab/cluster/kube-wait.ts';
-import { requestThrough } from '../../lab/envoy.ts';
-import { versionOfBinary } from '../../lab/locate.ts';
+import { applyAll } from '../../lab/kube/apply.ts';
+import { kubeClient } from '../../lab/kube/client.ts';
+import { conditionsOf } from '../../lab/kube/state.ts';
+import { waitForCondition } from '../../lab/kube/wait.ts';
+import { requestThrough } from '../../lab/gateway/envoy.ts';
+import { versionOfBinary } from '../../lab/parts/locate.ts';
 import { testCluster } from '../support/cluster/cluster.ts';
 import { printLogsOnFailure } from '../support/cluster/logs.ts';
 import { createNamespace, removeNamespace } from '../support/cluster/namespace.ts';

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { applyAll } from '../../lab/cluster/kube-apply.ts';
-import { kubeClient } from '../../lab/cluster/kube-client.ts';
-import type { KubeClient } from '../../lab/cluster/kube-client.ts';
-import type { KubeObject } from '../../lab/cluster/kube-object.ts';
-import { waitFor } from '../../lab/wait.ts';
+import { applyAll } from '../../lab/kube/apply.ts';
+import { kubeClient } from '../../lab/kube/client.ts';
+import type { KubeClient } from '../../lab/kube/client.ts';
+import type { KubeObject } from '../../lab/kube/object.ts';
+import { waitFor } from '../../lab/process/wait.ts';
 import { testCluster } from '../support/cluster/cluster.ts';
 import { createNamespace, removeNamespace } from '../support/cluster/namespace.ts';
 

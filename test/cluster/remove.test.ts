@@ -1,10 +1,10 @@
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { readManifests } from '../../lab/cluster/kube-manifests.ts';
-import { nameRef, refOf } from '../../lab/cluster/kube-object.ts';
-import type { KubeObject } from '../../lab/cluster/kube-object.ts';
-import { KubeError } from '../../lab/cluster/kube-error.ts';
+import { readManifests } from '../../lab/kube/manifests.ts';
+import { nameRef, refOf } from '../../lab/kube/object.ts';
+import type { KubeObject } from '../../lab/kube/object.ts';
+import { KubeError } from '../../lab/kube/error.ts';
 import { ownApiServer } from '../support/cluster/alone.ts';
 import type { OwnApiServer } from '../support/cluster/alone.ts';
 import { documentedCommands, folderOfUser } from '../support/cluster/install.ts';

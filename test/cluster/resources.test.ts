@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { Ref, ResourceKind } from '../../src/api/key.ts';
-import { applyAll } from '../../lab/cluster/kube-apply.ts';
-import { kubeClient } from '../../lab/cluster/kube-client.ts';
-import { readManifests } from '../../lab/cluster/kube-manifests.ts';
-import type { KubeObject, KubeRef } from '../../lab/cluster/kube-object.ts';
+import { applyAll } from '../../lab/kube/apply.ts';
+import { kubeClient } from '../../lab/kube/client.ts';
+import { readManifests } from '../../lab/kube/manifests.ts';
+import type { KubeObject, KubeRef } from '../../lab/kube/object.ts';
 import { openKubernetes } from '../../src/resources/kubernetes.ts';
 import { clusterAccess } from '../../src/resources/kubernetes/auth/access.ts';
 import { SERVED } from '../../src/resources/kubernetes/kinds.ts';

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { GROUP, kinds } from '../../src/api/generated/kinds.ts';
-import { kubeClient } from '../../lab/cluster/kube-client.ts';
-import { refOf } from '../../lab/cluster/kube-object.ts';
-import type { KubeObject } from '../../lab/cluster/kube-object.ts';
-import { waitForAbsence } from '../../lab/cluster/kube-wait.ts';
+import { kubeClient } from '../../lab/kube/client.ts';
+import { refOf } from '../../lab/kube/object.ts';
+import type { KubeObject } from '../../lab/kube/object.ts';
+import { waitForAbsence } from '../../lab/kube/wait.ts';
 import { testCluster } from '../support/cluster/cluster.ts';
 import { createNamespace, removeNamespace } from '../support/cluster/namespace.ts';
 

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { applyAll } from '../../lab/cluster/kube-apply.ts';
-import { kubeClient } from '../../lab/cluster/kube-client.ts';
-import { readManifests } from '../../lab/cluster/kube-manifests.ts';
+import { applyAll } from '../../lab/kube/apply.ts';
+import { kubeClient } from '../../lab/kube/client.ts';
+import { readManifests } from '../../lab/kube/manifests.ts';
 import { testCluster } from '../support/cluster/cluster.ts';
 import { createNamespace, removeNamespace } from '../support/cluster/namespace.ts';
 import { whole } from '../support/routes/whole.ts';

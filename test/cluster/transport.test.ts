@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { kubeClient } from '../../lab/cluster/kube-client.ts';
+import { kubeClient } from '../../lab/kube/client.ts';
 import { clusterAccess } from '../../src/resources/kubernetes/auth/access.ts';
 import { openTransport } from '../../src/resources/kubernetes/transport/open-transport.ts';
 import type { KubeRequest, KubeTransport } from '../../src/resources/kubernetes/transport.ts';

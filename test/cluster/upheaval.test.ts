@@ -1,11 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { ResourceKind } from '../../src/api/key.ts';
-import { readManifests } from '../../lab/cluster/kube-manifests.ts';
-import type { KubeClient } from '../../lab/cluster/kube-client.ts';
-import type { KubeObject } from '../../lab/cluster/kube-object.ts';
-import { waitUntilServed } from '../../lab/cluster/kube-apply.ts';
-import { waitFor } from '../../lab/wait.ts';
+import { readManifests } from '../../lab/kube/manifests.ts';
+import type { KubeClient } from '../../lab/kube/client.ts';
+import type { KubeObject } from '../../lab/kube/object.ts';
+import { waitUntilServed } from '../../lab/kube/apply.ts';
+import { waitFor } from '../../lab/process/wait.ts';
 import { ownApiServer } from '../support/cluster/alone.ts';
 import type { OwnApiServer } from '../support/cluster/alone.ts';
 import { testSource, untilTrue } from '../support/cluster/source.ts';

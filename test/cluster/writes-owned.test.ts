@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { API_VERSION } from '../../src/api/generated/kinds.ts';
 import type { Ref } from '../../src/api/key.ts';
-import { applyAll } from '../../lab/cluster/kube-apply.ts';
-import { kubeClient } from '../../lab/cluster/kube-client.ts';
-import { readManifests } from '../../lab/cluster/kube-manifests.ts';
+import { applyAll } from '../../lab/kube/apply.ts';
+import { kubeClient } from '../../lab/kube/client.ts';
+import { readManifests } from '../../lab/kube/manifests.ts';
 import type { KubeRequest } from '../../src/resources/kubernetes/transport.ts';
 import { testCluster } from '../support/cluster/cluster.ts';
 import { createNamespace, removeNamespace } from '../support/cluster/namespace.ts';

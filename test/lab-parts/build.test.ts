@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import { isBuilt } from '../../lab/locate.ts';
+import { isBuilt } from '../../lab/parts/locate.ts';
 import { buildAll } from '../../lab/parts/build.ts';
 import { emptyFolder, filesBelow, missingPart, shellBuilder, textOnceWritten, untilDead } from './sample.ts';
 

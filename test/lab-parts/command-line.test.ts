@@ -3,8 +3,8 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { text as readAll } from 'node:stream/consumers';
 import { beforeEach, describe, expect, it } from 'vitest';
-import { locateBinaries } from '../../lab/locate.ts';
-import { partsOf } from '../../lab/parts.ts';
+import { locateBinaries } from '../../lab/parts/locate.ts';
+import { partsOf } from '../../lab/parts/parts.ts';
 import { fakeMachine, installFakeGo, installFakeTools, writeProgram } from '../support/lab/fake-tools.ts';
 import { emptyFolder, textOnceWritten, untilDead } from './sample.ts';
 

@@ -7,10 +7,10 @@ import { emptyFolder } from './sample.ts';
 /** What a program that stands for `npm run shop` may use. */
 const PREAMBLE = `
   import { writeFileSync } from 'node:fs';
-  import { runCommand } from './lab/command.ts';
-  import { runMain } from './lab/run-main.ts';
-  import { startWhole } from './lab/start-whole.ts';
-  import { StateFolder } from './lab/state-folder.ts';
+  import { runCommand } from './lab/commands/up-down.ts';
+  import { runMain } from './lab/commands/run-main.ts';
+  import { startWhole } from './lab/process/start-whole.ts';
+  import { StateFolder } from './lab/process/state-folder.ts';
   const folder = new StateFolder(process.argv[2]);
   const spoil = () => writeFileSync(process.argv[2] + '/mesh-gateway-state.json', 'no state');
   const interrupt = () => process.kill(process.pid, 'SIGINT');

@@ -1,7 +1,7 @@
 import { renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeEach, expect, it } from 'vitest';
-import type { LocatedPart } from '../../lab/locate.ts';
+import type { LocatedPart } from '../../lab/parts/locate.ts';
 import { keyOf } from '../../lab/parts/key.ts';
 import { emptyFolder, missingPart } from './sample.ts';
 

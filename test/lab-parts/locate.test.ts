@@ -2,7 +2,7 @@ import { chmodSync, existsSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { lackOf } from '../../lab/cluster/needs.ts';
-import { locateBinaries, markUsed, USED_FILE } from '../../lab/locate.ts';
+import { locateBinaries, markUsed, USED_FILE } from '../../lab/parts/locate.ts';
 import { writeProgram } from '../support/lab/fake-tools.ts';
 import { asSomeoneElse, emptyFolder } from './sample.ts';
 

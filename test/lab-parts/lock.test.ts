@@ -3,8 +3,8 @@ import { once } from 'node:events';
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import { lockHolder, takeLock } from '../../lab/lock.ts';
-import { startTimeOf } from '../../lab/start-time.ts';
+import { lockHolder, takeLock } from '../../lab/process/lock.ts';
+import { startTimeOf } from '../../lab/process/start-time.ts';
 import { emptyFolder } from './sample.ts';
 
 const patience = (whenWaiting = () => undefined as void) => {
@@ -82,7 +82,7 @@ it('is held by one of many at a time, and gone in the end', async () => {
   // Fails where another is inside, since a folder can be made only once.
   const program = `import { mkdirSync, rmdirSync } from 'node:fs';
     import { setTimeout as sleep } from 'node:timers/promises';
-    import { takeLock } from './lab/lock.ts';
+    import { takeLock } from './lab/process/lock.ts';
     const wish = { stop: new AbortController().signal, tellWaiting: () => undefined };
     for (let turn = 0; turn < 5; turn++) {
       const release = await takeLock(${JSON.stringify(folder)}, wish);

@@ -2,8 +2,8 @@ import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished } from 'vitest';
-import type { LocatedPart } from '../../lab/locate.ts';
-import type { Part } from '../../lab/parts.ts';
+import type { LocatedPart } from '../../lab/parts/locate.ts';
+import type { Part } from '../../lab/parts/parts.ts';
 import type { BuildEvent, Builder } from '../../lab/parts/build.ts';
 import { eventually } from '../support/eventually.ts';
 

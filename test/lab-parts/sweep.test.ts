@@ -1,7 +1,7 @@
 import { mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import { markUsed } from '../../lab/locate.ts';
+import { markUsed } from '../../lab/parts/locate.ts';
 import { sweep } from '../../lab/parts/sweep.ts';
 import { emptyFolder, missingPart } from './sample.ts';
 

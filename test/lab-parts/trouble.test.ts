@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { troubleIn } from '../../lab/trouble.ts';
+import { troubleIn } from '../../lab/quickstart/trouble.ts';
 
 describe('what is told of a line of the log', () => {
   it.each([

@@ -3,10 +3,10 @@ import { existsSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync 
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
-import { locateParts, pathOf } from '../../lab/locate.ts';
-import { partsOf } from '../../lab/parts.ts';
-import { processesOf } from '../../lab/process-table.ts';
-import { waitFor } from '../../lab/wait.ts';
+import { locateParts, pathOf } from '../../lab/parts/locate.ts';
+import { partsOf } from '../../lab/parts/parts.ts';
+import { processesOf } from '../../lab/process/process-table.ts';
+import { waitFor } from '../../lab/process/wait.ts';
 import { commandLine, runCommand, startCommand } from '../support/lab/command-line.ts';
 import { ownFolder } from '../support/lab/lab.ts';
 import type { OwnFolder } from '../support/lab/lab.ts';

@@ -1,10 +1,10 @@
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { isRunning } from '../../lab/process.ts';
-import { processesOf } from '../../lab/process-table.ts';
+import { isRunning } from '../../lab/process/process.ts';
+import { processesOf } from '../../lab/process/process-table.ts';
 import type { LabFolder } from '../../lab/state.ts';
-import { waitFor } from '../../lab/wait.ts';
+import { waitFor } from '../../lab/process/wait.ts';
 import { commandLine, runCommand, startCommand, succeed } from '../support/lab/command-line.ts';
 import { ownFolder, startTestLab } from '../support/lab/lab.ts';
 import type { OwnFolder } from '../support/lab/lab.ts';

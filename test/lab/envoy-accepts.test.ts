@@ -8,7 +8,7 @@ import { encodeAssignment } from '../../src/extension/eds/envoy-endpoints.ts';
 import { bytesField, concat } from '../../src/extension/wire.ts';
 import { varintField } from '../support/extension/varint-field.ts';
 import { readCaBundle } from '../../src/traffic/upstream-tls.ts';
-import { locateBinaries } from '../../lab/locate.ts';
+import { locateBinaries } from '../../lab/parts/locate.ts';
 import { assignment } from '../support/extension/assignments.ts';
 import { gatewayCluster, httpOptions, preamble } from '../support/extension/clusters.ts';
 import { CA, EVERY_KIND, needs, tlsSocket } from '../support/extension/needs.ts';

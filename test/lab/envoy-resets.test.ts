@@ -10,9 +10,9 @@ import { meshClusters } from '../../src/extension/envoy-cluster/envoy-cluster.ts
 import type { Watcher } from '../../src/extension/resolution-cache.ts';
 import { createEds } from '../../src/extension/eds/server.ts';
 import { bytesField, concat } from '../../src/extension/wire.ts';
-import { readClusters } from '../../lab/envoy.ts';
-import { locateBinaries } from '../../lab/locate.ts';
-import { freePorts } from '../../lab/ports.ts';
+import { readClusters } from '../../lab/gateway/envoy.ts';
+import { locateBinaries } from '../../lab/parts/locate.ts';
+import { freePorts } from '../../lab/process/ports.ts';
 import { systemClock } from '../../src/runtime/clock.ts';
 import { eventually } from '../support/eventually.ts';
 import { direct } from '../support/extension/assignments.ts';

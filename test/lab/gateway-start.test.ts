@@ -5,11 +5,11 @@ import type { AddressInfo, Server } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { readConfigDump, requestThrough } from '../../lab/envoy.ts';
+import { readConfigDump, requestThrough } from '../../lab/gateway/envoy.ts';
 import { startLab } from '../../lab/lab.ts';
-import { locateBinaries } from '../../lab/locate.ts';
-import type { BinaryName } from '../../lab/parts.ts';
-import { putResources } from '../../lab/resource-files.ts';
+import { locateBinaries } from '../../lab/parts/locate.ts';
+import type { BinaryName } from '../../lab/parts/parts.ts';
+import { putResources } from '../../lab/gateway/resource-files.ts';
 import { gatewayOf, startTestLab } from '../support/lab/lab.ts';
 import type { TestLab } from '../support/lab/lab.ts';
 

@@ -3,10 +3,10 @@ import { existsSync, mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { isRunning } from '../../lab/process.ts';
-import { processesWith } from '../../lab/process-table.ts';
+import { isRunning } from '../../lab/process/process.ts';
+import { processesWith } from '../../lab/process/process-table.ts';
 import { LabFolder } from '../../lab/state.ts';
-import { waitFor } from '../../lab/wait.ts';
+import { waitFor } from '../../lab/process/wait.ts';
 import { startCommand, typescript } from '../support/lab/command-line.ts';
 
 const SOON = { timeoutMs: 100_000 };

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { locateBinaries } from '../../lab/locate.ts';
-import { joinTailnet, startDaemon, startMeshNode } from '../../lab/mesh-node.ts';
-import { starterIn } from '../../lab/starter.ts';
-import type { Starter } from '../../lab/starter.ts';
+import { locateBinaries } from '../../lab/parts/locate.ts';
+import { joinTailnet, startDaemon, startMeshNode } from '../../lab/tailnet/mesh-node.ts';
+import { starterIn } from '../../lab/process/starter.ts';
+import type { Starter } from '../../lab/process/starter.ts';
 import {
   addJoinKey,
   changeNode,
@@ -11,9 +11,9 @@ import {
   removeNode,
   revokeJoinKey,
   setTags,
-} from '../../lab/tailnet.ts';
-import type { JoinKeyState, TailnetAddresses, TailnetNode } from '../../lab/tailnet.ts';
-import { waitFor } from '../../lab/wait.ts';
+} from '../../lab/tailnet/tailnet.ts';
+import type { JoinKeyState, TailnetAddresses, TailnetNode } from '../../lab/tailnet/tailnet.ts';
+import { waitFor } from '../../lab/process/wait.ts';
 import { startTestLab } from '../support/lab/lab.ts';
 import type { TestLab } from '../support/lab/lab.ts';
 import { daemonState } from '../support/lab/daemon-state.ts';

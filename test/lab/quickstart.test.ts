@@ -1,8 +1,8 @@
 import { connect } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { isFree } from '../../lab/ports.ts';
-import { QUICKSTART_GATEWAY, QUICKSTART_HOST, QUICKSTART_PLACES } from '../../lab/quickstart.ts';
-import { waitFor } from '../../lab/wait.ts';
+import { isFree } from '../../lab/process/ports.ts';
+import { QUICKSTART_GATEWAY, QUICKSTART_HOST, QUICKSTART_PLACES } from '../../lab/quickstart/quickstart.ts';
+import { waitFor } from '../../lab/process/wait.ts';
 import { runCommand } from '../support/lab/command-line.ts';
 import { callGrpc, textMessage } from '../support/lab/grpc.ts';
 import { askWeb, QUICKSTART_LISTENER, startQuickstart } from '../support/lab/quickstart.ts';

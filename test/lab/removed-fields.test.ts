@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { QUICKSTART_HOST } from '../../lab/quickstart.ts';
-import { waitFor } from '../../lab/wait.ts';
+import { QUICKSTART_HOST } from '../../lab/quickstart/quickstart.ts';
+import { waitFor } from '../../lab/process/wait.ts';
 import { askWeb, startQuickstart } from '../support/lab/quickstart.ts';
 import type { RunningQuickstart } from '../support/lab/quickstart.ts';
 import { generatedIn } from '../support/generated.ts';

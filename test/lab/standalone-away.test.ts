@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { orTailOf } from '../../lab/process.ts';
-import { waitFor } from '../../lab/wait.ts';
+import { orTailOf } from '../../lab/process/process.ts';
+import { waitFor } from '../../lab/process/wait.ts';
 import { startLoad } from '../support/lab/traffic/load.ts';
 import type { Load } from '../support/lab/traffic/load.ts';
 import { manyClusters } from '../support/lab/traffic/many-clusters.ts';

@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { readClusters, requestThrough } from '../../lab/envoy.ts';
-import { orTailOf } from '../../lab/process.ts';
-import { waitFor } from '../../lab/wait.ts';
+import { readClusters, requestThrough } from '../../lab/gateway/envoy.ts';
+import { orTailOf } from '../../lab/process/process.ts';
+import { waitFor } from '../../lab/process/wait.ts';
 import { strangeChanges } from '../support/lab/traffic/differences.ts';
 import { startMixedWorld } from '../support/lab/traffic/mixed-world.ts';
 import type { MixedWorld } from '../support/lab/traffic/mixed-world.ts';

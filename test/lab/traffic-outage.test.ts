@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { orTailOf } from '../../lab/process.ts';
-import { waitFor } from '../../lab/wait.ts';
+import { orTailOf } from '../../lab/process/process.ts';
+import { waitFor } from '../../lab/process/wait.ts';
 import { startComposed } from '../support/lab/traffic/composed.ts';
 import type { Composed } from '../support/lab/traffic/composed.ts';
 import { startExtensionProcess } from '../support/lab/traffic/extension-process.ts';

@@ -3,8 +3,8 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { objectsIn, readDocuments } from '../../src/api/yaml-documents.ts';
 import { fateOf } from '../../src/gateway-files/kinds.ts';
-import { versionOfBinary } from '../../lab/locate.ts';
-import { QUICKSTART_GATEWAY, QUICKSTART_HOST, QUICKSTART_PLACES } from '../../lab/quickstart.ts';
+import { versionOfBinary } from '../../lab/parts/locate.ts';
+import { QUICKSTART_GATEWAY, QUICKSTART_HOST, QUICKSTART_PLACES } from '../../lab/quickstart/quickstart.ts';
 import { lint } from '../../src/lint/lint.ts';
 import { PROJECT } from '../support/lab/command-line.ts';
 

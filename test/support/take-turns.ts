@@ -1,4 +1,4 @@
-import { takeLock } from '../../lab/lock.ts';
+import { takeLock } from '../../lab/process/lock.ts';
 
 /** Waits until no other run of these tests by this user is under way, also one that was left behind; gives the release. */
 export async function takeTurn(folder: string): Promise<() => void> {

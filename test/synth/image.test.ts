@@ -15,7 +15,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { createInterface } from 'node:readline';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
-import { layOutProduct } from '../../lab/product-image.ts';
+import { layOutProduct } from '../../lab/cluster/images/product.ts';
 import { testClient } from '../support/grpc/client.ts';
 
 const run = promisify(execFile);

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import type { KubeObject } from '../../lab/cluster/kube-object.ts';
-import { nameRef, refOf } from '../../lab/cluster/kube-object.ts';
+import type { KubeObject } from '../../lab/kube/object.ts';
+import { nameRef, refOf } from '../../lab/kube/object.ts';
 import { modelOf } from '../support/synth/models.ts';
 import { at, put } from '../support/synth/parts.ts';
 import { everyKnob, objectOf, objectsIn, synthesized } from '../support/synth/synthesized.ts';

@@ -36,7 +36,13 @@ const DOORS: Readonly<Record<string, readonly Permission[]>> = {
   'pprof-format': ['src/telemetry/profile.ts'],
   'prom-client': ['src/telemetry/registry.ts'],
   protobufjs: ['codegen/proto.ts', 'codegen/proto-descriptor.ts'],
-  yaml: ['codegen/crd.ts', 'lab/cluster/', 'src/api/yaml-documents.ts', 'src/api/envoy-gateway.ts'],
+  yaml: [
+    'codegen/crd.ts',
+    'lab/cluster/',
+    'lab/kube/',
+    'src/api/yaml-documents.ts',
+    'src/api/envoy-gateway.ts',
+  ],
 };
 
 /** A package is used behind its door only, and every package has one; Node's own modules are open if not listed. */

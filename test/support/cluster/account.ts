@@ -1,8 +1,8 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Access, AccessRule } from '../../../src/api/access.ts';
-import { applyAll } from '../../../lab/cluster/kube-apply.ts';
-import type { KubeClient } from '../../../lab/cluster/kube-client.ts';
+import { applyAll } from '../../../lab/kube/apply.ts';
+import type { KubeClient } from '../../../lab/kube/client.ts';
 
 const RBAC = 'rbac.authorization.k8s.io';
 

@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import type { KubeAccess } from '../../../lab/cluster/kube-transport.ts';
+import type { KubeAccess } from '../../../lab/kube/transport.ts';
 import { openTransport } from '../../../src/resources/kubernetes/transport/open-transport.ts';
 import type { KubeTransport } from '../../../src/resources/kubernetes/transport.ts';
 import { systemClock } from '../../../src/runtime/clock.ts';

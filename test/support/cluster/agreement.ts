@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import type { Fault } from '../../../src/api/validation/fault.ts';
 import { formatFault, valueAt } from '../../../src/api/validation/fault.ts';
 import type { Verdict } from '../../../src/api/validation/validate.ts';
-import type { KubeCause } from '../../../lab/cluster/kube-error.ts';
+import type { KubeCause } from '../../../lab/kube/error.ts';
 import type { Judgement } from './judge.ts';
 
 type Fields = Readonly<Record<string, unknown>>;

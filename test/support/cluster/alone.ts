@@ -1,6 +1,6 @@
 import { startApiServerAlone } from '../../../lab/cluster/api-server-alone.ts';
 import type { ApiServerAlone } from '../../../lab/cluster/api-server-alone.ts';
-import { locateBinaries } from '../../../lab/locate.ts';
+import { locateBinaries } from '../../../lab/parts/locate.ts';
 import { ownFolder } from '../lab/lab.ts';
 
 /** An API server of a test's own, and the way to end it. */

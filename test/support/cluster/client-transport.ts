@@ -1,4 +1,4 @@
-import type { KubeClient } from '../../../lab/cluster/kube-client.ts';
+import type { KubeClient } from '../../../lab/kube/client.ts';
 import { refusalOf } from '../../../src/resources/kubernetes/transport/refusal.ts';
 import type { KubeRequest, KubeTransport, Verb } from '../../../src/resources/kubernetes/transport.ts';
 

@@ -1,5 +1,5 @@
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
-import type { KubeObject } from '../../../lab/cluster/kube-object.ts';
+import type { KubeObject } from '../../../lab/kube/object.ts';
 
 /** A connection to a port on which somebody listens: from whose address it comes, and to whose it goes. */
 export type Connection = { readonly from: string; readonly to: string; readonly port: number };

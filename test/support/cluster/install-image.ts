@@ -6,9 +6,9 @@ import { promisify } from 'node:util';
 import { CLUSTER_FOLDER, ClusterFolder } from '../../../lab/cluster/cluster-folder.ts';
 import { CONTAINERD_SOCKET, importImages } from '../../../lab/cluster/containerd.ts';
 import { SANDBOX } from '../../../lab/cluster/sandbox.ts';
-import { locateBinaries } from '../../../lab/locate.ts';
-import { makeProductArchive } from '../../../lab/product-image.ts';
-import type { Wrapper } from '../../../lab/starter.ts';
+import { locateBinaries } from '../../../lab/parts/locate.ts';
+import { makeProductArchive } from '../../../lab/cluster/images/product.ts';
+import type { Wrapper } from '../../../lab/process/starter.ts';
 import { PROJECT } from '../lab/command-line.ts';
 
 const run = promisify(execFile);

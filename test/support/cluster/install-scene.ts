@@ -1,11 +1,11 @@
 import { gatewayAddress } from '../../../lab/cluster/gateway.ts';
-import { applyAll } from '../../../lab/cluster/kube-apply.ts';
-import { kubeClient } from '../../../lab/cluster/kube-client.ts';
-import type { KubeClient } from '../../../lab/cluster/kube-client.ts';
-import { podsWith } from '../../../lab/cluster/pods.ts';
-import { requestThrough } from '../../../lab/envoy.ts';
-import { tryAll } from '../../../lab/try-all.ts';
-import { waitFor } from '../../../lab/wait.ts';
+import { applyAll } from '../../../lab/kube/apply.ts';
+import { kubeClient } from '../../../lab/kube/client.ts';
+import type { KubeClient } from '../../../lab/kube/client.ts';
+import { podsWith } from '../../../lab/kube/pods.ts';
+import { requestThrough } from '../../../lab/gateway/envoy.ts';
+import { tryAll } from '../../../lab/process/try-all.ts';
+import { waitFor } from '../../../lab/process/wait.ts';
 import { testCluster } from './cluster.ts';
 import { buildProduct, importProduct, removeImages } from './install-image.ts';
 import { externalTailnet, meshRoute, remoteEndpoints, startExternalPool } from './install-mesh.ts';

@@ -5,8 +5,8 @@ import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { parse, stringify } from 'yaml';
 import type { Cluster } from '../../../lab/cluster/cluster-folder.ts';
-import { guard } from '../../../lab/guard.ts';
-import { locateBinaries } from '../../../lab/locate.ts';
+import { guard } from '../../../lab/process/guard.ts';
+import { locateBinaries } from '../../../lab/parts/locate.ts';
 import { PROJECT } from '../lab/command-line.ts';
 
 const run = promisify(execFile);

@@ -1,9 +1,9 @@
 import { API_VERSION } from '../../../src/api/generated/kinds.ts';
 import type { KindName } from '../../../src/api/generated/kinds.ts';
-import type { KubeClient } from '../../../lab/cluster/kube-client.ts';
-import { errorOfAnswer } from '../../../lab/cluster/kube-error.ts';
-import type { KubeCause } from '../../../lab/cluster/kube-error.ts';
-import type { KubeAnswer } from '../../../lab/cluster/kube-transport.ts';
+import type { KubeClient } from '../../../lab/kube/client.ts';
+import { errorOfAnswer } from '../../../lab/kube/error.ts';
+import type { KubeCause } from '../../../lab/kube/error.ts';
+import type { KubeAnswer } from '../../../lab/kube/transport.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 

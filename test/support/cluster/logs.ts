@@ -1,7 +1,7 @@
 import { onTestFailed } from 'vitest';
 import { ENVOY_GATEWAY } from '../../../lab/cluster/envoy-gateway.ts';
-import type { KubeClient } from '../../../lab/cluster/kube-client.ts';
-import { tailOfPods } from '../../../lab/cluster/pods.ts';
+import type { KubeClient } from '../../../lab/kube/client.ts';
+import { tailOfPods } from '../../../lab/kube/pods.ts';
 
 /** When the test that calls this fails, the end of the logs of these namespaces and of Envoy Gateway's is printed. */
 export function printLogsOnFailure(client: KubeClient, ...namespaces: readonly string[]): void {

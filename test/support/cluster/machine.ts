@@ -3,7 +3,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { CLUSTER_FOLDER } from '../../../lab/cluster/cluster-folder.ts';
-import { processesOf } from '../../../lab/process-table.ts';
+import { processesOf } from '../../../lab/process/process-table.ts';
 
 const SETTINGS = [
   'vm/overcommit_memory',

@@ -1,4 +1,4 @@
-import type { KubeObject } from '../../../lab/cluster/kube-object.ts';
+import type { KubeObject } from '../../../lab/kube/object.ts';
 import { restrictedPod } from './objects.ts';
 
 const RBAC = 'rbac.authorization.k8s.io';

@@ -1,5 +1,5 @@
-import type { KubeClient } from '../../../lab/cluster/kube-client.ts';
-import { waitForObject } from '../../../lab/cluster/kube-wait.ts';
+import type { KubeClient } from '../../../lab/kube/client.ts';
+import { waitForObject } from '../../../lab/kube/wait.ts';
 
 const NAMESPACE = { apiVersion: 'v1', kind: 'Namespace' };
 

@@ -1,6 +1,6 @@
-import { imageOf } from '../../../lab/cluster/image-table.ts';
-import type { Image } from '../../../lab/cluster/image-table.ts';
-import type { KubeObject } from '../../../lab/cluster/kube-object.ts';
+import { imageOf } from '../../../lab/cluster/images/table.ts';
+import type { Image } from '../../../lab/cluster/images/table.ts';
+import type { KubeObject } from '../../../lab/kube/object.ts';
 
 type Container = { readonly image: Image['name']; readonly [field: string]: unknown };
 

@@ -1,8 +1,8 @@
-import type { KubeClient } from '../../../lab/cluster/kube-client.ts';
-import { refOf } from '../../../lab/cluster/kube-object.ts';
-import type { KubeObject } from '../../../lab/cluster/kube-object.ts';
-import { waitForObject } from '../../../lab/cluster/kube-wait.ts';
-import { tailOfPods } from '../../../lab/cluster/pods.ts';
+import type { KubeClient } from '../../../lab/kube/client.ts';
+import { refOf } from '../../../lab/kube/object.ts';
+import type { KubeObject } from '../../../lab/kube/object.ts';
+import { waitForObject } from '../../../lab/kube/wait.ts';
+import { tailOfPods } from '../../../lab/kube/pods.ts';
 import { restrictedPod } from './objects.ts';
 
 /** Runs a script of JavaScript in a pod, and gives what it printed; fails with that where the script failed. */

@@ -1,9 +1,9 @@
 import { keyOf } from '../../../src/api/key.ts';
 import type { Key, ResourceKind } from '../../../src/api/key.ts';
 import { refTo } from '../../../src/api/references.ts';
-import type { KubeClient } from '../../../lab/cluster/kube-client.ts';
-import type { KubeRef } from '../../../lab/cluster/kube-object.ts';
-import { waitFor } from '../../../lab/wait.ts';
+import type { KubeClient } from '../../../lab/kube/client.ts';
+import type { KubeRef } from '../../../lab/kube/object.ts';
+import { waitFor } from '../../../lab/process/wait.ts';
 import { openKubernetes } from '../../../src/resources/kubernetes.ts';
 import type { Kubernetes } from '../../../src/resources/kubernetes.ts';
 import { clusterAccess } from '../../../src/resources/kubernetes/auth/access.ts';

@@ -1,6 +1,6 @@
 import type { Ref, ResourceKind } from '../../../src/api/key.ts';
-import type { KubeClient } from '../../../lab/cluster/kube-client.ts';
-import type { KubeObject, KubeRef } from '../../../lab/cluster/kube-object.ts';
+import type { KubeClient } from '../../../lab/kube/client.ts';
+import type { KubeObject, KubeRef } from '../../../lab/kube/object.ts';
 import { createArrivals } from '../../../src/resources/kubernetes/reflector/arrivals.ts';
 import { pathOf, SERVED } from '../../../src/resources/kubernetes/kinds.ts';
 import type { KubeRequest, KubeTransport } from '../../../src/resources/kubernetes/transport.ts';

@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
-import type { Daemon } from '../../../lab/mesh-node.ts';
-import type { Starter } from '../../../lab/starter.ts';
+import type { Daemon } from '../../../lab/tailnet/mesh-node.ts';
+import type { Starter } from '../../../lab/process/starter.ts';
 
 const run = promisify(execFile);
 

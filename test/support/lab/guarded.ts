@@ -1,7 +1,7 @@
 /** Starts a process that nobody would end, with a guard beside it, and tells; `release` lets the guard go and ends. */
-import { guard } from '../../../lab/guard.ts';
-import { markOf } from '../../../lab/process-table.ts';
-import { startProcess } from '../../../lab/process.ts';
+import { guard } from '../../../lab/process/guard.ts';
+import { markOf } from '../../../lab/process/process-table.ts';
+import { startProcess } from '../../../lab/process/process.ts';
 import { LabFolder } from '../../../lab/state.ts';
 import { commandLine, PROJECT } from './command-line.ts';
 

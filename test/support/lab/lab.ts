@@ -1,10 +1,10 @@
 import { mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { guard } from '../../../lab/guard.ts';
+import { guard } from '../../../lab/process/guard.ts';
 import { startLab } from '../../../lab/lab.ts';
 import type { LabWish } from '../../../lab/lab.ts';
-import { locateBinaries } from '../../../lab/locate.ts';
+import { locateBinaries } from '../../../lab/parts/locate.ts';
 import { LabFolder } from '../../../lab/state.ts';
 import type { Gateway, Lab, RemoteNode } from '../../../lab/state.ts';
 import { commandLine, PROJECT } from './command-line.ts';

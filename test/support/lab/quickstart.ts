@@ -2,10 +2,10 @@ import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:f
 import { once } from 'node:events';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { requestThrough } from '../../../lab/envoy.ts';
-import type { GatewayAnswer } from '../../../lab/envoy.ts';
-import { QUICKSTART_GATEWAY, QUICKSTART_HOST } from '../../../lab/quickstart.ts';
-import { waitFor } from '../../../lab/wait.ts';
+import { requestThrough } from '../../../lab/gateway/envoy.ts';
+import type { GatewayAnswer } from '../../../lab/gateway/envoy.ts';
+import { QUICKSTART_GATEWAY, QUICKSTART_HOST } from '../../../lab/quickstart/quickstart.ts';
+import { waitFor } from '../../../lab/process/wait.ts';
 import { PROJECT, startCommand, typescript } from './command-line.ts';
 
 /** Where the quickstart answers HTTP. */

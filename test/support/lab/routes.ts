@@ -1,4 +1,4 @@
-import type { KubernetesObject } from '../../../lab/gateway-objects.ts';
+import type { KubernetesObject } from '../../../lab/gateway/objects.ts';
 import type { Gateway } from '../../../lab/state.ts';
 
 /** The listener that each kind of route attaches to. */

@@ -13,7 +13,7 @@ import { RoleBinding } from 'kubernetes-models/rbac.authorization.k8s.io/v1/Role
 import { Service } from 'kubernetes-models/v1/Service';
 import { ServiceAccount } from 'kubernetes-models/v1/ServiceAccount';
 import { ServiceMonitor } from '@kubernetes-models/prometheus-operator/monitoring.coreos.com/v1/ServiceMonitor';
-import type { KubeObject } from '../../../lab/cluster/kube-object.ts';
+import type { KubeObject } from '../../../lab/kube/object.ts';
 
 /** An object with the schema of its kind, as others keep it. */
 type Model = { validate(): void };

@@ -1,4 +1,4 @@
-import type { KubeObject } from '../../../lab/cluster/kube-object.ts';
+import type { KubeObject } from '../../../lab/kube/object.ts';
 
 /** Kinds of objects that are in no namespace. */
 export const clusterScoped = ['ClusterRole', 'ClusterRoleBinding', 'CustomResourceDefinition', 'Namespace'];

@@ -1,4 +1,4 @@
-import type { KubeObject } from '../../../lab/cluster/kube-object.ts';
+import type { KubeObject } from '../../../lab/kube/object.ts';
 import { areAmong, at, clusterScoped, listAt, podLabels, textsAt, workloads } from './parts.ts';
 import { containerPolicies, podPolicies } from './pod-policies.ts';
 import { ofKinds } from './policy.ts';

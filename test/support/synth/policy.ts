@@ -1,4 +1,4 @@
-import type { KubeObject } from '../../../lab/cluster/kube-object.ts';
+import type { KubeObject } from '../../../lab/kube/object.ts';
 import { at, containersOf, podOf, put, workloads } from './parts.ts';
 
 /** What every object of an installation must be: a sentence, what offends against it, and how one would. */

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { parse } from 'yaml';
-import { parseManifests } from '../../../lab/cluster/kube-manifests.ts';
-import type { KubeObject } from '../../../lab/cluster/kube-object.ts';
+import { parseManifests } from '../../../lab/kube/manifests.ts';
+import type { KubeObject } from '../../../lab/kube/object.ts';
 import { judgeConfiguration } from '../../../synth/config.ts';
 import type { Installation } from '../../../synth/generated/types.ts';
 import { install } from '../../../synth/install.ts';

@@ -1,9 +1,9 @@
 import type { MeshEndpointsStatus } from '../../../../src/api/generated/types.ts';
-import { readClusters } from '../../../../lab/envoy.ts';
-import type { EnvoyEndpoint } from '../../../../lab/envoy.ts';
-import type { KubernetesObject } from '../../../../lab/gateway-objects.ts';
+import { readClusters } from '../../../../lab/gateway/envoy.ts';
+import type { EnvoyEndpoint } from '../../../../lab/gateway/envoy.ts';
+import type { KubernetesObject } from '../../../../lab/gateway/objects.ts';
 import type { Lab, RemoteNode } from '../../../../lab/state.ts';
-import { waitFor } from '../../../../lab/wait.ts';
+import { waitFor } from '../../../../lab/process/wait.ts';
 import type { AtWork, Composed } from './composed.ts';
 import { CHOSEN } from './load.ts';
 import { meshEndpoint, meshEndpoints, meshRoute } from './objects.ts';

@@ -1,7 +1,7 @@
 /** Proves the rows in which Envoy itself is on the mesh; runs in a network of its own, and prints what came of them. */
-import { locateBinaries } from '../../../../lab/locate.ts';
-import { startMeshNode } from '../../../../lab/mesh-node.ts';
-import { starterIn } from '../../../../lab/starter.ts';
+import { locateBinaries } from '../../../../lab/parts/locate.ts';
+import { startMeshNode } from '../../../../lab/tailnet/mesh-node.ts';
+import { starterIn } from '../../../../lab/process/starter.ts';
 import { rowsOf } from './cells.ts';
 import { interfaceCounters } from './counters.ts';
 import { fillMatrix } from './matrix.ts';

@@ -1,7 +1,7 @@
 import { closeSync, openSync, readSync, statSync } from 'node:fs';
-import { readConfigDump } from '../../../../lab/envoy.ts';
+import { readConfigDump } from '../../../../lab/gateway/envoy.ts';
 import type { Gateway } from '../../../../lab/state.ts';
-import { waitFor } from '../../../../lab/wait.ts';
+import { waitFor } from '../../../../lab/process/wait.ts';
 
 /** Envoy Gateway takes a twentieth of a second and more for each object of a folder in which anything has changed. */
 export const READ_WITHIN_MS = 600_000;

@@ -1,7 +1,7 @@
 import { Agent, request } from 'node:http';
 import type { IncomingMessage } from 'node:http';
 import { text } from 'node:stream/consumers';
-import { messageOf } from '../../../../lab/errors.ts';
+import { messageOf } from '../../../../lab/process/errors.ts';
 
 /** Who answers a request: the endpoint that Envoy chose, and the service behind it. */
 export type Answerer = { readonly endpoint: string; readonly backend: string };

@@ -1,7 +1,7 @@
-import { readClusters } from '../../../../lab/envoy.ts';
-import type { KubernetesObject } from '../../../../lab/gateway-objects.ts';
+import { readClusters } from '../../../../lab/gateway/envoy.ts';
+import type { KubernetesObject } from '../../../../lab/gateway/objects.ts';
 import type { Gateway, Lab } from '../../../../lab/state.ts';
-import { waitFor } from '../../../../lab/wait.ts';
+import { waitFor } from '../../../../lab/process/wait.ts';
 import { remoteOf } from '../lab.ts';
 import { hostOf, placesOf, tellingRoute } from './changing-world.ts';
 import { toldClusters } from './gateway-reads.ts';

@@ -1,7 +1,7 @@
-import { gatewayObjects } from '../../../../lab/gateway-objects.ts';
-import type { KubernetesObject } from '../../../../lab/gateway-objects.ts';
-import { versionOfBinary } from '../../../../lab/locate.ts';
-import { freePorts } from '../../../../lab/ports.ts';
+import { gatewayObjects } from '../../../../lab/gateway/objects.ts';
+import type { KubernetesObject } from '../../../../lab/gateway/objects.ts';
+import { versionOfBinary } from '../../../../lab/parts/locate.ts';
+import { freePorts } from '../../../../lab/process/ports.ts';
 import type { ListenerName } from '../../../../lab/state.ts';
 
 /** Listeners beside those that the lab has: kinds below HTTP need one for each route. */

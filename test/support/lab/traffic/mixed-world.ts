@@ -1,10 +1,10 @@
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { GATEWAY_NAME } from '../../../../lab/gateway-objects.ts';
-import type { KubernetesObject } from '../../../../lab/gateway-objects.ts';
-import { freePorts } from '../../../../lab/ports.ts';
-import { writeResources } from '../../../../lab/resource-files.ts';
+import { GATEWAY_NAME } from '../../../../lab/gateway/objects.ts';
+import type { KubernetesObject } from '../../../../lab/gateway/objects.ts';
+import { freePorts } from '../../../../lab/process/ports.ts';
+import { writeResources } from '../../../../lab/gateway/resource-files.ts';
 import type { Gateway, Lab } from '../../../../lab/state.ts';
 import { gatewayOf, ownFolder, remoteOf, startTestLab } from '../lab.ts';
 import { routeToPort } from '../routes.ts';

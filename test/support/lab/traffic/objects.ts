@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { GROUP, API_VERSION } from '../../../../src/api/generated/kinds.ts';
 import type { RouteKind } from '../../../../src/api/key.ts';
-import type { ServiceName } from '../../../../lab/backends.ts';
-import type { KubernetesObject } from '../../../../lab/gateway-objects.ts';
+import type { ServiceName } from '../../../../lab/tailnet/backends.ts';
+import type { KubernetesObject } from '../../../../lab/gateway/objects.ts';
 import type { RemoteNode, Lab } from '../../../../lab/state.ts';
 
 const NAMESPACE = 'default';

@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs';
-import { freePorts } from '../../../../lab/ports.ts';
-import { markOf } from '../../../../lab/process-table.ts';
-import { isRunning, orTailOf, startProcess, stopProcess, tailOf } from '../../../../lab/process.ts';
-import type { ProcessRecord } from '../../../../lab/process.ts';
-import { waitFor } from '../../../../lab/wait.ts';
+import { freePorts } from '../../../../lab/process/ports.ts';
+import { markOf } from '../../../../lab/process/process-table.ts';
+import { isRunning, orTailOf, startProcess, stopProcess, tailOf } from '../../../../lab/process/process.ts';
+import type { ProcessRecord } from '../../../../lab/process/process.ts';
+import { waitFor } from '../../../../lab/process/wait.ts';
 import { PROJECT, typescript } from '../command-line.ts';
 
 /** The process that is tested: operator side and extension server in one, on a folder. */

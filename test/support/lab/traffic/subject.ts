@@ -1,4 +1,4 @@
-import type { ServiceMode, ServiceState } from '../../../../lab/backends.ts';
+import type { ServiceMode, ServiceState } from '../../../../lab/tailnet/backends.ts';
 import type { Client, Exchange } from './client.ts';
 import type { Carried } from './witness.ts';
 

@@ -1,8 +1,8 @@
 import { mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { GATEWAY_NAME } from '../../../../lab/gateway-objects.ts';
-import type { KubernetesObject } from '../../../../lab/gateway-objects.ts';
+import { GATEWAY_NAME } from '../../../../lab/gateway/objects.ts';
+import type { KubernetesObject } from '../../../../lab/gateway/objects.ts';
 import type { Gateway, Lab } from '../../../../lab/state.ts';
 import { gatewayOf, ownFolder, startTestLab } from '../lab.ts';
 import type { OwnFolder } from '../lab.ts';

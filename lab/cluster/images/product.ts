@@ -1,0 +1,77 @@
+import { existsSync, mkdtempSync, readdirSync, realpathSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, relative } from 'node:path';
+import { contentsOf, PROGRAMS } from './contents.ts';
+import type { Contents } from './contents.ts';
+import { withRegistry } from './registry.ts';
+import { layOut, makeImage } from './images.ts';
+import type { BinaryName } from '../../parts/parts.ts';
+import { StateFolder } from '../../process/state-folder.ts';
+
+/** Where the product is in its image. */
+const INSIDE = '/app';
+
+/** What the image runs; its argument is the command. */
+const ENTRYPOINT = [`${PROGRAMS}/node`, `${INSIDE}/dist/js/cli.js`];
+
+/** As in the Dockerfile. */
+const ENVIRONMENT = { MALLOC_MMAP_THRESHOLD_: '32768' };
+
+/** Each file of the product's image: a Node with its libraries, and what was built in a project. */
+async function productContents(project: string, nodeBinary: string): Promise<Contents> {
+  if (!existsSync(join(project, 'dist/js/cli.js')))
+    throw new Error('nothing is built yet: run npm run build');
+  const node = await contentsOf({ programs: ['node'] }, () => nodeBinary);
+  const built = ['dist/js', 'dist/crds'].flatMap(folder => filesBelow(join(project, folder)));
+  const files = [join(project, 'package.json'), ...built.filter(isNeeded)];
+  return new Map([
+    ...node,
+    ...files.map(file => [join(INSIDE, relative(project, file)), realpathSync(file)] as const),
+  ]);
+}
+
+function filesBelow(folder: string): readonly string[] {
+  return readdirSync(folder, { recursive: true, withFileTypes: true })
+    .filter(entry => entry.isFile())
+    .map(entry => join(entry.parentPath, entry.name))
+    .sort();
+}
+
+/** Neither what debuggers read nor the library for other programs. */
+function isNeeded(file: string): boolean {
+  return !/\.map$|\/js\/(types\/|index\.js)/.test(file);
+}
+
+/** Writes the files of the product's image, with the Node that runs this, into a folder that must not exist yet. */
+export async function layOutProduct(project: string, folder: string): Promise<void> {
+  if (existsSync(folder)) throw new Error(`${folder} is there already: name a new folder`);
+  layOut(folder, await productContents(project, realpathSync(process.execPath)));
+}
+
+/** What making the archive needs: the project, where built parts are, the name of the image, and the file. */
+export type ArchiveWish = {
+  readonly project: string;
+  readonly pathOf: (name: BinaryName) => string;
+  readonly tag: string;
+  readonly file: string;
+};
+
+/** Writes an archive of the product's image, with the Node of the parts, as docker load and containers' tools read it. */
+export async function makeProductArchive({ project, pathOf, tag, file }: ArchiveWish): Promise<void> {
+  const contents = await productContents(project, pathOf('node'));
+  const crane = pathOf('crane');
+  const notes = new StateFolder(mkdtempSync(join(tmpdir(), 'mesh-gateway-image-')));
+  notes.create();
+  try {
+    await withRegistry(crane, notes, registry =>
+      makeImage(
+        { name: 'mesh-gateway', tag, entrypoint: ENTRYPOINT, environment: ENVIRONMENT, contents, file },
+        crane,
+        registry,
+      ),
+    );
+  } finally {
+    await notes.remove();
+    rmSync(notes.path, { recursive: true, force: true });
+  }
+}
