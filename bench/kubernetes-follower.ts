@@ -35,7 +35,7 @@ startController(
       const label = read.get(ref)?.metadata.labels?.['revision'];
       // The clock is the machine's, so that whoever made the change can compare.
       if (isFollowing) tell({ name: ref.name, label, at: String(process.hrtime.bigint()) });
-      return Promise.resolve({ look: 'on-change' });
+      return Promise.resolve({ requeue: 'on-change' });
     },
   },
   { read, clock: systemClock, telemetry },

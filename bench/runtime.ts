@@ -46,7 +46,7 @@ async function eventFigure(): Promise<Figure> {
   const work = () => {
     looked += 1;
     if (looked === OBJECTS * REVISIONS) whenAll();
-    return Promise.resolve({ look: 'on-change' } as const);
+    return Promise.resolve({ requeue: 'on-change' } as const);
   };
   const queue = new Queue<Key>({ clock: systemClock, work, concurrency: 10, observer });
   store.subscribe(({ key }) => queue.add(key, 'change'));

@@ -29,7 +29,7 @@ const directory = openDirectory({
 const { read } = directory;
 let syncedAt = NaN;
 void read.whenSynced().then(() => (syncedAt = performance.now()));
-const { begun, steps } = startServing({
+const { started, steps } = startServing({
   read,
   telemetry,
   grpcAddress: anywhere,
@@ -40,7 +40,7 @@ const { begun, steps } = startServing({
   clock: systemClock,
 });
 directory.start();
-await begun;
+await started;
 console.log(
   JSON.stringify({ afterSyncMs: performance.now() - syncedAt, routes: read.list('HTTPRoute').length }),
 );

@@ -9,17 +9,17 @@ const HELP = `mesh-gateway sends Gateway API traffic to services on a private me
 
 Usage: mesh-gateway <command>
 
-  lint PATH...       check objects in files as the API server would
-  explain FOLDER     say what becomes of routes, and why not
-  standalone         run everything in one process, on a folder of files
-  operator           make a cluster be as our kinds say
-  extension-server   answer Envoy Gateway and Envoy
-  synth              write everything that a cluster needs
-  help [COMMAND]     say more about a command
+  lint PATH...       validate objects in files as the API server would
+  explain FOLDER     show where routes lead, and why a backend is not used
+  standalone         run everything in one process, from a folder of files
+  operator           reconcile mesh-gateway's objects in a cluster
+  extension-server   serve Envoy Gateway's hooks and Envoy's endpoints
+  synth              write the manifests of an installation
+  help [COMMAND]     print the help of a command
   version            print the version
 `;
 
-/** What a command does, and what is said of it. */
+/** A command and its help. */
 type Command = {
   readonly run: (args: readonly string[]) => Promise<number>;
   readonly help: () => string | Promise<string>;
@@ -27,7 +27,7 @@ type Command = {
 
 const environment = process.env;
 
-/** Whatever serves is loaded only when it is asked for, so that lint is quick. */
+/** Commands are loaded when they run, so that lint starts fast. */
 const COMMANDS: Readonly<Record<string, Command>> = {
   lint: { run: runLint, help: () => LINT_HELP },
   explain: {

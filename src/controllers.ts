@@ -9,7 +9,7 @@ import type { BindingDeps } from './mesh-binding/controller.ts';
 import { eventAccess, leaseAccess } from './resources/access.ts';
 import type { AnyIndex } from './resources/resources.ts';
 import { startController } from './runtime/controller.ts';
-import type { ControllerDeps, ControllerSettings, RunningController } from './runtime/controller.ts';
+import type { ControllerDeps, ControllerOptions, RunningController } from './runtime/controller.ts';
 import { trafficKinds } from './traffic/access.ts';
 
 /** What the composition roots inject: the deps of every controller. */
@@ -25,7 +25,7 @@ type RegisteredController = {
   readonly indexes: readonly AnyIndex[];
   /** What it may do in a cluster. */
   readonly access: Access;
-  readonly start: (deps: Deps, settings: ControllerSettings) => RunningController;
+  readonly start: (deps: Deps, settings: ControllerOptions) => RunningController;
 };
 
 /** All controllers; a new one is its own folder and one entry here. */
@@ -40,7 +40,7 @@ const controllers: readonly RegisteredController[] = [
 ];
 
 /** Starts all controllers. */
-export function startControllers(deps: Deps, settings: ControllerSettings): readonly RunningController[] {
+export function startControllers(deps: Deps, settings: ControllerOptions): readonly RunningController[] {
   return controllers.map(({ start }) => start(deps, settings));
 }
 

@@ -20,13 +20,13 @@ import { openDirectory } from './resources/directory.ts';
 import type { Directory } from './resources/directory.ts';
 import type { ReadResources } from './resources/resources.ts';
 import { systemClock } from './runtime/clock.ts';
-import { watchSource } from './runtime/observer.ts';
+import { registerSource } from './runtime/observer.ts';
 
 const SETTINGS = {
   ...clusterSettings,
   resourcesDir: {
     ...resourcesDir,
-    help: 'a folder with YAML files, in place of a cluster; nothing is written there',
+    help: 'folder with YAML files to read instead of a cluster',
     parse: parseOptional,
   },
   podNamespace: podSettings.podNamespace,
@@ -41,13 +41,13 @@ type ExtensionServerSettings = Values<typeof SETTINGS>;
 export function extensionServerHelp(): string {
   return `mesh-gateway extension-server
 
-Answers the hooks of Envoy Gateway and tells Envoy its endpoints; writes nothing. It reads the cluster
-that it is in, the one of KUBECONFIG, or a folder.
+Serves Envoy Gateway's hooks and Envoy's endpoint discovery (EDS). It only reads: from the cluster in
+which it runs, from the cluster of KUBECONFIG, or from a folder.
 
 ${helpOn(SETTINGS)}`;
 }
 
-/** Runs `mesh-gateway extension-server` until a signal ends the process; gives what is wrong at the start as an error. */
+/** Runs `mesh-gateway extension-server` until a signal ends the process; throws where it cannot start. */
 export async function runExtensionServer(given: Given, version: string): Promise<number> {
   const settings = readSettings(SETTINGS, given);
   const { extensionServerAddress, podNamespace } = settings;
@@ -56,17 +56,17 @@ export async function runExtensionServer(given: Given, version: string): Promise
   const { readiness } = telemetry;
   try {
     const { name, read, start, close } = await openSource(settings, given, telemetry);
-    watchSource(name, read, telemetry);
+    registerSource(name, read, telemetry);
     const edsTarget = extensionServerAddress ?? extensionServerIn(podNamespace);
     const more = { edsTarget, read, telemetry, clock: systemClock };
-    const { begun, steps } = startServing({ ...settings, ...more });
+    const { started, steps } = startServing({ ...settings, ...more });
     start();
     const last = [
       { name: `close the ${name}`, run: close },
-      { name: 'end telemetry', run: () => telemetry.close() },
+      { name: 'close telemetry', run: () => telemetry.close() },
     ];
     const first = { name: 'become unready', run: () => readiness.stop() };
-    const running = { telemetry, begun, steps: [first, ...steps, ...last] };
+    const running = { telemetry, started, steps: [first, ...steps, ...last] };
     await runUntilSignal(running, { signals: process, exit: code => process.exit(code) });
     return 0;
   } catch (error) {
@@ -75,9 +75,9 @@ export async function runExtensionServer(given: Given, version: string): Promise
   }
 }
 
-const WRITES_NOTHING = { signal: () => AbortSignal.abort(new Error('an extension server writes nothing')) };
+const WRITES_NOTHING = { signal: () => AbortSignal.abort(new Error('the extension server is read-only')) };
 
-/** Where declarations come from, as far as a reader needs it. */
+/** Where resources are read from. */
 type Source = {
   readonly name: 'cluster' | 'folder';
   readonly read: ReadResources;
@@ -103,8 +103,7 @@ function openFolder(folder: string, { log }: ProcessTelemetry): Directory {
   return openDirectory({
     folder,
     indexes: extensionIndexes,
-    report: ({ message: why, ...problem }) =>
-      log.warn('a declaration is not as it should be', { ...problem, why }),
+    report: ({ message: why, ...problem }) => log.warn('problem in a resource file', { ...problem, why }),
     reportFailure: error => log.error('unexpected error in the folder', { error }),
   });
 }

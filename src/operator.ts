@@ -27,10 +27,10 @@ import { eventsOn } from './resources/kubernetes/events/recorder.ts';
 import type { KubeEvents } from './resources/kubernetes/events/recorder.ts';
 import { kubernetesLease } from './resources/kubernetes/lease.ts';
 import { systemClock, countingSleep } from './runtime/clock.ts';
-import { startLeadership } from './runtime/leader-election/leadership.ts';
+import { startLeaderElection } from './runtime/leader-election/leadership.ts';
 import type { Leadership } from './runtime/leader-election/leadership.ts';
 import { leadControllers } from './runtime/controller.ts';
-import { watchSource } from './runtime/observer.ts';
+import { registerSource } from './runtime/observer.ts';
 
 const SETTINGS = {
   ...clusterSettings,
@@ -48,13 +48,13 @@ type OperatorSettings = Values<typeof SETTINGS>;
 export function operatorHelp(): string {
   return `mesh-gateway operator
 
-Makes a cluster be as our kinds say. Of several in a cluster one leads, and the others wait with their
-caches warm.
+Reconciles the objects of mesh-gateway in a cluster. Of several replicas one is the leader; the others
+wait with warm caches.
 
 ${helpOn(SETTINGS)}`;
 }
 
-/** Runs `mesh-gateway operator` until a signal ends the process; gives what is wrong at the start as an error. */
+/** Runs `mesh-gateway operator` until a signal ends the process; throws where it cannot start. */
 export async function runOperator(given: Given, version: string): Promise<number> {
   const settings = readSettings(SETTINGS, given);
   const known = { controllers: controllerNames, kinds: controllerKinds };
@@ -83,23 +83,23 @@ async function startOperator(
     fence: { signal: () => leadership.signal() },
   });
   const { read } = cluster;
-  watchSource('cluster', read, telemetry);
+  registerSource('cluster', read, telemetry);
   const edsTarget = settings.extensionServerAddress ?? extensionServerIn(podNamespace);
   const cache = createResolutionCache(read, { dataPath, edsTarget });
   const events = eventsFrom(settings, cluster, telemetry);
   const leadership = electLeader(settings, { cluster, telemetry, cache, events });
-  telemetry.tellPartsKnown();
+  telemetry.markChecksAdded();
   cluster.start();
   return {
     telemetry,
-    begun: read.whenSynced(),
+    started: read.whenSynced(),
     steps: [
       { name: 'become unready', run: () => telemetry.readiness.stop() },
       { name: 'release leadership', run: () => leadership.stop() },
-      { name: 'record no more events', run: () => events.close() },
+      { name: 'close events', run: () => events.close() },
       { name: 'close the cache', run: () => cache.close() },
       { name: 'close the cluster', run: () => cluster.close() },
-      { name: 'end telemetry', run: () => telemetry.close() },
+      { name: 'close telemetry', run: () => telemetry.close() },
     ],
   };
 }
@@ -116,25 +116,24 @@ function eventsFrom(
   });
 }
 
-/** What an operator that leads works with. */
-type Parts = {
+type ElectionDeps = {
   readonly cluster: ConnectedKubernetes;
   readonly telemetry: ProcessTelemetry;
   readonly cache: Pick<ResolutionCache, 'revisionOf'>;
   readonly events: RecordEvents;
 };
 
-const DRAIN = { endMs: 5000, obeyMs: 500 };
+const DRAIN = { graceMs: 5000, abortMs: 500 };
 
-/** Runs the controllers while this process leads; one that does not reads all the same. */
+/** Runs the controllers while this process is the leader; the caches are kept warm in any case. */
 function electLeader(
   { podNamespace, podName = hostname(), concurrency, syncPeriodMs }: OperatorSettings,
-  { cluster, telemetry, cache, events }: Parts,
+  { cluster, telemetry, cache, events }: ElectionDeps,
 ): Leadership {
   const { read, write, urgent } = cluster;
   const name = COMPONENTS.operator;
   const revisionOf = (gateway: Ref<'Gateway'>) => cache.revisionOf(gateway);
-  const leadership = startLeadership({
+  const leadership = startLeaderElection({
     ...{ name, identity: podName, telemetry, random: Math.random },
     clock: countingSleep(clock, () => uptime() * 1000),
     lease: kubernetesLease({ transport: urgent, namespace: podNamespace, name, date }),
@@ -143,13 +142,13 @@ function electLeader(
       events.record({
         regarding: { apiVersion: 'coordination.k8s.io/v1', kind: 'Lease', namespace: podNamespace, name },
         ...{ type: 'Normal', reason: 'LeaderElected', action: 'Elect' },
-        note: `${podName} leads, in term ${number}`,
+        note: `${podName} became leader (term ${number})`,
       });
       const deps = { read, write, clock, telemetry, revisionOf };
       return leadControllers(startControllers(deps, { concurrency, syncPeriodMs }), DRAIN);
     },
     mustExit: reason => {
-      telemetry.log.error('exiting, so that another can lead', { error: reason });
+      telemetry.log.error('exiting so that another replica can lead', { error: reason });
       process.exit(1);
     },
   });

@@ -10,7 +10,7 @@ import {
   telemetrySettings,
 } from './process/declared-settings.ts';
 import { envoyGatewayFile } from './api/envoy-gateway.ts';
-import { runUntilSignal, stepsOf } from './runtime/shutdown.ts';
+import { runUntilSignal, controllerSteps } from './runtime/shutdown.ts';
 import { startServing } from './process/serving.ts';
 import { helpOn, readSettings } from './process/settings.ts';
 import type { Given, Values } from './process/settings.ts';
@@ -21,8 +21,8 @@ import { openDirectory } from './resources/directory.ts';
 import type { Directory } from './resources/directory.ts';
 import type { ReadResources } from './resources/resources.ts';
 import { systemClock } from './runtime/clock.ts';
-import { watchSource } from './runtime/observer.ts';
-import type { StopStep } from './runtime/shutdown.ts';
+import { registerSource } from './runtime/observer.ts';
+import type { ShutdownStep } from './runtime/shutdown.ts';
 import { formatAddress } from './telemetry/address.ts';
 import type { LogDestination } from './telemetry/log.ts';
 import { SettingError } from './telemetry/setting-error.ts';
@@ -37,10 +37,10 @@ function allSettings({ environment }: Pick<Given, 'environment'>) {
   };
 }
 
-/** What standalone is told. */
+/** The settings of standalone. */
 export type StandaloneSettings = Values<ReturnType<typeof allSettings>>;
 
-/** Reads what standalone is told; fails with SettingError. */
+/** Reads the settings of standalone; throws SettingError. */
 export function readStandaloneSettings(given: Given): StandaloneSettings {
   return readSettings(allSettings(given), given);
 }
@@ -52,41 +52,40 @@ export function standaloneHelp(environment: Given['environment']): string {
   return `mesh-gateway standalone --resources-dir FOLDER
 
 Runs the operator and the extension server in one process, without a cluster: objects are YAML files
-in a folder, and Envoy Gateway reads a folder that is made of them.
+in a folder, and standalone writes another folder from them for Envoy Gateway to read.
 
   ${PRINT_FLAG}
-      print what Envoy Gateway is to be configured with for these settings, and end
+      print the configuration of Envoy Gateway for these settings, and exit
 
 ${helpOn(allSettings({ environment }))}`;
 }
 
-/** Standalone at work. */
+/** A started standalone. */
 export type Standalone = {
   readonly telemetry: ProcessTelemetry;
   readonly read: ReadResources;
-  /** Fulfilled with the port once Envoy Gateway and Envoy are served, and the folder is written. */
-  readonly begun: Promise<number>;
-  /** What ends it, in this order. */
-  readonly steps: readonly StopStep[];
+  /** Fulfilled with the port once it serves Envoy Gateway and Envoy, and the folder for Envoy Gateway is written. */
+  readonly started: Promise<number>;
+  /** The steps of its shutdown, in order. */
+  readonly steps: readonly ShutdownStep[];
 };
 
-/** What else standalone needs from outside. */
-export type StandaloneWish = { readonly version: string; readonly to?: LogDestination };
+export type StandaloneOptions = { readonly version: string; readonly to?: LogDestination };
 
-/** Begins; fails with SettingError, or with ResourceError where the state folder cannot be used. */
+/** Starts standalone; throws SettingError, or ResourceError where the state folder cannot be used. */
 export async function startStandalone(
   settings: StandaloneSettings,
-  wish: StandaloneWish,
+  options: StandaloneOptions,
 ): Promise<Standalone> {
   expectApart('STATE_DIR', settings.stateDir, settings.resourcesDir);
   expectApart('GATEWAY_DIR', settings.gatewayDir, settings.resourcesDir);
   const edsTarget = targetOf(settings);
-  const telemetry = await startTelemetry({ ...settings, ...wish, controllers: controllerNames });
+  const telemetry = await startTelemetry({ ...settings, ...options, controllers: controllerNames });
   try {
-    telemetry.log.info('this installation', { id: await installationId(settings.stateDir) });
+    telemetry.log.info('installation id', { id: await installationId(settings.stateDir) });
     const { directory, files } = openFolders(settings, telemetry);
     const { read } = directory;
-    watchSource('folder', read, telemetry);
+    registerSource('folder', read, telemetry);
     const serving = startServing({
       ...settings,
       edsTarget,
@@ -102,24 +101,24 @@ export async function startStandalone(
     directory.start();
     const steps = [
       ...serving.steps.slice(0, 1),
-      ...stepsOf(controllers, telemetry.readiness, DRAIN, telemetry.log),
+      ...controllerSteps(controllers, telemetry.readiness, DRAIN, telemetry.log),
       ...serving.steps.slice(1),
-      { name: 'finish the folder of Envoy Gateway', run: () => files.close() },
+      { name: 'finish writing the folder of Envoy Gateway', run: () => files.close() },
       { name: 'close the folders', run: () => directory.close() },
-      { name: 'end telemetry', run: () => telemetry.close() },
+      { name: 'close telemetry', run: () => telemetry.close() },
     ];
-    const begun = serving.begun.then(async port => {
+    const started = serving.started.then(async port => {
       await files.whenIdle();
       return port;
     });
-    return { telemetry, read, begun, steps };
+    return { telemetry, read, started, steps };
   } catch (error) {
     await telemetry.close();
     throw error;
   }
 }
 
-const DRAIN = { endMs: 5000, obeyMs: 1000 };
+const DRAIN = { graceMs: 5000, abortMs: 1000 };
 
 function openFolders(
   { resourcesDir, gatewayDir }: StandaloneSettings,
@@ -128,8 +127,7 @@ function openFolders(
   const directory = openDirectory({
     folder: resourcesDir,
     indexes: [...extensionIndexes, ...controllerIndexes],
-    report: ({ message: why, ...problem }) =>
-      log.warn('a declaration is not as it should be', { ...problem, why }),
+    report: ({ message: why, ...problem }) => log.warn('problem in a resource file', { ...problem, why }),
     reportFailure: error => log.error('unexpected error in the folder', { error }),
     onWritten: () => files.onWritten(),
   });
@@ -138,25 +136,25 @@ function openFolders(
   return { directory, files };
 }
 
-/** What we write must not be read as if a user had written it. */
+/** Folders that standalone writes must not be read as resources. */
 function expectApart(setting: string, ours: string, theirs: string): void {
   const steps = relative(resolve(theirs), resolve(ours)).split(sep);
   const isInside = steps[0] !== '..' && !steps.some(step => step.startsWith('.'));
   if (!isInside) return;
   throw new SettingError(
     setting,
-    `${resolve(ours)} is inside of RESOURCES_DIR: name a folder beside it, or a hidden one`,
+    `${resolve(ours)} is inside RESOURCES_DIR: name a folder outside it, or a hidden one`,
   );
 }
 
-/** What Envoy dials, and Envoy Gateway. */
+/** The address to which Envoy and Envoy Gateway connect. */
 function targetOf({ extensionServerAddress, grpcAddress }: StandaloneSettings): string {
   if (extensionServerAddress !== undefined) return extensionServerAddress;
   const { host = '127.0.0.1', port } = grpcAddress;
   if (port !== 0) return formatAddress({ host: isAny(host) ? '127.0.0.1' : host, port });
   throw new SettingError(
     'EXTENSION_SERVER_ADDRESS',
-    'is not set, and GRPC_ADDRESS leaves the port open: set one of both',
+    'is not set, and GRPC_ADDRESS has port 0: set one of them',
   );
 }
 
@@ -164,13 +162,13 @@ function isAny(host: string): boolean {
   return host === '0.0.0.0' || host === '::';
 }
 
-/** The configuration of Envoy Gateway with which it works together with standalone; fails with SettingError. */
+/** The configuration of Envoy Gateway for standalone; throws SettingError. */
 function envoyGatewayFileFor(settings: StandaloneSettings): string {
   const extension = { address: targetOf(settings), maxMessageSize: settings.maxMessageSize };
   return envoyGatewayFile({ resources: resolve(settings.gatewayDir), extension });
 }
 
-/** Runs `mesh-gateway standalone` until a signal ends the process; gives what is wrong at the start as an error. */
+/** Runs `mesh-gateway standalone` until a signal ends the process; throws where it cannot start. */
 export async function runStandalone(given: Given, version: string): Promise<number> {
   const args = given.args.filter(arg => arg !== PRINT_FLAG);
   const settings = readStandaloneSettings({ ...given, args });

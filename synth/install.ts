@@ -11,13 +11,13 @@ import { addSecretReader, addUserRoles } from './charts/user-roles.ts';
 import type { Install } from './installation.ts';
 
 /** What is installed: the configuration, the version, and the texts of the definitions of our kinds. */
-export type InstallWish = Install & { readonly definitions: readonly string[] };
+export type InstallOptions = Install & { readonly definitions: readonly string[] };
 
 /** The text of each file by its path. */
 export type Files = ReadonlyMap<string, string>;
 
 /** Each chart by the name under which users choose it: the files that it may have, with their texts; an empty one is not there. */
-const CHARTS: Readonly<Record<string, Readonly<Record<string, (wish: InstallWish) => string>>>> = {
+const CHARTS: Readonly<Record<string, Readonly<Record<string, (wish: InstallOptions) => string>>>> = {
   crds: { 'crds.yaml': ({ definitions }) => definitions.join('---\n') },
   namespace: { 'namespace.yaml': charted(addNamespace) },
   rbac: {
@@ -58,7 +58,7 @@ export function pathsOf(charts: readonly string[]): readonly string[] {
 
 /** Everything that a cluster needs, or only the charts that are named, beside files of an earlier run that stay. */
 export function install(
-  wish: InstallWish,
+  wish: InstallOptions,
   only: readonly string[] = CHART_NAMES,
   staying: readonly string[] = [],
 ): Files {
@@ -77,7 +77,7 @@ function marked([path, text]: readonly [string, string]): readonly [string, stri
 
 type Add = (chart: Construct, install: Install) => void;
 
-function charted(add: Add): (wish: InstallWish) => string {
+function charted(add: Add): (wish: InstallOptions) => string {
   return wish => chartText(wish, add);
 }
 

@@ -5,7 +5,7 @@ import { extensionServerAddress, imageOf, labelsOf, PORTS, selectorOf } from './
 import type { Component, Install } from './installation.ts';
 
 /** What differs between the pods of our processes. */
-export type PodWish = {
+export type PodOptions = {
   readonly component: Component;
   readonly container: string;
   /** The command of mesh-gateway that it runs. */
@@ -19,7 +19,7 @@ export type PodWish = {
 };
 
 /** The template of the pods of one of our processes: it may do nothing but run. */
-export function podTemplate(install: Install, wish: PodWish): k8s.PodTemplateSpec {
+export function podTemplate(install: Install, wish: PodOptions): k8s.PodTemplateSpec {
   const { nodeSelector, tolerations, priorityClassName } = install.installation.scheduling;
   return {
     metadata: { labels: { ...labelsOf(install, wish.component) } },
@@ -56,7 +56,7 @@ export function podTemplate(install: Install, wish: PodWish): k8s.PodTemplateSpe
 /** The user in the image, which is nobody in particular. */
 const USER = 65_532;
 
-function containerOf(install: Install, wish: PodWish): k8s.Container {
+function containerOf(install: Install, wish: PodOptions): k8s.Container {
   return {
     name: wish.container,
     image: imageOf(install),

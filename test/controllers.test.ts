@@ -10,7 +10,7 @@ describe('the registry of controllers', () => {
     const running = startControllers(deps, { concurrency: 1, syncPeriodMs: 30_000 });
     expect(running.map(({ name }) => name)).toEqual(controllerNames);
     expect(new Set(controllerNames).size).toBe(controllerNames.length);
-    await Promise.all(running.map(controller => controller.drain({ endMs: 0, obeyMs: 0 })));
+    await Promise.all(running.map(controller => controller.drain({ graceMs: 0, abortMs: 0 })));
   });
 
   it('lists no rule of access twice', () => {

@@ -193,7 +193,7 @@ async function run(options: Options, stop: AbortSignal): Promise<void> {
             end(),
       ),
     );
-    const port = await unlessStopped(stop, product.begun);
+    const port = await unlessStopped(stop, product.started);
     ends.unshift(showRoutes(product.read, screen));
     if (!options.dataPlane) screen.print(`\nWithout a data plane no request can be sent. ${UNTIL_THEN}`);
     if (!options.dataPlane || !(await prepareParts(stop))) {

@@ -1,9 +1,9 @@
-/** The time, and being woken: all waiting of ours goes through it, so that a test can own the time. */
+/** The time and timers; every wait goes through it, so that tests control the time. */
 export interface Clock {
-  /** Milliseconds since some moment of the past; never goes back. */
+  /** Milliseconds since an arbitrary time in the past; monotonic. */
   now(): number;
-  /** Calls once when so many milliseconds have gone by, never before; gives the function that prevents it. */
+  /** Calls once after a time in milliseconds, never before; returns the function that cancels it. */
   after(ms: number, call: () => void): () => void;
-  /** Calls once, after the input and output that is ready has had its turn. */
+  /** Calls once, after the event loop has processed input and output that is ready. */
   soon(call: () => void): void;
 }

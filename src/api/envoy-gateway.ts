@@ -6,7 +6,7 @@ import { GROUP, VERSION } from './generated/kinds.ts';
 export const ENVOY_GATEWAY_CONTROLLER = 'gateway.envoyproxy.io/gatewayclass-controller';
 
 /** What Envoy Gateway is to work with when objects come from files and Envoy runs on the same machine. */
-export type EnvoyGatewayWish = {
+export type EnvoyGatewayOptions = {
   /** The folder with the objects. */
   readonly resources: string;
   /** Where it keeps its own things; folders of its user if not given. */
@@ -24,7 +24,7 @@ type EnvoyGatewayExtension = {
 };
 
 /** The configuration of Envoy Gateway, as far as it must be so. */
-export function envoyGatewayConfig({ resources, host, extension }: EnvoyGatewayWish): object {
+export function envoyGatewayConfig({ resources, host, extension }: EnvoyGatewayOptions): object {
   return {
     apiVersion: 'gateway.envoyproxy.io/v1alpha1',
     kind: 'EnvoyGateway',
@@ -68,6 +68,6 @@ function serviceAt(address: string): object {
 }
 
 /** The configuration of Envoy Gateway as a file for people. */
-export function envoyGatewayFile(wish: EnvoyGatewayWish): string {
+export function envoyGatewayFile(wish: EnvoyGatewayOptions): string {
   return `# For envoy-gateway server --config-path FILE, on the machine of mesh-gateway standalone.\n${stringify(envoyGatewayConfig(wish))}`;
 }

@@ -8,7 +8,7 @@ import type { ResourceOf } from '../api/resource.ts';
 import { byNamespace } from '../resources/resources.ts';
 import type { AnyIndex, Index, ReadResources, WriteResources } from '../resources/resources.ts';
 import type { Controller } from '../runtime/controller.ts';
-import { named, whenChanges } from '../runtime/trigger.ts';
+import { byKey, whenChanges } from '../runtime/trigger.ts';
 import type { Trigger } from '../runtime/trigger.ts';
 import { plan } from './plan.ts';
 import type { Action } from './plan.ts';
@@ -33,7 +33,7 @@ export function bindingController(deps: BindingDeps): Controller<'Gateway'> {
       const action = decide(gateway);
       await perform(action, deps.write);
       // What was written is a change of a MeshBinding, and triggers the next run.
-      return action.do === 'wait' ? { look: 'after', ms: action.ms } : { look: 'on-change' };
+      return action.do === 'wait' ? { requeue: 'after', ms: action.ms } : { requeue: 'on-change' };
     },
   };
 }
@@ -111,7 +111,7 @@ function gatewaysUsingAny(
 
 /** Which Gateways a change concerns; a MeshBinding has the name of its Gateway. */
 const triggers: readonly Trigger<'Gateway'>[] = [
-  ...ROUTE_KINDS.map(kind => whenChanges(kind, (route: Route) => gatewaysOf(route), named<'Gateway'>)),
+  ...ROUTE_KINDS.map(kind => whenChanges(kind, (route: Route) => gatewaysOf(route), byKey<'Gateway'>)),
   whenChanges('MeshEndpoints', object => [keyOf(refTo(object))], gatewaysUsing),
   whenChanges('MeshTailnet', tailnetsOf, gatewaysOfTailnet),
   whenChanges('ReferenceGrant', ({ metadata }) => [metadata.namespace ?? ''], gatewaysOfNamespace),
@@ -119,6 +119,6 @@ const triggers: readonly Trigger<'Gateway'>[] = [
   whenChanges(
     'MeshBinding',
     ({ metadata }) => [keyOf(refTo({ kind: 'Gateway', metadata }))],
-    named<'Gateway'>,
+    byKey<'Gateway'>,
   ),
 ];

@@ -13,141 +13,138 @@ import { parseLogLevel } from '../telemetry/log.ts';
 import { SettingError } from '../telemetry/setting-error.ts';
 import type { Settings } from './settings.ts';
 
-/** What every process is told about telling what it does. */
+/** Settings of logs, metrics and probes, which every process has. */
 export const telemetrySettings = {
   logLevel: {
     name: 'LOG_LEVEL',
-    help: 'debug, info, warn or error',
-    usual: 'info',
+    help: 'log level: debug, info, warn or error',
+    default: 'info',
     parse: (_setting, text) => parseLogLevel(text),
   },
   metricsAddress: {
     name: 'METRICS_ADDRESS',
-    help: 'where Prometheus and pprof ask',
-    usual: ':8080',
+    help: 'address to serve metrics and pprof on',
+    default: ':8080',
     parse: parseAddress,
   },
   healthAddress: {
     name: 'HEALTH_ADDRESS',
-    help: 'where /healthz and /readyz are; Envoy Gateway on the same machine takes 8081',
-    usual: ':8081',
+    help: 'address to serve /healthz and /readyz on; Envoy Gateway on the same machine takes 8081',
+    default: ':8081',
     parse: parseAddress,
   },
-  pprof: { name: 'PPROF', help: 'on or off', usual: 'on', parse: parseChoice(['on', 'off']) },
+  pprof: { name: 'PPROF', help: 'serve pprof: on or off', default: 'on', parse: parseChoice(['on', 'off']) },
 } as const satisfies Settings;
 
-/** What an extension server is told. */
+/** Settings of an extension server. */
 export const extensionSettings = {
   grpcAddress: {
     name: 'GRPC_ADDRESS',
-    help: 'where Envoy Gateway and Envoy call',
-    usual: ':5005',
+    help: 'address to serve gRPC on, for Envoy Gateway and Envoy',
+    default: ':5005',
     parse: parseAddress,
   },
   dataPath: {
     name: 'DATA_PATH',
-    help: 'how Envoy reaches the mesh: by the Proxy of a MeshTailnet, or Direct where it is on the mesh itself',
-    usual: 'Proxy',
+    help: 'how Envoy reaches the mesh: Proxy (through the proxy of a MeshTailnet) or Direct (Envoy itself is on the mesh)',
+    default: 'Proxy',
     parse: parseChoice(['Proxy', 'Direct']),
   },
   maxMessageSize: {
     name: 'MAX_MESSAGE_SIZE',
-    help: 'of calls and answers; as in the configuration of Envoy Gateway',
-    usual: '100M',
+    help: 'max size of a gRPC request or response; use the same value in the configuration of Envoy Gateway',
+    default: '100M',
     parse: parseSize,
   },
   keepaliveMs: {
     name: 'GRPC_KEEPALIVE_TIME',
-    help: 'after so long without a word a caller is asked whether it is there',
-    usual: '30s',
+    help: 'idle time of a connection after which a keepalive ping is sent',
+    default: '30s',
     parse: parseDuration,
   },
 } as const satisfies Settings;
 
-/** The folder that is read in place of a cluster. */
+/** The folder that is read instead of a cluster. */
 export const resourcesDir = {
   name: 'RESOURCES_DIR',
-  help: 'the folder with your YAML files; nothing is written there',
+  help: 'folder with your YAML files; it is only read',
   parse: parseRequired('name the folder with your YAML files'),
 } as const satisfies Settings[string];
 
-/** The settings of standalone alone, where programs of this user keep their state. */
+/** Settings of standalone alone; `stateHome` is the user's folder for the state of programs. */
 export const standaloneSettings = (stateHome: string) =>
   ({
     resourcesDir,
     stateDir: {
       name: 'STATE_DIR',
-      help: 'the folder for one file, the id of this installation',
-      usual: `${stateHome}/mesh-gateway`,
-      parse: parseRequired('name a folder that is ours alone'),
+      help: 'folder for one file, the id of this installation',
+      default: `${stateHome}/mesh-gateway`,
+      parse: parseRequired('name a folder that nothing else uses'),
     },
     gatewayDir: {
       name: 'GATEWAY_DIR',
-      help: 'the folder for Envoy Gateway to read, made and kept by us',
-      usual: `${stateHome}/mesh-gateway-envoy-gateway`,
-      parse: parseRequired('name a folder that is ours alone'),
+      help: 'folder that standalone writes for Envoy Gateway to read',
+      default: `${stateHome}/mesh-gateway-envoy-gateway`,
+      parse: parseRequired('name a folder that nothing else uses'),
     },
     extensionServerAddress: {
       name: 'EXTENSION_SERVER_ADDRESS',
-      help: 'what Envoy dials for endpoints; this machine at the port of GRPC_ADDRESS if not given',
+      help: 'host and port from which Envoy gets endpoints; 127.0.0.1 and the port of GRPC_ADDRESS if not set',
       parse: parseTarget,
     },
   }) as const satisfies Settings;
 
-/** What a process is told that runs controllers. */
+/** Settings of a process that runs controllers. */
 export const controllerSettings = {
   concurrency: {
     name: 'CONTROLLER_MAX_CONCURRENT_RECONCILES',
-    help: 'so many objects each controller looks at at once',
-    usual: '10',
+    help: 'max concurrent reconciles of each controller',
+    default: '10',
     parse: parseCount,
   },
   syncPeriodMs: {
     name: 'SYNC_PERIOD',
-    help: 'so often each object is looked at when nothing changes',
-    usual: '30s',
+    help: 'how often each object is reconciled when nothing changes',
+    default: '30s',
     parse: parseDuration,
   },
 } as const satisfies Settings;
 
-/** What a process is told that speaks to the API server of a cluster. */
+/** Settings of a process that uses the API server of a cluster. */
 export const clusterSettings = {
   kubeconfig: {
     name: 'KUBECONFIG',
-    help: 'files that say how the cluster is reached; not needed inside of it',
-    usual: '',
+    help: 'kubeconfig files; not needed in a pod of the cluster',
+    default: '',
     parse: (_setting, text) => text.trim(),
   },
 } as const satisfies Settings;
 
-/** What a process is told that is one of several in a cluster. */
+/** Settings of a process that runs as a pod. */
 export const podSettings = {
   podNamespace: {
     name: 'POD_NAMESPACE',
-    help: 'the namespace of everything that is ours',
-    usual: NAMESPACE,
+    help: 'namespace in which mesh-gateway is installed',
+    default: NAMESPACE,
     parse: parseNamespace,
   },
   podName: {
     name: 'POD_NAME',
-    help: 'what this process is called among its like; the name of the machine if not given',
+    help: 'name of the pod, by which leader election and events identify it; the host name if not set',
     parse: parseOptional,
   },
 } as const satisfies Settings;
 
-/** What Envoy dials for endpoints; all processes of a cluster must be told the same. */
+/** Where Envoy gets endpoints; all processes of a cluster must have the same value. */
 export const dialledAddress = {
   name: 'EXTENSION_SERVER_ADDRESS',
-  help: 'what Envoy dials for endpoints; the Service in our namespace if not given',
+  help: 'host and port from which Envoy gets endpoints; the Service of the extension server if not set',
   parse: parseTarget,
 } as const satisfies Settings[string];
 
-/** A name that a namespace can have. */
+/** A valid name of a namespace. */
 function parseNamespace(setting: string, text: string): string {
   const name = text.trim();
   if (/^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/.test(name)) return name;
-  throw new SettingError(
-    setting,
-    `${JSON.stringify(text.slice(0, 63))} is not a name that a namespace can have`,
-  );
+  throw new SettingError(setting, `${JSON.stringify(text.slice(0, 63))} is not a valid name of a namespace`);
 }

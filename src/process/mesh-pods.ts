@@ -8,7 +8,7 @@ import type { Settings } from './settings.ts';
 
 type TailnetSpec = Kinds['MeshTailnet']['spec'];
 
-/** What mesh pods get where their MeshTailnet does not say it: fields of its spec.pool. */
+/** Defaults of mesh pods for fields of spec.pool that a MeshTailnet does not set. */
 type MeshPodDefaults = Pick<TailnetSpec['pool'], (typeof POD_FIELDS)[number]>;
 
 const POD_FIELDS = [
@@ -20,23 +20,23 @@ const POD_FIELDS = [
   'extraEnv',
 ] as const satisfies readonly (keyof TailnetSpec['pool'])[];
 
-/** What a process is told of tailnets and mesh pods; each MeshTailnet may say it otherwise. */
+/** Settings of tailnets and mesh pods, which each MeshTailnet may override. */
 export const meshPodSettings = {
   controlURL: {
     name: 'CONTROL_API_URL',
-    help: 'the control API of MeshTailnets that name none',
+    help: 'control API of MeshTailnets without spec.controlURL',
     parse: parseControlURL,
   },
   meshPods: {
     name: 'MESH_PODS',
-    help: `what mesh pods get where their MeshTailnet does not say it, as JSON of its spec.pool: ${POD_FIELDS.join(', ')}`,
-    usual: '{}',
+    help: `defaults of spec.pool of MeshTailnets, as JSON with any of ${POD_FIELDS.join(', ')}`,
+    default: '{}',
     parse: parseMeshPods,
   },
   relayPorts: {
     name: 'RELAY_PORTS',
-    help: 'the UDP ports on which mesh pods take datagrams; as in their network policy',
-    usual: '20000-29999',
+    help: 'UDP ports on which mesh pods receive datagrams; use the same range in their network policy',
+    default: '20000-29999',
     parse: parsePortRange,
   },
 } as const satisfies Settings;
@@ -52,7 +52,7 @@ function parseMeshPods(setting: string, text: string): MeshPodDefaults {
   const given = parseObject(setting, text);
   const foreign = Object.keys(given).find(name => !POD_FIELDS.some(field => field === name));
   if (foreign !== undefined)
-    throw new SettingError(setting, `${JSON.stringify(foreign)} is none of ${POD_FIELDS.join(', ')}`);
+    throw new SettingError(setting, `${JSON.stringify(foreign)} is not one of ${POD_FIELDS.join(', ')}`);
   const { pool } = judgeSpec(setting, 'spec.pool', { pool: given });
   return Object.fromEntries(
     POD_FIELDS.filter(name => pool[name] !== undefined).map(name => [name, pool[name]]),
@@ -64,14 +64,14 @@ function parseObject(setting: string, text: string): Readonly<Record<string, unk
     const value: unknown = JSON.parse(text);
     if (isRecord(value)) return value;
   } catch {
-    // What the parser says quotes the text, and that may hold anything.
+    // The parser's message quotes the text, which may hold secrets.
     throw new SettingError(setting, 'is not JSON');
   }
   const example = '{"image":"registry.example.com/meshd:1.0"}';
-  throw new SettingError(setting, `is no JSON object: write one, such as ${example}`);
+  throw new SettingError(setting, `is not a JSON object: write one, such as ${example}`);
 }
 
-/** Judges a field as that of a MeshTailnet, so that both places take and refuse the same. */
+/** Validates a field as one of a MeshTailnet, so that both accept and refuse the same values. */
 function judgeSpec(setting: string, at: string, fields: Readonly<Record<string, unknown>>): TailnetSpec {
   const tailnet = {
     ...{ apiVersion: API_VERSION, kind: 'MeshTailnet', metadata: { name: 'defaults' } },
@@ -93,5 +93,5 @@ function parsePortRange(setting: string, text: string): { readonly first: number
   const [first, last] = [Number(from), Number(to)];
   if (from !== '' && FIRST_FREE_PORT <= first && first <= last && last <= 65_535) return { first, last };
   const form = `write the first and the last port, from ${FIRST_FREE_PORT} to 65535, such as 20000-29999`;
-  throw new SettingError(setting, `${JSON.stringify(text.slice(0, 60))} is no range of ports; ${form}`);
+  throw new SettingError(setting, `${JSON.stringify(text.slice(0, 60))} is not a range of ports; ${form}`);
 }

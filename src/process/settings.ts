@@ -3,36 +3,35 @@ import { nearest } from '../api/validation/nearest.ts';
 import { SettingError } from '../telemetry/setting-error.ts';
 import { durationMs } from '../api/duration.ts';
 
-/** Something that a process is told: by a variable of the environment, or by the flag of the same name in kebab case. */
+/** A setting of a process: an environment variable, or the flag of the same name in kebab case. */
 type Setting<T> = {
-  /** As a variable of the environment. */
+  /** The name of the environment variable. */
   readonly name: string;
-  /** What it means, for people. */
   readonly help: string;
-  /** As somebody would write it; without one it must be given, or may be missing. */
-  readonly usual?: string;
-  /** Fails with SettingError, which names the setting as it was given. */
+  /** As a user would write it. */
+  readonly default?: string;
+  /** Throws SettingError, which names the variable or the flag, whichever was set. */
   readonly parse: (setting: string, text: string) => T;
 };
 
-/** Settings by the names under which code knows them. */
+/** Settings by their names in code. */
 export type Settings = Readonly<Record<string, Setting<unknown>>>;
 
-/** What settings were found to be. */
+/** The parsed values of settings. */
 export type Values<S extends Settings> = { readonly [K in keyof S]: ReturnType<S[K]['parse']> };
 
-/** Where settings are given. */
+/** Where settings are read from. */
 export type Given = {
   readonly args: readonly string[];
   readonly environment: Readonly<Record<string, string | undefined>>;
 };
 
-/** The flag of a setting, without what stands before it. */
+/** The flag of a setting, without its dashes. */
 function flagOf({ name }: Pick<Setting<unknown>, 'name'>): string {
   return name.toLowerCase().replaceAll('_', '-');
 }
 
-/** Reads all settings: flags count before variables, and variables before what is usual; fails with SettingError. */
+/** Reads all settings: a flag overrides a variable, and a variable overrides the default. Throws SettingError. */
 export function readSettings<S extends Settings>(settings: S, { args, environment }: Given): Values<S> {
   const flags = readFlags(Object.values(settings).map(flagOf), args);
   const values = Object.entries<Setting<unknown>>(settings).map(([key, setting]) => {
@@ -40,20 +39,20 @@ export function readSettings<S extends Settings>(settings: S, { args, environmen
     if (flag !== undefined) return [key, setting.parse(`--${flagOf(setting)}`, flag)];
     const variable = environment[setting.name];
     const isGiven = variable !== undefined && variable.trim() !== '';
-    return [key, setting.parse(setting.name, isGiven ? variable : (setting.usual ?? ''))];
+    return [key, setting.parse(setting.name, isGiven ? variable : (setting.default ?? ''))];
   });
   return Object.fromEntries(values) as Values<S>;
 }
 
 function readFlags(known: readonly string[], args: readonly string[]): ReadonlyMap<string, string> {
   const options = Object.fromEntries(known.map(flag => [flag, { type: 'string' } as const]));
-  // Not strict, because its own words for what is wrong know no flag that was meant.
+  // Not strict: its own errors do not suggest the flag that was meant.
   const { tokens } = parseArgs({ args: [...args], options, strict: false, tokens: true });
   const flags = new Map<string, string>();
   for (const token of tokens) {
     if (token.kind !== 'option') {
       const text = (args[token.index] ?? '').slice(0, 60);
-      throw new SettingError(text, 'is no flag: every setting is one, such as --log-level debug');
+      throw new SettingError(text, 'is not a flag: every setting is one, such as --log-level debug');
     }
     if (!known.includes(token.name)) {
       const meant = nearest(token.name, known);
@@ -66,16 +65,17 @@ function readFlags(known: readonly string[], args: readonly string[]): ReadonlyM
   return flags;
 }
 
-/** All settings for people: the flag, the variable, what it means and what is usual. */
+/** The help text: flag, variable, meaning and default of each setting. */
 export function helpOn(settings: Settings): string {
   const lines = Object.values(settings).map(setting => {
-    const usual = setting.usual === undefined || setting.usual === '' ? '' : ` (${setting.usual})`;
-    return `  ${`--${flagOf(setting)}`.padEnd(40)}${setting.name}\n      ${setting.help}${usual}\n`;
+    const preset =
+      setting.default === undefined || setting.default === '' ? '' : ` (default ${setting.default})`;
+    return `  ${`--${flagOf(setting)}`.padEnd(40)}${setting.name}\n      ${setting.help}${preset}\n`;
   });
   return lines.join('');
 }
 
-/** A text that must be given. */
+/** A text that is required. */
 export function parseRequired(hint: string): (setting: string, text: string) => string {
   return (setting, text) => {
     if (text.trim() !== '') return text.trim();
@@ -83,40 +83,46 @@ export function parseRequired(hint: string): (setting: string, text: string) => 
   };
 }
 
-/** A text that may be missing. */
+/** A text that is optional. */
 export function parseOptional(_setting: string, text: string): string | undefined {
   return text.trim() === '' ? undefined : text.trim();
 }
 
-/** One of several words, in any case. */
+/** One of several words, upper or lower case. */
 export function parseChoice<const T extends string>(
   choices: readonly T[],
 ): (setting: string, text: string) => T {
   return (setting, text) => {
     const choice = choices.find(one => one.toLowerCase() === text.trim().toLowerCase());
     if (choice !== undefined) return choice;
-    throw new SettingError(setting, `${JSON.stringify(text.slice(0, 60))} is none of ${choices.join(', ')}`);
+    throw new SettingError(
+      setting,
+      `${JSON.stringify(text.slice(0, 60))} is not one of ${choices.join(', ')}`,
+    );
   };
 }
 
-/** host:port, where somebody dials. */
+/** A host:port to connect to. */
 export function parseTarget(setting: string, text: string): string | undefined {
   if (text.trim() === '') return undefined;
   const [, digits = ''] = /^(?:[a-z0-9.-]+|\[[0-9a-f:.]+\]):(\d{1,5})$/i.exec(text.trim()) ?? [];
   const port = Number(digits);
   if (digits !== '' && port >= 1 && port <= 65_535) return text.trim();
   const form = 'write a host and a port, such as 127.0.0.1:5005';
-  throw new SettingError(setting, `${JSON.stringify(text.slice(0, 60))} is not an address to dial; ${form}`);
+  throw new SettingError(
+    setting,
+    `${JSON.stringify(text.slice(0, 60))} is not an address to connect to; ${form}`,
+  );
 }
 
-/** A number of things, from 1 on; fails with SettingError that names the setting. */
+/** A count of at least 1; throws SettingError. */
 export function parseCount(setting: string, text: string): number {
   const count = /^[0-9]{1,9}$/.test(text.trim()) ? Number(text) : 0;
   if (count > 0) return count;
   throw new SettingError(setting, `${shown(text)} is not a whole number from 1 on, such as 10`);
 }
 
-/** Milliseconds of a duration longer than none; fails with SettingError that names the setting. */
+/** The milliseconds of a duration longer than 0; throws SettingError. */
 export function parseDuration(setting: string, text: string): number {
   const ms = durationMs(text.trim());
   if (ms !== undefined && ms > 0) return ms;
@@ -133,7 +139,7 @@ const UNITS: Readonly<Record<string, number>> = {
   Gi: 2 ** 30,
 };
 
-/** Bytes of a size; fails with SettingError that names the setting. */
+/** The bytes of a size; throws SettingError. */
 export function parseSize(setting: string, text: string): number {
   const [, number = '', unit = ''] = /^([0-9]{1,15})([KMG]i?)?$/.exec(text.trim()) ?? [];
   const bytes = Number(number) * (UNITS[unit] ?? 0);

@@ -22,7 +22,7 @@ import type { Readiness } from '../telemetry/readiness.ts';
 import { createRegistry } from '../telemetry/registry.ts';
 import type { Metrics } from '../telemetry/registry.ts';
 
-/** All that any process measures; what a process has no part of stays at zero. */
+/** The metrics of every process; those of parts that a process does not have stay at zero. */
 const METRICS = {
   ...controllerMetrics,
   ...queueMetrics,
@@ -34,19 +34,18 @@ const METRICS = {
   ...eventMetrics,
 } as const;
 
-/** What a process tells of itself, and the servers that tell it. */
+/** The log, metrics, activities and probes of a process, and the servers of them. */
 export type ProcessTelemetry = {
   readonly log: Log;
   readonly metrics: Metrics<typeof METRICS>;
   readonly activities: Activities;
-  /** Not ready until all parts are known that decide it. */
   readonly readiness: Readiness;
-  readonly tellPartsKnown: () => void;
+  /** The process is not ready until this is called, once all readiness checks are added. */
+  readonly markChecksAdded: () => void;
   readonly close: () => Promise<void>;
 };
 
-/** How a process tells of itself. */
-export type TelemetryWish = {
+export type TelemetryOptions = {
   readonly logLevel: LogLevel;
   readonly metricsAddress: Address;
   readonly healthAddress: Address;
@@ -60,31 +59,31 @@ export type TelemetryWish = {
   readonly to?: LogDestination;
 };
 
-/** Begins to tell; fails with SettingError where an address cannot be listened on. */
-export async function startTelemetry(wish: TelemetryWish): Promise<ProcessTelemetry> {
-  const { version, controllers, kinds = [], to } = wish;
-  const log = createLog({ level: wish.logLevel, ...(to ? { to } : {}) });
+/** Starts logs, metrics and probes; throws SettingError where it cannot listen on an address. */
+export async function startTelemetry(options: TelemetryOptions): Promise<ProcessTelemetry> {
+  const { version, controllers, kinds = [], to } = options;
+  const log = createLog({ level: options.logLevel, ...(to ? { to } : {}) });
   const known = { controller: controllers, name: controllers, kind: kinds };
-  // Its name is that of a lease, not of a controller.
+  // The label `name` of this gauge is the name of a lease, not of a controller.
   const metrics = createRegistry({ metrics: METRICS, version, known, unknown: ['leads'] });
   const [activities, readiness] = [createActivities(), createReadiness()];
-  const tellPartsKnown = readiness.add('start', () => 'not begun yet');
-  const heap = wish.pprof === 'on' ? await watchHeap() : undefined;
+  const markChecksAdded = readiness.add('start', () => 'not started yet');
+  const heap = options.pprof === 'on' ? await watchHeap() : undefined;
   const profiled = heap ? { heap, activities } : 'off';
   const listeners = [
     {
       setting: 'METRICS_ADDRESS',
-      address: wish.metricsAddress,
+      address: options.metricsAddress,
       routes: [...metricsRoutes(metrics), ...pprofRoutes(profiled)],
     },
-    { setting: 'HEALTH_ADDRESS', address: wish.healthAddress, routes: healthRoutes(readiness) },
+    { setting: 'HEALTH_ADDRESS', address: options.healthAddress, routes: healthRoutes(readiness) },
   ];
   const servers = await serve(listeners, log);
   const [metricsPort, healthPort] = servers.ports;
-  log.info('telling about itself', { version, metricsPort, healthPort });
+  log.info('serving metrics and probes', { version, metricsPort, healthPort });
   const close = async () => {
     heap?.stop();
     await servers.close();
   };
-  return { log, metrics, activities, readiness, tellPartsKnown, close };
+  return { log, metrics, activities, readiness, markChecksAdded, close };
 }

@@ -23,7 +23,7 @@ function callAfter(ms: number, call: () => void): () => void {
   return () => clearTimeout(timer);
 }
 
-/** A clock that also counts suspended time, which the given clock may not. Its timers are those of the given clock. */
+/** A clock that also counts the time in which the machine was suspended, which the given clock may not. Its timers are those of the given clock. */
 export function countingSleep(clock: Clock, sinceBootMs: () => number): Clock {
   const first = sinceBootMs() - clock.now();
   let slept = 0;

@@ -4,26 +4,26 @@ import type { Key, Ref, ResourceKind } from '../api/key.ts';
 import { ResourceError } from '../resources/resources.ts';
 import type { ReadResources } from '../resources/resources.ts';
 import { endsWithin } from './clock.ts';
-import type { Leading } from './leader-election/leadership.ts';
-import { observerOf, show } from './observer.ts';
+import type { LeaderWork } from './leader-election/leadership.ts';
+import { observerOf, registerGauges } from './observer.ts';
 import type { Result, Telemetry } from './observer.ts';
 import { Queue } from './queue/queue.ts';
 import type { Outcome } from './queue/queue.ts';
 import { Resync } from './resync.ts';
 import { Runs } from './runs.ts';
 import type { RunContext } from './runs.ts';
-import { routeChanges } from './trigger.ts';
+import { watchChanges } from './trigger.ts';
 import type { Trigger } from './trigger.ts';
 
-/** Makes the world be as the objects of one kind say. */
+/** Reconciles the objects of one kind. */
 export type Controller<K extends ResourceKind = ResourceKind> = {
   /** As it stands in logs and metrics. */
   readonly name: string;
   readonly kind: K;
   readonly triggers: readonly Trigger<K>[];
   /**
-   * Reconciles one object as it is now, which may no longer exist. It is not given what has changed, and never runs twice
-   * at once for one object.
+   * Reconciles one object in its current state, which may be that it no longer exists. It is not given what changed, and
+   * never runs twice at once for one object.
    */
   readonly reconcile: (ref: Ref<K>, context: RunContext) => Promise<Outcome>;
 };
@@ -34,34 +34,34 @@ export type ControllerDeps = {
   readonly telemetry: Telemetry;
 };
 
-export type ControllerSettings = {
+export type ControllerOptions = {
   /** How many objects are reconciled at once, at most. */
   readonly concurrency: number;
   /** How often each object is reconciled when nothing changes. */
   readonly syncPeriodMs: number;
 };
 
-/** How long runs have to end by themselves, and then to obey their signal. */
-export type DrainLimits = { readonly endMs: number; readonly obeyMs: number };
+/** How long runs in progress may go on, and how long again once they are aborted. */
+export type DrainOptions = { readonly graceMs: number; readonly abortMs: number };
 
-/** A controller at work. */
+/** A started controller. */
 export interface RunningController {
   readonly name: string;
-  /** Begins no more runs; those in progress go on. */
+  /** Starts no more runs; those in progress go on. */
   stop(): void;
-  /** Stops, waits for the runs in progress, then aborts them; returns the keys of those that did not end even so. */
-  drain(limits: DrainLimits): Promise<readonly Key[]>;
+  /** Stops, waits for the runs in progress, then aborts them; returns the keys of those that still did not end. */
+  drain(options: DrainOptions): Promise<readonly Key[]>;
 }
 
-/** Runs a controller: for every object once all has been read, and from then on for each that a change concerns. */
+/** Runs a controller: for every object once the source is synced, and from then on for each that a change concerns. */
 export function startController<K extends ResourceKind>(
-  { name, reconcile, ...what }: Controller<K>,
+  { name, reconcile, ...watched }: Controller<K>,
   { read, clock, telemetry }: ControllerDeps,
-  { concurrency, syncPeriodMs }: ControllerSettings,
+  { concurrency, syncPeriodMs }: ControllerOptions,
 ): RunningController {
   const observer = observerOf(name, telemetry);
   const runs = new Runs<Key>({ clock, observer, release: key => queue.release(key) });
-  const resync = new Resync<Key>({ clock, periodMs: syncPeriodMs, offer });
+  const resync = new Resync<Key>({ clock, periodMs: syncPeriodMs, enqueue: enqueueForResync });
   const queue = new Queue<Key>({ clock, work, concurrency, observer });
 
   async function work(key: Key): Promise<Outcome> {
@@ -69,56 +69,67 @@ export function startController<K extends ResourceKind>(
     const run = runs.begin(key);
     const { result, outcome, error } = await attempt(() => reconcile(refOf(key) as Ref<K>, run));
     const ms = runs.end(run);
-    if (!run.isGivenUp) observer.ran(result, ms);
+    if (!run.isAbandoned) observer.ran(result, ms);
     if (result === 'error') observer.failed(key, error);
     return outcome;
   }
 
-  function offer(key: Key): boolean {
-    const isThere = read.get(refOf(key)) !== undefined;
-    if (isThere) queue.add(key, 'resync');
-    return isThere;
+  function enqueueForResync(key: Key): boolean {
+    const exists = read.get(refOf(key)) !== undefined;
+    if (exists) queue.add(key, 'resync');
+    return exists;
   }
 
-  const endRoutes = routeChanges(what, read, {
-    add: (key, cause) => queue.add(key, cause),
-    missed: (key, error) => observer.missed(key, error),
+  const unwatch = watchChanges(watched, read, {
+    enqueue: (key, cause) => queue.add(key, cause),
+    triggerFailed: (key, error) => observer.triggerFailed(key, error),
   });
-  const hide = show(name, concurrency, { queue: () => queue.state(), runs: () => runs.list() }, telemetry);
+  const unregister = registerGauges(
+    name,
+    concurrency,
+    { queue: () => queue.state(), runs: () => runs.list() },
+    telemetry,
+  );
   void read.whenSynced().then(() => {
     queue.start();
     resync.start();
   });
 
   const stop = () => {
-    endRoutes();
+    unwatch();
     resync.stop();
     queue.stop();
   };
-  const drain = async (limits: DrainLimits) => {
+  const drain = async (options: DrainOptions) => {
     stop();
-    await letEnd(limits, { clock, queue, runs });
+    await drainRuns(options, { clock, queue, runs });
     runs.close();
-    hide();
+    unregister();
     return runs.list().map(({ key }) => key);
   };
   return { name, stop, drain };
 }
 
-type UnderWay = { readonly clock: Clock; readonly queue: Queue<Key>; readonly runs: Runs<Key> };
+type InProgress = { readonly clock: Clock; readonly queue: Queue<Key>; readonly runs: Runs<Key> };
 
-async function letEnd({ endMs, obeyMs }: DrainLimits, { clock, queue, runs }: UnderWay): Promise<void> {
-  if (await endsWithin(clock, endMs, queue.whenIdle())) return;
-  runs.abortAll(new Error('the process is ending'));
-  await endsWithin(clock, obeyMs, queue.whenIdle());
+async function drainRuns(
+  { graceMs, abortMs }: DrainOptions,
+  { clock, queue, runs }: InProgress,
+): Promise<void> {
+  if (await endsWithin(clock, graceMs, queue.whenIdle())) return;
+  runs.abortAll(new Error('the process is shutting down'));
+  await endsWithin(clock, abortMs, queue.whenIdle());
 }
 
-/** Controllers as a leader's work: their runs have time to end where the process stops, and none where leadership is lost. */
-export function leadControllers(controllers: readonly RunningController[], limits: DrainLimits): Leading {
+/** Controllers as a leader's work: their runs get the grace period where the process stops, and none where leadership is lost. */
+export function leadControllers(
+  controllers: readonly RunningController[],
+  options: DrainOptions,
+): LeaderWork {
   return {
     end: async because => {
-      const allowed = because === 'lost' ? { ...limits, endMs: 0 } : limits;
-      const left = (await Promise.all(controllers.map(controller => controller.drain(allowed)))).flat();
+      const drain = because === 'lost' ? { ...options, graceMs: 0 } : options;
+      const left = (await Promise.all(controllers.map(controller => controller.drain(drain)))).flat();
       if (left.length > 0) throw new Error(`reconciles did not end: ${left.slice(0, 10).join(', ')}`);
     },
   };
@@ -130,24 +141,25 @@ type Ending = { readonly result: Result; readonly outcome: Outcome; readonly err
 const RESULTS = { 'on-change': 'success', after: 'requeue_after', 'with-backoff': 'requeue' } as const;
 
 /**
- * Carries out a run; never fails. This is the one place that decides what an error means: all are retried with backoff.
- * An object that was deleted before it could be written is no error, since deletions and runs meet all the time.
+ * Runs a reconcile; never fails. This is the one place that decides what an error means: all are retried with backoff. An
+ * object that was deleted before it could be written is no error, since that happens in normal operation.
  */
 async function attempt(run: () => Promise<Outcome>): Promise<Ending> {
   try {
     const outcome = checkedOutcome(await run());
-    return { result: RESULTS[outcome.look], outcome };
+    return { result: RESULTS[outcome.requeue], outcome };
   } catch (error) {
-    const outcome = { look: 'with-backoff' } as const;
+    const outcome = { requeue: 'with-backoff' } as const;
     const isGone = error instanceof ResourceError && error.reason === 'Gone';
     return isGone ? { result: 'requeue', outcome } : { result: 'error', outcome, error };
   }
 }
 
-/** The outcome that a run returned, which the compiler cannot promise; fails where it is none. */
+/** Checks at run time what a reconcile returned; throws where it is no outcome. */
 function checkedOutcome(given: unknown): Outcome {
-  const { look, ms } = Object(given) as { readonly look?: unknown; readonly ms?: unknown };
-  if (look === 'on-change' || look === 'with-backoff') return { look };
-  if (look === 'after' && typeof ms === 'number' && Number.isFinite(ms)) return { look, ms: Math.max(0, ms) };
-  throw new TypeError('the run did not return when to run again');
+  const { requeue, ms } = Object(given) as { readonly requeue?: unknown; readonly ms?: unknown };
+  if (requeue === 'on-change' || requeue === 'with-backoff') return { requeue };
+  if (requeue === 'after' && typeof ms === 'number' && Number.isFinite(ms))
+    return { requeue, ms: Math.max(0, ms) };
+  throw new TypeError('reconcile did not return an outcome');
 }

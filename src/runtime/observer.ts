@@ -11,28 +11,28 @@ type RuntimeMetrics = typeof controllerMetrics & typeof queueMetrics;
 
 type RuntimeRecorder = Recorder<RuntimeMetrics>;
 
-/** Where controllers tell what they do. */
+/** Where controllers are logged and measured. */
 export type Telemetry = {
   readonly log: Log;
   readonly metrics: GaugeReaders<RuntimeMetrics> & { readonly record: RuntimeRecorder };
   readonly activities: Activities;
 };
 
-/** How a run ended, in the words of controller-runtime. */
+/** How a run ended, as controller-runtime's label `result` has it. */
 export type Result = 'success' | 'requeue_after' | 'requeue' | 'error';
 
-/** Hears what a controller does. */
+/** Notified of what a controller does. */
 export interface ControllerObserver extends QueueObserver {
   ran(result: Result, ms: number): void;
   failed(key: Key, error: unknown): void;
-  ranLong(key: Key, ms: number): void;
-  /** A run did not obey, and its place is given to others; that counts as its error, however it ends. */
-  gaveUp(key: Key, ms: number): void;
-  /** A trigger threw, so that what it would have led to is found by the resync only. */
-  missed(key: Key, error: unknown): void;
+  longRunning(key: Key, ms: number): void;
+  /** A run went on after it was aborted, and its slot was released; it counts as an error, however it ends. */
+  abandoned(key: Key, ms: number): void;
+  /** A trigger threw: what the change concerns is reconciled at the next resync only. */
+  triggerFailed(key: Key, error: unknown): void;
 }
 
-/** What can be seen of a controller at any moment. */
+/** The state of a controller, for gauges and activities. */
 export interface ControllerView {
   queue(): QueueState;
   runs(): readonly { readonly key: Key; readonly ms: number }[];
@@ -40,20 +40,20 @@ export interface ControllerView {
 
 const RESULTS: readonly Result[] = ['success', 'requeue_after', 'requeue', 'error'];
 
-/** A rise can only be seen of what was there before. */
-function beginAtZero(controller: string, record: RuntimeRecorder): void {
+/** rate() sees the first increase of a counter only if it existed before. */
+function initializeAtZero(controller: string, record: RuntimeRecorder): void {
   for (const result of RESULTS) record.reconciles({ controller, result }, 0);
   record.reconcileErrors({ controller }, 0);
   record.queueAdds({ name: controller }, 0);
   record.queueRetries({ name: controller }, 0);
 }
 
-/** Turns what a controller tells into metrics and lines of the log. */
+/** Turns what a controller does into metrics and log lines. */
 export function observerOf(controller: string, { log, metrics }: Telemetry): ControllerObserver {
   const { record } = metrics;
   const labels = { controller };
   const queue = { name: controller };
-  beginAtZero(controller, record);
+  initializeAtZero(controller, record);
   const ran = (result: Result, ms: number) => {
     record.reconciles({ controller, result });
     if (result === 'error') record.reconcileErrors(labels);
@@ -65,19 +65,23 @@ export function observerOf(controller: string, { log, metrics }: Telemetry): Con
     waited: ms => record.queueWaitSeconds(queue, ms / 1000),
     retried: () => record.queueRetries(queue),
     ran,
-    gaveUp: (key, ms) => {
+    abandoned: (key, ms) => {
       ran('error', ms);
-      log.error('reconcile does not end', { controller, object: key, seconds: Math.round(ms / 1000) });
+      log.error('reconcile did not stop after it was aborted', {
+        controller,
+        object: key,
+        seconds: Math.round(ms / 1000),
+      });
     },
     failed: (key, error) => log.error('reconcile failed', { controller, object: key, error }),
-    ranLong: (key, ms) =>
-      log.warn('reconcile takes long', { controller, object: key, seconds: Math.round(ms / 1000) }),
-    missed: (key, error) => log.error('trigger failed', { controller, object: key, error }),
+    longRunning: (key, ms) =>
+      log.warn('reconcile takes too long', { controller, object: key, seconds: Math.round(ms / 1000) }),
+    triggerFailed: (key, error) => log.error('trigger failed', { controller, object: key, error }),
   };
 }
 
-/** Shows a controller in gauges and among the activities of the process; gives the function that ends it. */
-export function show(
+/** Registers the gauges and activities of a controller; returns the function that removes them. */
+export function registerGauges(
   controller: string,
   concurrency: number,
   view: ControllerView,
@@ -114,20 +118,18 @@ function activitiesOf(view: ControllerView): ReturnType<Parameters<Activities['a
 }
 
 /**
- * Makes a process unready until all that a source had at the start has been read, and shows among its activities how far
- * that is; gives the function that ends it.
+ * Makes a process unready until a source is synced, and lists among its activities whether it is; returns the function
+ * that ends it.
  */
-export function watchSource(
+export function registerSource(
   name: string,
   resources: Pick<ReadResources, 'isSynced'>,
   { readiness, activities }: { readonly readiness: Readiness; readonly activities: Activities },
 ): () => void {
   const ends = [
-    readiness.add(name, () => (resources.isSynced() ? undefined : 'not read yet')),
+    readiness.add(name, () => (resources.isSynced() ? undefined : 'not synced yet')),
     activities.add(`source ${name}`, () => [
-      resources.isSynced()
-        ? { what: 'changes', state: 'followed' }
-        : { what: 'first reading', state: 'under way' },
+      { what: 'objects', state: resources.isSynced() ? 'synced' : 'syncing' },
     ]),
   ];
   return () => ends.forEach(end => end());

@@ -1,34 +1,33 @@
 import type { Clock } from '../api/clock.ts';
 
-/** What a resync works with. */
-export type ResyncParts<K extends string> = {
+export type ResyncDeps<K extends string> = {
   readonly clock: Clock;
   readonly periodMs: number;
-  /** Takes a key whose moment has come; says whether there is still something behind it. */
-  readonly offer: (key: K) => boolean;
+  /** Enqueues a key that is due; returns whether its object still exists. */
+  readonly enqueue: (key: K) => boolean;
 };
 
-/** Into so many parts each period is cut. */
+/** How many slots a period is divided into. */
 const SLOTS = 256;
 
 /**
- * Offers each key once in every period, always at the same moment of it, which depends on nothing but the key: so the
- * load is even, and stays so whatever comes and goes.
+ * Enqueues each key once in every period, at a time within the period that depends on nothing but the key: so the load is
+ * even, and stays even as keys come and go.
  */
 export class Resync<K extends string> {
-  readonly #parts: ResyncParts<K>;
+  readonly #deps: ResyncDeps<K>;
   readonly #slots = Array.from({ length: SLOTS }, () => new Set<K>());
   #startedAt = 0;
-  /** How many slots have been offered since the start. */
+  /** How many slots were due since the start. */
   #done = 0;
   #cancel: (() => void) | undefined;
   #isStopped = false;
 
-  constructor(parts: ResyncParts<K>) {
-    this.#parts = parts;
+  constructor(deps: ResyncDeps<K>) {
+    this.#deps = deps;
   }
 
-  /** Keeps a key until nothing is behind it any more. */
+  /** Keeps a key until its object no longer exists. */
   keep(key: K): void {
     this.#slots[slotOf(key)]?.add(key);
   }
@@ -36,7 +35,7 @@ export class Resync<K extends string> {
   /** Does nothing once it was stopped. */
   start(): void {
     if (this.#isStopped) return;
-    this.#startedAt = this.#parts.clock.now();
+    this.#startedAt = this.#deps.clock.now();
     this.#wait();
   }
 
@@ -46,26 +45,26 @@ export class Resync<K extends string> {
     for (const slot of this.#slots) slot.clear();
   }
 
-  /** Counted from the start and not from the last time, so that no lateness adds up. */
+  /** Counted from the start and not from the last time, so that delays do not add up. */
   #wait(): void {
-    const { clock, periodMs } = this.#parts;
+    const { clock, periodMs } = this.#deps;
     const at = this.#startedAt + ((this.#done + 1) * periodMs) / SLOTS;
-    this.#cancel = clock.after(at - clock.now(), () => this.#offerDue());
+    this.#cancel = clock.after(at - clock.now(), () => this.#enqueueDue());
   }
 
-  /** Whoever comes late by more than a period has still only one to offer. */
-  #offerDue(): void {
-    const { clock, periodMs } = this.#parts;
+  /** A delay of more than a period enqueues each key once, not once for each period. */
+  #enqueueDue(): void {
+    const { clock, periodMs } = this.#deps;
     const elapsed = Math.floor(((clock.now() - this.#startedAt) * SLOTS) / periodMs);
     const end = Math.max(elapsed, this.#done + 1);
-    for (let at = Math.max(this.#done, end - SLOTS); at < end; at++) this.#offerSlot(at % SLOTS);
+    for (let at = Math.max(this.#done, end - SLOTS); at < end; at++) this.#enqueueSlot(at % SLOTS);
     this.#done = end;
     this.#wait();
   }
 
-  #offerSlot(at: number): void {
+  #enqueueSlot(at: number): void {
     const slot = this.#slots[at];
-    for (const key of slot ?? []) if (!this.#parts.offer(key)) slot?.delete(key);
+    for (const key of slot ?? []) if (!this.#deps.enqueue(key)) slot?.delete(key);
   }
 }
 

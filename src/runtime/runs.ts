@@ -1,16 +1,16 @@
 import type { Clock } from '../api/clock.ts';
 
-/** What a run is given beside its object. */
+/** What a reconcile is given beside the reference of its object. */
 export interface RunContext {
-  /** Fires when nobody waits for the run any more: it took too long, or the process is about to end. */
+  /** Aborted when the reconcile takes too long, or the process is about to exit. */
   readonly signal: AbortSignal;
 }
 
-/** The age at which a run is reported, and at which its signal fires. */
+/** The age at which a run is reported, and at which its signal is aborted. */
 const [REPORT_MS, ABORT_MS] = [30_000, 300_000];
 
-/** How long a run then has to obey before its place is given to others. */
-const OBEY_MS = 30_000;
+/** How long an aborted run may go on before its slot is released to another key. */
+const RELEASE_MS = 30_000;
 
 const CHECK_EVERY_MS = 1000;
 
@@ -20,8 +20,8 @@ class Run<K> implements RunContext {
   readonly beganAt: number;
   /** The age at which it is reported next. */
   reportMs = REPORT_MS;
-  /** It did not obey, and others have its place. */
-  isGivenUp = false;
+  /** It went on after it was aborted, and its slot was released. */
+  isAbandoned = false;
   #abort: AbortController | undefined;
   #reason: Error | undefined;
 
@@ -30,7 +30,7 @@ class Run<K> implements RunContext {
     this.beganAt = beganAt;
   }
 
-  /** Made when it is first asked for, since most runs never do. */
+  /** Made on first use, since most runs never use it. */
   get signal(): AbortSignal {
     this.#abort ??= new AbortController();
     if (this.#reason) this.#abort.abort(this.#reason);
@@ -47,17 +47,17 @@ class Run<K> implements RunContext {
 type RunsDeps<K> = {
   readonly clock: Clock;
   readonly observer: {
-    ranLong(key: K, ms: number): void;
-    /** It did not obey its signal. */
-    gaveUp(key: K, ms: number): void;
+    longRunning(key: K, ms: number): void;
+    /** It went on after it was aborted. */
+    abandoned(key: K, ms: number): void;
   };
-  /** Gives the place of a run to others. */
+  /** Releases the slot of a run to another key. */
   readonly release: (key: K) => void;
 };
 
 /**
- * The runs in progress. Those that take too long are reported, ever more seldom, then aborted, and given up if they do
- * not obey.
+ * The runs in progress. Those that take too long are reported, at intervals that double, then aborted, and abandoned if
+ * they still go on.
  */
 export class Runs<K> {
   readonly #deps: RunsDeps<K>;
@@ -109,13 +109,13 @@ export class Runs<K> {
     const { clock, observer, release } = this.#deps;
     const ms = clock.now() - run.beganAt;
     if (ms >= ABORT_MS) run.abort(new Error(`the run took longer than ${ABORT_MS} ms`));
-    if (ms >= ABORT_MS + OBEY_MS && !run.isGivenUp) {
-      run.isGivenUp = true;
-      observer.gaveUp(run.key, ms);
+    if (ms >= ABORT_MS + RELEASE_MS && !run.isAbandoned) {
+      run.isAbandoned = true;
+      observer.abandoned(run.key, ms);
       release(run.key);
     }
     if (ms < run.reportMs) return;
-    observer.ranLong(run.key, ms);
+    observer.longRunning(run.key, ms);
     run.reportMs *= 2;
   }
 }

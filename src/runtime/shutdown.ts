@@ -1,10 +1,10 @@
+import type { Clock } from '../api/clock.ts';
 import type { Log } from '../telemetry/log.ts';
 import type { Readiness } from '../telemetry/readiness.ts';
-import type { Clock } from '../api/clock.ts';
-import type { DrainLimits, RunningController } from './controller.ts';
 import { endsWithin, systemClock } from './clock.ts';
+import type { DrainOptions, RunningController } from './controller.ts';
 
-/** The signals that end a process, and the exit codes that tell of them. */
+/** The signals that stop a process, and its exit code at the second one. */
 const EXIT_CODES = { SIGTERM: 143, SIGINT: 130 } as const;
 
 type Signal = keyof typeof EXIT_CODES;
@@ -14,24 +14,23 @@ interface Signals {
   on(signal: Signal, call: (signal: Signal) => void): unknown;
 }
 
-/** One thing to be done before the process ends. */
-export type StopStep = { readonly name: string; readonly run: () => void | Promise<void> };
+/** A step of an orderly shutdown. */
+export type ShutdownStep = { readonly name: string; readonly run: () => void | Promise<void> };
 
-/** What stopping works with. */
-export type StopParts = {
+export type ShutdownDeps = {
   readonly signals: Signals;
   readonly clock: Clock;
   readonly log: Log;
-  readonly steps: readonly StopStep[];
-  /** After this time the process ends, whatever is left to be done. */
-  readonly limitMs: number;
+  readonly steps: readonly ShutdownStep[];
+  /** The process exits after this time, whether or not the steps are done. */
+  readonly timeoutMs: number;
   readonly exit: (code: number) => void;
 };
 
-/** At the first signal, does the steps one after the other and exits: with 0, or 1 if one failed; at the second at once. */
-export function stopOnSignal({ signals, clock, log, steps, limitMs, exit }: StopParts): void {
+/** At the first signal, runs the steps in order and exits: with 0, or 1 if one failed. Exits at once at the second signal. */
+export function shutDownOnSignal({ signals, clock, log, steps, timeoutMs, exit }: ShutdownDeps): void {
   let isStopping = false;
-  const hear = (signal: Signal) => {
+  const handle = (signal: Signal) => {
     if (isStopping) {
       log.warn('exiting at once', { signal });
       exit(EXIT_CODES[signal]);
@@ -39,70 +38,70 @@ export function stopOnSignal({ signals, clock, log, steps, limitMs, exit }: Stop
     }
     isStopping = true;
     log.info('stopping', { signal });
-    void stopped().then(isClean => exit(isClean ? 0 : 1));
+    void stop().then(isClean => exit(isClean ? 0 : 1));
   };
-  const stopped = async () => {
+  const stop = async () => {
     const failed: string[] = [];
-    const all = doAll(steps, failed, log);
-    if (await endsWithin(clock, limitMs, all)) return failed.length === 0;
-    log.error('stopping took too long', { seconds: limitMs / 1000 });
+    const all = runSteps(steps, failed, log);
+    if (await endsWithin(clock, timeoutMs, all)) return failed.length === 0;
+    log.error('shutdown timed out', { seconds: timeoutMs / 1000 });
     return false;
   };
-  for (const signal of Object.keys(EXIT_CODES) as Signal[]) signals.on(signal, hear);
+  for (const signal of Object.keys(EXIT_CODES) as Signal[]) signals.on(signal, handle);
 }
 
-/** A step that fails does not keep the next ones from being done. */
-async function doAll(steps: readonly StopStep[], failed: string[], log: Log): Promise<void> {
+/** A step that fails does not keep the next ones from running. */
+async function runSteps(steps: readonly ShutdownStep[], failed: string[], log: Log): Promise<void> {
   for (const { name, run } of steps) {
     try {
       await run();
     } catch (error) {
-      log.error('a step of stopping failed', { step: name, error });
+      log.error('a shutdown step failed', { step: name, error });
       failed.push(name);
     }
   }
 }
 
-/** The first steps of every process that runs controllers, in the one right order; leases are released after them. */
-export function stepsOf(
+/** The first steps of every process that runs controllers, in the order that they need; leases are released after them. */
+export function controllerSteps(
   controllers: readonly RunningController[],
   readiness: Readiness,
-  limits: DrainLimits,
+  options: DrainOptions,
   log: Log,
-): readonly StopStep[] {
+): readonly ShutdownStep[] {
   return [
     { name: 'become unready', run: () => readiness.stop() },
-    { name: 'take no more work', run: () => controllers.forEach(controller => controller.stop()) },
+    { name: 'start no more reconciles', run: () => controllers.forEach(controller => controller.stop()) },
     {
-      name: 'let work end',
+      name: 'drain reconciles',
       run: async () => {
-        const left = await Promise.all(controllers.map(controller => controller.drain(limits)));
+        const left = await Promise.all(controllers.map(controller => controller.drain(options)));
         if (left.flat().length > 0) log.warn('reconciles did not end', { objects: left.flat() });
       },
     },
   ];
 }
 
-/** What runs until a signal comes. */
+/** A started process. */
 export type Running = {
   readonly telemetry: { readonly log: Log };
-  /** Fulfilled once it does its work; rejected where it never will. */
-  readonly begun: Promise<unknown>;
-  /** What ends it, in this order. */
-  readonly steps: readonly StopStep[];
+  /** Fulfilled once it serves; rejected where it cannot. */
+  readonly started: Promise<unknown>;
+  /** The steps of its shutdown, in order. */
+  readonly steps: readonly ShutdownStep[];
 };
 
-/** A second signal ends the process at once, and this time in any case. */
-const LIMIT_MS = 25_000;
+/** Below the 30 s that Kubernetes grants a pod by default. */
+const TIMEOUT_MS = 25_000;
 
-/** Lets something run until a signal ends the process; where it cannot begin, ends it and fails with why. */
+/** Runs a process until a signal ends it; where it cannot start, shuts it down and fails with the reason. */
 export async function runUntilSignal(
-  { telemetry, begun, steps }: Running,
-  process: Pick<StopParts, 'signals' | 'exit'>,
+  { telemetry, started, steps }: Running,
+  process: Pick<ShutdownDeps, 'signals' | 'exit'>,
 ): Promise<void> {
-  stopOnSignal({ ...process, clock: systemClock, log: telemetry.log, steps, limitMs: LIMIT_MS });
+  shutDownOnSignal({ ...process, clock: systemClock, log: telemetry.log, steps, timeoutMs: TIMEOUT_MS });
   try {
-    await begun;
+    await started;
   } catch (error) {
     for (const { run } of steps) await run();
     throw error;

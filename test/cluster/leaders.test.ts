@@ -137,7 +137,7 @@ describe('three processes that share a Lease', () => {
     await waitFor('20 s', () => Promise.resolve(sharedMs() - since > 20_000 || undefined));
     const wokeAt = sharedMs();
     old.child.kill('SIGCONT');
-    const known = () => Promise.resolve(old.lines.find(({ msg }) => msg === 'not leading any more'));
+    const known = () => Promise.resolve(old.lines.find(({ msg }) => msg === 'lost leadership'));
     await waitFor('the leader of old to know', known);
     const late = processes.acts().filter(({ who, ms }) => who === old.who && ms > wokeAt);
     expect(late).toEqual([]);

@@ -70,7 +70,7 @@ async function revision(): Promise<string | undefined> {
 }
 
 async function becomesReady(process: ServedProcess): Promise<void> {
-  const { healthPort } = await process.line('telling about itself');
+  const { healthPort } = await process.line('serving metrics and probes');
   await waitFor('the process to be ready', async note => {
     const [status, text] = await askPath(healthPort, '/readyz');
     note(text);
@@ -81,7 +81,8 @@ async function becomesReady(process: ServedProcess): Promise<void> {
 /** The one of them that leads, which there must be soon. */
 function leaderOf(operators: readonly ServedProcess[]): Promise<ServedProcess> {
   const leads = ({ lines }: ServedProcess) =>
-    lines.filter(({ msg }) => msg === 'leading' || msg === 'not leading any more').at(-1)?.msg === 'leading';
+    lines.filter(({ msg }) => msg === 'became leader' || msg === 'lost leadership').at(-1)?.msg ===
+    'became leader';
   return waitFor('a leader', () => Promise.resolve(operators.find(leads)));
 }
 
@@ -118,12 +119,12 @@ describe('the operator in a cluster', () => {
 
   it('lets the next one lead as soon as it has ended', async () => {
     const first = operator({ POD_NAME: 'first' });
-    await first.line('leading');
+    await first.line('became leader');
     const second = operator({ POD_NAME: 'second' });
     await becomesReady(second);
     first.child.kill('SIGTERM');
     expect(await first.ended).toBe(0);
-    await second.line('leading');
+    await second.line('became leader');
     second.child.kill('SIGTERM');
     expect(await second.ended).toBe(0);
     expect([...troublesOf(first), ...troublesOf(second)]).toEqual([]);
@@ -147,8 +148,8 @@ describe('the operator in a cluster', () => {
     const rest = two.filter(one => one !== second);
     const third = await leaderOf(rest);
     second.child.kill('SIGCONT');
-    await second.line('not leading any more');
-    expect(third.lines.map(({ msg }) => msg)).not.toContain('not leading any more');
+    await second.line('lost leadership');
+    expect(third.lines.map(({ msg }) => msg)).not.toContain('lost leadership');
     for (const { child, ended } of two) {
       child.kill('SIGTERM');
       expect(await ended).toBe(0);
@@ -170,12 +171,12 @@ describe('the operator in a cluster', () => {
     const refused = await blind.line('the cluster cannot be read');
     expect(refused).toMatchObject({ kind: 'HTTPRoute', reason: 'Forbidden' });
     const seeing = operator({ POD_NAME: 'seeing' });
-    await seeing.line('leading');
+    await seeing.line('became leader');
     for (const { child, ended } of [blind, seeing]) {
       child.kill('SIGTERM');
       expect(await ended).toBe(0);
     }
-    expect(blind.lines.map(({ msg }) => msg)).not.toContain('leading');
+    expect(blind.lines.map(({ msg }) => msg)).not.toContain('became leader');
   });
 });
 

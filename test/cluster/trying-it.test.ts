@@ -13,7 +13,7 @@ it('an operator leads on the API server that docs/kubernetes.md starts, with not
   const [line] = (await once(createInterface({ input: alone.stdout }), 'line')) as [string];
   expect(line).toMatch(/^KUBECONFIG=/);
   const operator = startServed('operator', { kubeconfig: line.slice('KUBECONFIG='.length) });
-  await operator.line('leading');
+  await operator.line('became leader');
   operator.child.kill('SIGTERM');
   expect(await operator.ended).toBe(0);
   alone.stdin.end();

@@ -42,10 +42,10 @@ describe('the settings of mesh pods', () => {
     [{ MESH_PODS: '{"image":' }, 'MESH_PODS: is not JSON'],
     [
       { MESH_PODS: '[]' },
-      'MESH_PODS: is no JSON object: write one, such as {"image":"registry.example.com/meshd:1.0"}',
+      'MESH_PODS: is not a JSON object: write one, such as {"image":"registry.example.com/meshd:1.0"}',
     ],
-    [{ MESH_PODS: '{"replicas":3}' }, `MESH_PODS: "replicas" is none of ${FIELDS}`],
-    [{ MESH_PODS: '{"__proto__":{}}' }, `MESH_PODS: "__proto__" is none of ${FIELDS}`],
+    [{ MESH_PODS: '{"replicas":3}' }, `MESH_PODS: "replicas" is not one of ${FIELDS}`],
+    [{ MESH_PODS: '{"__proto__":{}}' }, `MESH_PODS: "__proto__" is not one of ${FIELDS}`],
     [
       { MESH_PODS: '{"resources":{"limit":{"cpu":"1"}}}' },
       'MESH_PODS: resources.limit: there is no such field',
@@ -55,10 +55,10 @@ describe('the settings of mesh pods', () => {
       'MESH_PODS: image: "a b" is not an image reference, such as registry.example.com/mesh/meshd:1.0',
     ],
     [{ MESH_PODS: '{"extraEnv":[{"name":"A"}]}' }, 'MESH_PODS: extraEnv[0].value: is required: give a text'],
-    [{ RELAY_PORTS: '80-90' }, `RELAY_PORTS: "80-90" is no range of ports; ${PORTS}`],
-    [{ RELAY_PORTS: '3000-2000' }, `RELAY_PORTS: "3000-2000" is no range of ports; ${PORTS}`],
-    [{ RELAY_PORTS: '3000' }, `RELAY_PORTS: "3000" is no range of ports; ${PORTS}`],
-    [{ RELAY_PORTS: '3000-65536' }, `RELAY_PORTS: "3000-65536" is no range of ports; ${PORTS}`],
+    [{ RELAY_PORTS: '80-90' }, `RELAY_PORTS: "80-90" is not a range of ports; ${PORTS}`],
+    [{ RELAY_PORTS: '3000-2000' }, `RELAY_PORTS: "3000-2000" is not a range of ports; ${PORTS}`],
+    [{ RELAY_PORTS: '3000' }, `RELAY_PORTS: "3000" is not a range of ports; ${PORTS}`],
+    [{ RELAY_PORTS: '3000-65536' }, `RELAY_PORTS: "3000-65536" is not a range of ports; ${PORTS}`],
   ])('refuse %j', (environment, says) => {
     expect(refusalOf(environment)).toBe(says);
   });

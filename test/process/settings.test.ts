@@ -12,8 +12,8 @@ import { readStandaloneSettings, standaloneHelp } from '../../src/standalone.ts'
 
 const SETTINGS = {
   folder: { name: 'THE_FOLDER', help: 'a folder', parse: parseRequired('name one') },
-  address: { name: 'THE_ADDRESS', help: 'an address', usual: ':80', parse: parseAddress },
-  way: { name: 'WAY', help: 'a way', usual: 'Proxy', parse: parseChoice(['Proxy', 'Direct']) },
+  address: { name: 'THE_ADDRESS', help: 'an address', default: ':80', parse: parseAddress },
+  way: { name: 'WAY', help: 'a way', default: 'Proxy', parse: parseChoice(['Proxy', 'Direct']) },
   target: { name: 'TARGET', help: 'a target', parse: parseTarget },
   more: { name: 'MORE', help: 'more', parse: parseOptional },
 } as const;
@@ -32,7 +32,7 @@ function refusalOf(read_: () => unknown): string {
 }
 
 describe('settings', () => {
-  it('are usual ones where nothing is said', () => {
+  it('have their defaults where nothing is set', () => {
     expect(read([])).toEqual({
       folder: 'a',
       address: { port: 80 },
@@ -42,7 +42,7 @@ describe('settings', () => {
     });
   });
 
-  it('are what variables say, and flags count before them, the last of each', () => {
+  it('are read from variables, which flags override, the last of each', () => {
     expect(read([], { WAY: 'direct', THE_ADDRESS: '' })).toMatchObject({
       way: 'Direct',
       address: { port: 80 },
@@ -59,22 +59,22 @@ describe('settings', () => {
   const REFUSED: readonly (readonly [args: readonly string[], says: string])[] = [
     [['--the-adress', ':1'], '--the-adress: there is no such flag; did you mean --the-address?'],
     [['--xyzzy-plugh', '1'], '--xyzzy-plugh: there is no such flag; see --help'],
-    [['folder'], 'folder: is no flag: every setting is one, such as --log-level debug'],
+    [['folder'], 'folder: is not a flag: every setting is one, such as --log-level debug'],
     [['-x'], '-x: there is no such flag; see --help'],
     [['--way'], '--way: needs a value after it'],
-    [['--way', 'around'], '--way: "around" is none of Proxy, Direct'],
+    [['--way', 'around'], '--way: "around" is not one of Proxy, Direct'],
     [['--the-folder='], '--the-folder: is not set: name one'],
     [
       ['--target', '5005'],
-      '--target: "5005" is not an address to dial; write a host and a port, such as 127.0.0.1:5005',
+      '--target: "5005" is not an address to connect to; write a host and a port, such as 127.0.0.1:5005',
     ],
     [
       ['--target', 'a:0'],
-      '--target: "a:0" is not an address to dial; write a host and a port, such as 127.0.0.1:5005',
+      '--target: "a:0" is not an address to connect to; write a host and a port, such as 127.0.0.1:5005',
     ],
     [
       ['--target', 'a:65536'],
-      '--target: "a:65536" is not an address to dial; write a host and a port, such as 127.0.0.1:5005',
+      '--target: "a:65536" is not an address to connect to; write a host and a port, such as 127.0.0.1:5005',
     ],
   ];
   it.each(REFUSED)('%j are refused', (args, says) => {
@@ -82,12 +82,12 @@ describe('settings', () => {
   });
 
   it('name the variable where that is wrong', () => {
-    expect(refusalOf(() => read([], { WAY: 'around' }))).toBe('WAY: "around" is none of Proxy, Direct');
+    expect(refusalOf(() => read([], { WAY: 'around' }))).toBe('WAY: "around" is not one of Proxy, Direct');
   });
 });
 
 describe('the settings of standalone', () => {
-  it('have a flag for each variable, and all are explained', () => {
+  it('have a flag for each variable, and help for all', () => {
     const help = standaloneHelp({});
     const contract = [
       'CONTROLLER_MAX_CONCURRENT_RECONCILES',
@@ -113,7 +113,7 @@ describe('the settings of standalone', () => {
     }
   });
 
-  it('are usual ones but for the folder, which must be named', () => {
+  it('have their defaults but for the folder, which is required', () => {
     expect(refusalOf(() => readStandaloneSettings({ args: [], environment: {} }))).toContain(
       'RESOURCES_DIR: is not set',
     );

@@ -4,7 +4,7 @@ import type { Ref } from '../../src/api/key.ts';
 import { tailnetsOf } from '../../src/api/references.ts';
 import type { Index } from '../../src/resources/resources.ts';
 import type { Outcome } from '../../src/runtime/queue/queue.ts';
-import { foundBy, whenChanges } from '../../src/runtime/trigger.ts';
+import { byIndex, whenChanges } from '../../src/runtime/trigger.ts';
 import { named } from '../support/declared.ts';
 import { endpoint, meshEndpoints, meshTailnet } from '../support/objects.ts';
 import { Runtime } from '../support/runtime.ts';
@@ -54,9 +54,9 @@ type Manner = { readonly ms: number; readonly ends: Outcome | 'fails' };
 const aManner: fc.Arbitrary<Manner> = fc.record({
   ms: fc.nat(20),
   ends: fc.oneof(
-    fc.constant({ look: 'on-change' as const }),
-    fc.record({ look: fc.constant('after' as const), ms: fc.nat(100) }),
-    fc.constant({ look: 'with-backoff' as const }),
+    fc.constant({ requeue: 'on-change' as const }),
+    fc.record({ requeue: fc.constant('after' as const), ms: fc.nat(100) }),
+    fc.constant({ requeue: 'with-backoff' as const }),
     fc.constant('fails' as const),
   ),
 });
@@ -76,7 +76,7 @@ class World {
     this.runtime.start(
       {
         kind: 'MeshTailnet',
-        triggers: [whenChanges('MeshEndpoints', tailnetsOf, foundBy(tailnetsByDomain))],
+        triggers: [whenChanges('MeshEndpoints', tailnetsOf, byIndex(tailnetsByDomain))],
         reconcile: ref => this.#reconcile(ref),
       },
       { concurrency: 2, syncPeriodMs: 1e15 },
@@ -117,7 +117,7 @@ class World {
     if (this.#running.has(ref.name)) throw new Error('runs twice at once');
     this.#running.add(ref.name);
     const found = this.sumOf(ref);
-    const { ms, ends } = this.#manners.shift() ?? { ms: 0, ends: { look: 'on-change' } };
+    const { ms, ends } = this.#manners.shift() ?? { ms: 0, ends: { requeue: 'on-change' } };
     await new Promise<void>(resolve => void this.runtime.clock.after(ms, resolve));
     this.#running.delete(ref.name);
     if (ends === 'fails') throw new Error('was told to fail');

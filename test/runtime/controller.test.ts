@@ -75,9 +75,9 @@ describe('a controller', () => {
     ['rejects with nothing', () => Promise.reject()],
     ['gives nothing', () => Promise.resolve()],
     ['gives no promise and nothing', () => undefined],
-    ['gives something else', () => Promise.resolve({ look: 'never' })],
-    ['plans for no time', () => Promise.resolve({ look: 'after', ms: Number.NaN })],
-    ['plans for the end of time', () => Promise.resolve({ look: 'after', ms: Infinity })],
+    ['gives something else', () => Promise.resolve({ requeue: 'never' })],
+    ['plans for no time', () => Promise.resolve({ requeue: 'after', ms: Number.NaN })],
+    ['plans for the end of time', () => Promise.resolve({ requeue: 'after', ms: Infinity })],
   ])('that %s is told in the log, counted and tried again with backoff', async (_how, reconcile) => {
     const times: number[] = [];
     const { runtime, clock } = await running((_ref, _context, { clock }) => {
@@ -99,10 +99,10 @@ describe('a controller', () => {
   });
 
   it.each<[Outcome, string, readonly number[]]>([
-    [{ look: 'on-change' }, 'success', [0]],
-    [{ look: 'after', ms: 10 }, 'requeue_after', [0, 10, 20, 30, 40]],
-    [{ look: 'after', ms: -5 }, 'requeue_after', [0, 0, 0, 0, 0, 0]],
-    [{ look: 'with-backoff' }, 'requeue', [0, 5, 15, 35]],
+    [{ requeue: 'on-change' }, 'success', [0]],
+    [{ requeue: 'after', ms: 10 }, 'requeue_after', [0, 10, 20, 30, 40]],
+    [{ requeue: 'after', ms: -5 }, 'requeue_after', [0, 0, 0, 0, 0, 0]],
+    [{ requeue: 'with-backoff' }, 'requeue', [0, 5, 15, 35]],
   ])('that says %o counts it as %s', async (outcome, result, expected) => {
     const times: number[] = [];
     const { runtime, clock } = await running((_ref, _context, { clock }) => {

@@ -8,7 +8,7 @@ import { Runtime } from '../support/runtime.ts';
 import { VirtualClock } from '../support/virtual-clock.ts';
 
 describe('the controllers of a leader', () => {
-  const limits = { endMs: 20_000, obeyMs: 5000 };
+  const limits = { graceMs: 20_000, abortMs: 5000 };
 
   function begun(): { runtime: Runtime; controller: RunningController; ends: string[] } {
     const runtime = new Runtime([named(meshTailnet(), 'example')]);
@@ -23,7 +23,7 @@ describe('the controllers of a leader', () => {
           });
           runtime.clock.after(10_000, () => {
             ends.push(`ended at ${runtime.clock.now()}`);
-            resolve({ look: 'on-change' });
+            resolve({ requeue: 'on-change' });
           });
         }),
     });

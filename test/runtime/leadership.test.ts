@@ -189,7 +189,7 @@ describe('leadership', () => {
       await clock.advance(8000);
       expect(a.told).toEqual([
         expect.stringMatching(/^ends because lost/),
-        expect.stringMatching(/^must exit .what this process did as the leader does not end/),
+        expect.stringMatching(/^must exit .the work of the leader did not end/),
       ]);
       a.path.network = 'well';
       await clock.advance(3000);
@@ -208,7 +208,7 @@ describe('leadership', () => {
       },
     });
     await leaders.clock.advance(5000);
-    expect(a.told).toEqual(['must exit (what a leader does could not begin) at 0']);
+    expect(a.told).toEqual(['must exit (the work of the leader did not start) at 0']);
     expect(a.leadership.isHeld()).toBe(false);
     await a.leadership.stop();
   });
@@ -330,7 +330,7 @@ describe('stopping', () => {
     const stopped = a.leadership.stop();
     await clock.advance(5100);
     await stopped;
-    expect(a.messages()).toContain('lease could not be released, and will run out');
+    expect(a.messages()).toContain('cannot release the lease: it will expire');
   });
 
   it('can be asked for twice', async () => {
@@ -344,22 +344,22 @@ describe('leadership shows', () => {
   it('in a gauge, among the activities and in lines of the log where something turns', async () => {
     const { clock, a, b } = await two();
     expect([await a.gauge(), await b.gauge()]).toEqual([1, 0]);
-    expect(a.activities()).toEqual(['this process leads']);
-    expect(b.activities()).toEqual([expect.stringMatching(/^a_[0-9a-f]{16} held the lease/)]);
+    expect(a.activities()).toEqual(['this process leader']);
+    expect(b.activities()).toEqual([expect.stringMatching(/^a_[0-9a-f]{16} holder at the last change/)]);
     a.path.network = 'failing';
     await clock.advance(20_000);
     expect([await a.gauge(), await b.gauge()]).toEqual([0, 1]);
     a.path.network = 'well';
     await clock.advance(20_000);
     expect(a.messages()).toEqual([
-      'leading',
-      'lease cannot be written',
-      'lease cannot be read',
-      'not leading any more',
-      'lease can be read again',
-      'lease is held',
+      'became leader',
+      'cannot write the lease',
+      'cannot read the lease',
+      'lost leadership',
+      'can read the lease again',
+      'another process holds the lease',
     ]);
-    expect(b.messages()).toEqual(['lease is held', 'leading']);
+    expect(b.messages()).toEqual(['another process holds the lease', 'became leader']);
     await a.leadership.stop();
     expect(a.activities()).toEqual([]);
   });
@@ -376,8 +376,8 @@ describe('leadership shows', () => {
     alone.path.network = 'well';
     await leaders.clock.advance(20_000);
     expect([a.messages(), alone.messages()]).toEqual([
-      ['leading', 'lease cannot be written', 'not leading any more', 'lease is held'],
-      ['lease cannot be written', 'lease can be written again', 'leading'],
+      ['became leader', 'cannot write the lease', 'lost leadership', 'another process holds the lease'],
+      ['cannot write the lease', 'can write the lease again', 'became leader'],
     ]);
   });
 
@@ -386,6 +386,6 @@ describe('leadership shows', () => {
     await Promise.all([b.leadership.stop(), a.leadership.stop()]);
     const c = leaders.start('c');
     await clock.advance(1000);
-    expect(c.messages()).toEqual(['leading']);
+    expect(c.messages()).toEqual(['became leader']);
   });
 });

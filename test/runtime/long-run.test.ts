@@ -3,7 +3,7 @@ import type { RunContext } from '../../src/runtime/runs.ts';
 import { DONE, FOREVER, running, web } from '../support/running.ts';
 import { Runtime } from '../support/runtime.ts';
 
-const LIMITS = { endMs: 20_000, obeyMs: 1000 };
+const LIMITS = { graceMs: 20_000, abortMs: 1000 };
 
 describe('a run that takes long', () => {
   it('is told in the log ever more seldom, shown in metrics, and aborted in the end', async () => {
@@ -17,7 +17,7 @@ describe('a run that takes long', () => {
     await clock.advance(270_000);
     const seconds = runtime.lines.map(line => [line.msg, line['object'], line['seconds']]);
     expect(seconds).toEqual(
-      [30, 60, 120, 240].map(n => ['reconcile takes long', 'MeshEndpoints/default/a', n]),
+      [30, 60, 120, 240].map(n => ['reconcile takes too long', 'MeshEndpoints/default/a', n]),
     );
     expect(await runtime.metric('workqueue_longest_running_processor_seconds')).toBe(299);
     expect(await runtime.metric('controller_runtime_active_workers')).toBe(1);
@@ -73,7 +73,7 @@ describe('a run that takes long', () => {
     expect(seen).toEqual(['a', 'b']);
     await clock.advance(2000);
     expect(seen).toEqual(['a', 'b', 'c', 'd']);
-    const told = runtime.lines.filter(({ msg }) => msg === 'reconcile does not end');
+    const told = runtime.lines.filter(({ msg }) => msg === 'reconcile did not stop after it was aborted');
     expect(told.map(line => [line.level, line['object'], line['seconds']])).toEqual([
       ['error', 'MeshEndpoints/default/a', 330],
       ['error', 'MeshEndpoints/default/b', 330],

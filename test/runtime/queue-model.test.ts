@@ -24,9 +24,9 @@ const anAdd = fc.record({
 });
 const aTime = fc.oneof(fc.nat(20), fc.nat(2000), fc.constant(1_000_000));
 const anOutcome = fc.oneof(
-  fc.constant({ look: 'on-change' as const }),
-  aTime.map(ms => ({ look: 'after' as const, ms })),
-  fc.constant({ look: 'with-backoff' as const }),
+  fc.constant({ requeue: 'on-change' as const }),
+  aTime.map(ms => ({ requeue: 'after' as const, ms })),
+  fc.constant({ requeue: 'with-backoff' as const }),
   fc.constant('rejects' as const),
 );
 const anEnd = fc.record({ do: fc.constant('end' as const), nth: fc.nat(9), outcome: anOutcome });
@@ -97,7 +97,7 @@ class Pair {
 
   async end(key: string | undefined, outcome: Outcome | 'rejects'): Promise<void> {
     if (key === undefined) return;
-    this.model.end(key, outcome === 'rejects' ? { look: 'with-backoff' } : outcome);
+    this.model.end(key, outcome === 'rejects' ? { requeue: 'with-backoff' } : outcome);
     if (outcome === 'rejects') await this.work.reject(key, new Error('no'));
     else await this.work.end(key, outcome);
     await this.clock.advance(0);
@@ -140,7 +140,7 @@ describe('the queue', () => {
         const pair = new Pair(concurrency);
         for (const step of all) await pair.take(step);
         while (Object.values(pair.queue.state()).some(count => count > 0)) {
-          await pair.take({ do: 'end', nth: 0, outcome: { look: 'on-change' } });
+          await pair.take({ do: 'end', nth: 0, outcome: { requeue: 'on-change' } });
           await pair.take({ do: 'advance', ms: 1_000_000 });
         }
         expect([...pair.unseen]).toEqual([]);

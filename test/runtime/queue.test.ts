@@ -29,7 +29,7 @@ async function queueWithKeyAt(place: 'unknown' | 'background' | 'running' | 'lat
     parts.queue.add('a', 'change');
     await parts.clock.settle();
   }
-  if (place === 'later') await parts.work.end('a', { look: 'after', ms: 60_000 });
+  if (place === 'later') await parts.work.end('a', { requeue: 'after', ms: 60_000 });
   if (place === 'backoff') await parts.work.reject('a', new Error('no'));
   return parts;
 }
@@ -160,7 +160,7 @@ describe('keys of the first reading', () => {
 
 describe('a run without success', () => {
   it.each<[string, (work: ControlledWork) => Promise<void>]>([
-    ['says so', work => work.end('a', { look: 'with-backoff' })],
+    ['says so', work => work.end('a', { requeue: 'with-backoff' })],
     ['rejects', work => work.reject('a', new Error('no'))],
     ['rejects with nothing at all', work => work.reject('a', undefined)],
   ])('that %s is repeated after 5 ms, twice as long each time, and at most 1000 s', async (_how, fail) => {
@@ -188,7 +188,7 @@ describe('a run without success', () => {
       await work.reject('a', new Error('no'));
       await clock.advance(ms);
     }
-    await work.end('a', { look: 'after', ms: 1 });
+    await work.end('a', { requeue: 'after', ms: 1 });
     await clock.advance(1);
     await work.reject('a', new Error('no'));
     await clock.advance(5);
@@ -215,7 +215,7 @@ describe('a run without success', () => {
     queue.start();
     for (let n = 0; n < 150; n++) queue.add(`key-${n}`, 'change');
     await clock.settle();
-    for (const key of work.running) await work.end(key, { look: 'with-backoff' });
+    for (const key of work.running) await work.end(key, { requeue: 'with-backoff' });
     await clock.advance(60_000);
     const late = Array.from({ length: 50 }, (_, n) => (n + 1) * 100);
     expect(work.times.slice(150)).toEqual([...Array<number>(100).fill(5), ...late]);
@@ -226,10 +226,10 @@ describe('a run without success', () => {
     queue.start();
     for (let n = 0; n < 500; n++) queue.add(`key-${n}`, 'change');
     await clock.settle();
-    for (const key of work.running) await work.end(key, { look: 'with-backoff' });
+    for (const key of work.running) await work.end(key, { requeue: 'with-backoff' });
     queue.add('new', 'change');
     await clock.settle();
-    await work.end('new', { look: 'after', ms: 7 });
+    await work.end('new', { requeue: 'after', ms: 7 });
     await clock.advance(7);
     expect(work.times.filter((_time, at) => work.begun[at] === 'new')).toEqual([0, 7]);
   });
@@ -241,7 +241,7 @@ describe('a look that is planned', () => {
     queue.start();
     queue.add('a', 'change');
     await clock.settle();
-    await work.end('a', { look: 'after', ms });
+    await work.end('a', { requeue: 'after', ms });
     await clock.advance(Math.max(0, ms - 1));
     expect(work.begun.length).toBe(ms === 0 ? 2 : 1);
     await clock.advance(1);
@@ -253,10 +253,10 @@ describe('a look that is planned', () => {
     queue.start();
     queue.add('a', 'change');
     await clock.settle();
-    await work.end('a', { look: 'after', ms: 100 });
+    await work.end('a', { requeue: 'after', ms: 100 });
     queue.add('a', 'change');
     await clock.settle();
-    await work.end('a', { look: 'on-change' });
+    await work.end('a', { requeue: 'on-change' });
     expect(clock.timers).toBe(0);
     await clock.advance(1000);
     expect(work.begun).toEqual(['a', 'a']);
@@ -283,13 +283,13 @@ describe('a queue that is stopped', () => {
     for (const key of ['retried', 'planned', 'running', 'waiting']) queue.add(key, 'change');
     await clock.settle();
     await work.reject('retried', new Error('no'));
-    await work.end('planned', { look: 'after', ms: 10 });
+    await work.end('planned', { requeue: 'after', ms: 10 });
     queue.add('running', 'change');
     queue.stop();
     queue.add('new', 'change');
     queue.start();
     expect(queue.state()).toEqual({ ...empty, running: 1 });
-    await work.end('running', { look: 'after', ms: 10 });
+    await work.end('running', { requeue: 'after', ms: 10 });
     await clock.advance(3_600_000);
     expect(work.begun).toEqual(['retried', 'planned', 'running']);
     expect(queue.state()).toEqual(empty);
@@ -358,7 +358,7 @@ describe('10,000 keys', () => {
     const seen = new Set<string>();
     const work = (key: string): Promise<Outcome> => {
       seen.add(key);
-      return Promise.resolve({ look: 'on-change' });
+      return Promise.resolve({ requeue: 'on-change' });
     };
     const queue = new Queue<string>({ clock: systemClock, work, concurrency: 10, observer: noObserver });
     let turns = 0;

@@ -18,7 +18,7 @@ function resyncOf(count: number, periodMs = PERIOD_MS) {
     offers.set(key, [...(offers.get(key) ?? []), clock.now()]);
     return !gone.has(key);
   };
-  const resync = new Resync<string>({ clock, periodMs, offer });
+  const resync = new Resync<string>({ clock, periodMs, enqueue: offer });
   for (let n = 0; n < count; n++) resync.keep(`MeshEndpoints/team-${n % 7}/web-${n}`);
   return { clock, offers, gone, resync };
 }
@@ -129,17 +129,17 @@ describe('a controller in which nothing changes', () => {
   }
 
   it('looks at every object once in every period', async () => {
-    const { seen } = await looks(50, () => Promise.resolve({ look: 'on-change' }));
+    const { seen } = await looks(50, () => Promise.resolve({ requeue: 'on-change' }));
     expect([...seen.values()]).toEqual(Array(50).fill(20));
   });
 
   it('looks also at those that it would look at much later', async () => {
-    const { seen } = await looks(5, () => Promise.resolve({ look: 'after', ms: 86_400_000 }));
+    const { seen } = await looks(5, () => Promise.resolve({ requeue: 'after', ms: 86_400_000 }));
     expect([...seen.values()]).toEqual(Array(5).fill(20));
   });
 
   it('leaves those that are in backoff alone', async () => {
-    const { seen } = await looks(1, () => Promise.resolve({ look: 'with-backoff' }));
+    const { seen } = await looks(1, () => Promise.resolve({ requeue: 'with-backoff' }));
     const within = Array.from({ length: 30 }, (_, n) => 5 * (2 ** (n + 1) - 1)).filter(ms => ms <= 600_000);
     expect(seen.get('web-0')).toBe(within.length);
   });
@@ -147,7 +147,7 @@ describe('a controller in which nothing changes', () => {
   it('lets nothing pile up when there is no time for all, and leaves nobody out', async () => {
     const slow = async (_ref: Ref, { clock }: Runtime): Promise<Outcome> => {
       await new Promise<void>(resolve => void clock.after(10_000, resolve));
-      return { look: 'on-change' };
+      return { requeue: 'on-change' };
     };
     const { runtime, seen } = await looks(100, slow);
     const counts = [...seen.values()];

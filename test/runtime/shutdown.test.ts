@@ -6,8 +6,8 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { build } from 'esbuild';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { stopOnSignal } from '../../src/runtime/shutdown.ts';
-import type { StopStep } from '../../src/runtime/shutdown.ts';
+import { shutDownOnSignal } from '../../src/runtime/shutdown.ts';
+import type { ShutdownStep } from '../../src/runtime/shutdown.ts';
 import { createLog } from '../../src/telemetry/log.ts';
 import type { LogLine } from '../support/runtime.ts';
 import { VirtualClock } from '../support/virtual-clock.ts';
@@ -107,7 +107,7 @@ describe.each<Signal>(['SIGTERM', 'SIGINT'])('a process at %s', signal => {
 });
 
 /** Stops a process that is none, by the steps, and tells how that went. */
-function stopping(steps: readonly StopStep[]) {
+function stopping(steps: readonly ShutdownStep[]) {
   const clock = new VirtualClock();
   const lines: LogLine[] = [];
   const exits: number[] = [];
@@ -117,7 +117,7 @@ function stopping(steps: readonly StopStep[]) {
   });
   const calls: ((signal: Signal) => void)[] = [];
   const signals = { on: (_signal: Signal, call: (signal: Signal) => void) => calls.push(call) };
-  stopOnSignal({ signals, clock, log, steps, limitMs: 5000, exit: code => exits.push(code) });
+  shutDownOnSignal({ signals, clock, log, steps, timeoutMs: 5000, exit: code => exits.push(code) });
   return { clock, lines, exits, signal: () => calls[0]?.('SIGTERM') };
 }
 
@@ -147,7 +147,7 @@ describe('the steps of stopping', () => {
     await clock.advance(1);
     expect(done).toEqual(['first', 'second', 'third']);
     expect(exits).toEqual([1]);
-    expect(lines.at(-1)).toMatchObject({ msg: 'a step of stopping failed', step: 'second' });
+    expect(lines.at(-1)).toMatchObject({ msg: 'a shutdown step failed', step: 'second' });
   });
 
   it('are left undone at the limit, of which the exit code tells', async () => {
@@ -162,7 +162,7 @@ describe('the steps of stopping', () => {
     await clock.advance(1);
     expect(exits).toEqual([1]);
     expect(done).toEqual([]);
-    expect(lines.at(-1)).toMatchObject({ msg: 'stopping took too long', seconds: 5 });
+    expect(lines.at(-1)).toMatchObject({ msg: 'shutdown timed out', seconds: 5 });
   });
 
   it('are not begun before a signal', async () => {

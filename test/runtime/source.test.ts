@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import { createMemory } from '../support/memory.ts';
-import { watchSource } from '../../src/runtime/observer.ts';
+import { registerSource } from '../../src/runtime/observer.ts';
 import { createActivities } from '../../src/telemetry/activity.ts';
 import { serve } from '../../src/telemetry/http.ts';
 import type { RunningServers } from '../../src/telemetry/http.ts';
@@ -16,8 +16,8 @@ afterEach(async () => {
 async function watched() {
   const [files, cluster] = [createMemory([]), createMemory([])];
   const told = { readiness: createReadiness(), activities: createActivities() };
-  const endFiles = watchSource('files', files.read, told);
-  watchSource('cluster', cluster.read, told);
+  const endFiles = registerSource('files', files.read, told);
+  registerSource('cluster', cluster.read, told);
   const log = createLog({ level: 'error', to: { write: () => undefined } });
   const address = { host: '127.0.0.1', port: 0 };
   const routes = healthRoutes(told.readiness);
@@ -38,7 +38,7 @@ async function watched() {
 describe('a source that is watched', () => {
   it('keeps the process from being ready until it has been read', async () => {
     const { files, cluster, ask } = await watched();
-    const [notRead, failed] = ['failed: not read yet', 'readyz check failed'];
+    const [notRead, failed] = ['failed: not synced yet', 'readyz check failed'];
     expect(await ask()).toEqual([503, `[-]files ${notRead}`, `[-]cluster ${notRead}`, failed]);
     await files.start();
     expect(await ask()).toEqual([503, '[+]files ok', `[-]cluster ${notRead}`, failed]);
@@ -48,10 +48,10 @@ describe('a source that is watched', () => {
 
   it('is shown among the activities of the process', async () => {
     const { files, stateOf } = await watched();
-    expect(stateOf('files')).toEqual(['first reading under way']);
+    expect(stateOf('files')).toEqual(['objects syncing']);
     await files.start();
-    expect(stateOf('files')).toEqual(['changes followed']);
-    expect(stateOf('cluster')).toEqual(['first reading under way']);
+    expect(stateOf('files')).toEqual(['objects synced']);
+    expect(stateOf('cluster')).toEqual(['objects syncing']);
   });
 
   it('is asked no more when that is ended', async () => {

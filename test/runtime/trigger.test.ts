@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { meshBackendsOf, tailnetsOf } from '../../src/api/references.ts';
 import type { Index } from '../../src/resources/resources.ts';
-import { foundBy, named, whenChanges } from '../../src/runtime/trigger.ts';
+import { byIndex, byKey, whenChanges } from '../../src/runtime/trigger.ts';
 import { route } from '../support/declared.ts';
 import { DONE, refOfWeb, tailnet, web } from '../support/running.ts';
 import { Runtime } from '../support/runtime.ts';
@@ -22,7 +22,7 @@ describe('a trigger', () => {
     );
     const controller = runtime.start({
       kind: 'MeshTailnet',
-      triggers: [whenChanges('MeshEndpoints', textsOf, foundBy(tailnetsByDomain))],
+      triggers: [whenChanges('MeshEndpoints', textsOf, byIndex(tailnetsByDomain))],
       reconcile: ({ name }) => {
         seen.push(name);
         return Promise.resolve(DONE);
@@ -101,7 +101,7 @@ describe('a trigger', () => {
     const runtime = new Runtime();
     runtime.start({
       kind: 'MeshEndpoints',
-      triggers: [whenChanges('HTTPRoute', meshBackendsOf, named)],
+      triggers: [whenChanges('HTTPRoute', meshBackendsOf, byKey)],
       reconcile: ({ namespace, name }) => {
         seen.push(`${namespace}/${name}`);
         return Promise.resolve(DONE);

@@ -52,7 +52,7 @@ describe('standalone', () => {
     declare(folders.folder, ...WORLD);
     const running = start(folders);
     const { port } = await running.line('serving Envoy Gateway and Envoy');
-    const { healthPort, metricsPort } = await running.line('telling about itself');
+    const { healthPort, metricsPort } = await running.line('serving metrics and probes');
     expect(port).toBeGreaterThan(0);
     expect(await askPath(healthPort, '/readyz')).toEqual([200, 'ok']);
     const { generated, state } = folders;
@@ -79,14 +79,14 @@ describe('standalone', () => {
   it('is not ready, and does not listen for calls, before the folder is there', async () => {
     const folders = makeFolders();
     const running = await startHere(folders);
-    const { healthPort } = await running.line('telling about itself');
+    const { healthPort } = await running.line('serving metrics and probes');
     expect((await askPath(healthPort, '/readyz'))[0]).toBe(503);
-    await running.line('a declaration is not as it should be');
+    await running.line('problem in a resource file');
     const [status, text] = await askPath(healthPort, '/readyz');
     expect(status).toBe(503);
-    expect(text).toContain('[-]folder failed: not read yet');
+    expect(text).toContain('[-]folder failed: not synced yet');
     expect(text).toContain('[-]grpc failed: not listening');
-    expect(await running.line('a declaration is not as it should be')).toMatchObject({
+    expect(await running.line('problem in a resource file')).toMatchObject({
       reason: 'FolderMissing',
     });
     declare(folders.folder, ...WORLD);
@@ -96,8 +96,8 @@ describe('standalone', () => {
 
   it('ends well also while it waits for its folder', async () => {
     const running = await startHere(makeFolders());
-    await running.line('telling about itself');
-    await running.line('a declaration is not as it should be');
+    await running.line('serving metrics and probes');
+    await running.line('problem in a resource file');
     await expect(running.stop()).resolves.toBeUndefined();
   });
 
@@ -109,7 +109,7 @@ describe('standalone', () => {
       `kind: MeshEndpoints\napiVersion: ${GROUP}/v1alpha1\nspec: {}\n`,
     );
     const running = await startHere(folders);
-    const wrong = await running.line('a declaration is not as it should be');
+    const wrong = await running.line('problem in a resource file');
     expect(wrong).toMatchObject({ reason: 'Invalid', file: 'bad.yaml', level: 'warn' });
     const left = await running.line('Envoy Gateway does not get an object');
     expect(left).toMatchObject({ object: 'Service/default/plain', file: 'all.yaml' });
@@ -146,8 +146,8 @@ describe('standalone', () => {
 /** What keeps it from beginning; it has ended then. */
 async function refusalOf(folders: Folders, flags: Readonly<Record<string, string>>): Promise<string> {
   try {
-    const { begun } = await startHere(folders, flags);
-    return `serves at ${await begun}`;
+    const { started } = await startHere(folders, flags);
+    return `serves at ${await started}`;
   } catch (error) {
     return error instanceof Error ? error.message : String(error);
   }
@@ -163,10 +163,7 @@ describe('standalone that cannot begin', () => {
   it.each([
     [{ 'log-level': 'loud' }, 'LOG_LEVEL: "loud" is not a level'],
     [{ 'sync-period': 'never' }, '--sync-period: "never" is not a duration'],
-    [
-      { 'extension-server-address': '' },
-      'EXTENSION_SERVER_ADDRESS: is not set, and GRPC_ADDRESS leaves the port open',
-    ],
+    [{ 'extension-server-address': '' }, 'EXTENSION_SERVER_ADDRESS: is not set, and GRPC_ADDRESS has port 0'],
   ])('says what is wrong with %j', async (flags, says) => {
     expect(await refusalOf(makeFolders(), flags)).toContain(says);
   });
@@ -219,7 +216,7 @@ describe('the extension server', () => {
     const folders = makeFolders();
     declare(folders.folder, ...WORLD);
     const running = startServed('extension-server', {}, { RESOURCES_DIR: folders.folder });
-    const { healthPort } = await running.line('telling about itself');
+    const { healthPort } = await running.line('serving metrics and probes');
     await running.line('serving Envoy Gateway and Envoy');
     expect(await askPath(healthPort, '/readyz')).toEqual([200, 'ok']);
     expect(readdirSync(folders.root)).toEqual(['declared']);

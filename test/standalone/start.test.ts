@@ -56,7 +56,7 @@ describe('npm start', () => {
     edit(machine, text => text.replaceAll('port: 18082', 'port: 19999'));
     await running.printed('100.64.0.3:19999');
     edit(machine, () => 'kind: [');
-    await running.printed('! a declaration is not as it should be: web.yaml');
+    await running.printed('! problem in a resource file: web.yaml');
     await running.end();
   });
 

@@ -25,7 +25,7 @@ export class ControlledWork {
     return [...this.#running.keys()];
   }
 
-  async end(key: string, outcome: Outcome = { look: 'on-change' }): Promise<void> {
+  async end(key: string, outcome: Outcome = { requeue: 'on-change' }): Promise<void> {
     this.#take(key).resolve(outcome);
     await this.#clock.settle();
   }

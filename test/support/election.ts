@@ -2,7 +2,7 @@ import { releaseOf } from '../../src/resources/lease.ts';
 import type { Lease, LeaseHold } from '../../src/resources/lease.ts';
 import { decide, endTerm, learn, INITIAL } from '../../src/runtime/leader-election/election.ts';
 import type {
-  ElectionNews,
+  ElectionResult,
   ElectionState,
   ElectionStep,
 } from '../../src/runtime/leader-election/election.ts';
@@ -182,7 +182,7 @@ export class Election {
     const sentAt = this.#local(member);
     const { arrivesAfter, answer, answeredAfter } = this.#nextFate(member);
     let isHeard = false;
-    const hear = (news: ElectionNews) => {
+    const hear = (news: ElectionResult) => {
       if (isHeard) return;
       isHeard = true;
       member.isAsking = false;
@@ -191,7 +191,7 @@ export class Election {
       this.#turn(member);
     };
     const limit = Math.min(this.#timing.requestMs, (member.state.term?.until ?? Infinity) - sentAt);
-    const noAnswer: ElectionNews = { got: 'no-answer', to: step };
+    const noAnswer: ElectionResult = { got: 'no-answer', to: step };
     const { life } = member;
     this.#when(member, this.now + limit / member.rate, () => hear(noAnswer));
     const arrive = () => {
@@ -204,7 +204,7 @@ export class Election {
     else if (answer === 'refused') this.#when(member, this.now + answeredAfter, () => hear(noAnswer));
   }
 
-  #serve(step: Extract<ElectionStep, { do: 'read' | 'write' }>, sentAt: number): ElectionNews {
+  #serve(step: Extract<ElectionStep, { do: 'read' | 'write' }>, sentAt: number): ElectionResult {
     if (step.do === 'read') return { got: 'read', lease: this.#lease };
     if (this.#lease?.version !== step.over?.version) return { got: 'conflict' };
     return { got: 'written', lease: this.#put(step.hold), sentAt };

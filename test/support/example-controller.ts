@@ -3,7 +3,7 @@ import type { Kinds } from '../../src/api/generated/types.ts';
 import { tailnetsOf } from '../../src/api/references.ts';
 import type { Index, ReadResources, WriteResources } from '../../src/resources/resources.ts';
 import type { Controller } from '../../src/runtime/controller.ts';
-import { foundBy, whenChanges } from '../../src/runtime/trigger.ts';
+import { byIndex, whenChanges } from '../../src/runtime/trigger.ts';
 
 // #region example
 type MeshTailnet = Kinds['MeshTailnet'];
@@ -31,13 +31,13 @@ export function usageController(
     name: 'usage',
     kind: 'MeshTailnet',
     // A MeshEndpoints concerns the MeshTailnets of its tailnet: of the one it names, and of the one it named before.
-    triggers: [whenChanges('MeshEndpoints', tailnetsOf, foundBy(tailnets))],
+    triggers: [whenChanges('MeshEndpoints', tailnetsOf, byIndex(tailnets))],
     reconcile: async ref => {
       const tailnet = read.get(ref);
-      if (!tailnet) return { look: 'on-change' };
+      if (!tailnet) return { requeue: 'on-change' };
       const using = read.find(users, tailnet.spec.tailnet);
       await write.replaceStatus(tailnet, usageStatus(tailnet, using, now()));
-      return { look: 'on-change' };
+      return { requeue: 'on-change' };
     },
   };
 }

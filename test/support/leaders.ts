@@ -1,10 +1,10 @@
 import type { Clock } from '../../src/api/clock.ts';
 import type { LeasePort } from '../../src/resources/lease.ts';
 import { createMemoryLease } from './memory-lease.ts';
-import { startLeadership } from '../../src/runtime/leader-election/leadership.ts';
+import { startLeaderElection } from '../../src/runtime/leader-election/leadership.ts';
 import type { Leadership } from '../../src/runtime/leader-election/leadership.ts';
 import type { LeadershipDeps } from '../../src/runtime/leader-election/leadership.ts';
-import type { Leading } from '../../src/runtime/leader-election/leadership.ts';
+import type { LeaderWork } from '../../src/runtime/leader-election/leadership.ts';
 import { createActivities } from '../../src/telemetry/activity.ts';
 import { createLog } from '../../src/telemetry/log.ts';
 import { leaderMetrics } from '../../src/telemetry/metrics.ts';
@@ -77,11 +77,11 @@ export class Leaders {
     const activities = createActivities();
     const path: Path = { network: 'well', read: 0, write: 0 };
     const lease = through(peculiar.lease ?? this.memory.lease, path);
-    const lead = ({ number }: { readonly number: number }): Leading => {
+    const lead = ({ number }: { readonly number: number }): LeaderWork => {
       tell(`leads as ${number}`);
       return { end: because => this.#ended(manner, () => tell(`ends because ${because}`)) };
     };
-    const leadership = startLeadership({
+    const leadership = startLeaderElection({
       ...{ name: 'test', identity, lease, clock, random, telemetry: { log, metrics, activities } },
       lead: peculiar.lead ?? lead,
       ...(peculiar.isReady ? { isReady: peculiar.isReady } : {}),

@@ -41,12 +41,12 @@ export class QueueModel {
     const running = this.running.find(one => one.key === key);
     if (!running) throw new Error(`${key} does not run`);
     this.running = this.running.filter(one => one !== running);
-    const failures = outcome.look === 'with-backoff' ? (this.#failures.get(key) ?? 0) + 1 : 0;
+    const failures = outcome.requeue === 'with-backoff' ? (this.#failures.get(key) ?? 0) + 1 : 0;
     this.#failures.set(key, failures);
     if (this.#isStopped) return;
     if (running.next) this.#line(key, running.next);
-    else if (outcome.look === 'after') this.#delay({ key, lane: 'live', isRetry: false }, outcome.ms);
-    else if (outcome.look === 'with-backoff') {
+    else if (outcome.requeue === 'after') this.#delay({ key, lane: 'live', isRetry: false }, outcome.ms);
+    else if (outcome.requeue === 'with-backoff') {
       const wait = Math.max(this.#waitForToken(), Math.min(1_000_000, 5 * 2 ** (failures - 1)));
       this.#delay({ key, lane: running.lane, isRetry: true }, wait);
     }

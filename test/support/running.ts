@@ -6,7 +6,7 @@ import { endpoint, meshEndpoints, meshTailnet } from './objects.ts';
 import { Runtime } from './runtime.ts';
 
 /** What a run gives that ended well, and one that never ends. */
-export const DONE: Outcome = { look: 'on-change' };
+export const DONE: Outcome = { requeue: 'on-change' };
 export const FOREVER = new Promise<never>(() => undefined);
 
 /** A MeshEndpoints as an author writes it. */

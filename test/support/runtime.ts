@@ -2,7 +2,7 @@ import type { ResourceKind } from '../../src/api/key.ts';
 import { createMemory } from './memory.ts';
 import type { Memory } from './memory.ts';
 import type { AnyIndex } from '../../src/resources/resources.ts';
-import type { Controller, ControllerSettings, RunningController } from '../../src/runtime/controller.ts';
+import type { Controller, ControllerOptions, RunningController } from '../../src/runtime/controller.ts';
 import { startController } from '../../src/runtime/controller.ts';
 import type { Telemetry } from '../../src/runtime/observer.ts';
 import { createActivities } from '../../src/telemetry/activity.ts';
@@ -36,7 +36,7 @@ export class Runtime {
 
   start<K extends ResourceKind>(
     controller: Pick<Controller<K>, 'kind' | 'reconcile'> & Partial<Controller<K>>,
-    settings: Partial<ControllerSettings> = {},
+    settings: Partial<ControllerOptions> = {},
   ): RunningController {
     const { clock, telemetry } = this;
     return startController(

@@ -7,7 +7,7 @@ import type { LogLine } from './served-process.ts';
 /** Standalone in the process of a test, with all that it tells. */
 export type ServedHere = {
   /** Fulfilled with the port once it serves. */
-  readonly begun: Promise<number>;
+  readonly started: Promise<number>;
   readonly lines: readonly LogLine[];
   /** Waits for a line of the log. */
   readonly line: (msg: string) => Promise<LogLine>;
@@ -31,7 +31,7 @@ export async function startHere(
   const lines: LogLine[] = [];
   const write = (line: string) => void lines.push(JSON.parse(line) as LogLine);
   const settings = readStandaloneSettings({ args, environment: {} });
-  const { begun, steps } = await startStandalone(settings, { version: 'test', to: { write } });
+  const { started, steps } = await startStandalone(settings, { version: 'test', to: { write } });
   let stopped: Promise<void> | undefined;
   const end = async () => {
     for (const { run } of steps) await run();
@@ -44,5 +44,5 @@ export async function startHere(
       if (!found) throw new Error(`no line "${msg}" in ${JSON.stringify(lines)}`);
       return found;
     });
-  return { begun, lines, line, stop };
+  return { started, lines, line, stop };
 }

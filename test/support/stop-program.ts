@@ -7,7 +7,7 @@ import { systemClock } from '../../src/runtime/clock.ts';
 import { startController } from '../../src/runtime/controller.ts';
 import type { Outcome } from '../../src/runtime/queue/queue.ts';
 import type { RunContext } from '../../src/runtime/runs.ts';
-import { stepsOf, stopOnSignal } from '../../src/runtime/shutdown.ts';
+import { controllerSteps, shutDownOnSignal } from '../../src/runtime/shutdown.ts';
 import { createActivities } from '../../src/telemetry/activity.ts';
 import { createLog } from '../../src/telemetry/log.ts';
 import { controllerMetrics, queueMetrics } from '../../src/telemetry/metrics.ts';
@@ -44,22 +44,22 @@ const controller = startController(
       log.info('begun');
       await MANNERS[process.argv[2] ?? '']?.(context);
       log.info('ended', { ready: isReady() });
-      return { look: 'after', ms: 0 };
+      return { requeue: 'after', ms: 0 };
     },
   },
   { read: memory.read, clock: systemClock, telemetry: { log, metrics, activities: createActivities() } },
   { concurrency: 1, syncPeriodMs: 30_000 },
 );
 
-stopOnSignal({
+shutDownOnSignal({
   signals: process,
   clock: systemClock,
   log,
   steps: [
-    ...stepsOf([controller], readiness, { endMs: Number(process.argv[3]), obeyMs: 100 }, log),
+    ...controllerSteps([controller], readiness, { graceMs: Number(process.argv[3]), abortMs: 100 }, log),
     { name: 'release', run: () => log.info('released') },
   ],
-  limitMs: 120_000,
+  timeoutMs: 120_000,
   exit: code => process.exit(code),
 });
 await memory.start();

@@ -1,39 +1,39 @@
 import { isReleased } from '../../resources/lease.ts';
 import type { Lease, LeaseHold } from '../../resources/lease.ts';
 
-/** The timing of an election; all who share a lease must have the same. */
+/** The timing of leader election; all processes that share a lease must have the same. */
 export type LeaseTiming = {
-  /** For how long others leave a lease alone after they saw it change. */
+  /** How long after its last change, as another process saw it, that process may take the lease. */
   readonly durationMs: number;
-  /** For how long a process leads after it sent a write that succeeded. */
+  /** How long after it sent a successful write a process is the leader. */
   readonly holdMs: number;
   /** How often the leader writes the lease, and the others read it. */
   readonly retryMs: number;
   /** How soon a leader retries a write that failed. */
   readonly pauseMs: number;
   readonly requestMs: number;
-  /** How long the work of a leader may take to end when leadership is lost; then the process must end. */
+  /** How long the work of a leader may take to end when leadership is lost, before the process must exit. */
   readonly endMs: number;
 };
 
 /**
- * The timing of every process of ours. What it leads to, as the model in the tests finds it with requests that take up to
- * 100 ms, and three processes on a real API server confirm:
+ * The timing of every operator. Its effect, as the model in the tests finds it with requests that take up to 100 ms, and
+ * as three processes on a real API server confirm:
  *
- * | what becomes of the leader   | it acts on for at most | another acts within      | nobody acts for at least |
+ * | the leader                   | it acts on for at most | another acts within      | none acts for at least   |
  * | ---------------------------- | ---------------------- | ------------------------ | ------------------------ |
- * | it is stopped                | as long as it needs    | 2.4 s after its release  | -                        |
- * | it is killed                 | -                      | 12.4 s                   | 7 s                      |
- * | it is frozen                 | - (it checks first)    | 12.4 s                   | 3 s                      |
- * | it cannot reach the lease    | 7 s                    | 12.4 s                   | 3 s                      |
+ * | is stopped                   | as long as it needs    | 2.4 s after its release  | -                        |
+ * | is killed                    | -                      | 12.4 s                   | 7 s                      |
+ * | is frozen                    | - (it checks first)    | 12.4 s                   | 3 s                      |
+ * | cannot reach the lease       | 7 s                    | 12.4 s                   | 3 s                      |
  * | ..., clocks 10 % too slow    | 7.8 s                  | 13.7 s                   | 1.3 s                    |
- * | it does not end its work     | 7 s + 1 s, then exits  | 12.4 s                   | 2 s (0.3 s)              |
- * | anything, after a storm of   | -                      | 16 s after the last of   | -                        |
- * | lost and late requests       |                        | them had its effect      |                          |
+ * | does not end its work        | 7 s + 1 s, then exits  | 12.4 s                   | 2 s (0.3 s)              |
+ * | any, after a series of lost  | -                      | 16 s after the last of   | -                        |
+ * | and late requests            |                        | them had its effect      |                          |
  *
  * Two never lead at once as long as the rates of two clocks differ by less than durationMs / holdMs, which is 17 % each.
  * The lease costs each process about 30 short requests a minute. A server that is away for 1.7 s never costs leadership,
- * and one that refuses connections for 4 s does not either.
+ * and neither does one that refuses connections for 4 s.
  */
 export const LEASE_TIMING: LeaseTiming = {
   durationMs: 10_000,
@@ -44,16 +44,16 @@ export const LEASE_TIMING: LeaseTiming = {
   endMs: 1000,
 };
 
-/** What a process knows of a lease that it shares; every time in it is one of its own clock. */
+/** What a process knows of a lease that it shares; all times are of its own clock. */
 export type ElectionState = {
-  /** The lease as last seen (undefined: it does not exist), and since when it has been seen so. */
+  /** The lease as last read, or undefined where it does not exist, and since when it is unchanged. */
   readonly seen: Seen | undefined;
-  /** Our leadership, where we have it. */
+  /** The leadership of this process, where it is the leader. */
   readonly term: Term | undefined;
   readonly nextRequestAt: number;
-  /** Whether somebody has written the lease since we saw it, or a write of ours may have. */
+  /** Whether another process has written the lease since it was read, or a failed write of this process may have. */
   readonly isOutdated: boolean;
-  /** A write of ours that failed, and may have been done all the same, or may be yet. */
+  /** A write of this process that failed, and may have taken effect or still take effect. */
   readonly doubt: LeaseHold | undefined;
   /** The most transitions ever seen. */
   readonly transitions: number;
@@ -62,15 +62,15 @@ export type ElectionState = {
 type Seen = {
   readonly lease: Lease | undefined;
   readonly since: number;
-  /** Whether we wrote it, which we know because we got the answer. */
+  /** Whether this process wrote it and got the answer. */
   readonly isOurs: boolean;
 };
 
 /** One leadership from its beginning to its end. */
 export type Term = {
-  /** Later leaders have higher ones, as long as somebody remembers the last. */
+  /** Later leaders have higher numbers, unless the lease was deleted while no process knew it. */
   readonly number: number;
-  /** It ends then unless the lease is renewed before. */
+  /** When it ends unless the lease is renewed before. */
   readonly until: number;
 };
 
@@ -83,28 +83,28 @@ export const INITIAL: ElectionState = {
   transitions: 0,
 };
 
-/** What to do next. */
+/** The next step of an election. */
 export type ElectionStep =
   | { readonly do: 'read' }
   | { readonly do: 'write'; readonly hold: LeaseHold; readonly over: Lease | undefined }
   | { readonly do: 'wait'; readonly until: number }
-  /** Our leadership has expired. */
+  /** The leadership of this process has expired. */
   | { readonly do: 'end-term' };
 
-/** What came of it. */
-export type ElectionNews =
+/** The result of a step. */
+export type ElectionResult =
   | { readonly got: 'read'; readonly lease: Lease | undefined }
   | { readonly got: 'written'; readonly lease: Lease; readonly sentAt: number }
-  /** Another process had written it. */
+  /** Another process has written it. */
   | { readonly got: 'conflict' }
   | { readonly got: 'no-answer'; readonly to: Extract<ElectionStep, { do: 'read' | 'write' }> };
 
 export type Elector = { readonly holder: string; readonly timing: LeaseTiming };
 
 /**
- * What to do now; who may not lead only reads. Leadership begins and goes on only by a write over a version of the lease
- * that was seen. Where there is no lease, one that nobody holds is created first, and then it has to stand for a duration
- * like any other: whoever led before the deletion stops before that.
+ * The next step; a process that may not become leader only reads. Leadership begins and is renewed only by a write over
+ * the version of the lease that was read. Where there is no lease, one without a holder is created first, and taken only
+ * after a full duration like any other: the leader before its deletion stops within that time.
  */
 export function decide(
   state: ElectionState,
@@ -132,18 +132,20 @@ export function decide(
   return now >= nextRequestAt ? { do: 'read' } : { do: 'wait', until: Math.min(nextRequestAt, takeAt) };
 }
 
-/** Another version of us may have a longer duration and say so in the lease; a typo must not count. */
+/** Another version of the operator may write a longer duration into the lease; the limit guards against a typo. */
 const MAX_DURATION_MS = 60_000;
 
 /**
- * For how long a lease is left alone after it was first seen as it is.
+ * How long after its last change a lease may be taken.
  *
- * | what is seen                            | for how long | because                                       |
+ * | the lease                               | how long     | because                                       |
  * | --------------------------------------- | ------------ | --------------------------------------------- |
- * | ours, or ours by a write in doubt       | not at all   | nobody else has written it since              |
- * | released                                | not at all   | its holder has ended all work before          |
- * | another's; nobody's; created just now   | a duration   | somebody may have led until just before       |
- * | by our name, but not ours               | a duration   | somebody edits it, or has our name            |
+ * | written by this process, perhaps by a   | at once      | no other process has written it since         |
+ * | write whose result is not known         |              |                                               |
+ * | released                                | at once      | its holder has ended all work before          |
+ * | held by another; without a holder; new  | a duration   | a leader may have acted until just before     |
+ * | has the name of this process, but was   | a duration   | it was edited, or another process has the     |
+ * | not written by it                       |              | same name                                     |
  */
 function untouchedMs(
   lease: Lease,
@@ -156,38 +158,38 @@ function untouchedMs(
   return Math.max(durationMs, Math.min(lease.durationMs, MAX_DURATION_MS));
 }
 
-/** The next state. The jitter, from 0 to 1, spreads what many do. */
+/** The next state. The jitter, from 0 to 1, spreads the requests of many processes. */
 export function learn(
   before: ElectionState,
-  news: ElectionNews,
+  result: ElectionResult,
   now: number,
   { holder, timing }: Elector,
   jitter: number,
 ): ElectionState {
-  // A leadership that has ended is not continued: what it led must end before the next begins.
+  // A leadership that has expired is not renewed: its work must end before the next one begins.
   const isLate = before.term !== undefined && now >= before.term.until;
   const state = isLate ? endTerm(before) : before;
   const spread = 0.9 + 0.2 * jitter;
   const later = now + (state.term ? timing.pauseMs : timing.retryMs) * spread;
-  switch (news.got) {
+  switch (result.got) {
     case 'read':
-      return afterRead(state, news.lease, now, holder, later);
+      return afterRead(state, result.lease, now, holder, later);
     case 'written': {
-      if (news.lease.holder !== holder) return afterRead(state, news.lease, now, holder, later);
-      const written = afterWrite(state, news, now, timing, spread);
+      if (result.lease.holder !== holder) return afterRead(state, result.lease, now, holder, later);
+      const written = afterWrite(state, result, now, timing, spread);
       return isLate ? endTerm(written) : written;
     }
     case 'conflict':
       return { ...state, nextRequestAt: now + timing.pauseMs * spread, isOutdated: true };
     case 'no-answer': {
-      if (news.to.do === 'read') return { ...state, nextRequestAt: later };
-      const doubt = news.to.over ? news.to.hold : state.doubt;
+      if (result.to.do === 'read') return { ...state, nextRequestAt: later };
+      const doubt = result.to.over ? result.to.hold : state.doubt;
       return { ...state, nextRequestAt: later, doubt, isOutdated: true };
     }
   }
 }
 
-/** The same without our leadership. */
+/** The same state without leadership. */
 export function endTerm(state: ElectionState): ElectionState {
   return { ...state, term: undefined };
 }
@@ -203,7 +205,7 @@ function afterRead(
   const isSame = seen && lease?.version === seen.lease?.version;
   const isOthers = lease !== undefined && lease.holder !== '' && lease.holder !== holder;
   const isTaken = isOthers || (lease !== undefined && isReleased(lease));
-  // As long as we lead, nobody else takes it: what is edited or deleted meanwhile is written again.
+  // While this process is the leader no other takes the lease: if it was edited or deleted, it is written again.
   const term = isTaken ? undefined : state.term;
   return {
     seen: isSame ? seen : { lease, since: now, isOurs: false },
@@ -217,12 +219,12 @@ function afterRead(
 
 function afterWrite(
   { term, transitions }: ElectionState,
-  { lease, sentAt }: Extract<ElectionNews, { got: 'written' }>,
+  { lease, sentAt }: Extract<ElectionResult, { got: 'written' }>,
   now: number,
   { holdMs, retryMs }: LeaseTiming,
   spread: number,
 ): ElectionState {
-  // It counts from when it was sent: others may have seen it at any time since.
+  // Counted from when it was sent: others may have read it at any time since.
   const until = sentAt + holdMs;
   return {
     seen: { lease, since: now, isOurs: true },

@@ -4,56 +4,56 @@ import { releaseOf } from '../../resources/lease.ts';
 import type { LeasePort } from '../../resources/lease.ts';
 import { endsWithin } from '../clock.ts';
 import { decide, endTerm, INITIAL, learn, LEASE_TIMING } from './election.ts';
-import type { ElectionNews, ElectionState, ElectionStep, Elector, Term } from './election.ts';
+import type { ElectionResult, ElectionState, ElectionStep, Elector, Term } from './election.ts';
 import { leadershipObserver } from './observer.ts';
 import type { LeadershipObserver, LeadershipTelemetry } from './observer.ts';
 
-/** What becomes of a leader's work. */
-export interface Leading {
+/** The work that a process does while it is the leader. */
+export interface LeaderWork {
   /**
-   * Ends it: with time where the process stops, for as long as leadership is held, and at once where leadership is lost,
-   * which may also happen while it ends with time. Fulfilled when nothing of it is running; rejects where something is
-   * and will not end.
+   * Stops it: with a grace period where the process stops, since leadership is held meanwhile, and at once where
+   * leadership is lost, which may also happen during the grace period. Fulfilled when nothing of it runs any more; rejects
+   * where something does not end.
    */
   end(because: 'stopping' | 'lost'): Promise<void>;
 }
 
 export type LeadershipDeps = {
-  /** As it stands in logs and metrics. */
+  /** The name of the lease in logs and metrics. */
   readonly name: string;
-  /** Who we are, for people: the name of the pod. Something unique is added. */
+  /** The name of the pod; a random suffix makes it unique. */
   readonly identity: string;
   readonly lease: LeasePort;
   readonly clock: Clock;
   readonly random: () => number;
   readonly telemetry: LeadershipTelemetry;
-  /** Whether it could do what a leader does, and so may become one; always if not given. */
+  /** Whether this process may become leader; always if not given. */
   readonly isReady?: () => boolean;
-  /** Starts a leader's work; never while something of a former leadership is running. */
-  readonly lead: (term: Term) => Leading;
-  /** Called once where a leader's work did not end: the process must exit at once, since another may lead soon. */
+  /** Starts a leader's work; never while work of a former leadership is running. */
+  readonly lead: (term: Term) => LeaderWork;
+  /** Called once where a leader's work did not end: the process must exit at once, since another may become leader soon. */
   readonly mustExit: (reason: Error) => void;
 };
 
-/** Whether this process leads, which at most one of those who share a lease does. */
+/** Whether this process is the leader, which at most one of those that share a lease is. */
 export interface Leadership {
-  /** By this process's own clock at this moment, so that one that was frozen knows when it wakes. */
+  /** Computed from this process's clock at each call, so that a process that was frozen sees an expired lease at once. */
   isHeld(): boolean;
-  /** Aborted when the leadership that is held now ends; already aborted where none is held. */
+  /** Aborted when the current leadership ends; already aborted where this process is not the leader. */
   signal(): AbortSignal;
-  /** Ends a leader's work while still holding the lease, then releases it, so that another leads within a retry period. */
+  /** Ends a leader's work while still holding the lease, then releases it, so that another process leads within a retry period. */
   stop(): Promise<void>;
 }
 
 /** Runs leader election from now on. */
-export function startLeadership(deps: LeadershipDeps): Leadership {
+export function startLeaderElection(deps: LeadershipDeps): Leadership {
   const runner = new ElectionRunner(deps);
   runner.start();
   return runner;
 }
 
 /** A leader's work, until all of it has ended. */
-type Led = { work: Leading | undefined; readonly abort: AbortController };
+type Led = { work: LeaderWork | undefined; readonly abort: AbortController };
 
 class ElectionRunner implements Leadership {
   readonly #deps: LeadershipDeps;
@@ -75,7 +75,7 @@ class ElectionRunner implements Leadership {
   }
 
   start(): void {
-    this.#observer.show(
+    this.#observer.registerGauge(
       () => this.isHeld(),
       () => this.#state,
       () => this.#now,
@@ -103,7 +103,7 @@ class ElectionRunner implements Leadership {
 
   async #stop(): Promise<void> {
     if (this.#phase === 'running') this.#phase = 'stopping';
-    const isClean = await this.#letEnd();
+    const isClean = await this.#drain();
     this.#phase = 'ended';
     this.#wake();
     await this.#loop;
@@ -112,11 +112,11 @@ class ElectionRunner implements Leadership {
     if (isClean && this.#state.seen?.isOurs) await this.#release();
     this.#state = endTerm(this.#state);
     led?.abort.abort(new Error(NOT_LEADING));
-    this.#observer.hide();
+    this.#observer.close();
   }
 
-  /** Whether the work has ended, while the loop keeps the lease for it. */
-  #letEnd(): Promise<boolean> {
+  /** Drains the work while the loop keeps renewing the lease; returns whether it ended. */
+  #drain(): Promise<boolean> {
     return new Promise(resolve => {
       const { work, abort } = this.#led ?? {};
       this.#resolveEnd = resolve;
@@ -127,13 +127,13 @@ class ElectionRunner implements Leadership {
     });
   }
 
-  /** One request at a time, each decided by what came of all before it. */
+  /** One request at a time, each decided from the results of those before it. */
   async #run(): Promise<void> {
     const { isReady = () => true } = this.#deps;
     while (this.#phase !== 'ended') {
       const may = this.#phase === 'running' && !this.#led && isReady() ? 'lead' : 'read';
       await this.#take(decide(this.#state, this.#now, this.#elector, may));
-      this.#follow();
+      this.#reconcileWork();
     }
   }
 
@@ -152,12 +152,12 @@ class ElectionRunner implements Leadership {
     }
   }
 
-  async #read(step: Extract<ElectionStep, { do: 'read' }>): Promise<ElectionNews> {
+  async #read(step: Extract<ElectionStep, { do: 'read' }>): Promise<ElectionResult> {
     const answer = await this.#request('read', signal => this.#deps.lease.read(signal));
     return answer ? { got: 'read', lease: answer.value } : { got: 'no-answer', to: step };
   }
 
-  async #write(step: Extract<ElectionStep, { do: 'write' }>): Promise<ElectionNews> {
+  async #write(step: Extract<ElectionStep, { do: 'write' }>): Promise<ElectionResult> {
     const { hold, over } = step;
     const sentAt = this.#now;
     const answer = await this.#request('write', signal => this.#deps.lease.write(hold, over, signal));
@@ -165,7 +165,7 @@ class ElectionRunner implements Leadership {
     return answer.value ? { got: 'written', lease: answer.value, sentAt } : { got: 'conflict' };
   }
 
-  /** No request is waited for longer than leadership lasts, so that its end is noticed at once. */
+  /** A request times out no later than leadership ends, so that its end is noticed at once. */
   async #request<T>(
     verb: 'read' | 'write',
     send: (signal: AbortSignal) => Promise<T>,
@@ -177,12 +177,12 @@ class ElectionRunner implements Leadership {
     return 'error' in answer ? undefined : answer;
   }
 
-  #learn(news: ElectionNews): void {
-    this.#state = learn(this.#state, news, this.#now, this.#elector, this.#deps.random());
+  #learn(result: ElectionResult): void {
+    this.#state = learn(this.#state, result, this.#now, this.#elector, this.#deps.random());
   }
 
-  /** Starts or ends the work so that it agrees with the state. */
-  #follow(): void {
+  /** Starts or ends the work to match the state. */
+  #reconcileWork(): void {
     const { term, seen } = this.#state;
     this.#observer.saw(seen?.lease);
     if (this.#led && !term && !this.#led.abort.signal.aborted) void this.#lose(this.#led);
@@ -191,14 +191,14 @@ class ElectionRunner implements Leadership {
 
   #begin(term: Term): void {
     const led: Led = { work: undefined, abort: new AbortController() };
-    // Every write in flight listens to it.
+    // Every write in flight adds a listener.
     setMaxListeners(0, led.abort.signal);
     this.#led = led;
     this.#observer.began(term);
     try {
       led.work = this.#deps.lead(term);
     } catch (error) {
-      this.#giveUp(new Error('what a leader does could not begin', { cause: error }));
+      this.#giveUp(new Error('the work of the leader did not start', { cause: error }));
     }
   }
 
@@ -209,12 +209,12 @@ class ElectionRunner implements Leadership {
     const ended = this.#endOf(led.work, 'lost');
     const isInTime = await endsWithin(this.#deps.clock, this.#elector.timing.endMs, ended);
     if (isInTime && (await ended)) this.#led = undefined;
-    else this.#giveUp(new Error('what this process did as the leader does not end'));
+    else this.#giveUp(new Error('the work of the leader did not end'));
     this.#resolveEnd(!this.#hasGivenUp);
     this.#wake();
   }
 
-  async #endOf(work: Leading, because: 'stopping' | 'lost'): Promise<boolean> {
+  async #endOf(work: LeaderWork, because: 'stopping' | 'lost'): Promise<boolean> {
     try {
       await work.end(because);
       return true;
@@ -224,7 +224,7 @@ class ElectionRunner implements Leadership {
     }
   }
 
-  /** Something may be running that nobody can end: the lease is not released, and this process never leads again. */
+  /** Work may still be running and cannot be ended: the lease is not released, and this process never leads again. */
   #giveUp(reason: Error): void {
     this.#hasGivenUp = true;
     this.#phase = 'ended';
@@ -252,9 +252,9 @@ class ElectionRunner implements Leadership {
   }
 }
 
-const NOT_LEADING = 'this process does not lead (any more)';
+const NOT_LEADING = 'this process is not the leader';
 
-/** A name that no two processes have, even if they have the same identity: 64 random bits are added to it. */
+/** A name that no two processes have, even where their identity is the same: it ends in 64 random bits. */
 function uniqueName(identity: string, random: () => number): string {
   const half = () =>
     Math.floor(random() * 2 ** 32)
@@ -263,10 +263,10 @@ function uniqueName(identity: string, random: () => number): string {
   return `${identity}_${half()}${half()}`;
 }
 
-/** What came of a request: its answer, or why there is none. */
+/** The answer of a request, or why it has none. */
 type Answer<T> = { readonly value: T } | { readonly error: unknown };
 
-/** The answer of a request that comes within a time; a later one is ignored. */
+/** Sends a request with a timeout; a later answer is ignored. */
 async function answerWithin<T>(
   clock: Clock,
   ms: number,

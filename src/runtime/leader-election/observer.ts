@@ -14,11 +14,11 @@ export type LeadershipTelemetry = {
 
 type Verb = 'read' | 'write';
 
-/** Notified of what becomes of leadership; lines are logged where something changes, not for each request. */
+/** Notified of leader election; it logs changes, not every request. */
 export interface LeadershipObserver {
-  show(isHeld: () => boolean, state: () => ElectionState, now: () => number): void;
-  hide(): void;
-  /** What came of a request; reading may be possible where writing is not. */
+  registerGauge(isHeld: () => boolean, state: () => ElectionState, now: () => number): void;
+  close(): void;
+  /** A request ended; reads and writes are reported apart, since one may fail while the other does not. */
   requested(verb: Verb, answer: { readonly value: unknown } | { readonly error: unknown }): void;
   saw(lease: Lease | undefined): void;
   began(term: Term): void;
@@ -27,7 +27,7 @@ export interface LeadershipObserver {
   released(isDone: boolean): void;
 }
 
-/** Turns what becomes of leadership into a gauge, activities and lines of the log. */
+/** Turns leader election into a gauge, activities and log lines. */
 export function leadershipObserver(
   name: string,
   self: string,
@@ -38,43 +38,44 @@ export function leadershipObserver(
   const failing = new Set<Verb>();
   let holder = '';
   return {
-    show: (isHeld, state, now) => {
+    registerGauge: (isHeld, state, now) => {
       ends = [
         metrics.readGauge('leads', () => [{ labels: { name }, value: isHeld() ? 1 : 0 }]),
         activities.add(`leadership ${name}`, () => [activityOf(isHeld(), state(), now())]),
       ];
     },
-    hide: () => ends.forEach(end => end()),
+    close: () => ends.forEach(end => end()),
     requested: (verb, answer) => {
       const hasFailed = failing.has(verb);
       if ('error' in answer) {
         failing.add(verb);
-        if (!hasFailed) line.warn(MESSAGES[verb].failing, { error: answer.error });
+        if (!hasFailed) line.warn(MESSAGES[verb].failed, { error: answer.error });
       } else if (failing.delete(verb)) {
-        line.info(MESSAGES[verb].well);
+        line.info(MESSAGES[verb].recovered);
       }
     },
     saw: lease => {
       const next = lease?.holder ?? '';
-      if (next !== holder && next !== '' && next !== self) line.info('lease is held', { holder: next });
+      if (next !== holder && next !== '' && next !== self)
+        line.info('another process holds the lease', { holder: next });
       holder = next;
     },
-    began: ({ number }) => line.info('leading', { term: number }),
-    lost: () => line.warn('not leading any more'),
-    failedToEnd: error => line.error('what was led does not end', { error }),
+    began: ({ number }) => line.info('became leader', { term: number }),
+    lost: () => line.warn('lost leadership'),
+    failedToEnd: error => line.error('the work of the leader did not end', { error }),
     released: isDone =>
-      isDone ? line.info('lease is released') : line.warn('lease could not be released, and will run out'),
+      isDone ? line.info('released the lease') : line.warn('cannot release the lease: it will expire'),
   };
 }
 
-const MESSAGES: Readonly<Record<Verb, { readonly failing: string; readonly well: string }>> = {
-  read: { failing: 'lease cannot be read', well: 'lease can be read again' },
-  write: { failing: 'lease cannot be written', well: 'lease can be written again' },
+const MESSAGES: Readonly<Record<Verb, { readonly failed: string; readonly recovered: string }>> = {
+  read: { failed: 'cannot read the lease', recovered: 'can read the lease again' },
+  write: { failed: 'cannot write the lease', recovered: 'can write the lease again' },
 };
 
 function activityOf(isHeld: boolean, { seen }: ElectionState, now: number) {
   const forMs = seen && Math.round(now - seen.since);
-  const what = isHeld ? 'this process' : (seen?.lease?.holder ?? '') || 'nobody';
-  const state = isHeld ? 'leads' : 'held the lease when it last changed';
+  const what = isHeld ? 'this process' : (seen?.lease?.holder ?? '') || 'no process';
+  const state = isHeld ? 'leader' : 'holder at the last change of the lease';
   return { what, state, ...(forMs === undefined ? {} : { forMs }) };
 }

@@ -1,10 +1,10 @@
-/** The lanes in which keys wait for their turn. */
+/** The lanes in which keys are queued. */
 export type LaneName = 'live' | 'background';
 
-/** After so many live keys in a row, one of the background has its turn. */
+/** How many live keys in a row run before one of the background does. */
 const LIVE_IN_A_ROW = 9;
 
-/** Keys that wait for their turn: live ones first, but the background always gets its share. */
+/** Queued keys: live ones first, but the background always gets a share. */
 export class Lanes<T> {
   readonly #lanes = { live: new Fifo<T>(), background: new Fifo<T>() };
   #liveInARow = 0;
@@ -23,8 +23,8 @@ export class Lanes<T> {
 
   shift(): T | undefined {
     const { live, background } = this.#lanes;
-    const isTurnOfBackground = live.size === 0 || this.#liveInARow >= LIVE_IN_A_ROW;
-    if (isTurnOfBackground && background.size > 0) {
+    const isBackgroundDue = live.size === 0 || this.#liveInARow >= LIVE_IN_A_ROW;
+    if (isBackgroundDue && background.size > 0) {
       this.#liveInARow = 0;
       return background.shift();
     }
@@ -38,9 +38,9 @@ export class Lanes<T> {
   }
 }
 
-/** A set in order of insertion that gives its first item at a constant cost. */
+/** A set in order of insertion that removes its first item at a constant cost. */
 class Fifo<T> extends Set<T> {
-  /** Kept from call to call: a new iterator would step over everything that was deleted at the front. */
+  /** Kept between calls: a new iterator would step over every item that was deleted at the front. */
   #items = this.values();
 
   shift(): T | undefined {

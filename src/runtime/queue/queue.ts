@@ -3,31 +3,29 @@ import { Lanes } from './lanes.ts';
 import type { LaneName } from './lanes.ts';
 import { backoffMs, TokenBucket } from './retry.ts';
 
-/** What a run returns about the next run for the same key, if nothing changes before. */
+/** What a reconcile returns: when the key is reconciled next if no change enqueues it before. */
 export type Outcome =
-  /** All is as it should be. */
-  | { readonly look: 'on-change' }
-  /** All is well until then. */
-  | { readonly look: 'after'; readonly ms: number }
-  /** Something is missing that will come by itself; as after an error, each wait is longer than the one before. */
-  | { readonly look: 'with-backoff' };
+  | { readonly requeue: 'on-change' }
+  | { readonly requeue: 'after'; readonly ms: number }
+  /** As after an error, for what is missing now and expected to appear. */
+  | { readonly requeue: 'with-backoff' };
 
 /** Why a key is added. */
 export type Cause =
-  /** Something changed just now. */
+  /** An object changed. */
   | 'change'
-  /** It was part of the initial list, and can wait behind what changes now. */
+  /** It is part of the initial list, and runs after changes. */
   | 'first'
-  /** It has not been reconciled for a while; nothing is known to have changed. */
+  /** The sync period is over; no change is known. */
   | 'resync';
 
-/** Notified of what a queue does, often: it must be quick. */
+/** Notified of what a queue does; called often, so it must be fast. */
 export interface QueueObserver {
-  /** A key began to wait for its turn. */
+  /** A key was queued. */
   added(): void;
-  /** A key had its turn, after a wait. */
+  /** A key left the queue to run, after this time in it. */
   waited(ms: number): void;
-  /** A key will be retried because its run did not succeed. */
+  /** A key will be retried after a backoff. */
   retried(): void;
 }
 
@@ -35,43 +33,42 @@ export type QueueDeps<K extends string> = {
   readonly clock: Clock;
   /** Reconciles a key; a run that fails in any way counts as `with-backoff`. */
   readonly work: (key: K) => Promise<Outcome>;
-  /** How many keys run at once, at most; those that are released do not count. */
+  /** How many keys run at once, at most; released ones do not count. */
   readonly concurrency: number;
   readonly observer: QueueObserver;
 };
 
-/** How many keys are where. */
+/** How many keys are in each state. */
 export type QueueState = {
-  /** Waiting for their turn because of a change. */
+  /** Queued because of a change. */
   readonly live: number;
-  /** Waiting for their turn since the initial list, or for the resync. */
+  /** Queued by the initial list, or by a resync. */
   readonly background: number;
-  /** Waiting for a time. */
+  /** Waiting for a requeue time or a backoff. */
   readonly delayed: number;
   readonly running: number;
 };
 
-/** What a queue knows of a key. The key is in one place, and forgotten when it has none. */
+/** The state of a key, which is deleted when the key is neither queued, delayed nor running. */
 type Entry<K> = {
   readonly key: K;
-  /** A released run goes on without a place of its own. */
+  /** A released run goes on without a slot. */
   at: LaneName | 'running' | 'released' | 'later' | 'backoff';
-  /** The lane that it was in last, to which a retry returns. */
+  /** The lane that it was in last, in which a retry is queued. */
   lane: LaneName;
-  /** Where it goes after its run, because something changed meanwhile. */
+  /** The lane in which it is queued after its run, because it was added during the run. */
   next: LaneName | undefined;
-  /** Runs without success in a row. */
+  /** Failed runs in a row. */
   failures: number;
-  /** Since when it waits for its turn. */
-  waitsSince: number;
+  queuedAt: number;
 };
 
-/** Retries of all keys together; changes and planned runs are not limited. */
+/** The rate limit of all keys' retries together; changes and requeues after a time are not limited. */
 const RETRIES = { burst: 100, intervalMs: 100 };
 
 /**
- * Keys to be reconciled, each at its time and never twice at once. However often a key is added before its turn, it runs
- * once; if it is added during its run, once more afterwards. No work begins inside of a call to the queue.
+ * Keys to be reconciled, never one of them twice at once. However often a key is added while it is queued, it runs once; if
+ * it is added during its run, it runs once more afterwards. No run starts inside a call to the queue.
  *
  *     added for | unknown key | background | running         | later      | backoff
  *     ----------+-------------+------------+-----------------+------------+-----------
@@ -87,19 +84,19 @@ export class Queue<K extends string> {
   readonly #timers = new Map<Entry<K>, () => void>();
   readonly #bucket = new TokenBucket(RETRIES);
   readonly #whenIdle: (() => void)[] = [];
-  #phase: 'gathering' | 'working' | 'stopped' = 'gathering';
+  #phase: 'created' | 'started' | 'stopped' = 'created';
   #running = 0;
   #released = 0;
-  #isWoken = false;
+  #isScheduled = false;
 
   constructor(deps: QueueDeps<K>) {
     this.#deps = deps;
   }
 
-  /** Begins to work; until then keys gather. */
+  /** Starts to run keys; until then they are only queued. */
   start(): void {
-    if (this.#phase === 'gathering') this.#phase = 'working';
-    this.#wake();
+    if (this.#phase === 'created') this.#phase = 'started';
+    this.#schedule();
   }
 
   add(key: K, cause: Cause): void {
@@ -110,16 +107,16 @@ export class Queue<K extends string> {
     else this.#push(this.#newEntry(key), lane);
   }
 
-  /** Lets another key run beside one whose run nobody waits for any more; until that ends, its own key does not run. */
+  /** Gives the slot of a run that does not end to another key; its own key does not run again until it ends. */
   release(key: K): void {
     const entry = this.#entries.get(key);
     if (entry?.at !== 'running') return;
     entry.at = 'released';
     this.#released++;
-    this.#wake();
+    this.#schedule();
   }
 
-  /** Takes no more keys and forgets those that wait; running ones go on. */
+  /** Accepts no more keys and drops those that are not running; running ones go on. */
   stop(): void {
     this.#phase = 'stopped';
     this.#lanes.clear();
@@ -128,7 +125,7 @@ export class Queue<K extends string> {
     this.#entries.clear();
   }
 
-  /** Resolves when nothing runs. */
+  /** Resolves when no key is running. */
   whenIdle(): Promise<void> {
     return this.#running === 0 ? Promise.resolve() : new Promise(resolve => this.#whenIdle.push(resolve));
   }
@@ -145,7 +142,7 @@ export class Queue<K extends string> {
       lane: 'live',
       next: undefined,
       failures: 0,
-      waitsSince: 0,
+      queuedAt: 0,
     };
     this.#entries.set(key, entry);
     return entry;
@@ -174,10 +171,10 @@ export class Queue<K extends string> {
   }
 
   #push(entry: Entry<K>, lane: LaneName): void {
-    entry.waitsSince = this.#deps.clock.now();
+    entry.queuedAt = this.#deps.clock.now();
     this.#place(entry, lane);
     this.#deps.observer.added();
-    this.#wake();
+    this.#schedule();
   }
 
   #place(entry: Entry<K>, lane: LaneName): void {
@@ -186,54 +183,54 @@ export class Queue<K extends string> {
     this.#lanes.push(entry, lane);
   }
 
-  /** Node's event loop turns between two rounds, so that no number of keys keeps it from its input and output. */
-  #wake(): void {
-    if (this.#isWoken || !this.#canBegin()) return;
-    this.#isWoken = true;
-    this.#deps.clock.soon(() => this.#beginRuns());
+  /** Runs start in a later turn of the event loop, so that no number of keys blocks input and output. */
+  #schedule(): void {
+    if (this.#isScheduled || !this.#canRun()) return;
+    this.#isScheduled = true;
+    this.#deps.clock.soon(() => this.#startRuns());
   }
 
-  #canBegin(): boolean {
+  #canRun(): boolean {
     const hasRoom = this.#running - this.#released < this.#deps.concurrency;
     return (
-      this.#phase === 'working' && hasRoom && this.#lanes.size('live') + this.#lanes.size('background') > 0
+      this.#phase === 'started' && hasRoom && this.#lanes.size('live') + this.#lanes.size('background') > 0
     );
   }
 
-  #beginRuns(): void {
-    this.#isWoken = false;
-    while (this.#canBegin()) {
+  #startRuns(): void {
+    this.#isScheduled = false;
+    while (this.#canRun()) {
       const entry = this.#lanes.shift();
-      if (entry) this.#begin(entry);
+      if (entry) this.#run(entry);
     }
   }
 
-  #begin(entry: Entry<K>): void {
+  #run(entry: Entry<K>): void {
     entry.at = 'running';
     this.#running++;
-    this.#deps.observer.waited(this.#deps.clock.now() - entry.waitsSince);
+    this.#deps.observer.waited(this.#deps.clock.now() - entry.queuedAt);
     const run = new Promise<Outcome>(resolve => resolve(this.#deps.work(entry.key)));
     run.then(
       outcome => this.#end(entry, outcome),
-      () => this.#end(entry, { look: 'with-backoff' }),
+      () => this.#end(entry, { requeue: 'with-backoff' }),
     );
   }
 
   #end(entry: Entry<K>, outcome: Outcome): void {
     this.#running--;
     if (entry.at === 'released') this.#released--;
-    entry.failures = outcome.look === 'with-backoff' ? entry.failures + 1 : 0;
+    entry.failures = outcome.requeue === 'with-backoff' ? entry.failures + 1 : 0;
     if (this.#phase !== 'stopped') this.#requeue(entry, outcome);
     if (this.#running === 0) for (const resolve of this.#whenIdle.splice(0)) resolve();
-    this.#wake();
+    this.#schedule();
   }
 
   #requeue(entry: Entry<K>, outcome: Outcome): void {
     const { next } = entry;
     entry.next = undefined;
     if (next) this.#push(entry, next);
-    else if (outcome.look === 'on-change') this.#entries.delete(entry.key);
-    else if (outcome.look === 'after') this.#delay(entry, 'later', outcome.ms);
+    else if (outcome.requeue === 'on-change') this.#entries.delete(entry.key);
+    else if (outcome.requeue === 'after') this.#delay(entry, 'later', outcome.ms);
     else this.#retry(entry);
   }
 

@@ -9,10 +9,10 @@ export function backoffMs(failures: number): number {
 /** A burst of this size, then one each interval. */
 export type Rate = { readonly burst: number; readonly intervalMs: number };
 
-/** Limits the rate of all who ask together. */
+/** Limits the rate of all retries together. */
 export class TokenBucket {
   readonly #rate: Rate;
-  /** When the bucket is full again if nobody asks. */
+  /** When the bucket is full again if no token is taken. */
   #fullAt = -Infinity;
 
   constructor(rate: Rate) {

@@ -6,7 +6,7 @@ import { kubernetesLease } from '../../../src/resources/kubernetes/lease.ts';
 import { openTransport } from '../../../src/resources/kubernetes/transport/open-transport.ts';
 import { systemClock } from '../../../src/runtime/clock.ts';
 import { countingSleep } from '../../../src/runtime/clock.ts';
-import { startLeadership } from '../../../src/runtime/leader-election/leadership.ts';
+import { startLeaderElection } from '../../../src/runtime/leader-election/leadership.ts';
 import { createActivities } from '../../../src/telemetry/activity.ts';
 import { createLog } from '../../../src/telemetry/log.ts';
 import { leaderMetrics } from '../../../src/telemetry/metrics.ts';
@@ -35,7 +35,7 @@ const account: Account = {
 const now = () => new Date();
 const options = { access: { read: () => Promise.resolve(account) }, clock: systemClock, now };
 const transport = openTransport(options);
-const leadership = startLeadership({
+const leadership = startLeaderElection({
   name,
   identity: who,
   lease: kubernetesLease({

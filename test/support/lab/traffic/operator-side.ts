@@ -29,7 +29,7 @@ export async function startOperatorSide(
   const directory = openDirectory({
     folder: resources,
     indexes: [...extensionIndexes, ...bindingIndexes],
-    report: problem => console.error('a declaration is not as it should be', problem),
+    report: problem => console.error('problem in a resource file', problem),
     reportFailure: failure => console.error('something of ours failed', failure),
     onWritten: () => files.onWritten(),
   });
@@ -59,7 +59,7 @@ export async function startOperatorSide(
     read,
     write,
     close: async () => {
-      await controller.drain({ endMs: 1_000, obeyMs: 1_000 });
+      await controller.drain({ graceMs: 1_000, abortMs: 1_000 });
       await files.close();
       await directory.close();
     },

@@ -75,7 +75,7 @@ async function openSynced(folder: string): Promise<Directory> {
   const directory = openDirectory({
     folder,
     indexes: extensionIndexes,
-    report: problem => console.error('a declaration is not as it should be', problem),
+    report: problem => console.error('problem in a resource file', problem),
     reportFailure: failure => console.error('something of ours failed', failure),
   });
   directory.start();
