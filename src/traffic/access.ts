@@ -5,7 +5,7 @@ import { GROUP } from '../api/generated/kinds.ts';
 import { BACKEND_KINDS, ROUTE_KINDS } from '../api/key.ts';
 import type { ResourceKind } from '../api/key.ts';
 
-/** The kinds from which follows how traffic goes. */
+/** The kinds that the operator watches to compute the settings of Envoy clusters. */
 export const trafficKinds: readonly ResourceKind[] = [
   ...ROUTE_KINDS,
   'Gateway',
@@ -16,10 +16,10 @@ export const trafficKinds: readonly ResourceKind[] = [
   'ReferenceGrant',
 ];
 
-/** The kinds from which follows where requests to other backends of a rule go, for whoever sends these. */
+/** The kinds that the extension server watches: also Services, EndpointSlices and Backends, which it serves in mixed rules. */
 export const servingKinds: readonly ResourceKind[] = [...trafficKinds, ...BACKEND_KINDS];
 
-/** What it takes in a cluster to read the kinds from which follows how traffic goes. */
+/** The rights to watch `trafficKinds`. */
 export const trafficAccess: readonly AccessRule[] = [
   {
     apiGroups: [GATEWAY_GROUP],
@@ -42,7 +42,7 @@ export const trafficAccess: readonly AccessRule[] = [
   },
 ];
 
-/** What the extension server may do in a cluster: read the kinds that it serves endpoints from. */
+/** The rights of the extension server: to watch `servingKinds`. */
 export const extensionServerAccess: Access = {
   cluster: [
     ...trafficAccess,

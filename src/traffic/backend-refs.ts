@@ -3,28 +3,28 @@ import type { Ref } from '../api/key.ts';
 import { isMeshBackend } from '../api/references.ts';
 import type { EnvoyClusterName } from './envoy-cluster-name.ts';
 
-/** A reference of a route to a backend, with where it stands. */
+/** A backendRef with its place in the route. */
 export type RouteBackendRef = {
   readonly route: Route;
   readonly ref: BackendRef;
-  /** Its position among all references of the rule. */
+  /** Its index among all backendRefs that the cluster serves. */
   readonly index: number;
   /** Such as spec.rules[0].backendRefs[1]. */
   readonly path: string;
 };
 
-/** The references that a cluster serves, or nothing where the route has no such rule or backend. */
+/** The backendRefs that a cluster serves; undefined where the route has no such rule or backend. */
 export function backendRefsOf(
   route: Route,
   { rule, backend }: EnvoyClusterName,
 ): readonly RouteBackendRef[] | undefined {
-  const references = rule === 'only' ? allBackendRefs(route) : backendRefsInRule(route, rule, 0);
-  if (backend === undefined) return references;
-  const one = references?.[backend];
+  const refs = rule === 'only' ? allBackendRefs(route) : backendRefsInRule(route, rule, 0);
+  if (backend === undefined) return refs;
+  const one = refs?.[backend];
   return one && [one];
 }
 
-/** Envoy Gateway makes one cluster of all rules of a kind whose rules have no conditions. */
+/** Envoy Gateway makes one cluster for all rules of a TLSRoute, TCPRoute or UDPRoute. */
 function allBackendRefs(route: Route): readonly RouteBackendRef[] {
   const all: RouteBackendRef[] = [];
   for (const rule of route.rules.keys()) all.push(...(backendRefsInRule(route, rule, all.length) ?? []));
@@ -36,20 +36,19 @@ function backendRefsInRule(
   rule: number,
   first: number,
 ): readonly RouteBackendRef[] | undefined {
-  return route.rules[rule]?.backendRefs.map((ref, at) => ({
+  return route.rules[rule]?.backendRefs.map((ref, index) => ({
     route,
     ref,
-    index: first + at,
-    path: `spec.rules[${rule}].backendRefs[${at}]`,
+    index: first + index,
+    path: `spec.rules[${rule}].backendRefs[${index}]`,
   }));
 }
 
-/** Whether a reference is to an object of ours. */
+/** Whether a backendRef names a MeshEndpoints. */
 export function isMeshEndpoints({ ref }: RouteBackendRef): boolean {
   return isMeshBackend(ref);
 }
 
-/** The object of ours that a reference is to. */
 export function meshEndpointsRefOf({
   ref: { namespace, name },
 }: Pick<RouteBackendRef, 'ref'>): Ref<'MeshEndpoints'> {

@@ -1,17 +1,21 @@
 import type { RouteKind } from '../api/key.ts';
 import { declaredNameOf, MOST_OTHER_NAMES } from '../api/names.ts';
 
-/** What a name that Envoy Gateway gives to a cluster says: which rule of which route it serves. */
+/** The parts of a name that Envoy Gateway gives to a cluster: the route and the rule that it serves. */
 export type EnvoyClusterName = {
-  /** The name as a whole. */
+  /** The whole name. */
   readonly text: string;
   readonly kind: RouteKind;
   readonly namespace: string;
-  /** As the route was declared, whatever Envoy Gateway knows it by. */
+  /** metadata.name of the route, also where standalone gave it to Envoy Gateway under another name. */
   readonly name: string;
-  /** The position of the rule; kinds below HTTP have one rule, which has no position. */
+  /** The index of the rule; TLSRoute, TCPRoute and UDPRoute have one cluster for all rules. */
   readonly rule: number | 'only';
-  /** The position of the one backend that it serves, where each has a cluster of its own. */
+  /**
+   * The index of the backendRef, where each has a cluster of its own: Envoy Gateway does so if a backend of the rule does
+   * not resolve or has filters. It sends no requests to ours then, but Envoy subscribes to their endpoints, and by that
+   * `mesh_gateway_unresolved_references` reports them.
+   */
   readonly backend?: number;
 };
 
@@ -22,33 +26,32 @@ const KINDS: ReadonlyMap<string, RouteKind> = new Map(
   ]),
 );
 
-/** What the name of a cluster says, or nothing where it is not the name of a rule; most of many names are not. */
+/** Parses the name of a cluster; undefined unless it is that of a rule. Most of many names are not, so it gives up early. */
 export function parseEnvoyClusterName(text: string): EnvoyClusterName | undefined {
   const kindEnd = text.indexOf('/');
   if (kindEnd < SHORTEST_KIND || kindEnd > LONGEST_KIND) return undefined;
   const kind = KINDS.get(text.slice(0, kindEnd));
   if (kind === undefined) return undefined;
-  const [, namespace = '', known = '', word, rule = '', backendWord, backend, end] = text.split(
+  const [, namespace = '', known = '', ruleWord, rule = '', backendWord, backend, rest] = text.split(
     '/',
-    MOST_PARTS,
+    MAX_PARTS,
   );
-  const { declared: name, nth: otherName } = declaredNameOf(known);
-  if (otherName > MOST_OTHER_NAMES) return undefined;
-  if (namespace === '' || name === '' || word !== 'rule' || end !== undefined) return undefined;
-  const at = rule === '-1' ? 'only' : position(rule);
-  if (at === undefined) return undefined;
-  if (backendWord === undefined) return { text, kind, namespace, name, rule: at };
-  const nth = backendWord === 'backend' && backend !== undefined ? position(backend) : undefined;
-  return nth === undefined ? undefined : { text, kind, namespace, name, rule: at, backend: nth };
+  const { declared: name, nth } = declaredNameOf(known);
+  if (nth > MOST_OTHER_NAMES) return undefined;
+  if (namespace === '' || name === '' || ruleWord !== 'rule' || rest !== undefined) return undefined;
+  const ruleIndex = rule === '-1' ? 'only' : parseIndex(rule);
+  if (ruleIndex === undefined) return undefined;
+  if (backendWord === undefined) return { text, kind, namespace, name, rule: ruleIndex };
+  const index = backendWord === 'backend' && backend !== undefined ? parseIndex(backend) : undefined;
+  return index === undefined ? undefined : { text, kind, namespace, name, rule: ruleIndex, backend: index };
 }
 
 const [SHORTEST_KIND, LONGEST_KIND] = ['tcproute'.length, 'httproute'.length];
 
-/** One more than a name of ours has, so that it is seen. */
-const MOST_PARTS = 8;
+/** One more than the longest name has, so that a longer one is refused. */
+const MAX_PARTS = 8;
 
-/** A number as Envoy Gateway writes it. */
-function position(text: string): number | undefined {
+function parseIndex(text: string): number | undefined {
   return /^(0|[1-9]\d{0,8})$/.test(text) ? Number(text) : undefined;
 }
 

@@ -1,77 +1,71 @@
 import { envoyHealthCheckOf } from './envoy-health-check.ts';
 import type { EnvoyHealthCheck } from './envoy-health-check.ts';
-import { CLEAR_SOCKET, socketName, tlsKey } from './upstream-tls.ts';
-import type { UpstreamTls } from './upstream-tls.ts';
 import type { OtherSocket } from './other-backends.ts';
 import type { ResolvedRule } from './resolve-route.ts';
 import type { UpstreamProtocol } from './upstream-protocol.ts';
+import { CLEAR_SOCKET, socketName, tlsKey } from './upstream-tls.ts';
+import type { UpstreamTls } from './upstream-tls.ts';
 
-/** What a connection is wrapped in, inside of the tunnel. */
+/** A transport socket, inside of the tunnel. */
 export type TransportSocket =
   | { readonly is: 'clear' }
-  /** Nothing is trusted, so nothing passes: the default where each endpoint names the socket that it takes. */
+  /** TLS that trusts no certificate, so that every connection fails. */
   | { readonly is: 'closed' }
   | { readonly is: 'tls'; readonly tls: UpstreamTls };
 
-/** One of several sockets in a cluster: endpoints are given it by its name. */
+/** A transport socket that endpoints select by its name. */
 export type TransportSocketMatch = {
   readonly name: string;
   readonly socket: Exclude<TransportSocket, { readonly is: 'closed' }>;
 };
 
-/** What a cluster must have so that its endpoints can be reached, whatever endpoints there are at the moment. */
+/** The settings that an Envoy cluster needs for its endpoints, whichever endpoints EDS has at the moment. */
 export type EnvoyClusterSettings = {
   readonly cluster: string;
   readonly protocol: UpstreamProtocol;
-  /** The sockets of other backends of the rule; none where all are ours. */
+  /** The transport sockets of the Services and Backends of the rule. */
   readonly otherSockets: readonly OtherSocket[];
-  /** Of all connections that no match is for; datagrams have none. */
+  /** For connections that select none of the matches; undefined for UDP. */
   readonly defaultSocket?: TransportSocket;
-  /** At most 64 of TLS, and `clear` for endpoints that take no TLS; in the order of their names. */
+  /** Up to 64 with TLS, and `clear` for endpoints without TLS; sorted by name. */
   readonly socketMatches: readonly TransportSocketMatch[];
   readonly healthCheck?: EnvoyHealthCheck;
 };
 
 /**
- * What the cluster of a rule must have, or nothing where it is to stay as Envoy Gateway made it: its backends are mixed,
- * and none of ours can be used. It depends on what is declared alone, never on what is healthy or which proxies there are.
+ * The settings of a rule's cluster; undefined where it stays as Envoy Gateway made it, because other backends get all the
+ * traffic. They depend on specs alone, not on health or proxies, so a change of those needs no translation.
  */
 export function envoyClusterSettingsOf(rule: ResolvedRule): EnvoyClusterSettings | undefined {
-  const { cluster, protocol, isMixed, backends, otherBackends: others } = rule;
-  const isEmpty = backends.every(({ endpoints }) => endpoints.length === 0);
-  if (isMixed && isEmpty) return undefined;
-  const check = envoyHealthCheckOf(rule);
+  const { cluster, protocol, isMixed, backends, otherBackends } = rule;
+  const hasNoEndpoints = backends.every(({ endpoints }) => endpoints.length === 0);
+  if (isMixed && hasNoEndpoints) return undefined;
+  const healthCheck = envoyHealthCheckOf(rule);
   return {
     cluster: cluster.text,
     protocol,
-    otherSockets: others.map(({ socket }) => socket),
-    ...(protocol === 'UDP' ? { socketMatches: [] } : socketsOf(rule)),
-    ...(check && { healthCheck: check }),
+    otherSockets: otherBackends.map(({ socket }) => socket),
+    ...(protocol === 'UDP'
+      ? { socketMatches: [] }
+      : { defaultSocket: { is: 'closed' }, socketMatches: socketMatchesOf(rule) }),
+    ...(healthCheck && { healthCheck }),
   };
 }
 
 /**
- * The sockets of a cluster: one for each kind of TLS, and one named `clear` where an endpoint takes none, or there is none
- * at all. Endpoints are told at once, and clusters only when Envoy Gateway has translated: so each endpoint names the
- * socket that it takes, and where the cluster does not have that yet, nothing passes.
+ * One transport socket for each set of TLS settings, and `clear` for endpoints without TLS, or if there are no endpoints.
+ * EDS reaches Envoy before a new translation does: an endpoint that selects a socket which the cluster does not have yet
+ * gets the closed default.
  */
-function socketsOf({
-  backends,
-}: ResolvedRule): Pick<EnvoyClusterSettings, 'socketMatches'> & { readonly defaultSocket: TransportSocket } {
-  const kinds = new Map<string, UpstreamTls>();
-  let isAnyClear = false;
-  for (const { endpoints } of backends) {
-    for (const { tls } of endpoints) {
-      if (tls) kinds.set(tlsKey(tls), tls);
-      else isAnyClear = true;
-    }
-  }
-  const ofTls = [...kinds].map(
-    ([text, tls]) => ({ name: socketName(text), socket: { is: 'tls', tls } }) as const,
-  );
-  const ofClear = isAnyClear || kinds.size === 0 ? [CLEAR] : [];
-  const matches = [...ofTls, ...ofClear].sort((a, b) => (a.name < b.name ? -1 : 1));
-  return { defaultSocket: { is: 'closed' }, socketMatches: matches };
+function socketMatchesOf({ backends }: ResolvedRule): readonly TransportSocketMatch[] {
+  const endpoints = backends.flatMap(backend => backend.endpoints);
+  const settings = new Map(endpoints.flatMap(({ tls }) => (tls ? [[tlsKey(tls), tls] as const] : [])));
+  const matches = [...settings].map(([key, tls]): TransportSocketMatch => ({
+    name: socketName(key),
+    socket: { is: 'tls', tls },
+  }));
+  if (endpoints.length === 0 || endpoints.some(({ tls }) => !tls)) matches.push(CLEAR);
+  return matches.sort((a, b) => (a.name < b.name ? -1 : 1));
 }
 
 const CLEAR: TransportSocketMatch = { name: CLEAR_SOCKET, socket: { is: 'clear' } };

@@ -1,17 +1,35 @@
-import type { ResolvedRule } from './resolve-route.ts';
 import { durationMs } from '../api/duration.ts';
 import { isEqual } from '../api/json.ts';
 import type { HealthCheck } from '../api/generated/types.ts';
 import type { ResolvedEndpoint } from './resolve-backend-ref.ts';
+import type { ResolvedRule } from './resolve-route.ts';
 
-/** The check of an endpoint, where it has one that is on. */
+/** The active health check of an Envoy cluster. HTTP is spoken in the version of the cluster. */
+export type EnvoyHealthCheck = {
+  readonly intervalMs: number;
+  readonly timeoutMs: number;
+  readonly healthyThreshold: number;
+  readonly unhealthyThreshold: number;
+} & (
+  | {
+      readonly is: 'HTTP';
+      readonly path: string;
+      readonly expectedStatus: number;
+      /** Sorted by name. */
+      readonly headers: readonly (readonly [name: string, value: string])[];
+    }
+  | { readonly is: 'TCP' }
+  | { readonly is: 'GRPC'; readonly service?: string }
+);
+
+/** The health check of an endpoint, if enabled. */
 export function healthCheckOf({ endpoint: { healthCheck } }: ResolvedEndpoint): HealthCheck | undefined {
   return healthCheck?.enabled ? healthCheck : undefined;
 }
 
 /**
- * The checks that Envoy itself makes of a rule's endpoints: those on which all that are checked agree, and which Envoy
- * makes right. In a rule that is mixed it makes none, as it would check the backends of others in the same way.
+ * The active health check of a rule's cluster: that of all checked endpoints, if they are equal but for Host and Envoy
+ * supports it. A mixed rule has none, because Envoy would check the Services with it too.
  */
 export function envoyHealthCheckOf({
   protocol,
@@ -20,25 +38,23 @@ export function envoyHealthCheckOf({
 }: ResolvedRule): EnvoyHealthCheck | undefined {
   if (isMixed) return undefined;
   let first: HealthCheck | undefined;
-  for (const { endpoints } of backends) {
-    for (const usable of endpoints) {
-      const check = healthCheckOf(usable);
-      if (!check) continue;
-      if (!canEnvoyCheck(check, usable, protocol) || (first && !isSame(first, check))) return undefined;
-      first ??= check;
-    }
+  for (const resolved of backends.flatMap(({ endpoints }) => endpoints)) {
+    const check = healthCheckOf(resolved);
+    if (!check) continue;
+    if (!canEnvoyCheck(check, resolved, protocol) || (first && !isSame(first, check))) return undefined;
+    first ??= check;
   }
   return first && toEnvoy(first);
 }
 
-/** Most checks of a rule are written alike; only where they are not, it matters what they mean. */
+/** Compares the checks as written first, because most checks of a rule are written alike. */
 function isSame(a: HealthCheck, b: HealthCheck): boolean {
   return isEqual(a, b) || isEqual(toEnvoy(a), toEnvoy(b));
 }
 
 /**
- * Whether Envoy can make a check as the operator does. It checks through the socket of the cluster, so it cannot speak
- * HTTPS where traffic brings its own TLS; it asks gRPC services over HTTP/2 only; and it does not know Secrets.
+ * Whether Envoy can make the check that the operator makes. Envoy checks through the transport socket of the endpoint, so
+ * it cannot speak HTTPS where traffic is passed through; it checks gRPC over HTTP/2 only; and it cannot read Secrets.
  */
 function canEnvoyCheck(
   check: HealthCheck,
@@ -76,17 +92,17 @@ function toEnvoy(check: HealthCheck): EnvoyHealthCheck | undefined {
   }
 }
 
-/** All but Host, which differs from endpoint to endpoint and is told with each. */
+/** All headers but Host, which each endpoint has for itself in EDS. */
 function headersOf({ headers = {} }: HealthCheck): readonly (readonly [string, string])[] {
   const others = Object.entries(headers).filter(([name]) => !isHost(name));
   return others.sort(([a], [b]) => (a < b ? -1 : 1));
 }
 
-/** The Host that checks of an endpoint name: the one that the user asks for, or its name in the tailnet. */
-export function healthCheckHostOf(usable: ResolvedEndpoint): string {
-  const headers = Object.entries(healthCheckOf(usable)?.headers ?? {});
+/** The Host of an endpoint's health check: the header of that name, or meshFQDN. */
+export function healthCheckHostOf(resolved: ResolvedEndpoint): string {
+  const headers = Object.entries(healthCheckOf(resolved)?.headers ?? {});
   const [, host] = headers.find(([name]) => isHost(name)) ?? [];
-  return host || usable.endpoint.meshFQDN;
+  return host || resolved.endpoint.meshFQDN;
 }
 
 function isHost(name: string): boolean {
@@ -96,21 +112,3 @@ function isHost(name: string): boolean {
 function wholeMs(duration: string): number {
   return Math.max(1, Math.round(durationMs(duration) ?? 0));
 }
-
-/** Envoy's own checks, where all checked endpoints agree in them. HTTP is spoken in the version of the cluster. */
-export type EnvoyHealthCheck = {
-  readonly intervalMs: number;
-  readonly timeoutMs: number;
-  readonly healthyThreshold: number;
-  readonly unhealthyThreshold: number;
-} & (
-  | {
-      readonly is: 'HTTP';
-      readonly path: string;
-      readonly expectedStatus: number;
-      /** Sorted by name. */
-      readonly headers: readonly (readonly [name: string, value: string])[];
-    }
-  | { readonly is: 'TCP' }
-  | { readonly is: 'GRPC'; readonly service?: string }
-);

@@ -1,50 +1,46 @@
-import { addressText, parseSocketAddress } from './socket-address.ts';
-import { healthCheckOf } from './envoy-health-check.ts';
-import type { EnvoyClusterSettings } from './envoy-cluster-settings.ts';
-import type { ResolvedEndpoint } from './resolve-backend-ref.ts';
 import type { EndpointStatus } from '../api/generated/types.ts';
+import type { EnvoyClusterSettings } from './envoy-cluster-settings.ts';
+import { healthCheckOf } from './envoy-health-check.ts';
+import type { ResolvedEndpoint } from './resolve-backend-ref.ts';
+import { addressText, parseSocketAddress } from './socket-address.ts';
 
-/** The error in the status of an endpoint that is checked, as long as nothing is decided. */
+/** The health_status of an endpoint in EDS. */
+export type HealthStatus = 'UNKNOWN' | 'HEALTHY' | 'UNHEALTHY' | 'DRAINING';
+
+/** The error in status.endpoints until the operator has checked an endpoint. */
 export const NOT_CHECKED_YET = 'not checked yet';
 
 /**
- * What Envoy is told of an endpoint's health. The operator's word counts once it is decided; until then:
+ * The health status of an endpoint by its entry in status.endpoints. Before the operator has decided:
  *
- *   Envoy checks it                      UNKNOWN     Envoy finds out
- *   there is no word on the object yet   UNKNOWN     there may be no operator that will ever find out
- *   otherwise                            UNHEALTHY   the operator will find out soon
+ *   Envoy checks the endpoint itself   UNKNOWN     Envoy decides
+ *   status.endpoints does not exist    UNKNOWN     there may be no operator
+ *   otherwise                          UNHEALTHY   the operator decides soon
  */
 export function healthStatusOf(
-  usable: ResolvedEndpoint,
+  resolved: ResolvedEndpoint,
   entry: EndpointStatus | undefined,
-  { healthCheck: check }: Pick<EnvoyClusterSettings, 'healthCheck'>,
+  { healthCheck }: Pick<EnvoyClusterSettings, 'healthCheck'>,
 ): HealthStatus {
-  const { metadata, status } = usable.object;
+  const { metadata, status } = resolved.object;
   if (metadata.deletionTimestamp !== undefined) return 'DRAINING';
-  if (!healthCheckOf(usable)) return 'HEALTHY';
-  const word = entry && isAboutNow(entry, usable) ? entry : undefined;
-  if (word?.status === 'Healthy') return 'HEALTHY';
-  if (word && word.error !== NOT_CHECKED_YET) return 'UNHEALTHY';
-  return check || status?.endpoints === undefined ? 'UNKNOWN' : 'UNHEALTHY';
+  if (!healthCheckOf(resolved)) return 'HEALTHY';
+  const current = entry && isCurrent(entry, resolved) ? entry : undefined;
+  if (current?.status === 'Healthy') return 'HEALTHY';
+  if (current && current.error !== NOT_CHECKED_YET) return 'UNHEALTHY';
+  return healthCheck || status?.endpoints === undefined ? 'UNKNOWN' : 'UNHEALTHY';
 }
 
-/** Whether a word is about the address that an endpoint has now: it may have moved since. */
-function isAboutNow({ address = '' }: EndpointStatus, { endpoint }: ResolvedEndpoint): boolean {
-  const told = parseSocketAddress(address);
-  return !told || addressText({ meshIP: told.address, port: told.port }) === addressText(endpoint);
+/** Whether a status entry is about the present address of the endpoint, which may have changed since the check. */
+function isCurrent({ address = '' }: EndpointStatus, { endpoint }: ResolvedEndpoint): boolean {
+  const checked = parseSocketAddress(address);
+  return !checked || addressText({ meshIP: checked.address, port: checked.port }) === addressText(endpoint);
 }
 
 /**
- * Whether the verdict of the operator alone would leave a cluster without any endpoint although Envoy looks for itself:
- * then one broken path of ours is likelier than that all are broken, and Envoy is to find out.
+ * Whether all endpoints but the draining ones are UNHEALTHY. Then a broken path between operator and pool is likelier than
+ * a failure of all, so where Envoy checks as well, its checks decide.
  */
-export function isAllUnhealthy(
-  verdicts: readonly HealthStatus[],
-  { healthCheck: check }: Pick<EnvoyClusterSettings, 'healthCheck'>,
-): boolean {
-  const staying = verdicts.filter(verdict => verdict !== 'DRAINING');
-  return check !== undefined && staying.every(verdict => verdict === 'UNHEALTHY');
+export function isAllUnhealthy(statuses: readonly HealthStatus[]): boolean {
+  return statuses.every(status => status === 'UNHEALTHY' || status === 'DRAINING');
 }
-
-/** What Envoy is told of an endpoint's health. */
-export type HealthStatus = 'UNKNOWN' | 'HEALTHY' | 'UNHEALTHY' | 'DRAINING';

@@ -1,126 +1,125 @@
-import { isAllUnhealthy, healthStatusOf } from './health-status.ts';
-import type { HealthStatus } from './health-status.ts';
-import { addressText } from './socket-address.ts';
-import type { SocketAddress } from './socket-address.ts';
-import { healthCheckHostOf, healthCheckOf } from './envoy-health-check.ts';
-import type { EnvoyClusterSettings } from './envoy-cluster-settings.ts';
 import { proxiesOf, proxySelector } from './data-path.ts';
 import type { DataPathMode } from './data-path.ts';
+import type { EnvoyClusterSettings } from './envoy-cluster-settings.ts';
+import { healthCheckHostOf, healthCheckOf } from './envoy-health-check.ts';
+import { healthStatusOf, isAllUnhealthy } from './health-status.ts';
+import type { HealthStatus } from './health-status.ts';
 import type { OtherBackend } from './other-backends.ts';
-import type { ResolvedBackend, ResolvedRule } from './resolve-route.ts';
-import { unusedBackend } from './unused.ts';
-import type { UnusedBackend } from './unused.ts';
 import type { ResolvedEndpoint } from './resolve-backend-ref.ts';
+import type { ResolvedBackend, ResolvedRule } from './resolve-route.ts';
+import { addressText } from './socket-address.ts';
+import type { SocketAddress } from './socket-address.ts';
+import { unreachableBackend } from './unused.ts';
+import type { UnusedBackend } from './unused.ts';
 import { CLEAR_SOCKET, socketName, tlsKey } from './upstream-tls.ts';
 
-/** One endpoint as Envoy is told of it. */
+/** An endpoint as Envoy gets it: an LbEndpoint. */
 export type EnvoyEndpoint = SocketAddress & {
-  /** The proxy through which it is reached; none where Envoy is on the mesh itself. */
+  /** The proxy through which Envoy connects; none where Envoy is on the mesh. */
   readonly proxy?: SocketAddress;
-  /** Set only where the certificate must carry it; Envoy then names it to the proxy in place of the address. */
+  /** Set only where the certificate must carry it; Envoy then sends it in CONNECT instead of the address. */
   readonly hostname?: string;
   readonly weight: number;
   readonly health: HealthStatus;
-  /** The Host of Envoy's own checks; empty where these are not ours. */
+  /** The Host of Envoy's health checks; empty for endpoints of Services and Backends. */
   readonly healthCheckHost: string;
-  /** Left out of Envoy's own checks. */
   readonly isHealthCheckDisabled: boolean;
-  /** The name of the socket that its connections use, among those that we put into the cluster. */
+  /** The name of the transport socket of its connections, among those of the cluster. */
   readonly socketMatch?: string;
 };
 
-/** Endpoints of one backend and priority. */
+/** The endpoints of one backend and priority: LocalityLbEndpoints. */
 export type EnvoyLocality = {
-  /** The position of the backend among the references of the rule. */
+  /** The index of the backendRef in the rule. */
   readonly backend: number;
-  /** The weight of the backend: never 0. */
+  /** The weight of the backendRef: never 0. */
   readonly weight: number;
-  /** 0 is used first; without gaps. */
+  /** 0 is used first; without gaps, as Envoy demands. */
   readonly priority: number;
   readonly endpoints: readonly EnvoyEndpoint[];
 };
 
-/** Where the traffic of a cluster goes at this moment, for one Gateway. */
+/** The endpoints of a cluster: a ClusterLoadAssignment. */
 export type LoadAssignment = { readonly cluster: string; readonly localities: readonly EnvoyLocality[] };
 
-/** An assignment, and which backends are left out of it for lack of a way to them. */
+/** A load assignment, and the backends that are withheld from it because Envoy cannot reach them. */
 export type LoadAssignmentResult = {
   readonly assignment: LoadAssignment;
   readonly unused: readonly UnusedBackend[];
 };
 
-/** Where the traffic of a cluster goes at this moment, by one of the ways into the mesh; nothing ever goes around it. */
+/** The endpoints of a rule for Envoys with a data path. Without a proxy, Envoy never gets an endpoint to dial directly. */
 export function loadAssignmentOf(
   rule: ResolvedRule,
-  needs: EnvoyClusterSettings,
-  path: DataPathMode,
+  settings: EnvoyClusterSettings,
+  dataPath: DataPathMode,
 ): LoadAssignmentResult {
   const unused: UnusedBackend[] = [];
-  const levels: EnvoyLocality[] = rule.otherBackends
-    .filter(({ endpoints }) => endpoints.length > 0)
-    .map(localityOf);
+  const localities = rule.otherBackends.filter(({ endpoints }) => endpoints.length > 0).map(localityOf);
   for (const backend of rule.backends) {
-    const way = wayTo(backend, needs, path);
-    if (way === undefined) continue;
-    if ('reason' in way) unused.push(way);
-    else levels.push(...localitiesOf(backend, way, needs));
+    const path = pathTo(backend, settings, dataPath);
+    if (path === undefined) continue;
+    if ('reason' in path) unused.push(path);
+    else localities.push(...localitiesOf(backend, path, settings));
   }
-  const localities = withoutPanic(withContiguousPriorities(levels), needs);
-  return { assignment: { cluster: rule.cluster.text, localities }, unused };
+  const contiguous = withContiguousPriorities(localities);
+  return {
+    assignment: { cluster: rule.cluster.text, localities: trustEnvoyIfAllUnhealthy(contiguous, settings) },
+    unused,
+  };
 }
 
-/** How the endpoints of a backend are reached: through the proxy that is chosen for each, or by themselves. */
-type Way = { readonly proxyOf?: (endpoint: string) => SocketAddress | undefined };
+/** How Envoy reaches the endpoints of a backend: through a proxy each, or directly. */
+type Path = { readonly proxyOf?: (endpoint: string) => SocketAddress | undefined };
 
-/** All endpoints of a backend lie in one tailnet, so that there is one way to all of them, or none. */
-function wayTo(
+/** All endpoints of a backend are in one tailnet, so they share the path. */
+function pathTo(
   backend: ResolvedBackend,
   { protocol }: EnvoyClusterSettings,
-  path: DataPathMode,
-): Way | UnusedBackend | undefined {
+  dataPath: DataPathMode,
+): Path | UnusedBackend | undefined {
   const [first] = backend.endpoints;
   if (!first) return undefined;
-  if (path === 'Direct') return {};
-  if (protocol === 'UDP') return unusedBackend.datagramsThroughProxy(backend);
+  if (dataPath === 'Direct') return {};
+  if (protocol === 'UDP') return unreachableBackend.datagramsThroughProxy(backend);
   const proxies = proxiesOf(first.tailnet);
   switch (proxies.are) {
     case 'known':
       return { proxyOf: proxySelector(proxies.addresses) };
     case 'unknown':
-      return unusedBackend.proxyUnknown(backend, first.tailnet);
+      return unreachableBackend.proxyUnknown(backend, first.tailnet);
     case 'names':
-      return unusedBackend.proxyNotAnAddress(backend, first.tailnet.metadata.name, proxies.names);
+      return unreachableBackend.proxyNotAnAddress(backend, first.tailnet.metadata.name, proxies.names);
   }
 }
 
 function localitiesOf(
-  backend: ResolvedBackend,
-  way: Way,
-  needs: EnvoyClusterSettings,
+  { index, ref, endpoints }: ResolvedBackend,
+  path: Path,
+  settings: EnvoyClusterSettings,
 ): readonly EnvoyLocality[] {
-  const { index, ref, endpoints } = backend;
-  const entries = new Map(endpoints[0]?.object.status?.endpoints?.map(entry => [entry.name, entry]));
+  const statuses = new Map(endpoints[0]?.object.status?.endpoints?.map(entry => [entry.name, entry]));
   const byPriority = new Map<number, EnvoyEndpoint[]>();
-  for (const usable of endpoints) {
-    const { name, priority } = usable.endpoint;
-    const health = healthStatusOf(usable, entries.get(name), needs);
-    const assigned = envoyEndpointOf(usable, way, needs, health);
-    const level = byPriority.get(priority);
-    if (level) level.push(assigned);
-    else byPriority.set(priority, [assigned]);
+  for (const resolved of endpoints) {
+    const { name, priority } = resolved.endpoint;
+    const health = healthStatusOf(resolved, statuses.get(name), settings);
+    const endpoint = envoyEndpointOf(resolved, path, settings, health);
+    const samePriority = byPriority.get(priority);
+    if (samePriority) samePriority.push(endpoint);
+    else byPriority.set(priority, [endpoint]);
   }
   return [...byPriority]
     .sort(([a], [b]) => a - b)
-    .map(([priority, level]) => ({ backend: index, weight: ref.weight, priority, endpoints: level }));
+    .map(([priority, list]) => ({ backend: index, weight: ref.weight, priority, endpoints: list }));
 }
 
 function envoyEndpointOf(
-  usable: ResolvedEndpoint,
-  { proxyOf }: Way,
-  needs: EnvoyClusterSettings,
+  resolved: ResolvedEndpoint,
+  { proxyOf }: Path,
+  { healthCheck, defaultSocket }: EnvoyClusterSettings,
   health: HealthStatus,
 ): EnvoyEndpoint {
-  const { endpoint, tls } = usable;
+  const { endpoint, tls } = resolved;
   const proxy = proxyOf?.(addressText(endpoint));
   return {
     address: endpoint.meshIP,
@@ -129,13 +128,13 @@ function envoyEndpointOf(
     ...(tls?.serverName.is === 'per-endpoint' && { hostname: endpoint.meshFQDN }),
     weight: endpoint.weight,
     health,
-    healthCheckHost: healthCheckHostOf(usable),
-    isHealthCheckDisabled: needs.healthCheck !== undefined && !healthCheckOf(usable),
-    ...(needs.defaultSocket && { socketMatch: tls ? socketName(tlsKey(tls)) : CLEAR_SOCKET }),
+    healthCheckHost: healthCheckHostOf(resolved),
+    isHealthCheckDisabled: healthCheck !== undefined && !healthCheckOf(resolved),
+    ...(defaultSocket && { socketMatch: tls ? socketName(tlsKey(tls)) : CLEAR_SOCKET }),
   };
 }
 
-/** The endpoints of a backend that is not ours, as Envoy Gateway would send them. */
+/** The locality of a Service or Backend, as Envoy Gateway would make it. */
 function localityOf({ index, ref, socket, priority, endpoints }: OtherBackend): EnvoyLocality {
   return {
     backend: index,
@@ -153,21 +152,22 @@ function localityOf({ index, ref, socket, priority, endpoints }: OtherBackend): 
   };
 }
 
-/** Counts the priorities that are in use anew, and orders what there is as the rule does. */
-function withContiguousPriorities(levels: readonly EnvoyLocality[]): readonly EnvoyLocality[] {
-  const order = [...new Set(levels.map(({ priority }) => priority))].sort((a, b) => a - b);
-  return levels
-    .map(level => ({ ...level, priority: order.indexOf(level.priority) }))
+/** Renumbers the priorities in use from 0, and sorts localities by backend and priority. */
+function withContiguousPriorities(localities: readonly EnvoyLocality[]): readonly EnvoyLocality[] {
+  const priorities = [...new Set(localities.map(({ priority }) => priority))].sort((a, b) => a - b);
+  return localities
+    .map(locality => ({ ...locality, priority: priorities.indexOf(locality.priority) }))
     .sort((a, b) => a.backend - b.backend || a.priority - b.priority);
 }
 
-function withoutPanic(
-  levels: readonly EnvoyLocality[],
-  needs: EnvoyClusterSettings,
+/** Reports UNHEALTHY as UNKNOWN where all are UNHEALTHY and Envoy's own checks can decide instead. */
+function trustEnvoyIfAllUnhealthy(
+  localities: readonly EnvoyLocality[],
+  settings: EnvoyClusterSettings,
 ): readonly EnvoyLocality[] {
-  const verdicts = levels.flatMap(({ endpoints }) => endpoints.map(({ health }) => health));
-  if (!isAllUnhealthy(verdicts, needs)) return levels;
-  return levels.map(level => ({ ...level, endpoints: level.endpoints.map(withUnknownHealth) }));
+  const statuses = localities.flatMap(({ endpoints }) => endpoints.map(({ health }) => health));
+  if (!settings.healthCheck || !isAllUnhealthy(statuses)) return localities;
+  return localities.map(locality => ({ ...locality, endpoints: locality.endpoints.map(withUnknownHealth) }));
 }
 
 function withUnknownHealth(endpoint: EnvoyEndpoint): EnvoyEndpoint {

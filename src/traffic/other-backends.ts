@@ -7,29 +7,29 @@ import { isPermitted } from './permissions.ts';
 import { isMeshEndpoints } from './backend-refs.ts';
 import type { RouteBackendRef } from './backend-refs.ts';
 
-/** A backend of a rule that is not ours, with the addresses to which Envoy Gateway would send its traffic. */
+/** A Service or Backend of a rule, with the endpoints that Envoy Gateway would give it. */
 export type OtherBackend = {
-  /** Its position among all references of the rule. */
+  /** Its index among all backendRefs of the rule. */
   readonly index: number;
   readonly ref: BackendRef;
   readonly socket: OtherSocket;
-  /** 1 where it is used only while nothing else can be. */
+  /** 1 for a fallback Backend. */
   readonly priority: 0 | 1;
   readonly endpoints: readonly OtherEndpoint[];
 };
 
-/** The socket of such a backend among those of the cluster. */
+/** The transport socket of a Service or Backend in the cluster. */
 export type OtherSocket = {
-  /** By this its endpoints choose it. It stays when the backend gets another place in the rule, or others a weight. */
+  /** The name by which endpoints select it. It does not change with the order or weights of the backendRefs. */
   readonly name: string;
-  /** The name that Envoy Gateway gives to a socket that it makes for it. */
+  /** The name of the socket if Envoy Gateway makes one, for a BackendTLSPolicy. */
   readonly envoyGatewayName: string;
 };
 
-/** An address of such a backend; one that is draining gets no new traffic. */
+/** An endpoint of a Service or Backend; a draining one gets no new requests. */
 type OtherEndpoint = SocketAddress & { readonly isDraining: boolean };
 
-/** Whether we can serve the endpoints of a backend that is not ours. */
+/** Whether the extension server can serve the endpoints of a backend beside those of MeshEndpoints. */
 export function isServiceOrBackend({ ref }: RouteBackendRef): boolean {
   return isService(ref) || isBackend(ref);
 }
@@ -43,8 +43,8 @@ function isBackend({ group, kind }: BackendRef): boolean {
 }
 
 /**
- * The backends of a rule that are not ours. Envoy Gateway counts those that have a weight, and where one of them brings
- * TLS by a policy, it makes a socket in the cluster that is named after that number.
+ * The Services and Backends of a rule. Envoy Gateway names the transport socket of a BackendTLSPolicy by the position of the
+ * backendRef among those with a weight.
  */
 export function otherBackendsOf(
   resources: TrafficResources,
@@ -53,7 +53,7 @@ export function otherBackendsOf(
 ): readonly OtherBackend[] {
   return references
     .filter(({ ref }) => ref.weight > 0)
-    .flatMap((at, nth): readonly OtherBackend[] => {
+    .flatMap((at, position): readonly OtherBackend[] => {
       if (isMeshEndpoints(at)) return [];
       const { index, ref } = at;
       const isAllowed = isPermittedFrom(resources, at);
@@ -62,7 +62,7 @@ export function otherBackendsOf(
         {
           index,
           ref,
-          socket: { name: socketNameOf(ref), envoyGatewayName: `${text}/tls/${nth}` },
+          socket: { name: socketNameOf(ref), envoyGatewayName: `${text}/tls/${position}` },
           priority: isFallback ? 1 : 0,
           endpoints: isAllowed ? endpointsOf(resources, ref) : [],
         },
@@ -75,7 +75,7 @@ function socketNameOf({ kind, namespace, name, port }: BackendRef): string {
   return `${kind}/${namespace}/${name}${port === undefined ? '' : `:${port}`}`;
 }
 
-/** Whether Envoy Gateway finds a backend and, of a Service, addresses; kinds that are not read count as found. */
+/** Whether Envoy Gateway finds the backend and, for a Service or Backend, endpoints; kinds that are not watched count as found. */
 export function isResolved(resources: TrafficResources, at: RouteBackendRef): boolean {
   const { namespace, name } = at.ref;
   if (isMeshEndpoints(at)) {
@@ -91,7 +91,7 @@ function isPermittedFrom(resources: TrafficResources, { route, ref }: RouteBacke
   return isPermitted(resources, { kind, namespace: metadata.namespace ?? '' }, ref);
 }
 
-/** In an order that follows from the addresses, so that all replicas send the same. */
+/** In an order that follows from the addresses, so that all replicas send equal assignments. */
 function endpointsOf(resources: TrafficResources, ref: BackendRef): readonly OtherEndpoint[] {
   const all = isService(ref) ? serviceEndpoints(resources, ref) : backendEndpoints(resources, ref);
   const byAddress = new Map<string, OtherEndpoint>();
@@ -102,7 +102,7 @@ function endpointsOf(resources: TrafficResources, ref: BackendRef): readonly Oth
   return [...byAddress].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, endpoint]) => endpoint);
 }
 
-/** The endpoints of all EndpointSlices of a Service that have its port, which is known to them by its name. */
+/** The endpoints of all EndpointSlices of a Service that have its port, by the name of the port. */
 function serviceEndpoints(
   resources: TrafficResources,
   { namespace, name, port }: BackendRef,

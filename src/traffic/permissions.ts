@@ -4,7 +4,7 @@ import type { TrafficResources } from './traffic-resources.ts';
 import type { RouteKind } from '../api/key.ts';
 import { GATEWAY_GROUP } from '../api/gateway-api.ts';
 
-/** Whether a route may refer to a backend: in its own namespace always, in others where one of their grants says so. */
+/** Whether a route may refer to a backend: in its own namespace always, in others if a ReferenceGrant permits it. */
 export function isPermitted(
   resources: TrafficResources,
   from: { readonly kind: RouteKind; readonly namespace: string },
@@ -33,7 +33,7 @@ function grants(
 
 type Labels = Readonly<Record<string, string>>;
 
-/** Whether the objects of a namespace may use a MeshTailnet. */
+/** Whether the objects of a namespace may use a MeshTailnet, by its spec.allowedNamespaces. */
 export function isAllowed(
   resources: TrafficResources,
   { from, selector }: AllowedNamespaces,
@@ -47,18 +47,18 @@ export function isAllowed(
   }
 }
 
-/** Every namespace has its name as a label, given by the API server; one that is not declared has no other. */
+/** The API server gives every namespace the label kubernetes.io/metadata.name, so it is known even before the namespace is. */
 function labelsOf(resources: TrafficResources, namespace: string): Labels {
   return { ...resources.namespace(namespace)?.metadata.labels, 'kubernetes.io/metadata.name': namespace };
 }
 
-/** Whether labels have all that a selector asks for, as the API server judges it; an empty one asks for nothing. */
+/** Whether a selector selects labels, as in Kubernetes: an empty one selects everything. */
 export function selects({ matchLabels = {}, matchExpressions = [] }: LabelSelector, labels: Labels): boolean {
   const hasAll = Object.entries(matchLabels).every(([key, value]) => valueOf(labels, key) === value);
   return hasAll && matchExpressions.every(requirement => holds(requirement, labels));
 }
 
-/** NotIn holds for labels that do not have the key, too. */
+/** As in Kubernetes, NotIn also selects labels without the key. */
 function holds({ key, operator, values = [] }: LabelRequirement, labels: Labels): boolean {
   const value = valueOf(labels, key);
   switch (operator) {

@@ -1,29 +1,68 @@
-import { resolveBackendRef } from './resolve-backend-ref.ts';
-import type { ResolvedEndpoint, Candidate, Filtered } from './resolve-backend-ref.ts';
-import { unusedReference } from './unused.ts';
-import type { UnusedBackend } from './unused.ts';
-import { defaultProtocol } from './upstream-protocol.ts';
-import type { UpstreamProtocol } from './upstream-protocol.ts';
+/*
+ * Resolves routes: which endpoints does each backendRef mean? The stages, each in the file of its name:
+ *
+ *   1  envoy-cluster-name      the name of an Envoy cluster -> the route and its rule
+ *   2  backend-refs            the rule -> its backendRefs
+ *   3  resolve-backend-ref     a backendRef -> the endpoints of its MeshEndpoints with its port
+ *                              (by permissions, upstream-protocol, upstream-tls)
+ *   4  rule-conflicts          drops endpoints that cannot be in one Envoy cluster with the others of the rule
+ *      other-backends          adds the Services and Backends of the rule
+ *   5  envoy-cluster-settings  the resolved rule -> the settings of its Envoy cluster (with envoy-health-check);
+ *                              revision hashes those of a Gateway
+ *   6  load-assignment         the resolved rule -> the endpoints that Envoy gets (by data-path, health-status)
+ *
+ * Whatever a stage drops is an entry of `unused`, with a reason and a message from unused.ts.
+ */
 import type { BackendRef, Route } from '../api/gateway-api.ts';
+import { backendRefsOf, isMeshEndpoints } from './backend-refs.ts';
+import type { RouteBackendRef } from './backend-refs.ts';
 import { formatEnvoyClusterName } from './envoy-cluster-name.ts';
 import type { EnvoyClusterName } from './envoy-cluster-name.ts';
 import { isResolved, isServiceOrBackend, otherBackendsOf } from './other-backends.ts';
 import type { OtherBackend } from './other-backends.ts';
+import { resolveBackendRef } from './resolve-backend-ref.ts';
+import type { Candidate, Filtered, ResolvedEndpoint } from './resolve-backend-ref.ts';
 import {
-  withinTlsLimits,
-  withSameProtocol,
-  withValidCaBundles,
   withDefaultProtocol,
+  withinTlsLimits,
   withoutDuplicateAddresses,
   withoutDuplicateNames,
+  withSameProtocol,
+  withValidCaBundles,
 } from './rule-conflicts.ts';
 import type { TrafficResources } from './traffic-resources.ts';
-import { isMeshEndpoints, backendRefsOf } from './backend-refs.ts';
-import type { RouteBackendRef } from './backend-refs.ts';
+import { unusedReference } from './unused.ts';
+import type { UnusedBackend } from './unused.ts';
+import { defaultProtocol } from './upstream-protocol.ts';
+import type { UpstreamProtocol } from './upstream-protocol.ts';
+
+/** A rule with MeshEndpoints among its backends, and the endpoints that get its traffic. */
+export type ResolvedRule = {
+  readonly cluster: EnvoyClusterName;
+  /** The protocol of the first endpoint; the default of the kind of route where there is none. */
+  readonly protocol: UpstreamProtocol;
+  /** Whether the rule has other backends than MeshEndpoints, with a weight above 0. */
+  readonly isMixed: boolean;
+  /** The Services and Backends of the rule, if the extension server serves their endpoints too. */
+  readonly otherBackends: readonly OtherBackend[];
+  /** The backendRefs to MeshEndpoints in their order, also those without endpoints. */
+  readonly backends: readonly ResolvedBackend[];
+  readonly unused: readonly UnusedBackend[];
+};
+
+/** A backendRef to a MeshEndpoints, and the endpoints that it means. */
+export type ResolvedBackend = {
+  /** Its index among all backendRefs of the rule; Envoy Gateway names the locality by it. */
+  readonly index: number;
+  readonly ref: BackendRef;
+  /** Such as spec.rules[0].backendRefs[1]. */
+  readonly path: string;
+  readonly endpoints: readonly ResolvedEndpoint[];
+};
 
 /**
- * What the rule behind a cluster means, or nothing where the cluster is to be left alone: the route is not declared, has
- * no such rule, or that rule has no MeshEndpoints among its backends.
+ * Resolves the rule that an Envoy cluster serves; undefined where the cluster must not be changed: the route does not
+ * exist, has no such rule, or the rule has no MeshEndpoints among its backends.
  */
 export function resolveEnvoyCluster(
   resources: TrafficResources,
@@ -34,23 +73,22 @@ export function resolveEnvoyCluster(
   return route && resolveRule(resources, route, cluster);
 }
 
-/** All rules of a route that have MeshEndpoints among their backends. */
+/** Resolves all rules of a route that have MeshEndpoints among their backends. */
 export function resolveRoute(resources: TrafficResources, route: Route): readonly ResolvedRule[] {
   return rulesOf(route).flatMap(rule => resolveRule(resources, route, clusterOf(route, rule)) ?? []);
 }
 
-/** The names of the clusters of a route's rules that have backends of ours and of others. */
+/** The names of the clusters of those rules of a route that have MeshEndpoints and other backends. */
 export function mixedClusterNames(route: Route): readonly string[] {
   return rulesOf(route)
     .map(rule => clusterOf(route, rule))
     .filter(cluster => {
-      const references = backendRefsOf(route, cluster) ?? [];
-      return references.some(isMeshEndpoints) && !references.every(isMeshEndpoints);
+      const refs = backendRefsOf(route, cluster) ?? [];
+      return refs.some(isMeshEndpoints) && !refs.every(isMeshEndpoints);
     })
     .map(({ text }) => text);
 }
 
-/** The rules by their places; Envoy Gateway makes one of all rules of the kinds below HTTP. */
 function rulesOf({ kind, rules }: Route): readonly EnvoyClusterName['rule'][] {
   return isOverHttp(kind) ? [...rules.keys()] : ['only'];
 }
@@ -59,11 +97,9 @@ function isOverHttp(kind: Route['kind']): boolean {
   return kind === 'HTTPRoute' || kind === 'GRPCRoute';
 }
 
-function clusterOf(route: Route, rule: EnvoyClusterName['rule'], backend?: number): EnvoyClusterName {
-  const { kind, metadata } = route;
+function clusterOf({ kind, metadata }: Route, rule: EnvoyClusterName['rule']): EnvoyClusterName {
   const { namespace = '', name } = metadata;
-  const text = formatEnvoyClusterName(kind, namespace, name, rule, backend);
-  return { text, kind, namespace, name, rule, ...(backend !== undefined && { backend }) };
+  return { text: formatEnvoyClusterName(kind, namespace, name, rule), kind, namespace, name, rule };
 }
 
 function resolveRule(
@@ -71,109 +107,82 @@ function resolveRule(
   route: Route,
   cluster: EnvoyClusterName,
 ): ResolvedRule | undefined {
-  const references = backendRefsOf(route, cluster);
-  const ours = references?.filter(isMeshEndpoints);
-  if (!references || !ours?.length) return undefined;
-  const foreign = references.filter(each => !isMeshEndpoints(each) && each.ref.weight > 0);
-  const isMixed = foreign.length > 0;
-  const isShared = isOverHttp(route.kind) && foreign.every(isServiceOrBackend);
-  const { kept, unused } = isMixed
-    ? resolveMixed(resources, ours, isShared)
-    : resolveBackendRefs(resources, ours, STEPS);
+  const refs = backendRefsOf(route, cluster);
+  const meshRefs = refs?.filter(isMeshEndpoints);
+  if (!refs || !meshRefs?.length) return undefined;
+  const otherRefs = refs.filter(each => !isMeshEndpoints(each) && each.ref.weight > 0);
+  const isMixed = otherRefs.length > 0;
+  const canMix = isOverHttp(route.kind) && otherRefs.every(isServiceOrBackend);
+  const { kept, unused } =
+    isMixed && !canMix
+      ? unusedMixed(meshRefs)
+      : resolveBackendRefs(resources, meshRefs, isMixed ? [withDefaultProtocol, ...CONFLICTS] : CONFLICTS);
   return {
     cluster,
     protocol: kept[0]?.protocol ?? defaultProtocol(route.kind),
     isMixed,
-    otherBackends: isShared ? otherBackendsOf(resources, cluster, references) : [],
-    backends: ours.map(({ index, ref, path }) => ({ index, ref, path, endpoints: endpointsAt(index, kept) })),
-    unused: [...unused, ...withoutWeightedCluster(resources, route, cluster, ours)],
+    otherBackends: canMix ? otherBackendsOf(resources, cluster, refs) : [],
+    backends: meshRefs.map(({ index, ref, path }) => ({
+      index,
+      ref,
+      path,
+      endpoints: kept.filter(({ at }) => at.index === index).map(({ resolved }) => resolved),
+    })),
+    unused: [...unused, ...withoutRequests(resources, route, cluster, meshRefs)],
   };
-}
-
-/**
- * Our backends to which Envoy Gateway sends nothing: where a backend of the rule does not resolve or has filters of its
- * own, it gives each a cluster of its own, and sends requests to those only of which it knows endpoints itself.
- */
-function withoutWeightedCluster(
-  resources: TrafficResources,
-  route: Route,
-  { backend: _, ...rule }: EnvoyClusterName,
-  ours: readonly RouteBackendRef[],
-): readonly UnusedBackend[] {
-  if (!isOverHttp(route.kind)) return [];
-  const weighted = (backendRefsOf(route, rule) ?? []).filter(({ ref }) => ref.weight > 0);
-  const filtered = weighted.find(({ ref }) => ref.hasFilters);
-  const unresolved = weighted.filter(each => !isResolved(resources, each));
-  return ours.flatMap(at => {
-    if (at.ref.weight === 0 || unresolved.some(({ index }) => index === at.index)) return [];
-    if (filtered) return [unusedReference.backendFilters(at, filtered)];
-    return unresolved[0] ? [unusedReference.otherBackendMissing(at, unresolved[0])] : [];
-  });
-}
-
-/** A cluster has the endpoints of Envoy Gateway or ours: of backends that we cannot serve too, it stays as it is. */
-function resolveMixed(
-  resources: TrafficResources,
-  ours: readonly RouteBackendRef[],
-  isShared: boolean,
-): Filtered {
-  if (isShared) return resolveBackendRefs(resources, ours, [withDefaultProtocol, ...STEPS]);
-  const meant = ours.filter(({ ref }) => ref.weight > 0);
-  return { kept: [], unused: meant.map(at => unusedReference.mixedBackends(at)) };
 }
 
 type Step = (candidates: readonly Candidate[]) => Filtered;
 
-/** What the endpoints of a rule have to be together. */
-const STEPS: readonly Step[] = [
+/** What the endpoints of one Envoy cluster must have in common. */
+const CONFLICTS: readonly Step[] = [
   withoutDuplicateAddresses,
   withoutDuplicateNames,
   withSameProtocol,
   withinTlsLimits,
 ];
 
-/** Judges first every endpoint by itself, and then in each step what those before it have left. */
+/** Resolves each backendRef by itself, and then drops endpoints that conflict with others of the rule. */
 function resolveBackendRefs(
   resources: TrafficResources,
-  ours: readonly RouteBackendRef[],
-  steps: readonly Step[],
+  meshRefs: readonly RouteBackendRef[],
+  conflicts: readonly Step[],
 ): Filtered {
-  const found = ours.map(reference => resolveBackendRef(resources, reference));
-  const unused = found.flatMap(each => each.unused);
-  let kept: readonly Candidate[] = found.flatMap(each => each.kept);
-  const withTrust: Step = candidates => withValidCaBundles(candidates, pem => resources.caBundle(pem));
-  for (const step of [withTrust, ...steps]) {
-    const sifted = step(kept);
-    kept = sifted.kept;
-    unused.push(...sifted.unused);
+  const resolved = meshRefs.map(ref => resolveBackendRef(resources, ref));
+  const unused = resolved.flatMap(each => each.unused);
+  let kept: readonly Candidate[] = resolved.flatMap(each => each.kept);
+  const caBundles: Step = candidates => withValidCaBundles(candidates, pem => resources.caBundle(pem));
+  for (const step of [caBundles, ...conflicts]) {
+    const filtered = step(kept);
+    kept = filtered.kept;
+    unused.push(...filtered.unused);
   }
   return { kept, unused };
 }
 
-function endpointsAt(index: number, kept: readonly Candidate[]) {
-  return kept.filter(({ at }) => at.index === index).map(({ resolved: usable }) => usable);
+/** A rule with backends that the extension server cannot serve keeps the cluster and endpoints of Envoy Gateway. */
+function unusedMixed(meshRefs: readonly RouteBackendRef[]): Filtered {
+  const weighted = meshRefs.filter(({ ref }) => ref.weight > 0);
+  return { kept: [], unused: weighted.map(at => unusedReference.mixedBackends(at)) };
 }
 
-/** One reference of a rule to a MeshEndpoints. */
-export type ResolvedBackend = {
-  /** Its position among all references of the rule, by which Envoy Gateway names its locality. */
-  readonly index: number;
-  readonly ref: BackendRef;
-  /** Where the reference stands in the route, such as spec.rules[0].backendRefs[1]. */
-  readonly path: string;
-  readonly endpoints: readonly ResolvedEndpoint[];
-};
-
-/** What the rule behind a cluster means: where its traffic may go, and where it may not and why. */
-export type ResolvedRule = {
-  readonly cluster: EnvoyClusterName;
-  /** How Envoy speaks to all endpoints; of a rule without any that can be used, what its kind of route would take. */
-  readonly protocol: UpstreamProtocol;
-  /** Whether the rule has backends that are not ours, with a weight above 0. */
-  readonly isMixed: boolean;
-  /** Those of them that we serve beside ours. */
-  readonly otherBackends: readonly OtherBackend[];
-  /** In the order of the references; those without usable endpoints too. */
-  readonly backends: readonly ResolvedBackend[];
-  readonly unused: readonly UnusedBackend[];
-};
+/**
+ * The backendRefs to which Envoy Gateway sends no requests. Where a backend of the rule does not resolve or has filters,
+ * it makes a cluster for each backend, and routes only to those whose endpoints it knows itself.
+ */
+function withoutRequests(
+  resources: TrafficResources,
+  route: Route,
+  { backend: _, ...rule }: EnvoyClusterName,
+  meshRefs: readonly RouteBackendRef[],
+): readonly UnusedBackend[] {
+  if (!isOverHttp(route.kind)) return [];
+  const weighted = (backendRefsOf(route, rule) ?? []).filter(({ ref }) => ref.weight > 0);
+  const withFilters = weighted.find(({ ref }) => ref.hasFilters);
+  const unresolved = weighted.filter(each => !isResolved(resources, each));
+  return meshRefs.flatMap(at => {
+    if (at.ref.weight === 0 || unresolved.some(({ index }) => index === at.index)) return [];
+    if (withFilters) return [unusedReference.backendFilters(at, withFilters)];
+    return unresolved[0] ? [unusedReference.otherBackendMissing(at, unresolved[0])] : [];
+  });
+}

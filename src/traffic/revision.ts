@@ -7,18 +7,18 @@ import { envoyClusterSettingsOf } from './envoy-cluster-settings.ts';
 import type { TrafficResources } from './traffic-resources.ts';
 import { resolveRoute } from './resolve-route.ts';
 
-/** What a revision is computed from beside what is declared. */
+/** The inputs of a revision beside the resources. */
 export type RevisionInputs = {
   readonly gateway: Ref<'Gateway'>;
-  /** Those that attach to it, and any others. */
+  /** Must include all routes that attach to the Gateway; others are ignored. */
   readonly routes: readonly Route[];
   /** What all clusters have in common: how settings are encoded, and the EDS address. */
   readonly clusterEncoding: string;
 };
 
 /**
- * A hash of all that Envoy Gateway is told of the clusters of a Gateway, which moves when it has to translate again; nothing
- * where no route of the Gateway has MeshEndpoints among its backends. Routes of others, and the order of all, do not matter.
+ * A hash of the settings of all mesh clusters of a Gateway: when it changes, Envoy Gateway must translate again. Undefined
+ * where no route of the Gateway has MeshEndpoints among its backends. The order of the routes does not matter.
  */
 export function revisionOf(
   resources: TrafficResources,

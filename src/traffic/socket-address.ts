@@ -1,13 +1,16 @@
 import { canonicalIPv6, familyOf } from '../api/ip.ts';
 import type { MeshEndpoint } from '../api/generated/types.ts';
 
-/** An endpoint's address and port as one text: equal for all ways to write the same address. */
+/** An IP address and port that Envoy can connect to: never a host name. */
+export type SocketAddress = { readonly address: string; readonly port: number };
+
+/** The address and port of an endpoint as text: equal for all spellings of one IPv6 address. */
 export function addressText({ meshIP, port }: Pick<MeshEndpoint, 'meshIP' | 'port'>): string {
   if (familyOf(meshIP) !== 'ipv6') return `${meshIP}:${port}`;
   return `[${canonicalIPv6(meshIP)}]:${port}`;
 }
 
-/** Reads address:port or [address]:port; a name in place of the address is none. */
+/** Parses address:port or [address]:port; undefined for a host name. */
 export function parseSocketAddress(text: string): SocketAddress | undefined {
   const [, bracketed, bare, digits = ''] = /^(?:\[([^\]]*)\]|([^:[\]]*)):([1-9]\d{0,4})$/.exec(text) ?? [];
   const address = bracketed ?? bare;
@@ -15,6 +18,3 @@ export function parseSocketAddress(text: string): SocketAddress | undefined {
   if (address === undefined || port > 65_535) return undefined;
   return familyOf(address) === (bare === undefined ? 'ipv6' : 'ipv4') ? { address, port } : undefined;
 }
-
-/** An address and port that Envoy can connect to: never a name. */
-export type SocketAddress = { readonly address: string; readonly port: number };

@@ -1,81 +1,81 @@
+import type { Backend, EndpointSlice, Service } from '../api/backends.ts';
+import type { Gateway, Namespace, ReferenceGrant, Route } from '../api/gateway-api.ts';
+import type { Kinds } from '../api/generated/types.ts';
 import { keyOf } from '../api/key.ts';
 import type { Key, Ref, RouteKind } from '../api/key.ts';
 import { refTo } from '../api/references.ts';
 import type { Resource } from '../api/resource.ts';
-import type { Backend, EndpointSlice, Service } from '../api/backends.ts';
-import type { Kinds } from '../api/generated/types.ts';
-import type { Gateway, Namespace, ReferenceGrant, Route } from '../api/gateway-api.ts';
 import type { CaBundle } from './upstream-tls.ts';
 
-/** What is declared, as far as traffic depends on it. Everything that is asked here answers at once. */
+/** The resources that traffic depends on, read from a cache without waiting. Lists are in no particular order. */
 export interface TrafficResources {
   route(ref: Ref<RouteKind>): Route | undefined;
   meshEndpoints(ref: Ref<'MeshEndpoints'>): Kinds['MeshEndpoints'] | undefined;
-  /** The MeshTailnets of a domain, in no particular order. */
+  /** The MeshTailnets with this spec.tailnet. */
   tailnets(domain: string): readonly Kinds['MeshTailnet'][];
-  /** The grants that live in a namespace. */
+  /** The ReferenceGrants of a namespace. */
   grants(namespace: string): readonly ReferenceGrant[];
   service(ref: Ref<'Service'>): Service | undefined;
-  /** The EndpointSlices of a Service, in no particular order. */
   endpointSlices(service: Ref<'Service'>): readonly EndpointSlice[];
+  /** A Backend of Envoy Gateway. */
   backend(ref: Ref<'Backend'>): Backend | undefined;
   namespace(name: string): Namespace | undefined;
   gateway(ref: Ref<'Gateway'>): Gateway | undefined;
-  /** What has been decided for a Gateway as a whole. */
+  /** The MeshBinding that targets a Gateway. */
   binding(ref: Ref<'Gateway'>): Kinds['MeshBinding'] | undefined;
-  /** What a PEM text of authorities, as it is declared, is good for: always the same. */
+  /** The certificates in a PEM text; a pure function that an implementation may cache. */
   caBundle(pem: string): CaBundle;
 }
 
-/** Something that was asked for, as a text: an object, or all objects that are found by a value. */
+/** A key under which a read is recorded: one object, or all objects found by a value. */
 export type Dependency =
   Key | `tailnet:${string}` | `grants:${string}` | `slices:${string}` | `binding:${string}`;
 
-/** The same declarations, telling of everything that is asked for, found or not. */
+/** The same resources, with each read recorded, whether it finds an object or not. */
 export function trackDependencies(
   resources: TrafficResources,
-  note: (dependency: Dependency) => void,
+  record: (dependency: Dependency) => void,
 ): TrafficResources {
-  const noted = (ref: Ref) => note(keyOf(ref));
+  const recordRef = (ref: Ref) => record(keyOf(ref));
   return {
     route: ref => {
-      noted(ref);
+      recordRef(ref);
       return resources.route(ref);
     },
     meshEndpoints: ref => {
-      noted(ref);
+      recordRef(ref);
       return resources.meshEndpoints(ref);
     },
     tailnets: domain => {
-      note(`tailnet:${domain}`);
+      record(`tailnet:${domain}`);
       return resources.tailnets(domain);
     },
     grants: namespace => {
-      note(`grants:${namespace}`);
+      record(`grants:${namespace}`);
       return resources.grants(namespace);
     },
     service: ref => {
-      noted(ref);
+      recordRef(ref);
       return resources.service(ref);
     },
     endpointSlices: service => {
-      note(slicesOf(service));
+      record(slicesOf(service));
       return resources.endpointSlices(service);
     },
     backend: ref => {
-      noted(ref);
+      recordRef(ref);
       return resources.backend(ref);
     },
     namespace: name => {
-      noted({ kind: 'Namespace', namespace: '', name });
+      recordRef({ kind: 'Namespace', namespace: '', name });
       return resources.namespace(name);
     },
     gateway: ref => {
-      noted(ref);
+      recordRef(ref);
       return resources.gateway(ref);
     },
     binding: ref => {
-      note(bindingOf(ref));
+      record(bindingOf(ref));
       return resources.binding(ref);
     },
     caBundle: pem => resources.caBundle(pem),
@@ -83,8 +83,8 @@ export function trackDependencies(
 }
 
 /**
- * What a change of an object touches. A change concerns what the object touched before as well as what it touches now,
- * so whoever follows changes remembers these texts for each object.
+ * The keys of the reads that a change of an object affects. A change affects those of the old object too, so a caller
+ * keeps the keys of each object.
  */
 export function dependenciesOf(object: Resource): readonly Dependency[] {
   switch (object.kind) {

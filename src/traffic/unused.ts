@@ -1,18 +1,65 @@
-import { protocolsFor, routeKindsFor } from './upstream-protocol.ts';
-import type { UpstreamProtocol } from './upstream-protocol.ts';
+import { GATEWAY_GROUP } from '../api/gateway-api.ts';
+import { GROUP } from '../api/generated/kinds.ts';
 import type { Kinds, MeshEndpoint } from '../api/generated/types.ts';
 import { keyOf } from '../api/key.ts';
 import type { Key } from '../api/key.ts';
-import type { ResolvedBackend } from './resolve-route.ts';
-import { GATEWAY_GROUP } from '../api/gateway-api.ts';
-import { GROUP } from '../api/generated/kinds.ts';
-import type { Candidate } from './resolve-backend-ref.ts';
 import { meshEndpointsRefOf } from './backend-refs.ts';
 import type { RouteBackendRef } from './backend-refs.ts';
+import type { Candidate } from './resolve-backend-ref.ts';
+import { protocolsFor, routeKindsFor } from './upstream-protocol.ts';
+import type { UpstreamProtocol } from './upstream-protocol.ts';
+
+/** Why a backendRef, or an endpoint of the object that it names, gets no traffic. */
+export type UnusedReason =
+  /** The MeshEndpoints does not exist. */
+  | 'BackendNotFound'
+  /** The route is in another namespace, and no ReferenceGrant permits the reference. */
+  | 'RefNotPermitted'
+  /** The backendRef has no port. */
+  | 'PortMissing'
+  /** No endpoint of the object has the port. */
+  | 'PortNotFound'
+  /** The kind of route does not support the protocol of the endpoint. */
+  | 'ProtocolMismatch'
+  /** The rule has another upstream protocol: that of an earlier endpoint, or of a Service or Backend. */
+  | 'ProtocolConflict'
+  /** Another endpoint of the rule has the same address and port. */
+  | 'DuplicateAddress'
+  /** No MeshTailnet has the domain of the object. */
+  | 'TailnetNotFound'
+  /** spec.allowedNamespaces of the MeshTailnet does not select the namespace of the object. */
+  | 'NamespaceNotAllowed'
+  /** The rule has other backends that cannot be in one rule with MeshEndpoints. */
+  | 'MixedBackends'
+  /** Another backend of the rule does not resolve, and Envoy Gateway then sends no requests to MeshEndpoints. */
+  | 'OtherBackendMissing'
+  /** A field is not implemented yet, such as tls.caRef. */
+  | 'NotSupported'
+  /** tls.ca cannot be read. */
+  | 'InvalidCertificate'
+  /** The TLS settings of the rule are too many or too large for one cluster. */
+  | 'TooManyTlsSettings'
+  /** The MeshTailnet has no proxy yet. */
+  | 'ProxyUnknown'
+  /** The proxy of the MeshTailnet is a host name, and EDS takes IP addresses only. */
+  | 'ProxyNotAnAddress'
+  /** UDP cannot pass an HTTP CONNECT proxy. */
+  | 'DatagramsThroughProxy';
+
+/** A backendRef or endpoint that gets no traffic. */
+export type UnusedBackend = {
+  readonly reason: UnusedReason;
+  /** For users: the field, what is wrong, and the fix. */
+  readonly message: string;
+  /** The MeshEndpoints of the backendRef. */
+  readonly object: Key;
+  /** The name of the endpoint; undefined for the whole backendRef. */
+  readonly endpoint?: string;
+};
 
 type Endpoints = readonly Pick<MeshEndpoint, 'port'>[];
 
-/** What is said where a reference as a whole gets no traffic. */
+/** Reasons for which a whole backendRef is not used. */
 export const unusedReference = {
   notPermitted: (at: RouteBackendRef) => {
     const { kind, metadata } = at.route;
@@ -24,50 +71,50 @@ export const unusedReference = {
     );
   },
   notFound: (at: RouteBackendRef) =>
-    unused('BackendNotFound', at, `${named(at)} is not there: create it, or correct name and namespace`),
+    unused('BackendNotFound', at, `${named(at)} does not exist: create it, or correct name and namespace`),
   portMissing: (at: RouteBackendRef, endpoints: Endpoints) =>
-    unused('PortMissing', at, `port is missing: name a port of ${named(at)} (${portsOf(endpoints)})`),
+    unused('PortMissing', at, `port is missing: set it to a port of ${named(at)} (${portsOf(endpoints)})`),
   portNotFound: (at: RouteBackendRef, endpoints: Endpoints) =>
     unused(
       'PortNotFound',
       at,
-      `port ${at.ref.port} is not a port of ${named(at)}: name one that it has (${portsOf(endpoints)})`,
+      `port ${at.ref.port} is not a port of ${named(at)}: use one that it has (${portsOf(endpoints)})`,
     ),
   tailnetNotFound: (at: RouteBackendRef, domain: string) =>
     unused(
       'TailnetNotFound',
       at,
-      `${named(at)} is on tailnet ${domain}, which no MeshTailnet leads to: create one with spec.tailnet ${domain}, or correct spec.tailnet of ${named(at)}`,
+      `no MeshTailnet has spec.tailnet ${domain}, which is that of ${named(at)}: create one, or correct spec.tailnet of ${named(at)}`,
     ),
   namespaceNotAllowed: (at: RouteBackendRef, tailnet: string) =>
     unused(
       'NamespaceNotAllowed',
       at,
-      `MeshTailnet ${tailnet} does not let namespace ${at.ref.namespace} use it: give the namespace the labels that spec.allowedNamespaces of the MeshTailnet selects, or change what it selects`,
+      `spec.allowedNamespaces of MeshTailnet ${tailnet} does not select namespace ${at.ref.namespace}: add the labels that it selects to the namespace, or change the selector`,
     ),
   mixedBackends: (at: RouteBackendRef) =>
     unused(
       'MixedBackends',
       at,
       isOverHttp(at)
-        ? `the rule has backends that are neither MeshEndpoints, nor Services, nor Backends of Envoy Gateway: give ${named(at)} a rule of its own, or give the others weight 0`
+        ? `the rule has backends that are neither MeshEndpoints, nor Services, nor Backends of Envoy Gateway: move ${named(at)} to a rule of its own, or give the others weight 0`
         : `a ${at.route.kind} cannot mix MeshEndpoints with other backends: keep one kind of backend, or give the others weight 0`,
     ),
   otherBackendMissing: (at: RouteBackendRef, other: RouteBackendRef) =>
     unused(
       'OtherBackendMissing',
       at,
-      `Envoy Gateway sends nothing to ${named(at)} and fails the requests with 500 or 503, because ${titleOf(other)} at ${other.path} does not exist, may not be referred to, or has no endpoints: correct that reference, or remove it or give it weight 0`,
+      `Envoy Gateway sends no requests to ${named(at)} and answers them with 500 or 503, because ${titleOf(other)} at ${other.path} does not exist, may not be referred to, or has no endpoints: correct that backendRef, remove it, or give it weight 0`,
     ),
   backendFilters: (at: RouteBackendRef, other: RouteBackendRef) =>
     unused(
       'NotSupported',
       at,
-      `Envoy Gateway sends nothing to ${named(at)}, because ${other.path} has filters of its own: put them among the filters of the rule, or give the backends rules of their own`,
+      `Envoy Gateway sends no requests to ${named(at)}, because ${other.path} has filters: move them to the filters of the rule, or give the backends rules of their own`,
     ),
 } as const;
 
-/** What is said where one endpoint gets no traffic. */
+/** Reasons for which one endpoint is not used. */
 export const unusedEndpoint = {
   protocolMismatch: (at: RouteBackendRef, endpoint: MeshEndpoint) => {
     const { kind } = at.route;
@@ -75,7 +122,7 @@ export const unusedEndpoint = {
     return unused(
       'ProtocolMismatch',
       at,
-      `${kind} does not go with protocol ${protocol} of ${namedEndpoint(at, endpoint)}: use ${listed(routeKindsFor(protocol))}, or change the protocol (${kind} goes with ${listed(protocolsFor(kind))})`,
+      `${kind} does not support protocol ${protocol} of ${namedEndpoint(at, endpoint)}: use ${joined(routeKindsFor(protocol))}, or change the protocol (${kind} supports ${joined(protocolsFor(kind))})`,
       endpoint,
     );
   },
@@ -90,20 +137,20 @@ export const unusedEndpoint = {
     unused(
       'NotSupported',
       at,
-      `tls.caRef of ${namedEndpoint(at, endpoint)} is not supported yet: give the certificates themselves under tls.ca`,
+      `tls.caRef of ${namedEndpoint(at, endpoint)} is not supported yet: write the certificates into tls.ca`,
       endpoint,
     ),
   protocolConflict: (candidate: Candidate, first: Candidate) =>
     unusedCandidate(
       'ProtocolConflict',
       candidate,
-      `${namedCandidate(candidate)} takes ${candidate.protocol}, but ${namedCandidate(first)} comes first and takes ${first.protocol}, and Envoy speaks one way only in a rule: give them rules of their own`,
+      `${namedCandidate(candidate)} needs ${candidate.protocol}, but ${namedCandidate(first)}, which comes first, needs ${first.protocol}, and Envoy uses one protocol for all endpoints of a rule: give them rules of their own`,
     ),
-  conflictWithOthers: (candidate: Candidate, protocol: UpstreamProtocol) =>
+  conflictWithOtherBackends: (candidate: Candidate, protocol: UpstreamProtocol) =>
     unusedCandidate(
       'ProtocolConflict',
       candidate,
-      `${namedCandidate(candidate)} takes ${candidate.protocol}, but the backends of the rule that are no MeshEndpoints are spoken to in ${protocol}, and Envoy speaks one way only in a rule: give it a rule of its own`,
+      `${namedCandidate(candidate)} needs ${candidate.protocol}, but Envoy uses ${protocol} for the backends of the rule that are not MeshEndpoints, and one protocol for all endpoints of a rule: give it a rule of its own`,
     ),
   duplicateAddress: (candidate: Candidate, first: Candidate) =>
     unusedCandidate(
@@ -115,83 +162,78 @@ export const unusedEndpoint = {
     unusedCandidate(
       'DuplicateAddress',
       candidate,
-      `${namedCandidate(candidate)} has the same meshFQDN and port as ${namedCandidate(first)}, which is used, and TLS reaches both by that name: give each its own meshFQDN, or remove one of them`,
+      `${namedCandidate(candidate)} has the same meshFQDN and port as ${namedCandidate(first)}, which is used, and endpoints with TLS are dialled by that name: give each its own meshFQDN, or remove one of them`,
     ),
   addressInTwoTailnets: (candidate: Candidate, other: Candidate) =>
     unusedCandidate(
       'DuplicateAddress',
       candidate,
-      `${namedCandidate(candidate)} has the same address and port as ${namedCandidate(other)} in another tailnet, and Envoy cannot tell them apart: give them rules of their own; until then neither is used`,
+      `${namedCandidate(candidate)} has the same address and port as ${namedCandidate(other)} in another tailnet, and Envoy keeps one endpoint per address, so neither is used: give them rules of their own`,
     ),
   invalidCertificate: (candidate: Candidate, why: string) =>
     unusedCandidate(
       'InvalidCertificate',
       candidate,
-      `tls.ca of ${namedCandidate(candidate)} cannot be read: ${why}: give whole certificates as PEM, each from its BEGIN line to its END line, and nothing else`,
+      `tls.ca of ${namedCandidate(candidate)} cannot be read: ${why}: write whole PEM certificates, each from its BEGIN line to its END line, and nothing else`,
     ),
-  tooManyTlsBytes: (candidate: Candidate, most: number) =>
+  tooManyTlsBytes: (candidate: Candidate, maxBytes: number) =>
     unusedCandidate(
       'TooManyTlsSettings',
       candidate,
-      `TLS settings of ${namedCandidate(candidate)} would bring those of the rule, with their certificates, to more than ${most / 1024} KB, which is the most that it can have: use the same settings, fewer certificates, or rules of their own`,
+      `with ${namedCandidate(candidate)} the TLS settings of the rule, certificates included, exceed ${maxBytes / 1024} KB: use equal settings or fewer certificates, or give endpoints rules of their own`,
     ),
-  tooManyTlsSettings: (candidate: Candidate, most: number) =>
+  tooManyTlsSettings: (candidate: Candidate, max: number) =>
     unusedCandidate(
       'TooManyTlsSettings',
       candidate,
-      `${namedCandidate(candidate)} has TLS settings of its own, and ${most} others are in the rule already, which is the most that it can have: use the same settings, or rules of their own`,
+      `with ${namedCandidate(candidate)} the rule has more than ${max} different TLS settings: use equal settings, or give endpoints rules of their own`,
     ),
 } as const;
 
-/** What is said where there is no way to the endpoints of a backend. */
-export const unusedBackend = {
-  datagramsThroughProxy: (backend: ResolvedBackend) =>
+/** Reasons for which Envoy cannot reach the endpoints of a backend. */
+export const unreachableBackend = {
+  datagramsThroughProxy: (backend: BackendPlace) =>
     unused(
       'DatagramsThroughProxy',
       backend,
-      `${named(backend)} has UDP endpoints, which are not reached through a proxy yet: use an Envoy that is on the mesh itself, with data path Direct`,
+      `${named(backend)} has UDP endpoints, which cannot be reached through a proxy yet: run Envoy on the mesh itself, with data path Direct`,
     ),
-  proxyUnknown: (backend: ResolvedBackend, { metadata, spec }: Kinds['MeshTailnet']) =>
+  proxyUnknown: (backend: BackendPlace, { metadata, spec }: Kinds['MeshTailnet']) =>
     unused(
       'ProxyUnknown',
       backend,
-      `MeshTailnet ${metadata.name}, by which ${named(backend)} is reached, has no proxy yet: ${WHERE_PROXIES_COME_FROM[spec.pool.mode]}`,
+      `MeshTailnet ${metadata.name} of ${named(backend)} has no proxy yet: ${FIX_OF_PROXY[spec.pool.mode]}`,
     ),
-  proxyNotAnAddress: (backend: ResolvedBackend, tailnet: string, names: readonly string[]) =>
+  proxyNotAnAddress: (backend: BackendPlace, tailnet: string, names: readonly string[]) =>
     unused(
       'ProxyNotAnAddress',
       backend,
-      `MeshTailnet ${tailnet}, by which ${named(backend)} is reached, has names for proxies only (${names.slice(0, MOST_NAMES).join(', ')}), and Envoy needs an address: write IP:port`,
+      `spec.pool.addresses of MeshTailnet ${tailnet} of ${named(backend)} has host names only (${names.slice(0, MAX_NAMES).join(', ')}), and Envoy needs IP addresses: write IP:port`,
     ),
 } as const;
 
-const WHERE_PROXIES_COME_FROM = {
+const FIX_OF_PROXY = {
   Managed:
-    'its mesh pods are not there; its condition PoolReady says why. Where nobody runs mesh pods, set spec.pool.mode to External, with the addresses of your own proxies',
-  External: 'list some under spec.pool.addresses',
+    'its mesh pods do not run; condition PoolReady of the MeshTailnet has the reason. If no operator runs mesh pods here, set spec.pool.mode to External and list your own proxies in spec.pool.addresses',
+  External: 'list one in spec.pool.addresses',
 } as const;
 
-const MOST_NAMES = 3;
+const MAX_NAMES = 3;
 
-/** What a backend has of the reference to it. */
-type Placed = Pick<RouteBackendRef, 'ref' | 'path'>;
+type BackendPlace = Pick<RouteBackendRef, 'ref' | 'path'>;
 
 function unused(
   reason: UnusedReason,
-  at: Placed,
+  at: BackendPlace,
   text: string,
   endpoint?: Pick<MeshEndpoint, 'name'>,
 ): UnusedBackend {
-  const unused = { reason, message: `${at.path}: ${text}`, object: keyOf(meshEndpointsRefOf(at)) };
-  return endpoint ? { ...unused, endpoint: endpoint.name } : unused;
+  const backend = { reason, message: `${at.path}: ${text}`, object: keyOf(meshEndpointsRefOf(at)) };
+  return endpoint ? { ...backend, endpoint: endpoint.name } : backend;
 }
 
-function unusedCandidate(
-  reason: UnusedReason,
-  { at, resolved: usable }: Candidate,
-  text: string,
-): UnusedBackend {
-  return unused(reason, at, text, usable.endpoint);
+function unusedCandidate(reason: UnusedReason, { at, resolved }: Candidate, text: string): UnusedBackend {
+  return unused(reason, at, text, resolved.endpoint);
 }
 
 function isOverHttp({ route: { kind } }: RouteBackendRef): boolean {
@@ -202,76 +244,28 @@ function titleOf({ ref: { kind, namespace, name } }: RouteBackendRef): string {
   return `${kind} ${namespace}/${name}`;
 }
 
-function named({ ref: { namespace, name } }: Placed): string {
+function named({ ref: { namespace, name } }: BackendPlace): string {
   return `MeshEndpoints ${namespace}/${name}`;
 }
 
-function namedEndpoint(at: Placed, { name }: Pick<MeshEndpoint, 'name'>): string {
+function namedEndpoint(at: BackendPlace, { name }: Pick<MeshEndpoint, 'name'>): string {
   return `endpoint ${name} of ${named(at)}`;
 }
 
-function namedCandidate({ at, resolved: usable }: Candidate): string {
-  return namedEndpoint(at, usable.endpoint);
+function namedCandidate({ at, resolved }: Candidate): string {
+  return namedEndpoint(at, resolved.endpoint);
 }
 
-function listed(words: readonly string[]): string {
+function joined(words: readonly string[]): string {
   return words.join(' or ');
 }
 
-/** Discovered endpoints are not used yet, so that an object may have none. */
+/** Discovered endpoints are not used yet, so an object may list none. */
 function portsOf(endpoints: Endpoints): string {
   const ports = [...new Set(endpoints.map(({ port }) => port))].sort((a, b) => a - b);
   if (ports.length === 0) return 'it lists no endpoints';
-  const more = ports.length > MOST_PORTS ? ', ...' : '';
-  return `it has ${ports.slice(0, MOST_PORTS).join(', ')}${more}`;
+  const more = ports.length > MAX_PORTS ? ', ...' : '';
+  return `it has ${ports.slice(0, MAX_PORTS).join(', ')}${more}`;
 }
 
-const MOST_PORTS = 10;
-
-/** Why a reference, or an endpoint of the object that it names, gets no traffic. */
-export type UnusedReason =
-  /** The object is not declared. */
-  | 'BackendNotFound'
-  /** The route lives in another namespace, and no ReferenceGrant lets it refer to this one. */
-  | 'RefNotPermitted'
-  /** The reference names no port. */
-  | 'PortMissing'
-  /** No endpoint of the object has the port. */
-  | 'PortNotFound'
-  /** The kind of the route does not go with the protocol of the endpoint. */
-  | 'ProtocolMismatch'
-  /** Envoy can speak one way only to all endpoints of a cluster, and an earlier one, or one of others, decided which. */
-  | 'ProtocolConflict'
-  /** Another endpoint of the rule has the same address and port. */
-  | 'DuplicateAddress'
-  /** No MeshTailnet has the domain. */
-  | 'TailnetNotFound'
-  /** The MeshTailnet does not let this namespace use it. */
-  | 'NamespaceNotAllowed'
-  /** The rule has other backends with which MeshEndpoints cannot share one. */
-  | 'MixedBackends'
-  /** Another backend of the rule does not resolve, and Envoy Gateway then sends nothing to ours. */
-  | 'OtherBackendMissing'
-  /** What the endpoint asks for is not there yet, such as a CA from a ConfigMap. */
-  | 'NotSupported'
-  /** The certificates that the endpoint is to be trusted by cannot be read. */
-  | 'InvalidCertificate'
-  /** More different TLS settings than one cluster can have, or bigger ones. */
-  | 'TooManyTlsSettings'
-  /** The MeshTailnet has no proxy yet, and nothing is ever dialled around the mesh. */
-  | 'ProxyUnknown'
-  /** The proxy of the MeshTailnet is a name, and Envoy can be told an address only. */
-  | 'ProxyNotAnAddress'
-  /** Datagrams cannot pass a proxy. */
-  | 'DatagramsThroughProxy';
-
-/** A reference or endpoint that gets no traffic, with what to do about it. */
-export type UnusedBackend = {
-  readonly reason: UnusedReason;
-  /** For people: what is wrong, where, and the way out. */
-  readonly message: string;
-  /** The MeshEndpoints that is referred to. */
-  readonly object: Key;
-  /** Which of its endpoints, where only that one is meant. */
-  readonly endpoint?: string;
-};
+const MAX_PORTS = 10;

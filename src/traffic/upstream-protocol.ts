@@ -1,8 +1,11 @@
 import type { MeshEndpoint, Protocol } from '../api/generated/types.ts';
 import type { RouteKind } from '../api/key.ts';
 
-/** What Envoy says to an endpoint, and whether it says it over TLS of its own. */
-export type Upstream = {
+/** The protocol between Envoy and the endpoints of a cluster, inside of TLS if there is any. */
+export type UpstreamProtocol = 'HTTP/1.1' | 'HTTP/2' | 'TCP' | 'UDP';
+
+/** The protocol to an endpoint, and whether Envoy originates TLS: `if-configured` means where the endpoint has `tls`. */
+type Upstream = {
   readonly protocol: UpstreamProtocol;
   readonly tls: 'always' | 'if-configured' | 'never';
 };
@@ -11,28 +14,27 @@ const HTTP1: Upstream = { protocol: 'HTTP/1.1', tls: 'never' };
 const HTTP1_OVER_TLS: Upstream = { protocol: 'HTTP/1.1', tls: 'always' };
 const HTTP2: Upstream = { protocol: 'HTTP/2', tls: 'if-configured' };
 const HTTP2_OVER_TLS: Upstream = { protocol: 'HTTP/2', tls: 'always' };
-const BYTES: Upstream = { protocol: 'TCP', tls: 'never' };
-const BYTES_IN_TLS: Upstream = { protocol: 'TCP', tls: 'if-configured' };
-const DATAGRAMS: Upstream = { protocol: 'UDP', tls: 'never' };
+const TCP: Upstream = { protocol: 'TCP', tls: 'never' };
+const TCP_OVER_TLS: Upstream = { protocol: 'TCP', tls: 'if-configured' };
+const UDP: Upstream = { protocol: 'UDP', tls: 'never' };
 
-/** The routes that go with each protocol; with all others it cannot be used. */
+/** The kinds of routes that support each protocol of an endpoint; with any other kind the endpoint is not used. */
 const TABLE: Readonly<Record<Protocol, Readonly<Partial<Record<RouteKind, Upstream>>>>> = {
-  HTTP: { HTTPRoute: HTTP1, TCPRoute: BYTES },
-  HTTPS: { HTTPRoute: HTTP1_OVER_TLS, GRPCRoute: HTTP2_OVER_TLS, TLSRoute: BYTES, TCPRoute: BYTES },
-  gRPC: { HTTPRoute: HTTP2, GRPCRoute: HTTP2, TCPRoute: BYTES },
-  TCP: { TLSRoute: BYTES, TCPRoute: BYTES },
-  TLS: { TLSRoute: BYTES, TCPRoute: BYTES_IN_TLS },
-  UDP: { UDPRoute: DATAGRAMS },
+  HTTP: { HTTPRoute: HTTP1, TCPRoute: TCP },
+  HTTPS: { HTTPRoute: HTTP1_OVER_TLS, GRPCRoute: HTTP2_OVER_TLS, TLSRoute: TCP, TCPRoute: TCP },
+  gRPC: { HTTPRoute: HTTP2, GRPCRoute: HTTP2, TCPRoute: TCP },
+  TCP: { TLSRoute: TCP, TCPRoute: TCP },
+  TLS: { TLSRoute: TCP, TCPRoute: TCP_OVER_TLS },
+  UDP: { UDPRoute: UDP },
 };
 
-/** What Envoy says to an endpoint of a protocol on behalf of a kind of route, or nothing where these do not go together. */
+/** The upstream of an endpoint for a kind of route; undefined where the kind does not support the endpoint's protocol. */
 export function upstreamFor(protocol: Protocol, kind: RouteKind): Upstream | undefined {
   return TABLE[protocol][kind];
 }
 
-/** Whether Envoy speaks TLS of its own with an endpoint. */
-export function originatesTls({ tls: overTls }: Upstream, { tls }: MeshEndpoint): boolean {
-  switch (overTls) {
+export function originatesTls(upstream: Upstream, { tls }: MeshEndpoint): boolean {
+  switch (upstream.tls) {
     case 'always':
       return true;
     case 'if-configured':
@@ -42,17 +44,17 @@ export function originatesTls({ tls: overTls }: Upstream, { tls }: MeshEndpoint)
   }
 }
 
-/** The protocols that go with a kind of route. */
+/** The protocols of endpoints that a kind of route supports. */
 export function protocolsFor(kind: RouteKind): readonly string[] {
   return Object.entries(TABLE).flatMap(([protocol, kinds]) => (kinds[kind] ? [protocol] : []));
 }
 
-/** The kinds of routes that go with a protocol. */
+/** The kinds of routes that support a protocol. */
 export function routeKindsFor(protocol: Protocol): readonly string[] {
   return Object.keys(TABLE[protocol]);
 }
 
-/** What a cluster of a kind of route is made for while it has no endpoint. */
+/** The protocol of a cluster without endpoints, and of Services beside MeshEndpoints. */
 export function defaultProtocol(kind: RouteKind): UpstreamProtocol {
   switch (kind) {
     case 'HTTPRoute':
@@ -66,6 +68,3 @@ export function defaultProtocol(kind: RouteKind): UpstreamProtocol {
       return 'UDP';
   }
 }
-
-/** What Envoy says to the endpoints of a cluster, below which there may be TLS. */
-export type UpstreamProtocol = 'HTTP/1.1' | 'HTTP/2' | 'TCP' | 'UDP';

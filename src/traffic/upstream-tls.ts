@@ -1,17 +1,28 @@
-import { X509Certificate, createHash } from 'node:crypto';
-import type { UpstreamProtocol } from './upstream-protocol.ts';
+import { createHash, X509Certificate } from 'node:crypto';
 import type { EndpointTls, MeshEndpoint } from '../api/generated/types.ts';
+import type { UpstreamProtocol } from './upstream-protocol.ts';
 
-/** The most different settings that one cluster can have. */
+/** The TLS that Envoy originates to an endpoint. */
+export type UpstreamTls = {
+  /** fixed: one name for all. per-endpoint: each endpoint's hostname is sent as SNI and must be in its certificate. */
+  readonly serverName: { readonly is: 'fixed'; readonly name: string } | { readonly is: 'per-endpoint' };
+  /** PEM; the system's roots without it. */
+  readonly ca?: string;
+  readonly minVersion?: '1.2' | '1.3';
+  readonly insecureSkipVerify: boolean;
+  /** The only ALPN protocol that is offered; none for TCP. */
+  readonly alpn?: 'h2' | 'http/1.1';
+};
+
+/** The most different TLS settings in a cluster. */
 export const MAX_TLS_SETTINGS = 64;
 
-/** The most bytes of settings that one cluster can have: each set of them has its certificates for itself. */
+/** The most bytes of TLS settings in a cluster, their CA bundles included. */
 export const MAX_TLS_BYTES = 256 * 1024;
 
 /**
- * How TLS is spoken with an endpoint. Only where nothing is asked for but the name that the endpoint has in the tailnet
- * anyway, that name is taken from each endpoint: Envoy then names it to the proxy in place of the address, and the mesh
- * daemon would dial any other name.
+ * The TLS settings of an endpoint. `per-endpoint` is for endpoints that set nothing but meshFQDN as server name, because
+ * Envoy then sends the hostname to the proxy in CONNECT, and meshd dials it: it must be a name in the tailnet.
  */
 export function upstreamTlsOf(
   { meshFQDN, tls }: MeshEndpoint,
@@ -19,10 +30,10 @@ export function upstreamTlsOf(
   protocol: UpstreamProtocol,
 ): UpstreamTls {
   const name = tls?.serverName ?? meshFQDN;
-  const isItself = name === meshFQDN && name.endsWith(`.${domain}`);
+  const isMeshName = name === meshFQDN && name.endsWith(`.${domain}`);
   const alpn = alpnOf(protocol);
   return {
-    serverName: isItself && hasOnlyServerName(tls) ? { is: 'per-endpoint' } : { is: 'fixed', name },
+    serverName: isMeshName && hasOnlyServerName(tls) ? { is: 'per-endpoint' } : { is: 'fixed', name },
     ...(tls?.ca !== undefined && !tls.insecureSkipVerify && { ca: tls.ca }),
     ...(tls?.minVersion !== undefined && { minVersion: tls.minVersion }),
     insecureSkipVerify: tls?.insecureSkipVerify ?? false,
@@ -46,53 +57,52 @@ function alpnOf(protocol: UpstreamProtocol): UpstreamTls['alpn'] {
   }
 }
 
-/** Settings as a text: equal texts mean equal settings. */
+/** Equal for equal settings. */
 export function tlsKey({ serverName, ca, minVersion, insecureSkipVerify, alpn }: UpstreamTls): string {
   const name = serverName.is === 'fixed' ? serverName.name : '*';
   return `${name} ${minVersion ?? '-'} ${insecureSkipVerify} ${alpn ?? '-'} ${ca ?? '-'}`;
 }
 
-/** The name of the socket of endpoints that take no TLS, where others of the cluster do. */
+/** The name of the transport socket of endpoints without TLS. */
 export const CLEAR_SOCKET = 'clear';
 
-/** The name of the socket for settings, which depends on nothing else. */
-export function socketName(text: string): string {
-  return createHash('sha256').update(text).digest('hex').slice(0, 16);
+/** The name of the transport socket for TLS settings: a hash of their key. */
+export function socketName(key: string): string {
+  return createHash('sha256').update(key).digest('hex').slice(0, 16);
 }
 
-/** What a PEM text of authorities is good for: the certificates in it, in one form for all ways to write them, or nothing. */
+/** The certificates of a PEM text in one canonical form, or why it is invalid. */
 export type CaBundle =
   | { readonly is: 'valid'; readonly pem: string }
-  /** `why` goes on after "cannot be read: ". */
+  /** `why` continues a sentence after "cannot be read: ". */
   | { readonly is: 'invalid'; readonly why: string };
 
-/** Reads a PEM text of authorities. */
+/** Reads the CA bundle in a PEM text. */
 export type ReadCaBundle = (pem: string) => CaBundle;
 
 const BEGIN = '-----BEGIN ';
-
 const BLOCK = /-----BEGIN ([^\n-]*)-----[^-]*-----END \1-----/g;
 
 /**
- * Reads a PEM text of authorities; text around the certificates is passed over. Envoy refuses a cluster as a whole for one
- * that it cannot read, and what it would take from other blocks, such as revocations, is not ours to drop silently.
+ * Reads the CA bundle in a PEM text; text around the certificates is ignored. Envoy refuses a whole cluster for one bundle
+ * that it cannot read, and other blocks, such as revocation lists, would change what it trusts: both are invalid here.
  */
 export function readCaBundle(pem: string): CaBundle {
   const blocks = [...pem.matchAll(BLOCK)];
   if (blocks.length === 0 || pem.split(BEGIN).length - 1 !== blocks.length) {
-    return { is: 'invalid', why: 'a BEGIN line has no END line that goes with it' };
+    return { is: 'invalid', why: 'a BEGIN line has no matching END line' };
   }
   const certificates: string[] = [];
-  for (const [at, [block, label]] of blocks.entries()) {
-    if (label !== 'CERTIFICATE') return { is: 'invalid', why: `block ${at + 1} is no CERTIFICATE` };
-    const certificate = certificateIn(block);
-    if (certificate === undefined) return { is: 'invalid', why: `certificate ${at + 1} is malformed` };
+  for (const [index, [block, label]] of blocks.entries()) {
+    if (label !== 'CERTIFICATE') return { is: 'invalid', why: `block ${index + 1} is not a CERTIFICATE` };
+    const certificate = canonicalCertificate(block);
+    if (certificate === undefined) return { is: 'invalid', why: `certificate ${index + 1} is malformed` };
     certificates.push(certificate);
   }
   return { is: 'valid', pem: certificates.join('') };
 }
 
-function certificateIn(block: string): string | undefined {
+function canonicalCertificate(block: string): string | undefined {
   try {
     return new X509Certificate(block).toString();
   } catch {
@@ -100,30 +110,17 @@ function certificateIn(block: string): string | undefined {
   }
 }
 
-/** So many texts are remembered, of which none is longer than a field of an endpoint can be. */
 const MAX_CACHED = 256;
 
-/** Makes a function that reads each of the texts that come again and again once: it takes long. */
+/** A `readCaBundle` with a least recently used cache, because parsing certificates is slow. */
 export function cachedCaBundles(): ReadCaBundle {
-  const known = new Map<string, CaBundle>();
+  const cache = new Map<string, CaBundle>();
   return pem => {
-    const trust = known.get(pem) ?? readCaBundle(pem);
-    known.delete(pem);
-    known.set(pem, trust);
-    const [oldest] = known.keys();
-    if (known.size > MAX_CACHED && oldest !== undefined) known.delete(oldest);
-    return trust;
+    const bundle = cache.get(pem) ?? readCaBundle(pem);
+    cache.delete(pem);
+    cache.set(pem, bundle);
+    const [oldest] = cache.keys();
+    if (cache.size > MAX_CACHED && oldest !== undefined) cache.delete(oldest);
+    return bundle;
   };
 }
-
-/** How TLS is spoken with some endpoints. */
-export type UpstreamTls = {
-  /** Fixed: one name for all. PerEndpoint: each endpoint's own hostname is sent and must be in its certificate. */
-  readonly serverName: { readonly is: 'fixed'; readonly name: string } | { readonly is: 'per-endpoint' };
-  /** PEM text; the system's roots without it. */
-  readonly ca?: string;
-  readonly minVersion?: '1.2' | '1.3';
-  readonly insecureSkipVerify: boolean;
-  /** The one protocol offered inside of TLS; none for raw bytes. */
-  readonly alpn?: 'h2' | 'http/1.1';
-};

@@ -172,7 +172,7 @@ describe('the sockets of a cluster', () => {
       ['TooManyTlsSettings', 'e65'],
       ['TooManyTlsSettings', 'e66'],
     ]);
-    expect(all.rule.unused[0]?.message).toContain('64 others are in the rule already');
+    expect(all.rule.unused[0]?.message).toContain('more than 64 different TLS settings');
   });
 
   it('are at most 256 KB of TLS settings, of which each has its certificates', () => {

@@ -173,7 +173,7 @@ describe('a rule of which Envoy Gateway sends nothing to ours', () => {
     const found = unused.find(({ reason }) => reason === 'OtherBackendMissing');
     expect(found).toMatchObject({ object: 'MeshEndpoints/default/web' });
     expect(found?.message).toMatch(
-      /^spec\.rules\[0\]\.backendRefs\[0\]: Envoy Gateway sends nothing to MeshEndpoints default\/web and fails .* at spec\.rules\[0\]\.backendRefs\[1\] .* correct that reference, or remove it/,
+      /^spec\.rules\[0\]\.backendRefs\[0\]: Envoy Gateway sends no requests to MeshEndpoints default\/web and answers them .* at spec\.rules\[0\]\.backendRefs\[1\] .* correct that backendRef, remove it/,
     );
   });
 
@@ -183,7 +183,7 @@ describe('a rule of which Envoy Gateway sends nothing to ours', () => {
     expect(trafficOf(declared, CLUSTER).rule.unused).toMatchObject([
       {
         reason: 'NotSupported',
-        message: expect.stringContaining('put them among the filters of the rule') as string,
+        message: expect.stringContaining('move them to the filters of the rule') as string,
       },
     ]);
   });

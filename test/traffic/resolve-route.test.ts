@@ -198,7 +198,7 @@ describe('a rule that mixes MeshEndpoints with other backends', () => {
       {
         reason: 'ProtocolConflict',
         message:
-          'spec.rules[0].backendRefs[0]: endpoint a of MeshEndpoints default/grpc takes HTTP/2, but the backends of the rule that are no MeshEndpoints are spoken to in HTTP/1.1, and Envoy speaks one way only in a rule: give it a rule of its own',
+          'spec.rules[0].backendRefs[0]: endpoint a of MeshEndpoints default/grpc needs HTTP/2, but Envoy uses HTTP/1.1 for the backends of the rule that are not MeshEndpoints, and one protocol for all endpoints of a rule: give it a rule of its own',
       },
     ]);
     expect(trafficOf(declared, 'httproute/default/web/rule/1').needs).toBeUndefined();

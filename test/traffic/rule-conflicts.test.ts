@@ -48,11 +48,11 @@ describe('endpoints of one rule with the same name and port', () => {
     expect(traffic.rule.unused.map(({ reason, message }) => [reason, message])).toEqual([
       [
         'DuplicateAddress',
-        'spec.rules[0].backendRefs[0]: endpoint y of MeshEndpoints default/a has the same meshFQDN and port as endpoint x of MeshEndpoints default/a, which is used, and TLS reaches both by that name: give each its own meshFQDN, or remove one of them',
+        'spec.rules[0].backendRefs[0]: endpoint y of MeshEndpoints default/a has the same meshFQDN and port as endpoint x of MeshEndpoints default/a, which is used, and endpoints with TLS are dialled by that name: give each its own meshFQDN, or remove one of them',
       ],
       [
         'DuplicateAddress',
-        'spec.rules[0].backendRefs[1]: endpoint z of MeshEndpoints default/c has the same meshFQDN and port as endpoint x of MeshEndpoints default/a, which is used, and TLS reaches both by that name: give each its own meshFQDN, or remove one of them',
+        'spec.rules[0].backendRefs[1]: endpoint z of MeshEndpoints default/c has the same meshFQDN and port as endpoint x of MeshEndpoints default/a, which is used, and endpoints with TLS are dialled by that name: give each its own meshFQDN, or remove one of them',
       ],
     ]);
   });
@@ -124,9 +124,9 @@ describe('endpoints of one rule with the same address and port', () => {
       'DuplicateAddress MeshEndpoints/default/c w',
     ]);
     expect(traffic.rule.unused.map(({ message }) => message)).toEqual([
-      'spec.rules[0].backendRefs[0]: endpoint x of MeshEndpoints default/a has the same address and port as endpoint y of MeshEndpoints default/b in another tailnet, and Envoy cannot tell them apart: give them rules of their own; until then neither is used',
-      'spec.rules[0].backendRefs[1]: endpoint y of MeshEndpoints default/b has the same address and port as endpoint x of MeshEndpoints default/a in another tailnet, and Envoy cannot tell them apart: give them rules of their own; until then neither is used',
-      'spec.rules[0].backendRefs[2]: endpoint w of MeshEndpoints default/c has the same address and port as endpoint y of MeshEndpoints default/b in another tailnet, and Envoy cannot tell them apart: give them rules of their own; until then neither is used',
+      'spec.rules[0].backendRefs[0]: endpoint x of MeshEndpoints default/a has the same address and port as endpoint y of MeshEndpoints default/b in another tailnet, and Envoy keeps one endpoint per address, so neither is used: give them rules of their own',
+      'spec.rules[0].backendRefs[1]: endpoint y of MeshEndpoints default/b has the same address and port as endpoint x of MeshEndpoints default/a in another tailnet, and Envoy keeps one endpoint per address, so neither is used: give them rules of their own',
+      'spec.rules[0].backendRefs[2]: endpoint w of MeshEndpoints default/c has the same address and port as endpoint y of MeshEndpoints default/b in another tailnet, and Envoy keeps one endpoint per address, so neither is used: give them rules of their own',
     ]);
   });
 

@@ -41,7 +41,7 @@ const CASES: readonly Case[] = [
   {
     reason: 'BackendNotFound',
     world: [tailnet, route],
-    says: 'MeshEndpoints default/web is not there: create it, or correct name and namespace',
+    says: 'MeshEndpoints default/web does not exist: create it, or correct name and namespace',
   },
   {
     reason: 'RefNotPermitted',
@@ -51,7 +51,7 @@ const CASES: readonly Case[] = [
   {
     reason: 'PortMissing',
     world: [tailnet, endpointsObject('web'), httpRoute('web', [{ ...backend('web'), port: undefined }])],
-    says: 'port is missing: name a port of MeshEndpoints default/web (it has 8080)',
+    says: 'port is missing: set it to a port of MeshEndpoints default/web (it has 8080)',
   },
   {
     reason: 'PortNotFound',
@@ -60,12 +60,12 @@ const CASES: readonly Case[] = [
       endpointsObject('web', [...endpointList(2), endpoint({ name: 'tls', port: 443 })]),
       httpRoute('web', [backend('web', { port: 81 })]),
     ],
-    says: 'port 81 is not a port of MeshEndpoints default/web: name one that it has (it has 443, 8080)',
+    says: 'port 81 is not a port of MeshEndpoints default/web: use one that it has (it has 443, 8080)',
   },
   {
     reason: 'ProtocolMismatch',
     world: [tailnet, udp, route],
-    says: 'HTTPRoute does not go with protocol UDP of endpoint web of MeshEndpoints default/web: use UDPRoute, or change the protocol (HTTPRoute goes with HTTP or HTTPS or gRPC)',
+    says: 'HTTPRoute does not support protocol UDP of endpoint web of MeshEndpoints default/web: use UDPRoute, or change the protocol (HTTPRoute supports HTTP or HTTPS or gRPC)',
   },
   {
     reason: 'ProtocolConflict',
@@ -74,7 +74,7 @@ const CASES: readonly Case[] = [
       endpointsObject('web', [endpoint(), endpoint({ name: 'b', meshIP: '100.64.0.2', protocol: 'gRPC' })]),
       route,
     ],
-    says: 'endpoint b of MeshEndpoints default/web takes HTTP/2, but endpoint web of MeshEndpoints default/web comes first and takes HTTP/1.1, and Envoy speaks one way only in a rule: give them rules of their own',
+    says: 'endpoint b of MeshEndpoints default/web needs HTTP/2, but endpoint web of MeshEndpoints default/web, which comes first, needs HTTP/1.1, and Envoy uses one protocol for all endpoints of a rule: give them rules of their own',
   },
   {
     reason: 'DuplicateAddress',
@@ -84,12 +84,12 @@ const CASES: readonly Case[] = [
   {
     reason: 'TailnetNotFound',
     world: [endpointsObject('web'), route],
-    says: 'MeshEndpoints default/web is on tailnet example.ts.net, which no MeshTailnet leads to: create one with spec.tailnet example.ts.net, or correct spec.tailnet of MeshEndpoints default/web',
+    says: 'no MeshTailnet has spec.tailnet example.ts.net, which is that of MeshEndpoints default/web: create one, or correct spec.tailnet of MeshEndpoints default/web',
   },
   {
     reason: 'NamespaceNotAllowed',
     world: [tailnetObject('main', { allowedNamespaces: only }), endpointsObject('web'), route],
-    says: 'MeshTailnet main does not let namespace default use it: give the namespace the labels that spec.allowedNamespaces of the MeshTailnet selects, or change what it selects',
+    says: 'spec.allowedNamespaces of MeshTailnet main does not select namespace default: add the labels that it selects to the namespace, or change the selector',
   },
   {
     reason: 'MixedBackends',
@@ -109,22 +109,22 @@ const CASES: readonly Case[] = [
       endpointsObject('web', [endpoint({ protocol: 'HTTPS', tls: { caRef: { name: 'ca' } } })]),
       route,
     ],
-    says: 'tls.caRef of endpoint web of MeshEndpoints default/web is not supported yet: give the certificates themselves under tls.ca',
+    says: 'tls.caRef of endpoint web of MeshEndpoints default/web is not supported yet: write the certificates into tls.ca',
   },
   {
     reason: 'InvalidCertificate',
     world: [tailnet, endpointsObject('web', [endpoint({ protocol: 'HTTPS', tls: { ca: BROKEN } })]), route],
-    says: 'tls.ca of endpoint web of MeshEndpoints default/web cannot be read: certificate 2 is malformed: give whole certificates as PEM, each from its BEGIN line to its END line, and nothing else',
+    says: 'tls.ca of endpoint web of MeshEndpoints default/web cannot be read: certificate 2 is malformed: write whole PEM certificates, each from its BEGIN line to its END line, and nothing else',
   },
   {
     reason: 'TooManyTlsSettings',
     world: [tailnet, endpointsObject('web', manyAuthorities), route],
-    says: 'TLS settings of endpoint e10 of MeshEndpoints default/web would bring those of the rule, with their certificates, to more than 256 KB, which is the most that it can have: use the same settings, fewer certificates, or rules of their own',
+    says: 'with endpoint e10 of MeshEndpoints default/web the TLS settings of the rule, certificates included, exceed 256 KB: use equal settings or fewer certificates, or give endpoints rules of their own',
   },
   {
     reason: 'ProxyUnknown',
     world: [tailnetObject('main', { pool: {} }), endpointsObject('web'), route],
-    says: 'MeshTailnet main, by which MeshEndpoints default/web is reached, has no proxy yet: its mesh pods are not there; its condition PoolReady says why. Where nobody runs mesh pods, set spec.pool.mode to External, with the addresses of your own proxies',
+    says: 'MeshTailnet main of MeshEndpoints default/web has no proxy yet: its mesh pods do not run; condition PoolReady of the MeshTailnet has the reason. If no operator runs mesh pods here, set spec.pool.mode to External and list your own proxies in spec.pool.addresses',
   },
   {
     reason: 'ProxyNotAnAddress',
@@ -133,13 +133,13 @@ const CASES: readonly Case[] = [
       endpointsObject('web'),
       route,
     ],
-    says: 'MeshTailnet main, by which MeshEndpoints default/web is reached, has names for proxies only (proxy.example.com:1055), and Envoy needs an address: write IP:port',
+    says: 'spec.pool.addresses of MeshTailnet main of MeshEndpoints default/web has host names only (proxy.example.com:1055), and Envoy needs IP addresses: write IP:port',
   },
   {
     reason: 'DatagramsThroughProxy',
     world: [tailnet, udp, udpRoute],
     cluster: UDP,
-    says: 'MeshEndpoints default/web has UDP endpoints, which are not reached through a proxy yet: use an Envoy that is on the mesh itself, with data path Direct',
+    says: 'MeshEndpoints default/web has UDP endpoints, which cannot be reached through a proxy yet: run Envoy on the mesh itself, with data path Direct',
   },
 ];
 

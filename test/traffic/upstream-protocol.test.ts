@@ -105,7 +105,7 @@ describe('an endpoint', () => {
       object: 'MeshEndpoints/default/web',
       endpoint: 'web',
       message:
-        'spec.rules[0].backendRefs[0]: UDPRoute does not go with protocol HTTP of endpoint web of MeshEndpoints default/web: use HTTPRoute or TCPRoute, or change the protocol (UDPRoute goes with UDP)',
+        'spec.rules[0].backendRefs[0]: UDPRoute does not support protocol HTTP of endpoint web of MeshEndpoints default/web: use HTTPRoute or TCPRoute, or change the protocol (UDPRoute supports UDP)',
     });
   });
 
@@ -142,7 +142,7 @@ describe('an endpoint', () => {
         object: 'MeshEndpoints/default/web',
         endpoint: 'b',
         message:
-          'spec.rules[0].backendRefs[0]: endpoint b of MeshEndpoints default/web takes HTTP/1.1, but endpoint a of MeshEndpoints default/web comes first and takes HTTP/2, and Envoy speaks one way only in a rule: give them rules of their own',
+          'spec.rules[0].backendRefs[0]: endpoint b of MeshEndpoints default/web needs HTTP/1.1, but endpoint a of MeshEndpoints default/web, which comes first, needs HTTP/2, and Envoy uses one protocol for all endpoints of a rule: give them rules of their own',
       },
     ]);
   });

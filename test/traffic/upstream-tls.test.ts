@@ -4,7 +4,7 @@ import { CERTIFICATE as ONE, OTHER_CERTIFICATE as TWO } from '../support/traffic
 
 const KEY = '-----BEGIN PRIVATE KEY-----\nMA==\n-----END PRIVATE KEY-----\n';
 const NONSENSE = '-----BEGIN CERTIFICATE-----\nMA==\n-----END CERTIFICATE-----\n';
-const DANGLING = 'a BEGIN line has no END line that goes with it';
+const DANGLING = 'a BEGIN line has no matching END line';
 
 describe('a text of authorities', () => {
   it.each([
@@ -25,8 +25,8 @@ describe('a text of authorities', () => {
     ['a second one without an end', `${ONE}-----BEGIN CERTIFICATE-----\nMIIB`, DANGLING],
     ['another END', ONE.replace('END CERTIFICATE', 'END KEY'), DANGLING],
     ['no block at all', 'MIIB', DANGLING],
-    ['a key', ONE + KEY, 'block 2 is no CERTIFICATE'],
-    ['revocations', ONE + NONSENSE.replaceAll('CERTIFICATE', 'X509 CRL'), 'block 2 is no CERTIFICATE'],
+    ['a key', ONE + KEY, 'block 2 is not a CERTIFICATE'],
+    ['revocations', ONE + NONSENSE.replaceAll('CERTIFICATE', 'X509 CRL'), 'block 2 is not a CERTIFICATE'],
   ])('with %s is refused', (_, pem, why) => {
     expect(readCaBundle(pem)).toEqual({ is: 'invalid', why });
   });
