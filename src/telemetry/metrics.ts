@@ -143,12 +143,12 @@ export const extensionMetrics = {
   hookFailures: counter(
     'mesh_gateway_hook_failures_total',
     'Calls of a hook that were answered with what was given, because changing it failed',
-    { hook: ['route', 'cluster', 'endpoints', 'translation'] },
+    { hook: ['translation'] },
   ),
   meshClusters: counter(
     'mesh_gateway_mesh_clusters_total',
     'Clusters with mesh endpoints that hooks have answered',
-    { hook: ['route', 'cluster', 'endpoints', 'translation'] },
+    { hook: ['translation'] },
   ),
   revisionWaits: counter(
     'mesh_gateway_revision_waits_total',

@@ -3,17 +3,17 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { meshClusters } from '../../src/extension/envoy-cluster/envoy-cluster.ts';
+import { envoyClusterEditor } from '../../src/extension/envoy-cluster/envoy-cluster.ts';
 import { encodeAssignment } from '../../src/extension/eds/envoy-endpoints.ts';
 import { bytesField, concat } from '../../src/extension/wire.ts';
 import { varintField } from '../support/extension/varint-field.ts';
 import { readCaBundle } from '../../src/traffic/upstream-tls.ts';
 import { locateBinaries } from '../../lab/parts/locate.ts';
 import { assignment } from '../support/extension/assignments.ts';
-import { gatewayCluster, httpOptions, preamble } from '../support/extension/clusters.ts';
+import { gatewayCluster, httpOptions, proxyProtocol } from '../support/extension/clusters.ts';
 import { CA, EVERY_KIND, needs, tlsSocket } from '../support/extension/needs.ts';
 
-const mesh = meshClusters({ target: '127.0.0.1:5005' });
+const mesh = envoyClusterEditor({ target: '127.0.0.1:5005' });
 
 let folder: string;
 beforeAll(() => {
@@ -47,7 +47,7 @@ describe('Envoy accepts a cluster', () => {
           bytesField(5, bytesField(1, new Uint8Array())),
         ]),
       );
-      expect(refusalOf(mesh(gatewayCluster([preamble(), options]), wanted))).toBe('');
+      expect(refusalOf(mesh(gatewayCluster([proxyProtocol(), options]), wanted))).toBe('');
     },
   );
 

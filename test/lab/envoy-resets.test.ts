@@ -6,7 +6,7 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
-import { meshClusters } from '../../src/extension/envoy-cluster/envoy-cluster.ts';
+import { envoyClusterEditor } from '../../src/extension/envoy-cluster/envoy-cluster.ts';
 import type { Watcher } from '../../src/extension/resolution-cache.ts';
 import { createEds } from '../../src/extension/eds/server.ts';
 import { bytesField, concat } from '../../src/extension/wire.ts';
@@ -133,7 +133,7 @@ it('an Envoy that loses 2,000 clusters at once fails no request, and is current 
   await once(web.listen(0, '127.0.0.1'), 'listening');
   onTestFinished(() => void web.close());
   const eds = await startEds((web.address() as AddressInfo).port);
-  const mesh = meshClusters({ target: `127.0.0.1:${eds.port}` });
+  const mesh = envoyClusterEditor({ target: `127.0.0.1:${eds.port}` });
   const envoy = await startEnvoy(at =>
     mesh(gatewayCluster([], { name: nameOf(at) }), needs({ cluster: nameOf(at) })),
   );

@@ -5,9 +5,8 @@ import { ApiConfigSource_ApiType as ApiType, ApiVersion } from '../proto/envoy/c
 import type { GrpcService_GoogleGrpc_ChannelArgs_ValueSchema as ArgumentSchema } from '../proto/envoy/config/core/v3_pb.ts';
 
 /**
- * Without these Envoy waits up to half a minute before it asks again after an outage of ours, and a pipe that has gone
- * silent is never noticed; and it takes no answer above 4 MiB, which a rule of 16,000 endpoints can need. A proxy that
- * Envoy's environment names is for others.
+ * By default gRPC waits up to half a minute before it reconnects, never notices a dead connection, rejects messages above
+ * 4 MiB, which a rule of 16,000 endpoints can need, and uses the HTTP proxy of Envoy's environment.
  */
 const CHANNEL_ARGUMENTS = {
   'grpc.enable_http_proxy': 0,
@@ -20,16 +19,16 @@ const CHANNEL_ARGUMENTS = {
   'grpc.min_reconnect_backoff_ms': 200,
 } as const;
 
-/** So long a cluster that has changed waits for its endpoints before it is used with none. */
-const FIRST_FETCH_MS = 60_000;
+/** How long a new or changed cluster waits for its endpoints before it is used without any. */
+const INITIAL_FETCH_TIMEOUT_MS = 60_000;
 
-/** Where Envoy gets the endpoints of a cluster: from us, at `target`. */
-export function edsSource(cluster: string, target: string): Uint8Array {
+/** Encodes the EDS configuration of a cluster that gets its endpoints from the extension server at `target`. */
+export function encodeEdsConfig(cluster: string, target: string): Uint8Array {
   const googleGrpc = { targetUri: target, statPrefix: 'mesh_eds', channelArgs: { args: channelArguments() } };
   return encode(Cluster_EdsClusterConfigSchema, {
     serviceName: cluster,
     edsConfig: {
-      initialFetchTimeout: durationOf(FIRST_FETCH_MS),
+      initialFetchTimeout: durationOf(INITIAL_FETCH_TIMEOUT_MS),
       resourceApiVersion: ApiVersion.V3,
       configSourceSpecifier: {
         case: 'apiConfigSource',

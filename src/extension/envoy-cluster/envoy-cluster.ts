@@ -1,79 +1,112 @@
 import type { EnvoyClusterSettings } from '../../traffic/envoy-cluster-settings.ts';
-import { encodeCheck } from './health-check.ts';
-import { edsSource } from './eds-config.ts';
-import { applyEdits, bytesField, bytesOf, Fields, isMessage, concat, messageOf, valuesOf } from '../wire.ts';
-import type { Edit } from '../wire.ts';
-import { isHttpOptions, isLeftToTls, newHttpOptions, withVersion } from './http-protocol-options.ts';
-import type { HttpVersion } from './http-protocol-options.ts';
 import {
   Cluster_CommonLbConfigSchema,
   Cluster_DiscoveryType as DiscoveryType,
   ClusterSchema,
 } from '../proto/envoy/config/cluster/v3_pb.ts';
-import { isOurMatch, matchOf, nameOfMatch, otherMatchOf, preambleOf, socketOf } from './transport-socket.ts';
+import { applyEdits, bytesField, bytesOf, concat, Fields, isMessage, messageOf, valuesOf } from '../wire.ts';
+import type { Edit } from '../wire.ts';
+import { encodeEdsConfig } from './eds-config.ts';
+import { encodeHealthCheck } from './health-check.ts';
+import { encodeHttpOptions, isAutoHttp, isHttpOptions, withHttpVersion } from './http-protocol-options.ts';
+import type { HttpVersion } from './http-protocol-options.ts';
+import {
+  encodeOtherSocketMatch,
+  encodeSocketMatch,
+  encodeTransportSocket,
+  isOurMatch,
+  nameOfMatch,
+  proxyProtocolOf,
+} from './transport-socket.ts';
 
-/** The bytes of a cluster, as Envoy Gateway made it, made to have what it needs. */
-export type MeshCluster = (cluster: Uint8Array, needs: EnvoyClusterSettings) => Uint8Array;
+/** Sets what a cluster of Envoy Gateway needs to reach mesh endpoints; returns the cluster itself if nothing changes. */
+export type EditEnvoyCluster = (cluster: Uint8Array, settings: EnvoyClusterSettings) => Uint8Array;
 
 const {
-  commonLbConfig: BALANCING,
+  commonLbConfig: COMMON_LB,
   edsClusterConfig: EDS,
-  healthChecks: CHECKS,
+  healthChecks: HEALTH_CHECKS,
   transportSocket: SOCKET,
-  transportSocketMatches: MATCHES,
+  transportSocketMatches: SOCKET_MATCHES,
   type: TYPE,
-  typedExtensionProtocolOptions: OPTIONS,
+  typedExtensionProtocolOptions: PROTOCOL_OPTIONS,
 } = ClusterSchema.field;
 
-/** A type of cluster that an extension of Envoy has, in place of `type`. */
+/** `cluster_type`, which an extension of Envoy uses in place of `type`. */
 const CLUSTER_TYPE = 38;
 
 /**
- * Makes the function that gives clusters what they need, with endpoints from `target`. What a policy can set is set only
- * where none has; fields that are not ours keep their bytes. The same comes of the same, and is left alone the next
- * time. A cluster that cannot be read, or does not follow EDS, is given back.
+ * Creates the function that edits clusters so that they get endpoints from `target`. A setting that users can make in a
+ * policy is set only if none does; all other fields keep their bytes. Edits are deterministic and idempotent. A cluster
+ * that is malformed or not of type EDS is returned unchanged.
  */
-export function meshClusters({ target }: { readonly target: string }): MeshCluster {
-  const known = new WeakMap<EnvoyClusterSettings, Known>();
-  return (cluster, needs) => {
-    const { pieces, answers } = known.get(needs) ?? { pieces: piecesOf(needs, target), answers: [] };
-    const answer = answers.find(({ given }) => areEqual(given, cluster));
-    if (answer) return answer.made ?? cluster;
-    const made = madeOf(cluster, needs, pieces, target);
-    if (cluster.length > MOST_BYTES) return made;
-    // A copy, since what is given is part of a request that is far bigger, and is not ours.
-    const added = { given: Uint8Array.from(cluster), made: made === cluster ? undefined : made };
-    known.set(needs, { pieces, answers: [added, ...answers].slice(0, MOST_ANSWERS) });
-    return made;
+export function envoyClusterEditor({ target }: { readonly target: string }): EditEnvoyCluster {
+  const cache = new WeakMap<EnvoyClusterSettings, CachedEdits>();
+  return (cluster, settings) => {
+    const { fields, results } = cache.get(settings) ?? {
+      fields: encodeFields(settings, target),
+      results: [],
+    };
+    const known = results.find(({ given }) => areEqual(given, cluster));
+    if (known) return known.edited ?? cluster;
+    const edited = editCluster(cluster, settings, fields, target);
+    if (cluster.length > MAX_CACHED_BYTES) return edited;
+    // A copy: the cluster is a view of the whole request.
+    const added = { given: Uint8Array.from(cluster), edited: edited === cluster ? undefined : edited };
+    cache.set(settings, { fields, results: [added, ...results].slice(0, MAX_CACHED_RESULTS) });
+    return edited;
   };
 }
 
-/** What has been made for some needs: most translations bring the same clusters again. */
-type Known = { readonly pieces: Pieces; readonly answers: readonly Answer[] };
-type Answer = { readonly given: Uint8Array; readonly made: Uint8Array | undefined };
+/** Most translations contain the same clusters again, so results are cached with the settings. */
+type CachedEdits = { readonly fields: EncodedFields; readonly results: readonly CachedEdit[] };
+type CachedEdit = { readonly given: Uint8Array; readonly edited: Uint8Array | undefined };
 
-/** Each cluster comes as Envoy Gateway made it, and again as it was answered. */
-const MOST_ANSWERS = 2;
-const MOST_BYTES = 16 * 1024;
+/** A cluster comes as Envoy Gateway made it, and as we returned it. */
+const MAX_CACHED_RESULTS = 2;
+const MAX_CACHED_BYTES = 16 * 1024;
 
 function areEqual(one: Uint8Array, other: Uint8Array): boolean {
   return one.length === other.length && Buffer.compare(one, other) === 0;
 }
 
-function madeOf(
+function editCluster(
   cluster: Uint8Array,
-  needs: EnvoyClusterSettings,
-  pieces: Pieces,
+  settings: EnvoyClusterSettings,
+  fields: EncodedFields,
   target: string,
 ): Uint8Array {
-  if (!isMessage(cluster) || !followsEds(cluster)) return cluster;
+  if (!isMessage(cluster) || !isEdsCluster(cluster)) return cluster;
   const socket = bytesOf(cluster, SOCKET.number);
-  const preamble = socket && preambleOf(socket);
-  const fields = preamble ? piecesOf(needs, target, preamble) : pieces;
-  return assembled(cluster, needs, fields, otherMatches(cluster, needs, preamble));
+  const proxyProtocol = socket && proxyProtocolOf(socket);
+  const { eds, transportSocket, matches, healthCheck } = proxyProtocol
+    ? encodeFields(settings, target, proxyProtocol)
+    : fields;
+  const hasHealthChecks = bytesOf(cluster, HEALTH_CHECKS.number) !== undefined;
+  const edits: readonly (Edit | undefined)[] = [
+    { number: EDS.number, replaces: all, fields: [eds] },
+    healthCheck && !hasHealthChecks
+      ? { number: HEALTH_CHECKS.number, replaces: none, fields: [healthCheck] }
+      : undefined,
+    transportSocket && { number: SOCKET.number, replaces: all, fields: [transportSocket] },
+    panicThreshold(cluster),
+    httpOptions(cluster, settings),
+    transportSocket && {
+      number: SOCKET_MATCHES.number,
+      replaces: isOurMatch,
+      fields: [...matches, ...otherMatches(cluster, settings, proxyProtocol)],
+    },
+  ];
+  return applyEdits(
+    cluster,
+    edits.filter(edit => edit !== undefined),
+  );
 }
 
-function followsEds(cluster: Uint8Array): boolean {
+const all = () => true;
+const none = () => false;
+
+function isEdsCluster(cluster: Uint8Array): boolean {
   const fields = new Fields(cluster);
   let isEds = false;
   while (fields.next()) {
@@ -84,102 +117,91 @@ function followsEds(cluster: Uint8Array): boolean {
   return isEds;
 }
 
-/** The fields that depend on the needs alone, and are the same in each translation. */
-type Pieces = {
+/** The fields that depend on the settings alone. */
+type EncodedFields = {
   readonly eds: Uint8Array;
-  readonly socket?: Uint8Array;
+  readonly transportSocket?: Uint8Array;
   readonly matches: readonly Uint8Array[];
-  readonly check?: Uint8Array;
+  readonly healthCheck?: Uint8Array;
 };
 
-function piecesOf(needs: EnvoyClusterSettings, target: string, preamble?: Uint8Array): Pieces {
-  const { cluster, defaultSocket: socket, socketMatches: matches } = needs;
-  const check = encodeCheck(needs);
+function encodeFields(
+  settings: EnvoyClusterSettings,
+  target: string,
+  proxyProtocol?: Uint8Array,
+): EncodedFields {
+  const { cluster, defaultSocket, socketMatches } = settings;
+  const check = encodeHealthCheck(settings);
   return {
-    eds: bytesField(EDS.number, edsSource(cluster, target)),
-    ...(socket && { socket: bytesField(SOCKET.number, socketOf(socket, preamble)) }),
-    matches: matches.map(match => bytesField(MATCHES.number, matchOf(match, preamble))),
-    ...(check && { check: bytesField(CHECKS.number, check) }),
+    eds: bytesField(EDS.number, encodeEdsConfig(cluster, target)),
+    ...(defaultSocket && {
+      transportSocket: bytesField(SOCKET.number, encodeTransportSocket(defaultSocket, proxyProtocol)),
+    }),
+    matches: socketMatches.map(match =>
+      bytesField(SOCKET_MATCHES.number, encodeSocketMatch(match, proxyProtocol)),
+    ),
+    ...(check && { healthCheck: bytesField(HEALTH_CHECKS.number, check) }),
   };
 }
 
-function assembled(
-  cluster: Uint8Array,
-  needs: EnvoyClusterSettings,
-  { eds, socket, matches, check }: Pieces,
-  others: readonly Uint8Array[],
-): Uint8Array {
-  const hasChecks = bytesOf(cluster, CHECKS.number) !== undefined;
-  const edits: readonly (Edit | undefined)[] = [
-    { number: EDS.number, replaces: all, fields: [eds] },
-    check && !hasChecks ? { number: CHECKS.number, replaces: none, fields: [check] } : undefined,
-    socket && { number: SOCKET.number, replaces: all, fields: [socket] },
-    balancing(cluster),
-    httpOptions(cluster, needs),
-    socket && {
-      number: MATCHES.number,
-      replaces: isOurMatch,
-      fields: [...matches, ...others],
-    },
-  ];
-  return applyEdits(
-    cluster,
-    edits.filter(edit => edit !== undefined),
-  );
-}
-
 /**
- * The sockets of other backends of the rule. Where a policy brings TLS to one, Envoy Gateway has made its socket, and has
- * named it by its place in the rule; a place may have changed before Envoy has the cluster in which it did.
+ * The sockets of other backends of the rule. For a backend with a BackendTLSPolicy Envoy Gateway has made a match, named
+ * by the index of the backend in the rule; that index may change before Envoy has the new cluster.
  */
 function otherMatches(
   cluster: Uint8Array,
   { otherSockets }: EnvoyClusterSettings,
-  preamble: Uint8Array | undefined,
+  proxyProtocol: Uint8Array | undefined,
 ): readonly Uint8Array[] {
   if (otherSockets.length === 0) return [];
-  const made = new Map(valuesOf(cluster, MATCHES.number, Infinity).map(match => [nameOfMatch(match), match]));
+  const given = new Map(
+    valuesOf(cluster, SOCKET_MATCHES.number, Infinity).map(match => [nameOfMatch(match), match]),
+  );
   const matches = otherSockets.map(({ name, envoyGatewayName }): [string, Uint8Array] => [
     name,
-    bytesField(MATCHES.number, otherMatchOf(name, made.get(envoyGatewayName), preamble)),
+    bytesField(
+      SOCKET_MATCHES.number,
+      encodeOtherSocketMatch(name, given.get(envoyGatewayName), proxyProtocol),
+    ),
   ]);
   return [...new Map(matches).values()];
 }
 
-const all = () => true;
-const none = () => false;
-
-/** Traffic goes to healthy endpoints only: Envoy would send it anywhere where half of them are not. */
-function balancing(cluster: Uint8Array): Edit | undefined {
+/** Disables panic mode, in which Envoy sends requests to unhealthy endpoints, unless a policy sets the threshold. */
+function panicThreshold(cluster: Uint8Array): Edit | undefined {
   const { number } = Cluster_CommonLbConfigSchema.field.healthyPanicThreshold;
-  const settings = messageOf(cluster, BALANCING.number) ?? new Uint8Array();
-  if (!isMessage(settings) || bytesOf(settings, number)) return undefined;
+  const config = messageOf(cluster, COMMON_LB.number) ?? new Uint8Array();
+  if (!isMessage(config) || bytesOf(config, number)) return undefined;
   const zero = bytesField(number, new Uint8Array());
   return {
-    number: BALANCING.number,
+    number: COMMON_LB.number,
     replaces: all,
-    fields: [bytesField(BALANCING.number, concat([settings, zero]))],
+    fields: [bytesField(COMMON_LB.number, concat([config, zero]))],
   };
 }
 
-function httpOptions(cluster: Uint8Array, needs: EnvoyClusterSettings): Edit | undefined {
-  const entry = bytesOf(cluster, OPTIONS.number, isHttpOptions);
-  const version = versionOf(needs, entry);
+function httpOptions(cluster: Uint8Array, settings: EnvoyClusterSettings): Edit | undefined {
+  const entry = bytesOf(cluster, PROTOCOL_OPTIONS.number, isHttpOptions);
+  const version = httpVersionOf(settings, entry);
   if (!version) return undefined;
-  const options = entry ? withVersion(entry, version) : newHttpOptions(version);
-  return { number: OPTIONS.number, replaces: isHttpOptions, fields: [bytesField(OPTIONS.number, options)] };
+  const options = entry ? withHttpVersion(entry, version) : encodeHttpOptions(version);
+  return {
+    number: PROTOCOL_OPTIONS.number,
+    replaces: isHttpOptions,
+    fields: [bytesField(PROTOCOL_OPTIONS.number, options)],
+  };
 }
 
 /**
- * Envoy speaks HTTP/1.1 where nothing is said, and asks for a version even where it passes on raw bytes. In a rule that
- * mixes ours with others, HTTP/2 wins, as it does between others.
+ * Returns undefined to leave the version as it is: HTTP/1.1 is Envoy's default. `auto_config` must be replaced even in a
+ * cluster of raw bytes. In a mixed rule HTTP/2 wins, as it does in Envoy Gateway between other backends.
  */
-function versionOf(
+function httpVersionOf(
   { protocol, otherSockets }: EnvoyClusterSettings,
   entry: Uint8Array | undefined,
 ): HttpVersion | undefined {
   if (protocol === 'HTTP/2') return protocol;
   if (!entry || protocol === 'UDP') return undefined;
   const isOurs = protocol === 'HTTP/1.1' && otherSockets.length === 0;
-  return isOurs || isLeftToTls(entry) ? 'HTTP/1.1' : undefined;
+  return isOurs || isAutoHttp(entry) ? 'HTTP/1.1' : undefined;
 }

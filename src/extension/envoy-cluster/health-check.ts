@@ -9,22 +9,22 @@ import {
 import type { HealthCheck_HttpHealthCheckSchema } from '../proto/envoy/config/core/v3_pb.ts';
 import { CodecClientType } from '../proto/envoy/type/v3_pb.ts';
 
-/** The checks of a cluster begin spread over so much of an interval, and no more than so long. */
-const JITTER = { part: 0.1, mostMs: 1000 } as const;
+/** The first health check is delayed by up to a tenth of the interval, at most a second. */
+const JITTER = { fraction: 0.1, maxMs: 1000 } as const;
 
 /**
- * Envoy's own check of a cluster, where it can be one: Envoy refuses a cluster that checks by gRPC what does not speak
- * HTTP/2. The Host comes with each endpoint.
+ * Encodes the active health check of a cluster; undefined if it has none that Envoy accepts: gRPC health checks require
+ * HTTP/2. The Host is set for each endpoint.
  */
-export function encodeCheck({ healthCheck, protocol }: EnvoyClusterSettings): Uint8Array | undefined {
+export function encodeHealthCheck({ healthCheck, protocol }: EnvoyClusterSettings): Uint8Array | undefined {
   if (!healthCheck || protocol === 'UDP') return undefined;
   if (healthCheck.is === 'GRPC' && protocol !== 'HTTP/2') return undefined;
   return encode(HealthCheckSchema, {
     interval: durationOf(healthCheck.intervalMs),
-    // Otherwise a cluster that has had no traffic yet is checked once a minute.
+    // By default a cluster without traffic is checked once a minute.
     noTrafficInterval: durationOf(healthCheck.intervalMs),
     timeout: durationOf(Math.min(healthCheck.timeoutMs, healthCheck.intervalMs)),
-    initialJitter: durationOf(Math.min(Math.ceil(healthCheck.intervalMs * JITTER.part), JITTER.mostMs)),
+    initialJitter: durationOf(Math.min(Math.ceil(healthCheck.intervalMs * JITTER.fraction), JITTER.maxMs)),
     healthyThreshold: healthCheck.healthyThreshold,
     unhealthyThreshold: healthCheck.unhealthyThreshold,
     healthChecker: checkerOf(
@@ -53,16 +53,16 @@ function httpCheck({ path, expectedStatus, headers }: HttpCheck) {
   return {
     path,
     expectedStatuses: [{ start: BigInt(expectedStatus), end: BigInt(expectedStatus + 1) }],
-    requestHeadersToAdd: headers.filter(([name]) => isOurs(name)).map(headerOf),
+    requestHeadersToAdd: headers.filter(([name]) => isAllowed(name)).map(headerOf),
   } satisfies MessageInitShape<typeof HealthCheck_HttpHealthCheckSchema>;
 }
 
-/** Envoy refuses a cluster whose check sets these. */
-function isOurs(name: string): boolean {
+/** Envoy rejects a cluster whose health check sets Host or a pseudo-header. */
+function isAllowed(name: string): boolean {
   return name.toLowerCase() !== 'host' && !name.startsWith(':');
 }
 
-/** Envoy takes % for the beginning of a variable. */
+/** Envoy expands %VARIABLES% in header values. */
 function headerOf([key, value]: readonly [name: string, value: string]) {
   const header = { key, value: value.replaceAll('%', '%%') };
   return { header, appendAction: AppendAction.OVERWRITE_IF_EXISTS_OR_ADD };

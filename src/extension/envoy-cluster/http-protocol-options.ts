@@ -7,7 +7,7 @@ import {
   HttpProtocolOptionsSchema as OptionsSchema,
 } from '../proto/envoy/extensions/upstreams/http/v3_pb.ts';
 
-/** A version of HTTP that is spoken to a whole cluster. */
+/** The HTTP version of a cluster. */
 export type HttpVersion = 'HTTP/1.1' | 'HTTP/2';
 
 const KEY = typeUrlOf(OptionsSchema).replace(/^.*\//, '');
@@ -19,13 +19,13 @@ const CHOICES: ReadonlySet<number> = new Set(
   [explicitHttpConfig, useDownstreamProtocolConfig, autoConfig].map(({ number }) => number),
 );
 
-/** Whether an entry of a cluster's options holds those of HTTP. */
+/** Whether an entry of `typed_extension_protocol_options` holds HttpProtocolOptions. */
 export function isHttpOptions(entry: Uint8Array): boolean {
   return textOf(entry, MAP_KEY) === KEY;
 }
 
-/** The entry that says which version of HTTP is spoken, where no policy has said anything about HTTP. */
-export function newHttpOptions(version: HttpVersion): Uint8Array {
+/** Encodes the entry for a cluster without HttpProtocolOptions. */
+export function encodeHttpOptions(version: HttpVersion): Uint8Array {
   const value = encode(AnySchema, {
     typeUrl: typeUrlOf(OptionsSchema),
     value: explicit(version, new Uint8Array()),
@@ -33,32 +33,32 @@ export function newHttpOptions(version: HttpVersion): Uint8Array {
   return concat([bytesField(MAP_KEY, Buffer.from(KEY)), bytesField(MAP_VALUE, value)]);
 }
 
-/** Whether an entry leaves the version to what TLS agrees on, which Envoy refuses where there is a socket without TLS. */
-export function isLeftToTls(entry: Uint8Array): boolean {
+/** Whether the version is negotiated by ALPN, which Envoy rejects for a cluster with a socket without TLS. */
+export function isAutoHttp(entry: Uint8Array): boolean {
   return choiceIn(optionsIn(entry))?.number === autoConfig.number;
 }
 
-/** An entry with the version of HTTP chosen by us; all else that a policy has set in it stays. */
-export function withVersion(entry: Uint8Array, version: HttpVersion): Uint8Array {
+/** Sets the HTTP version of an entry; its other options are kept. */
+export function withHttpVersion(entry: Uint8Array, version: HttpVersion): Uint8Array {
   const { number } = AnySchema.field.value;
-  const options = chosen(optionsIn(entry), version);
+  const options = withExplicitVersion(optionsIn(entry), version);
   return updateField(entry, MAP_VALUE, any => setField(any, number, options));
 }
 
-/** Options in which the version is chosen; what was set for that version in another kind of choice is taken over. */
-function chosen(options: Uint8Array, version: HttpVersion): Uint8Array {
+/** Sets `explicit_http_config`; the settings of that version in another choice of the oneof are taken over. */
+function withExplicitVersion(options: Uint8Array, version: HttpVersion): Uint8Array {
   const choice = choiceIn(options);
-  const wanted = numberOf(version);
-  if (choice?.number === explicitHttpConfig.number && lastNumber(choice.value) === wanted) return options;
-  const settings = (choice && bytesOf(choice.value, wanted)) ?? new Uint8Array();
-  const decided = applyEdits(
+  const number = numberOf(version);
+  if (choice?.number === explicitHttpConfig.number && lastNumber(choice.value) === number) return options;
+  const settings = (choice && bytesOf(choice.value, number)) ?? new Uint8Array();
+  const others = applyEdits(
     options,
-    [...CHOICES].filter(number => number !== explicitHttpConfig.number).map(dropping),
+    [...CHOICES].filter(each => each !== explicitHttpConfig.number).map(removal),
   );
-  return setField(decided, explicitHttpConfig.number, bytesField(wanted, settings));
+  return setField(others, explicitHttpConfig.number, bytesField(number, settings));
 }
 
-function dropping(number: number): Edit {
+function removal(number: number): Edit {
   return { number, replaces: () => true, fields: [] };
 }
 

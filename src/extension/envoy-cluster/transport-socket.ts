@@ -6,25 +6,28 @@ import { encode, pack, typeUrlOf } from '../encode.ts';
 import { Cluster_TransportSocketMatchSchema as MatchSchema } from '../proto/envoy/config/cluster/v3_pb.ts';
 import { TransportSocketSchema } from '../proto/envoy/config/core/v3_pb.ts';
 import { Http11ProxyUpstreamTransportSchema as TunnelSchema } from '../proto/envoy/extensions/transport_sockets/http_11_proxy/v3_pb.ts';
-import { ProxyProtocolUpstreamTransportSchema as PreambleSchema } from '../proto/envoy/extensions/transport_sockets/proxy_protocol/v3_pb.ts';
+import { ProxyProtocolUpstreamTransportSchema as ProxyProtocolSchema } from '../proto/envoy/extensions/transport_sockets/proxy_protocol/v3_pb.ts';
 import { RawBufferSchema } from '../proto/envoy/extensions/transport_sockets/raw_buffer/v3_pb.ts';
 import { UpstreamTlsContextSchema } from '../proto/envoy/extensions/transport_sockets/tls/v3_pb.ts';
-import { CLOSED, tlsContext } from './upstream-tls.ts';
+import { CLOSED_TLS, tlsContext } from './upstream-tls.ts';
 import type { TlsContext } from './upstream-tls.ts';
 
-/** The key by which an endpoint names its socket among those of its cluster. */
+/** The metadata key by which an endpoint selects a transport socket match. */
 export const MATCH_KEY = 'mesh';
 
-/** By this our sockets in a cluster are told from those of Envoy Gateway. */
+/** Distinguishes our socket matches from those of Envoy Gateway. */
 const MATCH_PREFIX = 'mesh/';
 
-/** A socket that first sends a PROXY protocol header, as a policy asks for it; another one is to be put into it. */
-export type Preamble = Uint8Array;
+/** A transport socket that sends a PROXY protocol header, as a BackendTrafficPolicy configures it, around another one. */
+type ProxyProtocolSocket = Uint8Array;
 
-/** A socket that speaks as it is needed: through the proxy that an endpoint names, directly where it names none. */
-export function socketOf(needs: TransportSocket, preamble?: Preamble): Uint8Array {
-  const spoken = spokenSocket(needs);
-  const inner = preamble ? withInside(preamble, spoken) : spoken;
+/** Encodes a socket that connects through the proxy of the endpoint, or directly if the endpoint has none. */
+export function encodeTransportSocket(
+  socket: TransportSocket,
+  proxyProtocol?: ProxyProtocolSocket,
+): Uint8Array {
+  const upstream = upstreamSocket(socket);
+  const inner = proxyProtocol ? wrapInProxyProtocol(proxyProtocol, upstream) : upstream;
   const tunnel = {
     typeUrl: typeUrlOf(TunnelSchema),
     value: bytesField(TunnelSchema.field.transportSocket.number, inner),
@@ -33,39 +36,46 @@ export function socketOf(needs: TransportSocket, preamble?: Preamble): Uint8Arra
   return encode(TransportSocketSchema, { name, configType: { case: 'typedConfig', value: tunnel } });
 }
 
-/** One of several sockets of a cluster, which its endpoints choose by its name. */
-export function matchOf({ name, socket }: TransportSocketMatch, preamble?: Preamble): Uint8Array {
-  return namedMatch(name, socketOf(socket, preamble));
+/** Encodes a transport socket match, which endpoints select by its name. */
+export function encodeSocketMatch(
+  { name, socket }: TransportSocketMatch,
+  proxyProtocol?: ProxyProtocolSocket,
+): Uint8Array {
+  return encodeMatch(name, encodeTransportSocket(socket, proxyProtocol));
 }
 
-/** The same for another backend: the socket of the match that Envoy Gateway has made for it, else one without TLS. */
-export function otherMatchOf(name: string, made: Uint8Array | undefined, preamble?: Preamble): Uint8Array {
+/** Encodes the match of another backend: with the socket that Envoy Gateway made for it, else one without TLS. */
+export function encodeOtherSocketMatch(
+  name: string,
+  made: Uint8Array | undefined,
+  proxyProtocol?: ProxyProtocolSocket,
+): Uint8Array {
   const socket = made && bytesOf(made, MatchSchema.field.transportSocket.number);
-  return namedMatch(name, socket ?? socketOf({ is: 'clear' }, preamble));
+  return encodeMatch(name, socket ?? encodeTransportSocket({ is: 'clear' }, proxyProtocol));
 }
 
-function namedMatch(name: string, socket: Uint8Array): Uint8Array {
+function encodeMatch(name: string, socket: Uint8Array): Uint8Array {
   const head = encode(MatchSchema, { name: MATCH_PREFIX + name, match: { [MATCH_KEY]: name } });
   return concat([head, bytesField(MatchSchema.field.transportSocket.number, socket)]);
 }
 
-/** The name of one of the sockets of a cluster. */
+/** The name of a transport socket match. */
 export function nameOfMatch(match: Uint8Array): string | undefined {
   return textOf(match, MatchSchema.field.name.number);
 }
 
-/** Whether one of the sockets of a cluster was put there by us. */
+/** Whether we put a transport socket match into the cluster. */
 export function isOurMatch(match: Uint8Array): boolean {
   return nameOfMatch(match)?.startsWith(MATCH_PREFIX) ?? false;
 }
 
-/** What a socket sends first, where it does so: as Envoy Gateway made it, or inside of ours. */
-export function preambleOf(socket: Uint8Array): Preamble | undefined {
+/** Returns the PROXY protocol socket of a cluster: the socket that Envoy Gateway made, or the one inside of ours. */
+export function proxyProtocolOf(socket: Uint8Array): ProxyProtocolSocket | undefined {
   const { typeUrl, value } = configOf(socket);
-  if (typeUrl === typeUrlOf(PreambleSchema)) return isMessage(value) ? socket : undefined;
+  if (typeUrl === typeUrlOf(ProxyProtocolSchema)) return isMessage(value) ? socket : undefined;
   if (typeUrl !== typeUrlOf(TunnelSchema)) return undefined;
   const inner = bytesOf(value, TunnelSchema.field.transportSocket.number);
-  return inner && preambleOf(inner);
+  return inner && proxyProtocolOf(inner);
 }
 
 function configOf(socket: Uint8Array): { readonly typeUrl: string | undefined; readonly value: Uint8Array } {
@@ -74,23 +84,23 @@ function configOf(socket: Uint8Array): { readonly typeUrl: string | undefined; r
   return { typeUrl: textOf(config, AnySchema.field.typeUrl.number), value };
 }
 
-/** A preamble with what is spoken after it put into it, and otherwise as it was. */
-function withInside(preamble: Preamble, inner: Uint8Array): Uint8Array {
-  return updateField(preamble, TransportSocketSchema.field.typedConfig.number, config =>
+/** Sets the inner socket of a PROXY protocol socket. */
+function wrapInProxyProtocol(proxyProtocol: ProxyProtocolSocket, inner: Uint8Array): Uint8Array {
+  return updateField(proxyProtocol, TransportSocketSchema.field.typedConfig.number, config =>
     updateField(config, AnySchema.field.value.number, value =>
-      setField(value, PreambleSchema.field.transportSocket.number, inner),
+      setField(value, ProxyProtocolSchema.field.transportSocket.number, inner),
     ),
   );
 }
 
-function spokenSocket(needs: TransportSocket): Uint8Array {
-  switch (needs.is) {
+function upstreamSocket(socket: TransportSocket): Uint8Array {
+  switch (socket.is) {
     case 'clear':
       return typedSocket('envoy.transport_sockets.raw_buffer', RawBufferSchema, {});
     case 'closed':
-      return tlsSocket(CLOSED);
+      return tlsSocket(CLOSED_TLS);
     case 'tls':
-      return tlsSocket(tlsContext(needs.tls));
+      return tlsSocket(tlsContext(socket.tls));
   }
 }
 

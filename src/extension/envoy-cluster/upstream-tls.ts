@@ -11,27 +11,27 @@ import type {
   UpstreamTlsContextSchema,
 } from '../proto/envoy/extensions/transport_sockets/tls/v3_pb.ts';
 
-/** How Envoy speaks TLS with endpoints. */
+/** An UpstreamTlsContext of Envoy. */
 export type TlsContext = MessageInitShape<typeof UpstreamTlsContextSchema>;
 
-/** Where Envoy finds the roots of its system: Envoy Gateway names the same file to it. */
+/** The system roots in Envoy's image; Envoy Gateway uses the same path. */
 const SYSTEM_ROOTS = '/etc/ssl/certs/ca-certificates.crt';
 
 /**
- * Sent for an endpoint that has no hostname, and looked for in its certificate: no certificate has it. Without any name
- * to look for, Envoy takes the certificate of anyone that is trusted.
+ * The server name for endpoints without a hostname, which no certificate matches: without a name to verify, Envoy would
+ * accept any certificate of a trusted CA.
  */
 const NO_HOSTNAME = 'no-hostname.invalid';
 
 /** No certificate has this hash. */
 const NO_HASH = '0'.repeat(64);
 
-/** TLS that trusts nobody: through it nothing passes, in clear or otherwise. */
-export const CLOSED: TlsContext = {
+/** TLS that trusts no certificate, so that no connection succeeds. */
+export const CLOSED_TLS: TlsContext = {
   commonTlsContext: common({ verifyCertificateHash: [NO_HASH] }, {}),
 };
 
-/** TLS as some endpoints need it. */
+/** The TLS context of endpoints. */
 export function tlsContext(tls: UpstreamTls): TlsContext {
   const { serverName, insecureSkipVerify } = tls;
   const validation = insecureSkipVerify ? undefined : validationOf(tls);
@@ -43,7 +43,7 @@ export function tlsContext(tls: UpstreamTls): TlsContext {
       autoSniSanValidation: !insecureSkipVerify,
       sni: NO_HOSTNAME,
     };
-  // An address is no server name: it is looked for in the certificate, and not sent.
+  // SNI cannot be an IP address; it is verified, but not sent.
   return familyOf(serverName.name) ? { commonTlsContext } : { commonTlsContext, sni: serverName.name };
 }
 
@@ -56,7 +56,7 @@ function common(
   return {
     tlsParams: {
       tlsMinimumProtocolVersion: minVersion === '1.3' ? TlsProtocol.TLSv1_3 : TlsProtocol.TLSv1_2,
-      // As a client, Envoy stops at 1.2 where it is not told otherwise.
+      // As a client, Envoy's default maximum is 1.2.
       tlsMaximumProtocolVersion: TlsProtocol.TLSv1_3,
     },
     alpnProtocols: alpn === undefined ? [] : [alpn],

@@ -1,48 +1,51 @@
-import type { EnvoyClusterSettings } from '../../traffic/envoy-cluster-settings.ts';
-import { meshClusters } from '../envoy-cluster/envoy-cluster.ts';
 import type { Clock } from '../../api/clock.ts';
+import type { Log } from '../../telemetry/log.ts';
+import type { extensionMetrics } from '../../telemetry/metrics.ts';
+import type { Recorder } from '../../telemetry/recorder.ts';
+import type { EnvoyClusterSettings } from '../../traffic/envoy-cluster-settings.ts';
+import { envoyClusterEditor } from '../envoy-cluster/envoy-cluster.ts';
 import type { Bytes, Methods, Unary } from '../grpc/method.ts';
 import { EnvoyGatewayExtension } from '../proto/envoygateway/extension_pb.ts';
 import { bytesField, isMessage, messageOf } from '../wire.ts';
-import { Attempts } from './attempts.ts';
-import type { HookTelemetry } from './attempts.ts';
-import { waitForRevisions } from './revision-wait.ts';
+import { revisionWait } from './revision-wait.ts';
 import type { Revisions } from './revision-wait.ts';
-import { answerTranslation, brokenRequest } from './translation.ts';
+import { malformedRequest, modifyTranslation } from './translation.ts';
 
-/** What the hooks need to know, and whom they tell. */
-export type HookParts = {
-  /** What a cluster must have; nothing where it is not ours, which most are: it is asked of each. */
+type HookTelemetry = { readonly log: Log; readonly record: Recorder<typeof extensionMetrics> };
+
+export type HookDeps = {
+  /** Is called for each cluster of a translation; returns undefined if it must stay unchanged, as most do. */
   readonly settingsOf: (cluster: string) => EnvoyClusterSettings | undefined;
   readonly revisions: Revisions;
-  /** Where Envoys reach our EDS, such as mesh-extension-server.mesh-system.svc.cluster.local:5005. */
+  /** The address that Envoy dials for EDS, such as mesh-extension-server.mesh-system.svc.cluster.local:5005. */
   readonly edsTarget: string;
-  /** So long an answer may be. */
+  /** Max size of a response. */
   readonly messageBytes: number;
   readonly clock: Clock;
   readonly telemetry: HookTelemetry;
 };
 
 /**
- * The hooks of Envoy Gateway. It calls them in sequence, so that one alone does everything for a whole translation; the
- * others, which nobody has to configure, answer with what they are given.
+ * The hooks of Envoy Gateway. It calls each configured hook in sequence, so the Translation hook does everything in one
+ * call; the others, which need not be configured, return their message unchanged.
  */
-export function hookMethods(parts: HookParts): Methods {
-  const { settingsOf, revisions, edsTarget, messageBytes, clock, telemetry } = parts;
-  const attempts = new Attempts(telemetry, clock);
-  const clusters = { settingsOf, meshCluster: meshClusters({ target: edsTarget }), attempts };
-  const wait = waitForRevisions(
+export function hookMethods(deps: HookDeps): Methods {
+  const { settingsOf, revisions, edsTarget, messageBytes, clock, telemetry } = deps;
+  const failOpen = failingOpen(telemetry, clock);
+  const editCluster = envoyClusterEditor({ target: edsTarget });
+  const countClusters = (clusters: number) => telemetry.record.meshClusters(TRANSLATION, clusters);
+  const waitForRevisions = revisionWait(
     {
-      revisionOf: gateway =>
-        attempts.change('translation', gateway.name, undefined, () => revisions.revisionOf(gateway)),
+      revisionOf: gateway => failOpen(gateway.name, () => revisions.revisionOf(gateway)),
       onChange: listener => revisions.onChange(listener),
     },
     clock,
     end => telemetry.record.revisionWaits({ end }),
   );
   const translate = (request: Uint8Array): Bytes | Promise<Bytes> => {
-    const answer = () => answerTranslation(request, { ...clusters, messageBytes });
-    return wait(request)?.then(answer) ?? answer();
+    const respond = () =>
+      modifyTranslation(request, { settingsOf, editCluster, failOpen, countClusters, messageBytes });
+    return waitForRevisions(request)?.then(respond) ?? respond();
   };
   const { method } = EnvoyGatewayExtension;
   return new Map([
@@ -55,16 +58,42 @@ export function hookMethods(parts: HookParts): Methods {
   ]);
 }
 
+const TRANSLATION = { hook: 'translation' } as const;
+const LOG_INTERVAL_MS = 1000;
+
+/** Returns the result, or undefined if `compute` throws; `subject` is named in the log. */
+export type FailOpen = <Result>(subject: string, compute: () => Result) => Result | undefined;
+
+/**
+ * The one place that catches errors in a hook: what cannot be computed stays unchanged, because an error returned to Envoy
+ * Gateway would freeze all routes of a Gateway. Errors are counted, and logged at most once a second.
+ */
+function failingOpen({ log, record }: HookTelemetry, clock: Pick<Clock, 'now'>): FailOpen {
+  let [unlogged, nextLogAt] = [0, 0];
+  return (subject, compute) => {
+    try {
+      return compute();
+    } catch (error) {
+      record.hookFailures(TRANSLATION);
+      unlogged++;
+      if (clock.now() < nextLogAt) return undefined;
+      log.error('unexpected error in a hook', { ...TRANSLATION, name: subject, error, failures: unlogged });
+      [unlogged, nextLogAt] = [0, clock.now() + LOG_INTERVAL_MS];
+      return undefined;
+    }
+  };
+}
+
 function unary({ name }: { readonly name: string }, call: Unary['call']): readonly [string, Unary] {
   return [`/${EnvoyGatewayExtension.typeName}/${name}`, { is: 'unary', call }];
 }
 
-/** In requests and answers of hooks about one message, this field is the message. */
+/** The field of the message in the requests and responses of hooks about one message. */
 const MESSAGE = 1;
 
-/** The answer of a hook about one message: the message as it came, or none where none was sent. */
+/** Responds with the message of the request, or without one if it has none. */
 function unchanged(request: Uint8Array): Uint8Array {
-  if (!isMessage(request)) throw brokenRequest();
+  if (!isMessage(request)) throw malformedRequest();
   const message = messageOf(request, MESSAGE);
   return message ? bytesField(MESSAGE, message) : new Uint8Array();
 }

@@ -10,25 +10,25 @@ import {
 } from '../proto/envoygateway/extension_pb.ts';
 import { bytesOf, valuesOf } from '../wire.ts';
 
-/** The revision of a Gateway that the operator had seen when it asked for a translation. */
+/** The revision of a Gateway in its MeshBinding: the operator had it when it triggered the translation. */
 export type Binding = { readonly gateway: Ref<'Gateway'>; readonly revision: string };
 
-/** What our caches give. */
+/** The revisions that the cache computes. */
 export interface Revisions {
-  /** The revision of a Gateway as of now; undefined where none of its clusters is ours. */
+  /** The current revision of a Gateway; undefined if none of its clusters has a mesh backend. */
   revisionOf(gateway: Ref<'Gateway'>): string | undefined;
-  /** Calls after each change of the caches; returns the function that ends it. */
+  /** Subscribes to changes of resources; returns the function that unsubscribes. */
   onChange(listener: () => void): () => void;
 }
 
-/** How a wait ended: the caches had the revision, or the time was over. */
+/** How a wait ended. */
 export type WaitEnd = 'reached' | 'timeout';
 
 const LIMITS = {
   waitMs: 250,
-  /** Many changes come together: they are inspected once. */
-  settleMs: 5,
-  waiters: 16,
+  /** Changes within this time are inspected together. */
+  debounceMs: 5,
+  waiting: 16,
   revisionsOfGateway: 8,
   gateways: 1024,
   objects: 64,
@@ -37,44 +37,44 @@ const LIMITS = {
 } as const;
 
 /**
- * Returns the function by which a translation waits for caches that are behind the MeshBinding that came with it, or
- * undefined where nothing has to be waited for:
+ * Returns the function by which a translation waits for a cache that is behind the MeshBinding of the request; it returns
+ * undefined if there is nothing to wait for:
  *
- *   revision of the MeshBinding               the caches are         the translation
- *   the one that the caches have              level                  is answered at once
- *   one that they had before                  ahead                  is answered at once: it will not come back
- *   one that they never had                   behind, or restarted   waits for it, 250 ms at most
- *   one that was waited for in vain           of another version     is answered at once
+ *   revision of the MeshBinding          the cache is                the translation
+ *   current                              up to date                  proceeds at once
+ *   an earlier one                       ahead                       proceeds at once: the revision will not return
+ *   unknown                              behind, or just started     waits for it, at most 250 ms
+ *   unknown after a wait that timed out  of another version          proceeds at once
  *
- * While one waits, all Gateways do: so none is added when many wait already.
+ * Envoy Gateway translates all Gateways in sequence, so a wait delays all of them: the number of waits is limited.
  */
-export function waitForRevisions(
+export function revisionWait(
   revisions: Revisions,
   clock: Clock,
-  ended: (end: WaitEnd) => void,
+  recordEnd: (end: WaitEnd) => void,
 ): (request: Uint8Array) => Promise<void> | undefined {
-  const known = new KnownRevisions();
-  let waiters = 0;
-  const isKnown = ({ gateway, revision }: Binding) => {
+  const seen = new SeenRevisions();
+  let waiting = 0;
+  const isSeen = ({ gateway, revision }: Binding) => {
     const key = keyOf(gateway);
     const current = revisions.revisionOf(gateway);
-    if (current !== undefined) known.add(key, current);
-    return known.has(key, revision);
+    if (current !== undefined) seen.add(key, current);
+    return seen.has(key, revision);
   };
   return request => {
-    const awaited = bindingsIn(request).filter(binding => !isKnown(binding));
-    if (awaited.length === 0 || waiters >= LIMITS.waiters) return undefined;
-    waiters++;
-    return until(() => awaited.every(isKnown), revisions, clock).then(end => {
-      waiters--;
-      for (const { gateway, revision } of awaited) known.add(keyOf(gateway), revision);
-      ended(end);
+    const awaited = bindingsIn(request).filter(binding => !isSeen(binding));
+    if (awaited.length === 0 || waiting >= LIMITS.waiting) return undefined;
+    waiting++;
+    return waitUntil(() => awaited.every(isSeen), revisions, clock).then(end => {
+      waiting--;
+      for (const { gateway, revision } of awaited) seen.add(keyOf(gateway), revision);
+      recordEnd(end);
     });
   };
 }
 
 /** The last revisions of each Gateway. */
-class KnownRevisions {
+class SeenRevisions {
   readonly #byGateway = new Map<Key, readonly string[]>();
 
   has(gateway: Key, revision: string): boolean {
@@ -90,25 +90,27 @@ class KnownRevisions {
   }
 }
 
-function until(isReached: () => boolean, revisions: Revisions, clock: Clock): Promise<WaitEnd> {
+function waitUntil(isReached: () => boolean, revisions: Revisions, clock: Clock): Promise<WaitEnd> {
   return new Promise(resolve => {
-    let endSettling: (() => void) | undefined;
-    const end = (how: WaitEnd) => {
-      endWait();
-      endListening();
-      endSettling?.();
-      resolve(how);
+    let cancelDebounce: (() => void) | undefined;
+    const finish = (end: WaitEnd) => {
+      cancelTimeout();
+      unsubscribe();
+      cancelDebounce?.();
+      resolve(end);
     };
     const inspect = () => {
-      endSettling = undefined;
-      if (isReached()) end('reached');
+      cancelDebounce = undefined;
+      if (isReached()) finish('reached');
     };
-    const endWait = clock.after(LIMITS.waitMs, () => end('timeout'));
-    const endListening = revisions.onChange(() => (endSettling ??= clock.after(LIMITS.settleMs, inspect)));
+    const cancelTimeout = clock.after(LIMITS.waitMs, () => finish('timeout'));
+    const unsubscribe = revisions.onChange(
+      () => (cancelDebounce ??= clock.after(LIMITS.debounceMs, inspect)),
+    );
   });
 }
 
-/** The MeshBindings that Envoy Gateway sends along with a translation. */
+/** The MeshBindings in the context of the request. */
 export function bindingsIn(request: Uint8Array): readonly Binding[] {
   return valuesOf(request, RequestSchema.field.postTranslateContext.number, LIMITS.objects)
     .flatMap(context => valuesOf(context, ContextSchema.field.extensionResources.number, LIMITS.objects))

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
-import { meshClusters } from '../../../src/extension/envoy-cluster/envoy-cluster.ts';
+import { envoyClusterEditor } from '../../../src/extension/envoy-cluster/envoy-cluster.ts';
 import { clusterEncoding, ENCODING_VERSION } from '../../../src/extension/envoy-cluster/encoding-version.ts';
-import { gatewayCluster, preamble } from '../../support/extension/clusters.ts';
+import { gatewayCluster, proxyProtocol } from '../../support/extension/clusters.ts';
 import { EVERY_KIND } from '../../support/extension/needs.ts';
 
 /** The clusters of all needs, by the version of their shape. */
@@ -16,10 +16,11 @@ const KNOWN: Readonly<Record<number, string>> = {
 
 describe('the shape of clusters', () => {
   it('has another version whenever the same needs make other bytes: otherwise nobody translates after an upgrade', () => {
-    const mesh = meshClusters({ target: '127.0.0.1:5005' });
+    const mesh = envoyClusterEditor({ target: '127.0.0.1:5005' });
     const hash = createHash('sha256');
     for (const [, needs] of EVERY_KIND)
-      for (const given of [gatewayCluster(), gatewayCluster([preamble()])]) hash.update(mesh(given, needs));
+      for (const given of [gatewayCluster(), gatewayCluster([proxyProtocol()])])
+        hash.update(mesh(given, needs));
     expect(
       hash.digest('hex').slice(0, 16),
       'clusters are made otherwise: raise ENCODING_VERSION, and put the new hash here',

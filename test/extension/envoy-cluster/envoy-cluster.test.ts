@@ -1,16 +1,22 @@
 import { create, toBinary } from '@bufbuild/protobuf';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { meshClusters } from '../../../src/extension/envoy-cluster/envoy-cluster.ts';
+import { envoyClusterEditor } from '../../../src/extension/envoy-cluster/envoy-cluster.ts';
 import { Cluster_TransportSocketMatchSchema } from '../../../src/extension/proto/envoy/config/cluster/v3_pb.ts';
 import { bytesField, Fields, concat } from '../../../src/extension/wire.ts';
 import { varintField } from '../../support/extension/varint-field.ts';
-import { gatewayCluster, httpOptions, opened, preamble, read } from '../../support/extension/clusters.ts';
+import {
+  gatewayCluster,
+  httpOptions,
+  opened,
+  proxyProtocol,
+  read,
+} from '../../support/extension/clusters.ts';
 import { anyField, hostileBytes, seed } from '../../support/extension/messages.ts';
 import { datagrams, EVERY_KIND, needs, tlsSocket, HTTP_CHECK } from '../../support/extension/needs.ts';
 
 const TARGET = 'mesh-extension-server.mesh-system.svc.cluster.local:5005';
-const mesh = meshClusters({ target: TARGET });
+const mesh = envoyClusterEditor({ target: TARGET });
 const EMPTY = new Uint8Array();
 
 /** The numbers of the fields that may be set in a cluster. */
@@ -36,14 +42,14 @@ describe('a cluster of a mesh backend', () => {
   });
 
   it.each(EVERY_KIND)('is left alone the second time: %s', (_, wanted) => {
-    for (const cluster of [gatewayCluster(), gatewayCluster([preamble()])]) {
+    for (const cluster of [gatewayCluster(), gatewayCluster([proxyProtocol()])]) {
       const once = mesh(cluster, wanted);
       expect(mesh(once, wanted)).toEqual(once);
     }
   });
 
   it.each(EVERY_KIND)('is the same from another server with equal needs: %s', (_, wanted) => {
-    const other = meshClusters({ target: TARGET });
+    const other = envoyClusterEditor({ target: TARGET });
     expect(other(gatewayCluster(), structuredClone(wanted))).toEqual(mesh(gatewayCluster(), wanted));
   });
 
@@ -182,7 +188,7 @@ describe('its socket', () => {
   it('keeps the PROXY protocol that a policy asks for, with our TLS inside of it', () => {
     const cluster = read(
       mesh(
-        gatewayCluster([preamble()]),
+        gatewayCluster([proxyProtocol()]),
         needs({
           defaultSocket: tlsSocket(),
           socketMatches: [{ name: 'a', socket: tlsSocket({ minVersion: '1.3' }) }],
@@ -198,20 +204,20 @@ describe('its socket', () => {
   });
 
   it('keeps of the PROXY protocol what this code does not know', () => {
-    const changed = Buffer.from(mesh(gatewayCluster([preamble()]), needs())).toString('hex');
+    const changed = Buffer.from(mesh(gatewayCluster([proxyProtocol()]), needs())).toString('hex');
     expect(changed).toContain('0a020801');
     expect(changed).toContain('2001');
   });
 
   it('follows the needs when they change', () => {
-    const clear = mesh(gatewayCluster([preamble()]), needs());
+    const clear = mesh(gatewayCluster([proxyProtocol()]), needs());
     const secure = mesh(clear, needs({ defaultSocket: tlsSocket() }));
     expect(opened(read(secure).transportSocket).layers).toEqual([
       TUNNEL,
       PROXY,
       'envoy.transport_sockets.tls',
     ]);
-    expect(secure).toEqual(mesh(gatewayCluster([preamble()]), needs({ defaultSocket: tlsSocket() })));
+    expect(secure).toEqual(mesh(gatewayCluster([proxyProtocol()]), needs({ defaultSocket: tlsSocket() })));
   });
 
   it('is one of several, which endpoints choose by name, before those of others', () => {

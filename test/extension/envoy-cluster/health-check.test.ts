@@ -1,12 +1,12 @@
 import { fromBinary } from '@bufbuild/protobuf';
 import { describe, expect, it } from 'vitest';
-import { encodeCheck } from '../../../src/extension/envoy-cluster/health-check.ts';
+import { encodeHealthCheck } from '../../../src/extension/envoy-cluster/health-check.ts';
 import { HealthCheckSchema } from '../../../src/extension/proto/envoy/config/core/v3_pb.ts';
 import type { EnvoyClusterSettings } from '../../../src/traffic/envoy-cluster-settings.ts';
 import { datagrams, GRPC_CHECK, HTTP_CHECK, needs, TCP_CHECK } from '../../support/extension/needs.ts';
 
 function read(wanted: EnvoyClusterSettings) {
-  const bytes = encodeCheck(wanted);
+  const bytes = encodeHealthCheck(wanted);
   return bytes && fromBinary(HealthCheckSchema, bytes);
 }
 
@@ -86,6 +86,6 @@ describe("Envoy's own check", () => {
     ['of datagrams', { ...datagrams(), healthCheck: TCP_CHECK }],
     ['without a wish', needs()],
   ])('does not exist %s', (_, wanted) => {
-    expect(encodeCheck(wanted)).toBeUndefined();
+    expect(encodeHealthCheck(wanted)).toBeUndefined();
   });
 });

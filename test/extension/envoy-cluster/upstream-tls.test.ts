@@ -1,12 +1,12 @@
 import { describe, expect, it } from 'vitest';
-import { meshClusters } from '../../../src/extension/envoy-cluster/envoy-cluster.ts';
+import { envoyClusterEditor } from '../../../src/extension/envoy-cluster/envoy-cluster.ts';
 import type { UpstreamTlsContext } from '../../../src/extension/proto/envoy/extensions/transport_sockets/tls/v3_pb.ts';
 import type { TransportSocket } from '../../../src/traffic/envoy-cluster-settings.ts';
 import type { UpstreamTls } from '../../../src/traffic/upstream-tls.ts';
 import { gatewayCluster, opened, read } from '../../support/extension/clusters.ts';
 import { CA, needs, tlsSocket } from '../../support/extension/needs.ts';
 
-const mesh = meshClusters({ target: '127.0.0.1:5005' });
+const mesh = envoyClusterEditor({ target: '127.0.0.1:5005' });
 
 function contextOf(socket: TransportSocket): UpstreamTlsContext | undefined {
   return opened(read(mesh(gatewayCluster(), needs({ defaultSocket: socket }))).transportSocket).tls;

@@ -105,7 +105,7 @@ describe('the Translation hook', () => {
     }
     expect(told.failures).toEqual(['translation', 'translation', 'translation']);
     expect(told.lines).toMatchObject([
-      ['a hook left unchanged what it could not change', { hook: 'translation', name: CLUSTER, failures: 1 }],
+      ['unexpected error in a hook', { hook: 'translation', name: CLUSTER, failures: 1 }],
     ]);
     await clock.advance(1000);
     whole(call('PostTranslateModify', request));

@@ -72,7 +72,7 @@ export function httpOptions(value: Uint8Array): Uint8Array {
 }
 
 /** The transport socket that Envoy Gateway makes of a policy that asks for PROXY protocol, as a field. */
-export function preamble(): Uint8Array {
+export function proxyProtocol(): Uint8Array {
   const raw = { typeUrl: typeUrlOf(RawBufferSchema), value: EMPTY };
   const inner = encode(TransportSocketSchema, {
     name: 'envoy.transport_sockets.raw_buffer',

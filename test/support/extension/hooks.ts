@@ -1,7 +1,7 @@
 import { create, toBinary } from '@bufbuild/protobuf';
 import type { Bytes, Unary } from '../../../src/extension/grpc/method.ts';
 import { hookMethods } from '../../../src/extension/hooks/methods.ts';
-import type { HookParts } from '../../../src/extension/hooks/methods.ts';
+import type { HookDeps } from '../../../src/extension/hooks/methods.ts';
 import { PostTranslateModifyRequestSchema } from '../../../src/extension/proto/envoygateway/extension_pb.ts';
 import { bytesField, concat } from '../../../src/extension/wire.ts';
 import { VirtualClock } from '../virtual-clock.ts';
@@ -22,7 +22,7 @@ export type TestHooks = {
   readonly clock: VirtualClock;
 };
 
-export function startHooks(parts: Partial<HookParts> = {}): TestHooks {
+export function startHooks(parts: Partial<HookDeps> = {}): TestHooks {
   const told: Told = { failures: [], served: [], lines: [] };
   const waits: string[] = [];
   const clock = new VirtualClock();
