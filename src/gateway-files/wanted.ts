@@ -1,7 +1,7 @@
 import { ROUTE_KINDS } from '../api/key.ts';
 import { meshBackendsOf, refTo } from '../api/references.ts';
 import type { ReadResources } from '../resources/resources.ts';
-import type { ReadWritten } from '../resources/written.ts';
+import type { ReadWritten } from '../resources/manifests.ts';
 import { isNameable, partNameOf, textOfOwn, textOfSource } from './generated-part.ts';
 import { fateOf } from './kinds.ts';
 

@@ -4,10 +4,10 @@ import type { restClientMetrics } from '../telemetry/metrics.ts';
 import type { Recorder } from '../telemetry/recorder.ts';
 import { openKubernetes } from './kubernetes.ts';
 import type { Kubernetes } from './kubernetes.ts';
-import { clusterAccess } from './kubernetes/auth/access.ts';
+import { clusterAccess } from './kubernetes/auth/config-source.ts';
 import { openTransport } from './kubernetes/transport/open-transport.ts';
 import type { SourceTelemetry } from './kubernetes/reflector/observer.ts';
-import type { KubeTransport } from './kubernetes/transport.ts';
+import type { KubeTransport } from './kubernetes/transport/transport.ts';
 import type { Fence } from './kubernetes/write/writer.ts';
 import type { AnyIndex } from './resources.ts';
 

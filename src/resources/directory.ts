@@ -18,7 +18,7 @@ import { outside } from './outside.ts';
 import { ResourceError } from './resources.ts';
 import type { AnyIndex, ReadResources, WriteResources } from './resources.ts';
 import { ResourceStore } from './store.ts';
-import type { ReadWritten, WrittenKey } from './written.ts';
+import type { ReadWritten, WrittenKey } from './manifests.ts';
 
 /** What a directory is opened with. */
 export type DirectorySettings = {

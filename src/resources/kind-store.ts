@@ -2,7 +2,7 @@ import { isEqual } from '../api/json.ts';
 import type { Key } from '../api/key.ts';
 import type { Resource } from '../api/resource.ts';
 import type { AnyIndex } from './resources.ts';
-import { share } from './share.ts';
+import { share } from './structural-sharing.ts';
 
 /** It stays while the object in it is replaced, so that what does not move in an index costs nothing there. */
 type Entry = { object: Resource; texts: readonly (readonly string[])[] };

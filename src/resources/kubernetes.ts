@@ -5,7 +5,7 @@ import { PATIENCE } from './kubernetes/reflector/state.ts';
 import type { Patience } from './kubernetes/reflector/state.ts';
 import { createSource } from './kubernetes/reflector/source.ts';
 import type { SourceTelemetry } from './kubernetes/reflector/observer.ts';
-import type { KubeTransport } from './kubernetes/transport.ts';
+import type { KubeTransport } from './kubernetes/transport/transport.ts';
 import { writesTo } from './kubernetes/write/writer.ts';
 import { outside } from './outside.ts';
 import type { AnyIndex, ReadResources, WriteResources } from './resources.ts';

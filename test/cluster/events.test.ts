@@ -6,7 +6,7 @@ import type { KubeObject } from '../../lab/kube/object.ts';
 import type { ObjectEvent } from '../../src/resources/events.ts';
 import { eventsOn } from '../../src/resources/kubernetes/events/recorder.ts';
 import type { KubeEvents } from '../../src/resources/kubernetes/events/recorder.ts';
-import type { KubeRequest } from '../../src/resources/kubernetes/transport.ts';
+import type { KubeRequest } from '../../src/resources/kubernetes/transport/transport.ts';
 import { systemClock } from '../../src/runtime/clock.ts';
 import { clientTransport } from '../support/cluster/client-transport.ts';
 import { testCluster } from '../support/cluster/cluster.ts';

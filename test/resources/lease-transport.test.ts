@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { KubeError } from '../../src/resources/kubernetes/kube-error.ts';
 import { kubernetesLease } from '../../src/resources/kubernetes/lease.ts';
-import type { KubeRequest, KubeTransport } from '../../src/resources/kubernetes/transport.ts';
+import type { KubeRequest, KubeTransport } from '../../src/resources/kubernetes/transport/transport.ts';
 
 const never = new AbortController().signal;
 

@@ -1,5 +1,5 @@
 import { KubeError } from '../../src/resources/kubernetes/kube-error.ts';
-import type { KubeRequest } from '../../src/resources/kubernetes/transport.ts';
+import type { KubeRequest } from '../../src/resources/kubernetes/transport/transport.ts';
 
 /** An event as a server keeps it. */
 export type KeptEvent = {

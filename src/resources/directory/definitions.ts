@@ -1,5 +1,5 @@
 import type { Resource } from '../../api/resource.ts';
-import type { WrittenKey, WrittenObject } from '../written.ts';
+import type { WrittenKey, WrittenObject } from '../manifests.ts';
 
 /** An object of a file: as it is read, where its kind is, and as it is written, where anybody wants that. */
 export type Declared = { readonly resource?: Resource; readonly written?: WrittenObject };

@@ -1,6 +1,6 @@
 import { stat } from 'node:fs/promises';
 import { basename, dirname } from 'node:path';
-import type { WrittenKey } from '../written.ts';
+import type { WrittenKey } from '../manifests.ts';
 import type { Definitions } from './definitions.ts';
 import type { FolderReader, Reading } from './reader.ts';
 import { lifeOf } from './scan.ts';

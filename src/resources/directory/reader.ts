@@ -1,14 +1,14 @@
 import { lstat } from 'node:fs/promises';
 import { basename, join } from 'node:path';
-import type { WrittenKey } from '../written.ts';
+import type { WrittenKey } from '../manifests.ts';
 import type { Definitions } from './definitions.ts';
 import { isMissing, readSource, reasonOf } from './file.ts';
 import type { FileRead, Stamp } from './file.ts';
 import type { ProblemList } from './problems.ts';
 import { isReadByName, scan } from './scan.ts';
 import type { Enter } from './scan.ts';
-import { interpret } from './text.ts';
-import type { Context } from './text.ts';
+import { interpret } from './parse-file.ts';
+import type { Context } from './parse-file.ts';
 
 /** What a reader of a folder works with. */
 export type ReaderDeps = Pick<Context, 'defaultNamespace' | 'keepsWritten'> & {

@@ -1,8 +1,8 @@
 import type { Lease, LeaseHold, LeasePort } from '../lease.ts';
 import { ResourceError } from '../resources.ts';
 import { KubeError } from './kube-error.ts';
-import { fieldsOf, textIn } from './raw-object.ts';
-import type { KubeRequest, KubeTransport } from './transport.ts';
+import { fieldsOf, textIn } from './unstructured.ts';
+import type { KubeRequest, KubeTransport } from './transport/transport.ts';
 
 /** What keeping a lease in a cluster works with. */
 export type KubernetesLeaseParts = {

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
-import { budgetOf, meet, MOMENTS, TROUBLES } from '../../support/kubernetes/api-trouble.ts';
-import type { Moment, Outcome, Trouble } from '../../support/kubernetes/api-trouble.ts';
+import { budgetOf, meet, MOMENTS, TROUBLES } from '../../support/kubernetes/api-faults.ts';
+import type { Moment, Outcome, Trouble } from '../../support/kubernetes/api-faults.ts';
 
 /** So many servers at once. */
 const AT_ONCE = 6;

@@ -1,9 +1,9 @@
 import { afterEach, describe, expect, it } from 'vitest';
-import { createArrivals } from '../../../src/resources/kubernetes/reflector/arrivals.ts';
+import { createArrivals } from '../../../src/resources/kubernetes/reflector/store-updates.ts';
 import { KubeError } from '../../../src/resources/kubernetes/kube-error.ts';
 import { Reflector } from '../../../src/resources/kubernetes/reflector/reflector.ts';
 import { PATIENCE } from '../../../src/resources/kubernetes/reflector/state.ts';
-import type { KubeRequest, KubeTransport } from '../../../src/resources/kubernetes/transport.ts';
+import type { KubeRequest, KubeTransport } from '../../../src/resources/kubernetes/transport/transport.ts';
 import { ResourceStore } from '../../../src/resources/store.ts';
 import { named } from '../../support/declared.ts';
 import { meshEndpoints } from '../../support/objects.ts';

@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net';
 import { describe, expect, it, vi } from 'vitest';
 import type { KubeErrorReason } from '../../../src/resources/kubernetes/kube-error.ts';
-import type { KubeTransport, KubeRequest } from '../../../src/resources/kubernetes/transport.ts';
+import type { KubeTransport, KubeRequest } from '../../../src/resources/kubernetes/transport/transport.ts';
 import { eventually } from '../../support/eventually.ts';
 import { serveRaw } from '../../support/kubernetes/wire-raw.ts';
 import { serveWire, WIRES } from '../../support/kubernetes/wire-server.ts';

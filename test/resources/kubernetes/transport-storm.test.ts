@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { KubeError } from '../../../src/resources/kubernetes/kube-error.ts';
-import type { KubeTransport } from '../../../src/resources/kubernetes/transport.ts';
+import type { KubeTransport } from '../../../src/resources/kubernetes/transport/transport.ts';
 import { systemClock } from '../../../src/runtime/clock.ts';
 import { eventually } from '../../support/eventually.ts';
 import { relayTo } from '../../support/kubernetes/wire-relay.ts';

@@ -5,7 +5,11 @@ import { setImmediate as turn } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { describe, expect, it } from 'vitest';
 import { linesOf } from '../../../src/resources/kubernetes/transport/body.ts';
-import type { KubeRequest, KubeTransport, Verb } from '../../../src/resources/kubernetes/transport.ts';
+import type {
+  KubeRequest,
+  KubeTransport,
+  Verb,
+} from '../../../src/resources/kubernetes/transport/transport.ts';
 import { eventually } from '../../support/eventually.ts';
 import { VirtualClock } from '../../support/virtual-clock.ts';
 import { serveWire, WIRES } from '../../support/kubernetes/wire-server.ts';

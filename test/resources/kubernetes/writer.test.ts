@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import type { Kinds } from '../../../src/api/generated/types.ts';
-import { createArrivals } from '../../../src/resources/kubernetes/reflector/arrivals.ts';
+import { createArrivals } from '../../../src/resources/kubernetes/reflector/store-updates.ts';
 import { KubeError } from '../../../src/resources/kubernetes/kube-error.ts';
 import type { Fence } from '../../../src/resources/kubernetes/write/writer.ts';
 import type { KubeErrorReason } from '../../../src/resources/kubernetes/kube-error.ts';
-import type { KubeRequest } from '../../../src/resources/kubernetes/transport.ts';
+import type { KubeRequest } from '../../../src/resources/kubernetes/transport/transport.ts';
 import { writesTo } from '../../../src/resources/kubernetes/write/writer.ts';
 import { ResourceStore } from '../../../src/resources/store.ts';
 import { readMeshEndpoints } from '../../support/resources.ts';

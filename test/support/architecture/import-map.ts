@@ -44,7 +44,7 @@ const IMPORT_MAP: Readonly<Record<string, readonly Permission[]>> = {
     'src/telemetry/',
     'src/runtime/',
     'src/resources/resources.ts',
-    'src/resources/written.ts',
+    'src/resources/manifests.ts',
   ],
   'src/process/': [
     'src/api/',

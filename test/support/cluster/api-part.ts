@@ -1,8 +1,8 @@
 import type { Ref, ResourceKind } from '../../../src/api/key.ts';
-import { SERVED } from '../../../src/resources/kubernetes/kinds.ts';
-import { fieldsOf, textIn } from '../../../src/resources/kubernetes/raw-object.ts';
-import type { Fields } from '../../../src/resources/kubernetes/raw-object.ts';
-import type { KubeRequest, KubeTransport } from '../../../src/resources/kubernetes/transport.ts';
+import { SERVED } from '../../../src/resources/kubernetes/served-kinds.ts';
+import { fieldsOf, textIn } from '../../../src/resources/kubernetes/unstructured.ts';
+import type { Fields } from '../../../src/resources/kubernetes/unstructured.ts';
+import type { KubeRequest, KubeTransport } from '../../../src/resources/kubernetes/transport/transport.ts';
 
 /**
  * A part of a cluster, in which all names of namespaces and of what has none begin alike. Whoever looks at the cluster

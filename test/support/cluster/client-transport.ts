@@ -1,6 +1,10 @@
 import type { KubeClient } from '../../../lab/kube/client.ts';
-import { refusalOf } from '../../../src/resources/kubernetes/transport/refusal.ts';
-import type { KubeRequest, KubeTransport, Verb } from '../../../src/resources/kubernetes/transport.ts';
+import { refusalOf } from '../../../src/resources/kubernetes/transport/status-error.ts';
+import type {
+  KubeRequest,
+  KubeTransport,
+  Verb,
+} from '../../../src/resources/kubernetes/transport/transport.ts';
 
 const METHODS: Readonly<Partial<Record<Verb, string>>> = {
   create: 'POST',

@@ -1,7 +1,7 @@
 /** A process like an operator, which does nothing while it leads but tell a log and a ConfigMap that it does. */
 import { appendFileSync, readFileSync } from 'node:fs';
 import { uptime } from 'node:os';
-import type { Account } from '../../../src/resources/kubernetes/auth/account.ts';
+import type { Account } from '../../../src/resources/kubernetes/auth/rest-config.ts';
 import { kubernetesLease } from '../../../src/resources/kubernetes/lease.ts';
 import { openTransport } from '../../../src/resources/kubernetes/transport/open-transport.ts';
 import { systemClock } from '../../../src/runtime/clock.ts';

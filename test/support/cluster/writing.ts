@@ -1,9 +1,9 @@
 import type { Ref, ResourceKind } from '../../../src/api/key.ts';
 import type { KubeClient } from '../../../lab/kube/client.ts';
 import type { KubeObject, KubeRef } from '../../../lab/kube/object.ts';
-import { createArrivals } from '../../../src/resources/kubernetes/reflector/arrivals.ts';
-import { pathOf, SERVED } from '../../../src/resources/kubernetes/kinds.ts';
-import type { KubeRequest, KubeTransport } from '../../../src/resources/kubernetes/transport.ts';
+import { createArrivals } from '../../../src/resources/kubernetes/reflector/store-updates.ts';
+import { pathOf, SERVED } from '../../../src/resources/kubernetes/served-kinds.ts';
+import type { KubeRequest, KubeTransport } from '../../../src/resources/kubernetes/transport/transport.ts';
 import { writesTo } from '../../../src/resources/kubernetes/write/writer.ts';
 import type { WriteResources } from '../../../src/resources/resources.ts';
 import { ResourceStore } from '../../../src/resources/store.ts';

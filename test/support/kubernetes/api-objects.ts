@@ -1,7 +1,7 @@
 import { GROUP } from '../../../src/api/generated/kinds.ts';
 import type { ResourceKind } from '../../../src/api/key.ts';
-import { SERVED } from '../../../src/resources/kubernetes/kinds.ts';
-import type { ApiObject, ApiTruth } from './api-truth.ts';
+import { SERVED } from '../../../src/resources/kubernetes/served-kinds.ts';
+import type { ApiObject, ApiTruth } from './api-state.ts';
 
 const KINDS = Object.keys(SERVED) as ResourceKind[];
 

@@ -5,7 +5,7 @@ import type { ResourceKind } from '../../../src/api/key.ts';
 import { sendFault, sendJson, statusOf } from './api-answer.ts';
 import type { Exchange, Fault } from './api-answer.ts';
 import { asItem, discovered, placeOf } from './api-objects.ts';
-import { ApiTruth } from './api-truth.ts';
+import { ApiTruth } from './api-state.ts';
 import { ApiWatch } from './api-watch.ts';
 import { AUTHORITY } from './wire-certificates.ts';
 import type { Authority } from './wire-certificates.ts';

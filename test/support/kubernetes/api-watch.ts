@@ -2,7 +2,7 @@ import type { ResourceKind } from '../../../src/api/key.ts';
 import { begin, drip, statusOf, write } from './api-answer.ts';
 import type { Exchange, Fault } from './api-answer.ts';
 import { asServed } from './api-objects.ts';
-import type { ApiEvent } from './api-truth.ts';
+import type { ApiEvent } from './api-state.ts';
 
 /** A watch that a server answers. */
 export class ApiWatch {

@@ -1,10 +1,10 @@
 import { inspect } from 'node:util';
 import { onTestFinished } from 'vitest';
-import type { Account, ClusterAccess } from '../../../src/resources/kubernetes/auth/account.ts';
+import type { Account, ClusterAccess } from '../../../src/resources/kubernetes/auth/rest-config.ts';
 import { KubeError } from '../../../src/resources/kubernetes/kube-error.ts';
 import { openTransport } from '../../../src/resources/kubernetes/transport/open-transport.ts';
 import type { TransportOptions } from '../../../src/resources/kubernetes/transport/open-transport.ts';
-import type { KubeTransport } from '../../../src/resources/kubernetes/transport.ts';
+import type { KubeTransport } from '../../../src/resources/kubernetes/transport/transport.ts';
 import { systemClock } from '../../../src/runtime/clock.ts';
 import { AUTHORITY } from './wire-certificates.ts';
 

@@ -5,10 +5,10 @@ import { KubeConfig, loadYaml } from '@kubernetes/client-node';
 import type { Cluster, Context, User } from '@kubernetes/client-node';
 import { isEqual } from '../../../api/json.ts';
 import { SettingError } from '../../../telemetry/setting-error.ts';
-import { fieldsOf, textIn } from '../raw-object.ts';
-import type { AccessOptions } from './access.ts';
-import { AccessError, checkedHeader, readSecretFile } from './account.ts';
-import type { Account, ClusterAccess } from './account.ts';
+import { fieldsOf, textIn } from '../unstructured.ts';
+import type { AccessOptions } from './config-source.ts';
+import { AccessError, checkedHeader, readSecretFile } from './rest-config.ts';
+import type { Account, ClusterAccess } from './rest-config.ts';
 import { boundPrograms, droppedField, execOf, tokenFileOf } from './library-gaps.ts';
 import type { RawUser } from './library-gaps.ts';
 

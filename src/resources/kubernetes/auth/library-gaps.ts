@@ -2,8 +2,8 @@ import { execFile } from 'node:child_process';
 import type { SpawnOptions } from 'node:child_process';
 import { isAbsolute, join } from 'node:path';
 import type { Cluster, KubeConfig, User } from '@kubernetes/client-node';
-import { fieldsOf, textIn } from '../raw-object.ts';
-import type { Fields } from '../raw-object.ts';
+import { fieldsOf, textIn } from '../unstructured.ts';
+import type { Fields } from '../unstructured.ts';
 
 /*
  * What @kubernetes/client-node 1.4.0 leaves out of a kubeconfig. Each has a test in library-gaps.test.ts that fails as soon

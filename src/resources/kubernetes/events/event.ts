@@ -1,6 +1,6 @@
 import { withoutSecrets } from '../../../telemetry/secrets.ts';
 import type { ObjectEvent } from '../../events.ts';
-import type { KubeRequest } from '../transport.ts';
+import type { KubeRequest } from '../transport/transport.ts';
 
 /** What an API server takes at most, in bytes. */
 const [MAX_NOTE, MAX_WORD, MAX_NAME] = [1024, 128, 200];

@@ -2,7 +2,7 @@ import type { Clock } from '../../../api/clock.ts';
 import type { eventMetrics } from '../../../telemetry/metrics.ts';
 import type { Recorder } from '../../../telemetry/recorder.ts';
 import type { ObjectEvent, RecordEvents } from '../../events.ts';
-import type { KubeTransport } from '../transport.ts';
+import type { KubeTransport } from '../transport/transport.ts';
 import { askRetrying, failedFor } from '../write/requests.ts';
 import { bounded, createRequest, eventName, seriesRequest } from './event.ts';
 import type { Reporter } from './event.ts';

@@ -1,5 +1,5 @@
-import type { KindArrivals } from './arrivals.ts';
-import { SERVED } from '../kinds.ts';
+import type { KindArrivals } from './store-updates.ts';
+import { SERVED } from '../served-kinds.ts';
 import { begin } from './requests.ts';
 import type { RequestDeps, OpenWatch } from './requests.ts';
 import { NEW } from './state.ts';

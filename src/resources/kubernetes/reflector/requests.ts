@@ -1,10 +1,10 @@
 import type { Clock } from '../../../api/clock.ts';
 import type { ResourceKind } from '../../../api/key.ts';
-import { pageSizeOf, pathOfAll, SERVED } from '../kinds.ts';
+import { pageSizeOf, pathOfAll, SERVED } from '../served-kinds.ts';
 import { KubeError } from '../kube-error.ts';
-import { heardIn, isServed, pageOf } from './answers.ts';
+import { heardIn, isServed, pageOf } from './responses.ts';
 import type { Heard, Next, Patience } from './state.ts';
-import type { KubeTransport } from '../transport.ts';
+import type { KubeTransport } from '../transport/transport.ts';
 
 /** What is asked, and by what. */
 export type RequestDeps = {

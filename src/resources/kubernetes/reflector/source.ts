@@ -1,13 +1,13 @@
 import type { Clock } from '../../../api/clock.ts';
 import type { ResourceKind } from '../../../api/key.ts';
 import type { ResourceStore } from '../../store.ts';
-import { createArrivals } from './arrivals.ts';
-import type { TakeAnswers, Undecodable } from './arrivals.ts';
+import { createArrivals } from './store-updates.ts';
+import type { TakeAnswers, Undecodable } from './store-updates.ts';
 import { Reflector } from './reflector.ts';
 import { KindObserver } from './observer.ts';
 import type { SourceTelemetry } from './observer.ts';
 import type { Patience } from './state.ts';
-import type { KubeTransport } from '../transport.ts';
+import type { KubeTransport } from '../transport/transport.ts';
 
 /** What a source reads with. */
 export type SourceDeps = {

@@ -1,6 +1,6 @@
 import { memoryOf } from './state.ts';
 import type { Effect, Given, Heard, Next, Place, ReflectorState, Step, Trouble } from './state.ts';
-import { isOlder } from '../raw-object.ts';
+import { isOlder } from '../unstructured.ts';
 
 /*
  * How the objects of a kind are followed, by what is done and what is heard of it:

@@ -1,16 +1,16 @@
 import type { Clock } from '../../../api/clock.ts';
 import type { restClientMetrics } from '../../../telemetry/metrics.ts';
 import type { Recorder } from '../../../telemetry/recorder.ts';
-import { AccessError } from '../auth/account.ts';
-import type { ClusterAccess } from '../auth/account.ts';
+import { AccessError } from '../auth/rest-config.ts';
+import type { ClusterAccess } from '../auth/rest-config.ts';
 import { KubeError } from '../kube-error.ts';
-import type { KubeRequest, KubeTransport } from '../transport.ts';
+import type { KubeRequest, KubeTransport } from './transport.ts';
 import { linesOf, readAll, readStart } from './body.ts';
 import { openDeadlines } from './deadline.ts';
 import type { Deadline } from './deadline.ts';
-import { refusalOf } from './refusal.ts';
-import { openSender, wordsFor } from './send.ts';
-import type { Sent } from './send.ts';
+import { refusalOf } from './status-error.ts';
+import { openSender, wordsFor } from './sender.ts';
+import type { Sent } from './sender.ts';
 
 /** What a transport is made of. */
 export type TransportOptions = {

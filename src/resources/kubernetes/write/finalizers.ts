@@ -4,11 +4,11 @@ import type { Ref } from '../../../api/key.ts';
 import { refTo } from '../../../api/references.ts';
 import { ResourceError } from '../../resources.ts';
 import type { OwnResource } from '../../resources.ts';
-import { pathOf } from '../kinds.ts';
+import { pathOf } from '../served-kinds.ts';
 import { contendedError, goneError, wordsFor } from './errors.ts';
 import { failedFor, finalizersIn, getLive, MAX_ATTEMPTS, patchRequest, takeAnswer } from './requests.ts';
 import type { PatchStep, Seen, WriteDeps } from './requests.ts';
-import { sameObject } from './replace-status.ts';
+import { sameObject } from './status.ts';
 
 /** What becomes of the finalizers of an object; the same list where there is nothing to do. */
 type Edit = (finalizers: readonly string[]) => readonly string[];

@@ -6,8 +6,8 @@ import type { Resource } from '../../../api/resource.ts';
 import { judged } from '../../lifecycle.ts';
 import { ResourceError } from '../../resources.ts';
 import type { OwnedResource } from '../../resources.ts';
-import { pathOf, SERVED } from '../kinds.ts';
-import type { Fields } from '../raw-object.ts';
+import { pathOf, SERVED } from '../served-kinds.ts';
+import type { Fields } from '../unstructured.ts';
 import { contendedError, wordsFor } from './errors.ts';
 import {
   apply,

@@ -5,10 +5,10 @@ import type { Resource } from '../../../api/resource.ts';
 import type { ReadResources } from '../../resources.ts';
 import { KubeError } from '../kube-error.ts';
 import type { KubeErrorReason } from '../kube-error.ts';
-import { fieldsOf, textIn } from '../raw-object.ts';
-import type { Fields } from '../raw-object.ts';
-import type { TakeAnswers } from '../reflector/arrivals.ts';
-import type { KubeRequest, KubeTransport } from '../transport.ts';
+import { fieldsOf, textIn } from '../unstructured.ts';
+import type { Fields } from '../unstructured.ts';
+import type { TakeAnswers } from '../reflector/store-updates.ts';
+import type { KubeRequest, KubeTransport } from '../transport/transport.ts';
 
 /** What all writes work with. */
 export type WriteDeps = {

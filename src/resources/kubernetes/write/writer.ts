@@ -2,14 +2,14 @@ import type { Ref } from '../../../api/key.ts';
 import { refTo } from '../../../api/references.ts';
 import { ResourceError } from '../../resources.ts';
 import type { ReadResources, WriteResources } from '../../resources.ts';
-import type { TakeAnswers } from '../reflector/arrivals.ts';
-import type { KubeRequest } from '../transport.ts';
+import type { TakeAnswers } from '../reflector/store-updates.ts';
+import type { KubeRequest } from '../transport/transport.ts';
 import { wordsFor, writeError } from './errors.ts';
 import { adding, editFinalizers, removing } from './finalizers.ts';
 import { applyOwned, removeOwned } from './owned.ts';
 import { Applied, askRetrying } from './requests.ts';
 import type { RetryDeps, WriteDeps } from './requests.ts';
-import { replaceStatus } from './replace-status.ts';
+import { replaceStatus } from './status.ts';
 
 /** What must hold for somebody to write, such as leadership. */
 export interface Fence {

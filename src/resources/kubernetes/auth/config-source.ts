@@ -2,8 +2,8 @@ import { isIPv6 } from 'node:net';
 import { join } from 'node:path';
 import type { Clock } from '../../../api/clock.ts';
 import { SettingError } from '../../../telemetry/setting-error.ts';
-import { checkedHeader, readSecretFile } from './account.ts';
-import type { ClusterAccess } from './account.ts';
+import { checkedHeader, readSecretFile } from './rest-config.ts';
+import type { ClusterAccess } from './rest-config.ts';
 
 /** Where to find the cluster. */
 export type AccessOptions = {

@@ -1,7 +1,7 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import type { WrittenKey } from '../../src/resources/written.ts';
+import type { WrittenKey } from '../../src/resources/manifests.ts';
 import { eventually } from '../support/eventually.ts';
 import { gatewayObject, named, route } from '../support/declared.ts';
 import { makeFolders, openAndRead, removeFile, writeWhole } from '../support/folder.ts';

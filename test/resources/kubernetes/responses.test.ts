@@ -1,11 +1,11 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { SERVED } from '../../../src/resources/kubernetes/kinds.ts';
+import { SERVED } from '../../../src/resources/kubernetes/served-kinds.ts';
 import { KubeError } from '../../../src/resources/kubernetes/kube-error.ts';
-import { pageOf } from '../../../src/resources/kubernetes/reflector/answers.ts';
-import { isOlder } from '../../../src/resources/kubernetes/raw-object.ts';
-import { isServed } from '../../../src/resources/kubernetes/reflector/answers.ts';
-import { heardIn } from '../../../src/resources/kubernetes/reflector/answers.ts';
+import { pageOf } from '../../../src/resources/kubernetes/reflector/responses.ts';
+import { isOlder } from '../../../src/resources/kubernetes/unstructured.ts';
+import { isServed } from '../../../src/resources/kubernetes/reflector/responses.ts';
+import { heardIn } from '../../../src/resources/kubernetes/reflector/responses.ts';
 import { API_VERSION } from '../../../src/api/generated/kinds.ts';
 
 /** The same values in every run; SEED=2 npm test tries others. */

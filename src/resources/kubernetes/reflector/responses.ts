@@ -1,10 +1,10 @@
 import type { ResourceKind } from '../../../api/key.ts';
-import { SERVED } from '../kinds.ts';
-import type { ServedKind } from '../kinds.ts';
+import { SERVED } from '../served-kinds.ts';
+import type { ServedKind } from '../served-kinds.ts';
 import { KubeError } from '../kube-error.ts';
 import type { KubeErrorReason } from '../kube-error.ts';
-import { fieldsOf, textIn } from '../raw-object.ts';
-import type { Fields } from '../raw-object.ts';
+import { fieldsOf, textIn } from '../unstructured.ts';
+import type { Fields } from '../unstructured.ts';
 import type { Heard } from './state.ts';
 
 /** A page of a list, of a kind in one of its versions, as an API server answered it. */

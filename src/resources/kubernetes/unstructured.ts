@@ -1,6 +1,6 @@
 import type { ResourceKind } from '../../api/key.ts';
 import type { Ref } from '../../api/key.ts';
-import { SERVED } from './kinds.ts';
+import { SERVED } from './served-kinds.ts';
 
 /** A JSON object of which nothing is known. */
 export type Fields = Readonly<Record<string, unknown>>;

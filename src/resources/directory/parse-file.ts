@@ -5,8 +5,8 @@ import { GROUP } from '../../api/generated/kinds.ts';
 import { objectsIn, readDocuments } from '../../api/yaml-documents.ts';
 import { isRecord } from '../../api/json.ts';
 import type { SourceDocument } from '../../api/yaml-documents.ts';
-import { groupOf, writtenKeyOf } from '../written.ts';
-import type { WrittenKey, WrittenObject } from '../written.ts';
+import { groupOf, writtenKeyOf } from '../manifests.ts';
+import type { WrittenKey, WrittenObject } from '../manifests.ts';
 import type { Declarations, Declared } from './definitions.ts';
 import type { Problem } from './problems.ts';
 

@@ -6,8 +6,8 @@ import { keyOf } from '../../../api/key.ts';
 import { refTo } from '../../../api/references.ts';
 import type { Resource } from '../../../api/resource.ts';
 import type { Arrival, ResourceStore } from '../../store.ts';
-import { fieldsOf, identityOf, isOlder, textIn, withoutBallast } from '../raw-object.ts';
-import type { RawIdentity } from '../raw-object.ts';
+import { fieldsOf, identityOf, isOlder, textIn, withoutBallast } from '../unstructured.ts';
+import type { RawIdentity } from '../unstructured.ts';
 
 /** An object that the cluster has and that we cannot read. */
 export type Undecodable = {

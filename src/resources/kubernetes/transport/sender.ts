@@ -1,10 +1,10 @@
 import type { Clock } from '../../../api/clock.ts';
-import { accountInUse } from '../auth/account.ts';
-import type { Account, ClusterAccess } from '../auth/account.ts';
-import type { KubeRequest, Verb } from '../transport.ts';
+import { accountInUse } from '../auth/rest-config.ts';
+import type { Account, ClusterAccess } from '../auth/rest-config.ts';
+import type { KubeRequest, Verb } from './transport.ts';
 import { readStart } from './body.ts';
-import { ConnectionError, openConnections } from './http.ts';
-import type { Answer } from './http.ts';
+import { ConnectionError, openConnections } from './connections.ts';
+import type { Answer } from './connections.ts';
 
 /** The beginning of an answer, and to whom it was given. */
 export type Sent = { readonly answer: Answer; readonly account: Account };

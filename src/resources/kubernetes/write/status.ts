@@ -7,7 +7,7 @@ import { refTo } from '../../../api/references.ts';
 import { validate } from '../../../api/validation/validate.ts';
 import { ResourceError } from '../../resources.ts';
 import type { OwnResource } from '../../resources.ts';
-import { pathOf } from '../kinds.ts';
+import { pathOf } from '../served-kinds.ts';
 import { contendedError, goneError, wordsFor } from './errors.ts';
 import { apply, failedFor, getLive, MAX_ATTEMPTS, takeAnswer } from './requests.ts';
 import type { WriteDeps } from './requests.ts';

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { Ref } from '../../../src/api/key.ts';
-import { createArrivals } from '../../../src/resources/kubernetes/reflector/arrivals.ts';
-import type { Undecodable } from '../../../src/resources/kubernetes/reflector/arrivals.ts';
+import { createArrivals } from '../../../src/resources/kubernetes/reflector/store-updates.ts';
+import type { Undecodable } from '../../../src/resources/kubernetes/reflector/store-updates.ts';
 import type { Change } from '../../../src/resources/resources.ts';
 import { ResourceStore } from '../../../src/resources/store.ts';
 import { named } from '../../support/declared.ts';

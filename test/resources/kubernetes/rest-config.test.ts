@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { AccessError } from '../../../src/resources/kubernetes/auth/account.ts';
-import { clusterAccess } from '../../../src/resources/kubernetes/auth/access.ts';
-import type { Account } from '../../../src/resources/kubernetes/auth/account.ts';
+import { AccessError } from '../../../src/resources/kubernetes/auth/rest-config.ts';
+import { clusterAccess } from '../../../src/resources/kubernetes/auth/config-source.ts';
+import type { Account } from '../../../src/resources/kubernetes/auth/rest-config.ts';
 import { systemClock } from '../../../src/runtime/clock.ts';
 import { SettingError } from '../../../src/telemetry/setting-error.ts';
 import { kubeconfigText, makeFiles } from '../../support/kubernetes/wire-kubeconfig.ts';

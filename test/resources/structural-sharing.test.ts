@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { isEqual } from '../../src/api/json.ts';
-import { share } from '../../src/resources/share.ts';
+import { share } from '../../src/resources/structural-sharing.ts';
 
 /** The same values in every run; SEED=2 npm test tries others. */
 const seed = Number(process.env['SEED'] ?? 1);

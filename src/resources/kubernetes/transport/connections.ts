@@ -2,7 +2,7 @@ import { Agent as HttpAgent, request as httpRequest } from 'node:http';
 import type { ClientRequest, IncomingHttpHeaders, IncomingMessage, RequestOptions } from 'node:http';
 import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
 import type { Socket } from 'node:net';
-import type { TlsSettings } from '../auth/account.ts';
+import type { TlsSettings } from '../auth/rest-config.ts';
 import { KubeError } from '../kube-error.ts';
 
 /** A request as it is sent. */

@@ -1,8 +1,8 @@
 import { rmSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import type { Clock } from '../../../src/api/clock.ts';
-import { clusterAccess } from '../../../src/resources/kubernetes/auth/access.ts';
-import type { KubeTransport } from '../../../src/resources/kubernetes/transport.ts';
+import { clusterAccess } from '../../../src/resources/kubernetes/auth/config-source.ts';
+import type { KubeTransport } from '../../../src/resources/kubernetes/transport/transport.ts';
 import { systemClock } from '../../../src/runtime/clock.ts';
 import { eventually } from '../../support/eventually.ts';
 import { AUTHORITY, CLIENTS, OTHER_AUTHORITY } from '../../support/kubernetes/wire-certificates.ts';

@@ -1,5 +1,5 @@
 import { withoutSecrets } from '../../../telemetry/secrets.ts';
-import type { Answer } from './http.ts';
+import type { Answer } from './connections.ts';
 import { KubeError } from '../kube-error.ts';
 import type { KubeErrorReason } from '../kube-error.ts';
 
