@@ -129,10 +129,16 @@ function openFolders(
     indexes: [...extensionIndexes, ...controllerIndexes],
     report: ({ message: why, ...problem }) => log.warn('problem in a resource file', { ...problem, why }),
     reportFailure: error => log.error('unexpected error in the folder', { error }),
-    onWritten: () => files.onWritten(),
+    onManifests: () => files.onWritten(),
   });
-  const { read, written } = directory;
-  const files = new GatewayFiles({ folder: resolve(gatewayDir), read, written, clock: systemClock, log });
+  const { read, manifests } = directory;
+  const files = new GatewayFiles({
+    folder: resolve(gatewayDir),
+    read,
+    written: manifests,
+    clock: systemClock,
+    log,
+  });
   return { directory, files };
 }
 

@@ -1,12 +1,12 @@
 import { ROUTE_KINDS } from '../api/key.ts';
 import { meshBackendsOf, refTo } from '../api/references.ts';
 import type { ReadResources } from '../resources/resources.ts';
-import type { ReadWritten } from '../resources/manifests.ts';
+import type { ReadManifests } from '../resources/manifests.ts';
 import { isNameable, partNameOf, textOfOwn, textOfSource } from './generated-part.ts';
 import { fateOf } from './kinds.ts';
 
 /** Where declarations are found. */
-export type Declarations = { readonly read: ReadResources; readonly written: ReadWritten };
+export type Declarations = { readonly read: ReadResources; readonly written: ReadManifests };
 
 /** Makes the text of an object, once as long as the object is the same. */
 export type TextOnce = (object: object, make: () => string) => string;
@@ -49,7 +49,7 @@ export function wantedOf(
     const fate = fateOf(group, kind);
     const found = written.get(key);
     if (!found || fate.is === 'ours') continue;
-    const { whole } = found.object;
+    const { content: whole } = found.object;
     const subject = { kind, namespace, name };
     const part = partNameOf(subject);
     const leave = (why: string) => leftOut.push({ object: part, file: found.file, why });

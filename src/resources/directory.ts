@@ -13,29 +13,27 @@ import { ProblemList } from './directory/problems.ts';
 import type { Problem } from './directory/problems.ts';
 import { FolderReader } from './directory/reader.ts';
 import { FolderWatch } from './directory/watch.ts';
-import { isBeingDeleted, judged, LiveObjects, promised } from './lifecycle.ts';
-import { outside } from './outside.ts';
+import { isBeingDeleted, admit, ObjectLifecycle, promised } from './lifecycle.ts';
 import { ResourceError } from './resources.ts';
 import type { AnyIndex, ReadResources, WriteResources } from './resources.ts';
 import { ResourceStore } from './store.ts';
-import type { ReadWritten, WrittenKey } from './manifests.ts';
+import type { ReadManifests, ManifestKey } from './manifests.ts';
 
-/** What a directory is opened with. */
-export type DirectorySettings = {
-  /** Whose YAML and JSON files define objects. It is never written to. */
+export type DirectoryOptions = {
+  /** The folder of YAML and JSON files. It is never written to. */
   readonly folder: string;
   readonly indexes: readonly AnyIndex[];
-  /** Where objects are that need a namespace and name none. */
+  /** For namespaced objects without a namespace. */
   readonly defaultNamespace?: string;
-  /** Called with each problem when it is new. */
+  /** Called with each new problem. */
   readonly report: (problem: Problem) => void;
-  /** Called with what a listener or an index threw. */
+  /** Called with each error that a listener or an index throws. */
   readonly reportFailure: (failure: unknown) => void;
   /**
-   * Called with the objects of others that changed, after what is read of them did, and when no file is unread any more;
-   * without it, none are kept.
+   * Called with the changed manifests of other groups, after the store has changed, and when the last unread file could be
+   * read. Without it, no manifests are kept.
    */
-  readonly onWritten?: (keys: readonly WrittenKey[]) => void;
+  readonly onManifests?: (keys: readonly ManifestKey[]) => void;
   readonly now?: () => Date;
   readonly timing?: Partial<Timing>;
 };
@@ -45,55 +43,54 @@ export type Directory = {
   readonly read: ReadResources;
   readonly write: WriteResources;
   /** The objects of others as they are written, where `onWritten` is given. */
-  readonly written: ReadWritten;
-  /** Begins to read and to follow what changes; until then nothing is known. */
+  readonly manifests: ReadManifests;
+  /** Begins to read and watch the folder; until then the store is empty. */
   readonly start: () => void;
-  /** What is wrong at this moment. */
+  /** The current problems. */
   readonly problems: () => readonly Problem[];
   readonly close: () => Promise<void>;
 };
 
-/** Opens a folder of declarations. What is added to them, such as a status, lives in memory, as long as this does. */
-export function openDirectory(settings: DirectorySettings): Directory {
-  const { indexes, defaultNamespace = 'default', report, onWritten } = settings;
+/** Opens a folder of declarations. Status and what else is written to them is kept in memory alone. */
+export function openDirectory(settings: DirectoryOptions): Directory {
+  const { indexes, defaultNamespace = 'default', report, reportFailure, onManifests } = settings;
   const folder = resolve(settings.folder);
-  const reportFailure = outside(settings.reportFailure);
   const store = new ResourceStore(indexes, reportFailure);
-  const problems = new ProblemList(report, reportFailure);
+  const problems = new ProblemList(report);
   const definitions = new Definitions();
   const now = settings.now ?? (() => new Date());
   const objects = new DirectoryObjects({ store, definitions, problems, folder, now, defaultNamespace });
   const watch: FolderWatch = new FolderWatch({
-    onEvent: (where, name) => follower.note(where, name),
-    onTrouble: why => problems.replace('watch', notWatched(why)),
+    onEvent: (where, name) => follower.onEvent(where, name),
+    onIncomplete: why => problems.replace('watch', notWatched(why)),
   });
-  const keepsWritten = onWritten !== undefined;
+  const keepsManifests = onManifests !== undefined;
   let hadUnread = false;
   const reader = new FolderReader({
-    ...{ folder, defaultNamespace, keepsWritten, definitions, problems, reportFailure },
-    enter: where => watch.add(where),
+    ...{ folder, defaultNamespace, keepsManifests, definitions, problems, reportFailure },
+    onFolder: where => watch.add(where),
   });
   const follower = new FolderFollower({
     ...{ folder, reader, watch, definitions, reportFailure },
     timing: { ...DEFAULT_TIMING, ...settings.timing },
     onChanged: keys => {
-      for (const key of keys) objects.follow(key);
+      for (const key of keys) objects.sync(key);
       const others = keys.filter(key => !key.startsWith(`${GROUP}|`));
       const isAllRead = hadUnread && !reader.hasUnread();
       hadUnread = reader.hasUnread();
-      if (others.length > 0 || isAllRead) onWritten?.(others);
+      if (others.length > 0 || isAllRead) onManifests?.(others);
     },
     onComplete: () => store.markSynced(),
   });
   return {
     read: store,
     write: objects.write,
-    written: {
+    manifests: {
       get: key => {
         const { declared, file = '' } = definitions.get(key) ?? {};
-        return declared?.written && { object: declared.written, file };
+        return declared?.manifest && { object: declared.manifest, file };
       },
-      keys: () => definitions.keys().filter(key => definitions.get(key)?.declared.written),
+      keys: () => definitions.keys().filter(key => definitions.get(key)?.declared.manifest),
       hasUnread: () => reader.hasUnread(),
     },
     start: () => follower.start(),
@@ -107,7 +104,7 @@ export function openDirectory(settings: DirectorySettings): Directory {
 
 function notWatched(why: string | undefined): readonly Problem[] {
   if (why === undefined) return [];
-  const message = `changes are seen late, by reading everything from time to time: ${why}`;
+  const message = `changes are found late, by rescans: ${why}`;
   return [{ reason: 'NotWatched', file: '.', message }];
 }
 
@@ -120,43 +117,43 @@ type ObjectsDeps = {
   readonly defaultNamespace: string;
 };
 
-/** The objects of a store as the files define them, beside those that we make ourselves. */
+/** Puts the objects that files define into a store, beside those that we own. */
 class DirectoryObjects {
   readonly #deps: ObjectsDeps;
-  readonly #live: LiveObjects;
-  /** The objects that we make; what a file says of one of them does not count. */
+  readonly #live: ObjectLifecycle;
+  /** The objects that we own; definitions of them in files are ignored. */
   readonly #owned = new Set<Key>();
-  /** How many objects of a name there have been. */
-  readonly #lives = new Map<Key, number>();
+  /** How many objects of a name have been created. */
+  readonly #creations = new Map<Key, number>();
 
   constructor(deps: ObjectsDeps) {
     this.#deps = deps;
-    this.#live = new LiveObjects(deps.store, { now: deps.now, newUid: key => this.#newUid(key) });
+    this.#live = new ObjectLifecycle(deps.store, { now: deps.now, newUid: key => this.#newUid(key) });
   }
 
-  /** The same after every start, as long as nothing is removed and comes back. */
+  /** The same after every start, unless objects are deleted and created again. */
   #newUid(key: Key): string {
-    const life = (this.#lives.get(key) ?? 0) + 1;
-    this.#lives.set(key, life);
-    const hash = createHash('sha256').update(`${this.#deps.folder}\0${key}\0${life}`).digest('hex');
+    const creation = (this.#creations.get(key) ?? 0) + 1;
+    this.#creations.set(key, creation);
+    const hash = createHash('sha256').update(`${this.#deps.folder}\0${key}\0${creation}`).digest('hex');
     return hash.slice(0, 32).replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-');
   }
 
-  /** Makes an object be as the files define it, or deletes it. One that waits for its finalizers stays as it is. */
-  follow(key: WrittenKey): void {
-    const ref = refOfWritten(key);
+  /** Creates, updates or deletes an object as the files define it, unless it waits for finalizers. */
+  sync(key: ManifestKey): void {
+    const ref = refOfKey(key);
     if (!ref) return;
     const { store, definitions } = this.#deps;
     const existing = store.get(ref);
     const arrival = store.isSynced() ? 'live' : 'first';
     const resource = definitions.get(key)?.declared.resource;
-    const isFollowed = !this.#owned.has(keyOf(ref)) && !(existing && isBeingDeleted(existing));
-    if (isFollowed && resource) this.#live.put(resource, arrival);
-    else if (isFollowed) this.#live.remove(ref, arrival);
+    const isFromFiles = !this.#owned.has(keyOf(ref)) && !(existing && isBeingDeleted(existing));
+    if (isFromFiles && resource) this.#live.put(resource, arrival);
+    else if (isFromFiles) this.#live.remove(ref, arrival);
     this.#reportConflicts(ref, key);
   }
 
-  /** Writes to memory alone: what users wrote is never touched, and what is ours never becomes a file. */
+  /** Writes go to the store alone, never to files. */
   get write(): WriteResources {
     const { defaultNamespace } = this.#deps;
     const { replaceStatus, addFinalizer, removeFinalizer } = this.#live.writes;
@@ -165,41 +162,44 @@ class DirectoryObjects {
       addFinalizer,
       removeFinalizer: async (object, finalizer) => {
         await removeFinalizer(object, finalizer);
-        this.follow(writtenKeyOfRef(refTo(object)));
+        this.sync(keyOfRef(refTo(object)));
       },
-      apply: object => promised(() => this.#apply(judged(object, defaultNamespace))),
+      apply: object => promised(() => this.#apply(admit(object, defaultNamespace))),
       remove: ref => promised(() => this.#remove(ref)),
     };
   }
 
-  #apply(resource: ReturnType<typeof judged>): void {
+  #apply(resource: ReturnType<typeof admit>): void {
     const ref = refTo(resource);
-    this.#refuseOthers(ref);
+    this.#refuseUnowned(ref);
     this.#owned.add(keyOf(ref));
     this.#live.put(resource);
-    this.#reportConflicts(ref, writtenKeyOfRef(ref));
+    this.#reportConflicts(ref, keyOfRef(ref));
   }
 
-  /** What is removed makes room for what a file defines. */
+  /** After the deletion, a definition in a file takes effect. */
   #remove(ref: Ref): void {
-    this.#refuseOthers(ref);
+    this.#refuseUnowned(ref);
     if (!this.#owned.delete(keyOf(ref))) return;
     this.#live.remove(ref);
-    this.follow(writtenKeyOfRef(ref));
+    this.sync(keyOfRef(ref));
   }
 
-  #refuseOthers(ref: Ref): void {
-    const definition = this.#deps.definitions.get(writtenKeyOfRef(ref));
+  #refuseUnowned(ref: Ref): void {
+    const definition = this.#deps.definitions.get(keyOfRef(ref));
     if (!definition || this.#owned.has(keyOf(ref))) return;
-    throw new ResourceError('Refused', `${keyOf(ref)} is defined in ${definition.file}, which is not ours`);
+    throw new ResourceError(
+      'Refused',
+      `${keyOf(ref)} is defined in ${definition.file}, which mesh-gateway does not own`,
+    );
   }
 
-  #reportConflicts(ref: Ref, key: WrittenKey): void {
+  #reportConflicts(ref: Ref, key: ManifestKey): void {
     const { definitions, problems } = this.#deps;
     const isOwned = this.#owned.has(keyOf(ref));
     const [first = '', ...others] = definitions.definers(key);
-    const who = isOwned ? 'made by mesh-gateway itself' : `defined in ${first} already`;
-    const message = `${keyOf(ref)} is ${who}; what is written here does not count`;
+    const who = isOwned ? 'owned by mesh-gateway' : `already defined in ${first}`;
+    const message = `${keyOf(ref)} is ${who}; this definition is ignored`;
     const files = isOwned && first !== '' ? [first, ...others] : others;
     problems.replace(
       keyOf(ref),
@@ -208,13 +208,13 @@ class DirectoryObjects {
   }
 }
 
-/** The object that a key means, where its kind is one that is read. */
-function refOfWritten(key: WrittenKey): Ref | undefined {
+/** Undefined for kinds that are not read. */
+function refOfKey(key: ManifestKey): Ref | undefined {
   const [group = '', kind = '', namespace = '', name = ''] = key.split('|');
   return group === groupOfKind(kind) ? { kind: kind as ResourceKind, namespace, name } : undefined;
 }
 
-function writtenKeyOfRef({ kind, namespace, name }: Ref): WrittenKey {
+function keyOfRef({ kind, namespace, name }: Ref): ManifestKey {
   return `${groupOfKind(kind) ?? ''}|${kind}|${namespace}|${name}`;
 }
 

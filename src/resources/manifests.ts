@@ -1,32 +1,31 @@
-/** An object of others as it stands in a file: of whatever kind, and with all that we do not read. */
-export type WrittenObject = {
+/** An object of any kind as it is in a file, with all of its fields. */
+export type Manifest = {
   readonly apiVersion: string;
   readonly kind: string;
-  /** Empty where the kind is known to have none. */
+  /** Empty where the kind is known to be cluster-scoped. */
   readonly namespace: string;
   readonly name: string;
-  /** Everything that is written. */
-  readonly whole: Readonly<Record<string, unknown>>;
+  readonly content: Readonly<Record<string, unknown>>;
 };
 
-/** Which object: its group, kind, namespace and name. */
-export type WrittenKey = `${string}|${string}|${string}|${string}`;
+/** The group, kind, namespace and name of an object. */
+export type ManifestKey = `${string}|${string}|${string}|${string}`;
 
-/** The group of an object. */
-export function groupOf({ apiVersion }: Pick<WrittenObject, 'apiVersion'>): string {
+/** The API group; empty for the core group. */
+export function groupOf({ apiVersion }: Pick<Manifest, 'apiVersion'>): string {
   return apiVersion.slice(0, Math.max(0, apiVersion.lastIndexOf('/')));
 }
 
-/** The key of an object; in another version it is the same object. */
-export function writtenKeyOf(object: Omit<WrittenObject, 'whole'>): WrittenKey {
+/** The key of an object, which is the same in all versions of its kind. */
+export function manifestKeyOf(object: Omit<Manifest, 'content'>): ManifestKey {
   return `${groupOf(object)}|${object.kind}|${object.namespace}|${object.name}`;
 }
 
-/** The objects of others, for whoever wants them as they are written. Nothing waits. */
-export interface ReadWritten {
-  /** An object, and the file that it stands in. */
-  get(key: WrittenKey): { readonly object: WrittenObject; readonly file: string } | undefined;
-  keys(): readonly WrittenKey[];
-  /** Whether there are files of which nothing has been known yet, so that nothing is known to be gone. */
+/** The manifests in a folder whose kinds are not of our group. */
+export interface ReadManifests {
+  /** A manifest and the path of its file. */
+  get(key: ManifestKey): { readonly object: Manifest; readonly file: string } | undefined;
+  keys(): readonly ManifestKey[];
+  /** Whether there are files that could never be read, so that objects in them may seem to be deleted. */
   hasUnread(): boolean;
 }

@@ -63,16 +63,22 @@ async function open(root: string): Promise<Open> {
   const directory = openDirectory({
     folder: join(root, 'declared'),
     indexes: [],
-    timing: { ...QUICK, goneMs: 20 },
+    timing: { ...QUICK, deleteAfterMs: 20 },
     report: () => undefined,
     reportFailure: error => {
       throw error;
     },
-    onWritten: () => files.onWritten(),
+    onManifests: () => files.onWritten(),
   });
-  const { read, written } = directory;
+  const { read, manifests } = directory;
   const log = createLog({ level: 'error', to: { write: () => undefined } });
-  const files = new GatewayFiles({ folder: join(root, 'generated'), read, written, clock: systemClock, log });
+  const files = new GatewayFiles({
+    folder: join(root, 'generated'),
+    read,
+    written: manifests,
+    clock: systemClock,
+    log,
+  });
   files.start();
   directory.start();
   await read.whenSynced();
@@ -95,9 +101,9 @@ function valuesIn(root: string): Readonly<Record<string, unknown>> {
 }
 
 /** The same, as the store and what is written say it. */
-function valuesWanted({ read, written }: Directory): Readonly<Record<string, unknown>> {
+function valuesWanted({ read, manifests }: Directory): Readonly<Record<string, unknown>> {
   const endpoints = read.get({ kind: 'MeshEndpoints', namespace: 'default', name: 'one' });
-  const whole = (key: Parameters<typeof written.get>[0]) => written.get(key)?.object.whole;
+  const whole = (key: Parameters<typeof manifests.get>[0]) => manifests.get(key)?.object.content;
   const group = 'gateway.networking.k8s.io';
   const found: Readonly<Record<string, object | undefined>> = {
     'MeshEndpoints/default/one': endpoints && {

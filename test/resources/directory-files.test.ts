@@ -171,7 +171,7 @@ describe('a file that', () => {
 
 describe('a file that goes and comes back', () => {
   it('says what it said before where nothing better is known', async () => {
-    const directory = await withFiles({ 'a.yaml': yaml('a', 1) }, { goneMs: 5000 });
+    const directory = await withFiles({ 'a.yaml': yaml('a', 1) }, { deleteAfterMs: 5000 });
     const { metadata } = await found(directory, webRef('a'));
     await rm(join(directory.folder, 'a.yaml'));
     await writeWhole(join(directory.folder, 'b.yaml'), yaml('b'));
@@ -351,18 +351,6 @@ describe('the folder', () => {
 });
 
 describe('problems', () => {
-  it('may be told to one who throws', async () => {
-    const folders = makeFolders();
-    await writeWhole(join(folders.folder, 'a.yaml'), `${yaml('a')}---\n${yaml('a')}`);
-    const failure = new Error('thrown');
-    const report = () => {
-      throw failure;
-    };
-    const directory = await openAndRead(folders, { report });
-    expect(namesIn(directory)).toEqual(['a']);
-    expect(directory.failures).toEqual([failure]);
-  });
-
   it('are told once, when they are new', async () => {
     const directory = await withFiles({ 'a.yaml': 'a: "' });
     await writeWhole(join(directory.folder, 'b.yaml'), 'b: "');

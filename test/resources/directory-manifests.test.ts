@@ -1,7 +1,7 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import type { WrittenKey } from '../../src/resources/manifests.ts';
+import type { ManifestKey } from '../../src/resources/manifests.ts';
 import { eventually } from '../support/eventually.ts';
 import { gatewayObject, named, route } from '../support/declared.ts';
 import { makeFolders, openAndRead, removeFile, writeWhole } from '../support/folder.ts';
@@ -10,23 +10,23 @@ import { meshEndpoints } from '../support/objects.ts';
 
 const GATEWAY = 'gateway.networking.k8s.io';
 
-/** A directory of which somebody wants to know what is written, and what the store knew when that was told. */
+/** A directory of which somebody wants to know what is manifests, and what the store knew when that was told. */
 async function open(folders: Folders = makeFolders()) {
   await mkdir(folders.folder, { recursive: true });
-  const told: { readonly key: WrittenKey; readonly isInStore: boolean }[] = [];
+  const told: { readonly key: ManifestKey; readonly isInStore: boolean }[] = [];
   const opened = await openAndRead(folders, {
-    onWritten: keys => {
+    onManifests: keys => {
       for (const key of keys) told.push({ key, isInStore: isInStore(key) });
     },
   });
-  const { read, written } = opened;
-  function isInStore(key: WrittenKey): boolean {
+  const { read, manifests } = opened;
+  function isInStore(key: ManifestKey): boolean {
     const [, kind = '', namespace = '', name = ''] = key.split('|');
     return kind !== 'HTTPRoute' || read.get({ kind, namespace, name }) !== undefined;
   }
   const put = (file: string, ...objects: readonly unknown[]) =>
     writeWhole(join(folders.folder, file), objects.map(object => JSON.stringify(object)).join('\n---\n'));
-  return { ...opened, written, told, put };
+  return { ...opened, manifests, told, put };
 }
 
 const config = (data = 'a') => ({
@@ -36,9 +36,9 @@ const config = (data = 'a') => ({
   data: { data },
 });
 
-describe('what is written in a directory', () => {
+describe('what is manifests in a directory', () => {
   it('is every object of others as it stands there, and none of ours', async () => {
-    const { put, written } = await open();
+    const { put, manifests } = await open();
     const whole = gatewayObject('HTTPRoute', 'web', { rules: [{ filters: [{ type: 'X' }] }] }, 'v1beta1');
     await put(
       'a.yaml',
@@ -47,11 +47,11 @@ describe('what is written in a directory', () => {
       named(meshEndpoints(), 'web'),
       gatewayObject('GatewayClass', 'g', { controllerName: 'a.b/c' }),
     );
-    await eventually(() => expect(written.keys()).toHaveLength(3));
-    expect([...written.keys()].sort()).toEqual(
+    await eventually(() => expect(manifests.keys()).toHaveLength(3));
+    expect([...manifests.keys()].sort()).toEqual(
       [`${GATEWAY}|GatewayClass||g`, `${GATEWAY}|HTTPRoute|default|web`, '|ConfigMap|default|c'].sort(),
     );
-    expect(written.get(`${GATEWAY}|HTTPRoute|default|web`)).toMatchObject({
+    expect(manifests.get(`${GATEWAY}|HTTPRoute|default|web`)).toMatchObject({
       file: 'a.yaml',
       object: { whole },
     });
@@ -65,60 +65,62 @@ describe('what is written in a directory', () => {
   });
 
   it('is told when it changes, moves and goes, and once only', async () => {
-    const { put, told, written, folder } = await open();
+    const { put, told, manifests, folder } = await open();
     await put('a.yaml', config());
     await eventually(() => expect(told).toHaveLength(1));
     await put('a.yaml', config('b'));
     await eventually(() =>
-      expect(written.get('|ConfigMap|default|c')?.object.whole).toMatchObject({ data: { data: 'b' } }),
+      expect(manifests.get('|ConfigMap|default|c')?.object.content).toMatchObject({ data: { data: 'b' } }),
     );
     await put('b.yaml', config('b'));
     await removeFile(join(folder, 'a.yaml'));
-    await eventually(() => expect(written.get('|ConfigMap|default|c')?.file).toBe('b.yaml'));
+    await eventually(() => expect(manifests.get('|ConfigMap|default|c')?.file).toBe('b.yaml'));
     await removeFile(join(folder, 'b.yaml'));
-    await eventually(() => expect(written.keys()).toEqual([]));
+    await eventually(() => expect(manifests.keys()).toEqual([]));
   });
 
   it('is what was there before while a file is not YAML, empty or has an object that is wrong', async () => {
-    const { put, written, folder } = await open();
+    const { put, manifests, folder } = await open();
     await put('a.yaml', config(), route('HTTPRoute', 'web'));
-    await eventually(() => expect(written.keys()).toHaveLength(2));
-    const before = written.get(`${GATEWAY}|HTTPRoute|default|web`)?.object;
+    await eventually(() => expect(manifests.keys()).toHaveLength(2));
+    const before = manifests.get(`${GATEWAY}|HTTPRoute|default|web`)?.object;
     for (const text of ['{ broken', '', JSON.stringify(route('HTTPRoute', 'web', { rules: 1 }))]) {
       await writeFile(join(folder, 'a.yaml'), text);
       await put('b.yaml', { ...config(text), metadata: { name: 'other' } });
       await eventually(() =>
-        expect(written.get('|ConfigMap|default|other')?.object.whole).toMatchObject({ data: { data: text } }),
+        expect(manifests.get('|ConfigMap|default|other')?.object.content).toMatchObject({
+          data: { data: text },
+        }),
       );
-      expect(written.get(`${GATEWAY}|HTTPRoute|default|web`)?.object).toBe(before);
+      expect(manifests.get(`${GATEWAY}|HTTPRoute|default|web`)?.object).toBe(before);
     }
-    expect(written.hasUnread()).toBe(false);
+    expect(manifests.hasUnread()).toBe(false);
   });
 
   it('goes where a file of kinds that are not read is emptied', async () => {
-    const { put, written, folder } = await open();
+    const { put, manifests, folder } = await open();
     await put('a.yaml', config());
-    await eventually(() => expect(written.keys()).toHaveLength(1));
+    await eventually(() => expect(manifests.keys()).toHaveLength(1));
     await writeFile(join(folder, 'a.yaml'), '');
-    await eventually(() => expect(written.keys()).toEqual([]));
+    await eventually(() => expect(manifests.keys()).toEqual([]));
   });
 
   it('is not known of a file that could never be read', async () => {
     const folders = makeFolders();
     await mkdir(folders.folder);
     await writeFile(join(folders.folder, 'a.yaml'), '{ broken');
-    const { put, written } = await open(folders);
-    expect(written.hasUnread()).toBe(true);
+    const { put, manifests } = await open(folders);
+    expect(manifests.hasUnread()).toBe(true);
     await put('a.yaml', config());
-    await eventually(() => expect(written.hasUnread()).toBe(false));
+    await eventually(() => expect(manifests.hasUnread()).toBe(false));
   });
 
   it('is not kept where nobody wants it', async () => {
     const folders = makeFolders();
     await mkdir(folders.folder);
     await writeFile(join(folders.folder, 'a.yaml'), JSON.stringify(config()));
-    const { written } = await openAndRead(folders);
-    expect(written.keys()).toEqual([]);
+    const { manifests } = await openAndRead(folders);
+    expect(manifests.keys()).toEqual([]);
   });
 
   it.each([
@@ -128,8 +130,8 @@ describe('what is written in a directory', () => {
     ['a list', { apiVersion: 'v1', kind: 'ConfigMap', metadata: ['name'] }],
     ['a text', 'a text'],
   ])('has nothing of an object with %s', async (_what, object) => {
-    const { put, written } = await open();
+    const { put, manifests } = await open();
     await put('a.yaml', object, config());
-    await eventually(() => expect(written.keys()).toEqual(['|ConfigMap|default|c']));
+    await eventually(() => expect(manifests.keys()).toEqual(['|ConfigMap|default|c']));
   });
 });

@@ -7,18 +7,7 @@ import { ProblemList } from '../../src/resources/directory/problems.ts';
 import { FolderReader } from '../../src/resources/directory/reader.ts';
 import { FolderWatch } from '../../src/resources/directory/watch.ts';
 import { eventually } from '../support/eventually.ts';
-import { named } from '../support/declared.ts';
-import {
-  found,
-  makeFolders,
-  openAndRead,
-  portOf,
-  QUICK,
-  webFile,
-  webRef,
-  writeWhole,
-} from '../support/folder.ts';
-import { meshBinding } from '../support/objects.ts';
+import { makeFolders, openAndRead, portOf, QUICK, webFile, writeWhole } from '../support/folder.ts';
 
 /** What is not seen at once is not seen in the time of a test. */
 const UNHURRIED = { ...QUICK, rescanMs: 60_000, blindRescanMs: 60_000 };
@@ -46,7 +35,7 @@ describe('a folder in the folder', () => {
     const told: (string | undefined)[] = [];
     const watch = new FolderWatch({
       onEvent: (_folder, name) => told.push(name),
-      onTrouble: () => undefined,
+      onIncomplete: () => undefined,
     });
     onTestFinished(() => watch.close());
     const say = () => {
@@ -90,7 +79,7 @@ describe('a link to a file in a folder where much happens', () => {
     const told: (string | undefined)[] = [];
     const watch = new FolderWatch({
       onEvent: (_folder, name) => told.push(name),
-      onTrouble: () => undefined,
+      onIncomplete: () => undefined,
     });
     onTestFinished(() => watch.close());
     for (const only of [['c'], ['a', 'b']]) {
@@ -118,10 +107,10 @@ describe('a file that cannot be taken', () => {
     const reader = new FolderReader({
       folder,
       defaultNamespace: 'default',
-      keepsWritten: false,
+      keepsManifests: false,
       definitions,
-      problems: new ProblemList(() => undefined, throwing),
-      enter: () => undefined,
+      problems: new ProblemList(() => undefined),
+      onFolder: () => undefined,
       reportFailure: failure => failures.push(failure),
     });
     const [a, b, c] = ['a', 'b', 'c'].map(name => `${GROUP}|MeshEndpoints|default|${name}`);
@@ -129,26 +118,5 @@ describe('a file that cannot be taken', () => {
     expect(failures).toHaveLength(1);
     expect((await reader.readAll()).keys).toEqual([b]);
     expect((await reader.readAll()).keys).toEqual([]);
-  });
-});
-
-const throwing = () => {
-  throw new Error('thrown');
-};
-
-describe('one who is told and throws', () => {
-  it('leaves no write waiting and no object unread, when it is told of problems', async () => {
-    const folders = makeFolders();
-    await writeWhole(join(folders.folder, 'a.yaml'), `${webFile()}\n---\nkind: MeshEndpoints`);
-    const directory = await openAndRead(folders, { report: throwing });
-    const web = await found(directory, webRef());
-    const binding = named(meshBinding({ revision: '01234567' }), 'public') as never;
-    await directory.write.apply(binding);
-    await writeWhole(join(folders.folder, 'b.yaml'), JSON.stringify(binding));
-    await eventually(() => expect(directory.problems()).toHaveLength(2));
-    await directory.write.addFinalizer(web, 'example.com/a');
-    await directory.write.remove({ kind: 'MeshBinding', namespace: 'default', name: 'public' });
-    await eventually(() => expect(directory.read.list('MeshBinding')).toHaveLength(1));
-    expect(directory.problems()).toHaveLength(1);
   });
 });

@@ -190,7 +190,7 @@ describe('an object stays the same and takes the new spec, once, when its file i
     await mkdir(folders.folder);
     await writeFile(join(folders.folder, 'web.yaml'), webFile());
     await prepare?.(folders);
-    const directory = await openAndRead(folders, { timing: { goneMs: 60_000 } });
+    const directory = await openAndRead(folders, { timing: { deleteAfterMs: 60_000 } });
     const { metadata } = await found(directory, webRef());
     const seen = new Set<number | undefined>([portOf(directory)]);
     directory.read.subscribe(() => seen.add(portOf(directory)));

@@ -2,7 +2,7 @@ import { mkdir, symlink, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { scan } from '../../src/resources/directory/scan.ts';
-import type { Bounds, Folder } from '../../src/resources/directory/scan.ts';
+import type { Bounds, WatchedFolder } from '../../src/resources/directory/scan.ts';
 import { FolderWatch } from '../../src/resources/directory/watch.ts';
 import { eventually } from '../support/eventually.ts';
 import { makeFolders } from '../support/folder.ts';
@@ -20,7 +20,7 @@ async function scanned({ files = [], links = {} }: Tree, bounds: Partial<Bounds>
     await writeFile(join(folder, file), '');
   }
   for (const [link, target] of Object.entries(links)) await symlink(target, join(folder, link));
-  const entered: Folder[] = [];
+  const entered: WatchedFolder[] = [];
   const found = await scan(folder, one => entered.push(one), { ...WIDE, ...bounds });
   return {
     files: [...found.files.keys()],
@@ -84,7 +84,7 @@ describe('a look at a folder', () => {
       await symlink(join(root, `outside-${at + 1}`), join(root, `outside-${at}`, 'next'));
     }
     await symlink(join(root, 'outside-0'), join(folder, 'link'));
-    const entered: Folder[] = [];
+    const entered: WatchedFolder[] = [];
     const { problems } = await scan(folder, one => entered.push(one), WIDE);
     expect(entered).toHaveLength(5);
     expect(problems).toEqual([
@@ -100,7 +100,7 @@ describe('a watch', () => {
     const troubles: (string | undefined)[] = [];
     const watch = new FolderWatch({
       onEvent: ({ absolute }, name) => told.push(`${absolute.slice(-1)} ${name ?? ''}`),
-      onTrouble: why => troubles.push(why),
+      onIncomplete: why => troubles.push(why),
     });
     onTestFinished(() => watch.close());
     return { watch, told, troubles };

@@ -9,7 +9,7 @@ import type { ResourceOf } from '../../src/api/resource.ts';
 import type { Timing } from '../../src/resources/directory/follow.ts';
 import type { Problem } from '../../src/resources/directory/problems.ts';
 import { openDirectory } from '../../src/resources/directory.ts';
-import type { Directory, DirectorySettings } from '../../src/resources/directory.ts';
+import type { Directory, DirectoryOptions } from '../../src/resources/directory.ts';
 import type { Change } from '../../src/resources/resources.ts';
 import { eventually } from './eventually.ts';
 import { named } from './declared.ts';
@@ -32,7 +32,7 @@ export function makeFolders(): Folders {
 }
 
 /** Soon enough for tests, and late enough that what belongs together is seen together. */
-export const QUICK: Partial<Timing> = { quietMs: 5, goneMs: 40, blindRescanMs: 50 };
+export const QUICK: Partial<Timing> = { quietMs: 5, deleteAfterMs: 40, unwatchedRescanMs: 50 };
 
 /** A directory that is open, with all that it told. */
 export type OpenFolder = Folders &
@@ -43,7 +43,7 @@ export type OpenFolder = Folders &
   };
 
 /** Opens the folders of a test and begins to read; closes them with the test. */
-export function openFolder(folders: Folders, settings: Partial<DirectorySettings> = {}): OpenFolder {
+export function openFolder(folders: Folders, settings: Partial<DirectoryOptions> = {}): OpenFolder {
   const [changes, told, failures]: [Change[], Problem[], unknown[]] = [[], [], []];
   const directory = openDirectory({
     ...folders,
@@ -62,7 +62,7 @@ export function openFolder(folders: Folders, settings: Partial<DirectorySettings
 /** The same, when everything that is there has been read. */
 export async function openAndRead(
   folders: Folders,
-  settings: Partial<DirectorySettings> = {},
+  settings: Partial<DirectoryOptions> = {},
 ): Promise<OpenFolder> {
   const opened = openFolder(folders, settings);
   await opened.read.whenSynced();

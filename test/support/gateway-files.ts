@@ -35,10 +35,10 @@ export async function startGatewayFiles(folders: Folders, clock: Pick<Clock, 'af
     reportFailure: error => {
       throw error;
     },
-    onWritten: () => files.onWritten(),
+    onManifests: () => files.onWritten(),
   });
-  const { read, written } = directory;
-  const files = new GatewayFiles({ folder: generated, read, written, clock, log });
+  const { read, manifests } = directory;
+  const files = new GatewayFiles({ folder: generated, read, written: manifests, clock, log });
   files.start();
   directory.start();
   const close = async () => {

@@ -1,25 +1,23 @@
 import type { Resource } from '../../api/resource.ts';
-import type { WrittenKey, WrittenObject } from '../manifests.ts';
+import type { ManifestKey, Manifest } from '../manifests.ts';
 
-/** An object of a file: as it is read, where its kind is, and as it is written, where anybody wants that. */
-export type Declared = { readonly resource?: Resource; readonly written?: WrittenObject };
+/** An object in a file: decoded, where its kind is read, and its manifest, where manifests are kept. */
+export type Declared = { readonly resource?: Resource; readonly manifest?: Manifest };
 
-/** The objects of a file. */
-export type Declarations = ReadonlyMap<WrittenKey, Declared>;
+export type Declarations = ReadonlyMap<ManifestKey, Declared>;
 
-/** What counts for an object, and the file that it is in. */
 export type Definition = { readonly declared: Declared; readonly file: string };
 
 /**
- * The objects of all files. Where several define one object, the first by name counts. One that no file defines any more
- * counts for a while longer: it may only be on its way from one file to another.
+ * The objects of all files. Where several files define an object, the first one by path wins. An object that no file
+ * defines any more stays until it expires, because it may be moving from one file to another.
  */
 export class Definitions {
   readonly #files = new Map<string, Declarations>();
-  readonly #definers = new Map<WrittenKey, Set<string>>();
-  readonly #missing = new Map<WrittenKey, Definition & { readonly sinceMs: number }>();
+  readonly #definers = new Map<ManifestKey, Set<string>>();
+  readonly #missing = new Map<ManifestKey, Definition & { readonly sinceMs: number }>();
 
-  /** What a file defines, or did before it was removed, as far as that is not given up yet. */
+  /** The declarations of a file, or those of a deleted one that have not expired. */
   of(file: string): Declarations {
     const missing = () => [...this.#missing].filter(([, definition]) => definition.file === file);
     return this.#files.get(file) ?? new Map(missing().map(([key, { declared }]) => [key, declared]));
@@ -29,9 +27,9 @@ export class Definitions {
     return this.#files.keys();
   }
 
-  /** Takes what a file defines now; returns the keys of all objects that this may change. */
-  replace(file: string, declarations: Declarations, nowMs: number): readonly WrittenKey[] {
-    const old = this.#files.get(file) ?? new Map<WrittenKey, Declared>();
+  /** Replaces the declarations of a file; returns the keys of all objects that may have changed. */
+  replace(file: string, declarations: Declarations, nowMs: number): readonly ManifestKey[] {
+    const old = this.#files.get(file) ?? new Map<ManifestKey, Declared>();
     if (declarations.size > 0) this.#files.set(file, declarations);
     else this.#files.delete(file);
     const removed = [...old].filter(([key]) => !declarations.has(key));
@@ -50,29 +48,29 @@ export class Definitions {
     return [...removed, ...changed].map(([key]) => key);
   }
 
-  get(key: WrittenKey): Definition | undefined {
+  get(key: ManifestKey): Definition | undefined {
     const file = this.definers(key)[0];
     const declared = file === undefined ? undefined : this.#files.get(file)?.get(key);
     return file !== undefined && declared ? { declared, file } : this.#missing.get(key);
   }
 
-  /** The files that define an object, in the order in which they count. */
-  definers(key: WrittenKey): readonly string[] {
+  /** The files that define an object; the first one wins. */
+  definers(key: ManifestKey): readonly string[] {
     return [...(this.#definers.get(key) ?? [])].sort();
   }
 
-  keys(): readonly WrittenKey[] {
+  keys(): readonly ManifestKey[] {
     return [...this.#definers.keys(), ...this.#missing.keys()];
   }
 
-  /** When the object that is missing for longest went missing. */
+  /** When the first of the missing objects went missing. */
   missingSinceMs(): number {
     const [first] = this.#missing.values();
     return first?.sinceMs ?? Infinity;
   }
 
-  /** Gives up what went missing before a moment, and returns the keys of it. */
-  giveUp(beforeMs: number): readonly WrittenKey[] {
+  /** Drops the objects that went missing before a time; returns their keys. */
+  expire(beforeMs: number): readonly ManifestKey[] {
     const keys = [...this.#missing].filter(([, { sinceMs }]) => sinceMs <= beforeMs).map(([key]) => key);
     for (const key of keys) this.#missing.delete(key);
     return keys;

@@ -1,47 +1,50 @@
 import { stat } from 'node:fs/promises';
 import { basename, dirname } from 'node:path';
-import type { WrittenKey } from '../manifests.ts';
+import type { ManifestKey } from '../manifests.ts';
 import type { Definitions } from './definitions.ts';
 import type { FolderReader, Reading } from './reader.ts';
-import { lifeOf } from './scan.ts';
-import type { Folder } from './scan.ts';
+import { folderIdentity } from './scan.ts';
+import type { WatchedFolder } from './scan.ts';
 import type { FolderWatch } from './watch.ts';
 
-/** When files are read. */
 export type Timing = {
-  /** Changed files are read when there was no event for this time, and after three times this in any case. */
+  /** Changed files are read after this time without events, and after three times this time at the latest. */
   readonly quietMs: number;
   /** An object is deleted when no file has defined it for this time. */
-  readonly goneMs: number;
-  /** Everything is read again after this time, in case that an event was missed. */
+  readonly deleteAfterMs: number;
+  /** The folder is scanned again after this time, in case an event was missed. */
   readonly rescanMs: number;
-  /** The same while it is known that events may be missed. */
-  readonly blindRescanMs: number;
+  /** The same while some folders cannot be watched or read. */
+  readonly unwatchedRescanMs: number;
 };
 
-export const DEFAULT_TIMING: Timing = { quietMs: 10, goneMs: 1000, rescanMs: 10_000, blindRescanMs: 1000 };
+export const DEFAULT_TIMING: Timing = {
+  quietMs: 10,
+  deleteAfterMs: 1000,
+  rescanMs: 10_000,
+  unwatchedRescanMs: 1000,
+};
 
-/** What following a folder works with. */
 export type FollowDeps = {
   readonly folder: string;
   readonly timing: Timing;
   readonly reader: FolderReader;
   readonly watch: FolderWatch;
-  readonly definitions: Pick<Definitions, 'giveUp' | 'missingSinceMs'>;
+  readonly definitions: Pick<Definitions, 'expire' | 'missingSinceMs'>;
   /** Called with the objects that may have changed. */
-  readonly onChanged: (keys: readonly WrittenKey[]) => void;
-  /** Called whenever everything has been read. */
+  readonly onChanged: (keys: readonly ManifestKey[]) => void;
+  /** Called after each complete scan. */
   readonly onComplete: () => void;
   readonly reportFailure: (failure: unknown) => void;
 };
 
-/** Keeps the definitions as the files are. Files are read in one run at a time; events meanwhile lead to the next run. */
+/** Keeps the definitions in sync with the files, in one run at a time. Events during a run lead to another. */
 export class FolderFollower {
   readonly #deps: FollowDeps;
   #paths = new Set<string>();
-  #isAll = true;
+  #isFullScan = true;
   #firstEventMs: number | undefined;
-  #isBlind = true;
+  #isIncomplete = true;
   #scannedMs = 0;
   #running: Promise<void> | undefined;
   #timer: NodeJS.Timeout | undefined;
@@ -55,15 +58,15 @@ export class FolderFollower {
     this.#run();
   }
 
-  /** Takes an event: of a name in a folder, or of anything there. */
-  note(folder: Folder, name: string | undefined): void {
+  /** A name in a folder changed; undefined for any name. */
+  onEvent(folder: WatchedFolder, name: string | undefined): void {
     const isPlain = name !== undefined && folder.path !== undefined && !name.startsWith('..');
-    // What is hidden matters only where links may lead through it.
+    // Changes of hidden names count only where links lead through them.
     if (isPlain && name.startsWith('.')) return;
     if (isPlain) this.#paths.add(folder.path === '' ? name : `${folder.path}/${name}`);
-    else this.#isAll = true;
+    else this.#isFullScan = true;
     this.#firstEventMs ??= performance.now();
-    if (!this.#running) this.#wait();
+    if (!this.#running) this.#schedule();
   }
 
   async close(): Promise<void> {
@@ -76,34 +79,34 @@ export class FolderFollower {
     clearTimeout(this.#timer);
     this.#running ??= this.#read()
       .catch((failure: unknown) => {
-        [this.#isBlind, this.#scannedMs] = [true, performance.now()];
+        [this.#isIncomplete, this.#scannedMs] = [true, performance.now()];
         this.#deps.reportFailure(failure);
       })
       .finally(() => {
         this.#running = undefined;
-        this.#wait();
+        this.#schedule();
       });
   }
 
   async #read(): Promise<void> {
     const { reader, definitions, onChanged, onComplete, timing } = this.#deps;
-    const [paths, isAll, startMs] = [this.#paths, this.#isAll, performance.now()];
-    [this.#paths, this.#isAll, this.#firstEventMs] = [new Set(), false, undefined];
-    const { keys, isComplete } = isAll ? await this.#readAll() : await reader.readSome(paths);
-    if (isAll) [this.#isBlind, this.#scannedMs] = [!isComplete, performance.now()];
-    else if (!isComplete) [this.#isAll, this.#firstEventMs] = [true, startMs];
-    const isScan = isAll && isComplete;
-    onChanged(isScan ? [...keys, ...definitions.giveUp(startMs - timing.goneMs)] : keys);
+    const [paths, isFullScan, startMs] = [this.#paths, this.#isFullScan, performance.now()];
+    [this.#paths, this.#isFullScan, this.#firstEventMs] = [new Set(), false, undefined];
+    const { keys, isComplete } = isFullScan ? await this.#readAll() : await reader.readSome(paths);
+    if (isFullScan) [this.#isIncomplete, this.#scannedMs] = [!isComplete, performance.now()];
+    else if (!isComplete) [this.#isFullScan, this.#firstEventMs] = [true, startMs];
+    const isScan = isFullScan && isComplete;
+    onChanged(isScan ? [...keys, ...definitions.expire(startMs - timing.deleteAfterMs)] : keys);
     if (isScan) onComplete();
   }
 
-  /** The folder itself may be made, removed and replaced, which only the one around it notices. */
+  /** The parent folder is watched too: it shows when the folder itself is created, deleted or replaced. */
   async #readAll(): Promise<Reading> {
     const { folder, watch, reader } = this.#deps;
     const absolute = dirname(folder);
-    const around = await stat(absolute).catch(() => undefined);
+    const parent = await stat(absolute).catch(() => undefined);
     watch.begin();
-    if (around) watch.add({ absolute, identity: lifeOf(around), only: basename(folder) });
+    if (parent) watch.add({ absolute, identity: folderIdentity(parent), only: basename(folder) });
     try {
       return await reader.readAll();
     } finally {
@@ -111,8 +114,8 @@ export class FolderFollower {
     }
   }
 
-  /** Waits for what is due first: to read what changed, to give up what is missing, to read everything again. */
-  #wait(): void {
+  /** Sets the timer for what is due first: reading changes, expiring missing objects, or a rescan. */
+  #schedule(): void {
     clearTimeout(this.#timer);
     if (this.#isClosed) return;
     const { timing, watch, definitions } = this.#deps;
@@ -122,11 +125,11 @@ export class FolderFollower {
       this.#timer = setTimeout(() => this.#run(), Math.max(0, Math.min(timing.quietMs, latestMs)));
       return;
     }
-    const isBlind = this.#isBlind || watch.isIncomplete;
-    const rescanMs = this.#scannedMs + (isBlind ? timing.blindRescanMs : timing.rescanMs);
-    const missingMs = isBlind ? Infinity : definitions.missingSinceMs() + timing.goneMs;
+    const isIncomplete = this.#isIncomplete || watch.isIncomplete;
+    const rescanMs = this.#scannedMs + (isIncomplete ? timing.unwatchedRescanMs : timing.rescanMs);
+    const missingMs = isIncomplete ? Infinity : definitions.missingSinceMs() + timing.deleteAfterMs;
     const rescan = () => {
-      this.#isAll = true;
+      this.#isFullScan = true;
       this.#run();
     };
     this.#timer = setTimeout(rescan, Math.max(0, Math.min(rescanMs, missingMs) - nowMs) + 1);

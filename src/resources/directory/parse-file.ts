@@ -5,46 +5,46 @@ import { GROUP } from '../../api/generated/kinds.ts';
 import { objectsIn, readDocuments } from '../../api/yaml-documents.ts';
 import { isRecord } from '../../api/json.ts';
 import type { SourceDocument } from '../../api/yaml-documents.ts';
-import { groupOf, writtenKeyOf } from '../manifests.ts';
-import type { WrittenKey, WrittenObject } from '../manifests.ts';
+import { groupOf, manifestKeyOf } from '../manifests.ts';
+import type { ManifestKey, Manifest } from '../manifests.ts';
 import type { Declarations, Declared } from './definitions.ts';
 import type { Problem } from './problems.ts';
 
-/** What a file defines now, and what is wrong with it. */
-export type Interpretation = { readonly declarations: Declarations; readonly problems: readonly Problem[] };
+/** The declarations in a file, and its problems. */
+export type ParsedFile = { readonly declarations: Declarations; readonly problems: readonly Problem[] };
 
-/** What decides what a text means: the name of its file, and what that defined before. */
-export type Context = {
+export type FileContext = {
   readonly file: string;
+  /** The declarations of the file before it changed. */
   readonly before: Declarations;
   readonly defaultNamespace: string;
-  /** Whether the objects of others are kept as they are written. */
-  readonly keepsWritten: boolean;
+  /** Whether manifests of other groups are kept. */
+  readonly keepsManifests: boolean;
 };
 
-const MOST_OBJECTS = 10_000;
+const MAX_OBJECTS = 10_000;
 
 /*
- * What a file defines when something in it is wrong, which may be only for as long as it is being written:
+ * A file that is being written may be incomplete when it is read:
  *
- *   it is empty, or not YAML       what it defined before, and nothing else
- *   an object is not valid         what is valid in it, and what it defined before and does not define now
+ *   empty, or not YAML         its declarations stay as they were
+ *   an object is invalid       the valid objects, and the previous declarations that are not among them
  */
 
-/** Reads the objects of a text. */
-export function interpret(text: string, context: Context): Interpretation {
+/** Parses and validates the objects in a file. */
+export function parseFile(text: string, context: FileContext): ParsedFile {
   const { file, before } = context;
   const unchanged = (problems: readonly Problem[]) => ({ declarations: before, problems });
-  // One that holds only kinds that are not read may be emptied, and its objects go.
+  // Emptying a file that had only objects of other groups deletes them.
   if (text.trim() === '' && [...before.values()].some(({ resource }) => resource)) {
-    const message = 'is empty; what it said before still counts: delete the file to delete its objects';
+    const message = 'is empty; its previous objects are kept: delete the file to delete its objects';
     return unchanged([{ reason: 'NotYaml', file, message }]);
   }
   const { documents, faults } = readDocuments(text);
   if (faults.length > 0) return unchanged(faults.map(fault => ({ reason: 'NotYaml', file, ...fault })));
   const placed = documents.flatMap(placedIn);
-  if (placed.length > MOST_OBJECTS) {
-    const message = `has more than the ${MOST_OBJECTS} objects that one file may have, and was not read`;
+  if (placed.length > MAX_OBJECTS) {
+    const message = `has more than the ${MAX_OBJECTS} objects that one file may have, and was not read`;
     return unchanged([{ reason: 'TooMuch', file, message }]);
   }
   return interpretObjects(placed, context);
@@ -60,9 +60,9 @@ function placedIn({ value, lineOf }: SourceDocument): readonly Placed[] {
   }));
 }
 
-function interpretObjects(placed: readonly Placed[], context: Context): Interpretation {
+function interpretObjects(placed: readonly Placed[], context: FileContext): ParsedFile {
   const { file, before, defaultNamespace } = context;
-  const declarations = new Map<WrittenKey, Declared>();
+  const declarations = new Map<ManifestKey, Declared>();
   const problems: Problem[] = [];
   let isValid = true;
   for (const { object, lineOf } of placed) {
@@ -85,34 +85,37 @@ function interpretObjects(placed: readonly Placed[], context: Context): Interpre
   return { declarations: isValid ? declarations : new Map([...before, ...declarations]), problems };
 }
 
-/** The object, unless it is at fault, or is nothing that anybody wants to know of. */
+/** Undefined for invalid objects, and for those of other kinds where manifests are not kept. */
 function declaredBy(
   decoding: Decoding,
   object: unknown,
-  { defaultNamespace, keepsWritten }: Context,
-): readonly [WrittenKey, Declared] | undefined {
+  { defaultNamespace, keepsManifests }: FileContext,
+): readonly [ManifestKey, Declared] | undefined {
   if (decoding.is === 'faulty') return undefined;
   if (decoding.is === 'foreign') {
-    const written = keepsWritten ? writtenIn(object, defaultNamespace) : undefined;
-    return written && [writtenKeyOf(written), { written }];
+    const manifest = keepsManifests ? manifestIn(object, defaultNamespace) : undefined;
+    return manifest && [manifestKeyOf(manifest), { manifest }];
   }
   const { resource } = decoding;
   const { apiVersion, kind, metadata } = resource;
-  const key = writtenKeyOf({ apiVersion, kind, name: metadata.name, namespace: metadata.namespace ?? '' });
-  if (!keepsWritten || groupOf(resource) === GROUP) return [key, { resource }];
+  const key = manifestKeyOf({ apiVersion, kind, name: metadata.name, namespace: metadata.namespace ?? '' });
+  if (!keepsManifests || groupOf(resource) === GROUP) return [key, { resource }];
   const { name, namespace = '' } = metadata;
-  return [key, { resource, written: { apiVersion, kind, namespace, name, whole: Object(object) as Fields } }];
+  return [
+    key,
+    { resource, manifest: { apiVersion, kind, namespace, name, content: Object(object) as Fields } },
+  ];
 }
 
 type Fields = Readonly<Record<string, unknown>>;
 
-/** An object of a kind that is not read; nothing where it has no name. */
-function writtenIn(value: unknown, defaultNamespace: string): WrittenObject | undefined {
+/** The manifest of an object of another kind; undefined where it has no name. */
+function manifestIn(value: unknown, defaultNamespace: string): Manifest | undefined {
   if (!isRecord(value) || !isRecord(value['metadata'])) return undefined;
   const { apiVersion, kind, metadata } = value;
   const { name, namespace } = metadata;
   if (typeof apiVersion !== 'string' || typeof kind !== 'string' || typeof name !== 'string' || name === '')
     return undefined;
-  const isNamed = typeof namespace === 'string' && namespace !== '';
-  return { apiVersion, kind, namespace: isNamed ? namespace : defaultNamespace, name, whole: value };
+  const hasNamespace = typeof namespace === 'string' && namespace !== '';
+  return { apiVersion, kind, namespace: hasNamespace ? namespace : defaultNamespace, name, content: value };
 }

@@ -1,12 +1,11 @@
 import { isEqual } from '../../api/json.ts';
 
-/** What sort of problem it is. */
 type ProblemReason =
   /** The text is not YAML. */
   | 'NotYaml'
   /** An object does not pass its schema. */
   | 'Invalid'
-  /** Another file defines the same object, or the object is ours alone. */
+  /** Another file defines the same object, or mesh-gateway owns it. */
   | 'Duplicate'
   /** A file or folder cannot be read. */
   | 'Unreadable'
@@ -14,45 +13,38 @@ type ProblemReason =
   | 'TooMuch'
   /** The folder itself does not exist or cannot be read. */
   | 'FolderMissing'
-  /** Some folders cannot be watched, so that changes are only found by reading everything from time to time. */
+  /** Some folders cannot be watched, so changes are found by rescans. */
   | 'NotWatched';
 
-/** Something that a user should mend. No text of it repeats more of a file than names and values that are no secrets. */
+/** Something that a user should fix. It contains names and values of files, but no secrets. */
 export type Problem = {
   readonly reason: ProblemReason;
-  /** As users know it: below the folder. */
+  /** Relative to the folder. */
   readonly file: string;
   readonly line?: number;
   readonly message: string;
 };
 
-/** More are not reported of one subject; the last says how many more there are. */
-const MOST_OF_ONE = 100;
+/** Per subject; the last one is the number of the others. */
+const MAX_PROBLEMS = 100;
 
-/** The problems that exist now, by what they are about; each is reported when it is new. */
+/** The current problems by subject, such as a file; each is reported once. */
 export class ProblemList {
   readonly #report: (problem: Problem) => void;
-  readonly #reportFailure: (failure: unknown) => void;
   readonly #found = new Map<string, readonly Problem[]>();
 
-  /** What `report` throws is handed to `reportFailure`. */
-  constructor(report: (problem: Problem) => void, reportFailure: (failure: unknown) => void) {
+  constructor(report: (problem: Problem) => void) {
     this.#report = report;
-    this.#reportFailure = reportFailure;
   }
 
-  /** Sets which problems a subject has from now on. */
+  /** Replaces the problems of a subject. */
   replace(subject: string, problems: readonly Problem[]): void {
     const old = this.#found.get(subject) ?? [];
     const found = bounded(problems.map(shown));
     if (found.length > 0) this.#found.set(subject, found);
     else this.#found.delete(subject);
     for (const problem of found.filter(one => !old.some(other => isEqual(other, one)))) {
-      try {
-        this.#report(problem);
-      } catch (failure) {
-        this.#reportFailure(failure);
-      }
+      this.#report(problem);
     }
   }
 
@@ -63,22 +55,22 @@ export class ProblemList {
 
 function bounded(problems: readonly Problem[]): readonly Problem[] {
   const [first] = problems;
-  if (problems.length <= MOST_OF_ONE || !first) return problems;
-  const rest = problems.length - MOST_OF_ONE + 1;
+  if (problems.length <= MAX_PROBLEMS || !first) return problems;
+  const rest = problems.length - MAX_PROBLEMS + 1;
   const { reason, file } = first;
   return [
-    ...problems.slice(0, MOST_OF_ONE - 1),
+    ...problems.slice(0, MAX_PROBLEMS - 1),
     { reason, file, message: `${rest} more problems are not listed` },
   ];
 }
 
-/** What a terminal or a log could take for a command. */
+/** Control characters, which a terminal would interpret. */
 const CONTROL = /\p{Cc}/gu;
 
-const LONGEST_FILE = 512;
+const MAX_PATH_LENGTH = 512;
 
 function shown(problem: Problem): Problem {
   const { file } = problem;
-  const short = file.length <= LONGEST_FILE ? file : `...${file.slice(-LONGEST_FILE)}`;
+  const short = file.length <= MAX_PATH_LENGTH ? file : `...${file.slice(-MAX_PATH_LENGTH)}`;
   return { ...problem, file: short.replaceAll(CONTROL, '?') };
 }

@@ -1,41 +1,40 @@
 import { lstat } from 'node:fs/promises';
 import { basename, join } from 'node:path';
-import type { WrittenKey } from '../manifests.ts';
+import type { ManifestKey } from '../manifests.ts';
 import type { Definitions } from './definitions.ts';
 import { isMissing, readSource, reasonOf } from './file.ts';
 import type { FileRead, Stamp } from './file.ts';
 import type { ProblemList } from './problems.ts';
 import { isReadByName, scan } from './scan.ts';
-import type { Enter } from './scan.ts';
-import { interpret } from './parse-file.ts';
-import type { Context } from './parse-file.ts';
+import type { OnFolder } from './scan.ts';
+import { parseFile } from './parse-file.ts';
+import type { FileContext } from './parse-file.ts';
 
-/** What a reader of a folder works with. */
-export type ReaderDeps = Pick<Context, 'defaultNamespace' | 'keepsWritten'> & {
+export type ReaderDeps = Pick<FileContext, 'defaultNamespace' | 'keepsManifests'> & {
   readonly folder: string;
   readonly definitions: Definitions;
   readonly problems: ProblemList;
-  readonly enter: Enter;
+  readonly onFolder: OnFolder;
   readonly reportFailure: (failure: unknown) => void;
 };
 
-/** What came of reading: the objects that may have changed, and whether all that exists was seen. */
-export type Reading = { readonly keys: readonly WrittenKey[]; readonly isComplete: boolean };
+/** The objects that may have changed, and whether every file was seen. */
+export type Reading = { readonly keys: readonly ManifestKey[]; readonly isComplete: boolean };
 
-/** What is known of a file since it was read. */
+/** A file as it was last read. */
 type Known = {
   readonly stamp: Stamp;
   readonly hash: string;
-  /** It was read so soon after it changed that it may have changed again in the same tick of a coarse clock. */
+  /** Read so soon after a change that a second change may have the same timestamp. */
   readonly isFresh: boolean;
 };
 
-/** No file system's clock has longer ticks. */
-const LONGEST_TICK_MS = 2000;
+/** The coarsest timestamps of file systems. */
+const MAX_TICK_MS = 2000;
 
-const FILES_READ_AT_ONCE = 16;
+const MAX_CONCURRENT_READS = 16;
 
-/** Reads the files of a folder, all or some, and takes what they declare into the definitions. */
+/** Reads the files of a folder, all or some, and updates the definitions. */
 export class FolderReader {
   readonly #deps: ReaderDeps;
   readonly #known = new Map<string, Known>();
@@ -45,37 +44,37 @@ export class FolderReader {
     this.#deps = deps;
   }
 
-  /** Whether there are files that could not be read whole yet, so that nothing is known to be removed. */
+  /** Whether there are files that could never be read completely. */
   hasUnread(): boolean {
     return this.#unread.size > 0;
   }
 
-  /** Lists everything, and reads the files that changed. */
+  /** Scans the folder and reads the files that changed. */
   async readAll(): Promise<Reading> {
-    const { folder, enter, problems, definitions } = this.#deps;
-    const found = await scan(folder, enter).catch((error: unknown) => {
-      const why = isMissing(error) ? 'is not there' : `cannot be read: ${reasonOf(error)}`;
-      const message = `the folder ${why}; what its files said before still counts`;
+    const { folder, onFolder, problems, definitions } = this.#deps;
+    const found = await scan(folder, onFolder).catch((error: unknown) => {
+      const why = isMissing(error) ? 'does not exist' : `cannot be read: ${reasonOf(error)}`;
+      const message = `the folder ${why}; its previous objects are kept`;
       problems.replace('folder', [{ reason: 'FolderMissing', file: '.', message }]);
     });
     if (!found) return { keys: [], isComplete: false };
     problems.replace('folder', found.problems);
     const unknown = new Set(found.unknown);
-    const isUnknown = (file: string) => pathsAround(file).some(path => unknown.has(path));
+    const isUnknown = (file: string) => withParents(file).some(path => unknown.has(path));
     const before = new Set([...this.#known.keys(), ...definitions.files()]);
     const removed = [...before].filter(file => !found.files.has(file) && !isUnknown(file));
     const changed = [...found.files].filter(([file, stamp]) => {
       const known = this.#known.get(file);
       return known?.stamp !== stamp || known.isFresh;
     });
-    const keys = await this.#take(
+    const keys = await this.#update(
       removed,
       changed.map(([file]) => file),
     );
     return { keys, isComplete: true };
   }
 
-  /** Reads what has these paths; that is not complete where something else than a file came or went. */
+  /** Reads the files of these paths; incomplete where a folder or link has changed. */
   async readSome(paths: Iterable<string>): Promise<Reading> {
     const removed: string[] = [];
     const changed: string[] = [];
@@ -89,25 +88,25 @@ export class FolderReader {
       else if (!found?.isFile()) isComplete = false;
       else if (isReadByName(basename(path))) changed.push(path);
     }
-    return { keys: await this.#take(removed, changed), isComplete };
+    return { keys: await this.#update(removed, changed), isComplete };
   }
 
   #hasFilesIn(path: string): boolean {
     return [...this.#known.keys()].some(file => file.startsWith(`${path}/`));
   }
 
-  /** What was removed is taken first, so that what moved is not defined twice. */
-  async #take(removed: readonly string[], changed: readonly string[]): Promise<readonly WrittenKey[]> {
+  /** Deleted files come first, so that moved objects are not duplicates. */
+  async #update(removed: readonly string[], changed: readonly string[]): Promise<readonly ManifestKey[]> {
     const keys = removed.flatMap(file => this.#drop(file));
-    for (let at = 0; at < changed.length; at += FILES_READ_AT_ONCE) {
-      const some = changed.slice(at, at + FILES_READ_AT_ONCE);
-      keys.push(...(await Promise.all(some.map(file => this.#attempt(file)))).flat());
+    for (let start = 0; start < changed.length; start += MAX_CONCURRENT_READS) {
+      const some = changed.slice(start, start + MAX_CONCURRENT_READS);
+      keys.push(...(await Promise.all(some.map(file => this.#readOrReport(file)))).flat());
     }
     return keys;
   }
 
-  /** A file that cannot be taken costs nothing but itself, and is read again at the next rescan. */
-  async #attempt(file: string): Promise<readonly WrittenKey[]> {
+  /** After an unexpected error, the file is read again at the next rescan. */
+  async #readOrReport(file: string): Promise<readonly ManifestKey[]> {
     try {
       return await this.#read(file);
     } catch (failure) {
@@ -116,14 +115,14 @@ export class FolderReader {
     }
   }
 
-  #drop(file: string): readonly WrittenKey[] {
+  #drop(file: string): readonly ManifestKey[] {
     this.#deps.problems.replace(`file ${file}`, []);
     this.#known.delete(file);
     this.#unread.delete(file);
     return this.#deps.definitions.replace(file, new Map(), performance.now());
   }
 
-  async #read(file: string): Promise<readonly WrittenKey[]> {
+  async #read(file: string): Promise<readonly ManifestKey[]> {
     const { folder, problems, definitions } = this.#deps;
     const read = await readSource(join(folder, file));
     switch (read.is) {
@@ -135,12 +134,12 @@ export class FolderReader {
         this.#known.set(file, { stamp: read.stamp, hash: '', isFresh: false });
         return [];
       case 'text':
-        return this.#takeText(file, read);
+        return this.#parse(file, read);
     }
   }
 
-  #takeText(file: string, { stamp, hash, text, changedMs }: FileRead & { readonly is: 'text' }) {
-    const isFresh = Date.now() - changedMs < LONGEST_TICK_MS;
+  #parse(file: string, { stamp, hash, text, changedMs }: FileRead & { readonly is: 'text' }) {
+    const isFresh = Date.now() - changedMs < MAX_TICK_MS;
     const isSame = this.#known.get(file)?.hash === hash;
     if (isSame) {
       this.#known.set(file, { stamp, hash, isFresh });
@@ -148,7 +147,7 @@ export class FolderReader {
     }
     const { definitions, problems } = this.#deps;
     const before = definitions.of(file);
-    const { declarations, problems: found } = interpret(text, { ...this.#deps, file, before });
+    const { declarations, problems: found } = parseFile(text, { ...this.#deps, file, before });
     problems.replace(`file ${file}`, found);
     if (found.every(({ reason }) => reason === 'Duplicate')) this.#unread.delete(file);
     else if (before.size === 0) this.#unread.add(file);
@@ -158,8 +157,8 @@ export class FolderReader {
   }
 }
 
-/** A path, and those of all folders that it lies in. */
-function pathsAround(path: string): readonly string[] {
+/** A path and those of its parent folders. */
+function withParents(path: string): readonly string[] {
   const steps = path.split('/');
-  return steps.map((_, at) => steps.slice(0, at + 1).join('/'));
+  return steps.map((_, index) => steps.slice(0, index + 1).join('/'));
 }

@@ -30,11 +30,11 @@ export async function startOperatorSide(
     folder: resources,
     indexes: [...extensionIndexes, ...bindingIndexes],
     report: problem => console.error('problem in a resource file', problem),
-    reportFailure: failure => console.error('something of ours failed', failure),
-    onWritten: () => files.onWritten(),
+    reportFailure: failure => console.error('unexpected error in the folder', failure),
+    onManifests: () => files.onWritten(),
   });
-  const { read, write, written } = directory;
-  const files = new GatewayFiles({ folder: generated, read, written, clock: systemClock, log });
+  const { read, write, manifests } = directory;
+  const files = new GatewayFiles({ folder: generated, read, written: manifests, clock: systemClock, log });
   const declared = trafficResourcesFrom(read, () => undefined);
   const binding = bindingController({
     read,
