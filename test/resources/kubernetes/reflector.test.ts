@@ -1,8 +1,8 @@
 import { afterEach, describe, expect, it } from 'vitest';
-import { createArrivals } from '../../../src/resources/kubernetes/reflector/store-updates.ts';
-import { KubeError } from '../../../src/resources/kubernetes/kube-error.ts';
+import { createStoreUpdates } from '../../../src/resources/kubernetes/reflector/store-updates.ts';
+import { KubeError } from '../../../src/resources/kubernetes/transport/transport.ts';
 import { Reflector } from '../../../src/resources/kubernetes/reflector/reflector.ts';
-import { PATIENCE } from '../../../src/resources/kubernetes/reflector/state.ts';
+import { DEFAULT_TIMING } from '../../../src/resources/kubernetes/reflector/state.ts';
 import type { KubeRequest, KubeTransport } from '../../../src/resources/kubernetes/transport/transport.ts';
 import { ResourceStore } from '../../../src/resources/store.ts';
 import { named } from '../../support/declared.ts';
@@ -17,12 +17,12 @@ class Server implements KubeTransport {
   readonly asked: KubeRequest[] = [];
   lines: () => AsyncIterable<unknown> = () => silence();
 
-  ask(request: KubeRequest): Promise<unknown> {
+  send(request: KubeRequest): Promise<unknown> {
     this.asked.push(request);
     return Promise.resolve(LIST);
   }
 
-  follow(request: KubeRequest): Promise<AsyncIterable<unknown>> {
+  stream(request: KubeRequest): Promise<AsyncIterable<unknown>> {
     this.asked.push(request);
     return Promise.resolve(this.lines());
   }
@@ -75,12 +75,12 @@ class HurriedClock extends VirtualClock {
 async function started(server: KubeTransport, clock = new VirtualClock()) {
   const store = new ResourceStore([], () => undefined);
   const broken: unknown[] = [];
-  const arrivals = createArrivals(['MeshEndpoints'], { store, reportUndecodable: () => undefined });
+  const arrivals = createStoreUpdates(['MeshEndpoints'], { store, reportUndecodable: () => undefined });
   const reflector = new Reflector({
-    ...{ kind: 'MeshEndpoints', transport: server, clock, patience: PATIENCE, random: () => 0.5 },
-    arrivals: arrivals.of('MeshEndpoints'),
-    observer: { moved: () => undefined, broke: error => broken.push(error) },
-    sayRead: () => store.markSynced(),
+    ...{ kind: 'MeshEndpoints', transport: server, clock, timing: DEFAULT_TIMING, random: () => 0.5 },
+    updates: arrivals.of('MeshEndpoints'),
+    observer: { moved: () => undefined, failed: error => broken.push(error) },
+    onSynced: () => store.markSynced(),
   });
   running.push(reflector);
   reflector.start();
@@ -91,7 +91,7 @@ async function started(server: KubeTransport, clock = new VirtualClock()) {
 describe('a list', () => {
   it('that is too large to be read is read in smaller pages', async () => {
     const server = new Server();
-    server.ask = request => {
+    server.send = request => {
       server.asked.push(request);
       const isTooLarge = Number(request.query?.['limit']) > 30;
       return isTooLarge
@@ -142,13 +142,13 @@ describe('a watch', () => {
 
   it('that does not begin within 30 s is given up', async () => {
     const server = new Server();
-    server.follow = request => {
+    server.stream = request => {
       server.asked.push(request);
       return new Promise(() => undefined);
     };
     const { clock, reflector } = await started(server);
     await clock.advance(30_000);
-    expect(reflector.state).toMatchObject({ is: 'waiting', trouble: { reason: 'Unreachable' } });
+    expect(reflector.state).toMatchObject({ is: 'waiting', failure: { reason: 'Unreachable' } });
     await clock.advance(100);
     expect([server.verbs, server.underWay]).toEqual(['list watch watch', 1]);
   });
@@ -178,8 +178,8 @@ describe('a reflector', () => {
     const server = new Server();
     let isBroken = true;
     const transport: KubeTransport = {
-      ask: request => (isBroken ? fail() : server.ask(request)),
-      follow: request => (isBroken ? fail() : server.follow(request)),
+      send: request => (isBroken ? fail() : server.send(request)),
+      stream: request => (isBroken ? fail() : server.stream(request)),
       close: () => Promise.resolve(),
     };
     const { clock, reflector, store } = await started(transport);
@@ -211,7 +211,7 @@ describe('a reflector', () => {
 
   it('ends the list that it waits for when it is closed', async () => {
     const server = new Server();
-    server.ask = request => {
+    server.send = request => {
       server.asked.push(request);
       return new Promise(() => undefined);
     };
@@ -223,7 +223,7 @@ describe('a reflector', () => {
   it('puts no more of a page when it is closed, which it lets others do between two objects', async () => {
     const server = new Server();
     const items = ['a', 'b', 'c'].map(name => named(meshEndpoints(), `default/${name}`, { uid: name }));
-    server.ask = () => Promise.resolve({ ...LIST, items });
+    server.send = () => Promise.resolve({ ...LIST, items });
     const { clock, reflector, store } = await started(server, new HurriedClock());
     const closed = reflector.close();
     await clock.settle();

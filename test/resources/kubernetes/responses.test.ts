@@ -1,23 +1,21 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { SERVED } from '../../../src/resources/kubernetes/served-kinds.ts';
-import { KubeError } from '../../../src/resources/kubernetes/kube-error.ts';
-import { pageOf } from '../../../src/resources/kubernetes/reflector/responses.ts';
+import { KubeError } from '../../../src/resources/kubernetes/transport/transport.ts';
+import { watchEventIn, isServed, pageOf } from '../../../src/resources/kubernetes/reflector/responses.ts';
 import { isOlder } from '../../../src/resources/kubernetes/unstructured.ts';
-import { isServed } from '../../../src/resources/kubernetes/reflector/responses.ts';
-import { heardIn } from '../../../src/resources/kubernetes/reflector/responses.ts';
 import { API_VERSION } from '../../../src/api/generated/kinds.ts';
 
 /** The same values in every run; SEED=2 npm test tries others. */
 const seed = Number(process.env['SEED'] ?? 1);
 
-const garbled = { hear: 'failure', reason: 'Garbled', message: expect.any(String) as string };
+const garbled = { event: 'failure', reason: 'Garbled', message: expect.any(String) as string };
 
 describe('a page of a list', () => {
   const list = { kind: 'MeshEndpointsList', metadata: { resourceVersion: '7' }, items: [] };
 
   it.each<[string, unknown, unknown]>([
-    ['is the last without a token', list, { hear: 'page', objects: [], version: '7', token: '' }],
+    ['is the last without a token', list, { event: 'page', objects: [], version: '7', token: '' }],
     [
       'may have another behind it',
       { ...list, metadata: { resourceVersion: '7', continue: 'a' } },
@@ -40,13 +38,13 @@ describe('a page of a list', () => {
     ['is no Status', { ...list, kind: 'Status' }, garbled],
     ['is no page of a proxy', 'please log in', garbled],
     ['is something', null, garbled],
-  ])('%s', (_sentence, answer, heard) => {
-    expect(pageOf('MeshEndpoints', 'v1alpha1', answer)).toMatchObject(heard as object);
+  ])('%s', (_sentence, answer, event) => {
+    expect(pageOf('MeshEndpoints', 'v1alpha1', answer)).toMatchObject(event as object);
   });
 
   it('may be anything', () => {
     const property = fc.property(fc.jsonValue(), answer => {
-      expect(['page', 'failure']).toContain(pageOf('Namespace', 'v1', answer).hear);
+      expect(['page', 'failure']).toContain(pageOf('Namespace', 'v1', answer).event);
     });
     fc.assert(property, { seed, numRuns: 1000 });
   });
@@ -56,21 +54,21 @@ describe('a line of a watch', () => {
   const object = { metadata: { resourceVersion: '7' } };
 
   it.each<[string, unknown, unknown]>([
-    ['adds', { type: 'ADDED', object }, { hear: 'change', change: 'put', object, version: '7' }],
-    ['changes', { type: 'MODIFIED', object }, { hear: 'change', change: 'put' }],
-    ['removes', { type: 'DELETED', object }, { hear: 'change', change: 'remove' }],
-    ['tells how far it is', { type: 'BOOKMARK', object }, { hear: 'progress', version: '7' }],
+    ['adds', { type: 'ADDED', object }, { event: 'change', change: 'put', object, version: '7' }],
+    ['changes', { type: 'MODIFIED', object }, { event: 'change', change: 'put' }],
+    ['removes', { type: 'DELETED', object }, { event: 'change', change: 'remove' }],
+    ['tells how far it is', { type: 'BOOKMARK', object }, { event: 'bookmark', version: '7' }],
     [
       'is too old',
       { type: 'ERROR', object: { code: 410, message: 'too old' } },
-      { hear: 'failure', reason: 'Expired', message: 'too old' },
+      { event: 'failure', reason: 'Expired', message: 'too old' },
     ],
     [
       'tells when to come again',
       { type: 'ERROR', object: { code: 429, details: { retryAfterSeconds: 3 } } },
       { reason: 'Busy', retryAfterMs: 3000 },
     ],
-    ['fails for whatever reason', { type: 'ERROR' }, { hear: 'failure', reason: 'Failed' }],
+    ['fails for whatever reason', { type: 'ERROR' }, { event: 'failure', reason: 'Failed' }],
     ['is of no sort', { type: 'RENAMED', object }, garbled],
     ['has no version', { type: 'ADDED', object: { metadata: {} } }, garbled],
     [
@@ -80,13 +78,13 @@ describe('a line of a watch', () => {
     ],
     ['has no object', { type: 'DELETED' }, garbled],
     ['is no object', 7, garbled],
-  ])('%s', (_sentence, line, heard) => {
-    expect(heardIn(line)).toMatchObject(heard as object);
+  ])('%s', (_sentence, line, event) => {
+    expect(watchEventIn(line)).toMatchObject(event as object);
   });
 
   it('may be anything', () => {
     const property = fc.property(fc.jsonValue(), line => {
-      expect(heardIn(line)).toMatchObject({ hear: 'failure' });
+      expect(watchEventIn(line)).toMatchObject({ event: 'failure' });
     });
     fc.assert(property, { seed, numRuns: 1000 });
   });

@@ -54,7 +54,7 @@ function perform({ server, source }: ApiScene, act: Exclude<Act, { readonly do: 
     case 'put':
       return void server.truth.put(named(meshEndpoints({ tailnet: act.tailnet }), act.name));
     case 'write':
-      source.arrivals.take(server.truth.put(named(meshEndpoints({ tailnet: act.tailnet }), act.name)));
+      source.updates.put(server.truth.put(named(meshEndpoints({ tailnet: act.tailnet }), act.name)));
       return;
     case 'remove': {
       const [namespace = '', name = ''] = act.name.split('/');

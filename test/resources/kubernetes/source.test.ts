@@ -76,7 +76,7 @@ describe('reading', () => {
   });
 
   it('removes what was deleted while nothing was heard', async () => {
-    const scene = await open({ patience: { silenceMs: 300 } });
+    const scene = await open({ timing: { idleTimeoutMs: 300 } });
     const { server, store, changes } = scene;
     server.truth.put(webWith());
     server.truth.put(named(meshEndpoints(), 'default/db'));
@@ -100,7 +100,7 @@ describe('reading', () => {
     source.start();
     await eventually(() => expect(asked(scene)['page']).toBe(1));
     const listed = server.truth.revision;
-    source.arrivals.take(server.truth.put(webWith({ paused: true })));
+    source.updates.put(server.truth.put(webWith({ paused: true })));
     expect(store.get(web)?.spec.paused).toBe(true);
     await store.whenSynced();
     expect(Number(store.get(web)?.metadata.resourceVersion)).toBeGreaterThan(listed);
@@ -112,7 +112,7 @@ describe('reading', () => {
     const { server, store, source, changes } = scene;
     await watched(scene);
     for (const paused of [true, false, true]) {
-      source.arrivals.take(server.truth.put(webWith({ paused })));
+      source.updates.put(server.truth.put(webWith({ paused })));
       expect(store.get(web)?.spec.paused).toBe(paused);
     }
     server.truth.put(named(meshEndpoints(), 'default/last'));
@@ -160,7 +160,7 @@ describe('a kind', () => {
     server.truth.serve('TCPRoute', []);
     server.truth.put(webWith());
     await started(scene);
-    await doing(scene, 'TCPRoute not served', 'MeshEndpoints watching');
+    await doing(scene, 'TCPRoute not-served', 'MeshEndpoints watching');
     expect(store.list('TCPRoute')).toEqual([]);
     server.truth.serve('TCPRoute', ['v1alpha2', 'v1']);
     server.truth.put(route('TCPRoute', 'default/web'));
@@ -192,7 +192,7 @@ describe('a kind', () => {
     await started(scene);
     server.truth.serve('MeshEndpoints', []);
     for (const watch of server.watches) watch.end();
-    await doing(scene, 'MeshEndpoints not served');
+    await doing(scene, 'MeshEndpoints not-served');
     expect(store.list('MeshEndpoints')).toEqual([]);
     server.truth.serve('MeshEndpoints', ['v1alpha1']);
     for (const name of ['b', 'c'])

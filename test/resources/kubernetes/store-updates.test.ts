@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { Ref } from '../../../src/api/key.ts';
-import { createArrivals } from '../../../src/resources/kubernetes/reflector/store-updates.ts';
+import { createStoreUpdates } from '../../../src/resources/kubernetes/reflector/store-updates.ts';
 import type { Undecodable } from '../../../src/resources/kubernetes/reflector/store-updates.ts';
 import type { Change } from '../../../src/resources/resources.ts';
 import { ResourceStore } from '../../../src/resources/store.ts';
@@ -19,15 +19,18 @@ function ways() {
   const undecodable: Undecodable[] = [];
   const store = new ResourceStore([], failure => expect(failure).toBeUndefined());
   store.subscribe(change => changes.push(change));
-  const all = createArrivals(['MeshEndpoints'], { store, reportUndecodable: one => undecodable.push(one) });
+  const all = createStoreUpdates(['MeshEndpoints'], {
+    store,
+    reportUndecodable: one => undecodable.push(one),
+  });
   const kind = all.of('MeshEndpoints');
   const list = (version: string, ...objects: readonly unknown[]) => {
     kind.beginList(version);
-    for (const object of objects) kind.list(object, 'live');
+    for (const object of objects) kind.addListed(object, 'live');
     kind.endList(version, 'live');
   };
   const versionOf = (ref: Ref = web) => store.get(ref)?.metadata.resourceVersion;
-  return { ...{ store, changes, undecodable, kind, list, versionOf }, take: all.take };
+  return { ...{ store, changes, undecodable, kind, list, versionOf }, take: all.put };
 }
 
 describe('an answer to a write of ours', () => {
@@ -35,23 +38,23 @@ describe('an answer to a write of ours', () => {
     const { take, kind, changes, versionOf } = ways();
     take(told('5'));
     expect(versionOf()).toBe('5');
-    kind.watch(told('5'), 'put', '5');
+    kind.applyWatchEvent(told('5'), 'put', '5');
     expect(changes).toEqual([{ key: 'MeshEndpoints/default/web', isFirst: false }]);
   });
 
   it('is not overwritten by what the watch tells of before', () => {
     const { take, kind, changes, versionOf } = ways();
-    kind.watch(told('5'), 'put', '5');
+    kind.applyWatchEvent(told('5'), 'put', '5');
     take(told('10', { spec: { paused: true } }));
-    kind.watch(told('9'), 'put', '9');
+    kind.applyWatchEvent(told('9'), 'put', '9');
     expect(versionOf()).toBe('10');
     expect(changes).toHaveLength(2);
   });
 
   it('does not bring back what the watch has told to be gone', () => {
     const { take, kind, store } = ways();
-    kind.watch(told('5'), 'put', '5');
-    kind.watch(told('7'), 'remove', '7');
+    kind.applyWatchEvent(told('5'), 'put', '5');
+    kind.applyWatchEvent(told('7'), 'remove', '7');
     take(told('6'));
     expect(store.list('MeshEndpoints')).toEqual([]);
   });
@@ -74,9 +77,9 @@ describe('an answer to a write of ours', () => {
 
   it('outlives the deletion of another of its name before it', () => {
     const { take, kind, store } = ways();
-    kind.watch(told('5'), 'put', '5');
+    kind.applyWatchEvent(told('5'), 'put', '5');
     take(told('8', { uid: 'two' }));
-    kind.watch(told('7'), 'remove', '7');
+    kind.applyWatchEvent(told('7'), 'remove', '7');
     expect(store.get(web)?.metadata.uid).toBe('two');
   });
 
@@ -99,7 +102,7 @@ describe('a list', () => {
     const { kind, list, store } = ways();
     list('10', told('5'), told('6', { name: 'default/db', uid: 'two' }));
     kind.beginList('20');
-    kind.list(told('5'), 'live');
+    kind.addListed(told('5'), 'live');
     expect(store.list('MeshEndpoints')).toHaveLength(2);
     kind.endList('20', 'live');
     expect(store.list('MeshEndpoints')).toEqual([store.get(web)]);
@@ -126,19 +129,19 @@ describe('a list', () => {
   it('that is older than what is known shows that the server was set back, and holds', () => {
     const { kind, list, versionOf, store } = ways();
     list('10', told('5'));
-    kind.watch(told('50', { spec: { paused: true } }), 'put', '50');
-    kind.watch(told('51', { name: 'default/db', uid: 'two' }), 'put', '51');
+    kind.applyWatchEvent(told('50', { spec: { paused: true } }), 'put', '50');
+    kind.applyWatchEvent(told('51', { name: 'default/db', uid: 'two' }), 'put', '51');
     list('40', told('5'));
     expect(versionOf()).toBe('5');
     expect(store.list('MeshEndpoints')).toHaveLength(1);
-    kind.watch(told('41', { spec: { paused: true } }), 'put', '41');
+    kind.applyWatchEvent(told('41', { spec: { paused: true } }), 'put', '41');
     expect(versionOf()).toBe('41');
   });
 
   it('is taken in any order where versions do not count', () => {
     const { list, kind, versionOf } = ways();
     list('x', told('b'));
-    kind.watch(told('a'), 'put', 'a');
+    kind.applyWatchEvent(told('a'), 'put', 'a');
     expect(versionOf()).toBe('a');
     list('y', told('c'));
     expect(versionOf()).toBe('c');
@@ -150,32 +153,32 @@ describe('an object that cannot be read', () => {
 
   it('leaves what was known, and is told once in each version', () => {
     const { kind, list, versionOf, undecodable } = ways();
-    kind.watch(told('5'), 'put', '5');
-    kind.watch(told('6', wrong), 'put', '6');
+    kind.applyWatchEvent(told('5'), 'put', '5');
+    kind.applyWatchEvent(told('6', wrong), 'put', '6');
     list('7', told('6', wrong));
     expect(versionOf()).toBe('5');
     expect(undecodable).toEqual([
       { ref: web, version: '6', faults: [expect.stringContaining('spec.tailnet')] },
     ]);
-    kind.watch(told('8', wrong), 'put', '8');
+    kind.applyWatchEvent(told('8', wrong), 'put', '8');
     expect(undecodable).toHaveLength(2);
     expect(kind.undecodable).toBe(1);
-    kind.watch(told('9'), 'put', '9');
+    kind.applyWatchEvent(told('9'), 'put', '9');
     expect([versionOf(), kind.undecodable]).toEqual(['9', 0]);
   });
 
   it('is gone when it is deleted, with what was known of it', () => {
     const { kind, store } = ways();
-    kind.watch(told('5'), 'put', '5');
-    kind.watch(told('6', wrong), 'put', '6');
-    kind.watch(told('7', wrong), 'remove', '7');
+    kind.applyWatchEvent(told('5'), 'put', '5');
+    kind.applyWatchEvent(told('6', wrong), 'put', '6');
+    kind.applyWatchEvent(told('7', wrong), 'remove', '7');
     expect([store.list('MeshEndpoints').length, kind.undecodable]).toEqual([0, 0]);
   });
 
   it('does not leave another of its name', () => {
     const { kind, store } = ways();
-    kind.watch(told('5'), 'put', '5');
-    kind.watch(told('9', { ...wrong, uid: 'two' }), 'put', '9');
+    kind.applyWatchEvent(told('5'), 'put', '5');
+    kind.applyWatchEvent(told('9', { ...wrong, uid: 'two' }), 'put', '9');
     expect(store.get(web)).toBeUndefined();
   });
 
@@ -196,8 +199,8 @@ describe('an object that cannot be read', () => {
     ['one in a namespace that is none', named(meshEndpoints(), 'A B/web', { resourceVersion: '6' })],
   ])('may be %s', (_what, raw) => {
     const { kind, store, undecodable } = ways();
-    kind.watch(raw, 'put', '6');
-    kind.watch(raw, 'remove', '7');
+    kind.applyWatchEvent(raw, 'put', '6');
+    kind.applyWatchEvent(raw, 'remove', '7');
     expect(store.list('MeshEndpoints')).toEqual([]);
     expect(undecodable).toHaveLength(1);
   });
@@ -207,10 +210,10 @@ it('what nobody reads of metadata is not kept', () => {
   const { kind, store } = ways();
   const lastApplied = 'kubectl.kubernetes.io/last-applied-configuration';
   const annotations = { [lastApplied]: '{}', other: 'kept' };
-  kind.watch(told('5', { managedFields: [{ manager: 'a' }], annotations } as object), 'put', '5');
+  kind.applyWatchEvent(told('5', { managedFields: [{ manager: 'a' }], annotations } as object), 'put', '5');
   const { metadata } = store.get(web) ?? {};
   expect(metadata).not.toHaveProperty('managedFields');
   expect(metadata?.annotations).toEqual({ other: 'kept' });
-  kind.watch(told('6', { annotations: { [lastApplied]: '{}' } } as object), 'put', '6');
+  kind.applyWatchEvent(told('6', { annotations: { [lastApplied]: '{}' } } as object), 'put', '6');
   expect(store.get(web)?.metadata).not.toHaveProperty('annotations');
 });

@@ -5,9 +5,9 @@ import type { Log } from '../../../telemetry/log.ts';
 import type { sourceMetrics } from '../../../telemetry/metrics.ts';
 import type { GaugeReaders, Recorder } from '../../../telemetry/recorder.ts';
 import { NEW } from './state.ts';
-import type { Heard, ReflectorState } from './state.ts';
+import type { ReflectorEvent, ReflectorState } from './state.ts';
 
-/** Where a source tells what it does. */
+/** Where a source logs, counts and shows what it does. */
 export type SourceTelemetry = {
   readonly log: Log;
   readonly metrics: GaugeReaders<typeof sourceMetrics> & { readonly record: Recorder<typeof sourceMetrics> };
@@ -16,16 +16,16 @@ export type SourceTelemetry = {
 
 type FailureReason = Parameters<Recorder<typeof sourceMetrics>['sourceFailures']>[0]['reason'];
 
-/** Turns what the reflector of a kind does into metrics, lines of the log and an activity. */
+/** Turns the steps of a reflector into metrics, log lines and an activity. */
 export class KindObserver {
   readonly #kind: ResourceKind;
   readonly #telemetry: Pick<SourceTelemetry, 'log' | 'metrics'>;
   readonly #clock: Clock;
   #state: ReflectorState = NEW;
   #since: number;
-  /** Reasons that the log has since all was well, and since when it was not. */
-  readonly #told = new Set<string>();
-  #troubledSince = 0;
+  /** The reasons that were logged since the kind could last be read. */
+  readonly #logged = new Set<string>();
+  #failingSince = 0;
 
   constructor(kind: ResourceKind, telemetry: Pick<SourceTelemetry, 'log' | 'metrics'>, clock: Clock) {
     this.#kind = kind;
@@ -36,63 +36,58 @@ export class KindObserver {
 
   activity(): Activity {
     const state = this.#state;
-    const shown = state.is === 'waiting' ? `waiting after ${state.trouble.reason}` : WORDS[state.is];
+    const shown = state.is === 'waiting' ? `waiting after ${state.failure.reason}` : state.is;
     return { what: this.#kind, state: shown, forMs: this.#clock.now() - this.#since };
   }
 
-  moved(before: ReflectorState, heard: Heard, after: ReflectorState): void {
+  moved(before: ReflectorState, event: ReflectorEvent, after: ReflectorState): void {
     if (before.is !== after.is) this.#since = this.#clock.now();
     this.#state = after;
-    this.#count(before, heard, after);
+    this.#count(before, event, after);
     this.#logServed(before, after);
-    this.#logTrouble(after);
+    this.#logFailure(after);
   }
 
-  #count(before: ReflectorState, heard: Heard, after: ReflectorState): void {
+  #count(before: ReflectorState, event: ReflectorEvent, after: ReflectorState): void {
     const { record } = this.#telemetry.metrics;
     const labels = { kind: this.#kind };
-    if (heard.hear === 'page' && after.is === 'watching') record.sourceLists(labels);
-    if (heard.hear === 'opened') record.sourceWatches(labels);
-    if (heard.hear === 'change') record.sourceEvents(labels);
-    const reason = reasonOf(before, heard, after);
+    if (event.event === 'page' && after.is === 'watching') record.sourceLists(labels);
+    if (event.event === 'opened') record.sourceWatches(labels);
+    if (event.event === 'change') record.sourceEvents(labels);
+    const reason = reasonOf(before, event, after);
     if (reason) record.sourceFailures({ ...labels, reason });
   }
 
   #logServed(before: ReflectorState, after: ReflectorState): void {
     if (before.known === after.known) return;
     const { log } = this.#telemetry;
-    if (after.known === 'absence') log.info('the cluster does not serve a kind', { kind: this.#kind });
-    else if (before.known === 'absence') log.info('the cluster serves a kind now', { kind: this.#kind });
+    if (after.known === 'not-served') log.info('the cluster does not serve a kind', { kind: this.#kind });
+    else if (before.known === 'not-served') log.info('the cluster serves a kind now', { kind: this.#kind });
   }
 
-  #logTrouble(after: ReflectorState): void {
+  #logFailure(after: ReflectorState): void {
     const { log } = this.#telemetry;
     const isWell = after.listFailures === 0 && after.watchFailures === 0;
-    if (isWell && this.#told.size > 0) {
-      const seconds = Math.round((this.#clock.now() - this.#troubledSince) / 1000);
+    if (isWell && this.#logged.size > 0) {
+      const seconds = Math.round((this.#clock.now() - this.#failingSince) / 1000);
       log.info('the cluster can be read again', { kind: this.#kind, seconds });
-      this.#told.clear();
+      this.#logged.clear();
     }
-    if (isWell || after.is !== 'waiting' || this.#told.has(after.trouble.reason)) return;
-    if (this.#told.size === 0) this.#troubledSince = this.#clock.now();
-    this.#told.add(after.trouble.reason);
-    const { reason, message } = after.trouble;
+    if (isWell || after.is !== 'waiting' || this.#logged.has(after.failure.reason)) return;
+    if (this.#logged.size === 0) this.#failingSince = this.#clock.now();
+    const { reason, message } = after.failure;
+    this.#logged.add(reason);
     log.warn('the cluster cannot be read', { kind: this.#kind, reason, error: message });
   }
 }
 
-const WORDS: Readonly<Record<Exclude<ReflectorState['is'], 'waiting'>, string>> = {
-  new: 'beginning',
-  listing: 'listing',
-  asking: 'asking whether it is served',
-  watching: 'watching',
-  absent: 'not served',
-  closed: 'closed',
-};
-
-/** That a kind is not found in one of its versions is no failure. */
-function reasonOf(before: ReflectorState, heard: Heard, after: ReflectorState): FailureReason | undefined {
-  if (heard.hear === 'silence') return 'Silent';
-  if (after.is === 'waiting' && before.is !== 'waiting') return after.trouble.reason;
-  return heard.hear === 'failure' && heard.reason === 'Expired' ? 'Expired' : undefined;
+/** A 404 in one version of a kind is not a failure: the next version is tried. */
+function reasonOf(
+  before: ReflectorState,
+  event: ReflectorEvent,
+  after: ReflectorState,
+): FailureReason | undefined {
+  if (event.event === 'idle') return 'Silent';
+  if (after.is === 'waiting' && before.is !== 'waiting') return after.failure.reason;
+  return event.event === 'failure' && event.reason === 'Expired' ? 'Expired' : undefined;
 }

@@ -1,28 +1,26 @@
-import type { KindArrivals } from './store-updates.ts';
 import { SERVED } from '../served-kinds.ts';
-import { begin } from './requests.ts';
-import type { RequestDeps, OpenWatch } from './requests.ts';
+import { perform } from './requests.ts';
+import type { OpenWatch, RequestDeps } from './requests.ts';
 import { NEW } from './state.ts';
-import type { Effect, Heard, Next, ReflectorState, Step } from './state.ts';
+import type { Effect, Next, ReflectorEvent, ReflectorState, Step } from './state.ts';
 import { step } from './step.ts';
+import type { KindUpdates } from './store-updates.ts';
 
-/** Hears what a reflector does. */
 interface ReflectorObserver {
-  moved(before: ReflectorState, heard: Heard, after: ReflectorState): void;
-  /** Something broke that cannot break. */
-  broke(error: unknown): void;
+  moved(before: ReflectorState, event: ReflectorEvent, after: ReflectorState): void;
+  /** An update of the store threw. */
+  failed(error: unknown): void;
 }
 
-/** What a reflector works with. */
 export type ReflectorDeps = RequestDeps & {
-  readonly arrivals: KindArrivals;
+  readonly updates: KindUpdates;
   readonly random: () => number;
   readonly observer: ReflectorObserver;
-  /** Called once all that was there at the start has been put, and perhaps again. */
-  readonly sayRead: () => void;
+  /** Called when the kind has been read completely, perhaps more than once. */
+  readonly onSynced: () => void;
 };
 
-/** Follows the objects of one kind until it is closed: does what the steps say, and tells them what came of it. */
+/** Lists and watches the objects of one kind until it is closed; `step` decides, this class carries out. */
 export class Reflector {
   readonly #deps: ReflectorDeps;
   #state: ReflectorState = NEW;
@@ -30,7 +28,7 @@ export class Reflector {
   #isClosed = false;
   #interrupt: () => void = () => undefined;
   #running: Promise<void> = Promise.resolve();
-  #pausedAt = 0;
+  #yieldedAt = 0;
 
   constructor(deps: ReflectorDeps) {
     this.#deps = deps;
@@ -44,7 +42,7 @@ export class Reflector {
     if (this.#state.is === 'new') this.#running = this.#run();
   }
 
-  /** Fulfilled when nothing of it is left. */
+  /** Resolves when no request is open and no timer is set. */
   async close(): Promise<void> {
     this.#isClosed = true;
     this.#interrupt();
@@ -52,102 +50,97 @@ export class Reflector {
   }
 
   async #run(): Promise<void> {
-    let heard: Heard = { hear: 'go' };
+    let event: ReflectorEvent = { event: 'due' };
     for (;;) {
-      const { effects, next } = this.#step(this.#isClosed ? CLOSE : heard);
+      const { effects, next } = this.#step(this.#isClosed ? CLOSE : event);
       try {
-        for (const effect of effects) await this.#carryOut(effect);
+        for (const effect of effects) await this.#update(effect);
       } catch (error) {
-        this.#deps.observer.broke(error);
-        // What is in the store now is not known: all of it is read again.
-        heard = { hear: 'failure', reason: 'Expired', message: 'an object could not be taken' };
+        this.#deps.observer.failed(error);
+        // The store may have half of an update, so everything is listed again.
+        event = { event: 'failure', reason: 'Expired', message: 'an object could not be stored' };
         continue;
       }
-      if (next.do !== 'read-on') this.#endWatch();
+      if (next.do !== 'read-watch') this.#endWatch();
       if (next.do === 'stop') return;
-      heard = await this.#hear(next);
+      event = await this.#perform(next);
     }
   }
 
-  #step(heard: Heard): Step {
-    const { clock, random, kind, patience, observer } = this.#deps;
-    const given = {
-      now: clock.now(),
-      roll: random(),
-      versions: SERVED[kind].versions.length,
-      patience,
-    };
+  #step(event: ReflectorEvent): Step {
+    const { clock, random, kind, timing, observer } = this.#deps;
+    const context = { now: clock.now(), random: random(), versions: SERVED[kind].versions.length, timing };
     const before = this.#state;
-    const done = step(before, heard, given);
+    const done = step(before, event, context);
     this.#state = done.state;
-    observer.moved(before, heard, done.state);
+    observer.moved(before, event, done.state);
     return done;
   }
 
-  async #carryOut(effect: Effect): Promise<void> {
-    const { arrivals, sayRead } = this.#deps;
+  async #update(effect: Effect): Promise<void> {
+    const { updates, onSynced } = this.#deps;
     switch (effect.do) {
       case 'begin-list':
-        arrivals.beginList(effect.version);
+        updates.beginList(effect.version);
         return;
-      case 'take-page':
+      case 'put-page':
         for (const object of effect.objects) {
           if (this.#isClosed) return;
-          arrivals.list(object, effect.arrival);
-          await this.#letOthers();
+          updates.addListed(object, effect.arrival);
+          await this.#yield();
         }
         return;
       case 'end-list':
-        if (!this.#isClosed) arrivals.endList(effect.version, effect.arrival);
+        if (!this.#isClosed) updates.endList(effect.version, effect.arrival);
         return;
-      case 'take-change':
-        arrivals.watch(effect.object, effect.change, effect.version);
-        return this.#letOthers();
-      case 'note-progress':
-        arrivals.heardUntil(effect.version);
+      case 'apply-change':
+        updates.applyWatchEvent(effect.object, effect.change, effect.version);
+        return this.#yield();
+      case 'note-version':
+        updates.noteVersion(effect.version);
         return;
-      case 'empty':
-        arrivals.empty();
+      case 'remove-all':
+        updates.removeAll();
         return;
-      case 'say-read':
-        if (!this.#isClosed) sayRead();
+      case 'report-synced':
+        if (!this.#isClosed) onSynced();
     }
   }
 
-  /** Whatever comes in a rush, the event loop turns. */
-  async #letOthers(): Promise<void> {
+  /** Lets the event loop turn, also while many objects arrive. */
+  async #yield(): Promise<void> {
     const { clock } = this.#deps;
-    if (clock.now() - this.#pausedAt < LONGEST_WORK_MS) return;
+    if (clock.now() - this.#yieldedAt < MAX_BLOCKING_MS) return;
     await new Promise<void>(resolve => clock.soon(resolve));
-    this.#pausedAt = clock.now();
+    this.#yieldedAt = clock.now();
   }
 
-  #hear(next: Exclude<Next, { readonly do: 'stop' }>): Promise<Heard> {
+  #perform(next: Exclude<Next, { readonly do: 'stop' }>): Promise<ReflectorEvent> {
     if (this.#isClosed) return Promise.resolve(CLOSE);
     return new Promise(resolve => {
-      let isOver = false;
-      const over = (heard: Heard) => {
-        if (isOver) return;
-        isOver = true;
+      let isDone = false;
+      const done = (event: ReflectorEvent) => {
+        if (isDone) return;
+        isDone = true;
         this.#interrupt = () => undefined;
         cancel();
-        resolve(heard);
+        resolve(event);
       };
       let cancel: () => void = () => undefined;
-      this.#interrupt = () => over(CLOSE);
-      if (next.do === 'watch') this.#watch = { end: new AbortController() };
-      cancel = begin(next, this.#deps, this.#watch, over);
+      this.#interrupt = () => done(CLOSE);
+      if (next.do === 'watch') this.#watch = { abort: new AbortController() };
+      cancel = perform(next, this.#deps, this.#watch, done);
     });
   }
 
   #endWatch(): void {
     const watch = this.#watch;
     this.#watch = undefined;
-    watch?.end.abort();
+    watch?.abort.abort();
   }
 }
 
-const CLOSE: Heard = { hear: 'close' };
+const CLOSE: ReflectorEvent = { event: 'close' };
 
-/** So long the event loop may stand still for the objects of one kind. */
-const LONGEST_WORK_MS = 8;
+/** For how long the objects of one kind may block the event loop. */
+const MAX_BLOCKING_MS = 8;

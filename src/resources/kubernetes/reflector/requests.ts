@@ -1,126 +1,118 @@
 import type { Clock } from '../../../api/clock.ts';
 import type { ResourceKind } from '../../../api/key.ts';
 import { pageSizeOf, pathOfAll, SERVED } from '../served-kinds.ts';
-import { KubeError } from '../kube-error.ts';
-import { heardIn, isServed, pageOf } from './responses.ts';
-import type { Heard, Next, Patience } from './state.ts';
+import { KubeError } from '../transport/transport.ts';
 import type { KubeTransport } from '../transport/transport.ts';
+import { isServed, pageOf, watchEventIn } from './responses.ts';
+import type { Next, ReflectorEvent, Timing } from './state.ts';
 
-/** What is asked, and by what. */
 export type RequestDeps = {
   readonly kind: ResourceKind;
   readonly transport: KubeTransport;
   readonly clock: Clock;
-  readonly patience: Patience;
+  readonly timing: Timing;
 };
 
-/** A watch, until it is ended. */
 export type OpenWatch = {
-  readonly end: AbortController;
-  /** Nothing until the server has begun it. */
+  readonly abort: AbortController;
+  /** Undefined until the server has opened the watch. */
   lines?: AsyncIterator<unknown>;
 };
 
-type Tell = (heard: Heard) => void;
+type Done = (event: ReflectorEvent) => void;
+type Action<D extends Next['do']> = Extract<Next, { readonly do: D }>;
 
-/** What may be begun. */
-type Task = Exclude<Next, { readonly do: 'stop' }>;
-
-/** Begins what is next, and tells what comes of it; gives the function that ends it early, but for the watch. */
-export function begin(task: Task, deps: RequestDeps, watch: OpenWatch | undefined, tell: Tell): () => void {
-  switch (task.do) {
+/** Performs an action and calls `done` with its outcome; returns the function that cancels it. A watch stays open. */
+export function perform(
+  action: Exclude<Next, Action<'stop'>>,
+  deps: RequestDeps,
+  watch: OpenWatch | undefined,
+  done: Done,
+): () => void {
+  switch (action.do) {
     case 'wait':
-      return deps.clock.after(task.ms, () => tell({ hear: 'go' }));
+      return deps.clock.after(action.ms, () => done({ event: 'due' }));
     case 'list':
-      return list(task, deps, tell);
-    case 'ask-served':
-      return askServed(deps, tell);
+      return list(action, deps, done);
+    case 'discover':
+      return discover(deps, done);
     case 'watch':
-      return watch ? open(task, deps, watch, tell) : tellOfNone(tell);
-    case 'read-on':
-      return watch?.lines ? readOn(deps, watch.lines, tell) : tellOfNone(tell);
+      return watch ? openWatch(action, deps, watch, done) : notOpened(done);
+    case 'read-watch':
+      return watch?.lines ? readLine(deps, watch.lines, done) : notOpened(done);
   }
 }
 
-type ListTask = Extract<Next, { readonly do: 'list' }>;
-
-function list(
-  { at, token, halvings }: ListTask,
-  { kind, transport, clock }: RequestDeps,
-  tell: Tell,
-): () => void {
-  const end = new AbortController();
-  const version = versionOf(kind, at);
+function list({ versionIndex, token, halvings }: Action<'list'>, deps: RequestDeps, done: Done): () => void {
+  const { kind, transport, clock } = deps;
+  const abort = new AbortController();
+  const version = versionOf(kind, versionIndex);
   const limit = Math.ceil(pageSizeOf(kind) / 2 ** halvings);
   const query = { limit: String(limit), ...(token === '' ? {} : { continue: token }) };
-  const request = {
-    verb: 'list',
-    path: pathOfAll(SERVED[kind], version),
-    query,
-    signal: end.signal,
-  } as const;
+  const path = pathOfAll(SERVED[kind], version);
   const startedAt = clock.now();
-  hear(
-    () => transport.ask(request).then(answer => pageOf(kind, version, answer)),
-    heard => tell(heard.hear === 'failure' ? { ...heard, tookMs: clock.now() - startedAt } : heard),
+  settle(
+    async () =>
+      pageOf(kind, version, await transport.send({ verb: 'list', path, query, signal: abort.signal })),
+    event => done(event.event === 'failure' ? { ...event, tookMs: clock.now() - startedAt } : event),
   );
-  return () => end.abort();
+  return () => abort.abort();
 }
 
-function askServed({ kind, transport }: RequestDeps, tell: Tell): () => void {
-  const end = new AbortController();
-  const get = (path: string) => transport.ask({ verb: 'get', path, signal: end.signal });
-  hear(() => isServed(SERVED[kind], get).then(answer => ({ hear: 'served', isServed: answer })), tell);
-  return () => end.abort();
+function discover({ kind, transport }: RequestDeps, done: Done): () => void {
+  const abort = new AbortController();
+  const get = (path: string) => transport.send({ verb: 'get', path, signal: abort.signal });
+  settle(async () => ({ event: 'discovered', isServed: await isServed(SERVED[kind], get) }), done);
+  return () => abort.abort();
 }
 
-type WatchTask = Extract<Next, { readonly do: 'watch' }>;
-
-function open({ at, from, forMs }: WatchTask, deps: RequestDeps, watch: OpenWatch, tell: Tell): () => void {
-  const { kind, transport, clock, patience } = deps;
+function openWatch(action: Action<'watch'>, deps: RequestDeps, watch: OpenWatch, done: Done): () => void {
+  const { kind, transport, clock, timing } = deps;
   const query = {
     watch: 'true',
-    resourceVersion: from,
+    resourceVersion: action.resourceVersion,
     allowWatchBookmarks: 'true',
-    timeoutSeconds: String(Math.max(1, Math.round(forMs / 1000))),
+    timeoutSeconds: String(Math.max(1, Math.round(action.forMs / 1000))),
   };
-  const path = pathOfAll(SERVED[kind], versionOf(kind, at));
-  const begun = (lines: AsyncIterable<unknown>): Heard => {
+  const path = pathOfAll(SERVED[kind], versionOf(kind, action.versionIndex));
+  const { signal } = watch.abort;
+  settle(async () => {
+    const lines = await transport.stream({ verb: 'watch', path, query, signal });
     watch.lines = lines[Symbol.asyncIterator]();
-    return { hear: 'opened' };
-  };
-  const { signal } = watch.end;
-  hear(() => transport.follow({ verb: 'watch', path, query, signal }).then(begun), tell);
-  return clock.after(patience.openingMs, () => tell(NOT_OPENED));
+    return { event: 'opened' };
+  }, done);
+  return clock.after(timing.openTimeoutMs, () => done(NOT_OPENED));
 }
 
-function readOn({ clock, patience }: RequestDeps, lines: AsyncIterator<unknown>, tell: Tell): () => void {
-  hear(
-    () => lines.next().then(({ done, value }) => (done === true ? { hear: 'end' } : heardIn(value))),
-    tell,
-  );
-  return clock.after(patience.silenceMs, () => tell({ hear: 'silence' }));
+function readLine({ clock, timing }: RequestDeps, lines: AsyncIterator<unknown>, done: Done): () => void {
+  settle(async () => {
+    const line = await lines.next();
+    return line.done === true ? { event: 'ended' } : watchEventIn(line.value);
+  }, done);
+  return clock.after(timing.idleTimeoutMs, () => done({ event: 'idle' }));
 }
 
-function tellOfNone(tell: Tell): () => void {
-  tell(NOT_OPENED);
+function notOpened(done: Done): () => void {
+  done(NOT_OPENED);
   return () => undefined;
 }
 
-const NOT_OPENED: Heard = { hear: 'failure', reason: 'Unreachable', message: 'the watch did not begin' };
+const NOT_OPENED: ReflectorEvent = {
+  event: 'failure',
+  reason: 'Unreachable',
+  message: 'the server did not open the watch',
+};
 
-/** Tells what came, or why nothing did. */
-function hear(ask: () => Promise<Heard>, tell: Tell): void {
-  const asked = new Promise<Heard>(resolve => resolve(ask()));
-  void asked.then(tell, (error: unknown) => tell(failureOf(error)));
+function settle(act: () => Promise<ReflectorEvent>, done: Done): void {
+  void act().then(done, (error: unknown) => done(failureOf(error)));
 }
 
-function failureOf(error: unknown): Heard {
-  if (!(error instanceof KubeError)) return { hear: 'failure', reason: 'Failed', message: String(error) };
+function failureOf(error: unknown): ReflectorEvent {
+  if (!(error instanceof KubeError)) return { event: 'failure', reason: 'Failed', message: String(error) };
   const { reason, message, retryAfterMs } = error;
-  return { hear: 'failure', reason, message, ...(retryAfterMs === undefined ? {} : { retryAfterMs }) };
+  return { event: 'failure', reason, message, ...(retryAfterMs === undefined ? {} : { retryAfterMs }) };
 }
 
-function versionOf(kind: ResourceKind, at: number): string {
-  return SERVED[kind].versions[at] ?? '';
+function versionOf(kind: ResourceKind, index: number): string {
+  return SERVED[kind].versions[index] ?? '';
 }

@@ -1,38 +1,38 @@
 import type { ResourceKind } from '../../../api/key.ts';
 import { SERVED } from '../served-kinds.ts';
 import type { ServedKind } from '../served-kinds.ts';
-import { KubeError } from '../kube-error.ts';
-import type { KubeErrorReason } from '../kube-error.ts';
+import { KubeError } from '../transport/transport.ts';
+import type { KubeErrorReason } from '../transport/transport.ts';
 import { fieldsOf, textIn } from '../unstructured.ts';
 import type { Fields } from '../unstructured.ts';
-import type { Heard } from './state.ts';
+import type { ReflectorEvent } from './state.ts';
 
-/** A page of a list, of a kind in one of its versions, as an API server answered it. */
-export function pageOf(kind: ResourceKind, version: string, answer: unknown): Heard {
-  const list = fieldsOf(answer);
+/** The page of a list in a response of an API server. */
+export function pageOf(kind: ResourceKind, version: string, body: unknown): ReflectorEvent {
+  const list = fieldsOf(body);
   const metadata = fieldsOf(list?.['metadata']);
   const listVersion = textIn(metadata, 'resourceVersion');
-  // Go writes nothing as null.
+  // Go encodes an empty list as null.
   const items: unknown = list?.['items'] ?? [];
   if (!textIn(list, 'kind').endsWith('List') || listVersion === '' || !Array.isArray(items)) {
-    return { hear: 'failure', reason: 'Garbled', message: `the answer is no list of ${kind}` };
+    return { event: 'failure', reason: 'Garbled', message: `the response is not a list of ${kind}` };
   }
   const { group } = SERVED[kind];
   const type = { apiVersion: group === '' ? version : `${group}/${version}`, kind };
   const objects = items.map((item: unknown) => typed(item, type));
-  return { hear: 'page', objects, version: listVersion, token: textIn(metadata, 'continue') };
+  return { event: 'page', objects, version: listVersion, token: textIn(metadata, 'continue') };
 }
 
 type Type = { readonly apiVersion: string; readonly kind: ResourceKind };
 
-/** Items of lists of Kubernetes' own kinds do not say what they are. */
+/** Items in lists of built-in kinds have no apiVersion and kind. */
 function typed(item: unknown, type: Type): unknown {
   const fields = fieldsOf(item);
   return fields && fields['kind'] === undefined ? { ...fields, ...type } : item;
 }
 
-/** What a line of a watch says. */
-export function heardIn(line: unknown): Heard {
+/** The event in a line of a watch. */
+export function watchEventIn(line: unknown): ReflectorEvent {
   const event = fieldsOf(line);
   const object = fieldsOf(event?.['object']);
   const type = textIn(event, 'type');
@@ -42,17 +42,21 @@ export function heardIn(line: unknown): Heard {
   switch (type) {
     case 'ADDED':
     case 'MODIFIED':
-      return { hear: 'change', change: 'put', object, version };
+      return { event: 'change', change: 'put', object, version };
     case 'DELETED':
-      return { hear: 'change', change: 'remove', object, version };
+      return { event: 'change', change: 'remove', object, version };
     case 'BOOKMARK':
-      return { hear: 'progress', version };
+      return { event: 'bookmark', version };
     default:
       return GARBLED;
   }
 }
 
-const GARBLED: Heard = { hear: 'failure', reason: 'Garbled', message: 'a line is no event of a watch' };
+const GARBLED: ReflectorEvent = {
+  event: 'failure',
+  reason: 'Garbled',
+  message: 'a line is not a watch event',
+};
 
 const REASONS: Readonly<Record<number, KubeErrorReason>> = {
   401: 'Unauthorized',
@@ -62,26 +66,25 @@ const REASONS: Readonly<Record<number, KubeErrorReason>> = {
   429: 'Busy',
 };
 
-const LONGEST_MESSAGE = 512;
+const MAX_MESSAGE_LENGTH = 512;
 
-/** A server that cannot go on with a watch says why in its last line. */
-function failureIn(status: Fields | undefined): Heard {
+/** A server that has to end a watch sends a Status in its last line. */
+function failureIn(status: Fields | undefined): ReflectorEvent {
   const code = status?.['code'];
   const seconds = fieldsOf(status?.['details'])?.['retryAfterSeconds'];
   return {
-    hear: 'failure',
+    event: 'failure',
     reason: (typeof code === 'number' ? REASONS[code] : undefined) ?? 'Failed',
-    message: textIn(status, 'message').slice(0, LONGEST_MESSAGE) || 'the server ended the watch',
+    message: textIn(status, 'message').slice(0, MAX_MESSAGE_LENGTH) || 'the server ended the watch',
     ...(typeof seconds === 'number' && seconds > 0 ? { retryAfterMs: seconds * 1000 } : {}),
   };
 }
 
-/** Asks for the JSON at a path. */
 type Get = (path: string) => Promise<unknown>;
 
 /**
- * Whether an API server serves a kind in one of the versions that we read, as far as it says itself what it serves. That
- * something is not found proves nothing: a proxy between us says so of everything.
+ * Whether an API server serves a kind in one of the versions that we read, by its discovery documents. A 404 for the kind
+ * proves nothing: a misconfigured proxy answers 404 to every request.
  */
 export async function isServed({ group, versions, plural }: ServedKind, get: Get): Promise<boolean> {
   const served = group === '' ? versions : await versionsOf(group, get);
@@ -99,9 +102,9 @@ async function versionsOf(group: string, get: Get): Promise<readonly string[]> {
   return fieldsIn(found?.['versions']).map(each => textIn(each, 'version'));
 }
 
-function listIn(answer: unknown, kind: string, name: string): readonly Fields[] {
-  const fields = fieldsOf(answer);
-  if (textIn(fields, 'kind') !== kind) throw new KubeError('Garbled', `the answer is no ${kind}`);
+function listIn(body: unknown, kind: string, name: string): readonly Fields[] {
+  const fields = fieldsOf(body);
+  if (textIn(fields, 'kind') !== kind) throw new KubeError('Garbled', `the response is not an ${kind}`);
   return fieldsIn(fields?.[name]);
 }
 

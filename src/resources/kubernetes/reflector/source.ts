@@ -1,15 +1,14 @@
 import type { Clock } from '../../../api/clock.ts';
 import type { ResourceKind } from '../../../api/key.ts';
 import type { ResourceStore } from '../../store.ts';
-import { createArrivals } from './store-updates.ts';
-import type { TakeAnswers, Undecodable } from './store-updates.ts';
+import { createStoreUpdates } from './store-updates.ts';
+import type { PutResponses, Undecodable } from './store-updates.ts';
 import { Reflector } from './reflector.ts';
 import { KindObserver } from './observer.ts';
 import type { SourceTelemetry } from './observer.ts';
-import type { Patience } from './state.ts';
+import type { Timing } from './state.ts';
 import type { KubeTransport } from '../transport/transport.ts';
 
-/** What a source reads with. */
 export type SourceDeps = {
   readonly transport: KubeTransport;
   readonly kinds: readonly ResourceKind[];
@@ -17,56 +16,56 @@ export type SourceDeps = {
   readonly clock: Clock;
   /** At least 0, less than 1. */
   readonly random: () => number;
-  readonly patience: Patience;
+  readonly timing: Timing;
   readonly telemetry: SourceTelemetry;
   readonly reportFailure: (failure: unknown) => void;
 };
 
-/** Fills a store from an API server, and keeps it as the server is. */
+/** Keeps a store in sync with an API server. */
 export type Source = {
-  readonly arrivals: TakeAnswers;
+  readonly updates: PutResponses;
   readonly start: () => void;
   readonly close: () => Promise<void>;
 };
 
-/** A source for kinds, which is synced when each of them was read whole or is known not to be served. */
+/** One reflector for each kind; synced when each kind has been listed or is known not to be served. */
 export function createSource(deps: SourceDeps): Source {
   const { store, telemetry, clock, reportFailure } = deps;
   const kinds = [...new Set(deps.kinds)];
   const { log, metrics, activities } = telemetry;
-  const arrivals = createArrivals(kinds, { store, reportUndecodable: undecodableTo(log) });
-  const unread = new Set(kinds);
-  const sayIfRead = () => {
-    if (unread.size === 0) store.markSynced();
+  const updates = createStoreUpdates(kinds, { store, reportUndecodable: logUndecodable(log) });
+  const unsynced = new Set(kinds);
+  const markIfSynced = () => {
+    if (unsynced.size === 0) store.markSynced();
   };
   const observers = kinds.map(kind => new KindObserver(kind, telemetry, clock));
-  const reflectors = kinds.map((kind, at) => {
-    const moved = (...move: Parameters<KindObserver['moved']>) => observers[at]?.moved(...move);
+  const reflectors = kinds.map((kind, index) => {
+    const moved = (...move: Parameters<KindObserver['moved']>) => observers[index]?.moved(...move);
     return new Reflector({
       ...deps,
       kind,
-      arrivals: arrivals.of(kind),
-      observer: { moved, broke: reportFailure },
-      sayRead: () => {
-        unread.delete(kind);
-        sayIfRead();
+      updates: updates.of(kind),
+      observer: { moved, failed: reportFailure },
+      onSynced: () => {
+        unsynced.delete(kind);
+        markIfSynced();
       },
     });
   });
-  const ends = [
+  const disposers = [
     activities.add('source kubernetes', () => observers.map(observer => observer.activity())),
     metrics.readGauge('sourceObjects', () => readings(kinds, kind => store.list(kind).length)),
-    metrics.readGauge('sourceUndecodable', () => readings(kinds, kind => arrivals.of(kind).undecodable)),
+    metrics.readGauge('sourceUndecodable', () => readings(kinds, kind => updates.of(kind).undecodable)),
   ];
   return {
-    arrivals,
+    updates,
     start: () => {
-      sayIfRead();
+      markIfSynced();
       for (const reflector of reflectors) reflector.start();
     },
     close: async () => {
       await Promise.all(reflectors.map(reflector => reflector.close()));
-      for (const end of ends) end();
+      for (const dispose of disposers) dispose();
     },
   };
 }
@@ -75,9 +74,9 @@ function readings(kinds: readonly ResourceKind[], read: (kind: ResourceKind) => 
   return kinds.map(kind => ({ labels: { kind }, value: read(kind) }));
 }
 
-function undecodableTo(log: SourceTelemetry['log']): (object: Undecodable) => void {
+function logUndecodable(log: SourceTelemetry['log']): (object: Undecodable) => void {
   return ({ ref: { kind, namespace, name }, version, faults }) =>
-    log.warn('an object cannot be read; what was known of it holds', {
+    log.warn('cannot decode an object; its last valid version is kept', {
       ...{ kind, namespace, name },
       ...{ resourceVersion: version, faults },
     });

@@ -1,160 +1,148 @@
 import type { Arrival } from '../../store.ts';
-import type { KubeErrorReason } from '../kube-error.ts';
+import type { KubeErrorReason } from '../transport/transport.ts';
 
-/** Times by which an API server is followed. */
-export type Patience = {
-  /** How long a watch may be silent: a healthy server says something each minute. */
-  readonly silenceMs: number;
-  /** How long a server may take to begin a watch. */
-  readonly openingMs: number;
-  /** For how long a watch is asked for: somewhere between these. */
+/** The timeouts and backoffs of a reflector. */
+export type Timing = {
+  /** A watch without a line for this time is closed: a healthy API server sends a bookmark each minute. */
+  readonly idleTimeoutMs: number;
+  /** How long a server may take to open a watch. */
+  readonly openTimeoutMs: number;
+  /** Bounds of the timeout that is requested for each watch. */
   readonly watchMs: readonly [number, number];
-  /** A watch that lived so long was a good one, whatever ended it. */
+  /** A watch that was open for this time resets the failures before it. */
   readonly goodWatchMs: number;
-  /** The first of the waits after failures; each of the next is up to twice as long. */
   readonly firstBackoffMs: number;
-  readonly longestBackoffMs: number;
-  /** When to look again for a kind that is not served. */
-  readonly absenceMs: number;
+  readonly maxBackoffMs: number;
+  /** How often discovery is repeated for a kind that is not served. */
+  readonly rediscoverMs: number;
 };
 
-/** Times that spare the server and the network. */
-export const PATIENCE: Patience = {
-  silenceMs: 90_000,
-  openingMs: 30_000,
+export const DEFAULT_TIMING: Timing = {
+  idleTimeoutMs: 90_000,
+  openTimeoutMs: 30_000,
   watchMs: [300_000, 600_000],
   goodWatchMs: 5_000,
   firstBackoffMs: 200,
-  longestBackoffMs: 30_000,
-  absenceMs: 30_000,
+  maxBackoffMs: 30_000,
+  rediscoverMs: 30_000,
 };
 
-/** Why something did not work. */
-export type Trouble = { readonly reason: KubeErrorReason; readonly message: string };
+/** Why a list or a watch failed. */
+export type ReadFailure = { readonly reason: KubeErrorReason; readonly message: string };
 
-/** From where a watch goes on: which version of the kind, and after which version of its objects. */
-export type Place = { readonly at: number; readonly from: string };
+/** Where a watch starts: in which version of the kind, by its place in the list of versions, and after which resourceVersion. */
+export type WatchPosition = { readonly versionIndex: number; readonly resourceVersion: string };
 
-/** What outlives every state. */
+/** What every state has. */
 type Memory = {
-  /** Nothing until the kind has been read whole, or is known not to be served. */
-  readonly known: 'nothing' | 'objects' | 'absence';
-  /** In a row. */
+  /** Whether the kind has been listed completely, or is known not to be served. */
+  readonly known: 'nothing' | 'objects' | 'not-served';
+  /** Consecutive failures. */
   readonly listFailures: number;
   readonly watchFailures: number;
-  readonly silences: number;
-  /** How often the pages that are asked for were made half as large, because one could not be read. */
+  readonly idleTimeouts: number;
+  /** How often the page size was halved because a page could not be read. */
   readonly halvings: number;
 };
 
-/** What a reflector does at this moment. */
-type Doing =
+type Activity =
   | { readonly is: 'new' }
-  /** `at` is the place among the versions in which the kind may be served; `version` is that of the first page. */
-  | {
-      readonly is: 'listing';
-      readonly at: number;
-      readonly token: string;
-      readonly version: string;
-      readonly pages: number;
-    }
-  /** It is to be found out whether the kind is served at all. */
-  | { readonly is: 'asking' }
-  | ({ readonly is: 'watching'; readonly openSince: number | undefined; readonly hasNews: boolean } & Place)
-  | { readonly is: 'waiting'; readonly then: 'list' | Place; readonly trouble: Trouble }
-  /** The kind is not served, and will be looked for again. */
-  | { readonly is: 'absent' }
+  /** `token` continues the list; `resourceVersion` is that of the first page. */
+  | ({ readonly is: 'listing'; readonly token: string } & WatchPosition)
+  /** Reads from the server's discovery documents whether the kind is served. */
+  | { readonly is: 'discovering' }
+  | ({
+      readonly is: 'watching';
+      readonly openSince: number | undefined;
+      readonly hasNews: boolean;
+    } & WatchPosition)
+  | { readonly is: 'waiting'; readonly then: 'list' | WatchPosition; readonly failure: ReadFailure }
+  | { readonly is: 'not-served' }
   | { readonly is: 'closed' };
 
-/** How far a reflector is. */
-export type ReflectorState = Memory & Doing;
+export type ReflectorState = Memory & Activity;
 
-/** What is kept of a state when it ends. */
+/** The fields that carry over to the next state. */
 export function memoryOf(state: ReflectorState): Memory {
-  const { known, listFailures, watchFailures, silences, halvings } = state;
-  return { known, listFailures, watchFailures, silences, halvings };
+  const { known, listFailures, watchFailures, idleTimeouts, halvings } = state;
+  return { known, listFailures, watchFailures, idleTimeouts, halvings };
 }
 
-/** Where every reflector begins. */
 export const NEW: ReflectorState = {
   is: 'new',
   known: 'nothing',
   listFailures: 0,
   watchFailures: 0,
-  silences: 0,
+  idleTimeouts: 0,
   halvings: 0,
 };
 
-/** What a reflector hears: the answer to what it did last, or that it is over. */
-export type Heard =
-  /** It may begin, or has waited long enough. */
-  | { readonly hear: 'go' }
-  /** A page of a list; without a token it is the last. */
+/** An object was added or modified (`put`), or deleted. */
+type ObjectChange = {
+  readonly change: 'put' | 'remove';
+  readonly object: unknown;
+  readonly version: string;
+};
+
+/** The outcome of the last action, or that the reflector is closed. */
+export type ReflectorEvent =
+  /** The reflector was started, or a wait is over. */
+  | { readonly event: 'due' }
+  /** A page of a list; the last one has no token. */
   | {
-      readonly hear: 'page';
+      readonly event: 'page';
       readonly objects: readonly unknown[];
       readonly version: string;
       readonly token: string;
     }
-  | { readonly hear: 'served'; readonly isServed: boolean }
-  | { readonly hear: 'opened' }
-  | {
-      readonly hear: 'change';
-      readonly change: 'put' | 'remove';
-      readonly object: unknown;
-      readonly version: string;
-    }
-  /** A bookmark: everything until this version has been told. */
-  | { readonly hear: 'progress'; readonly version: string }
-  /** The server ended the watch as it should. */
-  | { readonly hear: 'end' }
-  | { readonly hear: 'silence' }
-  | ({ readonly hear: 'failure'; readonly retryAfterMs?: number; readonly tookMs?: number } & Trouble)
-  | { readonly hear: 'close' };
+  | { readonly event: 'discovered'; readonly isServed: boolean }
+  | { readonly event: 'opened' }
+  | ({ readonly event: 'change' } & ObjectChange)
+  /** All changes up to this version have been sent. */
+  | { readonly event: 'bookmark'; readonly version: string }
+  /** The server closed the watch regularly. */
+  | { readonly event: 'ended' }
+  | { readonly event: 'idle' }
+  | ({ readonly event: 'failure'; readonly retryAfterMs?: number; readonly tookMs?: number } & ReadFailure)
+  | { readonly event: 'close' };
 
-/** What becomes of the objects. */
+/** What to do with the store. */
 export type Effect =
   | { readonly do: 'begin-list'; readonly version: string }
-  | { readonly do: 'take-page'; readonly objects: readonly unknown[]; readonly arrival: Arrival }
+  | { readonly do: 'put-page'; readonly objects: readonly unknown[]; readonly arrival: Arrival }
   | { readonly do: 'end-list'; readonly version: string; readonly arrival: Arrival }
-  | {
-      readonly do: 'take-change';
-      readonly change: 'put' | 'remove';
-      readonly object: unknown;
-      readonly version: string;
-    }
-  | { readonly do: 'note-progress'; readonly version: string }
-  | { readonly do: 'empty' }
-  /** Everything that was there at the start has been read. */
-  | { readonly do: 'say-read' };
+  | ({ readonly do: 'apply-change' } & ObjectChange)
+  | { readonly do: 'note-version'; readonly version: string }
+  | { readonly do: 'remove-all' }
+  /** The kind has been read completely for the first time. */
+  | { readonly do: 'report-synced' };
 
-/** What to do then, which is the only thing that leads on: a watch is given up by doing anything but reading on. */
+/** The one action that follows, and leads to the next event; any but `read-watch` closes an open watch. */
 export type Next =
   | {
       readonly do: 'list';
-      readonly at: number;
+      readonly versionIndex: number;
       readonly token: string;
       readonly halvings: number;
     }
-  | { readonly do: 'ask-served' }
-  | ({ readonly do: 'watch'; readonly forMs: number } & Place)
-  | { readonly do: 'read-on' }
+  | { readonly do: 'discover' }
+  | ({ readonly do: 'watch'; readonly forMs: number } & WatchPosition)
+  | { readonly do: 'read-watch' }
   | { readonly do: 'wait'; readonly ms: number }
   | { readonly do: 'stop' };
 
-/** What a reflector makes of what it heard. */
 export type Step = {
   readonly state: ReflectorState;
   readonly effects: readonly Effect[];
   readonly next: Next;
 };
 
-/** What a step depends on, besides what is and what was heard. */
-export type Given = {
+/** What a step depends on beside the state and the event. */
+export type StepContext = {
   readonly now: number;
-  /** Between 0 and 1, and new each time. */
-  readonly roll: number;
-  /** How many versions of the kind are read. */
+  /** At least 0, less than 1, and new for each step. */
+  readonly random: number;
+  /** How many versions of the kind can be read. */
   readonly versions: number;
-  readonly patience: Patience;
+  readonly timing: Timing;
 };

@@ -1,266 +1,261 @@
-import { memoryOf } from './state.ts';
-import type { Effect, Given, Heard, Next, Place, ReflectorState, Step, Trouble } from './state.ts';
 import { isOlder } from '../unstructured.ts';
+import { memoryOf } from './state.ts';
+import type {
+  Effect,
+  Next,
+  ReadFailure,
+  ReflectorEvent,
+  ReflectorState,
+  Step,
+  StepContext,
+  WatchPosition,
+} from './state.ts';
 
 /*
- * How the objects of a kind are followed, by what is done and what is heard of it:
+ * What follows an event, by state:
  *
- *   heard \ done   listing                    asking            watching                        waiting, absent, new
- *   go             -                          -                 -                               what it waited for
- *   page           the next, or watch         -                 -                               -
- *   served         -                          list, or absent   -                               -
- *   opened         -                          -                 read on                         -
- *   change         -                          -                 take it, read on                -
- *   progress       -                          -                 read on; list if set back       -
- *   end            -                          -                 watch; wait before if it came   -
- *                                                               to nothing
- *   silence        -                          -                 watch; the second time list     -
- *   404            the next version, or ask   wait              wait, list                      -
+ *   event \ state  listing                    discovering       watching                        waiting, not-served, new
+ *   due            -                          -                 -                               list, or the watch
+ *   page           next page, or watch        -                 -                               -
+ *   discovered     -                          list, or          -                               -
+ *                                             not-served
+ *   opened         -                          -                 read the watch                  -
+ *   change         -                          -                 apply it; list if older         -
+ *   bookmark       -                          -                 note it; list if older          -
+ *   ended          -                          -                 watch; wait first after a       -
+ *                                                               short one
+ *   idle           -                          -                 watch; the second time list     -
+ *   404            next version, or discover  wait              wait, list                      -
  *   410            list again                 wait              list                            -
- *   403            wait, list                 absent, if        wait, list                      -
+ *   403            wait, list                 not-served if     wait, list                      -
  *                                             nothing is known
  *   other failure  wait, list                 wait, list        wait, watch; each fifth: list   -
  *   close          closed                     closed            closed                          closed
  *
- * Where nothing is said, what was heard makes no sense there: that is a failure, and it waits and lists. A wait after
- * failures is random, up to 200 ms, and up to twice as long each time, but for what the server says. A list that could not
- * be read, or not in time, is asked for in pages half as large, until it was read to its end. Failures of watches are only forgotten when a
- * watch was good: it lived for 5 s. So no server can make us ask without a pause.
+ * An event where the table has `-` is a failure: wait, list. Waits are random with exponential backoff, after the time
+ * that the server asks for. A list that could not be read, or not in time, is requested in pages half as large until one
+ * was read completely. Only a watch that was open for 5 s resets the failures of watches, so no server can make a
+ * reflector send requests in a tight loop.
  */
 
-/** What to make of what is heard. It never throws, and there always is something that leads on, but when closed. */
-export function step(state: ReflectorState, heard: Heard, given: Given): Step {
-  if (heard.hear === 'close' || state.is === 'closed') return closed(state);
+/** Decides what follows an event. It never throws, and something always follows until the reflector is closed. */
+export function step(state: ReflectorState, event: ReflectorEvent, context: StepContext): Step {
+  if (event.event === 'close' || state.is === 'closed') return closed(state);
   switch (state.is) {
     case 'new':
-    case 'absent':
-      return heard.hear === 'go' ? listNow(state) : confused(state, heard, given);
+    case 'not-served':
+      return event.event === 'due' ? listNow(state) : listLater(state, failureOf(event), context);
     case 'waiting':
-      if (heard.hear !== 'go') return confused(state, heard, given);
-      return state.then === 'list' ? listNow(state) : watchNow(state, state.then, given);
+      if (event.event !== 'due') return listLater(state, failureOf(event), context);
+      return state.then === 'list' ? listNow(state) : watchNow(state, state.then, context);
     case 'listing':
-      return whileListing(state, heard, given);
-    case 'asking':
-      return whileAsking(state, heard, given);
+      return whileListing(state, event, context);
+    case 'discovering':
+      return whileDiscovering(state, event, context);
     case 'watching':
-      return whileWatching(state, heard, given);
+      return whileWatching(state, event, context);
   }
 }
 
-type Doing<I extends ReflectorState['is']> = Extract<ReflectorState, { readonly is: I }>;
+type In<I extends ReflectorState['is']> = Extract<ReflectorState, { readonly is: I }>;
 
-/** A server that gives pages without an end gives no list. */
-const MOST_PAGES = 100_000;
-
-function whileListing(state: Doing<'listing'>, heard: Heard, given: Given): Step {
+function whileListing(state: In<'listing'>, event: ReflectorEvent, context: StepContext): Step {
   const isFirst = state.token === '';
-  if (heard.hear === 'failure' && heard.reason === 'NotFound' && isFirst) {
-    if (state.at + 1 < given.versions) return listNow(state, [], state.at + 1);
-    if (state.known === 'absence') return absent(state, given);
-    return { state: { ...memoryOf(state), is: 'asking' }, effects: [], next: { do: 'ask-served' } };
+  if (event.event === 'failure' && event.reason === 'NotFound' && isFirst) {
+    if (state.versionIndex + 1 < context.versions) return listNow(state, state.versionIndex + 1);
+    if (state.known === 'not-served') return notServed(state, context);
+    return { state: { ...memoryOf(state), is: 'discovering' }, effects: [], next: { do: 'discover' } };
   }
-  if (heard.hear === 'failure' && heard.reason === 'Expired' && state.listFailures === 0) {
+  if (event.event === 'failure' && event.reason === 'Expired' && state.listFailures === 0) {
     return listNow({ ...state, listFailures: 1 });
   }
-  if (heard.hear !== 'page') return listLater(state, troubleOf(heard), given);
+  if (event.event !== 'page') return listLater(state, failureOf(event), context);
   const arrival = state.known === 'nothing' ? 'first' : 'live';
-  const version = isFirst ? heard.version : state.version;
+  const { versionIndex, halvings } = state;
+  const resourceVersion = isFirst ? event.version : state.resourceVersion;
   const effects: readonly Effect[] = [
-    ...(isFirst ? [{ do: 'begin-list', version } as const] : []),
-    { do: 'take-page', objects: heard.objects, arrival },
+    ...(isFirst ? [{ do: 'begin-list', version: resourceVersion } as const] : []),
+    { do: 'put-page', objects: event.objects, arrival },
   ];
-  if (heard.token !== '') {
-    const isEndless = heard.token === state.token || heard.objects.length === 0 || state.pages >= MOST_PAGES;
-    if (isEndless) return listLater(state, ENDLESS, given, effects);
-    const { at, halvings } = state;
-    const next = { do: 'list', at, token: heard.token, halvings } as const;
-    return { state: { ...state, version, token: heard.token, pages: state.pages + 1 }, effects, next };
+  const { token } = event;
+  if (token !== '') {
+    const isEndless = token === state.token || event.objects.length === 0;
+    if (isEndless) return listLater(state, ENDLESS, context, effects);
+    const next = { do: 'list', versionIndex, token, halvings } as const;
+    return { state: { ...state, resourceVersion, token }, effects, next };
   }
-  const isNews = state.known !== 'objects';
-  const whole = { ...memoryOf(state), is: 'new', known: 'objects', listFailures: 0, halvings: 0 } as const;
-  const last = [{ do: 'end-list', version, arrival }, ...(isNews ? [{ do: 'say-read' }] : [])] as Effect[];
-  return watchNow(whole, { at: state.at, from: version }, given, [...effects, ...last]);
+  const isNew = state.known !== 'objects';
+  const listed = { ...memoryOf(state), is: 'new', known: 'objects', listFailures: 0, halvings: 0 } as const;
+  return watchNow(listed, { versionIndex, resourceVersion }, context, [
+    ...effects,
+    { do: 'end-list', version: resourceVersion, arrival },
+    ...(isNew ? [{ do: 'report-synced' } as const] : []),
+  ]);
 }
 
-const ENDLESS: Trouble = { reason: 'Garbled', message: 'the list has no end' };
+const ENDLESS: ReadFailure = { reason: 'Garbled', message: 'the list has no end' };
 
-function whileAsking(state: Doing<'asking'>, heard: Heard, given: Given): Step {
-  const isRefused = heard.hear === 'failure' && heard.reason === 'Forbidden' && state.known === 'nothing';
-  if (isRefused || (heard.hear === 'served' && !heard.isServed)) {
-    return absent(state, given);
-  }
-  return listLater(state, heard.hear === 'served' ? HIDDEN : troubleOf(heard), given);
+function whileDiscovering(state: In<'discovering'>, event: ReflectorEvent, context: StepContext): Step {
+  const isForbidden = event.event === 'failure' && event.reason === 'Forbidden' && state.known === 'nothing';
+  if (isForbidden || (event.event === 'discovered' && !event.isServed)) return notServed(state, context);
+  return listLater(state, event.event === 'discovered' ? NOT_LISTED : failureOf(event), context);
 }
 
-const HIDDEN: Trouble = { reason: 'NotFound', message: 'the kind is served, and its objects are not found' };
+const NOT_LISTED: ReadFailure = { reason: 'NotFound', message: 'the kind is served, but listing it is 404' };
 
-function whileWatching(state: Doing<'watching'>, heard: Heard, given: Given): Step {
-  switch (heard.hear) {
+function whileWatching(state: In<'watching'>, event: ReflectorEvent, context: StepContext): Step {
+  switch (event.event) {
     case 'opened':
-      return readOn({ ...state, openSince: given.now }, []);
+      return readWatch({ ...state, openSince: context.now }, []);
     case 'change': {
-      const { change, object, version } = heard;
-      if (isOlder(version, state.from)) return afterFailure(state, SET_BACK, given);
-      return readOn(heardSomething(state, version, given), [{ do: 'take-change', change, object, version }]);
+      const { change, object, version } = event;
+      if (isOlder(version, state.resourceVersion)) return afterFailure(state, OLDER, context);
+      return readWatch(advanced(state, version, context), [{ do: 'apply-change', change, object, version }]);
     }
-    case 'progress':
-      if (isOlder(heard.version, state.from)) return afterFailure(state, SET_BACK, given);
-      return readOn(heardSomething(state, heard.version, given), [
-        { do: 'note-progress', version: heard.version },
-      ]);
-    case 'end':
-      if (isGood(state, given)) return watchNow({ ...state, watchFailures: 0 }, state, given);
-      return state.hasNews ? watchSoon(state, ENDED, given) : afterFailure(state, ENDED, given);
-    case 'silence':
-      if (state.silences > 0) return listNow({ ...state, silences: 0 });
-      return watchNow({ ...state, silences: 1 }, state, given);
-    case 'go':
+    case 'bookmark': {
+      const { version } = event;
+      if (isOlder(version, state.resourceVersion)) return afterFailure(state, OLDER, context);
+      return readWatch(advanced(state, version, context), [{ do: 'note-version', version }]);
+    }
+    case 'ended':
+      if (isGood(state, context)) return watchNow({ ...state, watchFailures: 0 }, state, context);
+      if (!state.hasNews) return afterFailure(state, ENDED, context);
+      return waiting(state, positionOf(state), ENDED, context.timing.firstBackoffMs / 2);
+    case 'idle':
+      if (state.idleTimeouts > 0) return listNow({ ...state, idleTimeouts: 0 });
+      return watchNow({ ...state, idleTimeouts: 1 }, state, context);
+    case 'due':
     case 'page':
-    case 'served':
+    case 'discovered':
     case 'failure':
     case 'close':
-      return afterFailure(state, troubleOf(heard), given);
+      return afterFailure(state, failureOf(event), context);
   }
 }
 
-const SET_BACK: Troubled = {
-  reason: 'Expired',
-  message: 'the server was set back',
-};
-const ENDED: Trouble = { reason: 'Unreachable', message: 'the watch ended as soon as it began' };
+/** As after a restore of etcd from a backup. */
+const OLDER: ReadFailure = { reason: 'Expired', message: 'the server went back to an older resourceVersion' };
+const ENDED: ReadFailure = { reason: 'Unreachable', message: 'the watch ended as soon as it began' };
 
-/** Whether a watch has lived long enough to forget what was before it. */
-function isGood(state: Doing<'watching'>, { now, patience }: Given): boolean {
-  return state.openSince !== undefined && now - state.openSince >= patience.goodWatchMs;
+function isGood({ openSince }: In<'watching'>, { now, timing }: StepContext): boolean {
+  return openSince !== undefined && now - openSince >= timing.goodWatchMs;
 }
 
-function heardSomething(state: Doing<'watching'>, version: string, given: Given): Doing<'watching'> {
-  const isNews = version !== '' && version !== state.from;
+function advanced(state: In<'watching'>, version: string, context: StepContext): In<'watching'> {
+  const isNews = version !== '' && version !== state.resourceVersion;
   return {
     ...state,
-    from: version === '' ? state.from : version,
+    resourceVersion: version === '' ? state.resourceVersion : version,
     hasNews: state.hasNews || isNews,
-    silences: 0,
-    watchFailures: isGood(state, given) ? 0 : state.watchFailures,
+    idleTimeouts: 0,
+    watchFailures: isGood(state, context) ? 0 : state.watchFailures,
   };
 }
 
-/** After so many failures in a row, what was missed is read by a list: a server may only refuse to be watched. */
+/** A server may refuse watches alone: after this many failures in a row, a list reads what was missed. */
 const WATCHES_BEFORE_LIST = 5;
 
-function afterFailure(state: Doing<'watching'>, trouble: Troubled, given: Given): Step {
-  const before = isGood(state, given) ? 0 : state.watchFailures;
+function afterFailure(state: In<'watching'>, failure: RetryableFailure, context: StepContext): Step {
+  const before = isGood(state, context) ? 0 : state.watchFailures;
   const failed = { ...state, watchFailures: before + 1 };
-  if (trouble.reason === 'Expired' && before === 0) return listNow(failed);
-  const ms = waitMs(failed.watchFailures, trouble, given);
-  const isRefused = ['Expired', 'Forbidden', 'Invalid', 'NotFound'].includes(trouble.reason);
-  const isGarbledAgain = trouble.reason === 'Garbled' && before > 0;
-  const isLong = failed.watchFailures % WATCHES_BEFORE_LIST === 0;
-  const then = isRefused || isGarbledAgain || isLong ? 'list' : { at: state.at, from: state.from };
-  return waiting(failed, then, trouble, ms);
+  if (failure.reason === 'Expired' && before === 0) return listNow(failed);
+  const ms = backoffMs(failed.watchFailures, failure, context);
+  const isRefused = ['Expired', 'Forbidden', 'Invalid', 'NotFound'].includes(failure.reason);
+  const isGarbledAgain = failure.reason === 'Garbled' && before > 0;
+  const isFifth = failed.watchFailures % WATCHES_BEFORE_LIST === 0;
+  const then = isRefused || isGarbledAgain || isFifth ? 'list' : positionOf(state);
+  return waiting(failed, then, failure, ms);
 }
 
-function troubleOf(heard: Heard): Troubled {
-  if (heard.hear === 'failure') return heard;
-  return { reason: 'Garbled', message: `"${heard.hear}" makes no sense here` };
+function positionOf({ versionIndex, resourceVersion }: WatchPosition): WatchPosition {
+  return { versionIndex, resourceVersion };
 }
 
-function confused(state: ReflectorState, heard: Heard, given: Given): Step {
-  return listLater(state, troubleOf(heard), given);
+type RetryableFailure = ReadFailure & { readonly retryAfterMs?: number; readonly tookMs?: number };
+
+function failureOf(event: ReflectorEvent): RetryableFailure {
+  if (event.event === 'failure') return event;
+  return { reason: 'Garbled', message: `unexpected event "${event.event}"` };
 }
 
-/** A trouble, when to ask again as the server wishes, and how long it took. */
-type Troubled = Trouble & { readonly retryAfterMs?: number; readonly tookMs?: number };
-
-/** Lists when it has waited. */
+/** Waits, then lists. */
 function listLater(
   state: ReflectorState,
-  trouble: Troubled,
-  given: Given,
+  failure: RetryableFailure,
+  context: StepContext,
   effects: readonly Effect[] = [],
 ): Step {
-  // A page that could not be read was perhaps too large, or too slow to come: objects may be of a megabyte each.
-  const { reason, tookMs = 0 } = trouble;
+  // The page may have been too large, or too slow for the timeout: objects can have a megabyte each.
+  const { reason, tookMs = 0 } = failure;
   const isTooLarge = reason === 'Garbled' || tookMs >= SLOW_MS;
-  const halvings = isTooLarge ? Math.min(state.halvings + 1, MOST_HALVINGS) : state.halvings;
+  const halvings = isTooLarge ? Math.min(state.halvings + 1, MAX_HALVINGS) : state.halvings;
   const failed = { ...state, listFailures: state.listFailures + 1, halvings };
-  return waiting(failed, 'list', trouble, waitMs(failed.listFailures, trouble, given), effects);
+  return waiting(failed, 'list', failure, backoffMs(failed.listFailures, failure, context), effects);
 }
 
-/** What fails after so long was perhaps on its way; where it was not, that costs one list in small pages. */
+/** A list that fails after this time may have been slow because it was large. */
 const SLOW_MS = 20_000;
 
-/** No page need be smaller for an API server that keeps objects of up to 1.5 MB: 500 become 15. */
-const MOST_HALVINGS = 5;
+/** 500 objects become 15, which an API server can return though each may have 1.5 MB. */
+const MAX_HALVINGS = 5;
 
-/** Random, so that those who failed together do not come again together; what the server wishes is waited for first. */
-function waitMs(failures: number, { retryAfterMs = 0 }: Troubled, { roll, patience }: Given): number {
-  const { firstBackoffMs, longestBackoffMs } = patience;
-  const most = Math.min(firstBackoffMs * 2 ** (failures - 1), longestBackoffMs);
-  return Math.min(retryAfterMs, LONGEST_WISH_MS) + Math.max(firstBackoffMs / 2, roll * most);
+/** Random, so that clients that failed together do not retry together; Retry-After comes first. */
+function backoffMs(failures: number, failure: RetryableFailure, { random, timing }: StepContext): number {
+  const { firstBackoffMs, maxBackoffMs } = timing;
+  const most = Math.min(firstBackoffMs * 2 ** (failures - 1), maxBackoffMs);
+  const retryAfterMs = Math.min(failure.retryAfterMs ?? 0, MAX_RETRY_AFTER_MS);
+  return retryAfterMs + Math.max(firstBackoffMs / 2, random * most);
 }
 
-const LONGEST_WISH_MS = 60_000;
+const MAX_RETRY_AFTER_MS = 60_000;
 
-/** Waits, and reports why. */
 function waiting(
   state: ReflectorState,
-  then: 'list' | Place,
-  { reason, message }: Trouble,
+  then: 'list' | WatchPosition,
+  { reason, message }: ReadFailure,
   ms: number,
   effects: readonly Effect[] = [],
 ): Step {
-  const trouble = { reason, message };
+  const failure = { reason, message };
+  return { state: { ...memoryOf(state), is: 'waiting', then, failure }, effects, next: { do: 'wait', ms } };
+}
+
+/** Removes all objects, also those of an incomplete list, and waits until the kind may be served. */
+function notServed(state: ReflectorState, { random, timing }: StepContext): Step {
+  const ms = timing.rediscoverMs * (0.75 + random / 2);
+  const isNew = state.known === 'nothing';
+  const memory = { ...memoryOf(state), known: 'not-served', listFailures: 0, watchFailures: 0 } as const;
   return {
-    state: { ...memoryOf(state), is: 'waiting', then, trouble },
-    effects,
+    state: { ...memory, is: 'not-served' },
+    effects: [{ do: 'remove-all' }, ...(isNew ? [{ do: 'report-synced' } as const] : [])],
     next: { do: 'wait', ms },
   };
 }
 
-/** Waits until the kind may be served. There may be objects of it though none was read whole: of a list that broke off. */
-function absent(state: ReflectorState, { roll, patience }: Given): Step {
-  const ms = patience.absenceMs * (0.75 + roll / 2);
-  const effects: readonly Effect[] = [
-    { do: 'empty' },
-    ...(state.known === 'nothing' ? [{ do: 'say-read' } as const] : []),
-  ];
-  const memory = { ...memoryOf(state), known: 'absence', listFailures: 0, watchFailures: 0 } as const;
-  return { state: { ...memory, is: 'absent' }, effects, next: { do: 'wait', ms } };
+/** Lists the kind in one of its versions. */
+function listNow(state: ReflectorState, versionIndex = 0): Step {
+  const listing = { is: 'listing', versionIndex, token: '', resourceVersion: '' } as const;
+  const next: Next = { do: 'list', versionIndex, token: '', halvings: state.halvings };
+  return { state: { ...memoryOf(state), ...listing }, effects: [], next };
 }
 
-/** Begins a list, in one of the versions of the kind. */
-function listNow(state: ReflectorState, effects: readonly Effect[] = [], at = 0): Step {
-  const listing = { is: 'listing', at, token: '', version: '', pages: 1 } as const;
-  const { halvings } = state;
-  const next: Next = { do: 'list', at, token: '', halvings };
-  return { state: { ...memoryOf(state), ...listing }, effects, next };
-}
-
-/** Begins a watch. */
 function watchNow(
   state: ReflectorState,
-  { at, from }: Place,
-  { roll, patience }: Given,
+  position: WatchPosition,
+  { random, timing }: StepContext,
   effects: readonly Effect[] = [],
 ): Step {
-  const [least, most] = patience.watchMs;
-  const next: Next = { do: 'watch', at, from, forMs: least + roll * (most - least) };
-  const watching = { is: 'watching', at, from, openSince: undefined, hasNews: false } as const;
+  const [least, most] = timing.watchMs;
+  const from = positionOf(position);
+  const watching = { is: 'watching', ...from, openSince: undefined, hasNews: false } as const;
+  const next: Next = { do: 'watch', ...from, forMs: least + random * (most - least) };
   return { state: { ...memoryOf(state), ...watching }, effects, next };
 }
 
-/** Watches on, after a pause: the watch before was short though nothing was wrong with it. */
-function watchSoon(state: ReflectorState & Place, trouble: Trouble, { patience }: Given): Step {
-  return waiting(state, { at: state.at, from: state.from }, trouble, patience.firstBackoffMs / 2);
+function readWatch(state: ReflectorState, effects: readonly Effect[]): Step {
+  return { state, effects, next: { do: 'read-watch' } };
 }
 
-/** Goes on with the watch. */
-function readOn(state: ReflectorState, effects: readonly Effect[]): Step {
-  return { state, effects, next: { do: 'read-on' } };
-}
-
-/** Does nothing any more. */
 function closed(state: ReflectorState): Step {
   return { state: { ...memoryOf(state), is: 'closed' }, effects: [], next: { do: 'stop' } };
 }

@@ -6,120 +6,119 @@ import { keyOf } from '../../../api/key.ts';
 import { refTo } from '../../../api/references.ts';
 import type { Resource } from '../../../api/resource.ts';
 import type { Arrival, ResourceStore } from '../../store.ts';
-import { fieldsOf, identityOf, isOlder, textIn, withoutBallast } from '../unstructured.ts';
-import type { RawIdentity } from '../unstructured.ts';
+import { fieldsOf, identityOf, isOlder, textIn, withoutUnusedMetadata } from '../unstructured.ts';
+import type { ObjectIdentity } from '../unstructured.ts';
 
-/** An object that the cluster has and that we cannot read. */
+/** An object that the API server stores and our validator does not accept. */
 export type Undecodable = {
   readonly ref: Ref;
   readonly version: string;
   readonly faults: readonly string[];
 };
 
-/** Where objects go. */
-type ArrivalDeps = {
+type UpdateDeps = {
   readonly store: ResourceStore;
-  /** Told of each object that cannot be read, once in each of its versions. */
+  /** Called with each object that cannot be decoded, once for each of its versions. */
   readonly reportUndecodable: (object: Undecodable) => void;
 };
 
 /*
- * An object comes by three ways: lists, watches, and answers to our own writes, and these overtake each other. Versions
- * of one kind come from one counter, whatever object they are of, so the greater one is the later one:
+ * Objects arrive in lists, watch events and responses to our own writes, in any order. The resourceVersions of all
+ * objects of a kind come from one counter, so the greater one is newer:
  *
- *   comes        of a version             then it is
- *   any way      older than in the store  left alone
- *   any way      as in the store          left alone, without a look at the rest
- *   deletion     older than in the store  left alone: it was made again
- *   answer       told by the watch        left alone: what is not there has been deleted since
- *   list, whole  (not in it)              removed, unless newer than the list: an answer was faster
+ *   arrives            with a version           then it is
+ *   in any way         older than the stored    ignored
+ *   in any way         equal to the stored      ignored, without decoding it
+ *   as a deletion      older than the stored    ignored: the object was created again
+ *   as a response      seen by the watch        ignored: if it is not stored, it has been deleted
+ *   absent in a list   newer than the list      kept: the response to a write was faster
+ *   absent in a list   any other                removed
  *
- * A list that is older than what a watch has told comes from a server that was set back, and then what it says holds.
+ * A list that is older than the last watch event comes from a server that was restored from a backup. It replaces all.
  */
 
-/** The objects of one kind on their way into the store. */
-export class KindArrivals {
+/** Brings the objects of one kind into the store, whatever the order in which they arrive. */
+export class KindUpdates {
   readonly #kind: ResourceKind;
-  readonly #ports: ArrivalDeps;
+  readonly #deps: UpdateDeps;
   readonly #listed = new Set<Key>();
   readonly #undecodable = new Map<Key, string>();
-  /** Up to which version everything has been told. */
-  #told = '';
-  #isSetBack = false;
+  /** All changes up to this version have been applied. */
+  #observedVersion = '';
+  #isRestored = false;
 
-  constructor(kind: ResourceKind, ports: ArrivalDeps) {
+  constructor(kind: ResourceKind, deps: UpdateDeps) {
     this.#kind = kind;
-    this.#ports = ports;
+    this.#deps = deps;
   }
 
-  /** How many objects cannot be read. */
   get undecodable(): number {
     return this.#undecodable.size;
   }
 
-  /** Begins to hear a list of everything as it was at a version. */
   beginList(version: string): void {
     this.#listed.clear();
-    this.#isSetBack = isOlder(version, this.#told);
+    this.#isRestored = isOlder(version, this.#observedVersion);
   }
 
-  list(raw: unknown, arrival: Arrival): void {
+  addListed(raw: unknown, arrival: Arrival): void {
     const identity = identityOf(this.#kind, raw);
     if (identity) this.#listed.add(keyOf(identity.ref));
-    this.#place(raw, identity, arrival, this.#isSetBack);
+    this.#put(raw, identity, arrival, this.#isRestored);
   }
 
-  /** Removes what a list did not have that has been heard to its end. */
+  /** Removes the objects that the list did not contain. */
   endList(version: string, arrival: Arrival): void {
-    const { store } = this.#ports;
+    const { store } = this.#deps;
     for (const object of store.list(this.#kind)) {
       const ref = refTo<ResourceKind>(object);
       const isNewer = isOlder(version, object.metadata.resourceVersion ?? '');
-      if (this.#listed.has(keyOf(ref)) || (isNewer && !this.#isSetBack)) continue;
+      if (this.#listed.has(keyOf(ref)) || (isNewer && !this.#isRestored)) continue;
       store.remove(ref, arrival);
     }
     for (const key of this.#undecodable.keys()) if (!this.#listed.has(key)) this.#undecodable.delete(key);
     this.#listed.clear();
-    this.#told = version;
-    this.#isSetBack = false;
+    this.#observedVersion = version;
+    this.#isRestored = false;
   }
 
-  /** Takes what a watch told of an object, and that it has told everything until then. */
-  watch(raw: unknown, change: 'put' | 'remove', version: string): void {
+  applyWatchEvent(raw: unknown, change: 'put' | 'remove', version: string): void {
     const identity = identityOf(this.#kind, raw);
-    if (change === 'put') this.#place(raw, identity, 'live', false);
+    if (change === 'put') this.#put(raw, identity, 'live', false);
     else if (identity) this.#remove(identity);
-    this.heardUntil(version);
+    this.noteVersion(version);
   }
 
-  /** Notes that everything has been told up to a version. */
-  heardUntil(version: string): void {
-    if (version !== '') this.#told = version;
+  noteVersion(version: string): void {
+    if (version !== '') this.#observedVersion = version;
   }
 
-  /** Takes what a server answered to a write of ours. */
-  answer(raw: unknown): void {
+  /** Stores the object in the response to a write. */
+  applyResponse(raw: unknown): void {
     const identity = identityOf(this.#kind, raw);
-    if (identity && (isOlder(identity.version, this.#told) || identity.version === this.#told)) return;
-    this.#place(raw, identity, 'live', false);
+    if (
+      identity &&
+      (isOlder(identity.version, this.#observedVersion) || identity.version === this.#observedVersion)
+    )
+      return;
+    this.#put(raw, identity, 'live', false);
   }
 
-  /** Removes everything: the kind is not there any more. */
-  empty(): void {
+  removeAll(): void {
     this.#undecodable.clear();
     this.#listed.clear();
-    this.#ports.store.replaceAll(this.#kind, []);
+    this.#deps.store.replaceAll(this.#kind, []);
   }
 
-  #remove({ ref, version }: RawIdentity): void {
-    const known = this.#ports.store.get(ref);
+  #remove({ ref, version }: ObjectIdentity): void {
+    const known = this.#deps.store.get(ref);
     if (!isOlder(version, this.#undecodable.get(keyOf(ref)) ?? '')) this.#undecodable.delete(keyOf(ref));
     if (!known || isOlder(version, known.metadata.resourceVersion ?? '')) return;
-    this.#ports.store.remove(ref);
+    this.#deps.store.remove(ref);
   }
 
-  #place(raw: unknown, identity: RawIdentity | undefined, arrival: Arrival, isForced: boolean): void {
-    const { store } = this.#ports;
+  #put(raw: unknown, identity: ObjectIdentity | undefined, arrival: Arrival, isForced: boolean): void {
+    const { store } = this.#deps;
     const version = identity?.version ?? '';
     const known = identity && store.get(identity.ref);
     if (known && !isForced) {
@@ -138,21 +137,21 @@ export class KindArrivals {
     }
   }
 
-  /** Nothing where it cannot be read, which is told. */
-  #decode(raw: unknown, identity: RawIdentity | undefined): Resource | undefined {
+  /** Undefined where the object cannot be decoded, which is reported. */
+  #decode(raw: unknown, identity: ObjectIdentity | undefined): Resource | undefined {
     const { ref, version } = identity ?? { ref: { kind: this.#kind, namespace: '', name: '' }, version: '' };
     const key = keyOf(ref);
     const decoding = decoded(raw);
     if (decoding.is === 'resource' && keyOf(refTo(decoding.resource)) === key) return decoding.resource;
     if (identity) this.#undecodable.set(key, version);
-    this.#ports.reportUndecodable({ ref, version, faults: faultsOf(decoding) });
+    this.#deps.reportUndecodable({ ref, version, faults: faultsOf(decoding) });
     return undefined;
   }
 }
 
 function decoded(raw: unknown): Decoding {
   const fields = fieldsOf(raw);
-  return decode(fields ? withoutBallast(fields) : raw);
+  return decode(fields ? withoutUnusedMetadata(fields) : raw);
 }
 
 function faultsOf(decoding: Decoding): readonly string[] {
@@ -166,30 +165,27 @@ function faultsOf(decoding: Decoding): readonly string[] {
   }
 }
 
-/** Takes the objects that an API server answers with to our writes, so that we see at once what we wrote. */
-export type TakeAnswers = {
+/** Stores the objects in responses to writes, so that a write can be read at once. */
+export type PutResponses = {
   /**
-   * Puts an object, as it came from the server, into the store, unless the store has a newer one or the watch has told
-   * of its deletion since. What is no object of a kind that is read is left alone.
+   * Stores an object as the server sent it, unless the store has a newer version or a later watch event deleted it.
+   * Objects of other kinds are ignored.
    */
-  readonly take: (raw: unknown) => void;
+  readonly put: (raw: unknown) => void;
 };
 
-/** The objects of all kinds on their way into the store. */
-export type Arrivals = TakeAnswers & {
-  /** Those of one kind, which must be among those that are read. */
-  readonly of: (kind: ResourceKind) => KindArrivals;
+export type StoreUpdates = PutResponses & {
+  readonly of: (kind: ResourceKind) => KindUpdates;
 };
 
-/** Makes the ways into a store for the kinds that are read. */
-export function createArrivals(kinds: readonly ResourceKind[], ports: ArrivalDeps): Arrivals {
-  const all = new Map<string, KindArrivals>(kinds.map(kind => [kind, new KindArrivals(kind, ports)]));
+export function createStoreUpdates(kinds: readonly ResourceKind[], deps: UpdateDeps): StoreUpdates {
+  const all = new Map<string, KindUpdates>(kinds.map(kind => [kind, new KindUpdates(kind, deps)]));
   return {
     of: kind => {
       const found = all.get(kind);
       if (!found) throw new Error(`${kind} is not among the kinds that are read`);
       return found;
     },
-    take: raw => all.get(textIn(fieldsOf(raw), 'kind'))?.answer(raw),
+    put: raw => all.get(textIn(fieldsOf(raw), 'kind'))?.applyResponse(raw),
   };
 }
