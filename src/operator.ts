@@ -20,10 +20,10 @@ import { helpOn, readSettings } from './process/settings.ts';
 import type { Given, Values } from './process/settings.ts';
 import { startTelemetry } from './process/telemetry.ts';
 import type { ProcessTelemetry } from './process/telemetry.ts';
-import { connectKubernetes } from './resources/connect-kubernetes.ts';
-import type { ConnectedKubernetes } from './resources/connect-kubernetes.ts';
-import type { RecordEvents } from './resources/events.ts';
-import { eventsOn } from './resources/kubernetes/events/recorder.ts';
+import { connectKubernetes } from './resources/kubernetes.ts';
+import type { ConnectedKubernetes } from './resources/kubernetes.ts';
+import type { RecordEvents } from './resources/resources.ts';
+import { createEventRecorder } from './resources/kubernetes/events/recorder.ts';
 import type { KubeEvents } from './resources/kubernetes/events/recorder.ts';
 import { kubernetesLease } from './resources/kubernetes/lease.ts';
 import { systemClock, countingSleep } from './runtime/clock.ts';
@@ -106,11 +106,11 @@ async function startOperator(
 
 function eventsFrom(
   { podName = hostname() }: OperatorSettings,
-  { speaking }: ConnectedKubernetes,
+  { transport }: ConnectedKubernetes,
   { log, metrics }: ProcessTelemetry,
 ): KubeEvents {
-  return eventsOn({
-    ...{ controller: COMPONENTS.operator, instance: podName, transport: speaking },
+  return createEventRecorder({
+    ...{ controller: COMPONENTS.operator, instance: podName, transport: transport },
     ...{ clock, now: date, random: Math.random, record: metrics.record },
     reportFailure: error => log.warn('events cannot be recorded', { error }),
   });
@@ -130,13 +130,13 @@ function electLeader(
   { podNamespace, podName = hostname(), concurrency, syncPeriodMs }: OperatorSettings,
   { cluster, telemetry, cache, events }: ElectionDeps,
 ): Leadership {
-  const { read, write, urgent } = cluster;
+  const { read, write, leaseTransport } = cluster;
   const name = COMPONENTS.operator;
   const revisionOf = (gateway: Ref<'Gateway'>) => cache.revisionOf(gateway);
   const leadership = startLeaderElection({
     ...{ name, identity: podName, telemetry, random: Math.random },
     clock: countingSleep(clock, () => uptime() * 1000),
-    lease: kubernetesLease({ transport: urgent, namespace: podNamespace, name, date }),
+    lease: kubernetesLease({ transport: leaseTransport, namespace: podNamespace, name, date }),
     isReady: () => read.isSynced(),
     lead: ({ number }) => {
       events.record({

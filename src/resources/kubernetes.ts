@@ -1,21 +1,64 @@
 import type { Clock } from '../api/clock.ts';
 import type { ResourceKind } from '../api/key.ts';
-import type { Fence } from './kubernetes/write/writer.ts';
-import { PATIENCE } from './kubernetes/reflector/state.ts';
-import type { Patience } from './kubernetes/reflector/state.ts';
-import { createSource } from './kubernetes/reflector/source.ts';
+import type { restClientMetrics } from '../telemetry/metrics.ts';
+import type { Recorder } from '../telemetry/recorder.ts';
+import { restConfigSource } from './kubernetes/auth/config-source.ts';
 import type { SourceTelemetry } from './kubernetes/reflector/observer.ts';
+import { createSource } from './kubernetes/reflector/source.ts';
+import { DEFAULT_TIMING } from './kubernetes/reflector/state.ts';
+import type { Timing } from './kubernetes/reflector/state.ts';
+import { openTransport } from './kubernetes/transport/open-transport.ts';
 import type { KubeTransport } from './kubernetes/transport/transport.ts';
-import { writesTo } from './kubernetes/write/writer.ts';
-import { outside } from './outside.ts';
+import { createWriter } from './kubernetes/write/writer.ts';
+import type { Fence } from './kubernetes/write/writer.ts';
 import type { AnyIndex, ReadResources, WriteResources } from './resources.ts';
 import { ResourceStore } from './store.ts';
 
-/** What a cluster is opened with. */
-export type KubernetesSettings = {
-  /** To the cluster's API server; whoever made it closes it, after this. */
+/** Which cluster to connect to, and what to read there. */
+export type ConnectOptions = Pick<KubernetesOptions, 'kinds' | 'indexes' | 'clock' | 'random'> & {
+  /** The setting KUBECONFIG; empty in a pod. */
+  readonly kubeconfig: string;
+  /** The environment variables of the process, in which Kubernetes gives a pod the address of its API server. */
+  readonly environment: Readonly<Record<string, string | undefined>>;
+  /** Aborts all writes when it is lost. */
+  readonly fence: Fence;
+  /** The time of day. */
+  readonly now: () => Date;
+  readonly telemetry: SourceTelemetry & {
+    readonly metrics: { readonly record: Recorder<typeof restClientMetrics> };
+  };
+};
+
+/** A cluster as a source, with transports for requests about anything else. */
+export type ConnectedKubernetes = Kubernetes & {
+  /** For objects that are not read, such as events. */
+  readonly transport: Pick<KubeTransport, 'send'>;
+  /** For the Lease: its connection of its own never waits for other requests. */
+  readonly leaseTransport: Pick<KubeTransport, 'send'>;
+};
+
+/** Finds a cluster and opens it; nothing is sent before it is started. Fails with SettingError. */
+export async function connectKubernetes(options: ConnectOptions): Promise<ConnectedKubernetes> {
+  const { clock, now, telemetry } = options;
+  const configSource = await restConfigSource(options);
+  const transportOptions = { configSource, clock, now, record: telemetry.metrics.record };
+  const transport = openTransport(transportOptions);
+  const leaseTransport = openTransport({ ...transportOptions, maxConnections: 1 });
+  const reportFailure = (error: unknown) =>
+    telemetry.log.error('unexpected error in the cluster source', { error });
+  const cluster = openKubernetes({ ...options, transport, reportFailure });
+  const close = async () => {
+    await cluster.close();
+    await Promise.all([transport.close(), leaseTransport.close()]);
+  };
+  return { ...cluster, transport, leaseTransport, close };
+}
+
+/** How a cluster is opened. */
+export type KubernetesOptions = {
+  /** To the cluster's API server; the caller closes it, after this. */
   readonly transport: KubeTransport;
-  /** What must hold for anything to be written. */
+  /** Aborts all writes when it is lost; without it, writes are always allowed. */
   readonly fence?: Fence;
   readonly kinds: readonly ResourceKind[];
   readonly indexes: readonly AnyIndex[];
@@ -23,29 +66,28 @@ export type KubernetesSettings = {
   /** At least 0, less than 1. */
   readonly random: () => number;
   readonly telemetry: SourceTelemetry;
-  /** Told of what a listener or an index threw. */
+  /** Called with each error that a listener or an index throws. */
   readonly reportFailure: (failure: unknown) => void;
-  readonly patience?: Partial<Patience>;
+  readonly timing?: Partial<Timing>;
 };
 
 /** A cluster as a source of resources. */
 export type Kubernetes = {
   readonly read: ReadResources;
   readonly write: WriteResources;
-  /** Begins to read and to follow what changes; until then nothing is known. */
+  /** Begins to list and watch; until then the store is empty. */
   readonly start: () => void;
-  /** Ends reading; fulfilled when nothing of it is under way. */
+  /** Stops reading; resolves when nothing of it is running. */
   readonly close: () => Promise<void>;
 };
 
-/** Opens a cluster, whose objects of the kinds that are read are in memory from when they were first read. */
-export function openKubernetes(settings: KubernetesSettings): Kubernetes {
-  const { indexes, transport, fence, clock, random } = settings;
-  const reportFailure = outside(settings.reportFailure);
+/** Opens a cluster and keeps its objects of the given kinds in memory. */
+export function openKubernetes(options: KubernetesOptions): Kubernetes {
+  const { indexes, transport, fence, clock, random, reportFailure } = options;
   const store = new ResourceStore(indexes, reportFailure);
-  const patience = { ...PATIENCE, ...settings.patience };
-  const { arrivals, start, close } = createSource({ ...settings, store, patience, reportFailure });
+  const timing = { ...DEFAULT_TIMING, ...options.timing };
+  const { updates, start, close } = createSource({ ...options, store, timing });
   const fencing = fence ? { fence } : {};
-  const write = writesTo({ transport, ...fencing, clock, random, read: store, arrivals });
+  const write = createWriter({ transport, ...fencing, clock, random, read: store, updates });
   return { read: store, write, start, close };
 }

@@ -1,30 +1,29 @@
 import type { Lease, LeaseHold, LeasePort } from '../lease.ts';
 import { ResourceError } from '../resources.ts';
-import { KubeError } from './kube-error.ts';
+import { KubeError } from './transport/transport.ts';
 import { fieldsOf, textIn } from './unstructured.ts';
 import type { KubeRequest, KubeTransport } from './transport/transport.ts';
 
-/** What keeping a lease in a cluster works with. */
-export type KubernetesLeaseParts = {
-  readonly transport: Pick<KubeTransport, 'ask'>;
+export type KubernetesLeaseDeps = {
+  readonly transport: Pick<KubeTransport, 'send'>;
   readonly namespace: string;
   readonly name: string;
-  /** The time of day, which is written for people and never read. */
+  /** The time of day; it is written for people and never read back. */
   readonly date: () => Date;
 };
 
 const API_VERSION = 'coordination.k8s.io/v1';
 
-/** The Lease of a name; it needs the rights to get, create and patch it. */
-export function kubernetesLease({ transport, namespace, name, date }: KubernetesLeaseParts): LeasePort {
+/** A Lease; requires the permissions to get, create and patch it. */
+export function kubernetesLease({ transport, namespace, name, date }: KubernetesLeaseDeps): LeasePort {
   const all = `/apis/${API_VERSION}/namespaces/${encodeURIComponent(namespace)}/leases`;
   const path = `${all}/${encodeURIComponent(name)}`;
   const what = `Lease ${namespace}/${name}`;
-  const ask = async (request: KubeRequest, nothingIs: number): Promise<Lease | undefined> => {
+  const send = async (request: KubeRequest, statusOfUndefined: number): Promise<Lease | undefined> => {
     try {
-      return leaseIn(await transport.ask(request), what);
+      return leaseIn(await transport.send(request), what);
     } catch (error) {
-      if (error instanceof KubeError && error.status === nothingIs) return undefined;
+      if (error instanceof KubeError && error.status === statusOfUndefined) return undefined;
       throw resourceErrorOf(error, what);
     }
   };
@@ -32,46 +31,46 @@ export function kubernetesLease({ transport, namespace, name, date }: Kubernetes
     const value = { apiVersion: API_VERSION, kind: 'Lease', metadata: { namespace, name }, spec: {} };
     const spec = specOf(hold, undefined, date());
     const body = { type: 'application/json', value: { ...value, spec } };
-    return ask({ verb: 'create', path: all, query: BY_US, body, signal }, 409);
+    return send({ verb: 'create', path: all, query: FIELD_MANAGER, body, signal }, 409);
   };
-  // A version in a patch makes the server refuse it where the Lease has another; what we do not know is left alone.
+  // The server refuses a patch with another resourceVersion than that of the Lease, and keeps fields that we do not know.
   const replace = async (hold: LeaseHold, over: Lease, signal: AbortSignal) => {
     const value = { metadata: { resourceVersion: over.version }, spec: specOf(hold, over, date()) };
     const body = { type: 'application/merge-patch+json', value };
     try {
-      return await ask({ verb: 'patch', path, query: BY_US, body, signal }, 409);
+      return await send({ verb: 'patch', path, query: FIELD_MANAGER, body, signal }, 409);
     } catch (error) {
       if (error instanceof ResourceError && error.reason === 'Gone') return undefined;
       throw error;
     }
   };
   return {
-    read: signal => ask({ verb: 'get', path, signal }, 404),
+    read: signal => send({ verb: 'get', path, signal }, 404),
     write: (hold, over, signal) => (over ? replace(hold, over, signal) : create(hold, signal)),
   };
 }
 
-const BY_US = { fieldManager: 'mesh-gateway' };
+const FIELD_MANAGER = { fieldManager: 'mesh-gateway' };
 
-const MOST_TRANSITIONS = 2 ** 31 - 1;
+const MAX_TRANSITIONS = 2 ** 31 - 1;
 
 function specOf({ holder, durationMs, transitions }: LeaseHold, over: Lease | undefined, now: Date) {
   const renewTime = now.toISOString().replace('Z', '000Z');
   return {
     holderIdentity: holder,
     leaseDurationSeconds: Math.max(1, Math.ceil(durationMs / 1000)),
-    leaseTransitions: Math.min(transitions, MOST_TRANSITIONS),
+    leaseTransitions: Math.min(transitions, MAX_TRANSITIONS),
     renewTime,
     ...(over?.holder === holder ? {} : { acquireTime: renewTime }),
   };
 }
 
-/** Whoever can write Leases can write anything into them. */
-function leaseIn(answer: unknown, what: string): Lease {
-  const fields = fieldsOf(answer);
+/** Invalid values, which any client can write, become empty or 0. */
+function leaseIn(response: unknown, what: string): Lease {
+  const fields = fieldsOf(response);
   const version = textIn(fieldsOf(fields?.['metadata']), 'resourceVersion');
   if (version === '') {
-    throw new ResourceError('Unavailable', `${what}: the answer of the API server is no Lease`);
+    throw new ResourceError('Unavailable', `${what}: the response of the API server is not a Lease`);
   }
   const spec = fieldsOf(fields?.['spec']);
   return {

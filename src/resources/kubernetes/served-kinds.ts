@@ -4,11 +4,11 @@ import { GROUP, kinds, VERSION } from '../../api/generated/kinds.ts';
 import type { KindName } from '../../api/generated/kinds.ts';
 import type { Ref, ResourceKind } from '../../api/key.ts';
 
-/** Where an API server keeps the objects of a kind. */
+/** How an API server serves a kind. */
 export type ServedKind = {
-  /** Empty for the kinds of Kubernetes itself. */
+  /** Empty for the core group. */
   readonly group: string;
-  /** Those in which we read it, the best first. */
+  /** The versions that we can read, the preferred one first. */
   readonly versions: readonly string[];
   readonly plural: string;
   readonly isNamespaced: boolean;
@@ -24,7 +24,7 @@ function ownKind(kind: KindName): ServedKind {
   return { group: GROUP, versions: [VERSION], plural, isNamespaced: scope === 'Namespaced' };
 }
 
-/** Every kind that is read, as API servers know it. */
+/** Every kind that is read. */
 export const SERVED: Readonly<Record<ResourceKind, ServedKind>> = {
   MeshBinding: ownKind('MeshBinding'),
   MeshEndpoints: ownKind('MeshEndpoints'),
@@ -43,12 +43,12 @@ export const SERVED: Readonly<Record<ResourceKind, ServedKind>> = {
   Backend: foreignKind('Backend', 'v1alpha1'),
 };
 
-/** How many objects of a kind are asked for at once: few enough that reading them never holds up the event loop. */
+/** The page size of lists of a kind, small enough that parsing a page does not block the event loop. */
 export function pageSizeOf(kind: ResourceKind): number {
   return SERVED[kind].group === GROUP ? 100 : 500;
 }
 
-/** The path of all objects of a kind: in all namespaces, or in one where a kind has any. */
+/** The path of a kind's collection, in all namespaces or in one. */
 export function pathOfAll(
   { group, plural, isNamespaced }: ServedKind,
   version: string,

@@ -1,30 +1,29 @@
-import type { ResourceKind } from '../../api/key.ts';
-import type { Ref } from '../../api/key.ts';
+import type { Ref, ResourceKind } from '../../api/key.ts';
 import { SERVED } from './served-kinds.ts';
 
-/** A JSON object of which nothing is known. */
+/** A JSON object of any kind. */
 export type Fields = Readonly<Record<string, unknown>>;
 
-/** What it is, if it is an object. */
+/** The fields of a JSON value, if it is an object. */
 export function fieldsOf(value: unknown): Fields | undefined {
   return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Fields) : undefined;
 }
 
-/** A text, or the empty one where there is something else. */
+/** The string in a field; empty where the field has none. */
 export function textIn(fields: Fields | undefined, name: string): string {
   const value = fields?.[name];
   return typeof value === 'string' ? value : '';
 }
 
-/** What an API server says of an object, as far as it is looked at before anything is known of the rest. */
-export type RawIdentity<K extends ResourceKind = ResourceKind> = {
+/** What is read of an object before it is decoded. */
+export type ObjectIdentity<K extends ResourceKind = ResourceKind> = {
   readonly ref: Ref<K>;
   readonly uid: string;
   readonly version: string;
 };
 
-/** Which object of a kind a value is; nothing where it does not say. */
-export function identityOf<K extends ResourceKind>(kind: K, value: unknown): RawIdentity<K> | undefined {
+/** The identity of an object of a kind; undefined where it has no name. */
+export function identityOf<K extends ResourceKind>(kind: K, value: unknown): ObjectIdentity<K> | undefined {
   const metadata = fieldsOf(fieldsOf(value)?.['metadata']);
   const name = textIn(metadata, 'name');
   if (name === '') return undefined;
@@ -38,13 +37,13 @@ export function identityOf<K extends ResourceKind>(kind: K, value: unknown): Raw
 
 const LAST_APPLIED = 'kubectl.kubernetes.io/last-applied-configuration';
 
-/** The object without what nobody reads and what is often larger than all the rest. */
-export function withoutBallast(raw: Fields): Fields {
-  const metadata = fieldsOf(raw['metadata']);
-  if (!metadata) return raw;
+/** The object without managedFields and kubectl's annotation, which are often larger than the rest. */
+export function withoutUnusedMetadata(object: Fields): Fields {
+  const metadata = fieldsOf(object['metadata']);
+  if (!metadata) return object;
   const { managedFields: _fields, annotations, ...rest } = metadata;
   const kept = withoutLastApplied(annotations);
-  return { ...raw, metadata: kept === undefined ? rest : { ...rest, annotations: kept } };
+  return { ...object, metadata: kept === undefined ? rest : { ...rest, annotations: kept } };
 }
 
 function withoutLastApplied(value: unknown): unknown {
@@ -54,11 +53,10 @@ function withoutLastApplied(value: unknown): unknown {
   return Object.keys(rest).length === 0 ? undefined : rest;
 }
 
-/** A version that counts; others only differ. */
-const NUMBER = /^(?:0|[1-9]\d*)$/;
+const DECIMAL = /^(?:0|[1-9]\d*)$/;
 
-/** Whether one version of objects of a kind is known to be older than another: where they are no numbers, none is. */
+/** Whether a resourceVersion is older than another one of the same kind; those that are not numbers have no order. */
 export function isOlder(version: string, than: string): boolean {
-  if (!NUMBER.test(version) || !NUMBER.test(than)) return false;
+  if (!DECIMAL.test(version) || !DECIMAL.test(than)) return false;
   return version.length === than.length ? version < than : version.length < than.length;
 }

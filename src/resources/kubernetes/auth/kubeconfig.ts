@@ -6,45 +6,45 @@ import type { Cluster, Context, User } from '@kubernetes/client-node';
 import { isEqual } from '../../../api/json.ts';
 import { SettingError } from '../../../telemetry/setting-error.ts';
 import { fieldsOf, textIn } from '../unstructured.ts';
-import type { AccessOptions } from './config-source.ts';
-import { AccessError, checkedHeader, readSecretFile } from './rest-config.ts';
-import type { Account, ClusterAccess } from './rest-config.ts';
-import { boundPrograms, droppedField, execOf, tokenFileOf } from './library-gaps.ts';
+import type { ConfigSourceOptions } from './config-source.ts';
+import { CredentialsError, checkedHeader, readSecretFile } from './rest-config.ts';
+import type { RestConfig, RestConfigSource } from './rest-config.ts';
+import { limitExecPrograms, unsupportedField, execOf, tokenFileOf } from './library-gaps.ts';
 import type { RawUser } from './library-gaps.ts';
 
-/** However often it fails or is refused, an exec program is not run again before so much time is over. */
-const EXEC_PAUSE_MS = 1000;
+/** The least time between two runs of an exec program. */
+const EXEC_INTERVAL_MS = 1000;
 const EXEC_TIMEOUT_MS = 30_000;
 
 type File = { readonly path: string; readonly text: string };
 
-/** What files say, and what became of it. */
+/** The state for one content of the files. */
 type Loaded = {
   readonly files: readonly File[];
-  readonly at: number;
-  /** Whether another try would run a program again. */
+  readonly loadedAt: number;
+
   readonly runsProgram: boolean;
-  readonly account: () => Promise<Account>;
+  readonly config: () => Promise<RestConfig>;
 };
 
-/** Reads kubeconfig files by the library; what it renews, such as a token of OIDC, is kept while the files stay the same. */
-export async function kubeconfigAccess(options: AccessOptions): Promise<ClusterAccess> {
-  const { kubeconfig, clock, programTimeoutMs = EXEC_TIMEOUT_MS } = options;
-  const load = (files: readonly File[]) => loadedOf(files, clock.now(), programTimeoutMs);
+/** Reads kubeconfig files by the library. What it renews, such as an OIDC token, is kept until the files change. */
+export async function kubeconfigSource(options: ConfigSourceOptions): Promise<RestConfigSource> {
+  const { kubeconfig, clock, execTimeoutMs = EXEC_TIMEOUT_MS } = options;
+  const load = (files: readonly File[]) => loadedOf(files, clock.now(), execTimeoutMs);
   let loaded = load(await readFiles(kubeconfig));
   let hasFailed = false;
   return {
-    read: async standing => {
+    load: async reason => {
       const files = await readFiles(kubeconfig);
-      const runsAgain = loaded.runsProgram && (hasFailed || standing === 'refused');
-      const isPaused = clock.now() < loaded.at + EXEC_PAUSE_MS;
-      if (!isEqual(files, loaded.files) || (runsAgain && !isPaused)) loaded = load(files);
-      const account = loaded.account();
-      account.then(
+      const runsAgain = loaded.runsProgram && (hasFailed || reason === 'unauthorized');
+      const isTooEarly = clock.now() < loaded.loadedAt + EXEC_INTERVAL_MS;
+      if (!isEqual(files, loaded.files) || (runsAgain && !isTooEarly)) loaded = load(files);
+      const config = loaded.config();
+      config.then(
         () => (hasFailed = false),
         () => (hasFailed = true),
       );
-      return await account;
+      return await config;
     },
   };
 }
@@ -64,26 +64,26 @@ async function readFiles(setting: string): Promise<readonly File[]> {
   return files.length === 0 ? fail('none of its files exists') : files;
 }
 
-function loadedOf(files: readonly File[], at: number, programTimeoutMs: number): Loaded {
-  const { cluster, user, tokenFile } = entryOf(files.map(parsed));
-  const config = new KubeConfig();
-  boundPrograms(config, programTimeoutMs);
+function loadedOf(files: readonly File[], loadedAt: number, execTimeoutMs: number): Loaded {
+  const { cluster, user, tokenFile } = currentContext(files.map(parsed));
+  const library = new KubeConfig();
+  limitExecPrograms(library, execTimeoutMs);
   const runsProgram = user.exec !== undefined;
   let program: Promise<User> | undefined;
-  const account = async (): Promise<Account> => {
-    let now = runsProgram ? await (program ??= afterProgram(config, cluster, user)) : user;
+  const config = async (): Promise<RestConfig> => {
+    let now = runsProgram ? await (program ??= withExecCredentials(library, cluster, user)) : user;
     if (tokenFile !== '') now = { ...now, token: await readSecretFile(tokenFile) };
-    return accountOf(cluster, now, await applied(config, cluster, now));
+    return restConfigOf(cluster, now, await applied(library, cluster, now));
   };
-  return { files, at, runsProgram, account };
+  return { files, loadedAt, runsProgram, config };
 }
 
-/** The user with what its program gave, which stays until an API server refuses it. */
-async function afterProgram(config: KubeConfig, cluster: Cluster, user: User): Promise<User> {
+/** The user with the credentials that its program printed, which are used until a 401. */
+async function withExecCredentials(config: KubeConfig, cluster: Cluster, user: User): Promise<User> {
   const { headers, cert, key } = await applied(config, cluster, user);
   const token = /^Bearer (.+)$/.exec(headers['Authorization'] ?? '')?.[1];
   if (token === undefined && (cert === undefined || key === undefined))
-    throw new AccessError(`${commandOf(user)} gave no credentials`);
+    throw new CredentialsError(`${commandOf(user)} printed no credentials`);
   return {
     ...user,
     exec: undefined,
@@ -103,14 +103,14 @@ type Applied = Readonly<Record<'ca' | 'cert' | 'key' | 'auth', string | undefine
   readonly rejectUnauthorized: boolean | undefined;
 };
 
-/** What the library throws may repeat secrets that it was given. */
+/** The library's own errors may contain secrets. */
 async function applied(config: KubeConfig, cluster: Cluster, user: User): Promise<Applied> {
   config.loadFromClusterAndUser(cluster, user);
   const options: RequestOptions & { headers: Record<string, string> } = { headers: {} };
   try {
     await config.applyToHTTPSOptions(options);
   } catch (error) {
-    throw new AccessError(failureOf(error, user));
+    throw new CredentialsError(failureOf(error, user));
   }
   const { headers, ca, cert, key, auth, servername, rejectUnauthorized } = options;
   const text = (value: unknown) =>
@@ -130,7 +130,7 @@ function failureOf(error: unknown, user: User): string {
   const { code, path, syscall } = error as NodeJS.ErrnoException;
   if (syscall === 'open') return `${path ?? 'a file'} cannot be read (${code ?? 'unknown'})`;
   const how = typeof code === 'string' ? ` (${code})` : '';
-  if (user.exec !== undefined) return `${commandOf(user)} gave no credentials${how}`;
+  if (user.exec !== undefined) return `${commandOf(user)} printed no credentials${how}`;
   return `the auth-provider of the user failed${how}`;
 }
 
@@ -138,7 +138,7 @@ function commandOf({ exec }: User): string {
   return textIn(fieldsOf(exec), 'command') || 'exec of the user';
 }
 
-function accountOf({ server }: Cluster, user: User, options: Applied): Account {
+function restConfigOf({ server }: Cluster, user: User, options: Applied): RestConfig {
   const { ca, cert, key, servername, rejectUnauthorized, auth } = options;
   const headers = Object.entries(options.headers).map(([name, value]) => [
     name.toLowerCase(),
@@ -147,7 +147,7 @@ function accountOf({ server }: Cluster, user: User, options: Applied): Account {
   const all = Object.fromEntries(headers) as Record<string, string>;
   if (auth !== undefined) all['authorization'] ??= `Basic ${base64(auth)}`;
   if (user.authProvider && all['authorization'] === undefined)
-    throw new AccessError('the auth-provider of the user is not known, or gave no token');
+    throw new CredentialsError('the auth-provider of the user is unknown, or returned no token');
   const tls = { ca, cert, key, servername, rejectUnauthorized };
   const present = Object.entries(tls).filter(([, value]) => value !== undefined);
   return { server: server.replace(/\/+$/, ''), tls: Object.fromEntries(present), headers: all };
@@ -164,7 +164,7 @@ function parsed({ path, text }: File): Parsed {
     return { config, users: Array.isArray(users) ? users.map(user => rawUser(user, dirname(path))) : [] };
   } catch (error) {
     const { mark } = error as { readonly mark?: { readonly line: number } };
-    return fail(`${path}${mark ? `:${mark.line + 1}` : ''}: is no kubeconfig`);
+    return fail(`${path}${mark ? `:${mark.line + 1}` : ''}: is not a kubeconfig`);
   }
 }
 
@@ -173,8 +173,8 @@ function rawUser(user: unknown, folder: string): RawUser {
   return { name: textIn(fields, 'name'), fields: fieldsOf(fields?.['user']) ?? {}, folder };
 }
 
-/** The current context. As in kubectl, the first file that names a thing wins. */
-function entryOf(parsedFiles: readonly Parsed[]) {
+/** The current context. As in kubectl, the first file that defines an entry wins. */
+function currentContext(parsedFiles: readonly Parsed[]) {
   const configs = parsedFiles.map(({ config }) => config);
   const current = configs.map(config => config.getCurrentContext()).find(name => name) ?? '';
   if (current === '') fail('has no current-context: choose one by kubectl config use-context');
@@ -191,12 +191,12 @@ function entryOf(parsedFiles: readonly Parsed[]) {
     context.cluster,
   );
   const users: readonly User[] = [...configs.flatMap(each => each.getUsers())];
-  const nobody: User = { name: '' };
-  const user = context.user ? find('user', users, context.user) : nobody;
+  const anonymous: User = { name: '' };
+  const user = context.user ? find('user', users, context.user) : anonymous;
   const raw = parsedFiles.flatMap(file => file.users).find(({ name }) => name === user.name);
   const rawOrNone = raw ?? { name: '', fields: {}, folder: '' };
   expectSupported(cluster, rawOrNone);
-  // Without TLS there is nothing to verify, but the library asks to say so.
+  // The library refuses http: servers without it.
   const skipTLSVerify = cluster.skipTLSVerify || cluster.server.startsWith('http:');
   return {
     cluster: { ...cluster, skipTLSVerify },
@@ -207,12 +207,12 @@ function entryOf(parsedFiles: readonly Parsed[]) {
 
 function expectSupported({ server, proxyUrl }: Cluster, user: RawUser): void {
   const url = URL.canParse(server) ? new URL(server) : undefined;
-  if (!url || !/^https?:$/.test(url.protocol)) fail('the cluster names no http or https server');
+  if (!url || !/^https?:$/.test(url.protocol)) fail('the server of the cluster is not an http or https URL');
   else if (url.username !== '' || url.password !== '' || url.search !== '' || url.hash !== '')
     fail('the server of the cluster must be scheme, host, port and path alone');
   if (proxyUrl) fail('proxy-url is not supported: remove it');
-  const dropped = droppedField(user);
-  if (dropped !== undefined) fail(`${dropped} of a user is not supported: remove it`);
+  const unsupported = unsupportedField(user);
+  if (unsupported !== undefined) fail(`${unsupported} of a user is not supported: remove it`);
 }
 
 function fail(message: string): never {

@@ -6,22 +6,21 @@ import { fieldsOf, textIn } from '../unstructured.ts';
 import type { Fields } from '../unstructured.ts';
 
 /*
- * What @kubernetes/client-node 1.4.0 leaves out of a kubeconfig. Each has a test in library-gaps.test.ts that fails as soon
- * as the library does it itself; then the code for it goes.
+ * What @kubernetes/client-node 1.4.0 does not support. Each gap has a test in library-gaps.test.ts that fails as soon as
+ * the library closes it; then its code can be deleted.
  */
 
-/** A user as a file names it, with the folder of that file. */
+/** A user in a file, with the folder of that file. */
 export type RawUser = { readonly name: string; readonly fields: Fields; readonly folder: string };
 
-/** The library drops these fields, so that requests would be sent as another user. */
-const DROPPED = ['as-uid', 'as-groups', 'as-user-extra'];
+/** The library ignores these fields, so that requests would be sent as another user. */
+const IGNORED = ['as-uid', 'as-groups', 'as-user-extra'];
 
-/** A field of a user that is not supported. */
-export function droppedField({ fields }: RawUser): string | undefined {
-  return DROPPED.find(name => fields[name] !== undefined);
+export function unsupportedField({ fields }: RawUser): string | undefined {
+  return IGNORED.find(name => fields[name] !== undefined);
 }
 
-/** The library drops the field; empty where there is none. */
+/** The library ignores the field; empty where there is none. */
 export function tokenFileOf({ fields, folder }: RawUser): string {
   return absolute(textIn(fields, 'tokenFile'), folder);
 }
@@ -56,13 +55,13 @@ function clusterInfo({ server, caData, tlsServerName, skipTLSVerify }: Cluster):
   };
 }
 
-/** The library leaves the path as it is. */
+/** The library does not resolve the path. */
 function absolute(path: string, folder: string): string {
   return path === '' || isAbsolute(path) ? path : join(folder, path);
 }
 
-/** The library waits for an exec program without end, and keeps all that it prints. */
-export function boundPrograms(config: KubeConfig, timeout: number): void {
+/** The library sets no timeout for exec programs and no limit for their output. */
+export function limitExecPrograms(config: KubeConfig, timeout: number): void {
   const run = (command: string, args: readonly string[] = [], options: SpawnOptions = {}) => {
     const bounds = { timeout, maxBuffer: 1024 * 1024, killSignal: 'SIGKILL' } as const;
     const child = execFile(command, args, { env: options.env, ...bounds });

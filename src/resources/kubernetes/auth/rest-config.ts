@@ -3,99 +3,98 @@ import type { SecureContextOptions } from 'node:tls';
 import type { Clock } from '../../../api/clock.ts';
 import { isEqual } from '../../../api/json.ts';
 
-/** How a server proves its identity, and a client its own. */
+/** How the server is verified, and the client certificate. */
 export type TlsSettings = Pick<SecureContextOptions, 'ca' | 'cert' | 'key'> & {
   readonly servername?: string;
   readonly rejectUnauthorized?: boolean;
 };
 
-/** Where an API server is and as whom requests are sent, as of now. */
-export type Account = {
-  /** Without a slash at its end: https://10.0.0.1:443, with a path behind it where one is needed. */
+/** The address of an API server and the current credentials. */
+export type RestConfig = {
+  /** Without a trailing slash: https://10.0.0.1:443, perhaps with a path. */
   readonly server: string;
   readonly tls: TlsSettings;
-  /** Headers of each request. */
   readonly headers: Readonly<Record<string, string>>;
 };
 
-/** Whether what was found before is still good, or an API server has answered 401. */
-type Standing = 'good' | 'refused';
+/** `refresh`: the configuration may have changed. `unauthorized`: an API server answered 401. */
+type LoadReason = 'refresh' | 'unauthorized';
 
-/** Finds the account. All that may change is read each time. */
-export interface ClusterAccess {
-  read(standing: Standing): Promise<Account>;
+/** Loads a RestConfig from files or programs, each time anew. */
+export interface RestConfigSource {
+  load(reason: LoadReason): Promise<RestConfig>;
 }
 
-/** There are no credentials, or none that can be used. The message holds no secrets. */
-export class AccessError extends Error {
+/** There are no usable credentials. The message holds no secrets. */
+export class CredentialsError extends Error {
   constructor(message: string) {
     super(message);
-    this.name = 'AccessError';
+    this.name = 'CredentialsError';
   }
 }
 
-/** Fails with AccessError. */
+/** Fails with CredentialsError. */
 export async function readSecretFile(file: string): Promise<string> {
   try {
     return await readFile(file, 'latin1');
   } catch (error) {
     const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown';
-    throw new AccessError(`${file} cannot be read (${code})`);
+    throw new CredentialsError(`${file} cannot be read (${code})`);
   }
 }
 
-/** The value of an authorization header; Node would show one that is none in its error. */
+/** A trimmed header value. Node's own error for an invalid one would show it. */
 export function checkedHeader(value: string): string {
   if (!/^[\x20-\x7e]+$/.test(value.trim()))
-    throw new AccessError('the credentials are not valid in a header');
+    throw new CredentialsError('the credentials are not valid in a header');
   return value.trim();
 }
 
-/** The account that requests are sent from; the same value until it changes. All fail with AccessError. */
-export interface AccountInUse {
-  current(): Promise<Account>;
-  /** The account after one was refused, or could not be connected with. */
-  after(failed: Account, standing: Standing): Promise<Account>;
+/** The configuration for requests, the same value until it changes. All fail with CredentialsError. */
+export interface RestConfigCache {
+  current(): Promise<RestConfig>;
+  /** Loads the configuration again after a request with `failed` failed, unless that has happened already. */
+  reload(failed: RestConfig, reason: LoadReason): Promise<RestConfig>;
 }
 
-const KEPT_MS = 10_000;
+const REFRESH_MS = 10_000;
 
-/** Reads the account every 10 s, and at once when it is refused. While it cannot be read it stays as it was. */
-export function accountInUse(access: ClusterAccess, clock: Clock): AccountInUse {
-  let kept: { readonly account: Account; readonly until: number } | undefined;
-  let reading: { readonly standing: Standing; readonly account: Promise<Account> } | undefined;
+/** Loads the configuration every 10 s, and at once after a 401. While loading fails, the last one is used. */
+export function cacheRestConfig(source: RestConfigSource, clock: Clock): RestConfigCache {
+  let cached: { readonly config: RestConfig; readonly until: number } | undefined;
+  let loading: { readonly reason: LoadReason; readonly config: Promise<RestConfig> } | undefined;
 
-  const readNow = async (standing: Standing): Promise<Account> => {
-    const read = await access.read(standing);
-    const account = kept && isEqual(kept.account, read) ? kept.account : read;
-    kept = { account, until: clock.now() + KEPT_MS };
-    return account;
+  const loadNow = async (reason: LoadReason): Promise<RestConfig> => {
+    const loaded = await source.load(reason);
+    const config = cached && isEqual(cached.config, loaded) ? cached.config : loaded;
+    cached = { config, until: clock.now() + REFRESH_MS };
+    return config;
   };
-  /** Those who come while it is read wait for the same. */
-  const read = (standing: Standing): Promise<Account> => {
-    if (reading && (standing === 'good' || reading.standing === 'refused')) return reading.account;
-    const account = readNow(standing)
-      .catch(asAccessError)
+  /** Concurrent callers share one load. */
+  const load = (reason: LoadReason): Promise<RestConfig> => {
+    if (loading && (reason === 'refresh' || loading.reason === 'unauthorized')) return loading.config;
+    const config = loadNow(reason)
+      .catch(throwCredentialsError)
       .finally(() => {
-        if (reading?.account === account) reading = undefined;
+        if (loading?.config === config) loading = undefined;
       });
-    reading = { standing, account };
-    return account;
+    loading = { reason, config };
+    return config;
   };
   return {
     current: async () => {
-      if (kept && clock.now() < kept.until) return kept.account;
-      const before = kept?.account;
-      return before ? await read('good').catch(() => before) : await read('good');
+      if (cached && clock.now() < cached.until) return cached.config;
+      const before = cached?.config;
+      return before ? await load('refresh').catch(() => before) : await load('refresh');
     },
-    after: async (failed, standing) => {
-      if (kept && kept.account !== failed && clock.now() < kept.until) return kept.account;
-      return await read(standing);
+    reload: async (failed, reason) => {
+      if (cached && cached.config !== failed && clock.now() < cached.until) return cached.config;
+      return await load(reason);
     },
   };
 }
 
-function asAccessError(cause: unknown): never {
-  if (cause instanceof AccessError) throw cause;
-  throw new AccessError(cause instanceof Error ? cause.message : 'the credentials cannot be read');
+function throwCredentialsError(cause: unknown): never {
+  if (cause instanceof CredentialsError) throw cause;
+  throw new CredentialsError(cause instanceof Error ? cause.message : 'the credentials cannot be read');
 }

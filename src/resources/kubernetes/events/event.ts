@@ -1,11 +1,11 @@
 import { withoutSecrets } from '../../../telemetry/secrets.ts';
-import type { ObjectEvent } from '../../events.ts';
+import type { ObjectEvent } from '../../resources.ts';
 import type { KubeRequest } from '../transport/transport.ts';
 
-/** What an API server takes at most, in bytes. */
+/** The limits of an API server, in bytes. */
 const [MAX_NOTE, MAX_WORD, MAX_NAME] = [1024, 128, 200];
 
-/** The same as an API server takes it: bounded, without secrets and without halves of characters. */
+/** The event within the limits of an API server, with secrets redacted. */
 export function bounded(event: ObjectEvent): ObjectEvent {
   const action = cut(event.action, MAX_WORD);
   const reason = cut(event.reason, MAX_WORD);
@@ -13,21 +13,21 @@ export function bounded(event: ObjectEvent): ObjectEvent {
     ...event,
     reason: reason === '' ? 'Unknown' : reason,
     action: action === '' ? 'Unknown' : action,
-    // Nothing of a note that is so long comes through, so that nobody looks for secrets in the rest of it.
+    // Cut first, so that only what is sent is searched for secrets.
     note: cut(withoutSecrets(event.note.slice(0, 2 * MAX_NOTE)), MAX_NOTE),
   };
 }
 
-function cut(text: string, mostBytes: number): string {
-  const whole = text.slice(0, 2 * mostBytes).replaceAll(/\p{Surrogate}/gu, '\u{FFFD}');
+function cut(text: string, maxBytes: number): string {
+  const whole = text.slice(0, 2 * maxBytes).replaceAll(/\p{Surrogate}/gu, '\u{FFFD}');
   const bytes = Buffer.from(whole);
-  if (bytes.length <= mostBytes && text.length <= 2 * mostBytes) return whole;
-  let end = Math.min(bytes.length, mostBytes - 3);
+  if (bytes.length <= maxBytes && text.length <= 2 * maxBytes) return whole;
+  let end = Math.min(bytes.length, maxBytes - 3);
   while (end > 0 && ((bytes[end] ?? 0) & 0xc0) === 0x80) end--;
   return `${bytes.subarray(0, end).toString()}...`;
 }
 
-/** An event as it is written, the one that stands for all equal ones. */
+/** The series of equal events, which is one object. */
 type Written = {
   readonly name: string;
   readonly event: ObjectEvent;
@@ -36,16 +36,16 @@ type Written = {
   readonly count: number;
 };
 
-/** Who reports: the name of our component, and which process of it. */
+/** The component that reports, and its process. */
 export type Reporter = { readonly controller: string; readonly instance: string };
 
-/** The name of a new event: that of the object, and something that no other event has. */
+/** The name of a new event: that of the object with a unique suffix, as in client-go. */
 export function eventName({ regarding }: ObjectEvent, unique: string): string {
   const name = regarding.name.toLowerCase().slice(0, MAX_NAME);
   return `${/^[a-z0-9]([-.a-z0-9]*[a-z0-9])?$/.test(name) ? name : 'object'}.${unique}`;
 }
 
-/** Writes an event for the first time. */
+/** Creates an event. */
 export function createRequest(written: Written, { controller, instance }: Reporter): KubeRequest {
   const { name, event, first, count } = written;
   const { regarding, type, reason, action, note } = event;
@@ -62,7 +62,7 @@ export function createRequest(written: Written, { controller, instance }: Report
   return { verb: 'create', path: pathOfAll(event), body: { type: 'application/json', value } };
 }
 
-/** Writes how often an event has been recorded by now. */
+/** Updates the count of an event. */
 export function seriesRequest(written: Written): KubeRequest {
   const path = `${pathOfAll(written.event)}/${encodeURIComponent(written.name)}`;
   return { verb: 'patch', path, body: { type: 'application/merge-patch+json', value: seriesOf(written) } };
@@ -76,7 +76,7 @@ function pathOfAll(event: ObjectEvent): string {
   return `/apis/events.k8s.io/v1/namespaces/${encodeURIComponent(namespaceOf(event))}/events`;
 }
 
-/** What is in no namespace has its events in the default one: no server takes them elsewhere. */
+/** Events about cluster-scoped objects are in the default namespace: an API server refuses any other. */
 function namespaceOf({ regarding }: ObjectEvent): string {
   const { namespace = '' } = regarding;
   return namespace === '' ? 'default' : namespace;

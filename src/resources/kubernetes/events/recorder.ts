@@ -1,31 +1,30 @@
 import type { Clock } from '../../../api/clock.ts';
 import type { eventMetrics } from '../../../telemetry/metrics.ts';
 import type { Recorder } from '../../../telemetry/recorder.ts';
-import type { ObjectEvent, RecordEvents } from '../../events.ts';
+import type { ObjectEvent, RecordEvents } from '../../resources.ts';
 import type { KubeTransport } from '../transport/transport.ts';
-import { askRetrying, failedFor } from '../write/requests.ts';
+import { sendWithRetries, failedWith } from '../write/requests.ts';
 import { bounded, createRequest, eventName, seriesRequest } from './event.ts';
 import type { Reporter } from './event.ts';
 
 export type EventDeps = Reporter & {
-  readonly transport: Pick<KubeTransport, 'ask'>;
+  readonly transport: Pick<KubeTransport, 'send'>;
   readonly clock: Pick<Clock, 'now' | 'after'>;
   /** The time of day, which events show. */
   readonly now: () => Date;
   /** At least 0, less than 1. */
   readonly random: () => number;
   readonly record: Recorder<typeof eventMetrics>;
-  /** Called when events begin to fail, and not again before one has succeeded. */
+  /** Called with the first failure since the last event that was written. */
   readonly reportFailure: (failure: unknown) => void;
 };
 
-/** Events on an API server. */
 export type KubeEvents = RecordEvents & {
-  /** Takes no more, and waits up to 2 s until what was recorded is written. */
+  /** Drops new events, and waits up to 2 s until the recorded ones are written. */
   readonly close: () => Promise<void>;
 };
 
-/** Equal events, which are one object of the API server with a count. */
+/** Equal events: one object with a count. */
 type Series = {
   readonly key: string;
   readonly event: ObjectEvent;
@@ -33,27 +32,26 @@ type Series = {
   first: Date;
   last: Date;
   count: number;
-  /** How many of them the server knows of. */
+  /** How many of them the server has counted. */
   written: number;
   writes: number;
   state: 'idle' | 'pausing' | 'queued';
   cancelPause: () => void;
 };
 
-/** New events of all objects together; equal ones are not limited. */
+/** Rate limit for new series of all objects together. */
 const RATE = { burst: 100, intervalMs: 1000 };
 
-/** What is in memory is bounded, however long the server does not answer. */
 const MAX_SERIES = 1000;
 
-/** A series ends when nothing was added for so long, as in client-go: what comes then is a new event. */
+/** A series ends after this time without an event, as in client-go. */
 const FINISHED_MS = 360_000;
 
 const MAX_PAUSE_MS = 300_000;
-const CLOSE_WITHIN_MS = 2000;
+const CLOSE_TIMEOUT_MS = 2000;
 
-/** Records events by one request after the other; each counts as written, dropped or failed in the end. */
-export function eventsOn(deps: EventDeps): KubeEvents {
+/** Writes events one after the other; counts each as written, dropped or failed. */
+export function createEventRecorder(deps: EventDeps): KubeEvents {
   const recorder = new EventRecorder(deps);
   return {
     record: event => {
@@ -69,7 +67,7 @@ export function eventsOn(deps: EventDeps): KubeEvents {
 
 class EventRecorder {
   readonly #deps: EventDeps;
-  /** The one that was added to last is last. */
+  /** In the order of their last events. */
   readonly #series = new Map<string, Series>();
   readonly #abort = new AbortController();
   #sent: Promise<void> = Promise.resolve();
@@ -107,7 +105,7 @@ class EventRecorder {
       if (series.state === 'pausing') this.#enqueue(series);
     }
     await new Promise<void>(resolve => {
-      const cancel = this.#deps.clock.after(CLOSE_WITHIN_MS, resolve);
+      const cancel = this.#deps.clock.after(CLOSE_TIMEOUT_MS, resolve);
       void this.#drained().then(() => {
         cancel();
         resolve();
@@ -117,7 +115,7 @@ class EventRecorder {
     this.#abort.abort();
   }
 
-  /** Resolves when no request is left, not even one that another has caused. */
+  /** Resolves when the queue is empty. */
   async #drained(): Promise<void> {
     let awaited;
     do {
@@ -146,7 +144,7 @@ class EventRecorder {
     return eventName(event, `${now.getTime().toString(16)}${digits.padStart(8, '0')}`);
   }
 
-  /** Whether there is room for one more series; if so, it counts. */
+  /** Takes a token for a new series, if there is one. */
   #admits(): boolean {
     const now = this.#deps.clock.now();
     const fullAt = Math.max(this.#bucketFullAt, now) + RATE.intervalMs;
@@ -155,7 +153,7 @@ class EventRecorder {
     return true;
   }
 
-  /** The first is written at once, then more are gathered: for 1 s, 10 s, 100 s, and 300 s, or until closing. */
+  /** The first event is written at once; later ones are collected for 1 s, 10 s, 100 s, then 300 s each. */
   #writeSoon(series: Series): void {
     if (series.writes === 0 || this.#isClosed) {
       this.#enqueue(series);
@@ -179,8 +177,8 @@ class EventRecorder {
       await this.#send(series);
     } catch (failure) {
       if (!this.#isKnown(series)) return;
-      if (series.written > 0 && failedFor(failure, 'NotFound')) {
-        this.#beginAnew(series);
+      if (series.written > 0 && failedWith(failure, 'NotFound')) {
+        this.#restart(series);
         return;
       }
       if (!this.#isFailing) this.#deps.reportFailure(failure);
@@ -197,18 +195,17 @@ class EventRecorder {
     if (series.count > count) this.#writeSoon(series);
   }
 
-  /** What was written counts, whatever becomes of the series meanwhile. */
   #isKnown(series: Series): boolean {
     return this.#series.get(series.key) === series;
   }
 
   async #send(series: Series): Promise<void> {
     const request = series.written > 0 ? seriesRequest(series) : createRequest(series, this.#deps);
-    await askRetrying({ ...request, signal: this.#abort.signal }, this.#deps);
+    await sendWithRetries({ ...request, signal: this.#abort.signal }, this.#deps);
   }
 
-  /** Somebody deleted the event: what the server does not know of begins a new one. */
-  #beginAnew(series: Series): void {
+  /** The object was deleted: events that were not yet counted become a new one. */
+  #restart(series: Series): void {
     series.count -= series.written;
     series.written = 0;
     series.first = series.last;

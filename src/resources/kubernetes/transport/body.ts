@@ -1,13 +1,13 @@
-import { KubeError } from '../kube-error.ts';
+import { KubeError } from './transport.ts';
 
-/** A body as one text; fails with KubeError where it has more than `maxBytes`. */
+/** The text of a body; fails with KubeError where it has more than `maxBytes`. */
 export async function readAll(body: AsyncIterable<Buffer>, maxBytes: number, what: string): Promise<string> {
   const chunks: Buffer[] = [];
   let length = 0;
   for await (const chunk of body) {
     length += chunk.length;
     if (length > maxBytes)
-      throw new KubeError('Garbled', `${what}: the answer has more than ${maxBytes} bytes`);
+      throw new KubeError('Garbled', `${what}: the response has more than ${maxBytes} bytes`);
     chunks.push(chunk);
   }
   return Buffer.concat(chunks, length).toString();
@@ -15,7 +15,7 @@ export async function readAll(body: AsyncIterable<Buffer>, maxBytes: number, wha
 
 const MAX_START_BYTES = 64 * 1024;
 
-/** The beginning of a body, whole or not; a longer one ends with it. */
+/** The beginning of a body, also of a broken one; the rest is discarded. */
 export async function readStart(body: AsyncIterable<Buffer>): Promise<string> {
   const chunks: Buffer[] = [];
   let length = 0;
@@ -26,14 +26,14 @@ export async function readStart(body: AsyncIterable<Buffer>): Promise<string> {
       if (length > MAX_START_BYTES) break;
     }
   } catch {
-    // What arrived before is enough.
+    // The beginning is enough.
   }
   return Buffer.concat(chunks, length).toString();
 }
 
 const NEWLINE = 0x0a;
 
-/** The lines of a body as they arrive; each is copied once, when it is whole. */
+/** The lines of a body as they arrive; the bytes of each are copied once. */
 export async function* linesOf(
   body: AsyncIterable<Buffer>,
   maxBytes: number,
@@ -55,7 +55,7 @@ export async function* linesOf(
     length += rest.length;
     if (length > maxBytes) throw tooLong(maxBytes, what);
   }
-  if (length > 0) throw new KubeError('Unreachable', `${what}: the answer ended in the middle of a line`);
+  if (length > 0) throw new KubeError('Unreachable', `${what}: the response ended in the middle of a line`);
 }
 
 function tooLong(maxBytes: number, what: string): KubeError {

@@ -3,58 +3,57 @@ import type { ClientRequest, IncomingHttpHeaders, IncomingMessage, RequestOption
 import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
 import type { Socket } from 'node:net';
 import type { TlsSettings } from '../auth/rest-config.ts';
-import { KubeError } from '../kube-error.ts';
+import { KubeError } from './transport.ts';
 
 /** A request as it is sent. */
 type WireRequest = {
-  /** What is asked, for errors: list /api/v1/namespaces. */
+  /** For errors: list /api/v1/namespaces. */
   readonly what: string;
   readonly method: string;
   readonly url: URL;
   readonly headers: Readonly<Record<string, string>>;
   readonly body?: Buffer;
   readonly tls: TlsSettings;
-  /** A watch has a connection of its own for as long as it lasts. */
+  /** A watch has a connection of its own. */
   readonly isWatch: boolean;
 };
 
-/** The beginning of an answer. */
-export type Answer = {
+/** A response whose body is still to be read. */
+export type HttpResponse = {
   readonly status: number;
   readonly headers: IncomingHttpHeaders;
-  /** Ends where the answer is whole and throws KubeError before that; leaving it ends the request. */
+  /** Throws KubeError where the response is incomplete; returning early aborts the request. */
   readonly body: AsyncIterable<Buffer>;
 };
 
-/** How far the connection of a request was: not there yet, made for it, or kept from a request before it. */
-export type Phase = 'connecting' | 'connected' | 'kept';
+/** The connection of a request when it failed: not yet open, opened for it, or reused from an earlier request. */
+export type Phase = 'connecting' | 'connected' | 'reused';
 
-/** A request had no whole answer. */
+/** A request had no complete response. */
 export class ConnectionError extends KubeError {
   readonly phase: Phase;
 
   constructor(what: string, error: Error, phase: Phase) {
-    super(isNoHttp(error) ? 'Garbled' : 'Unreachable', `${what}: ${wordsOf(error)}`);
+    super(isNotHttp(error) ? 'Garbled' : 'Unreachable', `${what}: ${safeMessage(error)}`);
     this.phase = phase;
   }
 }
 
-/** Connections over which HTTP/1.1 is spoken, and which are kept. */
+/** HTTP/1.1 connections to an API server, which are reused. */
 export interface Connections {
-  /** Fails with ConnectionError, or, as the answer does, with the reason of the signal. */
-  send(request: WireRequest, signal: AbortSignal): Promise<Answer>;
-  /** Closes what no request uses. */
-  dropIdle(): void;
-  /** Ends everything; fulfilled when no socket is left. */
+  /** Fails with ConnectionError or the reason of the signal, as reading the body does. */
+  send(request: WireRequest, signal: AbortSignal): Promise<HttpResponse>;
+  closeIdle(): void;
+  /** Closes all connections; resolves when every socket is closed. */
   close(): Promise<void>;
 }
 
-/** Opens at most `maxConnections`, besides one for each watch, which ends with it; a request that finds none free waits. */
+/** Opens up to `maxConnections`, and one more for each watch, closed with it. Requests beyond that wait. */
 export function openConnections(maxConnections: number): Connections {
   const options = { keepAlive: true, maxSockets: maxConnections };
-  const short = { 'http:': new HttpAgent(options), 'https:': new HttpsAgent(options) };
+  const pooled = { 'http:': new HttpAgent(options), 'https:': new HttpsAgent(options) };
   const watches = { 'http:': new HttpAgent(), 'https:': new HttpsAgent() };
-  const agents: readonly HttpAgent[] = [...Object.values(short), ...Object.values(watches)];
+  const agents: readonly HttpAgent[] = [...Object.values(pooled), ...Object.values(watches)];
   const openSockets = () =>
     agents
       .flatMap(({ sockets, freeSockets }) => [...Object.values(sockets), ...Object.values(freeSockets)])
@@ -64,15 +63,15 @@ export function openConnections(maxConnections: number): Connections {
     send: async (request, signal) => {
       signal.throwIfAborted();
       const protocol = request.url.protocol === 'http:' ? 'http:' : 'https:';
-      const agent = (request.isWatch ? watches : short)[protocol];
-      return await exchange(request, { agent, signal });
+      const agent = (request.isWatch ? watches : pooled)[protocol];
+      return await sendOn(request, { agent, signal });
     },
-    dropIdle: () => {
-      const idle = Object.values(short).flatMap(({ freeSockets }) => Object.values(freeSockets));
+    closeIdle: () => {
+      const idle = Object.values(pooled).flatMap(({ freeSockets }) => Object.values(freeSockets));
       for (const socket of idle.flatMap(list => list ?? [])) socket.destroy();
     },
     close: async () => {
-      // Where aborted requests still wait for a socket, an agent opens another one for them.
+      // For aborted requests that were waiting for a socket, an agent opens another one.
       for (let left = openSockets(); left.length > 0; left = openSockets()) {
         await Promise.all(left.map(destroyed));
       }
@@ -84,32 +83,32 @@ function destroyed(socket: Socket): Promise<void> {
   return new Promise(resolve => void socket.once('close', () => resolve()).destroy());
 }
 
-/** A watch has nothing to send. Node sends ten keepalives, one each second, and fails it when none is acknowledged. */
+/** TCP keepalives start after this time without traffic on a watch; ten without acknowledgement, 1 s apart, fail it. */
 const KEEPALIVE_MS = 15_000;
 
-type Around = { readonly agent: HttpAgent; readonly signal: AbortSignal };
+type SocketOptions = { readonly agent: HttpAgent; readonly signal: AbortSignal };
 
-function exchange(request: WireRequest, around: Around): Promise<Answer> {
+function sendOn(request: WireRequest, socketOptions: SocketOptions): Promise<HttpResponse> {
   return new Promise((resolve, reject) => {
-    const sent = started(request, around);
+    const sent = started(request, socketOptions);
     const phase = watchPhase(sent);
     if (request.isWatch) sent.once('socket', socket => socket.setKeepAlive(true, KEEPALIVE_MS));
     let failure: Error | undefined;
     sent.on('error', error => {
       failure ??= error;
       reject(
-        around.signal.aborted
-          ? (around.signal.reason as Error)
+        socketOptions.signal.aborted
+          ? (socketOptions.signal.reason as Error)
           : new ConnectionError(request.what, error, phase()),
       );
     });
     sent.once('response', message => {
-      // A response that breaks before it is read fails when it is read.
+      // A response that fails before its body is read fails when the body is read.
       message.on('error', () => undefined);
       const failed = (error: Error) =>
-        // What is wrong with an answer is reported to its request; the answer itself only ends.
-        around.signal.aborted
-          ? (around.signal.reason as Error)
+        // Node reports why a response failed on its request.
+        socketOptions.signal.aborted
+          ? (socketOptions.signal.reason as Error)
           : new ConnectionError(request.what, failure ?? error, phase());
       resolve({ status: message.statusCode ?? 0, headers: message.headers, body: bodyOf(message, failed) });
     });
@@ -117,10 +116,13 @@ function exchange(request: WireRequest, around: Around): Promise<Answer> {
   });
 }
 
-/** Certificates and keys that are none make Node throw. */
-function started({ what, method, url, headers, body, tls }: WireRequest, around: Around): ClientRequest {
+/** Node throws where a certificate or key is invalid. */
+function started(
+  { what, method, url, headers, body, tls }: WireRequest,
+  socketOptions: SocketOptions,
+): ClientRequest {
   const length = body ? { 'content-length': String(body.length) } : {};
-  const options: RequestOptions = { method, ...around, headers: { ...headers, ...length } };
+  const options: RequestOptions = { method, ...socketOptions, headers: { ...headers, ...length } };
   try {
     return url.protocol === 'http:' ? httpRequest(url, options) : httpsRequest(url, { ...options, ...tls });
   } catch (error) {
@@ -128,14 +130,14 @@ function started({ what, method, url, headers, body, tls }: WireRequest, around:
   }
 }
 
-/** Node's own word, reusedSocket, is missing where a socket goes from one request straight to the next. */
+/** Node's own `reusedSocket` is false where a socket goes straight from one request to the next. */
 function watchPhase(request: ClientRequest): () => Phase {
   let phase: Phase = 'connecting';
   request.once('socket', socket => {
     if (socket.connecting) {
       socket.once('encrypted' in socket ? 'secureConnect' : 'connect', () => (phase = 'connected'));
     } else {
-      phase = 'kept';
+      phase = 'reused';
     }
   });
   return () => phase;
@@ -150,15 +152,15 @@ async function* bodyOf(
   } catch (error) {
     throw failed(error as Error);
   }
-  if (!message.complete) throw failed(new Error('the answer has no end'));
+  if (!message.complete) throw failed(new Error('the response is incomplete'));
 }
 
-function isNoHttp(error: Error): boolean {
+function isNotHttp(error: Error): boolean {
   return 'code' in error && String(error.code).startsWith('HPE_') && error.code !== 'HPE_INVALID_EOF_STATE';
 }
 
-/** What may be shown of an error of Node: its own properties may hold what was received. */
-function wordsOf(error: Error): string {
+/** Code and message alone: other properties of Node's errors may hold received bytes. */
+function safeMessage(error: Error): string {
   const code = 'code' in error && typeof error.code === 'string' ? error.code : '';
   const message = error instanceof AggregateError ? '' : error.message.split('\n', 1)[0]?.slice(0, 300);
   return [code, message].filter(word => word !== undefined && word !== '').join(': ');

@@ -1,29 +1,28 @@
 import type { Clock } from '../../../api/clock.ts';
-import { accountInUse } from '../auth/rest-config.ts';
-import type { Account, ClusterAccess } from '../auth/rest-config.ts';
-import type { KubeRequest, Verb } from './transport.ts';
+import { cacheRestConfig } from '../auth/rest-config.ts';
+import type { RestConfig, RestConfigSource } from '../auth/rest-config.ts';
 import { readStart } from './body.ts';
 import { ConnectionError, openConnections } from './connections.ts';
-import type { Answer } from './connections.ts';
+import type { HttpResponse } from './connections.ts';
+import type { KubeRequest, Verb } from './transport.ts';
 
-/** The beginning of an answer, and to whom it was given. */
-export type Sent = { readonly answer: Answer; readonly account: Account };
+/** A response whose body is still to be read, and the configuration of the request. */
+export type Sent = { readonly response: HttpResponse; readonly config: RestConfig };
 
-/** Sends requests as the account is now; fails with AccessError, ConnectionError or as the signal says. */
+/** Sends requests with the current configuration; fails with CredentialsError, ConnectionError or the signal's reason. */
 export interface Sender {
   send(request: KubeRequest, options: SendOptions): Promise<Sent>;
-  /** Closes connections that no request uses. */
-  dropIdle(): void;
+  closeIdleConnections(): void;
   close(): Promise<void>;
 }
 
 type SendOptions = { readonly isWatch: boolean; readonly signal: AbortSignal };
 
 type SenderDeps = {
-  readonly access: ClusterAccess;
+  readonly configSource: RestConfigSource;
   readonly clock: Clock;
   readonly maxConnections: number;
-  /** Counts an attempt, by the status of its answer if it had one. */
+  /** Counts an attempt, by the status of its response if it had one. */
   readonly record: (verb: Verb, status: number | undefined) => void;
 };
 
@@ -41,70 +40,73 @@ const UNAUTHORIZED = 401;
 
 /**
  * Sends each request once, and once more where that is safe:
- * | what happened                                    | sent again                                     |
- * | no connection                                    | if the files name another server, CA or client |
- * | a kept connection ended before the answer began  | reads only                                     |
- * | 401                                              | if there are other credentials by now          |
+ * | failure                                               | sent again                                             |
+ * | no connection                                         | if the configuration names another server, CA or client |
+ * | a reused connection was closed before the response    | reads only                                             |
+ * | 401                                                   | if the credentials have changed                        |
  */
-export function openSender({ access, clock, maxConnections, record }: SenderDeps): Sender {
-  const accounts = accountInUse(access, clock);
+export function openSender({ configSource, clock, maxConnections, record }: SenderDeps): Sender {
+  const configs = cacheRestConfig(configSource, clock);
   const connections = openConnections(maxConnections);
-  let latest: Account | undefined;
+  let latest: RestConfig | undefined;
 
-  const attempt = async (request: KubeRequest, account: Account, options: SendOptions): Promise<Sent> => {
+  const attempt = async (request: KubeRequest, config: RestConfig, options: SendOptions): Promise<Sent> => {
     let status: number | undefined;
-    if (account !== latest) connections.dropIdle();
-    latest = account;
+    if (config !== latest) connections.closeIdle();
+    latest = config;
     try {
-      const answer = await connections.send({ ...wireRequest(request, account), ...options }, options.signal);
-      ({ status } = answer);
-      return { answer, account };
+      const response = await connections.send(
+        { ...wireRequest(request, config), ...options },
+        options.signal,
+      );
+      ({ status } = response);
+      return { response, config };
     } finally {
       record(request.verb, status);
     }
   };
-  const accountAfter = async (account: Account, { verb }: KubeRequest, error: unknown) => {
+  const configForRetry = async (failed: RestConfig, { verb }: KubeRequest, error: unknown) => {
     if (!(error instanceof ConnectionError) || error.reason !== 'Unreachable') return undefined;
-    if (error.phase === 'kept') return METHODS[verb] === 'GET' ? account : undefined;
+    if (error.phase === 'reused') return METHODS[verb] === 'GET' ? failed : undefined;
     if (error.phase === 'connected') return undefined;
-    const fresh = await accounts.after(account, 'good').catch(() => account);
-    return fresh === account ? undefined : fresh;
+    const fresh = await configs.reload(failed, 'refresh').catch(() => failed);
+    return fresh === failed ? undefined : fresh;
   };
-  const sendToEnd = async (request: KubeRequest, options: SendOptions): Promise<Sent> => {
-    const account = await accounts.current();
+  const sendOverConnection = async (request: KubeRequest, options: SendOptions): Promise<Sent> => {
+    const config = await configs.current();
     try {
-      return await attempt(request, account, options);
+      return await attempt(request, config, options);
     } catch (error) {
-      const next = await accountAfter(account, request, error);
+      const next = await configForRetry(config, request, error);
       if (!next) throw error;
       return await attempt(request, next, options);
     }
   };
   return {
     send: async (request, options) => {
-      const sent = await sendToEnd(request, options);
-      if (sent.answer.status !== UNAUTHORIZED) return sent;
-      const fresh = await accounts.after(sent.account, 'refused');
-      if (fresh === sent.account) return sent;
-      await readStart(sent.answer.body);
+      const sent = await sendOverConnection(request, options);
+      if (sent.response.status !== UNAUTHORIZED) return sent;
+      const fresh = await configs.reload(sent.config, 'unauthorized');
+      if (fresh === sent.config) return sent;
+      await readStart(sent.response.body);
       return await attempt(request, fresh, options);
     },
-    dropIdle: () => connections.dropIdle(),
+    closeIdleConnections: () => connections.closeIdle(),
     close: () => connections.close(),
   };
 }
 
-/** Short enough for an error, and without the query, which may be long. */
-export function wordsFor({ verb, path }: KubeRequest): string {
+/** Verb and path, for errors; the query may be long. */
+export function describeRequest({ verb, path }: KubeRequest): string {
   return `${verb} ${path.slice(0, 300)}`;
 }
 
-/** What cannot be written as JSON throws. */
-function wireRequest(request: KubeRequest, { server, tls, headers }: Account) {
+/** Throws where the body is not JSON. */
+function wireRequest(request: KubeRequest, { server, tls, headers }: RestConfig) {
   const { verb, path, query, body } = request;
   const parameters = new URLSearchParams(query).toString();
   return {
-    what: wordsFor(request),
+    what: describeRequest(request),
     method: METHODS[verb],
     url: new URL(server + (parameters === '' ? path : `${path}?${parameters}`)),
     tls,

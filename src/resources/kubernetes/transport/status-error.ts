@@ -1,7 +1,7 @@
 import { withoutSecrets } from '../../../telemetry/secrets.ts';
-import type { Answer } from './connections.ts';
-import { KubeError } from '../kube-error.ts';
-import type { KubeErrorReason } from '../kube-error.ts';
+import type { HttpResponse } from './connections.ts';
+import { KubeError } from './transport.ts';
+import type { KubeErrorReason } from './transport.ts';
 
 const REASONS: Readonly<Partial<Record<number, KubeErrorReason>>> = {
   400: 'Invalid',
@@ -16,25 +16,22 @@ const REASONS: Readonly<Partial<Record<number, KubeErrorReason>>> = {
   429: 'Busy',
 };
 
-/** What is known of an answer that is no success. */
-type Refused = Pick<Answer, 'status' | 'headers'> & {
-  /** What was asked, for people: GET /api/v1/pods. */
+type FailedResponse = Pick<HttpResponse, 'status' | 'headers'> & {
+  /** The request, for errors: list /api/v1/pods. */
   readonly what: string;
-  /** As much of it as was read. */
+  /** Its beginning. */
   readonly body: string;
-  /** Texts that nobody may read. */
+  /** Texts to be redacted. */
   readonly secrets: readonly string[];
   readonly now: Date;
 };
 
-/** What an answer that is no success means, in the words of the server where it has some. */
-export function refusalOf({ what, status, headers, body, secrets, now }: Refused): KubeError {
-  const said = objectIn(body);
-  const words = said['kind'] === 'Status' ? [said['message'], said['reason']].find(isText) : '';
-  const message = [`${what}: ${status}`, wordsWithout(words ?? '', secrets)]
-    .filter(text => text !== '')
-    .join(' ');
-  const retryAfterMs = waitOf(headers, said, now);
+/** The error for a response that is not successful, with the message of the server's Status where it sent one. */
+export function statusError({ what, status, headers, body, secrets, now }: FailedResponse): KubeError {
+  const sent = objectIn(body);
+  const text = sent['kind'] === 'Status' ? [sent['message'], sent['reason']].find(isText) : '';
+  const message = `${what}: ${status} ${redacted(text ?? '', secrets)}`.trimEnd();
+  const retryAfterMs = retryAfterOf(headers, sent, now);
   const more = retryAfterMs === undefined ? {} : { retryAfterMs };
   return new KubeError(REASONS[status] ?? 'Failed', message, { status, ...more });
 }
@@ -43,27 +40,27 @@ function isText(value: unknown): value is string {
   return typeof value === 'string' && value !== '';
 }
 
-const LONGEST_WORDS = 1024;
+const MAX_MESSAGE_LENGTH = 1024;
 
-function wordsWithout(words: string, secrets: readonly string[]): string {
-  const hidden = secrets.reduce((text, secret) => text.replaceAll(secret, '[redacted]'), words);
-  return withoutSecrets(hidden).slice(0, LONGEST_WORDS);
+function redacted(text: string, secrets: readonly string[]): string {
+  const hidden = secrets.reduce((rest, secret) => rest.replaceAll(secret, '[redacted]'), text);
+  return withoutSecrets(hidden).slice(0, MAX_MESSAGE_LENGTH);
 }
 
-const LONGEST_WAIT_MS = 60_000;
+const MAX_RETRY_AFTER_MS = 60_000;
 
-/** Seconds, or a time of day: of the server where it tells its own. */
-function waitOf(
-  headers: Answer['headers'],
-  said: Readonly<Record<string, unknown>>,
+/** Retry-After is in seconds, or a date, which is compared with the server's own clock where it sends Date. */
+function retryAfterOf(
+  headers: HttpResponse['headers'],
+  status: Readonly<Record<string, unknown>>,
   now: Date,
 ): number | undefined {
   const text = headers['retry-after'] ?? '';
-  const seconds = /^\d{1,9}$/.test(text) ? Number(text) : secondsOf(said);
-  if (seconds !== undefined) return Math.min(seconds * 1000, LONGEST_WAIT_MS);
+  const seconds = /^\d{1,9}$/.test(text) ? Number(text) : secondsOf(status);
+  if (seconds !== undefined) return Math.min(seconds * 1000, MAX_RETRY_AFTER_MS);
   const sent = Date.parse(headers['date'] ?? '');
   const ms = Date.parse(text) - (Number.isNaN(sent) ? now.getTime() : sent);
-  return Number.isNaN(ms) ? undefined : Math.min(Math.max(ms, 0), LONGEST_WAIT_MS);
+  return Number.isNaN(ms) ? undefined : Math.min(Math.max(ms, 0), MAX_RETRY_AFTER_MS);
 }
 
 function secondsOf({ details }: Readonly<Record<string, unknown>>): number | undefined {

@@ -5,25 +5,23 @@ import { refTo } from '../../../api/references.ts';
 import { ResourceError } from '../../resources.ts';
 import type { OwnResource } from '../../resources.ts';
 import { pathOf } from '../served-kinds.ts';
-import { contendedError, goneError, wordsFor } from './errors.ts';
-import { failedFor, finalizersIn, getLive, MAX_ATTEMPTS, patchRequest, takeAnswer } from './requests.ts';
+import { contendedError, goneError, describeObject } from './errors.ts';
+import { failedWith, finalizersIn, getLive, MAX_ATTEMPTS, patchRequest, putResponse } from './requests.ts';
 import type { PatchStep, Seen, WriteDeps } from './requests.ts';
 import { sameObject } from './status.ts';
 
-/** What becomes of the finalizers of an object; the same list where there is nothing to do. */
+/** Returns the same list where nothing is to be changed. */
 type Edit = (finalizers: readonly string[]) => readonly string[];
 
-/** Adds a finalizer at the end. */
 export function adding(finalizer: string): Edit {
   return names => (names.includes(finalizer) ? names : [...names, finalizer]);
 }
 
-/** Removes a finalizer, however often it is there. */
 export function removing(finalizer: string): Edit {
   return names => (names.includes(finalizer) ? names.filter(name => name !== finalizer) : names);
 }
 
-/** Edits the finalizers of an object while they and its uid are as they are known to be; else reads it, and edits those. */
+/** Edits the finalizers of an object by a patch that tests them and the uid; reads the object after a conflict. */
 export async function editFinalizers(deps: WriteDeps, object: OwnResource, edit: Edit): Promise<void> {
   const ref = refTo<KindName>(object);
   const path = pathOf(ref, VERSION);
@@ -39,29 +37,29 @@ export async function editFinalizers(deps: WriteDeps, object: OwnResource, edit:
     const before = finalizersIn({ metadata });
     const after = edit(before);
     if (after === before) return;
-    if (after.length > before.length) refuseIfDeleted(ref, metadata);
+    if (after.length > before.length) refuseIfBeingDeleted(ref, metadata);
     try {
-      const answer = await deps.ask(patchRequest(path, steps(uid, before, after)));
-      takeAnswer(deps, answer);
+      const response = await deps.send(patchRequest(path, steps(uid, before, after)));
+      putResponse(deps, response);
       return;
     } catch (failure) {
-      if (failedFor(failure, 'NotFound')) throw goneError(ref);
-      if (!failedFor(failure, 'Conflict', 'Invalid')) throw failure;
+      if (failedWith(failure, 'NotFound')) throw goneError(ref);
+      if (!failedWith(failure, 'Conflict', 'Invalid')) throw failure;
       const { resourceVersion } = metadata;
       metadata = await getMetadata();
-      // Nothing has moved, so that it was not a test that failed. The list alone may be as it was before once more.
+      // The object is unchanged, so it was not a test of the patch that failed.
       if (failure.reason === 'Invalid' && metadata['resourceVersion'] === resourceVersion) throw failure;
     }
   }
   throw contendedError(ref);
 }
 
-function refuseIfDeleted(ref: Ref, { deletionTimestamp }: Seen['metadata']): void {
+function refuseIfBeingDeleted(ref: Ref, { deletionTimestamp }: Seen['metadata']): void {
   if (deletionTimestamp !== undefined)
-    throw new ResourceError('Refused', `${wordsFor(ref)} is being deleted: nobody can hold it any longer`);
+    throw new ResourceError('Refused', `${describeObject(ref)} is being deleted: finalizers cannot be added`);
 }
 
-/** An API server keeps no empty list, and takes null for what is not there. */
+/** An API server stores no empty list, and null in a test stands for a missing field. */
 function steps(uid: string, before: readonly string[], after: readonly string[]): readonly PatchStep[] {
   const path = '/metadata/finalizers';
   return [

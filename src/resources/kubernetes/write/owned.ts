@@ -3,65 +3,65 @@ import { isEqual } from '../../../api/json.ts';
 import type { Ref } from '../../../api/key.ts';
 import { refTo } from '../../../api/references.ts';
 import type { Resource } from '../../../api/resource.ts';
-import { judged } from '../../lifecycle.ts';
+import { admit } from '../../lifecycle.ts';
 import { ResourceError } from '../../resources.ts';
 import type { OwnedResource } from '../../resources.ts';
 import { pathOf, SERVED } from '../served-kinds.ts';
 import type { Fields } from '../unstructured.ts';
-import { contendedError, wordsFor } from './errors.ts';
+import { contendedError, describeObject } from './errors.ts';
 import {
   apply,
   deleteRequest,
-  failedFor,
+  failedWith,
   getLive,
   MAX_ATTEMPTS,
   patchRequest,
   seenIn,
-  takeAnswer,
+  putResponse,
 } from './requests.ts';
 import type { WriteDeps } from './requests.ts';
 
 /*
- * An object that is ours alone, by what is there and who said it:
+ * An object that we own, by field:
  *
- *   field                       what apply does
- *   we say it                   it is as we say, whoever else said something else
- *   we said it, and no longer   it goes
- *   spec, others added it       it goes, where the kind is ours: what is in a spec has a meaning
- *   labels, others added them   they stay: tools of others mark what they keep track of
+ *   field                        apply
+ *   that we set                  sets it, also where another manager owns it
+ *   that we set before           removes it
+ *   of spec, set by others       removes it, where the kind is ours
+ *   of labels, set by others     keeps it: other tools track objects by labels
  *
- * Of kinds of others we do not know what belongs to them by default, so that there nothing is taken out of a spec.
+ * In the spec of other kinds, fields set by others are kept, because they may be defaults.
  */
 
-/** Makes an object that is ours alone be as it is to be. */
+/** Creates or updates an object that we own. */
 export async function applyOwned(deps: WriteDeps, object: OwnedResource): Promise<void> {
-  const wanted = judgedAs(object);
+  const wanted = admitted(object);
   const ref = refTo(wanted);
   const value = fieldsToApply(object, wanted);
   const known = deps.read.get(ref);
   if (known && (deps.applied.has(known, value) || isSame(known, wanted))) return;
-  const answer = await applyWhole(deps, ref, value, wanted);
-  takeAnswer(deps, answer);
-  deps.applied.note(ref, answer, value);
+  const response = await applyWhole(deps, ref, value, wanted);
+  putResponse(deps, response);
+  deps.applied.note(ref, response, value);
 }
 
-function judgedAs(object: OwnedResource): Resource {
+function admitted(object: OwnedResource): Resource {
   try {
-    return judged(object);
+    return admit(object);
   } catch (failure) {
     if (!(failure instanceof ResourceError)) throw failure;
-    throw new ResourceError(failure.reason, `${wordsFor(refTo(object))}: ${failure.message}`);
+    throw new ResourceError(failure.reason, `${describeObject(refTo(object))}: ${failure.message}`);
   }
 }
 
-/** All of our fields: of a kind of ours as it would be stored, since a server fails at fields that it does not know. */
+/** Our fields: of our own kinds as they would be stored, because server-side apply fails at unknown fields. */
 function fieldsToApply({ apiVersion, kind, metadata, spec }: OwnedResource, wanted: Resource) {
   const { name, namespace } = wanted.metadata;
   const { labels } = metadata;
   return { apiVersion, kind, metadata: { name, namespace, labels }, spec: specOf(wanted) ?? spec };
 }
 
-/** The spec of a kind that is read whole: of one of ours. */
+/** Undefined for kinds of which only some fields are read. */
 function specOf(object: Resource): object | undefined {
   return 'spec' in object ? object.spec : undefined;
 }
@@ -76,46 +76,50 @@ async function applyWhole(deps: WriteDeps, ref: Ref, value: Fields, wanted: Reso
   const path = pathOf(ref, wanted.apiVersion.slice(wanted.apiVersion.lastIndexOf('/') + 1));
   const spec = specOf(wanted);
   for (let attempts = 1; attempts <= MAX_ATTEMPTS; attempts++) {
-    const answer = await apply(deps, path, value);
-    if (!spec || !hasMore(answer, spec)) return answer;
-    const bare = await withoutMore(deps, path, answer, spec);
-    if (bare !== undefined) return bare;
+    const response = await apply(deps, path, value);
+    if (!spec || !hasExtraFields(response, spec)) return response;
+    const reduced = await removeExtraFields(deps, path, response, spec);
+    if (reduced !== undefined) return reduced;
   }
   throw contendedError(ref);
 }
 
-/** Whether there is more in a spec than we applied. */
-function hasMore(answer: unknown, spec: object): boolean {
-  const decoding = decode(answer);
+function hasExtraFields(response: unknown, spec: object): boolean {
+  const decoding = decode(response);
   return decoding.is === 'resource' && !isEqual(specOf(decoding.resource), spec);
 }
 
-/** Takes out of a spec what we did not say; nothing where somebody was faster. All that we say of it stays ours. */
-async function withoutMore(deps: WriteDeps, path: string, answer: unknown, spec: object): Promise<unknown> {
+/** Removes the fields of a spec that we did not set; undefined where another write was faster. */
+async function removeExtraFields(
+  deps: WriteDeps,
+  path: string,
+  response: unknown,
+  spec: object,
+): Promise<unknown> {
   try {
     const steps = [
-      { op: 'test', path: '/metadata/resourceVersion', value: seenIn(answer).version },
+      { op: 'test', path: '/metadata/resourceVersion', value: seenIn(response).version },
       { op: 'replace', path: '/spec', value: spec },
     ] as const;
-    return await deps.ask(patchRequest(path, steps));
+    return await deps.send(patchRequest(path, steps));
   } catch (failure) {
-    if (failedFor(failure, 'Conflict', 'Invalid', 'NotFound')) return undefined;
+    if (failedWith(failure, 'Conflict', 'Invalid', 'NotFound')) return undefined;
     throw failure;
   }
 }
 
-/** Removes an object that is ours alone: the one that is known by its name, and none that comes after it. */
+/** Deletes an object that we own, by its uid. */
 export async function removeOwned(deps: WriteDeps, ref: Ref): Promise<void> {
   const found = await find(deps, ref);
   if (!found) return;
   for (let attempts = 1; attempts <= MAX_ATTEMPTS; attempts++) {
     try {
-      const answer = await deps.ask(deleteRequest(found.path, found.uid));
-      takeAnswer(deps, answer);
+      const response = await deps.send(deleteRequest(found.path, found.uid));
+      putResponse(deps, response);
       return;
     } catch (failure) {
-      if (failedFor(failure, 'NotFound')) return;
-      if (!failedFor(failure, 'Conflict')) throw failure;
+      if (failedWith(failure, 'NotFound')) return;
+      if (!failedWith(failure, 'Conflict')) throw failure;
       if ((await getLive(deps, found.path))?.uid !== found.uid) return;
     }
   }
@@ -124,7 +128,7 @@ export async function removeOwned(deps: WriteDeps, ref: Ref): Promise<void> {
 
 type Found = { readonly path: string; readonly uid: string };
 
-/** An object as the store has it, or else the server, in the first of its versions that is served. */
+/** Finds an object in the store, or on the server in the first version that is served. */
 async function find(deps: WriteDeps, ref: Ref): Promise<Found | undefined> {
   const known = deps.read.get(ref);
   if (known?.metadata.uid !== undefined) {

@@ -3,56 +3,52 @@ import { isEqual } from '../../../api/json.ts';
 import type { Ref, ResourceKind } from '../../../api/key.ts';
 import type { Resource } from '../../../api/resource.ts';
 import type { ReadResources } from '../../resources.ts';
-import { KubeError } from '../kube-error.ts';
-import type { KubeErrorReason } from '../kube-error.ts';
+import { KubeError } from '../transport/transport.ts';
+import type { KubeErrorReason, KubeRequest, KubeTransport } from '../transport/transport.ts';
 import { fieldsOf, textIn } from '../unstructured.ts';
 import type { Fields } from '../unstructured.ts';
-import type { TakeAnswers } from '../reflector/store-updates.ts';
-import type { KubeRequest, KubeTransport } from '../transport/transport.ts';
+import type { PutResponses } from '../reflector/store-updates.ts';
 
-/** What all writes work with. */
 export type WriteDeps = {
-  readonly ask: (request: KubeRequest) => Promise<unknown>;
+  readonly send: (request: KubeRequest) => Promise<unknown>;
   readonly read: Pick<ReadResources, 'get'>;
-  readonly arrivals: TakeAnswers;
+  readonly updates: PutResponses;
   readonly applied: Applied;
 };
 
-/** How often a write is retried after a conflict. */
+/** How often a write is tried while it conflicts with others. */
 export const MAX_ATTEMPTS = 8;
 
-/** The field manager of all our processes. */
 const FIELD_MANAGER = 'mesh-gateway';
 
-/** One step of a JSON patch; a test that fails makes the whole patch fail. */
+/** An operation of a JSON patch; a failed test fails the whole patch. */
 export type PatchStep =
   | { readonly op: 'test' | 'add' | 'replace'; readonly path: string; readonly value: unknown }
   | { readonly op: 'remove'; readonly path: string };
 
-/** Changes an object in steps, all of them or none. */
 export function patchRequest(path: string, steps: readonly PatchStep[]): KubeRequest {
   const query = { fieldManager: FIELD_MANAGER };
   return { verb: 'patch', path, query, body: { type: 'application/json-patch+json', value: steps } };
 }
 
-/** Deletes the object of a uid, and none of the same name that was created since. */
+/** Deletes the object with a uid, and not one that was created later under its name. */
 export function deleteRequest(path: string, uid: string): KubeRequest {
   const value = { apiVersion: 'v1', kind: 'DeleteOptions', preconditions: { uid } };
   return { verb: 'delete', path, body: { type: 'application/json', value } };
 }
 
 /**
- * Applies an object: other fields that were ours go, and those of others stay. An API server takes an object inside of a
- * kind of ours that loses all of its fields for null, and refuses it: such a one is left out first, and then applied anew.
+ * Server-side apply. Where a nested object of a custom resource loses its last field, an API server sees null and refuses
+ * it. Then the object is applied without its empty parts first, which removes the fields, and then with them.
  */
-export async function apply({ ask }: WriteDeps, path: string, object: Fields): Promise<unknown> {
+export async function apply({ send }: WriteDeps, path: string, object: Fields): Promise<unknown> {
   try {
-    return await ask(applyRequest(path, object));
+    return await send(applyRequest(path, object));
   } catch (failure) {
-    const fuller = withoutEmpty(object) as Fields;
-    if (!failedFor(failure, 'Invalid') || isEqual(fuller, object)) throw failure;
-    const { version } = seenIn(await ask(applyRequest(path, fuller)));
-    return await ask(applyRequest(path, over(object, version)));
+    const nonEmpty = withoutEmpty(object) as Fields;
+    if (!failedWith(failure, 'Invalid') || isEqual(nonEmpty, object)) throw failure;
+    const { version } = seenIn(await send(applyRequest(path, nonEmpty)));
+    return await send(applyRequest(path, withVersion(object, version)));
   }
 }
 
@@ -61,8 +57,8 @@ function applyRequest(path: string, value: Fields): KubeRequest {
   return { verb: 'apply', path, query, body: { type: 'application/apply-patch+yaml', value } };
 }
 
-/** The same object over another version, if it is applied over one at all. */
-function over(object: Fields, resourceVersion: string): Fields {
+/** Replaces the resourceVersion, if the object has one. */
+function withVersion(object: Fields, resourceVersion: string): Fields {
   const metadata = fieldsOf(object['metadata']);
   if (metadata?.['resourceVersion'] === undefined) return object;
   return { ...object, metadata: { ...metadata, resourceVersion } };
@@ -86,18 +82,18 @@ const FIRST_PAUSE_MS = 500;
 const MAX_PAUSE_MS = 10_000;
 
 export type RetryDeps = {
-  readonly transport: Pick<KubeTransport, 'ask'>;
+  readonly transport: Pick<KubeTransport, 'send'>;
   readonly clock: Pick<Clock, 'after'>;
   /** At least 0, less than 1. */
   readonly random: () => number;
 };
 
-/** Sends a request, and retries while the server is busy, up to three times, honouring Retry-After. */
-export async function askRetrying(request: KubeRequest, deps: RetryDeps): Promise<unknown> {
+/** Sends a request; busy responses are retried up to three times, honouring Retry-After. */
+export async function sendWithRetries(request: KubeRequest, deps: RetryDeps): Promise<unknown> {
   const { transport, clock, random } = deps;
   for (let tries = 1; ; tries++) {
     try {
-      return await transport.ask(request);
+      return await transport.send(request);
     } catch (failure) {
       if (tries === MAX_TRIES || !(failure instanceof KubeError) || !isBusy(failure)) throw failure;
       const wanted = failure.retryAfterMs ?? FIRST_PAUSE_MS * 2 ** (tries - 1);
@@ -106,7 +102,7 @@ export async function askRetrying(request: KubeRequest, deps: RetryDeps): Promis
   }
 }
 
-/** 503 with Retry-After comes from a server, or a proxy before it, that did nothing. */
+/** A server or proxy that sends 503 with Retry-After did nothing. */
 function isBusy({ reason, status, retryAfterMs }: KubeError): boolean {
   return reason === 'Busy' || (status === 503 && retryAfterMs !== undefined);
 }
@@ -126,48 +122,45 @@ function pause(ms: number, clock: Pick<Clock, 'after'>, signal: AbortSignal | un
   });
 }
 
-/** What an answer shows of an object's identity and version. */
+/** The metadata of the object in a response. */
 export type Seen = { readonly uid: string; readonly version: string; readonly metadata: Fields };
 
-/** Reads those of an answer. */
-export function seenIn(answer: unknown): Seen {
-  const metadata = fieldsOf(fieldsOf(answer)?.['metadata']) ?? {};
+export function seenIn(response: unknown): Seen {
+  const metadata = fieldsOf(fieldsOf(response)?.['metadata']) ?? {};
   return { uid: textIn(metadata, 'uid'), version: textIn(metadata, 'resourceVersion'), metadata };
 }
 
-/** The finalizers of an object. */
 export function finalizersIn({ metadata }: Pick<Seen, 'metadata'>): readonly string[] {
   const { finalizers } = metadata;
   return Array.isArray(finalizers) ? finalizers.filter(name => typeof name === 'string') : [];
 }
 
-/** Puts an answer into the store, unless it shows an object for the last time: no finalizer is left. */
-export function takeAnswer({ arrivals }: Pick<WriteDeps, 'arrivals'>, answer: unknown): void {
-  const seen = seenIn(answer);
+/** Stores the object in a response, unless it has just been deleted: it has a deletionTimestamp and no finalizers. */
+export function putResponse({ updates }: Pick<WriteDeps, 'updates'>, response: unknown): void {
+  const seen = seenIn(response);
   const isDeleted = seen.metadata['deletionTimestamp'] !== undefined;
-  if (!isDeleted || finalizersIn(seen).length > 0) arrivals.take(answer);
+  if (!isDeleted || finalizersIn(seen).length > 0) updates.put(response);
 }
 
-/** Reads an object past the store, and puts it there; undefined where it does not exist. */
+/** Reads an object from the server and stores it; undefined where it does not exist. */
 export async function getLive(deps: WriteDeps, path: string): Promise<Seen | undefined> {
   try {
-    const answer = await deps.ask({ verb: 'get', path });
-    takeAnswer(deps, answer);
-    return seenIn(answer);
+    const response = await deps.send({ verb: 'get', path });
+    putResponse(deps, response);
+    return seenIn(response);
   } catch (failure) {
-    if (failedFor(failure, 'NotFound')) return undefined;
+    if (failedWith(failure, 'NotFound')) return undefined;
     throw failure;
   }
 }
 
-/** Whether a request failed for one of these reasons. */
-export function failedFor(failure: unknown, ...reasons: readonly KubeErrorReason[]): failure is KubeError {
+export function failedWith(failure: unknown, ...reasons: readonly KubeErrorReason[]): failure is KubeError {
   return failure instanceof KubeError && reasons.includes(failure.reason);
 }
 
 /**
- * What was last applied to objects, as long as they are as they were then. So what others add, and what we cannot see of
- * it, does not make us apply the same again and again.
+ * What was last applied to each stored object. Where others add fields, or fields are not read, the object never equals
+ * what was applied, and would be applied again at each reconcile.
  */
 export class Applied {
   readonly #applied = new WeakMap<Resource, unknown>();
@@ -181,10 +174,10 @@ export class Applied {
     return this.#applied.has(object) && isEqual(this.#applied.get(object), value);
   }
 
-  /** Notes what an answer was to, if the store has the object as it is in the answer. */
-  note<K extends ResourceKind>(ref: Ref<K>, answer: unknown, value: unknown): void {
+  /** Notes what was applied, if the store has the object of the response. */
+  note<K extends ResourceKind>(ref: Ref<K>, response: unknown, value: unknown): void {
     const object = this.#read.get(ref);
-    const { version } = seenIn(answer);
+    const { version } = seenIn(response);
     if (object && version !== '' && object.metadata.resourceVersion === version)
       this.#applied.set(object, value);
   }

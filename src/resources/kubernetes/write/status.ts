@@ -8,13 +8,13 @@ import { validate } from '../../../api/validation/validate.ts';
 import { ResourceError } from '../../resources.ts';
 import type { OwnResource } from '../../resources.ts';
 import { pathOf } from '../served-kinds.ts';
-import { contendedError, goneError, wordsFor } from './errors.ts';
-import { apply, failedFor, getLive, MAX_ATTEMPTS, takeAnswer } from './requests.ts';
+import { contendedError, goneError, describeObject } from './errors.ts';
+import { apply, failedWith, getLive, MAX_ATTEMPTS, putResponse } from './requests.ts';
 import type { WriteDeps } from './requests.ts';
 
 /**
- * Writes a status. An API server disregards the uid in a status that is applied: it would put it onto another object
- * that has the name by now. So each is applied over a version that is known to be of the same object.
+ * Writes a status by server-side apply. An API server ignores the uid there, and would write the status of an object that
+ * was deleted and created again. So the request names the resourceVersion of the object that was read.
  */
 export async function replaceStatus<T extends OwnResource>(
   deps: WriteDeps,
@@ -24,23 +24,23 @@ export async function replaceStatus<T extends OwnResource>(
   const ref = refTo<KindName>(object);
   const stored = sameObject(object, deps.read.get(ref));
   const known = stored ?? object;
-  const wanted = judgedStatus(known, status);
+  const wanted = admittedStatus(known, status);
   if (stored && (isEqual(stored.status ?? {}, wanted) || deps.applied.has(stored, wanted))) return;
-  const answer = await applyStatus(deps, ref, known, wanted);
-  takeAnswer(deps, answer);
-  deps.applied.note(ref, answer, wanted);
+  const response = await applyStatus(deps, ref, known, wanted);
+  putResponse(deps, response);
+  deps.applied.note(ref, response, wanted);
 }
 
-/** What the store has, if it is the object that was read and no later one of its name. */
+/** The stored object, if it has the uid of the given one. */
 export function sameObject(object: OwnResource, stored: OwnResource | undefined): OwnResource | undefined {
   return stored?.metadata.uid === object.metadata.uid ? stored : undefined;
 }
 
-function judgedStatus(known: OwnResource, status: unknown): unknown {
+function admittedStatus(known: OwnResource, status: unknown): unknown {
   const verdict = validate(known.kind, { ...known, status });
   if (verdict.valid) return verdict.object.status;
   const faults = verdict.faults.map(formatFault).join('; ');
-  throw new ResourceError('Refused', `${wordsFor(refTo(known))}: ${faults}`);
+  throw new ResourceError('Refused', `${describeObject(refTo(known))}: ${faults}`);
 }
 
 async function applyStatus(
@@ -52,15 +52,15 @@ async function applyStatus(
   const path = pathOf(ref, VERSION);
   const { name, namespace, uid } = metadata;
   let { resourceVersion } = metadata;
-  // An empty status would be no status at all: while it exists, a server refuses others who take theirs back.
+  // While an empty status exists, an API server refuses other managers that remove theirs.
   const fields = isEqual(status, {}) ? {} : { status };
   for (let attempts = 1; attempts <= MAX_ATTEMPTS; attempts++) {
     try {
       const value = { apiVersion, kind, metadata: { name, namespace, uid, resourceVersion }, ...fields };
       return await apply(deps, `${path}/status`, value);
     } catch (failure) {
-      if (failedFor(failure, 'NotFound')) throw goneError(ref);
-      if (!failedFor(failure, 'Conflict')) throw failure;
+      if (failedWith(failure, 'NotFound')) throw goneError(ref);
+      if (!failedWith(failure, 'Conflict')) throw failure;
       const seen = await getLive(deps, path);
       if (seen?.uid !== uid) throw goneError(ref);
       resourceVersion = seen?.version;
