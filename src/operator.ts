@@ -110,7 +110,7 @@ function eventsFrom(
   { log, metrics }: ProcessTelemetry,
 ): KubeEvents {
   return createEventRecorder({
-    ...{ controller: COMPONENTS.operator, instance: podName, transport: transport },
+    ...{ controller: COMPONENTS.operator, instance: podName, transport },
     ...{ clock, now: date, random: Math.random, record: metrics.record },
     reportFailure: error => log.warn('events cannot be recorded', { error }),
   });

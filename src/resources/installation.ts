@@ -7,23 +7,23 @@ import { ResourceError } from './resources.ts';
 const FILE = 'installation-id';
 
 /**
- * The id by which an installation without a cluster knows again what it made elsewhere: 8 hex digits, made once and kept
- * in a file, which is replaced as a whole. Fails with ResourceError where that cannot be, or holds something else.
+ * The id that marks what an installation without a cluster creates elsewhere: 8 hex digits, which are generated once and
+ * stored in a file. Fails with ResourceError where the file cannot be used or has other content.
  */
 export async function installationId(folder: string): Promise<string> {
   const path = join(resolve(folder), FILE);
   try {
-    const text = await readFile(path, 'utf8').catch(makeIn(resolve(folder), path));
+    const text = await readFile(path, 'utf8').catch(createIn(resolve(folder), path));
     if (/^[0-9a-f]{8}\n?$/.test(text)) return text.trim();
   } catch (cause) {
     const message = `the state folder ${resolve(folder)} cannot be used: ${reasonOf(cause)}`;
     throw new ResourceError('Unavailable', message, { cause });
   }
-  const message = `${path} holds no installation id, which is 8 hex digits: remove it to begin with a new one`;
+  const message = `${path} is not an installation id of 8 hex digits: delete it to generate a new one`;
   throw new ResourceError('Unavailable', message);
 }
 
-function makeIn(folder: string, path: string): (error: unknown) => Promise<string> {
+function createIn(folder: string, path: string): (error: unknown) => Promise<string> {
   return async error => {
     if (!isMissing(error)) throw error;
     const id = randomBytes(4).toString('hex');

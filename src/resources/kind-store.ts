@@ -2,24 +2,24 @@ import { isEqual } from '../api/json.ts';
 import type { Key } from '../api/key.ts';
 import type { Resource } from '../api/resource.ts';
 import type { AnyIndex } from './resources.ts';
-import { share } from './structural-sharing.ts';
+import { shareStructure } from './structural-sharing.ts';
 
-/** It stays while the object in it is replaced, so that what does not move in an index costs nothing there. */
-type Entry = { object: Resource; texts: readonly (readonly string[])[] };
+/** An entry stays while its object is replaced, so that unchanged values need no update of an index. */
+type Entry = { object: Resource; values: readonly (readonly string[])[] };
 
 /** The objects of one kind, found by key or by index. */
 export class KindStore {
   readonly #entries = new Map<Key, Entry>();
   readonly #indexes: readonly AnyIndex[];
   readonly #reportFailure: (failure: unknown) => void;
-  readonly #tables: readonly Table<Entry>[];
-  /** What new objects are likely to have much in common with. */
+  readonly #tables: readonly IndexTable<Entry>[];
+  /** The object that was stored last: new objects share structure with it. */
   #last: Resource | undefined;
 
   constructor(indexes: readonly AnyIndex[], reportFailure: (failure: unknown) => void) {
     this.#indexes = indexes;
     this.#reportFailure = reportFailure;
-    this.#tables = indexes.map(() => new Table());
+    this.#tables = indexes.map(() => new IndexTable());
   }
 
   get(key: Key): Resource | undefined {
@@ -35,63 +35,63 @@ export class KindStore {
   }
 
   /** Undefined where there is no such index. */
-  find(index: string, text: string): readonly Resource[] | undefined {
+  find(index: string, value: string): readonly Resource[] | undefined {
     const table = this.#tables[this.#indexes.findIndex(({ name }) => name === index)];
-    return table?.find(text).map(({ object }) => object);
+    return table?.find(value).map(({ object }) => object);
   }
 
-  /** Whether the object differs from what was there. An index that throws is reported, and has no texts for it. */
+  /** Whether the object differs from the stored one. An index that throws is reported, and has no values for it. */
   put(key: Key, object: Resource): boolean {
     const old = this.#entries.get(key);
-    const frozen = share(old ? old.object : this.#last, object) as Resource;
+    const frozen = shareStructure(old ? old.object : this.#last, object) as Resource;
     if (old?.object === frozen) return false;
     this.#last = frozen;
-    const texts = this.#indexes.map(index => this.#textsOf(index, key, frozen));
-    const entry = old ?? { object: frozen, texts: [] };
-    this.#move(entry, texts);
+    const values = this.#indexes.map(index => this.#computeValues(index, key, frozen));
+    const entry = old ?? { object: frozen, values: [] };
+    this.#move(entry, values);
     entry.object = frozen;
     if (!old) this.#entries.set(key, entry);
     return true;
   }
 
-  /** Whether it was there. */
+  /** Whether the object existed. */
   remove(key: Key): boolean {
     const entry = this.#entries.get(key);
     if (entry) this.#move(entry, []);
     return this.#entries.delete(key);
   }
 
-  #move(entry: Entry, to: Entry['texts']): void {
-    const from = entry.texts;
+  #move(entry: Entry, to: Entry['values']): void {
+    const from = entry.values;
     for (const [at, table] of this.#tables.entries()) {
       const [before = [], after = []] = [from[at], to[at]];
       if (isEqual(before, after)) continue;
       for (const text of before) table.remove(text, entry);
       for (const text of after) table.add(text, entry);
     }
-    entry.texts = to;
+    entry.values = to;
   }
 
-  #textsOf(index: AnyIndex, key: Key, object: Resource): readonly string[] {
+  #computeValues(index: AnyIndex, key: Key, object: Resource): readonly string[] {
     try {
-      return textsOf(index, object);
+      return checkedValues(index, object);
     } catch (cause) {
-      this.#reportFailure(new Error(`the index ${index.name} cannot take ${key}`, { cause }));
+      this.#reportFailure(new Error(`the index ${index.name} failed for ${key}`, { cause }));
       return [];
     }
   }
 }
 
-/** An index is only ever asked about objects of its own kind. */
-function textsOf({ valuesOf }: AnyIndex, object: Resource): readonly string[] {
-  const texts: unknown = (valuesOf as (object: Resource) => unknown)(object);
-  if (Array.isArray(texts) && texts.every(text => typeof text === 'string')) return texts;
-  throw new TypeError('an index must give a list of texts');
+/** Indexes are called with objects of their own kind alone. */
+function checkedValues({ valuesOf }: AnyIndex, object: Resource): readonly string[] {
+  const values: unknown = (valuesOf as (object: Resource) => unknown)(object);
+  if (Array.isArray(values) && values.every(text => typeof text === 'string')) return values;
+  throw new TypeError('an index must return an array of strings');
 }
 
-/** Entries by text: each may be under several, and each text may have several. */
-class Table<T extends object> {
-  /** Most texts have one thing, for which a set would take ten times the memory. */
+/** Entries by value, many to many. */
+class IndexTable<T extends object> {
+  /** Most values have one entry, for which a set would take ten times the memory. */
   readonly #found = new Map<string, T | Many<T>>();
 
   find(text: string): readonly T[] {
@@ -114,5 +114,5 @@ class Table<T extends object> {
   }
 }
 
-/** A set that is no thing. */
+/** A class of its own tells it from a single entry. */
 class Many<T> extends Set<T> {}

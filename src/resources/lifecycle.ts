@@ -11,29 +11,28 @@ import { ResourceError } from './resources.ts';
 import type { OwnResource, WriteResources } from './resources.ts';
 import type { Arrival, ResourceStore } from './store.ts';
 
-/** What cannot be computed. */
-type Given = { readonly now: () => Date; readonly newUid: (key: Key) => string };
+type LifecycleDeps = { readonly now: () => Date; readonly newUid: (key: Key) => string };
 
 /**
- * Objects that live in a store as they would in a cluster: whoever declares them decides names, labels, annotations,
- * owners and spec; uid, generation, finalizers and status are added here.
+ * Gives the objects of a store the lifecycle that an API server would: their declarations have names, labels, annotations,
+ * owners and spec; uid, generation, resourceVersion, finalizers and status are added here.
  */
-export class LiveObjects {
+export class ObjectLifecycle {
   readonly #store: ResourceStore;
-  readonly #given: Given;
+  readonly #deps: LifecycleDeps;
 
-  constructor(store: ResourceStore, given: Given) {
+  constructor(store: ResourceStore, deps: LifecycleDeps) {
     this.#store = store;
-    this.#given = given;
+    this.#deps = deps;
   }
 
-  /** Makes an object be as declared: a new one, or the next version of the one that exists. */
+  /** Creates or updates an object. */
   put(declared: Resource, arrival: Arrival = 'live'): void {
     const existing = this.#store.get(refTo(declared));
-    this.#store.put(existing ? revise(existing, declared) : this.#begin(declared), arrival);
+    this.#store.put(existing ? revise(existing, declared) : this.#create(declared), arrival);
   }
 
-  /** Deletes an object, or marks it as being deleted while finalizers hold it; that is a new generation of it. */
+  /** Deletes an object, or sets its deletionTimestamp and a new generation while it has finalizers. */
   remove(ref: Ref, arrival: Arrival = 'live'): void {
     const existing = this.#store.get(ref);
     if (!existing || isBeingDeleted(existing)) return;
@@ -42,11 +41,11 @@ export class LiveObjects {
       return;
     }
     const generation = (metadataOf(existing).generation ?? 0) + 1;
-    const deletionTimestamp = inSeconds(this.#given.now());
+    const deletionTimestamp = inSeconds(this.#deps.now());
     this.#store.put(withMetadata(existing, { deletionTimestamp, generation }), arrival);
   }
 
-  /** The writes to an object that was read; they fail where that object is gone, also if another has its name now. */
+  /** Writes to an object that was read; they fail with Gone where the stored object has another uid. */
   readonly writes: Pick<WriteResources, 'replaceStatus' | 'addFinalizer' | 'removeFinalizer'> = {
     replaceStatus: (object, status) =>
       promised(() => this.#store.put(withStatus(this.#current(object), object, status))),
@@ -66,15 +65,15 @@ export class LiveObjects {
     throw new ResourceError('Gone', `${keyOf(refTo(object))} does not exist any more`);
   }
 
-  #begin(declared: Resource): Resource {
-    const own = 'spec' in declared ? { creationTimestamp: inSeconds(this.#given.now()) } : {};
-    const uid = this.#given.newUid(keyOf(refTo(declared)));
+  #create(declared: Resource): Resource {
+    const own = 'spec' in declared ? { creationTimestamp: inSeconds(this.#deps.now()) } : {};
+    const uid = this.#deps.newUid(keyOf(refTo(declared)));
     const added = { uid, generation: 1, resourceVersion: firstVersion(uid), ...own };
     return assembled(declared, { ...declaredOf(metadataOf(declared)), ...added }, undefined);
   }
 }
 
-/** Does it at once, and returns a promise of how it went. */
+/** Runs a function at once; the promise rejects where it throws. */
 export function promised(act: () => unknown): Promise<void> {
   return new Promise(resolve => {
     act();
@@ -82,8 +81,8 @@ export function promised(act: () => unknown): Promise<void> {
   });
 }
 
-/** A value as the object that it would be stored as; one that would not be stored is refused. */
-export function judged(value: unknown, defaultNamespace?: string): Resource {
+/** The object as an API server would store it, with defaults; fails with Refused where it would not. */
+export function admit(value: unknown, defaultNamespace?: string): Resource {
   const decoding = decode(value, defaultNamespace);
   switch (decoding.is) {
     case 'resource':
@@ -98,7 +97,7 @@ export function judged(value: unknown, defaultNamespace?: string): Resource {
   }
 }
 
-/** Whether an object only waits for its finalizers. */
+/** Whether an object has a deletionTimestamp. */
 export function isBeingDeleted(object: Resource): boolean {
   return metadataOf(object).deletionTimestamp !== undefined;
 }
@@ -116,7 +115,7 @@ function revise(existing: Resource, declared: Resource): Resource {
   return assembled(declared, metadata, statusOf(existing));
 }
 
-/** The same object with another status, judged as the API server would. */
+/** The object with another status, which is validated. */
 function withStatus(existing: Resource, { kind }: OwnResource, status: unknown): Resource {
   const verdict = validate(kind, { ...existing, status });
   if (!verdict.valid) throw new ResourceError('Refused', verdict.faults.map(formatFault).join('; '));
@@ -133,7 +132,7 @@ function withFinalizer(existing: Resource, finalizer: string): Resource {
   return withMetadata(existing, { finalizers: [...finalizers, finalizer] });
 }
 
-/** The same object without a finalizer, or nothing where that was the last that held it. */
+/** The object without a finalizer; undefined where it is being deleted and that was its last one. */
 function withoutFinalizer(existing: Resource, finalizer: string): Resource | undefined {
   const { finalizers = [] } = metadataOf(existing);
   if (!finalizers.includes(finalizer)) return existing;
@@ -150,22 +149,22 @@ function withMetadata(
   return assembled(existing, present({ ...old, ...change, ...nextVersion(old) }), statusOf(existing));
 }
 
-/** Of objects that are not ours, fewer fields are kept; what exists has the same meaning. */
+/** The kinds of other groups have fewer fields, of the same types. */
 function metadataOf(object: Resource): ObjectMeta {
   return object.metadata;
 }
 
-/** What whoever declares an object decides of its metadata. */
+/** The metadata that declarations set. */
 function declaredOf({ name, namespace, labels, annotations, ownerReferences }: ObjectMeta) {
   return present({ name, namespace, labels, annotations, ownerReferences });
 }
 
-/** What is added to it. */
+/** The metadata that is added here, but for generation and resourceVersion. */
 function addedTo({ uid, creationTimestamp, deletionTimestamp, finalizers }: ObjectMeta) {
   return present({ uid, creationTimestamp, deletionTimestamp, finalizers });
 }
 
-/** Everything but the version, metadata and status: what a change of raises the generation. */
+/** The fields whose change increments the generation. */
 function bodyOf(object: Resource): object {
   const { apiVersion: _version, metadata: _metadata, ...rest } = object;
   return { ...rest, status: undefined };
@@ -179,7 +178,7 @@ function assembled(object: Resource, metadata: object, status: unknown): Resourc
   return present({ ...object, metadata, status }) as unknown as Resource;
 }
 
-/** Follows from the uid, so that no version of an object comes again in another of its name. */
+/** Derived from the uid, so that an object that is created again never repeats a resourceVersion. */
 function firstVersion(uid: string): string {
   const digits = uid.replaceAll(/[^0-9a-f]/gi, '').slice(0, 12);
   return String(Number.parseInt(`1${digits}`, 16));
@@ -189,13 +188,13 @@ function nextVersion({ resourceVersion = '0' }: ObjectMeta) {
   return { resourceVersion: String(Number(resourceVersion) + 1) };
 }
 
-/** The fields that have a value. */
+/** The fields that are not undefined. */
 function present<T extends object>(fields: T): { [K in keyof T]: Exclude<T[K], undefined> } {
   const entries = Object.entries(fields).filter(([, value]) => value !== undefined);
   return Object.fromEntries(entries) as { [K in keyof T]: Exclude<T[K], undefined> };
 }
 
-/** Times have no fractions in an API server. */
+/** API servers store times without fractions of seconds. */
 function inSeconds(time: Date): string {
   return time.toISOString().replace(/\.\d+Z$/, 'Z');
 }

@@ -3,7 +3,7 @@ import type { Kinds } from '../api/generated/types.ts';
 import type { Key, Ref, ResourceKind } from '../api/key.ts';
 import type { ResourceOf } from '../api/resource.ts';
 
-/** A named way to look objects of a kind up by texts that can be computed from each of them. */
+/** Finds objects of a kind by values that are computed from each of them, as an indexer of client-go. */
 export type Index<K extends ResourceKind = ResourceKind> = {
   /** Unique among all indexes of a store. */
   readonly name: string;
@@ -11,48 +11,48 @@ export type Index<K extends ResourceKind = ResourceKind> = {
   readonly valuesOf: (object: ResourceOf<K>) => readonly string[];
 };
 
-/** An index of whatever kind, as a store takes them. */
+/** An index of any kind. */
 export type AnyIndex = { [K in ResourceKind]: Index<K> }[ResourceKind];
 
-/** Looks the objects of a kind up by their namespace; every store has this index of every kind. */
+/** Indexes the objects of a kind by namespace; every store has this index for every kind. */
 export function byNamespace<K extends ResourceKind>(kind: K): Index<K> {
   return { name: `${kind} by namespace`, kind, valuesOf: ({ metadata }) => [metadata.namespace ?? ''] };
 }
 
-/** That an object was added, changed or removed: never how, so that nobody acts on old news. */
+/** An object was added, modified or deleted. It holds the key alone, so that listeners read the current state. */
 export type Change = {
   readonly key: Key;
-  /** Part of what was there already when the source was first read, which is less urgent than what happens now. */
+  /** Part of the initial list, which has a lower priority than later changes. */
   readonly isFirst: boolean;
 };
 
 /**
- * What is declared, as far as it is known at this moment. Objects are frozen, were judged and have their defaults; the
- * same object is the same value until it changes. Nothing waits but whenSynced.
+ * The declared objects, from memory. They are frozen, valid and have their defaults; an object is the same value until it
+ * changes.
  */
 export interface ReadResources {
   get<K extends ResourceKind>(ref: Ref<K>): ResourceOf<K> | undefined;
   /** All objects of a kind, in no particular order. */
   list<K extends ResourceKind>(kind: K): readonly ResourceOf<K>[];
-  /** The objects that an index has under a value; the store must have been made with an index of that name. */
+  /** The objects for which an index returns a value; the store must have an index of that name. */
   find<K extends ResourceKind>(index: Index<K>, value: string): readonly ResourceOf<K>[];
-  /** Calls a listener after each change has taken effect; gives the function that ends it. */
+  /** Calls a listener after each change has taken effect; returns the function that unsubscribes it. */
   subscribe(listener: (change: Change) => void): () => void;
-  /** Whether everything that was there at the start has been read. */
+  /** Whether the initial list of every kind is complete. */
   isSynced(): boolean;
   whenSynced(): Promise<void>;
 }
 
-/** Why a write did not happen. */
+/** Why a write failed. */
 export type ResourceErrorReason =
-  /** The object is not there, or is another of the same name by now. */
+  /** The object does not exist, or was deleted and created again. */
   | 'Gone'
-  /** What was to be written is not valid, or may not be written. */
+  /** The object is invalid, or the write is not allowed. */
   | 'Refused'
-  /** It may work later. */
+  /** A retry may succeed. */
   | 'Unavailable';
 
-/** A write that did not happen. */
+/** A write failed. */
 export class ResourceError extends Error {
   readonly reason: ResourceErrorReason;
 
@@ -63,23 +63,22 @@ export class ResourceError extends Error {
   }
 }
 
-/** Our kinds, which alone have a status that we write. */
+/** An object of one of our own kinds. */
 export type OwnResource = Kinds[KindName];
 
-/** What we may write: our part of users' objects, and whole objects that are ours alone. All fail with ResourceError. */
+/** Writes status and finalizers of users' objects, and whole objects that we own. All fail with ResourceError. */
 export interface WriteResources {
-  /** Puts a status in the place of what is there; nothing is written where it is equal. */
+  /** Replaces the status, unless it is equal. */
   replaceStatus<T extends OwnResource>(object: T, status: NonNullable<T['status']>): Promise<void>;
-  /** Keeps an object from vanishing when it is deleted, until the finalizer is removed. */
   addFinalizer(object: OwnResource, finalizer: string): Promise<void>;
   removeFinalizer(object: OwnResource, finalizer: string): Promise<void>;
-  /** Makes an object that is ours alone be exactly so, whether it is there or not. */
+  /** Creates or updates an object that we own. */
   apply(object: OwnedResource): Promise<void>;
-  /** Removes an object that is ours alone; one that is not there is no error. */
+  /** Deletes an object that we own, if it exists. */
   remove(ref: Ref): Promise<void>;
 }
 
-/** An object that we make and own whole: identity, labels and spec. */
+/** An object that we create and own: identity, labels and spec. */
 export type OwnedResource = {
   readonly apiVersion: string;
   readonly kind: ResourceKind;
@@ -90,3 +89,26 @@ export type OwnedResource = {
   };
   readonly spec: unknown;
 };
+
+/** An event about an object of any kind. */
+export type ObjectEvent = {
+  readonly regarding: {
+    readonly apiVersion: string;
+    readonly kind: string;
+    readonly namespace?: string;
+    readonly name: string;
+    readonly uid?: string;
+  };
+  readonly type: 'Normal' | 'Warning';
+  /** In CamelCase: LeaderElected. */
+  readonly reason: string;
+  /** What was done or tried, in CamelCase: Elect. */
+  readonly action: string;
+  /** For people; without secrets. */
+  readonly note: string;
+};
+
+/** Records events. It never fails or blocks: events that cannot be written are counted and dropped. */
+export interface RecordEvents {
+  record(event: ObjectEvent): void;
+}

@@ -6,25 +6,25 @@ import { KindStore } from './kind-store.ts';
 import { byNamespace } from './resources.ts';
 import type { AnyIndex, Change, Index, ReadResources } from './resources.ts';
 
-/** Whether a change belongs to the first reading of a source, or happened since. */
+/** Whether a change belongs to the initial list of a source or happened since. */
 export type Arrival = 'first' | 'live';
 
 /**
- * All objects in memory, under every adapter. It takes what an adapter decoded, freezes it, and notifies listeners of each
- * change after it has taken effect; an object that equals the stored one is no change.
+ * The objects of all kinds in memory, filled by an adapter. It freezes them and notifies listeners of each change after it
+ * has taken effect; an object that equals the stored one is not a change.
  */
 export class ResourceStore implements ReadResources {
   readonly #indexes: readonly AnyIndex[];
   readonly #kinds = new Map<ResourceKind, KindStore>();
   readonly #notifier: Notifier;
   readonly #reportFailure: (failure: unknown) => void;
-  /** What indexes threw, reported when all that was put has taken effect. */
+  /** Errors of indexes, reported after all changes have taken effect. */
   #failures: unknown[] = [];
   readonly #synced: Promise<void>;
   #resolveSynced: () => void = () => undefined;
   #isSynced = false;
 
-  /** What a listener or an index throws is handed to `reportFailure`. */
+  /** `reportFailure` is called with each error that a listener or an index throws. */
   constructor(indexes: readonly AnyIndex[], reportFailure: (failure: unknown) => void) {
     const names = indexes.flatMap(({ kind, name }) => [name, byNamespace(kind).name]);
     const repeated = indexes.find(({ name }) => names.indexOf(name) < names.lastIndexOf(name));
@@ -61,27 +61,27 @@ export class ResourceStore implements ReadResources {
     return this.#synced;
   }
 
-  /** Says that everything that was there at the start has been put. */
+  /** Marks the initial lists as complete. */
   markSynced(): void {
     this.#isSynced = true;
     this.#resolveSynced();
   }
 
-  /** Puts an object in the place of what is there; tells whether that changed anything. */
+  /** Adds or replaces an object; returns whether it changed. */
   put(object: Resource, arrival: Arrival = 'live'): boolean {
     const isChange = this.#place(object, arrival);
     this.#notifyAll();
     return isChange;
   }
 
-  /** Tells whether the object was there. */
+  /** Returns whether the object existed. */
   remove(ref: Ref, arrival: Arrival = 'live'): boolean {
     const isChange = this.#drop(keyOf(ref), arrival);
     this.#notifier.notifyAll();
     return isChange;
   }
 
-  /** Makes these all the objects of a kind; listeners hear of each change when all of them have taken effect. */
+  /** Replaces all objects of a kind; listeners are notified when all changes have taken effect. */
   replaceAll<K extends ResourceKind>(
     kind: K,
     objects: readonly ResourceOf<K>[],
@@ -96,11 +96,8 @@ export class ResourceStore implements ReadResources {
   #notifyAll(): void {
     const failures = this.#failures;
     this.#failures = [];
-    try {
-      this.#notifier.notifyAll();
-    } finally {
-      for (const failure of failures) this.#reportFailure(failure);
-    }
+    this.#notifier.notifyAll();
+    for (const failure of failures) this.#reportFailure(failure);
   }
 
   #place(object: Resource, arrival: Arrival): boolean {
@@ -129,8 +126,8 @@ export class ResourceStore implements ReadResources {
 type Listener = (change: Change) => void;
 
 /**
- * Notifies every listener of every change, in order. A listener that throws is reported and does not affect the others; listeners are
- * notified of what a listener changes after all have been notified of what was before.
+ * Notifies every listener of every change, in order. A listener that throws is reported and does not affect the others.
+ * Changes made by a listener are queued behind those that all listeners have yet to receive.
  */
 class Notifier {
   readonly #reportFailure: (failure: unknown) => void;
@@ -142,14 +139,13 @@ class Notifier {
     this.#reportFailure = reportFailure;
   }
 
-  /** The same listener may subscribe twice, and is then called twice. */
+  /** A listener that subscribes twice is called twice. */
   subscribe(listener: Listener): () => void {
     const subscription = { listener };
     this.#subscriptions.add(subscription);
     return () => void this.#subscriptions.delete(subscription);
   }
 
-  /** Keeps a change until all are notified of it. */
   add(change: Change): void {
     if (this.#subscriptions.size > 0) this.#pending.add(change);
   }
@@ -158,7 +154,7 @@ class Notifier {
     if (this.#isNotifying) return;
     this.#isNotifying = true;
     try {
-      // This also visits what is added meanwhile.
+      // The iteration includes changes that listeners add.
       for (const change of this.#pending) {
         this.#pending.delete(change);
         this.#notify(change);

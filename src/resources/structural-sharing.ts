@@ -1,8 +1,8 @@
 /**
- * A frozen copy of a JSON value that shares with a frozen one before it all that is equal, and is the one before it if
- * all of it is equal. So what did not change is the same value still, and what is said often takes its memory once.
+ * A frozen copy of a JSON value that shares its equal parts with an earlier frozen value, and is that value if all is
+ * equal. So unchanged parts stay identical, and repeated ones take memory once.
  */
-export function share(before: unknown, value: unknown): unknown {
+export function shareStructure(before: unknown, value: unknown): unknown {
   if (value === before) return before;
   if (typeof value !== 'object' || value === null) return value;
   return Array.isArray(value) ? shareList(before, value) : shareRecord(before, value as Fields);
@@ -10,16 +10,18 @@ export function share(before: unknown, value: unknown): unknown {
 
 type Fields = Readonly<Record<string, unknown>>;
 
-/** The items of a list are often alike: a new one shares with its neighbour. */
+/** Items of a list are often alike, so a new item shares with the one before it. */
 function shareList(before: unknown, list: readonly unknown[]): unknown {
   const old: readonly unknown[] = Array.isArray(before) ? before : [];
   const copy: unknown[] = [];
-  for (const [at, item] of list.entries()) copy.push(share(at < old.length ? old[at] : copy[at - 1], item));
-  const isSame = before === old && old.length === copy.length && copy.every((item, at) => item === old[at]);
+  for (const [index, item] of list.entries())
+    copy.push(shareStructure(index < old.length ? old[index] : copy[index - 1], item));
+  const isSame =
+    before === old && old.length === copy.length && copy.every((item, index) => item === old[index]);
   return isSame ? old : Object.freeze(copy);
 }
 
-/** Fields are copied one by one: V8 11 gives each frozen object that began as a spread a layout of its own. */
+/** Fields are copied one by one: V8 11 gives each frozen object that was created by a spread its own hidden class. */
 function shareRecord(before: unknown, fields: Fields): unknown {
   const isRecord = typeof before === 'object' && before !== null && !Array.isArray(before);
   const old: Fields = isRecord ? (before as Fields) : {};
@@ -28,7 +30,7 @@ function shareRecord(before: unknown, fields: Fields): unknown {
   let isSame = isRecord && Object.keys(old).length === keys.length;
   for (const key of keys) {
     const had = Object.hasOwn(old, key);
-    const value = share(had ? old[key] : undefined, fields[key]);
+    const value = shareStructure(had ? old[key] : undefined, fields[key]);
     if (key === '__proto__') Object.defineProperty(copy, key, { value, enumerable: true });
     else copy[key] = value;
     isSame &&= had && value === old[key];

@@ -3,8 +3,8 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { API_VERSION } from '../../src/api/generated/kinds.ts';
 import { kubeClient } from '../../lab/kube/client.ts';
 import type { KubeObject } from '../../lab/kube/object.ts';
-import type { ObjectEvent } from '../../src/resources/events.ts';
-import { eventsOn } from '../../src/resources/kubernetes/events/recorder.ts';
+import type { ObjectEvent } from '../../src/resources/resources.ts';
+import { createEventRecorder } from '../../src/resources/kubernetes/events/recorder.ts';
 import type { KubeEvents } from '../../src/resources/kubernetes/events/recorder.ts';
 import type { KubeRequest } from '../../src/resources/kubernetes/transport/transport.ts';
 import { systemClock } from '../../src/runtime/clock.ts';
@@ -27,11 +27,11 @@ function begin() {
   const outcomes = { written: 0, dropped: 0, failed: 0 };
   const failures: unknown[] = [];
   const transport = clientTransport(client);
-  const events: KubeEvents = eventsOn({
+  const events: KubeEvents = createEventRecorder({
     transport: {
-      ask: async request => {
+      send: async request => {
         asked.push(request);
-        return await transport.ask(request);
+        return await transport.send(request);
       },
     },
     clock: systemClock,

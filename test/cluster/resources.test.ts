@@ -6,7 +6,7 @@ import { kubeClient } from '../../lab/kube/client.ts';
 import { readManifests } from '../../lab/kube/manifests.ts';
 import type { KubeObject, KubeRef } from '../../lab/kube/object.ts';
 import { openKubernetes } from '../../src/resources/kubernetes.ts';
-import { clusterAccess } from '../../src/resources/kubernetes/auth/config-source.ts';
+import { restConfigSource } from '../../src/resources/kubernetes/auth/config-source.ts';
 import { SERVED } from '../../src/resources/kubernetes/served-kinds.ts';
 import type { ServedKind } from '../../src/resources/kubernetes/served-kinds.ts';
 import { openTransport } from '../../src/resources/kubernetes/transport/open-transport.ts';
@@ -29,8 +29,8 @@ let transport: KubeTransport;
 beforeAll(async () => {
   await applyAll(client, readManifests('dist/crds'));
   const ports = { clock: systemClock, now: () => new Date() };
-  const found = await clusterAccess({ ...ports, kubeconfig, environment: {} });
-  transport = openTransport({ ...ports, access: found });
+  const found = await restConfigSource({ ...ports, kubeconfig, environment: {} });
+  transport = openTransport({ ...ports, configSource: found });
 });
 afterAll(() => transport.close());
 
@@ -101,5 +101,5 @@ it.each<[string, ServedKind, boolean]>([
   ['a kind that its group does not have', { ...SERVED.HTTPRoute, plural: 'nothings' }, false],
   ['a group that is not there', { ...SERVED.HTTPRoute, group: 'example.com' }, false],
 ])('a cluster says whether it serves %s', async (_what, kind, answer) => {
-  expect(await isServed(kind, path => transport.ask({ verb: 'get', path }))).toBe(answer);
+  expect(await isServed(kind, path => transport.send({ verb: 'get', path }))).toBe(answer);
 });

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { kubeClient } from '../../lab/kube/client.ts';
-import { clusterAccess } from '../../src/resources/kubernetes/auth/config-source.ts';
+import { restConfigSource } from '../../src/resources/kubernetes/auth/config-source.ts';
 import { openTransport } from '../../src/resources/kubernetes/transport/open-transport.ts';
 import type { KubeRequest, KubeTransport } from '../../src/resources/kubernetes/transport/transport.ts';
 import { systemClock } from '../../src/runtime/clock.ts';
@@ -43,12 +43,12 @@ function settings(color: string, name = 'settings'): KubeRequest {
 type List = { readonly metadata: { readonly resourceVersion: string }; readonly items: readonly unknown[] };
 
 async function list(transport: KubeTransport): Promise<List> {
-  return (await transport.ask({ verb: 'list', path: configMaps() })) as List;
+  return (await transport.send({ verb: 'list', path: configMaps() })) as List;
 }
 
 async function watch(transport: KubeTransport, resourceVersion: string): Promise<AsyncIterator<unknown>> {
   const query = { watch: 'true', allowWatchBookmarks: 'true', resourceVersion };
-  const values = await transport.follow({ verb: 'watch', path: configMaps(), query });
+  const values = await transport.stream({ verb: 'watch', path: configMaps(), query });
   return values[Symbol.asyncIterator]();
 }
 
@@ -83,24 +83,27 @@ async function relayed(): Promise<{ readonly relay: Relay; readonly transport: K
   const relay = await relayTo(new URL(admin.server));
   const cluster = { server: relay.url, 'certificate-authority': admin.caFile };
   const config = makeFiles().write('config', kubeconfigText({ cluster, user: { token: admin.token } }));
-  const access = await clusterAccess({ kubeconfig: config, environment: {}, ...ports });
-  return { relay, transport: wireTransport('', { access, timeoutMs: 30_000 }) };
+  const configSource = await restConfigSource({ kubeconfig: config, environment: {}, ...ports });
+  return { relay, transport: wireTransport('', { configSource, timeoutMs: 30_000 }) };
 }
 
 it('a kubeconfig is enough to list, apply, watch and delete', async () => {
-  const access = await clusterAccess({ kubeconfig, environment: {}, ...ports });
-  const transport = openTransport({ access, ...ports });
+  const configSource = await restConfigSource({ kubeconfig, environment: {}, ...ports });
+  const transport = openTransport({ configSource, ...ports });
   const { metadata } = await list(transport);
   const events = await watch(transport, metadata.resourceVersion);
-  expect(await transport.ask(settings('blue'))).toMatchObject({ kind: 'ConfigMap', data: { color: 'blue' } });
+  expect(await transport.send(settings('blue'))).toMatchObject({
+    kind: 'ConfigMap',
+    data: { color: 'blue' },
+  });
   expect(await events.next()).toMatchObject({
     value: { type: 'ADDED', object: { data: { color: 'blue' }, metadata: { name: 'settings' } } },
   });
-  await transport.ask(settings('red'));
+  await transport.send(settings('red'));
   expect(await events.next()).toMatchObject({
     value: { type: 'MODIFIED', object: { data: { color: 'red' } } },
   });
-  await transport.ask({ verb: 'delete', path: `${configMaps()}/settings` });
+  await transport.send({ verb: 'delete', path: `${configMaps()}/settings` });
   expect(await events.next()).toMatchObject({ value: { type: 'DELETED' } });
   const failed = kubeErrorOf(events.next());
   await transport.close();
@@ -114,7 +117,7 @@ it('12 watches and 200 requests at once take one connection for each watch and f
     Array.from({ length: 12 }, () => watch(transport, metadata.resourceVersion)),
   );
   const names = Array.from({ length: 200 }, (_, n) => `many-${n}`);
-  await Promise.all(names.map(name => transport.ask(settings('blue', name))));
+  await Promise.all(names.map(name => transport.send(settings('blue', name))));
   const version = metadata.resourceVersion;
   const heard = watches.map(events => namesOf(transport, { events, version }, names.length));
   for (const one of await Promise.all(heard)) expect(one).toEqual([...names].sort());
@@ -129,7 +132,7 @@ it('watches hear that a connection was cut, and the next one goes on from where 
   );
   relay.cut();
   for (const events of watches) expect((await kubeErrorOf(events.next())).reason).toBe('Unreachable');
-  await transport.ask(settings('green', 'after-the-cut'));
+  await transport.send(settings('green', 'after-the-cut'));
   const again = await watch(transport, metadata.resourceVersion);
   expect(await again.next()).toMatchObject({ value: { object: { metadata: { name: 'after-the-cut' } } } });
 });
@@ -145,14 +148,19 @@ it('a pod speaks with its token, and with the next one when that is there', asyn
   writeAccount(files, await tokenOf(client, account));
   const { hostname, port } = new URL(admin.server);
   const environment = { KUBERNETES_SERVICE_HOST: hostname, KUBERNETES_SERVICE_PORT: port };
-  const access = await clusterAccess({ kubeconfig: '', environment, accountFolder: files.folder, ...ports });
-  const transport = wireTransport('', { access });
+  const configSource = await restConfigSource({
+    kubeconfig: '',
+    environment,
+    serviceAccountFolder: files.folder,
+    ...ports,
+  });
+  const transport = wireTransport('', { configSource });
   const forbidden = await kubeErrorOf(list(transport));
   expect([forbidden.reason, forbidden.status]).toEqual(['Forbidden', 403]);
   expect(forbidden.message).toContain(`system:serviceaccount:${namespace}:default`);
   writeAccount(files, 'no-token-at-all');
   const clock = { ...systemClock, now: () => systemClock.now() + 60_000 };
-  const late = wireTransport('', { access, clock });
+  const late = wireTransport('', { configSource, clock });
   expect((await kubeErrorOf(list(late))).reason).toBe('Unauthorized');
   writeAccount(files, await tokenOf(client, account));
   expect((await kubeErrorOf(list(late))).reason).toBe('Forbidden');
@@ -174,7 +182,7 @@ it.each([
   ],
 ] as const)('%s is refused in words of the server', async (_what, request, reason, words) => {
   const { transport } = await relayed();
-  const error = await kubeErrorOf(transport.ask(request));
+  const error = await kubeErrorOf(transport.send(request));
   expect(error.reason).toBe(reason);
   expect(error.message.slice(`${request.verb} ${request.path}: `.length)).toMatch(words);
 });

@@ -10,7 +10,7 @@ import { eventually } from '../support/eventually.ts';
 import { makeFolders, openAndRead, portOf, QUICK, webFile, writeWhole } from '../support/folder.ts';
 
 /** What is not seen at once is not seen in the time of a test. */
-const UNHURRIED = { ...QUICK, rescanMs: 60_000, blindRescanMs: 60_000 };
+const UNHURRIED = { ...QUICK, rescanMs: 60_000, unwatchedRescanMs: 60_000 };
 
 describe('a folder in the folder', () => {
   it('is followed also when it was removed and made anew', async () => {

@@ -1,15 +1,15 @@
 import { describe, expect, it } from 'vitest';
-import { KubeError } from '../../src/resources/kubernetes/kube-error.ts';
+import { KubeError } from '../../src/resources/kubernetes/transport/transport.ts';
 import { kubernetesLease } from '../../src/resources/kubernetes/lease.ts';
 import type { KubeRequest, KubeTransport } from '../../src/resources/kubernetes/transport/transport.ts';
 
 const never = new AbortController().signal;
 
 /** A transport that does with each request what the test says. */
-function transportOf(ask: (request: KubeRequest) => Promise<unknown>): KubeTransport {
+function transportOf(send: (request: KubeRequest) => Promise<unknown>): KubeTransport {
   return {
-    ask,
-    follow: () => Promise.reject(new Error('nothing is followed here')),
+    send,
+    stream: () => Promise.reject(new Error('nothing is streamed here')),
     close: () => Promise.resolve(),
   };
 }

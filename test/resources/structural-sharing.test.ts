@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { isEqual } from '../../src/api/json.ts';
-import { share } from '../../src/resources/structural-sharing.ts';
+import { shareStructure } from '../../src/resources/structural-sharing.ts';
 
 /** The same values in every run; SEED=2 npm test tries others. */
 const seed = Number(process.env['SEED'] ?? 1);
@@ -56,36 +56,39 @@ describe('isEqual', () => {
 describe('what is shared', () => {
   it('says the same, is frozen all through, and is the one before it exactly if that is equal', () => {
     const property = fc.property(pairs, ([a, b]) => {
-      const before = share(undefined, a);
-      const after = share(before, b);
+      const before = shareStructure(undefined, a);
+      const after = shareStructure(before, b);
       expect(isDeepStrictEqual(after, b)).toBe(true);
       expect(isFrozenThrough(after)).toBe(true);
       expect(after === before).toBe(isDeepStrictEqual(a, b));
-      expect(share(after, structuredClone(b))).toBe(after);
+      expect(shareStructure(after, structuredClone(b))).toBe(after);
     });
     fc.assert(property, { seed, numRuns: 2000 });
   });
 
   it('is every part that did not change', () => {
-    const before = share(undefined, { spec: { a: [1, { b: 2 }] }, status: { c: 3 } }) as Record<
+    const before = shareStructure(undefined, { spec: { a: [1, { b: 2 }] }, status: { c: 3 } }) as Record<
       string,
       unknown
     >;
-    const after = share(before, { spec: { a: [1, { b: 2 }] }, status: { c: 4 } }) as Record<string, unknown>;
+    const after = shareStructure(before, { spec: { a: [1, { b: 2 }] }, status: { c: 4 } }) as Record<
+      string,
+      unknown
+    >;
     expect(after).not.toBe(before);
     expect(after['spec']).toBe(before['spec']);
   });
 
   it('is a neighbour in a list', () => {
     const list = [1, 2].map(name => ({ name, check: { path: '/' } }));
-    const [first, second] = share(undefined, list) as typeof list;
+    const [first, second] = shareStructure(undefined, list) as typeof list;
     expect(second?.check).toBe(first?.check);
     expect(second).toEqual({ name: 2, check: { path: '/' } });
   });
 
   it('leaves the value itself alone', () => {
     const value = { spec: { a: [] } };
-    share(undefined, value);
+    shareStructure(undefined, value);
     expect([value, value.spec, value.spec.a].map(Object.isFrozen)).toEqual([false, false, false]);
   });
 
@@ -95,8 +98,13 @@ describe('what is shared', () => {
     '{"constructor":{"name":"x"}}',
     '{"a":{"__proto__":[]}}',
   ])('has %s as a field like others', text => {
-    for (const before of [undefined, {}, share(undefined, JSON.parse(text)), { constructor: {}, a: {} }]) {
-      const shared = share(before, JSON.parse(text));
+    for (const before of [
+      undefined,
+      {},
+      shareStructure(undefined, JSON.parse(text)),
+      { constructor: {}, a: {} },
+    ]) {
+      const shared = shareStructure(before, JSON.parse(text));
       expect(JSON.stringify(shared)).toBe(text);
       expect(shared === before).toBe(JSON.stringify(before) === text);
       expect(isFrozenThrough(shared)).toBe(true);

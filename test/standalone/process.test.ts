@@ -138,7 +138,9 @@ describe('standalone', () => {
     await running.line('serving Envoy Gateway and Envoy');
     const binding = () => generatedIn(folders.generated).get('MeshBinding/default/public') ?? '';
     await eventually(() => expect(binding()).toContain('ffffffff'));
-    await eventually(() => expect(JSON.stringify(running.lines)).toContain('which is not ours'));
+    await eventually(() =>
+      expect(JSON.stringify(running.lines)).toContain('which mesh-gateway does not own'),
+    );
     await running.stop();
   });
 });

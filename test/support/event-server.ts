@@ -1,4 +1,4 @@
-import { KubeError } from '../../src/resources/kubernetes/kube-error.ts';
+import { KubeError } from '../../src/resources/kubernetes/transport/transport.ts';
 import type { KubeRequest } from '../../src/resources/kubernetes/transport/transport.ts';
 
 /** An event as a server keeps it. */
@@ -17,7 +17,7 @@ export class EventServer {
   readonly asked: KubeRequest[] = [];
   readonly kept = new Map<string, KeptEvent>();
 
-  ask = async (request: KubeRequest): Promise<unknown> => {
+  send = async (request: KubeRequest): Promise<unknown> => {
     this.asked.push(request);
     await Promise.resolve();
     switch (this.behaviour) {

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { Ref } from '../../src/api/key.ts';
-import { judged, LiveObjects, promised } from '../../src/resources/lifecycle.ts';
+import { admit, ObjectLifecycle, promised } from '../../src/resources/lifecycle.ts';
 import type { AnyIndex, ReadResources, WriteResources } from '../../src/resources/resources.ts';
 import { ResourceStore } from '../../src/resources/store.ts';
 
@@ -35,9 +35,9 @@ export function createMemory(
   { now = () => new Date(), reportFailure = rethrow }: MemorySettings = {},
 ): Memory {
   const store = new ResourceStore(indexes, reportFailure);
-  const objects = new LiveObjects(store, { now, newUid: () => randomUUID() });
+  const objects = new ObjectLifecycle(store, { now, newUid: () => randomUUID() });
   // In memory, everybody may change everything.
-  const put = (object: unknown) => promised(() => objects.put(judged(object)));
+  const put = (object: unknown) => promised(() => objects.put(admit(object)));
   const remove = (ref: Ref) => promised(() => objects.remove(ref));
   return {
     read: store,
@@ -45,7 +45,7 @@ export function createMemory(
     author: { put, remove },
     start: () =>
       promised(() => {
-        for (const object of first) objects.put(judged(object), 'first');
+        for (const object of first) objects.put(admit(object), 'first');
         store.markSynced();
       }),
   };

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { eventsOn } from '../../../src/resources/kubernetes/events/recorder.ts';
-import type { ObjectEvent } from '../../../src/resources/events.ts';
+import { createEventRecorder } from '../../../src/resources/kubernetes/events/recorder.ts';
+import type { ObjectEvent } from '../../../src/resources/resources.ts';
 import { EventServer } from '../../support/event-server.ts';
 import type { Behaviour } from '../../support/event-server.ts';
 import { VirtualClock } from '../../support/virtual-clock.ts';
@@ -17,7 +17,7 @@ function begin() {
   const outcomes = { written: 0, dropped: 0, failed: 0 };
   const failures: unknown[] = [];
   let count = 0;
-  const events = eventsOn({
+  const events = createEventRecorder({
     transport: server,
     clock,
     now: () => new Date(Date.UTC(2026, 0, 31) + clock.now()),

@@ -1,7 +1,7 @@
 import { rmSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import type { Clock } from '../../../src/api/clock.ts';
-import { clusterAccess } from '../../../src/resources/kubernetes/auth/config-source.ts';
+import { restConfigSource } from '../../../src/resources/kubernetes/auth/config-source.ts';
 import type { KubeTransport } from '../../../src/resources/kubernetes/transport/transport.ts';
 import { systemClock } from '../../../src/runtime/clock.ts';
 import { eventually } from '../../support/eventually.ts';
@@ -20,10 +20,10 @@ const WRITE = { verb: 'create', path: '/a' } as const;
 async function transportBy(
   kubeconfig: string,
   clock: Clock = systemClock,
-  programTimeoutMs = 60_000,
+  execTimeoutMs = 60_000,
 ): Promise<KubeTransport> {
-  const access = await clusterAccess({ kubeconfig, environment: {}, clock, programTimeoutMs });
-  return wireTransport('', { access, clock });
+  const configSource = await restConfigSource({ kubeconfig, environment: {}, clock, execTimeoutMs });
+  return wireTransport('', { configSource, clock });
 }
 
 function writeConfig(
@@ -60,13 +60,13 @@ describe.each(WIRES)('a token in a file, over %s', wire => {
     const files = filesWith(AUTHORITY.ca);
     files.write('token', 'one');
     const transport = await transportBy(writeConfig(files, server, { tokenFile: 'token' }));
-    expect(await transport.ask(READ)).toBe('one');
+    expect(await transport.send(READ)).toBe('one');
     good = 'two';
     files.write('token', 'two');
-    const asked = Array.from({ length: 20 }, (_, n) => transport.ask(n % 2 === 0 ? READ : WRITE));
+    const asked = Array.from({ length: 20 }, (_, n) => transport.send(n % 2 === 0 ? READ : WRITE));
     expect(new Set(await Promise.all(asked))).toEqual(new Set(['two']));
     expect(server.seen.length).toBeLessThanOrEqual(1 + 40);
-    expect(await transport.ask(READ)).toBe('two');
+    expect(await transport.send(READ)).toBe('two');
   });
 
   it('that was not replaced is not tried again', async () => {
@@ -74,7 +74,7 @@ describe.each(WIRES)('a token in a file, over %s', wire => {
     const files = filesWith(AUTHORITY.ca);
     files.write('token', TOKEN);
     const transport = await transportBy(writeConfig(files, server, { tokenFile: 'token' }));
-    const error = await kubeErrorOf(transport.ask(READ));
+    const error = await kubeErrorOf(transport.send(READ));
     expect([error.reason, error.message]).toEqual(['Unauthorized', 'get /a: 401 who?']);
     expect(server.seen).toHaveLength(1);
   });
@@ -85,24 +85,24 @@ describe.each(WIRES)('a token in a file, over %s', wire => {
     const files = filesWith(AUTHORITY.ca);
     files.write('token', 'one');
     const transport = await transportBy(writeConfig(files, server, { tokenFile: 'token' }), clock);
-    expect(await transport.ask(READ)).toMatchObject({ authorization: 'Bearer one' });
+    expect(await transport.send(READ)).toMatchObject({ authorization: 'Bearer one' });
     rmSync(files.path('token'));
     await clock.advance(11_000);
-    expect(await transport.ask(READ)).toMatchObject({ authorization: 'Bearer one' });
+    expect(await transport.send(READ)).toMatchObject({ authorization: 'Bearer one' });
     files.write('token', 'two');
     await clock.advance(11_000);
-    expect(await transport.ask(READ)).toMatchObject({ authorization: 'Bearer two' });
+    expect(await transport.send(READ)).toMatchObject({ authorization: 'Bearer two' });
   });
 
   it('that is not there at the start is Unauthorized until it is', async () => {
     const server = await serveWire(wire, { respond: serveBearer(() => 'one') });
     const files = filesWith(AUTHORITY.ca);
     const transport = await transportBy(writeConfig(files, server, { tokenFile: 'token' }));
-    const error = await kubeErrorOf(transport.ask(READ));
+    const error = await kubeErrorOf(transport.send(READ));
     expect(error.reason).toBe('Unauthorized');
     expect(error.message).toContain('token cannot be read (ENOENT)');
     files.write('token', 'one');
-    expect(await transport.ask(READ)).toBe('one');
+    expect(await transport.send(READ)).toBe('one');
   });
 });
 
@@ -113,14 +113,14 @@ describe('certificates', () => {
     const first = await serveWire('HTTPS', { respond });
     const files = filesWith(AUTHORITY.ca);
     const transport = await transportBy(writeConfig(files, first, {}));
-    await transport.ask(READ);
+    await transport.send(READ);
     await first.close();
     const { port } = first;
     await serveWire('HTTPS', { port, authority: OTHER_AUTHORITY, respond });
-    const stranger = kubeErrorOf(transport.ask(READ));
+    const stranger = kubeErrorOf(transport.send(READ));
     expect((await stranger).reason).toBe('Unreachable');
     files.write('ca', AUTHORITY.ca + OTHER_AUTHORITY.ca);
-    expect(await transport.ask(WRITE)).toBe('nobody');
+    expect(await transport.send(WRITE)).toBe('nobody');
   });
 
   it.each<readonly [string, object, object, string | RegExp]>([
@@ -156,9 +156,9 @@ describe('certificates', () => {
     files.write('none', '-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n');
     const transport = await transportBy(writeConfig(files, server, user, cluster));
     if (typeof outcome === 'string') {
-      expect(await transport.ask(READ)).toBe(outcome);
+      expect(await transport.send(READ)).toBe(outcome);
     } else {
-      const error = await kubeErrorOf(transport.ask(READ));
+      const error = await kubeErrorOf(transport.send(READ));
       expect(`${error.reason} ${error.message}`).toMatch(outcome);
     }
   });
@@ -180,12 +180,12 @@ describe('certificates', () => {
     files.write('key', CLIENTS.alice.key);
     const config = writeConfig(files, server, { 'client-certificate': 'cert', 'client-key': 'key' });
     const transport = await transportBy(config, clock);
-    const followed = (await transport.follow({ verb: 'watch', path: '/watch' }))[Symbol.asyncIterator]();
+    const followed = (await transport.stream({ verb: 'watch', path: '/watch' }))[Symbol.asyncIterator]();
     expect(await followed.next()).toMatchObject({ value: 0 });
     files.write('cert', CLIENTS.bob.cert);
     files.write('key', CLIENTS.bob.key);
     await clock.advance(11_000);
-    expect(await transport.ask(READ)).toBe('bob');
+    expect(await transport.send(READ)).toBe('bob');
     server.seen[0]?.write('1\n');
     expect(await followed.next()).toMatchObject({ value: 1 });
     server.seen[0]?.end();
@@ -202,11 +202,11 @@ it('a kubeconfig that names another server is followed there when the old one is
   ]);
   const files = filesWith(AUTHORITY.ca);
   const transport = await transportBy(writeConfig(files, first, {}));
-  await transport.ask(READ);
+  await transport.send(READ);
   await first.close();
   writeConfig(files, { url: `${second.url}/behind/a/path/` }, {});
-  await kubeErrorOf(transport.ask(WRITE)).catch(() => undefined);
-  expect(await transport.ask(WRITE)).toBe(1);
+  await kubeErrorOf(transport.send(WRITE)).catch(() => undefined);
+  expect(await transport.send(WRITE)).toBe(1);
   expect(second.seen.at(-1)?.path).toBe('/behind/a/path/a');
 });
 
@@ -225,14 +225,14 @@ describe('a program that says who we are', () => {
     const files = filesWith(AUTHORITY.ca);
     const runs = writeProgram(files, 'login', CREDENTIAL);
     const transport = await transportBy(writeConfig(files, server, { exec }), clock);
-    expect(await Promise.all([READ, READ, READ].map(each => transport.ask(each)))).toEqual(
+    expect(await Promise.all([READ, READ, READ].map(each => transport.send(each)))).toEqual(
       Array(3).fill('run-1'),
     );
     await clock.advance(1e7);
-    expect(await transport.ask(READ)).toBe('run-1');
+    expect(await transport.send(READ)).toBe('run-1');
     expect(runs()).toBe(1);
     good = 'run-2';
-    expect(await Promise.all([READ, READ, WRITE].map(each => transport.ask(each)))).toEqual(
+    expect(await Promise.all([READ, READ, WRITE].map(each => transport.send(each)))).toEqual(
       Array(3).fill('run-2'),
     );
     expect(runs()).toBe(2);
@@ -243,9 +243,9 @@ describe('a program that says who we are', () => {
     const files = filesWith(AUTHORITY.ca);
     const runs = writeProgram(files, 'login', CREDENTIAL);
     const transport = await transportBy(writeConfig(files, server, { exec }));
-    await transport.ask(READ);
+    await transport.send(READ);
     await server.close();
-    for (let count = 0; count < 5; count++) await kubeErrorOf(transport.ask(READ));
+    for (let count = 0; count < 5; count++) await kubeErrorOf(transport.send(READ));
     expect(runs()).toBe(1);
   });
 
@@ -256,11 +256,11 @@ describe('a program that says who we are', () => {
     const runs = writeProgram(files, 'login', `if [ "$runs" -lt 2 ]; then exit 1; fi; ${CREDENTIAL}`);
     const transport = await transportBy(writeConfig(files, server, { exec }), clock);
     for (let count = 0; count < 10; count++) {
-      expect((await kubeErrorOf(transport.ask(READ))).reason).toBe('Unauthorized');
+      expect((await kubeErrorOf(transport.send(READ))).reason).toBe('Unauthorized');
     }
     expect(runs()).toBe(1);
     await clock.advance(1000);
-    expect(await transport.ask(READ)).toBe('Bearer run-2');
+    expect(await transport.send(READ)).toBe('Bearer run-2');
   });
 
   it('whose answers are all refused is not run again at once either', async () => {
@@ -270,11 +270,11 @@ describe('a program that says who we are', () => {
     const runs = writeProgram(files, 'login', CREDENTIAL);
     const transport = await transportBy(writeConfig(files, server, { exec }), clock);
     for (let count = 0; count < 10; count++) {
-      expect((await kubeErrorOf(transport.ask(READ))).reason).toBe('Unauthorized');
+      expect((await kubeErrorOf(transport.send(READ))).reason).toBe('Unauthorized');
     }
     expect(runs()).toBe(1);
     await clock.advance(1000);
-    await kubeErrorOf(transport.ask(READ));
+    await kubeErrorOf(transport.send(READ));
     expect(runs()).toBe(2);
   });
 
@@ -285,7 +285,7 @@ describe('a program that says who we are', () => {
     writeProgram(files, 'login', script);
     const env = [{ name: 'GIVEN', value: 'b' }];
     const user = { exec: { ...exec, env, provideClusterInfo: true } };
-    await (await transportBy(writeConfig(files, server, user))).ask(READ);
+    await (await transportBy(writeConfig(files, server, user))).send(READ);
     const told = files.read('told');
     expect(told).toMatch(/^a b \{"apiVersion":"client.authentication.k8s.io\/v1","kind":"ExecCredential"/);
     expect(told).toContain(`"interactive":false,"cluster":{"server":"${server.url}"`);
@@ -298,21 +298,21 @@ describe('a program that says who we are', () => {
     const status = { clientCertificateData: cert, clientKeyData: key };
     const said = files.write('said', JSON.stringify({ kind: 'ExecCredential', status }));
     writeProgram(files, 'login', `cat '${said}'`);
-    expect(await (await transportBy(writeConfig(files, server, { exec }))).ask(READ)).toBe('bob');
+    expect(await (await transportBy(writeConfig(files, server, { exec }))).send(READ)).toBe('bob');
   });
 
   it.each([
-    ['gave no credentials', `echo ${TOKEN}; echo ${TOKEN} >&2; exit 3`],
-    ['gave no credentials', 'kill -9 $$'],
-    ['gave no credentials', `echo '{"status":{"token":"${TOKEN}'`],
-    ['gave no credentials', 'echo null'],
-    ['gave no credentials', 'echo \'{"status":{"clientCertificateData":"a"}}\''],
-    ['gave no credentials', 'yes'],
+    ['printed no credentials', `echo ${TOKEN}; echo ${TOKEN} >&2; exit 3`],
+    ['printed no credentials', 'kill -9 $$'],
+    ['printed no credentials', `echo '{"status":{"token":"${TOKEN}'`],
+    ['printed no credentials', 'echo null'],
+    ['printed no credentials', 'echo \'{"status":{"clientCertificateData":"a"}}\''],
+    ['printed no credentials', 'yes'],
   ])('and %s leaves us Unauthorized, and tells no secret', async (message, script) => {
     const server = await serveWire('HTTPS', { respond: echo });
     const files = filesWith(AUTHORITY.ca);
     writeProgram(files, 'login', script);
-    const error = await kubeErrorOf((await transportBy(writeConfig(files, server, { exec }))).ask(READ));
+    const error = await kubeErrorOf((await transportBy(writeConfig(files, server, { exec }))).send(READ));
     expect(error.reason).toBe('Unauthorized');
     expect(error.message).toBe(`get /a: ${files.path('login')} ${message}`);
     expect(server.seen).toEqual([]);
@@ -322,13 +322,13 @@ describe('a program that says who we are', () => {
     [
       'there is none',
       { ...exec, command: 'no-such-program' },
-      'no-such-program gave no credentials (ENOENT)',
+      'no-such-program printed no credentials (ENOENT)',
     ],
   ])('where %s leaves us Unauthorized', async (_what, user, message) => {
     const server = await serveWire('HTTPS', { respond: echo });
     const files = filesWith(AUTHORITY.ca);
     const transport = await transportBy(writeConfig(files, server, { exec: user }));
-    const error = await kubeErrorOf(transport.ask(READ));
+    const error = await kubeErrorOf(transport.send(READ));
     expect(error.reason).toBe('Unauthorized');
     expect(error.message).toContain(message);
   });
@@ -338,10 +338,10 @@ describe('a program that says who we are', () => {
     const files = filesWith(AUTHORITY.ca);
     writeProgram(files, 'login', 'exec sleep 1000');
     const access = await transportBy(writeConfig(files, server, { exec }), systemClock, 100);
-    const error = await kubeErrorOf(access.ask(READ));
+    const error = await kubeErrorOf(access.send(READ));
     expect([error.reason, error.message]).toEqual([
       'Unauthorized',
-      `get /a: ${files.path('login')} gave no credentials`,
+      `get /a: ${files.path('login')} printed no credentials`,
     ]);
   });
 });

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { AccessError } from '../../../src/resources/kubernetes/auth/rest-config.ts';
-import { clusterAccess } from '../../../src/resources/kubernetes/auth/config-source.ts';
-import type { Account } from '../../../src/resources/kubernetes/auth/rest-config.ts';
+import { CredentialsError } from '../../../src/resources/kubernetes/auth/rest-config.ts';
+import { restConfigSource } from '../../../src/resources/kubernetes/auth/config-source.ts';
+import type { RestConfig } from '../../../src/resources/kubernetes/auth/rest-config.ts';
 import { systemClock } from '../../../src/runtime/clock.ts';
 import { SettingError } from '../../../src/telemetry/setting-error.ts';
 import { kubeconfigText, makeFiles } from '../../support/kubernetes/wire-kubeconfig.ts';
@@ -14,21 +14,27 @@ const base64 = (text: string) => Buffer.from(text).toString('base64');
 async function accountOf(
   kubeconfig: string,
   environment: Readonly<Record<string, string>> = {},
-  accountFolder = 'no-folder',
-): Promise<Account> {
-  const options = { kubeconfig, environment, accountFolder, clock: systemClock, now: () => new Date() };
-  const access = await clusterAccess(options);
-  return await access.read('good');
+  serviceAccountFolder = 'no-folder',
+): Promise<RestConfig> {
+  const options = {
+    kubeconfig,
+    environment,
+    serviceAccountFolder,
+    clock: systemClock,
+    now: () => new Date(),
+  };
+  const configSource = await restConfigSource(options);
+  return await configSource.load('refresh');
 }
 
 async function refusalOf(account: Promise<unknown>): Promise<string> {
   const error = await account.catch((thrown: unknown) => thrown);
-  if (!(error instanceof SettingError) && !(error instanceof AccessError)) throw error;
+  if (!(error instanceof SettingError) && !(error instanceof CredentialsError)) throw error;
   expect(error.message).not.toContain(SECRET);
   return error.message;
 }
 
-type Case = KubeconfigWish & { readonly what: string; readonly account: Partial<Account> };
+type Case = KubeconfigWish & { readonly what: string; readonly account: Partial<RestConfig> };
 
 const SERVER = { server: 'https://a:6443/' };
 
@@ -108,7 +114,7 @@ describe('a kubeconfig', () => {
 
   it.each<readonly [string, KubeconfigWish]>([
     ['KUBECONFIG: has no cluster "c"', { cluster: {} }],
-    ['KUBECONFIG: the cluster names no http or https server', { cluster: { server: 'a:6443' } }],
+    ['KUBECONFIG: the server of the cluster is not an http or https URL', { cluster: { server: 'a:6443' } }],
     [
       'KUBECONFIG: the server of the cluster must be scheme, host, port and path alone',
       { cluster: { server: `https://a:${SECRET}@b` } },
@@ -126,9 +132,9 @@ describe('a kubeconfig', () => {
       { cluster: SERVER, user: { as: 'a', 'as-uid': 'b' } },
     ],
     ['the credentials are not valid in a header', { cluster: SERVER, user: { token: `${SECRET}\r\nx: y` } }],
-    ['exec of the user gave no credentials', { cluster: SERVER, user: { exec: {} } }],
+    ['exec of the user printed no credentials', { cluster: SERVER, user: { exec: {} } }],
     [
-      'the auth-provider of the user is not known, or gave no token',
+      'the auth-provider of the user is unknown, or returned no token',
       { cluster: SERVER, user: { 'auth-provider': { name: SECRET, config: { a: SECRET } } } },
     ],
   ])('is refused: %s', async (message, wish) => {
@@ -142,7 +148,7 @@ describe('a kubeconfig', () => {
   });
 
   it.each([
-    ['is no kubeconfig', ''],
+    ['is not a kubeconfig', ''],
     ['has no current-context', '{}'],
     ['has no context "a"', 'current-context: a'],
     ['has no context "__proto__"', 'current-context: __proto__'],
@@ -151,7 +157,7 @@ describe('a kubeconfig', () => {
       'has no user "c"',
       'current-context: a\ncontexts: [{name: a, context: {cluster: b, user: c}}]\nclusters: [{name: b, cluster: {server: "https://a"}}]',
     ],
-    [': is no kubeconfig', `a: 1\n  ${SECRET}: [`],
+    [': is not a kubeconfig', `a: 1\n  ${SECRET}: [`],
     ['has no context', `current-context: a\ncontexts: [3, null, {name: 4}, {context: {}}]\nusers: {a: b}`],
   ])('that makes no sense is refused: %s', async (message, text) => {
     const config = makeFiles().write('config', text);

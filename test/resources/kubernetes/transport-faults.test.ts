@@ -1,7 +1,10 @@
 import type { Socket } from 'node:net';
 import { describe, expect, it, vi } from 'vitest';
-import type { KubeErrorReason } from '../../../src/resources/kubernetes/kube-error.ts';
-import type { KubeTransport, KubeRequest } from '../../../src/resources/kubernetes/transport/transport.ts';
+import type {
+  KubeErrorReason,
+  KubeRequest,
+  KubeTransport,
+} from '../../../src/resources/kubernetes/transport/transport.ts';
 import { eventually } from '../../support/eventually.ts';
 import { serveRaw } from '../../support/kubernetes/wire-raw.ts';
 import { serveWire, WIRES } from '../../support/kubernetes/wire-server.ts';
@@ -164,11 +167,11 @@ async function faultyServer(wire: Wire, respond: Fault['respond']): Promise<Faul
 }
 
 async function expectGood({ transport }: Faulty): Promise<void> {
-  expect(await transport.ask({ verb: 'get', path: '/good' })).toEqual({ good: true });
+  expect(await transport.send({ verb: 'get', path: '/good' })).toEqual({ good: true });
 }
 
 async function allFrom(transport: KubeTransport): Promise<readonly unknown[]> {
-  return await allOf(await transport.follow(READ));
+  return await allOf(await transport.stream(READ));
 }
 
 describe.each(WIRES)('over %s', wire => {
@@ -176,7 +179,7 @@ describe.each(WIRES)('over %s', wire => {
     it.each([READ, WRITE])('is told to whoever asks ($verb), and the next request works', async request => {
       const faulty = await faultyServer(wire, respond);
       await expectGood(faulty);
-      const failed = kubeErrorOf(faulty.transport.ask(request));
+      const failed = kubeErrorOf(faulty.transport.send(request));
       if (takes) await faulty.timeOut();
       const error = await failed;
       expect([error.reason, error.status, error.retryAfterMs]).toEqual([reason, status, retryAfterMs]);
@@ -215,7 +218,7 @@ describe.each(WIRES)('over %s', wire => {
   ])('a %i is %s, in the words of the server', async (code, reason) => {
     const words = { kind: 'Status', message: `no: ${'long '.repeat(1000)}` };
     const faulty = await faultyServer(wire, each => each.answer(code, JSON.stringify(words)));
-    const error = await kubeErrorOf(faulty.transport.ask(WRITE));
+    const error = await kubeErrorOf(faulty.transport.send(WRITE));
     expect([error.reason, error.status]).toEqual([reason, code]);
     expect(error.message).toMatch(new RegExp(`^apply /api/v1/namespaces/a: ${code} no: long`));
     expect(error.message.length).toBeLessThan(1200);
@@ -225,7 +228,7 @@ describe.each(WIRES)('over %s', wire => {
     const { transport } = await faultyServer(wire, each =>
       each.answer(403, JSON.stringify({ kind: 'Status', message: `for ${each.headers['authorization']}` })),
     );
-    const error = await kubeErrorOf(transport.ask(READ));
+    const error = await kubeErrorOf(transport.send(READ));
     expect(error.message).toBe('get /api/v1/namespaces/a: 403 for Bearer [redacted]');
   });
 });
@@ -280,7 +283,7 @@ describe.each(RAW_FAULTS.flatMap(fault => WIRES.map(wire => ({ ...fault, wire })
         met();
         speak(socket);
       });
-      const failed = kubeErrorOf(wireTransport(url, { clock, timeoutMs: TIMEOUT_MS }).ask(request));
+      const failed = kubeErrorOf(wireTransport(url, { clock, timeoutMs: TIMEOUT_MS }).send(request));
       if (takes) {
         await eventually(() => expect(met).toHaveBeenCalled());
         await clock.advance(TIMEOUT_MS);

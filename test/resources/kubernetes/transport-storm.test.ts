@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { KubeError } from '../../../src/resources/kubernetes/kube-error.ts';
+import { KubeError } from '../../../src/resources/kubernetes/transport/transport.ts';
 import type { KubeTransport } from '../../../src/resources/kubernetes/transport/transport.ts';
 import { systemClock } from '../../../src/runtime/clock.ts';
 import { eventually } from '../../support/eventually.ts';
@@ -52,13 +52,13 @@ async function carryOut(transport: KubeTransport, { deed, how }: Request): Promi
   const path = `/${deed}`;
   switch (how) {
     case 'ask':
-      return await transport.ask({ verb: 'get', path });
+      return await transport.send({ verb: 'get', path });
     case 'write':
-      return await transport.ask({ verb: 'create', path, body: { type: 'application/json', value: {} } });
+      return await transport.send({ verb: 'create', path, body: { type: 'application/json', value: {} } });
     case 'follow':
-      return (await allOf(await transport.follow({ verb: 'watch', path })))[0];
+      return (await allOf(await transport.stream({ verb: 'watch', path })))[0];
     case 'abort':
-      return await transport.ask({ verb: 'get', path, signal: AbortSignal.timeout(2) });
+      return await transport.send({ verb: 'get', path, signal: AbortSignal.timeout(2) });
   }
 }
 
@@ -76,7 +76,7 @@ describe.each(WIRES)('over %s, whatever a server does', wire => {
         else expect(outcome.reason).toBeInstanceOf(KubeError);
       }
       await eventually(async () => {
-        expect(await transport.ask({ verb: 'create', path: '/answer' })).toEqual({ n: 0 });
+        expect(await transport.send({ verb: 'create', path: '/answer' })).toEqual({ n: 0 });
       });
       expect(relay.open()).toBeLessThanOrEqual(10);
       await transport.close();
@@ -94,7 +94,7 @@ describe.each(WIRES)('over %s, whatever a server does', wire => {
     const server = await serveWire(wire, { respond: each => each.answer(200, '{}') });
     const transport = wireTransport(server.url, { clock: systemClock });
     const { signal } = new AbortController();
-    const asked = Array.from({ length: 100 }, () => transport.ask({ verb: 'get', path: '/', signal }));
+    const asked = Array.from({ length: 100 }, () => transport.send({ verb: 'get', path: '/', signal }));
     expect(await Promise.all(asked)).toHaveLength(100);
     await new Promise(setImmediate);
     expect(warnings).toEqual([]);

@@ -47,7 +47,7 @@ function serveBoth(each: Exchange): void {
 }
 
 async function firstOf(transport: KubeTransport, request = WATCH): Promise<AsyncIterator<unknown>> {
-  const values = (await transport.follow(request))[Symbol.asyncIterator]();
+  const values = (await transport.stream(request))[Symbol.asyncIterator]();
   expect(await values.next()).toEqual({ done: false, value: { n: 0 } });
   return values;
 }
@@ -68,7 +68,7 @@ describe.each(WIRES)('over %s', wire => {
     const { server, transport } = await scene(wire, each => each.answer(201, '{"kind":"Ä"}'));
     const body = { type: 'application/merge-patch+json', value: { a: ['ü'] } };
     const asked = { verb, path: '/apis/a/v1/b', query: { limit: '1', labelSelector: 'a=b,c' }, body };
-    expect(await transport.ask(asked)).toEqual({ kind: 'Ä' });
+    expect(await transport.send(asked)).toEqual({ kind: 'Ä' });
     const [seen] = server.seen;
     expect(seen).toMatchObject({ method, body: '{"a":["ü"]}' });
     expect(seen?.path).toBe('/apis/a/v1/b?limit=1&labelSelector=a%3Db%2Cc');
@@ -89,12 +89,12 @@ describe.each(WIRES)('over %s', wire => {
       }
       each.end();
     });
-    expect(await allOf(await transport.follow(WATCH))).toEqual([{ a: 'ä€😀' }, { b: 1 }]);
+    expect(await allOf(await transport.stream(WATCH))).toEqual([{ a: 'ä€😀' }, { b: 1 }]);
   });
 
   it('what came whole is whole, however late it is read', async () => {
     const { server, transport } = await scene(wire, each => each.answer(200, '{"n":0}\n'.repeat(100)));
-    const followed = await Promise.all(Array.from({ length: 20 }, () => transport.follow(WATCH)));
+    const followed = await Promise.all(Array.from({ length: 20 }, () => transport.stream(WATCH)));
     await Promise.all(server.seen.map(({ over }) => over));
     for (let count = 0; count < 20; count++) await turn();
     for (const values of followed) expect(await allOf(values)).toHaveLength(100);
@@ -143,7 +143,7 @@ describe.each(WIRES)('over %s', wire => {
     await firstOf(transport);
     await eventually(async () => {
       const before = written;
-      for (let count = 0; count < 50; count++) await transport.ask({ verb: 'get', path: '/a' });
+      for (let count = 0; count < 50; count++) await transport.send({ verb: 'get', path: '/a' });
       expect(written).toBe(before);
     });
     expect(written).toBeLessThan(20e6);
@@ -169,11 +169,11 @@ describe.each(WIRES)('over %s', wire => {
   it('a signal ends what is asked, at any time', async () => {
     const { server, transport } = await scene(wire, () => undefined);
     const [before, during] = [AbortSignal.abort(), new AbortController()];
-    expect((await kubeErrorOf(transport.ask({ verb: 'get', path: '/', signal: before }))).reason).toBe(
+    expect((await kubeErrorOf(transport.send({ verb: 'get', path: '/', signal: before }))).reason).toBe(
       'Aborted',
     );
     expect(server.opened()).toBe(0);
-    const failed = kubeErrorOf(transport.ask({ verb: 'get', path: '/', signal: during.signal }));
+    const failed = kubeErrorOf(transport.send({ verb: 'get', path: '/', signal: during.signal }));
     await eventually(() => expect(server.seen).toHaveLength(1));
     during.abort();
     expect((await failed).reason).toBe('Aborted');
@@ -183,9 +183,9 @@ describe.each(WIRES)('over %s', wire => {
   it('a signal ends what waits for others to be answered, at once', async () => {
     const { server, transport } = await scene(wire, () => undefined);
     const over = new AbortController();
-    const others = Array.from({ length: 4 }, () => kubeErrorOf(transport.ask({ verb: 'get', path: '/' })));
+    const others = Array.from({ length: 4 }, () => kubeErrorOf(transport.send({ verb: 'get', path: '/' })));
     await eventually(() => expect(server.seen).toHaveLength(4));
-    const failed = kubeErrorOf(transport.ask({ verb: 'get', path: '/', signal: over.signal }));
+    const failed = kubeErrorOf(transport.send({ verb: 'get', path: '/', signal: over.signal }));
     await new Promise(setImmediate);
     over.abort();
     expect((await failed).reason).toBe('Aborted');
@@ -199,11 +199,11 @@ describe.each(WIRES)('over %s', wire => {
     });
     const transport = wireTransport(server.url, { maxConnections: 1 });
     const stop = new AbortController();
-    const failed = kubeErrorOf(transport.ask({ verb: 'get', path: '/', signal: stop.signal }));
+    const failed = kubeErrorOf(transport.send({ verb: 'get', path: '/', signal: stop.signal }));
     await eventually(() => expect(server.seen).toHaveLength(1));
     stop.abort();
     expect((await failed).reason).toBe('Aborted');
-    await Promise.all(Array.from({ length: 3 }, () => transport.ask({ verb: 'get', path: '/' })));
+    await Promise.all(Array.from({ length: 3 }, () => transport.send({ verb: 'get', path: '/' })));
     expect(server.opened()).toBe(2);
   });
 
@@ -230,21 +230,21 @@ describe.each(WIRES)('over %s', wire => {
     const values = await firstOf(transport);
     const failed = [
       kubeErrorOf(values.next()),
-      kubeErrorOf(transport.ask({ verb: 'get', path: '/silent' })),
-      kubeErrorOf(transport.follow({ verb: 'watch', path: '/silent' })),
+      kubeErrorOf(transport.send({ verb: 'get', path: '/silent' })),
+      kubeErrorOf(transport.stream({ verb: 'watch', path: '/silent' })),
     ];
     await eventually(() => expect(server.seen).toHaveLength(3));
     await transport.close();
     for (const error of await Promise.all(failed)) expect(error.reason).toBe('Aborted');
     await eventually(() => expect(server.sockets.size).toBe(0));
-    expect((await kubeErrorOf(transport.ask({ verb: 'get', path: '/' }))).reason).toBe('Aborted');
+    expect((await kubeErrorOf(transport.send({ verb: 'get', path: '/' }))).reason).toBe('Aborted');
     expect(server.seen).toHaveLength(3);
   });
 
   it('connections are few: 12 that are followed and 200 that are asked at once', async () => {
     const { server, transport } = await scene(wire, serveBoth);
     const followed = Array.from({ length: 12 }, () => firstOf(transport));
-    const asked = Array.from({ length: 200 }, () => transport.ask({ verb: 'get', path: '/a' }));
+    const asked = Array.from({ length: 200 }, () => transport.send({ verb: 'get', path: '/a' }));
     expect(await Promise.all(asked)).toHaveLength(200);
     await Promise.all(followed);
     // One for each that is followed, and 4 for the rest.
@@ -257,7 +257,7 @@ describe.each(WIRES)('over %s', wire => {
     const failed = followed.map(values => kubeErrorOf(rest(values)));
     server.killAll();
     for (const error of await Promise.all(failed)) expect(error.reason).toBe('Unreachable');
-    expect(await transport.ask({ verb: 'get', path: '/a' })).toEqual({});
+    expect(await transport.send({ verb: 'get', path: '/a' })).toEqual({});
     await firstOf(transport);
   });
 
@@ -266,8 +266,8 @@ describe.each(WIRES)('over %s', wire => {
       if (each.number === 1) each.reset();
       else each.answer(200, `{"number":${each.number}}`);
     });
-    await transport.ask({ verb: 'get', path: '/a' });
-    expect(await transport.ask({ verb: 'list', path: '/a' })).toEqual({ number: 2 });
+    await transport.send({ verb: 'get', path: '/a' });
+    expect(await transport.send({ verb: 'list', path: '/a' })).toEqual({ number: 2 });
     expect(server.seen).toHaveLength(3);
   });
 
@@ -276,8 +276,8 @@ describe.each(WIRES)('over %s', wire => {
       if (each.number === 1) each.reset();
       else each.answer(200, '{}');
     });
-    await transport.ask({ verb: 'get', path: '/a' });
-    const error = await kubeErrorOf(transport.ask({ verb: 'create', path: '/a' }));
+    await transport.send({ verb: 'get', path: '/a' });
+    const error = await kubeErrorOf(transport.send({ verb: 'create', path: '/a' }));
     expect(error.reason).toBe('Unreachable');
     expect(server.seen).toHaveLength(2);
   });
@@ -294,8 +294,8 @@ describe.each(WIRES)('over %s', wire => {
       restSeconds: ({ verb }: { readonly verb: Verb }, s: number) => void timed.push([verb, s >= 0]),
     };
     const transport = wireTransport(server.url, { record });
-    await kubeErrorOf(transport.ask({ verb: 'get', path: '/a' }));
-    await kubeErrorOf(transport.ask({ verb: 'delete', path: '/a' }));
+    await kubeErrorOf(transport.send({ verb: 'get', path: '/a' }));
+    await kubeErrorOf(transport.send({ verb: 'delete', path: '/a' }));
     await firstOf(transport);
     expect(counted).toEqual([
       { verb: 'get', code: '404' },
@@ -311,17 +311,17 @@ describe.each(WIRES)('over %s', wire => {
 
   it('a server that is away is Unreachable, and works when it is back', async () => {
     const { server, transport } = await scene(wire, serveBoth);
-    await transport.ask({ verb: 'get', path: '/a' });
+    await transport.send({ verb: 'get', path: '/a' });
     await server.close();
-    expect((await kubeErrorOf(transport.ask({ verb: 'get', path: '/a' }))).reason).toBe('Unreachable');
+    expect((await kubeErrorOf(transport.send({ verb: 'get', path: '/a' }))).reason).toBe('Unreachable');
     await serveWire(wire, { port: server.port, respond: serveBoth });
-    expect(await transport.ask({ verb: 'get', path: '/a' })).toEqual({});
+    expect(await transport.send({ verb: 'get', path: '/a' })).toEqual({});
   });
 
   it.each(['/a b', '/a\r\nb: c', '/ä'])('a path that is none, %j, is refused or sent as one', async path => {
     const { server, transport } = await scene(wire, serveBoth);
-    await transport.ask({ verb: 'get', path }).catch((error: unknown) => error);
-    expect(await transport.ask({ verb: 'get', path: '/a' })).toEqual({});
+    await transport.send({ verb: 'get', path }).catch((error: unknown) => error);
+    expect(await transport.send({ verb: 'get', path: '/a' })).toEqual({});
     expect(server.seen.map(({ headers }) => headers['b'])).not.toContain('c');
   });
 });

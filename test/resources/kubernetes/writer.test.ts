@@ -1,11 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import type { Kinds } from '../../../src/api/generated/types.ts';
-import { createArrivals } from '../../../src/resources/kubernetes/reflector/store-updates.ts';
-import { KubeError } from '../../../src/resources/kubernetes/kube-error.ts';
+import { createStoreUpdates } from '../../../src/resources/kubernetes/reflector/store-updates.ts';
+import { KubeError } from '../../../src/resources/kubernetes/transport/transport.ts';
 import type { Fence } from '../../../src/resources/kubernetes/write/writer.ts';
-import type { KubeErrorReason } from '../../../src/resources/kubernetes/kube-error.ts';
-import type { KubeRequest } from '../../../src/resources/kubernetes/transport/transport.ts';
-import { writesTo } from '../../../src/resources/kubernetes/write/writer.ts';
+import type { KubeErrorReason, KubeRequest } from '../../../src/resources/kubernetes/transport/transport.ts';
+import { createWriter } from '../../../src/resources/kubernetes/write/writer.ts';
 import { ResourceStore } from '../../../src/resources/store.ts';
 import { readMeshEndpoints } from '../../support/resources.ts';
 import { VirtualClock } from '../../support/virtual-clock.ts';
@@ -20,18 +19,18 @@ const ref = { kind: 'MeshEndpoints', namespace: 'default', name: 'web' } as cons
 function begin(answers: Answers, fence?: Fence) {
   const clock = new VirtualClock();
   const store = new ResourceStore([], rethrow);
-  const arrivals = createArrivals(['MeshEndpoints'], { store, reportUndecodable: () => undefined });
+  const updates = createStoreUpdates(['MeshEndpoints'], { store, reportUndecodable: () => undefined });
   store.put(web);
   const asked: KubeRequest[] = [];
-  const ask = async (request: KubeRequest): Promise<unknown> => {
+  const send = async (request: KubeRequest): Promise<unknown> => {
     const answer = answers[Math.min(asked.push(request), answers.length) - 1];
     await Promise.resolve();
     if (answer instanceof Error) throw answer;
     if (answer === NEVER) await untilAborted(request);
     return answer;
   };
-  const ports = { transport: { ask }, read: store, arrivals, clock, random: () => 0 };
-  const write = writesTo({ ...ports, ...(fence ? { fence } : {}) });
+  const ports = { transport: { send }, read: store, updates, clock, random: () => 0 };
+  const write = createWriter({ ...ports, ...(fence ? { fence } : {}) });
   return { write, store, clock, asked };
 }
 
@@ -109,14 +108,14 @@ describe('a server that is busy', () => {
   it('is not asked for ever', async () => {
     const { write, clock, asked } = begin([refused('Busy', 429)]);
     const outcome = await over(clock, write.replaceStatus(web, status));
-    expect(outcome).toBe('ResourceError: MeshEndpoints default/web: writing its status failed: said so');
+    expect(outcome).toBe('ResourceError: MeshEndpoints default/web: writing status failed: said so');
     expect(asked).toHaveLength(4);
     expect(clock.timers).toBe(0);
   });
 
   it('does not make us wait longer than is good', async () => {
     const { write, clock, asked } = begin([refused('Busy', 429, 3_600_000)]);
-    expect(await over(clock, write.remove(ref))).toContain('deleting it failed');
+    expect(await over(clock, write.remove(ref))).toContain('delete failed');
     expect(asked).toHaveLength(4);
   });
 });
@@ -124,7 +123,7 @@ describe('a server that is busy', () => {
 const notLeading = {
   name: 'ResourceError',
   reason: 'Unavailable',
-  message: expect.stringMatching(/does not lead/) as string,
+  message: expect.stringMatching(/is not the leader/) as string,
 };
 
 type Write = ReturnType<typeof begin>['write'];
@@ -203,7 +202,7 @@ describe('a write that fails', () => {
     );
     const { write, asked } = begin(answers);
     await expect(act(write)).rejects.toMatchObject({ reason: 'Unavailable' });
-    await expect(act(write)).rejects.toThrow('is changed by others all the time');
+    await expect(act(write)).rejects.toThrow('is changed by others continuously');
     expect(asked.length).toBeLessThanOrEqual(32);
   });
 });

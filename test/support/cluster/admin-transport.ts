@@ -12,7 +12,7 @@ export function adminTransport({ server, caFile, token }: KubeAccess): KubeTrans
     headers: { authorization: `Bearer ${token}` },
   };
   return openTransport({
-    access: { read: () => Promise.resolve(account) },
+    configSource: { load: () => Promise.resolve(account) },
     clock: systemClock,
     now: () => new Date(),
   });

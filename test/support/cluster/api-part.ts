@@ -50,9 +50,9 @@ export class ApiPart {
   seenThrough(transport: KubeTransport): KubeTransport {
     return {
       ...transport,
-      ask: async request => this.#answerInside(await transport.ask(this.#requestOutside(request)), request),
-      follow: async request =>
-        this.#linesInside(await transport.follow(this.#requestOutside(request)), request),
+      send: async request => this.#answerInside(await transport.send(this.#requestOutside(request)), request),
+      stream: async request =>
+        this.#linesInside(await transport.stream(this.#requestOutside(request)), request),
     };
   }
 

@@ -1,5 +1,5 @@
 import type { KubeClient } from '../../../lab/kube/client.ts';
-import { refusalOf } from '../../../src/resources/kubernetes/transport/status-error.ts';
+import { statusError } from '../../../src/resources/kubernetes/transport/status-error.ts';
 import type {
   KubeRequest,
   KubeTransport,
@@ -14,9 +14,9 @@ const METHODS: Readonly<Partial<Record<Verb, string>>> = {
 };
 
 /** Asks by the client of the lab, so that a test of what is asked needs nothing of how it is sent. */
-export function clientTransport(client: KubeClient): Pick<KubeTransport, 'ask'> {
+export function clientTransport(client: KubeClient): Pick<KubeTransport, 'send'> {
   return {
-    ask: async ({ verb, path, query, body }: KubeRequest) => {
+    send: async ({ verb, path, query, body }: KubeRequest) => {
       const parameters = new URLSearchParams(query).toString();
       const content = body ? { contentType: body.type } : {};
       const whole = parameters === '' ? path : `${path}?${parameters}`;
@@ -24,7 +24,14 @@ export function clientTransport(client: KubeClient): Pick<KubeTransport, 'ask'> 
       if (answer.status < 300) return answer.body;
       const text = typeof answer.body === 'string' ? answer.body : JSON.stringify(answer.body);
       const what = `${verb} ${path}`;
-      throw refusalOf({ what, status: answer.status, headers: {}, body: text, secrets: [], now: new Date() });
+      throw statusError({
+        what,
+        status: answer.status,
+        headers: {},
+        body: text,
+        secrets: [],
+        now: new Date(),
+      });
     },
   };
 }

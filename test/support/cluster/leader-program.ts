@@ -1,11 +1,10 @@
 /** A process like an operator, which does nothing while it leads but tell a log and a ConfigMap that it does. */
 import { appendFileSync, readFileSync } from 'node:fs';
 import { uptime } from 'node:os';
-import type { Account } from '../../../src/resources/kubernetes/auth/rest-config.ts';
+import type { RestConfig } from '../../../src/resources/kubernetes/auth/rest-config.ts';
 import { kubernetesLease } from '../../../src/resources/kubernetes/lease.ts';
 import { openTransport } from '../../../src/resources/kubernetes/transport/open-transport.ts';
-import { systemClock } from '../../../src/runtime/clock.ts';
-import { countingSleep } from '../../../src/runtime/clock.ts';
+import { countingSleep, systemClock } from '../../../src/runtime/clock.ts';
 import { startLeaderElection } from '../../../src/runtime/leader-election/leadership.ts';
 import { createActivities } from '../../../src/telemetry/activity.ts';
 import { createLog } from '../../../src/telemetry/log.ts';
@@ -27,13 +26,13 @@ globalThis.Date = class extends RealDate {
 } as DateConstructor;
 
 const log = createLog({ level: 'info' });
-const account: Account = {
+const config: RestConfig = {
   server,
   tls: { ca: readFileSync(caFile) },
   headers: { authorization: `Bearer ${token}` },
 };
 const now = () => new Date();
-const options = { access: { read: () => Promise.resolve(account) }, clock: systemClock, now };
+const options = { configSource: { load: () => Promise.resolve(config) }, clock: systemClock, now };
 const transport = openTransport(options);
 const leadership = startLeaderElection({
   name,
@@ -88,7 +87,7 @@ async function note(term: number): Promise<void> {
   const signal = leadership.signal();
   try {
     signal.throwIfAborted();
-    await transport.ask({ verb: 'apply', path, query: { fieldManager: who, force: 'true' }, body, signal });
+    await transport.send({ verb: 'apply', path, query: { fieldManager: who, force: 'true' }, body, signal });
   } catch (error) {
     log.info('not written', { error });
   }

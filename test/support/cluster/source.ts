@@ -6,7 +6,7 @@ import type { KubeRef } from '../../../lab/kube/object.ts';
 import { waitFor } from '../../../lab/process/wait.ts';
 import { openKubernetes } from '../../../src/resources/kubernetes.ts';
 import type { Kubernetes } from '../../../src/resources/kubernetes.ts';
-import { clusterAccess } from '../../../src/resources/kubernetes/auth/config-source.ts';
+import { restConfigSource } from '../../../src/resources/kubernetes/auth/config-source.ts';
 import { pathOfAll, SERVED } from '../../../src/resources/kubernetes/served-kinds.ts';
 import { openTransport } from '../../../src/resources/kubernetes/transport/open-transport.ts';
 import type { KubeRequest, KubeTransport } from '../../../src/resources/kubernetes/transport/transport.ts';
@@ -43,14 +43,14 @@ export async function testSource(
   const to = { write: (line: string) => void lines.push(JSON.parse(line) as Record<string, unknown>) };
   const telemetry = { log: createLog({ level: 'info', to }), metrics, activities: createActivities() };
   const [clock, now] = [systemClock, () => new Date()];
-  const access = await clusterAccess({ kubeconfig, environment: {}, clock });
-  const transport = openTransport({ access, clock, now, record: metrics.record });
-  const ask: KubeTransport['ask'] = async request => {
+  const configSource = await restConfigSource({ kubeconfig, environment: {}, clock });
+  const transport = openTransport({ configSource, clock, now, record: metrics.record });
+  const send: KubeTransport['send'] = async request => {
     await before(request);
-    return transport.ask(request);
+    return transport.send(request);
   };
   const source = openKubernetes({
-    ...{ transport: { ...transport, ask }, kinds, indexes: [], clock, random: Math.random, telemetry },
+    ...{ transport: { ...transport, send }, kinds, indexes: [], clock, random: Math.random, telemetry },
     reportFailure: failure => {
       throw failure;
     },

@@ -1,10 +1,10 @@
 import type { Ref, ResourceKind } from '../../../src/api/key.ts';
 import type { KubeClient } from '../../../lab/kube/client.ts';
 import type { KubeObject, KubeRef } from '../../../lab/kube/object.ts';
-import { createArrivals } from '../../../src/resources/kubernetes/reflector/store-updates.ts';
+import { createStoreUpdates } from '../../../src/resources/kubernetes/reflector/store-updates.ts';
 import { pathOf, SERVED } from '../../../src/resources/kubernetes/served-kinds.ts';
 import type { KubeRequest, KubeTransport } from '../../../src/resources/kubernetes/transport/transport.ts';
-import { writesTo } from '../../../src/resources/kubernetes/write/writer.ts';
+import { createWriter } from '../../../src/resources/kubernetes/write/writer.ts';
 import type { WriteResources } from '../../../src/resources/resources.ts';
 import { ResourceStore } from '../../../src/resources/store.ts';
 import { systemClock } from '../../../src/runtime/clock.ts';
@@ -30,23 +30,23 @@ const KINDS: readonly ResourceKind[] = ['MeshBinding', 'MeshEndpoints', 'MeshTai
 export function beginWriting(
   client: KubeClient,
   beside?: Beside,
-  transport: Pick<KubeTransport, 'ask'> = clientTransport(client),
+  transport: Pick<KubeTransport, 'send'> = clientTransport(client),
 ): Writing {
   const asked: KubeRequest[] = [];
   const store = new ResourceStore([], rethrow);
-  const arrivals = createArrivals(KINDS, { store, reportUndecodable: rethrow });
-  const ask = async (request: KubeRequest) => {
+  const updates = createStoreUpdates(KINDS, { store, reportUndecodable: rethrow });
+  const send = async (request: KubeRequest) => {
     asked.push(request);
     await beside?.(request);
-    return await transport.ask(request);
+    return await transport.send(request);
   };
   return {
-    write: writesTo({ transport: { ask }, read: store, arrivals, clock: systemClock, random: () => 0 }),
+    write: createWriter({ transport: { send }, read: store, updates, clock: systemClock, random: () => 0 }),
     store,
     asked,
     learn: async ref => {
       const object = await objectAt(client, ref);
-      if (object) arrivals.of(ref.kind).list(object, 'live');
+      if (object) updates.of(ref.kind).addListed(object, 'live');
       else store.remove(ref);
     },
   };

@@ -10,10 +10,10 @@ import { refTo } from '../../../src/api/references.ts';
 import type { Resource } from '../../../src/api/resource.ts';
 import type { Change } from '../../../src/resources/resources.ts';
 import { ResourceStore } from '../../../src/resources/store.ts';
-import { clusterAccess } from '../../../src/resources/kubernetes/auth/config-source.ts';
+import { restConfigSource } from '../../../src/resources/kubernetes/auth/config-source.ts';
 import { SERVED } from '../../../src/resources/kubernetes/served-kinds.ts';
 import { openTransport } from '../../../src/resources/kubernetes/transport/open-transport.ts';
-import type { Patience } from '../../../src/resources/kubernetes/reflector/state.ts';
+import type { Timing } from '../../../src/resources/kubernetes/reflector/state.ts';
 import { createSource } from '../../../src/resources/kubernetes/reflector/source.ts';
 import type { Source } from '../../../src/resources/kubernetes/reflector/source.ts';
 import type { SourceTelemetry } from '../../../src/resources/kubernetes/reflector/observer.ts';
@@ -29,21 +29,21 @@ import { asServed } from './api-objects.ts';
 import { AUTHORITY } from './wire-certificates.ts';
 
 /** Times so short that a test can wait for all that they bring. */
-const QUICK: Patience = {
-  silenceMs: 300,
-  openingMs: 300,
+const QUICK: Timing = {
+  idleTimeoutMs: 300,
+  openTimeoutMs: 300,
   watchMs: [2_000, 4_000],
   goodWatchMs: 250,
   firstBackoffMs: 20,
-  longestBackoffMs: 200,
-  absenceMs: 200,
+  maxBackoffMs: 200,
+  rediscoverMs: 200,
 };
 
 const ANSWER_WITHIN_MS = 400;
 
 /** Times so long that nothing is given up, however slow the machine is. */
 export const CALM = {
-  patience: { silenceMs: 60_000, openingMs: 60_000, watchMs: [60_000, 60_000] },
+  timing: { idleTimeoutMs: 60_000, openTimeoutMs: 60_000, watchMs: [60_000, 60_000] },
   answerWithinMs: 60_000,
 } as const satisfies ApiSceneWish;
 
@@ -78,14 +78,14 @@ export type ApiScene = {
 /** What a scene is made of. */
 export type ApiSceneWish = {
   readonly kinds?: readonly ResourceKind[];
-  readonly patience?: Partial<Patience>;
+  readonly timing?: Partial<Timing>;
   /** How long an answer may take. */
   readonly answerWithinMs?: number;
 };
 
 /** Opens all of it; the source is not started. */
 export async function openApiScene(wish: ApiSceneWish = {}): Promise<ApiScene> {
-  const { kinds = ['MeshEndpoints'], patience = {} } = wish;
+  const { kinds = ['MeshEndpoints'], timing = {} } = wish;
   const { answerWithinMs = ANSWER_WITHIN_MS } = wish;
   const server = new ApiServer();
   const port = await server.listen();
@@ -102,7 +102,7 @@ export async function openApiScene(wish: ApiSceneWish = {}): Promise<ApiScene> {
   const { clock, timers } = countedClock();
   const source = createSource({
     ...{ transport, kinds, store, telemetry, clock, random: Math.random },
-    patience: { ...QUICK, ...patience },
+    timing: { ...QUICK, ...timing },
     reportFailure: failure => failures.push(failure),
   });
   const close = async () => {
@@ -158,13 +158,17 @@ function countedClock(): { readonly clock: Clock; readonly timers: () => number 
   return { clock: { ...systemClock, after }, timers: () => waiting.size };
 }
 
-async function transportTo(port: number, accountFolder: string, timeoutMs: number): Promise<KubeTransport> {
+async function transportTo(
+  port: number,
+  serviceAccountFolder: string,
+  timeoutMs: number,
+): Promise<KubeTransport> {
   const now = () => new Date();
   const environment = { KUBERNETES_SERVICE_HOST: '127.0.0.1', KUBERNETES_SERVICE_PORT: String(port) };
-  const access = await clusterAccess({
-    ...{ kubeconfig: '', environment, clock: systemClock, now, accountFolder },
+  const configSource = await restConfigSource({
+    ...{ kubeconfig: '', environment, clock: systemClock, now, serviceAccountFolder },
   });
-  return openTransport({ access, clock: systemClock, now, timeoutMs });
+  return openTransport({ configSource, clock: systemClock, now, timeoutMs });
 }
 
 /** What the store should have of a kind: the truth, as it is read. */

@@ -1,7 +1,7 @@
 import { inspect } from 'node:util';
 import { onTestFinished } from 'vitest';
-import type { Account, ClusterAccess } from '../../../src/resources/kubernetes/auth/rest-config.ts';
-import { KubeError } from '../../../src/resources/kubernetes/kube-error.ts';
+import type { RestConfig, RestConfigSource } from '../../../src/resources/kubernetes/auth/rest-config.ts';
+import { KubeError } from '../../../src/resources/kubernetes/transport/transport.ts';
 import { openTransport } from '../../../src/resources/kubernetes/transport/open-transport.ts';
 import type { TransportOptions } from '../../../src/resources/kubernetes/transport/open-transport.ts';
 import type { KubeTransport } from '../../../src/resources/kubernetes/transport/transport.ts';
@@ -15,19 +15,19 @@ export const TOKEN = 'hidden-credential-of-the-test';
 export const SENT = 'hidden-content-of-the-test';
 
 /** Whoever asks has a token and trusts the first authority. */
-function accountOf(server: string): Account {
+function accountOf(server: string): RestConfig {
   return { server, tls: { ca: AUTHORITY.ca }, headers: { authorization: `Bearer ${TOKEN}` } };
 }
 
 /** An access that never changes. */
-function fixedAccess(account: Account): ClusterAccess {
-  return { read: () => Promise.resolve(account) };
+function fixedAccess(account: RestConfig): RestConfigSource {
+  return { load: () => Promise.resolve(account) };
 }
 
 /** A transport that is closed with the test. */
 export function wireTransport(server: string, more: Partial<TransportOptions> = {}): KubeTransport {
   const transport = openTransport({
-    access: fixedAccess(accountOf(server)),
+    configSource: fixedAccess(accountOf(server)),
     clock: systemClock,
     now: () => new Date(),
     timeoutMs: 60_000,
