@@ -36,13 +36,13 @@ const config = (data = 'a') => ({
   data: { data },
 });
 
-describe('what is manifests in a directory', () => {
-  it('is every object of others as it stands there, and none of ours', async () => {
+describe('a manifest in a directory', () => {
+  it('is every object of another group with all of its fields', async () => {
     const { put, manifests } = await open();
-    const whole = gatewayObject('HTTPRoute', 'web', { rules: [{ filters: [{ type: 'X' }] }] }, 'v1beta1');
+    const content = gatewayObject('HTTPRoute', 'web', { rules: [{ filters: [{ type: 'X' }] }] }, 'v1beta1');
     await put(
       'a.yaml',
-      whole,
+      content,
       config(),
       named(meshEndpoints(), 'web'),
       gatewayObject('GatewayClass', 'g', { controllerName: 'a.b/c' }),
@@ -53,7 +53,7 @@ describe('what is manifests in a directory', () => {
     );
     expect(manifests.get(`${GATEWAY}|HTTPRoute|default|web`)).toMatchObject({
       file: 'a.yaml',
-      object: { whole },
+      object: { content },
     });
   });
 

@@ -331,12 +331,12 @@ it('after close nothing keeps a process alive', async () => {
   const program = `
     import { openTransport } from './src/resources/kubernetes/transport/open-transport.ts';
     import { systemClock } from './src/runtime/clock.ts';
-    const account = { server: '${url}', tls: { rejectUnauthorized: false }, headers: {} };
-    const access = { read: () => Promise.resolve(account) };
-    const transport = openTransport({ access, clock: systemClock, now: () => new Date() });
-    await transport.ask({ verb: 'get', path: '/a' });
-    const values = await transport.follow({ verb: 'watch', path: '/watch' });
-    await transport.follow({ verb: 'watch', path: '/watch' });
+    const config = { server: '${url}', tls: { rejectUnauthorized: false }, headers: {} };
+    const configSource = { load: () => Promise.resolve(config) };
+    const transport = openTransport({ configSource, clock: systemClock, now: () => new Date() });
+    await transport.send({ verb: 'get', path: '/a' });
+    const values = await transport.stream({ verb: 'watch', path: '/watch' });
+    await transport.stream({ verb: 'watch', path: '/watch' });
     const ended = values.next().then(() => values.next()).catch(error => error.reason);
     await transport.close();
     console.log(await ended);`;
