@@ -154,6 +154,7 @@ export async function getLive(deps: WriteDeps, path: string): Promise<Seen | und
   }
 }
 
+/** Whether a request failed for one of these reasons. */
 export function failedWith(failure: unknown, ...reasons: readonly KubeErrorReason[]): failure is KubeError {
   return failure instanceof KubeError && reasons.includes(failure.reason);
 }
