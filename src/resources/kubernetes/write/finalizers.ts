@@ -8,7 +8,7 @@ import { pathOf } from '../served-kinds.ts';
 import { contendedError, goneError, describeObject } from './errors.ts';
 import { failedWith, finalizersIn, getLive, MAX_ATTEMPTS, patchRequest, putResponse } from './requests.ts';
 import type { PatchStep, Seen, WriteDeps } from './requests.ts';
-import { sameObject } from './status.ts';
+import { sameObject } from './replace-status.ts';
 
 /** Returns the same list where nothing is to be changed. */
 type Edit = (finalizers: readonly string[]) => readonly string[];

@@ -9,7 +9,7 @@ import { adding, editFinalizers, removing } from './finalizers.ts';
 import { applyOwned, removeOwned } from './owned.ts';
 import { Applied, sendWithRetries } from './requests.ts';
 import type { RetryDeps, WriteDeps } from './requests.ts';
-import { replaceStatus } from './status.ts';
+import { replaceStatus } from './replace-status.ts';
 
 /** A condition for writes, such as leadership. */
 export interface Fence {
