@@ -15,7 +15,7 @@ type CallDeps = {
   readonly limits: GrpcLimits;
   readonly record: Recorder<typeof grpcMetrics>;
   readonly clock: Clock;
-  /** Whether a handler of ours serves a method, or one of the library's. */
+  /** Whether a method is one of the server's own, and not of the library's services. */
   readonly isOurs: (path: string) => boolean;
 };
 
@@ -26,64 +26,67 @@ type Call = {
   readonly end: (status: GrpcStatus) => void;
 };
 
-const FULL: GrpcStatus = { code: 'RESOURCE_EXHAUSTED', message: 'the server has too many calls' };
-const COMPRESSED: GrpcStatus = { code: 'UNIMPLEMENTED', message: 'compressed requests are not read' };
-const TOO_LARGE: GrpcStatus = { code: 'RESOURCE_EXHAUSTED', message: 'a request of this service is small' };
-const NOT_TAKEN: GrpcStatus = { code: 'RESOURCE_EXHAUSTED', message: 'the answers are not taken' };
+const TOO_MANY_CALLS: GrpcStatus = { code: 'RESOURCE_EXHAUSTED', message: 'the server has too many calls' };
+const COMPRESSED: GrpcStatus = { code: 'UNIMPLEMENTED', message: 'compressed requests are not supported' };
+const TOO_LARGE: GrpcStatus = {
+  code: 'RESOURCE_EXHAUSTED',
+  message: 'the request is too large for this service',
+};
+const UNREAD_RESPONSES: GrpcStatus = { code: 'RESOURCE_EXHAUSTED', message: 'too many unread responses' };
 
-/** How many streams of a connection may be reset in a burst, and at what rate after it. */
-const RESETS = 900;
+/** A token bucket per connection: the burst of stream resets, and the rate at which it refills. */
+const RESET_BURST = 900;
 const RESETS_PER_MS = 0.03;
 
-/** How many messages of a stream, such as of reflection, may be without an answer that the caller has taken. */
-const MOST_UNANSWERED = 1000;
+/** Max messages of a stream of the library's services whose responses the caller has not read. */
+const MAX_UNANSWERED = 1000;
 
-/** All calls that have not ended: bounds what they hold, and records how they end. */
+/** The running calls: limits their number and memory, and records metrics when they end. */
 export class Calls {
   readonly #deps: CallDeps;
   readonly #memory: RequestMemory;
   readonly #running = new Set<Call>();
-  readonly #resets = new WeakMap<Http2Session, Resets>();
+  readonly #resets = new WeakMap<Http2Session, ResetBucket>();
 
   constructor(deps: CallDeps) {
     this.#deps = deps;
     this.#memory = new RequestMemory(deps.limits);
   }
 
-  /** Takes a new call, before its handler has it: an interceptor of the library. */
+  /** The library's interceptor: runs before the handler of a call. */
   intercept(
     method: ServerMethodDefinition<unknown, unknown>,
     library: ServerInterceptingCallInterface,
   ): ServerInterceptingCall {
     const { limits, clock, isOurs } = this.#deps;
-    const { stream, incomingEncoding } = insideOf(library);
+    const { stream, incomingEncoding } = internalsOf(library);
     const { path } = method;
     const is = method.requestStream || method.responseStream ? 'streaming' : 'unary';
     const end = (status: GrpcStatus) => library.sendStatus({ ...libraryStatus(status), metadata: null });
     const call: Call = { path, is, startedAt: clock.now(), end };
     this.#running.add(call);
     stream.once('close', () => this.#ended(call, stream));
-    const refuse = (status: GrpcStatus) => {
+    const reject = (status: GrpcStatus) => {
       end(status);
       setImmediate(() => stream.destroy());
     };
-    if (this.#running.size > limits.streams) refuse(FULL);
-    else if (incomingEncoding !== 'identity') refuse(COMPRESSED);
+    if (this.#running.size > limits.streams) reject(TOO_MANY_CALLS);
+    else if (incomingEncoding !== 'identity') reject(COMPRESSED);
     const request = this.#memory.watch(stream);
-    if (!isOurs(path)) return guarded(library, method, stream, request, refuse);
+    if (!isOurs(path)) return interceptLibraryCall(library, method, stream, request, reject);
     if (is === 'unary') return new ServerInterceptingCall(library);
     return new ServerInterceptingCall(library, {
       start: next =>
         next({
           onReceiveMessage: (message: Buffer, passOn) => {
-            request.handedOver(message.length + PREFIX_BYTES);
+            request.consumed(message.length + PREFIX_BYTES);
             passOn(message);
           },
         }),
     });
   }
 
-  /** What all of them do. */
+  /** The running calls, for the activities page. */
   activities(): readonly Activity[] {
     const now = this.#deps.clock.now();
     return Array.from(this.#running, ({ path, is, startedAt }) => ({
@@ -93,7 +96,7 @@ export class Calls {
     }));
   }
 
-  /** Ends the calls that would not end by themselves. */
+  /** Ends streaming calls, which do not end by themselves. */
   endStreams(status: GrpcStatus): void {
     for (const call of this.#running) if (call.is === 'streaming') call.end(status);
   }
@@ -109,45 +112,45 @@ export class Calls {
   }
 
   /**
-   * Node answers 1,000 resets in a burst with GOAWAY, and reads and sends nothing more on that connection, but leaves it open.
-   * So it is closed a little before: its caller connects again at once, and not only when a ping is not answered.
+   * After a burst of 1,000 resets Node sends GOAWAY and stops reading and writing, but leaves the connection open. Closing
+   * it a little earlier lets the caller reconnect at once, instead of when its keepalive times out.
    */
   #countReset({ session }: ServerHttp2Stream): void {
     if (!session || session.destroyed) return;
     const now = this.#deps.clock.now();
-    const last = this.#resets.get(session) ?? { left: RESETS, at: now };
-    const left = Math.min(RESETS, last.left + (now - last.at) * RESETS_PER_MS) - 1;
+    const last = this.#resets.get(session) ?? { left: RESET_BURST, at: now };
+    const left = Math.min(RESET_BURST, last.left + (now - last.at) * RESETS_PER_MS) - 1;
     this.#resets.set(session, { left, at: now });
     if (left < 0) session.destroy();
   }
 }
 
-/** What is left of the resets that a connection may send in a burst, and when it was counted. */
-type Resets = { readonly left: number; readonly at: number };
+/** The tokens left in a bucket, and when it was last refilled. */
+type ResetBucket = { readonly left: number; readonly at: number };
 
-/** A call of a service of the library's, which has no limits of its own. */
-function guarded(
+/** Limits a call of the library's services, which have no limits of their own. */
+function interceptLibraryCall(
   library: ServerInterceptingCallInterface,
   { requestStream }: ServerMethodDefinition<unknown, unknown>,
   stream: ServerHttp2Stream,
   request: RequestBytes,
-  refuse: Call['end'],
+  reject: Call['end'],
 ): ServerInterceptingCall {
-  const mostBytes = requestStream ? 64 * 1024 : 1024;
+  const maxBytes = requestStream ? 64 * 1024 : 1024;
   stream.on('data', () => {
-    if (request.held > mostBytes) refuse(TOO_LARGE);
+    if (request.held > maxBytes) reject(TOO_LARGE);
   });
   let unanswered = 0;
   return new ServerInterceptingCall(library, {
     start: next =>
       next({
         onReceiveMessage: (message, passOn) => {
-          request.handedOver(request.held);
-          if (++unanswered > MOST_UNANSWERED) refuse(NOT_TAKEN);
+          request.consumed(request.held);
+          if (++unanswered > MAX_UNANSWERED) reject(UNREAD_RESPONSES);
           else passOn(message);
         },
       }),
-    // The library sends a message once the caller has taken the one before it.
+    // The library sends a message once the previous one has been written.
     sendMessage: (message, passOn) => {
       unanswered--;
       passOn(message);
@@ -155,21 +158,22 @@ function guarded(
   });
 }
 
-/** The status that was sent; CANCELLED where the stream was reset before any was. */
+/** The status that was sent; CANCELLED if the stream was reset before. */
 function codeSentOn({ sentHeaders, sentTrailers }: Partial<ServerHttp2Stream>): string {
   const sent = sentTrailers?.['grpc-status'] ?? sentHeaders?.['grpc-status'] ?? codes.CANCELLED;
   return codes[Number(sent)] ?? 'UNKNOWN';
 }
 
-type Inside = { readonly stream: ServerHttp2Stream; readonly incomingEncoding: string };
+type Internals = { readonly stream: ServerHttp2Stream; readonly incomingEncoding: string };
 
 /**
- * The stream of a call, which the library's types do not show: only there can a caller be held back within a message, and
- * nothing else shows which status the library itself has sent.
+ * The HTTP/2 stream of a call, which the library's types do not declare: only there can reading be paused within a message,
+ * and a status be seen that the library itself has sent.
  */
-function insideOf(library: ServerInterceptingCallInterface): Inside {
-  const inside = library as Partial<Inside> & ServerInterceptingCallInterface;
-  const { stream, incomingEncoding } = inside;
-  if (!stream || incomingEncoding === undefined) throw new Error('@grpc/grpc-js has changed its calls');
+function internalsOf(library: ServerInterceptingCallInterface): Internals {
+  const internals = library as Partial<Internals> & ServerInterceptingCallInterface;
+  const { stream, incomingEncoding } = internals;
+  if (!stream || incomingEncoding === undefined)
+    throw new Error('the internals of @grpc/grpc-js have changed');
   return { stream, incomingEncoding };
 }

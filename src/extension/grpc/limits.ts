@@ -1,31 +1,32 @@
-/** How much callers may ask of the server, and how long it waits for them. */
+/** Limits and timeouts of the gRPC server. */
 export type GrpcLimits = {
-  /** The largest message, in both directions. */
+  /** Max size of a message, in both directions. */
   readonly messageBytes: number;
-  /** A call of more request bytes than this waits for its turn: one such call runs at a time. */
+  /** Calls with larger requests are queued and read one at a time. */
   readonly smallBytes: number;
-  /** What the requests of all other calls may hold together before they wait as well. */
+  /** Max request bytes of all small calls together, beyond which they are queued as well. */
   readonly pooledBytes: number;
   /** Max bytes of unsent messages of a stream, beyond which its `send` returns false. */
   readonly unsentBytes: number;
-  /** What all streams together may have to send. */
+  /** Max bytes of unsent messages of all streams together. */
   readonly allUnsentBytes: number;
   readonly connections: number;
+  /** Max concurrent streams of a connection, and of all connections. */
   readonly streamsOfConnection: number;
   readonly streams: number;
-  /** A request that has begun must have its answer taken after this time; a message of a stream must be complete. */
+  /** The timeout from the first byte of a request to the last of its response; of a stream's message, to its last byte. */
   readonly requestMs: number;
-  /** A connection on which nothing has come for this time is pinged, and has so long to answer. */
+  /** An idle connection is pinged after this time, and closed after the timeout. */
   readonly keepaliveMs: number;
-  readonly keepaliveAnswerMs: number;
-  /** A connection of this age, give or take a tenth, takes no more calls; after the grace it is closed. */
+  readonly keepaliveTimeoutMs: number;
+  /** A connection of this age (± 10 %) gets GOAWAY, and is closed after the grace time. */
   readonly ageMs: number;
   readonly ageGraceMs: number;
 };
 
 const MIB = 1024 * 1024;
 
-/** The limits, but for what `MAX_MESSAGE_SIZE` and `GRPC_KEEPALIVE_TIME` set. */
+/** The defaults; `MAX_MESSAGE_SIZE` and `GRPC_KEEPALIVE_TIME` override two of them. */
 export const DEFAULT_GRPC_LIMITS: GrpcLimits = {
   messageBytes: 100_000_000,
   smallBytes: MIB,
@@ -37,7 +38,7 @@ export const DEFAULT_GRPC_LIMITS: GrpcLimits = {
   streams: 65_536,
   requestMs: 60_000,
   keepaliveMs: 30_000,
-  keepaliveAnswerMs: 20_000,
+  keepaliveTimeoutMs: 20_000,
   ageMs: 300_000,
   ageGraceMs: 30_000,
 };

@@ -3,58 +3,58 @@ import type { ServerHttp2Stream } from 'node:http2';
 import type { GrpcLimits } from './limits.ts';
 
 /**
- * Bounds what the requests of all calls hold together: the library bounds each message, and holds up to four times its size
- * until the call ends. Small requests share a pool. One that grows larger, or for which the pool has no room, is paused until
- * it is its turn, so that there is one of these at a time.
+ * Limits the memory of all requests together: the library limits each message, but holds up to four times its size until
+ * the call ends. Small requests share a pool. A request that grows larger, or that does not fit into the pool, is paused and
+ * queued; one queued request is read at a time.
  */
 export class RequestMemory {
   readonly #limits: GrpcLimits;
-  readonly #waiting = new Set<RequestBytes>();
+  readonly #queue = new Set<RequestBytes>();
   #pooled = 0;
-  #turn: RequestBytes | undefined;
+  #current: RequestBytes | undefined;
 
   constructor(limits: GrpcLimits) {
     this.#limits = limits;
   }
 
-  /** Counts what arrives on a stream from now on. */
+  /** Counts the bytes that a stream receives. */
   watch(stream: ServerHttp2Stream): RequestBytes {
     const bytes = new RequestBytes(stream, this, this.#limits.requestMs);
-    stream.on('data', (chunk: Buffer) => bytes.arrived(chunk.length));
+    stream.on('data', (chunk: Buffer) => bytes.received(chunk.length));
     stream.once('close', () => bytes.release());
     return bytes;
   }
 
-  /** Counts more of a request; false where it must wait for its turn. */
+  /** Adds bytes of a request; returns false if it was queued. */
   add(request: RequestBytes, count: number): boolean {
-    if (this.#turn === request) return true;
+    if (this.#current === request) return true;
     this.#pooled += count;
     if (request.held <= this.#limits.smallBytes && this.#pooled <= this.#limits.pooledBytes) return true;
-    if (!this.#waiting.has(request)) this.#waiting.add(request);
-    this.#next();
-    return this.#turn === request;
+    if (!this.#queue.has(request)) this.#queue.add(request);
+    this.#resumeNext();
+    return this.#current === request;
   }
 
-  /** Counts less of a request, which may be all of it. */
+  /** Releases bytes of a request. */
   remove(request: RequestBytes, count: number): void {
-    if (this.#turn !== request) this.#pooled -= count;
+    if (this.#current !== request) this.#pooled -= count;
     if (request.held > 0) return;
-    this.#waiting.delete(request);
-    if (this.#turn === request) this.#turn = undefined;
-    this.#next();
+    this.#queue.delete(request);
+    if (this.#current === request) this.#current = undefined;
+    this.#resumeNext();
   }
 
-  #next(): void {
-    const [first] = this.#waiting;
-    if (this.#turn || !first) return;
-    this.#waiting.delete(first);
-    this.#turn = first;
+  #resumeNext(): void {
+    const [first] = this.#queue;
+    if (this.#current || !first) return;
+    this.#queue.delete(first);
+    this.#current = first;
     this.#pooled -= first.held;
     first.resume();
   }
 }
 
-/** What one call holds of requests that are not dealt with. */
+/** The bytes of one call's requests that are in memory. */
 export class RequestBytes {
   readonly #stream: ServerHttp2Stream;
   readonly #memory: RequestMemory;
@@ -72,24 +72,24 @@ export class RequestBytes {
     return this.#held;
   }
 
-  arrived(count: number): void {
+  received(count: number): void {
     if (this.#stream.destroyed) return;
     this.#timer ??= setTimeout(() => this.#expire(), this.#requestMs);
     this.#held += count;
     if (!this.#memory.add(this, count)) this.#stream.pause();
   }
 
-  /** A message of a stream was handed over. */
-  handedOver(count: number): void {
+  /** The handler has taken a message of a stream. */
+  consumed(count: number): void {
     this.#remove(Math.min(count, this.#held));
   }
 
-  /** The call is over. */
+  /** The call has ended. */
   release(): void {
     this.#remove(this.#held);
   }
 
-  /** It is its turn. */
+  /** It is the next in the queue. */
   resume(): void {
     this.#stream.resume();
   }

@@ -11,20 +11,21 @@ import type { GrpcLimits } from './limits.ts';
 import type { Bytes, Methods, ServerStream, StreamListener, Streaming, Unary, GrpcStatus } from './method.ts';
 import { GrpcError } from './method.ts';
 
-/** What handlers need beside their method. */
 type HandlerDeps = { readonly log: Log; readonly limits: GrpcLimits };
 
-/** Methods as the library takes them: bytes in, bytes out. Whatever a method throws ends its call and nothing else. */
+/** Adapts methods to the library: requests and responses are bytes, and an error ends only its call. */
 export function serviceOf(
   methods: Methods,
   deps: HandlerDeps,
 ): readonly [ServiceDefinition, UntypedServiceImplementation] {
-  const unsent = { bytes: 0 };
+  const allUnsent = { bytes: 0 };
   const entries = [...methods].map(([path, method]) => {
     const isStream = method.is === 'streaming';
     const definition = { path, requestStream: isStream, responseStream: isStream, ...AS_BYTES };
     const fail = (error: unknown) => statusOf(error, path, deps.log);
-    const handler = isStream ? streamHandler(method, fail, deps.limits, unsent) : unaryHandler(method, fail);
+    const handler = isStream
+      ? streamHandler(method, fail, deps.limits, allUnsent)
+      : unaryHandler(method, fail);
     return [path, definition, handler] as const;
   });
   return [
@@ -36,41 +37,41 @@ export function serviceOf(
 const AS_BYTES = {
   requestSerialize: (bytes: Buffer) => bytes,
   requestDeserialize: (bytes: Buffer) => bytes,
-  responseSerialize: whole,
+  responseSerialize: toBuffer,
   responseDeserialize: (bytes: Buffer) => bytes,
 };
 
-function whole(message: Bytes): Buffer {
+function toBuffer(message: Bytes): Buffer {
   return message instanceof Uint8Array
     ? Buffer.from(message.buffer, message.byteOffset, message.length)
     : Buffer.concat(message);
 }
 
-/** Before each message of gRPC: whether it is compressed, and its length. */
+/** The prefix of each gRPC message: the compressed flag and the length. */
 export const PREFIX_BYTES = 5;
 
 type LibraryStatus = { readonly code: codes; readonly details: string };
 
-/** The status for an error: only a status that was thrown reaches the caller. */
+/** The status for an error. The text of an unexpected one is logged, and not sent to the caller. */
 function statusOf(error: unknown, method: string, log: Log): LibraryStatus {
   if (error instanceof GrpcError) return libraryStatus({ code: error.code, message: error.message });
-  log.error('a call failed', { method, error });
-  return { code: codes.INTERNAL, details: 'this failed; the log of the server says why' };
+  log.error('unexpected error in a gRPC method', { method, error });
+  return { code: codes.INTERNAL, details: 'internal error: see the log of the server' };
 }
 
-/** A status as the library has it. */
+/** Converts a status to the library's. */
 export function libraryStatus({ code, message }: GrpcStatus): LibraryStatus {
   return { code: codes[code], details: message };
 }
 
 type Fail = (error: unknown) => LibraryStatus;
 
-function unaryHandler({ call: answer }: Unary, fail: Fail) {
+function unaryHandler({ call }: Unary, fail: Fail) {
   return ({ request }: ServerUnaryCall<Buffer, Bytes>, respond: sendUnaryData<Bytes>): void => {
     try {
-      const answered = answer(request);
-      if (!(answered instanceof Promise)) respond(null, answered);
-      else answered.then(bytes => respond(null, bytes)).catch((error: unknown) => respond(fail(error)));
+      const response = call(request);
+      if (!(response instanceof Promise)) respond(null, response);
+      else response.then(bytes => respond(null, bytes)).catch((error: unknown) => respond(fail(error)));
     } catch (error) {
       respond(fail(error));
     }
@@ -79,51 +80,50 @@ function unaryHandler({ call: answer }: Unary, fail: Fail) {
 
 type Duplex = ServerDuplexStream<Buffer, Bytes>;
 
-function streamHandler({ open }: Streaming, fail: Fail, limits: GrpcLimits, unsent: { bytes: number }) {
+function streamHandler({ open }: Streaming, fail: Fail, limits: GrpcLimits, allUnsent: { bytes: number }) {
   return (duplex: Duplex): void => {
-    const sender = new Sender(duplex, limits, unsent);
-    const tried = (run: () => void): void => {
+    const sender = new Sender(duplex, limits, allUnsent);
+    const guard = (run: () => void): void => {
       try {
         run();
       } catch (error) {
-        if (sender.isOver) return;
+        if (sender.isClosed) return;
         sender.finish(fail(error));
       }
     };
-    tried(() => {
+    guard(() => {
       const listener = open(sender);
       sender.listener = listener;
-      duplex.on('data', (message: Buffer) => tried(() => !sender.isOver && listener.message(message)));
-      duplex.on('end', () => tried(() => !sender.isOver && listener.finished()));
+      duplex.on('data', (message: Buffer) => guard(() => !sender.isClosed && listener.message(message)));
+      duplex.on('end', () => guard(() => !sender.isClosed && listener.finished()));
     });
     duplex.once('cancelled', () => {
       sender.close();
-      tried(() => sender.listener?.closed());
+      guard(() => sender.listener?.closed());
     });
   };
 }
 
-/** Sends the messages of a stream, and counts those that the caller has not taken. */
+/** Sends the messages of a stream, and counts the bytes that have not been written to its connection. */
 class Sender implements ServerStream {
   listener: StreamListener | undefined;
-  isOver = false;
+  isClosed = false;
   readonly #duplex: Duplex;
   readonly #limits: GrpcLimits;
-  /** What all streams have to send. */
-  readonly #all: { bytes: number };
+  readonly #allUnsent: { bytes: number };
   #unsent = 0;
   #isFull = false;
 
-  constructor(duplex: Duplex, limits: GrpcLimits, all: { bytes: number }) {
+  constructor(duplex: Duplex, limits: GrpcLimits, allUnsent: { bytes: number }) {
     this.#duplex = duplex;
     this.#limits = limits;
-    this.#all = all;
+    this.#allUnsent = allUnsent;
   }
 
   send(message: Bytes): boolean {
-    if (this.isOver) return false;
-    const bytes = whole(message);
-    if (this.#all.bytes + bytes.length > this.#limits.allUnsentBytes) {
+    if (this.isClosed) return false;
+    const bytes = toBuffer(message);
+    if (this.#allUnsent.bytes + bytes.length > this.#limits.allUnsentBytes) {
       this.finish(libraryStatus(TOO_MUCH_UNSENT));
       return false;
     }
@@ -138,17 +138,17 @@ class Sender implements ServerStream {
     this.finish(status && status.code !== 'OK' ? libraryStatus(status) : undefined);
   }
 
-  /** Ends the call once all that was sent is taken. */
+  /** Ends the call after the messages that were sent. */
   finish(status?: LibraryStatus): void {
-    if (this.isOver) return;
-    this.isOver = true;
+    if (this.isClosed) return;
+    this.isClosed = true;
     if (status) this.#duplex.emit('error', status);
     else this.#duplex.end();
   }
 
-  /** Nothing is sent any more. */
+  /** The stream is closed: drops what was not sent. */
   close(): void {
-    this.isOver = true;
+    this.isClosed = true;
     this.#count(-this.#unsent);
   }
 
@@ -157,13 +157,13 @@ class Sender implements ServerStream {
     this.#count(-bytes);
     if (!this.#isFull || this.#unsent > this.#limits.unsentBytes / 2) return;
     this.#isFull = false;
-    if (!this.isOver) this.listener?.drained();
+    if (!this.isClosed) this.listener?.drained();
   }
 
   #count(bytes: number): void {
     this.#unsent += bytes;
-    this.#all.bytes += bytes;
+    this.#allUnsent.bytes += bytes;
   }
 }
 
-const TOO_MUCH_UNSENT: GrpcStatus = { code: 'RESOURCE_EXHAUSTED', message: 'too much is waiting to be sent' };
+const TOO_MUCH_UNSENT: GrpcStatus = { code: 'RESOURCE_EXHAUSTED', message: 'too many unsent bytes' };

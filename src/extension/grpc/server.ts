@@ -21,7 +21,7 @@ import type { Health } from './services.ts';
 export type GrpcServerDeps = {
   readonly address: Address;
   readonly methods: Methods;
-  /** Where the services of these methods are defined, for health and reflection. */
+  /** The files that define these services, for health and reflection. */
   readonly files: readonly DescFile[];
   readonly limits: GrpcLimits;
   readonly telemetry: {
@@ -32,19 +32,19 @@ export type GrpcServerDeps = {
   readonly clock: Clock;
 };
 
-/** A server that listens. */
+/** A gRPC server that listens. */
 export interface GrpcServer {
-  /** Useful where port 0 was asked for. */
+  /** The bound port, for an address with port 0. */
   readonly port: number;
-  /** Begins as NOT_SERVING. */
+  /** Initially NOT_SERVING. */
   readonly health: Health;
-  /** Takes no more calls, lets those that run end until the deadline, and closes; a second call changes nothing. */
+  /** Stops accepting calls, waits for running ones up to the grace time, then closes connections; idempotent. */
   stop(limits: { readonly graceMs: number }): Promise<void>;
 }
 
-const STOPPING: GrpcStatus = { code: 'UNAVAILABLE', message: 'the server stops' };
+const STOPPING: GrpcStatus = { code: 'UNAVAILABLE', message: 'the server is shutting down' };
 
-/** Listens from now on; fails with a SettingError where it cannot. */
+/** Starts to listen; throws a SettingError if it cannot. */
 export async function startGrpcServer(deps: GrpcServerDeps): Promise<GrpcServer> {
   const { methods, limits, clock, telemetry } = deps;
   const calls = new Calls({ limits, record: telemetry.record, clock, isOurs: path => methods.has(path) });
@@ -62,8 +62,8 @@ export async function startGrpcServer(deps: GrpcServerDeps): Promise<GrpcServer>
     injector.injectConnection(socket);
   });
   listener.maxConnections = limits.connections;
-  await listening(listener, deps.address);
-  listener.on('error', error => telemetry.log.error('the gRPC server failed', { error }));
+  await listen(listener, deps.address);
+  listener.on('error', error => telemetry.log.error('unexpected error in the gRPC listener', { error }));
   const removeActivities = telemetry.activities.add('gRPC server', () => [
     ...Array.from(connections, ([{ remoteAddress = 'unknown', remotePort = 0 }, openedAt]) => ({
       ...{ what: `${remoteAddress}:${remotePort}`, state: 'open', forMs: clock.now() - openedAt },
@@ -93,18 +93,20 @@ function optionsOf(limits: GrpcLimits) {
     'grpc.max_send_message_length': limits.messageBytes,
     'grpc.max_concurrent_streams': limits.streamsOfConnection,
     'grpc.keepalive_time_ms': limits.keepaliveMs,
-    'grpc.keepalive_timeout_ms': limits.keepaliveAnswerMs,
+    'grpc.keepalive_timeout_ms': limits.keepaliveTimeoutMs,
     'grpc.max_connection_age_ms': limits.ageMs,
     'grpc.max_connection_age_grace_ms': limits.ageGraceMs,
     'grpc.enable_channelz': 0,
   };
 }
 
-async function listening(server: Listener, address: Address): Promise<void> {
+async function listen(server: Listener, address: Address): Promise<void> {
   try {
     await once(server.listen(address), 'listening');
   } catch (cause) {
-    const why = cause instanceof Error && 'code' in cause ? String(cause.code) : String(cause);
-    throw new SettingError('GRPC_ADDRESS', `cannot listen on ${formatAddress(address)}: ${why}`, { cause });
+    const reason = cause instanceof Error && 'code' in cause ? String(cause.code) : String(cause);
+    throw new SettingError('GRPC_ADDRESS', `cannot listen on ${formatAddress(address)}: ${reason}`, {
+      cause,
+    });
   }
 }

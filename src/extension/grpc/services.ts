@@ -7,20 +7,19 @@ import { ReflectionService } from '@grpc/reflection';
 import { HealthImplementation } from 'grpc-health-check';
 import type { Server } from '@grpc/grpc-js';
 
-/** Whether calls are answered. */
 type ServingStatus = 'SERVING' | 'NOT_SERVING';
 
-/** The health that callers see, of the server (the empty name) and of each service alike. */
+/** The health of the server (the empty name) and of each service: all have the same status. */
 export interface Health {
-  /** Notifies all who watch. */
+  /** Sets the status, and sends it to watchers. */
   set(status: ServingStatus): void;
 }
 
-/** Serves health, NOT_SERVING at first, and reflection: on the services that files define, and on these two themselves. */
+/** Adds the health service, initially NOT_SERVING, and reflection, for the services of `files` and these two. */
 export function addHealthAndReflection(server: Server, files: readonly DescFile[]): Health {
   const health = new HealthImplementation();
   const services = Object.values(loadFileDescriptorSetFromBuffer(descriptorSet(files))).filter(isService);
-  // Both bring their own definitions, and only add them to a server.
+  // Their definitions are only available by adding them to a server.
   const collector = { addService: (service: ServiceDefinition) => void services.push(service) };
   health.addToServer(collector);
   new ReflectionService({}).addToServer(collector);
@@ -34,7 +33,7 @@ export function addHealthAndReflection(server: Server, files: readonly DescFile[
   return { set };
 }
 
-/** The files as they were in proto/, with all that they import: generated code has them. */
+/** The files with all their imports. */
 function descriptorSet(files: readonly DescFile[]): Buffer {
   const all = new Set<DescFile>();
   const add = (file: DescFile): void => {
@@ -51,13 +50,13 @@ function isService(definition: AnyDefinition): definition is ServiceDefinition {
   return !('format' in definition);
 }
 
-/** The types of requests, each of which brings the files that it is defined with. */
+/** The request types, each with the files that define it. */
 function typesOf(services: readonly ServiceDefinition[]): PackageDefinition {
   const methods = services.flatMap(service => Object.values(service));
   return Object.fromEntries(methods.map(({ path, requestType }) => [path, requestType]));
 }
 
-/** The name of a service is in the path of each of its methods. */
+/** The service name in the path of a method. */
 function nameOf(service: ServiceDefinition): string {
   return Object.values(service)[0]?.path.split('/')[1] ?? '';
 }

@@ -11,7 +11,7 @@ const methods = { [ECHO]: echo, [STREAM]: echoStream };
 
 const MIB = 1024 * 1024;
 /** So that what does not answer is closed soon. */
-const QUICK = { keepaliveMs: 100, keepaliveAnswerMs: 100 };
+const QUICK = { keepaliveMs: 100, keepaliveTimeoutMs: 100 };
 const PREFACE = 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n';
 
 const unhandled: unknown[] = [];

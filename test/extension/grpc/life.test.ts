@@ -31,11 +31,11 @@ const hello = message(Buffer.from('hello'));
 
 const ACK = 1;
 
-const limits = { keepaliveMs: 50, keepaliveAnswerMs: 100 };
+const limits = { keepaliveMs: 50, keepaliveTimeoutMs: 100 };
 
 describe('an idle connection', () => {
   it('is pinged, and stays when it answers', async () => {
-    const server = await serving({ limits: { ...limits, keepaliveAnswerMs: 60_000 } });
+    const server = await serving({ limits: { ...limits, keepaliveTimeoutMs: 60_000 } });
     const raw = await RawConnection.open(server.port);
     for (let pings = 1; pings <= 3; pings++) {
       await eventually(() => expect(raw.of('ping')).toHaveLength(pings));

@@ -72,8 +72,8 @@ describe('a call', () => {
   it.each([
     ['Refuse', status.NOT_FOUND, '100 % größer\n'],
     ['RefuseLater', status.UNAVAILABLE, 'not now'],
-    ['Throw', status.INTERNAL, 'this failed; the log of the server says why'],
-    ['Reject', status.INTERNAL, 'this failed; the log of the server says why'],
+    ['Throw', status.INTERNAL, 'internal error: see the log of the server'],
+    ['Reject', status.INTERNAL, 'internal error: see the log of the server'],
     ['Absent', status.UNIMPLEMENTED, 'The server does not implement the method /test.Service/Absent'],
   ])('of %s fails with %i', async (name, code, details) => {
     const { client } = await serve();
@@ -85,7 +85,7 @@ describe('a call', () => {
     await client.call('/test.Service/Reject', Buffer.from('a'));
     expect(server.lines).toHaveLength(1);
     expect(JSON.parse(server.lines[0] ?? '')).toMatchObject({
-      msg: 'a call failed',
+      msg: 'unexpected error in a gRPC method',
       method: '/test.Service/Reject',
     });
   });
