@@ -43,15 +43,21 @@ export interface Server {
 export async function startOurs(stage: Stage): Promise<Server> {
   const { bundle, world } = stage;
   const [port, metrics, health] = await freePorts(3);
-  return start('ours', stage, [process.execPath, bundle, 'extension-server'], port, {
-    RESOURCES_DIR: world.folder,
-    GRPC_ADDRESS: `127.0.0.1:${port}`,
-    METRICS_ADDRESS: `127.0.0.1:${metrics}`,
-    HEALTH_ADDRESS: `127.0.0.1:${health}`,
-    LOG_LEVEL: 'warn',
-    // As in the image.
-    MALLOC_MMAP_THRESHOLD_: '32768',
-  });
+  return start(
+    'ours',
+    stage,
+    [process.execPath, '--max-semi-space-size=4', bundle, 'extension-server'],
+    port,
+    {
+      RESOURCES_DIR: world.folder,
+      GRPC_ADDRESS: `127.0.0.1:${port}`,
+      METRICS_ADDRESS: `127.0.0.1:${metrics}`,
+      HEALTH_ADDRESS: `127.0.0.1:${health}`,
+      LOG_LEVEL: 'warn',
+      // As in the image.
+      MALLOC_MMAP_THRESHOLD_: '32768',
+    },
+  );
 }
 
 /** Starts the server that ours is compared with, on the same world. */

@@ -157,7 +157,9 @@ describe('the Dockerfile', () => {
     expect(last).toContain('USER 65532:65532\n');
     expect(last).toContain('ENV PATH=/usr/local/bin\n');
     expect(last).toContain('ENV MALLOC_MMAP_THRESHOLD_=32768\n');
-    expect(last).toContain('ENTRYPOINT ["/usr/local/bin/node", "/app/dist/js/cli.js"]\n');
+    expect(last).toContain(
+      'ENTRYPOINT ["/usr/local/bin/node", "--max-semi-space-size=4", "/app/dist/js/cli.js"]\n',
+    );
   });
 
   it('has the newest LTS line of Node, which the tests on real parts run too', () => {

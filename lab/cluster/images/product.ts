@@ -11,8 +11,8 @@ import { StateFolder } from '../../process/state-folder.ts';
 /** Where the product is in its image. */
 const INSIDE = '/app';
 
-/** What the image runs; its argument is the command. */
-const ENTRYPOINT = [`${PROGRAMS}/node`, `${INSIDE}/dist/js/cli.js`];
+/** As in the Dockerfile; its argument is the command. */
+const ENTRYPOINT = [`${PROGRAMS}/node`, '--max-semi-space-size=4', `${INSIDE}/dist/js/cli.js`];
 
 /** As in the Dockerfile. */
 const ENVIRONMENT = { MALLOC_MMAP_THRESHOLD_: '32768' };
