@@ -3,7 +3,7 @@ import type { RemoteNode } from '../state.ts';
 import { StateFolder } from '../process/state-folder.ts';
 import { isRunning, stopProcess } from '../process/process.ts';
 import type { TailnetAddresses } from '../tailnet/tailnet.ts';
-import { tryAll } from '../process/try-all.ts';
+import { tryAll } from '../process/errors.ts';
 import { waitFor } from '../process/wait.ts';
 import { removeCgroup } from './cgroup.ts';
 import type { KubeAccess } from '../kube/transport.ts';

@@ -1,5 +1,5 @@
 import { Resolver } from 'node:dns/promises';
-import { dirname } from 'node:path';
+import { dirname, join } from 'node:path';
 import type { BinaryName } from '../parts/parts.ts';
 import { REMOTES, startRemote, startTailnet } from '../tailnet/remote.ts';
 import { startWhole } from '../process/start-whole.ts';
@@ -20,10 +20,12 @@ import { applyAll } from '../kube/apply.ts';
 import { kubeClient } from '../kube/client.ts';
 import type { KubeClient } from '../kube/client.ts';
 import { waitForCondition } from '../kube/wait.ts';
-import { madeOf } from './made-of.ts';
 import { API_SERVER, NETWORK, NODE_NAME } from './network.ts';
 import { startNode } from './node.ts';
 import { openSandbox } from './sandbox.ts';
+import { createHash } from 'node:crypto';
+import { readdirSync, readFileSync } from 'node:fs';
+import { BINARY_NAMES } from '../parts/parts.ts';
 
 /** What a cluster needs from outside: the programs, where images are kept, and a word for each step. */
 export type ClusterWish = {
@@ -126,4 +128,15 @@ async function answersReady(client: KubeClient): Promise<true> {
   const { status, body } = await client.request('GET', '/readyz');
   if (status === 200) return true;
   throw new Error(String(body));
+}
+
+const KEY_LENGTH = 16;
+
+/** A text that changes with the programs of a cluster, whose paths carry their versions, and with how it is set up. */
+function madeOf(pathOf: (name: BinaryName) => string): string {
+  const hash = createHash('sha256').update(JSON.stringify(BINARY_NAMES.map(pathOf)));
+  const entries = readdirSync(import.meta.dirname, { recursive: true, encoding: 'utf8' });
+  const files = entries.filter(name => name.endsWith('.ts')).sort();
+  for (const file of files) hash.update(`\n${file}\n`).update(readFileSync(join(import.meta.dirname, file)));
+  return hash.digest('hex').slice(0, KEY_LENGTH);
 }

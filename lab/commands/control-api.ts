@@ -2,7 +2,7 @@
 import { parseArgs } from 'node:util';
 import { startControlApi } from '../control-api/control-api.ts';
 import { EXIT, runMain, stopOnSignals } from './run-main.ts';
-import { assignments } from './shell.ts';
+import { assignments } from './variables.ts';
 
 const USAGE = `npm run control-api [-- OPTIONS]
 

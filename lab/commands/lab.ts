@@ -6,7 +6,7 @@ import { startLab } from '../lab.ts';
 import { locateBinaries } from '../parts/locate.ts';
 import { runMain } from './run-main.ts';
 import { LabFolder } from '../state.ts';
-import { variablesOf } from './lab-variables.ts';
+import { variablesOf } from './variables.ts';
 
 const USAGE = `npm run lab -- COMMAND [--folder FOLDER]
 

@@ -19,12 +19,12 @@ import {
   QUICKSTART_PLACES,
 } from '../quickstart/quickstart.ts';
 import { showRoutes } from '../quickstart/route-table.ts';
-import { followRefusals } from '../gateway/refusals.ts';
+import { followRefusals } from '../gateway/resource-files.ts';
 import { EXIT, runMain, stopOnSignals } from './run-main.ts';
 import { Screen, standardOutput } from '../screen.ts';
 import { LabFolder } from '../state.ts';
 import type { Lab } from '../state.ts';
-import { tryAll } from '../process/try-all.ts';
+import { tryAll } from '../process/errors.ts';
 import { troubleIn } from '../quickstart/trouble.ts';
 import { readStandaloneSettings, startStandalone } from '../../src/standalone.ts';
 import type { Standalone } from '../../src/standalone.ts';

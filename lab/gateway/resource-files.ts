@@ -1,4 +1,14 @@
-import { existsSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+  closeSync,
+  openSync,
+  readSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { messageOf } from '../process/errors.ts';
 import type { KubernetesObject } from './objects.ts';
@@ -78,4 +88,31 @@ async function loaded({ log }: Files, file: string, change: () => void): Promise
     { everyMs: 10 },
   );
   if (outcome.includes(REFUSED)) throw new Error(`Envoy Gateway refused ${file}:\n${outcome}`);
+}
+
+const MOST_BYTES = 1 << 20;
+
+/** Gives a function that gives what Envoy Gateway has refused since it was called last: until that is mended it reads nothing. */
+export function followRefusals({ log }: Pick<Gateway, 'log'>): () => readonly string[] {
+  let at = 0;
+  let rest = '';
+  return () => {
+    const bytes = Buffer.alloc(MOST_BYTES);
+    const file = openSync(log, 'r');
+    try {
+      const length = readSync(file, bytes, 0, MOST_BYTES, at);
+      at += length;
+      const lines = `${rest}${bytes.toString('utf8', 0, length)}`.split('\n');
+      rest = lines.pop() ?? '';
+      return lines.filter(line => line.includes(REFUSED)).map(reasonOf);
+    } finally {
+      closeSync(file);
+    }
+  };
+}
+
+/** The line ends with its fields, of which one says why. */
+function reasonOf(line: string): string {
+  const [, why] = /"error": ("(?:[^"\\]|\\.)*")/.exec(line) ?? [];
+  return why === undefined ? line : String(JSON.parse(why));
 }

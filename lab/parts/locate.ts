@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { codeOf } from '../process/errors.ts';
 import { PARTS } from './parts.ts';
 import type { BinaryName, Part } from './parts.ts';
-import { ask } from './ask.ts';
+import { ask } from './needs.ts';
 import { keyOf, versionOf } from './key.ts';
 
 /** The variables of the environment that say where things are. */

@@ -2,7 +2,8 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Environment, LocatedPart } from './locate.ts';
 import type { Need } from './parts.ts';
-import { ask } from './ask.ts';
+import { spawnSync } from 'node:child_process';
+import { tmpdir } from 'node:os';
 
 /** Something that a machine lacks, and the line that brings it. */
 export type Lack = { readonly what: string; readonly line: string };
@@ -71,4 +72,15 @@ function hasGo(atLeast: string, environment: Environment): boolean {
   const [version, toolchain] = ask(environment, 'go', 'env', 'GOVERSION', 'GOTOOLCHAIN') ?? [];
   if (version === undefined) return false;
   return compare(version.replace(/^go/, ''), atLeast) >= 0 || toolchain?.startsWith('auto') === true;
+}
+
+/** What a program answers, line by line; nothing where there is no such program, or where it refuses. */
+export function ask(
+  environment: Readonly<Record<string, string | undefined>>,
+  program: string,
+  ...args: readonly string[]
+): readonly string[] | undefined {
+  // Away from any module, whose go.mod would decide which Go answers.
+  const { status, stdout } = spawnSync(program, args, { cwd: tmpdir(), env: environment, encoding: 'utf8' });
+  return status === 0 ? stdout.trimEnd().split('\n') : undefined;
 }

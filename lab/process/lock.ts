@@ -2,7 +2,7 @@ import { mkdirSync, readdirSync, readFileSync, rmdirSync, rmSync, writeFileSync 
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { codeOf } from './errors.ts';
-import { startTimeOf } from './start-time.ts';
+import { startTimeOf } from './process-table.ts';
 
 /** How a waiting run learns of the one that it waits for, and what it tells others that it is doing. */
 export type LockWait = {

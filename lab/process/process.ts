@@ -1,8 +1,7 @@
 import { spawn } from 'node:child_process';
 import { closeSync, openSync, readFileSync } from 'node:fs';
 import { codeOf, messageOf } from './errors.ts';
-import { processesOf } from './process-table.ts';
-import { startTimeOf } from './start-time.ts';
+import { processesOf, startTimeOf } from './process-table.ts';
 import { waitFor } from './wait.ts';
 
 /** What to run. */

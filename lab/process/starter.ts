@@ -6,6 +6,8 @@ import { isRunning, startProcess, tailOf } from './process.ts';
 import type { ProcessRecord } from './process.ts';
 import type { ProcessNotes } from './state-folder.ts';
 import { waitFor } from './wait.ts';
+import { execFile } from 'node:child_process';
+import { promisify } from 'node:util';
 
 /** Starts the programs of a lab, and notes each in its folder. */
 export type Starter = {
@@ -70,4 +72,18 @@ function readIfThere(file: string): { ready: unknown } | undefined {
   } catch {
     return undefined;
   }
+}
+
+const run = promisify(execFile);
+
+/** Runs a program of a lab to its end, at home in its folder; it fails with what the program said. */
+export async function runProgram(
+  { folder, pathOf }: Pick<Starter, 'folder' | 'pathOf'>,
+  program: BinaryName,
+  args: readonly string[],
+): Promise<void> {
+  await run(pathOf(program), [...args], {
+    cwd: folder,
+    env: { HOME: folder, USER: 'lab', ...markOf(folder) },
+  });
 }

@@ -1,9 +1,8 @@
 import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import { codeOf } from './errors.ts';
+import { codeOf, tryAll } from './errors.ts';
 import { endStrays, isRunning, stopProcess } from './process.ts';
 import type { ProcessRecord } from './process.ts';
-import { tryAll } from './try-all.ts';
 
 /** What is kept on disk: every process from the moment it starts, and what they make up once it is whole. */
 type State<Whole> = { readonly processes: readonly ProcessRecord[]; readonly whole?: Whole };

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { messageOf } from '../process/errors.ts';
 import { tailOf } from '../process/process.ts';
 import type { ProcessRecord } from '../process/process.ts';
-import { runProgram } from '../process/run-program.ts';
+import { runProgram } from '../process/starter.ts';
 import type { Starter } from '../process/starter.ts';
 import { addJoinKey, listNodes } from './tailnet.ts';
 import type { TailnetAddresses, TailnetNode } from './tailnet.ts';

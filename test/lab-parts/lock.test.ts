@@ -4,7 +4,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { lockHolder, takeLock } from '../../lab/process/lock.ts';
-import { startTimeOf } from '../../lab/process/start-time.ts';
+import { startTimeOf } from '../../lab/process/process-table.ts';
 import { emptyFolder } from './sample.ts';
 
 const patience = (whenWaiting = () => undefined as void) => {

@@ -1,6 +1,6 @@
 import { execFileSync } from 'node:child_process';
 import { expect, it } from 'vitest';
-import { assignments } from '../../lab/commands/shell.ts';
+import { assignments } from '../../lab/commands/variables.ts';
 
 it.each([
   '127.0.0.1:80',

@@ -2,13 +2,12 @@ import { spawn } from 'node:child_process';
 import { chmodSync, existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
-import { markOf, processesOf } from '../../lab/process/process-table.ts';
+import { markOf, processesOf, startTimeOf } from '../../lab/process/process-table.ts';
 import { isRunning, startProcess } from '../../lab/process/process.ts';
 import type { ProcessRecord } from '../../lab/process/process.ts';
-import { startTimeOf } from '../../lab/process/start-time.ts';
 import { startWhole } from '../../lab/process/start-whole.ts';
 import { StateFolder } from '../../lab/process/state-folder.ts';
-import { tryAll } from '../../lab/process/try-all.ts';
+import { tryAll } from '../../lab/process/errors.ts';
 import { asSomeoneElse, emptyFolder, untilDead } from './sample.ts';
 
 const ownFolder = () => new StateFolder<string>(join(emptyFolder(), 'lab'));

@@ -4,7 +4,7 @@ import { kubeClient } from '../../../lab/kube/client.ts';
 import type { KubeClient } from '../../../lab/kube/client.ts';
 import { podsWith } from '../../../lab/kube/pods.ts';
 import { requestThrough } from '../../../lab/gateway/envoy.ts';
-import { tryAll } from '../../../lab/process/try-all.ts';
+import { tryAll } from '../../../lab/process/errors.ts';
 import { waitFor } from '../../../lab/process/wait.ts';
 import { testCluster } from './cluster.ts';
 import { buildProduct, importProduct, removeImages } from './install-image.ts';

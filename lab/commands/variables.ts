@@ -1,5 +1,14 @@
-import { assignments } from './shell.ts';
 import type { Gateway, Lab, RemoteNode } from '../state.ts';
+import type { Cluster } from '../cluster/cluster-folder.ts';
+
+/** Variables as lines that a shell can evaluate; what it would take for more than text is in quotes. */
+export function assignments(variables: readonly (readonly string[])[]): readonly string[] {
+  return variables.map(([name = '', value = '']) => `${name}=${quoted(value)}`);
+}
+
+function quoted(value: string): string {
+  return /^[\w@%+=:,./-]+$/.test(value) ? value : `'${value.replaceAll("'", `'\\''`)}'`;
+}
 
 /** Where everything of a lab is, as variables for a shell. */
 export function variablesOf({ tailnet, proxy, remotes, gateway }: Lab): readonly string[] {
@@ -14,7 +23,7 @@ export function variablesOf({ tailnet, proxy, remotes, gateway }: Lab): readonly
 }
 
 /** Where a remote node and its services are. */
-export function remoteVariables({ hostname, fqdn, address, control, ports, caFile }: RemoteNode): string[][] {
+function remoteVariables({ hostname, fqdn, address, control, ports, caFile }: RemoteNode): string[][] {
   const prefix = hostname.toUpperCase().replaceAll('-', '_');
   return [
     [`${prefix}_FQDN`, fqdn],
@@ -33,4 +42,23 @@ function ofGateway({ listeners, admin, resources, log, extension }: Gateway): st
     ['ENVOY_ADMIN', admin],
     ...(extension === undefined ? [] : [['GATEWAY_EXTENSION', extension]]),
   ];
+}
+
+/** Where everything of a cluster is, as variables for a shell. */
+export function clusterVariables({
+  kubeconfig,
+  kubectl,
+  access,
+  tailnet,
+  remotes,
+}: Cluster): readonly string[] {
+  const variables = [
+    ['KUBECONFIG', kubeconfig],
+    ['KUBECTL', kubectl],
+    ['API_SERVER', access.server],
+    ['TAILNET_URL', tailnet.url],
+    ['TAILNET_ADMIN', tailnet.admin],
+    ...remotes.flatMap(remoteVariables),
+  ];
+  return assignments(variables);
 }
