@@ -12,19 +12,20 @@ import type { Files } from './install.ts';
 /** What `mesh-gateway help synth` prints. */
 export const SYNTH_HELP = `mesh-gateway synth [--config FILE] --out FOLDER [--only NAME,...]
 
-Writes everything that a cluster needs, as files to apply or to keep under GitOps.
+Writes the manifests of an installation, as files to apply or to keep under GitOps.
 
-  --config FILE     what differs from the defaults; its schema is synth/config.json of the package
-  --out FOLDER      where the files go; it is made where it is not there. Files that an earlier
-                    run wrote and that are no longer needed are removed; others are left alone,
-                    and where one of them is in the way, nothing is written
-  --only NAME,...   only these parts, beside what an earlier run wrote of the others: ${CHART_NAMES.join(', ')}
+  --config FILE     the configuration; fields that it does not set have their defaults. Its schema
+                    is synth/config.json of the package
+  --out FOLDER      folder to write to; created if it does not exist. Files of an earlier run that
+                    are no longer needed are removed. Files that synth did not write are kept, and
+                    if one of them would be replaced, nothing is written
+  --only NAME,...   write only these charts and keep the files of the others: ${CHART_NAMES.join(', ')}
 
-Exit status: 0 all is written, 2 something is wrong with the configuration or the command line:
-then nothing is written.
+Exit code: 0 if all files are written; 2 if the configuration or the command line is not valid,
+and then nothing is written.
 `;
 
-/** Runs `mesh-gateway synth`; gives the exit status. */
+/** Runs `mesh-gateway synth`; returns the exit code. */
 export async function runSynth(args: readonly string[], version: string): Promise<number> {
   const { values } = parseArgs({
     args: [...args],
@@ -41,7 +42,7 @@ export async function runSynth(args: readonly string[], version: string): Promis
   }
   const definitions = await readDefinitions(definitionsFolder());
   await expectFolder(out);
-  // What was not chosen may still be needed.
+  // Files of charts that were not chosen may still be needed.
   const others = async () => (await readMarked(out)).filter(path => !pathsOf(only).includes(path));
   const staying = values.only === undefined ? [] : await others();
   const files = install({ installation: read.installation, version, definitions }, only, staying);
@@ -91,7 +92,7 @@ async function expectNoStrangers(folder: string, files: Files): Promise<void> {
   );
 }
 
-/** The definitions of our kinds, as they are beside this file once it is bundled, or in the project. */
+/** The CRDs, which are beside this file once it is bundled, or in the project. */
 function definitionsFolder(): string {
   const places = ['../dist/crds', '../../crds'].map(place => fileURLToPath(new URL(place, import.meta.url)));
   const found = places.find(place => existsSync(place));

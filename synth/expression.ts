@@ -1,9 +1,9 @@
 import type { ForeignMetric, MetricDeclaration } from '../src/telemetry/metrics.ts';
 
-/** A metric that is declared, by us or as somebody else's. */
+/** A declared metric, of mesh-gateway or of another program. */
 type Metric = MetricDeclaration | ForeignMetric;
 
-/** Labels that Prometheus itself gives to what it reads. */
+/** Labels that Prometheus adds when it scrapes. */
 type TargetLabel = 'job' | 'instance';
 
 /** Values that labels must have; only labels that the metric has. */
@@ -22,12 +22,12 @@ function matchers(where: Readonly<Partial<Record<string, string>>>): string {
     .join(', ')}}`;
 }
 
-/** How much a counter grows in a second, over the time before. */
+/** The rate of a counter per second, over a time window. */
 export function rateOf<M extends Metric>(metric: M, where: Where<M>, over: string): string {
   return `rate(${seriesOf(metric, where)}[${over}])`;
 }
 
-/** The value below which a share of what a histogram counted lies, over the time before; apart by some labels. */
+/** A quantile of a histogram over a time window, by some labels. */
 export function quantileOf<M extends Metric & { readonly type: 'histogram' }>(
   quantile: number,
   metric: M,
@@ -38,12 +38,12 @@ export function quantileOf<M extends Metric & { readonly type: 'histogram' }>(
   return `histogram_quantile(${quantile}, sum by (${['le', ...by].join(', ')}) (${buckets}))`;
 }
 
-/** The largest value of an expression for each of some labels. */
+/** The maximum of an expression, by some labels. */
 export function maxOf(expression: string, by: readonly string[]): string {
   return `max by (${by.join(', ')}) (${expression})`;
 }
 
-/** The sum of an expression, apart by some labels. */
+/** The sum of an expression, by some labels. */
 export function sumOf(expression: string, by: readonly string[] = []): string {
   return by.length === 0 ? `sum(${expression})` : `sum by (${by.join(', ')}) (${expression})`;
 }

@@ -3,16 +3,16 @@ import { dirname, join } from 'node:path';
 import { FOLDERS, MARK } from './install.ts';
 import type { Files } from './install.ts';
 
-/** What a file on disk is, or was, that is not as it should be. */
+/** How a file on disk differs from the synthesized one. */
 export type Drift = { readonly path: string; readonly is: 'missing' | 'different' | 'stale' };
 
-/** The definitions of our kinds as they are in a folder, in the order of their names. */
+/** The CRDs in a folder, in the order of their names. */
 export async function readDefinitions(folder: string): Promise<readonly string[]> {
   const names = (await readdir(folder)).filter(name => name.endsWith('.yaml')).sort();
   return Promise.all(names.map(name => readFile(join(folder, name), 'utf8')));
 }
 
-/** The files that would be replaced though nobody made them here. */
+/** The files that would be replaced though synth did not write them. */
 export async function findStrangers(folder: string, files: Files): Promise<readonly string[]> {
   const texts = await Promise.all(
     [...files.keys()].map(path => readFile(join(folder, path), 'utf8').catch(() => undefined)),
@@ -20,7 +20,7 @@ export async function findStrangers(folder: string, files: Files): Promise<reado
   return [...files.keys()].filter((_, index) => texts[index] !== undefined && !texts[index].startsWith(MARK));
 }
 
-/** What in a folder is not as it should be; of files that nobody made here only those count that bear our mark. */
+/** The files of a folder that differ; of files that are not synthesized only those with the mark of synth count. */
 export async function findDrift(folder: string, files: Files): Promise<readonly Drift[]> {
   const present = await readMarked(folder);
   const wrong = await Promise.all(
@@ -34,7 +34,7 @@ export async function findDrift(folder: string, files: Files): Promise<readonly 
   return [...wrong.flat(), ...stale];
 }
 
-/** The files in a folder that were made here. */
+/** The files in a folder that synth wrote. */
 export async function readMarked(folder: string): Promise<readonly string[]> {
   const found = FOLDERS.map(async inner => {
     const entries = await readdir(join(folder, inner), { withFileTypes: true }).catch(() => []);
@@ -46,7 +46,7 @@ export async function readMarked(folder: string): Promise<readonly string[]> {
   return paths.filter((_, index) => texts[index]?.startsWith(MARK));
 }
 
-/** Makes one file be as it should be. */
+/** Writes or removes one file. */
 export async function mend(folder: string, { path, is }: Drift, files: Files): Promise<void> {
   const target = join(folder, path);
   if (is === 'stale') return rm(target);

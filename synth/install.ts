@@ -10,22 +10,22 @@ import { addRbac } from './charts/rbac.ts';
 import { addSecretReader, addUserRoles } from './charts/user-roles.ts';
 import type { Install } from './installation.ts';
 
-/** What is installed: the configuration, the version, and the texts of the definitions of our kinds. */
+/** What is installed: the configuration, the version, and the texts of the CRDs. */
 export type InstallOptions = Install & { readonly definitions: readonly string[] };
 
 /** The text of each file by its path. */
 export type Files = ReadonlyMap<string, string>;
 
-/** Each chart by the name under which users choose it: the files that it may have, with their texts; an empty one is not there. */
-const CHARTS: Readonly<Record<string, Readonly<Record<string, (wish: InstallOptions) => string>>>> = {
+/** Each chart by the name that `--only` takes: its files and their texts; a file with an empty text is not written. */
+const CHARTS: Readonly<Record<string, Readonly<Record<string, (options: InstallOptions) => string>>>> = {
   crds: { 'crds.yaml': ({ definitions }) => definitions.join('---\n') },
   namespace: { 'namespace.yaml': charted(addNamespace) },
   rbac: {
-    'rbac.yaml': charted((chart, wish) => {
-      addRbac(chart, wish);
-      addEnvoyGatewayAccess(chart, wish);
-      addUserRoles(chart, wish);
-      addSecretReader(chart, wish);
+    'rbac.yaml': charted((chart, options) => {
+      addRbac(chart, options);
+      addEnvoyGatewayAccess(chart, options);
+      addUserRoles(chart, options);
+      addSecretReader(chart, options);
     }),
   },
   operator: { 'operator.yaml': charted(addOperator) },
@@ -48,7 +48,7 @@ export const CHART_NAMES: readonly string[] = Object.keys(CHARTS);
 /** The folders in which files can be, below the one that users name. */
 export const FOLDERS: readonly string[] = ['', 'envoy-gateway', 'monitoring'];
 
-/** The first line of every file, by which a later run knows its own. */
+/** The first line of every file, by which a later run recognizes it. */
 export const MARK = '# Written by mesh-gateway synth: change the configuration instead.\n';
 
 /** The files that charts may have. */
@@ -56,14 +56,14 @@ export function pathsOf(charts: readonly string[]): readonly string[] {
   return charts.flatMap(name => Object.keys(CHARTS[name] ?? {}));
 }
 
-/** Everything that a cluster needs, or only the charts that are named, beside files of an earlier run that stay. */
+/** All manifests of an installation, or only the named charts, beside files of an earlier run that stay. */
 export function install(
-  wish: InstallOptions,
+  options: InstallOptions,
   only: readonly string[] = CHART_NAMES,
   staying: readonly string[] = [],
 ): Files {
   const texts = only.flatMap(name => Object.entries(CHARTS[name] ?? {}));
-  const made = texts.map(([path, textOf]) => [path, textOf(wish)] as const);
+  const made = texts.map(([path, textOf]) => [path, textOf(options)] as const);
   const chosen = new Map(made.filter(([, text]) => text !== ''));
   const known = pathsOf(CHART_NAMES);
   const there = [...known, ...staying.filter(path => !known.includes(path))];
@@ -77,14 +77,14 @@ function marked([path, text]: readonly [string, string]): readonly [string, stri
 
 type Add = (chart: Construct, install: Install) => void;
 
-function charted(add: Add): (wish: InstallOptions) => string {
-  return wish => chartText(wish, add);
+function charted(add: Add): (options: InstallOptions) => string {
+  return options => chartText(options, add);
 }
 
-function chartText(wish: Install, add: Add): string {
-  const { namespace } = wish.installation;
+function chartText(options: Install, add: Add): string {
+  const { namespace } = options.installation;
   const chart = new Chart(new App(), 'chart', { namespace, disableResourceNameHashes: true });
-  add(chart, wish);
+  add(chart, options);
   return Yaml.stringify(...(chart.toJson() as readonly Manifest[]).map(withoutForeignNamespace));
 }
 
@@ -92,14 +92,14 @@ type Manifest = { readonly kind: string; readonly metadata: Readonly<Record<stri
 
 const CLUSTER_SCOPED = ['ClusterRole', 'ClusterRoleBinding', 'Namespace'];
 
-/** The library gives every object the namespace of its chart, and most servers pass over it where it means nothing. */
+/** cdk8s gives every object the namespace of its chart, also cluster-scoped ones. */
 function withoutForeignNamespace(manifest: Manifest): Manifest {
   if (!CLUSTER_SCOPED.includes(manifest.kind)) return manifest;
   const { namespace: _, ...metadata } = manifest.metadata;
   return { ...manifest, metadata };
 }
 
-/** One for each folder in which anything may have changed, with all files that are in it; what is in folders of their own is applied by itself. */
+/** A kustomization for each folder whose files may have changed; folders are applied separately. */
 function kustomizations(
   changed: readonly string[],
   listed: readonly string[],

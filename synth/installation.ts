@@ -1,10 +1,10 @@
 import { COMPONENTS, MANAGED_BY } from '../src/api/names.ts';
 import type { Installation } from './generated/types.ts';
 
-/** What charts are made from: what users configured, and the version that they install. */
+/** The input of charts: the configuration, and the version to install. */
 export type Install = { readonly installation: Installation; readonly version: string };
 
-/** A part that runs by itself. */
+/** A component with a Deployment of its own. */
 export type Component = keyof typeof COMPONENTS;
 
 const ROLES: Readonly<Record<Component, string>> = {
@@ -12,21 +12,21 @@ const ROLES: Readonly<Record<Component, string>> = {
   extensionServer: 'extension-server',
 };
 
-/** The ports on which our processes listen. */
+/** The ports on which the processes listen. */
 export const PORTS = { grpc: 5005, metrics: 8080, health: 8081 } as const;
 
-/** Where the proxies of mesh pods listen, where they tell how they are, and by which label they are known. */
+/** The ports of mesh pods, and the label that selects them. */
 export const MESH_POD = {
   ports: { proxy: 1055, metrics: 9002 },
   labels: { 'app.kubernetes.io/name': 'mesh-endpoint' },
 } as const;
 
-/** By what the pods of a component are known; it must never change, as selectors cannot. */
+/** The labels that select the pods of a component; they must never change, since a selector is immutable. */
 export function selectorOf(component: Component): Readonly<Record<string, string>> {
   return { 'app.kubernetes.io/name': COMPONENTS[component], 'app.kubernetes.io/instance': 'mesh-gateway' };
 }
 
-/** The labels of an object of a component, or of one that belongs to none; what is meant for it alone counts more than what is meant for all. */
+/** The labels of an object, of a component or of none; `alone` overrides the labels of the configuration. */
 export function labelsOf(
   { installation, version }: Install,
   component?: Component,
@@ -38,18 +38,18 @@ export function labelsOf(
   return { ...installation.labels, ...alone, ...own, ...MANAGED_BY, 'app.kubernetes.io/version': version };
 }
 
-/** The name of an object that belongs to no namespace: two installations must not share one. */
+/** The name of a cluster-scoped object: two installations must not share one. */
 export function clusterName({ installation }: Install, name: string): string {
   return `${name}.${installation.namespace}`;
 }
 
-/** Where the extension server is found: by Envoy Gateway, and by every Envoy. */
+/** The address of the extension server, for Envoy Gateway and every Envoy. */
 export function extensionServerAddress({ installation }: Install): string {
   const { namespace, clusterDomain } = installation;
   return `${COMPONENTS.extensionServer}.${namespace}.svc.${clusterDomain}:${PORTS.grpc}`;
 }
 
-/** The image of our processes. */
+/** The image of the operator and the extension server. */
 export function imageOf({ installation, version }: Install): string {
   const { repository, tag = version, digest } = installation.image;
   return digest === undefined ? `${repository}:${tag}` : `${repository}@${digest}`;

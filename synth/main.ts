@@ -1,4 +1,4 @@
-/** `npm run synth [-- --check]`: writes dist/manifests by the defaults, or tells which files are not as they should be. */
+/** `npm run synth [-- --check]`: writes dist/manifests from the defaults, or lists the files that differ. */
 import { readFile } from 'node:fs/promises';
 import { parseArgs } from 'node:util';
 import { readConfiguration } from './config.ts';

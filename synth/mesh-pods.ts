@@ -1,7 +1,7 @@
 import { escapedJson } from '../src/api/json.ts';
 import type { Installation } from './generated/types.ts';
 
-/** What the operator is told of tailnets and mesh pods, where their MeshTailnet does not say it. */
+/** Environment variables of the operator with the defaults of tailnets and mesh pods. */
 export function meshPodEnvironment(
   installation: Pick<Installation, 'controlURL' | 'meshPods'>,
 ): Readonly<Record<string, string>> {
@@ -15,16 +15,16 @@ export function meshPodEnvironment(
   };
 }
 
-/** What YAML refuses, and what is more than one byte. */
+/** Characters that YAML refuses, and those of more than one byte. */
 const NO_PLAIN_ASCII = /[^ -~]/g;
 
-/** Linux starts no process with a variable of 128 KiB or more. */
+/** Linux does not start a process with a variable of 128 KiB or more. */
 const MOST_CHARACTERS = 100_000;
 
-/** The API server would take the Deployment, and none of its pods would ever start. */
+/** The API server would accept the Deployment, and none of its pods would start. */
 export function excessiveVariables(installation: Installation): readonly string[] {
   const { length } = meshPodEnvironment(installation)['MESH_PODS'] ?? '';
   if (length <= MOST_CHARACTERS) return [];
-  const most = `what is said of mesh pods must fit into ${MOST_CHARACTERS} characters of JSON in all`;
+  const most = `the fields of meshPods must fit into ${MOST_CHARACTERS} characters of JSON in total`;
   return [`meshPods.extraEnv: ${most}, and takes ${length}`];
 }

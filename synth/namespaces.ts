@@ -1,8 +1,8 @@
 import type { Installation } from './generated/types.ts';
 
 /**
- * A namespace that is not for us alone: it is made to enforce the restricted level of Pod Security, which the pods of others
- * may not keep to, and it goes with all that is in it where the installation is removed.
+ * Refuses a namespace that others use: the installation makes it enforce the restricted level of Pod Security, which other
+ * pods may violate, and deletes it when it is removed.
  */
 export function sharedNamespaces({ namespace, envoyGateway, monitoring }: Installation): readonly string[] {
   const others: Readonly<Record<string, readonly string[]>> = {
@@ -11,7 +11,7 @@ export function sharedNamespaces({ namespace, envoyGateway, monitoring }: Instal
     'monitoring.namespace': [monitoring.namespace],
   };
   const advice =
-    'name one that is for mesh-gateway alone: it enforces Pod Security, and is deleted with the rest';
+    'name one that mesh-gateway alone uses: it enforces Pod Security, and is deleted with the installation';
   if (namespace === 'default' || namespace.startsWith('kube-'))
     return [`namespace: ${namespace} is a namespace of Kubernetes itself; ${advice}`];
   return Object.entries(others)

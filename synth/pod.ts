@@ -4,7 +4,7 @@ import type { InstallationResources } from './generated/types.ts';
 import { extensionServerAddress, imageOf, labelsOf, PORTS, selectorOf } from './installation.ts';
 import type { Component, Install } from './installation.ts';
 
-/** What differs between the pods of our processes. */
+/** What differs between the pods of the operator and the extension server. */
 export type PodOptions = {
   readonly component: Component;
   readonly container: string;
@@ -18,13 +18,13 @@ export type PodOptions = {
   readonly lifecycle?: k8s.Lifecycle;
 };
 
-/** The template of the pods of one of our processes: it may do nothing but run. */
-export function podTemplate(install: Install, wish: PodOptions): k8s.PodTemplateSpec {
+/** The pod template of the operator or the extension server, without any privilege. */
+export function podTemplate(install: Install, options: PodOptions): k8s.PodTemplateSpec {
   const { nodeSelector, tolerations, priorityClassName } = install.installation.scheduling;
   return {
-    metadata: { labels: { ...labelsOf(install, wish.component) } },
+    metadata: { labels: { ...labelsOf(install, options.component) } },
     spec: {
-      serviceAccountName: COMPONENTS[wish.component],
+      serviceAccountName: COMPONENTS[options.component],
       automountServiceAccountToken: true,
       securityContext: {
         runAsNonRoot: true,
@@ -32,14 +32,14 @@ export function podTemplate(install: Install, wish: PodOptions): k8s.PodTemplate
         runAsGroup: USER,
         seccompProfile: { type: 'RuntimeDefault' },
       },
-      terminationGracePeriodSeconds: wish.graceSeconds,
+      terminationGracePeriodSeconds: options.graceSeconds,
       topologySpreadConstraints: ['kubernetes.io/hostname', 'topology.kubernetes.io/zone'].map(
         topologyKey => ({
           maxSkew: 1,
           topologyKey,
-          // Few nodes are no reason not to run.
+          // A cluster of few nodes must not block scheduling.
           whenUnsatisfiable: 'ScheduleAnyway',
-          labelSelector: { matchLabels: { ...selectorOf(wish.component) } },
+          labelSelector: { matchLabels: { ...selectorOf(options.component) } },
         }),
       ),
       ...(nodeSelector ? { nodeSelector } : {}),
@@ -48,41 +48,41 @@ export function podTemplate(install: Install, wish: PodOptions): k8s.PodTemplate
       ...(install.installation.image.pullSecrets
         ? { imagePullSecrets: install.installation.image.pullSecrets.map(name => ({ name })) }
         : {}),
-      containers: [containerOf(install, wish)],
+      containers: [containerOf(install, options)],
     },
   };
 }
 
-/** The user in the image, which is nobody in particular. */
+/** The unprivileged user of the image. */
 const USER = 65_532;
 
-function containerOf(install: Install, wish: PodOptions): k8s.Container {
+function containerOf(install: Install, options: PodOptions): k8s.Container {
   return {
-    name: wish.container,
+    name: options.container,
     image: imageOf(install),
     imagePullPolicy: install.installation.image.pullPolicy,
-    args: [wish.command],
+    args: [options.command],
     env: [
       ...['namespace', 'name'].map(field => ({
         name: `POD_${field.toUpperCase()}`,
         valueFrom: { fieldRef: { fieldPath: `metadata.${field}` } },
       })),
-      ...Object.entries({ ...sharedEnvironment(install), ...wish.environment }).map(([name, value]) => ({
+      ...Object.entries({ ...sharedEnvironment(install), ...options.environment }).map(([name, value]) => ({
         name,
         value: literally(value),
       })),
     ],
-    ports: wish.ports.map(name => ({ name, containerPort: PORTS[name], protocol: 'TCP' })),
-    readinessProbe: wish.readiness,
-    // Asks only whether the event loop turns: what is missing elsewhere is not mended by a restart.
+    ports: options.ports.map(name => ({ name, containerPort: PORTS[name], protocol: 'TCP' })),
+    readinessProbe: options.readiness,
+    // Checks only that the event loop runs: a restart does not repair what is missing elsewhere.
     livenessProbe: {
       httpGet: { path: '/healthz', port: k8s.IntOrString.fromString('health') },
       periodSeconds: 10,
       timeoutSeconds: 5,
       failureThreshold: 3,
     },
-    ...(wish.lifecycle ? { lifecycle: wish.lifecycle } : {}),
-    resources: resourcesOf(wish.resources),
+    ...(options.lifecycle ? { lifecycle: options.lifecycle } : {}),
+    resources: resourcesOf(options.resources),
     securityContext: {
       allowPrivilegeEscalation: false,
       readOnlyRootFilesystem: true,
@@ -92,12 +92,12 @@ function containerOf(install: Install, wish: PodOptions): k8s.Container {
   };
 }
 
-/** Kubernetes puts other variables where a value says $(NAME), and one $ for two. */
+/** Escapes $(NAME), which Kubernetes would replace by another variable. */
 function literally(value: string): string {
   return value.replaceAll('$', '$$$$');
 }
 
-/** What both processes are told, as both compute what the clusters of a Gateway must be. */
+/** Environment variables that both processes must share, since both compute the clusters of a Gateway. */
 function sharedEnvironment(install: Install): Readonly<Record<string, string>> {
   return {
     DATA_PATH: install.installation.dataPath,

@@ -13,13 +13,13 @@ const UNITS: Readonly<Record<string, number>> = {
   Ti: 2 ** 40,
 };
 
-/** What a quantity of Kubernetes amounts to; its form has been judged. */
+/** The number that a valid quantity of Kubernetes stands for. */
 function amountOf(quantity: string): number {
   const [, number = '', unit = ''] = /^([0-9]+)([A-Za-z]*)$/.exec(quantity) ?? [];
   return Number(number) * (UNITS[unit] ?? NaN);
 }
 
-/** The requests that are above their limits: the API server would take the Deployment and then refuse each of its pods. */
+/** The requests that are above their limits: the API server would accept the Deployment and refuse its pods. */
 export function excessiveRequests(installation: Installation): readonly string[] {
   return (['operator', 'extensionServer', 'meshPods'] as const).flatMap(process => {
     const { requests, limits } = installation[process].resources;

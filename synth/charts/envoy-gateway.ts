@@ -8,7 +8,7 @@ import { extensionServerAddress, labelsOf } from '../installation.ts';
 import type { Install } from '../installation.ts';
 import { addClusterAccess } from './rbac.ts';
 
-/** What Envoy Gateway does with the kinds that its configuration names: it replaces the whole status of a policy. */
+/** What Envoy Gateway needs for the kinds in its configuration: it replaces the whole status of a policy. */
 const ACCESS: readonly AccessRule[] = [
   {
     apiGroups: [GROUP],
@@ -18,7 +18,7 @@ const ACCESS: readonly AccessRule[] = [
   { apiGroups: [GROUP], resources: [`${kinds.MeshBinding.plural}/status`], verbs: ['update'] },
 ];
 
-/** What Envoy Gateway's own account needs beside what its chart gives it. Without it, it does not become ready. */
+/** Access that Envoy Gateway needs beside that of its own chart; without it, it does not become ready. */
 export function addEnvoyGatewayAccess(chart: Construct, install: Install): void {
   const { namespace, serviceAccount } = install.installation.envoyGateway;
   addClusterAccess(chart, install, {
@@ -34,12 +34,12 @@ function extensionOf(install: Install): object {
   return extensionManager({ address: extensionServerAddress(install), maxMessageSize });
 }
 
-/** Values for Envoy Gateway's own Helm chart. */
+/** Values for Envoy Gateway's Helm chart. */
 export function envoyGatewayValues(install: Install): string {
   return Yaml.stringify({ config: { envoyGateway: { extensionManager: extensionOf(install) } } });
 }
 
-/** The same for those who do not use Helm: to be merged into Envoy Gateway's own ConfigMap, hence its other name. */
+/** The same without Helm: to be merged into Envoy Gateway's ConfigMap, so it has another name. */
 export function addEnvoyGatewayConfig(chart: Construct, install: Install): void {
   new k8s.KubeConfigMap(chart, 'config', {
     metadata: {

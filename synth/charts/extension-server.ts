@@ -5,13 +5,13 @@ import { labelsOf, PORTS, selectorOf } from '../installation.ts';
 import type { Install } from '../installation.ts';
 import { podTemplate } from '../pod.ts';
 
-/** Until so long after a pod is to end, others still send it new calls: they hear of it later. */
+/** How long after its deletion a pod still receives new calls, until all clients have seen it. */
 const HEARD_OF_SECONDS = 5;
 
-/** So long the process takes at most from the signal to its end. */
+/** How long the process takes at most from the signal to its exit. */
 const DRAIN_SECONDS = 25;
 
-/** The extension server: Deployment, Service, autoscaler and disruption budget. It must be there whenever Envoy Gateway is. */
+/** The extension server: Deployment, Service, autoscaler and disruption budget. Envoy Gateway needs it at all times. */
 export function addExtensionServer(chart: Construct, install: Install): void {
   const metadata = { name: COMPONENTS.extensionServer, labels: { ...labelsOf(install, 'extensionServer') } };
   const selector = { ...selectorOf('extensionServer') };
@@ -38,7 +38,7 @@ export function addExtensionServer(chart: Construct, install: Install): void {
   });
 }
 
-/** Without replicas: those are the autoscaler's, and would be set back by each apply. */
+/** Without replicas: the autoscaler sets them, and each apply would reset them. */
 function deploymentOf(install: Install): k8s.DeploymentSpec {
   const { extensionServer } = install.installation;
   return {
@@ -60,7 +60,7 @@ function deploymentOf(install: Install): k8s.DeploymentSpec {
         GRPC_ADDRESS: `:${PORTS.grpc}`,
         MAX_MESSAGE_SIZE: extensionServer.maxMessageSize,
         GRPC_KEEPALIVE_TIME: extensionServer.keepaliveTime,
-        // The 60 KB with which each stream of an Envoy begins would stay in the heap of the process.
+        // Buffers of 60 KB for each new stream of an Envoy would otherwise stay in the heap.
         MALLOC_MMAP_THRESHOLD_: '32768',
       },
       resources: extensionServer.resources,
@@ -72,7 +72,7 @@ function deploymentOf(install: Install): k8s.DeploymentSpec {
   };
 }
 
-/** There is no shell in the image, and so no sleep. */
+/** The image has no shell, and so no sleep. */
 const WAIT = `setTimeout(() => {}, ${HEARD_OF_SECONDS * 1000})`;
 
 function addScaling(chart: Construct, install: Install, metadata: k8s.ObjectMeta): void {

@@ -9,7 +9,7 @@ import { dashboards } from '../monitoring/dashboards.ts';
 
 const PROMETHEUS_OPERATOR = 'monitoring.coreos.com/v1';
 
-/** What a Prometheus operator reads of ours. */
+/** The ServiceMonitors. */
 export function addServiceMonitors(chart: Construct, install: Install): void {
   const { namespace, monitoring } = install.installation;
   for (const component of ['operator', 'extensionServer'] as const) {
@@ -37,7 +37,7 @@ export function addRules(chart: Construct, install: Install): void {
   });
 }
 
-/** The dashboards, as Grafana's sidecar reads them. */
+/** The dashboards, in ConfigMaps for Grafana's sidecar. */
 export function addDashboards(chart: Construct, install: Install): void {
   const { dashboardLabels = { grafana_dashboard: '1' } } = install.installation.monitoring;
   for (const [name, dashboard] of dashboards()) {

@@ -3,7 +3,7 @@ import type { Construct } from 'constructs';
 import { labelsOf } from '../installation.ts';
 import type { Install } from '../installation.ts';
 
-/** The namespace of everything that runs, where no pod may have any privilege. */
+/** The namespace of all pods, which enforces the restricted level of Pod Security. */
 export function addNamespace(chart: Construct, install: Install): void {
   const levels = ['enforce', 'audit', 'warn'].map(
     mode => [`pod-security.kubernetes.io/${mode}`, 'restricted'] as const,

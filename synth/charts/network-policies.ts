@@ -4,7 +4,7 @@ import type { RelayPorts } from '../generated/types.ts';
 import { labelsOf, MESH_POD, PORTS, selectorOf } from '../installation.ts';
 import type { Install } from '../installation.ts';
 
-/** Who may call what: a pod that a policy selects is called by nobody else, but by its node, which asks how it is. */
+/** The network policies: a selected pod receives connections only from the named peers, and probes from its node. */
 export function addNetworkPolicies(chart: Construct, install: Install): void {
   const { networkPolicies, meshPods } = install.installation;
   if (!networkPolicies.enabled) return;
@@ -23,7 +23,7 @@ export function addNetworkPolicies(chart: Construct, install: Install): void {
     { from: [envoyGatewayPeer(install), ...envoyPeers(install)], ports: [port(PORTS.grpc)] },
     { from: fromMonitoring, ports: [port(PORTS.metrics)] },
   ]);
-  // Whoever reaches the proxy of a mesh pod reaches the mesh, and nobody asks who that is.
+  // The proxy of a mesh pod has no authentication: every client that reaches it reaches the mesh.
   add('mesh-pods', MESH_POD.labels, [
     {
       from: [...envoyPeers(install), { podSelector: { matchLabels: { ...selectorOf('operator') } } }],
@@ -41,7 +41,7 @@ function datagramPorts({ first, last }: RelayPorts): k8s.NetworkPolicyPort {
   return { protocol: 'UDP', port: k8s.IntOrString.fromNumber(first), endPort: last };
 }
 
-/** The label that Kubernetes itself gives each namespace. */
+/** The label that Kubernetes gives each namespace. */
 const NAMESPACE_NAME = 'kubernetes.io/metadata.name';
 
 function namespacePeer(name: string): { readonly namespaceSelector: k8s.LabelSelector } {
@@ -55,7 +55,7 @@ function envoyGatewayPeer({ installation }: Install): k8s.NetworkPolicyPeer {
   };
 }
 
-/** Namespace and label together: neither a pod with Envoy's labels elsewhere nor another pod beside Envoy is meant. */
+/** Envoys, by namespace and labels together: neither pods with these labels elsewhere nor other pods of the namespace. */
 function envoyPeers({ installation }: Install): k8s.NetworkPolicyPeer[] {
   const { namespace, proxyNamespaces = [namespace] } = installation.envoyGateway;
   return proxyNamespaces.map(name => ({

@@ -6,7 +6,7 @@ import type { Install } from '../installation.ts';
 import { meshPodEnvironment } from '../mesh-pods.ts';
 import { podTemplate } from '../pod.ts';
 
-/** The operator: its Deployment, and the Service by which its metrics are found. */
+/** The operator: Deployment, Service for its metrics, and disruption budget. */
 export function addOperator(chart: Construct, install: Install): void {
   const metadata = { name: COMPONENTS.operator, labels: { ...labelsOf(install, 'operator') } };
   const selector = { ...selectorOf('operator') };
@@ -16,7 +16,7 @@ export function addOperator(chart: Construct, install: Install): void {
     spec: {
       replicas: operator.replicas,
       selector: { matchLabels: selector },
-      // The new one waits for the lease while the old one still holds it.
+      // The new pod waits for the lease while the old one still holds it.
       strategy: {
         type: 'RollingUpdate',
         rollingUpdate: {

@@ -20,7 +20,7 @@ function addProcess(chart: Construct, install: Install, component: Component, ac
   const labels = { ...labelsOf(install, component) };
   new k8s.KubeServiceAccount(chart, name, {
     metadata: { name, labels },
-    // Pods that need it ask for it.
+    // Pods that need the token mount it themselves.
     automountServiceAccountToken: false,
   });
   addClusterAccess(chart, install, { name, labels, rules: access.cluster, account: { name } });
@@ -33,7 +33,7 @@ type Grant = {
   readonly rules: readonly AccessRule[];
 };
 
-/** A ClusterRole and its binding to an account: one of ours where no namespace is given. */
+/** A ClusterRole and its binding to a ServiceAccount, in the namespace of the installation if none is given. */
 export function addClusterAccess(
   chart: Construct,
   install: Install,

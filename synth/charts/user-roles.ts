@@ -7,19 +7,19 @@ import type { Install } from '../installation.ts';
 const READ = ['get', 'list', 'watch'];
 const WRITE = ['create', 'patch', 'update', 'delete', 'deletecollection'];
 
-/** What whoever has a role of Kubernetes for users may do with our kinds. */
+/** The verbs that Kubernetes' user roles get on mesh-gateway's kinds. */
 const VERBS: Readonly<Record<string, readonly string[]>> = {
   admin: [...READ, ...WRITE],
   edit: [...READ, ...WRITE],
   view: READ,
 };
 
-/** The kinds that belong to users; a MeshTailnet is the platform's, and a MeshBinding the operator's. */
+/** The kinds of users; MeshTailnets belong to the platform team, and MeshBindings to the operator. */
 const OF_USERS = [kinds.MeshEndpoints.plural];
 
 /**
- * A ClusterRole that nobody has: whoever owns a namespace binds it there to the operator, so that checks may send
- * headers out of Secrets of that namespace. The operator may read Secrets nowhere else.
+ * A ClusterRole without a binding: the owner of a namespace binds it there to the operator, so that checks may send headers
+ * from Secrets of that namespace. The operator may read Secrets nowhere else.
  */
 export function addSecretReader(chart: Construct, install: Install): void {
   const name = 'mesh-secret-reader';
@@ -29,7 +29,7 @@ export function addSecretReader(chart: Construct, install: Install): void {
   });
 }
 
-/** ClusterRoles that Kubernetes adds to its own admin, edit and view, so that users need no role of ours. */
+/** ClusterRoles that Kubernetes aggregates into its own admin, edit and view. */
 export function addUserRoles(chart: Construct, install: Install): void {
   for (const [role, verbs] of Object.entries(VERBS)) {
     const name = `mesh-gateway-${role}`;

@@ -5,220 +5,220 @@
  */
 export interface Kinds {
   /**
-   * How mesh-gateway is installed in a cluster: everything that mesh-gateway synth writes follows from this. What is left out is as its default says.
+   * How mesh-gateway is installed in a cluster. mesh-gateway synth writes all manifests from this configuration; fields that are not set have their defaults.
    */
   readonly Installation: Installation;
 }
 /**
- * How mesh-gateway is installed in a cluster: everything that mesh-gateway synth writes follows from this. What is left out is as its default says.
+ * How mesh-gateway is installed in a cluster. mesh-gateway synth writes all manifests from this configuration; fields that are not set have their defaults.
  */
 export interface Installation {
   /**
-   * The namespace of everything that runs. It is made, and enforces the restricted level of Pod Security.
+   * The namespace of all pods. It is created, and enforces the restricted level of Pod Security.
    */
   readonly namespace: string;
   /**
-   * Labels that every object but the definitions of our kinds gets beside its own, such as a team or a cost center. Ours count more.
+   * Labels that are added to every object except the CRDs, such as a team or a cost center. They never replace mesh-gateway's own labels.
    */
   readonly labels?: {readonly [k: string]: string};
   /**
-   * The domain of the cluster's own names.
+   * The DNS domain of the cluster.
    */
   readonly clusterDomain: string;
   /**
-   * How Envoy reaches the mesh: Proxy, through the pool of a MeshTailnet, or Direct, where Envoy is on the mesh itself.
+   * How Envoy reaches the mesh: Proxy, through the pool of a MeshTailnet, or Direct, where Envoy itself is on the mesh.
    */
   readonly dataPath: 'Proxy' | 'Direct';
   /**
-   * The control API of MeshTailnets that name none. If it is not given, each has to name its own.
+   * The control API of MeshTailnets without spec.controlURL. If it is not set, each MeshTailnet must set its own.
    */
   readonly controlURL?: string;
   /**
-   * The image of operator and extension server: one image, and its argument is the command.
+   * The image of the operator and the extension server. Both use one image; its argument is the command.
    */
   readonly image: InstallationImage;
   /**
-   * The operator: one of its pods works, the others are ready to take over.
+   * The operator: one of its pods is the leader, the others are ready to take over.
    */
   readonly operator: OperatorInstallation;
   /**
-   * The extension server, which Envoy Gateway and every Envoy call.
+   * The extension server, to which Envoy Gateway and every Envoy connect.
    */
   readonly extensionServer: ExtensionServerInstallation;
   /**
-   * Where the pods of operator and extension server run.
+   * On which nodes the pods of the operator and the extension server run.
    */
   readonly scheduling: Scheduling;
   /**
-   * What mesh pods get where their MeshTailnet does not say it. How many they are, each MeshTailnet says.
+   * Defaults of mesh pods, which each MeshTailnet can override. The number of pods is in each MeshTailnet.
    */
   readonly meshPods: MeshPodInstallation;
   /**
-   * The Envoy Gateway that is there already.
+   * The installed Envoy Gateway.
    */
   readonly envoyGateway: EnvoyGatewayInstallation;
   /**
-   * Who may call what. The gRPC port and the proxies of mesh pods have no other fence.
+   * Network policies. The gRPC port and the proxies of mesh pods have no other access control.
    */
   readonly networkPolicies: NetworkPolicyInstallation;
   /**
-   * What a Prometheus operator and Grafana are given; nothing of it is applied unless you apply its folder.
+   * Objects for the Prometheus operator and Grafana. They are in a folder of their own, which you apply separately.
    */
   readonly monitoring: MonitoringInstallation;
 }
 /**
- * The image of operator and extension server: one image, and its argument is the command.
+ * The image of the operator and the extension server. Both use one image; its argument is the command.
  */
 export interface InstallationImage {
   /**
-   * Its name without tag or digest, with the registry where it has one.
+   * The name of the image, with its registry and without tag or digest.
    */
   readonly repository: string;
   /**
-   * Its tag; the version of the product if it is not given.
+   * The tag of the image; the version of mesh-gateway if it is not set.
    */
   readonly tag?: string;
   /**
-   * Its digest, which then counts more than the tag.
+   * The digest of the image, which overrides the tag.
    */
   readonly digest?: string;
   /**
-   * When nodes pull it.
+   * When nodes pull the image.
    */
   readonly pullPolicy: 'Always' | 'IfNotPresent' | 'Never';
   /**
-   * The Secrets, in the namespace, by which nodes may pull it.
+   * Secrets in the namespace with which nodes pull the image.
    */
   readonly pullSecrets?: readonly string[];
 }
 /**
- * The operator: one of its pods works, the others are ready to take over.
+ * The operator: one of its pods is the leader, the others are ready to take over.
  */
 export interface OperatorInstallation {
   /**
-   * How many pods.
+   * The number of pods.
    */
   readonly replicas: number;
   /**
-   * What its container gets.
+   * CPU and memory of the container.
    */
   readonly resources: InstallationResources;
   /**
-   * Which log lines are written; debug tells most.
+   * The log level: debug, info, warn or error.
    */
   readonly logLevel: 'debug' | 'info' | 'warn' | 'error';
   /**
-   * Whether profiles can be had beside the metrics.
+   * Whether pprof is served on the metrics port.
    */
   readonly pprof: boolean;
   /**
-   * How many objects each controller looks at at once.
+   * Max concurrent reconciles of each controller.
    */
   readonly maxConcurrentReconciles: number;
   /**
-   * How often each object is looked at when nothing changes.
+   * How often each object is reconciled when nothing changes.
    */
   readonly syncPeriod: string;
 }
 /**
- * What its container gets.
+ * CPU and memory of the container.
  */
 export interface InstallationResources {
   /**
-   * What is set aside for it.
+   * The requests of the container.
    */
   readonly requests: InstallationRequests;
   /**
-   * What it may use at most.
+   * The limits of the container.
    */
   readonly limits: InstallationLimits;
 }
 /**
- * What is set aside for it.
+ * The requests of the container.
  */
 export interface InstallationRequests {
   /**
-   * CPU that is set aside.
+   * CPU request.
    */
   readonly cpu: string;
   /**
-   * Memory that is set aside.
+   * Memory request.
    */
   readonly memory: string;
 }
 /**
- * What it may use at most.
+ * The limits of the container.
  */
 export interface InstallationLimits {
   /**
-   * CPU at most.
+   * CPU limit.
    */
   readonly cpu: string;
   /**
-   * Memory at most.
+   * Memory limit.
    */
   readonly memory: string;
 }
 /**
- * The extension server, which Envoy Gateway and every Envoy call.
+ * The extension server, to which Envoy Gateway and every Envoy connect.
  */
 export interface ExtensionServerInstallation {
   /**
-   * How many pods, by how busy they are.
+   * The number of pods, scaled by their CPU usage.
    */
   readonly autoscaling: Autoscaling;
   /**
-   * What its container gets.
+   * CPU and memory of the container.
    */
   readonly resources: InstallationResources;
   /**
-   * Which log lines are written; debug tells most.
+   * The log level: debug, info, warn or error.
    */
   readonly logLevel: 'debug' | 'info' | 'warn' | 'error';
   /**
-   * Whether profiles can be had beside the metrics.
+   * Whether pprof is served on the metrics port.
    */
   readonly pprof: boolean;
   /**
-   * The largest call and answer; Envoy Gateway is told the same. One that is large is answered at a time, and takes up to four times its size: the memory limit has to follow.
+   * Max size of a gRPC request or response; the configuration of Envoy Gateway gets the same value. One large request is processed at a time and takes up to four times its size: set the memory limit accordingly.
    */
   readonly maxMessageSize: string;
   /**
-   * After so long without a word a caller is asked whether it is there.
+   * Idle time of a connection after which a keepalive ping is sent.
    */
   readonly keepaliveTime: string;
 }
 /**
- * How many pods, by how busy they are.
+ * The number of pods, scaled by their CPU usage.
  */
 export interface Autoscaling {
   /**
-   * The least. With fewer than 2, a node that fails stops every translation of Envoy Gateway.
+   * The min number of pods. With fewer than 2, one failed node stops all translations of Envoy Gateway.
    */
   readonly minReplicas: number;
   /**
-   * The most.
+   * The max number of pods.
    */
   readonly maxReplicas: number;
   /**
-   * More pods are made where they use more than this share of the CPU that they request.
+   * Pods are added while the average CPU usage is above this percentage of the request.
    */
   readonly targetCPUPercent: number;
 }
 /**
- * Where the pods of operator and extension server run.
+ * On which nodes the pods of the operator and the extension server run.
  */
 export interface Scheduling {
   /**
-   * Only on nodes with these labels.
+   * Labels that a node must have.
    */
   readonly nodeSelector?: {readonly [k: string]: string};
   /**
-   * Taints of nodes that do not keep the pods away.
+   * Taints of nodes that the pods tolerate.
    */
   readonly tolerations?: readonly InstallationToleration[];
   /**
-   * The PriorityClass of the pods. Traffic depends on the extension server: give it one where nodes are full.
+   * The PriorityClass of the pods. Traffic depends on the extension server: set one where nodes are full.
    */
   readonly priorityClassName?: string;
 }
@@ -227,11 +227,11 @@ export interface Scheduling {
  */
 export interface InstallationToleration {
   /**
-   * The key of the taint; any if it is not given.
+   * The key of the taint; any if it is not set.
    */
   readonly key?: string;
   /**
-   * Whether the value must be equal, or the key only exist.
+   * Whether the value must be equal, or the key must only exist.
    */
   readonly operator: 'Equal' | 'Exists';
   /**
@@ -239,16 +239,16 @@ export interface InstallationToleration {
    */
   readonly value?: string;
   /**
-   * The effect of the taint; any if it is not given.
+   * The effect of the taint; any if it is not set.
    */
   readonly effect?: 'NoSchedule' | 'PreferNoSchedule' | 'NoExecute';
 }
 /**
- * What mesh pods get where their MeshTailnet does not say it. How many they are, each MeshTailnet says.
+ * Defaults of mesh pods, which each MeshTailnet can override. The number of pods is in each MeshTailnet.
  */
 export interface MeshPodInstallation {
   /**
-   * Their image, of the mesh daemon.
+   * The image of the mesh daemon.
    */
   readonly image: string;
   /**
@@ -256,11 +256,11 @@ export interface MeshPodInstallation {
    */
   readonly resources: MeshPodResources;
   /**
-   * Only on nodes with these labels.
+   * Labels that a node must have.
    */
   readonly nodeSelector?: {readonly [k: string]: string};
   /**
-   * Taints of nodes that do not keep the pods away.
+   * Taints of nodes that the pods tolerate.
    */
   readonly tolerations?: readonly InstallationToleration[];
   /**
@@ -268,11 +268,11 @@ export interface MeshPodInstallation {
    */
   readonly priorityClassName?: string;
   /**
-   * Environment variables of the mesh daemon. No secrets: who may read the Deployment of the operator may read them.
+   * Environment variables of the mesh daemon. Do not put secrets here: they are readable in the Deployment of the operator.
    */
   readonly extraEnv?: {readonly [k: string]: string};
   /**
-   * The UDP ports of mesh pods on which datagrams from Envoy come in, one for each UDP endpoint.
+   * The UDP ports on which mesh pods receive datagrams from Envoy, one for each UDP endpoint.
    */
   readonly relayPorts: RelayPorts;
 }
@@ -281,97 +281,97 @@ export interface MeshPodInstallation {
  */
 export interface MeshPodResources {
   /**
-   * What is set aside for it.
+   * The requests of the container.
    */
   readonly requests: MeshPodRequests;
   /**
-   * What it may use at most.
+   * The limits of the container.
    */
   readonly limits: MeshPodLimits;
 }
 /**
- * What is set aside for it.
+ * The requests of the container.
  */
 export interface MeshPodRequests {
   /**
-   * CPU that is set aside.
+   * CPU request.
    */
   readonly cpu: string;
   /**
-   * Memory that is set aside.
+   * Memory request.
    */
   readonly memory: string;
 }
 /**
- * What it may use at most.
+ * The limits of the container.
  */
 export interface MeshPodLimits {
   /**
-   * CPU at most.
+   * CPU limit.
    */
   readonly cpu: string;
   /**
-   * Memory at most.
+   * Memory limit.
    */
   readonly memory: string;
 }
 /**
- * The UDP ports of mesh pods on which datagrams from Envoy come in, one for each UDP endpoint.
+ * The UDP ports on which mesh pods receive datagrams from Envoy, one for each UDP endpoint.
  */
 export interface RelayPorts {
   /**
-   * The first.
+   * The first port.
    */
   readonly first: number;
   /**
-   * The last.
+   * The last port.
    */
   readonly last: number;
 }
 /**
- * The Envoy Gateway that is there already.
+ * The installed Envoy Gateway.
  */
 export interface EnvoyGatewayInstallation {
   /**
-   * The namespace where it runs.
+   * The namespace of Envoy Gateway.
    */
   readonly namespace: string;
   /**
-   * The ServiceAccount that it runs as.
+   * The ServiceAccount of Envoy Gateway.
    */
   readonly serviceAccount: string;
   /**
-   * The namespaces where its Envoys run; its own if none is given.
+   * The namespaces of the Envoys; the namespace of Envoy Gateway if it is not set.
    */
   readonly proxyNamespaces?: readonly string[];
 }
 /**
- * Who may call what. The gRPC port and the proxies of mesh pods have no other fence.
+ * Network policies. The gRPC port and the proxies of mesh pods have no other access control.
  */
 export interface NetworkPolicyInstallation {
   /**
-   * Whether there are any.
+   * Whether network policies are installed.
    */
   readonly enabled: boolean;
 }
 /**
- * What a Prometheus operator and Grafana are given; nothing of it is applied unless you apply its folder.
+ * Objects for the Prometheus operator and Grafana. They are in a folder of their own, which you apply separately.
  */
 export interface MonitoringInstallation {
   /**
-   * The namespace where Prometheus runs: only from there metrics can be read.
+   * The namespace of Prometheus. The network policies allow it alone to read metrics.
    */
   readonly namespace: string;
   /**
-   * Labels by which Prometheus finds its ServiceMonitors and rules, such as release.
+   * Labels by which Prometheus selects ServiceMonitors and rules, such as release.
    */
   readonly labels?: {readonly [k: string]: string};
   /**
-   * How often metrics are read.
+   * How often metrics are scraped.
    */
   readonly scrapeInterval: string;
   /**
-   * Labels by which Grafana finds dashboards; grafana_dashboard: "1" if none are given.
+   * Labels by which Grafana selects dashboards; grafana_dashboard: "1" if none are set.
    */
   readonly dashboardLabels?: {readonly [k: string]: string};
 }

@@ -7,11 +7,9 @@ import {
 } from '../../src/telemetry/metrics.ts';
 import { maxOf, rateOf, seriesOf, sumOf } from '../expression.ts';
 
-/** What somebody should look at, and how to begin. */
 export type Alert = {
   readonly alert: string;
   readonly expr: string;
-  /** So long it must be so. */
   readonly for: string;
   readonly labels: { readonly severity: 'critical' | 'warning' };
   readonly annotations: { readonly summary: string; readonly description: string };
@@ -21,7 +19,7 @@ const OPERATOR = { job: COMPONENTS.operator } as const;
 const EXTENSION_SERVER = { job: COMPONENTS.extensionServer } as const;
 const OVER = '5m';
 
-/** All alerts, for what runs in a namespace; none of them needs another to be right. */
+/** The alerts for an installation in a namespace. */
 export function alerts(namespace: string): readonly Alert[] {
   return [
     highReconciliationErrorRate(),
@@ -42,9 +40,9 @@ function highReconciliationErrorRate(): Alert {
     for: '10m',
     labels: { severity: 'warning' },
     annotations: {
-      summary: 'More than a tenth of all reconciliations fail',
+      summary: 'More than 10% of reconciles fail',
       description:
-        'The share is {{ $value | humanizePercentage }}. The log of the operator tells which objects, and why; traffic goes on with what was decided last.',
+        '{{ $value | humanizePercentage }} of reconciles fail. The log of the operator has the objects and the errors. Traffic continues with the last configuration.',
     },
   };
 }
@@ -57,9 +55,9 @@ function extensionServerDown(): Alert {
     for: '3m',
     labels: { severity: 'critical' },
     annotations: {
-      summary: 'An extension server is down, or there is none',
+      summary: 'An extension server is down, or none exists',
       description:
-        'Envoys keep the endpoints that they have. While no extension server is ready, Envoy Gateway translates nothing, and an Envoy that starts gets no endpoints of the mesh.',
+        'Running Envoys keep their endpoints. While no extension server is ready, Envoy Gateway does not translate, and a new Envoy gets no mesh endpoints.',
     },
   };
 }
@@ -68,7 +66,7 @@ function highMemoryUsage(namespace: string): Alert {
   const manager = { namespace, container: 'manager' };
   const perContainer = (expression: string) => maxOf(expression, ['namespace', 'pod', 'container']);
   const inUse = perContainer(seriesOf(foreignMetrics.memoryInUse, manager));
-  // Without a limit the limit is 0.
+  // cAdvisor reports 0 where there is no limit.
   const limit = perContainer(`${seriesOf(foreignMetrics.memoryLimit, manager)} > 0`);
   const declared = { ...manager, resource: 'memory' };
   const declaredLimit = perContainer(seriesOf(foreignMetrics.declaredLimit, declared));
@@ -78,9 +76,9 @@ function highMemoryUsage(namespace: string): Alert {
     for: '10m',
     labels: { severity: 'warning' },
     annotations: {
-      summary: 'The operator uses most of its memory',
+      summary: 'The operator uses more than 80% of its memory limit',
       description:
-        'It uses {{ $value | humanizePercentage }} of its limit. Raise operator.resources.limits.memory before it is killed; a heap profile is at port 8080 under /debug/pprof/heap.',
+        'It uses {{ $value | humanizePercentage }} of its limit. Raise operator.resources.limits.memory before it is killed. Port 8080 serves a heap profile at /debug/pprof/heap.',
     },
   };
 }
@@ -92,9 +90,9 @@ function noOperatorLeads(): Alert {
     for: '5m',
     labels: { severity: 'critical' },
     annotations: {
-      summary: 'No operator works',
+      summary: 'No operator is the leader',
       description:
-        'None runs, or none holds the lease. Traffic goes on, but health is no longer checked, and changes of routes and endpoints may not take effect.',
+        'No operator runs, or none holds the lease. Traffic continues, but health is not checked, and changes of routes and endpoints may not take effect.',
     },
   };
 }
@@ -107,9 +105,9 @@ function endpointsRefusedByEnvoy(): Alert {
     for: '5m',
     labels: { severity: 'warning' },
     annotations: {
-      summary: 'Envoy refuses endpoints',
+      summary: 'Envoy rejects endpoints',
       description:
-        'Envoy keeps the endpoints that it had, and they become older. The log of the extension server has what Envoy said.',
+        'Envoy keeps its previous endpoints, which become stale. The log of the extension server has the error that Envoy reported.',
     },
   };
 }
@@ -122,9 +120,9 @@ function hookFailures(): Alert {
     for: '5m',
     labels: { severity: 'warning' },
     annotations: {
-      summary: 'What Envoy Gateway translates is passed on unchanged, because changing it failed',
+      summary: 'The extension server fails to change translations of Envoy Gateway',
       description:
-        'Routes to the mesh that changed since may have no endpoints. The log of the extension server has the error of the hook {{ $labels.hook }}.',
+        'Translations pass unchanged, so mesh routes that changed may have no endpoints. The log of the extension server has the error of the hook {{ $labels.hook }}.',
     },
   };
 }

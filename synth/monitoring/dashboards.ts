@@ -1,4 +1,4 @@
-/* eslint-disable @typescript-eslint/no-deprecated -- what takes its place is for Grafana 12 and newer only */
+/* eslint-disable @typescript-eslint/no-deprecated -- its replacement needs Grafana 12 or newer */
 import type { Dashboard } from '@grafana/grafana-foundation-sdk/dashboard';
 import { COMPONENTS } from '../../src/api/names.ts';
 import {
@@ -37,14 +37,14 @@ function reconciliations(): readonly Graph[] {
   const { reconciles, reconcileErrors, reconcileSeconds, runningReconciles } = controllerMetrics;
   return [
     {
-      title: 'Who leads',
-      says: 'Exactly one operator has 1.',
+      title: 'Leader',
+      description: 'Exactly one operator should be 1.',
       unit: 'short',
       lines: { '{{pod}}': seriesOf(leaderMetrics.leads, { ...OPERATOR, name: COMPONENTS.operator }) },
     },
     {
-      title: 'Reconciliations',
-      says: 'How many end, and how.',
+      title: 'Reconciles',
+      description: 'Per second, by result.',
       unit: 'ops',
       lines: {
         '{{controller}} {{result}}': sumOf(rateOf(reconciles, OPERATOR, OVER), ['controller', 'result']),
@@ -52,13 +52,13 @@ function reconciliations(): readonly Graph[] {
     },
     {
       title: 'Errors',
-      says: 'The log of the operator has each of them.',
+      description: 'Failed reconciles per second. The log of the operator has each error.',
       unit: 'ops',
       lines: { '{{controller}}': sumOf(rateOf(reconcileErrors, OPERATOR, OVER), ['controller']) },
     },
     {
-      title: 'How long they take',
-      says: 'The longest of 100, and how many run now.',
+      title: 'Duration of reconciles',
+      description: '99th percentile, and the number in progress.',
       unit: 's',
       lines: {
         'p99 {{controller}}': quantileOf(0.99, reconcileSeconds, OPERATOR, {
@@ -75,26 +75,26 @@ function queues(): readonly Graph[] {
   const { queueDepth, queueWaitSeconds, queueRetries, queueLongestRunningSeconds } = queueMetrics;
   return [
     {
-      title: 'What waits',
-      says: 'Keys in the queues. A queue that does not become empty has more to do than it can.',
+      title: 'Queue depth',
+      description: 'Keys in the queues. A queue that never becomes empty is overloaded.',
       unit: 'short',
       lines: { '{{name}}': sumOf(seriesOf(queueDepth, OPERATOR), ['name']) },
     },
     {
-      title: 'How long it waits',
-      says: 'The longest of 100.',
+      title: 'Time in the queue',
+      description: '99th percentile.',
       unit: 's',
       lines: { '{{name}}': quantileOf(0.99, queueWaitSeconds, OPERATOR, { by: ['name'], over: OVER }) },
     },
     {
       title: 'Retries',
-      says: 'Keys that are looked at again after an error.',
+      description: 'Keys retried after an error.',
       unit: 'ops',
       lines: { '{{name}}': sumOf(rateOf(queueRetries, OPERATOR, OVER), ['name']) },
     },
     {
-      title: 'The oldest that still runs',
-      says: 'After 5 minutes it is told to end.',
+      title: 'Oldest reconcile in progress',
+      description: 'A reconcile is aborted after 5 minutes.',
       unit: 's',
       lines: { '{{name}}': seriesOf(queueLongestRunningSeconds, OPERATOR) },
     },
@@ -113,14 +113,14 @@ function endpoints(): readonly Graph[] {
   const { edsStreams, edsPushes, edsAnswers, edsPushSeconds, unresolved } = extensionMetrics;
   return [
     {
-      title: 'Streams of Envoys',
-      says: 'One for each cluster of each Envoy.',
+      title: 'EDS streams',
+      description: 'One for each mesh cluster of each Envoy.',
       unit: 'short',
       lines: { '{{pod}}': seriesOf(edsStreams, EXTENSION_SERVER) },
     },
     {
-      title: 'From a change to Envoy',
-      says: 'How long after a change endpoints were sent: half, and the longest of 100.',
+      title: 'Endpoint push lag',
+      description: 'Time from a change to the assignment sent: median and 99th percentile.',
       unit: 's',
       lines: {
         p50: quantileOf(0.5, edsPushSeconds, EXTENSION_SERVER, { over: OVER }),
@@ -128,8 +128,9 @@ function endpoints(): readonly Graph[] {
       },
     },
     {
-      title: 'Sent, and what Envoy said',
-      says: 'A nack is a refusal: Envoy keeps what it had.',
+      title: 'Endpoint pushes',
+      description:
+        'Sent, acknowledged (ack) and rejected (nack). After a nack Envoy keeps its previous endpoints.',
       unit: 'ops',
       lines: {
         sent: sumOf(rateOf(edsPushes, EXTENSION_SERVER, OVER)),
@@ -138,7 +139,7 @@ function endpoints(): readonly Graph[] {
     },
     {
       title: 'References without traffic',
-      says: 'By the reason; the status of the MeshEndpoints has each of them.',
+      description: 'Backend references and endpoints without traffic, by reason.',
       unit: 'short',
       lines: { '{{reason}}': `max by (reason) (${seriesOf(unresolved, EXTENSION_SERVER)})` },
     },
@@ -150,19 +151,19 @@ function calls(): readonly Graph[] {
   return [
     {
       title: 'Calls',
-      says: 'That ended, by method.',
+      description: 'Calls per second that ended, by method.',
       unit: 'ops',
       lines: { '{{method}}': sumOf(rateOf(grpcRequests, EXTENSION_SERVER, OVER), ['method']) },
     },
     {
-      title: 'Errors of calls',
-      says: 'By method and status.',
+      title: 'Failed calls',
+      description: 'By method and status code.',
       unit: 'ops',
       lines: { '{{method}} {{code}}': sumOf(rateOf(grpcErrors, EXTENSION_SERVER, OVER), ['method', 'code']) },
     },
     {
-      title: 'How long calls take',
-      says: 'The longest of 100; a stream is a call too.',
+      title: 'Duration of calls',
+      description: '99th percentile. A stream counts as one call.',
       unit: 's',
       lines: {
         '{{method}}': quantileOf(0.99, grpcSeconds, EXTENSION_SERVER, { by: ['method'], over: OVER }),
@@ -176,7 +177,8 @@ function hooks(): readonly Graph[] {
   return [
     {
       title: 'Hooks',
-      says: 'Clusters with mesh endpoints that were answered, and calls that were answered unchanged after an error.',
+      description:
+        'Clusters with mesh endpoints that were returned, and calls that returned their input unchanged after an error.',
       unit: 'ops',
       lines: {
         'clusters {{hook}}': sumOf(rateOf(meshClusters, EXTENSION_SERVER, OVER), ['hook']),
@@ -189,22 +191,27 @@ function hooks(): readonly Graph[] {
 function processGraphs(job: { readonly job: string }): readonly Graph[] {
   const { processMemory, processSeconds, eventLoopLag, up } = foreignMetrics;
   return [
-    { title: 'Pods', says: 'That are up.', unit: 'short', lines: { up: sumOf(seriesOf(up, job)) } },
+    {
+      title: 'Pods',
+      description: 'Pods that are up.',
+      unit: 'short',
+      lines: { up: sumOf(seriesOf(up, job)) },
+    },
     {
       title: 'Memory',
-      says: 'Of each process.',
+      description: 'Resident memory of each process.',
       unit: 'bytes',
       lines: { '{{pod}}': seriesOf(processMemory, job) },
     },
     {
       title: 'CPU',
-      says: 'Of one core, of each process.',
+      description: 'CPU of each process, 100% is one core.',
       unit: 'percentunit',
       lines: { '{{pod}}': rateOf(processSeconds, job, OVER) },
     },
     {
-      title: 'Lag of the event loop',
-      says: 'The longest of 100: everything else waits so long.',
+      title: 'Event loop lag',
+      description: '99th percentile of the delay of the event loop.',
       unit: 's',
       lines: { '{{pod}}': seriesOf(eventLoopLag, job) },
     },

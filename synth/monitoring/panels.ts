@@ -1,4 +1,4 @@
-/* eslint-disable @typescript-eslint/no-deprecated -- what takes its place is for Grafana 12 and newer only */
+/* eslint-disable @typescript-eslint/no-deprecated -- its replacement needs Grafana 12 or newer */
 import {
   DashboardBuilder,
   DatasourceVariableBuilder,
@@ -8,20 +8,19 @@ import type { Dashboard } from '@grafana/grafana-foundation-sdk/dashboard';
 import { DataqueryBuilder } from '@grafana/grafana-foundation-sdk/prometheus';
 import { PanelBuilder } from '@grafana/grafana-foundation-sdk/timeseries';
 
-/** A graph: what it shows, in which unit, and each of its expressions by what its lines are called. */
+/** A graph, with its expressions by the legends of their lines. */
 export type Graph = {
   readonly title: string;
-  readonly says: string;
+  readonly description: string;
   readonly unit: 's' | 'short' | 'ops' | 'bytes' | 'percentunit';
   readonly lines: Readonly<Record<string, string>>;
 };
 
-/** Graphs that belong together. */
 export type Row = { readonly title: string; readonly graphs: readonly Graph[] };
 
 const SOURCE = { type: 'prometheus', uid: '$datasource' };
 
-/** Puts rows of graphs together as a dashboard, two graphs beside each other. */
+/** Builds a dashboard from rows of graphs, two graphs side by side. */
 export function dashboardOf(uid: string, title: string, rows: readonly Row[]): Dashboard {
   const builder = new DashboardBuilder(title)
     .uid(uid)
@@ -36,10 +35,10 @@ export function dashboardOf(uid: string, title: string, rows: readonly Row[]): D
   return builder.build();
 }
 
-function panelOf({ title, says, unit, lines }: Graph): PanelBuilder {
+function panelOf({ title, description, unit, lines }: Graph): PanelBuilder {
   const panel = new PanelBuilder()
     .title(title)
-    .description(says)
+    .description(description)
     .unit(unit)
     .datasource(SOURCE)
     .span(12)

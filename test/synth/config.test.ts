@@ -129,12 +129,12 @@ describe('a configuration', () => {
     [
       'a namespace of Kubernetes itself',
       'namespace: kube-system',
-      'namespace: kube-system is a namespace of Kubernetes itself; name one that is for mesh-gateway alone: it enforces Pod Security, and is deleted with the rest',
+      'namespace: kube-system is a namespace of Kubernetes itself; name one that mesh-gateway alone uses: it enforces Pod Security, and is deleted with the installation',
     ],
     [
       'the namespace of others',
       'namespace: monitoring',
-      'namespace: monitoring is that of monitoring.namespace too; name one that is for mesh-gateway alone: it enforces Pod Security, and is deleted with the rest',
+      'namespace: monitoring is that of monitoring.namespace too; name one that mesh-gateway alone uses: it enforces Pod Security, and is deleted with the installation',
     ],
     [
       'fewer at most than at least',
@@ -159,7 +159,7 @@ describe('a configuration', () => {
     [
       'variables of mesh pods that no process could be started with',
       `meshPods: {extraEnv: {A: ${'ä'.repeat(4096)}, ${'BCDE'.replaceAll(/./g, name => `${name}: ${'ä'.repeat(4096)}, `)}}}`,
-      'meshPods.extraEnv: what is said of mesh pods must fit into 100000 characters of JSON in all, and takes 123149',
+      'meshPods.extraEnv: the fields of meshPods must fit into 100000 characters of JSON in total, and takes 123149',
     ],
     [
       'a duration without a unit',
