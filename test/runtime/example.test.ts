@@ -36,13 +36,13 @@ async function example() {
 }
 
 describe('the example of docs/runtime.md', () => {
-  it('tells how many endpoints use each tailnet', async () => {
+  it('counts the endpoints of each tailnet', async () => {
     const { usageOf } = await example();
     expect(usageOf('one')).toEqual(['True: 2 endpoints in 1 MeshEndpoints use this tailnet']);
     expect(usageOf('two')).toEqual(['False: 0 endpoints in 0 MeshEndpoints use this tailnet']);
   });
 
-  it('tells so of both when endpoints move from one to the other', async () => {
+  it('updates both when endpoints move from one to the other', async () => {
     const { author, clock, usageOf } = await example();
     await author.put(web('shop', 'two.ts.net', ['a', 'b', 'c']));
     await clock.settle();
@@ -50,14 +50,14 @@ describe('the example of docs/runtime.md', () => {
     expect(usageOf('two')).toEqual(['True: 3 endpoints in 1 MeshEndpoints use this tailnet']);
   });
 
-  it('writes nothing when nothing changed, however often it looks', async () => {
+  it('writes nothing when nothing changed, however often it runs', async () => {
     const { clock, objectOf } = await example();
     const before = objectOf('one');
     await clock.advance(3_600_000);
     expect(objectOf('one')).toBe(before);
   });
 
-  it('is the one that is quoted there', () => {
+  it('is the code on that page', () => {
     const [, region] =
       /\/\/ #region example\n([^]*?)\n\/\/ #endregion/.exec(
         readFileSync('test/support/example-controller.ts', 'utf8'),

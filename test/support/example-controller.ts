@@ -9,7 +9,7 @@ import { byIndex, whenChanges } from '../../src/runtime/trigger.ts';
 type MeshTailnet = Kinds['MeshTailnet'];
 type MeshEndpoints = Kinds['MeshEndpoints'];
 
-/** How the objects find each other. The store keeps the indexes, so it is made with them. */
+/** The store is created with these indexes. */
 export const tailnets: Index<'MeshTailnet'> = {
   name: 'MeshTailnet by domain',
   kind: 'MeshTailnet',
@@ -21,7 +21,7 @@ export const users: Index<'MeshEndpoints'> = {
   valuesOf: tailnetsOf,
 };
 
-/** Tells on each MeshTailnet how many endpoints use it. */
+/** Counts the endpoints of each MeshTailnet in its status. */
 export function usageController(
   read: ReadResources,
   write: WriteResources,
@@ -30,7 +30,7 @@ export function usageController(
   return {
     name: 'usage',
     kind: 'MeshTailnet',
-    // A MeshEndpoints concerns the MeshTailnets of its tailnet: of the one it names, and of the one it named before.
+    // A MeshEndpoints triggers the MeshTailnets of its tailnet, and of its previous one.
     triggers: [whenChanges('MeshEndpoints', tailnetsOf, byIndex(tailnets))],
     reconcile: async ref => {
       const tailnet = read.get(ref);
@@ -42,7 +42,7 @@ export function usageController(
   };
 }
 
-/** The status that a MeshTailnet should have: computed from what is, and never from what happened. */
+/** The status that a MeshTailnet should have, computed from the current objects. */
 function usageStatus(
   tailnet: MeshTailnet,
   using: readonly MeshEndpoints[],
