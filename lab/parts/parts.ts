@@ -102,6 +102,13 @@ const TABLE = [
     binaries: [{ name: 'extension-peer', package: '.' }],
   },
   {
+    name: 'control-peer',
+    set: 'lab',
+    from: 'go',
+    needs: ['go'],
+    binaries: [{ name: 'control-peer', package: '.' }],
+  },
+  {
     name: 'etcd',
     set: 'cluster',
     from: 'go',
