@@ -54,9 +54,11 @@ export type ControlApiOptions = {
 };
 
 /** A real tailnet behind the simulator. */
-type TailnetBehind = Effects & {
+export type TailnetBehind = Effects & {
   /** Brings devices and join keys of the state up to date. */
   readonly refresh: (state: State) => Promise<void>;
+  /** Names of routes that change what it cannot change; they are answered with 501. */
+  readonly unsupported: readonly string[];
 };
 
 /** What a client authenticates with. */
@@ -108,6 +110,7 @@ const NOTHING_BEHIND: TailnetBehind = {
   expire: () => Promise.resolve(),
   setTags: () => Promise.resolve(),
   refresh: () => Promise.resolve(),
+  unsupported: [],
 };
 
 /** Starts the simulator of a mesh control API. */
@@ -139,6 +142,7 @@ export async function startControlApi(options: ControlApiOptions = {}): Promise<
       limiter,
       issuers,
       refresh: () => behind.refresh(state),
+      unsupported: behind.unsupported,
       faults,
       gates,
       log: request => requests.push(request),

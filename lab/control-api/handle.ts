@@ -27,6 +27,8 @@ export type Deps = {
   readonly issuers: ReadonlyMap<string, JSONWebKeySet>;
   /** Brings the state up to date with the tailnet behind it, if there is one. */
   readonly refresh: () => Promise<void>;
+  /** Routes that the tailnet behind it does not support. */
+  readonly unsupported: readonly string[];
 };
 
 /** What the audit log notes of a request that was handled. */
@@ -72,6 +74,8 @@ async function answerTo(deps: Deps, request: ApiRequest, noted: Noted): Promise<
   expectTailnet(state, match);
   const call = callOf(state, request, match, token, noted);
   for (const scope of match.route.scopes) expectScope(state, call, scope);
+  if (deps.unsupported.includes(match.route.name))
+    throw new Refusal(501, 'not supported by the tailnet behind this simulator');
   await deps.refresh();
   return match.route.run(state, call);
 }

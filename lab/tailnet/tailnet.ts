@@ -14,6 +14,11 @@ export type TailnetNode = {
   /** Online, and its peers know how to reach it. */
   readonly reachable: boolean;
   readonly expired: boolean;
+  readonly authorized: boolean;
+  readonly ephemeral: boolean;
+  readonly joinKeyId: string;
+  readonly joinedAt: string;
+  readonly lastSeen: string;
 };
 
 /** A key with which a device may join, and what it gives. */
@@ -42,6 +47,7 @@ export async function addJoinKey(admin: string, wish: JoinKeyWish): Promise<Join
 export type JoinKeyState = {
   readonly id: string;
   readonly state: 'live' | 'used' | 'revoked' | 'expired';
+  readonly uses: number;
 };
 
 /** Every join key that there ever was, without what it takes to join. */

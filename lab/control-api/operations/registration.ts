@@ -4,7 +4,7 @@ import { newAddresses, newDeviceIds } from '../state.ts';
 import type { AuthKey, Device, State } from '../state.ts';
 
 /** A device to make; what is not given is what a usual Linux device has. */
-export type DeviceOptions = Partial<Omit<Device, 'id' | 'nodeId'>> & { readonly hostname: string };
+export type DeviceOptions = Partial<Device> & { readonly hostname: string };
 
 /** Makes a device that is there without a key, as those of other users are. */
 export function addDevice(state: State, options: DeviceOptions): Device {

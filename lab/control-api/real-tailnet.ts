@@ -1,0 +1,87 @@
+import {
+  addJoinKey,
+  changeNode,
+  listJoinKeys,
+  listNodes,
+  removeNode,
+  revokeJoinKey,
+  setTags,
+} from '../tailnet/tailnet.ts';
+import type { JoinKeyState, TailnetNode } from '../tailnet/tailnet.ts';
+import type { TailnetBehind } from './control-api.ts';
+import { removeDevice } from './operations/devices.ts';
+import { addDevice, changeDevice } from './operations/registration.ts';
+import type { Device, Key, State } from './state.ts';
+
+/** The test control server knows no other names and addresses than those that it gives, no routes and no approval. */
+const UNSUPPORTED = ['device.authorize', 'device.name', 'device.key', 'device.ip', 'device.routes.set'];
+
+/**
+ * The tailnet of a lab or a cluster, by its admin endpoint: keys that the simulator mints are keys of its control
+ * server, devices are its nodes, and what is deleted is removed there.
+ */
+export function tailnetBehind(admin: string): TailnetBehind {
+  return {
+    mintKey: async ({ capabilities: { reusable, ephemeral, tags }, expirySeconds }) => {
+      const { id, key } = await addJoinKey(admin, { reusable, ephemeral, tags, expirySeconds });
+      return { id, secret: key };
+    },
+    revokeKey: id => revokeJoinKey(admin, id),
+    remove: nodeId => removeNode(admin, nodeId),
+    expire: nodeId => changeNode(admin, nodeId, 'expire'),
+    setTags: (nodeId, tags) => setTags(admin, nodeId, tags),
+    refresh: async state => {
+      const [nodes, keys] = await Promise.all([listNodes(admin), listJoinKeys(admin)]);
+      refreshDevices(state, nodes);
+      refreshKeys(state, keys);
+    },
+    unsupported: UNSUPPORTED,
+  };
+}
+
+/** A node that has not changed is not written again, so that it stays visible to reads that see the past. */
+function refreshDevices(state: State, nodes: readonly TailnetNode[]): void {
+  for (const node of nodes) {
+    const current = state.devices.current(node.id);
+    const fields = fieldsOf(state, node, current);
+    // Whoever calls headscale takes the two IDs of a device for one.
+    const ids = { nodeId: node.id, ...(state.dialect === 'headscale' ? { id: node.id } : {}) };
+    if (!current) addDevice(state, { ...fields, ...ids });
+    else if (JSON.stringify({ ...current, ...fields }) !== JSON.stringify(current))
+      changeDevice(state, node.id, fields);
+  }
+  const ids = new Set(nodes.map(({ id }) => id));
+  for (const device of state.devices.all()) if (!ids.has(device.nodeId)) removeDevice(state, device);
+}
+
+function fieldsOf(
+  state: State,
+  node: TailnetNode,
+  current: Device | undefined,
+): Partial<Device> & Pick<Device, 'hostname'> {
+  const isOurs = state.keys.current(node.joinKeyId) !== undefined;
+  return {
+    hostname: node.hostname,
+    name: node.fqdn,
+    addresses: node.addresses,
+    tags: node.tags,
+    authorized: node.authorized,
+    isEphemeral: node.ephemeral,
+    keyExpiryDisabled: !node.expired,
+    expiresMs: node.expired ? (current?.expiresMs ?? state.clock.now()) : undefined,
+    createdMs: Date.parse(node.joinedAt),
+    lastSeenMs: node.online ? undefined : Date.parse(node.lastSeen),
+    ...(isOurs ? { keyId: node.joinKeyId } : {}),
+  };
+}
+
+/** Uses and revocations at the control server; keys of others stay unknown. */
+function refreshKeys(state: State, keys: readonly JoinKeyState[]): void {
+  for (const { id, uses, state: is } of keys) {
+    const key: Key | undefined = state.keys.current(id);
+    if (key?.keyType !== 'auth') continue;
+    const isRevoked = is === 'revoked' && key.revokedMs === undefined;
+    if (key.uses === uses && !isRevoked) continue;
+    state.keys.put(id, { ...key, uses, ...(isRevoked ? { revokedMs: state.clock.now() } : {}) });
+  }
+}
