@@ -1,6 +1,7 @@
 /** `npm run control-api`: the simulator of a mesh control API, until Ctrl-C. */
 import { parseArgs } from 'node:util';
 import { startControlApi } from '../control-api/control-api.ts';
+import { tailnetBehind } from '../control-api/real-tailnet.ts';
 import { EXIT, runMain, stopOnSignals } from './run-main.ts';
 import { assignments } from './variables.ts';
 
@@ -11,6 +12,8 @@ const USAGE = `npm run control-api [-- OPTIONS]
   --port PORT       a free one if not given
   --domain DOMAIN   of the tailnet; example.ts.net if not given
   --devices NUMBER  how many devices it has; none if not given
+  --tailnet URL     the admin endpoint of a lab's or cluster's tailnet (TAILNET_ADMIN), whose
+                    devices and join keys it shows and changes
   --seed NUMBER     from which all IDs and secrets follow; 1 if not given
 
 It prints its address and the credentials of an OAuth client with the scopes all and the tag tag:mesh.
@@ -32,6 +35,7 @@ async function main(): Promise<number> {
       domain: text,
       devices: text,
       seed: text,
+      tailnet: text,
       help: { type: 'boolean' },
     },
   });
@@ -44,9 +48,12 @@ async function main(): Promise<number> {
     throw new Error(`--dialect ${dialect}: unknown\n${USAGE}`);
   const seed = numberOf('seed', values.seed ?? '1');
   const stop = stopOnSignals();
-  const api = await startControlApi({ dialect, host, port: numberOf('port', port), domain, seed });
+  const { tailnet, devices = '0' } = values;
+  if (tailnet !== undefined && devices !== '0') throw new Error(`give --devices or --tailnet\n${USAGE}`);
+  const behind = tailnet === undefined ? {} : { behind: tailnetBehind(tailnet) };
+  const api = await startControlApi({ dialect, host, port: numberOf('port', port), domain, seed, ...behind });
   const client = api.addClient(['all'], ['tag:mesh']);
-  for (let number = 1; number <= numberOf('devices', values.devices ?? '0'); number++)
+  for (let number = 1; number <= numberOf('devices', devices); number++)
     api.addDevice({ hostname: `device-${number}`, tags: ['tag:web'] });
   const variables = [
     ['CONTROL_API_URL', api.url],
