@@ -1,4 +1,4 @@
-/** `mesh-gateway explain`: what becomes of the routes of a folder, without a cluster and without sending anything. */
+/** `mesh-gateway explain`: resolves the routes in a folder, without a cluster and without sending anything. */
 import { stat } from 'node:fs/promises';
 import { parseArgs } from 'node:util';
 import { explainRoutes } from './explain/routes.ts';
@@ -11,14 +11,14 @@ import type { Directory } from './resources/directory.ts';
 /** What `mesh-gateway help explain` prints. */
 export const EXPLAIN_HELP = `mesh-gateway explain [--data-path Proxy|Direct] FOLDER
 
-Reads the objects in a folder of YAML files as standalone does, and says of each route that names
-MeshEndpoints which cluster Envoy has of each rule, which endpoints get its traffic and how, and
-what gets none and why. Nothing is sent.
+Reads the objects in a folder of YAML files as standalone does. For each route to MeshEndpoints it
+prints the Envoy cluster of each rule, the endpoints that get its traffic and how Envoy reaches them,
+and what is not used and why. It sends nothing.
 
   FOLDER        what --resources-dir of standalone would be
   --data-path   how Envoy reaches the mesh: Proxy, which is the default, or Direct
 
-Exit status: 0 all is used, 1 something is not, or cannot be read, 2 wrong usage.
+Exit status: 0 every backend is used, 1 one is not used or a file cannot be read, 2 wrong usage.
 `;
 
 /** Runs `mesh-gateway explain`; gives the exit status. */
@@ -66,7 +66,7 @@ async function explain({ start, read, problems }: Directory, path: 'Proxy' | 'Di
     path,
   );
   console.log(textOf(explained));
-  return problems().length === 0 && explained.every(({ isWell }) => isWell) ? 0 : 1;
+  return problems().length === 0 && explained.every(({ isHealthy }) => isHealthy) ? 0 : 1;
 }
 
 function textOf(explained: readonly Explained[]): string {

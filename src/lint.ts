@@ -12,12 +12,12 @@ export const LINT_HELP = `mesh-gateway lint [--strict] PATH...
 
 Checks MeshEndpoints, MeshTailnet and MeshBinding objects in YAML or JSON files as the
 API server would, without a cluster: every fault with its file, line, field and fix.
-Objects of other groups are left alone.
+Objects of other groups are ignored.
 
   PATH       a file, a folder (all .yaml, .yml and .json files below it), or - for standard input
   --strict   unknown fields are errors too
 
-Exit status: 0 all is well, 1 something is wrong with an object, 2 wrong usage or an unreadable file.
+Exit status: 0 every object is valid, 1 an object is invalid, 2 wrong usage or an unreadable file.
 `;
 
 /** Runs `mesh-gateway lint`; gives the exit status. */
@@ -46,14 +46,14 @@ function unread(why: string): Report {
   return { findings: [{ severity: 'error', line: 1, message: why }], objects: 0 };
 }
 
-/** The command line asks for something that there is not. */
+/** Wrong arguments on the command line. */
 export class UsageError extends Error {
   override readonly name = 'UsageError';
 }
 
 const STANDARD_INPUT = '-';
 
-/** The file itself, or the YAML and JSON files below a folder, in order; links are not followed. */
+/** A file itself, or the YAML and JSON files below a folder, sorted; links are not followed. */
 async function findSources(path: string): Promise<readonly string[]> {
   if (path === STANDARD_INPUT || !(await stat(path)).isDirectory()) return [path];
   const entries = await readdir(path, { withFileTypes: true });
@@ -69,10 +69,10 @@ async function findSources(path: string): Promise<readonly string[]> {
 async function readSource(name: string): Promise<SourceText> {
   if (name === STANDARD_INPUT) return textIn(new Uint8Array(await readAll(process.stdin)));
   const read = await readFileOf(name);
-  return read.is === 'missing' ? { why: 'is not there any more' } : read;
+  return read.is === 'missing' ? { why: 'no longer exists' } : read;
 }
 
-/** What a terminal or a CI system could take for a command. */
+/** Control characters, which a terminal or a CI system could interpret. */
 const CONTROL = /\p{Cc}/gu;
 
 function printReport(name: string, { findings }: Report): void {

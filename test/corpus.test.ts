@@ -20,8 +20,8 @@ describe('the corpus', () => {
   });
 });
 
-describe('the accepted objects of the corpus', () => {
-  it('hold every field and every choice, and reach every limit from the right side', () => {
+describe('the valid objects of the corpus', () => {
+  it('have every field and enum value, and reach every limit', () => {
     const kinds = productKinds();
     const shown = new Set(
       corpus.flatMap(({ kind, object, faultAt }) => {
@@ -48,7 +48,7 @@ describe('the validator', () => {
     },
   );
 
-  it('gives back what it accepts, unchanged when judged again', () => {
+  it('returns a valid object that validates to itself', () => {
     for (const { kind, object, file } of corpus) {
       const verdict = validate(kind, object);
       if (verdict.valid) expect(validate(kind, verdict.object), file).toEqual(verdict);

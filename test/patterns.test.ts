@@ -30,7 +30,7 @@ const RUNS = [
   'http://a',
 ];
 
-describe('no pattern can be made to hang by a long text', () => {
+describe('no pattern backtracks on long input', () => {
   it.each([...new Set(patterns)])('%s', pattern => {
     const expression = new RegExp(pattern, 'u');
     const accepted = RUNS.filter(run => expression.test(`${run.repeat(100_000)}\n`));

@@ -38,7 +38,7 @@ function withAnythingInside(kind: Kind) {
 }
 
 describe.each(kinds)('$name', ({ kind, name }) => {
-  it('is accepted whenever it is made by its schema, and its stored form is accepted as it is', () => {
+  it('is valid whenever generated from its schema, and its stored form validates to itself', () => {
     const property = fc.property(arbitraryObject(kind), object => {
       const verdict = validate(name, object);
       expect(verdict).toMatchObject({ valid: true });
@@ -47,7 +47,7 @@ describe.each(kinds)('$name', ({ kind, name }) => {
     fc.assert(property, { seed, numRuns: 300 });
   });
 
-  it('is refused at the path of the one value that is wrong', () => {
+  it('is invalid at the path of the one wrong value', () => {
     const property = fc.property(withOneFault(kind), ({ object, steps }) => {
       const verdict = validate(name, object);
       const paths = verdict.valid ? [] : verdict.faults.map(fault => fault.path);
@@ -56,7 +56,7 @@ describe.each(kinds)('$name', ({ kind, name }) => {
     fc.assert(property, { seed, numRuns: 600 });
   });
 
-  it('is judged without a throw, whatever is in it', () => {
+  it('is validated without throwing, for any value', () => {
     const anything = fc.oneof(fc.jsonValue(), withAnythingInside(kind));
     const property = fc.property(anything, value => {
       const verdict = validate(name, value);

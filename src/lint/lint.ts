@@ -7,17 +7,17 @@ import { isRecord } from '../api/json.ts';
 import { unknownFields } from '../api/validation/unknown-fields.ts';
 import { validate } from '../api/validation/validate.ts';
 
-/** Something to tell about a line of a file. An error keeps the object out of a cluster, a warning does not. */
+/** A finding in a line of a file. The API server refuses an object with an error, not one with a warning. */
 type Finding = {
   readonly severity: 'error' | 'warning';
   readonly line: number;
   readonly message: string;
 };
 
-/** What was found in one file, and how many objects in it are ours. */
+/** The findings in one file, and how many objects of our group it has. */
 export type Report = { readonly findings: readonly Finding[]; readonly objects: number };
 
-/** Judges every object of our group in a YAML text; others are left alone. */
+/** Checks every object of our group in a YAML text; others are ignored. */
 export function lint(text: string): Report {
   const { documents, faults } = readDocuments(text);
   const unreadable = faults.map(fault => ({ severity: 'error', ...fault }) as const);
@@ -26,13 +26,13 @@ export function lint(text: string): Report {
   );
   const findings = [...unreadable, ...reports.flatMap(report => report ?? [])];
   findings.sort((a, b) => a.line - b.line);
-  return { findings: findings.slice(0, MOST_FINDINGS), objects: reports.filter(Boolean).length };
+  return { findings: findings.slice(0, MAX_FINDINGS), objects: reports.filter(Boolean).length };
 }
 
-/** So many are told of one file; what has more is not a file of ours. */
-const MOST_FINDINGS = 1000;
+/** Per file. */
+const MAX_FINDINGS = 1000;
 
-/** What is to be told about an object, or nothing where it is not one of ours. */
+/** The findings of an object; undefined where it is not of our group. */
 function lintObject(
   object: unknown,
   lineOf: (steps: readonly string[]) => number,
@@ -40,24 +40,24 @@ function lintObject(
   if (!isRecord(object)) return undefined;
   const { apiVersion, kind } = object;
   const group = typeof apiVersion === 'string' ? (apiVersion.split('/')[0] ?? '') : '';
-  const isMeant = isKind(kind) && (group === '' || nearest(group, [GROUP]) !== undefined);
-  if (group !== GROUP && !isMeant) return undefined;
+  const isIntended = isKind(kind) && (group === '' || nearest(group, [GROUP]) !== undefined);
+  if (group !== GROUP && !isIntended) return undefined;
   if (!isKind(kind)) return [wrongKind(kind, lineOf)];
   return [...errors(kind, object, lineOf), ...warnings(kind, object, lineOf)];
 }
 
 function wrongKind(kind: unknown, lineOf: (steps: readonly string[]) => number): Finding {
-  const name = typeof kind === 'string' ? kind.slice(0, LONGEST_KIND) : '';
-  const told = name === '' ? 'the kind' : JSON.stringify(name);
+  const name = typeof kind === 'string' ? kind.slice(0, MAX_KIND_LENGTH) : '';
+  const shown = name === '' ? 'the kind' : JSON.stringify(name);
   const meant = meanText(nearest(name, Object.keys(kinds)));
   return {
     severity: 'error',
     line: lineOf(['kind']),
-    message: `kind: ${told} is not a kind of ${API_VERSION}${meant}`,
+    message: `kind: ${shown} is not a kind of ${API_VERSION}${meant}`,
   };
 }
 
-const LONGEST_KIND = 63;
+const MAX_KIND_LENGTH = 63;
 
 function isKind(kind: unknown): kind is KindName {
   return typeof kind === 'string' && Object.hasOwn(kinds, kind);

@@ -18,32 +18,32 @@ export type BindingDeps = {
   readonly read: ReadResources;
   readonly write: Pick<WriteResources, 'apply' | 'remove'>;
   readonly clock: Pick<Clock, 'now'>;
-  /** A hash of all that the clusters of a Gateway are made from; nothing where none of them is ours. */
+  /** The revision of the mesh clusters of a Gateway; undefined where it has none. */
   readonly revisionOf: (gateway: Ref<'Gateway'>) => string | undefined;
 };
 
-/** Keeps one MeshBinding for each Gateway that carries mesh routes, so that Envoy Gateway translates when it must. */
+/** Keeps one MeshBinding for each Gateway with mesh routes, so that Envoy Gateway translates when their clusters change. */
 export function bindingController(deps: BindingDeps): Controller<'Gateway'> {
-  const decide = decideBy(deps);
+  const planFor = planner(deps);
   return {
     name: 'mesh-binding',
     kind: 'Gateway',
     triggers,
     reconcile: async gateway => {
-      const action = decide(gateway);
+      const action = planFor(gateway);
       await perform(action, deps.write);
-      // What was written is a change of a MeshBinding, and triggers the next run.
+      // A write changes the MeshBinding, which triggers the next reconcile.
       return action.do === 'wait' ? { requeue: 'after', ms: action.ms } : { requeue: 'on-change' };
     },
   };
 }
 
-/** Decides about a Gateway, knowing since when each MeshBinding has been as it is. */
-function decideBy({ read, clock, revisionOf }: BindingDeps): (gateway: Ref<'Gateway'>) => Action {
-  const seenMs = new WeakMap<Kinds['MeshBinding'], number>();
-  const sameForMs = (binding: Kinds['MeshBinding']) => {
-    const since = seenMs.get(binding) ?? clock.now();
-    seenMs.set(binding, since);
+/** Plans with the time since which each version of a MeshBinding has been observed. */
+function planner({ read, clock, revisionOf }: BindingDeps): (gateway: Ref<'Gateway'>) => Action {
+  const firstSeenMs = new WeakMap<Kinds['MeshBinding'], number>();
+  const unchangedForMs = (binding: Kinds['MeshBinding']) => {
+    const since = firstSeenMs.get(binding) ?? clock.now();
+    firstSeenMs.set(binding, since);
     return clock.now() - since;
   };
   return gateway => {
@@ -52,7 +52,7 @@ function decideBy({ read, clock, revisionOf }: BindingDeps): (gateway: Ref<'Gate
       gateway,
       revision: read.get(gateway) && revisionOf(gateway),
       binding,
-      sameForMs: binding ? sameForMs(binding) : 0,
+      unchangedForMs: binding ? unchangedForMs(binding) : 0,
     });
   };
 }

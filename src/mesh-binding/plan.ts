@@ -6,50 +6,48 @@ import { MANAGED_BY } from '../api/names.ts';
 import type { Ref } from '../api/key.ts';
 import type { OwnedResource } from '../resources/resources.ts';
 
-/** Everything that decides what is to be done for one Gateway. */
-export type Situation = {
+/** The observed state of one Gateway and its MeshBinding. */
+export type State = {
   readonly gateway: Ref<'Gateway'>;
-  /** What its clusters are made from, as a hash; nothing where it is not there or carries no mesh route. */
+  /** The desired revision; undefined where the Gateway does not exist or has no mesh routes. */
   readonly revision: string | undefined;
-  /** What is there now. */
   readonly binding: Kinds['MeshBinding'] | undefined;
-  /** For how long the binding has been as it is, as far as is known. */
-  readonly sameForMs: number;
+  /** How long this process has seen the binding unchanged. */
+  readonly unchangedForMs: number;
 };
 
-/** What is to be done. */
+/** The action that leads to the desired state. */
 export type Action =
   | { readonly do: 'nothing' }
   | { readonly do: 'apply'; readonly object: OwnedResource }
   | { readonly do: 'remove'; readonly ref: Ref<'MeshBinding'> }
-  /** Everything is there, and once more Envoy Gateway is to be asked when this time is over. */
+  /** Attempt 1 is due after this time. */
   | { readonly do: 'wait'; readonly ms: number };
 
 /**
- * A translation whose answer came from caches that were late is made good by one more, after this time. Only an extension
- * server knows that it was late, and it may write nothing: so one more follows whatever was the last change.
+ * The delay of attempt 1, a second translation after every change. It repairs a translation that an extension server
+ * answered from a cache that was behind: only that server knows, and it has no right to write.
  */
-export const ONCE_MORE_MS = 2000;
+export const REPEAT_AFTER_MS = 2000;
 
-/** Attempt 0 is the change itself, and 1 is the one that follows it. */
+/** Attempt 0 is the change itself, and attempt 1 repeats the translation. */
 const LAST_ATTEMPT = 1;
 
 /*
- * What is done, by what is there and what should be there:
+ * The action, by the existing binding and the desired revision:
  *
- *   binding \ revision            none      another than the binding's    the binding's
- *   not there                     nothing   apply, attempt 0              -
+ *   binding \ revision            none      differs                       same
+ *   none                          nothing   apply, attempt 0              -
  *   attempt 0, for less than 2 s  remove    apply, attempt 0              wait for the rest
  *   attempt 0, for 2 s            remove    apply, attempt 0              apply, attempt 1
  *   attempt 1 or more             remove    apply, attempt 0              nothing
  *
- * One without our label is never removed.
- *
- * What others changed in it is put back, with the attempt that it has; labels that they added stay.
+ * A binding without our labels is never removed. Other changes to a binding are reverted, and its attempt is kept; labels
+ * that others added stay.
  */
 
-/** Decides what is to be done about the MeshBinding of a Gateway. */
-export function plan({ gateway, revision, binding, sameForMs }: Situation): Action {
+/** Plans the MeshBinding of a Gateway. */
+export function plan({ gateway, revision, binding, unchangedForMs }: State): Action {
   const { namespace, name } = gateway;
   if (revision === undefined) {
     return binding && isOurs(binding)
@@ -58,10 +56,10 @@ export function plan({ gateway, revision, binding, sameForMs }: Situation): Acti
   }
   const isSame = binding?.spec.revision === revision;
   const attempt = isSame ? binding.spec.attempt : 0;
-  const wanted = bindingFor(gateway, revision, attempt);
-  if (!binding || !isAsWanted(binding, wanted)) return { do: 'apply', object: wanted };
+  const desired = bindingFor(gateway, revision, attempt);
+  if (!binding || !isAsDesired(binding, desired)) return { do: 'apply', object: desired };
   if (attempt >= LAST_ATTEMPT) return { do: 'nothing' };
-  if (sameForMs < ONCE_MORE_MS) return { do: 'wait', ms: ONCE_MORE_MS - sameForMs };
+  if (unchangedForMs < REPEAT_AFTER_MS) return { do: 'wait', ms: REPEAT_AFTER_MS - unchangedForMs };
   return { do: 'apply', object: bindingFor(gateway, revision, LAST_ATTEMPT) };
 }
 
@@ -80,6 +78,6 @@ function bindingFor({ namespace, name }: Ref<'Gateway'>, revision: string, attem
   };
 }
 
-function isAsWanted(binding: Kinds['MeshBinding'], wanted: Binding): boolean {
-  return isEqual(binding.spec, wanted.spec) && isOurs(binding);
+function isAsDesired(binding: Kinds['MeshBinding'], desired: Binding): boolean {
+  return isEqual(binding.spec, desired.spec) && isOurs(binding);
 }

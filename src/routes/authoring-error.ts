@@ -2,9 +2,9 @@ import { formatFault } from '../api/validation/fault.ts';
 import type { Fault } from '../api/validation/fault.ts';
 import { isRecord } from '../api/json.ts';
 
-/** Thrown where an object cannot be made of what was given, with everything that is wrong. */
+/** Thrown where arguments do not make a valid object; `faults` has everything that is wrong. */
 export class AuthoringError extends Error {
-  /** Whether the object itself is wrong, or what was asked of one is not declared in it. */
+  /** InvalidObject: the object is invalid. NotDeclared: the MeshEndpoints has no such port or endpoint. */
   readonly reason: 'InvalidObject' | 'NotDeclared';
   readonly faults: readonly Fault[];
 
@@ -17,7 +17,7 @@ export class AuthoringError extends Error {
   }
 }
 
-/** An object as people name it. */
+/** The kind, namespace and name of an object, for messages. */
 export function titleOf(kind: string, metadata: unknown): string {
   const { name, namespace } = isRecord(metadata) ? metadata : {};
   if (typeof name !== 'string') return `a ${kind} without a name`;

@@ -5,13 +5,13 @@ import type { RouteKind } from '../api/key.ts';
 import { isRecord } from '../api/json.ts';
 import { AuthoringError, titleOf } from './authoring-error.ts';
 import type { Declaring, DeclaredAt, Entry, PortAt, ProtocolAt, RouteAt } from './declared.ts';
-import { isFit, misfit } from './protocols.ts';
-import type { Misfit, RouteOf } from './protocols.ts';
+import { supports, mismatch } from './protocols.ts';
+import type { Mismatch, RouteOf } from './protocols.ts';
 
-/** Tells routes whether a backend fits them. It is no part of the data: not in JSON, YAML or copies. */
-export const goesWith: unique symbol = Symbol.for(`${GROUP}/goesWith`) as never;
+/** The key of a hidden field: which kinds of routes support the backend. It is not in JSON, YAML or copies. */
+export const supportedBy: unique symbol = Symbol.for(`${GROUP}/supportedBy`) as never;
 
-/** A reference to a MeshEndpoints as it would be written in a route: to which port, with which protocol, for which routes. */
+/** A backendRef to a port of a MeshEndpoints, typed by the port, its protocol and the kinds of routes that support it. */
 export type MeshBackendRef<Port extends number, P extends Protocol, Kind extends RouteKind> = {
   readonly group: typeof GROUP;
   readonly kind: 'MeshEndpoints';
@@ -19,24 +19,24 @@ export type MeshBackendRef<Port extends number, P extends Protocol, Kind extends
   readonly namespace?: string;
   readonly port: Port;
   readonly weight?: number;
-  readonly [goesWith]: { readonly [K in RouteKind]: K extends Kind ? 'fits' : MisfitAmong<K, P, Port> };
+  readonly [supportedBy]: { readonly [K in RouteKind]: K extends Kind ? 'fits' : MismatchAmong<K, P, Port> };
 };
 
-type MisfitAmong<Kind extends RouteKind, P extends Protocol, Port extends number> = P extends Protocol
+type MismatchAmong<Kind extends RouteKind, P extends Protocol, Port extends number> = P extends Protocol
   ? Kind extends RouteOf<P>
     ? never
-    : Misfit<Kind, P, Port>
+    : Mismatch<Kind, P, Port>
   : never;
 
-/** What a reference says beside what it refers to. */
+/** The other fields of a backendRef. */
 export type BackendOptions = {
-  /** The share of the rule's traffic among its backends, 0 to 1000000; 1 if not given. */
+  /** The share of the rule's traffic among its backends, 0 to 1000000; 1 by default. */
   readonly weight?: number;
 };
 
 /**
- * A reference to the endpoints of a port. The name of an endpoint stands for its port, so that other endpoints with
- * that port share the traffic. It has the namespace of the endpoints; routes of that namespace leave it out.
+ * A backendRef to all endpoints of a port. The name of an endpoint stands for its port: other endpoints with that port
+ * share the traffic. It has the namespace of the endpoints, which routes of the same namespace omit.
  */
 export function backend<const M extends Declaring, const At extends number | string>(
   endpoints: M,
@@ -46,7 +46,8 @@ export function backend<const M extends Declaring, const At extends number | str
   const declared = declaring(endpoints);
   const { weight, ...unknown } = options;
   const [misspelt] = Object.keys(unknown);
-  if (misspelt !== undefined) throw refusal('backend()', `${misspelt} is not an option: there is weight`);
+  if (misspelt !== undefined)
+    throw refusal('backend()', `${misspelt} is not an option: the option is weight`);
   const { metadata, spec } = declared;
   const port = portAt(declared, at);
   const ref = {
@@ -57,13 +58,13 @@ export function backend<const M extends Declaring, const At extends number | str
     port,
     ...(weight === undefined ? {} : { weight }),
   };
-  Object.defineProperty(ref, goesWith, { value: verdicts(spec, port) });
+  Object.defineProperty(ref, supportedBy, { value: verdicts(spec, port) });
   return Object.freeze(ref) as never;
 }
 
 type Spec = Declaring['spec'];
 
-/** Callers without types may give anything, such as a construct in place of the object that it was made of. */
+/** Callers without types may pass anything, such as a construct instead of the object. */
 function declaring(given: unknown): Declaring {
   const { kind, metadata, spec } = isRecord(given) ? given : {};
   const isDeclaring =
@@ -74,7 +75,7 @@ function declaring(given: unknown): Declaring {
     (spec['endpoints'] === undefined ||
       (Array.isArray(spec['endpoints']) && spec['endpoints'].every(isRecord)));
   if (isDeclaring) return given as Declaring;
-  throw refusal('backend()', 'is not given a MeshEndpoints: give what meshEndpoints() returned');
+  throw refusal('backend()', 'the first argument is not a MeshEndpoints: pass what meshEndpoints() returned');
 }
 
 function portAt(declared: Declaring, at: unknown): number {
@@ -97,7 +98,7 @@ function portAt(declared: Declaring, at: unknown): number {
   throw notDeclared(declared, `port ${String(at)}`, all);
 }
 
-/** What is known of endpoints that are found by their tags, where any are. */
+/** The port and protocol of discovered endpoints; undefined without tagSelectors. */
 function discoveredBy({
   tagSelectors = [],
   endpointTemplate,
@@ -105,29 +106,29 @@ function discoveredBy({
   return tagSelectors.length === 0 ? undefined : (endpointTemplate ?? {});
 }
 
-/** The protocols that all endpoints of a port are known to have. */
+/** The known protocols of the endpoints with a port. */
 function protocolsAt(spec: Spec, port: number): readonly Protocol[] {
   const listed = (spec.endpoints ?? []).filter(endpoint => endpoint.port === port);
   const discovered = discoveredBy(spec);
-  const isMeant = discovered?.port === port || (discovered && listed.length === 0);
-  const found = isMeant && discovered.protocol !== undefined ? [discovered.protocol] : [];
+  const hasPort = discovered?.port === port || (discovered && listed.length === 0);
+  const found = hasPort && discovered.protocol !== undefined ? [discovered.protocol] : [];
   return [...new Set([...listed.map(({ protocol }) => protocol), ...found])];
 }
 
 function verdicts(spec: Spec, port: number): Readonly<Record<RouteKind, string>> {
   const protocols = protocolsAt(spec, port);
   const verdictOf = (kind: RouteKind) => {
-    const wrong = protocols.find(protocol => !isFit(kind, protocol));
-    return wrong === undefined ? 'fits' : misfit(kind, wrong, port);
+    const wrong = protocols.find(protocol => !supports(kind, protocol));
+    return wrong === undefined ? 'fits' : mismatch(kind, wrong, port);
   };
   return Object.fromEntries(ROUTE_KINDS.map(kind => [kind, verdictOf(kind)])) as Record<RouteKind, string>;
 }
 
-const MOST_TOLD = 10;
+const MAX_LISTED = 10;
 
-function told(values: readonly (number | string)[]): string {
+function listed(values: readonly (number | string)[]): string {
   const distinct = [...new Set(values)];
-  const some = distinct.length > MOST_TOLD ? [...distinct.slice(0, MOST_TOLD), '...'] : distinct;
+  const some = distinct.length > MAX_LISTED ? [...distinct.slice(0, MAX_LISTED), '...'] : distinct;
   return some.length === 0 ? 'none' : some.join(' | ');
 }
 
@@ -136,7 +137,7 @@ function notDeclared(
   subject: string,
   declared: readonly (number | string)[],
 ): AuthoringError {
-  return refusal(titleOf(kind, metadata), `${subject} is not declared; declared are ${told(declared)}`);
+  return refusal(titleOf(kind, metadata), `${subject} is not declared; declared are ${listed(declared)}`);
 }
 
 function refusal(title: string, message: string): AuthoringError {

@@ -5,21 +5,21 @@ import { GROUP } from '../api/generated/kinds.ts';
 import type { RouteKind } from '../api/key.ts';
 import { isRecord } from '../api/json.ts';
 import { AuthoringError, titleOf } from './authoring-error.ts';
-import { goesWith } from './backend.ts';
+import { supportedBy } from './backend.ts';
 import { unknownFieldsIn } from './known-fields.ts';
 import { frozenCopy } from './plain.ts';
 import type { Fields, Visit } from './plain.ts';
 
-/** The version in which Envoy Gateway serves all kinds of routes and grants. */
+/** The version of Gateway API that has all kinds of routes and ReferenceGrant. */
 export const GATEWAY_VERSION = `${GATEWAY_GROUP}/v1`;
 
-/** A route made of what its author gave, with short forms written out, or an AuthoringError with all that is wrong. */
+/** Makes a route of its props, with short forms expanded. Throws an AuthoringError with everything that is wrong. */
 export function routeOf(kind: RouteKind, given: unknown): unknown {
   const props = isRecord(given) ? given : {};
   const { metadata } = props;
   const faults: Fault[] = [];
   const written = { apiVersion: GATEWAY_VERSION, kind, metadata, spec: specOf(kind, props) };
-  const object = frozenCopy(written, faults, judgeBackends(kind, namespaceOf(metadata)));
+  const object = frozenCopy(written, faults, checkBackends(kind, namespaceOf(metadata)));
   if (faults.length === 0) faults.push(...unknownFieldsIn(kind, object), ...missingIn(kind, props));
   if (faults.length === 0) {
     const decoding = decode(object);
@@ -29,35 +29,39 @@ export function routeOf(kind: RouteKind, given: unknown): unknown {
   return object;
 }
 
-/** One value as a list of one. */
-export function many(value: unknown): readonly unknown[] | undefined {
+/** A single value as a list of one. */
+export function asList(value: unknown): readonly unknown[] | undefined {
   if (value === undefined || value === null) return undefined;
   return Array.isArray(value) ? (value as readonly unknown[]) : [value];
 }
 
-/** What is not known stays where it is, to be refused by its name. */
+/** Unknown fields stay, so that they are refused by name. */
 function specOf(kind: RouteKind, props: Fields): Fields {
   const { metadata: _metadata, parentRefs, hostnames, rules, backendRefs, ruleName, ...rest } = props;
-  const parents = many(parentRefs)?.map(parent => (typeof parent === 'string' ? { name: parent } : parent));
-  const rule = { name: ruleName, backendRefs: many(backendRefs) };
+  const parents = asList(parentRefs)?.map(parent => (typeof parent === 'string' ? { name: parent } : parent));
+  const rule = { name: ruleName, backendRefs: asList(backendRefs) };
   const isShort = backendRefs !== undefined || isStream(kind);
-  const written = many(rules)?.map(each =>
-    isRecord(each) ? { ...each, backendRefs: many(each['backendRefs']) } : each,
+  const written = asList(rules)?.map(each =>
+    isRecord(each) ? { ...each, backendRefs: asList(each['backendRefs']) } : each,
   );
-  return { parentRefs: parents, hostnames: many(hostnames), rules: isShort ? [rule] : written, ...rest };
+  return { parentRefs: parents, hostnames: asList(hostnames), rules: isShort ? [rule] : written, ...rest };
 }
 
 function isStream(kind: RouteKind): boolean {
   return kind !== 'HTTPRoute' && kind !== 'GRPCRoute';
 }
 
-/** Of backends that `backend()` made: whether they fit, and whether the route can mean them by name alone. */
-function judgeBackends(kind: RouteKind, namespace: string | undefined): Visit {
+/** Checks backendRefs made by `backend()`: whether the kind of route supports them, and whether the namespace is known. */
+function checkBackends(kind: RouteKind, namespace: string | undefined): Visit {
   return (record, refuse) => {
     if (record['group'] === GROUP && record['kind'] === 'MeshEndpoints' && record['filters'] !== undefined) {
-      refuse('has filters, which Envoy Gateway ignores for a MeshEndpoints: give them to the rule');
+      refuse(
+        'has filters, which Envoy Gateway ignores for a MeshEndpoints: move them to the filters of the rule',
+      );
     }
-    const verdicts = (record as { readonly [goesWith]?: Readonly<Record<RouteKind, string>> })[goesWith];
+    const verdicts = (record as { readonly [supportedBy]?: Readonly<Record<RouteKind, string>> })[
+      supportedBy
+    ];
     if (!verdicts) return record;
     if (verdicts[kind] !== 'fits') refuse(verdicts[kind]);
     const { namespace: own, ...rest } = record;
@@ -70,14 +74,14 @@ function judgeBackends(kind: RouteKind, namespace: string | undefined): Visit {
   };
 }
 
-/** What Gateway API or the sense of a route needs, and types would have told. */
+/** Required fields that are missing; callers with types get these from the compiler. */
 function missingIn(kind: RouteKind, props: Fields): readonly Fault[] {
   const faults: Fault[] = [];
   const need = (name: string, message: string) =>
     faults.push({ path: `spec.${name}`, steps: ['spec', name], message });
-  const isGiven = (name: string) => (many(props[name]) ?? []).length > 0;
+  const isGiven = (name: string) => (asList(props[name]) ?? []).length > 0;
   if (!isGiven('parentRefs')) need('parentRefs', 'is required: name the Gateway');
-  if (kind === 'TLSRoute' && !isGiven('hostnames')) need('hostnames', 'is required: give the names of SNI');
+  if (kind === 'TLSRoute' && !isGiven('hostnames')) need('hostnames', 'is required: list the SNI names');
   const [rules, backendRefs] = [isGiven('rules'), isGiven('backendRefs')];
   if (isStream(kind) && rules) need('rules', `a ${kind} has one rule: give its backendRefs`);
   else if (rules && backendRefs) need('rules', 'give rules or backendRefs, not both');

@@ -2,10 +2,10 @@ import type { Protocol } from '../api/generated/types.ts';
 import type { RouteKind } from '../api/key.ts';
 import type { RouteOf } from './protocols.ts';
 
-/** What of an endpoint decides which routes may have it as a backend. */
+/** The fields of an endpoint that decide which routes support it. */
 export type Entry = { readonly name: string; readonly port: number; readonly protocol: Protocol };
 
-/** What of a MeshEndpoints decides it. */
+/** The fields of a MeshEndpoints that decide which routes support its endpoints. */
 export type Declaring = {
   readonly kind: 'MeshEndpoints';
   readonly metadata: { readonly name: string; readonly namespace?: string };
@@ -17,8 +17,8 @@ export type Declaring = {
 };
 
 /**
- * A port or the name of an endpoint, if an object declares it; else a sentence that says which it does. What is not
- * known as a literal must be one of those, which is also what editors then propose.
+ * The port or endpoint name, if the object declares it; else an error message that lists those that it declares. A type
+ * that is not a literal must be one of those, so that editors can complete it.
  */
 export type DeclaredAt<M extends Declaring, At extends number | string> = number extends At
   ? EntryOf<M>['port'] | (string extends At ? EntryOf<M>['name'] : never)
@@ -28,24 +28,27 @@ export type DeclaredAt<M extends Declaring, At extends number | string> = number
       ? NotDeclared<M, At>
       : At;
 
-/** The port that is meant, by itself or by the name of an endpoint. */
+/** The port, given by number or by the name of an endpoint. */
 export type PortAt<M extends Declaring, At extends number | string> = At extends number
   ? [EntryAt<EntryOf<M>, At>] extends [never]
     ? never
     : At
   : PortOfName<ListOf<M>[number], At>;
 
-/** The protocols that the endpoints of a port have, as far as the compiler knows them. */
-export type ProtocolAt<M extends Declaring, Port extends number> = MeantAt<EntryOf<M>, Port>['protocol'];
+/** The protocols of the endpoints with a port, as far as the compiler knows. */
+export type ProtocolAt<M extends Declaring, Port extends number> = CertainOrPossibleAt<
+  EntryOf<M>,
+  Port
+>['protocol'];
 
 /**
- * The kinds of routes that go with a port: with all endpoints that have it for certain; else with any that may have
- * it, because what the compiler cannot know is left to the run.
+ * The kinds of routes that support a port: all endpoints that certainly have it; else any that may have it, because what
+ * the compiler does not know is checked at run time.
  */
 export type RouteAt<M extends Declaring, Port extends number> = [CertainAt<EntryOf<M>, Port>] extends [never]
   ? RouteOf<EntryAt<EntryOf<M>, Port>['protocol']>
   : {
-      [Kind in RouteKind]: [MisfitOf<Kind, CertainAt<EntryOf<M>, Port>>] extends [never] ? Kind : never;
+      [Kind in RouteKind]: [MismatchOf<Kind, CertainAt<EntryOf<M>, Port>>] extends [never] ? Kind : never;
     }[RouteKind];
 
 type ListOf<M extends Declaring> = M['spec'] extends { readonly endpoints?: infer List }
@@ -66,7 +69,7 @@ type EntryOf<M extends Declaring> =
             : never
       : never);
 
-/** Devices that are found by their tags have the port and protocol of the template, or else any. */
+/** Discovered devices have the port and protocol of endpointTemplate, or any. */
 type DiscoveredBy<M extends Declaring> = M['spec'] extends { readonly endpointTemplate: infer Template }
   ? {
       readonly name: never;
@@ -95,28 +98,28 @@ type PortOfName<E extends Entry, Name> = E extends Entry
     : never
   : never;
 
-type MeantAt<E extends Entry, Port extends number> = [CertainAt<E, Port>] extends [never]
+type CertainOrPossibleAt<E extends Entry, Port extends number> = [CertainAt<E, Port>] extends [never]
   ? EntryAt<E, Port>
   : CertainAt<E, Port>;
 
-type MisfitOf<Kind extends RouteKind, E extends Entry> = E extends Entry
+type MismatchOf<Kind extends RouteKind, E extends Entry> = E extends Entry
   ? Kind extends RouteOf<E['protocol']>
     ? never
     : E
   : never;
 
 type NotDeclared<M extends Declaring, At extends number | string> = At extends number
-  ? `port ${At} is not declared; declared are ${Told<M, 'port'>}`
-  : `endpoint ${At} is not declared; declared are ${Told<M, 'name'>}`;
+  ? `port ${At} is not declared; declared are ${Listed<M, 'port'>}`
+  : `endpoint ${At} is not declared; declared are ${Listed<M, 'name'>}`;
 
-type Told<M extends Declaring, Field extends 'name' | 'port'> = ToldOf<
+type Listed<M extends Declaring, Field extends 'name' | 'port'> = ListedOf<
   ListOf<M>,
   Field,
   Field extends 'port' ? Exclude<EntryOf<M>['port'], ListOf<M>[number]['port']> : never
 >;
 
-/** The ports or names of a list, each once and in its order, and then those of what is discovered. */
-type ToldOf<List extends readonly Entry[], Field extends 'name' | 'port', More extends number> =
+/** The distinct ports or names of a list, in its order, and then those of discovered endpoints. */
+type ListedOf<List extends readonly Entry[], Field extends 'name' | 'port', More extends number> =
   Distinct<List, Field> extends infer Values extends readonly (number | string)[]
     ? [More] extends [never]
       ? Values extends readonly []

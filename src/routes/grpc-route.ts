@@ -8,7 +8,7 @@ import type {
   SessionPersistence,
 } from './route.ts';
 
-/** A GRPCRoute as it would be written in YAML. */
+/** A GRPCRoute as in YAML. */
 export type GRPCRoute = RouteObject<
   'GRPCRoute',
   {
@@ -17,17 +17,17 @@ export type GRPCRoute = RouteObject<
   }
 >;
 
-/** Which calls a rule takes, what is done to them, and where they go. */
+/** A rule: matches, filters and backends. */
 export type GRPCRouteRule = {
   readonly name?: string;
-  /** One of them must match; without any, all calls do. */
+  /** A call must match one of them; all calls match if there are none. */
   readonly matches?: readonly GRPCRouteMatch[];
   readonly filters?: readonly GRPCRouteFilter[];
   readonly backendRefs?: readonly GRPCBackendRef[];
   readonly sessionPersistence?: SessionPersistence;
 };
 
-/** A backend of a gRPC rule. Envoy Gateway ignores filters of a MeshEndpoints: they belong to the rule. */
+/** A backend of a gRPC rule. Envoy Gateway ignores filters of a MeshEndpoints: write them on the rule. */
 export type GRPCBackendRef = BackendRef<'GRPCRoute'> & { readonly filters?: readonly GRPCRouteFilter[] };
 
 /** Conditions that must all hold. */
@@ -47,20 +47,20 @@ export type GRPCMethodMatch = {
   readonly method?: string;
 };
 
-/** What is done to calls and answers. */
+/** Filters of calls and responses. */
 export type GRPCRouteFilter = CommonFilter<'GRPCRoute'>;
 
-/** What a GRPCRoute is made of. `backendRefs` alone stand for one rule that takes all calls. */
+/** The props of a GRPCRoute. `backendRefs` alone are short for one rule that matches all calls. */
 export type GRPCRouteProps = RouteWithRulesProps<GRPCRouteRuleProps, GRPCBackendRef>;
 
-/** A rule in which one backend needs no list. */
+/** A rule whose backendRefs may be a single one. */
 export type GRPCRouteRuleProps = Omit<GRPCRouteRule, 'backendRefs'> & {
   readonly backendRefs?: OneOrMore<GRPCBackendRef>;
 };
 
 /**
- * A GRPCRoute as it would be written in YAML, deeply frozen. Throws an AuthoringError where a backend does not fit,
- * or what is given is no GRPCRoute.
+ * A GRPCRoute as in YAML, deeply frozen. Throws an AuthoringError where the GRPCRoute is invalid or does not
+ * support a backend.
  */
 export function grpcRoute(props: GRPCRouteProps): GRPCRoute {
   return routeOf('GRPCRoute', props) as GRPCRoute;

@@ -9,7 +9,7 @@ import type {
   SessionPersistence,
 } from './route.ts';
 
-/** An HTTPRoute as it would be written in YAML. */
+/** An HTTPRoute as in YAML. */
 export type HTTPRoute = RouteObject<
   'HTTPRoute',
   {
@@ -18,10 +18,10 @@ export type HTTPRoute = RouteObject<
   }
 >;
 
-/** Which requests a rule takes, what is done to them, and where they go. */
+/** A rule: matches, filters and backends. */
 export type HTTPRouteRule = {
   readonly name?: string;
-  /** One of them must match; without any, all requests do. */
+  /** A request must match one of them; all requests match if there are none. */
   readonly matches?: readonly HTTPRouteMatch[];
   readonly filters?: readonly HTTPRouteFilter[];
   readonly backendRefs?: readonly HTTPBackendRef[];
@@ -34,7 +34,7 @@ export type HTTPRouteRule = {
   readonly sessionPersistence?: SessionPersistence;
 };
 
-/** A backend of an HTTP rule. Envoy Gateway ignores filters of a MeshEndpoints: they belong to the rule. */
+/** A backend of an HTTP rule. Envoy Gateway ignores filters of a MeshEndpoints: write them on the rule. */
 export type HTTPBackendRef = BackendRef<'HTTPRoute'> & { readonly filters?: readonly HTTPRouteFilter[] };
 
 /** Conditions that must all hold. */
@@ -45,28 +45,28 @@ export type HTTPRouteMatch = {
   readonly method?: HTTPMethod;
 };
 
-/** How a path is compared; PathPrefix if not given. */
+/** How a path is matched; PathPrefix by default. */
 type PathMatchType = 'Exact' | 'PathPrefix' | 'RegularExpression';
 
-/** What a header or a parameter of the query must be. */
+/** A match of a header or query parameter. */
 export type HTTPValueMatch = {
   readonly type?: 'Exact' | 'RegularExpression';
   readonly name: string;
   readonly value: string;
 };
 
-/** The methods of HTTP that Gateway API knows. */
+/** The HTTP methods of Gateway API. */
 export type HTTPMethod =
   'GET' | 'HEAD' | 'POST' | 'PUT' | 'DELETE' | 'CONNECT' | 'OPTIONS' | 'TRACE' | 'PATCH';
 
-/** What is done to requests and responses. */
+/** Filters of requests and responses. */
 export type HTTPRouteFilter =
   | CommonFilter<'HTTPRoute'>
   | { readonly type: 'RequestRedirect'; readonly requestRedirect: RequestRedirect }
   | { readonly type: 'URLRewrite'; readonly urlRewrite: URLRewrite }
   | { readonly type: 'CORS'; readonly cors: CORS };
 
-/** Answers with another address. */
+/** Responds with a redirect. */
 export type RequestRedirect = {
   readonly scheme?: 'http' | 'https';
   readonly hostname?: string;
@@ -75,15 +75,15 @@ export type RequestRedirect = {
   readonly statusCode?: 301 | 302 | 303 | 307 | 308;
 };
 
-/** Changes what the backend is asked for. */
+/** Rewrites the host and path of the request to the backend. */
 export type URLRewrite = { readonly hostname?: string; readonly path?: PathModifier };
 
-/** How a path is changed. */
+/** How a path is rewritten. */
 export type PathModifier =
   | { readonly type: 'ReplaceFullPath'; readonly replaceFullPath: string }
   | { readonly type: 'ReplacePrefixMatch'; readonly replacePrefixMatch: string };
 
-/** Which pages of others may ask. */
+/** CORS. */
 export type CORS = {
   readonly allowOrigins?: readonly string[];
   readonly allowCredentials?: boolean;
@@ -94,17 +94,17 @@ export type CORS = {
   readonly maxAge?: number;
 };
 
-/** What an HTTPRoute is made of. `backendRefs` alone stand for one rule that takes all requests. */
+/** The props of a HTTPRoute. `backendRefs` alone are short for one rule that matches all requests. */
 export type HTTPRouteProps = RouteWithRulesProps<HTTPRouteRuleProps, HTTPBackendRef>;
 
-/** A rule in which one backend needs no list. */
+/** A rule whose backendRefs may be a single one. */
 export type HTTPRouteRuleProps = Omit<HTTPRouteRule, 'backendRefs'> & {
   readonly backendRefs?: OneOrMore<HTTPBackendRef>;
 };
 
 /**
- * An HTTPRoute as it would be written in YAML, deeply frozen. Throws an AuthoringError where a backend does not fit,
- * or what is given is no HTTPRoute.
+ * An HTTPRoute as in YAML, deeply frozen. Throws an AuthoringError where the HTTPRoute is invalid or does not
+ * support a backend.
  */
 export function httpRoute(props: HTTPRouteProps): HTTPRoute {
   return routeOf('HTTPRoute', props) as HTTPRoute;

@@ -6,10 +6,10 @@ import type { GRPCRoute } from './grpc-route.ts';
 import type { HTTPRoute } from './http-route.ts';
 import type { TCPRoute, TLSRoute, UDPRoute } from './stream-routes.ts';
 
-/** The fields of a value and of those below it; true stands for a value without fields. Lists are as their items. */
+/** The fields of a type, recursively; true for a type without fields. A list has the fields of its items. */
 type Known = true | { readonly [name: string]: Known };
 
-/** The same, made of a type, so that the compiler refuses a list of fields that differs from it. */
+/** The same computed from a type, so that the compiler refuses a list of fields that differs from the type. */
 type KnownOf<T> = [T] extends [string | number | boolean]
   ? true
   : [T] extends [readonly (infer Item)[]]
@@ -100,7 +100,7 @@ const KNOWN: Readonly<Record<RouteKind, Known>> = {
   UDPRoute: UDP,
 };
 
-/** The fields in the spec of a route that its kind does not have, each as a fault. */
+/** A fault for each field in the spec of a route that its kind does not have. */
 export function unknownFieldsIn(kind: RouteKind, object: unknown): readonly Fault[] {
   const spec = isRecord(object) ? object['spec'] : undefined;
   return search(spec, KNOWN[kind], ['spec'], 'spec');

@@ -8,10 +8,10 @@ import { AuthoringError, titleOf } from './authoring-error.ts';
 import { frozenCopy } from './plain.ts';
 import type { Metadata } from './route.ts';
 
-/** What a MeshEndpoints is made of: its metadata, and the fields of its spec. */
+/** The props of a MeshEndpoints: its metadata, and the fields of its spec. */
 export type MeshEndpointsProps = { readonly metadata: Metadata } & MeshEndpointsSpec;
 
-/** A MeshEndpoints as it would be written in YAML, whose ports, names and protocols the compiler knows. */
+/** A MeshEndpoints as in YAML, whose ports, names and protocols the compiler knows. */
 export type DeclaredMeshEndpoints<P extends MeshEndpointsProps> = {
   readonly apiVersion: typeof API_VERSION;
   readonly kind: 'MeshEndpoints';
@@ -30,10 +30,10 @@ type EndpointsOf<P extends MeshEndpointsProps> = P extends {
 type EndpointOf<E extends MeshEndpoint> = Omit<MeshEndpoint, 'name' | 'port' | 'protocol'> &
   Pick<E, 'name' | 'port' | 'protocol'>;
 
-/** Refuses fields that are not known, which a type that is inferred would let through. */
+/** Refuses unknown fields, which an inferred type parameter would accept. */
 type Exact<Shape, Given> = [UnknownIn<Shape, Given>] extends [never] ? unknown : Marked<Shape, Given>;
 
-/** The names of fields that are not known; found first because it is much cheaper than to mark where they are. */
+/** The names of unknown fields; computed first because it is much cheaper than `Marked`. */
 type UnknownIn<Shape, Given> = Given extends readonly (infer Each)[]
   ? Shape extends readonly (infer Item)[]
     ? UnknownIn<Item, Each>
@@ -46,7 +46,7 @@ type UnknownIn<Shape, Given> = Given extends readonly (infer Each)[]
       }[keyof Given]
     : never;
 
-/** In an object, because a text instead of another text would leave nothing of the whole. */
+/** The given type with an error message in place of each unknown field. */
 type Marked<Shape, Given> = Given extends readonly unknown[]
   ? Shape extends readonly (infer Item)[]
     ? { readonly [At in keyof Given]: Marked<Item, Given[At]> }
@@ -60,8 +60,8 @@ type Marked<Shape, Given> = Given extends readonly unknown[]
     : Given;
 
 /**
- * A MeshEndpoints as it would be written in YAML, deeply frozen. Throws an AuthoringError with everything that is
- * wrong, as the API server and `mesh-gateway lint` would tell it.
+ * A MeshEndpoints as in YAML, deeply frozen. Throws an AuthoringError with the faults that the
+ * API server and `mesh-gateway lint` would report.
  */
 export function meshEndpoints<const P extends MeshEndpointsProps>(
   props: P & Exact<MeshEndpointsProps, P>,

@@ -4,7 +4,7 @@ import { isRecord } from '../api/json.ts';
 /** A record of plain data. */
 export type Fields = Readonly<Record<string, unknown>>;
 
-/** A value to be copied, the way to it, and what is wrong so far. */
+/** A value to copy, with its path and the values around it. */
 type Place = {
   readonly value: unknown;
   readonly steps: readonly string[];
@@ -12,15 +12,15 @@ type Place = {
   readonly around: readonly unknown[];
 };
 
-/** Gives what is to be copied in place of a record, and may tell that something is wrong with it. */
+/** Returns what is copied in place of a record, and may report a fault of it. */
 export type Visit = (record: Fields, refuse: (message: string) => void) => Fields;
 
-const MOST_LEVELS = 64;
-const MOST_FAULTS = 100;
+const MAX_LEVELS = 64;
+const MAX_FAULTS = 100;
 
 /**
- * A deeply frozen copy of plain data, without what is undefined or null, as YAML and JSON have it. What is no data,
- * such as a function, a class of one's own or a number that is none, is told as a fault.
+ * A deeply frozen copy of plain data, without undefined and null, as in YAML and JSON. Anything else, such as a function,
+ * a class instance or NaN, is a fault.
  */
 export function frozenCopy(value: unknown, faults: Fault[], visit: Visit = record => record): unknown {
   return copy({ value, steps: [], path: '', around: [] }, faults, visit);
@@ -29,7 +29,7 @@ export function frozenCopy(value: unknown, faults: Fault[], visit: Visit = recor
 function copy(place: Place, faults: Fault[], visit: Visit): unknown {
   const { value } = place;
   const refuse = (message: string) => {
-    if (faults.length < MOST_FAULTS) faults.push({ path: place.path, steps: place.steps, message });
+    if (faults.length < MAX_FAULTS) faults.push({ path: place.path, steps: place.steps, message });
   };
   const complaint = complaintOf(place);
   if (complaint !== undefined) refuse(complaint);
@@ -44,12 +44,12 @@ function copy(place: Place, faults: Fault[], visit: Visit): unknown {
   return value;
 }
 
-/** What is wrong with a value itself, whatever is in it. */
+/** The fault of a value itself, regardless of its fields. */
 function complaintOf({ value, around }: Place): string | undefined {
   if (typeof value === 'string' || typeof value === 'boolean' || Number.isFinite(value)) return undefined;
-  if (around.includes(value)) return 'contains itself: give plain data';
-  if (around.length >= MOST_LEVELS) return 'is nested too deeply';
-  return Array.isArray(value) || isPlain(value) ? undefined : `is ${described(value)}: give plain data`;
+  if (around.includes(value)) return 'contains itself: use plain data';
+  if (around.length >= MAX_LEVELS) return 'is nested too deeply';
+  return Array.isArray(value) || isPlain(value) ? undefined : `is ${described(value)}: use plain data`;
 }
 
 function item(place: Place, at: number): Place {
@@ -69,7 +69,7 @@ function field(place: Place, name: string, value: unknown): Place {
   return { value, steps: [...steps, name], path: path + step, around: [...around, place.value] };
 }
 
-/** Objects of another realm, such as those of some test runners, are plain too. */
+/** Also for objects of another realm, such as those of some test runners. */
 function isPlain(value: unknown): value is Fields {
   if (!isRecord(value)) return false;
   const prototype = Object.getPrototypeOf(value) as object | null;

@@ -5,12 +5,12 @@ import { GROUP } from '../api/generated/kinds.ts';
 import type { RouteKind } from '../api/key.ts';
 import { isRecord } from '../api/json.ts';
 import { AuthoringError, titleOf } from './authoring-error.ts';
-import { GATEWAY_VERSION, many } from './build.ts';
+import { GATEWAY_VERSION, asList } from './build.ts';
 import type { Declaring } from './declared.ts';
 import { frozenCopy } from './plain.ts';
 import type { Metadata, OneOrMore } from './route.ts';
 
-/** A ReferenceGrant as it would be written in YAML. */
+/** A ReferenceGrant as in YAML. */
 export type ReferenceGrant = {
   readonly apiVersion: 'gateway.networking.k8s.io/v1';
   readonly kind: 'ReferenceGrant';
@@ -25,29 +25,29 @@ export type ReferenceGrant = {
   };
 };
 
-/** The routes of one kind in a namespace; a route itself is one of them. */
+/** All routes of a kind in a namespace, given by these or by one of the routes. */
 export type RoutesOfNamespace =
   | { readonly kind: RouteKind; readonly namespace: string }
   | { readonly kind: RouteKind; readonly metadata: { readonly namespace?: string } };
 
-/** What a ReferenceGrant is made of. */
+/** The props of a ReferenceGrant. */
 export type ReferenceGrantProps = {
-  /** The namespace is that of the endpoints if it is not given. */
+  /** The namespace is that of the endpoints by default. */
   readonly metadata: Metadata;
   readonly from: OneOrMore<RoutesOfNamespace>;
-  /** Endpoints of one namespace. */
+  /** The MeshEndpoints, all of one namespace. */
   readonly to: OneOrMore<Pick<Declaring, 'kind' | 'metadata'>>;
 };
 
 /**
- * Lets routes of other namespaces refer to endpoints: not only the given routes, but all of their kinds in their
- * namespaces, as Gateway API has it. Throws an AuthoringError where a namespace is not known.
+ * A ReferenceGrant that permits routes of other namespaces to refer to endpoints. As always in Gateway API, it permits all
+ * routes of the same kind and namespace. Throws an AuthoringError where a namespace is not known.
  */
 export function referenceGrant(props: ReferenceGrantProps): ReferenceGrant {
   const given: unknown = props;
   const { metadata, from, to, ...rest } = isRecord(given) ? given : {};
   const faults: Fault[] = Object.keys(rest).map(name => fault(name, 'is not a field here: remove it'));
-  const targets = many(to) ?? [];
+  const targets = asList(to) ?? [];
   const namespaces = new Set(targets.map(namespaceIn));
   const [namespace] = namespaces;
   if (targets.length === 0) faults.push(fault('to', 'is required: give a MeshEndpoints'));
@@ -58,7 +58,7 @@ export function referenceGrant(props: ReferenceGrantProps): ReferenceGrant {
       apiVersion: GATEWAY_VERSION,
       kind: 'ReferenceGrant',
       metadata: { namespace, ...(isRecord(metadata) ? metadata : {}) },
-      spec: { from: distinct((many(from) ?? []).map(fromOf)), to: distinct(targets.map(toOf)) },
+      spec: { from: distinct((asList(from) ?? []).map(fromOf)), to: distinct(targets.map(toOf)) },
     },
     faults,
   );
@@ -96,7 +96,7 @@ function toOf(value: unknown): unknown {
   return { group: GROUP, kind, name: isRecord(metadata) ? metadata['name'] : undefined };
 }
 
-/** Each once, in the order of their first. */
+/** Without duplicates, in order. */
 function distinct(values: readonly unknown[]): readonly unknown[] {
   return [...new Map(values.map(value => [JSON.stringify(value), value])).values()];
 }

@@ -1,55 +1,55 @@
 import type { RouteKind } from '../api/key.ts';
-import type { goesWith } from './backend.ts';
+import type { supportedBy } from './backend.ts';
 
 /** One value, or a list of them. */
 export type OneOrMore<T> = T | readonly T[];
 
-/** The metadata of an object that is written for GitOps. */
+/** The metadata that an author writes. */
 export type Metadata = {
   /** Unique among the objects of its kind in its namespace. */
   readonly name: string;
-  /** Without it, the object goes where it is applied. */
+  /** Without it, the namespace in which the object is applied. */
   readonly namespace?: string;
   readonly labels?: { readonly [name: string]: string };
   readonly annotations?: { readonly [name: string]: string };
 };
 
-/** Where a route attaches; a text stands for the name of a Gateway in the namespace of the route. */
+/** Where a route attaches; a string is the name of a Gateway in the namespace of the route. */
 export type ParentReference = {
   readonly group?: string;
-  /** Gateway if not given. */
+  /** Gateway by default. */
   readonly kind?: string;
-  /** That of the route if not given. */
+  /** That of the route by default. */
   readonly namespace?: string;
   readonly name: string;
-  /** One listener of the Gateway; all if not given. */
+  /** One listener of the Gateway; all by default. */
   readonly sectionName?: string;
   /** The listeners of one port. */
   readonly port?: number;
 };
 
-/** An object that takes traffic; `backend()` makes one for a MeshEndpoints, and one by hand may be a Service. */
+/** A reference to a backend: made by `backend()` for a MeshEndpoints, or written for a Service. */
 export type BackendObjectReference<Kind extends RouteKind> = {
   readonly group?: string;
-  /** Service if not given. */
+  /** Service by default. */
   readonly kind?: string;
   readonly name: string;
-  /** That of the route if not given. */
+  /** That of the route by default. */
   readonly namespace?: string;
   readonly port?: number;
-  readonly [goesWith]?: { readonly [K in Kind]: 'fits' };
+  readonly [supportedBy]?: { readonly [K in Kind]: 'fits' };
 };
 
 /** A backend of a rule, with its share of the rule's traffic. */
 export type BackendRef<Kind extends RouteKind> = BackendObjectReference<Kind> & {
-  /** The share among the backends of the rule, 0 to 1000000; 1 if not given. */
+  /** The share among the backends of the rule, 0 to 1000000; 1 by default. */
   readonly weight?: number;
 };
 
-/** A time as Gateway API writes it, such as 500ms, 10s or 1m30s. */
+/** A duration of Gateway API, such as 500ms, 10s or 1m30s. */
 export type Duration = string;
 
-/** Sends the requests of a client to the backend that answered the first. */
+/** Sends all requests of a client to one backend. */
 export type SessionPersistence = {
   readonly sessionName?: string;
   readonly absoluteTimeout?: Duration;
@@ -60,11 +60,11 @@ export type SessionPersistence = {
 /** A header with its value. */
 export type Header = { readonly name: string; readonly value: string };
 
-/** What is done to the headers of a request or response. */
+/** Changes the headers of a request or response. */
 export type HeaderFilter = {
-  /** Replaces what the header has. */
+  /** Replaces the values of the header. */
   readonly set?: readonly Header[];
-  /** Comes beside what the header has. */
+  /** Appends to the values of the header. */
   readonly add?: readonly Header[];
   readonly remove?: readonly string[];
 };
@@ -76,10 +76,10 @@ export type CommonFilter<Kind extends RouteKind> =
   | { readonly type: 'RequestMirror'; readonly requestMirror: RequestMirror<Kind> }
   | { readonly type: 'ExtensionRef'; readonly extensionRef: LocalObjectReference };
 
-/** Sends copies of requests elsewhere and ignores the answers. */
+/** Sends copies of requests to another backend and ignores the responses. */
 export type RequestMirror<Kind extends RouteKind> = {
   readonly backendRef: BackendObjectReference<Kind>;
-  /** How many of a hundred requests; all if neither this nor fraction is given. */
+  /** The percentage of requests; 100 without this and fraction. */
   readonly percent?: number;
   readonly fraction?: { readonly numerator: number; readonly denominator?: number };
 };
@@ -91,7 +91,7 @@ export type LocalObjectReference = {
   readonly name: string;
 };
 
-/** A route as it would be written in YAML. */
+/** A route as in YAML. */
 export type RouteObject<Kind extends RouteKind, Spec> = {
   readonly apiVersion: 'gateway.networking.k8s.io/v1';
   readonly kind: Kind;
@@ -99,13 +99,13 @@ export type RouteObject<Kind extends RouteKind, Spec> = {
   readonly spec: { readonly parentRefs: readonly ParentReference[] } & Spec;
 };
 
-/** What every route is made of. */
+/** The props of every route. */
 export type RouteProps = {
   readonly metadata: Metadata;
   readonly parentRefs: OneOrMore<string | ParentReference>;
 };
 
-/** What a route with rules is made of. `backendRefs` alone stand for one rule that takes everything. */
+/** The props of a route with rules. `backendRefs` alone are short for one rule that matches everything. */
 export type RouteWithRulesProps<RuleProps, Backend> = RouteProps & {
   readonly hostnames?: OneOrMore<string>;
 } & (

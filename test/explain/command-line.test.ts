@@ -35,14 +35,14 @@ function quickstartWith(file: string, text: string): string {
 }
 
 describe('mesh-gateway explain', () => {
-  it('tells the endpoints of every route of the quickstart', async () => {
+  it('prints the endpoints of every route of the quickstart', async () => {
     const { status, out } = await explain(EXAMPLES);
     expect(out).toMatch(/^GRPCRoute default\/greeter .*^HTTPRoute default\/web .*^TCPRoute default\/echo /ms);
     expect(out).toContain('through 127.0.0.1:1055');
     expect(status).toBe(0);
   });
 
-  it('takes the data path into account, and says by its status that something is not used', async () => {
+  it('uses the data path, and exits with 1 if a backend is unused', async () => {
     const { status, out } = await explain('--data-path', 'Direct', EXAMPLES);
     expect(out).not.toContain('through');
     expect(status).toBe(0);
@@ -57,7 +57,7 @@ spec:
     expect(wrong.status).toBe(1);
   });
 
-  it('writes nothing, neither into the folder nor elsewhere', async () => {
+  it('writes no files', async () => {
     const { root } = makeFolders();
     const folder = quickstartWith('more.yaml', '# nothing\n');
     const stamps = () => readdirSync(folder).map(name => [name, statSync(join(folder, name)).ctimeMs]);
@@ -69,7 +69,7 @@ spec:
     expect(readdirSync(root).filter(name => !name.startsWith('tsx-'))).toEqual([]);
   });
 
-  it('tells the file and line of what cannot be read', async () => {
+  it('reports the file and line of an object that cannot be read', async () => {
     const broken =
       'apiVersion: mesh-gateway.dev/v1alpha1\nkind: MeshEndpoints\nmetadata: {name: b}\nspec: {}\n';
     const { status, err } = await explain(quickstartWith('broken.yaml', broken));

@@ -7,7 +7,7 @@ import { createMemory } from '../support/memory.ts';
 import { meshBackend, named, route } from '../support/declared.ts';
 import { endpoint, meshEndpoints, meshTailnet } from '../support/objects.ts';
 import { resourceOf } from '../support/resources.ts';
-import { declaredFrom } from '../support/traffic/resolve.ts';
+import { resourcesFrom } from '../support/traffic/resolve.ts';
 
 /** What is said of the routes among objects. */
 async function explained(...objects: readonly object[]): Promise<readonly string[]> {
@@ -27,8 +27,8 @@ const web = named(meshEndpoints({ endpoints: [endpoint({ meshIP: 'fd7a:115c:a1e0
 const HEALTHY = { status: 'Healthy' };
 const UNHEALTHY = { status: 'Unhealthy', error: 'refused' };
 
-describe('what is said of a route', () => {
-  it('names its cluster and its endpoints, with the way to them', async () => {
+describe('the explanation of a route', () => {
+  it('names its cluster and endpoints, with their proxies', async () => {
     const [text] = await explained(
       tailnet,
       web,
@@ -43,7 +43,7 @@ describe('what is said of a route', () => {
     ]);
   });
 
-  it('says what gets nothing and why', async () => {
+  it('lists unused backends with the reason', async () => {
     const rules = [
       { backendRefs: [meshBackend({ port: 81 })] },
       { backendRefs: [meshBackend({ name: 'missing' })] },
@@ -59,7 +59,7 @@ describe('what is said of a route', () => {
     ['is well where nobody has said anything yet', [], {}, true],
     ['is not well where none can take traffic', [UNHEALTHY, UNHEALTHY], {}, false],
     ['is not well where all drain', [], { deletionTimestamp: '2026-01-01T00:00:00Z' }, false],
-  ])('%s', (_, told, more, isWell) => {
+  ])('%s', (_, told, more, isHealthy) => {
     const list = ['/a', '/b'].map((path, at) =>
       endpoint({ name: `e${at}`, meshIP: `100.64.0.${at + 1}`, healthCheck: { enabled: true, path } }),
     );
@@ -67,13 +67,13 @@ describe('what is said of a route', () => {
     const status = { endpoints: told.map((entry, at) => ({ name: `e${at}`, ...entry })) };
     const withStatus = told.length > 0 ? { ...object, status } : object;
     const web = resourceOf(route('HTTPRoute', 'default/web')) as Route;
-    const [found] = explainRoutes(declaredFrom([tailnet, withStatus]), [web], 'Proxy');
-    expect(found?.isWell).toBe(isWell);
+    const [found] = explainRoutes(resourcesFrom([tailnet, withStatus]), [web], 'Proxy');
+    expect(found?.isHealthy).toBe(isHealthy);
     const says = 'no endpoint can take traffic: requests are answered with 503';
-    expect(found?.text.includes(says)).toBe(!isWell);
+    expect(found?.text.includes(says)).toBe(!isHealthy);
   });
 
-  it('is nothing where a route has no MeshEndpoints', async () => {
+  it('is empty for a route without MeshEndpoints', async () => {
     const other = route('HTTPRoute', 'default/other', {
       rules: [{ backendRefs: [{ name: 'plain', port: 80 }] }],
     });

@@ -121,11 +121,11 @@ const JUDGED: readonly Row[] = [
 ];
 
 describe.concurrent('mesh-gateway lint', () => {
-  it.each(JUDGED)('judges %s', async (_sentence, args, out, err, status) => {
+  it.each(JUDGED)('checks %s', async (_sentence, args, out, err, status) => {
     expect(await run(['lint', ...args])).toEqual({ out, err: `${err}\n`, status });
   });
 
-  it('judges standard input', async () => {
+  it('checks standard input', async () => {
     const told = await run(['lint', '-'], BAD);
     expect(told.out).toBe(`standard input:4: ${FAULT}\n`);
     expect(told.status).toBe(1);
@@ -158,13 +158,13 @@ const ASKED: readonly (readonly [args: readonly string[], out: RegExp])[] = [
 ];
 
 describe.concurrent('mesh-gateway', () => {
-  it.each(MISUSED)('ends with status 2, and says why, on %s', async (_sentence, args, err) => {
+  it.each(MISUSED)('exits with 2 and an error on %s', async (_sentence, args, err) => {
     const told = await run(args);
     expect(told).toMatchObject({ out: '', status: 2 });
     expect(told.err).toMatch(err);
   });
 
-  it.each(ASKED)('%j answers and ends with status 0', async (args, out) => {
+  it.each(ASKED)('%j exits with 0', async (args, out) => {
     const told = await run(args);
     expect(told).toMatchObject({ err: '', status: 0 });
     expect(told.out).toMatch(out);

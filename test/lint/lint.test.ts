@@ -121,7 +121,7 @@ const FOREIGN: readonly (readonly [sentence: string, text: string])[] = [
   ['an empty document', '---\n---\n'],
 ];
 
-describe('lint leaves alone', () => {
+describe('lint ignores', () => {
   it.each(FOREIGN)('%s', (_sentence, text) => {
     expect(lint(text)).toEqual({ findings: [], objects: 0 });
   });
@@ -138,20 +138,20 @@ items:
   - ${item(endpoints('0', '      colour: red'))}
 `;
 
-  it('and tells the lines of what it finds in its items, by the paths inside them', () => {
+  it('and reports the line of each finding in its items', () => {
     expect(findingsOf(list)).toEqual([
       `29 error ${PORT}: 0 ${NOT_A_PORT}`,
       `30 warning spec.endpoints[0].colour: ${DROPPED}`,
     ]);
   });
 
-  it('and counts the items that are ours', () => {
+  it('and counts the items of our group', () => {
     expect(lint(list).objects).toBe(2);
   });
 });
 
 describe('lint counts', () => {
-  it('our objects, right or wrong, of a known kind or not', () => {
+  it('objects of our group, valid or not, of a known kind or not', () => {
     const text = [
       endpoints('80'),
       endpoints('0'),
@@ -161,7 +161,7 @@ describe('lint counts', () => {
     expect(lint(text).objects).toBe(3);
   });
 
-  it('those in a file of which a part cannot be read', () => {
+  it('those in a file that is partly unreadable', () => {
     expect(lint(`${endpoints('80')}---\na: [\n`).objects).toBe(1);
   });
 });
@@ -174,14 +174,14 @@ describe('lint is not fooled by', () => {
     'apiVersion: meshgateway.dev/v1\n',
   ];
 
-  it.each(SLIPS)('a kind of ours with the line "%s"', line => {
+  it.each(SLIPS)('a kind of our group with the line "%s"', line => {
     const { findings } = lint(
       `${line}kind: MeshTailnet\nmetadata: {name: a}\nspec: {tailnet: example.ts.net}\n`,
     );
     expect(findings.map(({ message }) => message.split(':')[0])).toEqual(['apiVersion']);
   });
 
-  it('a kind that is no text', () => {
+  it('a kind that is not a string', () => {
     const { findings } = lint('apiVersion: mesh-gateway.dev/v1alpha1\nkind: {toString: x}\n');
     expect(findings.map(({ message }) => message)).toEqual([
       'kind: the kind is not a kind of mesh-gateway.dev/v1alpha1',

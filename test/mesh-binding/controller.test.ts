@@ -58,7 +58,7 @@ async function controllerOn(first: readonly object[]) {
 }
 
 describe('the MeshBinding of a Gateway', () => {
-  it('is there for a Gateway that carries a mesh route, and asks once more after two seconds', async () => {
+  it('exists for a Gateway with a mesh route, and gets attempt 1 after two seconds', async () => {
     const { bindingOf, clock, countWrites } = await controllerOn(WORLD);
     const first = bindingOf('public');
     expect(first?.spec).toMatchObject({ targetRefs: [{ kind: 'Gateway', name: 'public' }], attempt: 0 });
@@ -70,7 +70,7 @@ describe('the MeshBinding of a Gateway', () => {
     expect(countWrites()).toBe(2);
   });
 
-  it('is not there for a Gateway without mesh routes, whatever other routes it has', async () => {
+  it('does not exist for a Gateway without mesh routes', async () => {
     const other = route('HTTPRoute', 'default/other', {
       rules: [{ backendRefs: [{ name: 'service', port: 80 }] }],
     });
@@ -78,7 +78,7 @@ describe('the MeshBinding of a Gateway', () => {
     expect(bindingOf('public')).toBeUndefined();
   });
 
-  it('is for each Gateway that a route names, and only where the Gateway is', async () => {
+  it('exists for each existing Gateway of a route', async () => {
     const shared = route('TCPRoute', 'default/shared', {
       parentRefs: [{ name: 'public' }, { name: 'other', namespace: 'team' }, { name: 'missing' }],
     });
@@ -88,7 +88,7 @@ describe('the MeshBinding of a Gateway', () => {
     expect(bindingOf('missing')).toBeUndefined();
   });
 
-  it('goes with the last mesh route, and with the Gateway', async () => {
+  it('is removed with the last mesh route, and with the Gateway', async () => {
     const { bindingOf, remove, put } = await controllerOn(WORLD);
     await remove('HTTPRoute', 'web');
     expect(bindingOf('public')).toBeUndefined();
@@ -98,7 +98,7 @@ describe('the MeshBinding of a Gateway', () => {
     expect(bindingOf('public')).toBeUndefined();
   });
 
-  it('goes from the Gateway that a route leaves to the one that it joins', async () => {
+  it('moves with a route to another Gateway', async () => {
     const { bindingOf, put } = await controllerOn([...WORLD, gateway('default/other')]);
     await put(route('HTTPRoute', 'default/web', { parentRefs: [{ name: 'other' }] }));
     expect([bindingOf('public'), bindingOf('other')?.spec.attempt]).toEqual([undefined, 0]);
@@ -117,7 +117,7 @@ describe('the MeshBinding of a Gateway', () => {
       }),
     },
   ];
-  it.each(REVISED)('has another revision after $it, and begins to count anew', async ({ change }) => {
+  it.each(REVISED)('has another revision and attempt 0 after $it', async ({ change }) => {
     const { bindingOf, put, clock } = await controllerOn(WORLD);
     const before = bindingOf('public')?.spec.revision;
     await clock.advance(5000);
@@ -128,7 +128,7 @@ describe('the MeshBinding of a Gateway', () => {
     expect(bindingOf('public')?.spec.attempt).toBe(1);
   });
 
-  it('stays as it is when only endpoints come and go', async () => {
+  it('does not change when only endpoints do', async () => {
     const { bindingOf, put, clock } = await controllerOn(WORLD);
     await clock.advance(5000);
     const before = bindingOf('public');
@@ -137,7 +137,7 @@ describe('the MeshBinding of a Gateway', () => {
     expect(bindingOf('public')).toBe(before);
   });
 
-  it('follows who may use a tailnet, by the tailnet and by the labels of a namespace', async () => {
+  it('follows allowedNamespaces and the labels of namespaces', async () => {
     const secure = web(endpoint({ protocol: 'HTTPS' }));
     const some = tailnet({
       allowedNamespaces: { from: 'Selector', selector: { matchLabels: { mesh: 'yes' } } },
@@ -160,7 +160,7 @@ describe('the MeshBinding of a Gateway', () => {
     expect(bindingOf('public')?.spec.revision).toBe(refused);
   });
 
-  it('follows the grants of the namespace that a route refers to', async () => {
+  it('follows ReferenceGrants', async () => {
     const far = named(meshEndpoints({ endpoints: [endpoint({ protocol: 'HTTPS' })] }), 'far/web');
     const grant = gatewayObject('ReferenceGrant', 'far/all', {
       from: [{ group: 'gateway.networking.k8s.io', kind: 'HTTPRoute', namespace: 'default' }],
@@ -176,7 +176,7 @@ describe('the MeshBinding of a Gateway', () => {
     expect(bindingOf('public')?.spec.revision).not.toBe(before);
   });
 
-  it('does not wait longer because other things change meanwhile', async () => {
+  it('gets attempt 1 in time although other objects change', async () => {
     const { bindingOf, put, clock } = await controllerOn(WORLD);
     for (let step = 1; step <= 20; step++) {
       await clock.advance(100);
@@ -185,7 +185,7 @@ describe('the MeshBinding of a Gateway', () => {
     expect(bindingOf('public')?.spec.attempt).toBe(1);
   });
 
-  it('is put back when somebody changes it', async () => {
+  it('is restored when another client changes it', async () => {
     const { bindingOf, put, clock } = await controllerOn(WORLD);
     await clock.advance(5000);
     const before = bindingOf('public')?.spec;
@@ -196,7 +196,7 @@ describe('the MeshBinding of a Gateway', () => {
 });
 
 describe('the access of the controller', () => {
-  it('lets it write nothing but MeshBindings', () => {
+  it('includes writes of MeshBindings only', () => {
     const writable = access.cluster.filter(({ verbs }) =>
       verbs.some(verb => !['get', 'list', 'watch'].includes(verb)),
     );

@@ -2,8 +2,8 @@ import { describe, expect, it } from 'vitest';
 import type { Kinds } from '../../src/api/generated/types.ts';
 import { MANAGED_BY } from '../../src/api/names.ts';
 import { validate } from '../../src/api/validation/validate.ts';
-import { ONCE_MORE_MS, plan } from '../../src/mesh-binding/plan.ts';
-import type { Situation } from '../../src/mesh-binding/plan.ts';
+import { REPEAT_AFTER_MS, plan } from '../../src/mesh-binding/plan.ts';
+import type { State } from '../../src/mesh-binding/plan.ts';
 import { named } from '../support/declared.ts';
 import { meshBinding } from '../support/objects.ts';
 
@@ -19,13 +19,13 @@ function bindingWith(spec: object = {}, metadata: object = { labels: MANAGED_BY 
 
 type Case = {
   readonly it: string;
-  readonly given: Partial<Situation>;
+  readonly given: Partial<State>;
   readonly does: string;
 };
 
 /** What is done, in one line. */
-function shown(situation: Partial<Situation>): string {
-  const action = plan({ gateway, revision: 'aaaaaaaa', binding: undefined, sameForMs: 0, ...situation });
+function shown(state: Partial<State>): string {
+  const action = plan({ gateway, revision: 'aaaaaaaa', binding: undefined, unchangedForMs: 0, ...state });
   switch (action.do) {
     case 'nothing':
       return 'nothing';
@@ -55,24 +55,28 @@ const CASES: readonly Case[] = [
   },
   {
     it: 'begins anew with another revision',
-    given: { revision: 'bbbbbbbb', binding: bindingWith({ attempt: 1 }), sameForMs: 1e6 },
+    given: { revision: 'bbbbbbbb', binding: bindingWith({ attempt: 1 }), unchangedForMs: 1e6 },
     does: 'apply bbbbbbbb 0',
   },
-  { it: 'waits after a change', given: { binding: bindingWith() }, does: `wait ${ONCE_MORE_MS}` },
-  { it: 'waits for the rest only', given: { binding: bindingWith(), sameForMs: 1500 }, does: 'wait 500' },
+  { it: 'waits after a change', given: { binding: bindingWith() }, does: `wait ${REPEAT_AFTER_MS}` },
+  {
+    it: 'waits for the remaining time only',
+    given: { binding: bindingWith(), unchangedForMs: 1500 },
+    does: 'wait 500',
+  },
   {
     it: 'asks once more when the time is over',
-    given: { binding: bindingWith(), sameForMs: ONCE_MORE_MS },
+    given: { binding: bindingWith(), unchangedForMs: REPEAT_AFTER_MS },
     does: 'apply aaaaaaaa 1',
   },
   {
     it: 'does nothing after it has asked once more',
-    given: { binding: bindingWith({ attempt: 1 }), sameForMs: 1e6 },
+    given: { binding: bindingWith({ attempt: 1 }), unchangedForMs: 1e6 },
     does: 'nothing',
   },
   {
     it: 'leaves a higher attempt alone',
-    given: { binding: bindingWith({ attempt: 7 }), sameForMs: 1e6 },
+    given: { binding: bindingWith({ attempt: 7 }), unchangedForMs: 1e6 },
     does: 'nothing',
   },
   {
@@ -102,13 +106,13 @@ describe('the plan for the MeshBinding of a Gateway', () => {
     expect(shown(given)).toBe(does);
   });
 
-  it('writes an object that is valid, also for the longest name', () => {
+  it('applies a valid object, also for the longest name', () => {
     const name = `${'a'.repeat(60)}.`.repeat(4).concat('b'.repeat(9));
     const action = plan({
       gateway: { ...gateway, name },
       revision: 'a'.repeat(32),
       binding: undefined,
-      sameForMs: 0,
+      unchangedForMs: 0,
     });
     const object = action.do === 'apply' ? action.object : undefined;
     expect(name).toHaveLength(253);

@@ -10,12 +10,12 @@ const blocks = [...page.matchAll(/^```ts\n([^]*?)^```$/gm)].map(([, text = '']) 
 /** The examples go on from one to the next. */
 const told = blocks.join('\n');
 
-it('the examples of the page compile, and what it expects to be refused is', () => {
+it('the examples of the page compile, and those marked as errors do not', () => {
   expect(blocks.length).toBeGreaterThan(5);
   expect(compile({ page: told }).get('page')).toBe('');
 });
 
-it('what the page says of a refusal is what the compiler says', () => {
+it('the error messages on the page are those of the compiler', () => {
   const sentences = [...told.matchAll(/@ts-expect-error (.*)/g)].map(([, sentence = '']) => sentence);
   const said = compile({ page: told.replaceAll('@ts-expect-error', '') }).get('page');
   expect(sentences.length).toBe(2);

@@ -14,7 +14,7 @@ import {
   tlsRoute,
   udpRoute,
 } from '../../src/index.ts';
-import { declaredFrom, ruleOf } from '../support/traffic/resolve.ts';
+import { resourcesFrom, ruleOf } from '../support/traffic/resolve.ts';
 import { tailnetObject } from '../support/traffic/world.ts';
 
 /** The same objects in every run; SEED=2 npm test tries others. */
@@ -94,11 +94,11 @@ const refused: Readonly<Record<string, { make: () => unknown; says: string }>> =
   },
   'no MeshEndpoints': {
     make: () => untyped.backend({ kind: 'Service', metadata }, 80),
-    says: 'backend(): is not given a MeshEndpoints: give what meshEndpoints() returned',
+    says: 'backend(): the first argument is not a MeshEndpoints: pass what meshEndpoints() returned',
   },
   'nothing at all': {
     make: () => untyped.backend(),
-    says: 'backend(): is not given a MeshEndpoints: give what meshEndpoints() returned',
+    says: 'backend(): the first argument is not a MeshEndpoints: pass what meshEndpoints() returned',
   },
   'a weight below 0': {
     make: () => route('HTTPRoute', untyped.backend(web, 8080, { weight: -1 })),
@@ -106,26 +106,26 @@ const refused: Readonly<Record<string, { make: () => unknown; says: string }>> =
   },
   'a misspelt option': {
     make: () => untyped.backend(web, 8080, { wieght: 1 }),
-    says: 'backend(): wieght is not an option: there is weight',
+    says: 'backend(): wieght is not an option: the option is weight',
   },
   'a backend that does not fit': {
     make: () => route('HTTPRoute', [ok, backend(web, 53)]),
-    says: 'HTTPRoute default/web: spec.rules[0].backendRefs[1]: HTTPRoute does not go with protocol UDP of port 53: use UDPRoute',
+    says: 'HTTPRoute default/web: spec.rules[0].backendRefs[1]: HTTPRoute does not support protocol UDP of port 53: use UDPRoute',
   },
   'a discovered backend that does not fit': {
     make: () => route('UDPRoute', backend(found, 8080)),
-    says: 'UDPRoute default/web: spec.rules[0].backendRefs[0]: UDPRoute does not go with protocol HTTP of port 8080: use HTTPRoute or TCPRoute',
+    says: 'UDPRoute default/web: spec.rules[0].backendRefs[0]: UDPRoute does not support protocol HTTP of port 8080: use HTTPRoute or TCPRoute',
   },
   'a mirror that does not fit': {
     make: () => {
       const filters = [{ type: 'RequestMirror', requestMirror: { backendRef: backend(web, 53) } }];
       return route('HTTPRoute', undefined, { rules: [{ filters, backendRefs: [ok] }] });
     },
-    says: 'HTTPRoute default/web: spec.rules[0].filters[0].requestMirror.backendRef: HTTPRoute does not go with protocol UDP of port 53: use UDPRoute',
+    says: 'HTTPRoute default/web: spec.rules[0].filters[0].requestMirror.backendRef: HTTPRoute does not support protocol UDP of port 53: use UDPRoute',
   },
   'filters of a MeshEndpoints': {
     make: () => route('HTTPRoute', { ...ok, filters: [] }),
-    says: 'HTTPRoute default/web: spec.rules[0].backendRefs[0]: has filters, which Envoy Gateway ignores for a MeshEndpoints: give them to the rule',
+    says: 'HTTPRoute default/web: spec.rules[0].backendRefs[0]: has filters, which Envoy Gateway ignores for a MeshEndpoints: move them to the filters of the rule',
   },
   'a misspelt field of a route': {
     make: () => route('HTTPRoute', ok, { hostname: 'a.b' }),
@@ -154,7 +154,7 @@ const refused: Readonly<Record<string, { make: () => unknown; says: string }>> =
   },
   'a TLSRoute without hostnames': {
     make: () => route('TLSRoute', { name: 'a', port: 1 }, { hostnames: [] }),
-    says: 'TLSRoute default/web: spec.hostnames: is required: give the names of SNI',
+    says: 'TLSRoute default/web: spec.hostnames: is required: list the SNI names',
   },
   'a hostname that is none': {
     make: () => route('HTTPRoute', ok, { hostnames: 'Not A Name' }),
@@ -166,19 +166,19 @@ const refused: Readonly<Record<string, { make: () => unknown; says: string }>> =
   },
   'what is no data': {
     make: () => route('HTTPRoute', ok, { metadata: { ...metadata, labels: new Map() } }),
-    says: 'HTTPRoute default/web: metadata.labels: is a Map: give plain data',
+    says: 'HTTPRoute default/web: metadata.labels: is a Map: use plain data',
   },
   'what contains itself': {
     make: () => route('HTTPRoute', ok, { metadata: cyclic }),
-    says: 'HTTPRoute web: metadata.labels: contains itself: give plain data',
+    says: 'HTTPRoute web: metadata.labels: contains itself: use plain data',
   },
   'a function': {
     make: () => untyped.meshEndpoints({ metadata, tailnet: () => tailnet }),
-    says: 'MeshEndpoints default/web: spec.tailnet: is a function: give plain data',
+    says: 'MeshEndpoints default/web: spec.tailnet: is a function: use plain data',
   },
   'a number that is none': {
     make: () => untyped.meshEndpoints({ metadata, tailnet, endpoints: [endpoint('a', NaN, 'HTTP')] }),
-    says: 'MeshEndpoints default/web: spec.endpoints[0].port: is NaN: give plain data',
+    says: 'MeshEndpoints default/web: spec.endpoints[0].port: is NaN: use plain data',
   },
   'endpoints of nothing': {
     make: () => untyped.meshEndpoints(),
@@ -221,7 +221,7 @@ describe('without types', () => {
     expect(message.slice(0, says.length), message).toBe(says);
   });
 
-  it('what a setter or a prototype may do is not done', () => {
+  it('__proto__ and constructor are plain field names', () => {
     const labels = JSON.parse('{"__proto__": "a", "constructor": "b"}') as Record<string, string>;
     const { metadata: made } = httpRoute({
       metadata: { ...metadata, labels },
@@ -232,7 +232,7 @@ describe('without types', () => {
     expect(Object.keys(made.labels ?? {})).toEqual(['__proto__', 'constructor']);
   });
 
-  it('anything at all is refused as an AuthoringError, or makes an object', () => {
+  it('any argument throws an AuthoringError or makes an object', () => {
     const makers = Object.values(untyped);
     fc.assert(
       fc.property(
@@ -259,7 +259,7 @@ describe('without types', () => {
 const anEndpoint = fc.record({ port: fc.constantFrom(80, 443, 53), protocol: fc.constantFrom(...PROTOCOLS) });
 
 describe('a backend', () => {
-  it('fits a route if and only if traffic then uses all of its endpoints', () => {
+  it('is accepted by a route if and only if traffic uses all of its endpoints', () => {
     fc.assert(
       fc.property(
         fc.array(anEndpoint, { minLength: 1, maxLength: 4 }),
@@ -274,7 +274,7 @@ describe('a backend', () => {
           const written = route(kind, ref) as object;
           const isOverHttp = kind === 'HTTPRoute' || kind === 'GRPCRoute';
           const cluster = `${kind.toLowerCase()}/default/web/rule/${isOverHttp ? 0 : -1}`;
-          const rule = ruleOf(declaredFrom([tailnetObject(), object, written]), cluster);
+          const rule = ruleOf(resourcesFrom([tailnetObject(), object, written]), cluster);
           const reasons = rule?.unused.map(({ reason }) => reason) ?? [];
           expect(reasons.some(reason => reason === 'ProtocolMismatch' || reason === 'PortNotFound')).toBe(
             isRefused,
@@ -291,16 +291,16 @@ describe('a ReferenceGrant', () => {
   const from = httpRoute({ metadata: front, parentRefs: 'public', backendRefs: ok });
   const grant = referenceGrant({ metadata: { name: 'front' }, from, to: web });
   const reasonsWith = (...objects: readonly object[]) =>
-    ruleOf(declaredFrom([tailnetObject(), web, from, ...objects]), 'httproute/front/web/rule/0')?.unused.map(
+    ruleOf(resourcesFrom([tailnetObject(), web, from, ...objects]), 'httproute/front/web/rule/0')?.unused.map(
       ({ reason }) => reason,
     );
 
-  it('lets a route of another namespace use the endpoints', () => {
+  it('permits a route of another namespace', () => {
     expect(reasonsWith()).toEqual(['RefNotPermitted']);
     expect(reasonsWith(grant)).toEqual([]);
   });
 
-  it('is in the namespace of the endpoints, and tells each kind and namespace once', () => {
+  it('is in the namespace of the endpoints, and lists each kind and namespace once', () => {
     const twice = referenceGrant({ metadata: { name: 'front' }, from: [from, from], to: [web, web] });
     expect(twice).toEqual(grant);
     expect(grant.metadata).toEqual({ namespace: 'default', name: 'front' });

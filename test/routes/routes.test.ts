@@ -72,14 +72,14 @@ describe('a route', () => {
     },
   );
 
-  it('has the fields that its author gives, and no others', async () => {
+  it('has exactly the fields of its props', async () => {
     await expect(whole.map(object => stringify(object)).join('---\n')).toMatchFileSnapshot(
       '../golden/routes/whole.yaml',
     );
     expect(whole.map(object => decode(object).is)).toEqual(whole.map(() => 'resource'));
   });
 
-  it.each(ROUTE_KINDS)('%s has the best version that API servers have', kind => {
+  it.each(ROUTE_KINDS)('%s has the preferred version of API servers', kind => {
     const { group, versions } = SERVED[kind];
     const made = shortest.find(({ route }) => route.kind === kind);
     expect(made?.route.apiVersion).toBe(`${group}/${versions[0]}`);
@@ -107,7 +107,7 @@ describe('an object', () => {
     expect(frozen(object)).toBe(true);
   });
 
-  it('does not follow what it was made of', () => {
+  it('does not change with its props', () => {
     const labels: Record<string, string> = { app: 'web' };
     const route = httpRoute({
       metadata: { name: 'a', labels },
@@ -141,7 +141,7 @@ describe('an object', () => {
 });
 
 describe('a backend', () => {
-  it('is data and nothing else', () => {
+  it('is plain data', () => {
     expect(backend(web, 8080, { weight: 3 })).toStrictEqual({
       ...ref,
       namespace: 'shop',
@@ -151,7 +151,7 @@ describe('a backend', () => {
     expect(Object.keys(backend(web, 8080))).toEqual(['group', 'kind', 'name', 'namespace', 'port']);
   });
 
-  it('names its namespace only to routes of others', () => {
+  it('has a namespace only in routes of other namespaces', () => {
     const backendsOf = (namespace?: string) =>
       httpRoute({
         metadata: { name: 'a', ...(namespace !== undefined && { namespace }) },
@@ -163,7 +163,7 @@ describe('a backend', () => {
     expect(backendsOf()).toEqual([{ ...ref, namespace: 'shop', port: 8080 }]);
   });
 
-  it('of which nobody knows the namespace cannot be meant from another', () => {
+  it('without a namespace cannot be used from another one', () => {
     const { spec } = web;
     const own = meshEndpoints({
       metadata: { name: 'web' },
@@ -176,7 +176,7 @@ describe('a backend', () => {
     );
   });
 
-  it('of a kind of route has the protocols that traffic has', () => {
+  it('has the protocols of src/traffic for each kind of route', () => {
     const table = Object.entries(ROUTES_OF).map(([protocol, kinds]) => [protocol, [...kinds].sort()]);
     const truth = Object.keys(ROUTES_OF).map(protocol => [
       protocol,
@@ -188,7 +188,7 @@ describe('a backend', () => {
 });
 
 describe('an authoring error', () => {
-  it('tells everything that is wrong, with the way out', () => {
+  it('lists every fault, with the fix', () => {
     const endpoints = [
       { name: 'a', ...address, port: 0, protocol: 'HTTP' },
       { name: 'a', ...address, port: 80, protocol: 'HTTP', helthCheck: {} },

@@ -16,7 +16,7 @@ const cells: Cases = Object.fromEntries(
       const text = moduleWith([endpointText('a', 443, protocol)], routeText(kind, 'backend(web, 443)'));
       const kinds = routeKindsFor(protocol);
       if (kinds.includes(kind)) return [`a ${kind} to ${protocol} compiles`, { text }];
-      const says = `Type '"${kind} does not go with protocol ${protocol} of port 443: use ${kinds.join(' or ')}"' is not assignable to type '"fits"'`;
+      const says = `Type '"${kind} does not support protocol ${protocol} of port 443: use ${kinds.join(' or ')}"' is not assignable to type '"fits"'`;
       return [`a ${kind} to ${protocol} does not compile`, { text, says }];
     }),
   ),
@@ -58,22 +58,22 @@ const declarations: Cases = {
   },
   'the protocol of a name': {
     text: moduleWith(DNS.slice(0, 1), routeText('HTTPRoute', "backend(web, 'udp')")),
-    says: '"HTTPRoute does not go with protocol UDP of port 53: use UDPRoute"',
+    says: '"HTTPRoute does not support protocol UDP of port 53: use UDPRoute"',
   },
   'a name whose port is shared by an endpoint that does not fit': {
     text: moduleWith(DNS, routeText('UDPRoute', "backend(web, 'udp')")),
-    says: '"UDPRoute does not go with protocol TCP of port 53: use TLSRoute or TCPRoute"',
+    says: '"UDPRoute does not support protocol TCP of port 53: use TLSRoute or TCPRoute"',
   },
   'one of several backends': {
     text: moduleWith([...TWO, ...DNS], routeText('HTTPRoute', '[backend(web, 8080), backend(web, 53)]')),
-    says: 'HTTPRoute does not go with protocol UDP of port 53',
+    says: 'HTTPRoute does not support protocol UDP of port 53',
   },
   'a backend of a rule': {
     text: moduleWith(
       DNS.slice(0, 1),
       "httpRoute({ metadata: { name: 'a' }, parentRefs: 'public', rules: [{ backendRefs: [backend(web, 53)] }] });",
     ),
-    says: 'HTTPRoute does not go with protocol UDP of port 53',
+    says: 'HTTPRoute does not support protocol UDP of port 53',
   },
   'the backend of a mirror': {
     text: moduleWith(
@@ -83,7 +83,7 @@ const declarations: Cases = {
         backendRefs: backend(web, 8080),
       } });`,
     ),
-    says: 'HTTPRoute does not go with protocol UDP of port 53',
+    says: 'HTTPRoute does not support protocol UDP of port 53',
   },
 };
 
@@ -100,14 +100,14 @@ const unknowns: Cases = {
   },
   'endpoints that are computed, with a protocol that it knows': {
     text: madeBy("port: 8080, protocol: 'HTTP'", routeText('UDPRoute', 'backend(web, 8080)')),
-    says: 'UDPRoute does not go with protocol HTTP of port 8080',
+    says: 'UDPRoute does not support protocol HTTP of port 8080',
   },
   'endpoints with computed ports, of which any is taken': {
     text: madeBy("port: 8000 + at, protocol: 'HTTP'", routeText('HTTPRoute', 'backend(web, 8001)')),
   },
   'endpoints with computed ports, none of which can fit': {
     text: madeBy("port: 8000 + at, protocol: 'HTTP'", routeText('UDPRoute', 'backend(web, 8001)')),
-    says: 'UDPRoute does not go with protocol HTTP of port 8001',
+    says: 'UDPRoute does not support protocol HTTP of port 8001',
   },
   'an object that was made elsewhere': {
     text: `import { backend, udpRoute } from 'mesh-gateway'; import type { authored } from 'mesh-gateway';
@@ -135,7 +135,7 @@ const unknowns: Cases = {
   },
   'a copy of a backend, which still must fit': {
     text: moduleWith(DNS.slice(0, 1), routeText('HTTPRoute', '{ ...backend(web, 53), weight: 3 }')),
-    says: 'HTTPRoute does not go with protocol UDP of port 53',
+    says: 'HTTPRoute does not support protocol UDP of port 53',
   },
   'discovered endpoints, of any port': {
     text: moduleWith([], routeText('UDPRoute', 'backend(web, 1234)'), SELECTORS),
@@ -150,7 +150,7 @@ const unknowns: Cases = {
       routeText('UDPRoute', 'backend(web, 1234)'),
       `${SELECTORS} endpointTemplate: { protocol: 'HTTP' },`,
     ),
-    says: 'UDPRoute does not go with protocol HTTP of port 1234',
+    says: 'UDPRoute does not support protocol HTTP of port 1234',
   },
   'the name of a discovered endpoint': {
     text: moduleWith([], "backend(web, 'web-1');", SELECTORS),

@@ -8,7 +8,7 @@ const seed = Number(process.env['SEED'] ?? 1);
 
 const KINDS: readonly RouteKind[] = ['HTTPRoute', 'GRPCRoute', 'TLSRoute', 'TCPRoute', 'UDPRoute'];
 
-describe('the name of a cluster', () => {
+describe('an Envoy cluster name', () => {
   it.each([
     ['httproute/shop/web/rule/0', { kind: 'HTTPRoute', namespace: 'shop', name: 'web', rule: 0 }],
     ['grpcroute/shop/web/rule/15', { kind: 'GRPCRoute', namespace: 'shop', name: 'web', rule: 15 }],
@@ -23,7 +23,7 @@ describe('the name of a cluster', () => {
       'httproute/shop/web.1.mesh-gateway.dev/rule/2',
       { kind: 'HTTPRoute', namespace: 'shop', name: 'web', rule: 2 },
     ],
-  ])('%s says which rule it serves', (text, says) => {
+  ])('%s is parsed', (text, says) => {
     expect(parseEnvoyClusterName(text)).toEqual({ text, ...says });
   });
 
@@ -61,11 +61,11 @@ describe('the name of a cluster', () => {
     'httproute/shop/web.999999999.mesh-gateway.dev/rule/0',
     ' httproute/shop/web/rule/0',
     'httproute/shop/web/rule/0\n',
-  ])('%j is that of a cluster that is not ours', text => {
+  ])('%j is not the name of a rule', text => {
     expect(parseEnvoyClusterName(text)).toBeUndefined();
   });
 
-  it('is what Envoy Gateway calls it', () => {
+  it('is formatted as by Envoy Gateway', () => {
     expect(formatEnvoyClusterName('HTTPRoute', 'shop', 'web', 0)).toBe('httproute/shop/web/rule/0');
     expect(formatEnvoyClusterName('TCPRoute', 'shop', 'web', 'only')).toBe('tcproute/shop/web/rule/-1');
     expect(formatEnvoyClusterName('HTTPRoute', 'shop', 'web', 1, 2)).toBe(
@@ -73,7 +73,7 @@ describe('the name of a cluster', () => {
     );
   });
 
-  it('is read as it is written', () => {
+  it('parses to what it was formatted from', () => {
     const part = fc.stringMatching(/^[a-z0-9]([a-z0-9.-]{0,20}[a-z0-9])?$/);
     const rule = fc.oneof(fc.nat(99), fc.constant('only' as const));
     const backend = fc.option(fc.nat(99), { nil: undefined });
@@ -91,7 +91,7 @@ describe('the name of a cluster', () => {
     fc.assert(property, { seed, numRuns: 300 });
   });
 
-  it('says the same when it is written again, whatever text is read', () => {
+  it('formats to the text that it was parsed from', () => {
     const number = fc.constantFrom('0', '1', '12', '-1', '01', '-0', '1.', '1e1', '0x1', '', '9'.repeat(9));
     const name = fc.constantFrom('a', 'a.b', '', '-', ' ', '%2F', '\u0000');
     const text = fc

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { endpoint } from '../support/objects.ts';
 import { CERTIFICATE as CA, OTHER_CERTIFICATE as OTHER_CA } from '../support/traffic/certificates.ts';
-import { declaredFrom, trafficOf } from '../support/traffic/resolve.ts';
+import { resourcesFrom, trafficOf } from '../support/traffic/resolve.ts';
 import type { Traffic } from '../support/traffic/resolve.ts';
 import {
   backend,
@@ -22,14 +22,14 @@ function secure(...each: readonly Fields[]): readonly Fields[] {
 
 function traffic(endpoints: readonly Fields[], others: readonly Fields[] = []): Traffic {
   const route = httpRoute('web', [backend('web'), ...others]);
-  return trafficOf(declaredFrom([tailnetObject(), endpointsObject('web', endpoints), route]));
+  return trafficOf(resourcesFrom([tailnetObject(), endpointsObject('web', endpoints), route]));
 }
 
 function assignedIn({ through }: Traffic) {
   return through.Proxy.assignment.localities.flatMap(({ endpoints }) => endpoints);
 }
 
-describe('TLS with an endpoint', () => {
+describe('the TLS settings of an endpoint', () => {
   const plain = { insecureSkipVerify: false, alpn: 'http/1.1' };
   const itself = { is: 'per-endpoint' };
   const fixed = (name: string) => ({ is: 'fixed', name });
@@ -80,13 +80,13 @@ describe('TLS with an endpoint', () => {
       { serverName: fixed('e1.example.ts.net'), insecureSkipVerify: true },
     ],
   ])('%s', (_, fields, tls) => {
-    const { needs } = traffic(secure(fields));
-    expect(needs?.socketMatches.map(({ socket }) => socket)).toStrictEqual([
+    const { settings } = traffic(secure(fields));
+    expect(settings?.socketMatches.map(({ socket }) => socket)).toStrictEqual([
       { is: 'tls', tls: { ...plain, ...tls } },
     ]);
   });
 
-  it('tells the name that is in its certificate only where it is its own', () => {
+  it('set a hostname only where the server name is its own', () => {
     const names = (...each: readonly Fields[]) =>
       assignedIn(traffic(secure(...each))).map(({ hostname }) => hostname);
     expect(names({}, {})).toEqual(['e1.example.ts.net', 'e2.example.ts.net']);
@@ -96,7 +96,7 @@ describe('TLS with an endpoint', () => {
   });
 });
 
-describe('the sockets of a cluster', () => {
+describe('the transport sockets of a cluster', () => {
   const shop = { tls: { serverName: 'shop.example.com' } };
 
   it.each<readonly [string, readonly Fields[], number]>([
@@ -105,10 +105,10 @@ describe('the sockets of a cluster', () => {
     ['all take the same TLS', secure({}, {}, {}), 1],
     ['all take the same TLS with one name', secure(shop, shop), 1],
     ['TLS differs', secure({}, shop, { tls: { ca: CA } }, shop, { tls: { ca: OTHER_CA } }, {}), 4],
-  ])('let nothing pass but what names its own, where %s', (_, endpoints, count) => {
+  ])('close connections that select none, with %s', (_, endpoints, count) => {
     const all = traffic(endpoints);
-    expect(all.needs?.defaultSocket).toEqual({ is: 'closed' });
-    const names = all.needs?.socketMatches.map(({ name }) => name) ?? [];
+    expect(all.settings?.defaultSocket).toEqual({ is: 'closed' });
+    const names = all.settings?.socketMatches.map(({ name }) => name) ?? [];
     expect(names).toHaveLength(count);
     expect(names).toEqual([...names].sort());
     expect(names.every(name => name === 'clear' || /^[0-9a-f]{16}$/.test(name))).toBe(true);
@@ -122,51 +122,51 @@ describe('the sockets of a cluster', () => {
     ['a certificate where none was asked for', secure({ tls: { insecureSkipVerify: true } }), secure({})],
     ['another authority', secure({ tls: { ca: CA } }), secure({ tls: { ca: OTHER_CA } })],
     ['no TLS where there was some', secure({}), endpointList(1)],
-  ])('let nothing pass that takes %s before the cluster has it', (_, before, after) => {
-    const early = traffic(before).needs;
+  ])('do not include %s before the cluster is translated', (_, before, after) => {
+    const early = traffic(before).settings;
     const [told] = assignedIn(traffic(after));
     expect(told?.socketMatch).toBeDefined();
     expect(early?.socketMatches.some(({ name }) => name === told?.socketMatch)).toBe(false);
     expect(early?.defaultSocket).toEqual({ is: 'closed' });
   });
 
-  it('give each endpoint the settings that it asks for', () => {
+  it('give each endpoint its own TLS settings', () => {
     const all = traffic(secure(shop, {}));
     const settings = assignedIn(all).map(({ socketMatch }) => {
-      const match = all.needs?.socketMatches.find(({ name }) => name === socketMatch);
+      const match = all.settings?.socketMatches.find(({ name }) => name === socketMatch);
       return match?.socket.is === 'tls' ? match.socket.tls.serverName : undefined;
     });
     expect(settings).toEqual([{ is: 'fixed', name: 'shop.example.com' }, { is: 'per-endpoint' }]);
   });
 
-  it('have one for those in clear where others take TLS', () => {
+  it('include clear where other endpoints have TLS', () => {
     const clear = endpoint({ name: 'clear', meshIP: '100.64.9.9' });
     const all = traffic([...secure({}), clear]);
-    expect(all.needs).toMatchObject({
+    expect(all.settings).toMatchObject({
       defaultSocket: { is: 'closed' },
       socketMatches: [{ socket: { is: 'tls' } }, { name: 'clear', socket: { is: 'clear' } }],
     });
     expect(assignedIn(all)[1]?.socketMatch).toBe('clear');
-    expect(assignedIn(all)[0]?.socketMatch).toBe(all.needs?.socketMatches[0]?.name);
+    expect(assignedIn(all)[0]?.socketMatch).toBe(all.settings?.socketMatches[0]?.name);
   });
 
-  it('are the same where backends of others are in the rule, whose endpoints name theirs', () => {
+  it('are the same in a mixed rule, beside those of the other backends', () => {
     const clear = endpoint({ name: 'clear', meshIP: '100.64.9.9' });
     const [alone, mixed] = [[], [service()]].map(others => traffic([...secure({}), clear], others));
-    expect(mixed?.needs?.defaultSocket).toEqual({ is: 'closed' });
-    expect(mixed?.needs?.socketMatches).toEqual(alone?.needs?.socketMatches);
-    expect(mixed?.needs?.otherSockets).toEqual([
+    expect(mixed?.settings?.defaultSocket).toEqual({ is: 'closed' });
+    expect(mixed?.settings?.socketMatches).toEqual(alone?.settings?.socketMatches);
+    expect(mixed?.settings?.otherSockets).toEqual([
       { name: 'Service/default/shop:80', envoyGatewayName: 'httproute/default/web/rule/0/tls/1' },
     ]);
   });
 
-  it('are at most 64 of TLS, by the first settings in the rule', () => {
+  it('include at most 64 TLS settings, the first of the rule', () => {
     const named = (at: number) => ({ tls: { serverName: `s${at}.example.com` } });
     const all = traffic([
       ...secure(...Array.from({ length: 66 }, (_, at) => named(at)), named(3)),
       endpoint({ name: 'clear', meshIP: '100.64.9.9' }),
     ]);
-    expect(all.needs?.socketMatches).toHaveLength(65);
+    expect(all.settings?.socketMatches).toHaveLength(65);
     expect(assignedIn(all)).toHaveLength(66);
     expect(all.rule.unused.map(({ reason, endpoint }) => [reason, endpoint])).toEqual([
       ['TooManyTlsSettings', 'e65'],
@@ -175,10 +175,10 @@ describe('the sockets of a cluster', () => {
     expect(all.rule.unused[0]?.message).toContain('more than 64 different TLS settings');
   });
 
-  it('are at most 256 KB of TLS settings, of which each has its certificates', () => {
+  it('include at most 256 KB of TLS settings, certificates included', () => {
     const big = CA.repeat(Math.floor(32_768 / CA.length));
     const all = traffic(secure(...Array.from({ length: 12 }, () => ({ tls: { ca: big } })), {}));
-    const bytes = JSON.stringify(all.needs).length;
+    const bytes = JSON.stringify(all.settings).length;
     expect(bytes).toBeGreaterThan(200 * 1024);
     expect(bytes).toBeLessThan(280 * 1024);
     const used = assignedIn(all).length;
@@ -189,28 +189,28 @@ describe('the sockets of a cluster', () => {
     expect(assignedIn(all).at(-1)).toMatchObject({ hostname: 'e13.example.ts.net' });
   });
 
-  it('are made of no more than 256 KB of certificates as they are written', () => {
+  it('read at most 256 KB of certificates', () => {
     const written = Array.from({ length: 10 }, (_, at) => `${`# ${at} `.padEnd(30_000, '.')}\n${CA}`);
     const all = traffic(secure(...[...written, written[0]].map(ca => ({ tls: { ca } }))));
     expect(all.rule.unused.map(({ reason, endpoint }) => [reason, endpoint])).toEqual([
       ['TooManyTlsSettings', 'e9'],
       ['TooManyTlsSettings', 'e10'],
     ]);
-    expect(JSON.stringify(all.needs).length).toBeLessThan(16 * 1024);
+    expect(JSON.stringify(all.settings).length).toBeLessThan(16 * 1024);
   });
 
-  it('have names that depend on the settings alone', () => {
+  it('have names that depend on their settings alone', () => {
     const [one, other] = [traffic(secure({}, shop)), traffic(secure(shop, { tls: { ca: CA } }, {}))];
-    const shared = new Set(one.needs?.socketMatches.map(({ name }) => name));
-    expect(other.needs?.socketMatches.filter(({ name }) => shared.has(name))).toHaveLength(2);
+    const shared = new Set(one.settings?.socketMatches.map(({ name }) => name));
+    expect(other.settings?.socketMatches.filter(({ name }) => shared.has(name))).toHaveLength(2);
   });
 
-  it('offer HTTP/2 for gRPC, and nothing for bytes', () => {
+  it('offer ALPN h2 for gRPC, and none for TCP', () => {
     const of = (protocol: string, kind: 'GRPCRoute' | 'TCPRoute', cluster: string) => {
       const web = endpointsObject('web', [endpoint({ protocol, tls: {} })]);
       const route = routeObject(kind, 'web', [backend('web')]);
-      const { needs } = trafficOf(declaredFrom([tailnetObject(), web, route]), cluster);
-      const [match] = needs?.socketMatches ?? [];
+      const { settings } = trafficOf(resourcesFrom([tailnetObject(), web, route]), cluster);
+      const [match] = settings?.socketMatches ?? [];
       return match?.socket.is === 'tls' ? match.socket.tls.alpn : 'no TLS';
     };
     expect(of('gRPC', 'GRPCRoute', 'grpcroute/default/web/rule/0')).toBe('h2');

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { Protocol } from '../../src/api/generated/types.ts';
 import type { RouteKind } from '../../src/api/key.ts';
-import { declaredFrom, trafficOf } from '../support/traffic/resolve.ts';
+import { resourcesFrom, trafficOf } from '../support/traffic/resolve.ts';
 import type { Traffic } from '../support/traffic/resolve.ts';
 import {
   backend,
@@ -30,13 +30,13 @@ function checked(checks: readonly (Fields | undefined)[], rule: Rule = {}): Traf
   });
   const cluster = `${kind.toLowerCase()}/default/web/rule/${/^(HTTP|GRPC)/.test(kind) ? 0 : -1}`;
   const route = routeObject(kind, 'web', [backend('web'), ...others]);
-  return trafficOf(declaredFrom([tailnetObject(), endpointsObject('web', endpoints), route]), cluster);
+  return trafficOf(resourcesFrom([tailnetObject(), endpointsObject('web', endpoints), route]), cluster);
 }
 
 const common = { intervalMs: 30_000, timeoutMs: 10_000, healthyThreshold: 2, unhealthyThreshold: 3 };
 const usual = { ...common, is: 'HTTP', path: '/', expectedStatus: 200, headers: [] };
 
-describe('the checks that Envoy makes', () => {
+describe('the health checks of Envoy', () => {
   it.each<readonly [string, readonly (Fields | undefined)[], object | undefined]>([
     ['are none where no endpoint is checked', [undefined, { enabled: false }], undefined],
     ['are those of the one that is checked', [undefined, {}], usual],
@@ -108,8 +108,8 @@ describe('the checks that Envoy makes', () => {
       [{}, { headersFrom: [{ name: 'A', secretKeyRef: { name: 's', key: 'k' } }] }],
       undefined,
     ],
-  ])('%s', (_, checks, needs) => {
-    expect(checked(checks).needs?.healthCheck).toStrictEqual(needs);
+  ])('%s', (_, checks, settings) => {
+    expect(checked(checks).settings?.healthCheck).toStrictEqual(settings);
   });
 
   it.each<readonly [string, Fields, Rule, object | undefined]>([
@@ -155,11 +155,11 @@ describe('the checks that Envoy makes', () => {
     ],
     ['of UDP are none', { type: 'UDP' }, { protocol: 'UDP', kind: 'UDPRoute' }, undefined],
     ['are none where backends of others would be checked too', {}, { others: [service()] }, undefined],
-  ])('%s', (_, check, rule, needs) => {
-    expect(checked([check], rule).needs?.healthCheck).toStrictEqual(needs);
+  ])('%s', (_, check, rule, settings) => {
+    expect(checked([check], rule).settings?.healthCheck).toStrictEqual(settings);
   });
 
-  it('leave out the endpoints that are not checked', () => {
+  it('are disabled for endpoints without a check', () => {
     const isUnchecked = (traffic: Traffic) =>
       traffic.through.Direct.assignment.localities.flatMap(({ endpoints }) =>
         endpoints.map(each => each.isHealthCheckDisabled),
@@ -168,7 +168,7 @@ describe('the checks that Envoy makes', () => {
     expect(isUnchecked(checked([undefined, undefined]))).toEqual([false, false]);
   });
 
-  it('name the endpoint as host, unless a check asks for another', () => {
+  it('send meshFQDN as Host, unless a header sets another', () => {
     const { through } = checked([
       {},
       undefined,
@@ -184,16 +184,16 @@ describe('the checks that Envoy makes', () => {
     ]);
   });
 
-  it('of endpoints that are not used do not matter', () => {
-    const { needs } = checked([{}, { path: '/other' }], { others: [] });
-    expect(needs?.healthCheck).toBeUndefined();
+  it('ignore the checks of unused endpoints', () => {
+    const { settings } = checked([{}, { path: '/other' }], { others: [] });
+    expect(settings?.healthCheck).toBeUndefined();
     const endpoints = endpointList(2).map((one, at) => ({
       ...one,
       meshIP: '100.64.0.1',
       healthCheck: { enabled: true, path: at === 0 ? '/' : '/other' },
     }));
     const route = routeObject('HTTPRoute', 'web', [backend('web')]);
-    const one = trafficOf(declaredFrom([tailnetObject(), endpointsObject('web', endpoints), route]));
-    expect(one.needs?.healthCheck).toEqual(usual);
+    const one = trafficOf(resourcesFrom([tailnetObject(), endpointsObject('web', endpoints), route]));
+    expect(one.settings?.healthCheck).toEqual(usual);
   });
 });

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { NOT_CHECKED_YET } from '../../src/traffic/health-status.ts';
-import { declaredFrom, trafficOf } from '../support/traffic/resolve.ts';
+import { resourcesFrom, trafficOf } from '../support/traffic/resolve.ts';
 import {
   backend,
   endpointList,
@@ -44,7 +44,7 @@ function verdicts(entries: readonly Entry[], world: World = {}) {
   const backends = [backend('web'), ...others];
   const route = udp ? routeObject('UDPRoute', 'web', backends) : httpRoute('web', backends);
   const cluster = udp ? 'udproute/default/web/rule/-1' : 'httproute/default/web/rule/0';
-  const { through } = trafficOf(declaredFrom([tailnetObject(), web, route]), cluster);
+  const { through } = trafficOf(resourcesFrom([tailnetObject(), web, route]), cluster);
   return through.Direct.assignment.localities.flatMap(({ endpoints }) =>
     endpoints.map(({ health }) => health),
   );
@@ -54,7 +54,7 @@ function verdicts(entries: readonly Entry[], world: World = {}) {
 const [A, B] = [{ path: '/a' }, { path: '/b' }];
 const ON = {};
 
-describe('what Envoy is told of the health of endpoints', () => {
+describe('the health status of endpoints', () => {
   it.each<readonly [string, readonly Entry[], readonly string[]]>([
     ['that are not checked', [{}, { says: HEALTHY }], ['HEALTHY', 'HEALTHY']],
     [
@@ -117,7 +117,7 @@ describe('what Envoy is told of the health of endpoints', () => {
     expect(verdicts(entries)).toEqual(told);
   });
 
-  it('is none that was told of an address where the endpoint is no more', () => {
+  it('ignores a status entry of an earlier address', () => {
     const [one] = endpointList(1);
     const here = `${String(one?.['meshIP'])}:${String(one?.['port'])}`;
     const told = (says: Fields, address: string) =>
@@ -134,13 +134,13 @@ describe('what Envoy is told of the health of endpoints', () => {
     expect(unhealthy('nonsense')).toEqual(['UNHEALTHY', 'HEALTHY']);
   });
 
-  it('of UDP is unknown as long as there is no word of an operator at all', () => {
+  it('of UDP is UNKNOWN without status.endpoints', () => {
     expect(verdicts([{ check: ON }, {}], { udp: true, withStatus: false })).toEqual(['UNKNOWN', 'HEALTHY']);
     expect(verdicts([{ check: ON }, {}], { udp: true })).toEqual(['UNHEALTHY', 'HEALTHY']);
     expect(verdicts([{ check: ON, says: UNHEALTHY }, {}], { udp: true })).toEqual(['UNHEALTHY', 'HEALTHY']);
   });
 
-  it('without any word of an operator is unknown: there may be none that will ever find out', () => {
+  it('is UNKNOWN without status.endpoints, since there may be no operator', () => {
     expect(verdicts([{ check: A }, { check: B }], { withStatus: false })).toEqual(['UNKNOWN', 'UNKNOWN']);
     expect(verdicts([{ check: ON }], { withStatus: false })).toEqual(['UNKNOWN']);
     expect(verdicts([{ check: A }, {}], { withStatus: false, others: [service()] })).toEqual([
@@ -149,13 +149,13 @@ describe('what Envoy is told of the health of endpoints', () => {
     ]);
   });
 
-  it('of an object that is being deleted is that it drains', () => {
+  it('of a deleted object is DRAINING', () => {
     const metadata = { deletionTimestamp: '2026-01-01T00:00:00Z', finalizers: ['x'] };
     const entries = [{ check: ON, says: UNHEALTHY }, { check: ON, says: HEALTHY }, {}];
     expect(verdicts(entries, { metadata })).toEqual(['DRAINING', 'DRAINING', 'DRAINING']);
   });
 
-  it('of those that stay does not depend on those that drain', () => {
+  it('of other endpoints does not depend on draining ones', () => {
     const check = { enabled: true };
     const [a, b] = endpointList(2, { healthCheck: check });
     const metadata = { deletionTimestamp: '2026-01-01T00:00:00Z', finalizers: ['x'] };
@@ -166,11 +166,11 @@ describe('what Envoy is told of the health of endpoints', () => {
       endpointsObject('staying', [b ?? {}], { status }),
       httpRoute('web', [backend('going'), backend('staying')]),
     ];
-    const { localities } = trafficOf(declaredFrom(objects)).through.Direct.assignment;
+    const { localities } = trafficOf(resourcesFrom(objects)).through.Direct.assignment;
     expect(localities.map(({ endpoints }) => endpoints[0]?.health)).toEqual(['DRAINING', 'UNKNOWN']);
   });
 
-  it('is what all levels of a cluster say together', () => {
+  it('is UNKNOWN if all endpoints of all priorities are unhealthy and Envoy checks them', () => {
     const check = { enabled: true };
     const endpoints = endpointList(2, { healthCheck: check }).map((one, priority) => ({ ...one, priority }));
     const status = (second: Fields) => ({
@@ -181,7 +181,9 @@ describe('what Envoy is told of the health of endpoints', () => {
     });
     const told = (second: Fields) => {
       const web = endpointsObject('web', endpoints, { status: status(second) });
-      const { through } = trafficOf(declaredFrom([tailnetObject(), web, httpRoute('web', [backend('web')])]));
+      const { through } = trafficOf(
+        resourcesFrom([tailnetObject(), web, httpRoute('web', [backend('web')])]),
+      );
       return through.Direct.assignment.localities.map(({ endpoints: [one] }) => one?.health);
     };
     expect(told(HEALTHY)).toEqual(['UNHEALTHY', 'HEALTHY']);

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { endpoint } from '../support/objects.ts';
-import { declaredFrom, trafficOf } from '../support/traffic/resolve.ts';
+import { resourcesFrom, trafficOf } from '../support/traffic/resolve.ts';
 import type { Traffic } from '../support/traffic/resolve.ts';
 import {
   backend,
@@ -18,7 +18,7 @@ function split(objects: readonly (readonly Fields[])[], weights: readonly number
   const names = objects.map((_, at) => `o${at}`);
   const backends = names.map((name, at) => backend(name, { weight: weights[at] ?? 1 }));
   return trafficOf(
-    declaredFrom([
+    resourcesFrom([
       tailnetObject(),
       ...objects.map((endpoints, at) => endpointsObject(`o${at}`, endpoints)),
       httpRoute('web', backends),
@@ -37,8 +37,8 @@ function levelsOf({ through }: Traffic): readonly string[] {
   });
 }
 
-describe('an assignment', () => {
-  it('says all that Envoy needs of an endpoint, and nothing else', () => {
+describe('a load assignment', () => {
+  it('has exactly the fields that Envoy settings', () => {
     const { through } = split([[at(1, { weight: 7 })]]);
     const endpoint = {
       address: '100.64.0.1',
@@ -62,7 +62,7 @@ describe('an assignment', () => {
     );
   });
 
-  it('has the weights of the backends, and inside of each those of its endpoints', () => {
+  it('has the weights of backends and endpoints', () => {
     const traffic = split([[at(1, { weight: 3 }), at(2)], [at(3, { weight: 100 })], [at(4)]], [90, 10, 0]);
     expect(levelsOf(traffic)).toEqual([
       '0 *90 p0 100.64.0.1:8080*3 100.64.0.2:8080*1',
@@ -70,7 +70,7 @@ describe('an assignment', () => {
     ]);
   });
 
-  it('counts priorities without gaps, over all backends of the rule', () => {
+  it('numbers priorities without gaps over all backends', () => {
     const traffic = split([
       [at(1, { priority: 9 }), at(2, { priority: 2 })],
       [at(3, { priority: 5 })],
@@ -84,13 +84,13 @@ describe('an assignment', () => {
     ]);
   });
 
-  it('has no place for a backend without endpoints', () => {
+  it('has no locality for a backend without endpoints', () => {
     expect(
       levelsOf(split([[], [at(1)]].map(list => (list.length ? list : [at(9, { protocol: 'UDP' })])))),
     ).toEqual(['1 *1 p0 100.64.0.1:8080*1']);
   });
 
-  it('has IPv6 addresses as they are', () => {
+  it('has IPv6 addresses', () => {
     const { through } = split([[at(1, { meshIP: 'fd7a:115c:a1e0::1' })]]);
     expect(through.Direct.assignment.localities[0]?.endpoints[0]).toMatchObject({
       address: 'fd7a:115c:a1e0::1',
@@ -99,9 +99,9 @@ describe('an assignment', () => {
   });
 });
 
-describe('the way through proxies', () => {
+describe('the proxy of an endpoint', () => {
   const through = (tailnet: object, endpoints: readonly Fields[] = [at(1)]) =>
-    trafficOf(declaredFrom([tailnet, endpointsObject('web', endpoints), httpRoute('web', [backend('web')])]))
+    trafficOf(resourcesFrom([tailnet, endpointsObject('web', endpoints), httpRoute('web', [backend('web')])]))
       .through;
   const external = (...addresses: readonly string[]) =>
     tailnetObject('main', { pool: { mode: 'External', addresses } });
@@ -119,7 +119,7 @@ describe('the way through proxies', () => {
     ['of mesh pods', managed('10.96.0.7:1055'), { address: '10.96.0.7', port: 1055 }],
     ['of mesh pods, at the last port', managed('10.96.0.7:65535'), { address: '10.96.0.7', port: 65_535 }],
     ['of mesh pods, by IPv6', managed('[fd00::7]:1055'), { address: 'fd00::7', port: 1055 }],
-  ])('leads by those %s', (_, tailnet, proxy) => {
+  ])('is one of those %s', (_, tailnet, proxy) => {
     expect(through(tailnet).Proxy).toMatchObject({
       unused: [],
       assignment: { localities: [{ endpoints: [{ proxy }] }] },
@@ -140,7 +140,7 @@ describe('the way through proxies', () => {
     ['port 0 in the status', managed('10.0.0.1:0'), 'ProxyNotAnAddress'],
     ['a port out of range in the status', managed('10.0.0.1:65536'), 'ProxyNotAnAddress'],
     ['IPv6 without brackets in the status', managed('fd00::7:1055'), 'ProxyNotAnAddress'],
-  ])('is none with %s: nothing is dialled around the mesh', (_, tailnet, reason) => {
+  ])('is missing with %s, and the endpoint is withheld', (_, tailnet, reason) => {
     const { Proxy, Direct } = through(tailnet);
     expect(Proxy).toMatchObject({
       assignment: { localities: [] },
@@ -149,11 +149,11 @@ describe('the way through proxies', () => {
     expect(Direct).toMatchObject({ assignment: { localities: [{}] }, unused: [] });
   });
 
-  it('is none for datagrams', () => {
+  it('is missing for UDP', () => {
     const web = endpointsObject('web', [at(1, { protocol: 'UDP' })]);
-    const declared = declaredFrom([tailnetObject(), web, routeObject('UDPRoute', 'web', [backend('web')])]);
-    const { needs, through } = trafficOf(declared, 'udproute/default/web/rule/-1');
-    expect(needs).not.toHaveProperty('socket');
+    const resources = resourcesFrom([tailnetObject(), web, routeObject('UDPRoute', 'web', [backend('web')])]);
+    const { settings, through } = trafficOf(resources, 'udproute/default/web/rule/-1');
+    expect(settings).not.toHaveProperty('socket');
     expect(through.Proxy).toMatchObject({
       assignment: { localities: [] },
       unused: [{ reason: 'DatagramsThroughProxy' }],
@@ -162,7 +162,7 @@ describe('the way through proxies', () => {
     expect(through.Direct.assignment.localities[0]?.endpoints[0]).not.toHaveProperty('proxy');
   });
 
-  it('is told once for each backend that it leads to, and priorities have no gap for it', () => {
+  it('is reported missing once per backend, and priorities have no gap', () => {
     const other = endpointsObject('other', endpointList(5), { tailnet: 'other.ts.net' });
     const objects = [
       tailnetObject(),
@@ -171,12 +171,12 @@ describe('the way through proxies', () => {
       other,
       httpRoute('web', [backend('other'), backend('web')]),
     ];
-    const { Proxy } = trafficOf(declaredFrom(objects)).through;
+    const { Proxy } = trafficOf(resourcesFrom(objects)).through;
     expect(Proxy.unused).toMatchObject([{ reason: 'ProxyUnknown', object: 'MeshEndpoints/default/other' }]);
     expect(Proxy.assignment.localities).toMatchObject([{ backend: 1, priority: 0 }]);
   });
 
-  describe('where there are several', () => {
+  describe('of several', () => {
     const all = ['10.0.0.1:1055', '10.0.0.2:1055', '10.0.0.3:1055', '10.0.0.4:1055'];
     const endpoints = endpointList(400);
     const proxies = (addresses: readonly string[]) =>
@@ -184,7 +184,7 @@ describe('the way through proxies', () => {
         endpoints.map(({ proxy }) => `${proxy?.address}:${proxy?.port}`),
       );
 
-    it('is spread over them', () => {
+    it('is spread evenly', () => {
       const used = proxies(all);
       for (const proxy of all) {
         const share = used.filter(each => each === proxy).length;
@@ -197,7 +197,7 @@ describe('the way through proxies', () => {
       expect(proxies([...all].reverse())).toEqual(proxies(all));
     });
 
-    it('stays for all others when one of them goes', () => {
+    it('changes only where it was the removed one', () => {
       const [before, after] = [proxies(all), proxies(all.slice(1))];
       const moved = before.flatMap((proxy, at) => (proxy === after[at] ? [] : [proxy]));
       expect(new Set(moved)).toEqual(new Set([all[0]]));

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { GATEWAY_GROUP } from '../../src/api/gateway-api.ts';
 import { gatewayObject } from '../support/declared.ts';
 import { endpoint } from '../support/objects.ts';
-import { declaredFrom, trafficOf } from '../support/traffic/resolve.ts';
+import { resourcesFrom, trafficOf } from '../support/traffic/resolve.ts';
 import {
   backend,
   backendObject,
@@ -21,8 +21,8 @@ const ready = (...addresses: readonly string[]) => ({ addresses, conditions: { r
 
 /** The localities of a rule of some backends, with each endpoint as a text. */
 function localitiesOf(backends: readonly Parameters<typeof backend>[1][], objects: readonly object[]) {
-  const declared = declaredFrom([...mesh, ...objects, httpRoute('web', backends as never)]);
-  const { rule, through } = trafficOf(declared, CLUSTER);
+  const resources = resourcesFrom([...mesh, ...objects, httpRoute('web', backends as never)]);
+  const { rule, through } = trafficOf(resources, CLUSTER);
   return {
     unused: rule.unused.map(({ reason }) => reason),
     localities: through.Proxy.assignment.localities.map(({ backend: at, weight, priority, endpoints }) => [
@@ -38,7 +38,7 @@ function localitiesOf(backends: readonly Parameters<typeof backend>[1][], object
 const OURS = '100.64.0.1:8080 HEALTHY ours';
 
 describe('a Service beside MeshEndpoints', () => {
-  it('has the addresses of its slices, by its weight, and is dialled as Envoy Gateway would', () => {
+  it('has the addresses of its EndpointSlices, its weight, and no proxy', () => {
     const objects = [
       serviceObject('shop'),
       sliceObject('shop', [ready('10.0.0.2'), ready('10.0.0.1')]),
@@ -60,7 +60,7 @@ describe('a Service beside MeshEndpoints', () => {
     });
   });
 
-  it('has the port of the pods, which they know by the name of its port', () => {
+  it('resolves its port by name in EndpointSlices', () => {
     const ports = [
       { name: 'metrics', port: 81 },
       { name: 'http', port: 80 },
@@ -89,13 +89,13 @@ describe('a Service beside MeshEndpoints', () => {
       { ready: true, serving: false, terminating: false },
       'DRAINING',
     ],
-  ])('is told of a pod that %s as Envoy Gateway tells it', (_, conditions, health) => {
+  ])('with a pod that %s has the health status that Envoy Gateway gives it', (_, conditions, health) => {
     const slice = sliceObject('shop', [{ addresses: ['10.0.0.1'], conditions }]);
     const { localities } = localitiesOf([backend('web'), service()], [serviceObject('shop'), slice]);
     expect(localities[1]?.[1]).toBe(`10.0.0.1:8080 ${health} Service/default/shop:80`);
   });
 
-  it('has the addresses of both families, each once, and no names', () => {
+  it('has the addresses of both IP families, each once, and no FQDN', () => {
     const slice = (addressType: string, ...addresses: readonly string[]) =>
       sliceObject('shop', [ready(...addresses)], { addressType, name: addressType.toLowerCase() });
     const objects = [
@@ -110,21 +110,21 @@ describe('a Service beside MeshEndpoints', () => {
     ]);
   });
 
-  it('is counted among those with a weight, as Envoy Gateway names its socket; its endpoints name it by itself', () => {
+  it('has the socket name that Envoy Gateway numbers among weighted backends, and a stable one of its own', () => {
     const objects = [...mesh, serviceObject('shop'), sliceObject('shop', [ready('10.0.0.1')])];
     const canary = (weight: number) => {
       const backends = [service({ name: 'new', weight }), service(), backend('web')];
-      return trafficOf(declaredFrom([...objects, httpRoute('web', backends)]), CLUSTER);
+      return trafficOf(resourcesFrom([...objects, httpRoute('web', backends)]), CLUSTER);
     };
     const [before, after] = [canary(0), canary(1)];
-    const madeAs = ({ needs }: typeof before) => needs?.otherSockets.at(-1)?.envoyGatewayName;
+    const madeAs = ({ settings }: typeof before) => settings?.otherSockets.at(-1)?.envoyGatewayName;
     expect([madeAs(before), madeAs(after)]).toEqual([`${CLUSTER}/tls/0`, `${CLUSTER}/tls/1`]);
     const namedBy = ({ through }: typeof before) =>
       through.Proxy.assignment.localities.find(each => each.backend === 1)?.endpoints[0]?.socketMatch;
     expect([namedBy(before), namedBy(after)]).toEqual(['Service/default/shop:80', 'Service/default/shop:80']);
   });
 
-  it('of another namespace is not used without a grant for Services', () => {
+  it('of another namespace settings a ReferenceGrant for Services', () => {
     const backends = [backend('web'), service({ name: 'shop', namespace: 'team' })];
     const objects = [
       serviceObject('team/shop'),
@@ -149,14 +149,14 @@ describe('a Backend of Envoy Gateway beside MeshEndpoints', () => {
     expect(unused).toEqual([]);
   });
 
-  it('is used after all others where it is a fallback', () => {
+  it('has the last priority where it is a fallback', () => {
     const spec = { fallback: true, endpoints: [{ ip: { address: '10.1.1.1', port: 3000 } }] };
     const { localities } = localitiesOf([ref, backend('web')], [backendObject('legacy', spec)]);
     expect(localities.map(([title]) => title)).toEqual(['0 weight 1 priority 1', '1 weight 1 priority 0']);
   });
 });
 
-describe('a rule of which Envoy Gateway sends nothing to ours', () => {
+describe('a rule to whose MeshEndpoints Envoy Gateway sends no requests', () => {
   it.each([
     ['a MeshEndpoints that does not exist', backend('gone'), []],
     ['a Service that does not exist', service(), []],
@@ -167,9 +167,9 @@ describe('a rule of which Envoy Gateway sends nothing to ours', () => {
       [serviceObject('shop'), sliceObject('shop', [ready('10.0.0.1')])],
     ],
     ['a Backend that does not exist', { ...ENVOY, name: 'gone' }, []],
-  ])('because of %s is told of, with the way out', (_, other, objects) => {
-    const declared = declaredFrom([...mesh, ...objects, httpRoute('web', [backend('web'), other])]);
-    const { unused } = trafficOf(declared, CLUSTER).rule;
+  ])('because of %s is reported, with the fix', (_, other, objects) => {
+    const resources = resourcesFrom([...mesh, ...objects, httpRoute('web', [backend('web'), other])]);
+    const { unused } = trafficOf(resources, CLUSTER).rule;
     const found = unused.find(({ reason }) => reason === 'OtherBackendMissing');
     expect(found).toMatchObject({ object: 'MeshEndpoints/default/web' });
     expect(found?.message).toMatch(
@@ -177,10 +177,10 @@ describe('a rule of which Envoy Gateway sends nothing to ours', () => {
     );
   });
 
-  it('because a backend has filters of its own is told of, even of one backend', () => {
+  it('because a backend has filters is reported, also for a single backend', () => {
     const filters = [{ type: 'RequestHeaderModifier', requestHeaderModifier: { remove: ['x'] } }];
-    const declared = declaredFrom([...mesh, httpRoute('web', [backend('web', { filters })])]);
-    expect(trafficOf(declared, CLUSTER).rule.unused).toMatchObject([
+    const resources = resourcesFrom([...mesh, httpRoute('web', [backend('web', { filters })])]);
+    expect(trafficOf(resources, CLUSTER).rule.unused).toMatchObject([
       {
         reason: 'NotSupported',
         message: expect.stringContaining('move them to the filters of the rule') as string,
@@ -188,33 +188,33 @@ describe('a rule of which Envoy Gateway sends nothing to ours', () => {
     ]);
   });
 
-  it('is none where what is missing has no weight', () => {
-    const declared = declaredFrom([...mesh, httpRoute('web', [backend('web'), service({ weight: 0 })])]);
-    expect(trafficOf(declared, CLUSTER).rule.unused).toEqual([]);
+  it('is not one with a missing backend of weight 0', () => {
+    const resources = resourcesFrom([...mesh, httpRoute('web', [backend('web'), service({ weight: 0 })])]);
+    expect(trafficOf(resources, CLUSTER).rule.unused).toEqual([]);
   });
 
-  it('because of a kind that we do not read is left to Envoy Gateway', () => {
+  it('with a backend of an unsupported kind is left to Envoy Gateway', () => {
     const other = { group: 'multicluster.x-k8s.io', kind: 'ServiceImport', name: 'far', port: 80 };
-    const declared = declaredFrom([...mesh, httpRoute('web', [backend('web'), other])]);
-    const { rule, needs } = trafficOf(declared, CLUSTER);
-    expect(needs).toBeUndefined();
+    const resources = resourcesFrom([...mesh, httpRoute('web', [backend('web'), other])]);
+    const { rule, settings } = trafficOf(resources, CLUSTER);
+    expect(settings).toBeUndefined();
     expect(rule.unused).toMatchObject([
       { reason: 'MixedBackends', message: expect.stringContaining('a rule of its own') as string },
     ]);
   });
 });
 
-describe('priorities of a rule that mixes ours with others', () => {
-  it('are counted over all of them', () => {
+describe('priorities of a mixed rule', () => {
+  it('are numbered over all backends', () => {
     const web = endpointsObject('web', [endpoint({ priority: 4 })]);
     const objects = [serviceObject('shop'), sliceObject('shop', [ready('10.0.0.1')])];
-    const declared = declaredFrom([
+    const resources = resourcesFrom([
       tailnetObject(),
       web,
       ...objects,
       httpRoute('web', [backend('web'), service()]),
     ]);
-    const { localities } = trafficOf(declared, CLUSTER).through.Proxy.assignment;
+    const { localities } = trafficOf(resources, CLUSTER).through.Proxy.assignment;
     expect(localities.map(({ backend: at, priority }) => [at, priority])).toEqual([
       [0, 1],
       [1, 0],

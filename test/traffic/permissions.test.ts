@@ -3,7 +3,7 @@ import type { LabelSelector } from '../../src/api/generated/types.ts';
 import type { RouteKind } from '../../src/api/key.ts';
 import { selects } from '../../src/traffic/permissions.ts';
 import { endpoint } from '../support/objects.ts';
-import { declaredFrom, trafficOf } from '../support/traffic/resolve.ts';
+import { resourcesFrom, trafficOf } from '../support/traffic/resolve.ts';
 import {
   backend,
   endpointsObject,
@@ -17,7 +17,7 @@ import {
 const NAME = 'kubernetes.io/metadata.name';
 
 function reasonsIn(objects: readonly object[], cluster?: string): readonly string[] {
-  return trafficOf(declaredFrom(objects), cluster).rule.unused.map(({ reason }) => reason);
+  return trafficOf(resourcesFrom(objects), cluster).rule.unused.map(({ reason }) => reason);
 }
 
 /** The same grant, also from another namespace and to another object. */
@@ -66,7 +66,7 @@ describe('a reference into another namespace', () => {
   });
 
   it.each(['HTTPRoute', 'GRPCRoute', 'TLSRoute', 'TCPRoute', 'UDPRoute'] as const)(
-    'needs a grant for %s too, and a grant for it is enough',
+    'settings a grant for %s too, and a grant for it is enough',
     (kind: RouteKind) => {
       const rule = kind === 'HTTPRoute' || kind === 'GRPCRoute' ? 0 : -1;
       const cluster = `${kind.toLowerCase()}/default/web/rule/${rule}`;
@@ -82,7 +82,7 @@ describe('a reference into another namespace', () => {
   );
 });
 
-describe('a MeshTailnet that lets some namespaces use it', () => {
+describe('allowedNamespaces of a MeshTailnet', () => {
   const using = (selector: LabelSelector, ...others: readonly object[]) =>
     reasonsIn([
       tailnetObject('main', { allowedNamespaces: { from: 'Selector', selector } }),
@@ -93,30 +93,30 @@ describe('a MeshTailnet that lets some namespaces use it', () => {
     ]);
   const teamA = { matchLabels: { team: 'a' } };
 
-  it('asks for the namespace of the MeshEndpoints, not of the route', () => {
+  it('applies to the namespace of the MeshEndpoints, not of the route', () => {
     expect(using(teamA, namespaceObject('far', { team: 'a' }))).toEqual([]);
     expect(using(teamA, namespaceObject('default', { team: 'a' }))).toEqual(['NamespaceNotAllowed']);
   });
 
-  it('knows a namespace by its name alone as long as it is not declared', () => {
+  it('selects a missing namespace by its name only', () => {
     expect(using({ matchLabels: { [NAME]: 'far' } })).toEqual([]);
     expect(using({ matchLabels: { [NAME]: 'other' } })).toEqual(['NamespaceNotAllowed']);
     expect(using(teamA)).toEqual(['NamespaceNotAllowed']);
   });
 
-  it('believes no label that says another name', () => {
+  it('ignores a kubernetes.io/metadata.name label with another value', () => {
     const lying = namespaceObject('far', { [NAME]: 'trusted' });
     expect(using({ matchLabels: { [NAME]: 'trusted' } }, lying)).toEqual(['NamespaceNotAllowed']);
   });
 
-  it('refuses all endpoints of an object, whatever its status says', () => {
+  it('refuses all endpoints of an object, regardless of its status', () => {
     const status = { endpoints: [{ name: 'web', status: 'Healthy' }] };
     const objects = [
       tailnetObject('main', { allowedNamespaces: { from: 'Selector', selector: teamA } }),
       endpointsObject('web', [endpoint()], { status }),
       httpRoute('web', [backend('web')]),
     ];
-    expect(trafficOf(declaredFrom(objects)).through.Direct.assignment.localities).toEqual([]);
+    expect(trafficOf(resourcesFrom(objects)).through.Direct.assignment.localities).toEqual([]);
   });
 });
 
@@ -174,7 +174,7 @@ describe('of several MeshTailnets with one domain', () => {
   const made = (name: string, creationTimestamp?: string, more: object = {}) =>
     tailnetObject(name, { metadata: { ...(creationTimestamp && { creationTimestamp }), ...more } });
   const chosenIn = (...tailnets: readonly object[]) => {
-    const [backend] = trafficOf(declaredFrom(world(...tailnets))).rule.backends;
+    const [backend] = trafficOf(resourcesFrom(world(...tailnets))).rule.backends;
     return backend?.endpoints[0]?.tailnet.metadata.name;
   };
 
@@ -205,11 +205,11 @@ describe('of several MeshTailnets with one domain', () => {
     expect(chosenIn(...[...tailnets].reverse())).toBe(name);
   });
 
-  it('none with another domain counts', () => {
+  it('those with another domain are ignored', () => {
     expect(reasonsIn(world(tailnetObject('main', { tailnet: 'ts.net' })))).toEqual(['TailnetNotFound']);
   });
 
-  it('the next does not help out where the first refuses', () => {
+  it('the second is not used where the first refuses the namespace', () => {
     const refusing = tailnetObject('a', {
       metadata: { creationTimestamp: '2026-01-01T00:00:00Z' },
       allowedNamespaces: { from: 'Selector', selector: { matchLabels: { team: 'a' } } },

@@ -9,7 +9,7 @@ import type { ResolvedRule } from '../../src/traffic/resolve-route.ts';
 import { arbitraryObject } from '../support/arbitrary.ts';
 import { resourceOf } from '../support/resources.ts';
 import { productKinds } from '../support/schema.ts';
-import { declaredOf, ruleOf, trafficOf } from '../support/traffic/resolve.ts';
+import { resourcesOf, ruleOf, trafficOf } from '../support/traffic/resolve.ts';
 import type { Traffic } from '../support/traffic/resolve.ts';
 import { aWorld, CLUSTERS } from '../support/traffic/worlds.ts';
 import { backend, endpointsObject, routeObject, tailnetObject } from '../support/traffic/world.ts';
@@ -31,10 +31,10 @@ type Listed = {
 
 const KINDS = ['HTTPRoute', 'GRPCRoute', 'TLSRoute', 'TCPRoute', 'UDPRoute'] as const;
 
-/** Everything that is said of all clusters that are ours. */
-function allTraffic(resources: readonly Resource[]): readonly Traffic[] {
-  const declared = declaredOf(resources);
-  return CLUSTERS.filter(cluster => ruleOf(declared, cluster)).map(cluster => trafficOf(declared, cluster));
+/** The traffic of all mesh clusters. */
+function allTraffic(objects: readonly Resource[]): readonly Traffic[] {
+  const resources = resourcesOf(objects);
+  return CLUSTERS.filter(cluster => ruleOf(resources, cluster)).map(cluster => trafficOf(resources, cluster));
 }
 
 function forAllTraffic(check: (traffic: Traffic) => void): number {
@@ -59,8 +59,8 @@ function takenIn({ backends }: ResolvedRule): ReadonlyMap<string, UpstreamTls | 
   return new Map(all.map(({ endpoint, tls }) => [`${endpoint.meshIP}:${endpoint.port}`, tls]));
 }
 
-describe('in random worlds', () => {
-  it('no endpoint is reached without a proxy where there must be one, or with one where there must be none', () => {
+describe('with random resources', () => {
+  it('an endpoint has a proxy exactly with data path Proxy', () => {
     const seen = forAllTraffic(({ through: { Proxy, Direct } }) => {
       expect(endpointsIn(Proxy.assignment).filter(({ proxy }) => !proxy)).toEqual([]);
       expect(endpointsIn(Direct.assignment).filter(({ proxy }) => proxy)).toEqual([]);
@@ -68,7 +68,7 @@ describe('in random worlds', () => {
     expect(seen).toBeGreaterThan(200);
   });
 
-  it('no address is there twice, all weights are above 0, and priorities have no gap', () => {
+  it('no address occurs twice, weights are positive, and priorities have no gaps', () => {
     const seen = forAllTraffic(({ through }) => {
       for (const { assignment } of [through.Proxy, through.Direct]) {
         const endpoints = endpointsIn(assignment);
@@ -85,12 +85,12 @@ describe('in random worlds', () => {
     expect(seen).toBeGreaterThan(200);
   });
 
-  it('every endpoint finds its socket', () => {
-    const seen = forAllTraffic(({ rule, needs, through }) => {
+  it('every endpoint selects a socket of its cluster', () => {
+    const seen = forAllTraffic(({ rule, settings, through }) => {
       const taken = takenIn(rule);
       for (const { address, port, socketMatch } of endpointsIn(through.Direct.assignment)) {
-        const match = needs?.socketMatches.find(({ name }) => name === socketMatch);
-        const socket = socketMatch === undefined ? needs?.defaultSocket : match?.socket;
+        const match = settings?.socketMatches.find(({ name }) => name === socketMatch);
+        const socket = socketMatch === undefined ? settings?.defaultSocket : match?.socket;
         const tls = taken.get(`${address}:${port}`);
         if (rule.protocol !== 'UDP') expect(socket).toEqual(tls ? { is: 'tls', tls } : { is: 'clear' });
       }
@@ -98,17 +98,17 @@ describe('in random worlds', () => {
     expect(seen).toBeGreaterThan(200);
   });
 
-  it('no endpoint gets into a socket that another declaration has made, unless it is its own', () => {
+  it('no endpoint selects a socket of an earlier cluster with other settings', () => {
     let seen = 0;
     const property = fc.property(aWorld, aWorld, (before, after) => {
-      const early = new Map(allTraffic(readAll(before)).map(each => [each.rule.cluster.text, each.needs]));
+      const early = new Map(allTraffic(readAll(before)).map(each => [each.rule.cluster.text, each.settings]));
       for (const { rule, through } of allTraffic(readAll(after))) {
-        const needs = early.get(rule.cluster.text);
-        if (!needs || needs.protocol === 'UDP' || rule.protocol === 'UDP') continue;
+        const settings = early.get(rule.cluster.text);
+        if (!settings || settings.protocol === 'UDP' || rule.protocol === 'UDP') continue;
         const taken = takenIn(rule);
         for (const { address, port, socketMatch } of endpointsIn(through.Direct.assignment)) {
-          const match = needs.socketMatches.find(({ name }) => name === socketMatch);
-          const socket = match?.socket ?? needs.defaultSocket;
+          const match = settings.socketMatches.find(({ name }) => name === socketMatch);
+          const socket = match?.socket ?? settings.defaultSocket;
           const tls = taken.get(`${address}:${port}`);
           expect([{ is: 'closed' }, tls ? { is: 'tls', tls } : { is: 'clear' }]).toContainEqual(socket);
           seen++;
@@ -119,7 +119,7 @@ describe('in random worlds', () => {
     expect(seen).toBeGreaterThan(200);
   });
 
-  it('every endpoint that is meant is used, or it or its reference is told of', () => {
+  it('every referenced endpoint is used or reported as unused', () => {
     const seen = forAllTraffic(({ rule }) => {
       for (const { ref, endpoints, path } of rule.backends) {
         const told = rule.unused.filter(
@@ -142,7 +142,7 @@ describe('in random worlds', () => {
     expect(seen).toBeGreaterThan(200);
   });
 
-  it('nothing depends on the order in which objects are listed, or on having been asked before', () => {
+  it('results do not depend on the order of lists or on earlier calls', () => {
     const property = fc.property(aWorld, world => {
       const resources = readAll(world);
       const first = allTraffic(resources);
@@ -152,7 +152,7 @@ describe('in random worlds', () => {
     fc.assert(property, { seed, numRuns: 200 });
   });
 
-  it('what a cluster needs does not depend on what any status says, nor on proxies', () => {
+  it('cluster settings do not depend on status or proxies', () => {
     const property = fc.property(aWorld, world => {
       const resources = readAll(world);
       const silent = resources.map(each => {
@@ -160,13 +160,13 @@ describe('in random worlds', () => {
         if (each.kind !== 'MeshTailnet') return each;
         return { ...each, spec: { ...each.spec, pool: { ...each.spec.pool, addresses: [] } }, status: {} };
       });
-      const needs = (all: readonly Resource[]) => allTraffic(all).map(({ needs }) => needs);
-      expect(needs(silent)).toEqual(needs(resources));
+      const settings = (all: readonly Resource[]) => allTraffic(all).map(({ settings }) => settings);
+      expect(settings(silent)).toEqual(settings(resources));
     });
     fc.assert(property, { seed, numRuns: 300 });
   });
 
-  it('nothing throws, whatever valid objects say', () => {
+  it('nothing throws for valid objects', () => {
     const kind = productKinds().find(({ name }) => name === 'MeshEndpoints');
     if (!kind) throw new Error('no schema');
     const someEndpoints = arbitraryObject(kind).map(object => (object as Listed).spec.endpoints ?? []);

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { resolveRoute } from '../../src/traffic/resolve-route.ts';
 import type { ResolvedRule } from '../../src/traffic/resolve-route.ts';
 import { endpoint } from '../support/objects.ts';
-import { declaredFrom, ruleOf, trafficOf } from '../support/traffic/resolve.ts';
+import { resourcesFrom, ruleOf, trafficOf } from '../support/traffic/resolve.ts';
 import {
   backend,
   endpointsObject,
@@ -33,7 +33,7 @@ function usedIn(rule: ResolvedRule | undefined): readonly string[] {
   );
 }
 
-describe('a cluster', () => {
+describe('an Envoy cluster', () => {
   it.each([
     ['has no route that is declared', 'httproute/default/other/rule/0', [tailnet, web]],
     [
@@ -74,28 +74,28 @@ describe('a cluster', () => {
       'httproute/default/web/rule/0',
       [httpRoute('web', [{ ...backend('web'), kind: 'MeshTailnet' }])],
     ],
-  ])('is left alone if it %s', (_, cluster, objects) => {
-    expect(ruleOf(declaredFrom([tailnet, web, ...objects]), cluster)).toBeUndefined();
+  ])('is not resolved if it %s', (_, cluster, objects) => {
+    expect(ruleOf(resourcesFrom([tailnet, web, ...objects]), cluster)).toBeUndefined();
   });
 
-  it('of copies of requests is left alone', () => {
-    expect(ruleOf(declaredFrom([tailnet, web]), 'httproute/default/web/rule/0-mirror-0')).toBeUndefined();
+  it('of a request mirror is not resolved', () => {
+    expect(ruleOf(resourcesFrom([tailnet, web]), 'httproute/default/web/rule/0-mirror-0')).toBeUndefined();
   });
 
-  it('has the endpoints of the very port that the backend names', () => {
-    const declared = declaredFrom([
+  it('has the endpoints with exactly the port of the backendRef', () => {
+    const resources = resourcesFrom([
       tailnet,
       ...pair,
       httpRoute('web', [backend('one', { port: 9090 })], [backend('one')], [backend('two', { port: 9090 })]),
     ]);
-    const used = [0, 1, 2].map(rule => usedIn(ruleOf(declared, `httproute/default/web/rule/${rule}`)));
+    const used = [0, 1, 2].map(rule => usedIn(ruleOf(resources, `httproute/default/web/rule/${rule}`)));
     expect(used).toEqual([['0 one other'], ['0 one a', '0 one b'], ['0 two other']]);
   });
 
-  it('has its backends in the order of the references, with the places that Envoy Gateway counts', () => {
+  it('has its backends in the order of the backendRefs, with the indexes of Envoy Gateway', () => {
     const backends = [service({ weight: 0 }), backend('two'), service({ weight: 0 }), backend('one')];
     const rule = ruleOf(
-      declaredFrom([tailnet, ...pair, httpRoute('web', backends)]),
+      resourcesFrom([tailnet, ...pair, httpRoute('web', backends)]),
       'httproute/default/web/rule/0',
     );
     expect(usedIn(rule)).toEqual(['1 two a', '1 two b', '3 one a', '3 one b']);
@@ -105,22 +105,22 @@ describe('a cluster', () => {
   it.each([
     [0, ['0 one a', '0 one b']],
     [2, ['2 two a', '2 two b']],
-  ])('of backend %i alone has what that one has', (at, used) => {
+  ])('of backend %i alone has the endpoints of that one', (at, used) => {
     const route = httpRoute('web', [backend('one'), service(), backend('two')]);
     const rule = ruleOf(
-      declaredFrom([tailnet, ...pair, route]),
+      resourcesFrom([tailnet, ...pair, route]),
       `httproute/default/web/rule/0/backend/${at}`,
     );
     expect(usedIn(rule)).toEqual(used);
     expect(rule?.isMixed).toBe(false);
   });
 
-  it('below HTTP has the backends of all rules', () => {
+  it('of a TLSRoute has the backends of all rules', () => {
     const route = routeObject('TLSRoute', 'web', [backend('one'), backend('two')], [backend('three')]);
     const objects = ['one', 'two', 'three'].map((name, at) =>
       endpointsObject(name, [endpoint({ protocol: 'TCP', meshIP: `100.64.0.${at + 1}` })]),
     );
-    const rule = ruleOf(declaredFrom([tailnet, ...objects, route]), 'tlsroute/default/web/rule/-1');
+    const rule = ruleOf(resourcesFrom([tailnet, ...objects, route]), 'tlsroute/default/web/rule/-1');
     expect(usedIn(rule)).toEqual(['0 one web', '1 two web', '2 three web']);
     expect(rule?.backends.map(({ path }) => path)).toEqual([
       'spec.rules[0].backendRefs[0]',
@@ -129,21 +129,21 @@ describe('a cluster', () => {
     ]);
   });
 
-  it('has nothing of a backend without weight, and that is no problem', () => {
+  it('has no endpoints of a backend with weight 0, and reports nothing', () => {
     const route = httpRoute('web', [backend('one', { weight: 0 }), backend('missing', { weight: 0 })]);
-    const { rule, needs } = trafficOf(declaredFrom([tailnet, ...pair, route]));
+    const { rule, settings } = trafficOf(resourcesFrom([tailnet, ...pair, route]));
     expect(rule).toMatchObject({ unused: [], backends: [{ endpoints: [] }, { endpoints: [] }] });
-    expect(needs).toMatchObject({
+    expect(settings).toMatchObject({
       otherSockets: [],
       defaultSocket: { is: 'closed' },
       socketMatches: [{ name: 'clear' }],
     });
   });
 
-  it('takes no endpoints from discovery yet, and tells so', () => {
+  it('has no discovered endpoints yet, and reports it', () => {
     const found = endpointsObject('found', [], { tagSelectors: [{ key: 'web', operator: 'Exists' }] });
     const rule = ruleOf(
-      declaredFrom([tailnet, found, httpRoute('web', [backend('found')])]),
+      resourcesFrom([tailnet, found, httpRoute('web', [backend('found')])]),
       'httproute/default/web/rule/0',
     );
     expect(rule?.unused.map(({ reason }) => reason)).toEqual(['PortNotFound']);
@@ -153,19 +153,19 @@ describe('a cluster', () => {
 
 describe('a rule that mixes MeshEndpoints with other backends', () => {
   it.each(['HTTPRoute', 'GRPCRoute'] as const)(
-    'of %s has a socket for the others, and trusts nobody else',
+    'of %s has sockets for both, and closes all other connections',
     kind => {
       const protocol = kind === 'HTTPRoute' ? 'HTTP' : 'gRPC';
       const mixed = [service(), backend('web')];
-      const declared = declaredFrom([
+      const resources = resourcesFrom([
         tailnet,
         endpointsObject('web', [endpoint({ protocol })]),
         routeObject(kind, 'web', mixed),
       ]);
       const cluster = `${kind.toLowerCase()}/default/web/rule/0`;
-      const { rule, needs } = trafficOf(declared, cluster);
+      const { rule, settings } = trafficOf(resources, cluster);
       expect(usedIn(rule)).toEqual(['1 web web']);
-      expect(needs).toMatchObject({
+      expect(settings).toMatchObject({
         otherSockets: [{ name: 'Service/default/shop:80', envoyGatewayName: `${cluster}/tls/0` }],
         defaultSocket: { is: 'closed' },
         socketMatches: [{ name: 'clear' }],
@@ -173,16 +173,16 @@ describe('a rule that mixes MeshEndpoints with other backends', () => {
     },
   );
 
-  it.each(['TLSRoute', 'TCPRoute', 'UDPRoute'] as const)('of %s is left alone as a whole', kind => {
-    const declared = declaredFrom([tailnet, web, routeObject(kind, 'web', [service(), backend('web')])]);
-    const { rule, needs, through } = trafficOf(declared, `${kind.toLowerCase()}/default/web/rule/-1`);
-    expect(needs).toBeUndefined();
+  it.each(['TLSRoute', 'TCPRoute', 'UDPRoute'] as const)('of %s keeps the cluster of Envoy Gateway', kind => {
+    const resources = resourcesFrom([tailnet, web, routeObject(kind, 'web', [service(), backend('web')])]);
+    const { rule, settings, through } = trafficOf(resources, `${kind.toLowerCase()}/default/web/rule/-1`);
+    expect(settings).toBeUndefined();
     expect(usedIn(rule)).toEqual([]);
     expect(rule.unused).toMatchObject([{ reason: 'MixedBackends', object: 'MeshEndpoints/default/web' }]);
     expect(through.Proxy.assignment.localities).toEqual([]);
   });
 
-  it('is not made to speak otherwise to the backends of others', () => {
+  it('keeps the default protocol', () => {
     const grpc = endpointsObject('grpc', [endpoint({ name: 'a', meshIP: '100.64.0.7', protocol: 'gRPC' })]);
     const route = httpRoute(
       'web',
@@ -190,10 +190,10 @@ describe('a rule that mixes MeshEndpoints with other backends', () => {
       [backend('grpc'), service()],
     );
     const shop = [serviceObject('shop'), sliceObject('shop', [{ addresses: ['10.0.0.1'] }])];
-    const declared = declaredFrom([tailnet, web, grpc, ...shop, route]);
-    const { rule, needs } = trafficOf(declared);
+    const resources = resourcesFrom([tailnet, web, grpc, ...shop, route]);
+    const { rule, settings } = trafficOf(resources);
     expect(usedIn(rule)).toEqual(['1 web web']);
-    expect(needs?.protocol).toBe('HTTP/1.1');
+    expect(settings?.protocol).toBe('HTTP/1.1');
     expect(rule.unused).toMatchObject([
       {
         reason: 'ProtocolConflict',
@@ -201,18 +201,18 @@ describe('a rule that mixes MeshEndpoints with other backends', () => {
           'spec.rules[0].backendRefs[0]: endpoint a of MeshEndpoints default/grpc needs HTTP/2, but Envoy uses HTTP/1.1 for the backends of the rule that are not MeshEndpoints, and one protocol for all endpoints of a rule: give it a rule of its own',
       },
     ]);
-    expect(trafficOf(declared, 'httproute/default/web/rule/1').needs).toBeUndefined();
+    expect(trafficOf(resources, 'httproute/default/web/rule/1').settings).toBeUndefined();
   });
 
-  it('is as Envoy Gateway made it while none of ours can be used', () => {
+  it('keeps the cluster of Envoy Gateway while no mesh endpoint can be used', () => {
     const route = httpRoute(
       'web',
       [service(), backend('missing')],
       [service(), backend('web', { weight: 0 })],
     );
-    const declared = declaredFrom([tailnet, web, route]);
-    expect(trafficOf(declared, 'httproute/default/web/rule/0').needs).toBeUndefined();
-    expect(trafficOf(declared, 'httproute/default/web/rule/1').needs).toBeUndefined();
+    const resources = resourcesFrom([tailnet, web, route]);
+    expect(trafficOf(resources, 'httproute/default/web/rule/0').settings).toBeUndefined();
+    expect(trafficOf(resources, 'httproute/default/web/rule/1').settings).toBeUndefined();
   });
 });
 
@@ -223,18 +223,18 @@ describe('all rules of a route', () => {
     ['TLSRoute', ['tlsroute/default/web/rule/-1']],
   ] as const)('of kind %s are those with MeshEndpoints', (kind, clusters) => {
     const route = routeObject(kind, 'web', [backend('web')], [service()], [service(), backend('missing')]);
-    const declared = declaredFrom([tailnet, web, route]);
-    const read = declared.route({ kind, namespace: 'default', name: 'web' });
-    const rules = read ? resolveRoute(declared, read) : [];
+    const resources = resourcesFrom([tailnet, web, route]);
+    const read = resources.route({ kind, namespace: 'default', name: 'web' });
+    const rules = read ? resolveRoute(resources, read) : [];
     expect(rules.map(({ cluster }) => cluster.text)).toEqual(clusters);
-    expect(rules).toEqual(clusters.map(cluster => ruleOf(declared, cluster)));
+    expect(rules).toEqual(clusters.map(cluster => ruleOf(resources, cluster)));
   });
 });
 
 describe('several routes and rules that share objects', () => {
   it('do not change each other', () => {
-    const alone = declaredFrom([tailnet, ...pair, httpRoute('web', [backend('one')])]);
-    const shared = declaredFrom([
+    const alone = resourcesFrom([tailnet, ...pair, httpRoute('web', [backend('one')])]);
+    const shared = resourcesFrom([
       tailnet,
       ...pair,
       httpRoute('web', [backend('one')], [backend('one'), backend('one'), backend('two')]),

@@ -5,7 +5,7 @@ import { revisionOf } from '../../src/traffic/revision.ts';
 import { route } from '../support/declared.ts';
 import { endpoint } from '../support/objects.ts';
 import { resourceOf } from '../support/resources.ts';
-import { declaredFrom } from '../support/traffic/resolve.ts';
+import { resourcesFrom } from '../support/traffic/resolve.ts';
 import {
   backend,
   bindingObject,
@@ -23,7 +23,7 @@ const KINDS: readonly string[] = ['HTTPRoute', 'GRPCRoute', 'TLSRoute', 'TCPRout
 
 function revision(objects: readonly object[], encoding = 'a'): string | undefined {
   const routes = objects.map(resourceOf).filter(({ kind }) => KINDS.includes(kind)) as readonly Route[];
-  return revisionOf(declaredFrom(objects), { gateway, routes, clusterEncoding: encoding });
+  return revisionOf(resourcesFrom(objects), { gateway, routes, clusterEncoding: encoding });
 }
 
 const check = { enabled: true };
@@ -33,11 +33,11 @@ const base = [tailnetObject(), web, httpRoute('web', [backend('web')])];
 const before = revision(base);
 
 describe('the revision of a Gateway', () => {
-  it('is what a MeshBinding takes', () => {
+  it('is valid in a MeshBinding', () => {
     expect(before).toMatch(/^[0-9a-f]{8,64}$/);
   });
 
-  it('is none where no route has MeshEndpoints', () => {
+  it('is undefined where no route has MeshEndpoints', () => {
     expect(revision([tailnetObject(), web])).toBeUndefined();
     expect(revision([tailnetObject(), web, httpRoute('web', [service()])])).toBeUndefined();
     expect(
@@ -45,7 +45,7 @@ describe('the revision of a Gateway', () => {
     ).toBeUndefined();
   });
 
-  it('is there for a backend that is missing, so that it may come', () => {
+  it('exists for a missing MeshEndpoints, which may be created', () => {
     expect(revision([httpRoute('web', [backend('gone')])])).toBeDefined();
   });
 
@@ -82,7 +82,7 @@ describe('the revision of a Gateway', () => {
         ]),
       ),
     ],
-  ])('does not move with %s', (_, objects) => {
+  ])('does not change with %s', (_, objects) => {
     expect(revision(objects)).toBe(before);
   });
 
@@ -102,17 +102,17 @@ describe('the revision of a Gateway', () => {
       replaced(endpointsObject('web', [endpoint({ protocol: 'HTTPS', tls: { minVersion: '1.3' } })])),
     ],
     ['a MeshTailnet that goes', base.slice(1)],
-  ])('moves with %s', (_, objects) => {
+  ])('changes with %s', (_, objects) => {
     const after = revision(objects);
     expect(after).toBeDefined();
     expect(after).not.toBe(before);
   });
 
-  it('moves with how clusters are made', () => {
+  it('changes with the encoding of clusters', () => {
     expect(revision(base, 'b')).not.toBe(before);
   });
 
-  it('is that of routes of all kinds', () => {
+  it('covers all kinds of routes', () => {
     const tcp = endpointsObject('tcp', [endpoint({ protocol: 'TCP' })]);
     const routes = (['TLSRoute', 'TCPRoute'] as const).map(kind =>
       routeObject(kind, 'raw', [backend('tcp')]),
@@ -122,7 +122,7 @@ describe('the revision of a Gateway', () => {
   });
 });
 
-describe('the revision of a Gateway with a rule that mixes ours with others', () => {
+describe('the revision of a Gateway with a mixed rule', () => {
   const mixed = [tailnetObject(), web, httpRoute('web', [backend('web'), service()])];
   const now = revision(mixed);
   const beside = (object: object) => revision([...mixed, object]);
@@ -148,7 +148,7 @@ describe('the revision of a Gateway with a rule that mixes ours with others', ()
     ['the data path', bindingObject('public', direct)],
     ['weights', endpointsObject('web', [{ ...one, weight: 9 }, two ?? {}])],
     ['the addresses of the others', serviceObject('shop')],
-  ])('does not move with %s, since our EDS serves all endpoints', (_, object) => {
+  ])('does not change with %s, whose endpoints EDS serves', (_, object) => {
     expect(now).toBeDefined();
     expect(beside(object)).toBe(now);
   });
@@ -161,6 +161,6 @@ describe('the data path of a Gateway', () => {
     ['as everywhere where there is no word of it', [], 'Proxy'],
     ['not what was decided for another', [bindingObject('other', { dataPath: { mode: 'Direct' } })], 'Proxy'],
   ])('is %s', (_, objects, mode) => {
-    expect(dataPathOf(declaredFrom(objects), gateway, 'Proxy')).toBe(mode);
+    expect(dataPathOf(resourcesFrom(objects), gateway, 'Proxy')).toBe(mode);
   });
 });

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { endpoint } from '../support/objects.ts';
-import { declaredFrom, trafficOf } from '../support/traffic/resolve.ts';
+import { resourcesFrom, trafficOf } from '../support/traffic/resolve.ts';
 import type { Traffic } from '../support/traffic/resolve.ts';
 import { backend, endpointsObject, httpRoute, tailnetObject } from '../support/traffic/world.ts';
 
@@ -10,7 +10,7 @@ type Fields = Readonly<Record<string, unknown>>;
 function rule(objects: Readonly<Record<string, readonly Fields[]>>): Traffic {
   const names = Object.keys(objects);
   return trafficOf(
-    declaredFrom([
+    resourcesFrom([
       tailnetObject('first'),
       tailnetObject('second', { tailnet: 'other.ts.net' }),
       ...names.map(name => {
@@ -42,7 +42,7 @@ describe('endpoints of one rule with the same name and port', () => {
   const secure = (name: string, meshIP: string, fields: Fields = {}) =>
     at(name, meshIP, { protocol: 'HTTPS', meshFQDN: 'one.example.ts.net', ...fields });
 
-  it('are used once where the proxy is told the name: it would reach one of them only', () => {
+  it('are used once where the proxy dials them by name', () => {
     const traffic = rule({ a: [secure('x', ONE), secure('y', TWO)], c: [secure('z', '100.64.0.3')] });
     expect(used(traffic)).toEqual(['a/x']);
     expect(traffic.rule.unused.map(({ reason, message }) => [reason, message])).toEqual([
@@ -64,7 +64,7 @@ describe('endpoints of one rule with the same name and port', () => {
   ])('are no duplicates where %s', (_, first, second) => {
     const a = [secure('x', ONE, first), secure('y', TWO, second)];
     const traffic = trafficOf(
-      declaredFrom([
+      resourcesFrom([
         tailnetObject('first'),
         endpointsObject('a', a),
         httpRoute('web', [backend('a'), backend('a', { port: 8443 })]),
@@ -73,10 +73,10 @@ describe('endpoints of one rule with the same name and port', () => {
     expect(used(traffic)).toEqual(['a/x', 'a/y']);
   });
 
-  it('do not keep the one that replaces an object which is being deleted from its traffic', () => {
+  it('prefer the endpoint whose object is not being deleted', () => {
     const going = { metadata: { deletionTimestamp: '2026-01-01T00:00:00Z' } };
     const traffic = trafficOf(
-      declaredFrom([
+      resourcesFrom([
         tailnetObject('first'),
         endpointsObject('old', [secure('x', ONE)], going),
         endpointsObject('new', [secure('x', TWO)]),
@@ -88,7 +88,7 @@ describe('endpoints of one rule with the same name and port', () => {
 });
 
 describe('endpoints of one rule with the same address and port', () => {
-  it('are used once, the first of them', () => {
+  it('are used once: the first', () => {
     const traffic = rule({ a: [at('x', ONE), at('y', ONE), at('z', TWO)], c: [at('x', TWO)] });
     expect(used(traffic)).toEqual(['a/x', 'a/z']);
     expect(refused(traffic)).toEqual([
@@ -102,7 +102,7 @@ describe('endpoints of one rule with the same address and port', () => {
     expect([used(traffic), refused(traffic)]).toEqual([['a/x'], []]);
   });
 
-  it('are the same however the address is written', () => {
+  it('are compared by canonical address', () => {
     const traffic = rule({
       a: [
         at('x', 'fd7a:115c:a1e0::1'),
@@ -115,7 +115,7 @@ describe('endpoints of one rule with the same address and port', () => {
     expect(traffic.rule.unused).toHaveLength(2);
   });
 
-  it('are all withheld where they lie in two tailnets', () => {
+  it('are all unused where they are in two tailnets', () => {
     const traffic = rule({ a: [at('x', ONE), at('z', TWO)], b: [at('y', ONE)], c: [at('w', ONE)] });
     expect(used(traffic)).toEqual(['a/z']);
     expect(refused(traffic)).toEqual([
@@ -130,16 +130,16 @@ describe('endpoints of one rule with the same address and port', () => {
     ]);
   });
 
-  it('do not decide how all are spoken to where they are withheld', () => {
+  it('do not decide the protocol of the rule where they are unused', () => {
     const traffic = rule({ a: [at('x', ONE, { protocol: 'gRPC' }), at('z', TWO)], b: [at('y', ONE)] });
     expect(used(traffic)).toEqual(['a/z']);
     expect(traffic.rule.protocol).toBe('HTTP/1.1');
   });
 
-  it('do not keep the one that replaces an object which is being deleted from its traffic', () => {
+  it('prefer the endpoint whose object is not being deleted', () => {
     const going = { metadata: { deletionTimestamp: '2026-01-01T00:00:00Z' } };
     const traffic = trafficOf(
-      declaredFrom([
+      resourcesFrom([
         tailnetObject('first'),
         endpointsObject('old', [at('x', ONE), at('y', TWO)], going),
         endpointsObject('new', [at('x', ONE)]),
@@ -150,20 +150,20 @@ describe('endpoints of one rule with the same address and port', () => {
     expect(refused(traffic)).toEqual(['DuplicateAddress MeshEndpoints/default/old x']);
   });
 
-  it('count only if they can be used otherwise', () => {
+  it('are ignored if they are unused for another reason', () => {
     const traffic = rule({ a: [at('x', ONE, { protocol: 'TCP' }), at('y', ONE)] });
     expect(used(traffic)).toEqual(['a/y']);
     expect(refused(traffic)).toEqual(['ProtocolMismatch MeshEndpoints/default/a x']);
   });
 
-  it('are used by each rule and by each backend that has its own cluster', () => {
-    const declared = declaredFrom([
+  it('are allowed in different rules, and in clusters of single backends', () => {
+    const resources = resourcesFrom([
       tailnetObject('first'),
       endpointsObject('a', [at('x', ONE)]),
       httpRoute('web', [backend('a'), backend('a')], [backend('a')]),
     ]);
     const clusters = ['rule/0', 'rule/0/backend/0', 'rule/0/backend/1', 'rule/1'];
-    const all = clusters.map(cluster => trafficOf(declared, `httproute/default/web/${cluster}`));
+    const all = clusters.map(cluster => trafficOf(resources, `httproute/default/web/${cluster}`));
     expect(all.map(used)).toEqual([['a/x'], ['a/x'], ['a/x'], ['a/x']]);
     expect(all.map(refused)).toEqual([['DuplicateAddress MeshEndpoints/default/a x'], [], [], []]);
   });

@@ -7,7 +7,7 @@ import { dataPathOf } from '../../src/traffic/data-path.ts';
 import { dependenciesOf, trackDependencies } from '../../src/traffic/traffic-resources.ts';
 import type { TrafficResources, Dependency } from '../../src/traffic/traffic-resources.ts';
 import { resourceOf } from '../support/resources.ts';
-import { declaredFrom, declaredOf, ruleOf, trafficOf } from '../support/traffic/resolve.ts';
+import { resourcesFrom, resourcesOf, ruleOf, trafficOf } from '../support/traffic/resolve.ts';
 import { anyObject, aWorld, CLUSTERS } from '../support/traffic/worlds.ts';
 import {
   backend,
@@ -24,20 +24,20 @@ const seed = Number(process.env['SEED'] ?? 1);
 
 const gateway = { kind: 'Gateway', namespace: 'default', name: 'public' } as const;
 
-/** Everything that is said of a cluster for a Gateway, or that nothing is. */
-function said(declared: TrafficResources, cluster: string): unknown {
-  if (!ruleOf(declared, cluster)) return 'left alone';
-  const { needs, rule, through } = trafficOf(declared, cluster);
-  return { needs, unused: rule.unused, assigned: through[dataPathOf(declared, gateway, 'Proxy')] };
+/** The settings and load assignment of a cluster for a Gateway. */
+function trafficFor(resources: TrafficResources, cluster: string): unknown {
+  if (!ruleOf(resources, cluster)) return 'not resolved';
+  const { settings, rule, through } = trafficOf(resources, cluster);
+  return { settings, unused: rule.unused, assigned: through[dataPathOf(resources, gateway, 'Proxy')] };
 }
 
-function notedIn(
-  declared: TrafficResources,
-  ask: (declared: TrafficResources) => unknown,
+function recordedIn(
+  resources: TrafficResources,
+  ask: (resources: TrafficResources) => unknown,
 ): ReadonlySet<Dependency> {
-  const noted = new Set<Dependency>();
-  ask(trackDependencies(declared, dependency => noted.add(dependency)));
-  return noted;
+  const recorded = new Set<Dependency>();
+  ask(trackDependencies(resources, dependency => recorded.add(dependency)));
+  return recorded;
 }
 
 const world = [
@@ -48,10 +48,12 @@ const world = [
   httpRoute('web', [backend('far/web'), backend('gone')]),
 ];
 
-describe('what a cluster depends on', () => {
-  it('is told, found or not', () => {
-    const noted = notedIn(declaredFrom(world), declared => said(declared, 'httproute/default/web/rule/0'));
-    expect([...noted].sort()).toEqual([
+describe('the dependencies of a cluster', () => {
+  it('are recorded, found or not', () => {
+    const recorded = recordedIn(resourcesFrom(world), resources =>
+      trafficFor(resources, 'httproute/default/web/rule/0'),
+    );
+    expect([...recorded].sort()).toEqual([
       'HTTPRoute/default/web',
       'MeshEndpoints/default/gone',
       'MeshEndpoints/far/web',
@@ -62,21 +64,23 @@ describe('what a cluster depends on', () => {
     ]);
   });
 
-  it('is its route where that is not there', () => {
-    const noted = notedIn(declaredFrom([]), declared => said(declared, 'tcproute/default/web/rule/-1'));
-    expect([...noted]).toEqual(['TCPRoute/default/web']);
+  it('are its route where that does not exist', () => {
+    const recorded = recordedIn(resourcesFrom([]), resources =>
+      trafficFor(resources, 'tcproute/default/web/rule/-1'),
+    );
+    expect([...recorded]).toEqual(['TCPRoute/default/web']);
   });
 
-  it('does not change what is said', () => {
-    const declared = declaredFrom(world);
+  it('do not change the result', () => {
+    const resources = resourcesFrom(world);
     const cluster = 'httproute/default/web/rule/0';
     expect(
-      said(
-        trackDependencies(declared, () => undefined),
+      trafficFor(
+        trackDependencies(resources, () => undefined),
         cluster,
       ),
-    ).toEqual(said(declared, cluster));
-    const through = trackDependencies(declared, () => undefined);
+    ).toEqual(trafficFor(resources, cluster));
+    const through = trackDependencies(resources, () => undefined);
     expect([through.gateway(gateway), through.binding(gateway)]).toEqual([undefined, undefined]);
   });
 
@@ -87,25 +91,25 @@ describe('what a cluster depends on', () => {
     ['a Namespace', namespaceObject('far'), ['Namespace//far']],
     ['a MeshBinding', bindingObject('public'), ['binding:default/public']],
     ['a route', httpRoute('web'), ['HTTPRoute/default/web']],
-  ])('is touched by a change of %s', (_, object, texts) => {
+  ])('change with %s', (_, object, texts) => {
     expect(dependenciesOf(resourceOf(object))).toEqual(texts);
   });
 
-  it('is all of it: whatever changes what is said touches something that was told', () => {
+  it('are complete: every change of the result changes a recorded one', () => {
     let changes = 0;
     const property = fc.property(aWorld, anyObject, fc.boolean(), (objects, object, isRemoved) => {
-      const resources = objects.map(resourceOf);
+      const existing = objects.map(resourceOf);
       const changed = resourceOf(object);
-      const isIt = (each: Resource) => keyOf(refTo(each)) === keyOf(refTo(changed));
-      const old = resources.filter(isIt).at(-1);
-      const others = resources.filter(each => !isIt(each));
-      const [before, after] = [resources, isRemoved ? others : [...others, changed]].map(declaredOf);
+      const isChanged = (each: Resource) => keyOf(refTo(each)) === keyOf(refTo(changed));
+      const old = existing.filter(isChanged).at(-1);
+      const others = existing.filter(each => !isChanged(each));
+      const [before, after] = [existing, isRemoved ? others : [...others, changed]].map(resourcesOf);
       if (!before || !after) return;
       const touched = [...(old ? dependenciesOf(old) : []), ...(isRemoved ? [] : dependenciesOf(changed))];
       for (const cluster of CLUSTERS) {
-        const noted = notedIn(before, declared => said(declared, cluster));
-        if (touched.some(text => noted.has(text))) changes++;
-        else expect(said(after, cluster)).toEqual(said(before, cluster));
+        const recorded = recordedIn(before, resources => trafficFor(resources, cluster));
+        if (touched.some(text => recorded.has(text))) changes++;
+        else expect(trafficFor(after, cluster)).toEqual(trafficFor(before, cluster));
       }
     });
     fc.assert(property, { seed, numRuns: 600 });

@@ -3,7 +3,7 @@ import { GROUP } from '../../src/api/generated/kinds.ts';
 import type { UnusedReason } from '../../src/traffic/unused.ts';
 import { endpoint } from '../support/objects.ts';
 import { CERTIFICATE } from '../support/traffic/certificates.ts';
-import { declaredFrom, trafficOf } from '../support/traffic/resolve.ts';
+import { resourcesFrom, trafficOf } from '../support/traffic/resolve.ts';
 import {
   backend,
   endpointList,
@@ -143,23 +143,23 @@ const CASES: readonly Case[] = [
   },
 ];
 
-describe('what gets no traffic', () => {
+describe('an unused backend', () => {
   it.each(CASES)(
-    'is told with the reason $reason, the place and the way out',
+    'is reported with the reason $reason, the field and the fix',
     ({ world, cluster, reason, says }) => {
-      const { rule, through } = trafficOf(declaredFrom(world), cluster);
+      const { rule, through } = trafficOf(resourcesFrom(world), cluster);
       const told = [...rule.unused, ...through.Proxy.unused];
       expect(told).toMatchObject([{ reason, message: `spec.rules[0].backendRefs[0]: ${says}` }]);
     },
   );
 
-  it('is told with its object, and with the endpoint where one is meant', () => {
+  it('is reported with its object, and with the endpoint if it is one', () => {
     const far = endpointsObject('web', [
       endpoint(),
       endpoint({ name: 'raw', meshIP: '100.64.0.9', protocol: 'TCP' }),
     ]);
     const { rule } = trafficOf(
-      declaredFrom([tailnet, far, httpRoute('web', [backend('web'), backend('gone')])]),
+      resourcesFrom([tailnet, far, httpRoute('web', [backend('web'), backend('gone')])]),
     );
     expect(rule.unused.map(({ object, endpoint }) => [object, endpoint])).toEqual([
       ['MeshEndpoints/default/web', 'raw'],
@@ -168,25 +168,25 @@ describe('what gets no traffic', () => {
     ]);
   });
 
-  it('does not keep the rest from being used', () => {
+  it('does not affect the others', () => {
     const { through } = trafficOf(
-      declaredFrom([tailnet, endpointsObject('web'), httpRoute('web', [backend('gone'), backend('web')])]),
+      resourcesFrom([tailnet, endpointsObject('web'), httpRoute('web', [backend('gone'), backend('web')])]),
     );
     expect(through.Proxy.assignment.localities).toMatchObject([{ backend: 1, endpoints: [{}] }]);
   });
 
-  it('is, of a reference that is not permitted, not whether the object is there', () => {
+  it('that is not permitted does not reveal whether the object exists', () => {
     const world = [tailnet, httpRoute('web', [backend('far/web')])];
-    const [with_, without] = [trafficOf(declaredFrom([...world, far])), trafficOf(declaredFrom(world))];
+    const [with_, without] = [trafficOf(resourcesFrom([...world, far])), trafficOf(resourcesFrom(world))];
     expect(with_.rule.unused).toEqual(without.rule.unused);
   });
 
-  it('is not what traffic passes as it is, whatever its TLS settings say', () => {
+  it('is not one that is passed through, regardless of its TLS settings', () => {
     const tls = { caRef: { name: 'ca' } };
     const web = endpointsObject('web', [endpoint({ protocol: 'HTTPS', tls })]);
     const raw = routeObject('TLSRoute', 'web', [backend('web')]);
-    const { rule, needs } = trafficOf(declaredFrom([tailnet, web, raw]), 'tlsroute/default/web/rule/-1');
+    const { rule, settings } = trafficOf(resourcesFrom([tailnet, web, raw]), 'tlsroute/default/web/rule/-1');
     expect(rule.unused).toEqual([]);
-    expect(needs).toMatchObject({ protocol: 'TCP', socketMatches: [{ socket: { is: 'clear' } }] });
+    expect(settings).toMatchObject({ protocol: 'TCP', socketMatches: [{ socket: { is: 'clear' } }] });
   });
 });

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { Protocol } from '../../src/api/generated/types.ts';
 import type { RouteKind } from '../../src/api/key.ts';
 import type { Traffic } from '../support/traffic/resolve.ts';
-import { declaredFrom, trafficOf } from '../support/traffic/resolve.ts';
+import { resourcesFrom, trafficOf } from '../support/traffic/resolve.ts';
 import { backend, endpointsObject, routeObject, tailnetObject } from '../support/traffic/world.ts';
 import { endpoint } from '../support/objects.ts';
 
@@ -16,16 +16,16 @@ const CLUSTERS: Readonly<Record<RouteKind, string>> = {
 
 function traffic(kind: RouteKind, protocol: Protocol, tls?: object): Traffic {
   const web = endpointsObject('web', [endpoint({ protocol, ...(tls && { tls }) })]);
-  const declared = declaredFrom([tailnetObject(), web, routeObject(kind, 'web', [backend('web')])]);
-  return trafficOf(declared, CLUSTERS[kind]);
+  const resources = resourcesFrom([tailnetObject(), web, routeObject(kind, 'web', [backend('web')])]);
+  return trafficOf(resources, CLUSTERS[kind]);
 }
 
 /** What is said to the endpoint, over which socket; or why nothing is. */
-function said({ rule, needs }: Traffic): string {
+function said({ rule, settings }: Traffic): string {
   if (rule.unused.length > 0) return rule.unused.map(({ reason }) => reason).join();
-  const [{ socket } = {}] = needs?.socketMatches ?? [];
+  const [{ socket } = {}] = settings?.socketMatches ?? [];
   const tls = socket?.is === 'tls' ? ` in TLS${socket.tls.alpn ? ` for ${socket.tls.alpn}` : ''}` : '';
-  return `${needs?.protocol}${tls}`;
+  return `${settings?.protocol}${tls}`;
 }
 
 const NO = 'ProtocolMismatch';
@@ -98,7 +98,7 @@ describe('an endpoint', () => {
     expect(said(traffic(kind, protocol, tls === 'with tls' ? {} : undefined))).toBe(says);
   });
 
-  it('is told to be unused together with what goes with it', () => {
+  it('of a mismatched protocol is unused, and the supported ones are listed', () => {
     const [unused] = traffic('UDPRoute', 'HTTP').rule.unused;
     expect(unused).toEqual({
       reason: 'ProtocolMismatch',
@@ -115,25 +115,25 @@ describe('an endpoint', () => {
     ['TLSRoute', 'TCP'],
     ['TCPRoute', 'TCP'],
     ['UDPRoute', 'UDP'],
-  ] as const)('that is not there leaves %s with %s, so that one may come', (kind, protocol) => {
-    const declared = declaredFrom([routeObject(kind, 'web', [backend('web')])]);
-    const { needs } = trafficOf(declared, CLUSTERS[kind]);
+  ] as const)('that does not exist leaves the cluster of a %s with %s', (kind, protocol) => {
+    const resources = resourcesFrom([routeObject(kind, 'web', [backend('web')])]);
+    const { settings } = trafficOf(resources, CLUSTERS[kind]);
     const clear = { name: 'clear', socket: { is: 'clear' } };
     const sockets =
       kind === 'UDPRoute'
         ? { socketMatches: [] }
         : { defaultSocket: { is: 'closed' }, socketMatches: [clear] };
-    expect(needs).toEqual({ cluster: CLUSTERS[kind], protocol, otherSockets: [], ...sockets });
+    expect(settings).toEqual({ cluster: CLUSTERS[kind], protocol, otherSockets: [], ...sockets });
   });
 
-  it('decides for all after it how they are spoken to', () => {
+  it('that comes first decides the protocol of the rule', () => {
     const endpoints = [
       endpoint({ name: 'a', meshIP: '100.64.0.1', protocol: 'gRPC' }),
       endpoint({ name: 'b', meshIP: '100.64.0.2', protocol: 'HTTP' }),
       endpoint({ name: 'c', meshIP: '100.64.0.3', protocol: 'gRPC' }),
     ];
     const route = routeObject('HTTPRoute', 'web', [backend('web')]);
-    const { rule } = trafficOf(declaredFrom([tailnetObject(), endpointsObject('web', endpoints), route]));
+    const { rule } = trafficOf(resourcesFrom([tailnetObject(), endpointsObject('web', endpoints), route]));
     expect(rule.protocol).toBe('HTTP/2');
     expect(rule.backends.flatMap(each => each.endpoints.map(used => used.endpoint.name))).toEqual(['a', 'c']);
     expect(rule.unused).toEqual([

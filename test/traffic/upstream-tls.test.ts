@@ -6,14 +6,14 @@ const KEY = '-----BEGIN PRIVATE KEY-----\nMA==\n-----END PRIVATE KEY-----\n';
 const NONSENSE = '-----BEGIN CERTIFICATE-----\nMA==\n-----END CERTIFICATE-----\n';
 const DANGLING = 'a BEGIN line has no matching END line';
 
-describe('a text of authorities', () => {
+describe('a CA bundle', () => {
   it.each([
     ['one certificate', ONE, ONE],
     ['two certificates', ONE + TWO, ONE + TWO],
     ['text around them', `issued for tests\n${ONE}\n# the other\n${TWO}end`, ONE + TWO],
     ['no last line', ONE.trimEnd(), ONE],
     ['lines as another system ends them', ONE.replaceAll('\n', '\r\n'), ONE],
-  ])('with %s is read, in one form', (_, pem, read) => {
+  ])('with %s is valid, in canonical form', (_, pem, read) => {
     expect(readCaBundle(pem)).toEqual({ is: 'valid', pem: read });
   });
 
@@ -27,11 +27,11 @@ describe('a text of authorities', () => {
     ['no block at all', 'MIIB', DANGLING],
     ['a key', ONE + KEY, 'block 2 is not a CERTIFICATE'],
     ['revocations', ONE + NONSENSE.replaceAll('CERTIFICATE', 'X509 CRL'), 'block 2 is not a CERTIFICATE'],
-  ])('with %s is refused', (_, pem, why) => {
+  ])('with %s is invalid', (_, pem, why) => {
     expect(readCaBundle(pem)).toEqual({ is: 'invalid', why });
   });
 
-  it('that has been read is remembered, and with many others forgotten', () => {
+  it('is cached, and evicted after many others', () => {
     const trust = cachedCaBundles();
     const first = trust(ONE);
     for (let at = 0; at < 200; at++) trust(`${at}`);

@@ -14,13 +14,13 @@ import { resolveEnvoyCluster } from '../../../src/traffic/resolve-route.ts';
 import type { ResolvedRule } from '../../../src/traffic/resolve-route.ts';
 import { resourceOf } from '../resources.ts';
 
-/** What objects declare, given as authors write them. */
-export function declaredFrom(objects: readonly object[]): TrafficResources {
-  return declaredOf(objects.map(resourceOf));
+/** TrafficResources of objects as authors write them. */
+export function resourcesFrom(objects: readonly object[]): TrafficResources {
+  return resourcesOf(objects.map(resourceOf));
 }
 
-/** What objects declare, given as they are read. */
-export function declaredOf(resources: readonly Resource[]): TrafficResources {
+/** TrafficResources of decoded objects. */
+export function resourcesOf(resources: readonly Resource[]): TrafficResources {
   const byKey = new Map(resources.map(resource => [keyOf(refTo(resource)), resource]));
   const get = <K extends ResourceKind>(ref: Ref<K>) => byKey.get(keyOf(ref)) as ResourceOf<K> | undefined;
   const list = <K extends ResourceKind>(kind: K) =>
@@ -47,26 +47,28 @@ export function declaredOf(resources: readonly Resource[]): TrafficResources {
   };
 }
 
-/** Everything that traffic says of a cluster. */
+/** How a cluster is resolved. */
 export type Traffic = {
   readonly rule: ResolvedRule;
-  readonly needs: EnvoyClusterSettings | undefined;
-  /** By way of the proxies, and by none. */
+  readonly settings: EnvoyClusterSettings | undefined;
+  /** By data path. */
   readonly through: Readonly<Record<DataPathMode, LoadAssignmentResult>>;
 };
 
-/** Everything that traffic says of a cluster, which must be one of ours. */
-export function trafficOf(declared: TrafficResources, cluster = 'httproute/default/web/rule/0'): Traffic {
-  const rule = ruleOf(declared, cluster);
-  if (!rule) throw new Error(`${cluster} is left alone`);
-  const needs = envoyClusterSettingsOf(rule);
+/** Resolves a cluster, which must be one with MeshEndpoints. */
+export function trafficOf(resources: TrafficResources, cluster = 'httproute/default/web/rule/0'): Traffic {
+  const rule = ruleOf(resources, cluster);
+  if (!rule) throw new Error(`${cluster} has no MeshEndpoints`);
+  const settings = envoyClusterSettingsOf(rule);
   const assigned = (path: DataPathMode): LoadAssignmentResult =>
-    needs ? loadAssignmentOf(rule, needs, path) : { assignment: { cluster, localities: [] }, unused: [] };
-  return { rule, needs, through: { Proxy: assigned('Proxy'), Direct: assigned('Direct') } };
+    settings
+      ? loadAssignmentOf(rule, settings, path)
+      : { assignment: { cluster, localities: [] }, unused: [] };
+  return { rule, settings, through: { Proxy: assigned('Proxy'), Direct: assigned('Direct') } };
 }
 
-/** The rule behind a cluster, where it is one of ours. */
-export function ruleOf(declared: TrafficResources, cluster: string): ResolvedRule | undefined {
+/** The rule of a cluster, if it has MeshEndpoints. */
+export function ruleOf(resources: TrafficResources, cluster: string): ResolvedRule | undefined {
   const name = parseEnvoyClusterName(cluster);
-  return name && resolveEnvoyCluster(declared, name);
+  return name && resolveEnvoyCluster(resources, name);
 }
