@@ -45,7 +45,7 @@ describe('what the monitoring of a cluster is told', () => {
   });
 
   it('is taken by the kinds of its operator, to the letter', async () => {
-    const [, [command = ''] = []] = documentedCommands('install.md', 'Apply it');
+    const [, [command = ''] = []] = documentedCommands('install.md', 'Apply the manifests');
     expect(command).toContain('monitoring');
     const applied = await scene.shell.sh(command);
     for (const kind of ['prometheusrule', 'servicemonitor', 'configmap']) expect(applied).toContain(kind);

@@ -41,7 +41,7 @@ async function present(): Promise<readonly string[]> {
 }
 
 it("what an installation has brought is gone by the commands of the documentation, users' objects too", async () => {
-  const [[apply = ''] = []] = documentedCommands('install.md', 'Apply it');
+  const [[apply = ''] = []] = documentedCommands('install.md', 'Apply the manifests');
   const [removal = []] = documentedCommands('install.md', 'Remove');
   await user.sh(apply);
   await own.server.client.create(named(meshEndpoints(), 'default/web') as KubeObject);

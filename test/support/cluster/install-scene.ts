@@ -98,8 +98,8 @@ async function follow(
   manifests: keyof typeof IMAGE,
   tell: (command: string) => void,
 ): Promise<void> {
-  const [synthesis = []] = documentedCommands('install.md', 'The configuration');
-  const [application = []] = documentedCommands('install.md', 'Apply it');
+  const [synthesis = []] = documentedCommands('install.md', 'The manifests');
+  const [application = []] = documentedCommands('install.md', 'Apply the manifests');
   for (const command of [...(manifests === 'documented' ? synthesis : []), ...application]) {
     await shell.sh(command);
     tell(command);

@@ -127,7 +127,8 @@ export function documentedCommands(page: string, heading: string): readonly (rea
 
 function blocksOf(page: string, heading: string, language: string): readonly string[] {
   const text = readFileSync(join(PROJECT, 'docs', page), 'utf8');
-  const section = text.split(/^## /m).find(part => part.startsWith(`${heading}\n`)) ?? '';
+  const section = text.split(/^## /m).find(part => part.startsWith(`${heading}\n`));
+  if (section === undefined) throw new Error(`docs/${page} has no section "${heading}"`);
   const blocks = section.matchAll(new RegExp(`^\`\`\`${language}\\n(.*?)^\`\`\``, 'gms'));
   return [...blocks].map(([, block = '']) => block);
 }
