@@ -6,6 +6,7 @@ import { createLog } from '../telemetry/log.ts';
 import type { Log, LogDestination, LogLevel } from '../telemetry/log.ts';
 import { metricsRoutes } from '../telemetry/registry.ts';
 import {
+  controlMetrics,
   controllerMetrics,
   eventMetrics,
   extensionMetrics,
@@ -32,6 +33,7 @@ const METRICS = {
   ...restClientMetrics,
   ...sourceMetrics,
   ...eventMetrics,
+  ...controlMetrics,
 } as const;
 
 /** The log, metrics, activities and probes of a process, and the servers of them. */

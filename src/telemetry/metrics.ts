@@ -229,6 +229,46 @@ export const sourceMetrics = {
   ),
 } as const satisfies MetricDeclarations;
 
+const TAILNET = { tailnet: [] } as const;
+
+const ROUTE = {
+  route: ['token', 'token-exchange', 'probe', 'devices', 'device', 'keys', 'key', 'settings'],
+} as const;
+
+/** Metrics of the client of control APIs. */
+export const controlMetrics = {
+  controlRequests: counter(
+    'mesh_gateway_control_requests_total',
+    'Requests to control APIs, by tailnet, route and HTTP status, or <error> where there was no response',
+    { ...TAILNET, ...ROUTE, code: [] },
+  ),
+  controlSeconds: histogram(
+    'mesh_gateway_control_request_duration_seconds',
+    'Duration of requests to control APIs, by route',
+    ROUTE,
+    [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 15],
+  ),
+  controlThrottled: counter(
+    'mesh_gateway_control_throttled_total',
+    'Requests to control APIs that were answered with 429, or delayed by the rate limit of their tailnet',
+    TAILNET,
+  ),
+  tokenRenewals: counter(
+    'mesh_gateway_control_token_renewals_total',
+    'Exchanges of credentials for a token, by result',
+    { result: ['success', 'failure'] },
+  ),
+  snapshotAge: gauge(
+    'mesh_gateway_control_snapshot_age_seconds',
+    'Time since the devices of a tailnet were last listed',
+    TAILNET,
+  ),
+  tailnetDevices: gauge('mesh_gateway_tailnet_devices', 'Devices of a tailnet, by state', {
+    ...TAILNET,
+    state: ['online', 'offline'],
+  }),
+} as const satisfies MetricDeclarations;
+
 /** A metric of another program that alerts and dashboards use, and its source. */
 export type ForeignMetric = {
   readonly name: string;

@@ -1,0 +1,157 @@
+/** Why the control API did not do what was requested. */
+export type ControlErrorReason =
+  /** 401 with a fresh token, or the token endpoint refused the client. */
+  | 'CredentialsInvalid'
+  /** 403: the credentials lack a scope. */
+  | 'ScopeMissing'
+  /** 404 of an object. */
+  | 'NotFound'
+  /** 404 of a whole route, 405, 501: this control server cannot do it. */
+  | 'NotSupported'
+  /** 400, 402, 409, 412, 422: repeating the request will not help. */
+  | 'Invalid'
+  /** 429, or the rate limit of the tailnet is used up. */
+  | 'Throttled'
+  /** 408, 5xx: it failed, and may have been done. */
+  | 'Unavailable'
+  /** There was no whole response: DNS, TLS, proxy, a reset, a timeout. */
+  | 'Unreachable'
+  /** A response that is not of the control API: another format, too large, a redirect. */
+  | 'Garbled';
+
+type ControlErrorDetails = {
+  /** The HTTP status; undefined where there was no response. */
+  readonly status?: number;
+  /** The scope that is missing, by its real name. */
+  readonly scope?: string;
+  /** When to try again, as the server wants it. */
+  readonly retryAfterMs?: number;
+};
+
+/** The only error of the control API. Its message never holds a credential. */
+export class ControlError extends Error {
+  readonly reason: ControlErrorReason;
+  readonly status: number | undefined;
+  readonly scope: string | undefined;
+  readonly retryAfterMs: number | undefined;
+
+  constructor(reason: ControlErrorReason, message: string, details: ControlErrorDetails = {}) {
+    super(message);
+    this.name = 'ControlError';
+    this.reason = reason;
+    this.status = details.status;
+    this.scope = details.scope;
+    this.retryAfterMs = details.retryAfterMs;
+  }
+}
+
+/** A device of a tailnet, as far as it is read. */
+export type Device = {
+  /** Stable, and what deletion takes. */
+  readonly id: string;
+  /** The full name with the vendor (`web.example.ts.net`), the short one with headscale. */
+  readonly name: string;
+  readonly hostname: string;
+  readonly addresses: readonly string[];
+  readonly tags: readonly string[];
+  readonly os: string;
+  readonly isAuthorized: boolean;
+  readonly isOnline: boolean;
+  /** Shared in from another tailnet. */
+  readonly isExternal: boolean;
+  readonly isEphemeral: boolean;
+  readonly blocksIncoming: boolean;
+  /** RFC 3339; undefined where the node key never expires. */
+  readonly expires: string | undefined;
+};
+
+/** What a join key is to be like. */
+export type KeyOptions = {
+  /** Finds the key again after a failure, so it must be unique. Other characters than letters, digits, `-` and blanks become `-`. */
+  readonly description: string;
+  readonly tags: readonly string[];
+  readonly expirySeconds: number;
+  readonly ephemeral: boolean;
+  readonly preauthorized: boolean;
+};
+
+/** A key as lists show it. */
+export type KeyInfo = { readonly id: string; readonly description: string; readonly isInvalid: boolean };
+
+/** A key that lets one device join. */
+export type JoinKey = { readonly id: string; readonly secret: string };
+
+/** Settings of a tailnet; one that the credentials may not read is undefined. */
+export type TailnetSettings = {
+  readonly devicesApprovalOn: boolean | undefined;
+  readonly devicesKeyDurationDays: number | undefined;
+};
+
+/** The control API of one tailnet. All fail with ControlError. */
+export interface ControlApi {
+  /** Sends the contract's `GET /api/v2/tailnet`: any HTTP response counts as reachable. */
+  probe(): Promise<void>;
+  /** All devices, in one response. */
+  devices(): Promise<readonly Device[]>;
+  /** Succeeds where the device no longer exists. */
+  deleteDevice(id: string): Promise<void>;
+  /** Creates a single-use key. After an ambiguous failure, a key of this description is revoked. */
+  createKey(options: KeyOptions): Promise<JoinKey>;
+  keys(): Promise<readonly KeyInfo[]>;
+  /** Succeeds where the key no longer exists. */
+  revokeKey(id: string): Promise<void>;
+  settings(): Promise<TailnetSettings>;
+}
+
+/** With what tokens are obtained. */
+export type Credentials =
+  | { readonly kind: 'oauth'; readonly clientId: string; readonly clientSecret: string }
+  /** Workload identity: `idToken` returns a fresh token of the operator's ServiceAccount. */
+  | { readonly kind: 'federated'; readonly clientId: string; readonly idToken: () => Promise<string> };
+
+/** How the control API of a tailnet is reached. */
+export type ControlEndpoint = {
+  /** The base, without `/api/v2`. */
+  readonly url: string;
+  /** CA certificates (PEM) to trust in place of the system's. */
+  readonly ca?: string;
+  /** An HTTP or HTTPS proxy. */
+  readonly proxyURL?: string;
+  /** Sent only if not empty. */
+  readonly scopes: readonly string[];
+  readonly requestsPerSecond: number;
+  readonly burst: number;
+};
+
+/** A tailnet to be observed. */
+export type TailnetSource = {
+  /** The name of its MeshTailnet. */
+  readonly name: string;
+  readonly endpoint: ControlEndpoint;
+  /** Undefined keeps those that worked before. */
+  readonly credentials: Credentials | undefined;
+  readonly intervalMs: number;
+};
+
+/** What is known of a tailnet. */
+export type TailnetView = {
+  /** Of the last list that succeeded, with devices that are missing from too few lists to be gone. */
+  readonly devices: readonly Device[] | undefined;
+  /** Whether the last list failed, so that devices are as they were. */
+  readonly isStale: boolean;
+  /** Since the last list that succeeded; undefined where none has. */
+  readonly ageMs: number | undefined;
+  readonly lastSuccess: Date | undefined;
+  /** Why credentials were refused, or the last list failed. */
+  readonly error: ControlError | undefined;
+  /** The token in use. */
+  readonly token: { readonly expiresAt: Date; readonly scopes: readonly string[] } | undefined;
+};
+
+/** The tailnets of a process. All callers share one list of devices per tailnet and interval, and one rate limit. */
+export interface Tailnets {
+  /** Returns what is known after listing devices, if the last list is as old as the interval. Never fails. */
+  observe(source: TailnetSource): Promise<TailnetView>;
+  /** Closes the connections of a tailnet. */
+  forget(name: string): void;
+}

@@ -1,0 +1,105 @@
+import { ControlError } from './control.ts';
+import type { Device, JoinKey, KeyInfo, TailnetSettings } from './control.ts';
+import type { GrantedToken } from './token.ts';
+
+type Fields = Readonly<Record<string, unknown>>;
+
+/** Fails, since a response without what it must have is not of the control API. */
+function garbled(what: string): ControlError {
+  return new ControlError('Garbled', `the response is not of the control API: ${what}`);
+}
+
+function fieldsOf(value: unknown, what: string): Fields {
+  if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value as Fields;
+  throw garbled(`${what} is no object`);
+}
+
+function listIn(body: Fields, name: string): readonly Fields[] {
+  const list = body[name];
+  if (!Array.isArray(list)) throw garbled(`${name} is no list`);
+  return list.map((item, index) => fieldsOf(item, `${name}[${index}]`));
+}
+
+function textIn(fields: Fields, name: string): string {
+  const value = fields[name];
+  if (value === undefined || value === null) return '';
+  if (typeof value === 'string') return value;
+  throw garbled(`${name} is no text`);
+}
+
+function requiredText(fields: Fields, ...names: readonly string[]): string {
+  for (const name of names) if (textIn(fields, name) !== '') return textIn(fields, name);
+  throw garbled(`${names[0]} is missing`);
+}
+
+function textsIn(fields: Fields, name: string): readonly string[] {
+  const value = fields[name] ?? [];
+  if (Array.isArray(value) && value.every(item => typeof item === 'string')) return value;
+  throw garbled(`${name} is no list of texts`);
+}
+
+/** A grant of the token endpoint. Its lifetime is one hour where it names none. */
+export function decodeToken(body: Fields): GrantedToken {
+  const seconds = body['expires_in'];
+  return {
+    value: requiredText(body, 'access_token'),
+    lifetimeMs: (typeof seconds === 'number' && seconds > 0 ? seconds : 3600) * 1000,
+    scopes: textIn(body, 'scope')
+      .split(' ')
+      .filter(scope => scope !== ''),
+  };
+}
+
+/** A list of devices, of both dialects. */
+export function decodeDevices(body: Fields): readonly Device[] {
+  return listIn(body, 'devices').map(decodeDevice);
+}
+
+/** Headscale shows no connectedToControl, and both show lastSeen only of devices that are offline. */
+function decodeDevice(fields: Fields): Device {
+  const online = fields['connectedToControl'];
+  const expires = textIn(fields, 'expires');
+  return {
+    id: requiredText(fields, 'nodeId', 'id'),
+    name: textIn(fields, 'name'),
+    hostname: textIn(fields, 'hostname'),
+    addresses: textsIn(fields, 'addresses'),
+    tags: textsIn(fields, 'tags'),
+    os: textIn(fields, 'os'),
+    isAuthorized: fields['authorized'] !== false,
+    isOnline: typeof online === 'boolean' ? online : textIn(fields, 'lastSeen') === '',
+    isExternal: fields['isExternal'] === true,
+    isEphemeral: fields['isEphemeral'] === true,
+    blocksIncoming: fields['blocksIncomingConnections'] === true,
+    expires: isNever(expires) || fields['keyExpiryDisabled'] === true ? undefined : expires,
+  };
+}
+
+/** How Go writes no time. */
+function isNever(time: string): boolean {
+  return time === '' || time.startsWith('0001-01-01');
+}
+
+/** The key that was created; the secret is in no other response. */
+export function decodeCreatedKey(body: Fields): JoinKey {
+  return { id: requiredText(body, 'id'), secret: requiredText(body, 'key') };
+}
+
+/** A list of keys. */
+export function decodeKeys(body: Fields): readonly KeyInfo[] {
+  return listIn(body, 'keys').map(fields => ({
+    id: requiredText(fields, 'id'),
+    description: textIn(fields, 'description'),
+    isInvalid: fields['invalid'] === true,
+  }));
+}
+
+/** The settings that the response has; one that needs another scope is missing. */
+export function decodeSettings(body: Fields): TailnetSettings {
+  const approval = body['devicesApprovalOn'];
+  const days = body['devicesKeyDurationDays'];
+  return {
+    devicesApprovalOn: typeof approval === 'boolean' ? approval : undefined,
+    devicesKeyDurationDays: typeof days === 'number' ? days : undefined,
+  };
+}

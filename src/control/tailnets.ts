@@ -1,0 +1,173 @@
+import type { Clock } from '../api/clock.ts';
+import { isEqual } from '../api/json.ts';
+import type { controlMetrics } from '../telemetry/metrics.ts';
+import type { GaugeReaders, Recorder } from '../telemetry/recorder.ts';
+import { controlApi, exchange } from './api.ts';
+import type { CallDeps } from './call.ts';
+import { ControlError } from './control.ts';
+import type { ControlApi, Credentials, Device, Tailnets, TailnetSource, TailnetView } from './control.ts';
+import { CircuitBreaker, RateLimit } from './limits.ts';
+import { isSame, TokenSource } from './token.ts';
+import { openWire } from './wire.ts';
+import type { Wire } from './wire.ts';
+
+export type TailnetsDeps = {
+  readonly clock: Clock;
+  /** The time of day. */
+  readonly now: () => Date;
+  /** At least 0, less than 1. */
+  readonly random: () => number;
+  readonly userAgent: string;
+  readonly metrics?: GaugeReaders<typeof controlMetrics> & {
+    readonly record: Recorder<typeof controlMetrics>;
+  };
+};
+
+/** The tailnets of a process, none at first. Nothing is sent before one is observed. */
+export function openTailnets(deps: TailnetsDeps): Tailnets & { readonly close: () => void } {
+  const known = new Map<string, ObservedTailnet>();
+  const ends = [
+    deps.metrics?.readGauge('snapshotAge', () =>
+      [...known].flatMap(([name, tailnet]) => tailnet.ageOf(name)),
+    ),
+    deps.metrics?.readGauge('tailnetDevices', () => [...known].flatMap(([name, one]) => one.countsOf(name))),
+  ];
+  const forget = (name: string) => {
+    known.get(name)?.close();
+    known.delete(name);
+  };
+  const tailnetFor = (source: TailnetSource): ObservedTailnet => {
+    const existing = known.get(source.name);
+    if (existing && isEqual(existing.source.endpoint, source.endpoint)) return existing;
+    forget(source.name);
+    const opened = new ObservedTailnet(source, deps);
+    known.set(source.name, opened);
+    return opened;
+  };
+  return {
+    observe: source => tailnetFor(source).observe(source),
+    forget,
+    close: () => {
+      for (const end of ends) end?.();
+      for (const name of [...known.keys()]) forget(name);
+    },
+  };
+}
+
+/** A device that is missing from this many lists in a row, and for this time, no longer exists. */
+const [ABSENCES, ABSENT_MS] = [3, 60_000];
+
+type Known = { readonly device: Device; readonly absences: number; readonly seenAt: number };
+
+class ObservedTailnet {
+  readonly source: TailnetSource;
+  readonly #deps: TailnetsDeps;
+  readonly #wire: Wire;
+  readonly #tokens: TokenSource;
+  readonly #api: ControlApi;
+  #known: ReadonlyMap<string, Known> = new Map();
+  #devices: readonly Device[] | undefined;
+  #listedAt = -Infinity;
+  #lastSuccess: Date | undefined;
+  #listError: ControlError | undefined;
+  #credentialError: ControlError | undefined;
+  #dueAt = -Infinity;
+  #tried: Credentials | undefined;
+  #running: Promise<void> | undefined;
+
+  constructor(source: TailnetSource, deps: TailnetsDeps) {
+    this.source = source;
+    this.#deps = deps;
+    const { clock, now, random, userAgent, metrics } = deps;
+    this.#wire = openWire({ ...source.endpoint, clock, now, userAgent });
+    const calls: CallDeps = {
+      ...{ send: this.#wire.send, clock, random, tailnet: source.name },
+      limit: new RateLimit(source.endpoint),
+      breaker: new CircuitBreaker(),
+      ...(metrics ? { record: metrics.record } : {}),
+    };
+    this.#tokens = new TokenSource({
+      ...{ clock, now, random },
+      exchange: credentials => exchange(credentials, source.endpoint.scopes, calls),
+      ...(metrics ? { record: metrics.record } : {}),
+    });
+    this.#api = controlApi(this.#tokens, calls);
+  }
+
+  async observe({ credentials, intervalMs }: TailnetSource): Promise<TailnetView> {
+    await this.#running;
+    const isNew = credentials !== undefined && !(this.#tried && isSame(this.#tried, credentials));
+    if (isNew || this.#deps.clock.now() >= this.#dueAt) {
+      this.#running ??= this.#refresh(credentials, intervalMs).finally(() => (this.#running = undefined));
+      await this.#running;
+    }
+    return this.#view();
+  }
+
+  close(): void {
+    this.#wire.close();
+  }
+
+  async #refresh(credentials: Credentials | undefined, intervalMs: number): Promise<void> {
+    this.#dueAt = this.#deps.clock.now() + intervalMs;
+    this.#tried = credentials;
+    const isProven = this.#lastSuccess !== undefined && !this.#listError;
+    this.#credentialError = undefined;
+    this.#listError = await failureOf(async () => {
+      if (!isProven) await this.#api.probe();
+      if (credentials) this.#credentialError = await failureOf(() => this.#tokens.use(credentials));
+      if (this.#tokens.current()) this.#take(await this.#api.devices());
+    });
+  }
+
+  #take(devices: readonly Device[]): void {
+    const at = this.#deps.clock.now();
+    const known = new Map<string, Known>(
+      devices.map(device => [device.id, { device, absences: 0, seenAt: at }]),
+    );
+    for (const [id, { device, absences, seenAt }] of this.#known) {
+      const isGone = absences + 1 >= ABSENCES && at - seenAt >= ABSENT_MS;
+      if (!known.has(id) && !isGone) known.set(id, { device, absences: absences + 1, seenAt });
+    }
+    this.#known = known;
+    this.#devices = [...known.values()].map(({ device }) => device);
+    this.#listedAt = at;
+    this.#lastSuccess = this.#deps.now();
+  }
+
+  #view(): TailnetView {
+    const ageMs = this.#deps.clock.now() - this.#listedAt;
+    return {
+      devices: this.#devices,
+      isStale: this.#listError !== undefined,
+      ageMs: this.#devices && ageMs,
+      lastSuccess: this.#lastSuccess,
+      error: this.#credentialError ?? this.#listError,
+      token: this.#tokens.current(),
+    };
+  }
+
+  ageOf(tailnet: string) {
+    const { ageMs } = this.#view();
+    return ageMs === undefined ? [] : [{ labels: { tailnet }, value: ageMs / 1000 }];
+  }
+
+  countsOf(tailnet: string) {
+    const devices = this.#devices ?? [];
+    const online = devices.filter(({ isOnline }) => isOnline).length;
+    return [
+      { labels: { tailnet, state: 'online' as const }, value: online },
+      { labels: { tailnet, state: 'offline' as const }, value: devices.length - online },
+    ];
+  }
+}
+
+async function failureOf(act: () => Promise<void>): Promise<ControlError | undefined> {
+  try {
+    await act();
+    return undefined;
+  } catch (error) {
+    if (error instanceof ControlError) return error;
+    throw error;
+  }
+}
