@@ -33,10 +33,34 @@ const objectMetaOutline: Outline = {
   },
 };
 
+const caReferenceOutline: Outline = {
+  is: 'object',
+  fields: {
+    name: { is: "text", expect: "an object name (lower-case letters, digits, '-' and '.', at most 253 characters)", pattern: "^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$" },
+    key: { is: "text", expect: "a key of a Secret or ConfigMap (letters, digits, '-', '_' and '.', at most 253 characters)", isSensitive: true, pattern: "^[-._A-Za-z0-9]+$" },
+  },
+};
+
+const controlCAOutline: Outline = {
+  is: 'object',
+  fields: {
+    configMapRef: caReferenceOutline,
+    ca: { is: "text", expect: "PEM text with at least one -----BEGIN CERTIFICATE----- line, at most 32768 characters", isSensitive: true, pattern: "-----BEGIN CERTIFICATE-----" },
+  },
+};
+
 const secretReferenceOutline: Outline = {
   is: 'object',
   fields: {
     name: { is: "text", expect: "an object name (lower-case letters, digits, '-' and '.', at most 253 characters)", pattern: "^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$" },
+  },
+};
+
+const workloadIdentityOutline: Outline = {
+  is: 'object',
+  fields: {
+    clientID: { is: "text", expect: "a client id (printable ASCII without spaces, at most 256 characters)", pattern: "^[!-~]+$" },
+    audience: { is: "text", expect: "an audience (printable ASCII without spaces, at most 512 characters)", pattern: "^[!-~]+$" },
   },
 };
 
@@ -47,6 +71,7 @@ const oAuthClientOutline: Outline = {
     clientIdKey: { is: "text", expect: "a key of a Secret or ConfigMap (letters, digits, '-', '_' and '.', at most 253 characters)", isSensitive: true, pattern: "^[-._A-Za-z0-9]+$" },
     clientSecretKey: { is: "text", expect: "a key of a Secret or ConfigMap (letters, digits, '-', '_' and '.', at most 253 characters)", isSensitive: true, pattern: "^[-._A-Za-z0-9]+$" },
     scopes: { is: "list", items: { is: "text", expect: "an OAuth scope (printable ASCII without spaces, quotes or backslashes, at most 128 characters)", pattern: "^[!#-\\[\\]-~]+$" } },
+    workloadIdentity: workloadIdentityOutline,
   },
 };
 
@@ -148,6 +173,8 @@ const meshTailnetSpecOutline: Outline = {
     tailnet: { is: "text", expect: "a DNS name (lower-case labels joined by '.', no final dot, at most 253 characters), such as example.ts.net", pattern: "^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?)*$" },
     controlURL: { is: "text", expect: "an http:// or https:// URL without user name or password, at most 1024 characters", isSensitive: true, pattern: "^https?://([A-Za-z0-9]([-A-Za-z0-9]{0,61}[A-Za-z0-9])?(\\.[A-Za-z0-9]([-A-Za-z0-9]{0,61}[A-Za-z0-9])?)*|\\[[0-9A-Fa-f:.]+\\])(:([1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5]))?(/[!-~]*)?$" },
     loginServer: { is: "text", expect: "an http:// or https:// URL without user name or password, at most 1024 characters", isSensitive: true, pattern: "^https?://([A-Za-z0-9]([-A-Za-z0-9]{0,61}[A-Za-z0-9])?(\\.[A-Za-z0-9]([-A-Za-z0-9]{0,61}[A-Za-z0-9])?)*|\\[[0-9A-Fa-f:.]+\\])(:([1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5]))?(/[!-~]*)?$" },
+    controlCA: controlCAOutline,
+    proxyURL: { is: "text", expect: "an http:// or https:// URL without user name or password, at most 1024 characters", isSensitive: true, pattern: "^https?://([A-Za-z0-9]([-A-Za-z0-9]{0,61}[A-Za-z0-9])?(\\.[A-Za-z0-9]([-A-Za-z0-9]{0,61}[A-Za-z0-9])?)*|\\[[0-9A-Fa-f:.]+\\])(:([1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5]))?(/[!-~]*)?$" },
     dialect: { is: "text", enum: ["Auto","Vendor","Headscale"] },
     oauth: oAuthClientOutline,
     tags: { is: "list", items: { is: "text", expect: "a tag such as tag:web (tag: and a letter, then letters, digits or -_.:, at most 128 characters)", pattern: "^tag:[A-Za-z][-A-Za-z0-9_.:]*$" } },

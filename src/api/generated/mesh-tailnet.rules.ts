@@ -9,53 +9,61 @@ const duration2 = duration("2160h");
 const duration3 = duration("1s");
 const duration4 = duration("1h");
 
+// !has(self.ca) || !has(self.configMapRef)
+const rule0 = self => (!(self.ca !== undefined) || !(self.configMapRef !== undefined));
+// has(self.ca) || has(self.configMapRef)
+const rule1 = self => ((self.ca !== undefined) || (self.configMapRef !== undefined));
 // self.from != 'Selector' || has(self.selector)
-const rule0 = self => ((self.from !== "Selector") || (self.selector !== undefined));
+const rule2 = self => ((self.from !== "Selector") || (self.selector !== undefined));
 // self.from == 'Selector' || !has(self.selector)
-const rule1 = self => ((self.from === "Selector") || !(self.selector !== undefined));
+const rule3 = self => ((self.from === "Selector") || !(self.selector !== undefined));
 // self.all(key, key.size() <= 317 && key.matches('^([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$'))
-const rule2 = self => Object.keys(self).every($1 => ((codePoints($1) <= 317) && pattern0.test($1)));
+const rule4 = self => Object.keys(self).every($1 => ((codePoints($1) <= 317) && pattern0.test($1)));
 // !(self.operator in ['In', 'NotIn']) || (has(self.values) && self.values.size() > 0)
-const rule3 = self => (!["In", "NotIn"].includes(self.operator) || ((self.values !== undefined) && (self.values.length > 0)));
+const rule5 = self => (!["In", "NotIn"].includes(self.operator) || ((self.values !== undefined) && (self.values.length > 0)));
 // self.operator in ['In', 'NotIn'] || !has(self.values) || self.values.size() == 0
-const rule4 = self => ((["In", "NotIn"].includes(self.operator) || !(self.values !== undefined)) || (self.values.length === 0));
+const rule6 = self => ((["In", "NotIn"].includes(self.operator) || !(self.values !== undefined)) || (self.values.length === 0));
 // duration(self) >= duration('1m') && duration(self) <= duration('2160h')
-const rule5 = self => both(() => (duration(self) >= duration1), () => (duration(self) <= duration2));
+const rule7 = self => both(() => (duration(self) >= duration1), () => (duration(self) <= duration2));
 // self.mode != 'External' || (has(self.addresses) && self.addresses.size() > 0)
-const rule6 = self => ((self.mode !== "External") || ((self.addresses !== undefined) && (self.addresses.length > 0)));
+const rule8 = self => ((self.mode !== "External") || ((self.addresses !== undefined) && (self.addresses.length > 0)));
 // self.mode == 'External' || !has(self.addresses) || self.addresses.size() == 0
-const rule7 = self => (((self.mode === "External") || !(self.addresses !== undefined)) || (self.addresses.length === 0));
+const rule9 = self => (((self.mode === "External") || !(self.addresses !== undefined)) || (self.addresses.length === 0));
 // self.mode != 'External' || !(has(self.image) || has(self.resources) || has(self.nodeSelector) || has(self.tolerations) || has(self.priorityClassName) || has(self.extraEnv))
-const rule8 = self => ((self.mode !== "External") || !((((((self.image !== undefined) || (self.resources !== undefined)) || (self.nodeSelector !== undefined)) || (self.tolerations !== undefined)) || (self.priorityClassName !== undefined)) || (self.extraEnv !== undefined)));
+const rule10 = self => ((self.mode !== "External") || !((((((self.image !== undefined) || (self.resources !== undefined)) || (self.nodeSelector !== undefined)) || (self.tolerations !== undefined)) || (self.priorityClassName !== undefined)) || (self.extraEnv !== undefined)));
 // self.all(key, key.size() <= 317 && key.matches('^([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$'))
-const rule9 = self => Object.keys(self).every($1 => ((codePoints($1) <= 317) && pattern0.test($1)));
+const rule11 = self => Object.keys(self).every($1 => ((codePoints($1) <= 317) && pattern0.test($1)));
 // (has(self.key) && self.key != '') || (has(self.operator) && self.operator == 'Exists')
-const rule10 = self => (((self.key !== undefined) && (self.key !== "")) || ((self.operator !== undefined) && (self.operator === "Exists")));
+const rule12 = self => (((self.key !== undefined) && (self.key !== "")) || ((self.operator !== undefined) && (self.operator === "Exists")));
 // !has(self.operator) || self.operator != 'Exists' || !has(self.value) || self.value == ''
-const rule11 = self => (((!(self.operator !== undefined) || (self.operator !== "Exists")) || !(self.value !== undefined)) || (self.value === ""));
+const rule13 = self => (((!(self.operator !== undefined) || (self.operator !== "Exists")) || !(self.value !== undefined)) || (self.value === ""));
 // !has(self.tolerationSeconds) || (has(self.effect) && self.effect == 'NoExecute')
-const rule12 = self => (!(self.tolerationSeconds !== undefined) || ((self.effect !== undefined) && (self.effect === "NoExecute")));
+const rule14 = self => (!(self.tolerationSeconds !== undefined) || ((self.effect !== undefined) && (self.effect === "NoExecute")));
 // duration(self) >= duration('1s') && duration(self) <= duration('1h')
-const rule13 = self => both(() => (duration(self) >= duration3), () => (duration(self) <= duration4));
+const rule15 = self => both(() => (duration(self) >= duration3), () => (duration(self) <= duration4));
 
 export function evaluate(root, report) {
   if (isRecord(root)) {
     if (root.spec !== undefined) {
       if (isRecord(root.spec)) {
+        if (root.spec.controlCA !== undefined) {
+          if (!holds(rule0, root.spec.controlCA)) report(0, `spec.controlCA`);
+          if (!holds(rule1, root.spec.controlCA)) report(1, `spec.controlCA`);
+        }
         if (root.spec.allowedNamespaces !== undefined) {
-          if (!holds(rule0, root.spec.allowedNamespaces)) report(0, `spec.allowedNamespaces`);
-          if (!holds(rule1, root.spec.allowedNamespaces)) report(1, `spec.allowedNamespaces`);
+          if (!holds(rule2, root.spec.allowedNamespaces)) report(2, `spec.allowedNamespaces`);
+          if (!holds(rule3, root.spec.allowedNamespaces)) report(3, `spec.allowedNamespaces`);
           if (isRecord(root.spec.allowedNamespaces)) {
             if (root.spec.allowedNamespaces.selector !== undefined) {
               if (isRecord(root.spec.allowedNamespaces.selector)) {
                 if (root.spec.allowedNamespaces.selector.matchLabels !== undefined) {
-                  if (!holds(rule2, root.spec.allowedNamespaces.selector.matchLabels)) report(2, `spec.allowedNamespaces.selector.matchLabels`);
+                  if (!holds(rule4, root.spec.allowedNamespaces.selector.matchLabels)) report(4, `spec.allowedNamespaces.selector.matchLabels`);
                 }
                 if (root.spec.allowedNamespaces.selector.matchExpressions !== undefined) {
                   if (Array.isArray(root.spec.allowedNamespaces.selector.matchExpressions)) {
                     for (const [index0, item0] of root.spec.allowedNamespaces.selector.matchExpressions.entries()) {
-                      if (!holds(rule3, item0)) report(3, `spec.allowedNamespaces.selector.matchExpressions[${index0}]`);
-                      if (!holds(rule4, item0)) report(4, `spec.allowedNamespaces.selector.matchExpressions[${index0}]`);
+                      if (!holds(rule5, item0)) report(5, `spec.allowedNamespaces.selector.matchExpressions[${index0}]`);
+                      if (!holds(rule6, item0)) report(6, `spec.allowedNamespaces.selector.matchExpressions[${index0}]`);
                     }
                   }
                 }
@@ -68,43 +76,43 @@ export function evaluate(root, report) {
             if (root.spec.configuration.devices !== undefined) {
               if (isRecord(root.spec.configuration.devices)) {
                 if (root.spec.configuration.devices.keyExpiry !== undefined) {
-                  if (!holds(rule5, root.spec.configuration.devices.keyExpiry)) report(5, `spec.configuration.devices.keyExpiry`);
+                  if (!holds(rule7, root.spec.configuration.devices.keyExpiry)) report(7, `spec.configuration.devices.keyExpiry`);
                 }
               }
             }
           }
         }
         if (root.spec.pool !== undefined) {
-          if (!holds(rule6, root.spec.pool)) report(6, `spec.pool`);
-          if (!holds(rule7, root.spec.pool)) report(7, `spec.pool`);
           if (!holds(rule8, root.spec.pool)) report(8, `spec.pool`);
+          if (!holds(rule9, root.spec.pool)) report(9, `spec.pool`);
+          if (!holds(rule10, root.spec.pool)) report(10, `spec.pool`);
           if (isRecord(root.spec.pool)) {
             if (root.spec.pool.resources !== undefined) {
               if (isRecord(root.spec.pool.resources)) {
                 if (root.spec.pool.resources.limits !== undefined) {
-                  if (!holds(rule9, root.spec.pool.resources.limits)) report(9, `spec.pool.resources.limits`);
+                  if (!holds(rule11, root.spec.pool.resources.limits)) report(11, `spec.pool.resources.limits`);
                 }
                 if (root.spec.pool.resources.requests !== undefined) {
-                  if (!holds(rule9, root.spec.pool.resources.requests)) report(9, `spec.pool.resources.requests`);
+                  if (!holds(rule11, root.spec.pool.resources.requests)) report(11, `spec.pool.resources.requests`);
                 }
               }
             }
             if (root.spec.pool.nodeSelector !== undefined) {
-              if (!holds(rule2, root.spec.pool.nodeSelector)) report(2, `spec.pool.nodeSelector`);
+              if (!holds(rule4, root.spec.pool.nodeSelector)) report(4, `spec.pool.nodeSelector`);
             }
             if (root.spec.pool.tolerations !== undefined) {
               if (Array.isArray(root.spec.pool.tolerations)) {
                 for (const [index0, item0] of root.spec.pool.tolerations.entries()) {
-                  if (!holds(rule10, item0)) report(10, `spec.pool.tolerations[${index0}]`);
-                  if (!holds(rule11, item0)) report(11, `spec.pool.tolerations[${index0}]`);
                   if (!holds(rule12, item0)) report(12, `spec.pool.tolerations[${index0}]`);
+                  if (!holds(rule13, item0)) report(13, `spec.pool.tolerations[${index0}]`);
+                  if (!holds(rule14, item0)) report(14, `spec.pool.tolerations[${index0}]`);
                 }
               }
             }
           }
         }
         if (root.spec.syncInterval !== undefined) {
-          if (!holds(rule13, root.spec.syncInterval)) report(13, `spec.syncInterval`);
+          if (!holds(rule15, root.spec.syncInterval)) report(15, `spec.syncInterval`);
         }
       }
     }
@@ -112,6 +120,8 @@ export function evaluate(root, report) {
 }
 
 export const rules = [
+  {"message":"ca and configMapRef must not both be given: keep one","fieldPath":".ca"},
+  {"message":"configMapRef or ca is required","fieldPath":".configMapRef"},
   {"message":"selector is required when from is Selector","fieldPath":".selector"},
   {"message":"selector has no effect unless from is Selector: set from, or remove selector","fieldPath":".selector"},
   {"message":"label keys must look like team or example.com/team: letters, digits, '-', '_' and '.', at most 63 characters after the '/'","fieldPath":""},

@@ -33,10 +33,34 @@ function shapeObjectMeta(value) {
   return out;
 }
 
+function shapeCaReference(value) {
+  if (!isRecord(value)) return value;
+  const out = {};
+  if (value.name !== undefined && value.name !== null) out.name = value.name;
+  out.key = (value.key ?? "ca.crt");
+  return out;
+}
+
+function shapeControlCA(value) {
+  if (!isRecord(value)) return value;
+  const out = {};
+  if (value.configMapRef !== undefined && value.configMapRef !== null) out.configMapRef = shapeCaReference(value.configMapRef);
+  if (value.ca !== undefined && value.ca !== null) out.ca = value.ca;
+  return out;
+}
+
 function shapeSecretReference(value) {
   if (!isRecord(value)) return value;
   const out = {};
   out.name = (value.name ?? "mesh-oauth");
+  return out;
+}
+
+function shapeWorkloadIdentity(value) {
+  if (!isRecord(value)) return value;
+  const out = {};
+  if (value.clientID !== undefined && value.clientID !== null) out.clientID = value.clientID;
+  if (value.audience !== undefined && value.audience !== null) out.audience = value.audience;
   return out;
 }
 
@@ -47,6 +71,7 @@ function shapeOAuthClient(value) {
   out.clientIdKey = (value.clientIdKey ?? "client-id");
   out.clientSecretKey = (value.clientSecretKey ?? "client-secret");
   if (value.scopes !== undefined && value.scopes !== null) out.scopes = copyList(value.scopes, 32, undefined);
+  if (value.workloadIdentity !== undefined && value.workloadIdentity !== null) out.workloadIdentity = shapeWorkloadIdentity(value.workloadIdentity);
   return out;
 }
 
@@ -148,6 +173,8 @@ function shapeMeshTailnetSpec(value) {
   if (value.tailnet !== undefined && value.tailnet !== null) out.tailnet = value.tailnet;
   if (value.controlURL !== undefined && value.controlURL !== null) out.controlURL = value.controlURL;
   if (value.loginServer !== undefined && value.loginServer !== null) out.loginServer = value.loginServer;
+  if (value.controlCA !== undefined && value.controlCA !== null) out.controlCA = shapeControlCA(value.controlCA);
+  if (value.proxyURL !== undefined && value.proxyURL !== null) out.proxyURL = value.proxyURL;
   out.dialect = (value.dialect ?? "Auto");
   out.oauth = shapeOAuthClient((value.oauth ?? {"secretRef":{"name":"mesh-oauth"},"clientIdKey":"client-id","clientSecretKey":"client-secret"}));
   out.tags = copyList((value.tags ?? ["tag:mesh"]), 16, undefined);

@@ -794,6 +794,14 @@ export interface MeshTailnetSpec {
    */
   readonly loginServer?: string;
   /**
+   * CA certificates to trust for controlURL and loginServer, in place of those of the system.
+   */
+  readonly controlCA?: ControlCA;
+  /**
+   * An HTTP or HTTPS proxy toward controlURL.
+   */
+  readonly proxyURL?: string;
+  /**
    * The kind of control API. Auto detects it. Has no effect yet.
    */
   readonly dialect: 'Auto' | 'Vendor' | 'Headscale';
@@ -831,6 +839,19 @@ export interface MeshTailnetSpec {
   readonly rateLimit: RateLimit;
 }
 /**
+ * CA certificates to trust for controlURL and loginServer, in place of those of the system.
+ */
+export interface ControlCA {
+  /**
+   * A ConfigMap in the operator's namespace that holds the CA certificates.
+   */
+  readonly configMapRef?: CaReference;
+  /**
+   * The CA certificates, as PEM text.
+   */
+  readonly ca?: string;
+}
+/**
  * The OAuth client of the control API. Its secret is in the operator's namespace. Has no effect yet.
  */
 export interface OAuthClient {
@@ -850,6 +871,10 @@ export interface OAuthClient {
    * Scopes to request. Default: none, and the token gets all scopes of the client.
    */
   readonly scopes?: readonly string[];
+  /**
+   * A federated identity that trusts tokens of the operator's ServiceAccount, so that no secret is stored. With it, secretRef has no effect.
+   */
+  readonly workloadIdentity?: WorkloadIdentity;
 }
 /**
  * The Secret that holds the client.
@@ -859,6 +884,19 @@ export interface SecretReference {
    * The name of the Secret.
    */
   readonly name: string;
+}
+/**
+ * A federated identity that trusts tokens of the operator's ServiceAccount, so that no secret is stored. With it, secretRef has no effect.
+ */
+export interface WorkloadIdentity {
+  /**
+   * The client id of the federated identity.
+   */
+  readonly clientID: string;
+  /**
+   * The audience that the federated identity expects in tokens.
+   */
+  readonly audience: string;
 }
 /**
  * The namespaces whose objects may use this tailnet.
@@ -1169,11 +1207,11 @@ export interface VipServiceCounts {
  */
 export interface ControlApiStatus {
   /**
-   * When a request last succeeded.
+   * When devices were last listed, as of the last write of this status: a success alone is not written.
    */
   readonly lastSuccess?: string;
   /**
-   * The error of the last failed request.
+   * Why the last list of devices failed; absent after a success.
    */
   readonly lastError?: string;
   /**
