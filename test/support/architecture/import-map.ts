@@ -5,7 +5,13 @@ import { COMPOSITION_ROOTS, isCompositionRoot, isProduct, isTest } from './place
 import { at } from './source.ts';
 import type { Source, Violations } from './source.ts';
 
-const PORTS = ['src/control/control.ts', 'src/health/probe.ts', 'src/resources/resources.ts'];
+const PORTS = [
+  'src/control/control.ts',
+  'src/health/probe.ts',
+  'src/resources/events.ts',
+  'src/resources/own-namespace.ts',
+  'src/resources/resources.ts',
+];
 const ALL_FOLDERS_OF_SRC = ['src/*/'];
 const ROOTS_OF_SRC = COMPOSITION_ROOTS.filter(root => root.startsWith('src/'));
 
