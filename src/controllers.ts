@@ -8,12 +8,15 @@ import { bindingController, bindingIndexes } from './mesh-binding/controller.ts'
 import type { BindingDeps } from './mesh-binding/controller.ts';
 import { eventAccess, leaseAccess } from './resources/access.ts';
 import type { AnyIndex } from './resources/resources.ts';
+import { access as tailnetAccess } from './mesh-tailnet/access.ts';
+import { tailnetController, tailnetIndexes } from './mesh-tailnet/controller.ts';
+import type { TailnetDeps } from './mesh-tailnet/controller.ts';
 import { startController } from './runtime/controller.ts';
 import type { ControllerDeps, ControllerOptions, RunningController } from './runtime/controller.ts';
 import { trafficKinds } from './traffic/access.ts';
 
 /** What the composition roots inject: the deps of every controller. */
-type Deps = ControllerDeps & BindingDeps;
+type Deps = ControllerDeps & BindingDeps & Omit<TailnetDeps, 'log'>;
 
 /** A controller, with all that processes and manifests need to know of it. */
 type RegisteredController = {
@@ -36,6 +39,14 @@ const controllers: readonly RegisteredController[] = [
     indexes: bindingIndexes,
     access: bindingAccess,
     start: (deps, settings) => startController(bindingController(deps), deps, settings),
+  },
+  {
+    name: 'mesh-tailnet',
+    kinds: ['MeshTailnet'],
+    indexes: tailnetIndexes,
+    access: tailnetAccess,
+    start: (deps, settings) =>
+      startController(tailnetController({ ...deps, log: deps.telemetry.log }), deps, settings),
   },
 ];
 

@@ -1,6 +1,8 @@
 import { hostname, uptime } from 'node:os';
 import type { Ref } from './api/key.ts';
 import { COMPONENTS, extensionServerIn } from './api/names.ts';
+import type { Tailnets } from './control/control.ts';
+import { openTailnets } from './control/tailnets.ts';
 import { controllerIndexes, controllerKinds, controllerNames, startControllers } from './controllers.ts';
 import { extensionIndexes } from './extension/listers.ts';
 import { createResolutionCache } from './extension/resolution-cache.ts';
@@ -25,6 +27,7 @@ import type { ConnectedKubernetes } from './resources/kubernetes.ts';
 import type { RecordEvents } from './resources/resources.ts';
 import { createEventRecorder } from './resources/kubernetes/events/recorder.ts';
 import type { KubeEvents } from './resources/kubernetes/events/recorder.ts';
+import { kubernetesNamespace } from './resources/kubernetes/own-namespace.ts';
 import { kubernetesLease } from './resources/kubernetes/lease.ts';
 import { systemClock, countingSleep } from './runtime/clock.ts';
 import { startLeaderElection } from './runtime/leader-election/leadership.ts';
@@ -60,7 +63,7 @@ export async function runOperator(given: Given, version: string): Promise<number
   const known = { controllers: controllerNames, kinds: controllerKinds };
   const telemetry = await startTelemetry({ ...settings, ...known, version });
   try {
-    const running = await startOperator(settings, given, telemetry);
+    const running = await startOperator(settings, given, telemetry, version);
     await runUntilSignal(running, { signals: process, exit: code => process.exit(code) });
     return 0;
   } catch (error) {
@@ -75,6 +78,7 @@ async function startOperator(
   settings: OperatorSettings,
   { environment }: Given,
   telemetry: ProcessTelemetry,
+  version: string,
 ): Promise<Running> {
   const { kubeconfig, podNamespace, dataPath } = settings;
   const cluster = await connectKubernetes({
@@ -87,7 +91,11 @@ async function startOperator(
   const edsTarget = settings.extensionServerAddress ?? extensionServerIn(podNamespace);
   const cache = createResolutionCache(read, { dataPath, edsTarget });
   const events = eventsFrom(settings, cluster, telemetry);
-  const leadership = electLeader(settings, { cluster, telemetry, cache, events });
+  const tailnets = openTailnets({
+    ...{ clock, now: date, random: Math.random, userAgent: `mesh-gateway/${version}` },
+    metrics: telemetry.metrics,
+  });
+  const leadership = electLeader(settings, { cluster, telemetry, cache, events, tailnets });
   telemetry.markChecksAdded();
   cluster.start();
   return {
@@ -97,6 +105,7 @@ async function startOperator(
       { name: 'become unready', run: () => telemetry.readiness.stop() },
       { name: 'release leadership', run: () => leadership.stop() },
       { name: 'close events', run: () => events.close() },
+      { name: 'close the tailnets', run: () => tailnets.close() },
       { name: 'close the cache', run: () => cache.close() },
       { name: 'close the cluster', run: () => cluster.close() },
       { name: 'close telemetry', run: () => telemetry.close() },
@@ -121,17 +130,21 @@ type ElectionDeps = {
   readonly telemetry: ProcessTelemetry;
   readonly cache: Pick<ResolutionCache, 'revisionOf'>;
   readonly events: RecordEvents;
+  readonly tailnets: Tailnets;
 };
 
 const DRAIN = { graceMs: 5000, abortMs: 500 };
 
 /** Runs the controllers while this process is the leader; the caches are kept warm in any case. */
 function electLeader(
-  { podNamespace, podName = hostname(), concurrency, syncPeriodMs }: OperatorSettings,
-  { cluster, telemetry, cache, events }: ElectionDeps,
+  { podNamespace, podName = hostname(), concurrency, syncPeriodMs, controlURL }: OperatorSettings,
+  { cluster, telemetry, cache, events, tailnets }: ElectionDeps,
 ): Leadership {
   const { read, write, leaseTransport } = cluster;
   const name = COMPONENTS.operator;
+  const own = kubernetesNamespace({
+    ...{ transport: cluster.speaking, namespace: podNamespace, serviceAccount: name },
+  });
   const revisionOf = (gateway: Ref<'Gateway'>) => cache.revisionOf(gateway);
   const leadership = startLeaderElection({
     ...{ name, identity: podName, telemetry, random: Math.random },
@@ -144,7 +157,8 @@ function electLeader(
         ...{ type: 'Normal', reason: 'LeaderElected', action: 'Elect' },
         note: `${podName} became leader (term ${number})`,
       });
-      const deps = { read, write, clock, telemetry, revisionOf };
+      const base = { read, write, clock, telemetry };
+      const deps = { ...base, revisionOf, events, own, tailnets, controlURL, now: date };
       return leadControllers(startControllers(deps, { concurrency, syncPeriodMs }), DRAIN);
     },
     mustExit: reason => {

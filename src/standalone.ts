@@ -1,6 +1,8 @@
 import { homedir } from 'node:os';
 import { join, relative, resolve, sep } from 'node:path';
 import { controllerIndexes, controllerNames, startControllers } from './controllers.ts';
+import { OAUTH_SECRET } from './api/names.ts';
+import { openTailnets } from './control/tailnets.ts';
 import { extensionIndexes } from './extension/listers.ts';
 import { GatewayFiles } from './gateway-files/gateway-files.ts';
 import {
@@ -10,13 +12,17 @@ import {
   telemetrySettings,
 } from './process/declared-settings.ts';
 import { envoyGatewayFile } from './api/envoy-gateway.ts';
+import { meshPodSettings } from './process/mesh-pods.ts';
 import { runUntilSignal, controllerSteps } from './runtime/shutdown.ts';
 import { startServing } from './process/serving.ts';
 import { helpOn, readSettings } from './process/settings.ts';
 import type { Given, Values } from './process/settings.ts';
 import { startTelemetry } from './process/telemetry.ts';
 import type { ProcessTelemetry } from './process/telemetry.ts';
+import type { RecordEvents } from './resources/events.ts';
 import { installationId } from './resources/installation.ts';
+import { localSecrets } from './resources/local-secrets.ts';
+import type { ReadOwnNamespace } from './resources/own-namespace.ts';
 import { openDirectory } from './resources/directory.ts';
 import type { Directory } from './resources/directory.ts';
 import type { ReadResources } from './resources/resources.ts';
@@ -32,6 +38,7 @@ function allSettings({ environment }: Pick<Given, 'environment'>) {
   return {
     ...standaloneSettings(state),
     ...controllerSettings,
+    controlURL: meshPodSettings.controlURL,
     ...extensionSettings,
     ...telemetrySettings,
   };
@@ -95,7 +102,19 @@ export async function startStandalone(
     });
     const { revisionOf } = serving;
     const { concurrency, syncPeriodMs } = settings;
-    const deps = { read, write: directory.write, clock: systemClock, telemetry, revisionOf };
+    const tailnets = openTailnets({
+      ...{ clock: systemClock, now: () => new Date(), random: Math.random },
+      ...{ userAgent: `mesh-gateway/${options.version}`, metrics: telemetry.metrics },
+    });
+    const deps = {
+      ...{ read, write: directory.write, clock: systemClock, telemetry, revisionOf, tailnets },
+      ...{
+        own: secretsOf(settings),
+        events: NO_EVENTS,
+        controlURL: settings.controlURL,
+        now: () => new Date(),
+      },
+    };
     const controllers = startControllers(deps, { concurrency, syncPeriodMs });
     files.start();
     directory.start();
@@ -103,6 +122,7 @@ export async function startStandalone(
       ...serving.steps.slice(0, 1),
       ...controllerSteps(controllers, telemetry.readiness, DRAIN, telemetry.log),
       ...serving.steps.slice(1),
+      { name: 'close the tailnets', run: () => tailnets.close() },
       { name: 'finish writing the folder of Envoy Gateway', run: () => files.close() },
       { name: 'close the folders', run: () => directory.close() },
       { name: 'close telemetry', run: () => telemetry.close() },
@@ -119,6 +139,15 @@ export async function startStandalone(
 }
 
 const DRAIN = { graceMs: 5000, abortMs: 1000 };
+
+/** There is nowhere to record them: what matters is in the log, too. */
+const NO_EVENTS: RecordEvents = { record: () => undefined };
+
+function secretsOf({ secretsDir, clientId, clientSecret }: StandaloneSettings): ReadOwnNamespace {
+  const isGiven = clientId !== undefined || clientSecret !== undefined;
+  const data = { 'client-id': clientId ?? '', 'client-secret': clientSecret ?? '' };
+  return localSecrets({ folder: secretsDir, given: isGiven ? { [OAUTH_SECRET]: data } : {} });
+}
 
 function openFolders(
   { resourcesDir, gatewayDir }: StandaloneSettings,

@@ -1,10 +1,20 @@
 import { describe, expect, it } from 'vitest';
 import { controllerIndexes, controllerNames, operatorAccess, startControllers } from '../src/controllers.ts';
+import { openTailnets } from '../src/control/tailnets.ts';
+import { OwnNamespace } from './support/control-scene.ts';
 import { Runtime } from './support/runtime.ts';
 
 describe('the registry of controllers', () => {
   const { memory, clock, telemetry } = new Runtime([], controllerIndexes);
-  const deps = { read: memory.read, write: memory.write, clock, telemetry, revisionOf: () => undefined };
+  const now = () => new Date();
+  const tailnets = openTailnets({ clock, now, random: Math.random, userAgent: 'mesh-gateway/test' });
+  const deps = {
+    ...{ read: memory.read, write: memory.write, clock, telemetry, now, tailnets },
+    revisionOf: () => undefined,
+    own: new OwnNamespace(),
+    events: { record: () => undefined },
+    controlURL: undefined,
+  };
 
   it('starts each controller under the name that metrics know', async () => {
     const running = startControllers(deps, { concurrency: 1, syncPeriodMs: 30_000 });

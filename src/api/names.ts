@@ -14,6 +14,9 @@ export function extensionServerIn(namespace: string): string {
 /** The label of everything that we make. */
 export const MANAGED_BY = { 'app.kubernetes.io/managed-by': 'mesh-gateway' } as const;
 
+/** The Secret with the OAuth client of the control API, unless a MeshTailnet names another. */
+export const OAUTH_SECRET = 'mesh-oauth';
+
 const END = `.${GROUP}`;
 
 /** An object is shown under its own name and one other by turns: any more of them would be names for the same without an end. */

@@ -92,6 +92,21 @@ export const standaloneSettings = (stateHome: string) =>
       help: 'host and port from which Envoy gets endpoints; 127.0.0.1 and the port of GRPC_ADDRESS if not set',
       parse: parseTarget,
     },
+    clientId: {
+      name: 'MESH_OAUTH_CLIENT_ID',
+      help: 'OAuth client of the control API, in place of the Secret mesh-oauth',
+      parse: parseOptional,
+    },
+    clientSecret: {
+      name: 'MESH_OAUTH_CLIENT_SECRET',
+      help: 'secret of that client; a flag is visible to other users, so prefer the variable or SECRETS_DIR',
+      parse: (_setting, text) => (text === '' ? undefined : text),
+    },
+    secretsDir: {
+      name: 'SECRETS_DIR',
+      help: 'folder with one folder per Secret and in it one file per key, such as mesh-oauth/client-id',
+      parse: parseOptional,
+    },
   }) as const satisfies Settings;
 
 /** Settings of a process that runs controllers. */

@@ -78,7 +78,7 @@ export async function inTime<T>(clock: VirtualClock, work: Promise<T>, stepMs = 
   done.catch(() => undefined);
   while (!moving.signal.aborted) {
     await new Promise(resolve => setTimeout(resolve, 2));
-    if (!moving.signal.aborted) await clock.advance(stepMs);
+    await clock.advance(stepMs);
   }
   return done;
 }

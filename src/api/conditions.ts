@@ -1,0 +1,20 @@
+import type { Condition } from './generated/types.ts';
+
+/** What a controller found, before it is known since when. */
+export type Finding = Pick<Condition, 'type' | 'status' | 'reason' | 'message'>;
+
+/** Conditions as they stand in a status: each keeps the time of its last transition while its status is the same. */
+export function conditionsOf(
+  findings: readonly Finding[],
+  before: readonly Condition[] | undefined,
+  observed: { readonly generation: number | undefined; readonly now: Date },
+): readonly Condition[] {
+  return findings.map(finding => {
+    const known = before?.find(({ type }) => type === finding.type);
+    const lastTransitionTime =
+      known?.status === finding.status
+        ? known.lastTransitionTime
+        : observed.now.toISOString().replace(/\.\d+Z$/, 'Z');
+    return { ...finding, observedGeneration: observed.generation ?? 0, lastTransitionTime };
+  });
+}

@@ -1,0 +1,210 @@
+import { conditionsOf } from '../api/conditions.ts';
+import type { Finding } from '../api/conditions.ts';
+import { isEqual } from '../api/json.ts';
+import type { Kinds } from '../api/generated/types.ts';
+import type { ControlError, Device, TailnetView } from '../control/control.ts';
+
+type MeshTailnet = Kinds['MeshTailnet'];
+type Status = NonNullable<MeshTailnet['status']>;
+
+/** The closed list of reasons why a tailnet is not authenticated. */
+export type AuthenticationProblem = {
+  readonly reason:
+    | 'SecretNotFound'
+    | 'SecretKeyMissing'
+    | 'CredentialsInvalid'
+    | 'ScopeMissing'
+    | 'TailnetMismatch'
+    | 'Throttled'
+    | 'Unreachable'
+    | 'ControlURLMissing';
+  /** With the way out. */
+  readonly message: string;
+};
+
+/** Everything that decides the status of a MeshTailnet. */
+export type Situation = {
+  readonly tailnet: MeshTailnet;
+  /** The older MeshTailnet that has the same domain. */
+  readonly olderName: string | undefined;
+  /** What is wrong with the configuration or the Secret. */
+  readonly problem: AuthenticationProblem | undefined;
+  /** Where the credentials come from: Secret mesh-system/mesh-oauth. */
+  readonly origin: string;
+  readonly secretVersion: string | undefined;
+  /** The keys of the Secret whose values had white space around them. */
+  readonly trimmed: readonly string[];
+  readonly view: TailnetView | undefined;
+  readonly now: Date;
+};
+
+/** The status that a MeshTailnet is to have; the one that it has where nothing but the time of the last success differs. */
+export function statusOf(situation: Situation): Status {
+  const { tailnet, view, secretVersion, now } = situation;
+  const { metadata, status: before } = tailnet;
+  const observed = { generation: metadata.generation, now };
+  const status: Status = {
+    ...(metadata.generation === undefined ? {} : { observedGeneration: metadata.generation }),
+    conditions: conditionsOf(findingsOf(situation), before?.conditions, observed),
+    ...tailnetInfoOf(view),
+    ...(view?.devices ? { devices: countsOf(view.devices) } : {}),
+    ...apiOf(view),
+    ...credentialOf(view, secretVersion),
+  };
+  return before && isEqual(withoutLastSuccess(before), withoutLastSuccess(status)) ? before : status;
+}
+
+function withoutLastSuccess({ api, pool: _pool, vipServices: _services, ...rest }: Status) {
+  const { lastSuccess: _time, ...stable } = api ?? {};
+  return { ...rest, api: stable };
+}
+
+function findingsOf(situation: Situation): readonly Finding[] {
+  const authenticated = authenticatedOf(situation);
+  return [readyOf(situation, authenticated), authenticated];
+}
+
+function readyOf({ tailnet, olderName }: Situation, authenticated: Finding): Finding {
+  const { metadata, spec, status } = tailnet;
+  const no = (reason: string, message: string): Finding => ({
+    type: 'Ready',
+    status: 'False',
+    reason,
+    message,
+  });
+  if (metadata.deletionTimestamp !== undefined) {
+    return no('Deleting', 'the object is being deleted, and waits for the finalizers of others');
+  }
+  if (olderName !== undefined) return no('Conflict', conflictWith(spec.tailnet, olderName));
+  if (authenticated.status !== 'True') return no('NotAuthenticated', authenticated.message);
+  if (spec.pool.mode === 'Managed' && (status?.pool?.ready ?? 0) === 0) {
+    return no('PoolNotReady', POOL_NOT_READY);
+  }
+  const message = 'the control API accepts the credentials, and there is a pool to carry traffic';
+  return { type: 'Ready', status: 'True', reason: 'TailnetReady', message };
+}
+
+const POOL_NOT_READY =
+  'no mesh pod is ready, and this version of the operator runs none: run proxies into the tailnet, and name them under spec.pool.addresses with mode External';
+
+function conflictWith(domain: string, olderName: string): string {
+  return `MeshTailnet ${olderName} is older and has the tailnet ${domain} already: delete one of the two`;
+}
+
+function authenticatedOf(situation: Situation): Finding {
+  const { tailnet, olderName, view, origin, trimmed } = situation;
+  const { tailnet: domain } = tailnet.spec;
+  if (olderName !== undefined) {
+    const message = `not tried: ${conflictWith(domain, olderName)}`;
+    return { type: 'Authenticated', status: 'Unknown', reason: 'Conflict', message };
+  }
+  const problem = situation.problem ?? errorProblem(view?.error, origin) ?? mismatch(view, domain, origin);
+  if (problem) return { type: 'Authenticated', status: 'False', ...problem, message: cut(problem.message) };
+  const spaces =
+    trimmed.length === 0
+      ? ''
+      : `; white space around ${trimmed.join(' and ')} was ignored: store the value without it`;
+  const message = `the control API lists devices with the credentials of ${origin}${spaces}`;
+  return { type: 'Authenticated', status: 'True', reason: 'Authenticated', message };
+}
+
+function cut(message: string): string {
+  return message.slice(0, 2000);
+}
+
+function errorProblem(error: ControlError | undefined, origin: string): AuthenticationProblem | undefined {
+  if (!error) return undefined;
+  const { reason, message, scope = '' } = error;
+  switch (reason) {
+    case 'CredentialsInvalid':
+      return {
+        reason,
+        message: `the control API refuses the credentials of ${origin} (${message}): store those of an OAuth client that exists and is not revoked`,
+      };
+    case 'ScopeMissing':
+      return {
+        reason,
+        message: `the credentials of ${origin} lack the scope ${scope} (${message}): grant it to the OAuth client`,
+      };
+    case 'Throttled':
+      return { reason, message: `the control API asks for fewer requests (${message})` };
+    case 'NotFound':
+    case 'NotSupported':
+    case 'Garbled':
+      return {
+        reason: 'Unreachable',
+        message: `what answers is no control API (${message}): check spec.controlURL`,
+      };
+    case 'Invalid':
+    case 'Unavailable':
+    case 'Unreachable':
+      return {
+        reason: 'Unreachable',
+        message: `the control API cannot be used (${message}): check spec.controlURL, the network, TLS and the proxy`,
+      };
+  }
+}
+
+/** Headscale shows short names, from which nothing follows. */
+function mismatch(
+  view: TailnetView | undefined,
+  domain: string,
+  origin: string,
+): AuthenticationProblem | undefined {
+  const suffixes = suffixesOf(view?.devices ?? []);
+  if (suffixes.length === 0 || suffixes.includes(domain.toLowerCase())) return undefined;
+  return {
+    reason: 'TailnetMismatch',
+    message: `the credentials of ${origin} belong to the tailnet ${suffixes[0]}, not ${domain}: correct spec.tailnet, or use the credentials of that tailnet`,
+  };
+}
+
+/** The domains that the tailnet's own devices are in, the most common first. */
+function suffixesOf(devices: readonly Device[]): readonly string[] {
+  const counts = new Map<string, number>();
+  for (const { name, isExternal } of devices) {
+    const suffix =
+      name.includes('.') && !isExternal ? name.slice(name.indexOf('.') + 1).replace(/\.$/, '') : '';
+    if (suffix !== '') counts.set(suffix.toLowerCase(), (counts.get(suffix.toLowerCase()) ?? 0) + 1);
+  }
+  return [...counts].sort((one, other) => other[1] - one[1]).map(([suffix]) => suffix);
+}
+
+function tailnetInfoOf(view: TailnetView | undefined): Pick<Status, 'tailnetInfo'> {
+  const [suffix] = suffixesOf(view?.devices ?? []);
+  return suffix === undefined ? {} : { tailnetInfo: { name: suffix, magicDNSSuffix: suffix } };
+}
+
+function countsOf(devices: readonly Device[]): NonNullable<Status['devices']> {
+  return { total: devices.length, online: devices.filter(({ isOnline }) => isOnline).length };
+}
+
+function apiOf(view: TailnetView | undefined): Pick<Status, 'api'> {
+  if (!view) return {};
+  const { lastSuccess, error } = view;
+  return {
+    api: {
+      ...(lastSuccess ? { lastSuccess: inSeconds(lastSuccess) } : {}),
+      ...(error ? { lastError: error.message.slice(0, 1024) } : {}),
+      ...(error?.reason === 'Throttled' ? { throttled: true } : {}),
+    },
+  };
+}
+
+function credentialOf(
+  view: TailnetView | undefined,
+  secretVersion: string | undefined,
+): Pick<Status, 'credential'> {
+  const token = view?.token;
+  if (!token && secretVersion === undefined) return {};
+  return {
+    credential: {
+      ...(secretVersion === undefined ? {} : { secretVersion }),
+      ...(token ? { expiresAt: inSeconds(token.expiresAt), scopes: token.scopes.slice(0, 32) } : {}),
+    },
+  };
+}
+
+function inSeconds(date: Date): string {
+  return date.toISOString().replace(/\.\d+Z$/, 'Z');
+}
