@@ -143,7 +143,7 @@ function electLeader(
   const { read, write, leaseTransport } = cluster;
   const name = COMPONENTS.operator;
   const own = kubernetesNamespace({
-    ...{ transport: cluster.speaking, namespace: podNamespace, serviceAccount: name },
+    ...{ transport: cluster.transport, namespace: podNamespace, serviceAccount: name },
   });
   const revisionOf = (gateway: Ref<'Gateway'>) => cache.revisionOf(gateway);
   const leadership = startLeaderElection({

@@ -19,7 +19,7 @@ import { helpOn, readSettings } from './process/settings.ts';
 import type { Given, Values } from './process/settings.ts';
 import { startTelemetry } from './process/telemetry.ts';
 import type { ProcessTelemetry } from './process/telemetry.ts';
-import type { RecordEvents } from './resources/events.ts';
+import type { RecordEvents } from './resources/resources.ts';
 import { installationId } from './resources/installation.ts';
 import { localSecrets } from './resources/local-secrets.ts';
 import type { ReadOwnNamespace } from './resources/own-namespace.ts';

@@ -2,7 +2,7 @@ import type { Finding } from '../api/conditions.ts';
 import { API_VERSION } from '../api/generated/kinds.ts';
 import type { Kinds } from '../api/generated/types.ts';
 import { refTo, tailnetsOf } from '../api/references.ts';
-import type { RecordEvents } from '../resources/events.ts';
+import type { RecordEvents } from '../resources/resources.ts';
 import type { AnyIndex, WriteResources } from '../resources/resources.ts';
 import type { Controller } from '../runtime/controller.ts';
 import { byIndex, whenChanges } from '../runtime/trigger.ts';

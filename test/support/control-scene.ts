@@ -4,7 +4,7 @@ import type { ControlApiOptions } from '../../lab/control-api/control-api.ts';
 import type { Kinds } from '../../src/api/generated/types.ts';
 import { openTailnets } from '../../src/control/tailnets.ts';
 import { tailnetController, tailnetIndexes } from '../../src/mesh-tailnet/controller.ts';
-import type { ObjectEvent } from '../../src/resources/events.ts';
+import type { ObjectEvent } from '../../src/resources/resources.ts';
 import type { OwnData, ReadOwnNamespace } from '../../src/resources/own-namespace.ts';
 import { createRegistry } from '../../src/telemetry/registry.ts';
 import { controlMetrics } from '../../src/telemetry/metrics.ts';

@@ -1,12 +1,12 @@
 import type { OwnData, ReadOwnNamespace } from '../own-namespace.ts';
 import { ResourceError } from '../resources.ts';
-import { KubeError } from './kube-error.ts';
-import { fieldsOf, textIn } from './raw-object.ts';
-import type { KubeRequest, KubeTransport } from './transport.ts';
+import { KubeError } from './transport/transport.ts';
+import { fieldsOf, textIn } from './unstructured.ts';
+import type { KubeRequest, KubeTransport } from './transport/transport.ts';
 
 /** How a namespace is read. */
 export type OwnNamespaceDeps = {
-  readonly transport: Pick<KubeTransport, 'ask'>;
+  readonly transport: Pick<KubeTransport, 'send'>;
   readonly namespace: string;
   /** The ServiceAccount of the operator. */
   readonly serviceAccount: string;
@@ -23,7 +23,7 @@ export function kubernetesNamespace({
   const root = `/api/v1/namespaces/${encodeURIComponent(namespace)}`;
   const get = async (what: string, path: string): Promise<unknown> => {
     try {
-      return await transport.ask({ verb: 'get', path });
+      return await transport.send({ verb: 'get', path });
     } catch (error) {
       if (error instanceof KubeError && error.reason === 'NotFound') return undefined;
       throw resourceError(what, error);
@@ -45,7 +45,7 @@ export function kubernetesNamespace({
     serviceAccountToken: async audience => {
       const what = `ServiceAccount ${namespace}/${serviceAccount}`;
       try {
-        const answer = await transport.ask(
+        const answer = await transport.send(
           tokenRequest(`${root}/serviceaccounts/${serviceAccount}/token`, audience),
         );
         return textIn(fieldsOf(fieldsOf(answer)?.['status']), 'token');

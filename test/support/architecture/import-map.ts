@@ -8,7 +8,6 @@ import type { Source, Violations } from './source.ts';
 const PORTS = [
   'src/control/control.ts',
   'src/health/probe.ts',
-  'src/resources/events.ts',
   'src/resources/own-namespace.ts',
   'src/resources/resources.ts',
 ];
