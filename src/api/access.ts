@@ -1,12 +1,12 @@
-/** What a process may do with kinds of a cluster, as in a rule of a Role. */
+/** A rule of a Role or ClusterRole. */
 export type AccessRule = {
-  /** The empty text is the group of Kubernetes itself. */
+  /** An empty text is the core group. */
   readonly apiGroups: readonly string[];
   readonly resources: readonly string[];
-  /** Only objects of these names; all if not given. */
+  /** Only objects of these names; all if not set. */
   readonly resourceNames?: readonly string[];
   readonly verbs: readonly ('get' | 'list' | 'watch' | 'create' | 'patch' | 'update' | 'delete')[];
 };
 
-/** All that a process may do: in the whole cluster, and beside that in the namespace where it runs. */
+/** The RBAC rules of a process: for the whole cluster, and for its own namespace. */
 export type Access = { readonly cluster: readonly AccessRule[]; readonly own: readonly AccessRule[] };

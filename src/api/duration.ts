@@ -12,10 +12,10 @@ const UNITS_NS: Readonly<Record<string, bigint>> = {
 /** One number and its unit; either side of the point may be missing. */
 const PART = /([0-9]*)(?:\.([0-9]*))?(ns|us|µs|μs|ms|s|m|h)/y;
 
-/** What fits into the 64 bits in which Go counts nanoseconds. */
+/** The range of Go's time.Duration, 64 bits of nanoseconds. */
 const [LEAST, MOST] = [-(2n ** 63n), 2n ** 63n - 1n];
 
-/** Nanoseconds of a duration such as 500ms, 1.5s or 1m30s, as Go reads it, or nothing where it is none. */
+/** The nanoseconds of a Go duration such as 500ms, 1.5s or 1m30s, or undefined if it is not valid. */
 export function durationNs(text: string): bigint | undefined {
   const isNegative = text.startsWith('-');
   const start = isNegative || text.startsWith('+') ? 1 : 0;
@@ -32,12 +32,12 @@ export function durationNs(text: string): bigint | undefined {
   return signed < LEAST || signed > MOST ? undefined : signed;
 }
 
-/** Go drops what is less than a nanosecond. */
+/** Go truncates to whole nanoseconds. */
 function partNs(whole: string, fraction: string, unitNs: bigint): bigint {
   return BigInt(whole) * unitNs + (BigInt(fraction) * unitNs) / 10n ** BigInt(fraction.length);
 }
 
-/** Milliseconds of a duration, or nothing where it is none. */
+/** The milliseconds of a Go duration, or undefined if it is not valid. */
 export function durationMs(text: string): number | undefined {
   const ns = durationNs(text);
   return ns === undefined ? undefined : Number(ns) / 1e6;

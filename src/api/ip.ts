@@ -5,23 +5,23 @@ type Family = 'ipv4' | 'ipv6';
 /** A range of addresses. */
 export type Cidr = { readonly family: Family; readonly members: BlockList };
 
-/** IPv4 inside of IPv6, which the API server takes for no address. */
+/** IPv4-mapped IPv6 addresses, which the API server's isIP() refuses. */
 const MAPPED = new BlockList();
 MAPPED.addSubnet('::ffff:0.0.0.0', 96, 'ipv6');
 
-/** Of which family an address is, if the API server's isIP() takes it for one: without a zone and not IPv4-mapped. */
+/** The family of an address that the API server's isIP() accepts: without a zone, and not IPv4-mapped. */
 export function familyOf(text: string): Family | undefined {
   const version = isIP(text);
   if (version === 4) return 'ipv4';
   return version === 6 && !text.includes('%') && !MAPPED.check(text, 'ipv6') ? 'ipv6' : undefined;
 }
 
-/** The same text for all ways to write an IPv6 address. */
+/** The canonical text of an IPv6 address. */
 export function canonicalIPv6(address: string): string {
   return new SocketAddress({ address, family: 'ipv6' }).address;
 }
 
-/** Reads a range such as 100.64.0.0/10; throws on anything else, as ranges are written by us. */
+/** Parses a CIDR such as 100.64.0.0/10; throws if it is not valid, since all CIDRs are constants. */
 export function parseCidr(text: string): Cidr {
   const [, address = '', length = ''] = /^(.*)\/(0|[1-9]\d{0,2})$/.exec(text) ?? [];
   const family = familyOf(address);
@@ -34,7 +34,7 @@ export function parseCidr(text: string): Cidr {
   return { family, members };
 }
 
-/** Whether a range contains an address; throws where the text is none. */
+/** Whether a range contains an address; throws if the text is not an address. */
 export function containsIP({ family, members }: Cidr, text: string): boolean {
   const ownFamily = familyOf(text);
   if (ownFamily === undefined) throw new TypeError(`${text} is not an address`);

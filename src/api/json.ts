@@ -3,7 +3,7 @@ export function isRecord(value: unknown): value is Readonly<Record<string, unkno
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** Whether two JSON values say the same; the order of fields does not matter. */
+/** Whether two JSON values are equal; the order of fields does not matter. */
 export function isEqual(a: unknown, b: unknown): boolean {
   if (a === b) return true;
   if (typeof a !== 'object' || typeof b !== 'object' || a === null || b === null) return false;
@@ -23,7 +23,7 @@ function isEqualRecord(a: Fields, b: Fields): boolean {
   return keys.every(key => Object.hasOwn(b, key) && isEqual(a[key], b[key]));
 }
 
-/** JSON in which characters that a pattern finds, one by one, stand as their numbers; it is the same value. */
+/** JSON in which the characters that a pattern matches are escaped; it parses to the same value. */
 export function escapedJson(value: unknown, characters: RegExp, indent = 0): string {
   const escaped = (character: string) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`;
   return JSON.stringify(value, undefined, indent).replace(characters, escaped);

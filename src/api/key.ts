@@ -6,10 +6,10 @@ export const ROUTE_KINDS = ['HTTPRoute', 'GRPCRoute', 'TLSRoute', 'TCPRoute', 'U
 /** One of the kinds of routes. */
 export type RouteKind = (typeof ROUTE_KINDS)[number];
 
-/** The kinds that a route may lead to beside ours, and what says where these are. */
+/** Kinds of other backends of routes, and EndpointSlice, which has the addresses of Services. */
 export const BACKEND_KINDS = ['Service', 'EndpointSlice', 'Backend'] as const;
 
-/** Every kind that is read: our own, and those of others that say what ours are used for. */
+/** Every kind that is read: mesh-gateway's own, and those of Kubernetes, Gateway API and Envoy Gateway. */
 export type ResourceKind =
   | KindName
   | RouteKind
@@ -19,14 +19,14 @@ export type ResourceKind =
   | 'Namespace'
   | 'ReferenceGrant';
 
-/** Which object: its kind, its namespace (empty where the kind has none) and its name. */
+/** A reference to an object: its kind, its namespace (empty if cluster-scoped) and its name. */
 export type Ref<K extends ResourceKind = ResourceKind> = {
   readonly kind: K;
   readonly namespace: string;
   readonly name: string;
 };
 
-/** A reference as one text, by which objects are looked up, compared and queued. */
+/** A reference as one text, for maps, comparisons and queues. */
 export type Key = `${ResourceKind}/${string}/${string}`;
 
 /** The key of an object. */
@@ -34,7 +34,7 @@ export function keyOf({ kind, namespace, name }: Ref): Key {
   return `${kind}/${namespace}/${name}`;
 }
 
-/** The object that a key means. */
+/** The reference of a key. */
 export function refOf(key: Key): Ref {
   const [kind, namespace = '', name = ''] = key.split('/');
   return { kind: kind as ResourceKind, namespace, name };

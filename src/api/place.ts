@@ -2,7 +2,7 @@ import type { Fault } from './validation/fault.ts';
 import { isRecord } from './json.ts';
 import { copyMap } from './validation/validator-functions.ts';
 
-/** A value inside an object that is being read, the way to it, and what was found wrong with that object so far. */
+/** A value in an object that is being decoded, its path, and the faults of that object so far. */
 export type Place = {
   readonly value: unknown;
   readonly step: string | number;
@@ -10,22 +10,22 @@ export type Place = {
   readonly faults: Fault[];
 };
 
-/** So many faults of one object are told. */
+/** How many faults of one object are reported. */
 const MOST_FAULTS = 100;
 
-/** The place of a whole object, of which nothing wrong is known yet. */
+/** The place of a whole object, without faults. */
 export function wholeObject(value: unknown): Place {
   return { value, step: '', faults: [] };
 }
 
-/** A field, without a value where it is not there or null. Of what has no fields, nothing more is found wrong inside. */
+/** A field, with an undefined value if it is missing or null. Faults inside a value without fields are not reported. */
 export function field(parent: Place, step: string): Place {
   if (!isRecord(parent.value)) return { value: undefined, step, parent, faults: [] };
   const value = Object.hasOwn(parent.value, step) ? (parent.value[step] ?? undefined) : undefined;
   return { value, step, parent, faults: parent.faults };
 }
 
-/** The items of a list; none where it is not there, or is no list, which is a fault. */
+/** The items of a list; none if it is missing, or is not a list, which is a fault. */
 export function items(parent: Place): readonly Place[] {
   if (parent.value === undefined) return [];
   if (!Array.isArray(parent.value)) {
@@ -35,14 +35,14 @@ export function items(parent: Place): readonly Place[] {
   return parent.value.map((value: unknown, step) => ({ value, step, parent, faults: parent.faults }));
 }
 
-/** The same place, of which it is a fault to have no fields. */
+/** The same place; adds a fault if it is not an object. */
 export function withFields(place: Place): Place {
   if (!isRecord(place.value))
     refuse(place, place.value === undefined ? 'is required' : 'is not an object with fields');
   return place;
 }
 
-/** Notes that something is wrong at a place. */
+/** Adds a fault at a place. */
 export function refuse(place: Place, message: string): void {
   if (place.faults.length < MOST_FAULTS)
     place.faults.push({ path: pathOf(place), steps: stepsOf(place), message });
@@ -58,7 +58,7 @@ function pathOf({ step, parent }: Place): string {
   return parent.parent ? `${pathOf(parent)}.${step}` : step;
 }
 
-/** What a text must be like; `is` says it in words. */
+/** The valid form of a text; `is` describes it in messages. */
 type Form = { readonly most: number; readonly pattern: RegExp; readonly is: string };
 
 const LABEL = '[a-z0-9]([-a-z0-9]*[a-z0-9])?';
@@ -68,7 +68,7 @@ function form(most: number, pattern: string, is: string): Form {
   return { most, pattern: new RegExp(`^(?:${pattern})$`), is };
 }
 
-/** The forms that Kubernetes and Gateway API give to the texts that are read. */
+/** The forms of texts in Kubernetes and Gateway API. */
 export const forms = {
   any: form(Infinity, '[^]*', 'a text'),
   filled: form(253, '[^]+', 'a text of 1 to 253 characters'),
@@ -79,7 +79,7 @@ export const forms = {
   hostname: form(253, `(\\*\\.)?${DOMAIN}`, 'a host name, perhaps with *. before it'),
 } as const;
 
-/** A text that may be left out. */
+/** An optional text. */
 export function optionalText(place: Place, { most, pattern, is }: Form): string | undefined {
   const { value } = place;
   if (value === undefined) return undefined;
@@ -88,13 +88,13 @@ export function optionalText(place: Place, { most, pattern, is }: Form): string 
   return undefined;
 }
 
-/** A text that must be there. */
+/** A required text. */
 export function text(place: Place, form: Form): string {
   if (place.value === undefined) refuse(place, `is required: give ${form.is}`);
   return optionalText(place, form) ?? '';
 }
 
-/** A whole number that may be left out. */
+/** An optional whole number. */
 export function optionalInteger(place: Place, least: number, most: number): number | undefined {
   const { value } = place;
   if (value === undefined) return undefined;
@@ -103,18 +103,18 @@ export function optionalInteger(place: Place, least: number, most: number): numb
   return undefined;
 }
 
-/** A port that may be left out. */
+/** An optional port. */
 export function optionalPort(place: Place): number | undefined {
   return optionalInteger(place, 1, 65_535);
 }
 
-/** A port that must be there. */
+/** A required port. */
 export function port(place: Place): number {
   if (place.value === undefined) refuse(place, 'is required: give a port');
   return optionalPort(place) ?? 0;
 }
 
-/** A map of texts, such as labels, that may be left out. */
+/** An optional map of texts, such as labels. */
 export function optionalTexts(place: Place): Readonly<Record<string, string>> | undefined {
   const { value } = place;
   if (value === undefined) return undefined;
@@ -129,7 +129,7 @@ function isTextOrNull(value: unknown): boolean {
   return typeof value === 'string' || value === null;
 }
 
-/** The fields that are there. */
+/** The fields that are not undefined. */
 export function present<T extends object>(fields: T): { [K in keyof T]?: Exclude<T[K], undefined> } {
   return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as {
     [K in keyof T]?: Exclude<T[K], undefined>;

@@ -6,7 +6,7 @@ import type { ResourceKind, RouteKind } from './key.ts';
 import { ENVOY_GATEWAY_GROUP } from './backends.ts';
 import { GATEWAY_GROUP } from './gateway-api.ts';
 
-/** What an object of a kind is once it has been read: whole for our own kinds, the fields that we use for others. */
+/** The type of a decoded object: complete for mesh-gateway's own kinds, only the fields that are used for others. */
 export type ResourceOf<K extends ResourceKind> = K extends KindName
   ? Kinds[K]
   : K extends RouteKind
@@ -27,23 +27,23 @@ export type ResourceOf<K extends ResourceKind> = K extends KindName
                   ? Backend
                   : never;
 
-/** Any object that is read. */
+/** Any decoded object. */
 export type Resource = { [K in ResourceKind]: ResourceOf<K> }[ResourceKind];
 
-/** The kinds of others that are read. */
+/** The kinds of other projects that are read. */
 export type ForeignKind = Exclude<ResourceKind, KindName>;
 
-/** Whether the objects of a kind live in namespaces. */
+/** The scope of a kind. */
 export type Scope = 'Namespaced' | 'Cluster';
 
-/** What identifies a kind of others; the group of Kubernetes itself is empty. */
+/** Group, plural and scope of a kind; the core group is empty. */
 type ForeignIdentity = { readonly group: string; readonly plural: string; readonly scope: Scope };
 
 function gatewayKind(plural: string, scope: Scope = 'Namespaced'): ForeignIdentity {
   return { group: GATEWAY_GROUP, plural, scope };
 }
 
-/** The kinds of others by their names. */
+/** The kinds of other projects by their names. */
 export const FOREIGN_KINDS: Readonly<Record<ForeignKind, ForeignIdentity>> = {
   HTTPRoute: gatewayKind('httproutes'),
   GRPCRoute: gatewayKind('grpcroutes'),

@@ -4,7 +4,7 @@ import { formatPath, outlineAt, stepsOfPath, stepsOfPointer, valueAt } from './f
 import { codePoints } from './validator-functions.ts';
 import type { Duplicate } from './validator-functions.ts';
 
-/** Says in a user's words what a structure check found. */
+/** The messages of an error of a structure check. */
 export function explainStructure(error: StructureError, object: unknown, root: Outline): readonly Fault[] {
   const steps = stepsOfPointer(error.instancePath);
   const outline = outlineAt(root, steps) ?? { is: 'object' };
@@ -18,7 +18,7 @@ export function explainStructure(error: StructureError, object: unknown, root: O
   return [{ path: formatPath(root, steps), steps, message }];
 }
 
-/** Says in a user's words which rule failed; `path` is the value that the rule is about. */
+/** The message of a failed rule; `path` is the value that the rule is about. */
 export function explainRule(rule: RuleText, path: string, object: unknown, root: Outline): Fault {
   const steps = stepsOfPath(path);
   const outline = outlineAt(root, steps);
@@ -38,8 +38,8 @@ function explainDuplicates(
     const item = [...steps, String(index)];
     const other = formatPath(root, [...steps, String(first)]);
     const name = ['name', 'type'].find(field => valueAt(object, [...item, field]) !== undefined);
-    const told = name === undefined ? item : [...item, name];
-    const value = show(valueAt(object, told), outlineAt(root, told));
+    const shown = name === undefined ? item : [...item, name];
+    const value = show(valueAt(object, shown), outlineAt(root, shown));
     const message = `${value} is already at ${other}: each may be there once`;
     return { path: formatPath(root, item), steps: item, message };
   });
@@ -103,7 +103,7 @@ const NOUNS: Readonly<Record<Outline['is'], string>> = {
   object: 'an object with fields',
 };
 
-/** YAML turns 80 and "80", true and "true" into different things; most wrong types are just that. */
+/** In YAML 80 and "80", and true and "true", have different types; most wrong types are missing or extra quotes. */
 function hintForType(value: unknown, outline: Outline): string {
   const isText = typeof value === 'string';
   if (outline.is === 'integer' && isText && /^\d{1,10}$/.test(value))
@@ -128,13 +128,13 @@ function hintForSpelling(value: unknown, choices: readonly string[]): string {
 
 const LONGEST_SHOWN = 60;
 
-/** A value as users wrote it, cut where it is long; secrets and what is inside lists and objects are not shown. */
+/** A value for a message, truncated; secrets and the contents of lists and objects are not shown. */
 function show(value: unknown, outline: Outline | undefined): string {
   if (Array.isArray(value)) return 'a list';
   if (typeof value === 'object' && value !== null) return 'an object';
   if (outline?.isSensitive) return 'the value (not shown)';
   if (typeof value !== 'string') return String(value);
-  // A text in the place of fields may be all of them on one line, secrets too.
+  // A text where an object is expected may contain all of its fields, including secrets.
   return outline?.fields || outline?.items || outline?.values ? 'a text' : showText(value);
 }
 

@@ -1,10 +1,10 @@
 import type { Outline } from './validator.ts';
 
-/** One thing that is wrong with an object: where, what, and what would be right. */
+/** An error in an object: its path, and a message that says what is valid. */
 export type Fault = {
-  /** As users read it: spec.endpoints[2].port. */
+  /** Such as spec.endpoints[2].port. */
   readonly path: string;
-  /** The same, step by step. */
+  /** The path as a list of steps. */
   readonly steps: readonly string[];
   readonly message: string;
 };
@@ -14,10 +14,10 @@ export function formatFault({ path, message }: Fault): string {
   return path === '' ? message : `${path}: ${message}`;
 }
 
-/** The way from an object's root to a value: field names, map keys and list indexes. */
+/** The path from an object's root to a value: field names, map keys and list indexes. */
 export type Steps = readonly string[];
 
-/** The outline of the value at the end of the way, where the outline knows it. */
+/** The outline of the value at a path, if the outline has it. */
 export function outlineAt(root: Outline, steps: Steps): Outline | undefined {
   return steps.reduce<Outline | undefined>((at, step) => at && stepInto(at, step), root);
 }
@@ -28,7 +28,7 @@ function stepInto(outline: Outline, step: string): Outline | undefined {
   return outline.fields && Object.hasOwn(outline.fields, step) ? outline.fields[step] : undefined;
 }
 
-/** The value at the end of the way. */
+/** The value at a path. */
 export function valueAt(root: unknown, steps: Steps): unknown {
   return steps.reduce<unknown>(
     (at, step) =>
@@ -39,7 +39,7 @@ export function valueAt(root: unknown, steps: Steps): unknown {
   );
 }
 
-/** The path as users read it: spec.endpoints[2].metadata["a.b"]. */
+/** The text of a path: spec.endpoints[2].metadata["a.b"]. */
 export function formatPath(root: Outline, steps: Steps): string {
   return steps
     .map((step, index) => formatStep(outlineAt(root, steps.slice(0, index)), step, index === 0))

@@ -1,4 +1,4 @@
-/** The choice that a misspelled word was probably meant to be, or nothing where none is near. */
+/** The choice that a misspelled word probably means, or undefined if none is similar. */
 export function nearest(word: string, choices: readonly string[]): string | undefined {
   const ranked = choices
     .map(choice => ({ choice, edits: editsBetween(word.toLowerCase(), choice.toLowerCase()) }))
@@ -9,7 +9,7 @@ export function nearest(word: string, choices: readonly string[]): string | unde
 
 const LONGEST_WORD = 64;
 
-/** How many letters must be added, removed or replaced (Levenshtein); long words are never near. */
+/** The Levenshtein distance; long words are never similar. */
 function editsBetween(from: string, to: string): number {
   if (from.length > LONGEST_WORD || to.length > LONGEST_WORD) return Infinity;
   let row = Array.from({ length: to.length + 1 }, (_, index) => index);

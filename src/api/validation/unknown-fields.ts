@@ -6,10 +6,10 @@ import { formatPath } from './fault.ts';
 import type { Steps } from './fault.ts';
 import { isRecord } from '../json.ts';
 
-/** A field that the API server will drop, and the one that was probably meant. */
+/** A field that the API server drops, and the field that was probably meant. */
 export type UnknownField = { readonly path: string; readonly steps: Steps; readonly meant?: string };
 
-/** So many are told; an object with more is something else altogether. */
+/** How many are reported; an object with more is of another kind. */
 const MOST_FIELDS = 100;
 
 /** The fields of an object that its kind does not have. */

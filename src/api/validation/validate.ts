@@ -5,24 +5,24 @@ import type { Kinds } from '../generated/types.ts';
 import { validators } from '../generated/validators.ts';
 import type { GeneratedValidator } from './validator.ts';
 
-/** Either the object as it would be stored, or what is wrong with it. */
+/** Either the object as it would be stored, or its faults. */
 export type Verdict<T> =
   { readonly valid: true; readonly object: T } | { readonly valid: false; readonly faults: readonly Fault[] };
 
 /**
- * Judges an object as the API server would with our CRDs installed, and gives it back as it would be stored: unknown
- * fields and nulls dropped, defaults filled in. The value itself is not changed and may be any JSON. Of metadata only
- * names, namespaces and label values are judged; the rest is the API server's.
+ * Validates an object as the API server does with the CRDs installed, and returns it as it would be stored: without unknown
+ * fields and nulls, with defaults. The value itself is not changed and may be any JSON. Of metadata only names, namespaces
+ * and label values are validated.
  */
 export function validate<K extends KindName>(kind: K, value: unknown): Verdict<Kinds[K]> {
-  return judge(validators[kind], value);
+  return validateWith(validators[kind], value);
 }
 
-/** So many faults are told; the last one says how many more there are. */
+/** How many faults are reported; the last one has the number of the others. */
 const MOST_FAULTS = 100;
 
-/** Judges any JSON by a generated validator, and gives it back without unknown fields and nulls, with defaults filled in. */
-export function judge<T>(validator: GeneratedValidator, value: unknown): Verdict<T> {
+/** Validates any JSON by a generated validator, and returns it without unknown fields and nulls, with defaults. */
+export function validateWith<T>(validator: GeneratedValidator, value: unknown): Verdict<T> {
   const { shape, structure, evaluate, rules, outline } = validator;
   const object = shape(value);
   const faults = new Map<string, Fault>();
@@ -41,7 +41,7 @@ export function judge<T>(validator: GeneratedValidator, value: unknown): Verdict
   return { valid: true, object: object as T };
 }
 
-/** A rule is not told where something in or around its value is wrong already: it may fail for that reason alone. */
+/** A failed rule is not reported where a structural fault is in or around its value, which may be its cause. */
 function concerns(path: string, other: string): boolean {
   return isWithin(path, other) || isWithin(other, path);
 }

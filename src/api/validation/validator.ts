@@ -11,7 +11,7 @@ type Structure = {
   errors?: readonly StructureError[] | null;
 };
 
-/** What is said where a rule fails. */
+/** The message of a rule, and the field that it is about. */
 export type RuleText = { readonly message: string; readonly fieldPath: string };
 
 /** All that is generated to validate one kind. */
@@ -25,10 +25,10 @@ export type GeneratedValidator = {
   readonly outline: Outline;
 };
 
-/** Which fields a value has and what is right in each: the part of a schema that explanations and lint need. */
+/** The fields of a value and their types: the part of a schema that error messages and lint need. */
 export type Outline = {
   readonly is: 'text' | 'date-time' | 'integer' | 'boolean' | 'int-or-string' | 'list' | 'map' | 'object';
-  /** What a right value is, as a noun: "a port (1 to 65535)". */
+  /** A valid value, as a noun: "a port (1 to 65535)". */
   readonly expect?: string;
   /** The value may be a secret and is never shown. */
   readonly isSensitive?: true;
@@ -37,6 +37,6 @@ export type Outline = {
   readonly items?: Outline;
   readonly values?: Outline;
   readonly fields?: Readonly<Record<string, Outline>>;
-  /** Fields that may be there and are dropped without a word. */
+  /** Fields that are dropped without a warning. */
   readonly ignored?: readonly string[];
 };
