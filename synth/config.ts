@@ -1,5 +1,5 @@
 import { formatFault } from '../src/api/validation/fault.ts';
-import { judge } from '../src/api/validation/validate.ts';
+import { validateWith } from '../src/api/validation/validate.ts';
 import { fieldsBeyond } from '../src/api/validation/unknown-fields.ts';
 import type { GeneratedValidator } from '../src/api/validation/validator.ts';
 import { readDocuments } from '../src/api/yaml-documents.ts';
@@ -9,8 +9,6 @@ import { shape } from './generated/shape.ts';
 import { structure } from './generated/structure.ts';
 import type { Installation } from './generated/types.ts';
 import { excessiveVariables } from './mesh-pods.ts';
-import { sharedNamespaces } from './namespaces.ts';
-import { excessiveRequests } from './quantity.ts';
 
 const validator: GeneratedValidator = { shape, structure, evaluate, rules, outline };
 
@@ -24,11 +22,11 @@ export function readConfiguration(text: string): ReadConfiguration {
   const { documents, faults } = readDocuments(text);
   if (faults.length > 0) return { faults: faults.map(({ line, message }) => `line ${line}: ${message}`) };
   if (documents.length > 1) return { faults: ['holds more than one YAML document: keep one'] };
-  return judgeConfiguration(documents[0]?.value ?? {});
+  return validateConfiguration(documents[0]?.value ?? {});
 }
 
-/** Judges the value of a configuration. Unlike the API server it takes no unknown fields: one is a knob that does nothing. */
-export function judgeConfiguration(value: unknown): ReadConfiguration {
+/** Validates a configuration. Unlike the API server it refuses unknown fields, which would have no effect. */
+export function validateConfiguration(value: unknown): ReadConfiguration {
   const unknown = fieldsBeyond(outline, value).map(({ path, meant }) =>
     formatFault({
       path,
@@ -36,10 +34,61 @@ export function judgeConfiguration(value: unknown): ReadConfiguration {
       message: `there is no such field${meant === undefined ? '' : `; did you mean ${meant}?`}`,
     }),
   );
-  const verdict = judge<Installation>(validator, value);
+  const verdict = validateWith<Installation>(validator, value);
   const wrong = verdict.valid
     ? [excessiveRequests, excessiveVariables, sharedNamespaces].flatMap(faultsOf => faultsOf(verdict.object))
     : verdict.faults.map(formatFault);
   const faults = [...unknown, ...wrong];
   return verdict.valid && faults.length === 0 ? { installation: verdict.object } : { faults };
+}
+
+/**
+ * Refuses a namespace that others use: the installation makes it enforce the restricted level of Pod Security, which other
+ * pods may violate, and deletes it when it is removed.
+ */
+function sharedNamespaces({ namespace, envoyGateway, monitoring }: Installation): readonly string[] {
+  const others: Readonly<Record<string, readonly string[]>> = {
+    'envoyGateway.namespace': [envoyGateway.namespace],
+    'envoyGateway.proxyNamespaces': envoyGateway.proxyNamespaces ?? [],
+    'monitoring.namespace': [monitoring.namespace],
+  };
+  const advice =
+    'name one that mesh-gateway alone uses: it enforces Pod Security, and is deleted with the installation';
+  if (namespace === 'default' || namespace.startsWith('kube-'))
+    return [`namespace: ${namespace} is a namespace of Kubernetes itself; ${advice}`];
+  return Object.entries(others)
+    .filter(([, names]) => names.includes(namespace))
+    .map(([field]) => `namespace: ${namespace} is that of ${field} too; ${advice}`);
+}
+
+const UNITS: Readonly<Record<string, number>> = {
+  '': 1,
+  m: 1e-3,
+  k: 1e3,
+  M: 1e6,
+  G: 1e9,
+  T: 1e12,
+  Ki: 2 ** 10,
+  Mi: 2 ** 20,
+  Gi: 2 ** 30,
+  Ti: 2 ** 40,
+};
+
+/** The number that a valid quantity of Kubernetes stands for. */
+function amountOf(quantity: string): number {
+  const [, number = '', unit = ''] = /^([0-9]+)([A-Za-z]*)$/.exec(quantity) ?? [];
+  return Number(number) * (UNITS[unit] ?? NaN);
+}
+
+/** The requests that are above their limits: the API server would accept the Deployment and refuse its pods. */
+function excessiveRequests(installation: Installation): readonly string[] {
+  return (['operator', 'extensionServer', 'meshPods'] as const).flatMap(process => {
+    const { requests, limits } = installation[process].resources;
+    return (['cpu', 'memory'] as const)
+      .filter(resource => amountOf(requests[resource]) > amountOf(limits[resource]))
+      .map(
+        resource =>
+          `${process}.resources.requests.${resource}: ${requests[resource]} is more than the limit of ${limits[resource]}`,
+      );
+  });
 }

@@ -8,6 +8,8 @@ import { doors } from './support/architecture/doors.ts';
 import { environmentExamples } from './support/architecture/environment.examples.ts';
 import { environmentInRoots } from './support/architecture/environment.ts';
 import type { Example } from './support/architecture/example.ts';
+import { fragmentExamples } from './support/architecture/fragments.examples.ts';
+import { noFragment } from './support/architecture/fragments.ts';
 import {
   barrelExamples,
   defaultExportExamples,
@@ -85,6 +87,7 @@ describeRule('imports of packages', code, doors, doorExamples);
 describeRule('imports of files', code, cycles, cycleExamples);
 describeRule('files that are pure by name', code, purity, purityExamples);
 describeRule('files and functions', code, sizes, sizeExamples);
+describeRule('short files', code, noFragment, fragmentExamples);
 
 describe('exceptions from sizes', () => {
   const lines = (count: number) => 'work();\n'.repeat(count);

@@ -44,7 +44,7 @@ export const meshPodSettings = {
 function parseControlURL(setting: string, text: string): string | undefined {
   const controlURL = text.trim();
   if (controlURL === '') return undefined;
-  judgeSpec(setting, 'spec.controlURL', { controlURL });
+  validateSpec(setting, 'spec.controlURL', { controlURL });
   return controlURL;
 }
 
@@ -53,7 +53,7 @@ function parseMeshPods(setting: string, text: string): MeshPodDefaults {
   const foreign = Object.keys(given).find(name => !POD_FIELDS.some(field => field === name));
   if (foreign !== undefined)
     throw new SettingError(setting, `${JSON.stringify(foreign)} is not one of ${POD_FIELDS.join(', ')}`);
-  const { pool } = judgeSpec(setting, 'spec.pool', { pool: given });
+  const { pool } = validateSpec(setting, 'spec.pool', { pool: given });
   return Object.fromEntries(
     POD_FIELDS.filter(name => pool[name] !== undefined).map(name => [name, pool[name]]),
   );
@@ -72,7 +72,7 @@ function parseObject(setting: string, text: string): Readonly<Record<string, unk
 }
 
 /** Validates a field as one of a MeshTailnet, so that both accept and refuse the same values. */
-function judgeSpec(setting: string, at: string, fields: Readonly<Record<string, unknown>>): TailnetSpec {
+function validateSpec(setting: string, at: string, fields: Readonly<Record<string, unknown>>): TailnetSpec {
   const tailnet = {
     ...{ apiVersion: API_VERSION, kind: 'MeshTailnet', metadata: { name: 'defaults' } },
     spec: { tailnet: 'defaults.example', ...fields },

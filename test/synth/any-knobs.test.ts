@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { judgeConfiguration, readConfiguration } from '../../synth/config.ts';
+import { validateConfiguration, readConfiguration } from '../../synth/config.ts';
 import { policies } from '../support/synth/policies.ts';
 import { modelOf } from '../support/synth/models.ts';
 import { everyKnob, objectsIn, synthesized } from '../support/synth/synthesized.ts';
@@ -36,7 +36,7 @@ describe('whatever is given as a configuration', () => {
   it('is either taken or refused with reasons, each on one line', () => {
     fc.assert(
       fc.property(fc.oneof(fc.jsonValue(), anyKnobs), value => {
-        const { faults } = judgeConfiguration(value);
+        const { faults } = validateConfiguration(value);
         for (const fault of faults ?? []) expect(fault).toMatch(/^[^\p{Cc}]+$/u);
         expect(faults).not.toEqual([]);
       }),

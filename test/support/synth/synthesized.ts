@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { parse } from 'yaml';
 import { parseManifests } from '../../../lab/kube/manifests.ts';
 import type { KubeObject } from '../../../lab/kube/object.ts';
-import { judgeConfiguration } from '../../../synth/config.ts';
+import { validateConfiguration } from '../../../synth/config.ts';
 import type { Installation } from '../../../synth/generated/types.ts';
 import { install } from '../../../synth/install.ts';
 import type { Files } from '../../../synth/install.ts';
@@ -15,7 +15,7 @@ export const everyKnob = parse(readFileSync('test/support/synth/every-knob.yaml'
 
 /** A configuration with its defaults; fails where it is wrong. */
 export function installationOf(written: Written): Installation {
-  const read = judgeConfiguration(written);
+  const read = validateConfiguration(written);
   if (read.faults) throw new Error(read.faults.join('\n'));
   return read.installation;
 }
