@@ -66,6 +66,14 @@ describe('docs/install.md', () => {
     for (const path of synthesized({}).keys()) expect(text).toContain(path.split('/')[0]);
   });
 
+  it.each(['The configuration', 'The manifests', 'Apply the manifests', 'Remove'])(
+    'has the section "%s", whose commands tests run on a cluster',
+    heading => {
+      const section = text.split(/^## /m).find(part => part.startsWith(`${heading}\n`));
+      expect(section).toMatch(/^```(sh|yaml)$/m);
+    },
+  );
+
   it('shows a configuration that is right', () => {
     const shown = /```yaml\n([^]*?)\n```/.exec(text)?.[1] ?? '';
     expect(shown).toContain('image:');
