@@ -23,7 +23,7 @@ const word = (number: number) => {
   return bytes;
 };
 
-/** The server answers others, and nothing is left of whoever has closed. */
+/** The server answers others, and has released closed connections. */
 async function expectUnharmed(server: Serving, raw: RawConnection): Promise<void> {
   raw.socket.destroy();
   const calls = () =>
@@ -37,7 +37,7 @@ async function expectUnharmed(server: Serving, raw: RawConnection): Promise<void
   expect(server.lines).toEqual([]);
 }
 
-describe('others are served while a caller sends too many', () => {
+describe('other callers are served during a flood', () => {
   const call = frame(FRAMES.headers, END_HEADERS, 1, callHeaders(STREAM));
   const many = (count: number, bytes: (at: number) => Buffer) =>
     Buffer.concat(Array.from({ length: count }, (_, at) => bytes(at)));
@@ -51,7 +51,7 @@ describe('others are served while a caller sends too many', () => {
     ['data without data', many(11_000, () => frame(FRAMES.data, 0, 1))],
     ['windows', many(11_000, () => frame(FRAMES.window, 0, 1, word(1)))],
     ['priorities', many(11_000, at => frame(PRIORITY, 0, 2 * at + 3, Buffer.alloc(5)))],
-    ['frames that nobody knows', many(11_000, () => frame(0x42, 0, 0))],
+    ['frames of an unknown type', many(11_000, () => frame(0x42, 0, 0))],
     ['resets of what has ended', many(11_000, () => frame(FRAMES.reset, 0, 1, word(8)))],
     [
       'headers that do not end',
@@ -80,8 +80,8 @@ describe('others are served while a caller sends too many', () => {
   });
 });
 
-describe('headers that are small and mean much', () => {
-  it('are refused', async () => {
+describe('headers that decompress to many bytes', () => {
+  it('are rejected', async () => {
     const server = await serving({ methods });
     const raw = await RawConnection.open(server.port);
     const large = header('x-large', 'x'.repeat(3900));
@@ -103,8 +103,8 @@ describe('headers that are small and mean much', () => {
   });
 });
 
-describe('a caller that takes nothing', () => {
-  it('makes the server hold no more than it may, though it asks and asks', async () => {
+describe('a caller that does not read', () => {
+  it('cannot make the server exceed its memory limit by sending requests', async () => {
     const child = fork(SMALL_POOL, { execArgv: ['--expose-gc', '--import', 'tsx'] });
     onTestFinished(() => void child.kill());
     const [port] = (await once(child, 'message')) as [number];
@@ -126,7 +126,7 @@ describe('a caller that takes nothing', () => {
     raw.socket.destroy();
   });
 
-  it('may have the smallest windows, and gets all of it in the end', async () => {
+  it('may have the smallest flow-control windows, and gets everything in the end', async () => {
     const server = await serving({ methods });
     const raw = await RawConnection.open(server.port, [[4, 0]]);
     raw.call(1, ECHO);

@@ -78,7 +78,7 @@ const spoilt = fc
   });
 
 it(
-  'whatever comes, the server answers others, and holds nothing when it is gone',
+  'any frames: the server answers others, and releases everything when the connection closes',
   { timeout: 120_000 },
   async () => {
     const unhandled: unknown[] = [];

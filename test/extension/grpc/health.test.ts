@@ -12,11 +12,11 @@ const requestFor = (service: string) => bytesField(1, Buffer.from(service));
 
 const STATUSES: Readonly<Record<number, string>> = { 1: 'SERVING', 2: 'NOT_SERVING', 3: 'SERVICE_UNKNOWN' };
 
-/** The status is the one field of an answer. */
+/** The status is the only field of a response. */
 const statusIn = (answer: Uint8Array): string | undefined => STATUSES[answer[1] ?? 0];
 
 describe('Check', () => {
-  it.each(['', 'grpc.health.v1.Health'])('tells the status of "%s"', async service => {
+  it.each(['', 'grpc.health.v1.Health'])('returns the status of "%s"', async service => {
     const { port, server } = await serving();
     const client = testClient(port);
     const ask = async () =>
@@ -26,12 +26,12 @@ describe('Check', () => {
     expect(await ask()).toBe('NOT_SERVING');
   });
 
-  it('does not know other services', async () => {
+  it('returns NOT_FOUND for other services', async () => {
     const { port } = await serving();
     expect((await testClient(port).call(CHECK, requestFor('other'))).code).toBe(status.NOT_FOUND);
   });
 
-  it('refuses what is far too long, and goes on', async () => {
+  it('rejects a request that is too large, and continues to serve', async () => {
     const { port, lines } = await serving();
     const client = testClient(port);
     expect((await client.call(CHECK, Buffer.alloc(70_000, Buffer.of(0x12, 0)))).code).toBe(
@@ -46,29 +46,29 @@ describe('Watch', () => {
   async function watching(service: string) {
     const server = await serving();
     const stream = testClient(server.port).stream(WATCH);
-    const told: (string | undefined)[] = [];
-    stream.on('data', (bytes: Buffer) => told.push(statusIn(bytes)));
+    const statuses: (string | undefined)[] = [];
+    stream.on('data', (bytes: Buffer) => statuses.push(statusIn(bytes)));
     const code = codeOf(stream);
     stream.end(Buffer.from(requestFor(service)));
-    return { ...server, stream, told, code };
+    return { ...server, stream, statuses, code };
   }
 
-  it.each(['', 'grpc.health.v1.Health'])('tells each change of "%s"', async service => {
-    const { server, told, stream, code } = await watching(service);
-    await eventually(() => expect(told).toEqual(['SERVING']));
+  it.each(['', 'grpc.health.v1.Health'])('sends each change of "%s"', async service => {
+    const { server, statuses, stream, code } = await watching(service);
+    await eventually(() => expect(statuses).toEqual(['SERVING']));
     server.health.set('NOT_SERVING');
     server.health.set('SERVING');
-    await eventually(() => expect(told).toEqual(['SERVING', 'NOT_SERVING', 'SERVING']));
+    await eventually(() => expect(statuses).toEqual(['SERVING', 'NOT_SERVING', 'SERVING']));
     stream.cancel();
     expect(await code).toBe(status.CANCELLED);
   });
 
-  it('says of other services that they are unknown, and goes on', async () => {
-    const { server, told, stream, code } = await watching('other');
-    await eventually(() => expect(told).toEqual(['SERVICE_UNKNOWN']));
+  it('sends SERVICE_UNKNOWN for other services, and continues', async () => {
+    const { server, statuses, stream, code } = await watching('other');
+    await eventually(() => expect(statuses).toEqual(['SERVICE_UNKNOWN']));
     server.health.set('NOT_SERVING');
     stream.cancel();
     expect(await code).toBe(status.CANCELLED);
-    expect(told).toEqual(['SERVICE_UNKNOWN']);
+    expect(statuses).toEqual(['SERVICE_UNKNOWN']);
   });
 });

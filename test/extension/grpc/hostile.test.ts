@@ -10,7 +10,7 @@ const STREAM = '/test.Service/Stream';
 const methods = { [ECHO]: echo, [STREAM]: echoStream };
 
 const MIB = 1024 * 1024;
-/** So that what does not answer is closed soon. */
+/** Idle connections are closed soon. */
 const QUICK = { keepaliveMs: 100, keepaliveTimeoutMs: 100 };
 const PREFACE = 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n';
 
@@ -26,7 +26,7 @@ afterEach(() => {
   process.off('unhandledRejection', note);
 });
 
-/** The server answers others, has logged nothing, and no promise was left alone. */
+/** The server answers others, has logged nothing, and no rejection was unhandled. */
 async function expectUnharmed(server: Serving): Promise<void> {
   const check = await testClient(server.port).call('/grpc.health.v1.Health/Check', Buffer.alloc(0));
   expect(check).toEqual({ code: 0, details: '', message: Buffer.of(8, 1) });
@@ -34,7 +34,7 @@ async function expectUnharmed(server: Serving): Promise<void> {
   expect(unhandled).toEqual([]);
 }
 
-/** Sends something many times over, as fast as it is taken, until the other side has enough or all is sent. */
+/** Sends bytes repeatedly, with backpressure, until the other side closes or all are sent. */
 async function flood(raw: RawConnection, bytes: Uint8Array, times: number): Promise<void> {
   for (let sent = 0; sent < times && !raw.socket.destroyed; sent++) {
     if (!raw.socket.write(bytes)) {
@@ -73,8 +73,8 @@ describe('a connection that breaks the rules of HTTP/2', () => {
   });
 });
 
-describe('a request that is no call', () => {
-  it('because of another content type is answered by HTTP', async () => {
+describe('a request that is not a gRPC call', () => {
+  it('because of its content type gets an HTTP error', async () => {
     const server = await serving({ methods });
     const raw = await RawConnection.open(server.port);
     raw.call(1, ECHO, { 'content-type': 'application/json' });
@@ -84,7 +84,7 @@ describe('a request that is no call', () => {
     await expectUnharmed(server);
   });
 
-  it('because its deadline is none is refused', async () => {
+  it('because of an invalid deadline is rejected', async () => {
     const server = await serving({ methods });
     const raw = await RawConnection.open(server.port);
     raw.call(1, ECHO, { 'grpc-timeout': 'soon' });
@@ -93,7 +93,7 @@ describe('a request that is no call', () => {
     await expectUnharmed(server);
   });
 
-  it('because its headers are too large is not taken', async () => {
+  it('because its headers are too large is rejected', async () => {
     const server = await serving({ methods });
     const raw = await RawConnection.open(server.port);
     await eventually(() => expect(raw.of('settings')).toHaveLength(2));
@@ -107,7 +107,7 @@ describe('a request that is no call', () => {
 });
 
 describe('a flood', () => {
-  /** What a flood leaves behind in this process, the one who floods included. */
+  /** The memory that a flood costs this process, its sender included. */
   async function growth(act: () => Promise<void>): Promise<number> {
     const before = process.memoryUsage().rss;
     await act();
@@ -167,7 +167,7 @@ describe('a flood', () => {
     await expectUnharmed(server);
   });
 
-  it('of streams is taken up to what all connections may have together', async () => {
+  it('of streams is accepted up to the limit of all connections', async () => {
     const server = await serving({ methods, limits: { streamsOfConnection: 500, streams: 800 } });
     const [first, second] = [await RawConnection.open(server.port), await RawConnection.open(server.port)];
     for (const raw of [first, second]) {
@@ -181,7 +181,7 @@ describe('a flood', () => {
     await expectUnharmed(server);
   });
 
-  it('of streams is taken up to what one connection may have', async () => {
+  it('of streams is accepted up to the limit of a connection', async () => {
     const server = await serving({ methods, limits: { streamsOfConnection: 500 } });
     const raw = await RawConnection.open(server.port);
     await eventually(() => expect(raw.of('settings')).toHaveLength(2));
@@ -193,7 +193,7 @@ describe('a flood', () => {
     await expectUnharmed(server);
   });
 
-  it('of 8,192 streams on one connection is what an Envoy may ask for', async () => {
+  it('of 8,192 streams on one connection is within the limits, as an Envoy may need them', async () => {
     const server = await serving({ methods });
     const raw = await RawConnection.open(server.port);
     const hello = message(Buffer.from('hello'));
@@ -206,8 +206,8 @@ describe('a flood', () => {
   });
 });
 
-describe('requests that are never finished', () => {
-  it('are reset, and what they held comes back', async () => {
+describe('requests that never end', () => {
+  it('are reset, and their memory is released', async () => {
     const server = await serving({ methods, limits: { requestMs: 500 } });
     const raw = await RawConnection.open(server.port);
     const half = message(Buffer.alloc(200_000)).subarray(0, 1000);
@@ -221,7 +221,7 @@ describe('requests that are never finished', () => {
     await expectUnharmed(server);
   });
 
-  it('hold no more than they may, whatever they announce, and keep small ones of others from nothing', async () => {
+  it('stay within the memory limit, with any announced length, and do not block small requests', async () => {
     const server = await serving({ methods, limits: { smallBytes: 65_536, pooledBytes: 8 * MIB } });
     const raw = await RawConnection.open(server.port);
     const start = message(Buffer.alloc(3 * MIB)).subarray(0, 16_384);
@@ -235,7 +235,7 @@ describe('requests that are never finished', () => {
     await expectUnharmed(server);
   });
 
-  it('wait for their turn where they are large, and each is answered', async () => {
+  it('are queued if they are large, and each is answered', async () => {
     const server = await serving({ methods, limits: { smallBytes: 65_536, pooledBytes: MIB } });
     const sent = Array.from({ length: 20 }, (_, at) => Buffer.alloc(2 * MIB, at));
     const client = testClient(server.port);

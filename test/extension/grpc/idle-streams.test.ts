@@ -17,7 +17,7 @@ type Cost = {
   readonly arrayBuffers: number;
 };
 
-it('an idle stream costs less than 36 KB, and pins none of the memory into which is read', async () => {
+it('an idle stream costs less than 36 KB, and keeps no read buffer alive', async () => {
   const child = fork(PROGRAM, { execArgv: ['--expose-gc', '--import', 'tsx'], serialization: 'json' });
   onTestFinished(() => void child.kill());
   const [port] = (await once(child, 'message')) as [number];

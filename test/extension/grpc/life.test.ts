@@ -15,7 +15,7 @@ const ECHO = '/test.Service/Echo';
 const STREAM = '/test.Service/Stream';
 const SLOW = '/test.Service/Slow';
 
-/** A call that is answered when the test says so. */
+/** A call whose response the test triggers. */
 function slow() {
   const answers: (() => void)[] = [];
   const method: Unary = {
@@ -51,7 +51,7 @@ describe('an idle connection', () => {
     expect(raw.of('ping')).toHaveLength(1);
   });
 
-  it('is closed when it never said anything', async () => {
+  it('is closed if it never sent anything', async () => {
     const server = await serving({ limits });
     const raw = await RawConnection.silent(server.port);
     await raw.closed();
@@ -59,13 +59,13 @@ describe('an idle connection', () => {
   });
 });
 
-/** The last stream that is taken where more may be on their way. */
+/** The last stream ID of a GOAWAY that announces another. */
 const ANY = 2 ** 31 - 1;
 
 const goaways = (raw: RawConnection) => raw.of('goaway').map(({ payload }) => payload.readUInt32BE(0));
 
 describe('an old connection', () => {
-  it('is told to leave, keeps its streams for the grace time, and is closed then', async () => {
+  it('gets GOAWAY, keeps its streams for the grace time, and is then closed', async () => {
     const server = await serving({ methods, limits: { ageMs: 100, ageGraceMs: 1000 } });
     const raw = await RawConnection.open(server.port);
     raw.call(1, STREAM);
@@ -78,7 +78,7 @@ describe('an old connection', () => {
     await eventually(() => expect(server.calls).toEqual([{ method: STREAM, code: 'CANCELLED' }]));
   });
 
-  it('is left by a caller without a failed call', async () => {
+  it('is replaced by its caller without a failed call', async () => {
     const server = await serving({ methods, limits: { ageMs: 100, ageGraceMs: 20_000 } });
     const client = testClient(server.port);
     const codes = new Set<number>();
@@ -96,7 +96,7 @@ describe('an old connection', () => {
 });
 
 describe('stopping', () => {
-  it('lets calls end, ends streams, and takes no more', async () => {
+  it('waits for calls, ends streams, and accepts no more', async () => {
     const { answers, method } = slow();
     const server = await serving({ methods: { ...methods, [SLOW]: method } });
     const client = testClient(server.port);
@@ -114,7 +114,7 @@ describe('stopping', () => {
     expect(server.activities.list().has('gRPC server')).toBe(false);
   });
 
-  it('is over at the deadline, whatever still runs', async () => {
+  it('ends at the deadline, with calls still running', async () => {
     const { answers, method } = slow();
     const server = await serving({ methods: { [SLOW]: method } });
     const call = testClient(server.port).call(SLOW, Buffer.from('a'));
@@ -125,7 +125,7 @@ describe('stopping', () => {
     await eventually(() => expect(server.calls).toEqual([{ method: SLOW, code: 'CANCELLED' }]));
   });
 
-  it('is one thing, however often it is asked for', async () => {
+  it('is idempotent', async () => {
     const server = await serving();
     const stop = (graceMs: number) => server.server.stop({ graceMs });
     expect(stop(0)).toBe(stop(1000));
@@ -136,7 +136,7 @@ describe('stopping', () => {
 });
 
 describe('starting', () => {
-  it('fails by the name of the setting where the address is taken', async () => {
+  it('throws an error that names the setting if the address is in use', async () => {
     const { port } = await serving();
     const second = startGrpcServer({
       address: { host: '127.0.0.1', port },
@@ -155,7 +155,7 @@ describe('starting', () => {
 });
 
 describe('activities', () => {
-  it('tell of connections and calls', async () => {
+  it('list connections and calls', async () => {
     const server = await serving({ methods });
     const stream = testClient(server.port).stream(STREAM);
     const ended = codeOf(stream);

@@ -8,7 +8,7 @@ import { bytesField, bytesOf, textOf, valuesOf } from '../../../src/extension/wi
 import { codeOf, testClient } from '../../support/grpc/client.ts';
 import { serving } from '../../support/grpc/serving.ts';
 
-/** The fields of requests and answers of reflection. */
+/** The fields of reflection requests and responses. */
 const ASK = { fileByFilename: 3, fileContainingSymbol: 4, listServices: 7 } as const;
 const ANSWER = { files: 4, services: 6, error: 7 } as const;
 
@@ -27,7 +27,7 @@ async function ask(version: string, ...requests: readonly [keyof typeof ASK, str
 
 const empty = new Uint8Array();
 
-/** The names of the files in an answer, and what they define. */
+/** The names of the files in a response, and what they define. */
 function filesIn(answer: Uint8Array) {
   const files = valuesOf(bytesOf(answer, ANSWER.files) ?? empty, 1, 100);
   return files.map(bytes => fromBinary(FileDescriptorProtoSchema, bytes));
@@ -57,7 +57,7 @@ describe.each(['v1', 'v1alpha'])('reflection %s', version => {
     expect(file?.service[0]?.method.map(({ name }) => name)).toContain('PostTranslateModify');
   });
 
-  it('has all that a file needs', async () => {
+  it('returns a file with its imports', async () => {
     const [answer = empty] = await ask(version, [
       'fileContainingSymbol',
       'envoy.service.endpoint.v3.EndpointDiscoveryService',
@@ -73,7 +73,7 @@ describe.each(['v1', 'v1alpha'])('reflection %s', version => {
     expect(used.filter(type => !defined.includes(type))).toEqual([]);
   });
 
-  it('says what it does not know, and goes on', async () => {
+  it('returns NOT_FOUND for unknown names, and continues', async () => {
     const answers = await ask(
       version,
       ['fileByFilename', 'other.proto'],

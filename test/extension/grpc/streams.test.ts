@@ -9,7 +9,7 @@ import { echoStream, serving } from '../../support/grpc/serving.ts';
 
 const PATH = '/test.Service/Stream';
 
-/** A method that tells what its listeners hear, and hands out its streams. */
+/** A method that records the callbacks of its listeners, and exposes its streams. */
 function watched(reactions: Partial<StreamListener> = {}) {
   const heard: string[] = [];
   const streams: ServerStream[] = [];
@@ -55,7 +55,7 @@ describe('a stream', () => {
     expect(answers).toEqual(sent);
   });
 
-  it('is told when the caller has gone, and nothing after that', async () => {
+  it('is notified when the caller disconnects, and never after that', async () => {
     const { heard, streams, method } = watched();
     const server = await serving({ methods: { [PATH]: method } });
     const raw = await RawConnection.open(server.port);
@@ -125,7 +125,7 @@ function windowOf(bytes: number): Buffer {
 }
 
 describe('a caller that reads slowly', () => {
-  it('makes send say so, and drained say when there is room', async () => {
+  it('makes send return false, and drained is called when it has read', async () => {
     const { heard, streams, method } = watched();
     const server = await serving({ methods: { [PATH]: method }, limits: { unsentBytes: 5000 } });
     const raw = await RawConnection.open(server.port, SMALL_WINDOW);
@@ -141,7 +141,7 @@ describe('a caller that reads slowly', () => {
     );
   });
 
-  it('cannot make the server hold more than it may', async () => {
+  it('cannot make the server exceed its memory limit', async () => {
     const { streams, method } = watched();
     const limits = { allUnsentBytes: 100_000 };
     const server = await serving({ methods: { [PATH]: method }, limits });
@@ -154,7 +154,7 @@ describe('a caller that reads slowly', () => {
     await eventually(() => expect(server.calls).toEqual([{ method: PATH, code: 'RESOURCE_EXHAUSTED' }]));
   });
 
-  it('is disconnected at the age of its connection when it takes nothing', async () => {
+  it('is disconnected at the max age of its connection if it reads nothing', async () => {
     const { heard, streams, method } = watched();
     const limits = { ageMs: 200, ageGraceMs: 100 };
     const server = await serving({ methods: { [PATH]: method }, limits });

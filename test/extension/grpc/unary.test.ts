@@ -53,7 +53,7 @@ describe('a call', () => {
     },
   );
 
-  it('may have an empty answer', async () => {
+  it('may have an empty response', async () => {
     const { client } = await serve();
     expect(await client.call('/test.Service/Empty', Buffer.from('a'))).toMatchObject({
       code: 0,
@@ -80,7 +80,7 @@ describe('a call', () => {
     expect(await client.call(`/test.Service/${name}`, Buffer.from('a'))).toEqual({ code, details });
   });
 
-  it('that fails by surprise is one line in the log', async () => {
+  it('with an unexpected error is logged once', async () => {
     const { client, server } = await serve();
     await client.call('/test.Service/Reject', Buffer.from('a'));
     expect(server.lines).toHaveLength(1);
@@ -90,7 +90,7 @@ describe('a call', () => {
     });
   });
 
-  it('that is over its limit is refused by both sizes, in both directions', async () => {
+  it('over the size limit is rejected, in both directions', async () => {
     const { client } = await serve({ limits: { messageBytes: 1000 } });
     expect(await client.call('/test.Service/Echo', Buffer.alloc(1001))).toEqual({
       code: status.RESOURCE_EXHAUSTED,
@@ -108,11 +108,11 @@ describe('a call', () => {
 });
 
 describe('a deadline', () => {
-  it('ends the call, and what is answered after it goes nowhere', async () => {
+  it('ends the call, and a later response is dropped', async () => {
     let answer: (bytes: Buffer) => void = () => undefined;
     const late = unary(() => new Promise(resolve => (answer = resolve)));
     const { client, server } = await serve({ methods: { ...methods, '/test.Service/Late': late } });
-    // The time that it takes to connect is not that of the call.
+    // Connecting does not count against the deadline.
     expect(await client.call('/test.Service/Echo', Buffer.from('a'))).toMatchObject({ code: 0 });
     const { code } = await client.call('/test.Service/Late', Buffer.from('a'), { deadlineMs: 1000 });
     expect(code).toBe(status.DEADLINE_EXCEEDED);
@@ -123,7 +123,7 @@ describe('a deadline', () => {
     expect(server.calls[2]?.code).toBe('OK');
   });
 
-  it('is kept by the server for a caller that does not', async () => {
+  it('is enforced by the server', async () => {
     const never = unary(() => new Promise(() => undefined));
     const server = await serving({ methods: { '/test.Service/Never': never } });
     const raw = await RawConnection.open(server.port);
@@ -135,7 +135,7 @@ describe('a deadline', () => {
     );
   });
 
-  it('is not waited for where the caller goes away', async () => {
+  it('is not awaited if the caller disconnects', async () => {
     let isAsked = false;
     const never = unary(() => new Promise(() => (isAsked = true)));
     const server = await serving({ methods: { '/test.Service/Never': never } });
@@ -150,7 +150,7 @@ describe('a deadline', () => {
   });
 });
 
-describe('what is not one message', () => {
+describe('a request that is not exactly one message', () => {
   const hello = message(Buffer.from('hello'));
   it.each([
     ['none', Buffer.alloc(0), 'UNIMPLEMENTED'],
@@ -171,7 +171,7 @@ describe('what is not one message', () => {
 });
 
 describe('a compressed request', () => {
-  it('is refused before it is unpacked', async () => {
+  it('is rejected before it is decompressed', async () => {
     const server = await serving({ methods });
     const raw = await RawConnection.open(server.port);
     raw.call(1, '/test.Service/Echo', { 'grpc-encoding': 'gzip' });

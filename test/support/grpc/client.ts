@@ -13,7 +13,7 @@ const asItIs = (bytes: Buffer): Buffer => bytes;
 /** How a unary call ended. */
 type Outcome = { readonly code: number; readonly details: string; readonly message?: Buffer };
 
-/** A client of gRPC that is not ours, with bytes for messages. */
+/** The gRPC library's client, with bytes as messages. */
 export type TestClient = {
   call(path: string, message: Uint8Array, options?: { readonly deadlineMs?: number }): Promise<Outcome>;
   stream(path: string): ClientDuplexStream<Buffer, Buffer>;
@@ -39,7 +39,7 @@ export function testClient(port: number): TestClient {
   };
 }
 
-/** The code with which a stream ends; what else comes is read and thrown away. */
+/** The status code of a stream; its messages are dropped. */
 export function codeOf(stream: ClientDuplexStream<Buffer, Buffer>): Promise<number> {
   stream.on('error', () => undefined).resume();
   return new Promise(resolve => stream.on('status', ({ code }) => resolve(code)));

@@ -1,4 +1,4 @@
-/** A process of its own: says what an idle stream costs a server with thousands of them, as JSON. */
+/** A separate process: prints as JSON what an idle stream costs a server with thousands of them. */
 import { DEFAULT_GRPC_LIMITS } from '../../../src/extension/grpc/limits.ts';
 import type { ServerStream } from '../../../src/extension/grpc/method.ts';
 import { startGrpcServer } from '../../../src/extension/grpc/server.ts';
@@ -8,7 +8,7 @@ import { createLog } from '../../../src/telemetry/log.ts';
 
 const kept: string[] = [];
 
-/** Keeps what it is sent, as a handler that remembers names does, and answers it. */
+/** Keeps and returns each message, like a handler that stores names. */
 const open = (stream: ServerStream) => ({
   message: (message: Uint8Array) => {
     kept.push(Buffer.from(message).toString('latin1'));

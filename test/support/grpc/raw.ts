@@ -20,7 +20,7 @@ const END_STREAM = 1;
 const END_HEADERS = 4;
 const FRAME_BYTES = 9;
 
-/** A frame that has come. */
+/** A received frame. */
 export type Frame = {
   readonly type: number;
   readonly flags: number;
@@ -28,7 +28,7 @@ export type Frame = {
   readonly payload: Buffer;
 };
 
-/** A frame as bytes, whatever it says. */
+/** Encodes any frame, valid or not. */
 export function frame(
   type: number,
   flags: number,
@@ -43,7 +43,7 @@ export function frame(
   return Buffer.concat([head, payload]);
 }
 
-/** A header that is not compressed. */
+/** An uncompressed header. */
 export function header(name: string, value: string): Buffer {
   const [nameBytes, valueBytes] = [Buffer.from(name), Buffer.from(value)];
   return Buffer.concat([Buffer.of(0, nameBytes.length), nameBytes, lengthOf(valueBytes), valueBytes]);
@@ -77,7 +77,7 @@ export function message(bytes: Uint8Array, flag = 0): Buffer {
   return Buffer.concat([prefix, bytes]);
 }
 
-/** A connection on which anything at all can be sent; nothing is read over it but what a test waits for. */
+/** A raw HTTP/2 connection on which a test can send any bytes. */
 export class RawConnection {
   readonly socket: Socket;
   readonly frames: Frame[] = [];
@@ -90,7 +90,7 @@ export class RawConnection {
     socket.on('data', piece => this.#read(piece));
   }
 
-  /** Connects without a word. */
+  /** Connects without sending anything. */
   static async silent(port: number): Promise<RawConnection> {
     const socket = connect(port, '127.0.0.1');
     await once(socket, 'connect');
@@ -98,7 +98,7 @@ export class RawConnection {
     return new RawConnection(socket);
   }
 
-  /** Connects and begins as HTTP/2 does, with settings as pairs of number and value. */
+  /** Connects and sends the HTTP/2 preface and settings, as pairs of identifier and value. */
   static async open(
     port: number,
     settings: readonly (readonly [number, number])[] = [],
@@ -121,7 +121,7 @@ export class RawConnection {
     if (!this.socket.destroyed) this.socket.write(Buffer.concat(parts));
   }
 
-  /** Begins a call. */
+  /** Starts a call. */
   call(id: number, path: string, more: Readonly<Record<string, string>> = {}): void {
     this.send(frame(FRAMES.headers, END_HEADERS, id, callHeaders(path, more)));
   }
@@ -131,7 +131,7 @@ export class RawConnection {
     this.send(frame(FRAMES.data, then === 'end' ? END_STREAM : 0, id, bytes));
   }
 
-  /** The frames of a type and a stream that have come. */
+  /** The received frames of a type and a stream. */
   of(type: keyof typeof FRAMES, id?: number): readonly Frame[] {
     return this.frames.filter(found => found.type === FRAMES[type] && (id === undefined || found.id === id));
   }

@@ -10,10 +10,10 @@ import { createActivities } from '../../../src/telemetry/activity.ts';
 import type { Activities } from '../../../src/telemetry/activity.ts';
 import { createLog } from '../../../src/telemetry/log.ts';
 
-/** A call as it was recorded. */
+/** A recorded call. */
 type RecordedCall = { readonly method: string; readonly code: string };
 
-/** A server with some methods, and what can be seen of it. */
+/** A server with some methods, and what it recorded. */
 export type Serving = {
   readonly port: number;
   readonly server: GrpcServer;
@@ -60,10 +60,10 @@ export async function serving({
   return { port: server.port, server, activities, lines, calls, errors };
 }
 
-/** Answers what it is given. */
+/** Returns its request. */
 export const echo: Unary = { is: 'unary', call: request => request };
 
-/** Sends back each message, and ends when the caller does. */
+/** Echoes each message, and ends when the caller does. */
 export const echoStream: Streaming = {
   is: 'streaming',
   open: stream => ({

@@ -1,4 +1,4 @@
-/** A server in a process of its own, whose requests share 20 MiB: prints its port, and on each message what it holds. */
+/** A server in a separate process, whose requests share 20 MiB: prints its port, and its memory on each message. */
 import { DEFAULT_GRPC_LIMITS } from '../../../src/extension/grpc/limits.ts';
 import { startGrpcServer } from '../../../src/extension/grpc/server.ts';
 import { systemClock } from '../../../src/runtime/clock.ts';
