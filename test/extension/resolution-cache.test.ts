@@ -28,14 +28,14 @@ const GATEWAY = 'default/public';
 const settings = { dataPath: 'Proxy', edsTarget: 'a:5005' } as const;
 const web = [httpRoute('web', [backend('web')]), endpointsObject('web'), tailnetObject()];
 
-/** A view of objects, and the author who may change them. */
-async function viewOf(objects: readonly object[]) {
+/** A cache over objects, and the author who can change them. */
+async function cacheOf(objects: readonly object[]) {
   const memory = createMemory(extensionIndexes, objects);
   await memory.start();
-  return { memory, view: createResolutionCache(memory.read, settings) };
+  return { memory, cache: createResolutionCache(memory.read, settings) };
 }
 
-/** Counts how often it is told of a change. */
+/** Counts notifications. */
 class Counter {
   count = 0;
   invalidated(): void {
@@ -43,192 +43,196 @@ class Counter {
   }
 }
 
-function addressesIn(view: ResolutionCache, cluster = WEB, gateway = GATEWAY): readonly string[] | undefined {
-  const found = view.snapshot(cluster, gateway);
+function addressesIn(
+  cache: ResolutionCache,
+  cluster = WEB,
+  gateway = GATEWAY,
+): readonly string[] | undefined {
+  const found = cache.snapshot(cluster, gateway);
   return found?.assignment.localities.flatMap(({ endpoints }) =>
     endpoints.map(({ address, port, proxy }) => `${proxy?.address ?? 'direct'} ${address}:${port}`),
   );
 }
 
-describe('a view', () => {
-  it('says what gets no traffic of rules that mix ours with others, which no Envoy follows', async () => {
-    const { view } = await viewOf([
+describe('the resolution cache', () => {
+  it('returns the unused backends of mixed rules, to which no stream subscribes', async () => {
+    const { cache } = await cacheOf([
       httpRoute('web', [backend('web')], [backend('gone'), service()]),
       routeObject('TCPRoute', 'raw', [backend('web'), service()]),
       httpRoute('others', [service()]),
       ...web.slice(1),
     ]);
-    const told = [...view.unusedOfMixedRules()].map(({ cluster, unused = [] }) => [
+    const unusedByCluster = [...cache.unusedOfMixedRules()].map(({ cluster, unused = [] }) => [
       cluster,
       unused.map(({ reason }) => reason),
     ]);
-    expect(told).toEqual([
+    expect(unusedByCluster).toEqual([
       ['httproute/default/web/rule/1', ['BackendNotFound']],
       ['tcproute/default/raw/rule/-1', ['MixedBackends']],
     ]);
   });
 
-  it('says what a cluster must have and where its traffic goes', async () => {
-    const { view } = await viewOf(web);
-    expect(view.settingsOf(WEB)).toMatchObject({ cluster: WEB, protocol: 'HTTP/1.1' });
-    expect(addressesIn(view)).toEqual(['10.0.0.9 100.64.0.1:8080']);
-    expect(view.snapshot(WEB, GATEWAY)?.objects).toEqual(new Map([[0, 'MeshEndpoints/default/web']]));
+  it('returns the settings of a cluster and its endpoints', async () => {
+    const { cache } = await cacheOf(web);
+    expect(cache.settingsOf(WEB)).toMatchObject({ cluster: WEB, protocol: 'HTTP/1.1' });
+    expect(addressesIn(cache)).toEqual(['10.0.0.9 100.64.0.1:8080']);
+    expect(cache.snapshot(WEB, GATEWAY)?.objects).toEqual(new Map([[0, 'MeshEndpoints/default/web']]));
   });
 
-  it('knows nothing of clusters that are not ours', async () => {
-    const { view } = await viewOf([...web, httpRoute('shop', [service()])]);
+  it('returns undefined for clusters without mesh backends', async () => {
+    const { cache } = await cacheOf([...web, httpRoute('shop', [service()])]);
     const names = ['httproute/default/shop/rule/0', 'httproute/default/web/rule/1', 'kubernetes', ''];
-    expect(names.map(name => [view.settingsOf(name), view.snapshot(name, GATEWAY)])).toEqual(
+    expect(names.map(name => [cache.settingsOf(name), cache.snapshot(name, GATEWAY)])).toEqual(
       names.map(() => [undefined, undefined]),
     );
   });
 
-  it('tells what gets no traffic, of the rule and of the way', async () => {
-    const { view } = await viewOf([
+  it('returns unused backends of the rule and of the data path', async () => {
+    const { cache } = await cacheOf([
       httpRoute('web', [backend('web'), backend('nowhere')]),
       endpointsObject('web'),
       tailnetObject('main', { pool: { mode: 'Managed' } }),
     ]);
-    expect(view.snapshot(WEB, GATEWAY)?.unused.map(({ reason }) => reason)).toEqual([
+    expect(cache.snapshot(WEB, GATEWAY)?.unused.map(({ reason }) => reason)).toEqual([
       'BackendNotFound',
       'OtherBackendMissing',
       'ProxyUnknown',
     ]);
   });
 
-  it('remembers of any number of names only those that mean something', async () => {
-    const { view } = await viewOf(web);
+  it('keeps no entries for unknown names', async () => {
+    const { cache } = await cacheOf(web);
     for (let n = 0; n < 1000; n++) {
-      view.settingsOf(`httproute/default/web-${n}/rule/0`);
-      view.snapshot(`httproute/default/web/rule/${n}`, `default/gateway-${n}`);
-      view.revisionOf({ kind: 'Gateway', namespace: 'default', name: `gateway-${n}` });
+      cache.settingsOf(`httproute/default/web-${n}/rule/0`);
+      cache.snapshot(`httproute/default/web/rule/${n}`, `default/gateway-${n}`);
+      cache.revisionOf({ kind: 'Gateway', namespace: 'default', name: `gateway-${n}` });
     }
-    expect(view.size).toBe(1);
+    expect(cache.size).toBe(1);
   });
 
-  it('forgets a name that means nothing as soon as nobody follows it', async () => {
-    const { view } = await viewOf(web);
-    const follower = new Counter();
-    view.watch('httproute/default/later/rule/0', GATEWAY, follower);
-    view.snapshot('httproute/default/later/rule/0', GATEWAY);
-    expect(view.size).toBe(2);
-    view.unwatch('httproute/default/later/rule/0', GATEWAY, follower);
-    expect(view.size).toBe(0);
+  it('keeps an unknown name only while it is watched', async () => {
+    const { cache } = await cacheOf(web);
+    const watcher = new Counter();
+    cache.watch('httproute/default/later/rule/0', GATEWAY, watcher);
+    cache.snapshot('httproute/default/later/rule/0', GATEWAY);
+    expect(cache.size).toBe(2);
+    cache.unwatch('httproute/default/later/rule/0', GATEWAY, watcher);
+    expect(cache.size).toBe(0);
   });
 
-  it('gives the same needs until something changes on which they depend', async () => {
-    const { memory, view } = await viewOf([...web, endpointsObject('other')]);
-    const needs = view.settingsOf(WEB);
+  it('returns the same settings until a dependency changes', async () => {
+    const { memory, cache } = await cacheOf([...web, endpointsObject('other')]);
+    const settingsBefore = cache.settingsOf(WEB);
     await memory.author.put(endpointsObject('other', endpointList(2)));
-    expect(view.settingsOf(WEB)).toBe(needs);
+    expect(cache.settingsOf(WEB)).toBe(settingsBefore);
     await memory.author.put(endpointsObject('web', endpointList(2)));
-    expect(view.settingsOf(WEB)).not.toBe(needs);
+    expect(cache.settingsOf(WEB)).not.toBe(settingsBefore);
   });
 
-  it('tells followers of a name when its route appears', async () => {
-    const { memory, view } = await viewOf(web.slice(1));
-    const follower = new Counter();
-    view.watch(WEB, GATEWAY, follower);
-    expect(addressesIn(view)).toBeUndefined();
+  it('notifies watchers when the route of a name is created', async () => {
+    const { memory, cache } = await cacheOf(web.slice(1));
+    const watcher = new Counter();
+    cache.watch(WEB, GATEWAY, watcher);
+    expect(addressesIn(cache)).toBeUndefined();
     await memory.author.put(httpRoute('web', [backend('web')]));
-    expect(follower.count).toBe(1);
-    expect(addressesIn(view)).toHaveLength(1);
+    expect(watcher.count).toBe(1);
+    expect(addressesIn(cache)).toHaveLength(1);
   });
 
-  it('tells only followers of what changed', async () => {
-    const { memory, view } = await viewOf([
+  it('notifies only watchers of changed clusters', async () => {
+    const { memory, cache } = await cacheOf([
       ...web,
       httpRoute('api', [backend('api')]),
       endpointsObject('api'),
     ]);
     const [ofWeb, ofApi] = [new Counter(), new Counter()];
-    view.watch(WEB, GATEWAY, ofWeb);
-    view.watch('httproute/default/api/rule/0', GATEWAY, ofApi);
-    view.snapshot(WEB, GATEWAY);
-    view.snapshot('httproute/default/api/rule/0', GATEWAY);
+    cache.watch(WEB, GATEWAY, ofWeb);
+    cache.watch('httproute/default/api/rule/0', GATEWAY, ofApi);
+    cache.snapshot(WEB, GATEWAY);
+    cache.snapshot('httproute/default/api/rule/0', GATEWAY);
     await memory.author.put(endpointsObject('api', endpointList(2)));
     expect([ofWeb.count, ofApi.count]).toEqual([0, 1]);
   });
 
-  it('follows a tailnet to another domain, and another tailnet into this one', async () => {
-    const { memory, view } = await viewOf(web);
+  it('notices that a tailnet changes its domain, and that another takes it over', async () => {
+    const { memory, cache } = await cacheOf(web);
     await memory.author.put(tailnetObject('main', { tailnet: 'other.ts.net' }));
-    expect(addressesIn(view)).toEqual([]);
+    expect(addressesIn(cache)).toEqual([]);
     const pool = { mode: 'External', addresses: ['10.0.0.8:1055'] };
     await memory.author.put(tailnetObject('second', { pool }));
-    expect(addressesIn(view)).toEqual(['10.0.0.8 100.64.0.1:8080']);
+    expect(addressesIn(cache)).toEqual(['10.0.0.8 100.64.0.1:8080']);
   });
 
-  it('takes the data path of each Gateway, as it is decided and taken back', async () => {
-    const { memory, view } = await viewOf(web);
-    const follower = new Counter();
-    view.watch(WEB, GATEWAY, follower);
-    expect(addressesIn(view)).toEqual(['10.0.0.9 100.64.0.1:8080']);
+  it('uses the data path of each Gateway, also when its MeshBinding is deleted', async () => {
+    const { memory, cache } = await cacheOf(web);
+    const watcher = new Counter();
+    cache.watch(WEB, GATEWAY, watcher);
+    expect(addressesIn(cache)).toEqual(['10.0.0.9 100.64.0.1:8080']);
     await memory.author.put(bindingObject('public', { dataPath: { mode: 'Direct' } }));
-    expect(follower.count).toBe(1);
-    expect(addressesIn(view)).toEqual(['direct 100.64.0.1:8080']);
-    expect(addressesIn(view, WEB, 'default/other')).toEqual(['10.0.0.9 100.64.0.1:8080']);
+    expect(watcher.count).toBe(1);
+    expect(addressesIn(cache)).toEqual(['direct 100.64.0.1:8080']);
+    expect(addressesIn(cache, WEB, 'default/other')).toEqual(['10.0.0.9 100.64.0.1:8080']);
     await memory.author.remove({ kind: 'MeshBinding', namespace: 'default', name: 'public' });
-    expect(addressesIn(view)).toEqual(['10.0.0.9 100.64.0.1:8080']);
+    expect(addressesIn(cache)).toEqual(['10.0.0.9 100.64.0.1:8080']);
   });
 
-  it('serves Gateways that are merged, whose Envoys tell their class, by the path they have in common', async () => {
+  it('serves merged Gateways, whose Envoys send their class, by their common data path', async () => {
     const direct = { dataPath: { mode: 'Direct' } };
     const ofClass = (name: string, gatewayClassName: string) =>
       gatewayObject('Gateway', name, { ...GATEWAY_SPEC, gatewayClassName });
-    const { memory, view } = await viewOf([
+    const { memory, cache } = await cacheOf([
       ...web,
       ...['public', 'inner'].map(name => ofClass(name, 'merged')),
       ofClass('other', 'others'),
     ]);
-    const follower = new Counter();
-    view.watch(WEB, 'merged', follower);
-    const via = () => addressesIn(view, WEB, 'merged')?.map(address => address.split(' ')[0]);
+    const watcher = new Counter();
+    cache.watch(WEB, 'merged', watcher);
+    const via = () => addressesIn(cache, WEB, 'merged')?.map(address => address.split(' ')[0]);
     expect(via()).toEqual(['10.0.0.9']);
     await memory.author.put(bindingObject('public', direct));
     expect(via()).toEqual(['10.0.0.9']);
     await memory.author.put(bindingObject('inner', direct));
-    expect([via(), follower.count]).toEqual([['direct'], 2]);
+    expect([via(), watcher.count]).toEqual([['direct'], 2]);
     await memory.author.put(ofClass('other', 'merged'));
-    expect([via(), follower.count]).toEqual([['10.0.0.9'], 3]);
+    expect([via(), watcher.count]).toEqual([['10.0.0.9'], 3]);
     await memory.author.put(ofClass('other', 'others'));
-    expect([via(), follower.count]).toEqual([['direct'], 4]);
+    expect([via(), watcher.count]).toEqual([['direct'], 4]);
     for (const name of ['public', 'inner']) {
       await memory.author.remove({ kind: 'Gateway', namespace: 'default', name });
     }
     expect(via()).toEqual(['10.0.0.9']);
   });
 
-  it('lets the binding that is ours decide where there are several', async () => {
+  it('prefers the MeshBinding of the operator if there are several', async () => {
     const target = { group: 'gateway.networking.k8s.io', kind: 'Gateway', name: 'public' };
     const direct = meshBinding({ targetRefs: [target], settings: { dataPath: { mode: 'Direct' } } });
-    const { view } = await viewOf([...web, named(direct, 'default/alien'), bindingObject('public')]);
-    expect(addressesIn(view)).toEqual(['10.0.0.9 100.64.0.1:8080']);
+    const { cache } = await cacheOf([...web, named(direct, 'default/alien'), bindingObject('public')]);
+    expect(addressesIn(cache)).toEqual(['10.0.0.9 100.64.0.1:8080']);
   });
 
-  it('serves an Envoy that names no Gateway as every other', async () => {
-    const { view } = await viewOf(web);
+  it('uses the default data path for an Envoy that names no Gateway', async () => {
+    const { cache } = await cacheOf(web);
     for (const gateway of ['class', '', '/', 'a/b/c', 'default/']) {
-      expect(addressesIn(view, WEB, gateway)).toEqual(['10.0.0.9 100.64.0.1:8080']);
+      expect(addressesIn(cache, WEB, gateway)).toEqual(['10.0.0.9 100.64.0.1:8080']);
     }
   });
 
-  it('gives another revision where clusters are made otherwise', async () => {
-    const { memory, view } = await viewOf(web);
+  it('returns another revision for another encoding of clusters', async () => {
+    const { memory, cache } = await cacheOf(web);
     const ref = { kind: 'Gateway', namespace: 'default', name: 'public' } as const;
     const other = createResolutionCache(memory.read, { ...settings, edsTarget: 'b:5005' });
     expect(other.revisionOf(ref)).toBeDefined();
-    expect(other.revisionOf(ref)).not.toBe(view.revisionOf(ref));
+    expect(other.revisionOf(ref)).not.toBe(cache.revisionOf(ref));
   });
 
-  it('hears of nothing once it is closed', async () => {
-    const { memory, view } = await viewOf(web);
-    const follower = new Counter();
-    view.watch(WEB, GATEWAY, follower);
-    view.snapshot(WEB, GATEWAY);
-    view.close();
+  it('does not notify after it is closed', async () => {
+    const { memory, cache } = await cacheOf(web);
+    const watcher = new Counter();
+    cache.watch(WEB, GATEWAY, watcher);
+    cache.snapshot(WEB, GATEWAY);
+    cache.close();
     await memory.author.put(endpointsObject('web', endpointList(2)));
-    expect(follower.count).toBe(0);
+    expect(watcher.count).toBe(0);
   });
 });
 
@@ -241,7 +245,7 @@ const CLUSTERS = ['web', 'api'].flatMap(name => [
 const GATEWAYS = ['public', 'inner'];
 const CLASSES = ['mesh', 'other'];
 /** As Envoys tell them. */
-const TOLD = [...GATEWAYS.map(name => `default/${name}`), ...CLASSES];
+const NODE_CLUSTERS = [...GATEWAYS.map(name => `default/${name}`), ...CLASSES];
 
 const aName = fc.constantFrom('web', 'api');
 const aBackend = fc.oneof(
@@ -294,55 +298,55 @@ const GATEWAY_SPEC = {
   listeners: [{ name: 'http', port: 80, protocol: 'HTTP' }],
 };
 
-/** A change, after which the view is asked or not. */
-type Step = { readonly do: 'put' | 'remove'; readonly object: object; readonly isAsked: boolean };
+/** A change, after which the cache is read or not. */
+type Step = { readonly do: 'put' | 'remove'; readonly object: object; readonly isRead: boolean };
 
 const someSteps = fc.array(
-  fc.record<Step>({ do: fc.constantFrom('put', 'put', 'remove'), object: anObject, isAsked: fc.boolean() }),
+  fc.record<Step>({ do: fc.constantFrom('put', 'put', 'remove'), object: anObject, isRead: fc.boolean() }),
   { maxLength: 40, size: 'max' },
 );
 
-/** Everything that a view can be asked, by a text that says what. */
-function answers(view: ResolutionCache): ReadonlyMap<string, string> {
+/** Everything that can be read from a cache, by a description. */
+function contentsOf(cache: ResolutionCache): ReadonlyMap<string, string> {
   const found = CLUSTERS.flatMap(cluster => [
-    [`needs ${cluster}`, view.settingsOf(cluster)] as const,
-    ...TOLD.map(gateway => {
-      const { objects, ...rest } = view.snapshot(cluster, gateway) ?? {};
+    [`settings of ${cluster}`, cache.settingsOf(cluster)] as const,
+    ...NODE_CLUSTERS.map(gateway => {
+      const { objects, ...rest } = cache.snapshot(cluster, gateway) ?? {};
       return [`${cluster} for ${gateway}`, { ...rest, objects: [...(objects ?? [])] }] as const;
     }),
   ]);
   const revisions = GATEWAYS.map(name => {
     const ref: Ref<'Gateway'> = { kind: 'Gateway', namespace: 'default', name };
-    return [`revision of ${name}`, view.revisionOf(ref)] as const;
+    return [`revision of ${name}`, cache.revisionOf(ref)] as const;
   });
   return new Map([...found, ...revisions].map(([what, value]) => [what, JSON.stringify(value ?? null)]));
 }
 
-describe('a view that has seen many changes', () => {
-  it('says what a new one says, and has told followers of all that became different', async () => {
+describe('a cache after many changes', () => {
+  it('returns what a new one returns, and has notified watchers of every difference', async () => {
     const property = fc.asyncProperty(someSteps, async steps => {
-      const { memory, view } = await viewOf([]);
-      const followers = CLUSTERS.flatMap(cluster =>
-        TOLD.map(gateway => ({ cluster, gateway, counter: new Counter() })),
+      const { memory, cache } = await cacheOf([]);
+      const watchers = CLUSTERS.flatMap(cluster =>
+        NODE_CLUSTERS.map(gateway => ({ cluster, gateway, counter: new Counter() })),
       );
-      for (const { cluster, gateway, counter } of followers) view.watch(cluster, gateway, counter);
-      let before = answers(view);
-      let counts = followers.map(({ counter }) => counter.count);
+      for (const { cluster, gateway, counter } of watchers) cache.watch(cluster, gateway, counter);
+      let before = contentsOf(cache);
+      let counts = watchers.map(({ counter }) => counter.count);
       for (const step of steps) {
         if (step.do === 'put') await memory.author.put(step.object);
         else await memory.author.remove(refIn(step.object));
-        if (!step.isAsked) continue;
-        const now = answers(view);
+        if (!step.isRead) continue;
+        const now = contentsOf(cache);
         const fresh = createResolutionCache(memory.read, settings);
-        expect(now).toEqual(answers(fresh));
+        expect(now).toEqual(contentsOf(fresh));
         fresh.close();
-        for (const [at, { cluster, gateway, counter }] of followers.entries()) {
+        for (const [at, { cluster, gateway, counter }] of watchers.entries()) {
           const what = `${cluster} for ${gateway}`;
           if (now.get(what) !== before.get(what))
             expect(counter.count, what).toBeGreaterThan(counts[at] ?? 0);
         }
         before = now;
-        counts = followers.map(({ counter }) => counter.count);
+        counts = watchers.map(({ counter }) => counter.count);
       }
     });
     await fc.assert(property, { seed, numRuns: 150 });

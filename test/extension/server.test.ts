@@ -28,7 +28,7 @@ import { VirtualClock } from '../support/virtual-clock.ts';
 const WEB = 'httproute/default/web/rule/0';
 const web = [httpRoute('web', [backend('web')]), endpointsObject('web'), tailnetObject()];
 
-/** A whole extension server over objects, but for listening. */
+/** An extension server over objects that does not listen. */
 async function extensionOf(objects: readonly object[]) {
   const memory = createMemory(extensionIndexes, objects);
   await memory.start();
@@ -40,7 +40,7 @@ async function extensionOf(objects: readonly object[]) {
 }
 
 describe('the extension server', () => {
-  it('answers all that its definitions say, but for endpoints told all at once', async () => {
+  it('implements all methods of its definitions except state-of-the-world EDS', async () => {
     const { extension } = await extensionOf([]);
     const defined = extension.files.flatMap(({ services }) =>
       services.flatMap(({ typeName, methods }) => methods.map(({ name }) => `/${typeName}/${name}`)),
@@ -51,7 +51,7 @@ describe('the extension server', () => {
     expect([...extension.methods.keys()].filter(path => !defined.includes(path))).toEqual([]);
   });
 
-  it('sends Envoys for the endpoints of a cluster to where it tells them', async () => {
+  it('configures clusters to get their endpoints from itself', async () => {
     const { extension, memory, clock } = await extensionOf(web);
     const hook = extension.methods.get('/envoygateway.extension.EnvoyGatewayExtension/PostTranslateModify');
     if (hook?.is !== 'unary') return expect.fail('there is no hook');
@@ -72,13 +72,13 @@ describe('the extension server', () => {
     expect(envoy.endpoints.get(WEB)).toEqual(['100.64.0.1:8080', '100.64.0.2:8080']);
   });
 
-  it('follows nothing more once it is closed', async () => {
+  it('has no watches and timers after it is closed', async () => {
     const { extension, memory, clock } = await extensionOf(web);
     const envoy = new Envoy(extension.methods).begin('default/public', [WEB]);
     extension.close();
     await memory.author.put(endpointsObject('web', endpointList(2)));
     await clock.advance(100);
-    expect(envoy.told).toEqual([[WEB]]);
+    expect(envoy.pushed).toEqual([[WEB]]);
     expect(clock.timers).toBe(0);
   });
 });

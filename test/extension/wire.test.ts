@@ -29,7 +29,7 @@ function fieldsOf(bytes: Uint8Array): readonly (readonly number[])[] {
 
 describe('the fields of a message', () => {
   it.each([
-    ['nothing', '', []],
+    ['an empty message', '', []],
     ['a number', '08 96 01', [[1, 0, 0, 1, 1, 3]]],
     ['bytes', '12 03 01 02 03', [[2, 2, 0, 1, 2, 5]]],
     ['eight bytes', '19 01 02 03 04 05 06 07 08', [[3, 1, 0, 1, 1, 9]]],
@@ -70,7 +70,7 @@ describe('the fields of a message', () => {
     ['a kind that does not exist', '0e 01'],
     ['a number beyond the highest', 'fa ff ff ff 1f 00'],
     ['what is right, and then what is not', '08 01 0a 05 01'],
-  ])('are not found in what is broken: %s', (_, bytes) => {
+  ])('are not found in malformed bytes: %s', (_, bytes) => {
     expect(isMessage(hex(bytes))).toBe(false);
     expect(valuesOf(hex(bytes), 1, 9)).toEqual([]);
     expect(applyEdits(hex(bytes), [{ number: 1, replaces: () => true, fields: [hex('0a 00')] }])).toEqual(
@@ -78,7 +78,7 @@ describe('the fields of a message', () => {
     );
   });
 
-  it('are those of a part where only that is to be read', () => {
+  it('are those of a range', () => {
     const fields = new Fields(hex('ff 08 01 ff'), 1, 3);
     expect([fields.next(), fields.number, fields.end, fields.next(), fields.isMalformed]).toEqual([
       true,
@@ -89,7 +89,7 @@ describe('the fields of a message', () => {
     ]);
   });
 
-  it('follow each other without a gap in any message', () => {
+  it('are contiguous in any message', () => {
     fc.assert(
       fc.property(fc.array(anyField(), { maxLength: 12 }), fields => {
         const ends = fieldsOf(concat(fields)).map(([, , start = 0, , , end = 0]) => end - start);
@@ -99,7 +99,7 @@ describe('the fields of a message', () => {
     );
   });
 
-  it('are read without harm from anything', () => {
+  it('are read from any bytes without an error', () => {
     fc.assert(
       fc.property(hostileBytes(anyMessage()), bytes => {
         for (const [, , start = 0, , valueStart = 0, end = 0] of fieldsOf(bytes)) {
@@ -113,7 +113,7 @@ describe('the fields of a message', () => {
   });
 });
 
-describe('a number', () => {
+describe('a varint', () => {
   it.each([
     [0, '00'],
     [127, '7f'],
@@ -121,7 +121,7 @@ describe('a number', () => {
     [300, 'ac 02'],
     [2 ** 32 - 1, 'ff ff ff ff 0f'],
     [2 ** 53 - 1, 'ff ff ff ff ff ff ff 0f'],
-  ])('%d is written as protobuf writes it', (value, bytes) => {
+  ])('%d is encoded as protobuf does', (value, bytes) => {
     expect(Uint8Array.from(varint(value))).toEqual(hex(bytes));
   });
 });
@@ -132,13 +132,13 @@ describe('a value', () => {
     expect(textOf(hex('0a 01 61'), 1)).toBe('a');
   });
 
-  it('is the last of those that are meant', () => {
+  it('is the last one that satisfies the predicate', () => {
     const message = hex('0a 01 01 0a 01 02 0a 01 03');
     expect(bytesOf(message, 1, ([byte = 0]) => byte < 3)).toEqual(hex('02'));
     expect(bytesOf(message, 1, () => false)).toBeUndefined();
   });
 
-  it('is one of no more than are wanted', () => {
+  it('is one of at most the wanted number', () => {
     const message = hex('0a 01 01 12 00 0a 01 02 0a 01 03');
     expect(valuesOf(message, 1, 2)).toEqual([hex('01'), hex('02')]);
     expect(valuesOf(message, 1, 9)).toEqual([hex('01'), hex('02'), hex('03')]);
@@ -151,26 +151,26 @@ describe('a value', () => {
     ['empty pieces', '0a 00 0a 00', ''],
     ['a piece, and then what is broken', '0a 01 01 0a', undefined],
     ['pieces, and then what is broken', '0a 01 01 0a 01 02 0a', undefined],
-  ])('is all its pieces together: %s', (_, bytes, expected) => {
+  ])('of a message is merged: %s', (_, bytes, expected) => {
     expect(messageOf(hex(bytes), 1)).toEqual(expected === undefined ? undefined : hex(expected));
   });
 
-  it('is none where there is none, or one of another kind', () => {
+  it('is undefined for a missing field or another wire type', () => {
     expect(bytesOf(hex('08 01'), 1)).toBeUndefined();
     expect(textOf(hex('12 01 61'), 1)).toBeUndefined();
   });
 
-  it('is a text even where it is no UTF-8', () => {
+  it('is a string even for invalid UTF-8', () => {
     expect(textOf(hex('0a 01 ff'), 1)).toBe('\ufffd');
   });
 
-  it('is set where it stood first, and then is the only one', () => {
+  it('is set in the first position, and is the only one', () => {
     expect(setField(hex('08 07 0a 01 01 10 08 0a 01 02'), 1, hex('03'))).toEqual(hex('0a 01 03 10 08'));
     expect(setField(hex('10 08 0a 01 01 18 09'), 1, hex('03'))).toEqual(hex('10 08 0a 01 03 18 09'));
     expect(setField(hex('10 08'), 1, hex('03'))).toEqual(hex('10 08 0a 01 03'));
   });
 
-  it('is changed only where there is one', () => {
+  it('is updated only if it exists', () => {
     expect(updateField(hex('0a 01 01'), 1, value => concat([value, hex('05')]))).toEqual(hex('0a 02 01 05'));
     expect(updateField(hex('10 01'), 1, () => hex('05'))).toEqual(hex('10 01'));
   });
@@ -179,25 +179,25 @@ describe('a value', () => {
 describe('an edit', () => {
   const replaces = (value: Uint8Array) => value[0] === 1;
 
-  it('stands where the first stood that it replaces', () => {
+  it('is put at the first value that it replaces', () => {
     const message = hex('0a 01 02 10 01 0a 01 01 0a 01 01 18 01');
     expect(
       applyEdits(message, [{ number: 1, replaces, fields: [hex('0a 01 09'), hex('0a 01 08')] }]),
     ).toEqual(hex('0a 01 02 10 01 0a 01 09 0a 01 08 18 01'));
   });
 
-  it('stands before others of its number where it replaces none', () => {
+  it('is put before other values of its number if it replaces none', () => {
     expect(applyEdits(hex('10 01 0a 01 02'), [{ number: 1, replaces, fields: [hex('0a 01 09')] }])).toEqual(
       hex('10 01 0a 01 09 0a 01 02'),
     );
   });
 
-  it('stands at the end, in the order of edits, where there is none of its number', () => {
+  it('is put at the end, in the order of edits, if there is no field of its number', () => {
     const edits = [5, 4].map(number => ({ number, replaces, fields: [varintField(number, 1)] }));
     expect(applyEdits(hex('08 01'), edits)).toEqual(hex('08 01 28 01 20 01'));
   });
 
-  it('leaves all other fields of any message as and where they are', () => {
+  it('keeps all other fields of any message, and their order', () => {
     const others = fc.array(anyField(fc.integer({ min: 10, max: 5000 })), { maxLength: 6 });
     const own = fc.array(anyField(fc.constant(7)), { maxLength: 2 });
     fc.assert(

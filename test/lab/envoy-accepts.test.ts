@@ -11,7 +11,7 @@ import { readCaBundle } from '../../src/traffic/upstream-tls.ts';
 import { locateBinaries } from '../../lab/parts/locate.ts';
 import { assignment } from '../support/extension/assignments.ts';
 import { gatewayCluster, httpOptions, proxyProtocol } from '../support/extension/clusters.ts';
-import { CA, EVERY_KIND, needs, tlsSocket } from '../support/extension/needs.ts';
+import { CA, EVERY_KIND, settings, tlsSocket } from '../support/extension/cluster-settings.ts';
 
 const mesh = envoyClusterEditor({ target: '127.0.0.1:5005' });
 
@@ -56,7 +56,9 @@ describe('Envoy accepts a cluster', () => {
     const ca = trust.is === 'valid' ? trust.pem : 'broken';
     const match = { name: '0a1b', socket: tlsSocket({ ca }) };
     expect(
-      refusalOf(mesh(gatewayCluster(), needs({ defaultSocket: { is: 'closed' }, socketMatches: [match] }))),
+      refusalOf(
+        mesh(gatewayCluster(), settings({ defaultSocket: { is: 'closed' }, socketMatches: [match] })),
+      ),
     ).toBe('');
   });
 
@@ -73,7 +75,7 @@ describe('Envoy refuses', () => {
     ['is good, and cut off after that', `${CA}-----BEGIN CERTIFICATE-----\nMIIB\n`],
   ])('a cluster for an authority that %s, so that we must not pass it on', (_, ca) => {
     const match = { name: '0a1b', socket: tlsSocket({ ca }) };
-    const wanted = needs({ defaultSocket: { is: 'closed' }, socketMatches: [match] });
+    const wanted = settings({ defaultSocket: { is: 'closed' }, socketMatches: [match] });
     expect(refusalOf(mesh(gatewayCluster(), wanted))).toContain('trusted CA');
     expect(readCaBundle(ca).is).toBe('invalid');
   });

@@ -17,7 +17,7 @@ import { systemClock } from '../../src/runtime/clock.ts';
 import { eventually } from '../support/eventually.ts';
 import { direct } from '../support/extension/assignments.ts';
 import { gatewayCluster } from '../support/extension/clusters.ts';
-import { needs } from '../support/extension/needs.ts';
+import { settings } from '../support/extension/cluster-settings.ts';
 import { serving } from '../support/grpc/serving.ts';
 
 const LOST = 2000;
@@ -135,7 +135,7 @@ it('an Envoy that loses 2,000 clusters at once fails no request, and is current 
   const eds = await startEds((web.address() as AddressInfo).port);
   const mesh = envoyClusterEditor({ target: `127.0.0.1:${eds.port}` });
   const envoy = await startEnvoy(at =>
-    mesh(gatewayCluster([], { name: nameOf(at) }), needs({ cluster: nameOf(at) })),
+    mesh(gatewayCluster([], { name: nameOf(at) }), settings({ cluster: nameOf(at) })),
   );
   const statusOf = () =>
     fetch(envoy.url).then(

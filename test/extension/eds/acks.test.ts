@@ -14,48 +14,48 @@ const GATEWAY = 'default/edge';
 const WEB = 'httproute/default/web/rule/0';
 
 function scene(deps: Pick<EdsDeps, 'unusedOfMixedRules'> = {}, options: EdsOptions = {}) {
-  const world = new MemorySnapshots();
-  world.set(WEB, GATEWAY, [80]);
-  return { world, scene: new EdsFixture({ snapshots: world, ...deps }, options) };
+  const snapshots = new MemorySnapshots();
+  snapshots.set(WEB, GATEWAY, [80]);
+  return { snapshots, scene: new EdsFixture({ snapshots, ...deps }, options) };
 }
 
-describe('what an Envoy makes of endpoints', () => {
+describe('the ACK or NACK of a response', () => {
   it('is counted', async () => {
-    const { world, scene: one } = scene();
-    const envoy = one.envoy().begin(GATEWAY, [WEB]).answer();
-    world.set(WEB, GATEWAY, [81]);
+    const { snapshots, scene: one } = scene();
+    const envoy = one.envoy().begin(GATEWAY, [WEB]).ack();
+    snapshots.set(WEB, GATEWAY, [81]);
     await one.clock.advance(5);
-    envoy.answer('no');
+    envoy.ack('no');
     await expect(one.metric('eds_answers_total', { answer: 'ack' })).resolves.toBe(1);
     await expect(one.metric('eds_answers_total', { answer: 'nack' })).resolves.toBe(1);
     await expect(one.metric('eds_pushes_total')).resolves.toBe(2);
   });
 
-  it('is logged where it is a refusal, which leads to nothing until there is something new', async () => {
-    const { world, scene: one } = scene();
-    const envoy = one.envoy().begin(GATEWAY, [WEB]).answer('a locality has no weight');
+  it('is logged if it is a NACK, and the resource is not sent again until it changes', async () => {
+    const { snapshots, scene: one } = scene();
+    const envoy = one.envoy().begin(GATEWAY, [WEB]).ack('a locality has no weight');
     await one.clock.advance(60_000);
     expect(one.lines).toMatchObject([
       { level: 'warn', gateway: GATEWAY, clusters: [WEB], error: 'a locality has no weight', nacks: 1 },
     ]);
-    expect(envoy.told).toEqual([[WEB]]);
-    world.set(WEB, GATEWAY, [81]);
+    expect(envoy.pushed).toEqual([[WEB]]);
+    snapshots.set(WEB, GATEWAY, [81]);
     await one.clock.advance(5);
-    expect(envoy.told).toEqual([[WEB], [WEB]]);
+    expect(envoy.pushed).toEqual([[WEB], [WEB]]);
   });
 
-  it('is logged at most once a second, with how many refusals there were, and cut where it is long', async () => {
+  it('is logged at most once a second, with the number of NACKs, and truncated', async () => {
     const { scene: one } = scene();
     const envoy = one.envoy().begin(GATEWAY, [WEB]);
-    for (let n = 0; n < 100; n++) envoy.answer('x'.repeat(100_000)).subscribe(WEB);
+    for (let n = 0; n < 100; n++) envoy.ack('x'.repeat(100_000)).subscribe(WEB);
     expect(one.lines).toHaveLength(1);
     expect(JSON.stringify(one.lines).length).toBeLessThan(2000);
     await one.clock.advance(1000);
-    envoy.answer('again');
+    envoy.ack('again');
     expect(one.lines[1]).toMatchObject({ nacks: 100, error: 'again' });
   });
 
-  it.each(['2', '0', '-1', 'x', '1e999', ' '])('is not counted where it answers nothing: %j', async nonce => {
+  it.each(['2', '0', '-1', 'x', '1e999', ' '])('is not counted with an unknown nonce: %j', async nonce => {
     const { scene: one } = scene();
     one.envoy().begin(GATEWAY, [WEB]).request({ responseNonce: nonce });
     await expect(one.metric('eds_answers_total', { answer: 'ack' })).resolves.toBe(0);
@@ -63,7 +63,7 @@ describe('what an Envoy makes of endpoints', () => {
 
   it('is counted once for each response', async () => {
     const { scene: one } = scene();
-    one.envoy().begin(GATEWAY, [WEB]).answer().answer();
+    one.envoy().begin(GATEWAY, [WEB]).ack().ack();
     await expect(one.metric('eds_answers_total', { answer: 'ack' })).resolves.toBe(1);
   });
 });
@@ -74,43 +74,43 @@ describe('a stream', () => {
   it.each([
     ['of another type', { ...first, typeUrl: 'type.googleapis.com/envoy.config.cluster.v3.Cluster' }],
     ['to everything', { ...first, resourceNamesSubscribe: ['*'] }],
-    ['to everything by naming nothing', { ...first, resourceNamesSubscribe: [] }],
+    ['to everything by an empty list', { ...first, resourceNamesSubscribe: [] }],
     ['to a cluster without a name', { ...first, resourceNamesSubscribe: [''] }],
     ['to a cluster with a very long name', { ...first, resourceNamesSubscribe: ['x'.repeat(513)] }],
-    ['of nobody', { typeUrl: ASSIGNMENT_TYPE, resourceNamesSubscribe: [WEB] }],
+    ['without a node', { typeUrl: ASSIGNMENT_TYPE, resourceNamesSubscribe: [WEB] }],
     ['of a Gateway without a name', { ...first, node: { id: 'a', cluster: '' } }],
     ['of a Gateway with a very long name', { ...first, node: { cluster: 'x'.repeat(513) } }],
   ])('%s ends with INVALID_ARGUMENT', (_what, request) => {
-    const { world, scene: one } = scene();
+    const { snapshots, scene: one } = scene();
     const envoy = one.envoy().request(request);
     expect(envoy.ended).toMatchObject({ code: 'INVALID_ARGUMENT' });
-    expect([envoy.told, world.watched]).toEqual([[], 0]);
+    expect([envoy.pushed, snapshots.watched]).toEqual([[], 0]);
   });
 
-  it('needs not say which type it is about, nor who it is a second time', () => {
+  it('may leave out the type, and the node after the first request', () => {
     const { scene: one } = scene();
     const envoy = one
       .envoy()
       .request({ ...first, typeUrl: '' })
       .request({ responseNonce: '1' });
-    expect([envoy.told, envoy.ended]).toEqual([[[WEB]], undefined]);
+    expect([envoy.pushed, envoy.ended]).toEqual([[[WEB]], undefined]);
   });
 
-  it('that later asks for everything ends as well, and then hears nothing more', async () => {
-    const { world, scene: one } = scene();
+  it('that later subscribes to everything ends as well, and is sent nothing more', async () => {
+    const { snapshots, scene: one } = scene();
     const envoy = one.envoy().begin(GATEWAY, [WEB]).subscribe('*');
-    world.set(WEB, GATEWAY, [81]);
+    snapshots.set(WEB, GATEWAY, [81]);
     await one.clock.advance(5);
     envoy.subscribe(WEB);
     expect(envoy.ended).toMatchObject({ code: 'INVALID_ARGUMENT' });
-    expect([envoy.told, world.watched]).toEqual([[[WEB]], 0]);
+    expect([envoy.pushed, snapshots.watched]).toEqual([[[WEB]], 0]);
   });
 
   it.each([
     ['bytes', Uint8Array.of(255, 255, 255)],
-    ['a field that has no end', Uint8Array.of(0x1a, 200, 1, 65)],
-    ['a text that is none', Uint8Array.of(0x12, 2, 0xc3, 0x28)],
-    ['groups without an end', new Uint8Array(1024 * 1024).fill(0x0b)],
+    ['a truncated field', Uint8Array.of(0x1a, 200, 1, 65)],
+    ['invalid UTF-8', Uint8Array.of(0x12, 2, 0xc3, 0x28)],
+    ['unterminated groups', new Uint8Array(1024 * 1024).fill(0x0b)],
     ['more than 4 MB', new Uint8Array(4 * 1024 * 1024 + 1)],
     ['two million empty names', new Uint8Array(4 * 1024 * 1024).map((_, n) => (n % 2 === 0 ? 0x1a : 0))],
   ])('of garbage (%s) ends with INVALID_ARGUMENT', (_what, message) => {
@@ -118,7 +118,7 @@ describe('a stream', () => {
     expect(envoy.ended).toMatchObject({ code: 'INVALID_ARGUMENT' });
   });
 
-  it('never fails but by its end, whatever bytes come', async () => {
+  it('ends with a status for any bytes', async () => {
     const good = toBinary(DeltaDiscoveryRequestSchema, create(DeltaDiscoveryRequestSchema, first));
     const aMutation = fc.record({ at: fc.nat(good.length - 1), to: fc.nat(255) });
     const aMessage = fc.oneof(
@@ -129,63 +129,63 @@ describe('a stream', () => {
         return copy;
       }),
     );
-    const { world, scene: one } = scene();
+    const { snapshots, scene: one } = scene();
     const property = fc.property(fc.array(aMessage, { maxLength: 5 }), messages => {
       const envoy = one.envoy().begin(GATEWAY, [WEB]);
       for (const message of messages) envoy.raw(message);
       if (envoy.ended) expect(envoy.ended.code).toBe('INVALID_ARGUMENT');
-      else envoy.breakOff();
-      expect(world.watched).toBe(0);
+      else envoy.disconnect();
+      expect(snapshots.watched).toBe(0);
     });
     fc.assert(property, { seed, numRuns: 2000 });
     await expect(one.metric('eds_streams')).resolves.toBe(0);
   });
 
-  it('follows at most 10,000 clusters', () => {
-    const { world, scene: one } = scene();
+  it('has at most 10,000 subscriptions', () => {
+    const { snapshots, scene: one } = scene();
     const names = Array.from({ length: 10_001 }, (_, n) => `c${n}`);
     expect(one.envoy().begin(GATEWAY, names.slice(1)).ended).toBeUndefined();
     expect(one.envoy().begin(GATEWAY, names).ended).toMatchObject({ code: 'RESOURCE_EXHAUSTED' });
-    expect(world.watched).toBe(10_000);
+    expect(snapshots.watched).toBe(10_000);
   });
 
-  it('follows fewer where all streams together follow very many', () => {
-    const { world, scene: one } = scene({}, { maxSubscriptions: 3 });
+  it('has fewer if all streams together have too many', () => {
+    const { snapshots, scene: one } = scene({}, { maxSubscriptions: 3 });
     const envoy = one.envoy().begin(GATEWAY, ['a', 'b']);
     expect(one.envoy().begin(GATEWAY, ['c', 'd']).ended).toMatchObject({ code: 'RESOURCE_EXHAUSTED' });
     expect(envoy.subscribe('c').ended).toBeUndefined();
-    expect(world.watched).toBe(3);
+    expect(snapshots.watched).toBe(3);
   });
 });
 
-describe('what is measured', () => {
-  it('is how many streams are open', async () => {
+describe('the metrics of EDS', () => {
+  it('count open streams', async () => {
     const { scene: one } = scene();
     const envoys = [one.envoy().begin(GATEWAY, [WEB]), one.envoy().begin(GATEWAY, [WEB])];
     await expect(one.metric('eds_streams')).resolves.toBe(2);
-    envoys[0]?.breakOff();
+    envoys[0]?.disconnect();
     await expect(one.metric('eds_streams')).resolves.toBe(1);
   });
 
-  it('is the time from a change to its sending, but not that of a first answer', async () => {
-    const { world, scene: one } = scene();
+  it('measure the time from a change to its push, but not that of an initial response', async () => {
+    const { snapshots, scene: one } = scene();
     one.envoy().begin(GATEWAY, [WEB]);
     await expect(one.metric('eds_push_lag_seconds_count')).resolves.toBe(0);
-    world.set(WEB, GATEWAY, [81]);
+    snapshots.set(WEB, GATEWAY, [81]);
     await one.clock.advance(5);
     await expect(one.metric('eds_push_lag_seconds_count')).resolves.toBe(1);
     await expect(one.metric('eds_push_lag_seconds_sum')).resolves.toBeCloseTo(0.005);
   });
 
-  it('is what gets no traffic of all that is followed, by its reason, once for all Gateways', async () => {
-    const { world, scene: one } = scene();
+  it('count unused backends of watched clusters by reason, once for all Gateways', async () => {
+    const { snapshots, scene: one } = scene();
     const unused = [
       { reason: 'ProtocolMismatch', message: '', object: objectOf(0), endpoint: 'a' },
       { reason: 'ProtocolMismatch', message: '', object: objectOf(0), endpoint: 'b' },
       { reason: 'BackendNotFound', message: '', object: objectOf(1) },
     ] as const;
     for (const gateway of [GATEWAY, 'default/other']) {
-      world.set(WEB, gateway, clusterSnapshot(WEB, [], unused));
+      snapshots.set(WEB, gateway, clusterSnapshot(WEB, [], unused));
       one.envoy().begin(gateway, [WEB]);
     }
     await expect(one.metric('unresolved_references', { reason: 'ProtocolMismatch' })).resolves.toBe(2);

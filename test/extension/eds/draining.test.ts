@@ -11,13 +11,13 @@ import {
 const GATEWAY = 'default/edge';
 const WEB = 'httproute/default/web/rule/0';
 
-/** What is told right after a change from one assignment to the next, and what is told in the end. */
-async function told(before: ClusterSnapshot, next: ClusterSnapshot) {
-  const world = new MemorySnapshots();
-  world.set(WEB, GATEWAY, before);
-  const scene = new EdsFixture({ snapshots: world });
+/** The endpoints that an Envoy has right after a change of the snapshot, and at the end. */
+async function endpointsAfter(before: ClusterSnapshot, next: ClusterSnapshot) {
+  const snapshots = new MemorySnapshots();
+  snapshots.set(WEB, GATEWAY, before);
+  const scene = new EdsFixture({ snapshots });
   const envoy = scene.envoy().begin(GATEWAY, [WEB]);
-  world.set(WEB, GATEWAY, next);
+  snapshots.set(WEB, GATEWAY, next);
   await scene.clock.advance(5);
   const soon = envoy.endpoints.get(WEB);
   await scene.clock.advance(10_000);
@@ -32,9 +32,9 @@ const unused = (reason: 'NamespaceNotAllowed' | 'RefNotPermitted' | 'ProxyUnknow
   object: objectOf(0),
 });
 
-describe('an endpoint that is assigned no more', () => {
-  it('drains for a while, so that what is under way ends well', async () => {
-    const { soon, inTheEnd } = await told(
+describe('a removed endpoint', () => {
+  it('drains for a while, so that requests in flight complete', async () => {
+    const { soon, inTheEnd } = await endpointsAfter(
       clusterSnapshot(WEB, [locality([1, 2])]),
       clusterSnapshot(WEB, [locality([1])]),
     );
@@ -42,17 +42,17 @@ describe('an endpoint that is assigned no more', () => {
     expect(inTheEnd).toEqual(at(1));
   });
 
-  it('drains even where no other is left', async () => {
+  it('drains even if it was the last one', async () => {
     const next = clusterSnapshot(WEB, [], [unused('BackendNotFound')]);
-    const { soon, inTheEnd } = await told(clusterSnapshot(WEB, [locality([1])]), next);
+    const { soon, inTheEnd } = await endpointsAfter(clusterSnapshot(WEB, [locality([1])]), next);
     expect(soon).toEqual(draining(1));
     expect(inTheEnd).toEqual([]);
   });
 
   it.each(['NamespaceNotAllowed', 'RefNotPermitted', 'ProxyUnknown'] as const)(
-    'goes at once where its object is refused: %s',
+    'is removed at once if its object must not be used: %s',
     async reason => {
-      const { soon } = await told(
+      const { soon } = await endpointsAfter(
         clusterSnapshot(WEB, [locality([1])]),
         clusterSnapshot(WEB, [], [unused(reason)]),
       );
@@ -60,63 +60,63 @@ describe('an endpoint that is assigned no more', () => {
     },
   );
 
-  it('goes at once where another object has its address now', async () => {
+  it('is removed at once if another object has its address', async () => {
     const next = clusterSnapshot(WEB, [locality([1], { backend: 1 })]);
-    const { soon } = await told(clusterSnapshot(WEB, [locality([1])]), next);
+    const { soon } = await endpointsAfter(clusterSnapshot(WEB, [locality([1])]), next);
     expect(soon).toEqual(at(1));
   });
 
-  it('goes at once where there is a choice of places, which it would tip', async () => {
+  it('is removed at once beside several localities, between which it would shift traffic', async () => {
     const next = clusterSnapshot(WEB, [locality([1]), locality([3], { backend: 1 })]);
     const before = clusterSnapshot(WEB, [locality([1, 2]), locality([3], { backend: 1 })]);
-    const { soon } = await told(before, next);
+    const { soon } = await endpointsAfter(before, next);
     expect(soon).toEqual(at(1, 3));
   });
 
-  it('goes at once where only another place is left', async () => {
+  it('is removed at once if only another locality is left', async () => {
     const next = clusterSnapshot(WEB, [locality([3], { backend: 1 })]);
-    const { soon } = await told(clusterSnapshot(WEB, [locality([1])]), next);
+    const { soon } = await endpointsAfter(clusterSnapshot(WEB, [locality([1])]), next);
     expect(soon).toEqual(at(3));
   });
 
-  it('is used as before where it comes back while it drains', async () => {
-    const world = new MemorySnapshots();
-    world.set(WEB, GATEWAY, [1, 2]);
-    const scene = new EdsFixture({ snapshots: world });
+  it('is used again if it returns while it drains', async () => {
+    const snapshots = new MemorySnapshots();
+    snapshots.set(WEB, GATEWAY, [1, 2]);
+    const scene = new EdsFixture({ snapshots });
     const envoy = scene.envoy().begin(GATEWAY, [WEB]);
     for (const ports of [[1], [1, 2]]) {
-      world.set(WEB, GATEWAY, ports);
+      snapshots.set(WEB, GATEWAY, ports);
       await scene.clock.advance(1000);
     }
     expect(envoy.endpoints.get(WEB)).toEqual(at(1, 2));
     await scene.clock.advance(10_000);
-    expect(envoy.told).toHaveLength(3);
+    expect(envoy.pushed).toHaveLength(3);
   });
 
-  it('drains for its own time, whatever else leaves meanwhile', async () => {
-    const world = new MemorySnapshots();
-    world.set(WEB, GATEWAY, [1, 2, 3]);
-    const scene = new EdsFixture({ snapshots: world }, { drainMs: 1000 });
+  it('drains for its own time, independently of others', async () => {
+    const snapshots = new MemorySnapshots();
+    snapshots.set(WEB, GATEWAY, [1, 2, 3]);
+    const scene = new EdsFixture({ snapshots }, { drainMs: 1000 });
     const envoy = scene.envoy().begin(GATEWAY, [WEB]);
     const after = async (ms: number) => {
       await scene.clock.advance(ms);
       return envoy.endpoints.get(WEB);
     };
-    world.set(WEB, GATEWAY, [1, 2]);
+    snapshots.set(WEB, GATEWAY, [1, 2]);
     await after(600);
-    world.set(WEB, GATEWAY, [1]);
+    snapshots.set(WEB, GATEWAY, [1]);
     await expect(after(300)).resolves.toEqual([...at(1), ...draining(3), ...draining(2)]);
     await expect(after(300)).resolves.toEqual([...at(1), ...draining(2)]);
     await expect(after(600)).resolves.toEqual(at(1));
   });
 
-  it('drains again from the start where it came back and left once more', async () => {
-    const world = new MemorySnapshots();
-    world.set(WEB, GATEWAY, [1, 2]);
-    const scene = new EdsFixture({ snapshots: world }, { drainMs: 1000 });
+  it('drains for the whole time again after it returned', async () => {
+    const snapshots = new MemorySnapshots();
+    snapshots.set(WEB, GATEWAY, [1, 2]);
+    const scene = new EdsFixture({ snapshots }, { drainMs: 1000 });
     const envoy = scene.envoy().begin(GATEWAY, [WEB]);
     for (const ports of [[1], [1, 2], [1]]) {
-      world.set(WEB, GATEWAY, ports);
+      snapshots.set(WEB, GATEWAY, ports);
       await scene.clock.advance(600);
     }
     expect(envoy.endpoints.get(WEB)).toEqual([...at(1), ...draining(2)]);

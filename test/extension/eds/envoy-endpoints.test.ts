@@ -14,7 +14,7 @@ function read(bytes: Uint8Array) {
 }
 
 /** The endpoints of an assignment of one locality. */
-function told(...endpoints: readonly EnvoyEndpoint[]): readonly LbEndpoint[] {
+function encodedEndpoints(...endpoints: readonly EnvoyEndpoint[]): readonly LbEndpoint[] {
   const localities = [{ backend: 0, weight: 1, priority: 0, endpoints }];
   return read(encodeAssignment({ cluster: CLUSTER, localities })).endpoints.flatMap(
     ({ lbEndpoints }) => lbEndpoints,
@@ -22,7 +22,7 @@ function told(...endpoints: readonly EnvoyEndpoint[]): readonly LbEndpoint[] {
 }
 
 describe('an assignment', () => {
-  it('has a locality for each backend and priority, by the name that Envoy Gateway gives it', () => {
+  it('has a locality for each backend and priority, with the region that Envoy Gateway sets', () => {
     const { clusterName, endpoints } = read(encodeAssignment(assignment()));
     expect(clusterName).toBe(CLUSTER);
     const localities = endpoints.map(({ locality, priority, loadBalancingWeight, lbEndpoints }) => [
@@ -38,18 +38,18 @@ describe('an assignment', () => {
     ]);
   });
 
-  it('is the same for the same', () => {
+  it('has equal bytes for equal input', () => {
     expect(encodeAssignment(assignment())).toEqual(encodeAssignment(assignment()));
   });
 
-  it('is told even without endpoints, so that Envoy waits for none', () => {
+  it('is encoded even without endpoints, so that Envoy does not wait for it', () => {
     expect(read(encodeAssignment({ cluster: CLUSTER, localities: [] }))).toMatchObject({
       clusterName: CLUSTER,
       endpoints: [],
     });
   });
 
-  it('names the locality of a cluster of one backend by the cluster', () => {
+  it('sets the region of a cluster of one backend to the name of the cluster', () => {
     const region = (cluster: string) =>
       read(encodeAssignment({ cluster, localities: [{ backend: 1, weight: 1, priority: 0, endpoints: [] }] }))
         .endpoints[0]?.locality?.region;
@@ -64,11 +64,13 @@ describe('an endpoint', () => {
       case: 'socketAddress',
       value: { address: '100.64.0.7', portSpecifier: { value: 8080 } },
     };
-    expect(told(endpoint())).toMatchObject([{ hostIdentifier: { value: { address: { address } } } }]);
+    expect(encodedEndpoints(endpoint())).toMatchObject([
+      { hostIdentifier: { value: { address: { address } } } },
+    ]);
   });
 
-  it('names its proxy in the place where Envoy looks for it', () => {
-    const [one] = told(endpoint());
+  it('has its proxy in the metadata that Envoy reads', () => {
+    const [one] = encodedEndpoints(endpoint());
     const proxy = one?.metadata?.typedFilterMetadata['envoy.http11_proxy_transport_socket.proxy_address'];
     expect(proxy && anyUnpack(proxy, AddressSchema)?.address.value).toMatchObject({
       address: '10.1.2.3',
@@ -76,24 +78,24 @@ describe('an endpoint', () => {
     });
   });
 
-  it('names no proxy where Envoy dials it itself', () => {
-    const [one] = told(direct());
+  it('has no proxy metadata if Envoy connects directly', () => {
+    const [one] = encodedEndpoints(direct());
     expect(one?.metadata?.typedFilterMetadata).toEqual({});
   });
 
-  it('names its socket among several in the place where Envoy looks for it', () => {
-    const [one, other] = told(endpoint({ socketMatch: '0a1b' }), endpoint());
+  it('has its transport socket match in the metadata that Envoy reads', () => {
+    const [one, other] = encodedEndpoints(endpoint({ socketMatch: '0a1b' }), endpoint());
     expect(one?.metadata?.filterMetadata).toEqual({ 'envoy.transport_socket_match': { mesh: '0a1b' } });
     expect(other?.metadata?.filterMetadata).toEqual({});
   });
 
-  it('that is not ours leaves checks to Envoy Gateway', () => {
-    const [one] = told(endpoint({ healthCheckHost: '' }));
+  it('of another backend has no health check configuration', () => {
+    const [one] = encodedEndpoints(endpoint({ healthCheckHost: '' }));
     expect(one?.hostIdentifier.value).not.toHaveProperty('healthCheckConfig.hostname');
   });
 
-  it('has a hostname only where its certificate must carry it, and always the Host of checks', () => {
-    const [one, other] = told(
+  it('has a hostname only if its certificate must match it, and always the Host of health checks', () => {
+    const [one, other] = encodedEndpoints(
       endpoint({ hostname: 'web.example.ts.net' }),
       endpoint({ isHealthCheckDisabled: true }),
     );
@@ -112,8 +114,8 @@ describe('an endpoint', () => {
     ['HEALTHY', 1],
     ['UNHEALTHY', 2],
     ['DRAINING', 3],
-  ] as const)('is told as %s', (health, healthStatus) => {
-    expect(told(endpoint({ health }))).toMatchObject([{ healthStatus }]);
+  ] as const)('has the health status %s', (health, healthStatus) => {
+    expect(encodedEndpoints(endpoint({ health }))).toMatchObject([{ healthStatus }]);
   });
 
   it.each([
@@ -121,8 +123,8 @@ describe('an endpoint', () => {
     [100, 100],
     [0, 1],
     [2 ** 40, 2 ** 32 - 1],
-  ])('of weight %d has one that Envoy takes', (weight, expected) => {
-    expect(told(endpoint({ weight }))).toMatchObject([{ loadBalancingWeight: expected }]);
+  ])('of weight %d has a weight that Envoy accepts', (weight, expected) => {
+    expect(encodedEndpoints(endpoint({ weight }))).toMatchObject([{ loadBalancingWeight: expected }]);
   });
 
   it.each([
@@ -131,7 +133,7 @@ describe('an endpoint', () => {
     ['a port beyond all', { port: 65_536 }],
     ['a name for its proxy', { proxy: { address: 'proxy.example.ts.net', port: 1055 } }],
     ['no port of its proxy', { proxy: { address: '10.1.2.3', port: 0 } }],
-  ])('with %s is left out, since Envoy would refuse all others with it', (_, more) => {
-    expect(told(endpoint(more), endpoint())).toHaveLength(1);
+  ])('with %s is left out, since Envoy would reject the whole assignment', (_, more) => {
+    expect(encodedEndpoints(endpoint(more), endpoint())).toHaveLength(1);
   });
 });

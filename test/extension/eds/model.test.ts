@@ -14,7 +14,7 @@ type Step =
       readonly cluster: string;
       readonly ports: readonly number[];
     }
-  | { readonly do: 'unset' | 'touch'; readonly gateway: string; readonly cluster: string }
+  | { readonly do: 'unset' | 'invalidate'; readonly gateway: string; readonly cluster: string }
   | { readonly do: 'subscribe' | 'unsubscribe'; readonly envoy: number; readonly clusters: readonly string[] }
   | { readonly do: 'ack' | 'nack' | 'stall' | 'drain' | 'reconnect' | 'finish'; readonly envoy: number }
   | { readonly do: 'advance'; readonly ms: number };
@@ -30,7 +30,10 @@ const someClusters = fc.array(aCluster, { minLength: 1, maxLength: 4 });
 
 const aStep: fc.Arbitrary<Step> = fc.oneof(
   { weight: 5, arbitrary: fc.record({ do: fc.constant('set' as const), ...aPlace, ports: somePorts }) },
-  { weight: 2, arbitrary: fc.record({ do: fc.constantFrom('unset' as const, 'touch' as const), ...aPlace }) },
+  {
+    weight: 2,
+    arbitrary: fc.record({ do: fc.constantFrom('unset' as const, 'invalidate' as const), ...aPlace }),
+  },
   {
     weight: 4,
     arbitrary: fc.record({
@@ -52,15 +55,15 @@ const aStep: fc.Arbitrary<Step> = fc.oneof(
   },
 );
 
-/** An Envoy over all its streams: what it follows and what it has outlive a connection. */
+/** An Envoy over all its streams: its subscriptions and versions outlive a connection. */
 class Client {
   readonly gateway: string;
-  readonly followed = new Set<string>();
+  readonly subscribed = new Set<string>();
   readonly has = new Map<string, string>();
   stream: Envoy | undefined;
-  /** The clusters that must be told again though nothing about them is new. */
-  readonly asked = new Set<string>();
-  /** How many of the responses of the stream have been looked at. */
+  /** The clusters that must be sent again though they did not change. */
+  readonly requested = new Set<string>();
+  /** How many responses of the stream have been checked. */
   seen = 0;
 
   constructor(gateway: string) {
@@ -68,10 +71,10 @@ class Client {
   }
 }
 
-/** A server of endpoints, its world and its Envoys, which take each step together. */
+/** An EDS server, its snapshots and its Envoys: each step is taken on all of them. */
 class Model {
-  readonly world = new MemorySnapshots();
-  readonly scene = new EdsFixture({ snapshots: this.world });
+  readonly snapshots = new MemorySnapshots();
+  readonly scene = new EdsFixture({ snapshots: this.snapshots });
   readonly clients = [0, 1, 2, 3].map(n => new Client(GATEWAYS[n % 2] ?? ''));
   readonly #ports = new Map<string, readonly number[]>();
 
@@ -79,14 +82,14 @@ class Model {
     switch (step.do) {
       case 'set':
         this.#ports.set(`${step.gateway} ${step.cluster}`, step.ports);
-        this.world.set(step.cluster, step.gateway, step.ports);
+        this.snapshots.set(step.cluster, step.gateway, step.ports);
         break;
       case 'unset':
         this.#ports.delete(`${step.gateway} ${step.cluster}`);
-        this.world.set(step.cluster, step.gateway, undefined);
+        this.snapshots.set(step.cluster, step.gateway, undefined);
         break;
-      case 'touch':
-        this.world.invalidate(step.cluster, step.gateway);
+      case 'invalidate':
+        this.snapshots.invalidate(step.cluster, step.gateway);
         break;
       case 'advance':
         await this.scene.clock.advance(step.ms);
@@ -94,7 +97,7 @@ class Model {
       default:
         this.#act(step, this.clients[step.envoy]);
     }
-    for (const client of this.clients) this.#look(client);
+    for (const client of this.clients) this.#receive(client);
   }
 
   #act(step: Extract<Step, { readonly envoy: number }>, client: Client | undefined): void {
@@ -107,22 +110,22 @@ class Model {
       }
       case 'unsubscribe':
         for (const cluster of step.clusters) {
-          client.followed.delete(cluster);
+          client.subscribed.delete(cluster);
           client.has.delete(cluster);
-          client.asked.delete(cluster);
+          client.requested.delete(cluster);
         }
         return void stream?.unsubscribe(...step.clusters);
       case 'ack':
-        return void stream?.answer();
+        return void stream?.ack();
       case 'nack':
-        return void stream?.answer('no');
+        return void stream?.ack('no');
       case 'stall':
-        if (stream) stream.hasRoom = false;
+        if (stream) stream.canSend = false;
         return;
       case 'drain':
         return stream?.drain();
       case 'reconnect':
-        stream?.breakOff();
+        stream?.disconnect();
         {
           this.#connect(client);
           return;
@@ -135,8 +138,8 @@ class Model {
 
   #subscribe(client: Client, clusters: readonly string[]): void {
     for (const cluster of clusters) {
-      if (client.stream && client.followed.has(cluster)) client.asked.add(cluster);
-      client.followed.add(cluster);
+      if (client.stream && client.subscribed.has(cluster)) client.requested.add(cluster);
+      client.subscribed.add(cluster);
     }
     if (client.stream) client.stream.subscribe(...clusters);
     else this.#connect(client);
@@ -144,45 +147,45 @@ class Model {
 
   #connect(client: Client): void {
     client.stream = undefined;
-    client.asked.clear();
-    if (client.followed.size === 0) return;
+    client.requested.clear();
+    if (client.subscribed.size === 0) return;
     client.stream = this.scene.envoy();
     client.seen = 0;
     const versions = Object.fromEntries([...client.has].filter(([, version]) => version !== ''));
-    for (const cluster of client.followed) if (client.has.get(cluster) === '') client.has.delete(cluster);
-    client.stream.begin(client.gateway, [...client.followed], versions);
+    for (const cluster of client.subscribed) if (client.has.get(cluster) === '') client.has.delete(cluster);
+    client.stream.begin(client.gateway, [...client.subscribed], versions);
     expect(client.stream.responses.length).toBeGreaterThan(0);
   }
 
-  /** Takes what came into what the client has; nothing comes that it has, did not ask for, or does not follow. */
-  #look(client: Client): void {
+  /** Applies new responses: none may contain what the client has already or is not subscribed to. */
+  #receive(client: Client): void {
     for (const response of client.stream?.responses.slice(client.seen) ?? []) {
       client.seen++;
-      const told: (readonly [string, string])[] = [
+      const resources: (readonly [string, string])[] = [
         ...response.resources.map(({ name, version }) => [name, version] as const),
         ...response.removedResources.map(name => [name, ''] as const),
       ];
-      // Envoy waits ever longer before it opens a stream again, unless something came over the last one.
-      if (told.length === 0) expect(client.seen).toBe(1);
-      for (const [name, version] of told) {
-        expect(client.followed).toContain(name);
-        if (!client.asked.delete(name)) expect(version).not.toBe(client.has.get(name));
+      // An empty response is only sent first: Envoy resets its reconnect backoff with it.
+      if (resources.length === 0) expect(client.seen).toBe(1);
+      for (const [name, version] of resources) {
+        expect(client.subscribed).toContain(name);
+        if (!client.requested.delete(name)) expect(version).not.toBe(client.has.get(name));
         client.has.set(name, version);
       }
     }
   }
 
-  /** In the end, whoever reads has what is. */
+  /** Eventually every Envoy that reads is up to date. */
   async settle(): Promise<void> {
     for (const client of this.clients) client.stream?.drain();
     await this.scene.clock.advance(20_000);
-    for (const client of this.clients) this.#look(client);
+    for (const client of this.clients) this.#receive(client);
   }
 
-  /** What a client must have once all is quiet. */
-  truth({ gateway, followed }: Client): ReadonlyMap<string, readonly string[] | undefined> {
+  /** The expected endpoints of a client. */
+  expected({ gateway, subscribed }: Client): ReadonlyMap<string, readonly string[] | undefined> {
     return new Map(
-      [...followed].map(cluster => {
+      [...subscribed].map(cluster => {
         const ports = this.#ports.get(`${gateway} ${cluster}`);
         return [cluster, ports?.map(port => `100.64.0.1:${port}`)];
       }),
@@ -190,15 +193,15 @@ class Model {
   }
 }
 
-describe('the server of endpoints', () => {
-  it('brings every Envoy to what is, and sends nothing twice, whatever happens', async () => {
+describe('the EDS server', () => {
+  it('converges with every Envoy, and sends nothing twice, in any sequence of steps', async () => {
     const property = fc.asyncProperty(fc.array(aStep, { maxLength: 60, size: 'max' }), async steps => {
       const model = new Model();
       for (const step of steps) await model.take(step);
       await model.settle();
       for (const client of model.clients.filter(({ stream }) => stream)) {
-        const { versions } = freshlyTold(model, client) ?? {};
-        for (const [cluster, endpoints] of model.truth(client)) {
+        const { versions } = initialState(model, client) ?? {};
+        for (const [cluster, endpoints] of model.expected(client)) {
           expect(client.has.get(cluster)).toBe(endpoints ? versions?.get(cluster) : '');
         }
         expect(client.stream?.ended).toBeUndefined();
@@ -207,23 +210,23 @@ describe('the server of endpoints', () => {
     await fc.assert(property, { seed, numRuns: 250 });
   });
 
-  it('holds nothing for Envoys that are gone', async () => {
+  it('keeps nothing for disconnected Envoys', async () => {
     const property = fc.asyncProperty(fc.array(aStep, { maxLength: 40, size: 'max' }), async steps => {
       const model = new Model();
       for (const step of steps) await model.take(step);
-      for (const { stream } of model.clients) stream?.breakOff();
+      for (const { stream } of model.clients) stream?.disconnect();
       await model.scene.clock.advance(5);
-      expect([model.world.watched, model.scene.clock.timers]).toEqual([0, 0]);
+      expect([model.snapshots.watched, model.scene.clock.timers]).toEqual([0, 0]);
     });
     await fc.assert(property, { seed, numRuns: 100 });
   });
 });
 
-/** What an Envoy would have that knows nothing yet; its endpoints are those of the world. */
-function freshlyTold(model: Model, client: Client): Envoy | undefined {
-  if (client.followed.size === 0) return undefined;
-  const fresh = model.scene.envoy().begin(client.gateway, [...client.followed]);
-  for (const [cluster, endpoints] of model.truth(client)) {
+/** What an Envoy would have that knows nothing yet; its endpoints are those of the snapshots. */
+function initialState(model: Model, client: Client): Envoy | undefined {
+  if (client.subscribed.size === 0) return undefined;
+  const fresh = model.scene.envoy().begin(client.gateway, [...client.subscribed]);
+  for (const [cluster, endpoints] of model.expected(client)) {
     if (endpoints) expect([...(fresh.endpoints.get(cluster) ?? [])].sort()).toEqual([...endpoints].sort());
   }
   return fresh;

@@ -73,7 +73,7 @@ function write(
 }
 
 describe('endpoints over the network', () => {
-  it('reach five hundred streams of one connection, and again those whose endpoints change', async () => {
+  it('reach 500 streams of one connection, and changes reach the subscribed ones', async () => {
     const { memory, client, streams } = await scene(500);
     const open = Array.from({ length: 500 }, (_, n) => {
       const stream = client.stream(DELTA_ENDPOINTS);
@@ -91,7 +91,7 @@ describe('endpoints over the network', () => {
     await eventually(async () => expect(await streams()).toBe(0));
   });
 
-  it('end with a reason where a stream asks for what there is not', async () => {
+  it('end with a status for an unsupported request', async () => {
     const { client } = await scene(0);
     const stream = client.stream(DELTA_ENDPOINTS);
     const ended = new Promise(resolve => stream.on('status', ({ code }) => resolve(code)));
@@ -99,7 +99,7 @@ describe('endpoints over the network', () => {
     await expect(ended).resolves.toBe(3);
   });
 
-  it('end when the Envoy says no more', async () => {
+  it('end when the Envoy half-closes the stream', async () => {
     const { client, streams } = await scene(1);
     const stream = client.stream(DELTA_ENDPOINTS);
     const ended = new Promise(resolve => stream.on('status', ({ code }) => resolve(code)));

@@ -6,32 +6,32 @@ import { VirtualClock } from '../../support/virtual-clock.ts';
 const GATEWAY = 'default/edge';
 const CLUSTERS = ['a', 'b', 'c'];
 
-describe('many changes at once', () => {
-  it('leave others their turn where computing them takes long', async () => {
-    const world = new SlowWorld();
+describe('the push queue', () => {
+  it('yields to the event loop between clusters that take long to compute', async () => {
+    const snapshots = new SlowSnapshots();
     const waiting: (() => void)[] = [];
     const time = new VirtualClock();
     const clock = {
-      now: () => time.now() + world.spentMs,
+      now: () => time.now() + snapshots.spentMs,
       after: (ms: number, call: () => void) => time.after(ms, call),
       soon: (call: () => void) => void waiting.push(call),
     };
-    for (const cluster of CLUSTERS) world.set(cluster, GATEWAY, [80]);
-    const envoy = new EdsFixture({ snapshots: world, clock }).envoy().begin(GATEWAY, CLUSTERS);
-    for (const cluster of CLUSTERS) world.set(cluster, GATEWAY, [81]);
+    for (const cluster of CLUSTERS) snapshots.set(cluster, GATEWAY, [80]);
+    const envoy = new EdsFixture({ snapshots, clock }).envoy().begin(GATEWAY, CLUSTERS);
+    for (const cluster of CLUSTERS) snapshots.set(cluster, GATEWAY, [81]);
     await time.advance(5);
-    const told = [envoy.told.length];
+    const pushes = [envoy.pushed.length];
     while (waiting.length > 0) {
       waiting.shift()?.();
-      told.push(envoy.told.length);
+      pushes.push(envoy.pushed.length);
     }
-    expect(told).toEqual([2, 3, 4, 4]);
-    expect(envoy.told.slice(1).flat()).toEqual(CLUSTERS);
+    expect(pushes).toEqual([2, 3, 4, 4]);
+    expect(envoy.pushed.slice(1).flat()).toEqual(CLUSTERS);
   });
 });
 
-/** A world in which every look takes 20 ms. */
-class SlowWorld extends MemorySnapshots {
+/** Snapshots that each take 20 ms to compute. */
+class SlowSnapshots extends MemorySnapshots {
   spentMs = 0;
 
   override snapshot(cluster: string, gateway: string) {

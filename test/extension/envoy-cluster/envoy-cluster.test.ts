@@ -13,7 +13,13 @@ import {
   read,
 } from '../../support/extension/clusters.ts';
 import { anyField, hostileBytes, seed } from '../../support/extension/messages.ts';
-import { datagrams, EVERY_KIND, needs, tlsSocket, HTTP_CHECK } from '../../support/extension/needs.ts';
+import {
+  datagrams,
+  EVERY_KIND,
+  settings,
+  tlsSocket,
+  HTTP_CHECK,
+} from '../../support/extension/cluster-settings.ts';
 
 const TARGET = 'mesh-extension-server.mesh-system.svc.cluster.local:5005';
 const mesh = envoyClusterEditor({ target: TARGET });
@@ -22,7 +28,7 @@ const EMPTY = new Uint8Array();
 /** The numbers of the fields that may be set in a cluster. */
 const OURS = [3, 8, 24, 27, 36, 43];
 
-/** The fields of a cluster that are never ours, each whole. */
+/** The fields of a cluster that we never set. */
 function foreign(cluster: Uint8Array): readonly string[] {
   const fields = new Fields(cluster);
   const found: string[] = [];
@@ -36,25 +42,25 @@ function foreign(cluster: Uint8Array): readonly string[] {
 const OTHERS = [{ name: 'Service/default/shop:80', envoyGatewayName: 'a/tls/0' }];
 
 describe('a cluster of a mesh backend', () => {
-  it.each(EVERY_KIND)('keeps every field that is not ours: %s', (_, wanted) => {
+  it.each(EVERY_KIND)('keeps every other field: %s', (_, wanted) => {
     const cluster = gatewayCluster([bytesField(59, Buffer.from('new')), varintField(5000, 7)]);
     expect(foreign(mesh(cluster, wanted))).toEqual(foreign(cluster));
   });
 
-  it.each(EVERY_KIND)('is left alone the second time: %s', (_, wanted) => {
+  it.each(EVERY_KIND)('is unchanged by a second edit: %s', (_, wanted) => {
     for (const cluster of [gatewayCluster(), gatewayCluster([proxyProtocol()])]) {
       const once = mesh(cluster, wanted);
       expect(mesh(once, wanted)).toEqual(once);
     }
   });
 
-  it.each(EVERY_KIND)('is the same from another server with equal needs: %s', (_, wanted) => {
+  it.each(EVERY_KIND)('is the same on another server with equal settings: %s', (_, wanted) => {
     const other = envoyClusterEditor({ target: TARGET });
     expect(other(gatewayCluster(), structuredClone(wanted))).toEqual(mesh(gatewayCluster(), wanted));
   });
 
-  it('is made anew when it comes with other bytes, even in the place of the first', () => {
-    const wanted = needs();
+  it('is edited again if its bytes differ, even in the same buffer', () => {
+    const wanted = settings();
     const given = Buffer.from(gatewayCluster([varintField(5000, 7)]));
     const first = mesh(given, wanted);
     given[given.length - 1] = 8;
@@ -63,8 +69,8 @@ describe('a cluster of a mesh backend', () => {
     expect(mesh(gatewayCluster([varintField(5000, 7)]), wanted)).toEqual(first);
   });
 
-  it('is made however big it is, and whichever of many it is', () => {
-    const wanted = needs();
+  it('is edited at any size, and with any number of others', () => {
+    const wanted = settings();
     const clusters = [1, 2, 3, 4].map(value =>
       gatewayCluster([varintField(5000, value), bytesField(5001, Buffer.alloc(value * 8192))]),
     );
@@ -72,7 +78,7 @@ describe('a cluster of a mesh backend', () => {
       expect(foreign(mesh(cluster, wanted))).toEqual(foreign(cluster));
   });
 
-  it('keeps any fields that this code does not know, where they are', () => {
+  it('keeps unknown fields and their order', () => {
     const unknown = fc.array(anyField(fc.integer({ min: 100, max: 2 ** 29 - 1 })), { maxLength: 6 });
     fc.assert(
       fc.property(unknown, unknown, fc.constantFrom(...EVERY_KIND), (before, after, [, wanted]) => {
@@ -85,7 +91,7 @@ describe('a cluster of a mesh backend', () => {
     );
   });
 
-  it('is given back whole where it is hostile, or else changed without harm', () => {
+  it('is returned unchanged if it is malformed, and else edited validly', () => {
     const clusters = fc
       .array(anyField(fc.constantFrom(...OURS, 1, 2)), { maxLength: 4 })
       .map(more => gatewayCluster(more));
@@ -104,16 +110,16 @@ describe('a cluster of a mesh backend', () => {
     ['has both types', bytesField(38, EMPTY), []],
     ['has no type', EMPTY, [2]],
     ['cannot be read', Uint8Array.of(0x0a, 0x05, 0x01), []],
-  ])('is given back where it %s', (_, more, without) => {
+  ])('is returned unchanged if it %s', (_, more, without) => {
     const cluster = gatewayCluster([more], { without });
-    expect(mesh(cluster, needs())).toBe(cluster);
+    expect(mesh(cluster, settings())).toBe(cluster);
   });
 });
 
 describe('its endpoints', () => {
-  it('come from our EDS, with fast reconnection, by its own name', () => {
-    const { edsClusterConfig } = read(mesh(gatewayCluster(), needs()));
-    expect(edsClusterConfig?.serviceName).toBe(needs().cluster);
+  it('come from the extension server by EDS, with fast reconnection, by its own name', () => {
+    const { edsClusterConfig } = read(mesh(gatewayCluster(), settings()));
+    expect(edsClusterConfig?.serviceName).toBe(settings().cluster);
     expect(edsClusterConfig?.edsConfig).toMatchObject({
       initialFetchTimeout: { seconds: 60n },
       resourceApiVersion: 2,
@@ -129,8 +135,8 @@ describe('its endpoints', () => {
     );
   });
 
-  it('come from us too in a rule that mixes ours with others', () => {
-    const after = read(mesh(gatewayCluster(), needs({ otherSockets: OTHERS }))).edsClusterConfig;
+  it('come from the extension server in a mixed rule too', () => {
+    const after = read(mesh(gatewayCluster(), settings({ otherSockets: OTHERS }))).edsClusterConfig;
     expect(after?.edsConfig?.configSourceSpecifier.case).toBe('apiConfigSource');
   });
 });
@@ -140,14 +146,14 @@ describe('the sockets of other backends of its rule', () => {
     { name: 'Service/default/shop:80', envoyGatewayName: 'c/tls/0' },
     { name: 'Service/default/vault:443', envoyGatewayName: 'c/tls/1' },
   ];
-  const wanted = needs({ defaultSocket: { is: 'closed' }, otherSockets: others });
+  const wanted = settings({ defaultSocket: { is: 'closed' }, otherSockets: others });
   const made = { name: 'c/tls/1', match: { name: 'c/tls/1' }, transportSocket: { name: 'of a policy' } };
   const match = bytesField(
     43,
     toBinary(Cluster_TransportSocketMatchSchema, create(Cluster_TransportSocketMatchSchema, made)),
   );
 
-  it('are clear where Envoy Gateway has made none, and else as it made them', () => {
+  it('are those that Envoy Gateway made, and else clear', () => {
     const after = mesh(gatewayCluster([match]), wanted);
     const found = read(after).transportSocketMatches.map(each => [
       each.name,
@@ -166,8 +172,8 @@ describe('the sockets of other backends of its rule', () => {
     expect(mesh(after, wanted)).toEqual(after);
   });
 
-  it('is one for a backend that stands twice in the rule', () => {
-    const twice = needs({ otherSockets: [...OTHERS, ...OTHERS] });
+  it('is one for a backend that is twice in the rule', () => {
+    const twice = settings({ otherSockets: [...OTHERS, ...OTHERS] });
     expect(read(mesh(gatewayCluster(), twice)).transportSocketMatches).toHaveLength(1);
   });
 });
@@ -177,19 +183,19 @@ describe('its socket', () => {
   const PROXY = 'envoy.transport_sockets.upstream_proxy_protocol';
 
   it.each([
-    ['clear', needs(), [TUNNEL, 'envoy.transport_sockets.raw_buffer']],
-    ['TLS', needs({ defaultSocket: tlsSocket() }), [TUNNEL, 'envoy.transport_sockets.tls']],
-    ['closed', needs({ defaultSocket: { is: 'closed' } }), [TUNNEL, 'envoy.transport_sockets.tls']],
+    ['clear', settings(), [TUNNEL, 'envoy.transport_sockets.raw_buffer']],
+    ['TLS', settings({ defaultSocket: tlsSocket() }), [TUNNEL, 'envoy.transport_sockets.tls']],
+    ['closed', settings({ defaultSocket: { is: 'closed' } }), [TUNNEL, 'envoy.transport_sockets.tls']],
     ['none for datagrams', datagrams(), ['nothing']],
-  ])('is a tunnel around what is spoken: %s', (_, wanted, layers) => {
+  ])('is http_11_proxy around the upstream socket: %s', (_, wanted, layers) => {
     expect(opened(read(mesh(gatewayCluster(), wanted)).transportSocket).layers).toEqual(layers);
   });
 
-  it('keeps the PROXY protocol that a policy asks for, with our TLS inside of it', () => {
+  it('keeps the PROXY protocol of a policy, with our TLS inside it', () => {
     const cluster = read(
       mesh(
         gatewayCluster([proxyProtocol()]),
-        needs({
+        settings({
           defaultSocket: tlsSocket(),
           socketMatches: [{ name: 'a', socket: tlsSocket({ minVersion: '1.3' }) }],
         }),
@@ -203,26 +209,26 @@ describe('its socket', () => {
     ]);
   });
 
-  it('keeps of the PROXY protocol what this code does not know', () => {
-    const changed = Buffer.from(mesh(gatewayCluster([proxyProtocol()]), needs())).toString('hex');
+  it('keeps unknown fields of the PROXY protocol', () => {
+    const changed = Buffer.from(mesh(gatewayCluster([proxyProtocol()]), settings())).toString('hex');
     expect(changed).toContain('0a020801');
     expect(changed).toContain('2001');
   });
 
-  it('follows the needs when they change', () => {
-    const clear = mesh(gatewayCluster([proxyProtocol()]), needs());
-    const secure = mesh(clear, needs({ defaultSocket: tlsSocket() }));
+  it('changes with the settings', () => {
+    const clear = mesh(gatewayCluster([proxyProtocol()]), settings());
+    const secure = mesh(clear, settings({ defaultSocket: tlsSocket() }));
     expect(opened(read(secure).transportSocket).layers).toEqual([
       TUNNEL,
       PROXY,
       'envoy.transport_sockets.tls',
     ]);
-    expect(secure).toEqual(mesh(gatewayCluster([proxyProtocol()]), needs({ defaultSocket: tlsSocket() })));
+    expect(secure).toEqual(mesh(gatewayCluster([proxyProtocol()]), settings({ defaultSocket: tlsSocket() })));
   });
 
-  it('is one of several, which endpoints choose by name, before those of others', () => {
+  it('is one of several matches, which endpoints select by name, before those of others', () => {
     const theirs = bytesField(43, bytesField(1, Buffer.from('httproute/a/tls/0')));
-    const wanted = needs({
+    const wanted = settings({
       socketMatches: [
         { name: 'b', socket: tlsSocket() },
         { name: 'clear', socket: { is: 'clear' } },
@@ -234,40 +240,40 @@ describe('its socket', () => {
       ['mesh/clear', { mesh: 'clear' }],
       ['httproute/a/tls/0', undefined],
     ]);
-    const less = read(mesh(once, needs())).transportSocketMatches;
+    const less = read(mesh(once, settings())).transportSocketMatches;
     expect(less.map(({ name }) => name)).toEqual(['httproute/a/tls/0']);
   });
 });
 
 describe('its panic threshold', () => {
-  it('is zero where no policy sets one, beside what else is set there', () => {
+  it('is zero if no policy sets it, beside other settings', () => {
     const cluster = gatewayCluster([bytesField(27, bytesField(4, varintField(1, 9)))]);
-    const { commonLbConfig } = read(mesh(cluster, needs()));
+    const { commonLbConfig } = read(mesh(cluster, settings()));
     expect(commonLbConfig?.healthyPanicThreshold?.value).toBe(0);
     expect(commonLbConfig?.$unknown?.map(({ no }) => no)).toEqual([4]);
   });
 
   it('is the one that a policy sets', () => {
     const policy = Uint8Array.from(Buffer.from('0a0909000000000000 3e40'.replaceAll(' ', ''), 'hex'));
-    const { commonLbConfig } = read(mesh(gatewayCluster([bytesField(27, policy)]), needs()));
+    const { commonLbConfig } = read(mesh(gatewayCluster([bytesField(27, policy)]), settings()));
     expect(commonLbConfig?.healthyPanicThreshold?.value).toBe(30);
   });
 });
 
-describe('its checks', () => {
-  it('are those of a policy where one sets them', () => {
+describe('its health checks', () => {
+  it('are those of a policy if it sets them', () => {
     const policy = bytesField(8, varintField(500, 1));
-    const { healthChecks } = read(mesh(gatewayCluster([policy]), needs({ healthCheck: HTTP_CHECK })));
+    const { healthChecks } = read(mesh(gatewayCluster([policy]), settings({ healthCheck: HTTP_CHECK })));
     expect(healthChecks).toHaveLength(1);
     expect(healthChecks[0]?.healthChecker.case).toBeUndefined();
   });
 
-  it('are not there without a wish', () => {
-    expect(read(mesh(gatewayCluster(), needs())).healthChecks).toEqual([]);
+  it('are absent if the settings have none', () => {
+    expect(read(mesh(gatewayCluster(), settings())).healthChecks).toEqual([]);
   });
 });
 
-describe('its version of HTTP', () => {
+describe('its HTTP version', () => {
   const timeouts = bytesField(1, bytesField(1, varintField(1, 60)));
   const http1 = bytesField(1, varintField(5, 1));
   const http2 = bytesField(2, bytesField(1, varintField(1, 4096)));
@@ -332,26 +338,26 @@ describe('its version of HTTP', () => {
       [bytesField(5, EMPTY)],
       hex(bytesField(3, bytesField(1, EMPTY))),
     ],
-  ] as const)('is chosen by us, and all else stays: %s', (_, protocol, before, after) => {
+  ] as const)('is set, and other options are kept: %s', (_, protocol, before, after) => {
     const cluster = gatewayCluster(before ? [httpOptions(concat(before))] : []);
-    expect(optionsIn(mesh(cluster, needs({ protocol })))).toBe(after);
+    expect(optionsIn(mesh(cluster, settings({ protocol })))).toBe(after);
   });
 
   it.each([
     ['HTTP/2 stays where others have it', 'HTTP/1.1', http2, bytesField(3, http2)],
     ['HTTP/2 comes where ours need it', 'HTTP/2', http1, bytesField(3, bytesField(2, EMPTY))],
   ] as const)(
-    'is HTTP/2 in a rule that mixes ours with others as soon as one needs it: %s',
+    'is HTTP/2 in a mixed rule as soon as one backend needs it: %s',
     (_, protocol, before, after) => {
       const cluster = gatewayCluster([httpOptions(bytesField(3, before))]);
-      expect(optionsIn(mesh(cluster, needs({ protocol, otherSockets: OTHERS })))).toBe(hex(after));
+      expect(optionsIn(mesh(cluster, settings({ protocol, otherSockets: OTHERS })))).toBe(hex(after));
     },
   );
 
-  it('leaves options of others alone', () => {
+  it('keeps the options of other extensions', () => {
     const others = bytesField(36, bytesField(1, Buffer.from('envoy.other')));
     const { typedExtensionProtocolOptions } = read(
-      mesh(gatewayCluster([others]), needs({ protocol: 'HTTP/2' })),
+      mesh(gatewayCluster([others]), settings({ protocol: 'HTTP/2' })),
     );
     expect(Object.keys(typedExtensionProtocolOptions)).toContain('envoy.other');
     expect(Object.keys(typedExtensionProtocolOptions)).toHaveLength(2);

@@ -3,16 +3,22 @@ import { describe, expect, it } from 'vitest';
 import { encodeHealthCheck } from '../../../src/extension/envoy-cluster/health-check.ts';
 import { HealthCheckSchema } from '../../../src/extension/proto/envoy/config/core/v3_pb.ts';
 import type { EnvoyClusterSettings } from '../../../src/traffic/envoy-cluster-settings.ts';
-import { datagrams, GRPC_CHECK, HTTP_CHECK, needs, TCP_CHECK } from '../../support/extension/needs.ts';
+import {
+  datagrams,
+  GRPC_CHECK,
+  HTTP_CHECK,
+  settings,
+  TCP_CHECK,
+} from '../../support/extension/cluster-settings.ts';
 
 function read(wanted: EnvoyClusterSettings) {
   const bytes = encodeHealthCheck(wanted);
   return bytes && fromBinary(HealthCheckSchema, bytes);
 }
 
-describe("Envoy's own check", () => {
-  it('has the times and thresholds that are asked for, with or without traffic', () => {
-    expect(read(needs({ healthCheck: TCP_CHECK }))).toMatchObject({
+describe("Envoy's health check", () => {
+  it('has the configured times and thresholds, with or without traffic', () => {
+    expect(read(settings({ healthCheck: TCP_CHECK }))).toMatchObject({
       interval: { seconds: 5n, nanos: 0 },
       noTrafficInterval: { seconds: 5n, nanos: 0 },
       timeout: { seconds: 1n, nanos: 500_000_000 },
@@ -32,12 +38,12 @@ describe("Envoy's own check", () => {
       { intervalMs: 1 },
       { interval: { seconds: 0n, nanos: 1_000_000 }, initialJitter: { seconds: 0n, nanos: 1_000_000 } },
     ],
-  ])('times out within its interval, and begins within a part of it: %j', (times, expected) => {
-    expect(read(needs({ healthCheck: { ...TCP_CHECK, ...times } }))).toMatchObject(expected);
+  ])('has a timeout and an initial jitter within its interval: %j', (times, expected) => {
+    expect(read(settings({ healthCheck: { ...TCP_CHECK, ...times } }))).toMatchObject(expected);
   });
 
   it('by HTTP expects one status at a path, with the Host of each endpoint', () => {
-    expect(read(needs({ healthCheck: HTTP_CHECK }))?.healthChecker).toMatchObject({
+    expect(read(settings({ healthCheck: HTTP_CHECK }))?.healthChecker).toMatchObject({
       case: 'httpHealthCheck',
       value: {
         host: '',
@@ -48,25 +54,27 @@ describe("Envoy's own check", () => {
     });
   });
 
-  it('by HTTP speaks the version of the cluster', () => {
-    expect(read(needs({ protocol: 'HTTP/2', healthCheck: HTTP_CHECK }))?.healthChecker.value).toMatchObject({
+  it('by HTTP uses the version of the cluster', () => {
+    expect(
+      read(settings({ protocol: 'HTTP/2', healthCheck: HTTP_CHECK }))?.healthChecker.value,
+    ).toMatchObject({
       codecClientType: 1,
     });
   });
 
-  it('by HTTP sends headers as they are, but not those for which Envoy refuses a cluster', () => {
+  it('by HTTP sends literal headers, except those for which Envoy rejects a cluster', () => {
     const headers = [
       [':path', '/'],
       ['Host', 'a'],
       ['x-share', '100% of %REQ(a)%'],
     ] as const;
-    expect(read(needs({ healthCheck: { ...HTTP_CHECK, headers } }))?.healthChecker.value).toMatchObject({
+    expect(read(settings({ healthCheck: { ...HTTP_CHECK, headers } }))?.healthChecker.value).toMatchObject({
       requestHeadersToAdd: [{ header: { key: 'x-share', value: '100%% of %%REQ(a)%%' }, appendAction: 2 }],
     });
   });
 
   it('by TCP only connects', () => {
-    expect(read(needs({ protocol: 'TCP', healthCheck: TCP_CHECK }))?.healthChecker.case).toBe(
+    expect(read(settings({ protocol: 'TCP', healthCheck: TCP_CHECK }))?.healthChecker.case).toBe(
       'tcpHealthCheck',
     );
   });
@@ -74,17 +82,17 @@ describe("Envoy's own check", () => {
   it.each([
     [GRPC_CHECK, 'shop.Cart'],
     [{ ...TCP_CHECK, is: 'GRPC' } as const, ''],
-  ])('by gRPC asks for a service, or for the server: %#', (check, serviceName) => {
-    expect(read(needs({ protocol: 'HTTP/2', healthCheck: check }))?.healthChecker).toMatchObject({
+  ])('by gRPC checks a service, or the server: %#', (check, serviceName) => {
+    expect(read(settings({ protocol: 'HTTP/2', healthCheck: check }))?.healthChecker).toMatchObject({
       case: 'grpcHealthCheck',
       value: { serviceName, authority: '' },
     });
   });
 
   it.each([
-    ['by gRPC under HTTP/1.1, for which Envoy refuses a cluster', needs({ healthCheck: GRPC_CHECK })],
+    ['by gRPC under HTTP/1.1, for which Envoy refuses a cluster', settings({ healthCheck: GRPC_CHECK })],
     ['of datagrams', { ...datagrams(), healthCheck: TCP_CHECK }],
-    ['without a wish', needs()],
+    ['if the settings have none', settings()],
   ])('does not exist %s', (_, wanted) => {
     expect(encodeHealthCheck(wanted)).toBeUndefined();
   });

@@ -4,12 +4,12 @@ import type { UpstreamTlsContext } from '../../../src/extension/proto/envoy/exte
 import type { TransportSocket } from '../../../src/traffic/envoy-cluster-settings.ts';
 import type { UpstreamTls } from '../../../src/traffic/upstream-tls.ts';
 import { gatewayCluster, opened, read } from '../../support/extension/clusters.ts';
-import { CA, needs, tlsSocket } from '../../support/extension/needs.ts';
+import { CA, settings, tlsSocket } from '../../support/extension/cluster-settings.ts';
 
 const mesh = envoyClusterEditor({ target: '127.0.0.1:5005' });
 
 function contextOf(socket: TransportSocket): UpstreamTlsContext | undefined {
-  return opened(read(mesh(gatewayCluster(), needs({ defaultSocket: socket }))).transportSocket).tls;
+  return opened(read(mesh(gatewayCluster(), settings({ defaultSocket: socket }))).transportSocket).tls;
 }
 
 function validationOf(more: Partial<UpstreamTls>) {
@@ -19,25 +19,25 @@ function validationOf(more: Partial<UpstreamTls>) {
 const NAMED = { serverName: { is: 'fixed', name: 'legacy.example.org' } } as const;
 const SYSTEM = { specifier: { case: 'filename', value: '/etc/ssl/certs/ca-certificates.crt' } };
 
-describe('TLS with the names of the endpoints', () => {
-  it("sends each endpoint's own name and looks for it in the certificate", () => {
+describe('TLS with a server name per endpoint', () => {
+  it("sends each endpoint's hostname and verifies it in the certificate", () => {
     expect(contextOf(tlsSocket())).toMatchObject({ autoHostSni: true, autoSniSanValidation: true });
     expect(validationOf({})).toMatchObject({ trustedCa: SYSTEM, matchTypedSubjectAltNames: [] });
   });
 
-  it('looks for a name that no certificate has where an endpoint has no name', () => {
+  it('verifies a name that no certificate has for an endpoint without a hostname', () => {
     expect(contextOf(tlsSocket())).toMatchObject({ sni: 'no-hostname.invalid' });
   });
 
-  it('trusts the authority that is given, in place of those of the system', () => {
+  it('trusts the configured CA in place of the system roots', () => {
     expect(validationOf({ ca: CA })).toMatchObject({
       trustedCa: { specifier: { case: 'inlineString', value: CA } },
     });
   });
 });
 
-describe('TLS with one name', () => {
-  it('sends it, and looks for it in the certificate', () => {
+describe('TLS with one server name', () => {
+  it('sends it, and verifies it in the certificate', () => {
     expect(contextOf(tlsSocket(NAMED))).toMatchObject({
       sni: 'legacy.example.org',
       autoHostSni: false,
@@ -54,14 +54,14 @@ describe('TLS with one name', () => {
     });
   });
 
-  it('looks for an address, but does not send it', () => {
+  it('verifies an IP address, but does not send it', () => {
     const serverName = { is: 'fixed', name: '100.64.0.7' } as const;
     expect(contextOf(tlsSocket({ serverName }))).toMatchObject({ sni: '' });
     expect(validationOf({ serverName })).toMatchObject({ matchTypedSubjectAltNames: [{ sanType: 4 }] });
   });
 });
 
-describe('TLS that trusts anyone', () => {
+describe('TLS with insecureSkipVerify', () => {
   it.each([
     ['sends the name of the endpoint', {}, { autoHostSni: true, autoSniSanValidation: false }],
     [
@@ -69,7 +69,7 @@ describe('TLS that trusts anyone', () => {
       NAMED,
       { sni: 'legacy.example.org', autoHostSni: false, autoSniSanValidation: false },
     ],
-  ])('%s, and asks for no certificate', (_, more, expected) => {
+  ])('%s, and verifies no certificate', (_, more, expected) => {
     const context = contextOf(tlsSocket({ ...more, insecureSkipVerify: true }));
     expect(context).toMatchObject(expected);
     expect(context?.commonTlsContext?.validationContextType.case).toBeUndefined();
@@ -77,7 +77,7 @@ describe('TLS that trusts anyone', () => {
 });
 
 describe('a closed socket', () => {
-  it('asks for a certificate that does not exist', () => {
+  it('requires a certificate hash that cannot exist', () => {
     const validation = contextOf({ is: 'closed' })?.commonTlsContext?.validationContextType;
     expect(validation).toMatchObject({
       case: 'validationContext',

@@ -16,7 +16,7 @@ function withObject(text: string): Uint8Array {
 }
 
 describe('the bindings of a translation', () => {
-  it('are those of the objects that come along with it', () => {
+  it('are those in its context', () => {
     const objects = [bindingObject('r1'), { kind: 'MeshRoutePolicy' }, bindingObject('r2', 'other')];
     expect(bindingsIn(translation({}, objects))).toEqual([binding('r1', 'web'), binding('r2', 'other')]);
   });
@@ -43,16 +43,16 @@ describe('the bindings of a translation', () => {
       'more than a binding can be',
       withObject(JSON.stringify({ ...bindingObject('r'), more: 'x'.repeat(70_000) })),
     ],
-  ])('are none in %s', (_, request) => {
+  ])('are empty for %s', (_, request) => {
     expect(bindingsIn(request)).toEqual([]);
   });
 
-  it('are read from no more objects than there can be', () => {
+  it('are read from a limited number of objects', () => {
     const objects = Array.from({ length: 100 }, (_, at) => bindingObject(`r${at}`));
     expect(bindingsIn(translation({}, objects))).toHaveLength(64);
   });
 
-  it('are read without harm from anything', () => {
+  it('are read from any bytes without an error', () => {
     const texts = fc.oneof(fc.json(), fc.constant(JSON.stringify(bindingObject('r'))));
     fc.assert(
       fc.property(hostileBytes(texts.map(withObject)), request => {

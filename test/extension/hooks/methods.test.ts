@@ -8,7 +8,7 @@ import { varintField } from '../../support/extension/varint-field.ts';
 import { CLUSTER, gatewayCluster, read } from '../../support/extension/clusters.ts';
 import { about, startHooks, translation, whole } from '../../support/extension/hooks.ts';
 import { anyMessage, hostileBytes, seed } from '../../support/extension/messages.ts';
-import { needs, tlsSocket } from '../../support/extension/needs.ts';
+import { settings, tlsSocket } from '../../support/extension/cluster-settings.ts';
 
 const ABOUT_ONE = [
   'PostRouteModify',
@@ -19,28 +19,28 @@ const ABOUT_ONE = [
 ];
 const ALL = [...ABOUT_ONE, 'PostTranslateModify'];
 
-const ours = (name: string) => (name === CLUSTER ? needs({ defaultSocket: tlsSocket() }) : undefined);
+const ours = (name: string) => (name === CLUSTER ? settings({ defaultSocket: tlsSocket() }) : undefined);
 
 describe('the hooks about one message', () => {
-  it.each(ABOUT_ONE)('answer with identical bytes, whatever they are about: %s', method => {
-    const { call, told } = startHooks({ settingsOf: ours });
+  it.each(ABOUT_ONE)('return any message with identical bytes: %s', method => {
+    const { call, recorded } = startHooks({ settingsOf: ours });
     fc.assert(
       fc.property(fc.oneof(anyMessage(), fc.constant(gatewayCluster())), message => {
         expect(whole(call(method, about(message)))).toEqual(bytesField(1, message));
       }),
       { seed },
     );
-    expect(told).toEqual({ failures: [], served: [], lines: [] });
+    expect(recorded).toEqual({ failures: [], clusters: [], lines: [] });
   });
 
-  it.each(ABOUT_ONE)('answer without a message where none is sent: %s', method => {
+  it.each(ABOUT_ONE)('return no message if the request has none: %s', method => {
     const { call } = startHooks({ settingsOf: ours });
     expect(whole(call(method, new Uint8Array()))).toEqual(new Uint8Array());
     expect(whole(call(method, bytesField(2, new Uint8Array())))).toEqual(new Uint8Array());
     expect(whole(call(method, bytesField(1, new Uint8Array())))).toEqual(bytesField(1, new Uint8Array()));
   });
 
-  it('take a message in pieces for what the pieces are together', () => {
+  it('merge a message that is sent in pieces', () => {
     const { call } = startHooks({ settingsOf: ours });
     const cluster = gatewayCluster();
     const inPieces = concat([
@@ -55,7 +55,7 @@ describe('the hooks about one message', () => {
 });
 
 describe('all hooks', () => {
-  it.each(ALL)('answer anything hostile, or refuse it as no protobuf: %s', method => {
+  it.each(ALL)('respond to any bytes, or reject them as malformed: %s', method => {
     const { call } = startHooks({ settingsOf: ours });
     const requests = fc
       .array(fc.oneof(anyMessage(), fc.constant(gatewayCluster())), { maxLength: 3 })
@@ -83,19 +83,19 @@ describe('the Translation hook', () => {
   const request = translation({ clusters: [gatewayCluster()] });
   const asItCame = bytesField(1, gatewayCluster());
 
-  it('gives a cluster of ours what it needs', () => {
-    const { call, told } = startHooks({ settingsOf: ours });
+  it('sets the settings of a mesh cluster', () => {
+    const { call, recorded } = startHooks({ settingsOf: ours });
     const { clusters } = fromBinary(
       PostTranslateModifyResponseSchema,
       whole(call('PostTranslateModify', request)),
     );
     const [cluster] = clusters.map(read);
     expect(cluster?.edsClusterConfig?.edsConfig?.configSourceSpecifier.case).toBe('apiConfigSource');
-    expect(told.served).toEqual(['translation']);
+    expect(recorded.clusters).toEqual(['translation']);
   });
 
-  it('answers with what it was given where changing it fails, counts that, and tells once a second', async () => {
-    const { call, told, clock } = startHooks({
+  it('returns a cluster unchanged if it cannot be edited, counts that, and logs it once a second', async () => {
+    const { call, recorded, clock } = startHooks({
       settingsOf: () => {
         throw new Error('the cache is broken');
       },
@@ -103,12 +103,12 @@ describe('the Translation hook', () => {
     for (let calls = 0; calls < 3; calls++) {
       expect(whole(call('PostTranslateModify', request))).toEqual(asItCame);
     }
-    expect(told.failures).toEqual(['translation', 'translation', 'translation']);
-    expect(told.lines).toMatchObject([
+    expect(recorded.failures).toEqual(['translation', 'translation', 'translation']);
+    expect(recorded.lines).toMatchObject([
       ['unexpected error in a hook', { hook: 'translation', name: CLUSTER, failures: 1 }],
     ]);
     await clock.advance(1000);
     whole(call('PostTranslateModify', request));
-    expect(told.lines.map(([, fields]) => fields)).toMatchObject([{ failures: 1 }, { failures: 3 }]);
+    expect(recorded.lines.map(([, fields]) => fields)).toMatchObject([{ failures: 1 }, { failures: 3 }]);
   });
 });

@@ -3,9 +3,9 @@ import { CLUSTER, gatewayCluster, read } from '../../support/extension/clusters.
 import { bindingObject, startHooks, translation, whole } from '../../support/extension/hooks.ts';
 import { valuesOf } from '../../../src/extension/wire.ts';
 import type { Bytes } from '../../../src/extension/grpc/method.ts';
-import { needs } from '../../support/extension/needs.ts';
+import { settings } from '../../support/extension/cluster-settings.ts';
 
-/** Hooks of a process that has just started, over caches whose revision a test moves. */
+/** Hooks of a process that has just started, over a cache whose revision a test sets. */
 function caches(revision: string) {
   const state = { revision, listeners: new Set<() => void>(), reads: 0 };
   const revisionOf = () => {
@@ -16,7 +16,7 @@ function caches(revision: string) {
     state.listeners.add(listener);
     return () => void state.listeners.delete(listener);
   };
-  const settingsOf = () => (state.revision === 'new' ? needs() : undefined);
+  const settingsOf = () => (state.revision === 'new' ? settings() : undefined);
   const hooks = startHooks({ settingsOf, revisions: { revisionOf, onChange } });
   const move = (to: string) => {
     state.revision = to;
@@ -33,12 +33,12 @@ function caches(revision: string) {
   return { state, move, translate, ...hooks };
 }
 
-/** Whether the answer is there, and with what the new caches say. */
+/** Whether the response has been sent, and whether it is that of the new cache. */
 function watched(answer: Bytes | Promise<Bytes>) {
-  const seen = { isThere: false, isNew: false };
+  const seen = { isSent: false, isNew: false };
   void Promise.resolve(answer).then(bytes => {
     const [cluster = new Uint8Array()] = valuesOf(whole(bytes), 1, 9);
-    seen.isThere = true;
+    seen.isSent = true;
     seen.isNew = read(cluster).edsClusterConfig?.edsConfig?.configSourceSpecifier.case === 'apiConfigSource';
   });
   return seen;
@@ -48,12 +48,12 @@ const AT_ONCE = expect.any(Uint8Array) as Uint8Array;
 const WAITS = expect.any(Promise) as Promise<Bytes>;
 
 describe('a translation whose MeshBinding has a revision', () => {
-  it('that the caches have is answered at once', () => {
+  it('that the cache has proceeds at once', () => {
     const { translate } = caches('new');
     expect(read(valuesOf(whole(translate('new')), 1, 9)[0] ?? new Uint8Array()).name).toBe(CLUSTER);
   });
 
-  it('that the caches had before is answered at once: they are ahead', () => {
+  it('that the cache had before proceeds at once: the cache is ahead', () => {
     const { translate, move, waits } = caches('old');
     expect(translate('old')).toEqual(AT_ONCE);
     move('new');
@@ -62,42 +62,42 @@ describe('a translation whose MeshBinding has a revision', () => {
     expect(waits).toEqual([]);
   });
 
-  it('that the caches never had waits for them, and then is answered by the new ones', async () => {
+  it('that the cache never had waits for it, and then uses the new cache', async () => {
     const { translate, move, clock, state, waits } = caches('old');
     const seen = watched(translate('new'));
     await clock.advance(100);
-    expect(seen.isThere).toBe(false);
+    expect(seen.isSent).toBe(false);
     move('new');
     await clock.advance(5);
-    expect(seen).toEqual({ isThere: true, isNew: true });
+    expect(seen).toEqual({ isSent: true, isNew: true });
     expect([state.listeners.size, clock.timers, waits]).toEqual([0, 0, ['reached']]);
   });
 
-  it('that came and went while it waited is answered when the caches next change', async () => {
+  it('that the cache had only during the wait proceeds at its next change', async () => {
     const { translate, move, clock } = caches('old');
     const seen = watched(translate('passing'));
     move('passing');
     await clock.advance(5);
     move('new');
-    expect(seen.isThere).toBe(true);
+    expect(seen.isSent).toBe(true);
     expect(translate('passing')).toEqual(AT_ONCE);
   });
 
-  it('that does not come is answered after 250 ms by what is known', async () => {
+  it('that never arrives proceeds after 250 ms with the current cache', async () => {
     const { translate, clock, state, waits } = caches('old');
     const seen = watched(translate('new'));
     await clock.advance(249);
-    expect(seen.isThere).toBe(false);
+    expect(seen.isSent).toBe(false);
     await clock.advance(1);
-    expect(seen).toEqual({ isThere: true, isNew: false });
+    expect(seen).toEqual({ isSent: true, isNew: false });
     expect([state.listeners.size, clock.timers, waits]).toEqual([0, 0, ['timeout']]);
   });
 
-  it('that a process had before it restarted waits once, and not again', async () => {
+  it('from before a restart waits once, and not again', async () => {
     const { translate, clock, waits } = caches('new');
     const seen = watched(translate('old'));
     await clock.advance(250);
-    expect(seen).toEqual({ isThere: true, isNew: true });
+    expect(seen).toEqual({ isSent: true, isNew: true });
     expect(translate('old')).toEqual(AT_ONCE);
     expect(waits).toEqual(['timeout']);
   });
@@ -117,7 +117,7 @@ describe('a translation whose MeshBinding has a revision', () => {
     const about = (...objects: object[]) => call('PostTranslateModify', translation({}, objects));
     const first = watched(about(bindingObject('a'), bindingObject('b')));
     await clock.advance(250);
-    expect(first.isThere).toBe(true);
+    expect(first.isSent).toBe(true);
     expect(about(bindingObject('b'), bindingObject('a'))).toEqual(AT_ONCE);
     expect(about(bindingObject('a'), bindingObject('c'))).toEqual(WAITS);
     expect(about(bindingObject('a', 'elsewhere'))).toEqual(WAITS);
@@ -137,19 +137,19 @@ describe('waiting translations', () => {
     expect(about('g0')).toEqual(WAITS);
   });
 
-  it('read the caches once for many changes that come together', async () => {
+  it('read the cache once for several changes at once', async () => {
     const { translate, move, clock, state } = caches('old');
     const seen = watched(translate('new'));
     const { reads } = state;
     for (let change = 0; change < 1000; change++) move('other');
     await clock.advance(5);
-    expect([seen.isThere, state.reads - reads]).toEqual([false, 1]);
+    expect([seen.isSent, state.reads - reads]).toEqual([false, 1]);
     move('new');
     await clock.advance(5);
     expect(seen.isNew).toBe(true);
   });
 
-  it('are 16 at most, and others are answered at once', async () => {
+  it('are 16 at most, and others proceed at once', async () => {
     const { translate, move, clock } = caches('old');
     const waiting = Array.from({ length: 16 }, () => watched(translate('new')));
     expect(translate('new')).toEqual(AT_ONCE);
@@ -159,14 +159,16 @@ describe('waiting translations', () => {
     expect(translate('newer')).toEqual(WAITS);
   });
 
-  it('are answered where no revision can be computed', async () => {
+  it('proceed if no revision can be computed', async () => {
     const revisionOf = () => {
       throw new Error('the cache is broken');
     };
-    const { call, told, clock } = startHooks({ revisions: { revisionOf, onChange: () => () => undefined } });
+    const { call, recorded, clock } = startHooks({
+      revisions: { revisionOf, onChange: () => () => undefined },
+    });
     const answer = call('PostTranslateModify', translation({}, [bindingObject('new')]));
     await clock.advance(250);
     expect(whole(await answer)).toHaveLength(0);
-    expect(told.failures).toContain('translation');
+    expect(recorded.failures).toContain('translation');
   });
 });

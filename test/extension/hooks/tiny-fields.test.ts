@@ -5,7 +5,7 @@ import { expect, it, onTestFinished } from 'vitest';
 
 const PROGRAM = fileURLToPath(new URL('../../support/extension/tiny-fields.ts', import.meta.url));
 
-it('hooks need little memory for millions of empty fields, wherever these are', async () => {
+it('hooks need little memory for millions of empty fields in any list', async () => {
   const child = fork(PROGRAM, { execArgv: ['--max-old-space-size=48', '--import', 'tsx'], silent: true });
   onTestFinished(() => void child.kill());
   const asked = once(child, 'message').then(([count]: unknown[]) => count);

@@ -7,16 +7,16 @@ import { varintField } from '../../support/extension/varint-field.ts';
 import { CLUSTER, gatewayCluster, read } from '../../support/extension/clusters.ts';
 import { bindingObject, startHooks, translation, whole } from '../../support/extension/hooks.ts';
 import { anyMessage, seed } from '../../support/extension/messages.ts';
-import { needs, tlsSocket } from '../../support/extension/needs.ts';
+import { settings, tlsSocket } from '../../support/extension/cluster-settings.ts';
 
 const METHOD = 'PostTranslateModify';
-const ours = (name: string) => (name.startsWith('httproute/shop/') ? needs({ cluster: name }) : undefined);
+const ours = (name: string) => (name.startsWith('httproute/shop/') ? settings({ cluster: name }) : undefined);
 const named = (name: string) => gatewayCluster([], { name });
-const longNeeds = (cluster: string) => needs({ cluster, defaultSocket: tlsSocket() });
+const longSettings = (cluster: string) => settings({ cluster, defaultSocket: tlsSocket() });
 
 function answered(request: Uint8Array, settingsOf = ours) {
-  const { call, told } = startHooks({ settingsOf });
-  return { ...fromBinary(PostTranslateModifyResponseSchema, whole(call(METHOD, request))), told };
+  const { call, recorded } = startHooks({ settingsOf });
+  return { ...fromBinary(PostTranslateModifyResponseSchema, whole(call(METHOD, request))), recorded };
 }
 
 /** The numbers of the fields of a message, in their order. */
@@ -28,7 +28,7 @@ function numbersIn(message: Uint8Array): readonly number[] {
 }
 
 describe('the Translation hook', () => {
-  it('changes the clusters of mesh backends, and leaves all others and all lists as they are', () => {
+  it('edits the clusters of mesh backends, and keeps all other clusters and lists', () => {
     const others = [
       named('httproute/other/a/rule/0'),
       named('tcproute/other/a/rule/-1'),
@@ -52,34 +52,34 @@ describe('the Translation hook', () => {
       'apiConfigSource',
     ]);
     expect(targets.map(config => config?.serviceName)).toEqual([CLUSTER, 'httproute/shop/b/rule/3']);
-    expect(answer.told.served).toEqual(['translation', 'translation']);
+    expect(answer.recorded.clusters).toEqual(['translation', 'translation']);
   });
 
-  it('leaves those clusters as they are for which an answer as long as may be has no room, and tells so', () => {
+  it('keeps clusters unchanged for which the response has no room, and logs that', () => {
     const names = ['a', 'b', 'c'].map(name => `httproute/shop/${name}/rule/0`);
     const clusters = [...names.map(named), named('httproute/other/a/rule/0')];
     const request = translation({ clusters });
-    const settingsOf = (name: string) => (names.includes(name) ? longNeeds(name) : undefined);
+    const settingsOf = (name: string) => (names.includes(name) ? longSettings(name) : undefined);
     const { length } = whole(startHooks({ settingsOf }).call(METHOD, request));
     for (const [messageBytes, expected] of [
       [length, []],
       [length - 1, [names[2]]],
       [request.length, names],
     ] as const) {
-      const { call, told } = startHooks({ settingsOf, messageBytes });
+      const { call, recorded } = startHooks({ settingsOf, messageBytes });
       const answer = whole(call(METHOD, request));
       const given = fromBinary(PostTranslateModifyResponseSchema, answer).clusters;
       const left = given.filter((cluster, at) => Buffer.compare(cluster, clusters[at] ?? cluster) === 0);
       expect(left.slice(0, -1).map(cluster => read(cluster).name)).toEqual(expected);
-      expect([given.length, told.served.length]).toEqual([4, 3 - expected.length]);
-      expect([answer.length <= messageBytes, told.failures.length]).toEqual([true, expected.length]);
-      expect(told.lines.map(([, fields]) => fields)).toMatchObject(
+      expect([given.length, recorded.clusters.length]).toEqual([4, 3 - expected.length]);
+      expect([answer.length <= messageBytes, recorded.failures.length]).toEqual([true, expected.length]);
+      expect(recorded.lines.map(([, fields]) => fields)).toMatchObject(
         expected.slice(0, 1).map(name => ({ name, hook: 'translation' })),
       );
     }
   });
 
-  it('refuses a request of far more fields than clusters can be, and no other', () => {
+  it('rejects only a request of far more fields than clusters can have', () => {
     const { call } = startHooks();
     const clusters = (count: number) => Buffer.alloc(2 * count, bytesField(2, new Uint8Array()));
     expect(whole(call(METHOD, clusters(100_000)))).toHaveLength(200_000);
@@ -89,7 +89,7 @@ describe('the Translation hook', () => {
     }
   });
 
-  it('is byte for byte what was sent where nothing is ours', () => {
+  it('returns identical bytes if there are no mesh clusters', () => {
     const lists = fc.record({
       clusters: fc.array(fc.oneof(anyMessage(), fc.constant(named('httproute/other/a/rule/0'))), {
         maxLength: 5,
@@ -110,13 +110,13 @@ describe('the Translation hook', () => {
     );
   });
 
-  it('leaves lists absent that were not sent', () => {
+  it('does not add lists that were not sent', () => {
     const { call } = startHooks({ settingsOf: ours });
     expect(whole(call(METHOD, translation({}, [bindingObject('1')])))).toEqual(new Uint8Array());
     expect(numbersIn(whole(call(METHOD, translation({ listeners: [new Uint8Array()] }))))).toEqual([3]);
   });
 
-  it('keeps the order of what was sent, and leaves out what is no list', () => {
+  it('keeps the order of the request, and leaves out other fields', () => {
     const request = concat([
       bytesField(5, varintField(9, 5)),
       bytesField(2, named(CLUSTER)),
@@ -129,18 +129,18 @@ describe('the Translation hook', () => {
     expect(numbersIn(whole(call(METHOD, request)))).toEqual([4, 1, 2, 1]);
   });
 
-  it('reads tags and lengths that are longer than they need be', () => {
+  it('reads overlong tags and lengths', () => {
     const request = Uint8Array.of(0x92, 0x00, 0x82, 0x00, 0x08, 0x01, 0x1a, 0x00);
     const { call } = startHooks({ settingsOf: ours });
     expect(whole(call(METHOD, request))).toEqual(Uint8Array.of(0x0a, 0x82, 0x00, 0x08, 0x01, 0x12, 0x00));
   });
 
-  it('leaves a cluster alone that goes by two names', () => {
+  it('keeps a cluster with two names unchanged', () => {
     const cluster = concat([named(CLUSTER), bytesField(1, Buffer.from('xds_cluster'))]);
     expect(answered(translation({ clusters: [cluster] })).clusters).toEqual([cluster]);
   });
 
-  it('changes the others where one cannot be changed', () => {
+  it('edits other clusters if one cannot be edited', () => {
     const settingsOf = (name: string) => {
       if (name === 'httproute/shop/bad/rule/0') throw new Error('the cache is broken');
       return ours(name);
@@ -148,23 +148,23 @@ describe('the Translation hook', () => {
     const bad = named('httproute/shop/bad/rule/0');
     const answer = answered(translation({ clusters: [bad, named(CLUSTER)] }), settingsOf);
     expect(answer.clusters[0]).toEqual(bad);
-    expect(answer.told).toMatchObject({ failures: ['translation'], served: ['translation'] });
+    expect(answer.recorded).toMatchObject({ failures: ['translation'], clusters: ['translation'] });
   });
 
-  it('answers with the same for the same, and leaves alone what it has answered', () => {
+  it('is deterministic and idempotent', () => {
     const request = translation({ clusters: [named(CLUSTER), named('a')] });
     const once = answered(request).clusters;
     expect(answered(request).clusters).toEqual(once);
     expect(answered(translation({ clusters: once })).clusters).toEqual(once);
   });
 
-  it('answers about 8,192 clusters with all of them', () => {
+  it('returns all of 8,192 clusters', () => {
     const names = Array.from(
       { length: 8192 },
       (_, at) => `httproute/${at % 8 === 0 ? 'shop' : 'other'}/r${at}/rule/0`,
     );
     const answer = answered(translation({ clusters: names.map(named) }));
     expect(answer.clusters.map(cluster => read(cluster).name)).toEqual(names);
-    expect(answer.told.served).toHaveLength(1024);
+    expect(answer.recorded.clusters).toHaveLength(1024);
   });
 });

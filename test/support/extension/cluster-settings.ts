@@ -3,8 +3,8 @@ import type { EnvoyClusterSettings, TransportSocket } from '../../../src/traffic
 import type { UpstreamTls } from '../../../src/traffic/upstream-tls.ts';
 import { CLUSTER } from './clusters.ts';
 
-/** What a cluster needs: HTTP/1.1 in clear, if nothing else is said. */
-export function needs(more: Partial<EnvoyClusterSettings> = {}): EnvoyClusterSettings {
+/** Settings of a cluster: by default HTTP/1.1 without TLS. */
+export function settings(more: Partial<EnvoyClusterSettings> = {}): EnvoyClusterSettings {
   return {
     cluster: CLUSTER,
     protocol: 'HTTP/1.1',
@@ -15,7 +15,7 @@ export function needs(more: Partial<EnvoyClusterSettings> = {}): EnvoyClusterSet
   };
 }
 
-/** The needs of datagrams, which have no socket. */
+/** Settings of a UDP cluster, which has no transport socket. */
 export function datagrams(): EnvoyClusterSettings {
   return { cluster: CLUSTER, protocol: 'UDP', otherSockets: [], socketMatches: [] };
 }
@@ -42,7 +42,7 @@ export const GRPC_CHECK: EnvoyHealthCheck = { ...TIMES, is: 'GRPC', service: 'sh
 
 const NAME = { is: 'fixed', name: 'legacy.example.org' } as const;
 
-/** A certificate of nobody, which Envoy reads as one of an authority; its key has been thrown away. */
+/** A CA certificate that Envoy accepts; its key does not exist any more. */
 export const CA = `-----BEGIN CERTIFICATE-----
 MIIBeTCCAR+gAwIBAgIUfsus1s+OZh0yc/jXcxspD3AjwDIwCgYIKoZIzj0EAwIw
 ETEPMA0GA1UEAwwGbm9ib2R5MCAXDTI2MTEyMTE5MTA1OVoYDzIxMjYxMDI4MTkx
@@ -57,41 +57,41 @@ BAUwAwEB/zAKBggqhkjOPQQDAgNIADBFAiEA8+VH7O5XGgrEDGslzNalYEieTTGK
 
 const CLEAR = { name: 'clear', socket: { is: 'clear' } } as const;
 
-/** Needs of every kind, by what they are. */
-export const EVERY_KIND: readonly (readonly [it: string, needs: EnvoyClusterSettings])[] = [
-  ['HTTP/1.1 in clear', needs()],
-  ['clear text by match', needs({ defaultSocket: { is: 'closed' }, socketMatches: [CLEAR] })],
+/** Settings of every kind, by description. */
+export const EVERY_KIND: readonly (readonly [it: string, settings: EnvoyClusterSettings])[] = [
+  ['HTTP/1.1 in clear', settings()],
+  ['clear text by match', settings({ defaultSocket: { is: 'closed' }, socketMatches: [CLEAR] })],
   [
     'checks of gRPC over TLS by match',
-    needs({
+    settings({
       protocol: 'HTTP/2',
       defaultSocket: { is: 'closed' },
       socketMatches: [{ name: '0a1b', socket: tlsSocket({ alpn: 'h2' }) }],
       healthCheck: GRPC_CHECK,
     }),
   ],
-  ['HTTP/2 in clear', needs({ protocol: 'HTTP/2' })],
-  ['raw bytes', needs({ protocol: 'TCP' })],
+  ['HTTP/2 in clear', settings({ protocol: 'HTTP/2' })],
+  ['raw bytes', settings({ protocol: 'TCP' })],
   ['UDP', datagrams()],
-  ['TLS with the name of each endpoint', needs({ defaultSocket: tlsSocket({ alpn: 'http/1.1' }) })],
-  ['HTTP/2 over TLS', needs({ protocol: 'HTTP/2', defaultSocket: tlsSocket({ alpn: 'h2' }) })],
+  ['TLS with the name of each endpoint', settings({ defaultSocket: tlsSocket({ alpn: 'http/1.1' }) })],
+  ['HTTP/2 over TLS', settings({ protocol: 'HTTP/2', defaultSocket: tlsSocket({ alpn: 'h2' }) })],
   [
     'TLS with a name and authority of its own',
-    needs({ defaultSocket: tlsSocket({ serverName: NAME, ca: CA }) }),
+    settings({ defaultSocket: tlsSocket({ serverName: NAME, ca: CA }) }),
   ],
   [
     'TLS with an address for a name',
-    needs({ defaultSocket: tlsSocket({ serverName: { is: 'fixed', name: '100.64.0.7' }, ca: CA }) }),
+    settings({ defaultSocket: tlsSocket({ serverName: { is: 'fixed', name: '100.64.0.7' }, ca: CA }) }),
   ],
-  ['TLS 1.3 only', needs({ defaultSocket: tlsSocket({ minVersion: '1.3' }) })],
-  ['TLS that trusts anyone', needs({ defaultSocket: tlsSocket({ insecureSkipVerify: true }) })],
+  ['TLS 1.3 only', settings({ defaultSocket: tlsSocket({ minVersion: '1.3' }) })],
+  ['TLS that trusts anyone', settings({ defaultSocket: tlsSocket({ insecureSkipVerify: true }) })],
   [
     'TLS that trusts anyone with a name',
-    needs({ defaultSocket: tlsSocket({ insecureSkipVerify: true, serverName: NAME }) }),
+    settings({ defaultSocket: tlsSocket({ insecureSkipVerify: true, serverName: NAME }) }),
   ],
   [
     'several sockets, closed by default',
-    needs({
+    settings({
       defaultSocket: { is: 'closed' },
       socketMatches: [
         { name: '0a1b', socket: tlsSocket({ serverName: NAME }) },
@@ -102,14 +102,14 @@ export const EVERY_KIND: readonly (readonly [it: string, needs: EnvoyClusterSett
   ],
   [
     'a rule that mixes ours with others',
-    needs({
+    settings({
       defaultSocket: { is: 'closed' },
       otherSockets: [{ name: 'Service/default/shop:80', envoyGatewayName: `${CLUSTER}/tls/0` }],
       socketMatches: [{ name: '0a1b', socket: tlsSocket() }],
     }),
   ],
-  ['checks by HTTP', needs({ healthCheck: HTTP_CHECK })],
-  ['checks by HTTP/2', needs({ protocol: 'HTTP/2', healthCheck: { ...HTTP_CHECK, headers: [] } })],
-  ['checks by TCP', needs({ protocol: 'TCP', healthCheck: TCP_CHECK })],
-  ['checks by gRPC', needs({ protocol: 'HTTP/2', healthCheck: GRPC_CHECK })],
+  ['checks by HTTP', settings({ healthCheck: HTTP_CHECK })],
+  ['checks by HTTP/2', settings({ protocol: 'HTTP/2', healthCheck: { ...HTTP_CHECK, headers: [] } })],
+  ['checks by TCP', settings({ protocol: 'TCP', healthCheck: TCP_CHECK })],
+  ['checks by gRPC', settings({ protocol: 'HTTP/2', healthCheck: GRPC_CHECK })],
 ];

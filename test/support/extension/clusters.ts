@@ -25,7 +25,7 @@ function any(type: string, value: Uint8Array): Uint8Array {
 
 const EMPTY = new Uint8Array();
 
-/** Least request with weights of localities, as Envoy Gateway has it. */
+/** Least request with locality weights, as Envoy Gateway sets it. */
 const BALANCING = bytesField(
   1,
   bytesField(
@@ -43,7 +43,7 @@ const BALANCING = bytesField(
   ),
 );
 
-/** A cluster as Envoy Gateway makes it before any hook, with more fields, and with some left out. */
+/** A cluster of Envoy Gateway before any hook, with more fields, and with some left out. */
 export function gatewayCluster(
   more: readonly Uint8Array[] = [],
   { name = CLUSTER, without = [] }: { readonly name?: string; readonly without?: readonly number[] } = {},
@@ -65,20 +65,20 @@ export function gatewayCluster(
   return concat([...kept, ...more]);
 }
 
-/** Options of HTTP as an entry of a cluster. */
+/** HttpProtocolOptions as an entry of a cluster. */
 export function httpOptions(value: Uint8Array): Uint8Array {
   const type = 'envoy.extensions.upstreams.http.v3.HttpProtocolOptions';
   return bytesField(36, concat([bytesField(1, text(type)), bytesField(2, any(type, value))]));
 }
 
-/** The transport socket that Envoy Gateway makes of a policy that asks for PROXY protocol, as a field. */
+/** The transport socket that Envoy Gateway makes for a policy with PROXY protocol, as a field. */
 export function proxyProtocol(): Uint8Array {
   const raw = { typeUrl: typeUrlOf(RawBufferSchema), value: EMPTY };
   const inner = encode(TransportSocketSchema, {
     name: 'envoy.transport_sockets.raw_buffer',
     configType: { case: 'typedConfig', value: raw },
   });
-  // Version 2, and an option that this code does not know.
+  // Version 2, and an unknown field.
   const value = concat([bytesField(1, varintField(1, 1)), bytesField(2, inner), varintField(4, 1)]);
   return bytesField(
     24,
@@ -92,7 +92,7 @@ export function proxyProtocol(): Uint8Array {
   );
 }
 
-/** Reads a cluster by its schema. */
+/** Decodes a cluster. */
 export function read(cluster: Uint8Array): Cluster {
   return fromBinary(ClusterSchema, cluster);
 }
@@ -102,10 +102,10 @@ function open<M extends Message>(schema: GenMessage<M>, message: Any): M {
   return fromBinary<GenMessage<M>>(schema, message.value);
 }
 
-/** A socket as a path of words, and the TLS in it. */
+/** The layers of a socket, and its TLS context. */
 export type Opened = { readonly layers: readonly string[]; readonly tls?: UpstreamTlsContext };
 
-/** What a socket consists of, from the outside in. */
+/** Decodes the layers of a socket, from the outermost in. */
 export function opened(socket: TransportSocket | undefined): Opened {
   const config = socket?.configType.case === 'typedConfig' ? socket.configType.value : undefined;
   if (!socket || !config) return { layers: ['nothing'] };

@@ -16,30 +16,30 @@ import type { DeltaDiscoveryResponse } from '../../../src/extension/proto/envoy/
 
 const DELTA_ENDPOINTS = '/envoy.service.endpoint.v3.EndpointDiscoveryService/DeltaEndpoints';
 
-/** The type of what Envoy asks for. */
+/** The type URL of the resources. */
 export const ASSIGNMENT_TYPE = 'type.googleapis.com/envoy.config.endpoint.v3.ClusterLoadAssignment';
 
 type Request = MessageInitShape<typeof DeltaDiscoveryRequestSchema>;
 
-/** An Envoy on one stream: it keeps what it is sent as the protocol says, and answers only when it is told to. */
+/** An Envoy on one stream: it applies responses as the protocol specifies, and acknowledges only when a test does. */
 export class Envoy implements ServerStream {
   readonly responses: DeltaDiscoveryResponse[] = [];
-  /** What it has: the version of each cluster, and its endpoints as `address:port` with their health if it is not good. */
+  /** Its state: the version of each cluster, and its endpoints as `address:port`, with `draining`. */
   readonly versions = new Map<string, string>();
   readonly endpoints = new Map<string, readonly string[]>();
   ended: GrpcStatus | undefined;
-  /** Whether there is room for more once something was sent. */
-  hasRoom = true;
+  /** What `send` returns: whether it can send more. */
+  canSend = true;
   readonly #listener: StreamListener;
 
   constructor(methods: Methods) {
     const method = methods.get(DELTA_ENDPOINTS);
-    if (method?.is !== 'streaming') throw new Error('there is no such stream');
+    if (method?.is !== 'streaming') throw new Error('DeltaEndpoints is not served');
     this.#listener = method.open(this);
   }
 
   send(message: Bytes): boolean {
-    if (this.ended) throw new Error('nothing may be sent after the end');
+    if (this.ended) throw new Error('a message was sent after the end');
     const response = fromBinary(DeltaDiscoveryResponseSchema, bytesOf(message));
     this.responses.push(response);
     for (const { name, version, resource } of response.resources) {
@@ -48,7 +48,7 @@ export class Envoy implements ServerStream {
     }
     // Envoy forgets the version of what is removed, and keeps its endpoints.
     for (const name of response.removedResources) this.versions.delete(name);
-    return this.hasRoom;
+    return this.canSend;
   }
 
   end(status: GrpcStatus = { code: 'OK', message: '' }): void {
@@ -56,7 +56,7 @@ export class Envoy implements ServerStream {
     this.#listener.closed();
   }
 
-  /** Names clusters for the first time on this stream. */
+  /** Sends the first request of the stream. */
   begin(gateway: string, clusters: readonly string[], versions: Readonly<Record<string, string>> = {}): this {
     return this.request({
       node: { id: 'envoy-1', cluster: gateway },
@@ -75,10 +75,10 @@ export class Envoy implements ServerStream {
     return this.request({ typeUrl: ASSIGNMENT_TYPE, resourceNamesUnsubscribe: [...clusters] });
   }
 
-  /** Takes the last response, or refuses it. */
-  answer(refusal?: string): this {
+  /** Acknowledges the last response, or rejects it with an error. */
+  ack(error?: string): this {
     const nonce = this.responses.at(-1)?.nonce ?? '';
-    const errorDetail = refusal === undefined ? {} : { errorDetail: { code: 13, message: refusal } };
+    const errorDetail = error === undefined ? {} : { errorDetail: { code: 13, message: error } };
     return this.request({ typeUrl: ASSIGNMENT_TYPE, responseNonce: nonce, ...errorDetail });
   }
 
@@ -91,9 +91,9 @@ export class Envoy implements ServerStream {
     return this;
   }
 
-  /** Reads all that waits. */
+  /** Reads what was sent. */
   drain(): void {
-    this.hasRoom = true;
+    this.canSend = true;
     this.#listener.drained();
   }
 
@@ -101,14 +101,14 @@ export class Envoy implements ServerStream {
     this.#listener.finished();
   }
 
-  /** The connection breaks. */
-  breakOff(): void {
+  /** Disconnects. */
+  disconnect(): void {
     this.ended ??= { code: 'CANCELLED', message: '' };
     this.#listener.closed();
   }
 
-  /** The names in each response; those that are removed have a minus. */
-  get told(): readonly (readonly string[])[] {
+  /** The names in each response; removed ones are prefixed by a minus. */
+  get pushed(): readonly (readonly string[])[] {
     return this.responses.map(({ resources, removedResources }) => [
       ...resources.map(({ name }) => name),
       ...removedResources.map(name => `-${name}`),

@@ -6,27 +6,27 @@ import { PostTranslateModifyRequestSchema } from '../../../src/extension/proto/e
 import { bytesField, concat } from '../../../src/extension/wire.ts';
 import { VirtualClock } from '../virtual-clock.ts';
 
-/** What was told by hooks: failures and clusters by hook, and lines of the log. */
-type Told = {
+/** What hooks recorded: failures and mesh clusters by hook, and log lines. */
+type Recorded = {
   readonly failures: string[];
-  readonly served: string[];
+  readonly clusters: string[];
   readonly lines: [string, object][];
 };
 
-/** The hooks over needs and assignments that a test states. */
+/** Hooks over settings that a test provides. */
 export type TestHooks = {
   readonly call: (method: string, request: Uint8Array) => Bytes | Promise<Bytes>;
-  readonly told: Told;
+  readonly recorded: Recorded;
   /** How waits for a revision ended. */
   readonly waits: readonly string[];
   readonly clock: VirtualClock;
 };
 
-export function startHooks(parts: Partial<HookDeps> = {}): TestHooks {
-  const told: Told = { failures: [], served: [], lines: [] };
+export function startHooks(deps: Partial<HookDeps> = {}): TestHooks {
+  const recorded: Recorded = { failures: [], clusters: [], lines: [] };
   const waits: string[] = [];
   const clock = new VirtualClock();
-  const line = (message: string, fields: object = {}) => void told.lines.push([message, fields]);
+  const line = (message: string, fields: object = {}) => void recorded.lines.push([message, fields]);
   const log = { debug: line, info: line, warn: line, error: line, child: () => log };
   const methods = hookMethods({
     settingsOf: () => undefined,
@@ -37,38 +37,38 @@ export function startHooks(parts: Partial<HookDeps> = {}): TestHooks {
     telemetry: {
       log,
       record: {
-        hookFailures: ({ hook }) => void told.failures.push(hook),
+        hookFailures: ({ hook }) => void recorded.failures.push(hook),
         meshClusters: ({ hook }, clusters = 1) =>
-          void told.served.push(...Array<string>(clusters).fill(hook)),
+          void recorded.clusters.push(...Array<string>(clusters).fill(hook)),
         revisionWaits: ({ end }) => void waits.push(end),
         edsPushes: () => undefined,
         edsAnswers: () => undefined,
         edsPushSeconds: () => undefined,
       },
     },
-    ...parts,
+    ...deps,
   });
   const call = (method: string, request: Uint8Array) => {
     const found = methods.get(`/envoygateway.extension.EnvoyGatewayExtension/${method}`);
     if (found?.is !== 'unary') throw new Error(`no hook is called ${method}`);
     return (found satisfies Unary).call(request);
   };
-  return { call, told, waits, clock };
+  return { call, recorded, waits, clock };
 }
 
-/** An answer that was there at once, as one. */
+/** A synchronous response, as one byte array. */
 export function whole(answer: Bytes | Promise<Bytes>): Uint8Array {
-  if (answer instanceof Promise) throw new Error('the answer was not there at once');
+  if (answer instanceof Promise) throw new Error('the response was not synchronous');
   return answer instanceof Uint8Array ? answer : concat(answer);
 }
 
-/** A request about one message, with an object beside it as Envoy Gateway sends one. */
+/** A request about one message, with an object in its context. */
 export function about(message: Uint8Array): Uint8Array {
   const object = bytesField(1, Buffer.from('{"kind":"MeshEndpoints"}'));
   return concat([bytesField(1, message), bytesField(2, bytesField(1, object))]);
 }
 
-/** A request about everything of a Gateway, with objects beside it. */
+/** A Translation request, with objects in its context. */
 export function translation(
   lists: { readonly [K in 'clusters' | 'secrets' | 'listeners' | 'routes']?: readonly Uint8Array[] },
   objects: readonly unknown[] = [],
@@ -83,7 +83,7 @@ export function translation(
   );
 }
 
-/** A MeshBinding as Envoy Gateway sends it. */
+/** A MeshBinding in the context of a request. */
 export function bindingObject(revision: string, gateway = 'web'): object {
   return {
     apiVersion: 'mesh-gateway.dev/v1alpha1',

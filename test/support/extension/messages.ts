@@ -5,14 +5,14 @@ import { varintField } from './varint-field.ts';
 /** The same messages in every run; SEED=2 npm test tries others. */
 export const seed = Number(process.env['SEED'] ?? 1);
 
-/** The highest number that a field can have. */
+/** The highest field number. */
 const HIGHEST = 2 ** 29 - 1;
 
 function fixed(number: number, wireType: 1 | 5, value: Uint8Array): Uint8Array {
   return concat([Uint8Array.from(varint(number * 8 + wireType)), value]);
 }
 
-/** A field of any number and kind, some of whose values are messages themselves. */
+/** A field of any number and wire type, some of whose values are messages. */
 export function anyField(
   numbers: fc.Arbitrary<number> = fc.integer({ min: 1, max: HIGHEST }),
 ): fc.Arbitrary<Uint8Array> {
@@ -39,7 +39,7 @@ export function anyMessage(): fc.Arbitrary<Uint8Array> {
   return fc.array(anyField(), { maxLength: 12 }).map(concat);
 }
 
-/** Bytes that somebody hostile may send: a message with bytes changed or cut off, or anything. */
+/** Hostile bytes: a message that is mutated or truncated, or random bytes. */
 export function hostileBytes(messages: fc.Arbitrary<Uint8Array>): fc.Arbitrary<Uint8Array> {
   const damaged = fc
     .tuple(messages, fc.array(fc.tuple(fc.nat(), fc.nat(255)), { maxLength: 4 }), fc.nat(), fc.boolean())

@@ -1,12 +1,12 @@
-/** A process of its own, with little memory: asks hooks about messages of nothing but tiny fields, and says how many. */
+/** A separate process with little memory: calls hooks with messages of tiny fields, and prints how many. */
 import { bytesField, concat } from '../../../src/extension/wire.ts';
 import { CLUSTER, gatewayCluster } from './clusters.ts';
 import { startHooks } from './hooks.ts';
-import { needs, tlsSocket } from './needs.ts';
+import { settings, tlsSocket } from './cluster-settings.ts';
 
 const BYTES = 2_000_000;
 
-/** Empty fields that follow each other, of these numbers in turn. */
+/** A sequence of empty fields with these numbers in turn. */
 function tinyFields(...numbers: readonly number[]): Uint8Array {
   const one = concat(numbers.map(number => bytesField(number, new Uint8Array())));
   return Buffer.alloc(BYTES - (BYTES % one.length), one);
@@ -33,12 +33,12 @@ const REQUESTS: readonly (readonly [string, Uint8Array])[] = [
 let asked = 0;
 for (const [method, request] of REQUESTS) {
   const { call } = startHooks({
-    settingsOf: cluster => (cluster === CLUSTER ? needs({ defaultSocket: tlsSocket() }) : undefined),
+    settingsOf: cluster => (cluster === CLUSTER ? settings({ defaultSocket: tlsSocket() }) : undefined),
   });
   try {
     await call(method, request);
   } catch {
-    // A request may be refused.
+    // A request may be rejected.
   }
   asked++;
 }
