@@ -12,7 +12,7 @@ export interface Program {
   stop(): Promise<void>;
 }
 
-const PATIENCE_MS = 120_000;
+const DEFAULT_TIMEOUT_MS = 120_000;
 
 /** Starts a program; what it says as errors is shown. */
 export function startProgram([program = '', ...args]: readonly string[]): Program {
@@ -27,7 +27,7 @@ export function startProgram([program = '', ...args]: readonly string[]): Progra
   return {
     child,
     next: async find => {
-      const deadline = setTimeout(() => child.kill('SIGKILL'), PATIENCE_MS);
+      const deadline = setTimeout(() => child.kill('SIGKILL'), DEFAULT_TIMEOUT_MS);
       try {
         for (;;) {
           for (let line = lines.shift(); line !== undefined; line = lines.shift()) {

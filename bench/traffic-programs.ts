@@ -5,7 +5,7 @@ import { createInterface } from 'node:readline';
 import { promisify } from 'node:util';
 import { guard } from '../lab/process/guard.ts';
 import { freePorts } from '../lab/process/ports.ts';
-import { isRunning, orTailOf, startProcess, stopProcess } from '../lab/process/process.ts';
+import { isRunning, withLogTail, startProcess, stopProcess } from '../lab/process/process.ts';
 import type { ProcessRecord } from '../lab/process/process.ts';
 import type { World } from './traffic-world.ts';
 
@@ -90,7 +90,7 @@ function start(
     startedAtUnixMs,
     megabytes: () => megabytesOf(record),
     processorMs: () => processorMsOf(record),
-    watch: wait => orTailOf(record, wait),
+    watch: wait => withLogTail(record, wait),
     stop: async () => {
       if (!isRunning(record)) throw new Error(`${name} has ended by itself`);
       await stopProcess(record);

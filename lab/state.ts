@@ -6,35 +6,35 @@ export type RemoteNode = {
   readonly hostname: string;
   readonly fqdn: string;
   readonly address: string;
-  /** Where its services are broken and mended. */
+  /** The endpoint that sets the modes of its services. */
   readonly control: string;
   /** The port of each service, on the device's mesh address. */
   readonly ports: Readonly<Record<string, number>>;
-  /** The certificates that its HTTPS and TLS services are signed with. */
+  /** The CA certificates of its HTTPS and TLS services. */
   readonly caFile: string;
 };
 
-/** The listeners of the gateway, one of each kind that routes attach to. */
+/** The listeners of the gateway, one for each kind of route. */
 export type ListenerName = 'http' | 'tls' | 'tcp' | 'udp';
 
 /** A real Envoy, configured by a real Envoy Gateway from the files of a folder. */
 export type Gateway = {
-  /** What routes name as their parent. */
+  /** The parent of routes. */
   readonly name: string;
   readonly namespace: string;
-  /** Where each listener is reached, as host:port. */
+  /** The address of each listener, as host:port. */
   readonly listeners: Readonly<Record<ListenerName, string>>;
-  /** Where Envoy tells about itself. */
+  /** Envoy's admin endpoint. */
   readonly admin: string;
   /** The folder of the objects. */
   readonly resources: string;
-  /** What Envoy Gateway says. */
+  /** The log of Envoy Gateway. */
   readonly log: string;
-  /** The extension server that it asks, as host:port. */
+  /** Its extension server, as host:port. */
   readonly extension?: string;
 };
 
-/** What a running lab is. */
+/** A running lab. */
 export type Lab = {
   readonly tailnet: TailnetAddresses;
   /** The HTTP CONNECT and SOCKS5 proxy of the mesh node, as host:port. */

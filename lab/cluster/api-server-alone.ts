@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import type { BinaryName } from '../parts/parts.ts';
 import { freePorts, isFree } from '../process/ports.ts';
-import { killProcess, orTailOf, signalProcess } from '../process/process.ts';
+import { killProcess, withLogTail, signalProcess } from '../process/process.ts';
 import { starterIn } from '../process/starter.ts';
 import type { ProcessNotes } from '../process/state-folder.ts';
 import { waitFor } from '../process/wait.ts';
@@ -17,37 +17,37 @@ import type { KubeObject } from '../kube/object.ts';
 import type { KubeAccess } from '../kube/transport.ts';
 
 /**
- * A real API server with its store and its garbage collector, but nothing that runs pods: on loopback, without root, and
- * nobody else's, so that it may be broken. It has our kinds and those of Gateway API.
+ * An API server with etcd and the controller manager, but nothing that runs pods: on loopback, without root, and for one
+ * test alone, which may break it. It serves our kinds and those of Gateway API.
  */
 export interface ApiServerAlone {
   readonly access: KubeAccess;
   readonly kubeconfig: string;
   readonly client: KubeClient;
-  /** Ends it in the midst of whatever it does; its store goes on. */
+  /** Kills it; etcd continues. */
   kill(): Promise<void>;
-  /** Starts it again after it was killed, and waits until it answers. */
+  /** Starts it again after it was killed, and waits until it is ready. */
   restart(): Promise<void>;
-  /** Keeps it from doing anything, with all connections open; and lets it go on. */
+  /** SIGSTOP and SIGCONT: all connections stay open. */
   freeze(): void;
   thaw(): void;
-  /** Has the store forget all but the present. */
+  /** Compacts etcd to its current revision. */
   compact(): Promise<void>;
 }
 
-/** What it is made of. */
-export type AloneWish = {
-  /** Where its processes are noted: whoever owns it ends them. */
+/** What it is started with. */
+export type ApiServerOptions = {
+  /** Records its processes; the owner ends them. */
   readonly notes: ProcessNotes;
   readonly pathOf: (name: BinaryName) => string;
   readonly searchPath: string;
-  /** Flags of the API server beside the usual ones. */
+  /** Additional flags of the API server. */
   readonly flags?: readonly string[];
 };
 
-/** Starts one, and waits until it serves all kinds. */
-export async function startApiServerAlone(wish: AloneWish): Promise<ApiServerAlone> {
-  const { notes, pathOf, searchPath, flags = [] } = wish;
+/** Starts an API server, and waits until it serves all kinds. */
+export async function startApiServerAlone(options: ApiServerOptions): Promise<ApiServerAlone> {
+  const { notes, pathOf, searchPath, flags = [] } = options;
   const [etcd, etcdPeer, port = 0, controllers] = await freePorts(4);
   const local = (at: number | undefined) => `http://127.0.0.1:${at}`;
   const address = '127.0.0.1';
@@ -63,7 +63,7 @@ export async function startApiServerAlone(wish: AloneWish): Promise<ApiServerAlo
   startControllerManager(starter, credentials, [`--secure-port=${controllers}`]);
   const access = { server, caFile: credentials.ca, token: credentials.adminToken };
   const client = kubeClient(access);
-  await orTailOf(record, untilReady(client));
+  await withLogTail(record, untilReady(client));
   await applyAll(client, [...(await gatewayKinds(notes.path, pathOf)), ...readManifests(CRDS)]);
   return {
     access,
@@ -72,13 +72,13 @@ export async function startApiServerAlone(wish: AloneWish): Promise<ApiServerAlo
     kill: async () => {
       notes.removeProcess(record);
       await killProcess(record);
-      // Its first thread has ended: others may still hold the port.
+      // Its main thread has ended, but others may still hold the port.
       const isReleased = async () => ((await isFree(port)) ? true : undefined);
       await waitFor(`port ${port} to be free`, isReleased);
     },
     restart: async () => {
       record = startApiServer(starter, credentials, place, flags);
-      await orTailOf(record, untilReady(client));
+      await withLogTail(record, untilReady(client));
     },
     freeze: () => signalProcess(record, 'SIGSTOP'),
     thaw: () => signalProcess(record, 'SIGCONT'),
@@ -95,7 +95,10 @@ async function untilReady(client: KubeClient): Promise<void> {
   await waitFor('the API server', answersReady);
 }
 
-async function gatewayKinds(folder: string, pathOf: AloneWish['pathOf']): Promise<readonly KubeObject[]> {
+async function gatewayKinds(
+  folder: string,
+  pathOf: ApiServerOptions['pathOf'],
+): Promise<readonly KubeObject[]> {
   const rendered = await renderEnvoyGateway(folder, pathOf);
   return rendered.filter(
     ({ kind, metadata: { name = '' } }) =>
@@ -105,7 +108,7 @@ async function gatewayKinds(folder: string, pathOf: AloneWish['pathOf']): Promis
 
 const CRDS = join(import.meta.dirname, '..', '..', 'dist', 'crds');
 
-/** The store tells its revision with every answer, and is asked over its gateway for JSON. */
+/** etcd's JSON gateway returns the revision with every response. */
 async function compact(etcd: string): Promise<void> {
   const ask = async (path: string, body: object) => {
     const answer = await fetch(`${etcd}${path}`, { method: 'POST', body: JSON.stringify(body) });

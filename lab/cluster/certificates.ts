@@ -7,7 +7,7 @@ import { API_SERVER, NETWORK, NODE_NAME } from './network.ts';
 
 const run = promisify(execFile);
 
-/** Who talks to the API server with a token: the file's name, the user, its groups. */
+/** The components with a token: file name, user, groups. */
 const USERS = {
   admin: { user: 'admin', groups: ['system:masters'] },
   'controller-manager': { user: 'system:kube-controller-manager', groups: [] },
@@ -20,13 +20,13 @@ const USERS = {
 /** A component with a token of its own. */
 type UserName = keyof typeof USERS;
 
-/** The files by which the parts of a cluster know each other, all readable by their owner alone. */
+/** Certificates, keys and kubeconfigs of a cluster, all with mode 0600. */
 export type Credentials = {
   readonly ca: string;
   readonly apiServer: KeyPair;
-  /** With which the API server asks the kubelet. */
+  /** The API server's client certificate for the kubelet. */
   readonly kubeletClient: KeyPair;
-  /** With which tokens of service accounts are signed. */
+  /** The key that signs tokens of service accounts. */
   readonly serviceAccounts: { readonly privateKey: string; readonly publicKey: string };
   readonly tokens: string;
   readonly adminToken: string;
@@ -35,7 +35,7 @@ export type Credentials = {
 
 type KeyPair = { readonly certificate: string; readonly key: string };
 
-/** Makes an authority, what it signs, and for each component a token and a kubeconfig for the server at an address. */
+/** Creates a CA and its certificates, and for each component a token and a kubeconfig. */
 export async function makeCredentials(parent: string, server = API_SERVER): Promise<Credentials> {
   const folder = join(parent, 'pki');
   mkdirSync(folder, { mode: 0o700 });

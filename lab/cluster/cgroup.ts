@@ -5,16 +5,16 @@ import { waitFor } from '../process/wait.ts';
 const ROOT = '/sys/fs/cgroup';
 const NAME = 'mesh-gateway-cluster';
 
-/** The cgroup below which the kubelet puts those of its pods. */
+/** The parent cgroup of the pods. */
 export const CGROUP_ROOT = `/${NAME}`;
 
-/** Makes the cgroup, in every hierarchy where there are several (cgroup v1). */
+/** Creates the cgroup, with cgroup v1 in every hierarchy. */
 export function createCgroup(): void {
   enableControllers();
   for (const hierarchy of hierarchies()) {
     const folder = join(hierarchy, NAME);
     mkdirSync(folder, { recursive: true });
-    // A cpuset without processors takes no process (v1).
+    // A cpuset without processors accepts no process (v1).
     for (const file of ['cpuset.cpus', 'cpuset.mems'])
       if (existsSync(join(hierarchy, file)) && existsSync(join(folder, file)))
         writeFileSync(join(folder, file), readFileSync(join(hierarchy, file)));
@@ -23,7 +23,7 @@ export function createCgroup(): void {
 
 const CONTROLLERS = ['cpu', 'cpuset', 'hugetlb', 'memory', 'pids'];
 
-/** With cgroup v2 a controller works below only where the root says so; it stays said, as on any machine with pods. */
+/** With cgroup v2 the root enables controllers for its children; they stay enabled. */
 function enableControllers(): void {
   const here = join(ROOT, 'cgroup.controllers');
   if (!existsSync(here)) return;
@@ -40,7 +40,7 @@ function enableControllers(): void {
   }
 }
 
-/** Removes the cgroup and all below it; their processes have been told to end before. */
+/** Removes the cgroup and all below it; their processes have been ended before. */
 export async function removeCgroup(): Promise<void> {
   const left = () =>
     hierarchies()
@@ -56,7 +56,7 @@ export async function removeCgroup(): Promise<void> {
   );
 }
 
-/** The processes of all pods, as this machine numbers them. */
+/** The processes of all pods, by their pid on this machine. */
 export function cgroupProcesses(): readonly number[] {
   const [hierarchy = ROOT] = hierarchies();
   const files = readdirSync(join(hierarchy, NAME), { recursive: true, encoding: 'utf8' }).filter(
@@ -72,7 +72,7 @@ function removeTree(folder: string): void {
   rmdirSync(folder);
 }
 
-/** Each folder in which cgroups can be made: one with cgroup v2, one a controller with v1. */
+/** The roots of the cgroup hierarchies: one with v2, one per controller with v1. */
 function hierarchies(): readonly string[] {
   if (existsSync(join(ROOT, 'cgroup.controllers'))) return [ROOT];
   const folders = readdirSync(ROOT, { withFileTypes: true }).filter(entry => entry.isDirectory());

@@ -10,30 +10,30 @@ import type { KubeAccess } from '../kube/transport.ts';
 import { NETWORK } from './network.ts';
 import { SANDBOX } from './sandbox.ts';
 
-/** What a running cluster is. */
+/** A running cluster. */
 export type Cluster = {
-  /** Changes with the programs and the settings that a cluster is made of. */
-  readonly madeOf: string;
+  /** A hash of the cluster's programs and settings. */
+  readonly fingerprint: string;
   readonly access: KubeAccess;
   readonly kubeconfig: string;
-  /** kubectl, for what the client of the tests does not do. */
+  /** The path of kubectl. */
   readonly kubectl: string;
   /** A tailnet that pods can join, with remote nodes on this machine. */
   readonly tailnet: TailnetAddresses;
   readonly remotes: readonly RemoteNode[];
 };
 
-/** There is one cluster on a machine: its network has fixed addresses. So every checkout finds the same. */
+/** A machine has one cluster, for all checkouts: its network has fixed addresses. */
 export const CLUSTER_FOLDER = '/var/lib/mesh-gateway/cluster';
 
-/** The kernel takes a network back a moment after the last process in it has ended. */
+/** The kernel removes a network shortly after the last process in it has ended. */
 function isNetworkGone(): Promise<true | undefined> {
   return Promise.resolve(existsSync(`/sys/class/net/${NETWORK.outerInterface}`) ? undefined : true);
 }
 
 /** The folder of a cluster. */
 export class ClusterFolder extends StateFolder<Cluster> {
-  /** Ends the sandbox, and with it nearly everything, then what runs outside of it; removes cgroups and folder. */
+  /** Ends the sandbox and the processes outside of it; removes cgroups and folder. */
   override async remove(): Promise<number> {
     const sandbox = this.processes().filter(({ name }) => name === SANDBOX);
     const running = this.processes().filter(isRunning).length;

@@ -9,7 +9,7 @@ import { NETWORK } from './network.ts';
 
 const run = promisify(execFile);
 
-/** Where containerd answers, inside the sandbox, whose /run is its own. */
+/** The socket of containerd in the sandbox, which has its own /run. */
 export const CONTAINERD_SOCKET = '/run/containerd/containerd.sock';
 
 /** Starts containerd, with its data in the cluster's folder and pods on the cluster's bridge. */
@@ -24,7 +24,7 @@ export function startContainerd(starter: Starter, cniPrograms: string): void {
   starter.start('containerd', 'containerd', ['--config', config]);
 }
 
-/** Gives containerd images from files, as soon as it answers. */
+/** Imports images from files once containerd is ready. */
 export async function importImages(
   { pathOf }: Pick<Starter, 'pathOf'>,
   inside: Wrapper,
@@ -46,7 +46,7 @@ const UNUSED_PLUGINS = [
   'io.containerd.internal.v1.tracing',
 ];
 
-/** A machine may lack CAP_SYS_RESOURCE; containerd must then not try what needs it: hence restrict_oom_score_adj. */
+/** restrict_oom_score_adj: CAP_SYS_RESOURCE may be missing. */
 function configuration(folder: string, networks: string, cniPrograms: string): string {
   return `version = 3
 root = "${folder}"

@@ -4,18 +4,18 @@ import type { Starter } from '../process/starter.ts';
 import type { Credentials } from './certificates.ts';
 import { NETWORK } from './network.ts';
 
-/** Where the parts of a control plane listen. */
+/** The addresses of a control plane. */
 export type ControlPlanePlace = {
   readonly etcd: string;
   readonly etcdPeer: string;
-  /** Where the API server says that it is. */
+  /** The advertised address of the API server. */
   readonly address: string;
   readonly port: number;
-  /** On this address only, and told to nobody in the cluster; on all if not given. */
+  /** The only address to listen on, without endpoints of the Service `kubernetes`; all addresses if not set. */
   readonly bindAddress?: string;
 };
 
-/** In a network of its own the usual ports are free. */
+/** The cluster's network is its own, so the usual ports are free. */
 const IN_SANDBOX: ControlPlanePlace = {
   etcd: 'http://127.0.0.1:2379',
   etcdPeer: 'http://127.0.0.1:2380',
@@ -23,7 +23,7 @@ const IN_SANDBOX: ControlPlanePlace = {
   port: 6443,
 };
 
-/** Starts etcd, the API server, the controller manager and the scheduler; nothing is awaited: they find each other. */
+/** Starts etcd, the API server, the controller manager and the scheduler, without waiting: they retry. */
 export function startControlPlane(starter: Starter, credentials: Credentials): void {
   startEtcd(starter, IN_SANDBOX);
   startApiServer(starter, credentials, IN_SANDBOX);
@@ -48,7 +48,7 @@ export function startEtcd(starter: Starter, { etcd, etcdPeer }: ControlPlanePlac
   ]);
 }
 
-/** Starts what collects garbage and empties namespaces, among others. */
+/** Starts the controller manager. */
 export function startControllerManager(
   starter: Starter,
   credentials: Credentials,

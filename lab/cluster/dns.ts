@@ -3,7 +3,7 @@ import type { KubeObject } from '../kube/object.ts';
 const NAME = 'system:coredns';
 const RBAC = 'rbac.authorization.k8s.io';
 
-/** What CoreDNS may see. */
+/** The access of CoreDNS. */
 export function dnsAccess(): readonly KubeObject[] {
   return [
     {

@@ -11,10 +11,10 @@ import type { KubeObject } from '../kube/object.ts';
 
 const run = promisify(execFile);
 
-/** Where Envoy Gateway runs, and the class of its Gateways. */
+/** The namespace of Envoy Gateway, and its GatewayClass. */
 export const ENVOY_GATEWAY = { namespace: 'envoy-gateway-system', gatewayClass: 'mesh' } as const;
 
-/** All objects of Envoy Gateway as its own chart has them, with the definitions of Gateway API, and a GatewayClass. */
+/** All objects of Envoy Gateway's own chart, the CRDs of Gateway API, and a GatewayClass. */
 export async function renderEnvoyGateway(
   folder: string,
   pathOf: (name: BinaryName) => string,
@@ -34,7 +34,7 @@ export async function renderEnvoyGateway(
   return [{ apiVersion: 'v1', kind: 'Namespace', metadata: { name: namespace } }, ...rendered, GATEWAY_CLASS];
 }
 
-/** The chart carries only a template of its values, with two variables that its release fills in. */
+/** The chart has a template of its values with two variables that the release process sets. */
 function defaultValues(chart: string): string {
   return readFileSync(join(chart, 'values.tmpl.yaml'), 'utf8')
     .replace(/\$\{GatewayImage\}/g, imageOf('envoy-gateway'))
@@ -48,7 +48,7 @@ const GATEWAY_CLASS: KubeObject = {
   spec: { controllerName: 'gateway.envoyproxy.io/gatewayclass-controller' },
 };
 
-/** Pods are found ready within a second, not ten, and end at once: nobody waits for their connections here. */
+/** Readiness is probed each second instead of each ten, and pods end without draining. */
 const QUICK_ENVOY = {
   type: 'StrategicMerge',
   value: {
@@ -78,7 +78,7 @@ const VALUES = {
         provider: {
           type: 'Kubernetes',
           kubernetes: {
-            // There is no load balancer: a Gateway has the address of its Service.
+            // Without a load balancer a Gateway has the address of its Service.
             envoyService: { type: 'ClusterIP' },
             envoyDeployment: { container: { image: imageOf('envoy') }, patch: QUICK_ENVOY },
           },

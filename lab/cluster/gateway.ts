@@ -9,7 +9,7 @@ import { withPodPort } from './port-forward.ts';
 /** A Gateway of the cluster. */
 export type GatewayRef = { readonly namespace: string; readonly name: string };
 
-/** The address of a Gateway, as soon as its Envoy runs; this machine reaches it as pods do. */
+/** The address of a Gateway once its Envoy runs; reachable from this machine and from pods. */
 export async function gatewayAddress(client: KubeClient, gateway: GatewayRef): Promise<string> {
   const ref = { apiVersion: 'gateway.networking.k8s.io/v1', kind: 'Gateway', ...gateway };
   const { status } = await waitForCondition(client, ref, 'Programmed');
@@ -28,7 +28,7 @@ async function envoyPods(client: KubeClient, gateway: GatewayRef): Promise<reado
   return await podsWith(client, ENVOY_GATEWAY.namespace, labels);
 }
 
-/** Does some work with the admin endpoint of a Gateway's Envoy, which only its own pod can reach. */
+/** Calls a function with the admin endpoint of a Gateway's Envoy, which only its own pod can reach. */
 export async function withEnvoyAdmin<T>(
   cluster: Cluster,
   client: KubeClient,

@@ -1,7 +1,7 @@
 import { accessSync, constants, existsSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 
-/** What a cluster needs of the machine beside its parts. */
+/** What a cluster needs from the machine beside its parts. */
 export type Machine = { readonly isRoot: boolean; readonly searchPath: string };
 
 /** Programs that a cluster uses, and the Debian package of each. */
@@ -20,13 +20,13 @@ const PROGRAMS = {
 const CNI_FOLDERS = ['/usr/lib/cni', '/opt/cni/bin'];
 const CNI_PLUGINS = ['bridge', 'host-local', 'loopback', 'portmap'];
 
-/** The folder of the programs that give pods their network. */
+/** The folder of the CNI plugins. */
 export function cniFolder(): string | undefined {
   return CNI_FOLDERS.find(folder => CNI_PLUGINS.every(name => existsSync(join(folder, name))));
 }
 
-/** What keeps a command from working on a machine, in one line with the way out; nothing where it can work. */
-export function lackOf({ isRoot, searchPath }: Machine, command: string): string | undefined {
+/** What is missing for a command, with the line that installs it; undefined if nothing is. */
+export function missingOf({ isRoot, searchPath }: Machine, command: string): string | undefined {
   if (!isRoot) return `a cluster needs root: sudo npm run cluster -- ${command}`;
   const missing = Object.entries(PROGRAMS).filter(([program]) => !isOnPath(program, searchPath));
   const hasPlugins = cniFolder() !== undefined;

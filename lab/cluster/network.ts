@@ -1,6 +1,5 @@
 /**
- * The network of a cluster. It is cut off from every other: a pair of interfaces joins it with this machine, and
- * nothing routes beyond.
+ * The network of a cluster. A pair of interfaces connects it with this machine; there are no other routes.
  *
  *     this machine              the cluster's own network
  *     mesh-gw 10.213.254.1 ---- eth0 10.213.254.2   API server, kubelet
@@ -9,10 +8,10 @@
  *                               10.213.128.0/17     Services
  */
 export const NETWORK = {
-  /** This machine's end, by which pods reach what runs here. */
+  /** This machine's address for pods. */
   outerInterface: 'mesh-gw',
   outer: '10.213.254.1',
-  /** The cluster's end: its node. */
+  /** The address of the node. */
   inner: '10.213.254.2',
   bridge: 'mesh0',
   bridgeAddress: '10.213.0.1',
@@ -28,5 +27,5 @@ export const NETWORK = {
 /** The name of the one node. */
 export const NODE_NAME = 'mesh-node';
 
-/** Where the API server answers, for us and for everything in the cluster's network. */
+/** The address of the API server, for this machine and for the cluster. */
 export const API_SERVER = `https://${NETWORK.inner}:6443`;

@@ -6,7 +6,7 @@ import { CGROUP_ROOT } from './cgroup.ts';
 import { CONTAINERD_SOCKET } from './containerd.ts';
 import { NETWORK, NODE_NAME } from './network.ts';
 
-/** Starts the kubelet, kube-proxy and CoreDNS; the API server and containerd need not answer yet. */
+/** Starts the kubelet, kube-proxy and CoreDNS; the API server and containerd need not be ready yet. */
 export function startNode(starter: Starter, credentials: Credentials): void {
   startKubelet(starter, credentials);
   starter.start('kube-proxy', 'kube-proxy', [
@@ -15,7 +15,7 @@ export function startNode(starter: Starter, credentials: Credentials): void {
     '--proxy-mode=iptables',
     `--cluster-cidr=${NETWORK.pods}`,
     '--bind-address=127.0.0.1',
-    // The tables of connections belong to the machine: their limits stay as they are.
+    // The limits of connection tracking belong to the machine and stay unchanged.
     '--conntrack-max-per-core=0',
     '--conntrack-tcp-timeout-established=0',
     '--conntrack-tcp-timeout-close-wait=0',
@@ -64,7 +64,7 @@ function kubeletConfiguration(folder: string, ca: string, resolvConf: string): u
   };
 }
 
-/** Names of the cluster are answered, all others do not exist: nothing leads out of here. */
+/** Names of the cluster are resolved, all others are NXDOMAIN. */
 function zones(kubeconfig: string): string {
   return `${NETWORK.domain}:53 in-addr.arpa:53 {
   bind ${NETWORK.dns}

@@ -3,12 +3,12 @@ import { dirname } from 'node:path';
 import { createInterface } from 'node:readline';
 import type { Cluster } from './cluster-folder.ts';
 
-/** A port inside a pod, also one that only the pod itself can reach. */
+/** A port of a pod, also on its loopback. */
 export type PodPort = { readonly namespace: string; readonly pod: string; readonly port: number };
 
 const FORWARDING = /^Forwarding from (127\.0\.0\.1:\d+) /;
 
-/** Makes a port of a pod reachable on loopback while some work is done with its address. */
+/** Forwards a port of a pod to loopback while a function runs. */
 export async function withPodPort<T>(
   { kubectl, kubeconfig }: Pick<Cluster, 'kubectl' | 'kubeconfig'>,
   { namespace, pod, port }: PodPort,
@@ -21,17 +21,17 @@ export async function withPodPort<T>(
     `pod/${pod}`,
     `:${port}`,
   ];
-  // It would keep notes in the home folder.
+  // It would write a cache to the home folder.
   const env = { HOME: dirname(kubeconfig) };
   const child = spawn(kubectl, args, { stdio: ['ignore', 'pipe', 'pipe'], env });
-  const said: string[] = [];
-  child.stderr.on('data', (data: Buffer) => said.push(data.toString()));
+  const errors: string[] = [];
+  child.stderr.on('data', (data: Buffer) => errors.push(data.toString()));
   try {
     for await (const line of createInterface(child.stdout)) {
       const address = FORWARDING.exec(line)?.[1];
       if (address !== undefined) return await work(address);
     }
-    throw new Error(`port ${port} of pod ${namespace}/${pod} cannot be reached: ${said.join('').trim()}`);
+    throw new Error(`port ${port} of pod ${namespace}/${pod} cannot be reached: ${errors.join('').trim()}`);
   } finally {
     child.kill();
   }

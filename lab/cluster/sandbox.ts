@@ -13,21 +13,20 @@ import { NETWORK, NODE_NAME } from './network.ts';
 const run = promisify(execFile);
 
 /**
- * Namespaces of processes, mounts and network that a cluster has for itself. They live as long as the first process in
- * them: when that ends, however it ends, the kernel ends all others in them and takes back every mount, interface,
- * bridge and iptables rule. So one recorded pid is enough to leave nothing behind.
+ * The PID, mount and network namespaces of a cluster. When their first process ends, the kernel ends all others in them and
+ * removes every mount, interface, bridge and iptables rule, so that one recorded pid is enough to clean up.
  */
 export type Sandbox = {
   /** Turns a command into one that runs inside. */
   readonly inside: Wrapper;
 };
 
-/** The name of the first process among those of a cluster. */
+/** The name of the first process. */
 export const SANDBOX = 'sandbox';
 
 /**
- * Settings of the kernel that the kubelet insists on, and sets where they differ. They belong to the whole machine: so
- * it is shown files that have these values, in place of the real ones.
+ * Kernel settings that the kubelet requires, and would change for the whole machine: files with these values are mounted
+ * over the real ones.
  */
 const KERNEL_SETTINGS = {
   'vm/overcommit_memory': 1,
@@ -45,13 +44,10 @@ const SHOW_SETTINGS = Object.entries(KERNEL_SETTINGS)
   })
   .join('\n');
 
-/**
- * Folders of the machine in which Kubernetes and containerd keep things at places that cannot be chosen: what they
- * write there goes to memory, and what a Kubernetes of the machine has there stays as it is.
- */
+/** Folders that Kubernetes and containerd write to and that cannot be changed: a tmpfs is mounted over each. */
 const COVERED = ['/var/lib', '/var/log', '/opt', '/usr/libexec'];
 
-/** The first process: it sleeps, takes in orphans, and ends when it is told to. $1 is the folder of the cluster. */
+/** The first process: it sleeps, reaps orphans, and ends on SIGTERM. $1 is the folder of the cluster. */
 const INIT = `set -e
 trap 'exit 0' TERM
 mount --make-rshared /
@@ -71,7 +67,7 @@ while :; do sleep 86400 & wait; done
 
 const NAMESPACES = ['--net', '--pid', '--mount', '--uts', '--ipc'];
 
-/** Makes the namespaces and joins their network with this machine's. */
+/** Creates the namespaces and connects their network with this machine's. */
 export async function openSandbox(folder: ProcessNotes, searchPath: string): Promise<Sandbox> {
   const record = startProcess({
     name: SANDBOX,
@@ -111,7 +107,7 @@ function firstChildOf(pid: number): string | undefined {
   return readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').split(' ')[0] || undefined;
 }
 
-/** From here the addresses of pods and Services are found in the cluster's network, and from there ours. */
+/** Routes between this machine and the addresses of pods and Services. */
 async function joinNetworks(init: string, inside: Wrapper): Promise<void> {
   const { outerInterface, outer, inner, bridge, bridgeAddress, pods, services } = NETWORK;
   await script(
@@ -142,9 +138,9 @@ async function script(wrap: Wrapper, text: string): Promise<void> {
   try {
     await run(command, [...args]);
   } catch (error) {
-    const said = String((error as { readonly stderr?: string }).stderr).trim();
+    const reason = String((error as { readonly stderr?: string }).stderr).trim();
     throw new Error(
-      `the network of the cluster (10.213.0.0/16, ${NETWORK.outerInterface}) cannot be made: ${said}`,
+      `the network of the cluster (10.213.0.0/16, ${NETWORK.outerInterface}) cannot be created: ${reason}`,
       {
         cause: error,
       },

@@ -2,7 +2,7 @@ import { Resolver } from 'node:dns/promises';
 import { dirname, join } from 'node:path';
 import type { BinaryName } from '../parts/parts.ts';
 import { REMOTES, startRemote, startTailnet } from '../tailnet/remote.ts';
-import { startWhole } from '../process/start-whole.ts';
+import { startTogether } from '../process/start-together.ts';
 import { starterIn } from '../process/starter.ts';
 import type { Starter } from '../process/starter.ts';
 import { waitFor } from '../process/wait.ts';
@@ -13,7 +13,7 @@ import type { Cluster } from './cluster-folder.ts';
 import { importImages, startContainerd } from './containerd.ts';
 import { startControlPlane } from './control-plane.ts';
 import { dnsAccess } from './dns.ts';
-import { withEvidence } from './evidence.ts';
+import { withLogs } from './logs.ts';
 import { ENVOY_GATEWAY, renderEnvoyGateway } from './envoy-gateway.ts';
 import { makeImages } from './images/images.ts';
 import { applyAll } from '../kube/apply.ts';
@@ -27,65 +27,65 @@ import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
 import { BINARY_NAMES } from '../parts/parts.ts';
 
-/** What a cluster needs from outside: the programs, where images are kept, and a word for each step. */
-export type ClusterWish = {
+/** What a cluster is started with. */
+export type ClusterOptions = {
   readonly folder: string;
   readonly pathOf: (name: BinaryName) => string;
   readonly searchPath: string;
   readonly imageCache: string;
   readonly cniPrograms: string;
-  readonly tell: (step: string) => void;
-  /** Ends the start and takes back what has started. */
+  readonly onStep: (step: string) => void;
+  /** Aborts the start, and ends what has been started. */
   readonly stop: AbortSignal;
 };
 
 /**
- * Starts a cluster. One that runs is kept, unless it was made of other programs or settings; what is left of one that
- * failed is removed first.
+ * Starts a cluster, or returns the running one unless its programs or settings differ; what a failed one has left is
+ * removed first.
  */
-export async function startCluster(wish: ClusterWish): Promise<Cluster> {
-  const folder = new ClusterFolder(wish.folder);
+export async function startCluster(options: ClusterOptions): Promise<Cluster> {
+  const folder = new ClusterFolder(options.folder);
   const running = folder.running();
-  // Before anything starts or ends: it also tells what is not built yet.
-  const wanted = madeOf(wish.pathOf);
-  if (running?.madeOf === wanted) return running;
-  if (running) wish.tell('ending a cluster that is made of other parts');
+  // First of all: it fails if a program is not built yet.
+  const wanted = fingerprint(options.pathOf);
+  if (running?.fingerprint === wanted) return running;
+  if (running) options.onStep('ending a cluster with other programs or settings');
   await folder.remove();
   folder.create();
-  return startWhole(folder, wish.stop, stop => {
+  return startTogether(folder, options.stop, stop => {
     const pathOf = (name: BinaryName) => {
       stop.throwIfAborted();
-      return wish.pathOf(name);
+      return options.pathOf(name);
     };
-    return startAll(folder, { ...wish, pathOf }, wanted);
+    return startAll(folder, { ...options, pathOf }, wanted);
   });
 }
 
-async function startAll(folder: ClusterFolder, wish: ClusterWish, made: string): Promise<Cluster> {
-  wish.tell('namespaces, certificates');
+async function startAll(folder: ClusterFolder, options: ClusterOptions, made: string): Promise<Cluster> {
+  options.onStep('namespaces, certificates');
   createCgroup();
   const [{ inside }, credentials] = await Promise.all([
-    openSandbox(folder, wish.searchPath),
+    openSandbox(folder, options.searchPath),
     makeCredentials(folder.path),
   ]);
-  const starter = starterIn(folder, wish.pathOf, containerPath(wish), inside);
-  wish.tell('control plane, node, tailnet');
-  startContainerd(starter, wish.cniPrograms);
+  const starter = starterIn(folder, options.pathOf, containerPath(options), inside);
+  options.onStep('control plane, node, tailnet');
+  startContainerd(starter, options.cniPrograms);
   startControlPlane(starter, credentials);
   startNode(starter, credentials);
   const access = { server: API_SERVER, caFile: credentials.ca, token: credentials.adminToken };
   const client = kubeClient(access);
   const kubeconfig = credentials.kubeconfigOf('admin');
   const [mesh] = await Promise.all([
-    startMesh(starterIn(folder, wish.pathOf, wish.searchPath)),
-    makeImages(wish, folder).then(files => importImages(starter, inside, files)),
-    withEvidence(folder, client, fill(client, starter, wish.tell)),
+    startMesh(starterIn(folder, options.pathOf, options.searchPath)),
+    makeImages(options, folder).then(files => importImages(starter, inside, files)),
+    withLogs(folder, client, fill(client, starter, options.onStep)),
   ]);
-  return { madeOf: made, access, kubeconfig, kubectl: wish.pathOf('kubectl'), ...mesh };
+  return { fingerprint: made, access, kubeconfig, kubectl: options.pathOf('kubectl'), ...mesh };
 }
 
-/** containerd finds its shim and runc by PATH; those of the machine may be too old. */
-function containerPath({ pathOf, searchPath }: ClusterWish): string {
+/** containerd finds its shim and runc in PATH; those of the machine may be too old. */
+function containerPath({ pathOf, searchPath }: ClusterOptions): string {
   return [dirname(pathOf('containerd-shim-runc-v2')), dirname(pathOf('runc')), searchPath].join(':');
 }
 
@@ -96,17 +96,17 @@ async function startMesh(starter: Starter): Promise<Pick<Cluster, 'tailnet' | 'r
   return { tailnet, remotes };
 }
 
-/** Puts into the cluster what every cluster has, and waits until all of it works. */
+/** Applies the objects of every cluster, and waits until they work. */
 async function fill(
   client: KubeClient,
   { folder, pathOf }: Starter,
-  tell: ClusterWish['tell'],
+  onStep: ClusterOptions['onStep'],
 ): Promise<void> {
   const envoyGateway = await renderEnvoyGateway(folder, pathOf);
   await waitFor('the API server', () => answersReady(client));
-  tell('objects of Envoy Gateway');
+  onStep('objects of Envoy Gateway');
   await applyAll(client, [...dnsAccess(), ...envoyGateway]);
-  tell('waiting for the node and Envoy Gateway');
+  onStep('waiting for the node and Envoy Gateway');
   const { namespace, gatewayClass } = ENVOY_GATEWAY;
   const wanted = [
     [{ apiVersion: 'v1', kind: 'Node', name: NODE_NAME }, 'Ready'],
@@ -132,8 +132,8 @@ async function answersReady(client: KubeClient): Promise<true> {
 
 const KEY_LENGTH = 16;
 
-/** A text that changes with the programs of a cluster, whose paths carry their versions, and with how it is set up. */
-function madeOf(pathOf: (name: BinaryName) => string): string {
+/** A hash of the programs of a cluster, whose paths contain their versions, and of the code that sets it up. */
+function fingerprint(pathOf: (name: BinaryName) => string): string {
   const hash = createHash('sha256').update(JSON.stringify(BINARY_NAMES.map(pathOf)));
   const entries = readdirSync(import.meta.dirname, { recursive: true, encoding: 'utf8' });
   const files = entries.filter(name => name.endsWith('.ts')).sort();

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { CLUSTER_FOLDER, ClusterFolder } from '../cluster/cluster-folder.ts';
 import type { Cluster } from '../cluster/cluster-folder.ts';
-import { cniFolder, lackOf } from '../cluster/needs.ts';
+import { cniFolder, missingOf } from '../cluster/needs.ts';
 import { startCluster } from '../cluster/start.ts';
 import { clusterVariables, assignments } from './variables.ts';
 import { runCommand } from './up-down.ts';
@@ -16,14 +16,14 @@ import { tmpdir } from 'node:os';
 import { NAMESPACE } from '../../src/api/names.ts';
 import { StateFolder } from '../process/state-folder.ts';
 import { startApiServerAlone } from '../cluster/api-server-alone.ts';
-import type { AloneWish } from '../cluster/api-server-alone.ts';
+import type { ApiServerOptions } from '../cluster/api-server-alone.ts';
 
 const USAGE = `npm run cluster -- COMMAND
 
-  up      start the cluster, or say where it runs; needs root and npm run parts
+  up      start the cluster, or print where it runs; needs root and npm run parts
   down    end every process of it and remove its folder
-  status  tell what runs
-  env     print where everything is, as variables for a shell
+  status  list the processes and their logs
+  env     print all addresses, as shell variables
   alone   run another API server, with its store and all kinds but nothing that runs pods, until Ctrl-C; needs no root
 `;
 
@@ -33,18 +33,18 @@ const subject: Subject<Cluster> = {
   name: 'cluster',
   usage: USAGE,
   folder: new ClusterFolder(CLUSTER_FOLDER),
-  start: (stop, tell) =>
+  start: (stop, onStep) =>
     startCluster({
       folder: CLUSTER_FOLDER,
       pathOf: locateBinaries(process.env),
       searchPath,
       imageCache: join(cacheFolder(process.env), 'images'),
       cniPrograms: cniFolder() ?? '',
-      tell,
+      onStep,
       stop,
     }),
   variables: clusterVariables,
-  lackFor: command => lackOf({ isRoot: process.getuid?.() === 0, searchPath }, command),
+  missingFor: command => missingOf({ isRoot: process.getuid?.() === 0, searchPath }, command),
 };
 
 await runMain('cluster', () => {
@@ -54,24 +54,24 @@ await runMain('cluster', () => {
     : runCommand(subject, command);
 });
 
-/** Runs an API server alone until a signal comes or our input ends, and leaves nothing of it; gives the status code. */
-export async function runAlone(wish: Omit<AloneWish, 'notes'>): Promise<number> {
+/** Runs an API server alone until a signal or the end of standard input; returns the exit code. */
+export async function runAlone(options: Omit<ApiServerOptions, 'notes'>): Promise<number> {
   const stop = stopOnSignals();
   const folder = new StateFolder<never>(mkdtempSync(join(tmpdir(), 'mesh-api-server-')));
   folder.create();
   try {
-    const { kubeconfig, access, client } = await startApiServerAlone({ ...wish, notes: folder });
-    // Whoever runs our processes on it needs nothing else: one of them keeps its Lease there.
+    const { kubeconfig, access, client } = await startApiServerAlone({ ...options, notes: folder });
+    // The operator keeps its Lease there.
     await client.create({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: NAMESPACE } });
     const variables = [
       ['KUBECONFIG', kubeconfig],
-      ['KUBECTL', wish.pathOf('kubectl')],
+      ['KUBECTL', options.pathOf('kubectl')],
       ['API_SERVER', access.server],
       ['API_SERVER_CA', access.caFile],
       ['API_SERVER_TOKEN', access.token],
     ] as const;
     for (const line of assignments(variables)) console.log(line);
-    console.error('an API server alone runs until Ctrl-C, or until its input ends');
+    console.error('the API server runs until Ctrl-C, or until its standard input ends');
     process.stdin.resume();
     if (!stop.aborted) await Promise.race([once(process.stdin, 'end'), once(stop, 'abort')]);
     return EXIT.done;

@@ -10,30 +10,29 @@ import { variablesOf } from './variables.ts';
 
 const USAGE = `npm run lab -- COMMAND [--folder FOLDER]
 
-  up      start the lab, or say where it runs; needs npm run parts -- --only lab
-          --extension HOST:PORT   let Envoy Gateway ask this extension server
+  up      start the lab, or print where it runs; needs npm run parts -- --only lab
+          --extension HOST:PORT   the extension server of Envoy Gateway
           --only tailnet          without Envoy Gateway and Envoy
   down    end every process of it and remove its folder
-  status  tell what runs
-  env     print where everything is, as variables for a shell
+  status  list the processes and their logs
+  env     print all addresses, as shell variables
 `;
 
-/** The command line as it was meant. */
-type Wish = {
+/** The parsed command line. */
+type Options = {
   readonly command: string | undefined;
   readonly folder: LabFolder;
   readonly only?: string;
   readonly extension?: string;
 };
 
-function readCommandLine(): Wish {
+function readCommandLine(): Options {
   const { positionals, values } = parseArgs({
     allowPositionals: true,
     options: { folder: { type: 'string' }, extension: { type: 'string' }, only: { type: 'string' } },
   });
   const { folder = join('.cache', 'lab'), ...up } = values;
-  if (up.only !== undefined && up.only !== 'tailnet')
-    throw new Error(`there is no part "${up.only}"\n${USAGE}`);
+  if (up.only !== undefined && up.only !== 'tailnet') throw new Error(`unknown part "${up.only}"\n${USAGE}`);
   if (up.extension !== undefined && !/.:\d+$/.test(up.extension))
     throw new Error(`--extension ${up.extension}: give HOST:PORT`);
   return { command: positionals[0], folder: new LabFolder(resolve(folder)), ...up };
@@ -46,12 +45,12 @@ await runMain('lab', async () => {
     name: 'lab',
     usage: USAGE,
     folder,
-    start: (stop: AbortSignal, tell: (step: string) => void) =>
+    start: (stop: AbortSignal, onStep: (step: string) => void) =>
       startLab({
         folder: folder.path,
         pathOf: locateBinaries(process.env),
         searchPath: process.env['PATH'] ?? '',
-        tell,
+        onStep,
         stop,
         ...(only === 'tailnet' ? {} : { gateway }),
       }),

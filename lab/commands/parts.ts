@@ -5,7 +5,7 @@ import { cacheFolder, isBuilt, locateParts, markUsed } from '../parts/locate.ts'
 import type { LocatedPart } from '../parts/locate.ts';
 import { PART_SETS, partsOf, PARTS } from '../parts/parts.ts';
 import { buildMissing } from '../parts/build-missing.ts';
-import { lacksFor } from '../parts/needs.ts';
+import { missingToolsFor } from '../parts/needs.ts';
 import { sweep } from '../parts/sweep.ts';
 import { EXIT, runMain, stopOnSignals } from './run-main.ts';
 import { Screen, standardOutput } from '../screen.ts';
@@ -28,7 +28,7 @@ async function main(): Promise<number> {
   const wanted = all.filter(({ part }) => partsOf(set).includes(part));
   if (values.list) return list(wanted);
   const missing = wanted.filter(located => !isBuilt(located));
-  const lacks = lacksFor(missing, environment);
+  const lacks = missingToolsFor(missing, environment);
   for (const { what, line } of lacks) console.error(`${what} is missing: ${line}`);
   if (lacks.length > 0) return EXIT.notPossible;
   mkdirSync(cache, { recursive: true });

@@ -3,20 +3,20 @@ import { closeSync, mkdirSync, openSync, writeSync } from 'node:fs';
 import { once } from 'node:events';
 import { join, relative, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
-import type { GatewayAnswer } from '../gateway/envoy.ts';
+import type { GatewayResponse } from '../gateway/envoy.ts';
 import { guard } from '../process/guard.ts';
 import { startLab } from '../lab.ts';
 import { isBuilt, locateBinaries, locateParts } from '../parts/locate.ts';
 import { lockHolder, takeLock } from '../process/lock.ts';
 import { partsOf } from '../parts/parts.ts';
 import { buildMissing } from '../parts/build-missing.ts';
-import { lacksFor } from '../parts/needs.ts';
+import { missingToolsFor } from '../parts/needs.ts';
 import { freePorts } from '../process/ports.ts';
 import {
-  askQuickstart,
+  requestQuickstart,
   QUICKSTART_GATEWAY,
   QUICKSTART_HOST,
-  QUICKSTART_PLACES,
+  QUICKSTART_PORTS,
 } from '../quickstart/quickstart.ts';
 import { showRoutes } from '../quickstart/route-table.ts';
 import { followRefusals } from '../gateway/resource-files.ts';
@@ -25,7 +25,7 @@ import { Screen, standardOutput } from '../screen.ts';
 import { LabFolder } from '../state.ts';
 import type { Lab } from '../state.ts';
 import { tryAll } from '../process/errors.ts';
-import { troubleIn } from '../quickstart/trouble.ts';
+import { warningIn } from '../quickstart/warning.ts';
 import { readStandaloneSettings, startStandalone } from '../../src/standalone.ts';
 import type { Standalone } from '../../src/standalone.ts';
 
@@ -74,7 +74,7 @@ async function startProduct(options: Options, log: number): Promise<Standalone> 
   const args = Object.entries(flags).map(([name, value]) => `--${name}=${value}`);
   const write = (line: string) => {
     writeSync(log, line);
-    const trouble = troubleIn(line);
+    const trouble = warningIn(line);
     if (trouble !== undefined) screen.print(`! ${trouble}`);
   };
   return startStandalone(readStandaloneSettings({ args, environment: {} }), {
@@ -96,7 +96,7 @@ async function prepareParts(stop: AbortSignal): Promise<boolean> {
   const located = locateParts(partsOf('quickstart'), environment);
   const missing = located.filter(part => !isBuilt(part));
   if (missing.length === 0) return true;
-  const lacks = lacksFor(missing, environment);
+  const lacks = missingToolsFor(missing, environment);
   for (const { what, line } of lacks) screen.print(`\n${what} is missing: ${line}`);
   if (lacks.length > 0) {
     screen.print(`\nInstall it and run npm start again to send requests. ${UNTIL_THEN}`);
@@ -129,9 +129,10 @@ async function startParts(
     folder: folder.path,
     pathOf: locateBinaries(environment),
     searchPath: environment['PATH'] ?? '',
-    tell: step => screen.print(`${((performance.now() - startMs) / 1000).toFixed(1).padStart(6)} s  ${step}`),
+    onStep: step =>
+      screen.print(`${((performance.now() - startMs) / 1000).toFixed(1).padStart(6)} s  ${step}`),
     stop,
-    places: QUICKSTART_PLACES,
+    fixedPorts: QUICKSTART_PORTS,
     gateway: {
       extension: `127.0.0.1:${port}`,
       objects: { ...QUICKSTART_GATEWAY, folder: gatewayDir },
@@ -139,7 +140,7 @@ async function startParts(
   });
 }
 
-function nextSteps({ gateway }: Lab, options: Options, { status, body }: GatewayAnswer): string {
+function nextSteps({ gateway }: Lab, options: Options, { status, body }: GatewayResponse): string {
   const [first = ''] = body.trim().split('\n');
   const answer = `${status === 200 ? '' : `${status || 'no answer:'} `}${first.slice(0, 76)}`;
   const title =
@@ -204,7 +205,7 @@ async function run(options: Options, stop: AbortSignal): Promise<void> {
     ends.unshift(() => folder.remove());
     const lab = await startParts(folder, stop, gatewayDirIn(options), port);
     const check = checkOf(folder, lab);
-    const answer = await askQuickstart(lab.gateway?.listeners.http ?? '', stop, check);
+    const answer = await requestQuickstart(lab.gateway?.listeners.http ?? '', stop, check);
     if (stop.aborted) return;
     screen.print(nextSteps(lab, options, answer));
     await untilStopped(stop, check);
@@ -238,7 +239,7 @@ await runMain('start', async () => {
   const holder = lockHolder(lock);
   if (holder) throw new Error(`npm start runs already, as process ${holder.pid}`);
   const stop = stopOnSignals();
-  const release = await takeLock(lock, { stop, tellWaiting: () => undefined, purpose: 'running' });
+  const release = await takeLock(lock, { stop, onWaiting: () => undefined, purpose: 'running' });
   try {
     await run(options, stop);
   } catch (error) {

@@ -3,21 +3,21 @@ import { isRunning } from '../process/process.ts';
 import { EXIT, stopOnSignals } from './run-main.ts';
 import type { StateFolder } from '../process/state-folder.ts';
 
-/** What a command line starts as a whole, and ends: the lab or the cluster. */
+/** What a command line starts and ends: the lab or the cluster. */
 export type Subject<Whole> = {
-  /** What it is called, in sentences and in npm run. */
+  /** Its name in messages and in npm run. */
   readonly name: string;
   readonly usage: string;
   readonly folder: StateFolder<Whole>;
-  /** Starts it, or gives the one that runs; when it is told to stop it leaves nothing, and fails with the signal's reason. */
-  readonly start: (stop: AbortSignal, tell: (step: string) => void) => Promise<Whole>;
-  /** Where everything of it is, as lines for a shell. */
+  /** Starts it, or returns the running one; after an abort it leaves nothing behind and fails with the signal's reason. */
+  readonly start: (stop: AbortSignal, onStep: (step: string) => void) => Promise<Whole>;
+  /** Its addresses, as shell assignments. */
   readonly variables: (whole: Whole) => readonly string[];
-  /** What keeps a command from working here, with the way out. */
-  readonly lackFor?: (command: 'up' | 'down') => string | undefined;
+  /** What is missing for a command, with how to install it. */
+  readonly missingFor?: (command: 'up' | 'down') => string | undefined;
 };
 
-/** Does what all command lines of the lab do: up, down, status and env; gives the status code. */
+/** Runs up, down, status or env, and returns the exit code. */
 export async function runCommand<Whole>(
   subject: Subject<Whole>,
   command: string | undefined,
@@ -28,7 +28,7 @@ export async function runCommand<Whole>(
     case 'down':
       return alone(subject, command, () => down(subject));
     case 'status':
-      return tellStatus(subject);
+      return printStatus(subject);
     case 'env':
       return printEnvironment(subject);
     default:
@@ -37,7 +37,7 @@ export async function runCommand<Whole>(
   }
 }
 
-/** What can be said of it without knowing what it consists of. */
+/** The part of a subject that does not depend on its type. */
 type Common = Omit<Subject<unknown>, 'start' | 'variables'>;
 
 const PURPOSES = { up: 'starting', down: 'ending' } as const;
@@ -46,18 +46,18 @@ function lockOf({ folder }: Common): string {
   return `${folder.path}.lock`;
 }
 
-/** Starting and ending must not meet, wherever they were called. */
+/** Only one process starts or ends it at a time. */
 async function alone(
   subject: Common,
   command: 'up' | 'down',
   work: (stop: AbortSignal) => Promise<number>,
 ): Promise<number> {
-  const lack = subject.lackFor?.(command);
-  if (lack !== undefined) throw new Error(lack);
+  const missing = subject.missingFor?.(command);
+  if (missing !== undefined) throw new Error(missing);
   const stop = stopOnSignals();
-  const tellWaiting = (pid: number) =>
-    console.error(`  waiting for process ${pid} to be done with the ${subject.name}`);
-  const release = await takeLock(lockOf(subject), { stop, tellWaiting, purpose: PURPOSES[command] });
+  const onWaiting = (pid: number) =>
+    console.error(`  waiting for process ${pid}, which uses the ${subject.name}`);
+  const release = await takeLock(lockOf(subject), { stop, onWaiting, purpose: PURPOSES[command] });
   if (!release) return EXIT.interrupted;
   try {
     return await work(stop);
@@ -68,27 +68,27 @@ async function alone(
 
 async function up<Whole>(subject: Subject<Whole>, stop: AbortSignal): Promise<number> {
   const startMs = performance.now();
-  const tell = (step: string) =>
+  const onStep = (step: string) =>
     console.error(`${((performance.now() - startMs) / 1000).toFixed(1).padStart(6)} s  ${step}`);
   try {
-    const whole = await subject.start(stop, tell);
-    tell(`the ${subject.name} is up`);
+    const whole = await subject.start(stop, onStep);
+    onStep(`the ${subject.name} is up`);
     for (const line of subject.variables(whole)) console.log(line);
     return EXIT.done;
   } catch (error) {
     if (!stop.aborted || error !== stop.reason) throw error;
-    console.error(`${subject.name}: stopped, and nothing is left of it`);
+    console.error(`${subject.name}: stopped, and everything has ended`);
     return EXIT.interrupted;
   }
 }
 
-/** Once begun it goes on to its end, whatever signal comes. */
+/** Not interrupted by signals. */
 async function down({ folder }: Common): Promise<number> {
   console.log(`${await folder.remove()} processes ended`);
   return EXIT.done;
 }
 
-function tellStatus(subject: Common): number {
+function printStatus(subject: Common): number {
   const records = subject.folder.processes();
   const width = Math.max(...records.map(({ name }) => name.length)) + 2;
   for (const record of records) {

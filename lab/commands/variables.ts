@@ -1,7 +1,7 @@
 import type { Gateway, Lab, RemoteNode } from '../state.ts';
 import type { Cluster } from '../cluster/cluster-folder.ts';
 
-/** Variables as lines that a shell can evaluate; what it would take for more than text is in quotes. */
+/** Shell assignments; values with special characters are quoted. */
 export function assignments(variables: readonly (readonly string[])[]): readonly string[] {
   return variables.map(([name = '', value = '']) => `${name}=${quoted(value)}`);
 }
@@ -10,7 +10,7 @@ function quoted(value: string): string {
   return /^[\w@%+=:,./-]+$/.test(value) ? value : `'${value.replaceAll("'", `'\\''`)}'`;
 }
 
-/** Where everything of a lab is, as variables for a shell. */
+/** The addresses of a lab, as shell assignments. */
 export function variablesOf({ tailnet, proxy, remotes, gateway }: Lab): readonly string[] {
   const variables = [
     ['TAILNET_URL', tailnet.url],
@@ -22,7 +22,7 @@ export function variablesOf({ tailnet, proxy, remotes, gateway }: Lab): readonly
   return assignments(variables);
 }
 
-/** Where a remote node and its services are. */
+/** The addresses of a remote node and its services. */
 function remoteVariables({ hostname, fqdn, address, control, ports, caFile }: RemoteNode): string[][] {
   const prefix = hostname.toUpperCase().replaceAll('-', '_');
   return [
@@ -44,7 +44,7 @@ function ofGateway({ listeners, admin, resources, log, extension }: Gateway): st
   ];
 }
 
-/** Where everything of a cluster is, as variables for a shell. */
+/** The addresses of a cluster, as shell assignments. */
 export function clusterVariables({
   kubeconfig,
   kubectl,

@@ -1,14 +1,14 @@
 import { request } from 'node:http';
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
-import { callJson } from '../process/json-call.ts';
+import { requestJson } from '../process/request-json.ts';
 
-/** Where Envoy sends the requests of a cluster. */
+/** An endpoint of a cluster in Envoy. */
 export type EnvoyEndpoint = {
   readonly address: string;
   readonly hostname: string;
-  /** What the control plane says of it. */
+  /** Its health by EDS. */
   readonly health: string;
-  /** What Envoy's own checks say: the names of all that fail. */
+  /** The names of Envoy's own health checks that fail. */
   readonly failing: readonly string[];
   readonly priority: number;
   readonly weight: number;
@@ -16,7 +16,7 @@ export type EnvoyEndpoint = {
   readonly stats: Readonly<Record<string, number>>;
 };
 
-/** A cluster as Envoy has it at this moment. */
+/** A cluster of an Envoy. */
 export type EnvoyCluster = { readonly name: string; readonly endpoints: readonly EnvoyEndpoint[] };
 
 type HostStatus = {
@@ -28,9 +28,9 @@ type HostStatus = {
   readonly stats?: readonly { readonly name: string; readonly value?: string | number }[];
 };
 
-/** The clusters of an Envoy, by what its admin endpoint tells. */
+/** The clusters of an Envoy, from its admin endpoint. */
 export async function readClusters(admin: string): Promise<readonly EnvoyCluster[]> {
-  const { cluster_statuses: clusters = [] } = (await callJson('GET', `${admin}/clusters?format=json`)) as {
+  const { cluster_statuses: clusters = [] } = (await requestJson('GET', `${admin}/clusters?format=json`)) as {
     cluster_statuses?: readonly { readonly name: string; readonly host_statuses?: readonly HostStatus[] }[];
   };
   return clusters.map(({ name, host_statuses: hosts = [] }) => ({ name, endpoints: hosts.map(endpointOf) }));
@@ -62,7 +62,7 @@ export type ConfigPart = { readonly '@type': string; readonly [field: string]: u
 
 /** All of an Envoy's configuration, endpoints included. */
 export async function readConfigDump(admin: string): Promise<readonly ConfigPart[]> {
-  const { configs } = (await callJson('GET', `${admin}/config_dump?include_eds`)) as {
+  const { configs } = (await requestJson('GET', `${admin}/config_dump?include_eds`)) as {
     configs: readonly ConfigPart[];
   };
   return configs;
@@ -77,8 +77,8 @@ export type GatewayRequest = {
   readonly body?: string;
 };
 
-/** What came back through the gateway. */
-export type GatewayAnswer = {
+/** A response through a gateway. */
+export type GatewayResponse = {
   readonly status: number;
   readonly headers: IncomingHttpHeaders;
   readonly body: string;
@@ -87,15 +87,15 @@ export type GatewayAnswer = {
 const TIMEOUT_MS = 60_000;
 
 /** Sends a request to a listener at host:port, over a connection of its own. */
-export async function requestThrough(listener: string, wish: GatewayRequest): Promise<GatewayAnswer> {
+export async function requestThrough(listener: string, options: GatewayRequest): Promise<GatewayResponse> {
   const response = await new Promise<IncomingMessage>((resolve, reject) => {
-    const sent = request(`http://${listener}${wish.path ?? '/'}`, {
-      method: wish.method ?? 'GET',
-      headers: { ...wish.headers, host: wish.host },
+    const sent = request(`http://${listener}${options.path ?? '/'}`, {
+      method: options.method ?? 'GET',
+      headers: { ...options.headers, host: options.host },
       agent: false,
       signal: AbortSignal.timeout(TIMEOUT_MS),
     });
-    sent.once('error', reject).once('response', resolve).end(wish.body);
+    sent.once('error', reject).once('response', resolve).end(options.body);
   });
   const chunks: Buffer[] = [];
   for await (const chunk of response) chunks.push(chunk as Buffer);

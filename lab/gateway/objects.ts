@@ -1,7 +1,7 @@
 import { ENVOY_GATEWAY_CONTROLLER, envoyGatewayConfig } from '../../src/api/envoy-gateway.ts';
 import type { ListenerName } from '../state.ts';
 
-/** A Kubernetes object, as far as the lab is concerned. */
+/** A Kubernetes object, as far as the lab needs it. */
 export type KubernetesObject = {
   readonly apiVersion: string;
   readonly kind: string;
@@ -9,8 +9,8 @@ export type KubernetesObject = {
   readonly [field: string]: unknown;
 };
 
-/** Where Envoy Gateway keeps what it needs and finds what it serves. */
-export type GatewayPlaces = {
+/** The folders of Envoy Gateway. */
+export type GatewayPaths = {
   readonly certificates: string;
   readonly programs: string;
   readonly logs: string;
@@ -22,8 +22,8 @@ export type GatewayPlaces = {
 export const GATEWAY_NAME = { name: 'lab', namespace: 'default' } as const;
 
 /** The configuration of Envoy Gateway: objects from files, Envoy on this machine, and an extension server if there is one. */
-export function gatewayConfig(places: GatewayPlaces, adminPort: number, extension?: string): object {
-  const { resources, certificates, programs, logs, run } = places;
+export function gatewayConfig(paths: GatewayPaths, adminPort: number, extension?: string): object {
+  const { resources, certificates, programs, logs, run } = paths;
   return {
     ...envoyGatewayConfig({
       resources,
@@ -33,7 +33,7 @@ export function gatewayConfig(places: GatewayPlaces, adminPort: number, extensio
         : { extension: { address: extension, maxMessageSize: MAX_MESSAGE_BYTES } }),
     }),
     admin: { address: { host: '127.0.0.1', port: adminPort } },
-    // Its port cannot be chosen.
+    // Its port cannot be changed.
     telemetry: { metrics: { prometheus: { disable: true } } },
   };
 }

@@ -18,9 +18,8 @@ import { waitFor } from '../process/wait.ts';
 type Files = Pick<Gateway, 'resources' | 'log'>;
 
 /**
- * Writes objects under a name, in place of those that it stood for before, and waits until Envoy Gateway has read them.
- * While one file of the folder is refused, no other is read: so in place of a refused one there is again what was there
- * before, which is waited for too, and the refusal is an error.
+ * Replaces the objects of a name, and waits until Envoy Gateway has read them. While one file of the folder is refused, no
+ * other is read: after a refusal the previous content is restored and read before this fails.
  */
 export async function putResources(
   files: Files,
@@ -41,7 +40,7 @@ export async function putResources(
   }
 }
 
-/** Takes the objects of a name away, and waits until Envoy Gateway has seen that. */
+/** Removes the objects of a name, and waits until Envoy Gateway has noticed. */
 export async function removeResources(files: Files, name: string): Promise<void> {
   const file = fileOf(files, name);
   await loaded(files, file, () => rmSync(file));
@@ -56,7 +55,7 @@ export function writeResources(
   writeWhole(files, name, objects.map(object => `${JSON.stringify(object, null, 2)}\n`).join('---\n'));
 }
 
-/** As a whole, so that nobody reads half of it. */
+/** By a rename, so that Envoy Gateway never reads a part of it. */
 function writeWhole({ resources }: Pick<Files, 'resources'>, name: string, text: string): void {
   const unfinished = join(resources, `.${name}`);
   writeFileSync(unfinished, text);
@@ -70,19 +69,19 @@ function fileOf({ resources }: Pick<Files, 'resources'>, name: string): string {
 const LOADED = 'reload resources finished';
 const REFUSED = 'error when reload resources';
 
-/** Envoy Gateway tells only its log what it makes of a file: that it changed, and then that all are loaded, or why not. */
+/** Waits for the log line by which Envoy Gateway reports that it has read a changed file, or why not. */
 async function loaded({ log }: Files, file: string, change: () => void): Promise<void> {
   const before = statSync(log).size;
   change();
   const outcome = await waitFor(
     `Envoy Gateway to read ${file}`,
     note => {
-      const said = readFileSync(log).subarray(before).toString().split('\n');
-      note(said.slice(-5).join('\n'));
-      const seen = said.findIndex(
+      const lines = readFileSync(log).subarray(before).toString().split('\n');
+      note(lines.slice(-5).join('\n'));
+      const seen = lines.findIndex(
         line => line.includes('file changed') && line.includes(JSON.stringify(file)),
       );
-      const after = seen === -1 ? [] : said.slice(seen);
+      const after = seen === -1 ? [] : lines.slice(seen);
       return Promise.resolve(after.find(line => line.includes(LOADED) || line.includes(REFUSED)));
     },
     { everyMs: 10 },
@@ -90,17 +89,17 @@ async function loaded({ log }: Files, file: string, change: () => void): Promise
   if (outcome.includes(REFUSED)) throw new Error(`Envoy Gateway refused ${file}:\n${outcome}`);
 }
 
-const MOST_BYTES = 1 << 20;
+const MAX_BYTES = 1 << 20;
 
-/** Gives a function that gives what Envoy Gateway has refused since it was called last: until that is mended it reads nothing. */
+/** Returns a function that returns the refusals in Envoy Gateway's log since its last call. After one, no file is read until it is corrected. */
 export function followRefusals({ log }: Pick<Gateway, 'log'>): () => readonly string[] {
   let at = 0;
   let rest = '';
   return () => {
-    const bytes = Buffer.alloc(MOST_BYTES);
+    const bytes = Buffer.alloc(MAX_BYTES);
     const file = openSync(log, 'r');
     try {
-      const length = readSync(file, bytes, 0, MOST_BYTES, at);
+      const length = readSync(file, bytes, 0, MAX_BYTES, at);
       at += length;
       const lines = `${rest}${bytes.toString('utf8', 0, length)}`.split('\n');
       rest = lines.pop() ?? '';
@@ -111,7 +110,7 @@ export function followRefusals({ log }: Pick<Gateway, 'log'>): () => readonly st
   };
 }
 
-/** The line ends with its fields, of which one says why. */
+/** The reason is a field at the end of the line. */
 function reasonOf(line: string): string {
   const [, why] = /"error": ("(?:[^"\\]|\\.)*")/.exec(line) ?? [];
   return why === undefined ? line : String(JSON.parse(why));

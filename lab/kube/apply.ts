@@ -9,7 +9,7 @@ export async function applyAll(client: KubeClient, objects: readonly KubeObject[
   const definitions = objects.filter(({ kind }) => kind === 'CustomResourceDefinition');
   const namespaces = objects.filter(({ kind }) => kind === 'Namespace');
   const rest = objects.filter(object => !definitions.includes(object) && !namespaces.includes(object));
-  // At most this many at once: the server compiles each of them.
+  // The server compiles each of them.
   await Promise.all([...definitions, ...namespaces].map(object => applyNamed(client, object)));
   await Promise.all(definitions.map(definition => waitUntilServed(client, definition)));
   for (const object of rest) await applyNamed(client, object);
@@ -31,13 +31,13 @@ type Definition = {
   readonly versions: readonly { readonly name: string; readonly served: boolean }[];
 };
 
-/** Waits until objects of a new kind can be made: the server answers 404 for a while after the kind is established. */
+/** Waits until objects of a new kind can be created: the server responds with 404 for a while after `Established`. */
 export async function waitUntilServed(client: KubeClient, definition: KubeObject): Promise<void> {
   await waitForCondition(client, refOf(definition), 'Established');
   const { group, names, versions } = definition['spec'] as Definition;
   for (const { name } of versions.filter(({ served }) => served)) {
     const type = { apiVersion: `${group}/${name}`, kind: names.kind };
-    const look = async () => await client.list(type, { limit: '1' });
-    await waitFor(`${type.apiVersion} ${type.kind} to be served`, look);
+    const list = async () => await client.list(type, { limit: '1' });
+    await waitFor(`${type.apiVersion} ${type.kind} to be served`, list);
   }
 }

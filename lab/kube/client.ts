@@ -12,37 +12,37 @@ type KubeQuery = Readonly<Record<string, string>>;
 /** A body other than JSON. */
 type KubeContent = { readonly contentType?: string };
 
-/** What one can do with a cluster. Refusals become a KubeError, but for request(), which gives any answer as it is. */
+/** A client of an API server. Error responses become a KubeError, except in request(), which returns any response. */
 export interface KubeClient {
   readonly access: KubeAccess;
   request(method: string, path: string, body?: unknown, content?: KubeContent): Promise<KubeAnswer>;
-  /** The path of an object, or of all objects of a kind where no name is given. Also tells whether a kind is served. */
+  /** The path of an object, or of all objects of a kind; fails for a kind that is not served. */
   pathOf(of: KubeType & { readonly name?: string }): Promise<string>;
-  /** Server-side apply; fields that someone else has set are taken over. */
+  /** Server-side apply with force. */
   apply(object: KubeObject, query?: KubeQuery): Promise<KubeObject>;
   create(object: KubeObject, query?: KubeQuery): Promise<KubeObject>;
   get(ref: KubeRef): Promise<KubeObject>;
   list(type: KubeType, query?: KubeQuery): Promise<readonly KubeObject[]>;
-  /** Deletes an object; one that is not there is no error. Finalizers may keep it for a while: see waitForAbsence. */
+  /** Deletes an object; NotFound is no error. Finalizers may keep it for a while: see waitForAbsence. */
   remove(ref: KubeRef, query?: KubeQuery): Promise<void>;
-  /** Merges into the status; what else the object says is left alone. */
+  /** Merge-patches the status. */
   patchStatus(ref: KubeRef, status: unknown): Promise<KubeObject>;
-  /** Puts the status of the given object in the place of the one that is there. */
+  /** Replaces the status. */
   replaceStatus(object: KubeObject, query?: KubeQuery): Promise<KubeObject>;
-  /** The same cluster, spoken to as someone else. */
+  /** The same cluster with another token. */
   withToken(token: string): KubeClient;
 }
 
 const FIELD_MANAGER = 'mesh-gateway-tests';
 
-/** A client of the cluster; nothing is sent yet. */
+/** Creates a client; sends nothing yet. */
 export function kubeClient(access: KubeAccess): KubeClient {
   const transport = kubeTransport(access);
   const get = (path: string) => transport({ method: 'GET', path, token: access.token });
   return clientOf(access, transport, kubeDiscovery(get));
 }
 
-/** Kinds are discovered by whoever the client was made for: another token may not even look around. */
+/** Discovery uses the token of the original client: another token may not be allowed to discover. */
 function clientOf(access: KubeAccess, transport: KubeTransport, discover: KubeDiscovery): KubeClient {
   const { token } = access;
   const request: KubeClient['request'] = (method, path, body, { contentType } = {}) =>
@@ -69,7 +69,7 @@ function clientOf(access: KubeAccess, transport: KubeTransport, discover: KubeDi
     list: async ({ apiVersion, kind, ...where }, query = {}) => {
       const path = await discover({ apiVersion, kind, ...where });
       const { items } = (await call('GET', path + queryText(query))) as unknown as List;
-      // Items of a list do not say what they are.
+      // Items of a list have no apiVersion and kind.
       return items.map(item => ({ ...item, apiVersion, kind }));
     },
     remove: async (ref, query = {}) => {

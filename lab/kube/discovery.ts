@@ -2,15 +2,12 @@ import { errorOfAnswer, KubeError } from './error.ts';
 import type { KubeType } from './object.ts';
 import type { KubeAnswer } from './transport.ts';
 
-/** Gives the path of a kind's objects in the API, without a slash at the end. */
+/** Returns the API path of a kind's objects, without a trailing slash. */
 export type KubeDiscovery = (type: KubeType) => Promise<string>;
 
 type Resource = { readonly name: string; readonly kind: string; readonly namespaced: boolean };
 
-/**
- * Learns from the server where the objects of a kind are. What it has learnt it keeps; a kind that it does not know is
- * looked for again each time, because kinds come with their definitions.
- */
+/** Discovers the paths of kinds and caches them; an unknown kind is discovered again each time, since CRDs come later. */
 export function kubeDiscovery(get: (path: string) => Promise<KubeAnswer>): KubeDiscovery {
   const known = new Map<string, Resource>();
   return async type => {

@@ -1,7 +1,7 @@
-/** One thing that the API server found wrong in an object. */
+/** A cause in a Status of the API server. */
 export type KubeCause = { readonly reason: string; readonly field: string; readonly message: string };
 
-/** The API server refused a request, or does not know a kind: its status code, its reason and each cause it told. */
+/** An error response of the API server: status code, reason and causes. */
 export class KubeError extends Error {
   readonly status: number;
   readonly reason: string;
@@ -16,10 +16,10 @@ export class KubeError extends Error {
   }
 }
 
-/** The error that an answer tells of. What is no Status (a page of a missing path, a proxy's words) is shown as it is. */
+/** The error of a response. A body that is no Status, such as a proxy's page, is the message. */
 export function errorOfAnswer(request: string, { status, body }: Refusal): KubeError {
-  const told = isStatus(body) ? body : {};
-  const { reason = status === 404 ? 'NotFound' : 'Unknown', details, message } = told;
+  const parsed = isStatus(body) ? body : {};
+  const { reason = status === 404 ? 'NotFound' : 'Unknown', details, message } = parsed;
   const shown = message ?? (typeof body === 'string' ? body.trim() : JSON.stringify(body));
   return new KubeError(`${request}: ${status} ${reason}: ${shown}`, status, reason, causesOf(details));
 }

@@ -6,7 +6,7 @@ export type KubeObject = {
   readonly [field: string]: unknown;
 };
 
-/** What every object of a cluster says of itself, as far as it is read here. */
+/** The metadata that is read here. */
 type KubeMetadata = {
   readonly name?: string;
   readonly generateName?: string;
@@ -18,10 +18,10 @@ type KubeMetadata = {
   readonly annotations?: Readonly<Record<string, string>>;
 };
 
-/** Which kind is meant, and where: all namespaces unless one is named. */
+/** A kind, in all namespaces unless one is named. */
 export type KubeType = { readonly apiVersion: string; readonly kind: string; readonly namespace?: string };
 
-/** Which object is meant. */
+/** A reference to an object. */
 export type KubeRef = KubeType & { readonly name: string };
 
 /** The reference to an object that has a name. */
@@ -29,7 +29,7 @@ export function refOf({ apiVersion, kind, metadata: { name = '', namespace } }: 
   return { apiVersion, kind, name, ...(namespace === undefined ? {} : { namespace }) };
 }
 
-/** A reference in words: Deployment mesh-system/mesh-operator. */
+/** A reference as text: Deployment mesh-system/mesh-operator. */
 export function nameRef({ kind, namespace, name }: KubeRef): string {
   return `${kind} ${namespace === undefined ? '' : `${namespace}/`}${name}`;
 }

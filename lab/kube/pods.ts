@@ -15,7 +15,7 @@ export async function podsWith(
 
 const TAIL_LINES = 20;
 
-/** The last lines of each container of the pods of a namespace, for the one who looks for what went wrong. */
+/** The last log lines of each container in a namespace. */
 export async function tailOfPods(client: KubeClient, namespace: string): Promise<string> {
   const pods = await client.list({ apiVersion: 'v1', kind: 'Pod', namespace });
   const tails = pods.flatMap(pod => {

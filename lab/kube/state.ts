@@ -1,6 +1,6 @@
 import type { KubeObject } from './object.ts';
 
-/** A condition, as far as it is read here. */
+/** The fields of a condition that are read here. */
 export type KubeCondition = {
   readonly type: string;
   readonly status: string;
@@ -19,8 +19,8 @@ export function conditionsOf(object: KubeObject): readonly KubeCondition[] {
 const LONGEST = 600;
 
 /**
- * The state of an object on one line: every list of conditions in its status, by its path, what is not True first and
- * with its message; the whole status where there are none.
+ * The state of an object on one line: every list of conditions in its status, those that are not True first and with
+ * their messages; the whole status if there are none.
  */
 export function describeState({ metadata, status }: KubeObject): string {
   const lists = conditionListsIn(status, '').map(
@@ -28,23 +28,23 @@ export function describeState({ metadata, status }: KubeObject): string {
   );
   const leaving = 'deletionTimestamp' in metadata ? ['is being deleted'] : [];
   const waiting = waitingIn(status);
-  const told = [...leaving, ...lists, ...waiting];
-  if (told.length > 0) return told.join('; ');
+  const texts = [...leaving, ...lists, ...waiting];
+  if (texts.length > 0) return texts.join('; ');
   return status === undefined ? 'it has no status' : JSON.stringify(status).slice(0, LONGEST);
 }
 
 function describeConditions(conditions: readonly KubeCondition[]): string {
   if (conditions.length === 0) return 'no conditions';
-  const troubleFirst = [...conditions].sort(
+  const falseFirst = [...conditions].sort(
     (a, b) => Number(a.status === 'True') - Number(b.status === 'True'),
   );
-  return troubleFirst.map(describeCondition).join(', ');
+  return falseFirst.map(describeCondition).join(', ');
 }
 
 function describeCondition({ type, status, reason, message = '' }: KubeCondition): string {
-  const why = [reason ?? '', status === 'True' ? '' : message.replaceAll(/\s+/g, ' ')];
-  const told = why.filter(text => text !== '').join(': ');
-  return `${type}=${status}${told === '' ? '' : ` (${told})`}`;
+  const parts = [reason ?? '', status === 'True' ? '' : message.replaceAll(/\s+/g, ' ')];
+  const detail = parts.filter(text => text !== '').join(': ');
+  return `${type}=${status}${detail === '' ? '' : ` (${detail})`}`;
 }
 
 type FoundConditions = readonly [string, readonly KubeCondition[]];
@@ -62,7 +62,7 @@ function conditionListsIn(value: unknown, path: string): readonly FoundCondition
   });
 }
 
-/** Why the containers of a pod do not run: the conditions of a pod do not say. */
+/** Why the containers of a pod do not run, which its conditions do not contain. */
 function waitingIn(status: unknown): readonly string[] {
   const containers = isRecord(status) ? status['containerStatuses'] : undefined;
   if (!Array.isArray(containers)) return [];

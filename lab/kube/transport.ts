@@ -2,16 +2,16 @@ import { readFileSync } from 'node:fs';
 import { Agent, request as open } from 'node:https';
 import { setTimeout as sleep } from 'node:timers/promises';
 
-/** Where an API server is, and as whom to speak to it. */
+/** The address of an API server, and the token for it. */
 export type KubeAccess = {
   /** Such as https://10.0.0.1:6443. */
   readonly server: string;
-  /** The certificate that its own must be signed by. */
+  /** The CA of its certificate. */
   readonly caFile: string;
   readonly token: string;
 };
 
-/** One request; a body that is text is sent as it is. */
+/** A request; a body that is a string is sent unchanged. */
 type KubeRequest = {
   readonly method: string;
   readonly path: string;
@@ -20,17 +20,17 @@ type KubeRequest = {
   readonly contentType?: string;
 };
 
-/** What came back, whatever the status code; a body that is no JSON is given as text. */
+/** A response with any status code; a body that is no JSON is a string. */
 export type KubeAnswer = { readonly status: number; readonly body: unknown };
 
-/** Sends a request and gives the answer; rejects only where there is none. */
+/** Sends a request and returns the response; rejects only without one. */
 export type KubeTransport = (request: KubeRequest) => Promise<KubeAnswer>;
 
-/** Also the longest that a connection lies idle: less than the server's 90 s, so that it never closes one in use. */
+/** Also the idle timeout of connections: less than the server's 90 s, so that the server never closes one first. */
 const TIMEOUT_MS = 60_000;
 const MOST_CONNECTIONS = 16;
 
-/** A transport over connections that are kept. They do not keep the process alive. */
+/** A transport with keep-alive connections, which do not keep the process alive. */
 export function kubeTransport({ server, caFile }: KubeAccess): KubeTransport {
   const agent = new Agent({
     ca: readFileSync(caFile),
@@ -38,7 +38,7 @@ export function kubeTransport({ server, caFile }: KubeAccess): KubeTransport {
     maxSockets: MOST_CONNECTIONS,
     timeout: TIMEOUT_MS,
   });
-  return request => whileBusy(() => send(server, agent, request));
+  return request => retryWhileBusy(() => send(server, agent, request));
 }
 
 type TimedAnswer = KubeAnswer & { readonly retryAfter?: string };
@@ -46,10 +46,10 @@ type TimedAnswer = KubeAnswer & { readonly retryAfter?: string };
 const MOST_ATTEMPTS = 5;
 const LONGEST_PAUSE_MS = 5_000;
 
-/** Asks again as long as the server is busy and says when to come back: such a request has had no effect. */
-export async function whileBusy(ask: () => Promise<TimedAnswer>): Promise<KubeAnswer> {
+/** Retries while the server responds with 429 and Retry-After: such a request has had no effect. */
+export async function retryWhileBusy(send: () => Promise<TimedAnswer>): Promise<KubeAnswer> {
   for (let attempt = 1; ; attempt += 1) {
-    const { retryAfter, ...answer } = await ask();
+    const { retryAfter, ...answer } = await send();
     if (answer.status !== 429 || retryAfter === undefined || attempt === MOST_ATTEMPTS) return answer;
     await sleep(Math.min(Number(retryAfter) * 1000, LONGEST_PAUSE_MS));
   }

@@ -1,4 +1,4 @@
-import { PATIENCE_MS, waitFor } from '../process/wait.ts';
+import { DEFAULT_TIMEOUT_MS, waitFor } from '../process/wait.ts';
 import type { KubeClient } from './client.ts';
 import { KubeError } from './error.ts';
 import { nameRef } from './object.ts';
@@ -7,29 +7,29 @@ import { conditionsOf, describeState } from './state.ts';
 
 const EVERY_MS = 100;
 
-/** Waits until an object is as it should be, and gives it; the error of a wait in vain tells its state as last seen. */
+/** Waits until an object satisfies a predicate, and returns it; the timeout error has its last state. */
 export async function waitForObject(
   client: KubeClient,
   ref: KubeRef,
   what: string,
   predicate: (object: KubeObject) => boolean,
-  timeoutMs = PATIENCE_MS,
+  timeoutMs = DEFAULT_TIMEOUT_MS,
 ): Promise<KubeObject> {
-  const look = async (note: (seen: string) => void) => {
+  const check = async (note: (seen: string) => void) => {
     const object = await client.get(ref);
     note(describeState(object));
     return predicate(object) ? object : undefined;
   };
-  return await waitFor(`${nameRef(ref)} ${what}`, look, { timeoutMs, everyMs: EVERY_MS });
+  return await waitFor(`${nameRef(ref)} ${what}`, check, { timeoutMs, everyMs: EVERY_MS });
 }
 
-/** Waits until an object has a condition; one that is about an older generation of the object does not count. */
+/** Waits until an object has a condition for its current generation. */
 export async function waitForCondition(
   client: KubeClient,
   ref: KubeRef,
   type: string,
   status = 'True',
-  timeoutMs = PATIENCE_MS,
+  timeoutMs = DEFAULT_TIMEOUT_MS,
 ): Promise<KubeObject> {
   const holds = (object: KubeObject) =>
     conditionsOf(object).some(
@@ -41,13 +41,13 @@ export async function waitForCondition(
   return await waitForObject(client, ref, `to have ${type}=${status}`, holds, timeoutMs);
 }
 
-/** Waits until an object is gone. */
+/** Waits until an object is deleted. */
 export async function waitForAbsence(
   client: KubeClient,
   ref: KubeRef,
-  timeoutMs = PATIENCE_MS,
+  timeoutMs = DEFAULT_TIMEOUT_MS,
 ): Promise<void> {
-  const look = async (note: (seen: string) => void) => {
+  const check = async (note: (seen: string) => void) => {
     try {
       note(describeState(await client.get(ref)));
       return undefined;
@@ -56,5 +56,5 @@ export async function waitForAbsence(
       throw error;
     }
   };
-  await waitFor(`${nameRef(ref)} to be gone`, look, { timeoutMs, everyMs: EVERY_MS });
+  await waitFor(`${nameRef(ref)} to be deleted`, check, { timeoutMs, everyMs: EVERY_MS });
 }

@@ -26,7 +26,7 @@ export async function buildMissing(
   mkdirSync(cache, { recursive: true });
   const release = await takeLock(join(cache, 'lock'), {
     stop,
-    tellWaiting: pid => screen.print(`waiting for another build (process ${pid}) to end`),
+    onWaiting: pid => screen.print(`waiting for another build (process ${pid}) to end`),
   });
   if (!release) return missing().length;
   const progress = new Progress(screen);

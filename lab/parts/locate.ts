@@ -4,13 +4,13 @@ import { join } from 'node:path';
 import { codeOf } from '../process/errors.ts';
 import { PARTS } from './parts.ts';
 import type { BinaryName, Part } from './parts.ts';
-import { ask } from './needs.ts';
+import { outputOf } from './needs.ts';
 import { keyOf, versionOf } from './key.ts';
 
-/** The variables of the environment that say where things are. */
+/** The environment variables. */
 export type Environment = Readonly<Record<string, string | undefined>>;
 
-/** A part on this machine: where its declaration lies, and the folder in which it is, or will be once it is built. */
+/** A part on this machine: the folder that declares it, and the folder for its programs, built or not. */
 export type LocatedPart = {
   readonly part: Part;
   readonly source: string;
@@ -24,15 +24,15 @@ export function cacheFolder(environment: Environment): string {
   return join(cache, 'mesh-gateway', 'parts');
 }
 
-function askGo(environment: Environment): readonly string[] | undefined {
-  return ask(environment, 'go', 'env', 'GOVERSION', 'GOARCH');
+function goVersion(environment: Environment): readonly string[] | undefined {
+  return outputOf(environment, 'go', 'env', 'GOVERSION', 'GOARCH');
 }
 
 const SOURCES = import.meta.dirname;
 
-/** Where the parts are; without Go a place at which nothing is. */
+/** Locates parts; without Go, in folders that do not exist. */
 export function locateParts(parts: readonly Part[], environment: Environment): readonly LocatedPart[] {
-  const toolchain = { go: (askGo(environment) ?? []).join(' '), python: process.arch, npm: process.arch };
+  const toolchain = { go: (goVersion(environment) ?? []).join(' '), python: process.arch, npm: process.arch };
   return parts.map(part => {
     const source = join(SOURCES, part.name);
     const folder = join(
@@ -43,20 +43,20 @@ export function locateParts(parts: readonly Part[], environment: Environment): r
   });
 }
 
-/** Where a program of a part is once it is built. */
+/** The path of a program of a part. */
 export function pathOf({ folder }: Pick<LocatedPart, 'folder'>, binary: string): string {
   return join(folder, 'bin', binary);
 }
 
-/** Whether all programs of a part are there. */
+/** Whether all programs of a part exist. */
 export function isBuilt(located: LocatedPart): boolean {
   return located.part.binaries.every(({ name }) => existsSync(pathOf(located, name)));
 }
 
-/** The file whose age says when a part was used last. */
+/** The file whose modification time is that of the last use. */
 export const USED_FILE = 'used';
 
-/** Notes that a part is in use, so that its folder is kept; in a cache that cannot be written to, nothing is noted. */
+/** Marks a part as used, so that its folder is kept; without effect in a read-only cache. */
 export function markUsed({ folder }: Pick<LocatedPart, 'folder'>, now: Date): void {
   const file = join(folder, USED_FILE);
   try {
@@ -74,17 +74,16 @@ export function versionOfBinary(name: BinaryName): string {
 }
 
 /**
- * Gives a function that tells where a program is: `locateBinaries(process.env)('tailscaled')`. It fails with the command
- * to run where the program has not been built yet, or with the PATH where Go, on which its place depends, is missing:
- * sudo has one of its own.
+ * Returns a function from a program to its path: `locateBinaries(process.env)('tailscaled')`. It fails with the command
+ * that builds the program, or with PATH where Go, whose version is part of the path, is not found: sudo changes PATH.
  */
 export function locateBinaries(environment: Environment): (name: BinaryName) => string {
   const located = locateParts(PARTS, environment);
   return name => {
     const home = located.find(({ part }) => part.binaries.some(binary => binary.name === name));
     if (!home || !isBuilt(home)) {
-      if (home?.part.from === 'go' && askGo(environment) === undefined)
-        throw new Error(`${name} cannot be found: go does not answer; PATH is ${environment['PATH'] ?? ''}`);
+      if (home?.part.from === 'go' && goVersion(environment) === undefined)
+        throw new Error(`${name} cannot be found: go is not found; PATH is ${environment['PATH'] ?? ''}`);
       const option = home?.part.set === 'cluster' ? '' : ' -- --only lab';
       throw new Error(`${name} is not built yet: run npm run parts${option}`);
     }

@@ -5,19 +5,22 @@ import type { Need } from './parts.ts';
 import { spawnSync } from 'node:child_process';
 import { tmpdir } from 'node:os';
 
-/** Something that a machine lacks, and the line that brings it. */
-export type Lack = { readonly what: string; readonly line: string };
+/** A missing tool, and the line that installs it. */
+export type MissingTool = { readonly what: string; readonly line: string };
 
-/** What the machine lacks for building these parts, all of it at once. */
-export function lacksFor(located: readonly LocatedPart[], environment: Environment): readonly Lack[] {
+/** Every tool that is missing for building these parts. */
+export function missingToolsFor(
+  located: readonly LocatedPart[],
+  environment: Environment,
+): readonly MissingTool[] {
   const needed = [...new Set(located.flatMap(({ part }) => part.needs))];
   const goVersion = newest(located.map(goVersionOf));
-  return needed.filter(need => !isMet(need, goVersion, environment)).map(need => lackOf(need, goVersion));
+  return needed.filter(need => !isMet(need, goVersion, environment)).map(need => missingOf(need, goVersion));
 }
 
 function isMet(need: Need, goVersion: string, environment: Environment): boolean {
   const works = (program: string, ...args: readonly string[]) =>
-    ask(environment, program, ...args) !== undefined;
+    outputOf(environment, program, ...args) !== undefined;
   switch (need) {
     case 'go':
       return hasGo(goVersion, environment);
@@ -32,8 +35,8 @@ function isMet(need: Need, goVersion: string, environment: Environment): boolean
   }
 }
 
-/** Go comes from its own site: that of Debian is too old on most releases. */
-function lackOf(need: Need, goVersion: string): Lack {
+/** Go is downloaded from go.dev: that of most Debian releases is too old. */
+function missingOf(need: Need, goVersion: string): MissingTool {
   const arch = process.arch === 'x64' ? 'amd64' : process.arch;
   const archive = `https://go.dev/dl/go${goVersion}.linux-${arch}.tar.gz`;
   switch (need) {
@@ -53,7 +56,7 @@ function lackOf(need: Need, goVersion: string): Lack {
   }
 }
 
-/** The version of Go that a part's module asks for. */
+/** The version of Go that a part's module requires. */
 function goVersionOf({ part, source }: LocatedPart): string {
   if (part.from !== 'go') return '';
   return /^go (\S+)$/m.exec(readFileSync(join(source, 'go.mod'), 'utf8'))?.[1] ?? '';
@@ -67,20 +70,20 @@ function compare(a: string, b: string): number {
   return a.localeCompare(b, 'en', { numeric: true });
 }
 
-/** A Go that may fetch a newer one by itself will do. */
+/** A Go that may download a newer toolchain is accepted. */
 function hasGo(atLeast: string, environment: Environment): boolean {
-  const [version, toolchain] = ask(environment, 'go', 'env', 'GOVERSION', 'GOTOOLCHAIN') ?? [];
+  const [version, toolchain] = outputOf(environment, 'go', 'env', 'GOVERSION', 'GOTOOLCHAIN') ?? [];
   if (version === undefined) return false;
   return compare(version.replace(/^go/, ''), atLeast) >= 0 || toolchain?.startsWith('auto') === true;
 }
 
-/** What a program answers, line by line; nothing where there is no such program, or where it refuses. */
-export function ask(
+/** The lines that a program prints; undefined if it is missing or fails. */
+export function outputOf(
   environment: Readonly<Record<string, string | undefined>>,
   program: string,
   ...args: readonly string[]
 ): readonly string[] | undefined {
-  // Away from any module, whose go.mod would decide which Go answers.
+  // Outside any module, whose go.mod would select the toolchain.
   const { status, stdout } = spawnSync(program, args, { cwd: tmpdir(), env: environment, encoding: 'utf8' });
   return status === 0 ? stdout.trimEnd().split('\n') : undefined;
 }

@@ -5,7 +5,7 @@ import type { Command } from './command.ts';
 
 const FORCE_AFTER_MS = 3_000;
 
-/** Runs a command to its end, its output appended to a log; when stopped, it ends with all that it started. */
+/** Runs a command to its end, and appends its output to a log; an abort ends the command and its children. */
 export async function run(
   { command, args, environment, folder }: Command,
   log: string,
@@ -27,7 +27,7 @@ export async function run(
   }
 }
 
-/** The child leads a group of its own, so that a signal to the group reaches compilers too. */
+/** The child leads a process group, so that signals reach its compilers too. */
 function ended(child: ReturnType<typeof spawn>, command: string, stop: AbortSignal): Promise<void> {
   let force: NodeJS.Timeout | undefined;
   const end = () => {
@@ -53,6 +53,6 @@ function signalGroup(pid: number | undefined, signal: NodeJS.Signals): void {
   try {
     if (pid !== undefined) process.kill(-pid, signal);
   } catch {
-    // All of the group have ended by themselves.
+    // The group has ended already.
   }
 }

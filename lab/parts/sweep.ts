@@ -5,7 +5,7 @@ import type { LocatedPart } from './locate.ts';
 
 const UNUSED_FOR_MS = 30 * 24 * 60 * 60 * 1000;
 
-/** Removes from the cache other versions of the parts that nobody used for 30 days; gives their names. */
+/** Removes other versions of the parts that have not been used for 30 days; returns their names. */
 export function sweep(cache: string, located: readonly LocatedPart[], now: Date): readonly string[] {
   const current = new Set(located.map(({ folder }) => folder));
   const names = located.map(({ part }) => part.name).join('|');

@@ -1,14 +1,14 @@
-/** What an error says. */
+/** The message of an error. */
 export function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
-/** The name that the system has for an error, such as ENOENT; empty for errors of others. */
+/** The code of a system error, such as ENOENT; empty for other errors. */
 export function codeOf(error: unknown): string {
   return error instanceof Error && 'code' in error ? String(error.code) : '';
 }
 
-/** Does one work after another, also after one that fails; fails in the end with what each of those said. */
+/** Runs tasks one after another, also after one that fails; fails at the end with all messages. */
 export async function tryAll(works: readonly (() => Promise<unknown>)[]): Promise<void> {
   const failures: unknown[] = [];
   for (const work of works) {

@@ -1,17 +1,17 @@
 import { spawn } from 'node:child_process';
 
-/** Someone who cleans up after us. */
+/** A process that runs a command after this one has ended. */
 export interface Guard {
-  /** Lets it go: there is nothing left to clean up. */
+  /** Ends the guard without running the command. */
   release(): void;
 }
 
-/** Waits for the end of its input without starting anything, and becomes the command. */
+/** Reads its input to the end, and then executes the command. */
 const WAIT = 'while read -r _; do :; done; exec "$@"';
 
 /**
- * Has a command run when this process has ended, however it ended, unless the guard is released before. The other end
- * of the guard's input is ours alone: the kernel closes it with us, whoever kills us and how.
+ * Runs a command when this process has ended, unless the guard is released before. The guard reads a pipe from this
+ * process, which the kernel closes even after SIGKILL.
  */
 export function guard(command: readonly string[], folder: string): Guard {
   const child = spawn('sh', ['-c', WAIT, 'guard', ...command], {

@@ -4,47 +4,47 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { codeOf } from './errors.ts';
 import { startTimeOf } from './process-table.ts';
 
-/** How a waiting run learns of the one that it waits for, and what it tells others that it is doing. */
-export type LockWait = {
+/** How to wait for a lock, and the purpose that other processes see. */
+export type LockOptions = {
   readonly stop: AbortSignal;
-  readonly tellWaiting: (pid: number) => void;
+  readonly onWaiting: (pid: number) => void;
   readonly purpose?: string;
 };
 
-/** The process that has a lock, and what for. */
+/** The process that holds a lock, and its purpose. */
 export type LockHolder = { readonly pid: number; readonly purpose: string };
 
 /**
- * Waits until no other living process holds the lock, and gives the function that releases it, or nothing when told to
- * stop. The lock is a folder with a file for each process that wants it, and is gone when nobody does. Whoever finds
- * itself alone after it wrote its file has the lock, others step back and try again: two may both step back, but never
- * both go on. The file of a dead process counts for nothing and is removed.
+ * Waits until no other living process holds the lock, and returns the function that releases it, or undefined when
+ * aborted. The lock is a folder with a file for each process that wants it. A process that is alone in it after writing
+ * its file holds the lock; others remove their file and retry, so that two may both retry but never both hold it. The
+ * file of a dead process is removed.
  */
 export async function takeLock(
   folder: string,
-  { stop, tellWaiting, purpose = '' }: LockWait,
+  { stop, onWaiting, purpose = '' }: LockOptions,
 ): Promise<(() => void) | undefined> {
   const own = nameOf(process.pid);
   const release = () => {
     rmSync(join(folder, own), { force: true });
     removeIfEmpty(folder);
   };
-  let told: string | undefined;
+  let reported: string | undefined;
   while (!stop.aborted) {
     if (claim(folder, own, purpose)) {
       for (const name of claimsIn(folder).filter(isDead)) rmSync(join(folder, name), { force: true });
       const other = claimsIn(folder).find(name => name !== own);
       if (other === undefined) return release;
       release();
-      if (other !== told) tellWaiting(pidOf(other));
-      told = other;
+      if (other !== reported) onWaiting(pidOf(other));
+      reported = other;
     }
     await sleep(100 + Math.random() * 400);
   }
   return undefined;
 }
 
-/** The living process that has a lock, or is about to. */
+/** The living process that holds a lock, or is about to. */
 export function lockHolder(folder: string): LockHolder | undefined {
   const name = claimsIn(folder).find(claimed => !isDead(claimed));
   if (name === undefined) return undefined;
@@ -64,7 +64,7 @@ function claimsIn(folder: string): readonly string[] {
   return orIfMissing(() => readdirSync(folder), []);
 }
 
-/** Someone else may be in it, or may have removed it. */
+/** Another process may have a file in it, or may have removed it. */
 function removeIfEmpty(folder: string): void {
   try {
     rmdirSync(folder);
@@ -73,9 +73,9 @@ function removeIfEmpty(folder: string): void {
   }
 }
 
-function orIfMissing<T>(look: () => T, otherwise: T): T {
+function orIfMissing<T>(read: () => T, otherwise: T): T {
   try {
-    return look();
+    return read();
   } catch (error) {
     if (codeOf(error) === 'ENOENT') return otherwise;
     throw error;
@@ -90,7 +90,7 @@ function pidOf(name: string): number {
   return Number.parseInt(name, 10);
 }
 
-/** The name of a process among the holders; empty for one that does not live. */
+/** The file name of a process; empty for one that has ended. */
 function nameOf(pid: number): string {
   const startTime = startTimeOf(pid);
   return startTime === undefined ? '' : `${pid}-${startTime}`;

@@ -2,13 +2,13 @@ import { createServer } from 'node:net';
 import type { Server } from 'node:net';
 import { codeOf } from './errors.ts';
 
-/** Below what the kernel gives to those who ask for any port, and above what servers usually take. */
+/** Below the kernel's ephemeral ports, and above the usual ports of servers. */
 const LOWEST = 20_000;
 const HIGHEST = 32_000;
 
 /**
- * Free ports, all different. Nobody holds them, but nobody gets one by accident either, also if it takes a while until
- * they are used: a port of the kernel's own choice could meanwhile be that of any outgoing connection.
+ * Free ports, all different. They are not reserved, but no outgoing connection takes one before it is used, as could
+ * happen to an ephemeral port.
  */
 export async function freePorts(count: number): Promise<readonly number[]> {
   const found: number[] = [];
@@ -21,7 +21,7 @@ export async function freePorts(count: number): Promise<readonly number[]> {
   return found;
 }
 
-/** What was given out may not be in use yet. */
+/** Ports that were returned before and may not be in use yet. */
 const given = new Set<number>();
 
 /** Whether nothing listens on a port, on any address of this machine. */

@@ -9,17 +9,17 @@ export function childrenOf(pid: number): readonly number[] {
 
 const MARK = 'MESH_GATEWAY_FOLDER';
 
-/** The variable of the environment by which each process of a lab or a cluster, and all that it starts, is known. */
+/** The environment variable by which the processes of a lab or a cluster are found; child processes inherit it. */
 export function markOf(folder: string): Readonly<Record<string, string>> {
   return { [MARK]: folder };
 }
 
-/** The living processes that have the mark of a folder, noted or not. */
+/** The living processes that have the mark of a folder, recorded or not. */
 export function processesOf(folder: string): readonly number[] {
   return processesWith(MARK, folder);
 }
 
-/** The living processes that were started with a variable of the environment, as far as we may look at them. */
+/** The living processes that were started with an environment variable, as far as this user may read them. */
 export function processesWith(variable: string, value: string): readonly number[] {
   const wanted = `${variable}=${value}`;
   return listed('/proc')
@@ -32,7 +32,7 @@ function isAlive(pid: number): boolean {
   return startTimeOf(pid) !== undefined;
 }
 
-/** Processes end while one looks at them; what is gone, or belongs to another user, is empty. */
+/** Empty for a process that has just ended or belongs to another user. */
 function textOf(file: string): string {
   try {
     return readFileSync(file, 'utf8');
@@ -50,9 +50,8 @@ function listed(folder: string): readonly string[] {
 }
 
 /**
- * When the kernel started a process: the boot, and clock ticks since it (field 22 of /proc/PID/stat), or nothing where no
- * such process lives; a zombie does not live. A pid is given anew only after all others, so that no two processes agree
- * in both; without the boot they could, since pids and ticks begin anew with each.
+ * When the kernel started a process: the boot, and clock ticks since it (field 22 of /proc/PID/stat); undefined for a
+ * zombie or a missing process. With the pid it identifies a process: pids and ticks start again with each boot.
  */
 export function startTimeOf(pid: number): string | undefined {
   try {

@@ -4,27 +4,27 @@ import { codeOf, messageOf } from './errors.ts';
 import { processesOf, startTimeOf } from './process-table.ts';
 import { waitFor } from './wait.ts';
 
-/** What to run. */
+/** A process to start. */
 export type ProcessSpec = {
   readonly name: string;
   readonly command: string;
   readonly args: readonly string[];
   readonly environment: Readonly<Record<string, string>>;
   readonly folder: string;
-  /** Where its output goes. */
+  /** The file for its output. */
   readonly log: string;
 };
 
-/** A process that was started here: enough to find it again, and to know that its pid is not someone else's by now. */
+/** A process that was started here. The start time shows whether its pid has been reused. */
 export type ProcessRecord = {
   readonly name: string;
   readonly pid: number;
-  /** When the kernel started it, and in which boot. */
+  /** The boot, and the time since it. */
   readonly startTime: string;
   readonly log: string;
 };
 
-/** Starts a process in a group of its own that outlives us; nothing is awaited. */
+/** Starts a process in a group of its own, which outlives this process. */
 export function startProcess(spec: ProcessSpec): ProcessRecord {
   const output = openSync(spec.log, 'a', 0o600);
   try {
@@ -34,7 +34,7 @@ export function startProcess(spec: ProcessSpec): ProcessRecord {
       detached: true,
       stdio: ['ignore', output, output],
     });
-    // A command that cannot be run is told by the pid that is missing; the event alone would end us.
+    // Without a listener the event would end this process; the missing pid reports the failure.
     child.on('error', () => undefined);
     child.unref();
     if (child.pid === undefined) throw new Error(`${spec.name}: ${spec.command} cannot be run`);
@@ -51,7 +51,7 @@ export function isRunning({ pid, startTime }: ProcessRecord): boolean {
 
 const FORCE_AFTER_MS = 5_000;
 
-/** Ends a process and the group it leads: kindly first, by force after five seconds. One that is gone is left alone. */
+/** Ends a process and its group: SIGTERM first, SIGKILL after five seconds. */
 export async function stopProcess(record: ProcessRecord): Promise<void> {
   if (!isRunning(record)) return;
   signalProcess(record, 'SIGTERM');
@@ -59,7 +59,7 @@ export async function stopProcess(record: ProcessRecord): Promise<void> {
   await wait.catch(() => killProcess(record));
 }
 
-/** Ends a process and the group it leads in the midst of whatever they do. */
+/** Kills a process and its group. */
 export async function killProcess(record: ProcessRecord): Promise<void> {
   signalProcess(record, 'SIGKILL');
   await waitFor(`${record.name} to end by force`, goneOf(record), { timeoutMs: FORCE_AFTER_MS });
@@ -69,7 +69,7 @@ function goneOf(record: ProcessRecord): () => Promise<true | undefined> {
   return () => Promise.resolve(isRunning(record) ? undefined : true);
 }
 
-/** Sends a signal to the group that a process leads, or to the process alone where it leads none. */
+/** Sends a signal to the group that a process leads, or to the process alone if it leads none. */
 export function signalProcess({ pid }: ProcessRecord, signal: NodeJS.Signals): void {
   if (!reaches(-pid, signal)) reaches(pid, signal);
 }
@@ -84,12 +84,12 @@ function reaches(target: number, signal: NodeJS.Signals): boolean {
 }
 
 /**
- * Ends by force every process with the mark of a folder, and tells how many there were: those that were started the moment
- * before we were killed, and those whose parent was killed.
+ * Kills every process with the mark of a folder, and returns how many there were: those that were not recorded before
+ * this process was killed, and those whose parent was killed.
  */
-export async function endStrays(folder: string): Promise<number> {
+export async function killStrays(folder: string): Promise<number> {
   const strays = new Set<number>();
-  const look = (note: (seen: string) => void) => {
+  const kill = (note: (seen: string) => void) => {
     const left = processesOf(folder);
     for (const pid of left) {
       strays.add(pid);
@@ -98,7 +98,7 @@ export async function endStrays(folder: string): Promise<number> {
     note(`processes ${left.join(', ')}`);
     return Promise.resolve(left.length === 0 ? true : undefined);
   };
-  await waitFor(`all processes of ${folder} to end`, look, { timeoutMs: FORCE_AFTER_MS });
+  await waitFor(`all processes of ${folder} to end`, kill, { timeoutMs: FORCE_AFTER_MS });
   return strays.size;
 }
 
@@ -113,8 +113,8 @@ export function tailOf({ log }: Pick<ProcessRecord, 'log'>): string {
   }
 }
 
-/** Waits for something, and adds to its error what a process said last. */
-export async function orTailOf<T>(record: Pick<ProcessRecord, 'log'>, wait: Promise<T>): Promise<T> {
+/** Adds the last lines of a process's log to the error of a promise. */
+export async function withLogTail<T>(record: Pick<ProcessRecord, 'log'>, wait: Promise<T>): Promise<T> {
   try {
     return await wait;
   } catch (error) {

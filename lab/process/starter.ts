@@ -9,7 +9,7 @@ import { waitFor } from './wait.ts';
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 
-/** Starts the programs of a lab, and notes each in its folder. */
+/** Starts the programs of a lab, and records each in its folder. */
 export type Starter = {
   readonly folder: string;
   readonly pathOf: (name: BinaryName) => string;
@@ -24,13 +24,13 @@ export type Starter = {
 
 type Variables = Readonly<Record<string, string>>;
 
-/** Turns a command into the one that is run: itself, or one that runs it elsewhere. */
+/** Wraps a command, for example to run it in other namespaces. */
 export type Wrapper = (command: string, args: readonly string[]) => readonly [string, readonly string[]];
 
-/** Runs a command here. */
+/** Does not wrap a command. */
 export const asItIs: Wrapper = (command, args) => [command, args];
 
-/** A starter for a folder: programs are at home in it, have its mark, and see of the environment only PATH. */
+/** A starter for a folder, which is HOME of its programs; they get its mark, and PATH of the environment. */
 export function starterIn(
   folder: ProcessNotes,
   pathOf: (name: BinaryName) => string,
@@ -56,17 +56,17 @@ export function starterIn(
   };
 }
 
-/** What a program writes into its ready file, once it is ready; fails at once, with its log, where it ends instead. */
+/** The content of a program's ready file once it is ready; fails with its log if the program ends before. */
 export async function readWhenReady(record: ProcessRecord, file: string): Promise<unknown> {
   const ended = `${record.name} ended before it was ready`;
   const found = await waitFor<{ ready?: unknown }>(`${record.name} to be ready`, () =>
-    Promise.resolve(isRunning(record) ? readIfThere(file) : {}),
+    Promise.resolve(isRunning(record) ? readIfExists(file) : {}),
   );
   if (!('ready' in found)) throw new Error(`${ended}:\n${tailOf(record)}`);
   return found.ready;
 }
 
-function readIfThere(file: string): { ready: unknown } | undefined {
+function readIfExists(file: string): { ready: unknown } | undefined {
   try {
     return { ready: JSON.parse(readFileSync(file, 'utf8')) as unknown };
   } catch {
@@ -76,7 +76,7 @@ function readIfThere(file: string): { ready: unknown } | undefined {
 
 const run = promisify(execFile);
 
-/** Runs a program of a lab to its end, at home in its folder; it fails with what the program said. */
+/** Runs a program of a lab to its end; fails with its error output. */
 export async function runProgram(
   { folder, pathOf }: Pick<Starter, 'folder' | 'pathOf'>,
   program: BinaryName,

@@ -1,23 +1,23 @@
 import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { codeOf, tryAll } from './errors.ts';
-import { endStrays, isRunning, stopProcess } from './process.ts';
+import { killStrays, isRunning, stopProcess } from './process.ts';
 import type { ProcessRecord } from './process.ts';
 
-/** What is kept on disk: every process from the moment it starts, and what they make up once it is whole. */
+/** What is kept on disk: every process from its start on, and their description once all of them run. */
 type State<Whole> = { readonly processes: readonly ProcessRecord[]; readonly whole?: Whole };
 
-/** So named that no other program has one: where it is, everything belongs to us. */
+/** A name that no other program uses: a folder with this file may be emptied. */
 const STATE_FILE = 'mesh-gateway-state.json';
 
-/** Where processes are noted as they start. */
+/** Records processes as they start. */
 export interface ProcessNotes {
   readonly path: string;
   addProcess(record: ProcessRecord): void;
   removeProcess(record: ProcessRecord): void;
 }
 
-/** The folder of what runs together: its state, its sockets and its logs. Only its owner can read it. */
+/** The folder of processes that run together: their state, sockets and logs. Only its owner can read it. */
 export class StateFolder<Whole> implements ProcessNotes {
   readonly path: string;
 
@@ -25,7 +25,7 @@ export class StateFolder<Whole> implements ProcessNotes {
     this.path = resolve(path);
   }
 
-  /** Makes the folder, empty. */
+  /** Creates the folder, empty. */
   create(): void {
     this.#expectOwn();
     this.#clear();
@@ -33,17 +33,17 @@ export class StateFolder<Whole> implements ProcessNotes {
     this.#write({ processes: [] });
   }
 
-  /** Notes a process, so that it can be ended whatever happens next. */
+  /** Records a process, so that it can be ended later. */
   addProcess(record: ProcessRecord): void {
     this.#write({ processes: [...this.#read().processes, record] });
   }
 
-  /** Forgets a process that was ended on purpose while the others go on. */
+  /** Removes a process that was ended on purpose while the others continue. */
   removeProcess({ pid }: ProcessRecord): void {
     this.#write({ processes: this.#read().processes.filter(record => record.pid !== pid) });
   }
 
-  /** Notes that all of it is there. */
+  /** Records that all processes run. */
   finish(whole: Whole): void {
     this.#write({ ...this.#read(), whole });
   }
@@ -53,29 +53,29 @@ export class StateFolder<Whole> implements ProcessNotes {
     return this.#read().processes;
   }
 
-  /** What runs here, if it is whole and all of it runs. */
+  /** The description of the processes, if the start was complete and all of them still run. */
   running(): Whole | undefined {
     const { whole, processes } = this.#read();
     return processes.every(isRunning) ? whole : undefined;
   }
 
   /**
-   * Ends every process that was started here, the last first, and removes the folder. A process that does not end keeps
-   * no other from being ended, but the folder stays, so that another attempt finds it.
+   * Ends every process that was started here, the last first, and removes the folder; returns how many there were. If one
+   * does not end, the others are ended all the same, and the folder stays for another attempt.
    */
   async remove(): Promise<number> {
     this.#expectOwn();
     const running = this.processes().filter(isRunning).reverse();
     let strays = 0;
     const endOthers = async () => {
-      if (this.#isOwn()) strays = await endStrays(this.path);
+      if (this.#isOwn()) strays = await killStrays(this.path);
     };
     await tryAll([...running.map(record => () => stopProcess(record)), endOthers]);
     this.#clear();
     return running.length + strays;
   }
 
-  /** A folder that someone named by mistake is neither emptied nor searched for processes. */
+  /** A folder that was named by mistake is neither emptied nor searched for processes. */
   #expectOwn(): void {
     if (this.#isOwn() || this.#entries().length === 0) return;
     throw new Error(`${this.path} holds other things: name a folder that is empty or does not exist`);
@@ -85,7 +85,7 @@ export class StateFolder<Whole> implements ProcessNotes {
     return this.#entries().some(name => name.startsWith(STATE_FILE));
   }
 
-  /** What says that the folder is ours goes last, in case that we are killed before. */
+  /** The state file is removed last, in case this process is killed before. */
   #clear(): void {
     const others = this.#entries().filter(name => name !== STATE_FILE);
     for (const name of others) rmSync(join(this.path, name), { recursive: true, force: true });
@@ -93,18 +93,18 @@ export class StateFolder<Whole> implements ProcessNotes {
   }
 
   #entries(): readonly string[] {
-    return this.#look([], () => readdirSync(this.path));
+    return this.#ifReadable([], () => readdirSync(this.path));
   }
 
   #read(): State<Whole> {
     const file = join(this.path, STATE_FILE);
-    return this.#look({ processes: [] }, () => JSON.parse(readFileSync(file, 'utf8')) as State<Whole>);
+    return this.#ifReadable({ processes: [] }, () => JSON.parse(readFileSync(file, 'utf8')) as State<Whole>);
   }
 
-  /** What is not there is another thing than what we may not see. */
-  #look<T>(ifMissing: T, look: () => T): T {
+  /** Distinguishes a missing file from one that this user may not read. */
+  #ifReadable<T>(ifMissing: T, read: () => T): T {
     try {
-      return look();
+      return read();
     } catch (error) {
       if (codeOf(error) === 'ENOENT') return ifMissing;
       if (codeOf(error) !== 'EACCES') throw error;

@@ -1,11 +1,11 @@
 import { messageOf } from '../process/errors.ts';
 import { requestThrough } from '../gateway/envoy.ts';
-import type { GatewayAnswer } from '../gateway/envoy.ts';
+import type { GatewayResponse } from '../gateway/envoy.ts';
 import type { GatewayObjects } from '../gateway/gateway.ts';
-import type { LabPlaces } from '../lab.ts';
+import type { FixedPorts } from '../lab.ts';
 
-/** Where the objects of examples/quickstart say that things are. */
-export const QUICKSTART_PLACES: LabPlaces = {
+/** The ports that the objects of examples/quickstart name. */
+export const QUICKSTART_PORTS: FixedPorts = {
   proxyPort: 1055,
   services: {
     'web-1': { http: 18_081, tcp: 18_091, grpc: 18_101 },
@@ -23,23 +23,23 @@ export const QUICKSTART_GATEWAY: Omit<GatewayObjects, 'folder'> = {
 /** The host of its first route. */
 export const QUICKSTART_HOST = 'web.example.com';
 
-const ANSWERED_WITHIN_MS = 60_000;
+const TIMEOUT_MS = 60_000;
 
-/** Asks until there is an answer, for a while; gives what came last, and looks after the parts meanwhile. */
-export async function askQuickstart(
+/** Sends requests until one is answered with 200, for a minute; returns the last response. `check` is called before each retry. */
+export async function requestQuickstart(
   listener: string,
   stop: AbortSignal,
-  look: () => void,
-): Promise<GatewayAnswer> {
-  const deadline = performance.now() + ANSWERED_WITHIN_MS;
+  check: () => void,
+): Promise<GatewayResponse> {
+  const deadline = performance.now() + TIMEOUT_MS;
   for (;;) {
-    const answer = await requestThrough(listener, { host: QUICKSTART_HOST }).catch(noAnswer);
-    if (answer.status === 200 || stop.aborted || performance.now() > deadline) return answer;
-    look();
+    const response = await requestThrough(listener, { host: QUICKSTART_HOST }).catch(noResponse);
+    if (response.status === 200 || stop.aborted || performance.now() > deadline) return response;
+    check();
     await new Promise(resolve => setTimeout(resolve, 100));
   }
 }
 
-function noAnswer(error: unknown): GatewayAnswer {
+function noResponse(error: unknown): GatewayResponse {
   return { status: 0, headers: {}, body: messageOf(error) };
 }

@@ -9,23 +9,24 @@ import { addJoinKey, listNodes } from './tailnet.ts';
 import type { TailnetAddresses, TailnetNode } from './tailnet.ts';
 import { waitFor } from '../process/wait.ts';
 
-/** A device to start: its name, its tags, and how others on this machine get into the tailnet through it, if they do. */
-export type NodeWish = {
+/** A device to start. */
+export type NodeOptions = {
   readonly hostname: string;
   readonly tags: readonly string[];
+  /** The address of its HTTP CONNECT and SOCKS5 proxy, if it offers one. */
   readonly proxy?: string;
-  /** The network interface through which this machine itself is on the tailnet; to make it takes a privilege. */
+  /** The network interface that puts this machine on the tailnet; creating it needs privileges. */
   readonly networkInterface?: string;
 };
 
-/** Starts a device, without any privilege unless it is to have an interface, lets it join with a key of its own, and waits until others can reach it. */
+/** Starts a device, joins it with a key of its own, and waits until others can reach it; unprivileged unless it has an interface. */
 export async function startMeshNode(
   starter: Starter,
   tailnet: TailnetAddresses,
-  wish: NodeWish,
+  options: NodeOptions,
 ): Promise<TailnetNode> {
-  const daemon = startDaemon(starter, wish);
-  const { hostname, tags } = wish;
+  const daemon = startDaemon(starter, options);
+  const { hostname, tags } = options;
   try {
     const { key } = await addJoinKey(tailnet.admin, { tags });
     await joinTailnet(starter, daemon, tailnet, key);
@@ -35,12 +36,12 @@ export async function startMeshNode(
   }
 }
 
-/** The daemon of a device, and where it listens to its command line. */
+/** The daemon of a device, and the socket for its command line. */
 export type Daemon = ProcessRecord & { readonly socket: string };
 
-/** Starts the daemon of a device, which belongs to no tailnet yet. */
-export function startDaemon(starter: Starter, wish: Omit<NodeWish, 'tags'>): Daemon {
-  const { hostname, proxy, networkInterface = 'userspace-networking' } = wish;
+/** Starts the daemon of a device that has not joined a tailnet yet. */
+export function startDaemon(starter: Starter, options: Omit<NodeOptions, 'tags'>): Daemon {
+  const { hostname, proxy, networkInterface = 'userspace-networking' } = options;
   const folder = join(starter.folder, hostname);
   mkdirSync(folder, { mode: 0o700 });
   const socket = join(folder, 'tailscaled.sock');
@@ -61,8 +62,8 @@ export function startDaemon(starter: Starter, wish: Omit<NodeWish, 'tags'>): Dae
 }
 
 /**
- * Has a daemon join with a key, and fails with the reason where it is not let in. The key goes through a file that only
- * we can read, not through the list of processes.
+ * Joins a daemon with a key, and fails with the reason if it is rejected. The key is passed in a file with mode 0600, since
+ * arguments are visible in the process table.
  */
 export async function joinTailnet(
   starter: Starter,

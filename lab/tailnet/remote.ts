@@ -12,12 +12,12 @@ const DOMAIN = 'example.ts.net';
 /** The names of the remote nodes. */
 export const REMOTES = ['web-1', 'web-2'] as const;
 
-/** The ports of services that must be known before; others are free ones. */
+/** The fixed ports of services; others are free ones. */
 export type ServicePorts = Readonly<Partial<Record<ServiceName, number>>>;
 
 /**
- * Starts the control server and the relay of a tailnet, on loopback or on the address of this machine that its nodes
- * can reach. The admin endpoint is always on loopback.
+ * Starts the control server and the relay of a tailnet on an address of this machine that its nodes can reach. The admin
+ * endpoint is always on loopback.
  */
 export async function startTailnet(starter: Starter, host = '127.0.0.1'): Promise<TailnetAddresses> {
   const ready = join(starter.folder, 'tailnet.ready');
@@ -34,7 +34,7 @@ export async function startRemote(
   starter: Starter,
   tailnet: TailnetAddresses,
   hostname: string,
-  wished: ServicePorts = {},
+  fixedPorts: ServicePorts = {},
 ): Promise<RemoteNode> {
   const name = `${hostname}-services`;
   const [ready, caFile] = [join(starter.folder, `${name}.ready`), join(starter.folder, `${name}-ca.pem`)];
@@ -48,7 +48,7 @@ export async function startRemote(
     caFile,
     '--ready-file',
     ready,
-    ...Object.entries(wished).map(([service, port]) => `--${service}-port=${port}`),
+    ...Object.entries(fixedPorts).map(([service, port]) => `--${service}-port=${port}`),
   ];
   const record = starter.start(name, 'backends', args);
   const [node, answer] = await Promise.all([

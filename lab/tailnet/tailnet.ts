@@ -1,9 +1,9 @@
-import { callJson } from '../process/json-call.ts';
+import { requestJson } from '../process/request-json.ts';
 
-/** Where the test tailnet answers, as it says itself. */
+/** The addresses of the test tailnet. */
 export type TailnetAddresses = { readonly url: string; readonly admin: string; readonly domain: string };
 
-/** A device of the tailnet as its control server sees it. */
+/** A device of the tailnet, as the control server reports it. */
 export type TailnetNode = {
   readonly id: string;
   readonly hostname: string;
@@ -21,11 +21,11 @@ export type TailnetNode = {
   readonly lastSeen: string;
 };
 
-/** A key with which a device may join, and what it gives. */
+/** A key with which a device may join. */
 export type JoinKey = { readonly id: string; readonly key: string };
 
-/** What a join key is to allow; without more it lets one device join, once. */
-export type JoinKeyWish = {
+/** What a join key allows; by default one device joins, once. */
+export type JoinKeyOptions = {
   readonly reusable?: boolean;
   readonly ephemeral?: boolean;
   readonly tags?: readonly string[];
@@ -34,47 +34,47 @@ export type JoinKeyWish = {
 
 /** Every device of the tailnet. */
 export async function listNodes(admin: string): Promise<readonly TailnetNode[]> {
-  const { nodes } = (await callJson('GET', `${admin}/nodes`)) as { nodes: readonly TailnetNode[] };
+  const { nodes } = (await requestJson('GET', `${admin}/nodes`)) as { nodes: readonly TailnetNode[] };
   return nodes;
 }
 
-/** Makes a join key. */
-export async function addJoinKey(admin: string, wish: JoinKeyWish): Promise<JoinKey> {
-  return (await callJson('POST', `${admin}/keys`, wish)) as JoinKey;
+/** Creates a join key. */
+export async function addJoinKey(admin: string, options: JoinKeyOptions): Promise<JoinKey> {
+  return (await requestJson('POST', `${admin}/keys`, options)) as JoinKey;
 }
 
-/** What has become of a join key: `live` while a device can join with it. */
+/** The state of a join key: `live` while a device can join with it. */
 export type JoinKeyState = {
   readonly id: string;
   readonly state: 'live' | 'used' | 'revoked' | 'expired';
   readonly uses: number;
 };
 
-/** Every join key that there ever was, without what it takes to join. */
+/** Every join key that was created, without its secret. */
 export async function listJoinKeys(admin: string): Promise<readonly JoinKeyState[]> {
-  const { keys } = (await callJson('GET', `${admin}/keys`)) as { keys: readonly JoinKeyState[] };
+  const { keys } = (await requestJson('GET', `${admin}/keys`)) as { keys: readonly JoinKeyState[] };
   return keys;
 }
 
-/** Ends a join key; the devices that have joined with it stay. */
+/** Revokes a join key; the devices that have joined with it stay. */
 export async function revokeJoinKey(admin: string, id: string): Promise<void> {
-  await callJson('DELETE', `${admin}/keys/${id}`);
+  await requestJson('DELETE', `${admin}/keys/${id}`);
 }
 
-/** What can be done to a device: it can be cut off and brought back, and its key can end. */
+/** A change of a device: disconnected, connected again, or its key expired. */
 export type NodeChange = 'offline' | 'online' | 'expire';
 
 /** Changes a device. */
 export async function changeNode(admin: string, id: string, change: NodeChange): Promise<void> {
-  await callJson('POST', `${admin}/nodes/${id}/${change}`);
+  await requestJson('POST', `${admin}/nodes/${id}/${change}`);
 }
 
-/** Puts tags on a device, in place of those that it has. */
+/** Replaces the tags of a device. */
 export async function setTags(admin: string, id: string, tags: readonly string[]): Promise<void> {
-  await callJson('PUT', `${admin}/nodes/${id}/tags`, { tags });
+  await requestJson('PUT', `${admin}/nodes/${id}/tags`, { tags });
 }
 
-/** Takes a device out for good: to come back it has to join as a new one. */
+/** Deletes a device: to come back it has to join as a new one. */
 export async function removeNode(admin: string, id: string): Promise<void> {
-  await callJson('DELETE', `${admin}/nodes/${id}`);
+  await requestJson('DELETE', `${admin}/nodes/${id}`);
 }

@@ -6,7 +6,7 @@ import { kubeClient } from '../../lab/kube/client.ts';
 import { readManifests } from '../../lab/kube/manifests.ts';
 import { refOf } from '../../lab/kube/object.ts';
 import type { KubeObject } from '../../lab/kube/object.ts';
-import { whileBusy } from '../../lab/kube/transport.ts';
+import { retryWhileBusy } from '../../lab/kube/transport.ts';
 import { waitForAbsence, waitForCondition, waitForObject } from '../../lab/kube/wait.ts';
 import { testCluster } from '../support/cluster/cluster.ts';
 import { createNamespace, removeNamespace } from '../support/cluster/namespace.ts';
@@ -66,7 +66,9 @@ describe('waiting in vain', () => {
     const ref = refOf(object);
     await client.apply(withFinalizers(object, ['example.com/stays']));
     await client.remove(ref);
-    await expect(waitForAbsence(client, ref, 1)).rejects.toThrow(/to be gone; last seen: is being deleted/);
+    await expect(waitForAbsence(client, ref, 1)).rejects.toThrow(
+      /to be deleted; last seen: is being deleted/,
+    );
     await client.apply(withFinalizers(object, []));
     await waitForAbsence(client, ref);
   });
@@ -169,14 +171,14 @@ describe('a server that is busy', () => {
   };
 
   it('is asked again where it says when', async () => {
-    expect(await whileBusy(answers('0', 3))).toEqual({ status: 200, body: 'done' });
+    expect(await retryWhileBusy(answers('0', 3))).toEqual({ status: 200, body: 'done' });
   });
 
   it('is not asked for ever', async () => {
-    expect(await whileBusy(answers('0', 50))).toEqual({ status: 429, body: 45 });
+    expect(await retryWhileBusy(answers('0', 50))).toEqual({ status: 429, body: 45 });
   });
 
   it('is not asked again where it does not say when', async () => {
-    expect(await whileBusy(answers(undefined, 1))).toEqual({ status: 429, body: 0 });
+    expect(await retryWhileBusy(answers(undefined, 1))).toEqual({ status: 429, body: 0 });
   });
 });

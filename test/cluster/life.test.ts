@@ -77,10 +77,10 @@ describe('npm run cluster -- up', () => {
   it('starts anew where a cluster of other parts runs', async () => {
     const old = folder.processes();
     const running = folder.running();
-    if (running) folder.finish({ ...running, madeOf: 'other parts' });
+    if (running) folder.finish({ ...running, fingerprint: 'other parts' });
     const { code, output } = await runCommand(cluster('up'));
     expect(code).toBe(0);
-    expect(output).toContain('ending a cluster that is made of other parts');
+    expect(output).toContain('ending a cluster with other programs or settings');
     expect(old.filter(isRunning)).toEqual([]);
     expect(folder.processes().every(isRunning)).toBe(true);
   });

@@ -9,7 +9,7 @@ const PREAMBLE = `
   import { writeFileSync } from 'node:fs';
   import { runCommand } from './lab/commands/up-down.ts';
   import { runMain } from './lab/commands/run-main.ts';
-  import { startWhole } from './lab/process/start-whole.ts';
+  import { startTogether } from './lab/process/start-together.ts';
   import { StateFolder } from './lab/process/state-folder.ts';
   const folder = new StateFolder(process.argv[2]);
   const spoil = () => writeFileSync(process.argv[2] + '/mesh-gateway-state.json', 'no state');
@@ -17,7 +17,7 @@ const PREAMBLE = `
   const forever = new Promise(() => setInterval(() => undefined, 60_000));
   const starting = work => async stop => {
     folder.create();
-    return startWhole(folder, stop, async signal => work(signal));
+    return startTogether(folder, stop, async signal => work(signal));
   };
   const run = (command, start) =>
     runMain('shop', () => runCommand({ name: 'shop', usage: 'COMMAND', folder, start, variables: text => [text] }, command));
@@ -45,7 +45,7 @@ it('says after a signal that nothing is left, when that is so', async () => {
   expect(await runShop(program, folder)).toEqual({
     code: 130,
     out: '',
-    err: 'shop: stopped, and nothing is left of it\n',
+    err: 'shop: stopped, and everything has ended\n',
   });
   expect(existsSync(folder)).toBe(false);
 });

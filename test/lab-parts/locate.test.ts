@@ -1,16 +1,16 @@
 import { chmodSync, existsSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import { lackOf } from '../../lab/cluster/needs.ts';
+import { missingOf } from '../../lab/cluster/needs.ts';
 import { locateBinaries, markUsed, USED_FILE } from '../../lab/parts/locate.ts';
 import { writeProgram } from '../support/lab/fake-tools.ts';
 import { asSomeoneElse, emptyFolder } from './sample.ts';
 
-it('says where it looked for Go when there is none, since the place of a program depends on it', () => {
+it('names PATH when Go is not found, since the path of a program depends on its version', () => {
   const folder = emptyFolder();
   const pathOf = locateBinaries({ PATH: '/usr/sbin:/sbin', XDG_CACHE_HOME: folder });
   expect(() => pathOf('tailscaled')).toThrow(
-    'tailscaled cannot be found: go does not answer; PATH is /usr/sbin:/sbin',
+    'tailscaled cannot be found: go is not found; PATH is /usr/sbin:/sbin',
   );
   expect(() => pathOf('envoy')).toThrow('envoy is not built yet: run npm run parts -- --only lab');
 });
@@ -34,6 +34,8 @@ it('uses a cache that it cannot write to', async () => {
 
 it('says which command needs root', () => {
   const machine = { isRoot: false, searchPath: '' };
-  expect(lackOf(machine, 'down')).toBe('a cluster needs root: sudo npm run cluster -- down');
-  expect(lackOf({ ...machine, isRoot: true }, 'up')).toMatch(/^bash, .* missing: apt-get install -y bash /);
+  expect(missingOf(machine, 'down')).toBe('a cluster needs root: sudo npm run cluster -- down');
+  expect(missingOf({ ...machine, isRoot: true }, 'up')).toMatch(
+    /^bash, .* missing: apt-get install -y bash /,
+  );
 });

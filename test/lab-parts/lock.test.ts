@@ -11,7 +11,7 @@ const patience = (whenWaiting = () => undefined as void) => {
   const waitedFor: number[] = [];
   return {
     stop: new AbortController().signal,
-    tellWaiting: (pid: number) => {
+    onWaiting: (pid: number) => {
       waitedFor.push(pid);
       whenWaiting();
     },
@@ -70,7 +70,7 @@ it('is not waited for by one that is told to stop', async () => {
   const controller = new AbortController();
   const waiting = takeLock(folder, {
     stop: controller.signal,
-    tellWaiting: () => controller.abort(new Error('stopped')),
+    onWaiting: () => controller.abort(new Error('stopped')),
   });
   expect(await waiting).toBe(undefined);
   expect(readdirSync(folder)).toEqual([claimOf(process.ppid)]);
@@ -83,7 +83,7 @@ it('is held by one of many at a time, and gone in the end', async () => {
   const program = `import { mkdirSync, rmdirSync } from 'node:fs';
     import { setTimeout as sleep } from 'node:timers/promises';
     import { takeLock } from './lab/process/lock.ts';
-    const wish = { stop: new AbortController().signal, tellWaiting: () => undefined };
+    const wish = { stop: new AbortController().signal, onWaiting: () => undefined };
     for (let turn = 0; turn < 5; turn++) {
       const release = await takeLock(${JSON.stringify(folder)}, wish);
       mkdirSync(${JSON.stringify(witness)});

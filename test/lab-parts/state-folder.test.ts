@@ -5,7 +5,7 @@ import { expect, it, onTestFinished } from 'vitest';
 import { markOf, processesOf, startTimeOf } from '../../lab/process/process-table.ts';
 import { isRunning, startProcess } from '../../lab/process/process.ts';
 import type { ProcessRecord } from '../../lab/process/process.ts';
-import { startWhole } from '../../lab/process/start-whole.ts';
+import { startTogether } from '../../lab/process/start-together.ts';
 import { StateFolder } from '../../lab/process/state-folder.ts';
 import { tryAll } from '../../lab/process/errors.ts';
 import { asSomeoneElse, emptyFolder, untilDead } from './sample.ts';
@@ -89,7 +89,7 @@ it('says that it needs root where it belongs to another user, and not that nothi
 it('is told to be left where not all could be ended after a failed start, together with why that failed', async () => {
   const folder = ownFolder();
   folder.create();
-  const start = startWhole(folder, new AbortController().signal, () => {
+  const start = startTogether(folder, new AbortController().signal, () => {
     writeFileSync(join(folder.path, 'mesh-gateway-state.json'), 'not what we wrote');
     return Promise.reject(new Error('it is broken'));
   });

@@ -92,7 +92,7 @@ describe('the command line of the lab', () => {
     const second = startCommand(inFolder('up', '--only', 'tailnet'));
     const secondEnded = once(second, 'exit');
     const [told] = (await once(second.stderr ?? second, 'data')) as [Buffer];
-    expect(told.toString()).toBe(`  waiting for process ${first.pid} to be done with the lab\n`);
+    expect(told.toString()).toBe(`  waiting for process ${first.pid}, which uses the lab\n`);
     first.kill('SIGCONT');
     expect(await Promise.all([firstEnded, secondEnded])).toEqual([
       [0, null],
@@ -119,7 +119,7 @@ describe('the command line of the lab', () => {
 
   it.each([
     { args: ['sideways'], says: 'COMMAND' },
-    { args: ['up', '--only', 'gateway'], says: 'there is no part "gateway"' },
+    { args: ['up', '--only', 'gateway'], says: 'unknown part "gateway"' },
     { args: ['up', '--extension', 'nowhere'], says: 'give HOST:PORT' },
     { args: ['up', '--fast'], says: '--fast' },
   ])('refuses $args', async ({ args, says }) => {

@@ -7,7 +7,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { guard } from '../../lab/process/guard.ts';
 import { locateBinaries } from '../../lab/parts/locate.ts';
 import { freePorts } from '../../lab/process/ports.ts';
-import { isRunning, orTailOf, startProcess, stopProcess } from '../../lab/process/process.ts';
+import { isRunning, withLogTail, startProcess, stopProcess } from '../../lab/process/process.ts';
 import type { ProcessRecord } from '../../lab/process/process.ts';
 import { meshBackend, named, route } from '../support/declared.ts';
 import { PROJECT } from '../support/lab/command-line.ts';
@@ -74,7 +74,7 @@ afterAll(async () => {
 /** Runs the client to its end; gives what it told, also where it found problems. */
 async function ask(mode: string, ...args: readonly string[]): Promise<unknown> {
   const ran = promisify(execFile)(client, [mode, '--address', address, ...args]);
-  const { stdout } = await orTailOf(
+  const { stdout } = await withLogTail(
     server,
     ran.catch((error: unknown) => {
       const { stdout } = error as { readonly stdout?: string };

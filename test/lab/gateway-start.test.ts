@@ -41,7 +41,7 @@ const pathOf = locateBinaries(process.env);
 const wish = {
   pathOf,
   searchPath: process.env['PATH'] ?? '',
-  tell: () => undefined,
+  onStep: () => undefined,
   stop: new AbortController().signal,
 };
 
@@ -77,7 +77,7 @@ describe('a gateway', () => {
   it.each(['0.0.0.0', '127.0.0.1'])('is not started while something listens on %s:18000', async host => {
     await listening(18_000, host);
     const steps: string[] = [];
-    const start = startTestLab({ gateway: {}, tell: step => steps.push(step) });
+    const start = startTestLab({ gateway: {}, onStep: step => steps.push(step) });
     await expect(start).rejects.toThrow(/^port 18000 is in use/);
     expect(steps).toEqual([]);
   });

@@ -8,7 +8,7 @@ import { setService } from '../../lab/tailnet/backends.ts';
 import type { ServiceMode, ServiceName } from '../../lab/tailnet/backends.ts';
 import { readClusters, readConfigDump, requestThrough } from '../../lab/gateway/envoy.ts';
 import type { EnvoyEndpoint } from '../../lab/gateway/envoy.ts';
-import { orTailOf } from '../../lab/process/process.ts';
+import { withLogTail } from '../../lab/process/process.ts';
 import { putResources, removeResources } from '../../lab/gateway/resource-files.ts';
 import type { Gateway, ListenerName, RemoteNode } from '../../lab/state.ts';
 import { waitFor } from '../../lab/process/wait.ts';
@@ -57,7 +57,7 @@ async function untilStatus(name: string, wanted: number): Promise<number> {
     note(`status ${status}`);
     return status === wanted ? status : undefined;
   };
-  return orTailOf(gateway, waitFor(`${name} to be answered with ${wanted}`, look, SOON));
+  return withLogTail(gateway, waitFor(`${name} to be answered with ${wanted}`, look, SOON));
 }
 
 async function endpointOf(cluster: string): Promise<EnvoyEndpoint | undefined> {
@@ -140,7 +140,7 @@ describe('the other kinds of routes', () => {
   it.each(TRAFFIC)('lead to their services: $kind', async ({ kind, ask: askIt, ...put }) => {
     await putRoute(kind.toLowerCase(), kind, put);
     const answer = waitFor(`an answer by a ${kind}`, async () => (await askIt()) || undefined, SOON);
-    expect(await orTailOf(gateway, answer)).toContain('hello');
+    expect(await withLogTail(gateway, answer)).toContain('hello');
   });
 });
 

@@ -1,7 +1,7 @@
 import { connect } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { isFree } from '../../lab/process/ports.ts';
-import { QUICKSTART_GATEWAY, QUICKSTART_HOST, QUICKSTART_PLACES } from '../../lab/quickstart/quickstart.ts';
+import { QUICKSTART_GATEWAY, QUICKSTART_HOST, QUICKSTART_PORTS } from '../../lab/quickstart/quickstart.ts';
 import { waitFor } from '../../lab/process/wait.ts';
 import { runCommand } from '../support/lab/command-line.ts';
 import { callGrpc, textMessage } from '../support/lab/grpc.ts';
@@ -119,7 +119,7 @@ describe('npm start', () => {
 
   it('leaves nothing when it is ended', async () => {
     expect(await running.end('SIGINT')).toBe(0);
-    const ports = [QUICKSTART_PLACES.proxyPort, ...Object.values(QUICKSTART_GATEWAY.listeners), 18_000];
+    const ports = [QUICKSTART_PORTS.proxyPort, ...Object.values(QUICKSTART_GATEWAY.listeners), 18_000];
     expect(await Promise.all(ports.map(isFree))).toEqual(ports.map(() => true));
   });
 });

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { orTailOf } from '../../lab/process/process.ts';
+import { withLogTail } from '../../lab/process/process.ts';
 import { waitFor } from '../../lab/process/wait.ts';
 import { startLoad } from '../support/lab/traffic/load.ts';
 import type { Load } from '../support/lab/traffic/load.ts';
@@ -35,7 +35,7 @@ beforeAll(async () => {
   system.put('routes', [meshTailnet(lab, [lab.proxy]), ...world.routes()]);
   world.moveTo('one');
   const all = targets.map(target => waitFor('an answer', () => world.asked(target)));
-  await orTailOf(gateway, Promise.all(all));
+  await withLogTail(gateway, Promise.all(all));
   await untilQuiet();
   load = startLoad({ listener: gateway.listeners.http, targets, perSecond: PER_SECOND });
 });

@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net';
 import { isDeepStrictEqual } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { requestThrough } from '../../lab/gateway/envoy.ts';
-import { orTailOf } from '../../lab/process/process.ts';
+import { withLogTail } from '../../lab/process/process.ts';
 import { waitFor } from '../../lab/process/wait.ts';
 import { GROUP } from '../../src/api/generated/kinds.ts';
 import { remoteOf } from '../support/lab/lab.ts';
@@ -56,7 +56,7 @@ beforeAll(async () => {
     tellingRoute(gateway, { name: 'split', refs: split }),
     meshRoute(gateway, { ...RAW, listener: 'tcp', refs: [{ name: 'raw', port: portOf('tcp') }] }),
   ]);
-  await orTailOf(gateway, Promise.all([...ROUTES.map(untilAnswered), untilEchoed()]));
+  await withLogTail(gateway, Promise.all([...ROUTES.map(untilAnswered), untilEchoed()]));
   load = startLoad({
     listener: gateway.listeners.http,
     targets: ROUTES.map(targetOf),
@@ -183,7 +183,7 @@ async function untilMarked(reads: Reads): Promise<void> {
     return Promise.resolve(isOver || undefined);
   };
   const translated = waitFor(`${marker} to be translated`, isTranslated);
-  await orTailOf(system.gateway, Promise.all([translated, reads.until(1)]));
+  await withLogTail(system.gateway, Promise.all([translated, reads.until(1)]));
 }
 
 /**
@@ -372,7 +372,7 @@ describe('a rule that mixes MeshEndpoints with a Backend of Envoy Gateway', () =
       return (ofOthers > 30 && ofOthers < 70) || undefined;
     };
     try {
-      await orTailOf(system.gateway, waitFor('both to get their shares', isShared));
+      await withLogTail(system.gateway, waitFor('both to get their shares', isShared));
       const told = await endpointsIn(system.gateway.admin, cluster('mixed'));
       expect(told.map(({ address }) => address).sort()).toEqual([at('one'), `127.0.0.1:${port}`].sort());
       const asked = system.extension.asked().length;

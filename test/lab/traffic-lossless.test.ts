@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { readClusters, requestThrough } from '../../lab/gateway/envoy.ts';
-import { orTailOf } from '../../lab/process/process.ts';
+import { withLogTail } from '../../lab/process/process.ts';
 import { waitFor } from '../../lab/process/wait.ts';
 import { strangeChanges } from '../support/lab/traffic/differences.ts';
 import { startMixedWorld } from '../support/lab/traffic/mixed-world.ts';
@@ -30,7 +30,7 @@ async function untilStatus(host: string, wanted: number): Promise<void> {
     note(`status ${status}`);
     return status === wanted ? true : undefined;
   };
-  await orTailOf(world.gateway, waitFor(`${host} to be answered`, look, { timeoutMs: READ_WITHIN_MS }));
+  await withLogTail(world.gateway, waitFor(`${host} to be answered`, look, { timeoutMs: READ_WITHIN_MS }));
 }
 
 const callsOf = (hook: string) => world.recorded.calls.filter(call => call.hook === hook);

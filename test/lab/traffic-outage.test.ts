@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { orTailOf } from '../../lab/process/process.ts';
+import { withLogTail } from '../../lab/process/process.ts';
 import { waitFor } from '../../lab/process/wait.ts';
 import { startComposed } from '../support/lab/traffic/composed.ts';
 import type { Composed } from '../support/lab/traffic/composed.ts';
@@ -45,7 +45,7 @@ beforeAll(async () => {
   system.put('routes', [meshTailnet(lab, [lab.proxy]), ...world.routes()]);
   world.moveTo('one');
   const all = targets.map(target => waitFor('an answer', () => world.asked(target)));
-  await orTailOf(gateway, Promise.all(all));
+  await withLogTail(gateway, Promise.all(all));
   await makeRoute('before');
   load = startLoad({ listener: gateway.listeners.http, targets, perSecond: PER_SECOND });
 });

@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { objectsIn, readDocuments } from '../../src/api/yaml-documents.ts';
 import { fateOf } from '../../src/gateway-files/kinds.ts';
 import { versionOfBinary } from '../../lab/parts/locate.ts';
-import { QUICKSTART_GATEWAY, QUICKSTART_HOST, QUICKSTART_PLACES } from '../../lab/quickstart/quickstart.ts';
+import { QUICKSTART_GATEWAY, QUICKSTART_HOST, QUICKSTART_PORTS } from '../../lab/quickstart/quickstart.ts';
 import { lint } from '../../src/lint/lint.ts';
 import { PROJECT } from '../support/lab/command-line.ts';
 
@@ -36,7 +36,7 @@ describe('the objects of the quickstart', () => {
 
   it('say what the lab is started with', () => {
     expect(specsOf('MeshTailnet')).toMatchObject([
-      { pool: { addresses: [`127.0.0.1:${QUICKSTART_PLACES.proxyPort}`] } },
+      { pool: { addresses: [`127.0.0.1:${QUICKSTART_PORTS.proxyPort}`] } },
     ]);
     const listeners = Object.entries(QUICKSTART_GATEWAY.listeners).map(([name, port]) => ({ name, port }));
     expect(specsOf('Gateway')).toMatchObject([{ listeners }]);
@@ -49,7 +49,7 @@ describe('the objects of the quickstart', () => {
     );
     for (const { name, protocol, port } of endpoints) {
       const services: Readonly<Record<string, Readonly<Record<string, number>> | undefined>> =
-        QUICKSTART_PLACES.services;
+        QUICKSTART_PORTS.services;
       expect(services[String(name)]?.[String(protocol).toLowerCase()]).toBe(port);
     }
   });

@@ -3,8 +3,8 @@ import { takeLock } from '../../lab/process/lock.ts';
 /** Waits until no other run of these tests by this user is under way, also one that was left behind; gives the release. */
 export async function takeTurn(folder: string): Promise<() => void> {
   const stop = new AbortController().signal;
-  const tellWaiting = (pid: number) => console.error(`waiting for process ${pid} to end its tests`);
-  const release = await takeLock(`${folder}-${process.getuid?.() ?? ''}`, { stop, tellWaiting });
+  const onWaiting = (pid: number) => console.error(`waiting for process ${pid} to end its tests`);
+  const release = await takeLock(`${folder}-${process.getuid?.() ?? ''}`, { stop, onWaiting });
   if (!release) throw new Error('the lock was not taken');
   return release;
 }

@@ -7,15 +7,15 @@ import type { Image } from './table.ts';
 
 const run = promisify(execFile);
 
-/** Where programs are in an image. */
+/** The folder of programs in an image. */
 export const PROGRAMS = '/usr/local/bin';
 
 const CA_CERTIFICATES = '/etc/ssl/certs/ca-certificates.crt';
 
-/** Each file of an image, by its path there, and where it comes from. */
+/** The files of an image: path in the image to path on this machine. */
 export type Contents = ReadonlyMap<string, string>;
 
-/** What is in an image: its programs, the libraries they need, and whom they may trust. */
+/** The contents of an image: programs, their libraries, and CA certificates. */
 export async function contentsOf(
   { programs }: { readonly programs: Image['programs'] },
   pathOf: (name: BinaryName) => string,
@@ -30,16 +30,16 @@ export async function contentsOf(
   return contents;
 }
 
-/** The libraries that the loader finds for a program; a static one has none. */
+/** The shared libraries of a program; none for a static one. */
 async function librariesOf(program: string): Promise<readonly string[]> {
   const listed = await run('ldd', [program]).catch(() => ({ stdout: '' }));
   return [...listed.stdout.matchAll(/(\/\S+) \(0x/g)].map(([, path = '']) => path);
 }
 
-/** Raise it when images are made in another way. */
+/** To be raised when images are made in another way. */
 const RECIPE = '3';
 
-/** A text that changes with what is in an image. */
+/** A hash of the contents of an image. */
 export function keyOfContents(contents: Contents): string {
   const hash = createHash('sha256').update(RECIPE);
   for (const [inside, source] of contents) {

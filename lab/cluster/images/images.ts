@@ -22,14 +22,14 @@ import type { Image } from './table.ts';
 
 const run = promisify(execFile);
 
-/** What making images needs: where programs are, where images are kept, and a word for each. */
-export type ImageWish = {
+/** What images are made with. */
+export type ImageOptions = {
   readonly pathOf: (name: BinaryName) => string;
   readonly imageCache: string;
-  readonly tell: (step: string) => void;
+  readonly onStep: (step: string) => void;
 };
 
-/** An image to be made: its name and its tag, what it runs, what is in it, and the file that it becomes. */
+/** An image to make, and the file for it. */
 export type ImageDraft = {
   readonly name: string;
   readonly tag: string;
@@ -39,33 +39,33 @@ export type ImageDraft = {
   readonly file: string;
 };
 
-/** Gives the files of all images, and makes those that are missing. */
-export async function makeImages(wish: ImageWish, notes: ProcessNotes): Promise<readonly string[]> {
-  const drafts = await Promise.all(IMAGES.map(image => draftOf(image, wish)));
+/** Makes the images that are missing, and returns the files of all. */
+export async function makeImages(options: ImageOptions, notes: ProcessNotes): Promise<readonly string[]> {
+  const drafts = await Promise.all(IMAGES.map(image => draftOf(image, options)));
   const missing = drafts.filter(({ file }) => !existsSync(file));
   if (missing.length > 0) {
-    mkdirSync(wish.imageCache, { recursive: true });
-    removeWorkshops(wish.imageCache);
-    await withRegistry(wish.pathOf('crane'), notes, async registry => {
+    mkdirSync(options.imageCache, { recursive: true });
+    removeWorkFolders(options.imageCache);
+    await withRegistry(options.pathOf('crane'), notes, async registry => {
       for (const draft of missing) {
-        wish.tell(`image ${draft.name}`);
-        removeOlder(draft, wish.imageCache);
-        await makeImage(draft, wish.pathOf('crane'), registry);
+        options.onStep(`image ${draft.name}`);
+        removeOlder(draft, options.imageCache);
+        await makeImage(draft, options.pathOf('crane'), registry);
       }
     });
   }
   return drafts.map(({ file }) => file);
 }
 
-/** What was made by a run that was killed; two never work at once. */
-function removeWorkshops(folder: string): void {
+/** Removes what a killed run has left; the lock keeps two from running at once. */
+function removeWorkFolders(folder: string): void {
   const left = readdirSync(folder).filter(name => name.startsWith(WORKSHOP));
   for (const name of left) rmSync(join(folder, name), { recursive: true });
 }
 
 const WORKSHOP = 'work-';
 
-async function draftOf(image: Image, { pathOf, imageCache }: ImageWish): Promise<ImageDraft> {
+async function draftOf(image: Image, { pathOf, imageCache }: ImageOptions): Promise<ImageDraft> {
   const contents = await contentsOf(image, pathOf);
   const { name, programs } = image;
   return {
@@ -77,10 +77,10 @@ async function draftOf(image: Image, { pathOf, imageCache }: ImageWish): Promise
   };
 }
 
-/** As Go and containers call this machine's processor. */
+/** This machine's architecture, as Go and OCI name it. */
 const PLATFORM = `linux/${process.arch === 'x64' ? 'amd64' : process.arch}`;
 
-/** Makes the file of an image, which appears by a rename. */
+/** Makes the file of an image, and renames it into place. */
 export async function makeImage(draft: ImageDraft, crane: string, registry: string): Promise<void> {
   const { name, tag, entrypoint, contents, file } = draft;
   const workshop = mkdtempSync(join(dirname(file), WORKSHOP));
@@ -105,7 +105,7 @@ function removeOlder({ name }: ImageDraft, folder: string): void {
   for (const old of readdirSync(folder).filter(entry => isOlder.test(entry))) rmSync(join(folder, old));
 }
 
-/** Puts the files of an image into a folder, with what every image has. */
+/** Writes the files of an image into a folder, and those of every image. */
 export function layOut(tree: string, contents: Contents): void {
   for (const [inside, source] of contents) {
     const target = join(tree, inside);

@@ -8,7 +8,7 @@ import { layOut, makeImage } from './images.ts';
 import type { BinaryName } from '../../parts/parts.ts';
 import { StateFolder } from '../../process/state-folder.ts';
 
-/** Where the product is in its image. */
+/** The folder of the product in its image. */
 const INSIDE = '/app';
 
 /** As in the Dockerfile; its argument is the command. */
@@ -20,7 +20,7 @@ const ENVIRONMENT = { MALLOC_MMAP_THRESHOLD_: '32768' };
 /** Each file of the product's image: a Node with its libraries, and what was built in a project. */
 async function productContents(project: string, nodeBinary: string): Promise<Contents> {
   if (!existsSync(join(project, 'dist/js/cli.js')))
-    throw new Error('nothing is built yet: run npm run build');
+    throw new Error('dist/js is not built: run npm run build');
   const node = await contentsOf({ programs: ['node'] }, () => nodeBinary);
   const built = ['dist/js', 'dist/crds'].flatMap(folder => filesBelow(join(project, folder)));
   const files = [join(project, 'package.json'), ...built.filter(isNeeded)];
@@ -37,19 +37,19 @@ function filesBelow(folder: string): readonly string[] {
     .sort();
 }
 
-/** Neither what debuggers read nor the library for other programs. */
+/** Source maps and the library are left out. */
 function isNeeded(file: string): boolean {
   return !/\.map$|\/js\/(types\/|index\.js)/.test(file);
 }
 
 /** Writes the files of the product's image, with the Node that runs this, into a folder that must not exist yet. */
 export async function layOutProduct(project: string, folder: string): Promise<void> {
-  if (existsSync(folder)) throw new Error(`${folder} is there already: name a new folder`);
+  if (existsSync(folder)) throw new Error(`${folder} exists already: name a new folder`);
   layOut(folder, await productContents(project, realpathSync(process.execPath)));
 }
 
-/** What making the archive needs: the project, where built parts are, the name of the image, and the file. */
-export type ArchiveWish = {
+/** What the archive is made with. */
+export type ArchiveOptions = {
   readonly project: string;
   readonly pathOf: (name: BinaryName) => string;
   readonly tag: string;
@@ -57,7 +57,7 @@ export type ArchiveWish = {
 };
 
 /** Writes an archive of the product's image, with the Node of the parts, as docker load and containers' tools read it. */
-export async function makeProductArchive({ project, pathOf, tag, file }: ArchiveWish): Promise<void> {
+export async function makeProductArchive({ project, pathOf, tag, file }: ArchiveOptions): Promise<void> {
   const contents = await productContents(project, pathOf('node'));
   const crane = pathOf('crane');
   const notes = new StateFolder(mkdtempSync(join(tmpdir(), 'mesh-gateway-image-')));

@@ -6,10 +6,7 @@ import { startProcess, stopProcess } from '../../process/process.ts';
 import type { ProcessNotes } from '../../process/state-folder.ts';
 import { waitFor } from '../../process/wait.ts';
 
-/**
- * Does work that needs a registry: the image tool changes images only in one. It is on loopback, in memory, and ends
- * with the work.
- */
+/** Runs a function with a registry in memory on loopback: crane changes images only in a registry. */
 export async function withRegistry(
   crane: string,
   notes: ProcessNotes,
@@ -30,7 +27,7 @@ export async function withRegistry(
     await waitFor('the registry of images', () => isListening(port));
     await work(address);
   } finally {
-    // Forgotten first: what is noted and has ended counts as a failure.
+    // Removed from the records first: a recorded process that has ended counts as a failure.
     notes.removeProcess(record);
     await stopProcess(record);
   }

@@ -16,7 +16,7 @@ export const IMAGES = [
 /** One of the images. */
 export type Image = (typeof IMAGES)[number];
 
-/** The name of an image, in a registry that does not exist: nothing is ever pulled. */
+/** The name of an image, in a registry that does not exist, so that it is never pulled. */
 export function imageOf(name: Image['name']): string {
   return `mesh-gateway.test/${name}:lab`;
 }

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { guard } from '../../../lab/process/guard.ts';
 import { startLab } from '../../../lab/lab.ts';
-import type { LabWish } from '../../../lab/lab.ts';
+import type { LabOptions } from '../../../lab/lab.ts';
 import { locateBinaries } from '../../../lab/parts/locate.ts';
 import { LabFolder } from '../../../lab/state.ts';
 import type { Gateway, Lab, RemoteNode } from '../../../lab/state.ts';
@@ -28,7 +28,7 @@ export function ownFolder(): OwnFolder {
 
 /** Starts a lab in a folder of its own; more than a tailnet is in it only if it is wished. */
 export async function startTestLab(
-  more: Partial<LabWish> = {},
+  more: Partial<LabOptions> = {},
   own: OwnFolder = ownFolder(),
 ): Promise<TestLab> {
   try {
@@ -36,7 +36,7 @@ export async function startTestLab(
       folder: own.folder.path,
       pathOf: locateBinaries(process.env),
       searchPath: process.env['PATH'] ?? '',
-      tell: () => undefined,
+      onStep: () => undefined,
       stop: new AbortController().signal,
       ...more,
     });

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { requestThrough } from '../../../lab/gateway/envoy.ts';
-import type { GatewayAnswer } from '../../../lab/gateway/envoy.ts';
+import type { GatewayResponse } from '../../../lab/gateway/envoy.ts';
 import { QUICKSTART_GATEWAY, QUICKSTART_HOST } from '../../../lab/quickstart/quickstart.ts';
 import { waitFor } from '../../../lab/process/wait.ts';
 import { PROJECT, startCommand, typescript } from './command-line.ts';
@@ -78,6 +78,6 @@ export async function startQuickstart(): Promise<RunningQuickstart> {
 export function askWeb(
   host = QUICKSTART_HOST,
   headers: Readonly<Record<string, string>> = {},
-): Promise<GatewayAnswer> {
+): Promise<GatewayResponse> {
   return requestThrough(QUICKSTART_LISTENER, { host, headers });
 }

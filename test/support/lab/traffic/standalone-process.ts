@@ -1,7 +1,13 @@
 import { readFileSync } from 'node:fs';
 import { freePorts } from '../../../../lab/process/ports.ts';
 import { markOf } from '../../../../lab/process/process-table.ts';
-import { isRunning, orTailOf, startProcess, stopProcess, tailOf } from '../../../../lab/process/process.ts';
+import {
+  isRunning,
+  withLogTail,
+  startProcess,
+  stopProcess,
+  tailOf,
+} from '../../../../lab/process/process.ts';
 import type { ProcessRecord } from '../../../../lab/process/process.ts';
 import { waitFor } from '../../../../lab/process/wait.ts';
 import { PROJECT, typescript } from '../command-line.ts';
@@ -59,7 +65,7 @@ export async function standaloneProcess(wish: StandaloneWish): Promise<Standalon
       if (record && isRunning(record)) return;
       const told = { ...wish, variables: { ...wish.variables, ...variables } };
       record = startProcess(specOf(told, addresses));
-      await orTailOf(record, waitFor('it to be ready', isReady(record, addresses.health)));
+      await withLogTail(record, waitFor('it to be ready', isReady(record, addresses.health)));
     },
     stop: async () => {
       if (record) await stopProcess(record);

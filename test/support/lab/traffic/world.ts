@@ -3,7 +3,7 @@ import { readServices, setService } from '../../../../lab/tailnet/backends.ts';
 import { readClusters } from '../../../../lab/gateway/envoy.ts';
 import type { KubernetesObject } from '../../../../lab/gateway/objects.ts';
 import { locateBinaries } from '../../../../lab/parts/locate.ts';
-import { orTailOf } from '../../../../lab/process/process.ts';
+import { withLogTail } from '../../../../lab/process/process.ts';
 import { startRemote } from '../../../../lab/tailnet/remote.ts';
 import { starterIn } from '../../../../lab/process/starter.ts';
 import type { RemoteNode } from '../../../../lab/state.ts';
@@ -55,7 +55,7 @@ export async function worldOf(parts: WorldParts): Promise<MemorySnapshots> {
       const { service } = WAYS[row.protocol];
       const port = remote.ports[service] ?? 0;
       const client = clientFor(system, row, routeFor(system, row, 'trusted'));
-      await orTailOf(system.standalone, orTailOf(system.gateway, untilItWorks({ client })));
+      await withLogTail(system.standalone, withLogTail(system.gateway, untilItWorks({ client })));
       const held = await client.open();
       await held.turn(Buffer.from('opened'));
       return {

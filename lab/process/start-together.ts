@@ -3,15 +3,14 @@ import { messageOf } from './errors.ts';
 import { isRunning, tailOf } from './process.ts';
 import type { StateFolder } from './state-folder.ts';
 
-const LOOK_EVERY_MS = 200;
+const CHECK_MS = 200;
 
 /**
- * Starts what runs together in a folder, and notes that it is whole. When one of its processes ends before, or when it
- * is told to stop, or fails, everything that was started is ended and the folder removed: `start` is told by the signal,
- * and must start nothing more after it. It then fails with why, which is the signal's reason where it was told to stop;
- * when not all could be ended, with that as well.
+ * Starts processes that run together in a folder, and records when all of them run. If one of them ends before, `start`
+ * fails or `stop` is aborted, everything that was started is ended and the folder removed; `start` must start nothing
+ * after its signal. It then fails with the first error, or the reason of `stop`, and with what could not be ended.
  */
-export async function startWhole<Whole>(
+export async function startTogether<Whole>(
   folder: StateFolder<Whole>,
   stop: AbortSignal,
   start: (stop: AbortSignal) => Promise<Whole>,
@@ -22,7 +21,7 @@ export async function startWhole<Whole>(
     stop.throwIfAborted();
     const whole = await Promise.race([start(signal), failure(folder, signal)]);
     folder.finish(whole);
-    over.abort(new Error('it is whole'));
+    over.abort(new Error('all of it runs'));
     return whole;
   } catch (error) {
     const why: unknown = stop.aborted ? stop.reason : error;
@@ -34,12 +33,12 @@ export async function startWhole<Whole>(
   }
 }
 
-/** Never gives anything: fails when a process has ended, with its log, or when the signal comes. */
+/** Fails when a process has ended, with its log, or when the signal is aborted. */
 async function failure(folder: StateFolder<unknown>, signal: AbortSignal): Promise<never> {
   for (;;) {
     signal.throwIfAborted();
     const ended = folder.processes().find(record => !isRunning(record));
     if (ended) throw new Error(`${ended.name} has ended:\n${tailOf(ended)}`);
-    await sleep(LOOK_EVERY_MS, undefined, { signal });
+    await sleep(CHECK_MS, undefined, { signal });
   }
 }

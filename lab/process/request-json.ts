@@ -1,7 +1,7 @@
 const TIMEOUT_MS = 60_000;
 
-/** Calls an endpoint that speaks JSON and gives its answer; a refusal becomes an error with what the endpoint said. */
-export async function callJson(method: string, url: string, body?: unknown): Promise<unknown> {
+/** Sends a JSON request and returns the response; fails with the body of an error response. */
+export async function requestJson(method: string, url: string, body?: unknown): Promise<unknown> {
   const response = await fetch(url, {
     method,
     signal: AbortSignal.timeout(TIMEOUT_MS),

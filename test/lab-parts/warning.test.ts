@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { troubleIn } from '../../lab/quickstart/trouble.ts';
+import { warningIn } from '../../lab/quickstart/warning.ts';
 
 describe('what is told of a line of the log', () => {
   it.each([
@@ -9,6 +9,6 @@ describe('what is told of a line of the log', () => {
     [{ level: 'error', msg: 'failed', error: { message: 'ENOSPC' } }, 'failed: ENOSPC'],
     [{ level: 'error', msg: 'failed' }, 'failed'],
   ])('%j', (line, told) => {
-    expect(troubleIn(JSON.stringify(line))).toBe(told);
+    expect(warningIn(JSON.stringify(line))).toBe(told);
   });
 });

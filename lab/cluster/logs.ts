@@ -5,23 +5,19 @@ import { ENVOY_GATEWAY } from './envoy-gateway.ts';
 import type { KubeClient } from '../kube/client.ts';
 import { tailOfPods } from '../kube/pods.ts';
 
-/** The processes that know why a pod does not run. */
-const WITNESSES = ['kube-apiserver', 'containerd', 'kubelet'];
+/** The processes whose logs explain why a pod does not run. */
+const LOGGED = ['kube-apiserver', 'containerd', 'kubelet'];
 const POD_LOGS_WITHIN_MS = 5_000;
 
-/** Does some work, and adds to its error what the processes and the pods of a cluster said last: soon they are gone. */
-export async function withEvidence<T>(
-  folder: ClusterFolder,
-  client: KubeClient,
-  work: Promise<T>,
-): Promise<T> {
+/** Adds the last log lines of the cluster's processes and pods to an error, before they are removed. */
+export async function withLogs<T>(folder: ClusterFolder, client: KubeClient, work: Promise<T>): Promise<T> {
   try {
     return await work;
   } catch (error) {
     const why = error instanceof Error ? error.message : String(error);
     const logs = folder
       .processes()
-      .filter(({ name }) => WITNESSES.includes(name))
+      .filter(({ name }) => LOGGED.includes(name))
       .map(record => `--- ${record.name}\n${tailOf(record)}`);
     throw new Error([why, ...logs, await podLogs(client)].join('\n'), { cause: error });
   }
