@@ -66,7 +66,7 @@ describe('a reference into another namespace', () => {
   });
 
   it.each(['HTTPRoute', 'GRPCRoute', 'TLSRoute', 'TCPRoute', 'UDPRoute'] as const)(
-    'settings a grant for %s too, and a grant for it is enough',
+    'by a %s needs a ReferenceGrant for that kind',
     (kind: RouteKind) => {
       const rule = kind === 'HTTPRoute' || kind === 'GRPCRoute' ? 0 : -1;
       const cluster = `${kind.toLowerCase()}/default/web/rule/${rule}`;
