@@ -128,7 +128,7 @@ function resolveRule(
       path,
       endpoints: kept.filter(({ at }) => at.index === index).map(({ resolved }) => resolved),
     })),
-    unused: [...unused, ...withoutRequests(resources, route, cluster, meshRefs)],
+    unused: [...unused, ...refusedByEnvoyGateway(resources, route, cluster, meshRefs)],
   };
 }
 
@@ -167,10 +167,11 @@ function unusedMixed(meshRefs: readonly RouteBackendRef[]): Filtered {
 }
 
 /**
- * The backendRefs to which Envoy Gateway sends no requests. Where a backend of the rule does not resolve or has filters,
- * it makes a cluster for each backend, and routes only to those whose endpoints it knows itself.
+ * The backendRefs to which Envoy Gateway sends no requests, or requests without their filters. Where a backend of the rule
+ * does not resolve, or a Service or Backend has filters, it makes a cluster for each backend, and routes only to those whose
+ * endpoints it knows itself.
  */
-function withoutRequests(
+function refusedByEnvoyGateway(
   resources: TrafficResources,
   route: Route,
   { backend: _, ...rule }: EnvoyClusterName,
@@ -178,11 +179,12 @@ function withoutRequests(
 ): readonly UnusedBackend[] {
   if (!isOverHttp(route.kind)) return [];
   const weighted = (backendRefsOf(route, rule) ?? []).filter(({ ref }) => ref.weight > 0);
-  const withFilters = weighted.find(({ ref }) => ref.hasFilters);
+  const withFilters = weighted.find(each => each.ref.hasFilters && !isMeshEndpoints(each));
   const unresolved = weighted.filter(each => !isResolved(resources, each));
   return meshRefs.flatMap(at => {
     if (at.ref.weight === 0 || unresolved.some(({ index }) => index === at.index)) return [];
     if (withFilters) return [unusedReference.backendFilters(at, withFilters)];
-    return unresolved[0] ? [unusedReference.otherBackendMissing(at, unresolved[0])] : [];
+    if (unresolved[0]) return [unusedReference.otherBackendMissing(at, unresolved[0])];
+    return at.ref.hasFilters ? [unusedReference.filtersIgnored(at)] : [];
   });
 }

@@ -112,6 +112,12 @@ export const unusedReference = {
       at,
       `Envoy Gateway sends no requests to ${named(at)}, because ${other.path} has filters: move them to the filters of the rule, or give the backends rules of their own`,
     ),
+  filtersIgnored: (at: RouteBackendRef) =>
+    unused(
+      'NotSupported',
+      at,
+      `Envoy Gateway ignores filters of ${named(at)}: move them to the filters of the rule`,
+    ),
 } as const;
 
 /** Reasons for which one endpoint is not used. */

@@ -124,7 +124,7 @@ describe('a Service beside MeshEndpoints', () => {
     expect([namedBy(before), namedBy(after)]).toEqual(['Service/default/shop:80', 'Service/default/shop:80']);
   });
 
-  it('of another namespace settings a ReferenceGrant for Services', () => {
+  it('of another namespace needs a ReferenceGrant for Services', () => {
     const backends = [backend('web'), service({ name: 'shop', namespace: 'team' })];
     const objects = [
       serviceObject('team/shop'),
@@ -177,15 +177,18 @@ describe('a rule to whose MeshEndpoints Envoy Gateway sends no requests', () => 
     );
   });
 
-  it('because a backend has filters is reported, also for a single backend', () => {
-    const filters = [{ type: 'RequestHeaderModifier', requestHeaderModifier: { remove: ['x'] } }];
-    const resources = resourcesFrom([...mesh, httpRoute('web', [backend('web', { filters })])]);
-    expect(trafficOf(resources, CLUSTER).rule.unused).toMatchObject([
-      {
-        reason: 'NotSupported',
-        message: expect.stringContaining('move them to the filters of the rule') as string,
-      },
-    ]);
+  const filters = [{ type: 'RequestHeaderModifier', requestHeaderModifier: { remove: ['x'] } }];
+
+  it.each([
+    ['a Service', [backend('web'), service({ filters })], 'sends no requests to'],
+    ['the MeshEndpoints, which Envoy Gateway ignores', [backend('web', { filters })], 'ignores filters of'],
+  ])('because of filters of %s is reported, with the fix', (_, backends, message) => {
+    const shop = [serviceObject('shop'), sliceObject('shop', [ready('10.0.0.1')])];
+    const resources = resourcesFrom([...mesh, ...shop, httpRoute('web', backends)]);
+    const { unused } = trafficOf(resources, CLUSTER).rule;
+    expect(unused).toMatchObject([{ reason: 'NotSupported', object: 'MeshEndpoints/default/web' }]);
+    expect(unused[0]?.message).toContain(message);
+    expect(unused[0]?.message).toContain('move them to the filters of the rule');
   });
 
   it('is not one with a missing backend of weight 0', () => {
