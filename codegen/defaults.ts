@@ -2,7 +2,7 @@ import type { Json } from './json.ts';
 import { isJsonObject } from './json.ts';
 import type { ListNode, Node, ObjectNode, TextNode } from './kind.ts';
 
-/** Why a value cannot be the default of a node, or nothing. */
+/** Why a value cannot be the default of a node, or undefined. */
 export function defaultFault(node: Node, value: Json): string | undefined {
   switch (node.is) {
     case 'text':
@@ -35,7 +35,7 @@ function textFault(node: TextNode, value: Json): string | undefined {
   return undefined;
 }
 
-/** A time in the one form that nobody can read otherwise. */
+/** A time in the one unambiguous form. */
 function isTime(text: string): boolean {
   const time = Date.parse(text);
   return !Number.isNaN(time) && new Date(time).toISOString().replace('.000Z', 'Z') === text;

@@ -21,18 +21,18 @@ export const CONFIGURATION_FOLDER = 'synth/generated';
 /** The text of each generated file by its path. */
 export type Outputs = ReadonlyMap<string, string>;
 
-/** Told which phase begins. */
+/** Called when a phase starts. */
 export type Progress = (phase: string) => void;
 
-/** Everything that is written by hand to be generated from. */
+/** The hand-written sources. */
 export type Inputs = {
   readonly schemas: SchemaFiles;
   readonly protos: ProtoFiles;
-  /** The schema of the configuration of synth, where there is one. */
+  /** The schema of the configuration of synth. */
   readonly configuration?: string;
 };
 
-/** Everything that the schema and proto files generate. */
+/** Generates all files from the schemas and proto files. */
 export function generate({ schemas, protos, configuration }: Inputs, begin: Progress): Promise<Outputs> {
   begin('load');
   const kinds = load(schemas);

@@ -17,7 +17,7 @@ type Common = {
   readonly default?: Json;
   /** Where the default is written, if not in the schema of the node itself. */
   readonly defaultPlace?: Place;
-  /** What a right value is, as a noun: "a port (1 to 65535)". */
+  /** A valid value, as a noun: "a port (1 to 65535)". */
   readonly expect?: string;
   /** The value may be a secret and is never shown. */
   readonly sensitive: boolean;
@@ -61,7 +61,7 @@ export type ObjectNode = Common & {
   readonly is: 'object';
   readonly fields: Readonly<Record<string, Node>>;
   readonly required: readonly string[];
-  /** Fields that may be there and are dropped without a word. */
+  /** Fields that are dropped without a warning. */
   readonly ignored: readonly string[];
   readonly isAtomic: boolean;
 };
@@ -82,7 +82,7 @@ export type Column = {
   readonly jsonPath: string;
 };
 
-/** Something that users write, whole: a kind, or the configuration of a command. */
+/** A root of what users write: a kind, or the configuration of a command. */
 export type Whole = { readonly name: string; readonly root: ObjectNode };
 
 /** One resource kind, read and checked: all that the later phases need. */

@@ -1,4 +1,4 @@
-/** `npm run generate [-- --check]`: writes what the schemas and proto files generate, or tells which files are not as they should be. */
+/** `npm run generate [-- --check]`: writes the generated files, or lists those that differ. */
 import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { dirname, join, relative } from 'node:path';
 import { parseArgs } from 'node:util';
@@ -11,7 +11,7 @@ const SCHEMA_SOURCES = 'schema';
 const PROTO_SOURCES = 'proto';
 const CONFIGURATION_SOURCE = 'synth/config.json';
 
-/** What is wrong with a file on disk, or was. */
+/** How a file on disk differs from the generated one. */
 type Drift = { readonly path: string; readonly is: 'missing' | 'different' | 'stale' };
 
 /** The files of a folder and of those in it, by their path below it. */

@@ -2,7 +2,7 @@ import type { Node, ObjectNode, Whole } from './kind.ts';
 import { fileOf, GENERATED, indented } from './text.ts';
 import { objectsOf } from './walk.ts';
 
-/** The module that tells which fields a kind has and what is right in each: for explanations and for lint. */
+/** The module with the fields of a kind and their types, for error messages and lint. */
 export function outlineModule(kind: Whole): string {
   const constants = objectsOf(kind.root).flatMap(node => [...objectConstant(node), '']);
   return fileOf([GENERATED], ["import type { Outline } from '../validation/validator.ts';"], constants, [

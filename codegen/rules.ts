@@ -48,7 +48,7 @@ class RuleTable {
     ]);
   }
 
-  /** What is said of each rule where it fails. */
+  /** The message of each rule. */
   descriptions(): readonly string[] {
     return [...this.#rules.values()].map(({ rule: { message, fieldPath } }) =>
       JSON.stringify({ message, fieldPath: fieldPath ?? '' }),

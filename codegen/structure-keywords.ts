@@ -7,7 +7,7 @@ export const STRUCTURE_FUNCTIONS = ['codePoints', 'duplicates', 'isTime'] as con
 
 /**
  * Keywords that ajv lacks or has in a form that needs ajv at run time: maxLength and minLength count code points, as
- * the API server does, and look at the text only where its length in UTF-16 leaves that open; a pattern is not tried on
+ * the API server does, and inspect the text only where its length in UTF-16 does not decide it; a pattern is not tried on
  * a text that is too long in any case, as expressions have their own limits; `unique` finds
  * repeated items of lists of type map and set; `time` asks for a time that exists.
  */

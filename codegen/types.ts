@@ -99,7 +99,7 @@ function referenceTo(node: Node): JsonObject {
   return { ...described, tsType: node.title ?? '' };
 }
 
-/** The library writes mutable properties, and notes of its own; ours are data that nobody changes. */
+/** The library writes mutable properties and comments of its own; these types are readonly. */
 function tidied(source: string): string {
   return source
     .replaceAll(/ \*\n \* This interface was referenced by .*\n \* via the `definition` .*\n/g, '')

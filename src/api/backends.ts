@@ -9,7 +9,7 @@ export const ENVOY_GATEWAY_GROUP = 'gateway.envoyproxy.io';
 /** A port of a Service or of an EndpointSlice; a nameless one has an empty name. */
 type NamedPort = { readonly name: string; readonly protocol: string; readonly port?: number };
 
-/** A Service, as far as a route may lead to it. */
+/** The fields of a Service that routes need. */
 export type Service = {
   readonly kind: 'Service';
   readonly apiVersion: string;
@@ -22,7 +22,7 @@ export type EndpointSlice = {
   readonly kind: 'EndpointSlice';
   readonly apiVersion: string;
   readonly metadata: Metadata;
-  /** The name of the Service in the same namespace; empty where there is none. */
+  /** The name of the Service in the same namespace; empty if there is none. */
   readonly service: string;
   readonly addressType: string;
   readonly ports: readonly NamedPort[];
@@ -36,14 +36,14 @@ type SliceEndpoint = {
   readonly isDraining: boolean;
 };
 
-/** A Backend of Envoy Gateway, as far as we can serve its endpoints. */
+/** The fields of Envoy Gateway's Backend whose endpoints can be served. */
 export type Backend = {
   readonly kind: 'Backend';
   readonly apiVersion: string;
   readonly metadata: Metadata;
-  /** Those that are IP addresses. */
+  /** The endpoints that are IP addresses. */
   readonly endpoints: readonly { readonly address: string; readonly port: number }[];
-  /** Whether it is used only while nothing else can be. */
+  /** Whether it is used only while no other backend is healthy. */
   readonly isFallback: boolean;
 };
 
@@ -75,7 +75,7 @@ function decodePorts(ports: Place): readonly NamedPort[] {
   }));
 }
 
-/** As Envoy Gateway decides it: what is not said of serving and terminating follows from readiness. */
+/** As Envoy Gateway decides it: without the conditions serving and terminating, readiness decides. */
 function isDraining(conditions: unknown): boolean {
   const { ready, serving, terminating } = isRecord(conditions) ? conditions : {};
   const isSaid = typeof serving === 'boolean' && typeof terminating === 'boolean';

@@ -28,27 +28,26 @@ import {
 import type { Place } from './place.ts';
 import { validate } from './validation/validate.ts';
 
-/** What a value turned out to be. */
+/** The result of decoding a value. */
 export type Decoding =
-  /** An object of a kind that is read, in the form in which it is read. */
+  /** A valid object of a kind that is read. */
   | { readonly is: 'resource'; readonly resource: Resource }
-  /** An object of a kind that is read, or no object at all, with all that is wrong. */
+  /** An invalid object of a kind that is read, or a value that is not an object, with its faults. */
   | { readonly is: 'faulty'; readonly faults: readonly Fault[] }
   /** An object of a kind that is not read. */
   | { readonly is: 'foreign'; readonly apiVersion: string; readonly kind: string };
 
-/** Gateway API has served its kinds in these; what we read of them was never different. */
+/** The versions of Gateway API's kinds; the fields that are read are the same in all. */
 const GATEWAY_VERSIONS: readonly string[] = ['v1', 'v1beta1', 'v1alpha3', 'v1alpha2'];
 
-/** All others are read in v1. */
+/** The versions of other groups; all else is read in v1. */
 const VERSIONS: Readonly<Partial<Record<string, readonly string[]>>> = {
   [GATEWAY_GROUP]: GATEWAY_VERSIONS,
   [ENVOY_GATEWAY_GROUP]: ['v1alpha1'],
 };
 
 /**
- * Reads any JSON value as the API server would store it, and in the one form in which its kind is read. An object that
- * needs a namespace and names none is in the default one.
+ * Decodes any JSON value as the API server would store it. A namespaced object without a namespace gets the default one.
  */
 export function decode(value: unknown, defaultNamespace = 'default'): Decoding {
   const object = withFields(wholeObject(value));
@@ -61,7 +60,7 @@ export function decode(value: unknown, defaultNamespace = 'default'): Decoding {
   return decodeForeign(kind, apiVersion, object, defaultNamespace);
 }
 
-/** A kind of ours with a misspelled group is meant to be ours: that it is not must be told. */
+/** One of mesh-gateway's kinds with a misspelled group counts as its own, so that the mistake is reported. */
 function isOurs(group: string, kind: string): boolean {
   return group === GROUP || (isOwnKind(kind) && nearest(group, [GROUP]) !== undefined);
 }
@@ -89,7 +88,7 @@ function decodeOwn(object: Place, kind: string, defaultNamespace: string): Decod
 
 type Placed = { readonly namespace?: string };
 
-/** The metadata of an object that lives where its kind does. */
+/** Metadata with a namespace exactly if the kind is namespaced. */
 function placed<T extends Placed>({ namespace, ...rest }: T, scope: Scope, defaultNamespace: string) {
   return scope === 'Cluster' ? rest : { ...rest, namespace: namespace ?? defaultNamespace };
 }
@@ -151,7 +150,7 @@ function decodeBody(kind: ForeignKind, header: Omit<Header<ForeignKind>, 'kind'>
   }
 }
 
-/** Of these there are many, and nothing is found by their labels. */
+/** These objects are many, and their labels are not used. */
 function slim<T extends { readonly metadata: Metadata }>(header: T): T {
   const { labels: _labels, annotations: _annotations, ...metadata } = header.metadata;
   return { ...header, metadata };

@@ -5,25 +5,24 @@ import { GROUP, VERSION } from './generated/kinds.ts';
 /** The controller that a GatewayClass names for Envoy Gateway. */
 export const ENVOY_GATEWAY_CONTROLLER = 'gateway.envoyproxy.io/gatewayclass-controller';
 
-/** What Envoy Gateway is to work with when objects come from files and Envoy runs on the same machine. */
+/** The configuration of an Envoy Gateway that reads objects from files and runs Envoy on the same machine. */
 export type EnvoyGatewayOptions = {
   /** The folder with the objects. */
   readonly resources: string;
-  /** Where it keeps its own things; folders of its user if not given. */
+  /** Folders for its own files; folders of its user if not set. */
   readonly host?: Readonly<Record<'configHome' | 'dataHome' | 'stateHome' | 'runtimeDir', string>>;
-  /** Nothing where there is no extension server. */
   readonly extension?: EnvoyGatewayExtension;
 };
 
-/** The extension server that Envoy Gateway asks. */
+/** The extension server that Envoy Gateway calls. */
 type EnvoyGatewayExtension = {
   /** host:port */
   readonly address: string;
-  /** Of calls and answers: bytes, or a size such as 100M. */
+  /** Max size of a request or response: bytes, or a size such as 100M. */
   readonly maxMessageSize: number | string;
 };
 
-/** The configuration of Envoy Gateway, as far as it must be so. */
+/** The fields of Envoy Gateway's configuration that standalone needs. */
 export function envoyGatewayConfig({ resources, host, extension }: EnvoyGatewayOptions): object {
   return {
     apiVersion: 'gateway.envoyproxy.io/v1alpha1',
@@ -41,16 +40,16 @@ export function envoyGatewayConfig({ resources, host, extension }: EnvoyGatewayO
   };
 }
 
-/** How Envoy Gateway is told of the extension server. */
+/** The field `extensionManager` of Envoy Gateway's configuration. */
 export function extensionManager({ address, maxMessageSize }: EnvoyGatewayExtension): object {
   return {
     policyResources: [{ group: GROUP, version: VERSION, kind: 'MeshBinding' }],
     backendResources: [{ group: GROUP, version: VERSION, kind: 'MeshEndpoints' }],
     hooks: {
       xdsTranslator: {
-        // Hooks are called in sequence within each translation: this one alone is one call, whatever routes there are.
+        // Hooks are called in sequence in each translation: this one is a single call, independent of the number of routes.
         post: ['Translation'],
-        // Private keys of listeners are none of an extension's business.
+        // The extension does not need the private keys of listeners.
         translation: { cluster: { includeAll: true }, secret: { includeAll: false } },
       },
     },
@@ -67,7 +66,7 @@ function serviceAt(address: string): object {
   return isIP(host) ? { ip: { address: host, port } } : { fqdn: { hostname: host, port } };
 }
 
-/** The configuration of Envoy Gateway as a file for people. */
+/** The configuration of Envoy Gateway as a YAML file. */
 export function envoyGatewayFile(wish: EnvoyGatewayOptions): string {
   return `# For envoy-gateway server --config-path FILE, on the machine of mesh-gateway standalone.\n${stringify(envoyGatewayConfig(wish))}`;
 }

@@ -17,7 +17,7 @@ import type { Place } from './place.ts';
 /** The API group of Gateway API. */
 export const GATEWAY_GROUP = 'gateway.networking.k8s.io';
 
-/** What of metadata is kept of objects that are not ours. */
+/** The fields of metadata that are kept of objects of other projects. */
 export type Metadata = Pick<
   ObjectMeta,
   | 'name'
@@ -48,7 +48,7 @@ export type BackendRef = {
   readonly name: string;
   readonly port?: number;
   readonly weight: number;
-  /** Whether requests to it pass filters of its own. */
+  /** Whether it has filters of its own. */
   readonly hasFilters?: true;
 };
 
@@ -111,10 +111,10 @@ export type ReferenceGrant = {
   readonly to: readonly { readonly group: string; readonly kind: string; readonly name?: string }[];
 };
 
-/** What every decoded object begins with. */
+/** The fields that every decoded object has. */
 export type Header<K> = { readonly kind: K; readonly apiVersion: string; readonly metadata: Metadata };
 
-/** A route of any kind and version in our one form. */
+/** Decodes a route of any kind and version. */
 export function decodeRoute(header: Header<RouteKind>, object: Place): Route {
   const namespace = header.metadata.namespace ?? '';
   const spec = withFields(field(object, 'spec'));
@@ -140,7 +140,7 @@ function decodeParent(place: Place, namespace: string): ParentRef {
   };
 }
 
-/** Gateway API gives an HTTPRoute without rules one that matches everything and has no backends. */
+/** By default an HTTPRoute has one rule that matches everything and has no backends. */
 function decodeRules(kind: RouteKind, rules: Place, namespace: string): readonly RouteRule[] {
   if (kind === 'HTTPRoute' && rules.value === undefined) return [{ backendRefs: [], mirrors: [] }];
   const hasFilters = kind === 'HTTPRoute' || kind === 'GRPCRoute';
@@ -176,7 +176,7 @@ function decodeBackend(place: Place, namespace: string): BackendRef {
   };
 }
 
-/** A Gateway, with what of its listeners is read. */
+/** Decodes a Gateway. */
 export function decodeGateway(header: Header<'Gateway'>, object: Place): Gateway {
   const spec = withFields(field(object, 'spec'));
   return {

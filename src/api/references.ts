@@ -4,7 +4,7 @@ import { GROUP } from './generated/kinds.ts';
 import { keyOf } from './key.ts';
 import type { Key, Ref, ResourceKind } from './key.ts';
 
-/** Which object this is. */
+/** The reference of an object. */
 export function refTo<K extends ResourceKind>(object: {
   readonly kind: K;
   readonly metadata: { readonly namespace?: string; readonly name: string };
@@ -13,7 +13,7 @@ export function refTo<K extends ResourceKind>(object: {
   return { kind, namespace: metadata.namespace ?? '', name: metadata.name };
 }
 
-/** The MeshEndpoints that a route sends traffic or copies of it to. */
+/** The MeshEndpoints to which a route sends or mirrors traffic. */
 export function meshBackendsOf({ rules }: Route): readonly Key[] {
   const backends = rules.flatMap(({ backendRefs, mirrors }) => [...backendRefs, ...mirrors]);
   return backends
@@ -21,7 +21,7 @@ export function meshBackendsOf({ rules }: Route): readonly Key[] {
     .map(({ namespace, name }) => keyOf({ kind: 'MeshEndpoints', namespace, name }));
 }
 
-/** Whether a backend is an object of ours. */
+/** Whether a backend is a MeshEndpoints. */
 export function isMeshBackend({ group, kind }: Pick<BackendRef, 'group' | 'kind'>): boolean {
   return group === GROUP && kind === 'MeshEndpoints';
 }
@@ -37,7 +37,7 @@ function isGateway({ group, kind }: ParentRef): boolean {
   return group === GATEWAY_GROUP && kind === 'Gateway';
 }
 
-/** The tailnet by which MeshEndpoints and MeshTailnets find each other. */
+/** The tailnet that relates MeshEndpoints and MeshTailnets. */
 export function tailnetsOf(object: { readonly spec: { readonly tailnet: string } }): readonly string[] {
   return [object.spec.tailnet];
 }

@@ -2,22 +2,22 @@ import { isAlias, isMap, isNode, isPair, isScalar, isSeq, LineCounter, parseAllD
 import type { Document, ScalarTag, Tags, YAMLMap } from 'yaml';
 import { isRecord } from './json.ts';
 
-/** One document of a YAML file, and a way to find the line of anything in it. */
+/** A document of a YAML file, with a function that finds the line of a path. */
 export type SourceDocument = {
   readonly value: unknown;
   readonly lineOf: (steps: readonly string[]) => number;
 };
 
-/** Why a text is not YAML, and where. */
+/** A syntax error and its line. */
 type SyntaxFault = { readonly line: number; readonly message: string };
 
-/** What is in a text. */
+/** The documents of a text. */
 export type Documents = {
   readonly documents: readonly SourceDocument[];
   readonly faults: readonly SyntaxFault[];
 };
 
-/** Reads a YAML text (JSON is YAML too) as kubectl does: by YAML 1.1, where yes is true. */
+/** Parses YAML (and so JSON) as kubectl does: by YAML 1.1, where yes is true. */
 export function readDocuments(text: string): Documents {
   const lines = new LineCounter();
   const parsed = parseAllDocuments(text, {
@@ -39,7 +39,7 @@ export function readDocuments(text: string): Documents {
 
 type Read = { readonly document: SourceDocument } | { readonly fault: SyntaxFault };
 
-/** The library's own words may repeat what is in the file, and that may be a secret; ours never do. */
+/** Messages never quote the file, as the library's do: it may hold secrets. */
 function readDocument(document: Document, lines: LineCounter): Read {
   const faultAt = (offset: number, message: string): Read => ({
     fault: { line: lines.linePos(offset).line, message },
@@ -56,7 +56,7 @@ function readDocument(document: Document, lines: LineCounter): Read {
   }
 }
 
-/** What is said of each sort of syntax error that users commonly make. */
+/** Messages for common syntax errors. */
 const SYNTAX: Readonly<Partial<Record<string, string>>> = {
   BAD_INDENT: 'the indentation does not fit what is around it, or a bracket is not closed',
   BAD_SCALAR_START: 'a text that begins with @ or ` needs quotes',
@@ -68,13 +68,13 @@ const SYNTAX: Readonly<Partial<Record<string, string>>> = {
   UNEXPECTED_TOKEN: 'this does not belong here; is a bracket, a quote or a colon wrong?',
 };
 
-/** YAML 1.1 has types of its own for times, dates and bytes, which the API server takes as texts. */
+/** YAML 1.1 has types for times, dates and bytes, which the API server reads as texts. */
 function isInKubernetes(tag: Tags[number]): boolean {
   if (typeof tag !== 'object') return true;
   return !/:(timestamp|binary)$/.test(tag.tag) && !('format' in tag && tag.format === 'TIME');
 }
 
-/** YAML 1.2 writes octal numbers so, and kubectl reads them in both ways. */
+/** Octal numbers of YAML 1.2, which kubectl reads beside those of YAML 1.1. */
 const OCTAL: ScalarTag = {
   tag: 'tag:yaml.org,2002:int',
   default: true,
@@ -82,7 +82,7 @@ const OCTAL: ScalarTag = {
   resolve: text => Number.parseInt(text.replace('0o', ''), 8),
 };
 
-/** The library takes e-1 and a lone dot for numbers, which then are none; kubectl takes them for texts. */
+/** The library reads e-1 and a single dot as numbers, with the value NaN; kubectl reads them as texts. */
 function withRealNumbers(tag: Tags[number]): Tags[number] {
   if (typeof tag !== 'object' || !/:(int|float)$/.test(tag.tag) || tag.collection !== undefined) return tag;
   const resolve: ScalarTag['resolve'] = (text, ...rest) => {
@@ -95,12 +95,12 @@ function withRealNumbers(tag: Tags[number]): Tags[number] {
   return { ...tag, resolve };
 }
 
-/** Aliases of a document, and the values and keys that stand there by alias alone, when all aliases are followed. */
+/** Max aliases of a document, and max values and keys that its aliases expand to. */
 const [MOST_ALIASES, MOST_NAMED] = [10_000, 1_000_000];
 
 type Refusal = { readonly offset: number; readonly message: string };
 
-/** The first thing that the library would take: a key that is repeated or no text, or an alias of nothing or too much. */
+/** The first error that the library accepts: a key that is repeated or not a text, or an invalid alias. */
 function refusalOf(document: Document): Refusal | undefined {
   const sizes = new Map<string, number | 'open'>();
   let found: Refusal | undefined;
@@ -130,7 +130,7 @@ function refusalOf(document: Document): Refusal | undefined {
   return found;
 }
 
-/** A map may be merged into another more than once. */
+/** The merge key << may be repeated. */
 function refuseKeys({ items }: YAMLMap, refuse: (node: unknown, message: string) => void): void {
   const seen = new Set<string>();
   for (const { key } of items) {
@@ -141,7 +141,7 @@ function refuseKeys({ items }: YAMLMap, refuse: (node: unknown, message: string)
   }
 }
 
-/** The line of the value at the end of the steps, or of the nearest thing around it. */
+/** The line of the value at a path, or of the innermost value that contains it. */
 function lineOf(document: Document, steps: readonly string[], lines: LineCounter): number {
   const around = [document.contents as unknown];
   for (const step of steps) around.unshift(childOf(around[0], step));
@@ -149,14 +149,14 @@ function lineOf(document: Document, steps: readonly string[], lines: LineCounter
   return isNode(found) && found.range ? lines.linePos(found.range[0]).line : 1;
 }
 
-/** A key may be written as a number, and then it is one. */
+/** A key that is written as a number is a number in YAML. */
 function childOf(node: unknown, step: string): unknown {
   if (isSeq(node)) return node.get(Number(step), true);
   if (!isMap(node)) return undefined;
   return node.get(step, true) ?? (/^\d+$/.test(step) ? node.get(Number(step), true) : undefined);
 }
 
-/** An object of a document, and the steps to it from the document's root. */
+/** An object of a document, and its path in the document. */
 export type Placed = { readonly object: unknown; readonly steps: readonly string[] };
 
 /** The object of a document, or the items of a List, as `kubectl get -o yaml` prints them. */

@@ -1,25 +1,25 @@
-/** Something that runs or waits. */
+/** Work that is in progress or waiting. */
 export type Activity = {
-  /** What it is: the key that is reconciled, the kind that is watched. */
+  /** Such as the key that is reconciled, or the kind that is watched. */
   readonly what: string;
-  /** How it is, in a word or two that many share: running, waiting, watching. */
+  /** Such as running, waiting, watching. */
   readonly state: string;
-  /** For how long, where that is known. */
+  /** For how long, if known. */
   readonly forMs?: number;
 };
 
-/** Tells what a part of the process does at this moment. */
+/** Returns the current activities of a part of the process. */
 type ReadActivities = () => readonly Activity[];
 
-/** What the parts of a process do, as far as they say. */
+/** The activities of a process, by part. */
 export interface Activities {
-  /** Asks a part from now on; gives the function that ends it. */
+  /** Adds a part; returns the function that removes it. */
   add(name: string, read: ReadActivities): () => void;
-  /** What each part does now; a part that cannot say is left out, with the reason. */
+  /** The current activities of each part; a part that throws is listed as unknown. */
   list(): ReadonlyMap<string, readonly Activity[]>;
 }
 
-/** Begins with what Node knows of itself: the timers, sockets and other resources that keep its event loop going. */
+/** Contains at first what keeps Node's event loop alive: timers, sockets and other resources. */
 export function createActivities(): Activities {
   const parts = new Map<string, ReadActivities>([['event loop', eventLoop]]);
   return {

@@ -1,11 +1,11 @@
 import { SettingError } from './setting-error.ts';
 
-/** Where to listen; on all addresses of the machine where there is no host. */
+/** An address to listen on; without a host, all addresses of the machine. */
 export type Address = { readonly host?: string; readonly port: number };
 
 const FORM = /^(?:\[([0-9a-f:.]+)\]|([a-z0-9.-]*)):(\d{1,5})$/i;
 
-/** Reads an address such as :8080, 127.0.0.1:8080 or [::1]:8080; fails with a SettingError that names the setting. */
+/** Parses an address such as :8080, 127.0.0.1:8080 or [::1]:8080; throws SettingError. */
 export function parseAddress(setting: string, text: string): Address {
   const [, ipv6, name, digits] = FORM.exec(text.trim()) ?? [];
   const port = Number(digits);
@@ -18,7 +18,7 @@ export function parseAddress(setting: string, text: string): Address {
   return host === '' ? { port } : { host, port };
 }
 
-/** The address as it is written. */
+/** The text of an address. */
 export function formatAddress({ host = '', port }: Address): string {
   return `${host.includes(':') ? `[${host}]` : host}:${port}`;
 }

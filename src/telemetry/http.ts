@@ -10,11 +10,11 @@ import { SettingError } from './setting-error.ts';
 /** A request. */
 export type Question = {
   readonly query: URLSearchParams;
-  /** Aborted when the caller has closed its connection. */
+  /** Aborted when the client closes its connection. */
   readonly signal: AbortSignal;
 };
 
-/** What is sent back. */
+/** A response. */
 export type Answer = {
   readonly status: number;
   readonly type: string;
@@ -22,35 +22,35 @@ export type Answer = {
   readonly headers?: Readonly<Record<string, string>>;
 };
 
-/** One path, and how it is answered. */
+/** A path and its handler. */
 export type Route = {
   readonly path: string;
   readonly answer: (question: Question) => Answer | Promise<Answer>;
 };
 
-/** An answer for people. */
+/** A response of plain text. */
 export function plainText(status: number, body: string): Answer {
   return { status, type: 'text/plain; charset=utf-8', body };
 }
 
-/** An address, the setting that says so, and what is served there. */
+/** An address, the setting that it comes from, and its routes. */
 export type Listener = {
   readonly setting: string;
   readonly address: Address;
   readonly routes: readonly Route[];
 };
 
-/** Servers that run. */
+/** Started servers. */
 export interface RunningServers {
-  /** The port that each setting led to, in the order of the listeners; useful where port 0 was asked for. */
+  /** The port of each listener, in their order; for listeners with port 0. */
   readonly ports: readonly number[];
-  /** Ends all connections: idle ones at once, others when they are answered or, at the latest, soon after. */
+  /** Closes all connections: idle ones at once, others after their response or a timeout. */
   close(): Promise<void>;
 }
 
 /**
- * Serves routes on their addresses, those of equal addresses together. Either all servers run, or this fails with a
- * SettingError that names the one that could not.
+ * Serves routes on their addresses; listeners with equal addresses share a server. Throws SettingError where one cannot
+ * listen, and then no server runs.
  */
 export async function serve(listeners: readonly Listener[], log: Log): Promise<RunningServers> {
   const servers = new Map<string, RunningServer>();
@@ -74,7 +74,7 @@ export async function serve(listeners: readonly Listener[], log: Log): Promise<R
 
 type RunningServer = { readonly port: number; readonly close: () => Promise<void> };
 
-/** Whoever is slower than this, or sends more, is sent away. */
+/** Limits of requests, beyond which the connection is closed. */
 const LIMITS = {
   headersTimeout: 5000,
   requestTimeout: 10_000,
@@ -85,7 +85,7 @@ const LIMITS = {
 
 const MOST_CONNECTIONS = 256;
 
-/** Longer than the longest answer takes, which is a profile. */
+/** Longer than the slowest response, which is a profile. */
 const SILENCE_MS = 120_000;
 
 const GRACE_MS = 1000;
@@ -171,7 +171,7 @@ function answerTo(
   return plainText(404, `there is nothing here; there is ${[...routes.keys()].join(', ')}\n`);
 }
 
-/** A request that may have a body, which nobody reads, ends its connection. */
+/** A request that may have a body closes its connection, since bodies are not read. */
 function send(
   request: IncomingMessage,
   response: ServerResponse,

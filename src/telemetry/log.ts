@@ -5,31 +5,31 @@ import { SettingError } from './setting-error.ts';
 
 const LEVELS = ['debug', 'info', 'warn', 'error'] as const;
 
-/** How much a line matters. */
+/** The level of a log line. */
 export type LogLevel = (typeof LEVELS)[number];
 
-/** What a line is about, by name: anything, since it is made fit for a log before it is written. */
+/** The fields of a log line; any values, which are sanitized before they are written. */
 type LogFields = Readonly<Record<string, unknown>>;
 
 /**
- * Where the rest of the product tells what happens: a constant message, and fields that say of what. Nothing that is
- * given makes it throw, and nothing that looks or is named like a secret is written.
+ * The structured log: a constant message with fields. It never throws, and values that look or are named like secrets are
+ * redacted.
  */
 export interface Log {
   debug(message: string, fields?: LogFields): void;
   info(message: string, fields?: LogFields): void;
   warn(message: string, fields?: LogFields): void;
   error(message: string, fields?: LogFields): void;
-  /** A log that adds fields to each of its lines. */
+  /** A log that adds fields to each line. */
   child(fields: LogFields): Log;
 }
 
-/** Takes finished lines, each with its end. */
+/** Where lines are written, each with its line end. */
 export interface LogDestination {
   write(line: string): void;
 }
 
-/** The level that the setting LOG_LEVEL names; fails with SettingError where it names none. */
+/** Parses LOG_LEVEL; throws SettingError. */
 export function parseLogLevel(text: string): LogLevel {
   const level = LEVELS.find(name => name === text.trim().toLowerCase());
   if (level) return level;
@@ -39,7 +39,7 @@ export function parseLogLevel(text: string): LogLevel {
   );
 }
 
-/** A log that writes one JSON object a line, by default to standard output. */
+/** A log that writes one JSON object per line, by default to standard output. */
 export function createLog(options: { readonly level: LogLevel; readonly to?: LogDestination }): Log {
   const { level, to = standardOutput() } = options;
   const write = pino(
@@ -60,7 +60,7 @@ export function createLog(options: { readonly level: LogLevel; readonly to?: Log
   return logOf(writeLine, {});
 }
 
-/** Fields inside of an object of ours, because pino takes some objects that it is given for requests and errors. */
+/** Fields in a wrapper object, because pino treats some objects as requests and errors. */
 type Line = { readonly fields: LogFields | undefined; readonly added: PlainFields };
 
 type WriteLine = (level: LogLevel, message: string, line: Line) => void;
@@ -77,7 +77,7 @@ function logOf(write: WriteLine, added: PlainFields): Log {
   };
 }
 
-/** What each line has anyway keeps its name. */
+/** Fields of every line; given fields of the same names get a suffix. */
 const OWN_NAMES = ['level', 'time', 'msg'];
 
 function fieldsOf({ fields, added }: Line): Record<string, unknown> {
@@ -87,7 +87,7 @@ function fieldsOf({ fields, added }: Line): Record<string, unknown> {
   return line;
 }
 
-/** Lines are written at once, so that none is lost when the process dies; a reader that is gone does not end it. */
+/** Writes lines synchronously, so that none is lost when the process dies; a closed reader does not end the process. */
 function standardOutput(): LogDestination {
   const output = destination({ fd: 1, sync: true });
   output.on('error', () => undefined);

@@ -1,10 +1,10 @@
 import { types } from 'node:util';
 import { isSecretName, REDACTED, withoutSecrets } from './secrets.ts';
 
-/** What a log line may hold: plain JSON. */
+/** A value in a log line: plain JSON. */
 type Plain = string | number | boolean | null | readonly Plain[] | { readonly [name: string]: Plain };
 
-/** The fields of a log line as plain JSON: bounded, without secrets, and made without a throw from whatever is given. */
+/** The fields of a log line as plain JSON: bounded and redacted. Never throws, whatever the input. */
 export type PlainFields = Readonly<Record<string, Plain>>;
 
 const MOST_DEPTH = 8;
@@ -16,7 +16,7 @@ const LONGEST_JSON = 8192;
 /** What is left to be shown of one line, and what is being shown around a value. */
 type Walk = { left: number; characters: number; readonly around: Set<object> };
 
-/** Makes fields fit for a log line. */
+/** Sanitizes the fields of a log line. */
 export function loggableFields(fields: object): PlainFields {
   const walk: Walk = { left: MOST_VALUES, characters: MOST_CHARACTERS, around: new Set() };
   const shown = plain(fields, walk);
@@ -25,7 +25,7 @@ export function loggableFields(fields: object): PlainFields {
     : { fields: shown };
 }
 
-/** A text fit for a log line. */
+/** Sanitizes a text of a log line. */
 export function loggableText(text: unknown): string {
   return typeof text === 'string' ? withoutSecrets(text) : '[no text]';
 }
@@ -100,7 +100,7 @@ function dateText(date: Date): string {
   return Number.isNaN(ms) ? '[no date]' : new Date(ms).toISOString();
 }
 
-/** What an error has to say, its cause included; the stack last, because it is long. */
+/** The fields of an error with its cause; the stack comes last, because it is long. */
 function errorNames(error: Error): readonly string[] {
   const first = ['name', 'message'];
   const last = ['errors', 'cause', 'stack'].filter(name => name in error);

@@ -5,19 +5,19 @@ import { profileCpu } from './profile-cpu.ts';
 import type { HeapWatch } from './profile-heap.ts';
 import { withoutSecrets } from './secrets.ts';
 
-/** What profiles are taken of. */
+/** The sources of profiles. */
 export type Profiled = { readonly heap: HeapWatch; readonly activities: Activities };
 
 const ROOT = '/debug/pprof';
 
-/** Each profile, and what its parameters are. */
+/** The profiles and their parameters. */
 const PROFILES = {
   heap: 'where the memory that is in use was allocated; ?gc=1 collects garbage first',
   profile: 'what the process computes; ?seconds=30, at most 60, one at a time',
   goroutine: 'what runs and waits, as a text whatever ?debug= says',
 } as const;
 
-/** The profiles that `go tool pprof` reads, what runs, and an index of them; hints alone where profiling is off. */
+/** The routes of pprof: profiles for `go tool pprof`, activities, and an index; only hints where pprof is off. */
 export function pprofRoutes(profiled: Profiled | 'off'): readonly Route[] {
   const names = ['', '/', ...Object.keys(PROFILES).map(name => `/${name}`)];
   if (profiled === 'off') {
@@ -57,7 +57,7 @@ async function cpu({ query, signal }: Question): Promise<Answer> {
   return file('profile', await profileCpu(seconds * 1000, signal));
 }
 
-/** Profiles cost time, and two CPU profiles at a time would be in each other's way. */
+/** Takes one profile at a time: they cost time, and two CPU profiles would disturb each other. */
 function oneAtATime(
   answer: (question: Question) => Promise<Answer>,
 ): (question: Question) => Promise<Answer> {
@@ -79,7 +79,7 @@ const HONESTLY = 'Node has no goroutines: these are the things that run or wait 
 
 const MOST_LINES = 1000;
 
-/** What runs and waits, in words. */
+/** The activities as text. */
 function activityText(activities: Activities): string {
   const sections = [...activities.list()].map(([name, list]) => {
     const lines = counted(list).map(({ text, count }) => `  ${count > 1 ? `${count} x ` : ''}${text}`);
@@ -89,7 +89,7 @@ function activityText(activities: Activities): string {
   return `${[HONESTLY, ...sections].join('\n\n')}\n`;
 }
 
-/** Equal lines become one; what has been going on longest comes first. */
+/** Groups equal lines; the longest activity comes first. */
 function counted(list: readonly Activity[]): readonly { readonly text: string; readonly count: number }[] {
   const counts = new Map<string, number>();
   const byAge = list.toSorted((a, b) => (b.forMs ?? 0) - (a.forMs ?? 0));

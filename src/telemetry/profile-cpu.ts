@@ -6,7 +6,7 @@ import type { Frame, StackSample } from './profile.ts';
 
 const MICROSECONDS_PER_SAMPLE = 1000;
 
-/** Watches for a time what the process computes, and tells it as a pprof profile; ends early, and fails, by the signal. */
+/** Takes a CPU profile for a time and returns it in pprof's format; rejects early when the signal is aborted. */
 export async function profileCpu(ms: number, signal: AbortSignal): Promise<Uint8Array> {
   signal.throwIfAborted();
   const session = new Session();
@@ -35,18 +35,18 @@ export async function profileCpu(ms: number, signal: AbortSignal): Promise<Uint8
 }
 
 /**
- * V8 does not tell its profiler of all code that it optimized before: in Node 22 the time of a hot loop was counted as
- * its caller's. Counting coverage, if only for a moment, makes it begin anew, which takes some tens of milliseconds.
+ * V8 does not report all previously optimized code to its profiler: in Node 22 the time of a hot loop was counted as its
+ * caller's. Starting and stopping precise coverage resets that, which takes some tens of milliseconds.
  */
 async function forgetOptimizedCode(session: Session): Promise<void> {
   await session.post('Profiler.startPreciseCoverage', { callCount: false, detailed: false });
   await session.post('Profiler.stopPreciseCoverage');
 }
 
-/** What V8 calls the time in which nothing is computed, and what is above all calls. */
+/** V8's names of idle time and of the root of all calls. */
 const NO_WORK = ['(idle)', '(root)'];
 
-/** One sample for each place in the tree of calls that was seen at work. */
+/** One sample for each node of the call tree that has samples. */
 function samplesOf(profile: Profiler.Profile): readonly StackSample[] {
   const byId = new Map(profile.nodes.map(node => [node.id, node]));
   const parents = new Map(
@@ -71,7 +71,7 @@ function samplesOf(profile: Profiler.Profile): readonly StackSample[] {
 
 type Seen = { readonly count: number; readonly ns: number };
 
-/** How often each node was seen, and for how long in all: from when it was seen until something else was. */
+/** The number of samples of each node, and their total time: each until the next sample of another node. */
 function seen({ samples = [], timeDeltas = [] }: Profiler.Profile): ReadonlyMap<number, Seen> {
   const all = new Map<number, Seen>();
   for (const [index, id] of samples.entries()) {

@@ -3,14 +3,14 @@ import { Session } from 'node:inspector/promises';
 import { encodeProfile, frameOf } from './profile.ts';
 import type { Frame, StackSample } from './profile.ts';
 
-/** Tells where the memory that is in use was allocated, since it began to watch. */
+/** A sampling heap profiler. */
 export interface HeapWatch {
-  /** A pprof profile of what is in use now, or of what is left after all garbage has been collected. */
+  /** A pprof profile of the memory in use, or of what is left after a garbage collection. */
   profile(after: 'now' | 'collection'): Promise<Uint8Array>;
   stop(): void;
 }
 
-/** One sample in so many bytes: what Go uses, and too rare to be measurable. */
+/** Bytes per sample: Go's default, whose cost is not measurable. */
 const BYTES_PER_SAMPLE = 512 * 1024;
 
 const COMMENTS = [
@@ -18,7 +18,7 @@ const COMMENTS = [
   'samples: allocations that were looked at; V8 does not tell how many objects each stands for',
 ];
 
-/** Begins to watch allocations, which goes on until it is stopped. */
+/** Starts to sample allocations until it is stopped. */
 export async function watchHeap(): Promise<HeapWatch> {
   const session = new Session();
   session.connect();
@@ -43,14 +43,14 @@ export async function watchHeap(): Promise<HeapWatch> {
   };
 }
 
-/** What V8 tells, which is more than the types of Node say. */
+/** V8's profile, which has more fields than Node's types. */
 type Node = HeapProfiler.SamplingHeapProfileNode & {
   readonly id: number;
   readonly children: readonly Node[];
 };
 type Sampled = { readonly head: Node; readonly samples: readonly { readonly nodeId: number }[] };
 
-/** One sample for each place in the tree of calls that allocated; the size of a node is without that of its calls. */
+/** One sample for each node of the call tree that allocated; the size of a node excludes that of its children. */
 function samplesOf({ head, samples }: Sampled): readonly StackSample[] {
   const counts = new Map<number, number>();
   for (const { nodeId } of samples) counts.set(nodeId, (counts.get(nodeId) ?? 0) + 1);

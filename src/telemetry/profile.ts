@@ -18,14 +18,14 @@ export type Frame = {
 /** A stack, the innermost call first, and a number for each kind of value. */
 export type StackSample = { readonly stack: readonly Frame[]; readonly values: readonly number[] };
 
-/** What a number of a profile counts, and in which unit. */
+/** The name and unit of a value. */
 type ValueKind = { readonly type: string; readonly unit: string };
 
-/** Everything that a profile tells. */
+/** A profile in pprof's terms. */
 export type ProfileContents = {
   readonly kinds: readonly ValueKind[];
   readonly samples: readonly StackSample[];
-  /** What was measured every how often. */
+  /** The sampling period. */
   readonly period: ValueKind & { readonly every: number };
   readonly timeMs: number;
   readonly durationMs?: number;

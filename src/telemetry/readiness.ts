@@ -1,20 +1,20 @@
 import { plainText } from './http.ts';
 import type { Answer, Question, Route } from './http.ts';
 
-/** Says why something is not ready, or nothing where it is. Answers at once: what takes time is found out before. */
+/** Returns why a part is not ready, or undefined if it is; synchronous, so it must be fast. */
 type ReadyCheck = () => string | undefined;
 
-/** Whether the process can do its work: only if all of its parts say so, and never once it stops. */
+/** The readiness of a process: ready if all checks pass, and never during shutdown. */
 export interface Readiness {
-  /** Asks a part from now on; gives the function that ends it. */
+  /** Adds a check; returns the function that removes it. */
   add(name: string, check: ReadyCheck): () => void;
-  /** Not ready any more, whatever the parts say. */
+  /** Makes the process unready for good. */
   stop(): void;
-  /** Why each part is not ready; nothing where it is. */
+  /** The result of each check; undefined if it passes. */
   failures(): ReadonlyMap<string, string | undefined>;
 }
 
-/** A process without parts is ready until it stops. */
+/** Readiness without checks, so ready until it is stopped. */
 export function createReadiness(): Readiness {
   const checks = new Map<string, ReadyCheck>();
   let isStopping = false;
@@ -44,8 +44,8 @@ function failureOf(check: ReadyCheck): string | undefined {
 }
 
 /**
- * The questions that Kubernetes asks: /healthz is answered as long as the event loop turns, /readyz as the parts say;
- * with ?verbose, or where something fails, each part is listed.
+ * The probes of Kubernetes: /healthz succeeds while the event loop runs, /readyz while all checks pass. With ?verbose, or
+ * where a check fails, the response lists each check.
  */
 export function healthRoutes(readiness: Readiness): readonly Route[] {
   return [
@@ -68,7 +68,7 @@ function report(
   return onceOnly(plainText(hasFailed ? 503 : 200, [...lines, verdict, ''].join('\n')));
 }
 
-/** Connections that are kept must not take the place of those who ask next. */
+/** Idle keep-alive connections must not use up the connection limit. */
 function onceOnly(answer: Answer): Answer {
   return { ...answer, headers: { connection: 'close' } };
 }

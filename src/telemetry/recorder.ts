@@ -1,6 +1,6 @@
 import type { MetricDeclaration, MetricDeclarations } from './metrics.ts';
 
-/** The labels that a metric must be given: those that are declared, of the values that are declared. */
+/** The labels of a metric, with their declared values. */
 type LabelsOf<M extends MetricDeclaration> = {
   readonly [L in keyof M['labels']]: M['labels'][L] extends readonly []
     ? string
@@ -14,26 +14,26 @@ type NamesOf<D extends MetricDeclarations, T extends MetricDeclaration['type']> 
 }[keyof D];
 
 /**
- * Functions that record what happened: one for each counter, which adds one or as many as are given, and one for each
- * histogram, which takes what was measured. They never throw; a number that makes no sense is left out.
+ * Functions that record metrics: one for each counter, which adds 1 or a given number, and one for each histogram, which
+ * observes a value. They never throw; an invalid number is ignored.
  */
 export type Recorder<D extends MetricDeclarations> = {
   readonly [K in NamesOf<D, 'counter'>]: (labels: LabelsOf<D[K]>, by?: number) => void;
 } & { readonly [K in NamesOf<D, 'histogram'>]: (labels: LabelsOf<D[K]>, measured: number) => void };
 
-/** The gauges among metrics, which are read when somebody asks rather than recorded. */
+/** The gauges among metrics, which are read at each scrape instead of recorded. */
 type GaugeName<D extends MetricDeclarations> = NamesOf<D, 'gauge'>;
 
-/** What a gauge shows for one set of labels. */
+/** The value of a gauge for one set of labels. */
 type Reading<M extends MetricDeclaration> = { readonly labels: LabelsOf<M>; readonly value: number };
 
-/** Takes functions by which gauges are read. */
+/** Registers functions that read gauges. */
 export interface GaugeReaders<D extends MetricDeclarations> {
-  /** Reads a gauge by a function from now on; gives the function that ends it. Several functions add up. */
+  /** Adds a function that reads a gauge; returns the function that removes it. The values of several functions add up. */
   readGauge<K extends GaugeName<D>>(gauge: K, read: () => readonly Reading<D[K]>[]): () => void;
 }
 
-/** The labels whose values nobody has declared. */
+/** The labels without declared values. */
 export type OpenLabel<D extends MetricDeclarations> = {
   [K in keyof D]: {
     [L in keyof D[K]['labels']]: D[K]['labels'][L] extends readonly [] ? L : never;

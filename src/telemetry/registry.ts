@@ -4,25 +4,24 @@ import { processMetrics } from './metrics.ts';
 import type { MetricDeclaration, MetricDeclarations } from './metrics.ts';
 import type { GaugeReaders, OpenLabel, Recorder } from './recorder.ts';
 
-/** What Prometheus reads: the text of all metrics, and its content type. */
+/** The exposition of all metrics, and its content type. */
 export interface Exposition {
   readonly contentType: string;
   text(): Promise<string>;
 }
 
-/** Everything that a process measures. */
+/** The metrics of a process. */
 export type Metrics<D extends MetricDeclarations> = Exposition &
   GaugeReaders<D> & { readonly record: Recorder<D> };
 
-/** What a registry is made of. */
 export type RegistryOptions<D extends MetricDeclarations> = {
   readonly metrics: D;
   readonly version: string;
-  /** Values of open labels that are known now, such as the names of the controllers: their series begin at zero. */
+  /** Known values of open labels, such as the names of the controllers: their series start at zero. */
   readonly known?: Readonly<Partial<Record<OpenLabel<D>, readonly string[]>>>;
-  /** Metrics of which only whoever tells them knows the series, though they have such labels. */
+  /** Metrics with such labels whose series are not known, and so do not start at zero. */
   readonly unknown?: readonly (keyof D)[];
-  /** So many series one metric may have before the open labels of new ones read `other`. */
+  /** Max series of a metric; the open labels of further ones are `other`. */
   readonly mostSeries?: number;
 };
 
@@ -30,10 +29,10 @@ const MOST_SERIES = 1000;
 
 type ReadGauge = () => readonly { readonly labels: Labels; readonly value: number }[];
 
-/** Gauges of the library that are called counters; each is the sum of another metric that is there. */
+/** Gauges of prom-client with names of counters; each is the sum of another metric. */
 const MISNAMED = ['handles', 'requests', 'resources'].map(what => `nodejs_active_${what}_total`);
 
-/** Makes the metrics that are declared, and those of the process; series that can be known are there at zero. */
+/** Creates the declared metrics and those of the process; series that are known start at zero. */
 export function createRegistry<D extends MetricDeclarations>(options: RegistryOptions<D>): Metrics<D> {
   const { metrics, version, known = {}, unknown = [], mostSeries = MOST_SERIES } = options;
   const registry = new Registry();
@@ -95,10 +94,10 @@ function recordHistogram(
   };
 }
 
-/** Adds a function that reads a gauge; gives the function that ends it. */
+/** Adds a function that reads a gauge; returns the function that removes it. */
 type AddReader = (read: ReadGauge) => () => void;
 
-/** A gauge holds nothing between two readings, so that what is gone is not shown. */
+/** A gauge is reset before each scrape, so that it has no stale series. */
 function gaugeOf(declaration: MetricDeclaration, series: Series, countError: RecordValue): AddReader {
   const readers = new Map<symbol, ReadGauge>();
   const gauge: Gauge = new Gauge({
@@ -130,20 +129,20 @@ function configuration({ name, help, labels }: MetricDeclaration, registry: Regi
 /** One set of label values. */
 type Labels = Readonly<Record<string, string>>;
 
-/** What stands where a value is not declared, or is one too many. */
+/** The value of a label that is not declared, or exceeds the limit. */
 const OTHER = 'other';
 
 const LONGEST_VALUE = 128;
 
 /**
- * Gives the labels under which something is counted, so that no metric grows without bound: a value that a closed list
- * lacks is `other`, and once a metric has as many series as it may have, so is every open label of a new one.
+ * Bounds the labels of a series, so that no metric grows without limit: a value that is not in a closed list is `other`, and
+ * beyond the max number of series every open label of a new one is.
  */
 function limitSeries({ labels: declared }: MetricDeclaration, most: number): (labels: Labels) => Labels {
   const admitted = new Map<string, Labels>();
   const names = Object.keys(declared);
   return given => {
-    // Most of what is counted was counted before, as it is: then nothing need be looked at.
+    // Fast path: most series exist.
     const asItIs = admitted.get(keyOf(names, given));
     if (asItIs) return asItIs;
     const values = names.map(name => admissible(given[name], declared[name] ?? []));
@@ -169,14 +168,14 @@ function keyOf(names: readonly string[], given: Labels): string {
   return key;
 }
 
-/** A bounded value in one line, or `other` where it is not of its list. A comma would end it for prom-client. */
+/** A bounded value in one line, or `other` if it is not in its list. prom-client splits at commas. */
 function admissible(value: unknown, declared: readonly string[]): string {
   if (typeof value !== 'string') return OTHER;
   const text = value.slice(0, LONGEST_VALUE).replace(/[\s,]+/g, ' ');
   return declared.length === 0 || declared.includes(text) ? text : OTHER;
 }
 
-/** Every set of label values that can be known beforehand; none where a label may have any value. */
+/** Every set of label values that is known in advance; none if a label may have any value. */
 function knownSeries(
   { labels: declared }: MetricDeclaration,
   known: Readonly<Partial<Record<string, readonly string[]>>>,
@@ -190,7 +189,7 @@ function knownSeries(
   );
 }
 
-/** Where Prometheus reads the metrics. */
+/** The route that Prometheus scrapes. */
 export function metricsRoutes(metrics: Exposition): readonly Route[] {
   const answer: Route['answer'] = async () => ({
     status: 200,

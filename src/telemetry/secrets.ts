@@ -1,11 +1,11 @@
-/** What stands where a secret was. */
+/** The replacement of a secret. */
 export const REDACTED = '[redacted]';
 
-/** Names of fields that hold secrets, in small letters and without anything between words. */
+/** Names of fields that hold secrets, in lower case and without separators. */
 const SECRET_NAME =
   /secret|token|passw(?:or)?d|passphrase|authorization|credential|cookie|(?:auth|api|access|private|shared|signing|encryption|session|host)key|^(?:keys?|pass|pwd)$/;
 
-/** The last words of names of fields that only tell about a secret. */
+/** The last words of names of fields that only describe a secret. */
 const ABOUT_A_SECRET = new Set(
   [
     'name',
@@ -24,22 +24,22 @@ const ABOUT_A_SECRET = new Set(
   ].concat(['version', 'path', 'status', 'reason']),
 );
 
-/** Whether a field of this name holds a secret, whatever the secret looks like. */
+/** Whether a field of this name holds a secret. */
 export function isSecretName(name: string): boolean {
   if (!SECRET_NAME.test(name.toLowerCase().replace(/[^a-z0-9]/g, ''))) return false;
   const words = name.match(/[A-Z]+(?![a-z])|[A-Z]?[a-z0-9]+/g);
   return !ABOUT_A_SECRET.has(words?.at(-1)?.toLowerCase() ?? '');
 }
 
-/** Something in quotes, also where they are escaped or the end is missing. */
+/** A quoted text, also with escaped quotes or without its end. */
 const QUOTED = String.raw`\\+"[^"]*(?:"|$)|"(?:[^"\\]|\\.)*(?:"|\\?$)|'[^']*(?:'|$)`;
 
-/** What follows a name: a separator, as in YAML, JSON, queries or headers. */
+/** The separator after a name in YAML, JSON, queries or headers. */
 const IS = String.raw`\\*["']?\s*(?:[:=]|%3[AD])\s*`;
 
 /**
- * What secrets look like inside of texts; what may have blanks in it comes first, and what follows a telling name comes
- * last. The group of a shape may stay. All hold at the end of a text that was cut, too.
+ * Patterns of secrets in texts: first those that may contain blanks, last those that follow the name of a secret. The group
+ * of a pattern is kept. All also match at the end of a truncated text.
  */
 const SHAPES: readonly RegExp[] = [
   /-----BEGIN [A-Z0-9 ]*PRIVATE KEY[\s\S]*?(?:-----END [A-Z0-9 ]*PRIVATE KEY-----|$)/gi,
@@ -57,17 +57,17 @@ const SHAPES: readonly RegExp[] = [
   ),
 ];
 
-/** So much of a text is shown, and so much of it is looked at, so that no text can hold up the process. */
+/** How much of a text is shown, and how much is searched, so that no text can block the process. */
 const [LONGEST_SHOWN, LONGEST_READ] = [4096, 8192];
 
-/** A text without anything that looks like a secret, and cut where it is long. */
+/** A text with its secrets redacted, truncated if it is long. */
 export function withoutSecrets(text: string): string {
   const isLong = text.length > LONGEST_READ;
   let read = isLong ? text.slice(0, LONGEST_READ) : text;
   for (const shape of SHAPES) {
     read = read.replace(shape, (_all, kept: unknown) => `${typeof kept === 'string' ? kept : ''}${REDACTED}`);
   }
-  // The last word may be half of something whose other half would have told what it is.
+  // The last word may be a truncated secret that no pattern matches.
   if (isLong) read = read.replace(/\S+$/, '');
   if (!isLong && read.length <= LONGEST_SHOWN) return read;
   return `${read.slice(0, LONGEST_SHOWN)}[cut: ${text.length} characters]`;
