@@ -11,7 +11,7 @@ const other: Ref<'MeshEndpoints'> = { kind: 'MeshEndpoints', namespace: 'team-a'
 
 /** What an adapter tells to those who subscribe. */
 export const changeCases: Readonly<Record<string, Case>> = {
-  'says that what was there at the start is first, and what happens later is not': {
+  'marks changes of the initial list as first, and later ones not': {
     begins: 'before-reading',
     first: [webWith(), named(meshEndpoints(), 'team-a/web')],
     expect: async scene => {
@@ -30,7 +30,7 @@ export const changeCases: Readonly<Record<string, Case>> = {
     },
   },
 
-  'tells of a change when it can be read already': {
+  'notifies of a change after it can be read': {
     expect: async scene => {
       const seen: (boolean | undefined)[] = [];
       scene.read.subscribe(({ key }) => {
@@ -45,7 +45,7 @@ export const changeCases: Readonly<Record<string, Case>> = {
     },
   },
 
-  'tells nothing to one who has left': {
+  'does not notify a listener that unsubscribed': {
     expect: async scene => {
       const seen: string[] = [];
       const leave = scene.read.subscribe(({ key }) => seen.push(key));
@@ -77,7 +77,7 @@ export const changeCases: Readonly<Record<string, Case>> = {
     },
   },
 
-  'keeps what is valid of an object that becomes invalid, and never shows one that is not': {
+  'keeps the last valid version of an object, and never returns an invalid one': {
     expect: async scene => {
       const before = await put(scene, web, webWith());
       const wrong = { tailnet: 'not a domain' };

@@ -27,7 +27,7 @@ const [first, second] = ['0123456789abcdef', 'fedcba9876543210'];
 
 /** What an adapter does with objects that are ours alone. */
 export const ownedCases: Readonly<Record<string, Case>> = {
-  'makes an object of ours, and gives it back like any other': {
+  'creates an object that we own, and reads it like any other': {
     expect: async scene => {
       await scene.write.apply(bindingOf(first, { app: 'mesh' }));
       const { metadata, spec } = await found(scene, binding);
@@ -39,7 +39,7 @@ export const ownedCases: Readonly<Record<string, Case>> = {
     },
   },
 
-  'makes an object of ours be exactly as given': {
+  'applies an object that we own exactly': {
     expect: async scene => {
       await scene.write.apply(bindingOf(first, { app: 'mesh', old: 'yes' }));
       const before = await found(scene, binding);
@@ -50,7 +50,7 @@ export const ownedCases: Readonly<Record<string, Case>> = {
     },
   },
 
-  'writes nothing where an object of ours is as it should be': {
+  'writes nothing where an object that we own is unchanged': {
     expect: async scene => {
       await scene.write.apply(bindingOf(first));
       const before = await found(scene, binding);
@@ -62,7 +62,7 @@ export const ownedCases: Readonly<Record<string, Case>> = {
     },
   },
 
-  'makes routes that are ours, and finds them like those of users': {
+  'creates routes that we own, and finds them like those of users': {
     expect: async scene => {
       await scene.write.apply(anchorTo('web'));
       const route = await found(scene, anchor);
@@ -76,7 +76,7 @@ export const ownedCases: Readonly<Record<string, Case>> = {
     },
   },
 
-  'removes an object of ours, also one that is not there': {
+  'removes an object that we own, also one that does not exist': {
     expect: async scene => {
       await scene.write.apply(bindingOf(first));
       await found(scene, binding);
@@ -89,7 +89,7 @@ export const ownedCases: Readonly<Record<string, Case>> = {
     },
   },
 
-  'refuses an object of ours that is not valid, and says why': {
+  'refuses an invalid object that we own, with the reason': {
     expect: async scene => {
       const refusal = scene.write.apply({
         ...bindingOf(first),

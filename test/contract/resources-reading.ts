@@ -11,7 +11,7 @@ import type { Case } from './resources-scene.ts';
 
 /** What an adapter gives to those who read. */
 export const readingCases: Readonly<Record<string, Case>> = {
-  'knows nothing of what nobody declared': {
+  'returns undefined for an object that does not exist': {
     expect: async ({ read }) => {
       expect(read.get(web)).toBeUndefined();
       expect(read.list('MeshTailnet')).toEqual([]);
@@ -21,7 +21,7 @@ export const readingCases: Readonly<Record<string, Case>> = {
     },
   },
 
-  'gives an object with its defaults, and with what a source adds to it': {
+  'returns an object with its defaults and the metadata of the source': {
     expect: async scene => {
       const { metadata, spec, status } = await put(scene, web, webWith());
       expect(metadata).toMatchObject({ name: 'web', namespace: 'default', generation: 1 });
@@ -34,7 +34,7 @@ export const readingCases: Readonly<Record<string, Case>> = {
     },
   },
 
-  'gives objects of a kind without namespaces': {
+  'returns cluster-scoped objects': {
     expect: async scene => {
       const ref: Ref<'MeshTailnet'> = { kind: 'MeshTailnet', namespace: '', name: 'example' };
       const tailnet = await put(scene, ref, named(meshTailnet(), 'example'));
@@ -64,7 +64,7 @@ export const readingCases: Readonly<Record<string, Case>> = {
     },
   },
 
-  'finds an object by what an index says of it now, and no more by what it said before': {
+  'finds an object by its current index values alone': {
     expect: async scene => {
       const { read } = scene;
       await put(scene, web, webWith());
@@ -79,7 +79,7 @@ export const readingCases: Readonly<Record<string, Case>> = {
     },
   },
 
-  'gives objects that nobody can change': {
+  'returns frozen objects': {
     expect: async scene => {
       const object = await put(scene, web, webWith());
       const insides = [
@@ -93,7 +93,7 @@ export const readingCases: Readonly<Record<string, Case>> = {
     },
   },
 
-  'gives the same value until the object changes': {
+  'returns the same value until the object changes': {
     expect: async scene => {
       const before = await put(scene, web, webWith());
       const told = toldOf(scene, web);
@@ -108,7 +108,7 @@ export const readingCases: Readonly<Record<string, Case>> = {
     },
   },
 
-  'counts the changes of spec, and of nothing else': {
+  'increments the generation for changes of spec alone': {
     expect: async scene => {
       const before = await put(scene, web, webWith());
       await scene.author.put(named(meshEndpoints(), 'default/web', { labels: { team: 'a' } }));

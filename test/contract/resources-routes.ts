@@ -52,7 +52,7 @@ const routeCases = served.map(([kind, version]): readonly [string, Case] => [
 export const foreignCases: Readonly<Record<string, Case>> = {
   ...Object.fromEntries(routeCases),
 
-  'finds a route by what it sends traffic and copies of it to': {
+  'finds a route by its backends and mirrors': {
     expect: async scene => {
       const mirror = { type: 'RequestMirror', requestMirror: { backendRef: meshBackend({ name: 'copy' }) } };
       const rules = [{ backendRefs: [meshBackend({ namespace: 'default' })], filters: [mirror] }];
@@ -68,7 +68,7 @@ export const foreignCases: Readonly<Record<string, Case>> = {
     },
   },
 
-  'gives Gateways and their classes': {
+  'returns Gateways and their classes': {
     expect: async scene => {
       const listeners = [{ name: 'http', port: 80, protocol: 'HTTP', hostname: '*.example.com' }];
       const spec = { gatewayClassName: 'envoy', listeners };
@@ -81,7 +81,7 @@ export const foreignCases: Readonly<Record<string, Case>> = {
     },
   },
 
-  'gives namespaces with their labels': {
+  'returns namespaces with their labels': {
     expect: async scene => {
       const ref: Ref<'Namespace'> = { kind: 'Namespace', namespace: '', name: 'team-b' };
       const namespace = named({ apiVersion: 'v1', kind: 'Namespace' }, 'team-b', { labels: { mesh: 'yes' } });
@@ -90,7 +90,7 @@ export const foreignCases: Readonly<Record<string, Case>> = {
     },
   },
 
-  'gives what namespaces grant to each other': {
+  'returns ReferenceGrants': {
     expect: async scene => {
       const from = [{ group: GATEWAY_GROUP, kind: 'HTTPRoute', namespace: 'default' }];
       const to = [{ group: GROUP, kind: 'MeshEndpoints', name: 'web' }];

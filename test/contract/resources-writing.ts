@@ -17,7 +17,7 @@ const status: MeshEndpointsStatus = {
 
 /** What an adapter writes for us into the objects of users. */
 export const writingCases: Readonly<Record<string, Case>> = {
-  'puts a status in the place of the old one, and leaves spec and generation alone': {
+  'replaces a status, and leaves spec and generation alone': {
     expect: async scene => {
       const before = await put(scene, web, webWith());
       await scene.write.replaceStatus(before, status);
@@ -33,7 +33,7 @@ export const writingCases: Readonly<Record<string, Case>> = {
     },
   },
 
-  'writes nothing where the status is there already': {
+  'writes nothing where the status is equal': {
     expect: async scene => {
       const before = await put(scene, web, webWith());
       await scene.write.replaceStatus(before, status);
@@ -81,7 +81,7 @@ export const writingCases: Readonly<Record<string, Case>> = {
     },
   },
 
-  'writes nothing to an object that has gone, nor to another of its name': {
+  'fails for an object that was deleted, also if it was created again': {
     expect: async scene => {
       const old = await put(scene, web, webWith());
       await scene.author.remove(web);
@@ -119,7 +119,7 @@ export const writingCases: Readonly<Record<string, Case>> = {
     },
   },
 
-  'adds a finalizer once, and removes it only where it is': {
+  'adds a finalizer once, and removes it only where it exists': {
     expect: async scene => {
       const { write } = scene;
       const before = await put(scene, web, webWith());
@@ -146,7 +146,7 @@ export const writingCases: Readonly<Record<string, Case>> = {
     },
   },
 
-  'lets nobody hold an object any longer that is being deleted': {
+  'refuses to add a finalizer to an object that is being deleted': {
     expect: async scene => {
       await scene.write.addFinalizer(await put(scene, web, webWith()), ours);
       await foundWhere(scene, web, hasFinalizers(ours));
@@ -159,7 +159,7 @@ export const writingCases: Readonly<Record<string, Case>> = {
     },
   },
 
-  'begins anew with an object that is declared again after it has gone': {
+  'gives an object that is created again a new uid': {
     expect: async scene => {
       const old = await put(scene, web, webWith({ paused: true }));
       await scene.write.replaceStatus(old, status);

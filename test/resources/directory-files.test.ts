@@ -69,24 +69,24 @@ type Spoilt = {
 
 const SPOILT: Readonly<Record<string, Spoilt>> = {
   'is not YAML': { text: `${yaml('a', 3)}\n---\n"`, problem: 'NotYaml web.yaml:15', ports: [1, 2] },
-  'is cut in the middle of a text': {
+  'is cut in the middle of a string': {
     text: `${yaml('a', 3)}---\n${yaml('b', 4).slice(0, -5)}"HT`,
     problem: 'NotYaml web.yaml:25',
     ports: [1, 2],
   },
   'is empty': { text: '', problem: 'NotYaml web.yaml', ports: [1, 2] },
-  'is not text': { text: '\ud800', problem: 'Unreadable web.yaml', ports: [1, 2] },
-  'has a key twice': {
+  'is not UTF-8': { text: '\ud800', problem: 'Unreadable web.yaml', ports: [1, 2] },
+  'has a duplicate key': {
     text: `${yaml('a', 3)}---\n${yaml('b', 4)}kind: x\n`,
     problem: 'NotYaml web.yaml:26',
     ports: [1, 2],
   },
-  'has one object that is not valid': {
+  'has one invalid object': {
     text: `${yaml('a', 70_000)}---\n${yaml('b', 4)}`,
     problem: 'Invalid web.yaml:11',
     ports: [1, 4],
   },
-  'has one object that is not valid, and lacks another': {
+  'has one invalid object, and lacks another': {
     text: yaml('a', 70_000),
     problem: 'Invalid web.yaml:11',
     ports: [1, 2],
@@ -96,7 +96,7 @@ const SPOILT: Readonly<Record<string, Spoilt>> = {
     problem: 'Invalid web.yaml:17',
     ports: [3, 2],
   },
-  'has something that is no object': {
+  'has something that is not an object': {
     text: `${yaml('a', 3)}---\n[1]\n`,
     problem: 'Invalid web.yaml:14',
     ports: [3, 2],
@@ -115,7 +115,7 @@ describe('a file that', () => {
       : writeWhole(join(folder, 'web.yaml'), text);
 
   it.each(Object.entries(SPOILT))(
-    '%s says what it said before where nothing better is known',
+    '%s keeps its previous objects',
     async (_sentence, { text, problem, ports }) => {
       const directory = await withFiles({ 'web.yaml': `${yaml('a', 1)}---\n${yaml('b', 2)}` });
       expect(portOf(directory, 'b')).toBe(2);
@@ -129,7 +129,7 @@ describe('a file that', () => {
     },
   );
 
-  it('has an item of a List that is not valid is told of by its line', async () => {
+  it('has an invalid item of a List is reported with its line', async () => {
     const items = [yaml('a', 1), yaml('b', 70_000)].map(
       text => `- ${text.trimEnd().replaceAll('\n', '\n  ')}`,
     );
@@ -154,13 +154,13 @@ describe('a file that', () => {
     expect(problemsOf(directory)).toEqual(['TooMuch a.yaml']);
   });
 
-  it('is nothing but faults is told of in short', async () => {
+  it('has very many faults is reported in short', async () => {
     const directory = await withFiles({ 'a.yaml': '---\na: 1\n'.repeat(500) });
     expect(directory.problems()).toHaveLength(100);
     expect(directory.problems().at(-1)?.message).toBe('901 more problems are not listed');
   });
 
-  it('holds objects of others is of no concern', async () => {
+  it('has objects of other kinds is no problem', async () => {
     const directory = await withFiles({
       'a.yaml': `apiVersion: v1\nkind: Secret\nmetadata: {name: a}\ndata: {a: b}\n---\n${yaml('a')}`,
     });
@@ -169,8 +169,8 @@ describe('a file that', () => {
   });
 });
 
-describe('a file that goes and comes back', () => {
-  it('says what it said before where nothing better is known', async () => {
+describe('a file that is deleted and created again', () => {
+  it('keeps its previous objects while it is invalid', async () => {
     const directory = await withFiles({ 'a.yaml': yaml('a', 1) }, { deleteAfterMs: 5000 });
     const { metadata } = await found(directory, webRef('a'));
     await rm(join(directory.folder, 'a.yaml'));
@@ -187,7 +187,7 @@ describe('a file that goes and comes back', () => {
 });
 
 describe('one object in several files', () => {
-  it('is what the first by name says, then the next, and the others are told', async () => {
+  it('is that of the first file by name, then of the next, and the others are reported', async () => {
     const directory = await withFiles({ 'b.yaml': yaml('web', 2), 'c/a.yaml': yaml('web', 3) });
     expect(portOf(directory)).toBe(2);
     expect(directory.problems()).toMatchObject([
@@ -228,7 +228,7 @@ describe('secrets', () => {
 });
 
 describe('the names in a folder', () => {
-  it('decide what is read', async () => {
+  it('decide which files are read', async () => {
     const directory = await withFiles({
       'a.yaml': yaml('a'),
       'b.yml': yaml('b'),
@@ -248,7 +248,7 @@ describe('the names in a folder', () => {
     expect(directory.told).toEqual([]);
   });
 
-  it('may be anything else', async () => {
+  it('may have any characters', async () => {
     const names = [
       'with space',
       'new\nline',
@@ -269,7 +269,7 @@ describe('the names in a folder', () => {
     await eventually(() => expect(problemsOf(directory)).toEqual(['NotYaml new?line.yaml:1']));
   });
 
-  it('may be those of things that are no files, which nobody opens', async () => {
+  it('may be those of pipes and devices, which are not opened', async () => {
     const directory = await withFiles({ 'a.yaml': yaml('a') });
     await run('mkfifo', [join(directory.folder, 'pipe.yaml')]);
     const server = createServer();
@@ -286,7 +286,7 @@ describe('the names in a folder', () => {
 });
 
 describe('the folder', () => {
-  it('may come later, go and come back; meanwhile what was read counts', async () => {
+  it('may be created late, deleted and created again; its objects stay in the meantime', async () => {
     const folders = makeFolders();
     const directory = openFolder(folders);
     await eventually(() => expect(directory.problems()).toMatchObject([{ reason: 'FolderMissing' }]));
@@ -315,7 +315,7 @@ describe('the folder', () => {
     );
   });
 
-  it('may hold folders that come, are filled, and go', async () => {
+  it('may have subfolders that are created, filled and deleted', async () => {
     const directory = await withFiles({ 'a.yaml': yaml('a') });
     const expectAll = (names: readonly string[]) =>
       eventually(() => expect(namesIn(directory)).toEqual(names));
@@ -335,7 +335,7 @@ describe('the folder', () => {
     await expectAll(['a']);
   });
 
-  it('is looked at again, in case that something went unseen', async () => {
+  it('is scanned again, in case an event was missed', async () => {
     const folders = makeFolders();
     for (const name of ['one', 'two'])
       await writeWhole(join(folders.root, name, 'file'), yaml('a', name === 'one' ? 1 : 2));
@@ -351,7 +351,7 @@ describe('the folder', () => {
 });
 
 describe('problems', () => {
-  it('are told once, when they are new', async () => {
+  it('are reported once', async () => {
     const directory = await withFiles({ 'a.yaml': 'a: "' });
     await writeWhole(join(directory.folder, 'b.yaml'), 'b: "');
     await eventually(() => expect(directory.problems()).toHaveLength(2));

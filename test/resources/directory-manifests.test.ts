@@ -57,14 +57,14 @@ describe('a manifest in a directory', () => {
     });
   });
 
-  it('is told after the store knows', async () => {
+  it('is reported after the store has changed', async () => {
     const { put, told } = await open();
     await put('a.yaml', ...Array.from({ length: 50 }, (_, at) => route('HTTPRoute', `web-${at}`)), config());
     await eventually(() => expect(told).toHaveLength(51));
     expect(told.filter(({ isInStore }) => !isInStore)).toEqual([]);
   });
 
-  it('is told when it changes, moves and goes, and once only', async () => {
+  it('is reported once when it changes, moves or is deleted', async () => {
     const { put, told, manifests, folder } = await open();
     await put('a.yaml', config());
     await eventually(() => expect(told).toHaveLength(1));
@@ -79,7 +79,7 @@ describe('a manifest in a directory', () => {
     await eventually(() => expect(manifests.keys()).toEqual([]));
   });
 
-  it('is what was there before while a file is not YAML, empty or has an object that is wrong', async () => {
+  it('stays while a file is not YAML, empty or has an invalid object', async () => {
     const { put, manifests, folder } = await open();
     await put('a.yaml', config(), route('HTTPRoute', 'web'));
     await eventually(() => expect(manifests.keys()).toHaveLength(2));
@@ -97,7 +97,7 @@ describe('a manifest in a directory', () => {
     expect(manifests.hasUnread()).toBe(false);
   });
 
-  it('goes where a file of kinds that are not read is emptied', async () => {
+  it('is deleted when a file of kinds that are not read is emptied', async () => {
     const { put, manifests, folder } = await open();
     await put('a.yaml', config());
     await eventually(() => expect(manifests.keys()).toHaveLength(1));
@@ -105,7 +105,7 @@ describe('a manifest in a directory', () => {
     await eventually(() => expect(manifests.keys()).toEqual([]));
   });
 
-  it('is not known of a file that could never be read', async () => {
+  it('is unknown while its file could never be read', async () => {
     const folders = makeFolders();
     await mkdir(folders.folder);
     await writeFile(join(folders.folder, 'a.yaml'), '{ broken');
@@ -115,7 +115,7 @@ describe('a manifest in a directory', () => {
     await eventually(() => expect(manifests.hasUnread()).toBe(false));
   });
 
-  it('is not kept where nobody wants it', async () => {
+  it('is not kept without onManifests', async () => {
     const folders = makeFolders();
     await mkdir(folders.folder);
     await writeFile(join(folders.folder, 'a.yaml'), JSON.stringify(config()));
@@ -129,7 +129,7 @@ describe('a manifest in a directory', () => {
     ['a name that is none', { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 7 } }],
     ['a list', { apiVersion: 'v1', kind: 'ConfigMap', metadata: ['name'] }],
     ['a text', 'a text'],
-  ])('has nothing of an object with %s', async (_what, object) => {
+  ])('is undefined for an object with %s', async (_what, object) => {
     const { put, manifests } = await open();
     await put('a.yaml', object, config());
     await eventually(() => expect(manifests.keys()).toEqual(['|ConfigMap|default|c']));

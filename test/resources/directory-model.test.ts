@@ -239,7 +239,7 @@ class World {
   }
 }
 
-it('what is read is what a model says, after any changes of files, writes of ours and restarts', async () => {
+it('the store equals the model after any changes of files, writes and restarts', async () => {
   const property = fc.asyncProperty(fc.array(step, { minLength: 25, maxLength: 40 }), async steps => {
     const root = await mkdtemp(join(tmpdir(), 'model-'));
     const world = new World(root);

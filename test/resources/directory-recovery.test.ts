@@ -12,8 +12,8 @@ import { makeFolders, openAndRead, portOf, QUICK, webFile, writeWhole } from '..
 /** What is not seen at once is not seen in the time of a test. */
 const UNHURRIED = { ...QUICK, rescanMs: 60_000, unwatchedRescanMs: 60_000 };
 
-describe('a folder in the folder', () => {
-  it('is followed also when it was removed and made anew', async () => {
+describe('a subfolder', () => {
+  it('is still watched after it was deleted and created again', async () => {
     const folders = makeFolders();
     const file = join(folders.folder, 'inner/web.yaml');
     await writeWhole(file, webFile('web', 1));
@@ -28,7 +28,7 @@ describe('a folder in the folder', () => {
     }
   });
 
-  it('is watched anew when its watcher told its end, though all that can be known of it is the same', async () => {
+  it('is watched again after its watcher ended, though its identity is the same', async () => {
     const { root } = makeFolders();
     const inner = join(root, 'inner');
     await mkdir(inner);
@@ -53,7 +53,7 @@ describe('a folder in the folder', () => {
   });
 });
 
-describe('a link to a file in a folder where much happens', () => {
+describe('a link to a file in a busy folder', () => {
   /** A folder with links to two files in another. */
   async function withLinks(elsewhere: string) {
     const folders = makeFolders();
@@ -74,7 +74,7 @@ describe('a link to a file in a folder where much happens', () => {
     }
   });
 
-  it('makes nobody look at what else happens there', async () => {
+  it('causes no reads for other changes there', async () => {
     const { root } = makeFolders();
     const told: (string | undefined)[] = [];
     const watch = new FolderWatch({
@@ -92,8 +92,8 @@ describe('a link to a file in a folder where much happens', () => {
   });
 });
 
-describe('a file that cannot be taken', () => {
-  it('costs no other file anything, and is read again with the next scan', async () => {
+describe('a file that fails unexpectedly', () => {
+  it('does not affect other files, and is read again at the next scan', async () => {
     const { folder } = makeFolders();
     for (const name of ['a', 'b', 'c']) await writeWhole(join(folder, `${name}.yaml`), webFile(name));
     const failures: unknown[] = [];

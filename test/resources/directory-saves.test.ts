@@ -74,7 +74,7 @@ const SAVES: Readonly<Record<string, Save>> = {
     save: folder => writeSlowly(join(folder, 'web.yaml'), NEW, 0),
   },
   'a slow writer': { save: folder => writeSlowly(join(folder, 'web.yaml'), NEW, 25) },
-  'an editor that keeps the old file until the new one is there': {
+  'an editor that keeps the old file until the new one exists': {
     save: async folder => {
       await writeFile(join(folder, 'web.yaml___jb_tmp___'), NEW);
       await rename(join(folder, 'web.yaml'), join(folder, 'web.yaml___jb_old___'));
@@ -141,7 +141,7 @@ const SAVES: Readonly<Record<string, Save>> = {
       await writeFile(join(folder, 'inner/most/web.yaml'), NEW);
     },
   },
-  'an exchange of the whole folder': {
+  'a replacement of the whole folder': {
     save: async (folder, { root }) => {
       await mkdir(join(root, 'next'));
       await writeFile(join(root, 'next/web.yaml'), NEW);
@@ -162,7 +162,7 @@ const SAVES: Readonly<Record<string, Save>> = {
       await rename(join(root, 'link'), folder);
     },
   },
-  'a link to a file that lies elsewhere': {
+  'a link to a file in another folder': {
     prepare: async ({ folder, root }) => {
       await mkdir(join(root, 'elsewhere'));
       await rename(join(folder, 'web.yaml'), join(root, 'elsewhere/file'));
@@ -184,7 +184,7 @@ const SAVES: Readonly<Record<string, Save>> = {
   },
 };
 
-describe('an object stays the same and takes the new spec, once, when its file is saved by', () => {
+describe('an object keeps its uid and gets the new spec, once, when its file is saved by', () => {
   it.each(Object.entries(SAVES))('%s', async (_sentence, { prepare, save }) => {
     const folders = makeFolders();
     await mkdir(folders.folder);
@@ -204,7 +204,7 @@ describe('an object stays the same and takes the new spec, once, when its file i
   });
 });
 
-describe('a folder that is mounted as the kubelet does it', () => {
+describe('a folder that the kubelet mounts', () => {
   it('is read once, in spite of its links', async () => {
     const folders = makeFolders();
     await mkdir(folders.folder);

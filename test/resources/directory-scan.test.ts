@@ -30,7 +30,7 @@ async function scanned({ files = [], links = {} }: Tree, bounds: Partial<Bounds>
   };
 }
 
-describe('a look at a folder', () => {
+describe('a scan of a folder', () => {
   it.each<[sentence: string, tree: Tree, files: readonly string[]]>([
     [
       'files before folders, each in the order of names',
@@ -54,13 +54,13 @@ describe('a look at a folder', () => {
     expect(await scanned(tree)).toMatchObject({ files, problems: [], unknown: [] });
   });
 
-  it.each([['.'], ['..'], ['/'], ['../..']])('follows no link to what it lies in: %s', async target => {
+  it.each([['.'], ['..'], ['/'], ['../..']])('does not follow a link to a parent folder: %s', async target => {
     const { files, problems, entered } = await scanned({ files: ['a.yaml'], links: { link: target } });
     expect({ files, entered }).toEqual({ files: ['a.yaml'], entered: [''] });
     expect(problems.filter(problem => problem !== 'link is a link to a folder around this one')).toEqual([]);
   });
 
-  it('goes no deeper, wider or longer than it may, and says what it does not know', async () => {
+  it('keeps its bounds, and returns the paths that it skipped', async () => {
     const files = ['a.yaml', 'a/a.yaml', 'a/a/a.yaml', 'b/a.yaml'];
     expect(await scanned({ files }, { files: 2 })).toMatchObject({
       files: ['a.yaml', 'a/a.yaml'],
@@ -76,7 +76,7 @@ describe('a look at a folder', () => {
     });
   });
 
-  it('follows not too many links behind each other', async () => {
+  it('does not follow long chains of links', async () => {
     const { folder, root } = makeFolders();
     await mkdir(folder);
     for (let at = 0; at < 8; at++) {
@@ -106,7 +106,7 @@ describe('a watch', () => {
     return { watch, told, troubles };
   }
 
-  it('says that it is incomplete where a folder cannot be watched', () => {
+  it('is incomplete where a folder cannot be watched', () => {
     const { root } = makeFolders();
     const { watch, troubles } = makeWatch();
     watch.begin();
@@ -121,7 +121,7 @@ describe('a watch', () => {
     expect(troubles).toEqual(['ENOENT', undefined]);
   });
 
-  it('leaves folders that are not said any more, and takes a new one of the same name', async () => {
+  it('closes folders that are not added again, and watches a new folder of the same path', async () => {
     const { root } = makeFolders();
     const { watch, told } = makeWatch();
     for (const name of ['a', 'b']) await mkdir(join(root, name));

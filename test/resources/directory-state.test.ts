@@ -31,8 +31,8 @@ async function reopen(directory: OpenFolder): Promise<OpenFolder> {
 
 const binding = (revision: string, name = 'public') => named(meshBinding({ revision }), name) as never;
 
-describe('what we add to an object of a file', () => {
-  it('lives as long as the process, and never touches the file or its folder', async () => {
+describe('status and finalizers of an object in a file', () => {
+  it('are kept in memory, and never written to the file or its folder', async () => {
     const folders = await withWeb();
     const first = await openAndRead(folders);
     const web = await found(first, webRef());
@@ -51,7 +51,7 @@ describe('what we add to an object of a file', () => {
     expect(after.metadata.finalizers).toBeUndefined();
   });
 
-  it('leaves what it is as it was: the same uid, and the first generation, after every start', async () => {
+  it('are lost at each start, with the same uid and the first generation', async () => {
     const folders = await withWeb();
     const first = await openAndRead(folders);
     const { metadata } = await found(first, webRef());
@@ -62,14 +62,14 @@ describe('what we add to an object of a file', () => {
     expect((await found(second, webRef())).metadata).toMatchObject({ uid: metadata.uid, generation: 1 });
   });
 
-  it('is another in another folder', async () => {
+  it('belong to another uid in another folder', async () => {
     const uids = await Promise.all(
       [1, 2].map(async () => (await found(await openAndRead(await withWeb()), webRef())).metadata.uid),
     );
     expect(new Set(uids).size).toBe(2);
   });
 
-  it('is not reported anew while nothing changes, however often the file is saved', async () => {
+  it('cause no change when the file is saved unchanged', async () => {
     const folders = await withWeb();
     const first = await openAndRead(folders, { timing: { rescanMs: 20 } });
     const web = await found(first, webRef());
@@ -84,8 +84,8 @@ describe('what we add to an object of a file', () => {
   });
 });
 
-describe('an object whose file is removed', () => {
-  it('is removed with its status, and comes back as another', async () => {
+describe('an object whose file is deleted', () => {
+  it('is deleted with its status, and has a new uid when it is created again', async () => {
     const folders = await withWeb();
     const directory = await openAndRead(folders);
     const before = await found(directory, webRef());
@@ -98,7 +98,7 @@ describe('an object whose file is removed', () => {
     expect(after.status).toBeUndefined();
   });
 
-  it('comes back as another when it is defined again and the old one is gone', async () => {
+  it('has a new uid when it is defined again after its deletion', async () => {
     const folders = await withWeb();
     const directory = await openAndRead(folders);
     const before = await found(directory, webRef());
@@ -121,8 +121,8 @@ describe('an object whose file is removed', () => {
   });
 });
 
-describe('an object that is ours alone', () => {
-  it('wins over a file that defines it, which is told, and gives way when it is removed', async () => {
+describe('an object that we own', () => {
+  it('wins over a file that defines it, which is reported, until it is removed', async () => {
     const folders = await withWeb();
     const directory = await openAndRead(folders);
     await directory.write.apply(binding('01234567'));
@@ -136,7 +136,7 @@ describe('an object that is ours alone', () => {
     expect(directory.problems()).toEqual([]);
   });
 
-  it('is never one that a user defined', async () => {
+  it('cannot replace one that a file defines', async () => {
     const folders = await withWeb();
     await writeWhole(join(folders.folder, 'b.yaml'), JSON.stringify(binding('89abcdef')));
     const { write } = await openAndRead(folders);

@@ -10,8 +10,8 @@ import { makeFolders } from '../support/folder.ts';
 
 const ID = /^[0-9a-f]{8}$/;
 
-describe('the id of an installation', () => {
-  it('is made once, and is the same from then on', async () => {
+describe('the installation id', () => {
+  it('is generated once, and stays the same', async () => {
     const { state } = makeFolders();
     const id = await installationId(state);
     expect(id).toMatch(ID);
@@ -21,7 +21,7 @@ describe('the id of an installation', () => {
     expect(await installationId(makeFolders().state)).not.toBe(id);
   });
 
-  it.each(['', 'half', '0123456789abcdef', '{}'])('is never guessed where its file holds %j', async text => {
+  it.each(['', 'half', '0123456789abcdef', '{}'])('is refused where its file holds %j', async text => {
     const { state } = makeFolders();
     mkdirSync(state);
     writeFileSync(join(state, 'installation-id'), text);
@@ -32,7 +32,7 @@ describe('the id of an installation', () => {
     expect(readFileSync(join(state, 'installation-id'), 'utf8')).toBe(text);
   });
 
-  it('is refused where its folder can never be one', async () => {
+  it('is refused where its folder cannot be created', async () => {
     const { state } = makeFolders();
     writeFileSync(state, 'a file');
     await expect(installationId(state)).rejects.toMatchObject({
@@ -45,8 +45,8 @@ describe('the id of an installation', () => {
 const LANES = 2;
 const KILLS = 8;
 
-describe('a process that is killed while it makes the id', () => {
-  it('leaves nothing that the next cannot read, and no other id than it gave out', async () => {
+describe('a process that is killed while it writes the id', () => {
+  it('leaves a readable file or none, and no other id than it returned', async () => {
     const { root } = makeFolders();
     const program = join(root, 'makes-ids.mjs');
     await build({

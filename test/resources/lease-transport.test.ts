@@ -14,7 +14,7 @@ function transportOf(send: (request: KubeRequest) => Promise<unknown>): KubeTran
   };
 }
 
-describe('a Lease as it is answered', () => {
+describe('a Lease in a response', () => {
   const read = (answer: unknown) =>
     kubernetesLease({
       transport: transportOf(() => Promise.resolve(answer)),
@@ -35,7 +35,7 @@ describe('a Lease as it is answered', () => {
     ],
     ['counts what cannot be', { metadata, spec: { leaseDurationSeconds: -1, leaseTransitions: 0.5 } }],
     ['counts more than can be', { metadata, spec: { leaseDurationSeconds: 1e300, leaseTransitions: NaN } }],
-  ])('is held by nobody where it %s', async (_what, answer) => {
+  ])('has no holder where it %s', async (_what, answer) => {
     expect(await read(answer)).toEqual(nothing);
   });
 
@@ -54,7 +54,7 @@ describe('a Lease as it is answered', () => {
     ['Failed', 500, 'Unavailable'],
     ['Unreachable', undefined, 'Unavailable'],
     ['Garbled', 200, 'Unavailable'],
-  ] as const)('cannot be kept where the server says %s', async (said, status, reason) => {
+  ] as const)('fails where the response is %s', async (said, status, reason) => {
     const error = new KubeError(said, 'no', status === undefined ? {} : { status });
     const transport = transportOf(() => Promise.reject(error));
     const lease = kubernetesLease({ transport, namespace: 'a', name: 'b', date: () => new Date(0) });

@@ -119,7 +119,7 @@ function sorted(objects: readonly Resource[]): readonly Resource[] {
 }
 
 describe('a store', () => {
-  it('has what a map would have, finds it by every index, and tells exactly what differs', () => {
+  it('equals a map, with every index, and notifies of exactly the differences', () => {
     const property = fc.property(fc.array(steps, { maxLength: 30 }), all => {
       const store = new ResourceStore(indexes, failure => expect(failure).toBeUndefined());
       let [model, next]: [Model, Model] = [new Map(), new Map()];

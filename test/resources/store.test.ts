@@ -27,8 +27,8 @@ function storeThatTells() {
   return { store, told, failures, keys: () => told.map(({ key }) => key) };
 }
 
-describe('what is put', () => {
-  it('is a change, unless it equals what is there', () => {
+describe('an object that is put', () => {
+  it('is a change, unless it equals the stored one', () => {
     const { store, told } = storeThatTells();
     expect(store.put(readMeshEndpoints('default/web'))).toBe(true);
     const before = store.get(web);
@@ -51,7 +51,7 @@ describe('what is put', () => {
     expect(store.put(readMeshEndpoints('default/web'))).toBe(true);
   });
 
-  it('is first only where that is said', () => {
+  it('is part of the initial list only where it is marked so', () => {
     const { store, told } = storeThatTells();
     store.put(readMeshEndpoints('default/web'), 'first');
     store.remove(web, 'first');
@@ -59,7 +59,7 @@ describe('what is put', () => {
     expect(told.map(({ isFirst }) => isFirst)).toEqual([true, true, false]);
   });
 
-  it('is under each text that an index has for it, once', () => {
+  it('is found by each value of an index, once', () => {
     const { store } = storeThatTells();
     store.put(readMeshEndpoints('default/web', {}, { labels: { a: 'x', b: 'x', c: 'y' } }));
     store.put(readMeshEndpoints('default/db', {}, { labels: { a: 'x' } }));
@@ -71,7 +71,7 @@ describe('what is put', () => {
     expect(store.find(byLabel, 'y')).toEqual([]);
   });
 
-  it('is there although an index throws, which then has no texts for it, and that is reported once', () => {
+  it('is stored although an index throws, which then has no values for it and is reported once', () => {
     const failures: unknown[] = [];
     const store = new ResourceStore([broken, byTailnet], failure => failures.push(failure));
     store.put(readMeshEndpoints('default/web'));
@@ -98,7 +98,7 @@ describe('what is put', () => {
     ['a text', 'default/web'],
     ['nothing', undefined],
     ['a list with something else', [7]],
-  ])('is under no text where an index gives %s instead of texts', (_what, given) => {
+  ])('has no values where an index returns %s', (_what, given) => {
     const failures: unknown[] = [];
     const wrong = { ...byTailnet, name: 'wrong', valuesOf: () => given as string[] };
     const store = new ResourceStore([wrong], failure => failures.push(failure));
@@ -122,14 +122,14 @@ function raise(message: string): never {
 }
 
 describe('an index', () => {
-  it('is there by namespace for every kind', () => {
+  it('exists by namespace for every kind', () => {
     const { store } = storeThatTells();
     store.put(resourceOf(route('TCPRoute', 'team-a/web')));
     expect(store.find(byNamespace('TCPRoute'), 'team-a')).toHaveLength(1);
     expect(store.find(byNamespace('UDPRoute'), 'team-a')).toEqual([]);
   });
 
-  it('must have been given to the store', () => {
+  it('must be one of the store', () => {
     const store = new ResourceStore([byLabel], () => undefined);
     expect(() => store.find(byTailnet, 'example.ts.net')).toThrow(
       'made without the index MeshEndpoints by tailnet',
@@ -147,7 +147,7 @@ describe('an index', () => {
 });
 
 describe('replacing all objects of a kind', () => {
-  it('tells only what differs, and drops what is missing', () => {
+  it('notifies of differences alone, and removes what is missing', () => {
     const { store, keys } = storeThatTells();
     for (const name of ['a', 'b', 'c']) store.put(readMeshEndpoints(`default/${name}`));
     store.put(resourceOf(route('TCPRoute', 'default/a')));
@@ -167,7 +167,7 @@ describe('replacing all objects of a kind', () => {
     expect(store.list('TCPRoute')).toHaveLength(1);
   });
 
-  it('loses none of the others where an index throws for one', () => {
+  it('keeps the other objects where an index throws for one', () => {
     const failures: unknown[] = [];
     const store = new ResourceStore([broken], failure => {
       failures.push(failure);
@@ -187,7 +187,7 @@ describe('replacing all objects of a kind', () => {
     expect(failures).toHaveLength(1);
   });
 
-  it('takes the last of those that have the same name', () => {
+  it('keeps the last of several with one name', () => {
     const { store, keys } = storeThatTells();
     const twice = [readMeshEndpoints('default/web'), readMeshEndpoints('default/web', { paused: true })];
     store.replaceAll('MeshEndpoints', twice, 'first');
@@ -196,7 +196,7 @@ describe('replacing all objects of a kind', () => {
     expect(keys()).toEqual(['MeshEndpoints/default/web']);
   });
 
-  it('is told when all of it has taken effect', () => {
+  it('notifies when all changes have taken effect', () => {
     const { store } = storeThatTells();
     store.put(readMeshEndpoints('default/web'));
     const seen: number[] = [];
@@ -207,7 +207,7 @@ describe('replacing all objects of a kind', () => {
 });
 
 describe('listeners', () => {
-  it('may write while they are told, and all hear of everything in order', () => {
+  it('may write while they are notified, and all get every change in order', () => {
     const store = new ResourceStore([], () => undefined);
     const [early, late]: [string[], string[]] = [[], []];
     store.subscribe(({ key }) => {
@@ -221,7 +221,7 @@ describe('listeners', () => {
     expect(late).toEqual(early);
   });
 
-  it('may leave, and make others leave, while they are told', () => {
+  it('may unsubscribe themselves and others while they are notified', () => {
     const store = new ResourceStore([], () => undefined);
     const told: string[] = [];
     const leaveFirst = store.subscribe(() => {
@@ -236,7 +236,7 @@ describe('listeners', () => {
     expect(told).toEqual(['first', 'third', 'third']);
   });
 
-  it('may subscribe others while they are told, who hear of what happens then', () => {
+  it('may subscribe others while they are notified, which get later changes', () => {
     const store = new ResourceStore([], () => undefined);
     const told: string[] = [];
     const leave = store.subscribe(() => {
@@ -249,7 +249,7 @@ describe('listeners', () => {
     expect(told).toEqual(['MeshEndpoints/default/b']);
   });
 
-  it('are told twice if they subscribed twice, and leave one by one', () => {
+  it('are called twice if they subscribed twice, and unsubscribe one by one', () => {
     const store = new ResourceStore([], () => undefined);
     let told = 0;
     const listener = () => {
@@ -264,7 +264,7 @@ describe('listeners', () => {
     expect(told).toBe(3);
   });
 
-  it('that throw are reported one by one, and nobody misses anything', () => {
+  it('that throw are reported, and the others get every change', () => {
     const { store, failures, keys } = storeThatTells();
     store.subscribe(({ key }) => raise(key));
     const seen: string[] = [];
@@ -279,7 +279,7 @@ describe('listeners', () => {
 });
 
 describe('being synced', () => {
-  it('is said once, to all who wait and all who ask later', async () => {
+  it('resolves for all who wait, and at once for later callers', async () => {
     const { store } = storeThatTells();
     const waiting = store.whenSynced();
     expect(store.isSynced()).toBe(false);

@@ -29,7 +29,7 @@ function isFrozenThrough(value: unknown): boolean {
 }
 
 describe('isEqual', () => {
-  it('says of JSON values what Node says', () => {
+  it('agrees with Node for JSON values', () => {
     const property = fc.property(pairs, ([a, b]) => {
       expect(isEqual(a, b)).toBe(isDeepStrictEqual(a, b));
       expect(isEqual(b, a)).toBe(isDeepStrictEqual(a, b));
@@ -53,8 +53,8 @@ describe('isEqual', () => {
   });
 });
 
-describe('what is shared', () => {
-  it('says the same, is frozen all through, and is the one before it exactly if that is equal', () => {
+describe('structural sharing', () => {
+  it('returns an equal, deeply frozen value, which is the earlier one exactly if they are equal', () => {
     const property = fc.property(pairs, ([a, b]) => {
       const before = shareStructure(undefined, a);
       const after = shareStructure(before, b);
@@ -66,7 +66,7 @@ describe('what is shared', () => {
     fc.assert(property, { seed, numRuns: 2000 });
   });
 
-  it('is every part that did not change', () => {
+  it('keeps every unchanged part', () => {
     const before = shareStructure(undefined, { spec: { a: [1, { b: 2 }] }, status: { c: 3 } }) as Record<
       string,
       unknown
@@ -79,14 +79,14 @@ describe('what is shared', () => {
     expect(after['spec']).toBe(before['spec']);
   });
 
-  it('is a neighbour in a list', () => {
+  it('shares with neighbours in a list', () => {
     const list = [1, 2].map(name => ({ name, check: { path: '/' } }));
     const [first, second] = shareStructure(undefined, list) as typeof list;
     expect(second?.check).toBe(first?.check);
     expect(second).toEqual({ name: 2, check: { path: '/' } });
   });
 
-  it('leaves the value itself alone', () => {
+  it('does not change its input', () => {
     const value = { spec: { a: [] } };
     shareStructure(undefined, value);
     expect([value, value.spec, value.spec.a].map(Object.isFrozen)).toEqual([false, false, false]);
@@ -97,7 +97,7 @@ describe('what is shared', () => {
     '{"__proto__":{}}',
     '{"constructor":{"name":"x"}}',
     '{"a":{"__proto__":[]}}',
-  ])('has %s as a field like others', text => {
+  ])('treats %s as a normal field', text => {
     for (const before of [
       undefined,
       {},

@@ -46,7 +46,7 @@ function bytes(text: string): number {
 }
 
 describe('an event', () => {
-  it('is written at once, with all that a server wants to know', async () => {
+  it('is written at once, with all required fields', async () => {
     const { clock, server, events, outcomes } = begin();
     events.record(told());
     await clock.settle();
@@ -69,7 +69,7 @@ describe('an event', () => {
     expect(outcomes).toEqual({ written: 1, dropped: 0, failed: 0 });
   });
 
-  it('of what is in no namespace is in the default one', async () => {
+  it('about a cluster-scoped object is in the default namespace', async () => {
     const { clock, server, events } = begin();
     events.record(told({ regarding: { apiVersion: 'v1', kind: 'Node', name: 'a' } }));
     events.record(told({ regarding: { apiVersion: 'v1', kind: 'Node', namespace: '', name: 'b' } }));
@@ -85,7 +85,7 @@ describe('an event', () => {
     ['a note of characters of two halves', { note: 'a' + '\u{1F600}'.repeat(700) }],
     ['long words', { reason: 'é'.repeat(100), action: 'x'.repeat(500) }],
     ['no words', { reason: '', action: '' }],
-  ])('with %s is bounded', async (_what, fields) => {
+  ])('with %s is cut to the limits', async (_what, fields) => {
     const { clock, server, events } = begin();
     events.record(told(fields));
     await clock.settle();
@@ -99,7 +99,7 @@ describe('an event', () => {
     if ('note' in fields) expect(note).toMatch(/.{200}\.\.\.$/su);
   });
 
-  it('never shows a secret, nor has an object with no proper name', async () => {
+  it('contains no secret, and has a valid name', async () => {
     const { clock, server, events } = begin();
     events.record(told({ note: 'asked with Authorization: Bearer abcdefghijklmnop' }, '../../Secrets?x'));
     await clock.settle();
@@ -110,7 +110,7 @@ describe('an event', () => {
 });
 
 describe('equal events', () => {
-  it('a hundred of them at once are one object with a count, and one request', async () => {
+  it('are one object with a count, and a hundred at once take one request', async () => {
     const { clock, server, events, outcomes } = begin();
     for (let i = 0; i < 100; i++) events.record(told());
     await clock.advance(5000);
@@ -119,7 +119,7 @@ describe('equal events', () => {
     expect(outcomes).toEqual({ written: 100, dropped: 0, failed: 0 });
   });
 
-  it('that go on for an hour take few requests, and the count is right at the end', async () => {
+  it('for an hour take few requests, and the count is right at the end', async () => {
     const { clock, server, events } = begin();
     for (let second = 0; second < 3600; second++) {
       events.record(told());
@@ -138,15 +138,15 @@ describe('equal events', () => {
     ['action', { action: 'Other' }],
     ['note', { note: 'other' }],
     ['object', { regarding: { ...told().regarding, kind: 'Other' } }],
-    ['life of its object', { regarding: { ...told().regarding, uid: 'other' } }],
-  ] as const)('are not those with another %s', async (_what, fields) => {
+    ['uid of its object', { regarding: { ...told().regarding, uid: 'other' } }],
+  ] as const)('have the same %s', async (_what, fields) => {
     const { clock, server, events } = begin();
     for (const fieldsOf of [{}, fields, {}, fields]) events.record(told(fieldsOf));
     await clock.advance(5000);
     expect([...server.kept.values()].map(({ series }) => series?.count)).toEqual([2, 2]);
   });
 
-  it('are news again after a silence, and after somebody deleted the event', async () => {
+  it('become a new object after 6 minutes without one, and after the object was deleted', async () => {
     const { clock, server, events } = begin();
     events.record(told());
     await clock.advance(HOUR_MS);
@@ -161,8 +161,8 @@ describe('equal events', () => {
   });
 });
 
-describe('a flood', () => {
-  it('is cut, and counted', async () => {
+describe('a flood of events', () => {
+  it('is rate limited, and counted', async () => {
     const { clock, server, events, outcomes } = begin();
     for (let i = 0; i < 10_000; i++) events.record(told({}, `web-${i}`));
     await clock.advance(1000);
@@ -176,7 +176,7 @@ describe('a flood', () => {
 });
 
 describe('a server that is down', () => {
-  it('costs few requests, is reported once, and what is recorded later is written', async () => {
+  it('costs few requests, is reported once, and later events are written', async () => {
     const { clock, server, events, outcomes, failures } = begin();
     server.behaviour = 'is-down';
     for (let second = 0; second < 3600; second++) {
@@ -194,7 +194,7 @@ describe('a server that is down', () => {
     expect(outcomes.written + outcomes.dropped + outcomes.failed).toBe(3 * 3600 + 1);
   });
 
-  it('that never answers costs one request and bounded memory', async () => {
+  it('and never responds costs one request and bounded memory', async () => {
     const { clock, server, events, outcomes } = begin();
     server.behaviour = 'hangs';
     for (let second = 0; second < 3600; second++) {
@@ -206,8 +206,8 @@ describe('a server that is down', () => {
   });
 });
 
-describe('a server that is busy', () => {
-  it('gets the event when it wishes', async () => {
+describe('a busy server', () => {
+  it('gets the event after Retry-After', async () => {
     const { clock, server, events, outcomes } = begin();
     server.behaviour = 'is-busy';
     events.record(told());
@@ -219,7 +219,7 @@ describe('a server that is busy', () => {
 });
 
 describe('a server that refuses', () => {
-  it('is not asked twice for the same event', async () => {
+  it('gets no second request for the same event', async () => {
     const { clock, server, events, outcomes, failures } = begin();
     server.behaviour = 'refuses';
     for (let i = 0; i < 5; i++) events.record(told({}, `web-${i}`));
@@ -231,7 +231,7 @@ describe('a server that refuses', () => {
 });
 
 describe('closing', () => {
-  it('writes what has not been written, and takes no more', async () => {
+  it('writes what is pending, and drops new events', async () => {
     const { clock, server, events, outcomes } = begin();
     for (let i = 0; i < 7; i++) events.record(told());
     await clock.settle();
@@ -243,7 +243,7 @@ describe('closing', () => {
     expect(clock.timers).toBe(0);
   });
 
-  it('writes what was recorded while a request was on its way', async () => {
+  it('writes what was recorded while a request was open', async () => {
     const { server, events, outcomes } = begin();
     events.record(told());
     await Promise.resolve();
@@ -253,7 +253,7 @@ describe('closing', () => {
     expect(outcomes).toEqual({ written: 2, dropped: 0, failed: 0 });
   });
 
-  it('begins anew where somebody has deleted the event', async () => {
+  it('creates the event again where it was deleted', async () => {
     const { clock, server, events, outcomes } = begin();
     events.record(told());
     await clock.settle();
@@ -264,7 +264,7 @@ describe('closing', () => {
     expect(outcomes).toEqual({ written: 3, dropped: 0, failed: 0 });
   });
 
-  it.each(['hangs', 'is-down'] as const)('ends soon though the server %s', async behaviour => {
+  it.each(['hangs', 'is-down'] as const)('ends within its timeout though the server %s', async behaviour => {
     const { clock, server, events, outcomes } = begin();
     server.behaviour = behaviour;
     for (let i = 0; i < 7; i++) events.record(told({}, `web-${i}`));
@@ -278,7 +278,7 @@ describe('closing', () => {
   });
 });
 
-describe('whatever happens', () => {
+describe('in any sequence', () => {
   const step = fc.oneof(
     { weight: 6, arbitrary: fc.record({ tell: fc.nat(6), times: fc.integer({ min: 1, max: 40 }) }) },
     { weight: 4, arbitrary: fc.record({ wait: fc.constantFrom(0, 100, 1500, 20_000, 400_000) }) },
@@ -291,7 +291,7 @@ describe('whatever happens', () => {
     { weight: 1, arbitrary: fc.constant('delete' as const) },
   );
 
-  it('each event is written, dropped or failed once, and few timers and requests are spent on it', async () => {
+  it('each event is written, dropped or failed once, with few timers and requests', async () => {
     const property = fc.asyncProperty(fc.array(step, { maxLength: 40 }), async steps => {
       const { clock, server, events, outcomes } = begin();
       let all = 0;

@@ -36,7 +36,7 @@ function shownCell(cells: readonly Cell[], trouble: Trouble, moment: Moment): st
   return `${verdict}${requests} requests, ${ms} ms`;
 }
 
-it('whatever goes wrong, and whenever, the store is in the end as the server is, and little is asked', async () => {
+it('after any failure at any time, the store equals the server, with few requests', async () => {
   const cells = await matrix();
   console.log(`requests and time until all was known again\n${tableOf(cells)}`);
   expect(cells).toHaveLength(TROUBLES.length * MOMENTS.length);

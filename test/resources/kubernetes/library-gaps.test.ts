@@ -15,18 +15,18 @@ async function headersOf(user: object): Promise<unknown> {
 }
 
 describe('the library still', () => {
-  it('drops tokenFile', async () => {
+  it('ignores tokenFile', async () => {
     expect(await headersOf({ tokenFile: makeFiles().write('token', 't') })).toEqual({});
   });
 
-  it('drops the groups of an impersonation', async () => {
+  it('ignores the groups of an impersonation', async () => {
     expect(await headersOf({ token: 't', as: 'a', 'as-groups': ['b'] })).toEqual({
       Authorization: 'Bearer t',
       'Impersonate-User': 'a',
     });
   });
 
-  it('says nothing to a program of what it is asked', async () => {
+  it('sets no KUBERNETES_EXEC_INFO for a program', async () => {
     const script = `printf '{"status":{"token":"%s."}}' "$KUBERNETES_EXEC_INFO"`;
     const exec = { command: 'sh', args: ['-c', script] };
     expect(await headersOf({ exec })).toEqual({ Authorization: 'Bearer .' });
@@ -48,7 +48,7 @@ describe('the library still', () => {
     expect(Object.keys(seen)).toEqual(['env']);
   });
 
-  it('leaves the path of a program as it is', () => {
+  it('does not resolve the path of a program', () => {
     const config = new KubeConfig();
     const files = makeFiles();
     const user = { exec: { command: './login' } };

@@ -89,7 +89,7 @@ async function started(server: KubeTransport, clock = new VirtualClock()) {
 }
 
 describe('a list', () => {
-  it('that is too large to be read is read in smaller pages', async () => {
+  it('that is too large is requested in smaller pages', async () => {
     const server = new Server();
     server.send = request => {
       server.asked.push(request);
@@ -107,7 +107,7 @@ describe('a list', () => {
 });
 
 describe('a watch', () => {
-  it('is asked for with bookmarks, from the list, for five to ten minutes', async () => {
+  it('is requested with bookmarks, from the list, for five to ten minutes', async () => {
     const server = new Server();
     await started(server);
     expect(server.asked[1]?.query).toEqual({
@@ -118,7 +118,7 @@ describe('a watch', () => {
     });
   });
 
-  it('that is silent for 90 s is given up for another, and then for a list', async () => {
+  it('without a line for 90 s is replaced by another, and then by a list', async () => {
     const server = new Server();
     const { clock } = await started(server);
     await clock.advance(89_999);
@@ -129,7 +129,7 @@ describe('a watch', () => {
     expect([server.verbs, server.underWay]).toEqual(['list watch watch list watch', 1]);
   });
 
-  it('is trusted for 90 s from the last line', async () => {
+  it('times out 90 s after its last line', async () => {
     const server = new Server();
     server.lines = () => silence(BOOKMARK);
     const { clock } = await started(server);
@@ -140,7 +140,7 @@ describe('a watch', () => {
     expect(server.verbs).not.toContain('list watch watch list');
   });
 
-  it('that does not begin within 30 s is given up', async () => {
+  it('that is not opened within 30 s fails', async () => {
     const server = new Server();
     server.stream = request => {
       server.asked.push(request);
@@ -153,7 +153,7 @@ describe('a watch', () => {
     expect([server.verbs, server.underWay]).toEqual(['list watch watch', 1]);
   });
 
-  it('that ends at once is asked for ever more seldom', async () => {
+  it('that ends at once is requested with backoff', async () => {
     const server = new Server();
     server.lines = () => lines();
     const { clock } = await started(server);
@@ -174,7 +174,7 @@ describe('a reflector', () => {
         throw new Error('no');
       },
     ],
-  ])('lives on with a transport that %s', async (_how, fail) => {
+  ])('continues with a transport that %s', async (_how, fail) => {
     const server = new Server();
     let isBroken = true;
     const transport: KubeTransport = {
@@ -190,7 +190,7 @@ describe('a reflector', () => {
     expect([reflector.state.is, store.isSynced()]).toEqual(['watching', true]);
   });
 
-  it('reads all of it again when an object could not be taken', async () => {
+  it('lists again when an object could not be stored', async () => {
     const server = new Server();
     server.lines = () => silence();
     const { clock, store, broken, reflector } = await started(server);
@@ -209,7 +209,7 @@ describe('a reflector', () => {
     expect([store.list('MeshEndpoints').length, reflector.state.is]).toEqual([1, 'watching']);
   });
 
-  it('ends the list that it waits for when it is closed', async () => {
+  it('aborts its list when it is closed', async () => {
     const server = new Server();
     server.send = request => {
       server.asked.push(request);
@@ -220,7 +220,7 @@ describe('a reflector', () => {
     expect(server.asked.map(({ signal }) => signal?.aborted)).toEqual([true]);
   });
 
-  it('puts no more of a page when it is closed, which it lets others do between two objects', async () => {
+  it('yields between two objects, and stores no more of a page when it is closed then', async () => {
     const server = new Server();
     const items = ['a', 'b', 'c'].map(name => named(meshEndpoints(), `default/${name}`, { uid: name }));
     server.send = () => Promise.resolve({ ...LIST, items });
@@ -231,7 +231,7 @@ describe('a reflector', () => {
     expect([store.list('MeshEndpoints').length, store.isSynced()]).toEqual([1, false]);
   });
 
-  it('that is closed does nothing more, and can be closed again', async () => {
+  it('does nothing after it is closed, and can be closed again', async () => {
     const server = new Server();
     const { clock, reflector } = await started(server);
     await Promise.all([reflector.close(), reflector.close()]);

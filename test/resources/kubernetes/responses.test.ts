@@ -42,7 +42,7 @@ describe('a page of a list', () => {
     expect(pageOf('MeshEndpoints', 'v1alpha1', answer)).toMatchObject(event as object);
   });
 
-  it('may be anything', () => {
+  it('may be any value', () => {
     const property = fc.property(fc.jsonValue(), answer => {
       expect(['page', 'failure']).toContain(pageOf('Namespace', 'v1', answer).event);
     });
@@ -82,7 +82,7 @@ describe('a line of a watch', () => {
     expect(watchEventIn(line)).toMatchObject(event as object);
   });
 
-  it('may be anything', () => {
+  it('may be any value', () => {
     const property = fc.property(fc.jsonValue(), line => {
       expect(watchEventIn(line)).toMatchObject({ event: 'failure' });
     });
@@ -90,7 +90,7 @@ describe('a line of a watch', () => {
   });
 });
 
-describe('what a server says that it serves', () => {
+describe('discovery', () => {
   const versions = [{ version: 'v1' }, { version: 'v1beta1' }];
   const groups = { kind: 'APIGroupList', groups: [{ name: SERVED.TCPRoute.group, versions }] };
   const resources = (...names: readonly string[]) => ({
@@ -116,7 +116,7 @@ describe('what a server says that it serves', () => {
     ['it names a version, and does not find it', { '/apis': groups }, 'NotFound'],
     ['it answers something else', { '/apis': 'please log in' }, 'Garbled'],
     ['its version is something else', { '/apis': groups, [v1]: {} }, 'Garbled'],
-  ])('is not known where %s', async (_what, answers, reason) => {
+  ])('fails where %s', async (_what, answers, reason) => {
     await expect(isServed(SERVED.TCPRoute, get(answers))).rejects.toMatchObject({ reason });
   });
 });

@@ -54,7 +54,7 @@ function filesWith(ca: string): Files {
 }
 
 describe.each(WIRES)('a token in a file, over %s', wire => {
-  it('that was replaced is read when the old one is refused, and the request is sent once more', async () => {
+  it('is read again after a 401, and the request is sent once more', async () => {
     let good = 'one';
     const server = await serveWire(wire, { respond: serveBearer(() => good) });
     const files = filesWith(AUTHORITY.ca);
@@ -69,7 +69,7 @@ describe.each(WIRES)('a token in a file, over %s', wire => {
     expect(await transport.send(READ)).toBe('two');
   });
 
-  it('that was not replaced is not tried again', async () => {
+  it('that has not changed is not sent again after a 401', async () => {
     const server = await serveWire(wire, { respond: serveBearer(() => 'another') });
     const files = filesWith(AUTHORITY.ca);
     files.write('token', TOKEN);
@@ -79,7 +79,7 @@ describe.each(WIRES)('a token in a file, over %s', wire => {
     expect(server.seen).toHaveLength(1);
   });
 
-  it('is read again in time, and stays as it was while the file is missing', async () => {
+  it('is read again every 10 s, and is kept while the file is missing', async () => {
     const clock = new VirtualClock();
     const server = await serveWire(wire, { respond: each => each.answer(200, JSON.stringify(each.headers)) });
     const files = filesWith(AUTHORITY.ca);
@@ -94,7 +94,7 @@ describe.each(WIRES)('a token in a file, over %s', wire => {
     expect(await transport.send(READ)).toMatchObject({ authorization: 'Bearer two' });
   });
 
-  it('that is not there at the start is Unauthorized until it is', async () => {
+  it('that does not exist at the start is Unauthorized until it does', async () => {
     const server = await serveWire(wire, { respond: serveBearer(() => 'one') });
     const files = filesWith(AUTHORITY.ca);
     const transport = await transportBy(writeConfig(files, server, { tokenFile: 'token' }));
@@ -109,7 +109,7 @@ describe.each(WIRES)('a token in a file, over %s', wire => {
 describe('certificates', () => {
   const respond = (each: Exchange) => each.answer(200, JSON.stringify(each.client ?? 'nobody'));
 
-  it('of another authority are trusted as soon as the file says so', async () => {
+  it('of another authority are trusted as soon as the file has it', async () => {
     const first = await serveWire('HTTPS', { respond });
     const files = filesWith(AUTHORITY.ca);
     const transport = await transportBy(writeConfig(files, first, {}));
@@ -163,7 +163,7 @@ describe('certificates', () => {
     }
   });
 
-  it('of a client that were replaced count for new requests, and what is followed goes on', async () => {
+  it('of a client that change are used for new requests, and streams continue', async () => {
     const clock = new VirtualClock();
     const server = await serveWire('HTTPS', {
       respond: each => {
@@ -194,7 +194,7 @@ describe('certificates', () => {
   });
 });
 
-it('a kubeconfig that names another server is followed there when the old one is gone', async () => {
+it('another server in a kubeconfig is used when the old one is down', async () => {
   const respond = (each: Exchange) => each.answer(200, '1');
   const [first, second] = await Promise.all([
     serveWire('HTTPS', { respond }),
@@ -213,12 +213,12 @@ it('a kubeconfig that names another server is followed there when the old one is
 /** What a program prints: another token at each run. */
 const CREDENTIAL = String.raw`echo "{\"kind\":\"ExecCredential\",\"status\":{\"token\":\"run-$runs\"}}"`;
 
-describe('a program that says who we are', () => {
+describe('an exec program', () => {
   const exec = { apiVersion: 'client.authentication.k8s.io/v1', command: './login', args: ['a'] };
   const echo = (each: Exchange) =>
     each.answer(200, JSON.stringify(each.headers['authorization'] ?? each.client));
 
-  it('is run once, and again when what it gave is refused', async () => {
+  it('is run once, and again after a 401', async () => {
     let good = 'run-1';
     const clock = new VirtualClock();
     const server = await serveWire('HTTPS', { respond: serveBearer(() => good) });
@@ -238,7 +238,7 @@ describe('a program that says who we are', () => {
     expect(runs()).toBe(2);
   });
 
-  it('is not asked again because the server is away', async () => {
+  it('is not run again because the server is down', async () => {
     const server = await serveWire('HTTPS', { respond: echo });
     const files = filesWith(AUTHORITY.ca);
     const runs = writeProgram(files, 'login', CREDENTIAL);
@@ -249,7 +249,7 @@ describe('a program that says who we are', () => {
     expect(runs()).toBe(1);
   });
 
-  it('that fails is not run again at once, however often somebody asks', async () => {
+  it('that fails is not run again within a second', async () => {
     const clock = new VirtualClock();
     const server = await serveWire('HTTPS', { respond: echo });
     const files = filesWith(AUTHORITY.ca);
@@ -263,7 +263,7 @@ describe('a program that says who we are', () => {
     expect(await transport.send(READ)).toBe('Bearer run-2');
   });
 
-  it('whose answers are all refused is not run again at once either', async () => {
+  it('whose credentials are refused is not run again within a second', async () => {
     const clock = new VirtualClock();
     const server = await serveWire('HTTPS', { respond: serveBearer(() => 'another') });
     const files = filesWith(AUTHORITY.ca);
@@ -278,7 +278,7 @@ describe('a program that says who we are', () => {
     expect(runs()).toBe(2);
   });
 
-  it('knows what it is asked, and what it is given', async () => {
+  it('gets KUBERNETES_EXEC_INFO, its arguments and its environment', async () => {
     const server = await serveWire('HTTPS', { respond: echo });
     const files = filesWith(AUTHORITY.ca);
     const script = `echo "$1 $GIVEN $KUBERNETES_EXEC_INFO" > '${files.path('told')}'\n${CREDENTIAL}`;
@@ -291,7 +291,7 @@ describe('a program that says who we are', () => {
     expect(told).toContain(`"interactive":false,"cluster":{"server":"${server.url}"`);
   });
 
-  it('may give a certificate', async () => {
+  it('may print a certificate', async () => {
     const server = await serveWire('HTTPS', { respond: echo });
     const files = filesWith(AUTHORITY.ca);
     const { cert, key } = CLIENTS.bob;
@@ -308,7 +308,7 @@ describe('a program that says who we are', () => {
     ['printed no credentials', 'echo null'],
     ['printed no credentials', 'echo \'{"status":{"clientCertificateData":"a"}}\''],
     ['printed no credentials', 'yes'],
-  ])('and %s leaves us Unauthorized, and tells no secret', async (message, script) => {
+  ])('that %s is Unauthorized, without secrets in the error', async (message, script) => {
     const server = await serveWire('HTTPS', { respond: echo });
     const files = filesWith(AUTHORITY.ca);
     writeProgram(files, 'login', script);
@@ -324,7 +324,7 @@ describe('a program that says who we are', () => {
       { ...exec, command: 'no-such-program' },
       'no-such-program printed no credentials (ENOENT)',
     ],
-  ])('where %s leaves us Unauthorized', async (_what, user, message) => {
+  ])('where %s is Unauthorized', async (_what, user, message) => {
     const server = await serveWire('HTTPS', { respond: echo });
     const files = filesWith(AUTHORITY.ca);
     const transport = await transportBy(writeConfig(files, server, { exec: user }));
@@ -333,7 +333,7 @@ describe('a program that says who we are', () => {
     expect(error.message).toContain(message);
   });
 
-  it('that never ends is ended', async () => {
+  it('that never ends is killed', async () => {
     const server = await serveWire('HTTPS', { respond: echo });
     const files = filesWith(AUTHORITY.ca);
     writeProgram(files, 'login', 'exec sleep 1000');

@@ -108,7 +108,7 @@ function writeAll(files: Files, wish: KubeconfigWish): string {
 }
 
 describe('a kubeconfig', () => {
-  it.each(CASES)('with $what says so', async ({ account, ...wish }) => {
+  it.each(CASES)('with $what is accepted', async ({ account, ...wish }) => {
     expect(await accountOf(writeAll(makeFiles(), wish))).toMatchObject(account);
   });
 
@@ -141,7 +141,7 @@ describe('a kubeconfig', () => {
     expect(await refusalOf(accountOf(writeAll(makeFiles(), wish)))).toBe(message);
   });
 
-  it('that names a file which is not there tells which', async () => {
+  it('that names a missing file fails with its path', async () => {
     const files = makeFiles();
     const config = files.write('config', kubeconfigText({ cluster: SERVER, user: { tokenFile: 'none' } }));
     expect(await refusalOf(accountOf(config))).toBe(`${files.path('none')} cannot be read (ENOENT)`);
@@ -159,12 +159,12 @@ describe('a kubeconfig', () => {
     ],
     [': is not a kubeconfig', `a: 1\n  ${SECRET}: [`],
     ['has no context', `current-context: a\ncontexts: [3, null, {name: 4}, {context: {}}]\nusers: {a: b}`],
-  ])('that makes no sense is refused: %s', async (message, text) => {
+  ])('that is invalid is refused: %s', async (message, text) => {
     const config = makeFiles().write('config', text);
     expect(await refusalOf(accountOf(config))).toContain(message);
   });
 
-  it('in several files takes each thing from the first that has it, and does without those that are missing', async () => {
+  it('in several files takes each entry from the first that has it, and skips missing files', async () => {
     const files = makeFiles();
     const entry = (name: string, item: object) => ({ name, ...item });
     const first = { 'current-context': 'x', clusters: [entry('c', { cluster: { server: 'https://one' } })] };
@@ -192,7 +192,7 @@ describe('a kubeconfig', () => {
     });
   });
 
-  it('that is the only one must be there', async () => {
+  it('that is the only one must exist', async () => {
     const path = makeFiles().path('missing');
     expect(await refusalOf(accountOf(path))).toBe(`KUBECONFIG: ${path} cannot be read (ENOENT)`);
     expect(await refusalOf(accountOf(`${path}:${path}2`))).toBe('KUBECONFIG: none of its files exists');
@@ -203,7 +203,7 @@ describe('a pod', () => {
   it.each([
     ['10.0.0.1', 'https://10.0.0.1:443'],
     ['fd00::1', 'https://[fd00::1]:443'],
-  ])('finds the API server %s and who it is by what Kubernetes gives it', async (host, server) => {
+  ])('uses the API server %s and the service account that Kubernetes gives it', async (host, server) => {
     const files = makeFiles();
     files.write('ca.crt', 'CA');
     files.write('token', 't');
@@ -215,13 +215,13 @@ describe('a pod', () => {
     });
   });
 
-  it('without an account is told which file is missing', async () => {
+  it('without a service account fails with the missing file', async () => {
     const environment = { KUBERNETES_SERVICE_HOST: 'a', KUBERNETES_SERVICE_PORT: '1' };
     const message = await refusalOf(accountOf('', environment, makeFiles().folder));
     expect(message).toMatch(/(ca\.crt|token) cannot be read \(ENOENT\)$/);
   });
 
-  it('that is none needs a kubeconfig', async () => {
+  it('is required where there is no kubeconfig', async () => {
     expect(await refusalOf(accountOf(' '))).toBe('KUBECONFIG: is needed outside of a cluster: name a file');
   });
 });

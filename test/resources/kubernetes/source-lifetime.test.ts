@@ -113,7 +113,7 @@ describe('opening a cluster', () => {
     return { server, ...openKubernetes({ transport, kinds: ['MeshEndpoints'], ...rest, ...wish }) };
   };
 
-  it('for no kinds is read at once', async () => {
+  it('for no kinds is synced at once', async () => {
     const { read, start, close } = await openIt({ kinds: [] }, () => undefined);
     expect(read.isSynced()).toBe(false);
     start();

@@ -116,7 +116,7 @@ function mend(scene: ApiScene): void {
   }
 }
 
-it('whatever is written and goes wrong, in the end all is known, and each change was told', async () => {
+it('after any writes and failures, the store equals the server, and listeners got each change', async () => {
   const property = fc.asyncProperty(
     fc.array(acts, { minLength: 10, maxLength: 60, size: 'max' }),
     async all => {

@@ -32,7 +32,7 @@ function webWith(spec: Readonly<Record<string, unknown>> = {}): object {
 }
 
 describe('reading', () => {
-  it('takes all pages, and follows from there', async () => {
+  it('lists all pages, then watches', async () => {
     const scene = await open();
     const { server, changes, store } = scene;
     for (let at = 0; at < 45; at++) server.truth.put(named(meshEndpoints(), `default/web-${at}`));
@@ -47,7 +47,7 @@ describe('reading', () => {
     expect(asked(scene)).toEqual({ page: 5, watch: 1 });
   });
 
-  it('takes 10,000 objects, a hundred at a time', async () => {
+  it('lists 10,000 objects in pages of a hundred', async () => {
     const scene = await open();
     const { truth } = scene.server;
     for (let at = 0; at < 10_000; at++) truth.put(named(meshEndpoints(), `team-${at % 7}/web-${at}`));
@@ -58,7 +58,7 @@ describe('reading', () => {
     expect(scene.changes).toHaveLength(10_000);
   });
 
-  it('tells nothing twice, however often all of it is read again', async () => {
+  it('notifies of nothing twice when it lists again', async () => {
     const scene = await open();
     const { server, changes } = scene;
     server.truth.put(webWith());
@@ -75,7 +75,7 @@ describe('reading', () => {
     expect(changes).toHaveLength(1);
   });
 
-  it('removes what was deleted while nothing was heard', async () => {
+  it('removes what was deleted while the watch was silent', async () => {
     const scene = await open({ timing: { idleTimeoutMs: 300 } });
     const { server, store, changes } = scene;
     server.truth.put(webWith());
@@ -92,7 +92,7 @@ describe('reading', () => {
     expect(changes).toHaveLength(3);
   });
 
-  it('keeps what we wrote meanwhile, though a list of before comes after it', async () => {
+  it('keeps an object that was written during an older list', async () => {
     const scene = await open();
     const { server, store, source } = scene;
     server.truth.put(webWith());
@@ -107,7 +107,7 @@ describe('reading', () => {
     expectTruth(scene);
   });
 
-  it('shows what we write at once, and tells it once', async () => {
+  it('has what was written at once, and notifies of it once', async () => {
     const scene = await started(await open());
     const { server, store, source, changes } = scene;
     await watched(scene);
@@ -120,7 +120,7 @@ describe('reading', () => {
     expect(changes).toHaveLength(4);
   });
 
-  it('follows a server that was set back to before what is known', async () => {
+  it('follows a server that was restored from a backup', async () => {
     const scene = await open();
     const { server, store } = scene;
     server.truth.put(webWith());
@@ -138,7 +138,7 @@ describe('reading', () => {
     await eventually(() => expectTruth(scene));
   });
 
-  it('follows several kinds over a connection for each and four for the lists', async () => {
+  it('reads several kinds over one connection each and four for the lists', async () => {
     const kinds: readonly ResourceKind[] = ['MeshEndpoints', 'MeshTailnet', 'HTTPRoute', 'Namespace'];
     const scene = await open({ kinds });
     const { server } = scene;
@@ -154,7 +154,7 @@ describe('reading', () => {
 });
 
 describe('a kind', () => {
-  it('that is not served counts as read and empty, and is looked for again', async () => {
+  it('that is not served counts as empty, and is discovered again', async () => {
     const scene = await open({ kinds: ['TCPRoute', 'MeshEndpoints'] });
     const { server, store, lines, changes } = scene;
     server.truth.serve('TCPRoute', []);
@@ -173,7 +173,7 @@ describe('a kind', () => {
     ]);
   });
 
-  it('is read in the best version that is served', async () => {
+  it('is read in the preferred version that is served', async () => {
     const scene = await open({ kinds: ['TCPRoute', 'HTTPRoute'] });
     scene.server.truth.serve('TCPRoute', ['v1alpha2']);
     scene.server.truth.put(route('TCPRoute', 'default/web', {}, 'v1alpha2'));
@@ -185,7 +185,7 @@ describe('a kind', () => {
     expect(scene.lines).toEqual([]);
   });
 
-  it('may be deleted, and made again with other objects', async () => {
+  it('may be deleted, and created again with other objects', async () => {
     const scene = await open();
     const { server, store } = scene;
     for (const name of ['a', 'b']) server.truth.put(named(meshEndpoints(), `default/${name}`));
@@ -202,7 +202,7 @@ describe('a kind', () => {
     expect(scene.lines.map(({ msg }) => msg)).toContain('the cluster serves a kind now');
   });
 
-  it('is not thought to be gone because something says so of everything', async () => {
+  it('stays when a proxy answers 404 to everything', async () => {
     const scene = await open();
     const { server, store, changes } = scene;
     server.truth.put(webWith());
@@ -218,7 +218,7 @@ describe('a kind', () => {
     expect(changes).toHaveLength(2);
   });
 
-  it('that is first asked for through something that knows nothing is not thought to be read', async () => {
+  it('is not synced while a proxy answers 404 to everything', async () => {
     const scene = await open();
     const { server, store, source } = scene;
     server.truth.put(webWith());
@@ -232,8 +232,8 @@ describe('a kind', () => {
   });
 });
 
-describe('an object that cannot be read', () => {
-  it('leaves what was known, and is reported once', async () => {
+describe('an object that cannot be decoded', () => {
+  it('keeps its last valid version, and is reported once', async () => {
     const scene = await open();
     const { server, store, lines, metrics } = scene;
     server.truth.put(webWith({ paused: true }));
@@ -256,8 +256,8 @@ describe('an object that cannot be read', () => {
   });
 });
 
-describe('what is told of reading', () => {
-  it('is who may not do what, once', async () => {
+describe('telemetry of reading', () => {
+  it('logs each reason of failures once', async () => {
     const scene = await open();
     const { server, lines, store, source } = scene;
     server.spoil(request => request.for === 'page', '403', 4);

@@ -33,8 +33,8 @@ function ways() {
   return { ...{ store, changes, undecodable, kind, list, versionOf }, take: all.put };
 }
 
-describe('an answer to a write of ours', () => {
-  it('is there at once, and told once though the watch tells it too', () => {
+describe('the response to a write', () => {
+  it('is stored at once, and notified once though the watch has it too', () => {
     const { take, kind, changes, versionOf } = ways();
     take(told('5'));
     expect(versionOf()).toBe('5');
@@ -42,7 +42,7 @@ describe('an answer to a write of ours', () => {
     expect(changes).toEqual([{ key: 'MeshEndpoints/default/web', isFirst: false }]);
   });
 
-  it('is not overwritten by what the watch tells of before', () => {
+  it('is not overwritten by older events of the watch', () => {
     const { take, kind, changes, versionOf } = ways();
     kind.applyWatchEvent(told('5'), 'put', '5');
     take(told('10', { spec: { paused: true } }));
@@ -51,7 +51,7 @@ describe('an answer to a write of ours', () => {
     expect(changes).toHaveLength(2);
   });
 
-  it('does not bring back what the watch has told to be gone', () => {
+  it('does not restore an object that the watch deleted', () => {
     const { take, kind, store } = ways();
     kind.applyWatchEvent(told('5'), 'put', '5');
     kind.applyWatchEvent(told('7'), 'remove', '7');
@@ -59,7 +59,7 @@ describe('an answer to a write of ours', () => {
     expect(store.list('MeshEndpoints')).toEqual([]);
   });
 
-  it('is not taken away by a list that is older', () => {
+  it('is not removed by an older list', () => {
     const { take, list, versionOf } = ways();
     take(told('100'));
     list('99');
@@ -68,14 +68,14 @@ describe('an answer to a write of ours', () => {
     expect(versionOf()).toBeUndefined();
   });
 
-  it('is not overwritten by a page of a list that is older', () => {
+  it('is not overwritten by a page of an older list', () => {
     const { take, list, versionOf } = ways();
     take(told('100'));
     list('99', told('50'));
     expect(versionOf()).toBe('100');
   });
 
-  it('outlives the deletion of another of its name before it', () => {
+  it('is kept when an earlier object of its name is deleted', () => {
     const { take, kind, store } = ways();
     kind.applyWatchEvent(told('5'), 'put', '5');
     take(told('8', { uid: 'two' }));
@@ -89,7 +89,7 @@ describe('an answer to a write of ours', () => {
     ['nothing', undefined],
     ['a text', 'kind'],
     ['a list', [told('5')]],
-  ])('is left alone where it is %s', (_what, answer) => {
+  ])('is ignored where it is %s', (_what, answer) => {
     const { take, store, undecodable } = ways();
     take(answer);
     expect(store.list('MeshEndpoints')).toEqual([]);
@@ -98,7 +98,7 @@ describe('an answer to a write of ours', () => {
 });
 
 describe('a list', () => {
-  it('removes what it lacks, but only when it is whole', () => {
+  it('removes what it lacks when it is complete', () => {
     const { kind, list, store } = ways();
     list('10', told('5'), told('6', { name: 'default/db', uid: 'two' }));
     kind.beginList('20');
@@ -108,7 +108,7 @@ describe('a list', () => {
     expect(store.list('MeshEndpoints')).toEqual([store.get(web)]);
   });
 
-  it('does not look at what it knows in that version already', () => {
+  it('does not decode objects that are stored in that version', () => {
     const { list, store, undecodable } = ways();
     list('10', told('5'));
     const before = store.get(web);
@@ -117,7 +117,7 @@ describe('a list', () => {
     expect(undecodable).toEqual([]);
   });
 
-  it('tells nothing of what has not changed', () => {
+  it('does not notify of unchanged objects', () => {
     const { list, changes, store } = ways();
     list('10', told('5'));
     const before = store.get(web);
@@ -126,7 +126,7 @@ describe('a list', () => {
     expect(changes).toHaveLength(1);
   });
 
-  it('that is older than what is known shows that the server was set back, and holds', () => {
+  it('that is older than the watch comes from a restored server, and replaces all', () => {
     const { kind, list, versionOf, store } = ways();
     list('10', told('5'));
     kind.applyWatchEvent(told('50', { spec: { paused: true } }), 'put', '50');
@@ -138,7 +138,7 @@ describe('a list', () => {
     expect(versionOf()).toBe('41');
   });
 
-  it('is taken in any order where versions do not count', () => {
+  it('is stored in any order where versions are not numbers', () => {
     const { list, kind, versionOf } = ways();
     list('x', told('b'));
     kind.applyWatchEvent(told('a'), 'put', 'a');
@@ -148,10 +148,10 @@ describe('a list', () => {
   });
 });
 
-describe('an object that cannot be read', () => {
+describe('an object that cannot be decoded', () => {
   const wrong = { spec: { tailnet: 'not a domain' } };
 
-  it('leaves what was known, and is told once in each version', () => {
+  it('keeps its last valid version, and is reported once for each version', () => {
     const { kind, list, versionOf, undecodable } = ways();
     kind.applyWatchEvent(told('5'), 'put', '5');
     kind.applyWatchEvent(told('6', wrong), 'put', '6');
@@ -167,7 +167,7 @@ describe('an object that cannot be read', () => {
     expect([versionOf(), kind.undecodable]).toEqual(['9', 0]);
   });
 
-  it('is gone when it is deleted, with what was known of it', () => {
+  it('is removed when it is deleted, with its last valid version', () => {
     const { kind, store } = ways();
     kind.applyWatchEvent(told('5'), 'put', '5');
     kind.applyWatchEvent(told('6', wrong), 'put', '6');
@@ -175,14 +175,14 @@ describe('an object that cannot be read', () => {
     expect([store.list('MeshEndpoints').length, kind.undecodable]).toEqual([0, 0]);
   });
 
-  it('does not leave another of its name', () => {
+  it('removes an earlier object of its name', () => {
     const { kind, store } = ways();
     kind.applyWatchEvent(told('5'), 'put', '5');
     kind.applyWatchEvent(told('9', { ...wrong, uid: 'two' }), 'put', '9');
     expect(store.get(web)).toBeUndefined();
   });
 
-  it('is forgotten when a list lacks it', () => {
+  it('is no longer counted when a list lacks it', () => {
     const { kind, list } = ways();
     list('7', told('6', wrong));
     expect(kind.undecodable).toBe(1);
@@ -206,7 +206,7 @@ describe('an object that cannot be read', () => {
   });
 });
 
-it('what nobody reads of metadata is not kept', () => {
+it('managedFields and the last applied configuration are not stored', () => {
   const { kind, store } = ways();
   const lastApplied = 'kubectl.kubernetes.io/last-applied-configuration';
   const annotations = { [lastApplied]: '{}', other: 'kept' };

@@ -176,7 +176,7 @@ async function allFrom(transport: KubeTransport): Promise<readonly unknown[]> {
 
 describe.each(WIRES)('over %s', wire => {
   describe.each(FAULTS)('$what', ({ respond, reason, status, retryAfterMs, takes, followed = reason }) => {
-    it.each([READ, WRITE])('is told to whoever asks ($verb), and the next request works', async request => {
+    it.each([READ, WRITE])('fails a request ($verb), and the next one succeeds', async request => {
       const faulty = await faultyServer(wire, respond);
       await expectGood(faulty);
       const failed = kubeErrorOf(faulty.transport.send(request));
@@ -215,7 +215,7 @@ describe.each(WIRES)('over %s', wire => {
     [415, 'Invalid'],
     [422, 'Invalid'],
     [504, 'Failed'],
-  ])('a %i is %s, in the words of the server', async (code, reason) => {
+  ])('a %i is %s, with the message of the server', async (code, reason) => {
     const words = { kind: 'Status', message: `no: ${'long '.repeat(1000)}` };
     const faulty = await faultyServer(wire, each => each.answer(code, JSON.stringify(words)));
     const error = await kubeErrorOf(faulty.transport.send(WRITE));
@@ -224,7 +224,7 @@ describe.each(WIRES)('over %s', wire => {
     expect(error.message.length).toBeLessThan(1200);
   });
 
-  it('a server that repeats who asks does not make us repeat it', async () => {
+  it('credentials in the message of a server are redacted', async () => {
     const { transport } = await faultyServer(wire, each =>
       each.answer(403, JSON.stringify({ kind: 'Status', message: `for ${each.headers['authorization']}` })),
     );
@@ -277,7 +277,7 @@ const RAW_FAULTS: readonly RawFault[] = [
 describe.each(RAW_FAULTS.flatMap(fault => WIRES.map(wire => ({ ...fault, wire }))))(
   '$what over $wire',
   ({ wire, speak, reason, takes }) => {
-    it.each([READ, WRITE])('is told to whoever asks ($verb)', async request => {
+    it.each([READ, WRITE])('fails a request ($verb)', async request => {
       const [clock, met] = [new VirtualClock(), vi.fn()];
       const url = await serveRaw(wire, socket => {
         met();

@@ -62,8 +62,8 @@ async function carryOut(transport: KubeTransport, { deed, how }: Request): Promi
   }
 }
 
-describe.each(WIRES)('over %s, whatever a server does', wire => {
-  it('each request has its answer or a KubeError, and all is well when the storm is over', async () => {
+describe.each(WIRES)('over %s, with any behaviour of a server', wire => {
+  it('each request has a response or a KubeError, and requests succeed afterwards', async () => {
     const property = fc.asyncProperty(requests, async storm => {
       const server: WireServer = await serveWire(wire, {
         respond: each => DEEDS[each.path.slice(1)]?.(each, server),
@@ -86,7 +86,7 @@ describe.each(WIRES)('over %s, whatever a server does', wire => {
     await fc.assert(property, { seed, numRuns: 12 });
   });
 
-  it('one signal may be that of many requests', async () => {
+  it('many requests may share a signal', async () => {
     const warnings: Error[] = [];
     const warn = (warning: Error) => void warnings.push(warning);
     process.on('warning', warn);

@@ -64,7 +64,7 @@ describe.each(WIRES)('over %s', wire => {
     ['apply', 'PATCH'],
     ['patch', 'PATCH'],
     ['delete', 'DELETE'],
-  ])('%s is a %s with path, query, body, and who asks', async (verb, method) => {
+  ])('%s is a %s with path, query, body and credentials', async (verb, method) => {
     const { server, transport } = await scene(wire, each => each.answer(201, '{"kind":"Ä"}'));
     const body = { type: 'application/merge-patch+json', value: { a: ['ü'] } };
     const asked = { verb, path: '/apis/a/v1/b', query: { limit: '1', labelSelector: 'a=b,c' }, body };
@@ -79,7 +79,7 @@ describe.each(WIRES)('over %s', wire => {
     });
   });
 
-  it('lines come as they are said, however they are cut', async () => {
+  it('lines arrive one by one, in any chunks', async () => {
     const { transport } = await scene(wire, async each => {
       each.begin(200, { 'content-type': 'application/json;stream=watch' });
       const bytes = Buffer.from('{"a":"ä€😀"}\n\n{"b":\r\n'.replace(':\r', ':1}\r'));
@@ -92,7 +92,7 @@ describe.each(WIRES)('over %s', wire => {
     expect(await allOf(await transport.stream(WATCH))).toEqual([{ a: 'ä€😀' }, { b: 1 }]);
   });
 
-  it('what came whole is whole, however late it is read', async () => {
+  it('a complete response can be read late', async () => {
     const { server, transport } = await scene(wire, each => each.answer(200, '{"n":0}\n'.repeat(100)));
     const followed = await Promise.all(Array.from({ length: 20 }, () => transport.stream(WATCH)));
     await Promise.all(server.seen.map(({ over }) => over));
@@ -100,13 +100,13 @@ describe.each(WIRES)('over %s', wire => {
     for (const values of followed) expect(await allOf(values)).toHaveLength(100);
   });
 
-  it('a line that has no end at the end is no whole answer', async () => {
+  it('a last line without an end fails', async () => {
     const { transport } = await scene(wire, each => each.answer(200, '{"n":0}\n{"n":1}'));
     const error = await kubeErrorOf(rest(await firstOf(transport)));
     expect(error.reason).toBe('Unreachable');
   });
 
-  it('a line over the limit ends it, also before the line is whole', async () => {
+  it('a line over the limit fails before it is complete', async () => {
     const server = await serveWire(wire, {
       respond: each => {
         serveBoth(each);
@@ -127,7 +127,7 @@ describe.each(WIRES)('over %s', wire => {
     await server.seen[0]?.over;
   });
 
-  it('who follows and does not read is not sent everything, and others are served', async () => {
+  it('a stream that is not read is not buffered without limit, and others continue', async () => {
     let written = 0;
     const { transport } = await scene(wire, each => {
       serveBoth(each);
@@ -149,7 +149,7 @@ describe.each(WIRES)('over %s', wire => {
     expect(written).toBeLessThan(20e6);
   });
 
-  it('a signal ends what is followed, and the server hears of it', async () => {
+  it('a signal ends a stream, also for the server', async () => {
     const { server, transport } = await scene(wire, serveBoth);
     const stop = new AbortController();
     const values = await firstOf(transport, { ...WATCH, signal: stop.signal });
@@ -159,14 +159,14 @@ describe.each(WIRES)('over %s', wire => {
     await server.seen[0]?.over;
   });
 
-  it('whoever leaves the loop ends what is followed', async () => {
+  it('leaving the loop ends a stream', async () => {
     const { server, transport } = await scene(wire, serveBoth);
     const values = await firstOf(transport);
     expect(await values.return?.()).toEqual({ done: true, value: undefined });
     await server.seen[0]?.over;
   });
 
-  it('a signal ends what is asked, at any time', async () => {
+  it('a signal ends a request at any time', async () => {
     const { server, transport } = await scene(wire, () => undefined);
     const [before, during] = [AbortSignal.abort(), new AbortController()];
     expect((await kubeErrorOf(transport.send({ verb: 'get', path: '/', signal: before }))).reason).toBe(
@@ -180,7 +180,7 @@ describe.each(WIRES)('over %s', wire => {
     await server.seen[0]?.over;
   });
 
-  it('a signal ends what waits for others to be answered, at once', async () => {
+  it('a signal ends a queued request at once', async () => {
     const { server, transport } = await scene(wire, () => undefined);
     const over = new AbortController();
     const others = Array.from({ length: 4 }, () => kubeErrorOf(transport.send({ verb: 'get', path: '/' })));
@@ -193,7 +193,7 @@ describe.each(WIRES)('over %s', wire => {
     expect((await Promise.all(others)).map(({ reason }) => reason)).toEqual(Array(4).fill('Aborted'));
   });
 
-  it('a request that was aborted does not keep the only connection from the next one', async () => {
+  it('an aborted request does not hold the only connection', async () => {
     const server = await serveWire(wire, {
       respond: each => (each.number === 0 ? undefined : each.answer(200, '{}')),
     });
@@ -207,7 +207,7 @@ describe.each(WIRES)('over %s', wire => {
     expect(server.opened()).toBe(2);
   });
 
-  it('what is followed may be silent for longer than an answer may take', async () => {
+  it('a stream may be silent for longer than the timeout of requests', async () => {
     const clock = new VirtualClock();
     const server = await serveWire(wire, { respond: serveBoth });
     const values = await firstOf(wireTransport(server.url, { clock, timeoutMs: 1000 }));
@@ -216,14 +216,14 @@ describe.each(WIRES)('over %s', wire => {
     expect(await values.next()).toEqual({ done: false, value: { n: 1 } });
   });
 
-  it.runIf(process.platform === 'linux')('what is followed is kept alive by TCP', async () => {
+  it.runIf(process.platform === 'linux')('a stream has TCP keepalives', async () => {
     const { server, transport } = await scene(wire, serveBoth);
     await firstOf(transport);
     const [{ remotePort = 0 } = {}] = server.sockets;
     await eventually(() => expect(timerOf(remotePort)).toMatch(/^02:0000(?!0000)/));
   });
 
-  it('to close ends all that is under way and all connections, and nothing begins any more', async () => {
+  it('closing ends all requests and connections, and later requests fail', async () => {
     const { server, transport } = await scene(wire, each => {
       if (each.path !== '/silent') serveBoth(each);
     });
@@ -241,7 +241,7 @@ describe.each(WIRES)('over %s', wire => {
     expect(server.seen).toHaveLength(3);
   });
 
-  it('connections are few: 12 that are followed and 200 that are asked at once', async () => {
+  it('12 streams and 200 requests at once share few connections', async () => {
     const { server, transport } = await scene(wire, serveBoth);
     const followed = Array.from({ length: 12 }, () => firstOf(transport));
     const asked = Array.from({ length: 200 }, () => transport.send({ verb: 'get', path: '/a' }));
@@ -251,7 +251,7 @@ describe.each(WIRES)('over %s', wire => {
     expect(server.opened()).toBe(16);
   });
 
-  it('when all connections die, each that is followed is told, and the next request works', async () => {
+  it('when all connections die, each stream fails, and the next request succeeds', async () => {
     const { server, transport } = await scene(wire, serveBoth);
     const followed = await Promise.all(Array.from({ length: 12 }, () => firstOf(transport)));
     const failed = followed.map(values => kubeErrorOf(rest(values)));
@@ -261,7 +261,7 @@ describe.each(WIRES)('over %s', wire => {
     await firstOf(transport);
   });
 
-  it('a kept connection that died is not taken for an answer: reads are sent again', async () => {
+  it('reads are sent again when a reused connection died', async () => {
     const { server, transport } = await scene(wire, each => {
       if (each.number === 1) each.reset();
       else each.answer(200, `{"number":${each.number}}`);
@@ -271,7 +271,7 @@ describe.each(WIRES)('over %s', wire => {
     expect(server.seen).toHaveLength(3);
   });
 
-  it('nor are writes sent twice', async () => {
+  it('writes are not sent again when a reused connection died', async () => {
     const { server, transport } = await scene(wire, each => {
       if (each.number === 1) each.reset();
       else each.answer(200, '{}');
@@ -282,7 +282,7 @@ describe.each(WIRES)('over %s', wire => {
     expect(server.seen).toHaveLength(2);
   });
 
-  it('each request is counted by its verb and the code of its answer', async () => {
+  it('each request is counted by its verb and the code of its response', async () => {
     const counted: unknown[] = [];
     const timed: unknown[] = [];
     const server = await serveWire(wire, {
@@ -309,7 +309,7 @@ describe.each(WIRES)('over %s', wire => {
     ]);
   });
 
-  it('a server that is away is Unreachable, and works when it is back', async () => {
+  it('a server that is down is Unreachable until it is back', async () => {
     const { server, transport } = await scene(wire, serveBoth);
     await transport.send({ verb: 'get', path: '/a' });
     await server.close();
@@ -318,7 +318,7 @@ describe.each(WIRES)('over %s', wire => {
     expect(await transport.send({ verb: 'get', path: '/a' })).toEqual({});
   });
 
-  it.each(['/a b', '/a\r\nb: c', '/ä'])('a path that is none, %j, is refused or sent as one', async path => {
+  it.each(['/a b', '/a\r\nb: c', '/ä'])('an invalid path, %j, is refused or encoded', async path => {
     const { server, transport } = await scene(wire, serveBoth);
     await transport.send({ verb: 'get', path }).catch((error: unknown) => error);
     expect(await transport.send({ verb: 'get', path: '/a' })).toEqual({});
@@ -346,7 +346,7 @@ it('after close nothing keeps a process alive', async () => {
 });
 
 describe('lines', () => {
-  it('are the same however a body is cut', async () => {
+  it('are the same in any chunks of a body', async () => {
     const texts = fc.array(fc.string({ unit: 'binary' }).map(text => text.replaceAll('\n', '')));
     const property = fc.asyncProperty(texts, fc.array(fc.nat(40)), async (lines, cuts) => {
       const whole = Buffer.from(lines.map(line => `${line}\n`).join(''));

@@ -75,11 +75,11 @@ async function over(clock: VirtualClock, begun: Promise<void>): Promise<string> 
   return outcome;
 }
 
-describe('a server that is busy', () => {
+describe('a busy server', () => {
   it.each([
     ['429', refused('Busy', 429, 3000), 3000],
     ['503 with a wish', refused('Failed', 503, 2000), 2000],
-  ])('is asked again when it wishes: %s', async (_what, busy, wish) => {
+  ])('is retried when it says: %s', async (_what, busy, wish) => {
     const { write, clock, asked, store } = begin([busy, answered('2', { status })]);
     const begun = write.replaceStatus(web, status);
     await clock.advance(wish - 1);
@@ -90,7 +90,7 @@ describe('a server that is busy', () => {
     expect(store.get(ref)?.status).toEqual(status);
   });
 
-  it('is not asked again after leadership was lost, even if it is held again', async () => {
+  it('is not retried after leadership was lost, even if it is regained', async () => {
     const terms = [new AbortController(), new AbortController()];
     const fence = {
       signal: () => terms.find(({ signal }) => !signal.aborted)?.signal ?? AbortSignal.abort(),
@@ -105,7 +105,7 @@ describe('a server that is busy', () => {
     expect(asked).toHaveLength(2);
   });
 
-  it('is not asked for ever', async () => {
+  it('is retried three times at most', async () => {
     const { write, clock, asked } = begin([refused('Busy', 429)]);
     const outcome = await over(clock, write.replaceStatus(web, status));
     expect(outcome).toBe('ResourceError: MeshEndpoints default/web: writing status failed: said so');
@@ -113,7 +113,7 @@ describe('a server that is busy', () => {
     expect(clock.timers).toBe(0);
   });
 
-  it('does not make us wait longer than is good', async () => {
+  it('cannot delay a retry by more than 10 s', async () => {
     const { write, clock, asked } = begin([refused('Busy', 429, 3_600_000)]);
     expect(await over(clock, write.remove(ref))).toContain('delete failed');
     expect(asked).toHaveLength(4);
@@ -151,7 +151,7 @@ describe.each(Object.entries(writes))('%s behind a fence', (_name, act) => {
 describe.each(Object.entries(writes).filter(([name]) => name !== 'removeFinalizer'))(
   '%s behind a fence that is lost',
   (_name, act) => {
-    it('fails at once, whatever becomes of its request', async () => {
+    it('fails at once, also while its request is open', async () => {
       const abort = new AbortController();
       const { write, asked, clock } = begin([NEVER], { signal: () => abort.signal });
       const begun = act(write);
@@ -177,7 +177,7 @@ describe('a write that fails', () => {
     ['Aborted', undefined, 'Unavailable'],
   ];
 
-  it.each(reasons)('says %s as what it means: %s, %s', async (reason, code, means) => {
+  it.each(reasons)('maps %s to a ResourceError: %s, %s', async (reason, code, means) => {
     const { write } = begin([refused(reason, code)]);
     await expect(write.replaceStatus(web, status)).rejects.toMatchObject({
       name: 'ResourceError',
@@ -185,7 +185,7 @@ describe('a write that fails', () => {
     });
   });
 
-  it('is not tried again where it may have been done', async () => {
+  it('is not retried where it may have taken effect', async () => {
     const { write, asked } = begin([refused('Unreachable'), answered('2')]);
     await expect(write.addFinalizer(web, 'example.com/a')).rejects.toMatchObject({ reason: 'Unavailable' });
     expect(asked).toHaveLength(1);
@@ -195,7 +195,7 @@ describe('a write that fails', () => {
     ['a status', (write: ReturnType<typeof begin>['write']) => write.replaceStatus(web, status)],
     ['a finalizer', (write: ReturnType<typeof begin>['write']) => write.addFinalizer(web, 'example.com/a')],
     ['a deletion', (write: ReturnType<typeof begin>['write']) => write.remove(ref)],
-  ])('of %s over a conflict that never ends, ends', async (_what, act) => {
+  ])('of %s gives up after repeated conflicts', async (_what, act) => {
     let turn = 0;
     const answers = Array.from({ length: 100 }, () =>
       turn++ % 2 === 0 ? refused('Conflict', 409) : answered(`${turn + 1}`),
@@ -207,7 +207,7 @@ describe('a write that fails', () => {
   });
 });
 
-describe('an answer', () => {
+describe('the response to a write', () => {
   it.each([
     ['nothing', undefined],
     ['null', null],
@@ -217,7 +217,7 @@ describe('an answer', () => {
     ['metadata of another form', { kind: 'MeshEndpoints', metadata: 'mine' }],
     ['finalizers of another form', answered('9', {}, { finalizers: { a: 1 }, deletionTimestamp: 'now' })],
     ['an object of another kind', { kind: 'Status', metadata: { name: 'web', resourceVersion: '9' } }],
-  ])('that is %s harms nothing that is known', async (_what, answer) => {
+  ])('that is %s leaves the store unchanged', async (_what, answer) => {
     const { write, store, asked } = begin([answer]);
     await write.replaceStatus(web, status);
     await write.addFinalizer(web, 'example.com/a');
@@ -225,7 +225,7 @@ describe('an answer', () => {
     expect(asked).toHaveLength(2);
   });
 
-  it('is not believed over what has become known since', async () => {
+  it('does not replace a newer object', async () => {
     const { write, store, asked } = begin([answered('2', { status }), answered('4', { status })]);
     store.put(answered('3', { status: { observedGeneration: 7 } }) as Kinds['MeshEndpoints']);
     await write.replaceStatus(web, status);
@@ -235,7 +235,7 @@ describe('an answer', () => {
     expect(store.get(ref)?.status).toEqual(status);
   });
 
-  it('to the last finalizer does not bring back what has gone', async () => {
+  it('to the removal of the last finalizer does not store the deleted object', async () => {
     const dying = { deletionTimestamp: '2026-01-31T12:00:00Z' };
     const { write, store } = begin([answered('3', {}, dying)]);
     store.put(answered('2', {}, { ...dying, finalizers: ['example.com/a'] }) as Kinds['MeshEndpoints']);
@@ -246,8 +246,8 @@ describe('an answer', () => {
   });
 });
 
-describe('what is sent', () => {
-  it('names us, and of a status its object, its version and nothing else of it', async () => {
+describe('a request', () => {
+  it('has the field manager and, for a status, the identity and version of its object alone', async () => {
     const { write, asked } = begin([answered('2', { status })]);
     await write.replaceStatus(web, status);
     expect(asked).toEqual([
@@ -268,7 +268,7 @@ describe('what is sent', () => {
     ]);
   });
 
-  it('is nothing for an object that is of another name than a path could have', async () => {
+  it('is not sent for an object whose name cannot be in a path', async () => {
     const { write, asked } = begin([refused('NotFound', 404)]);
     await write.remove({ ...ref, name: '../../secrets/a?x' });
     expect(asked.map(({ path }) => path)).toEqual([
