@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { isReleased, releaseOf } from '../../src/resources/lease.ts';
 import type { Lease, LeaseHold, LeasePort } from '../../src/resources/lease.ts';
 
-/** A lease that was never written, as two processes have it, and as somebody edits it by hand. */
+/** A new lease as two processes share it, and as it is edited by hand. */
 export type OpenedLease = {
   readonly lease: LeasePort;
   readonly another: LeasePort;
@@ -25,7 +25,7 @@ async function written(lease: LeasePort, hold: LeaseHold, over: Lease | undefine
   return now;
 }
 
-/** The sentences that are true of every lease, wherever it is kept. */
+/** The contract of every lease. */
 const cases: Readonly<Record<string, Case>> = {
   'is nothing as long as nobody has written it': async ({ lease }) => {
     expect(await lease.read(never)).toBeUndefined();
@@ -138,7 +138,7 @@ const cases: Readonly<Record<string, Case>> = {
   },
 };
 
-/** Expects of an adapter what everybody expects who shares a lease; each case opens one anew. */
+/** Runs the contract on an adapter; each case opens a new lease. */
 export function describeLease(name: string, open: () => Promise<OpenedLease>): void {
   describe(name, () => {
     it.each(Object.entries(cases))('%s', async (_sentence, expectOf) => {

@@ -4,12 +4,20 @@ import type { Ref } from '../../src/api/key.ts';
 import { eventually } from '../support/eventually.ts';
 import { named } from '../support/declared.ts';
 import { meshEndpoints } from '../support/objects.ts';
-import { caughtUp, foundWhere, put, toldOf, vanished, web, webWith } from './resources-scene.ts';
+import {
+  untilCaughtUp,
+  untilFoundWhere,
+  put,
+  changesOf,
+  untilRemoved,
+  web,
+  webWith,
+} from './resources-scene.ts';
 import type { Case } from './resources-scene.ts';
 
 const other: Ref<'MeshEndpoints'> = { kind: 'MeshEndpoints', namespace: 'team-a', name: 'web' };
 
-/** What an adapter tells to those who subscribe. */
+/** Notifications. */
 export const changeCases: Readonly<Record<string, Case>> = {
   'marks changes of the initial list as first, and later ones not': {
     begins: 'before-reading',
@@ -21,11 +29,11 @@ export const changeCases: Readonly<Record<string, Case>> = {
       await Promise.all([scene.start(), read.whenSynced()]);
       expect(read.isSynced()).toBe(true);
       expect(read.list('MeshEndpoints')).toHaveLength(2);
-      await eventually(() => expect([toldOf(scene, web), toldOf(scene, other)]).toEqual([1, 1]));
+      await eventually(() => expect([changesOf(scene, web), changesOf(scene, other)]).toEqual([1, 1]));
       expect(changes).toContainEqual({ key: keyOf(web), isFirst: true });
       expect(changes).toContainEqual({ key: keyOf(other), isFirst: true });
       await scene.author.put(webWith({ paused: true }));
-      await eventually(() => expect(toldOf(scene, web)).toBe(2));
+      await eventually(() => expect(changesOf(scene, web)).toBe(2));
       expect(changes).toContainEqual({ key: keyOf(web), isFirst: false });
     },
   },
@@ -54,7 +62,7 @@ export const changeCases: Readonly<Record<string, Case>> = {
       leave();
       leave();
       await scene.author.put(webWith({ paused: true }));
-      await eventually(() => expect(toldOf(scene, web)).toBe(2));
+      await eventually(() => expect(changesOf(scene, web)).toBe(2));
       expect(seen).toHaveLength(1);
     },
   },
@@ -72,7 +80,7 @@ export const changeCases: Readonly<Record<string, Case>> = {
       expect(scene.failures).toEqual([failure]);
       leave();
       await scene.author.remove(web);
-      await vanished(scene, web);
+      await untilRemoved(scene, web);
       expect(scene.failures).toHaveLength(1);
     },
   },
@@ -83,16 +91,16 @@ export const changeCases: Readonly<Record<string, Case>> = {
       const wrong = { tailnet: 'not a domain' };
       await accepted(scene.author.put(webWith(wrong)));
       await accepted(scene.author.put(named(meshEndpoints(wrong), 'team-a/web')));
-      await caughtUp(scene);
+      await untilCaughtUp(scene);
       expect(scene.read.get(web)).toBe(before);
       expect(scene.read.get(other)).toBeUndefined();
       await scene.author.put(webWith({ paused: true }));
-      await foundWhere(scene, web, ({ spec }) => spec.paused);
+      await untilFoundWhere(scene, web, ({ spec }) => spec.paused);
     },
   },
 };
 
-/** Some sources refuse an invalid object at once; others take it and say later that it is of no use. */
+/** Some sources refuse an invalid object at once; others accept and report it. */
 async function accepted(put: Promise<void>): Promise<boolean> {
   return put.then(
     () => true,

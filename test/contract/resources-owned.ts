@@ -5,7 +5,14 @@ import { keyOf } from '../../src/api/key.ts';
 import type { Ref } from '../../src/api/key.ts';
 import type { OwnedResource } from '../../src/resources/resources.ts';
 import { meshBackend } from '../support/declared.ts';
-import { byBackend, caughtUp, found, foundWhere, toldOf, vanished } from './resources-scene.ts';
+import {
+  byBackend,
+  untilCaughtUp,
+  untilFound,
+  untilFoundWhere,
+  changesOf,
+  untilRemoved,
+} from './resources-scene.ts';
 import type { Case } from './resources-scene.ts';
 
 const binding: Ref<'MeshBinding'> = { kind: 'MeshBinding', namespace: 'team-a', name: 'public' };
@@ -25,26 +32,26 @@ function anchorTo(name: string): OwnedResource {
 
 const [first, second] = ['0123456789abcdef', 'fedcba9876543210'];
 
-/** What an adapter does with objects that are ours alone. */
+/** Writes of objects that we own. */
 export const ownedCases: Readonly<Record<string, Case>> = {
   'creates an object that we own, and reads it like any other': {
     expect: async scene => {
       await scene.write.apply(bindingOf(first, { app: 'mesh' }));
-      const { metadata, spec } = await found(scene, binding);
+      const { metadata, spec } = await untilFound(scene, binding);
       expect(spec).toMatchObject({ revision: first, attempt: 0 });
       expect(metadata).toMatchObject({ generation: 1, labels: { app: 'mesh' } });
       expect(metadata.uid).toMatch(/./);
       expect(scene.changes).toContainEqual({ key: keyOf(binding), isFirst: false });
-      expect(toldOf(scene, binding)).toBe(1);
+      expect(changesOf(scene, binding)).toBe(1);
     },
   },
 
   'applies an object that we own exactly': {
     expect: async scene => {
       await scene.write.apply(bindingOf(first, { app: 'mesh', old: 'yes' }));
-      const before = await found(scene, binding);
+      const before = await untilFound(scene, binding);
       await scene.write.apply(bindingOf(second, { app: 'mesh', new: 'yes' }));
-      const after = await foundWhere(scene, binding, ({ spec }) => spec.revision === second);
+      const after = await untilFoundWhere(scene, binding, ({ spec }) => spec.revision === second);
       expect(after.metadata.labels).toEqual({ app: 'mesh', new: 'yes' });
       expect(after.metadata).toMatchObject({ generation: 2, uid: before.metadata.uid });
     },
@@ -53,24 +60,24 @@ export const ownedCases: Readonly<Record<string, Case>> = {
   'writes nothing where an object that we own is unchanged': {
     expect: async scene => {
       await scene.write.apply(bindingOf(first));
-      const before = await found(scene, binding);
+      const before = await untilFound(scene, binding);
       await scene.write.apply(bindingOf(first));
       await scene.write.apply({ ...bindingOf(second), spec: { ...specOf(bindingOf(first)), attempt: 0 } });
-      await caughtUp(scene);
+      await untilCaughtUp(scene);
       expect(scene.read.get(binding)).toBe(before);
-      expect(toldOf(scene, binding)).toBe(1);
+      expect(changesOf(scene, binding)).toBe(1);
     },
   },
 
   'creates routes that we own, and finds them like those of users': {
     expect: async scene => {
       await scene.write.apply(anchorTo('web'));
-      const route = await found(scene, anchor);
+      const route = await untilFound(scene, anchor);
       expect(route.rules[0]?.backendRefs).toEqual([
         { group: GROUP, kind: 'MeshEndpoints', namespace: 'team-a', name: 'web', port: 8080, weight: 1 },
       ]);
       await scene.write.apply(anchorTo('db'));
-      const next = await foundWhere(scene, anchor, found => found !== route);
+      const next = await untilFoundWhere(scene, anchor, found => found !== route);
       expect(scene.read.find(byBackend, 'MeshEndpoints/team-a/db')).toEqual([next]);
       expect(scene.read.find(byBackend, 'MeshEndpoints/team-a/web')).toEqual([]);
     },
@@ -79,13 +86,13 @@ export const ownedCases: Readonly<Record<string, Case>> = {
   'removes an object that we own, also one that does not exist': {
     expect: async scene => {
       await scene.write.apply(bindingOf(first));
-      await found(scene, binding);
+      await untilFound(scene, binding);
       await scene.write.remove(binding);
-      await vanished(scene, binding);
+      await untilRemoved(scene, binding);
       await scene.write.remove(binding);
       await scene.write.remove(anchor);
       await scene.write.apply(bindingOf(second));
-      expect(await found(scene, binding)).toMatchObject({ spec: { revision: second } });
+      expect(await untilFound(scene, binding)).toMatchObject({ spec: { revision: second } });
     },
   },
 
@@ -97,7 +104,7 @@ export const ownedCases: Readonly<Record<string, Case>> = {
       });
       await expect(refusal).rejects.toMatchObject({ reason: 'Refused' });
       await expect(refusal).rejects.toThrow('spec.targetRefs');
-      await caughtUp(scene);
+      await untilCaughtUp(scene);
       expect(scene.read.get(binding)).toBeUndefined();
     },
   },

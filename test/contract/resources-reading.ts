@@ -6,10 +6,19 @@ import type { Resource } from '../../src/api/resource.ts';
 import { byNamespace } from '../../src/resources/resources.ts';
 import { named } from '../support/declared.ts';
 import { meshEndpoints, meshTailnet } from '../support/objects.ts';
-import { byTailnet, caughtUp, foundWhere, put, toldOf, vanished, web, webWith } from './resources-scene.ts';
+import {
+  byTailnet,
+  untilCaughtUp,
+  untilFoundWhere,
+  put,
+  changesOf,
+  untilRemoved,
+  web,
+  webWith,
+} from './resources-scene.ts';
 import type { Case } from './resources-scene.ts';
 
-/** What an adapter gives to those who read. */
+/** Reads. */
 export const readingCases: Readonly<Record<string, Case>> = {
   'returns undefined for an object that does not exist': {
     expect: async ({ read }) => {
@@ -69,11 +78,11 @@ export const readingCases: Readonly<Record<string, Case>> = {
       const { read } = scene;
       await put(scene, web, webWith());
       await scene.author.put(webWith({ tailnet: 'other.ts.net' }));
-      await foundWhere(scene, web, ({ spec }) => spec.tailnet === 'other.ts.net');
+      await untilFoundWhere(scene, web, ({ spec }) => spec.tailnet === 'other.ts.net');
       expect(read.find(byTailnet, 'example.ts.net')).toEqual([]);
       expect(read.find(byTailnet, 'other.ts.net')).toEqual([read.get(web)]);
       await scene.author.remove(web);
-      await vanished(scene, web);
+      await untilRemoved(scene, web);
       expect(read.find(byTailnet, 'other.ts.net')).toEqual([]);
       expect(read.list('MeshEndpoints')).toEqual([]);
     },
@@ -96,13 +105,13 @@ export const readingCases: Readonly<Record<string, Case>> = {
   'returns the same value until the object changes': {
     expect: async scene => {
       const before = await put(scene, web, webWith());
-      const told = toldOf(scene, web);
+      const told = changesOf(scene, web);
       await scene.author.put(webWith());
-      await caughtUp(scene);
+      await untilCaughtUp(scene);
       expect(scene.read.get(web)).toBe(before);
-      expect(toldOf(scene, web)).toBe(told);
+      expect(changesOf(scene, web)).toBe(told);
       await scene.author.put(webWith({ paused: true }));
-      const after = await foundWhere(scene, web, ({ spec }) => spec.paused);
+      const after = await untilFoundWhere(scene, web, ({ spec }) => spec.paused);
       expect(after).not.toBe(before);
       expect(before.spec.paused).toBe(false);
     },
@@ -112,11 +121,11 @@ export const readingCases: Readonly<Record<string, Case>> = {
     expect: async scene => {
       const before = await put(scene, web, webWith());
       await scene.author.put(named(meshEndpoints(), 'default/web', { labels: { team: 'a' } }));
-      const labelled = await foundWhere(scene, web, ({ metadata }) => metadata.labels?.['team'] === 'a');
+      const labelled = await untilFoundWhere(scene, web, ({ metadata }) => metadata.labels?.['team'] === 'a');
       expect(labelled.metadata).toMatchObject({ generation: 1, uid: before.metadata.uid });
       expect(labelled.metadata.resourceVersion).not.toBe(before.metadata.resourceVersion);
       await scene.author.put(webWith({ paused: true }));
-      const paused = await foundWhere(scene, web, ({ spec }) => spec.paused);
+      const paused = await untilFoundWhere(scene, web, ({ spec }) => spec.paused);
       expect(paused.metadata).toMatchObject({ generation: 2, uid: before.metadata.uid });
     },
   },

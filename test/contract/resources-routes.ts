@@ -3,7 +3,7 @@ import { GATEWAY_GROUP } from '../../src/api/gateway-api.ts';
 import { GROUP } from '../../src/api/generated/kinds.ts';
 import type { Ref, ResourceKind, RouteKind } from '../../src/api/key.ts';
 import { gatewayObject, meshBackend, named, route } from '../support/declared.ts';
-import { byBackend, foundWhere, put } from './resources-scene.ts';
+import { byBackend, untilFoundWhere, put } from './resources-scene.ts';
 import type { Case } from './resources-scene.ts';
 
 function inTeamA<K extends ResourceKind>(kind: K): Ref<K> {
@@ -48,7 +48,7 @@ const routeCases = served.map(([kind, version]): readonly [string, Case] => [
   },
 ]);
 
-/** What an adapter makes of the kinds of others. */
+/** The kinds of other groups. */
 export const foreignCases: Readonly<Record<string, Case>> = {
   ...Object.fromEntries(routeCases),
 
@@ -62,7 +62,7 @@ export const foreignCases: Readonly<Record<string, Case>> = {
       expect(read.find(byBackend, 'MeshEndpoints/default/web')).toEqual([before]);
       expect(read.find(byBackend, 'MeshEndpoints/team-a/copy')).toEqual([before]);
       await scene.author.put(route('HTTPRoute', 'team-a/web'));
-      const after = await foundWhere(scene, ref, found => found !== before);
+      const after = await untilFoundWhere(scene, ref, found => found !== before);
       expect(read.find(byBackend, 'MeshEndpoints/team-a/copy')).toEqual([]);
       expect(read.find(byBackend, 'MeshEndpoints/team-a/web')).toEqual([after]);
     },

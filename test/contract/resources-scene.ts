@@ -15,15 +15,15 @@ import { eventually } from '../support/eventually.ts';
 import { named } from '../support/declared.ts';
 import { meshEndpoints } from '../support/objects.ts';
 
-/** What an adapter is opened with. Nothing is there yet, but for the namespaces default and team-a. */
+/** How an adapter is opened. Only the namespaces default and team-a exist. */
 export type Setup = {
   readonly indexes: readonly AnyIndex[];
-  /** What authors declared before the adapter first reads; all of it is valid. */
+  /** Valid objects that exist before the adapter reads. */
   readonly first: readonly object[];
   readonly reportFailure: (failure: unknown) => void;
 };
 
-/** An adapter over a source of its own that nobody else touches. */
+/** An adapter with a source of its own. */
 export type Opened = {
   readonly read: ReadResources;
   readonly write: WriteResources;
@@ -32,30 +32,30 @@ export type Opened = {
     readonly put: (object: object) => Promise<void>;
     readonly remove: (ref: Ref) => Promise<void>;
   };
-  /** Begins to read; until then nothing is known. */
+  /** Begins to read; until then the store is empty. */
   readonly start: () => Promise<void>;
   readonly close: () => Promise<void>;
 };
 
-/** An adapter under test, and all that it told so far. */
+/** An adapter under test, and its notifications so far. */
 export type Scene = Opened & { readonly changes: readonly Change[]; readonly failures: readonly unknown[] };
 
-/** A sentence of the contract: it says what is there at first, and what is expected then. */
+/** A sentence of the contract: the initial objects, and what is expected. */
 export type Case = {
   readonly first?: readonly object[];
-  /** Whether to begin before reading begins; otherwise everything has been read. */
+  /** Whether the case begins before reading; otherwise the store is synced. */
   readonly begins?: 'before-reading';
   readonly expect: (scene: Scene) => Promise<void>;
 };
 
-/** Looks MeshEndpoints up by their tailnet. */
+/** Indexes MeshEndpoints by tailnet. */
 export const byTailnet: Index<'MeshEndpoints'> = {
   name: 'MeshEndpoints by tailnet',
   kind: 'MeshEndpoints',
   valuesOf: tailnetsOf,
 };
 
-/** Looks HTTPRoutes up by the keys of the MeshEndpoints that they name. */
+/** Indexes HTTPRoutes by the keys of their MeshEndpoints. */
 export const byBackend: Index<'HTTPRoute'> = {
   name: 'HTTPRoute by mesh backend',
   kind: 'HTTPRoute',
@@ -70,13 +70,16 @@ export function webWith(spec: Readonly<Record<string, unknown>> = {}): object {
   return named(meshEndpoints(spec), 'default/web');
 }
 
-/** Waits for an object, and gives it. */
-export async function found<K extends ResourceKind>({ read }: Scene, ref: Ref<K>): Promise<ResourceOf<K>> {
-  return foundWhere({ read }, ref, () => true);
+/** Waits for an object, and returns it. */
+export async function untilFound<K extends ResourceKind>(
+  { read }: Scene,
+  ref: Ref<K>,
+): Promise<ResourceOf<K>> {
+  return untilFoundWhere({ read }, ref, () => true);
 }
 
-/** Waits until an object is as it should be, and gives it. */
-export async function foundWhere<K extends ResourceKind>(
+/** Waits until an object fulfils a condition, and returns it. */
+export async function untilFoundWhere<K extends ResourceKind>(
   { read }: Pick<Scene, 'read'>,
   ref: Ref<K>,
   isRight: (object: ResourceOf<K>) => boolean,
@@ -88,16 +91,16 @@ export async function foundWhere<K extends ResourceKind>(
   });
 }
 
-/** Waits until an object is gone. */
-export async function vanished({ read }: Scene, ref: Ref): Promise<void> {
+/** Waits until an object is deleted. */
+export async function untilRemoved({ read }: Scene, ref: Ref): Promise<void> {
   await eventually(() => expect(read.get(ref)).toBeUndefined());
 }
 
-/** Waits until something that happens now has been read, and with it all that happened before. */
-export async function caughtUp(scene: Scene): Promise<void> {
+/** Waits until a change that is made now has been read, and with it all earlier ones. */
+export async function untilCaughtUp(scene: Scene): Promise<void> {
   const name = `later-${randomUUID().slice(0, 8)}`;
   await scene.author.put(named(meshEndpoints(), `default/${name}`));
-  await found(scene, { kind: 'MeshEndpoints', namespace: 'default', name });
+  await untilFound(scene, { kind: 'MeshEndpoints', namespace: 'default', name });
 }
 
 /** Puts an object and waits until it can be read. */
@@ -107,11 +110,11 @@ export async function put<K extends ResourceKind>(
   object: object,
 ): Promise<ResourceOf<K>> {
   await scene.author.put(object);
-  return found(scene, ref);
+  return untilFound(scene, ref);
 }
 
-/** How often an object was told to have changed. */
-export function toldOf({ changes }: Scene, ref: Ref): number {
+/** The number of notifications for an object. */
+export function changesOf({ changes }: Scene, ref: Ref): number {
   const key: Key = keyOf(ref);
   return changes.filter(change => change.key === key).length;
 }

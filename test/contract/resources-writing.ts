@@ -3,7 +3,15 @@ import type { MeshEndpoints, MeshEndpointsStatus } from '../../src/api/generated
 import type { ResourceErrorReason } from '../../src/resources/resources.ts';
 import { named } from '../support/declared.ts';
 import { meshEndpoints } from '../support/objects.ts';
-import { caughtUp, foundWhere, put, toldOf, vanished, web, webWith } from './resources-scene.ts';
+import {
+  untilCaughtUp,
+  untilFoundWhere,
+  put,
+  changesOf,
+  untilRemoved,
+  web,
+  webWith,
+} from './resources-scene.ts';
 import type { Case, Scene } from './resources-scene.ts';
 
 /** Our finalizer, and that of another. */
@@ -15,20 +23,20 @@ const status: MeshEndpointsStatus = {
   endpoints: [{ name: 'web', status: 'Unhealthy', error: 'not checked yet' }],
 };
 
-/** What an adapter writes for us into the objects of users. */
+/** Writes of status and finalizers. */
 export const writingCases: Readonly<Record<string, Case>> = {
   'replaces a status, and leaves spec and generation alone': {
     expect: async scene => {
       const before = await put(scene, web, webWith());
       await scene.write.replaceStatus(before, status);
-      const after = await foundWhere(scene, web, object => object.status !== undefined);
+      const after = await untilFoundWhere(scene, web, object => object.status !== undefined);
       expect(after.status).toEqual(status);
       expect(after.spec).toEqual(before.spec);
       expect(after.metadata).toMatchObject({ generation: 1, uid: before.metadata.uid });
       expect(after.metadata.resourceVersion).not.toBe(before.metadata.resourceVersion);
       expect(Object.isFrozen(after.status?.endpoints)).toBe(true);
       await scene.write.replaceStatus(after, { observedGeneration: 1 });
-      const last = await foundWhere(scene, web, object => object.status?.summary === undefined);
+      const last = await untilFoundWhere(scene, web, object => object.status?.summary === undefined);
       expect(last.status).toEqual({ observedGeneration: 1 });
     },
   },
@@ -37,13 +45,13 @@ export const writingCases: Readonly<Record<string, Case>> = {
     expect: async scene => {
       const before = await put(scene, web, webWith());
       await scene.write.replaceStatus(before, status);
-      const after = await foundWhere(scene, web, object => object.status !== undefined);
-      const told = toldOf(scene, web);
+      const after = await untilFoundWhere(scene, web, object => object.status !== undefined);
+      const told = changesOf(scene, web);
       await scene.write.replaceStatus(after, structuredClone(status));
       await scene.write.replaceStatus(before, status);
-      await caughtUp(scene);
+      await untilCaughtUp(scene);
       expect(scene.read.get(web)).toBe(after);
-      expect(toldOf(scene, web)).toBe(told);
+      expect(changesOf(scene, web)).toBe(told);
     },
   },
 
@@ -52,9 +60,9 @@ export const writingCases: Readonly<Record<string, Case>> = {
       const before = await put(scene, web, { ...webWith(), status: { observedGeneration: 7 } });
       expect(before.status).toBeUndefined();
       await scene.write.replaceStatus(before, status);
-      await foundWhere(scene, web, object => object.status !== undefined);
+      await untilFoundWhere(scene, web, object => object.status !== undefined);
       await scene.author.put({ ...webWith({ paused: true }), status: { observedGeneration: 7 } });
-      const after = await foundWhere(scene, web, ({ spec }) => spec.paused);
+      const after = await untilFoundWhere(scene, web, ({ spec }) => spec.paused);
       expect(after.status).toEqual(status);
       expect(after.metadata.generation).toBe(2);
     },
@@ -64,9 +72,9 @@ export const writingCases: Readonly<Record<string, Case>> = {
     expect: async scene => {
       const old = await put(scene, web, webWith());
       await scene.author.put(webWith({ paused: true }));
-      await foundWhere(scene, web, ({ spec }) => spec.paused);
+      await untilFoundWhere(scene, web, ({ spec }) => spec.paused);
       await scene.write.replaceStatus(old, status);
-      const after = await foundWhere(scene, web, object => object.status !== undefined);
+      const after = await untilFoundWhere(scene, web, object => object.status !== undefined);
       expect(after).toMatchObject({ status, spec: { paused: true }, metadata: { generation: 2 } });
     },
   },
@@ -76,7 +84,7 @@ export const writingCases: Readonly<Record<string, Case>> = {
       const before = await put(scene, web, webWith());
       const wrong = { summary: { total: -1, healthy: 0, unhealthy: 0, ready: '' } };
       await expectRefusal(scene.write.replaceStatus(before, wrong), 'Refused');
-      await caughtUp(scene);
+      await untilCaughtUp(scene);
       expect(scene.read.get(web)).toBe(before);
     },
   },
@@ -85,12 +93,12 @@ export const writingCases: Readonly<Record<string, Case>> = {
     expect: async scene => {
       const old = await put(scene, web, webWith());
       await scene.author.remove(web);
-      await vanished(scene, web);
+      await untilRemoved(scene, web);
       await expectAllGone(scene, old);
       await scene.author.put(webWith());
-      const next = await foundWhere(scene, web, ({ metadata }) => metadata.uid !== old.metadata.uid);
+      const next = await untilFoundWhere(scene, web, ({ metadata }) => metadata.uid !== old.metadata.uid);
       await expectAllGone(scene, old);
-      await caughtUp(scene);
+      await untilCaughtUp(scene);
       expect(scene.read.get(web)).toBe(next);
     },
   },
@@ -101,21 +109,21 @@ export const writingCases: Readonly<Record<string, Case>> = {
       const before = await put(scene, web, webWith());
       await write.addFinalizer(before, ours);
       await write.addFinalizer(before, theirs);
-      const held = await foundWhere(scene, web, hasFinalizers(ours, theirs));
+      const held = await untilFoundWhere(scene, web, hasFinalizers(ours, theirs));
       expect(held.metadata).toMatchObject({ generation: 1, uid: before.metadata.uid });
       await author.remove(web);
-      const dying = await foundWhere(scene, web, isBeingDeleted);
+      const dying = await untilFoundWhere(scene, web, isBeingDeleted);
       expect(Date.parse(dying.metadata.deletionTimestamp ?? '')).toBeGreaterThan(0);
       expect(dying.metadata.generation).toBe(2);
       await write.replaceStatus(dying, status);
       await write.removeFinalizer(dying, theirs);
-      const last = await foundWhere(scene, web, hasFinalizers(ours));
+      const last = await untilFoundWhere(scene, web, hasFinalizers(ours));
       expect(last).toMatchObject({
         status,
         metadata: { deletionTimestamp: dying.metadata.deletionTimestamp, generation: 2 },
       });
       await write.removeFinalizer(last, ours);
-      await vanished(scene, web);
+      await untilRemoved(scene, web);
     },
   },
 
@@ -124,13 +132,13 @@ export const writingCases: Readonly<Record<string, Case>> = {
       const { write } = scene;
       const before = await put(scene, web, webWith());
       await write.addFinalizer(before, ours);
-      const held = await foundWhere(scene, web, hasFinalizers(ours));
+      const held = await untilFoundWhere(scene, web, hasFinalizers(ours));
       await write.addFinalizer(held, ours);
       await write.removeFinalizer(held, theirs);
-      await caughtUp(scene);
+      await untilCaughtUp(scene);
       expect(scene.read.get(web)).toBe(held);
       await write.removeFinalizer(held, ours);
-      const free = await foundWhere(scene, web, ({ metadata }) => !metadata.finalizers?.length);
+      const free = await untilFoundWhere(scene, web, ({ metadata }) => !metadata.finalizers?.length);
       expect(free.metadata.deletionTimestamp).toBeUndefined();
       expect(free.metadata.generation).toBe(1);
     },
@@ -139,9 +147,9 @@ export const writingCases: Readonly<Record<string, Case>> = {
   'keeps finalizers through the changes of authors': {
     expect: async scene => {
       await scene.write.addFinalizer(await put(scene, web, webWith()), ours);
-      await foundWhere(scene, web, hasFinalizers(ours));
+      await untilFoundWhere(scene, web, hasFinalizers(ours));
       await scene.author.put(webWith({ paused: true }));
-      const after = await foundWhere(scene, web, ({ spec }) => spec.paused);
+      const after = await untilFoundWhere(scene, web, ({ spec }) => spec.paused);
       expect(after.metadata.finalizers).toEqual([ours]);
     },
   },
@@ -149,13 +157,13 @@ export const writingCases: Readonly<Record<string, Case>> = {
   'refuses to add a finalizer to an object that is being deleted': {
     expect: async scene => {
       await scene.write.addFinalizer(await put(scene, web, webWith()), ours);
-      await foundWhere(scene, web, hasFinalizers(ours));
+      await untilFoundWhere(scene, web, hasFinalizers(ours));
       await scene.author.remove(web);
-      const dying = await foundWhere(scene, web, isBeingDeleted);
+      const dying = await untilFoundWhere(scene, web, isBeingDeleted);
       await expectRefusal(scene.write.addFinalizer(dying, theirs), 'Refused');
       await scene.write.addFinalizer(dying, ours);
       await scene.write.removeFinalizer(dying, ours);
-      await vanished(scene, web);
+      await untilRemoved(scene, web);
     },
   },
 
@@ -163,9 +171,9 @@ export const writingCases: Readonly<Record<string, Case>> = {
     expect: async scene => {
       const old = await put(scene, web, webWith({ paused: true }));
       await scene.write.replaceStatus(old, status);
-      const last = await foundWhere(scene, web, object => object.status !== undefined);
+      const last = await untilFoundWhere(scene, web, object => object.status !== undefined);
       await scene.author.remove(web);
-      await vanished(scene, web);
+      await untilRemoved(scene, web);
       const next = await put(scene, web, named(meshEndpoints(), 'default/web'));
       expect(next.metadata.uid).not.toBe(old.metadata.uid);
       expect(next.metadata.generation).toBe(1);

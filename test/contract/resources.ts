@@ -8,7 +8,7 @@ import { byBackend, byTailnet } from './resources-scene.ts';
 import type { Case, Opened, Setup } from './resources-scene.ts';
 import { writingCases } from './resources-writing.ts';
 
-/** The sentences that are true of every source of declarations, wherever it keeps them. */
+/** The contract of every source of declarations. */
 const cases: Readonly<Record<string, Case>> = {
   ...readingCases,
   ...foreignCases,
@@ -17,7 +17,7 @@ const cases: Readonly<Record<string, Case>> = {
   ...ownedCases,
 };
 
-/** Expects of an adapter what everybody expects who uses resources; each case opens it anew. */
+/** Runs the contract on an adapter; each case opens a new one. */
 export function describeResources(name: string, open: (setup: Setup) => Promise<Opened>): void {
   describe(name, () => {
     it.each(Object.entries(cases))('%s', async (_sentence, { first = [], begins, expect }) => {

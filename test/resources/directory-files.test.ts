@@ -8,7 +8,7 @@ import type { Timing } from '../../src/resources/directory/follow.ts';
 import type { Problem } from '../../src/resources/directory/problems.ts';
 import { eventually } from '../support/eventually.ts';
 import {
-  found,
+  untilFound,
   makeFolders,
   openAndRead,
   openFolder,
@@ -172,7 +172,7 @@ describe('a file that', () => {
 describe('a file that is deleted and created again', () => {
   it('keeps its previous objects while it is invalid', async () => {
     const directory = await withFiles({ 'a.yaml': yaml('a', 1) }, { deleteAfterMs: 5000 });
-    const { metadata } = await found(directory, webRef('a'));
+    const { metadata } = await untilFound(directory, webRef('a'));
     await rm(join(directory.folder, 'a.yaml'));
     await writeWhole(join(directory.folder, 'b.yaml'), yaml('b'));
     await eventually(() => expect(namesIn(directory)).toEqual(['a', 'b']));
@@ -182,7 +182,7 @@ describe('a file that is deleted and created again', () => {
     await eventually(() => expect(namesIn(directory)).toEqual(['a']));
     await writeWhole(join(directory.folder, 'a.yaml'), yaml('a', 2));
     await eventually(() => expect(portOf(directory, 'a')).toBe(2));
-    expect((await found(directory, webRef('a'))).metadata.uid).toBe(metadata.uid);
+    expect((await untilFound(directory, webRef('a'))).metadata.uid).toBe(metadata.uid);
   });
 });
 
@@ -193,7 +193,7 @@ describe('one object in several files', () => {
     expect(directory.problems()).toMatchObject([
       { reason: 'Duplicate', file: 'c/a.yaml', message: expect.stringContaining('b.yaml') as string },
     ]);
-    const { metadata } = await found(directory, webRef());
+    const { metadata } = await untilFound(directory, webRef());
     await writeWhole(join(directory.folder, 'a.yaml'), yaml('web', 1));
     await eventually(() => expect(portOf(directory)).toBe(1));
     expect(problemsOf(directory)).toEqual(['Duplicate b.yaml', 'Duplicate c/a.yaml']);
@@ -202,7 +202,7 @@ describe('one object in several files', () => {
     await rm(join(directory.folder, 'b.yaml'));
     await eventually(() => expect(portOf(directory)).toBe(3));
     expect(directory.problems()).toEqual([]);
-    expect((await found(directory, webRef())).metadata.uid).toBe(metadata.uid);
+    expect((await untilFound(directory, webRef())).metadata.uid).toBe(metadata.uid);
   });
 });
 

@@ -10,7 +10,7 @@ import { meshEndpoints } from '../support/objects.ts';
 
 const GATEWAY = 'gateway.networking.k8s.io';
 
-/** A directory of which somebody wants to know what is manifests, and what the store knew when that was told. */
+/** A directory with onManifests, and what the store had at each call. */
 async function open(folders: Folders = makeFolders()) {
   await mkdir(folders.folder, { recursive: true });
   const told: { readonly key: ManifestKey; readonly isInStore: boolean }[] = [];

@@ -135,7 +135,7 @@ class World {
     await eventually(() => this.#expectAgreement());
   }
 
-  /** What happens after all else has been seen. */
+  /** A last change, by which all earlier ones have been read. */
   async #catchUp(): Promise<void> {
     const port = 1 + (this.#steps++ % 60_000);
     await writeWhole(this.#path('last.yaml'), webFile('last', port));

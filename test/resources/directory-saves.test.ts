@@ -5,7 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { describe, expect, it } from 'vitest';
 import { eventually } from '../support/eventually.ts';
-import { found, makeFolders, openAndRead, portOf, webFile, webRef } from '../support/folder.ts';
+import { untilFound, makeFolders, openAndRead, portOf, webFile, webRef } from '../support/folder.ts';
 import type { Folders } from '../support/folder.ts';
 
 const run = promisify(execFile);
@@ -14,7 +14,7 @@ const git = (folder: string, ...args: readonly string[]) =>
   run('git', ['-c', 'user.name=a', '-c', 'user.email=a@example.com', ...args], { cwd: folder });
 
 type Save = {
-  /** Makes the folder as it is at first, where that is more than one file. */
+  /** Creates the folder, where it has more than one file. */
   readonly prepare?: (folders: Folders) => Promise<void>;
   /** Changes the port in it from 8080 to 9090. */
   readonly save: (folder: string, folders: Folders) => Promise<void>;
@@ -31,7 +31,7 @@ async function fillVolume(folder: string, revision: string, text: string): Promi
   await rename(join(folder, '..data_tmp'), join(folder, '..data'));
 }
 
-/** Writes into a file piece by piece, as it is there. */
+/** Writes into an existing file piece by piece. */
 async function writeSlowly(path: string, text: string, pauseMs: number): Promise<void> {
   const file = await open(path, 'w');
   for (let at = 0; at < text.length; at += 60) {
@@ -191,14 +191,14 @@ describe('an object keeps its uid and gets the new spec, once, when its file is 
     await writeFile(join(folders.folder, 'web.yaml'), webFile());
     await prepare?.(folders);
     const directory = await openAndRead(folders, { timing: { deleteAfterMs: 60_000 } });
-    const { metadata } = await found(directory, webRef());
+    const { metadata } = await untilFound(directory, webRef());
     const seen = new Set<number | undefined>([portOf(directory)]);
     directory.read.subscribe(() => seen.add(portOf(directory)));
     await save(folders.folder, folders);
     await eventually(() => expect(portOf(directory)).toBe(9090));
     await eventually(() => expect(directory.problems()).toEqual([]));
     expect([...seen]).toEqual([8080, 9090]);
-    const after = await found(directory, webRef());
+    const after = await untilFound(directory, webRef());
     expect(after.metadata).toMatchObject({ uid: metadata.uid, generation: 2 });
     expect(directory.failures).toEqual([]);
   });

@@ -11,7 +11,7 @@ const WIDE: Bounds = { files: 100, folders: 100, depth: 10, links: 4 };
 
 type Tree = { readonly files?: readonly string[]; readonly links?: Readonly<Record<string, string>> };
 
-/** What is found in a folder of files and links. */
+/** The scan of a folder of files and links. */
 async function scanned({ files = [], links = {} }: Tree, bounds: Partial<Bounds> = {}) {
   const { folder } = makeFolders();
   await mkdir(folder);
@@ -54,11 +54,16 @@ describe('a scan of a folder', () => {
     expect(await scanned(tree)).toMatchObject({ files, problems: [], unknown: [] });
   });
 
-  it.each([['.'], ['..'], ['/'], ['../..']])('does not follow a link to a parent folder: %s', async target => {
-    const { files, problems, entered } = await scanned({ files: ['a.yaml'], links: { link: target } });
-    expect({ files, entered }).toEqual({ files: ['a.yaml'], entered: [''] });
-    expect(problems.filter(problem => problem !== 'link is a link to a folder around this one')).toEqual([]);
-  });
+  it.each([['.'], ['..'], ['/'], ['../..']])(
+    'does not follow a link to a parent folder: %s',
+    async target => {
+      const { files, problems, entered } = await scanned({ files: ['a.yaml'], links: { link: target } });
+      expect({ files, entered }).toEqual({ files: ['a.yaml'], entered: [''] });
+      expect(problems.filter(problem => problem !== 'link is a link to a folder around this one')).toEqual(
+        [],
+      );
+    },
+  );
 
   it('keeps its bounds, and returns the paths that it skipped', async () => {
     const files = ['a.yaml', 'a/a.yaml', 'a/a/a.yaml', 'b/a.yaml'];
@@ -94,7 +99,7 @@ describe('a scan of a folder', () => {
 });
 
 describe('a watch', () => {
-  /** A watch, and what it told. */
+  /** A watch, and its events. */
   function makeWatch() {
     const told: string[] = [];
     const troubles: (string | undefined)[] = [];

@@ -63,7 +63,7 @@ describe('a process that is killed while it writes the id', () => {
   }, 120_000);
 });
 
-/** Makes the id of one folder after the other, and prints each folder with its id. */
+/** Creates the id of one folder after the other, and prints each. */
 const MAKES_IDS = `
 import { writeSync } from 'node:fs';
 import { installationId } from './src/resources/installation.ts';

@@ -5,7 +5,7 @@ import type { KubeRequest, KubeTransport } from '../../src/resources/kubernetes/
 
 const never = new AbortController().signal;
 
-/** A transport that does with each request what the test says. */
+/** A transport with a given response. */
 function transportOf(send: (request: KubeRequest) => Promise<unknown>): KubeTransport {
   return {
     send,

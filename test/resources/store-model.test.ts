@@ -59,7 +59,7 @@ function replacing(kind: ResourceKind, objects: fc.Arbitrary<Resource>): fc.Arbi
 
 type Model = ReadonlyMap<Key, Resource>;
 
-/** What a map would be after a step. */
+/** The map after a step. */
 function after(model: Model, step: Step): Model {
   const next = new Map(model);
   switch (step.do) {

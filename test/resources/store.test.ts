@@ -19,7 +19,7 @@ const byLabel: Index<'MeshEndpoints'> = {
 const web = { kind: 'MeshEndpoints', namespace: 'default', name: 'web' } as const;
 const db = { kind: 'MeshEndpoints', namespace: 'default', name: 'db' } as const;
 
-function storeThatTells() {
+function storeWithListener() {
   const failures: unknown[] = [];
   const told: Change[] = [];
   const store = new ResourceStore([byTailnet, byLabel], failure => failures.push(failure));
@@ -29,7 +29,7 @@ function storeThatTells() {
 
 describe('an object that is put', () => {
   it('is a change, unless it equals the stored one', () => {
-    const { store, told } = storeThatTells();
+    const { store, told } = storeWithListener();
     expect(store.put(readMeshEndpoints('default/web'))).toBe(true);
     const before = store.get(web);
     expect(store.put(readMeshEndpoints('default/web'))).toBe(false);
@@ -44,7 +44,7 @@ describe('an object that is put', () => {
     ['generation', readMeshEndpoints('default/web', {}, { generation: 2 })],
     ['status', { ...readMeshEndpoints('default/web'), status: {} }],
   ])('is a change if %s alone differs', (_field, object) => {
-    const { store } = storeThatTells();
+    const { store } = storeWithListener();
     store.put(readMeshEndpoints('default/web'));
     expect(store.put(object)).toBe(true);
     expect(store.get(web)).toEqual(object);
@@ -52,7 +52,7 @@ describe('an object that is put', () => {
   });
 
   it('is part of the initial list only where it is marked so', () => {
-    const { store, told } = storeThatTells();
+    const { store, told } = storeWithListener();
     store.put(readMeshEndpoints('default/web'), 'first');
     store.remove(web, 'first');
     store.put(readMeshEndpoints('default/web'), 'live');
@@ -60,7 +60,7 @@ describe('an object that is put', () => {
   });
 
   it('is found by each value of an index, once', () => {
-    const { store } = storeThatTells();
+    const { store } = storeWithListener();
     store.put(readMeshEndpoints('default/web', {}, { labels: { a: 'x', b: 'x', c: 'y' } }));
     store.put(readMeshEndpoints('default/db', {}, { labels: { a: 'x' } }));
     expect(store.find(byLabel, 'x')).toEqual([store.get(web), store.get(db)]);
@@ -123,7 +123,7 @@ function raise(message: string): never {
 
 describe('an index', () => {
   it('exists by namespace for every kind', () => {
-    const { store } = storeThatTells();
+    const { store } = storeWithListener();
     store.put(resourceOf(route('TCPRoute', 'team-a/web')));
     expect(store.find(byNamespace('TCPRoute'), 'team-a')).toHaveLength(1);
     expect(store.find(byNamespace('UDPRoute'), 'team-a')).toEqual([]);
@@ -148,7 +148,7 @@ describe('an index', () => {
 
 describe('replacing all objects of a kind', () => {
   it('notifies of differences alone, and removes what is missing', () => {
-    const { store, keys } = storeThatTells();
+    const { store, keys } = storeWithListener();
     for (const name of ['a', 'b', 'c']) store.put(readMeshEndpoints(`default/${name}`));
     store.put(resourceOf(route('TCPRoute', 'default/a')));
     const kept = store.list('MeshEndpoints')[0];
@@ -188,7 +188,7 @@ describe('replacing all objects of a kind', () => {
   });
 
   it('keeps the last of several with one name', () => {
-    const { store, keys } = storeThatTells();
+    const { store, keys } = storeWithListener();
     const twice = [readMeshEndpoints('default/web'), readMeshEndpoints('default/web', { paused: true })];
     store.replaceAll('MeshEndpoints', twice, 'first');
     store.replaceAll('MeshEndpoints', twice);
@@ -197,7 +197,7 @@ describe('replacing all objects of a kind', () => {
   });
 
   it('notifies when all changes have taken effect', () => {
-    const { store } = storeThatTells();
+    const { store } = storeWithListener();
     store.put(readMeshEndpoints('default/web'));
     const seen: number[] = [];
     store.subscribe(() => seen.push(store.list('MeshEndpoints').length));
@@ -265,7 +265,7 @@ describe('listeners', () => {
   });
 
   it('that throw are reported, and the others get every change', () => {
-    const { store, failures, keys } = storeThatTells();
+    const { store, failures, keys } = storeWithListener();
     store.subscribe(({ key }) => raise(key));
     const seen: string[] = [];
     store.subscribe(({ key }) => seen.push(key));
@@ -280,7 +280,7 @@ describe('listeners', () => {
 
 describe('being synced', () => {
   it('resolves for all who wait, and at once for later callers', async () => {
-    const { store } = storeThatTells();
+    const { store } = storeWithListener();
     const waiting = store.whenSynced();
     expect(store.isSynced()).toBe(false);
     store.markSynced();

@@ -10,7 +10,7 @@ const seed = Number(process.env['SEED'] ?? 1);
 /** Without -0, which JSON has and which equals 0. */
 const jsonValue = fc.jsonValue().map((value): unknown => JSON.parse(JSON.stringify(value)));
 
-/** Two values that are often alike: the second is the first with something in the place of one field or item. */
+/** Two values that are often alike: the second is the first with one field or item replaced. */
 const pairs = fc.oneof(
   fc.tuple(jsonValue, jsonValue),
   jsonValue.map(value => [value, structuredClone(value)] as const),

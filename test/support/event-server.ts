@@ -2,23 +2,23 @@ import { KubeError } from '../../src/resources/kubernetes/transport/transport.ts
 import type { KubeRequest } from '../../src/resources/kubernetes/transport/transport.ts';
 
 /** An event as a server keeps it. */
-export type KeptEvent = {
+export type StoredEvent = {
   readonly note: string;
   readonly regarding: { readonly name: string };
   readonly series?: { readonly count: number; readonly lastObservedTime: string };
 };
 
 /** How a server takes a request. */
-export type Behaviour = 'answers' | 'refuses' | 'is-down' | 'is-busy' | 'hangs';
+export type ServerBehaviour = 'answers' | 'refuses' | 'is-down' | 'is-busy' | 'hangs';
 
 /** Keeps events as an API server does, as well or badly as a test wants. */
 export class EventServer {
-  behaviour: Behaviour = 'answers';
-  readonly asked: KubeRequest[] = [];
-  readonly kept = new Map<string, KeptEvent>();
+  behaviour: ServerBehaviour = 'answers';
+  readonly requests: KubeRequest[] = [];
+  readonly stored = new Map<string, StoredEvent>();
 
   send = async (request: KubeRequest): Promise<unknown> => {
-    this.asked.push(request);
+    this.requests.push(request);
     await Promise.resolve();
     switch (this.behaviour) {
       case 'refuses':
@@ -37,21 +37,21 @@ export class EventServer {
   };
 
   /** How often anything has been told, as far as the server knows. */
-  get told(): number {
-    return [...this.kept.values()].reduce((sum, { series }) => sum + (series?.count ?? 1), 0);
+  get recorded(): number {
+    return [...this.stored.values()].reduce((sum, { series }) => sum + (series?.count ?? 1), 0);
   }
 
   #keep({ verb, path, body }: KubeRequest): unknown {
-    const value = body?.value as KeptEvent & { readonly metadata: { readonly name: string } };
+    const value = body?.value as StoredEvent & { readonly metadata: { readonly name: string } };
     if (verb === 'create') {
       const key = `${path}/${value.metadata.name}`;
-      if (this.kept.has(key)) throw new KubeError('Conflict', 'already exists', { status: 409 });
-      this.kept.set(key, value);
+      if (this.stored.has(key)) throw new KubeError('Conflict', 'already exists', { status: 409 });
+      this.stored.set(key, value);
       return value;
     }
-    const old = this.kept.get(path);
+    const old = this.stored.get(path);
     if (!old) throw new KubeError('NotFound', 'not found', { status: 404 });
-    this.kept.set(path, { ...old, ...value });
-    return this.kept.get(path);
+    this.stored.set(path, { ...old, ...value });
+    return this.stored.get(path);
   }
 }

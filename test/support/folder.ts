@@ -92,7 +92,7 @@ export function webRef(name = 'web'): Ref<'MeshEndpoints'> {
 }
 
 /** Waits for an object, perhaps one that is as it should be. */
-export async function found<K extends ResourceKind>(
+export async function untilFound<K extends ResourceKind>(
   { read }: Pick<Directory, 'read'>,
   ref: Ref<K>,
   isRight: (object: ResourceOf<K>) => boolean = () => true,

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { createEventRecorder } from '../../../src/resources/kubernetes/events/recorder.ts';
 import type { ObjectEvent } from '../../../src/resources/resources.ts';
 import { EventServer } from '../../support/event-server.ts';
-import type { Behaviour } from '../../support/event-server.ts';
+import type { ServerBehaviour } from '../../support/event-server.ts';
 import { VirtualClock } from '../../support/virtual-clock.ts';
 
 /** The same in every run; SEED=2 npm test tries others. */
@@ -30,7 +30,7 @@ function begin() {
   return { clock, server, outcomes, failures, events };
 }
 
-function told(fields: Partial<ObjectEvent> = {}, name = 'web'): ObjectEvent {
+function event(fields: Partial<ObjectEvent> = {}, name = 'web'): ObjectEvent {
   return {
     regarding: { apiVersion: 'v1', kind: 'Service', namespace: 'default', name, uid: `uid-${name}` },
     type: 'Normal',
@@ -48,10 +48,10 @@ function bytes(text: string): number {
 describe('an event', () => {
   it('is written at once, with all required fields', async () => {
     const { clock, server, events, outcomes } = begin();
-    events.record(told());
+    events.record(event());
     await clock.settle();
-    expect(server.asked).toHaveLength(1);
-    expect(server.asked[0]).toMatchObject({
+    expect(server.requests).toHaveLength(1);
+    expect(server.requests[0]).toMatchObject({
       verb: 'create',
       path: '/apis/events.k8s.io/v1/namespaces/default/events',
       body: {
@@ -62,7 +62,7 @@ describe('an event', () => {
           eventTime: '2026-01-31T00:00:00.000000Z',
           reportingController: 'example.com/operator',
           reportingInstance: 'operator-0',
-          ...told(),
+          ...event(),
         },
       },
     });
@@ -71,11 +71,11 @@ describe('an event', () => {
 
   it('about a cluster-scoped object is in the default namespace', async () => {
     const { clock, server, events } = begin();
-    events.record(told({ regarding: { apiVersion: 'v1', kind: 'Node', name: 'a' } }));
-    events.record(told({ regarding: { apiVersion: 'v1', kind: 'Node', namespace: '', name: 'b' } }));
+    events.record(event({ regarding: { apiVersion: 'v1', kind: 'Node', name: 'a' } }));
+    events.record(event({ regarding: { apiVersion: 'v1', kind: 'Node', namespace: '', name: 'b' } }));
     await clock.settle();
     const path = '/apis/events.k8s.io/v1/namespaces/default/events';
-    expect(server.asked.map(request => request.path)).toEqual([path, path]);
+    expect(server.requests.map(request => request.path)).toEqual([path, path]);
   });
 
   it.each([
@@ -87,9 +87,9 @@ describe('an event', () => {
     ['no words', { reason: '', action: '' }],
   ])('with %s is cut to the limits', async (_what, fields) => {
     const { clock, server, events } = begin();
-    events.record(told(fields));
+    events.record(event(fields));
     await clock.settle();
-    const { note, reason, action } = server.asked[0]?.body?.value as ObjectEvent;
+    const { note, reason, action } = server.requests[0]?.body?.value as ObjectEvent;
     expect(bytes(note)).toBeLessThanOrEqual(1024);
     for (const word of [reason, action]) {
       expect(bytes(word)).toBeGreaterThan(0);
@@ -101,9 +101,11 @@ describe('an event', () => {
 
   it('contains no secret, and has a valid name', async () => {
     const { clock, server, events } = begin();
-    events.record(told({ note: 'asked with Authorization: Bearer abcdefghijklmnop' }, '../../Secrets?x'));
+    events.record(event({ note: 'asked with Authorization: Bearer abcdefghijklmnop' }, '../../Secrets?x'));
     await clock.settle();
-    const { note, metadata } = server.asked[0]?.body?.value as ObjectEvent & { metadata: { name: string } };
+    const { note, metadata } = server.requests[0]?.body?.value as ObjectEvent & {
+      metadata: { name: string };
+    };
     expect(note).not.toContain('abcdefghijklmnop');
     expect(metadata.name).toMatch(/^object\.[0-9a-f]+$/);
   });
@@ -112,23 +114,23 @@ describe('an event', () => {
 describe('equal events', () => {
   it('are one object with a count, and a hundred at once take one request', async () => {
     const { clock, server, events, outcomes } = begin();
-    for (let i = 0; i < 100; i++) events.record(told());
+    for (let i = 0; i < 100; i++) events.record(event());
     await clock.advance(5000);
-    expect(server.asked.map(({ verb }) => verb)).toEqual(['create']);
-    expect([...server.kept.values()].map(({ series }) => series?.count)).toEqual([100]);
+    expect(server.requests.map(({ verb }) => verb)).toEqual(['create']);
+    expect([...server.stored.values()].map(({ series }) => series?.count)).toEqual([100]);
     expect(outcomes).toEqual({ written: 100, dropped: 0, failed: 0 });
   });
 
   it('for an hour take few requests, and the count is right at the end', async () => {
     const { clock, server, events } = begin();
     for (let second = 0; second < 3600; second++) {
-      events.record(told());
+      events.record(event());
       await clock.advance(1000);
     }
     await clock.advance(HOUR_MS);
-    expect(server.kept.size).toBe(1);
-    expect(server.told).toBe(3600);
-    expect(server.asked.length).toBeLessThanOrEqual(20);
+    expect(server.stored.size).toBe(1);
+    expect(server.recorded).toBe(3600);
+    expect(server.requests.length).toBeLessThanOrEqual(20);
     expect(clock.timers).toBe(0);
   });
 
@@ -137,41 +139,41 @@ describe('equal events', () => {
     ['reason', { reason: 'Other' }],
     ['action', { action: 'Other' }],
     ['note', { note: 'other' }],
-    ['object', { regarding: { ...told().regarding, kind: 'Other' } }],
-    ['uid of its object', { regarding: { ...told().regarding, uid: 'other' } }],
+    ['object', { regarding: { ...event().regarding, kind: 'Other' } }],
+    ['uid of its object', { regarding: { ...event().regarding, uid: 'other' } }],
   ] as const)('have the same %s', async (_what, fields) => {
     const { clock, server, events } = begin();
-    for (const fieldsOf of [{}, fields, {}, fields]) events.record(told(fieldsOf));
+    for (const fieldsOf of [{}, fields, {}, fields]) events.record(event(fieldsOf));
     await clock.advance(5000);
-    expect([...server.kept.values()].map(({ series }) => series?.count)).toEqual([2, 2]);
+    expect([...server.stored.values()].map(({ series }) => series?.count)).toEqual([2, 2]);
   });
 
   it('become a new object after 6 minutes without one, and after the object was deleted', async () => {
     const { clock, server, events } = begin();
-    events.record(told());
+    events.record(event());
     await clock.advance(HOUR_MS);
-    events.record(told());
+    events.record(event());
     await clock.advance(2000);
-    expect(server.kept.size).toBe(2);
-    server.kept.clear();
-    events.record(told());
-    events.record(told());
+    expect(server.stored.size).toBe(2);
+    server.stored.clear();
+    events.record(event());
+    events.record(event());
     await clock.advance(20_000);
-    expect([...server.kept.values()].map(({ series }) => series?.count)).toEqual([2]);
+    expect([...server.stored.values()].map(({ series }) => series?.count)).toEqual([2]);
   });
 });
 
 describe('a flood of events', () => {
   it('is rate limited, and counted', async () => {
     const { clock, server, events, outcomes } = begin();
-    for (let i = 0; i < 10_000; i++) events.record(told({}, `web-${i}`));
+    for (let i = 0; i < 10_000; i++) events.record(event({}, `web-${i}`));
     await clock.advance(1000);
-    expect(server.kept.size).toBe(100);
+    expect(server.stored.size).toBe(100);
     expect(outcomes).toEqual({ written: 100, dropped: 9900, failed: 0 });
     await clock.advance(60_000);
-    for (let i = 0; i < 1000; i++) events.record(told({ note: `${i}` }));
+    for (let i = 0; i < 1000; i++) events.record(event({ note: `${i}` }));
     await clock.advance(1000);
-    expect(server.kept.size).toBe(161);
+    expect(server.stored.size).toBe(161);
   });
 });
 
@@ -180,17 +182,17 @@ describe('a server that is down', () => {
     const { clock, server, events, outcomes, failures } = begin();
     server.behaviour = 'is-down';
     for (let second = 0; second < 3600; second++) {
-      for (let i = 0; i < 3; i++) events.record(told({}, `web-${second}-${i}`));
+      for (let i = 0; i < 3; i++) events.record(event({}, `web-${second}-${i}`));
       await clock.advance(1000);
     }
-    expect(server.asked.length).toBeLessThan(3800);
+    expect(server.requests.length).toBeLessThan(3800);
     expect(failures).toHaveLength(1);
     expect(clock.timers).toBe(0);
     server.behaviour = 'answers';
     await clock.advance(60_000);
-    events.record(told());
+    events.record(event());
     await clock.advance(1000);
-    expect(server.kept.size).toBe(1);
+    expect(server.stored.size).toBe(1);
     expect(outcomes.written + outcomes.dropped + outcomes.failed).toBe(3 * 3600 + 1);
   });
 
@@ -198,10 +200,10 @@ describe('a server that is down', () => {
     const { clock, server, events, outcomes } = begin();
     server.behaviour = 'hangs';
     for (let second = 0; second < 3600; second++) {
-      events.record(told({}, `web-${second}`));
+      events.record(event({}, `web-${second}`));
       await clock.advance(1000);
     }
-    expect(server.asked).toHaveLength(1);
+    expect(server.requests).toHaveLength(1);
     expect(outcomes.dropped).toBe(2600);
   });
 });
@@ -210,7 +212,7 @@ describe('a busy server', () => {
   it('gets the event after Retry-After', async () => {
     const { clock, server, events, outcomes } = begin();
     server.behaviour = 'is-busy';
-    events.record(told());
+    events.record(event());
     await clock.settle();
     server.behaviour = 'answers';
     await clock.advance(2000);
@@ -222,9 +224,9 @@ describe('a server that refuses', () => {
   it('gets no second request for the same event', async () => {
     const { clock, server, events, outcomes, failures } = begin();
     server.behaviour = 'refuses';
-    for (let i = 0; i < 5; i++) events.record(told({}, `web-${i}`));
+    for (let i = 0; i < 5; i++) events.record(event({}, `web-${i}`));
     await clock.advance(HOUR_MS);
-    expect(server.asked).toHaveLength(5);
+    expect(server.requests).toHaveLength(5);
     expect(outcomes).toEqual({ written: 0, dropped: 0, failed: 5 });
     expect(failures).toHaveLength(1);
   });
@@ -233,11 +235,11 @@ describe('a server that refuses', () => {
 describe('closing', () => {
   it('writes what is pending, and drops new events', async () => {
     const { clock, server, events, outcomes } = begin();
-    for (let i = 0; i < 7; i++) events.record(told());
+    for (let i = 0; i < 7; i++) events.record(event());
     await clock.settle();
     await events.close();
-    expect(server.told).toBe(7);
-    events.record(told());
+    expect(server.recorded).toBe(7);
+    events.record(event());
     await clock.advance(HOUR_MS);
     expect(outcomes).toEqual({ written: 7, dropped: 1, failed: 0 });
     expect(clock.timers).toBe(0);
@@ -245,29 +247,29 @@ describe('closing', () => {
 
   it('writes what was recorded while a request was open', async () => {
     const { server, events, outcomes } = begin();
-    events.record(told());
+    events.record(event());
     await Promise.resolve();
-    events.record(told());
+    events.record(event());
     await events.close();
-    expect(server.told).toBe(2);
+    expect(server.recorded).toBe(2);
     expect(outcomes).toEqual({ written: 2, dropped: 0, failed: 0 });
   });
 
   it('creates the event again where it was deleted', async () => {
     const { clock, server, events, outcomes } = begin();
-    events.record(told());
+    events.record(event());
     await clock.settle();
-    server.kept.clear();
-    for (let i = 0; i < 2; i++) events.record(told());
+    server.stored.clear();
+    for (let i = 0; i < 2; i++) events.record(event());
     await events.close();
-    expect([...server.kept.values()].map(({ series }) => series?.count)).toEqual([2]);
+    expect([...server.stored.values()].map(({ series }) => series?.count)).toEqual([2]);
     expect(outcomes).toEqual({ written: 3, dropped: 0, failed: 0 });
   });
 
   it.each(['hangs', 'is-down'] as const)('ends within its timeout though the server %s', async behaviour => {
     const { clock, server, events, outcomes } = begin();
     server.behaviour = behaviour;
-    for (let i = 0; i < 7; i++) events.record(told({}, `web-${i}`));
+    for (let i = 0; i < 7; i++) events.record(event({}, `web-${i}`));
     await clock.advance(500);
     let isClosed = false;
     void events.close().then(() => (isClosed = true));
@@ -285,7 +287,7 @@ describe('in any sequence', () => {
     {
       weight: 2,
       arbitrary: fc.record({
-        server: fc.constantFrom<Behaviour>('answers', 'refuses', 'is-down', 'is-busy', 'hangs'),
+        server: fc.constantFrom<ServerBehaviour>('answers', 'refuses', 'is-down', 'is-busy', 'hangs'),
       }),
     },
     { weight: 1, arbitrary: fc.constant('delete' as const) },
@@ -296,13 +298,13 @@ describe('in any sequence', () => {
       const { clock, server, events, outcomes } = begin();
       let all = 0;
       for (const one of steps) {
-        if (one === 'delete') server.kept.clear();
+        if (one === 'delete') server.stored.clear();
         else if ('server' in one) server.behaviour = one.server;
         else if ('wait' in one) await clock.advance(one.wait);
         else {
           all += one.times;
           for (let i = 0; i < one.times; i++)
-            events.record(told({ note: `${one.tell}` }, `web-${one.tell % 3}`));
+            events.record(event({ note: `${one.tell}` }, `web-${one.tell % 3}`));
         }
       }
       let isClosed = false;
@@ -312,7 +314,7 @@ describe('in any sequence', () => {
       await clock.advance(HOUR_MS);
       expect(outcomes.written + outcomes.dropped + outcomes.failed).toBe(all);
       expect(clock.timers).toBe(0);
-      expect(server.asked.length).toBeLessThanOrEqual(2 * all + 10);
+      expect(server.requests.length).toBeLessThanOrEqual(2 * all + 10);
     });
     await fc.assert(property, { seed, numRuns: 300 });
   });

@@ -3,8 +3,8 @@ import { describe, expect, it } from 'vitest';
 import { kubeconfigText, makeFiles } from '../../support/kubernetes/wire-kubeconfig.ts';
 
 /**
- * What src/resources/kubernetes/auth/library-gaps.ts does in place of the library. A test here that fails says that the
- * library does it itself by now: then remove the test, and the code.
+ * What src/resources/kubernetes/auth/library-gaps.ts does in place of the library. Where a test here fails, the library
+ * has closed the gap: then delete the test and the code.
  */
 async function headersOf(user: object): Promise<unknown> {
   const config = new KubeConfig();

@@ -59,7 +59,7 @@ function isRequest({ do: what }: Next): boolean {
   return what === 'list' || what === 'watch' || what === 'discover';
 }
 
-/** How much time goes by at least until something is event. */
+/** The least time until the next event. */
 function timeOf(next: Next, event: ReflectorEvent): number {
   if (next.do === 'wait') return next.ms;
   return event.event === 'idle' ? DEFAULT_TIMING.idleTimeoutMs : 0;
@@ -73,7 +73,7 @@ function failure(reason: KubeErrorReason, retryAfterMs?: number): ReflectorEvent
   return { event: 'failure', reason, message: 'no', ...(retryAfterMs === undefined ? {} : { retryAfterMs }) };
 }
 
-/** How much is asked of a server within an hour that answers at once. */
+/** Requests per second within an hour to a server that responds at once. */
 function requestsPerSecond(answer: (next: Next, state: ReflectorState) => ReflectorEvent): number {
   let { state, next } = step(NEW, { event: 'due' }, given(0));
   let now = 0;
@@ -87,7 +87,7 @@ function requestsPerSecond(answer: (next: Next, state: ReflectorState) => Reflec
   return requests / (now / 1000);
 }
 
-/** What comes of hearing all of this, one after the other. */
+/** The last of the steps for a sequence of events. */
 function after(all: readonly ReflectorEvent[], now = 0): Step {
   return all.reduce<Step>(({ state }, event) => step(state, event, given(now)), {
     state: NEW,
@@ -103,90 +103,94 @@ const list = { do: 'list', versionIndex: 0, token: '', halvings: 0 } as const;
 const wait = { do: 'wait', ms: expect.any(Number) as number };
 const watch = { do: 'watch', versionIndex: 0, resourceVersion: '7', forMs: 450_000 };
 
-describe('what follows', () => {
+describe('the next action', () => {
   it.each<[string, readonly ReflectorEvent[], unknown]>([
-    ['the beginning is a list', [GO], list],
-    ['a page with a token is the next page', [GO, page('a')], { ...list, token: 'a' }],
+    ['starting leads to a list', [GO], list],
+    ['a page with a token leads to the next page', [GO, page('a')], { ...list, token: 'a' }],
     [
-      'the last page is a watch from the version of the first',
+      'the last page leads to a watch from the version of the first',
       [GO, page('a'), { ...LIST, version: '9' }],
       watch,
     ],
-    ['404 is the next version', [GO, failure('NotFound')], { ...list, versionIndex: 1 }],
+    ['404 leads to the next version', [GO, failure('NotFound')], { ...list, versionIndex: 1 }],
     [
-      '404 in the last version is a question',
+      '404 in the last version leads to discovery',
       [GO, failure('NotFound'), failure('NotFound')],
       { do: 'discover' },
     ],
-    ['404 on a later page is a wait', [GO, page('a'), failure('NotFound')], wait],
-    ['410 on a page is a list', [GO, page('a'), failure('Expired')], list],
-    ['a second 410 is a wait', [GO, failure('Expired'), failure('Expired')], wait],
-    ['403 is a wait', [GO, failure('Forbidden')], wait],
-    ['a list after garbage is in smaller pages', [GO, failure('Garbled'), GO], { ...list, halvings: 1 }],
+    ['404 on a later page leads to a wait', [GO, page('a'), failure('NotFound')], wait],
+    ['410 on a page leads to a list', [GO, page('a'), failure('Expired')], list],
+    ['a second 410 leads to a wait', [GO, failure('Expired'), failure('Expired')], wait],
+    ['403 leads to a wait', [GO, failure('Forbidden')], wait],
+    ['a list after garbage has smaller pages', [GO, failure('Garbled'), GO], { ...list, halvings: 1 }],
     [
-      'they stay as small on all pages',
+      'pages stay smaller for the whole list',
       [GO, page('a'), failure('Garbled'), GO, page('a')],
       { ...list, token: 'a', halvings: 1 },
     ],
     [
-      'they do not become smaller than a 32nd',
+      'pages do not become smaller than a 32nd',
       [GO, ...Array.from({ length: 9 }, () => [failure('Garbled'), GO]).flat()],
       { ...list, halvings: 5 },
     ],
     [
-      'they are as large as before after a whole list',
+      'pages have their full size after a complete list',
       [GO, failure('Garbled'), GO, LIST, failure('Expired')],
       list,
     ],
     [
-      'a list after one that took too long is in smaller pages',
+      'a list after one that timed out has smaller pages',
       [GO, { ...failure('Unreachable'), tookMs: 30_000 } as ReflectorEvent, GO],
       { ...list, halvings: 1 },
     ],
-    ['other failures do not make them smaller', [GO, failure('Unreachable'), GO], list],
-    ['the wait after a failed list is a list', [GO, failure('Failed'), GO], list],
+    ['other failures do not make pages smaller', [GO, failure('Unreachable'), GO], list],
+    ['the wait after a failed list leads to a list', [GO, failure('Failed'), GO], list],
     [
-      '429 is the wait that the server wishes and a bit',
+      '429 leads to a wait of Retry-After and the backoff',
       [GO, failure('Busy', 2000)],
       { do: 'wait', ms: 2100 },
     ],
-    ['a wish beyond reason is a minute', [GO, failure('Busy', 1e9)], { do: 'wait', ms: 60_100 }],
-    ['a change is the next line', [...WATCHED, change('8')], { do: 'read-watch' }],
+    ['Retry-After counts up to a minute', [GO, failure('Busy', 1e9)], { do: 'wait', ms: 60_100 }],
+    ['a change leads to the next line', [...WATCHED, change('8')], { do: 'read-watch' }],
     [
-      'the good end of a watch is a wait as short as can be',
+      'the end of a short watch with changes leads to the shortest wait',
       [...WATCHED, change('8'), { event: 'ended' }],
       wait,
     ],
-    ['silence is a watch', [...WATCHED, { event: 'idle' }], watch],
+    ['an idle timeout leads to a watch', [...WATCHED, { event: 'idle' }], watch],
     [
-      'a watch after a change is one from it',
+      'a watch after a change starts from it',
       [...WATCHED, change('8'), { event: 'idle' }],
       { ...watch, resourceVersion: '8' },
     ],
-    ['silence twice is a list', [...WATCHED, { event: 'idle' }, { event: 'idle' }], list],
+    ['two idle timeouts lead to a list', [...WATCHED, { event: 'idle' }, { event: 'idle' }], list],
     [
-      'silence between changes is a watch',
+      'an idle timeout between changes leads to a watch',
       [...WATCHED, { event: 'idle' }, change('8'), { event: 'idle' }],
       { ...watch, resourceVersion: '8' },
     ],
-    ['410 of a watch is a list', [...WATCHED, failure('Expired')], list],
-    ['410 of the next watch is a wait', [...WATCHED, failure('Expired'), LIST, failure('Expired')], wait],
-    ['the wait after a failed watch is a watch', [...WATCHED, failure('Failed'), GO], watch],
-    ['the wait after a watch that is refused is a list', [...WATCHED, failure('Forbidden'), GO], list],
-    ['garbage twice is a list', [...WATCHED, failure('Garbled'), GO, failure('Garbled'), GO], list],
-    ['a bookmark of before is a list', [...WATCHED, { event: 'bookmark', version: '6' }], list],
-    ['a change of before is a list', [...WATCHED, change('6')], list],
+    ['410 of a watch leads to a list', [...WATCHED, failure('Expired')], list],
+    [
+      '410 of the next watch leads to a wait',
+      [...WATCHED, failure('Expired'), LIST, failure('Expired')],
+      wait,
+    ],
+    ['the wait after a failed watch leads to a watch', [...WATCHED, failure('Failed'), GO], watch],
+    ['the wait after a watch that is refused leads to a list', [...WATCHED, failure('Forbidden'), GO], list],
+    ['garbage twice leads to a list', [...WATCHED, failure('Garbled'), GO, failure('Garbled'), GO], list],
+    ['an older bookmark leads to a list', [...WATCHED, { event: 'bookmark', version: '6' }], list],
+    ['an older change leads to a list', [...WATCHED, change('6')], list],
   ])('%s', (_sentence, event, next) => {
     expect(after(event).next).toEqual(next);
   });
 
-  it('five failures of watches in a row is a list', () => {
+  it('five failed watches in a row lead to a list', () => {
     const failing = [failure('Unreachable'), GO];
     expect(after([...WATCHED, ...Array.from({ length: 4 }, () => failing).flat()]).next).toEqual(watch);
     expect(after([...WATCHED, ...Array.from({ length: 5 }, () => failing).flat()]).next).toEqual(list);
   });
 
-  it('a watch that lived for five seconds is a watch at once, and forgets failures', () => {
+  it('a watch that was open for five seconds leads to a watch at once, and resets failures', () => {
     const { state } = after([...WATCHED, failure('Failed'), GO, { event: 'opened' }]);
     const done = step(state, { event: 'ended' }, given(5000));
     expect(done.next).toEqual(watch);
@@ -194,11 +198,11 @@ describe('what follows', () => {
   });
 });
 
-describe('what becomes of the objects', () => {
+describe('the effects on the store', () => {
   const lost = [failure('NotFound'), failure('NotFound')];
   it.each<[string, readonly ReflectorEvent[], readonly unknown[]]>([
     [
-      'pages are taken, and what they lacked is removed after the last',
+      'pages are stored, and missing objects are removed after the last',
       [GO, page('a'), LIST],
       [
         { do: 'put-page', objects: [], arrival: 'first' },
@@ -207,7 +211,7 @@ describe('what becomes of the objects', () => {
       ],
     ],
     [
-      'a later list is of what happens now',
+      'a later list is live',
       [...WATCHED, failure('Expired'), LIST],
       [
         { do: 'begin-list', version: '7' },
@@ -215,36 +219,40 @@ describe('what becomes of the objects', () => {
         { do: 'end-list', version: '7', arrival: 'live' },
       ],
     ],
-    ['404 takes nothing away', [...WATCHED, failure('Expired'), ...lost], []],
+    ['404 removes nothing', [...WATCHED, failure('Expired'), ...lost], []],
+    ['404 removes nothing where the kind is served', [...WATCHED, failure('Expired'), ...lost, SERVED], []],
     [
-      'nor does it where the server says that it serves the kind',
-      [...WATCHED, failure('Expired'), ...lost, SERVED],
+      '404 removes nothing where discovery is not found',
+      [...WATCHED, failure('Expired'), ...lost, failure('NotFound')],
       [],
     ],
-    ['nor where it says nothing', [...WATCHED, failure('Expired'), ...lost, failure('NotFound')], []],
-    ['nor where it may not be asked', [...WATCHED, failure('Expired'), ...lost, failure('Forbidden')], []],
     [
-      'all go when the kind is not served',
+      '404 removes nothing where discovery is forbidden',
+      [...WATCHED, failure('Expired'), ...lost, failure('Forbidden')],
+      [],
+    ],
+    [
+      'all objects are removed when the kind is not served',
       [...WATCHED, failure('Expired'), ...lost, UNSERVED],
       [{ do: 'remove-all' }],
     ],
+    ['a kind that was never served is synced', [GO, ...lost, UNSERVED], [EMPTY, { do: 'report-synced' }]],
     [
-      'a kind that was never served counts as read',
-      [GO, ...lost, UNSERVED],
-      [EMPTY, { do: 'report-synced' }],
-    ],
-    [
-      'what a list that broke off had brought goes then',
+      'the objects of an incomplete list are removed too',
       [GO, page('a'), failure('Failed'), GO, ...lost, UNSERVED],
       [EMPTY, { do: 'report-synced' }],
     ],
     [
-      'also where the server may not be asked',
+      'a new kind is synced where discovery is forbidden',
       [GO, ...lost, failure('Forbidden')],
       [EMPTY, { do: 'report-synced' }],
     ],
-    ['a broken proxy does not make it count as read', [GO, ...lost, failure('NotFound')], []],
-    ['what is still not served is not asked about again', [GO, ...lost, UNSERVED, GO, ...lost], [EMPTY]],
+    ['a broken proxy does not make a kind synced', [GO, ...lost, failure('NotFound')], []],
+    [
+      'a kind that is still not served is not discovered again',
+      [GO, ...lost, UNSERVED, GO, ...lost],
+      [EMPTY],
+    ],
   ])('%s', (_sentence, event, effects) => {
     expect(after(event).effects).toEqual(effects);
   });
@@ -280,7 +288,7 @@ describe('a step', () => {
     fc.assert(property, { seed, numRuns: 2000 });
   });
 
-  it('asks nothing without a pause for long, whatever a server answers at once', () => {
+  it('has a bounded rate of requests with any responses', () => {
     const script = fc.array(fc.tuple(anything, rolls), { minLength: 1, maxLength: 40 });
     const property = fc.property(script, fc.boolean(), (answers, hasServedObjects) => {
       let { state, next } = step(NEW, { event: 'due' }, given(0));
@@ -309,20 +317,20 @@ describe('a step', () => {
     ['a reset', () => failure('Unreachable')],
     ['garbage', () => failure('Garbled')],
     ['the end', () => ({ event: 'ended' })],
-    ['what makes no sense', () => ({ event: 'discovered', isServed: true })],
+    ['an unexpected event', () => ({ event: 'discovered', isServed: true })],
     ['a list, and 410 to each watch', next => (next.do === 'list' ? LIST : failure('Expired'))],
     ['a list, and the end of each watch', next => (next.do === 'list' ? LIST : { event: 'ended' })],
     ['a list, and 403 to each watch', next => (next.do === 'list' ? LIST : failure('Forbidden'))],
     ['a list, and 500 to each watch', next => (next.do === 'list' ? LIST : failure('Failed'))],
-    ['pages without an end', () => ({ ...LIST, objects: [{}], token: 'again' })],
+    ['endless pages', () => ({ ...LIST, objects: [{}], token: 'again' })],
     ['empty pages', () => ({ ...LIST, token: String(Math.random()) })],
-    ['404, and that it serves the kind', next => (next.do === 'discover' ? SERVED : failure('NotFound'))],
-    ['404, and that it does not', next => (next.do === 'discover' ? UNSERVED : failure('NotFound'))],
-  ])('asks less than once a second of a server that always answers %s', (_what, answer) => {
+    ['404, and discovers the kind', next => (next.do === 'discover' ? SERVED : failure('NotFound'))],
+    ['404, and does not discover it', next => (next.do === 'discover' ? UNSERVED : failure('NotFound'))],
+  ])('sends less than one request per second to a server that always answers %s', (_what, answer) => {
     expect(requestsPerSecond(answer)).toBeLessThan(1);
   });
 
-  it('asks at most ten times a second of a server that ends each watch after something new', () => {
+  it('sends at most ten requests per second to a server that ends each watch after a change', () => {
     let version = 7;
     const perSecond = requestsPerSecond((next, state) => {
       if (next.do === 'list') return LIST;

@@ -12,18 +12,18 @@ import { VirtualClock } from '../../support/virtual-clock.ts';
 const LIST = { kind: 'MeshEndpointsList', metadata: { resourceVersion: '7' }, items: [] };
 const BOOKMARK = { type: 'BOOKMARK', object: { metadata: { resourceVersion: '8' } } };
 
-/** Lists nothing, and watches as it is told to. */
+/** Has an empty list and a scripted watch. */
 class Server implements KubeTransport {
-  readonly asked: KubeRequest[] = [];
+  readonly requests: KubeRequest[] = [];
   lines: () => AsyncIterable<unknown> = () => silence();
 
   send(request: KubeRequest): Promise<unknown> {
-    this.asked.push(request);
+    this.requests.push(request);
     return Promise.resolve(LIST);
   }
 
   stream(request: KubeRequest): Promise<AsyncIterable<unknown>> {
-    this.asked.push(request);
+    this.requests.push(request);
     return Promise.resolve(this.lines());
   }
 
@@ -32,15 +32,15 @@ class Server implements KubeTransport {
   }
 
   get verbs(): string {
-    return this.asked.map(({ verb }) => verb).join(' ');
+    return this.requests.map(({ verb }) => verb).join(' ');
   }
 
   get underWay(): number {
-    return this.asked.filter(({ verb, signal }) => verb === 'watch' && signal?.aborted === false).length;
+    return this.requests.filter(({ verb, signal }) => verb === 'watch' && signal?.aborted === false).length;
   }
 }
 
-/** A connection that is there and says nothing, not even that it has ended. */
+/** A silent connection. */
 async function* silence(...first: readonly unknown[]): AsyncGenerator {
   yield* first;
   await new Promise(() => undefined);
@@ -56,7 +56,7 @@ afterEach(async () => {
   for (const reflector of running.splice(0)) await reflector.close();
 });
 
-/** Time flies, and nothing that waits for others goes on before the next settling. */
+/** Each reading of the clock is 10 ms later, so that every yield waits for the next settling. */
 class HurriedClock extends VirtualClock {
   #now = 0;
   #isFirst = true;
@@ -92,7 +92,7 @@ describe('a list', () => {
   it('that is too large is requested in smaller pages', async () => {
     const server = new Server();
     server.send = request => {
-      server.asked.push(request);
+      server.requests.push(request);
       const isTooLarge = Number(request.query?.['limit']) > 30;
       return isTooLarge
         ? Promise.reject(new KubeError('Garbled', 'the answer has more than 67108864 bytes'))
@@ -101,7 +101,7 @@ describe('a list', () => {
     const { clock, store } = await started(server);
     await clock.advance(5000);
     expect(store.isSynced()).toBe(true);
-    const limits = server.asked.map(({ query }) => query?.['limit']);
+    const limits = server.requests.map(({ query }) => query?.['limit']);
     expect(limits).toEqual(['100', '50', '25', undefined]);
   });
 });
@@ -110,7 +110,7 @@ describe('a watch', () => {
   it('is requested with bookmarks, from the list, for five to ten minutes', async () => {
     const server = new Server();
     await started(server);
-    expect(server.asked[1]?.query).toEqual({
+    expect(server.requests[1]?.query).toEqual({
       watch: 'true',
       resourceVersion: '7',
       allowWatchBookmarks: 'true',
@@ -135,7 +135,7 @@ describe('a watch', () => {
     const { clock } = await started(server);
     await clock.advance(90_000);
     expect(server.verbs).toBe('list watch watch');
-    expect(server.asked[2]?.query?.['resourceVersion']).toBe('8');
+    expect(server.requests[2]?.query?.['resourceVersion']).toBe('8');
     await clock.advance(600_000);
     expect(server.verbs).not.toContain('list watch watch list');
   });
@@ -143,7 +143,7 @@ describe('a watch', () => {
   it('that is not opened within 30 s fails', async () => {
     const server = new Server();
     server.stream = request => {
-      server.asked.push(request);
+      server.requests.push(request);
       return new Promise(() => undefined);
     };
     const { clock, reflector } = await started(server);
@@ -158,8 +158,8 @@ describe('a watch', () => {
     server.lines = () => lines();
     const { clock } = await started(server);
     await clock.advance(3_600_000);
-    expect(server.asked.length).toBeGreaterThan(200);
-    expect(server.asked.length).toBeLessThan(400);
+    expect(server.requests.length).toBeGreaterThan(200);
+    expect(server.requests.length).toBeLessThan(400);
   });
 });
 
@@ -212,12 +212,12 @@ describe('a reflector', () => {
   it('aborts its list when it is closed', async () => {
     const server = new Server();
     server.send = request => {
-      server.asked.push(request);
+      server.requests.push(request);
       return new Promise(() => undefined);
     };
     const { reflector } = await started(server);
     await reflector.close();
-    expect(server.asked.map(({ signal }) => signal?.aborted)).toEqual([true]);
+    expect(server.requests.map(({ signal }) => signal?.aborted)).toEqual([true]);
   });
 
   it('yields between two objects, and stores no more of a page when it is closed then', async () => {

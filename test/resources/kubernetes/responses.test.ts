@@ -17,27 +17,27 @@ describe('a page of a list', () => {
   it.each<[string, unknown, unknown]>([
     ['is the last without a token', list, { event: 'page', objects: [], version: '7', token: '' }],
     [
-      'may have another behind it',
+      'has a token where there are more',
       { ...list, metadata: { resourceVersion: '7', continue: 'a' } },
       { token: 'a' },
     ],
-    ['has no items where Go has nothing', { ...list, items: null }, { objects: [] }],
+    ['has no items where Go sends null', { ...list, items: null }, { objects: [] }],
     [
-      'says for its items what they are',
+      'adds apiVersion and kind to its items',
       { ...list, items: [{}] },
       { objects: [{ apiVersion: API_VERSION, kind: 'MeshEndpoints' }] },
     ],
     [
-      'leaves items alone that say it',
+      'keeps the kind of its items',
       { ...list, items: [{ kind: 'Other' }] },
       { objects: [{ kind: 'Other' }] },
     ],
-    ['leaves items alone that are none', { ...list, items: [7, null] }, { objects: [7, null] }],
+    ['keeps items that are not objects', { ...list, items: [7, null] }, { objects: [7, null] }],
     ['needs a version', { ...list, metadata: {} }, garbled],
     ['needs items', { ...list, items: {} }, garbled],
-    ['is no Status', { ...list, kind: 'Status' }, garbled],
-    ['is no page of a proxy', 'please log in', garbled],
-    ['is something', null, garbled],
+    ['is not a Status', { ...list, kind: 'Status' }, garbled],
+    ['is not a page of a proxy', 'please log in', garbled],
+    ['is not null', null, garbled],
   ])('%s', (_sentence, answer, event) => {
     expect(pageOf('MeshEndpoints', 'v1alpha1', answer)).toMatchObject(event as object);
   });
@@ -57,7 +57,7 @@ describe('a line of a watch', () => {
     ['adds', { type: 'ADDED', object }, { event: 'change', change: 'put', object, version: '7' }],
     ['changes', { type: 'MODIFIED', object }, { event: 'change', change: 'put' }],
     ['removes', { type: 'DELETED', object }, { event: 'change', change: 'remove' }],
-    ['tells how far it is', { type: 'BOOKMARK', object }, { event: 'bookmark', version: '7' }],
+    ['is a bookmark', { type: 'BOOKMARK', object }, { event: 'bookmark', version: '7' }],
     [
       'is too old',
       { type: 'ERROR', object: { code: 410, message: 'too old' } },
@@ -68,8 +68,8 @@ describe('a line of a watch', () => {
       { type: 'ERROR', object: { code: 429, details: { retryAfterSeconds: 3 } } },
       { reason: 'Busy', retryAfterMs: 3000 },
     ],
-    ['fails for whatever reason', { type: 'ERROR' }, { event: 'failure', reason: 'Failed' }],
-    ['is of no sort', { type: 'RENAMED', object }, garbled],
+    ['fails without a reason', { type: 'ERROR' }, { event: 'failure', reason: 'Failed' }],
+    ['is of an unknown type', { type: 'RENAMED', object }, garbled],
     ['has no version', { type: 'ADDED', object: { metadata: {} } }, garbled],
     [
       'has a version that is none',
@@ -77,7 +77,7 @@ describe('a line of a watch', () => {
       garbled,
     ],
     ['has no object', { type: 'DELETED' }, garbled],
-    ['is no object', 7, garbled],
+    ['is not an object', 7, garbled],
   ])('%s', (_sentence, line, event) => {
     expect(watchEventIn(line)).toMatchObject(event as object);
   });
@@ -105,17 +105,17 @@ describe('discovery', () => {
     ['a kind', { '/apis': groups, [v1]: resources('httproutes', 'tcproutes') }, true],
     ['other kinds', { '/apis': groups, [v1]: resources('httproutes') }, false],
     ['other groups', { '/apis': { ...groups, groups: [] } }, false],
-    ['groups that are none', { '/apis': { kind: 'APIGroupList', groups: [7, null] } }, false],
+    ['invalid groups', { '/apis': { kind: 'APIGroupList', groups: [7, null] } }, false],
     ['nothing', { '/apis': { kind: 'APIGroupList' } }, false],
   ])('may be %s', async (_what, answers, answer) => {
     expect(await isServed(SERVED.TCPRoute, get(answers))).toBe(answer);
   });
 
   it.each<[string, Readonly<Record<string, unknown>>, string]>([
-    ['it says that nothing is there at all', {}, 'NotFound'],
-    ['it names a version, and does not find it', { '/apis': groups }, 'NotFound'],
-    ['it answers something else', { '/apis': 'please log in' }, 'Garbled'],
-    ['its version is something else', { '/apis': groups, [v1]: {} }, 'Garbled'],
+    ['everything is 404', {}, 'NotFound'],
+    ['the version is 404', { '/apis': groups }, 'NotFound'],
+    ['the groups are something else', { '/apis': 'please log in' }, 'Garbled'],
+    ['the version is something else', { '/apis': groups, [v1]: {} }, 'Garbled'],
   ])('fails where %s', async (_what, answers, reason) => {
     await expect(isServed(SERVED.TCPRoute, get(answers))).rejects.toMatchObject({ reason });
   });

@@ -7,7 +7,7 @@ import { systemClock } from '../../../src/runtime/clock.ts';
 import { eventually } from '../../support/eventually.ts';
 import { AUTHORITY, CLIENTS, OTHER_AUTHORITY } from '../../support/kubernetes/wire-certificates.ts';
 import { kubeconfigText, makeFiles, writeProgram } from '../../support/kubernetes/wire-kubeconfig.ts';
-import type { Files, KubeconfigWish } from '../../support/kubernetes/wire-kubeconfig.ts';
+import type { Files, KubeconfigOptions } from '../../support/kubernetes/wire-kubeconfig.ts';
 import { serveWire, WIRES } from '../../support/kubernetes/wire-server.ts';
 import type { Exchange, WireServer } from '../../support/kubernetes/wire-server.ts';
 import { kubeErrorOf, TOKEN, wireTransport } from '../../support/kubernetes/wire-transport.ts';
@@ -16,7 +16,7 @@ import { VirtualClock } from '../../support/virtual-clock.ts';
 const READ = { verb: 'get', path: '/a' } as const;
 const WRITE = { verb: 'create', path: '/a' } as const;
 
-/** A transport that is told by a kubeconfig file. */
+/** A transport with a kubeconfig file. */
 async function transportBy(
   kubeconfig: string,
   clock: Clock = systemClock,
@@ -32,18 +32,18 @@ function writeConfig(
   user: object,
   cluster: object = {},
 ): string {
-  const wish: KubeconfigWish = {
+  const options: KubeconfigOptions = {
     cluster: { server: url, 'certificate-authority': 'ca', ...cluster },
     user: { ...user },
   };
-  return files.write('config', kubeconfigText(wish));
+  return files.write('config', kubeconfigText(options));
 }
 
-/** Answers whoever has the token that is good now with who it was. */
+/** Responds to the currently valid token with its name. */
 function serveBearer(good: () => string): (each: Exchange) => void {
   return each => {
     const isGood = each.headers['authorization'] === `Bearer ${good()}`;
-    each.answer(isGood ? 200 : 401, isGood ? JSON.stringify(good()) : '{"kind":"Status","message":"who?"}');
+    each.respond(isGood ? 200 : 401, isGood ? JSON.stringify(good()) : '{"kind":"Status","message":"who?"}');
   };
 }
 
@@ -81,7 +81,9 @@ describe.each(WIRES)('a token in a file, over %s', wire => {
 
   it('is read again every 10 s, and is kept while the file is missing', async () => {
     const clock = new VirtualClock();
-    const server = await serveWire(wire, { respond: each => each.answer(200, JSON.stringify(each.headers)) });
+    const server = await serveWire(wire, {
+      respond: each => each.respond(200, JSON.stringify(each.headers)),
+    });
     const files = filesWith(AUTHORITY.ca);
     files.write('token', 'one');
     const transport = await transportBy(writeConfig(files, server, { tokenFile: 'token' }), clock);
@@ -107,7 +109,7 @@ describe.each(WIRES)('a token in a file, over %s', wire => {
 });
 
 describe('certificates', () => {
-  const respond = (each: Exchange) => each.answer(200, JSON.stringify(each.client ?? 'nobody'));
+  const respond = (each: Exchange) => each.respond(200, JSON.stringify(each.client ?? 'nobody'));
 
   it('of another authority are trusted as soon as the file has it', async () => {
     const first = await serveWire('HTTPS', { respond });
@@ -195,7 +197,7 @@ describe('certificates', () => {
 });
 
 it('another server in a kubeconfig is used when the old one is down', async () => {
-  const respond = (each: Exchange) => each.answer(200, '1');
+  const respond = (each: Exchange) => each.respond(200, '1');
   const [first, second] = await Promise.all([
     serveWire('HTTPS', { respond }),
     serveWire('HTTP', { respond }),
@@ -210,13 +212,13 @@ it('another server in a kubeconfig is used when the old one is down', async () =
   expect(second.seen.at(-1)?.path).toBe('/behind/a/path/a');
 });
 
-/** What a program prints: another token at each run. */
+/** Prints another token at each run. */
 const CREDENTIAL = String.raw`echo "{\"kind\":\"ExecCredential\",\"status\":{\"token\":\"run-$runs\"}}"`;
 
 describe('an exec program', () => {
   const exec = { apiVersion: 'client.authentication.k8s.io/v1', command: './login', args: ['a'] };
   const echo = (each: Exchange) =>
-    each.answer(200, JSON.stringify(each.headers['authorization'] ?? each.client));
+    each.respond(200, JSON.stringify(each.headers['authorization'] ?? each.client));
 
   it('is run once, and again after a 401', async () => {
     let good = 'run-1';

@@ -5,7 +5,7 @@ import type { RestConfig } from '../../../src/resources/kubernetes/auth/rest-con
 import { systemClock } from '../../../src/runtime/clock.ts';
 import { SettingError } from '../../../src/telemetry/setting-error.ts';
 import { kubeconfigText, makeFiles } from '../../support/kubernetes/wire-kubeconfig.ts';
-import type { Files, KubeconfigWish } from '../../support/kubernetes/wire-kubeconfig.ts';
+import type { Files, KubeconfigOptions } from '../../support/kubernetes/wire-kubeconfig.ts';
 
 const SECRET = 'hidden-thing';
 
@@ -34,7 +34,7 @@ async function refusalOf(account: Promise<unknown>): Promise<string> {
   return error.message;
 }
 
-type Case = KubeconfigWish & { readonly what: string; readonly account: Partial<RestConfig> };
+type Case = KubeconfigOptions & { readonly what: string; readonly account: Partial<RestConfig> };
 
 const SERVER = { server: 'https://a:6443/' };
 
@@ -101,18 +101,18 @@ const CASES: readonly Case[] = [
   },
 ];
 
-function writeAll(files: Files, wish: KubeconfigWish): string {
+function writeAll(files: Files, options: KubeconfigOptions): string {
   files.write('token', 'of-file\n');
   for (const name of ['ca', 'cert', 'key']) files.write(name, name.toUpperCase());
-  return files.write('config', kubeconfigText(wish));
+  return files.write('config', kubeconfigText(options));
 }
 
 describe('a kubeconfig', () => {
-  it.each(CASES)('with $what is accepted', async ({ account, ...wish }) => {
-    expect(await accountOf(writeAll(makeFiles(), wish))).toMatchObject(account);
+  it.each(CASES)('with $what is accepted', async ({ account, ...options }) => {
+    expect(await accountOf(writeAll(makeFiles(), options))).toMatchObject(account);
   });
 
-  it.each<readonly [string, KubeconfigWish]>([
+  it.each<readonly [string, KubeconfigOptions]>([
     ['KUBECONFIG: has no cluster "c"', { cluster: {} }],
     ['KUBECONFIG: the server of the cluster is not an http or https URL', { cluster: { server: 'a:6443' } }],
     [
@@ -137,8 +137,8 @@ describe('a kubeconfig', () => {
       'the auth-provider of the user is unknown, or returned no token',
       { cluster: SERVER, user: { 'auth-provider': { name: SECRET, config: { a: SECRET } } } },
     ],
-  ])('is refused: %s', async (message, wish) => {
-    expect(await refusalOf(accountOf(writeAll(makeFiles(), wish)))).toBe(message);
+  ])('is refused: %s', async (message, options) => {
+    expect(await refusalOf(accountOf(writeAll(makeFiles(), options)))).toBe(message);
   });
 
   it('that names a missing file fails with its path', async () => {

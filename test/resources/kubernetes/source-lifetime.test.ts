@@ -5,9 +5,9 @@ import type { KubernetesOptions } from '../../../src/resources/kubernetes.ts';
 import { systemClock } from '../../../src/runtime/clock.ts';
 import { eventually } from '../../support/eventually.ts';
 import { named } from '../../support/declared.ts';
-import { asked, doing, watched } from '../../support/kubernetes/api-look.ts';
+import { requestCounts, untilStates, untilWatching } from '../../support/kubernetes/api-look.ts';
 import { openApiScene } from '../../support/kubernetes/api-scene.ts';
-import type { ApiScene, ApiSceneWish } from '../../support/kubernetes/api-scene.ts';
+import type { ApiScene, ApiSceneOptions } from '../../support/kubernetes/api-scene.ts';
 import { meshEndpoints } from '../../support/objects.ts';
 
 const opened: ApiScene[] = [];
@@ -15,8 +15,8 @@ afterEach(async () => {
   for (const scene of opened.splice(0)) await scene.close();
 });
 
-async function open(wish: ApiSceneWish = {}): Promise<ApiScene> {
-  const scene = await openApiScene({ answerWithinMs: 60_000, ...wish });
+async function open(options: ApiSceneOptions = {}): Promise<ApiScene> {
+  const scene = await openApiScene({ timeoutMs: 60_000, ...options });
   opened.push(scene);
   return scene;
 }
@@ -31,61 +31,61 @@ describe('closing', () => {
   it.each<[string, (scene: ApiScene) => Promise<unknown> | void]>([
     ['before it began', () => undefined],
     [
-      'in a list',
+      'during a list',
       scene => {
         scene.server.settings.delayMs = 10_000;
         scene.source.start();
-        return eventually(() => expect(asked(scene)['page']).toBe(1));
+        return eventually(() => expect(requestCounts(scene)['page']).toBe(1));
       },
     ],
     [
       'on the third page',
       scene => {
-        for (let at = 0; at < 30; at++) scene.server.truth.put(named(meshEndpoints(), `default/web-${at}`));
-        scene.server.settings.mostPerPage = 10;
-        scene.server.spoil(request => request.for === 'page' && request.page === 3, 'slow drip');
+        for (let at = 0; at < 30; at++) scene.server.state.put(named(meshEndpoints(), `default/web-${at}`));
+        scene.server.settings.maxPageSize = 10;
+        scene.server.failNext(request => request.for === 'page' && request.page === 3, 'slow drip');
         scene.source.start();
-        return eventually(() => expect(asked(scene)['page']).toBe(3));
+        return eventually(() => expect(requestCounts(scene)['page']).toBe(3));
       },
     ],
     [
-      'while it asks what is served',
+      'during discovery',
       scene => {
-        scene.server.truth.serve('MeshEndpoints', []);
-        scene.server.spoil(request => request.for === 'discovery', 'silence', 9);
+        scene.server.state.serve('MeshEndpoints', []);
+        scene.server.failNext(request => request.for === 'discovery', 'silence', 9);
         scene.source.start();
-        return eventually(() => expect(asked(scene)['discovery']).toBeGreaterThan(0));
+        return eventually(() => expect(requestCounts(scene)['discovery']).toBeGreaterThan(0));
       },
     ],
     [
       'while a kind is not served',
       scene => {
-        scene.server.truth.serve('MeshEndpoints', []);
+        scene.server.state.serve('MeshEndpoints', []);
         scene.source.start();
-        return doing(scene, 'MeshEndpoints not-served');
+        return untilStates(scene, 'MeshEndpoints not-served');
       },
     ],
     [
       'while a watch opens',
       scene => {
-        scene.server.spoil(request => request.for === 'watch', 'silence', 99);
+        scene.server.failNext(request => request.for === 'watch', 'silence', 99);
         scene.source.start();
-        return eventually(() => expect(asked(scene)['watch']).toBeGreaterThan(0));
+        return eventually(() => expect(requestCounts(scene)['watch']).toBeGreaterThan(0));
       },
     ],
     [
       'while it watches',
       scene => {
         scene.source.start();
-        return watched(scene);
+        return untilWatching(scene);
       },
     ],
     [
       'in backoff',
       scene => {
-        scene.server.spoil(() => true, '500', 9999);
+        scene.server.failNext(() => true, '500', 9999);
         scene.source.start();
-        return doing(scene, 'MeshEndpoints waiting after Failed');
+        return untilStates(scene, 'MeshEndpoints waiting after Failed');
       },
     ],
   ])('%s leaves nothing behind', async (_when, bring) => {
@@ -95,9 +95,9 @@ describe('closing', () => {
     expect(scene.timers()).toBe(0);
     await eventually(() => expect(scene.server.watches).toEqual([]));
     const requests = scene.server.requests.length;
-    scene.server.heal();
+    scene.server.recover();
     scene.server.settings.delayMs = 0;
-    scene.server.truth.put(webWith());
+    scene.server.state.put(webWith());
     await scene.transport.send({ verb: 'get', path: '/apis' });
     expect(scene.server.requests).toHaveLength(requests + 1);
     expect(scene.store.get(web)).toBeUndefined();
@@ -107,10 +107,10 @@ describe('closing', () => {
 });
 
 describe('opening a cluster', () => {
-  const openIt = async (wish: Partial<KubernetesOptions>, reportFailure: (failure: unknown) => void) => {
+  const openIt = async (options: Partial<KubernetesOptions>, reportFailure: (failure: unknown) => void) => {
     const { server, transport, telemetry } = await open();
     const rest = { indexes: [], clock: systemClock, random: Math.random, telemetry, reportFailure };
-    return { server, ...openKubernetes({ transport, kinds: ['MeshEndpoints'], ...rest, ...wish }) };
+    return { server, ...openKubernetes({ transport, kinds: ['MeshEndpoints'], ...rest, ...options }) };
   };
 
   it('for no kinds is synced at once', async () => {

@@ -8,7 +8,7 @@ import { eventually } from '../../support/eventually.ts';
 import { named } from '../../support/declared.ts';
 import { FAULTS } from '../../support/kubernetes/api-answer.ts';
 import type { Fault } from '../../support/kubernetes/api-answer.ts';
-import { expectTruth, openApiScene, truthOf } from '../../support/kubernetes/api-scene.ts';
+import { expectInSync, openApiScene, expectedObjects } from '../../support/kubernetes/api-scene.ts';
 import type { ApiScene } from '../../support/kubernetes/api-scene.ts';
 import { meshEndpoints } from '../../support/objects.ts';
 
@@ -52,31 +52,31 @@ const acts: fc.Arbitrary<Act> = fc.oneof(
 function perform({ server, source }: ApiScene, act: Exclude<Act, { readonly do: 'pause' }>): void {
   switch (act.do) {
     case 'put':
-      return void server.truth.put(named(meshEndpoints({ tailnet: act.tailnet }), act.name));
+      return void server.state.put(named(meshEndpoints({ tailnet: act.tailnet }), act.name));
     case 'write':
-      source.updates.put(server.truth.put(named(meshEndpoints({ tailnet: act.tailnet }), act.name)));
+      source.updates.put(server.state.put(named(meshEndpoints({ tailnet: act.tailnet }), act.name)));
       return;
     case 'remove': {
       const [namespace = '', name = ''] = act.name.split('/');
-      server.truth.remove({ kind: 'MeshEndpoints', namespace, name });
+      server.state.remove({ kind: 'MeshEndpoints', namespace, name });
       return;
     }
     case 'spoil':
-      server.spoil(asked => asked.for === act.what, act.fault);
+      server.failNext(asked => asked.for === act.what, act.fault);
       return;
     case 'strike':
-      server.watches.forEach(watch => watch.suffer(act.fault));
+      server.watches.forEach(watch => watch.inject(act.fault));
       return;
     case 'compact':
-      server.truth.skip(3);
-      server.truth.compact();
+      server.state.skip(3);
+      server.state.compact();
       return;
     case 'disconnect':
       server.disconnect();
       return;
     case 'define again':
-      server.truth.serve('MeshEndpoints', []);
-      server.truth.serve('MeshEndpoints', ['v1alpha1']);
+      server.state.serve('MeshEndpoints', []);
+      server.state.serve('MeshEndpoints', ['v1alpha1']);
       {
         server.watches.forEach(watch => watch.end());
         return;
@@ -84,16 +84,16 @@ function perform({ server, source }: ApiScene, act: Exclude<Act, { readonly do: 
   }
 }
 
-/** Objects that became such that they cannot be read are as they were before, or not there. */
+/** Invalid objects keep their last valid version, if there was one. */
 function readable({ server }: ApiScene): ReadonlySet<Key> {
-  const all = server.truth.list('MeshEndpoints').map(({ metadata: { namespace = '', name } }) => ({
+  const all = server.state.list('MeshEndpoints').map(({ metadata: { namespace = '', name } }) => ({
     key: keyOf({ kind: 'MeshEndpoints', namespace, name }),
   }));
-  const truth = truthOf({ server }, 'MeshEndpoints');
+  const truth = expectedObjects({ server }, 'MeshEndpoints');
   return new Set(all.map(({ key }) => key).filter(key => truth.has(key)));
 }
 
-/** What listeners have seen, who looked whenever they were told. */
+/** The objects that a listener read at each change. */
 function witness({ store }: ApiScene) {
   const seen = new Map<Key, Resource>();
   const needless: Key[] = [];
@@ -106,13 +106,13 @@ function witness({ store }: ApiScene) {
   return { seen, needless };
 }
 
-/** Mends what cannot be read, so that all of the truth can. */
+/** Replaces invalid objects by valid ones. */
 function mend(scene: ApiScene): void {
   const fine = readable(scene);
-  for (const { metadata } of scene.server.truth.list('MeshEndpoints')) {
+  for (const { metadata } of scene.server.state.list('MeshEndpoints')) {
     const { namespace = '', name } = metadata;
     if (fine.has(keyOf({ kind: 'MeshEndpoints', namespace, name }))) continue;
-    scene.server.truth.put(named(meshEndpoints(), `${namespace}/${name}`));
+    scene.server.state.put(named(meshEndpoints(), `${namespace}/${name}`));
   }
 }
 
@@ -123,16 +123,16 @@ it('after any writes and failures, the store equals the server, and listeners go
       const scene = await openApiScene();
       const { seen, needless } = witness(scene);
       try {
-        scene.server.settings.mostPerPage = 3;
+        scene.server.settings.maxPageSize = 3;
         scene.source.start();
         for (const act of all) {
           if (act.do === 'pause') await pause(act.ms);
           else perform(scene, act);
         }
-        scene.server.heal();
+        scene.server.recover();
         mend(scene);
-        await eventually(() => expectTruth(scene));
-        expect(seen).toEqual(truthOf(scene, 'MeshEndpoints'));
+        await eventually(() => expectInSync(scene));
+        expect(seen).toEqual(expectedObjects(scene, 'MeshEndpoints'));
         expect(needless).toEqual([]);
         expect(scene.failures).toEqual([]);
       } finally {

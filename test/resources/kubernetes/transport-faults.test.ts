@@ -26,7 +26,7 @@ type Fault = {
   readonly status?: number;
   readonly retryAfterMs?: number;
   readonly takes?: 'all the time';
-  /** What it means to whoever follows, where that differs. */
+  /** The reason for a stream, where it differs. */
   readonly followed?: KubeErrorReason | 'the end';
 };
 
@@ -65,66 +65,71 @@ const FAULTS: readonly Fault[] = [
     },
     reason: 'Unreachable',
   },
-  { what: 'a 500', respond: each => each.answer(500, ''), reason: 'Failed', status: 500 },
-  { what: 'a 502 of a proxy', respond: each => each.answer(502, '<p>', HTML), reason: 'Failed', status: 502 },
-  { what: 'a 302', respond: each => each.answer(302, '', { location: '/' }), reason: 'Failed', status: 302 },
+  { what: 'a 500', respond: each => each.respond(500, ''), reason: 'Failed', status: 500 },
+  {
+    what: 'a 502 of a proxy',
+    respond: each => each.respond(502, '<p>', HTML),
+    reason: 'Failed',
+    status: 502,
+  },
+  { what: 'a 302', respond: each => each.respond(302, '', { location: '/' }), reason: 'Failed', status: 302 },
   {
     what: 'a 503 with seconds',
-    respond: each => each.answer(503, '', { 'retry-after': '3' }),
+    respond: each => each.respond(503, '', { 'retry-after': '3' }),
     reason: 'Failed',
     status: 503,
     retryAfterMs: 3000,
   },
   {
     what: 'a 429 with seconds',
-    respond: each => each.answer(429, '{}', { 'retry-after': '2' }),
+    respond: each => each.respond(429, '{}', { 'retry-after': '2' }),
     reason: 'Busy',
     status: 429,
     retryAfterMs: 2000,
   },
   {
     what: 'a 429 with a date of its own clock',
-    respond: each => each.answer(429, '', { date: date(1_000_000), 'retry-after': date(1_007_000) }),
+    respond: each => each.respond(429, '', { date: date(1_000_000), 'retry-after': date(1_007_000) }),
     reason: 'Busy',
     status: 429,
     retryAfterMs: 7000,
   },
   {
     what: 'a 429 with a date long ago',
-    respond: each => each.answer(429, '', { 'retry-after': date(0) }),
+    respond: each => each.respond(429, '', { 'retry-after': date(0) }),
     reason: 'Busy',
     status: 429,
     retryAfterMs: 0,
   },
   {
     what: 'a 429 for a day',
-    respond: each => each.answer(429, '', { 'retry-after': '86400' }),
+    respond: each => each.respond(429, '', { 'retry-after': '86400' }),
     reason: 'Busy',
     status: 429,
     retryAfterMs: 60_000,
   },
   {
     what: 'a 429 with its time in the body alone',
-    respond: each => each.answer(429, JSON.stringify({ kind: 'Status', details: { retryAfterSeconds: 4 } })),
+    respond: each => each.respond(429, JSON.stringify({ kind: 'Status', details: { retryAfterSeconds: 4 } })),
     reason: 'Busy',
     status: 429,
     retryAfterMs: 4000,
   },
   {
     what: 'a 429 with nonsense',
-    respond: each => each.answer(429, 'null', { 'retry-after': 'soon' }),
+    respond: each => each.respond(429, 'null', { 'retry-after': 'soon' }),
     reason: 'Busy',
     status: 429,
   },
   {
     what: 'truncated JSON',
-    respond: each => each.answer(200, '{"a":'),
+    respond: each => each.respond(200, '{"a":'),
     reason: 'Garbled',
     followed: 'Unreachable',
   },
-  { what: 'a line that is no JSON', respond: each => each.answer(200, '{"a":\n'), reason: 'Garbled' },
-  { what: 'nothing at all', respond: each => each.answer(200, ''), reason: 'Garbled', followed: 'the end' },
-  { what: 'a page', respond: each => each.answer(200, '<html>', HTML), reason: 'Garbled' },
+  { what: 'a line that is no JSON', respond: each => each.respond(200, '{"a":\n'), reason: 'Garbled' },
+  { what: 'nothing at all', respond: each => each.respond(200, ''), reason: 'Garbled', followed: 'the end' },
+  { what: 'a page', respond: each => each.respond(200, '<html>', HTML), reason: 'Garbled' },
   {
     what: 'a slow drip for ever',
     respond: each => {
@@ -137,7 +142,7 @@ const FAULTS: readonly Fault[] = [
   },
   {
     what: 'a body over the limit',
-    respond: each => each.answer(200, JSON.stringify('x'.repeat(5000))),
+    respond: each => each.respond(200, JSON.stringify('x'.repeat(5000))),
     reason: 'Garbled',
   },
 ];
@@ -148,15 +153,15 @@ const TIMEOUT_MS = 5000;
 
 type Faulty = {
   readonly transport: KubeTransport;
-  /** Lets all the time of a request go by, as soon as the server knows it. */
+  /** Advances the clock beyond the timeout when the server has the request. */
   readonly timeOut: () => Promise<void>;
 };
 
-/** A server that is faulty unless it is asked for something good. */
+/** A server that fails except on one path. */
 async function faultyServer(wire: Wire, respond: Fault['respond']): Promise<Faulty> {
   const clock = new VirtualClock();
   const { url, seen } = await serveWire(wire, {
-    respond: each => (each.path.startsWith('/good') ? each.answer(200, '{"good":true}') : respond(each)),
+    respond: each => (each.path.startsWith('/good') ? each.respond(200, '{"good":true}') : respond(each)),
   });
   const transport = wireTransport(url, { clock, timeoutMs: TIMEOUT_MS, limits: LIMITS });
   const timeOut = async () => {
@@ -189,7 +194,7 @@ describe.each(WIRES)('over %s', wire => {
     it(`is ${followed} to whoever follows`, async () => {
       const faulty = await faultyServer(wire, each => {
         respond(each);
-        // Whoever follows hears of a drip as long as it lasts.
+        // A stream gets a drip as long as it lasts.
         if (takes) setTimeout(() => each.reset(), 50);
       });
       const all = allFrom(faulty.transport);
@@ -217,7 +222,7 @@ describe.each(WIRES)('over %s', wire => {
     [504, 'Failed'],
   ])('a %i is %s, with the message of the server', async (code, reason) => {
     const words = { kind: 'Status', message: `no: ${'long '.repeat(1000)}` };
-    const faulty = await faultyServer(wire, each => each.answer(code, JSON.stringify(words)));
+    const faulty = await faultyServer(wire, each => each.respond(code, JSON.stringify(words)));
     const error = await kubeErrorOf(faulty.transport.send(WRITE));
     expect([error.reason, error.status]).toEqual([reason, code]);
     expect(error.message).toMatch(new RegExp(`^apply /api/v1/namespaces/a: ${code} no: long`));
@@ -226,7 +231,7 @@ describe.each(WIRES)('over %s', wire => {
 
   it('credentials in the message of a server are redacted', async () => {
     const { transport } = await faultyServer(wire, each =>
-      each.answer(403, JSON.stringify({ kind: 'Status', message: `for ${each.headers['authorization']}` })),
+      each.respond(403, JSON.stringify({ kind: 'Status', message: `for ${each.headers['authorization']}` })),
     );
     const error = await kubeErrorOf(transport.send(READ));
     expect(error.message).toBe('get /api/v1/namespaces/a: 403 for Bearer [redacted]');

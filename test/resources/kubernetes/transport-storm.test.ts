@@ -16,13 +16,13 @@ type Deed = (each: Exchange, server: WireServer) => void;
 
 const soon = (deed: () => void) => void setTimeout(deed, 1);
 
-/** What a server may do to a request. */
+/** The behaviours of a server. */
 const DEEDS: Readonly<Record<string, Deed>> = {
-  answer: each => each.answer(200, '{"n":0}\n'),
-  refuse: each => each.answer(503, ''),
+  answer: each => each.respond(200, '{"n":0}\n'),
+  refuse: each => each.respond(503, ''),
   reset: each => each.reset(),
   hangUp: each => each.hangUp(),
-  garble: each => each.answer(200, '{"n":'),
+  garble: each => each.respond(200, '{"n":'),
   cutShort: each => {
     each.begin(200, { 'content-type': 'application/json', 'content-length': '100' });
     each.write('{"n":0}\n');
@@ -91,7 +91,7 @@ describe.each(WIRES)('over %s, with any behaviour of a server', wire => {
     const warn = (warning: Error) => void warnings.push(warning);
     process.on('warning', warn);
     onTestFinished(() => void process.off('warning', warn));
-    const server = await serveWire(wire, { respond: each => each.answer(200, '{}') });
+    const server = await serveWire(wire, { respond: each => each.respond(200, '{}') });
     const transport = wireTransport(server.url, { clock: systemClock });
     const { signal } = new AbortController();
     const asked = Array.from({ length: 100 }, () => transport.send({ verb: 'get', path: '/', signal }));

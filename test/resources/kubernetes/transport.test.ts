@@ -36,13 +36,13 @@ function timerOf(port: number): string | undefined {
   return columns?.[5];
 }
 
-/** Answers what is asked, and begins to answer what is followed. */
+/** Responds to requests, and begins streams. */
 function serveBoth(each: Exchange): void {
   if (each.path.startsWith('/watch')) {
     each.begin(200);
     each.write('{"n":0}\n');
   } else {
-    each.answer(200, '{}');
+    each.respond(200, '{}');
   }
 }
 
@@ -65,7 +65,7 @@ describe.each(WIRES)('over %s', wire => {
     ['patch', 'PATCH'],
     ['delete', 'DELETE'],
   ])('%s is a %s with path, query, body and credentials', async (verb, method) => {
-    const { server, transport } = await scene(wire, each => each.answer(201, '{"kind":"Ä"}'));
+    const { server, transport } = await scene(wire, each => each.respond(201, '{"kind":"Ä"}'));
     const body = { type: 'application/merge-patch+json', value: { a: ['ü'] } };
     const asked = { verb, path: '/apis/a/v1/b', query: { limit: '1', labelSelector: 'a=b,c' }, body };
     expect(await transport.send(asked)).toEqual({ kind: 'Ä' });
@@ -93,7 +93,7 @@ describe.each(WIRES)('over %s', wire => {
   });
 
   it('a complete response can be read late', async () => {
-    const { server, transport } = await scene(wire, each => each.answer(200, '{"n":0}\n'.repeat(100)));
+    const { server, transport } = await scene(wire, each => each.respond(200, '{"n":0}\n'.repeat(100)));
     const followed = await Promise.all(Array.from({ length: 20 }, () => transport.stream(WATCH)));
     await Promise.all(server.seen.map(({ over }) => over));
     for (let count = 0; count < 20; count++) await turn();
@@ -101,7 +101,7 @@ describe.each(WIRES)('over %s', wire => {
   });
 
   it('a last line without an end fails', async () => {
-    const { transport } = await scene(wire, each => each.answer(200, '{"n":0}\n{"n":1}'));
+    const { transport } = await scene(wire, each => each.respond(200, '{"n":0}\n{"n":1}'));
     const error = await kubeErrorOf(rest(await firstOf(transport)));
     expect(error.reason).toBe('Unreachable');
   });
@@ -195,7 +195,7 @@ describe.each(WIRES)('over %s', wire => {
 
   it('an aborted request does not hold the only connection', async () => {
     const server = await serveWire(wire, {
-      respond: each => (each.number === 0 ? undefined : each.answer(200, '{}')),
+      respond: each => (each.number === 0 ? undefined : each.respond(200, '{}')),
     });
     const transport = wireTransport(server.url, { maxConnections: 1 });
     const stop = new AbortController();
@@ -247,7 +247,7 @@ describe.each(WIRES)('over %s', wire => {
     const asked = Array.from({ length: 200 }, () => transport.send({ verb: 'get', path: '/a' }));
     expect(await Promise.all(asked)).toHaveLength(200);
     await Promise.all(followed);
-    // One for each that is followed, and 4 for the rest.
+    // One for each stream, and 4 for the rest.
     expect(server.opened()).toBe(16);
   });
 
@@ -264,7 +264,7 @@ describe.each(WIRES)('over %s', wire => {
   it('reads are sent again when a reused connection died', async () => {
     const { server, transport } = await scene(wire, each => {
       if (each.number === 1) each.reset();
-      else each.answer(200, `{"number":${each.number}}`);
+      else each.respond(200, `{"number":${each.number}}`);
     });
     await transport.send({ verb: 'get', path: '/a' });
     expect(await transport.send({ verb: 'list', path: '/a' })).toEqual({ number: 2 });
@@ -274,7 +274,7 @@ describe.each(WIRES)('over %s', wire => {
   it('writes are not sent again when a reused connection died', async () => {
     const { server, transport } = await scene(wire, each => {
       if (each.number === 1) each.reset();
-      else each.answer(200, '{}');
+      else each.respond(200, '{}');
     });
     await transport.send({ verb: 'get', path: '/a' });
     const error = await kubeErrorOf(transport.send({ verb: 'create', path: '/a' }));
@@ -287,7 +287,7 @@ describe.each(WIRES)('over %s', wire => {
     const timed: unknown[] = [];
     const server = await serveWire(wire, {
       respond: each =>
-        each.number === 0 ? each.answer(404, '') : each.number === 1 ? each.reset() : serveBoth(each),
+        each.number === 0 ? each.respond(404, '') : each.number === 1 ? each.reset() : serveBoth(each),
     });
     const record = {
       restRequests: (labels: object) => void counted.push(labels),

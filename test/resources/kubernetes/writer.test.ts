@@ -9,7 +9,7 @@ import { ResourceStore } from '../../../src/resources/store.ts';
 import { readMeshEndpoints } from '../../support/resources.ts';
 import { VirtualClock } from '../../support/virtual-clock.ts';
 
-/** What a server says to one request after the other; the last of it for ever. */
+/** The responses to one request after the other; the last is repeated. */
 type Answers = readonly unknown[];
 
 const web = readMeshEndpoints('default/web', {}, { uid: 'a', resourceVersion: '1' });
@@ -21,9 +21,9 @@ function begin(answers: Answers, fence?: Fence) {
   const store = new ResourceStore([], rethrow);
   const updates = createStoreUpdates(['MeshEndpoints'], { store, reportUndecodable: () => undefined });
   store.put(web);
-  const asked: KubeRequest[] = [];
+  const requests: KubeRequest[] = [];
   const send = async (request: KubeRequest): Promise<unknown> => {
-    const answer = answers[Math.min(asked.push(request), answers.length) - 1];
+    const answer = answers[Math.min(requests.push(request), answers.length) - 1];
     await Promise.resolve();
     if (answer instanceof Error) throw answer;
     if (answer === NEVER) await untilAborted(request);
@@ -31,10 +31,10 @@ function begin(answers: Answers, fence?: Fence) {
   };
   const ports = { transport: { send }, read: store, updates, clock, random: () => 0 };
   const write = createWriter({ ...ports, ...(fence ? { fence } : {}) });
-  return { write, store, clock, asked };
+  return { write, store, clock, requests };
 }
 
-/** Is never answered, and fails as transports do when it is aborted. */
+/** Gets no response, and fails when it is aborted. */
 const NEVER = 'never';
 
 function untilAborted({ signal }: KubeRequest): Promise<never> {
@@ -59,12 +59,12 @@ function refused(
   });
 }
 
-/** An answer of the server, with another version. */
+/** A response with another version. */
 function answered(version: string, fields: object = {}, metadata: object = {}): object {
   return { ...web, ...fields, metadata: { ...web.metadata, resourceVersion: version, ...metadata } };
 }
 
-/** Waits for what was begun, while time goes by. */
+/** Awaits a promise while the clock advances. */
 async function over(clock: VirtualClock, begun: Promise<void>): Promise<string> {
   let outcome = 'waits';
   void begun.then(
@@ -80,13 +80,13 @@ describe('a busy server', () => {
     ['429', refused('Busy', 429, 3000), 3000],
     ['503 with a wish', refused('Failed', 503, 2000), 2000],
   ])('is retried when it says: %s', async (_what, busy, wish) => {
-    const { write, clock, asked, store } = begin([busy, answered('2', { status })]);
+    const { write, clock, requests, store } = begin([busy, answered('2', { status })]);
     const begun = write.replaceStatus(web, status);
     await clock.advance(wish - 1);
-    expect(asked).toHaveLength(1);
+    expect(requests).toHaveLength(1);
     await clock.advance(1);
     await begun;
-    expect(asked).toHaveLength(2);
+    expect(requests).toHaveLength(2);
     expect(store.get(ref)?.status).toEqual(status);
   });
 
@@ -95,28 +95,28 @@ describe('a busy server', () => {
     const fence = {
       signal: () => terms.find(({ signal }) => !signal.aborted)?.signal ?? AbortSignal.abort(),
     };
-    const { write, clock, asked } = begin([refused('Busy', 429, 3000), answered('2', { status })], fence);
+    const { write, clock, requests } = begin([refused('Busy', 429, 3000), answered('2', { status })], fence);
     const begun = write.replaceStatus(web, status);
     await clock.advance(1000);
     terms[0]?.abort();
     await expect(begun).rejects.toMatchObject(notLeading);
-    expect([asked.length, clock.timers]).toEqual([1, 0]);
+    expect([requests.length, clock.timers]).toEqual([1, 0]);
     await write.replaceStatus(web, status);
-    expect(asked).toHaveLength(2);
+    expect(requests).toHaveLength(2);
   });
 
   it('is retried three times at most', async () => {
-    const { write, clock, asked } = begin([refused('Busy', 429)]);
+    const { write, clock, requests } = begin([refused('Busy', 429)]);
     const outcome = await over(clock, write.replaceStatus(web, status));
     expect(outcome).toBe('ResourceError: MeshEndpoints default/web: writing status failed: said so');
-    expect(asked).toHaveLength(4);
+    expect(requests).toHaveLength(4);
     expect(clock.timers).toBe(0);
   });
 
   it('cannot delay a retry by more than 10 s', async () => {
-    const { write, clock, asked } = begin([refused('Busy', 429, 3_600_000)]);
+    const { write, clock, requests } = begin([refused('Busy', 429, 3_600_000)]);
     expect(await over(clock, write.remove(ref))).toContain('delete failed');
-    expect(asked).toHaveLength(4);
+    expect(requests).toHaveLength(4);
   });
 });
 
@@ -142,9 +142,9 @@ const writes: Readonly<Record<string, (write: Write) => Promise<void>>> = {
 
 describe.each(Object.entries(writes))('%s behind a fence', (_name, act) => {
   it('is refused, and nothing is sent, where the fence does not hold', async () => {
-    const { write, asked } = begin([answered('2')], { signal: () => AbortSignal.abort() });
+    const { write, requests } = begin([answered('2')], { signal: () => AbortSignal.abort() });
     await expect(act(write)).rejects.toMatchObject(notLeading);
-    expect(asked).toEqual([]);
+    expect(requests).toEqual([]);
   });
 });
 
@@ -153,12 +153,12 @@ describe.each(Object.entries(writes).filter(([name]) => name !== 'removeFinalize
   (_name, act) => {
     it('fails at once, also while its request is open', async () => {
       const abort = new AbortController();
-      const { write, asked, clock } = begin([NEVER], { signal: () => abort.signal });
+      const { write, requests, clock } = begin([NEVER], { signal: () => abort.signal });
       const begun = act(write);
       await clock.settle();
       abort.abort();
       await expect(begun).rejects.toMatchObject(notLeading);
-      expect(asked).toHaveLength(1);
+      expect(requests).toHaveLength(1);
     });
   },
 );
@@ -186,9 +186,9 @@ describe('a write that fails', () => {
   });
 
   it('is not retried where it may have taken effect', async () => {
-    const { write, asked } = begin([refused('Unreachable'), answered('2')]);
+    const { write, requests } = begin([refused('Unreachable'), answered('2')]);
     await expect(write.addFinalizer(web, 'example.com/a')).rejects.toMatchObject({ reason: 'Unavailable' });
-    expect(asked).toHaveLength(1);
+    expect(requests).toHaveLength(1);
   });
 
   it.each([
@@ -200,10 +200,10 @@ describe('a write that fails', () => {
     const answers = Array.from({ length: 100 }, () =>
       turn++ % 2 === 0 ? refused('Conflict', 409) : answered(`${turn + 1}`),
     );
-    const { write, asked } = begin(answers);
+    const { write, requests } = begin(answers);
     await expect(act(write)).rejects.toMatchObject({ reason: 'Unavailable' });
     await expect(act(write)).rejects.toThrow('is changed by others continuously');
-    expect(asked.length).toBeLessThanOrEqual(32);
+    expect(requests.length).toBeLessThanOrEqual(32);
   });
 });
 
@@ -218,20 +218,20 @@ describe('the response to a write', () => {
     ['finalizers of another form', answered('9', {}, { finalizers: { a: 1 }, deletionTimestamp: 'now' })],
     ['an object of another kind', { kind: 'Status', metadata: { name: 'web', resourceVersion: '9' } }],
   ])('that is %s leaves the store unchanged', async (_what, answer) => {
-    const { write, store, asked } = begin([answer]);
+    const { write, store, requests } = begin([answer]);
     await write.replaceStatus(web, status);
     await write.addFinalizer(web, 'example.com/a');
     expect(store.get(ref)).toMatchObject({ metadata: { uid: 'a' }, spec: web.spec });
-    expect(asked).toHaveLength(2);
+    expect(requests).toHaveLength(2);
   });
 
   it('does not replace a newer object', async () => {
-    const { write, store, asked } = begin([answered('2', { status }), answered('4', { status })]);
+    const { write, store, requests } = begin([answered('2', { status }), answered('4', { status })]);
     store.put(answered('3', { status: { observedGeneration: 7 } }) as Kinds['MeshEndpoints']);
     await write.replaceStatus(web, status);
     expect(store.get(ref)?.status).toEqual({ observedGeneration: 7 });
     await write.replaceStatus(web, status);
-    expect(asked).toHaveLength(2);
+    expect(requests).toHaveLength(2);
     expect(store.get(ref)?.status).toEqual(status);
   });
 
@@ -248,9 +248,9 @@ describe('the response to a write', () => {
 
 describe('a request', () => {
   it('has the field manager and, for a status, the identity and version of its object alone', async () => {
-    const { write, asked } = begin([answered('2', { status })]);
+    const { write, requests } = begin([answered('2', { status })]);
     await write.replaceStatus(web, status);
-    expect(asked).toEqual([
+    expect(requests).toEqual([
       {
         verb: 'apply',
         path: '/apis/mesh-gateway.dev/v1alpha1/namespaces/default/meshendpoints/web/status',
@@ -269,9 +269,9 @@ describe('a request', () => {
   });
 
   it('is not sent for an object whose name cannot be in a path', async () => {
-    const { write, asked } = begin([refused('NotFound', 404)]);
+    const { write, requests } = begin([refused('NotFound', 404)]);
     await write.remove({ ...ref, name: '../../secrets/a?x' });
-    expect(asked.map(({ path }) => path)).toEqual([
+    expect(requests.map(({ path }) => path)).toEqual([
       '/apis/mesh-gateway.dev/v1alpha1/namespaces/default/meshendpoints/..%2F..%2Fsecrets%2Fa%3Fx',
     ]);
   });

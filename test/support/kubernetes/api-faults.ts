@@ -2,20 +2,19 @@ import { named } from '../declared.ts';
 import { meshEndpoints } from '../objects.ts';
 import { eventually } from '../eventually.ts';
 import type { Fault } from './api-answer.ts';
-import { expectTruth, openApiScene } from './api-scene.ts';
+import { expectInSync, openApiScene } from './api-scene.ts';
 import type { ApiScene } from './api-scene.ts';
-import type { Asked } from './api-server.ts';
+import type { ApiRequest } from './api-server.ts';
 import type { ApiWatch } from './api-watch.ts';
 import { OTHER_AUTHORITY } from './wire-certificates.ts';
 
-/** When something goes wrong. */
+/** When a failure happens. */
 export const MOMENTS = ['first list', 'page 3', 'watch idle', 'watch busy'] as const;
 
-/** One of these. */
 export type Moment = (typeof MOMENTS)[number];
 
-/** What goes wrong. */
-export const TROUBLES = [
+/** The failures. */
+export const FAILURES = [
   'reset',
   'early close',
   'silence',
@@ -30,19 +29,18 @@ export const TROUBLES = [
   'rotated CA',
 ] as const;
 
-/** One of these. */
-export type Trouble = (typeof TROUBLES)[number];
+export type Failure = (typeof FAILURES)[number];
 
-/** What became of a source that met a trouble: how much it asked, and how long it took until it knew all again. */
+/** How many requests a source sent, and how long it took until it was in sync again. */
 export type Outcome = { readonly requests: number; readonly ms: number; readonly problem?: string };
 
 const OBJECTS = 45;
 const PAGE = 10;
-/** A file that a pod reads is written a moment after the server has changed its mind. */
+/** The files of a pod change a moment after the server. */
 const LAG_MS = 150;
 
-/** The answers that a trouble consists of, where it does. */
-const ANSWERS: Readonly<Partial<Record<Trouble, readonly Fault[]>>> = {
+/** The responses of a failure, where it has any. */
+const RESPONSES: Readonly<Partial<Record<Failure, readonly Fault[]>>> = {
   reset: ['reset'],
   'early close': ['early close'],
   silence: ['silence'],
@@ -54,33 +52,33 @@ const ANSWERS: Readonly<Partial<Record<Trouble, readonly Fault[]>>> = {
   'slow drip': ['slow drip'],
 };
 
-/** So much may be asked: what is needed to read all of it twice, and a few requests for each second. */
+/** The most requests: those for two full lists, and a few per second. */
 export function budgetOf({ ms }: Outcome): number {
   return 20 + (ms / 1000) * 10;
 }
 
-/** Lets a source meet a trouble, and tells how it fared. */
-export async function meet(trouble: Trouble, moment: Moment): Promise<Outcome> {
+/** Runs a source through a failure. */
+export async function runFailure(failure: Failure, moment: Moment): Promise<Outcome> {
   const scene = await openApiScene();
   const { server, store, source } = scene;
   const began = performance.now();
   const outcome = () => ({ requests: server.requests.length, ms: Math.round(performance.now() - began) });
   try {
     for (let at = 0; at < OBJECTS; at++) put(scene, `default/web-${at}`);
-    server.settings.mostPerPage = PAGE;
+    server.settings.maxPageSize = PAGE;
     const isFirst = moment === 'first list';
-    if (isFirst || moment === 'page 3') spoilList(scene, trouble, isFirst ? 1 : 3);
+    if (isFirst || moment === 'page 3') failList(scene, failure, isFirst ? 1 : 3);
     source.start();
-    if (moment === 'watch idle' || moment === 'watch busy') await spoilWatch(scene, trouble, moment);
+    if (moment === 'watch idle' || moment === 'watch busy') await failWatch(scene, failure, moment);
     else change(scene, 'meanwhile');
     await eventually(() => {
       if (!store.isSynced()) throw new Error('it is not synced');
-      expectTruth(scene);
+      expectInSync(scene);
     });
-    if (trouble === 'lost bookmarks') await outlived(scene);
-    if (trouble.startsWith('rotated')) await eventually(() => expectRotated(scene));
+    if (failure === 'lost bookmarks') await untilReplaced(scene);
+    if (failure.startsWith('rotated')) await eventually(() => expectRotated(scene));
     change(scene, 'later');
-    await eventually(() => expectTruth(scene));
+    await eventually(() => expectInSync(scene));
     return outcome();
   } catch (error) {
     return { ...outcome(), problem: error instanceof Error ? error.message : String(error) };
@@ -89,111 +87,110 @@ export async function meet(trouble: Trouble, moment: Moment): Promise<Outcome> {
   }
 }
 
-/** A rotation is over when the pod has its new file. */
 function expectRotated({ account }: ApiScene): void {
-  if (!account.hasNew()) throw new Error('the file was not written yet');
+  if (!account.hasChanged()) throw new Error('the file was not written yet');
 }
 
-/** Waits until a watch that heard nothing was given up, and lets the next one begin where nobody remembers. */
-async function outlived({ server }: ApiScene): Promise<void> {
+/** Waits until a silent watch was replaced; the new one gets 410. */
+async function untilReplaced({ server }: ApiScene): Promise<void> {
   const watches = () => server.requests.filter(isWatch).length;
   const before = watches();
-  server.truth.skip(5);
-  server.truth.compact();
+  server.state.skip(5);
+  server.state.compact();
   await eventually(() => {
-    if (watches() === before) throw new Error('a silent watch is trusted for ever');
+    if (watches() === before) throw new Error('a silent watch never times out');
   });
 }
 
 function put({ server }: ApiScene, name: string, spec: Readonly<Record<string, unknown>> = {}): void {
-  server.truth.put(named(meshEndpoints(spec), name));
+  server.state.put(named(meshEndpoints(spec), name));
 }
 
-/** One object comes, one changes and one goes. */
+/** Creates, updates and deletes an object. */
 function change(scene: ApiScene, name: string): void {
   put(scene, `default/${name}`);
   put(scene, 'default/web-1', { tailnet: `${name}.ts.net` });
-  const [first] = scene.server.truth.list('MeshEndpoints');
+  const [first] = scene.server.state.list('MeshEndpoints');
   if (first)
-    scene.server.truth.remove({ kind: 'MeshEndpoints', namespace: 'default', name: first.metadata.name });
+    scene.server.state.remove({ kind: 'MeshEndpoints', namespace: 'default', name: first.metadata.name });
 }
 
-function spoilList(scene: ApiScene, trouble: Trouble, page: number): void {
+function failList(scene: ApiScene, failure: Failure, page: number): void {
   const { server } = scene;
-  const isPage = (asked: Asked) => asked.for === 'page' && asked.page === page;
-  if (trouble === '410' && page > 1) {
-    once(scene, isPage, () => server.truth.compact());
+  const isPage = (request: ApiRequest) => request.for === 'page' && request.page === page;
+  if (failure === '410' && page > 1) {
+    once(scene, isPage, () => server.state.compact());
     return;
   }
-  for (const fault of ANSWERS[trouble] ?? []) server.spoil(isPage, fault);
-  if (ANSWERS[trouble]) return;
+  for (const fault of RESPONSES[failure] ?? []) server.failNext(isPage, fault);
+  if (RESPONSES[failure]) return;
   if (page === 1) {
-    rotate(scene, trouble);
+    rotate(scene, failure);
     return;
   }
   once(
     scene,
-    asked => asked.for === 'page' && asked.page === page - 1,
-    () => rotate(scene, trouble),
+    request => request.for === 'page' && request.page === page - 1,
+    () => rotate(scene, failure),
   );
 }
 
-/** Does something when a request comes, before it is answered. */
-function once({ server }: ApiScene, when: (asked: Asked) => boolean, act: () => void): void {
+/** Acts once at a request, before its response. */
+function once({ server }: ApiScene, when: (request: ApiRequest) => boolean, act: () => void): void {
   let isDone = false;
-  const look = (asked: Asked) => {
-    if (isDone || !when(asked)) return false;
+  const look = (request: ApiRequest) => {
+    if (isDone || !when(request)) return false;
     isDone = true;
     act();
     return false;
   };
-  server.spoil(look, 'reset');
+  server.failNext(look, 'reset');
 }
 
-function rotate({ server, account }: ApiScene, trouble: Trouble): void {
-  if (trouble === 'lost bookmarks') server.settings.bookmarkMs = 0;
-  if (trouble === 'rotated token') {
+function rotate({ server, account }: ApiScene, failure: Failure): void {
+  if (failure === 'lost bookmarks') server.settings.bookmarkMs = 0;
+  if (failure === 'rotated token') {
     server.settings.token = 'second';
     setTimeout(() => account.put('token', 'second'), LAG_MS);
   }
-  if (trouble === 'rotated CA') {
-    // What was asked before is still answered.
-    setTimeout(() => server.certify(OTHER_AUTHORITY), 0);
+  if (failure === 'rotated CA') {
+    // Open requests still get their responses.
+    setTimeout(() => server.useCertificate(OTHER_AUTHORITY), 0);
     setTimeout(() => account.put('ca.crt', OTHER_AUTHORITY.ca), LAG_MS);
   }
 }
 
-async function spoilWatch(scene: ApiScene, trouble: Trouble, moment: Moment): Promise<void> {
+async function failWatch(scene: ApiScene, failure: Failure, moment: Moment): Promise<void> {
   const { server, store } = scene;
   await store.whenSynced();
   await eventually(() => {
     if (server.watches.length === 0) throw new Error('nothing is watched');
   });
   if (moment === 'watch idle') {
-    for (const watch of server.watches) strike(scene, trouble, watch);
+    for (const watch of server.watches) injectInto(scene, failure, watch);
     change(scene, 'meanwhile');
     return;
   }
-  server.onEvent(5, watch => strike(scene, trouble, watch));
+  server.beforeEvent(5, watch => injectInto(scene, failure, watch));
   for (let at = 0; at < 20; at++) put(scene, `default/web-${at}`, { tailnet: `busy-${at}.ts.net` });
   change(scene, 'meanwhile');
 }
 
-function strike(scene: ApiScene, trouble: Trouble, watch: ApiWatch): void {
+function injectInto(scene: ApiScene, failure: Failure, watch: ApiWatch): void {
   const { server } = scene;
-  const [fault, ...more] = ANSWERS[trouble] ?? [];
-  if (trouble === '410') server.truth.compact();
+  const [fault, ...more] = RESPONSES[failure] ?? [];
+  if (failure === '410') server.state.compact();
   else
-    for (const next of trouble === '429 with Retry-After' ? ['429' as const] : more)
-      server.spoil(isWatch, next);
+    for (const next of failure === '429 with Retry-After' ? ['429' as const] : more)
+      server.failNext(isWatch, next);
   if (fault) {
-    watch.suffer(fault);
+    watch.inject(fault);
     return;
   }
-  rotate(scene, trouble);
-  if (trouble === 'rotated token') watch.end();
+  rotate(scene, failure);
+  if (failure === 'rotated token') watch.end();
 }
 
-function isWatch(asked: Asked): boolean {
-  return asked.for === 'watch';
+function isWatch(request: ApiRequest): boolean {
+  return request.for === 'watch';
 }

@@ -2,25 +2,25 @@ import { expect } from 'vitest';
 import { eventually } from '../eventually.ts';
 import type { ApiScene } from './api-scene.ts';
 
-/** How often a page, a watch and so on was asked for. */
-export function asked({ server }: ApiScene): Readonly<Record<string, number>> {
+/** How many requests there were for pages, watches and discovery. */
+export function requestCounts({ server }: ApiScene): Readonly<Record<string, number>> {
   const counts: Record<string, number> = {};
   for (const { for: what } of server.requests) counts[what] = (counts[what] ?? 0) + 1;
   return counts;
 }
 
-/** What each reflector does, in the words of its activity. */
-export function stateOf({ telemetry }: ApiScene): readonly string[] {
+/** The state of each reflector, as its activity shows it. */
+export function reflectorStates({ telemetry }: ApiScene): readonly string[] {
   const all = telemetry.activities.list().get('source kubernetes') ?? [];
   return all.map(({ what, state }) => `${what} ${state}`);
 }
 
-/** Waits until reflectors do something, in the words of their activities. */
-export async function doing(scene: ApiScene, ...states: readonly string[]): Promise<void> {
-  await eventually(() => expect(stateOf(scene)).toEqual(states));
+/** Waits until the reflectors have these states. */
+export async function untilStates(scene: ApiScene, ...states: readonly string[]): Promise<void> {
+  await eventually(() => expect(reflectorStates(scene)).toEqual(states));
 }
 
-/** Waits until something is watched. */
-export async function watched({ server }: ApiScene): Promise<void> {
+/** Waits until a watch is open. */
+export async function untilWatching({ server }: ApiScene): Promise<void> {
   await eventually(() => expect(server.watches).not.toEqual([]));
 }

@@ -1,7 +1,7 @@
 import { GROUP } from '../../../src/api/generated/kinds.ts';
 import type { ResourceKind } from '../../../src/api/key.ts';
 import { SERVED } from '../../../src/resources/kubernetes/served-kinds.ts';
-import type { ApiObject, ApiTruth } from './api-state.ts';
+import type { ApiObject, ApiState } from './api-state.ts';
 
 const KINDS = Object.keys(SERVED) as ResourceKind[];
 
@@ -33,11 +33,11 @@ function core(path: string): readonly string[] | undefined {
 }
 
 /** What a server says of what it serves; nothing where there is nothing at a path. */
-export function discovered(truth: ApiTruth, path: string): object | undefined {
-  if (path === '/apis') return groupsOf(truth);
+export function discovered(state: ApiState, path: string): object | undefined {
+  if (path === '/apis') return groupsOf(state);
   const [, group = '', version = ''] = /^\/apis\/([^/]+)\/([^/]+)$/.exec(path) ?? [];
   const kinds = KINDS.filter(
-    kind => SERVED[kind].group === group && truth.served(kind).includes(version) && group !== '',
+    kind => SERVED[kind].group === group && state.versionsOf(kind).includes(version) && group !== '',
   );
   if (path !== '/api/v1' && kinds.length === 0) return undefined;
   const names = path === '/api/v1' ? ['namespaces'] : kinds.map(kind => SERVED[kind].plural);
@@ -48,11 +48,11 @@ function asResource(name: string): object {
   return { name, namespaced: true, verbs: ['list', 'watch'] };
 }
 
-function groupsOf(truth: ApiTruth): object {
+function groupsOf(state: ApiState): object {
   const names = [GROUP, SERVED.HTTPRoute.group, 'apps'];
   const groups = names.flatMap(name => {
     const kinds = KINDS.filter(kind => SERVED[kind].group === name);
-    const versions = new Set(kinds.flatMap(kind => truth.served(kind)));
+    const versions = new Set(kinds.flatMap(kind => state.versionsOf(kind)));
     if (name === 'apps') versions.add('v1');
     const list = [...versions].map(version => ({ groupVersion: `${name}/${version}`, version }));
     return list.length === 0 ? [] : [{ name, versions: list, preferredVersion: list[0] }];

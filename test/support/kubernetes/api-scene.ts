@@ -28,7 +28,7 @@ import { ApiServer } from './api-server.ts';
 import { asServed } from './api-objects.ts';
 import { AUTHORITY } from './wire-certificates.ts';
 
-/** Times so short that a test can wait for all that they bring. */
+/** Timeouts that a test can wait for. */
 const QUICK: Timing = {
   idleTimeoutMs: 300,
   openTimeoutMs: 300,
@@ -39,22 +39,21 @@ const QUICK: Timing = {
   rediscoverMs: 200,
 };
 
-const ANSWER_WITHIN_MS = 400;
+const TIMEOUT_MS = 400;
 
-/** Times so long that nothing is given up, however slow the machine is. */
+/** Timeouts that no test reaches, also on a slow machine. */
 export const CALM = {
   timing: { idleTimeoutMs: 60_000, openTimeoutMs: 60_000, watchMs: [60_000, 60_000] },
-  answerWithinMs: 60_000,
-} as const satisfies ApiSceneWish;
+  timeoutMs: 60_000,
+} as const satisfies ApiSceneOptions;
 
 /** A line of the log. */
 type Line = Readonly<Record<string, unknown>> & { readonly level: string; readonly msg: string };
 
-/** What a pod is given, and may be given anew. */
-type Account = {
+/** The files of the service account in a pod. */
+type AccountFiles = {
   readonly put: (file: 'token' | 'ca.crt', text: string) => void;
-  /** Whether something was put since the beginning. */
-  readonly hasNew: () => boolean;
+  readonly hasChanged: () => boolean;
 };
 
 /** A source over an API server on loopback and the transport that is used in production. */
@@ -68,25 +67,23 @@ export type ApiScene = {
   readonly lines: readonly Line[];
   readonly telemetry: SourceTelemetry;
   readonly metrics: Exposition;
-  /** For how many moments the source waits. */
+  /** How many timers are set. */
   readonly timers: () => number;
-  /** Where a pod finds its token and the certificate of the server's authority. */
-  readonly account: Account;
+  readonly account: AccountFiles;
   readonly close: () => Promise<void>;
 };
 
-/** What a scene is made of. */
-export type ApiSceneWish = {
+export type ApiSceneOptions = {
   readonly kinds?: readonly ResourceKind[];
   readonly timing?: Partial<Timing>;
-  /** How long an answer may take. */
-  readonly answerWithinMs?: number;
+  /** Of requests. */
+  readonly timeoutMs?: number;
 };
 
 /** Opens all of it; the source is not started. */
-export async function openApiScene(wish: ApiSceneWish = {}): Promise<ApiScene> {
-  const { kinds = ['MeshEndpoints'], timing = {} } = wish;
-  const { answerWithinMs = ANSWER_WITHIN_MS } = wish;
+export async function openApiScene(options: ApiSceneOptions = {}): Promise<ApiScene> {
+  const { kinds = ['MeshEndpoints'], timing = {} } = options;
+  const { timeoutMs = TIMEOUT_MS } = options;
   const server = new ApiServer();
   const port = await server.listen();
   const folder = mkdtempSync(join(tmpdir(), 'api-scene-'));
@@ -94,7 +91,7 @@ export async function openApiScene(wish: ApiSceneWish = {}): Promise<ApiScene> {
   const [changes, failures, lines]: [Change[], unknown[], Line[]] = [[], [], []];
   const store = new ResourceStore([], failure => failures.push(failure));
   store.subscribe(change => changes.push(change));
-  const transport = await transportTo(port, folder, answerWithinMs);
+  const transport = await transportTo(port, folder, timeoutMs);
   const metrics = createRegistry({ metrics: sourceMetrics, version: 'test', known: { kind: kinds } });
   const write = (line: string) => void lines.push(JSON.parse(line) as Line);
   const log = createLog({ level: 'info', to: { write } });
@@ -129,7 +126,7 @@ export async function openApiScene(wish: ApiSceneWish = {}): Promise<ApiScene> {
   };
 }
 
-function accountIn(folder: string, token: string): Account {
+function accountIn(folder: string, token: string): AccountFiles {
   writeFileSync(join(folder, 'token'), token);
   writeFileSync(join(folder, 'ca.crt'), AUTHORITY.ca);
   let hasNew = false;
@@ -137,10 +134,10 @@ function accountIn(folder: string, token: string): Account {
     writeFileSync(join(folder, file), text);
     hasNew = true;
   };
-  return { put, hasNew: () => hasNew };
+  return { put, hasChanged: () => hasNew };
 }
 
-/** The clock of the machine, and how many wait for it. */
+/** The system clock, which counts its timers. */
 function countedClock(): { readonly clock: Clock; readonly timers: () => number } {
   const waiting = new Set<symbol>();
   const after: Clock['after'] = (ms, call) => {
@@ -171,13 +168,13 @@ async function transportTo(
   return openTransport({ configSource, clock: systemClock, now, timeoutMs });
 }
 
-/** What the store should have of a kind: the truth, as it is read. */
-export function truthOf(
+/** The objects of a kind that the store should have. */
+export function expectedObjects(
   { server }: Pick<ApiScene, 'server'>,
   kind: ResourceKind,
 ): ReadonlyMap<Key, Resource> {
-  const version = SERVED[kind].versions.find(each => server.truth.served(kind).includes(each));
-  const objects = version === undefined ? [] : server.truth.list(kind);
+  const version = SERVED[kind].versions.find(each => server.state.versionsOf(kind).includes(each));
+  const objects = version === undefined ? [] : server.state.list(kind);
   const found = new Map<Key, Resource>();
   for (const object of objects) {
     const { managedFields: _fields, ...metadata } = object.metadata;
@@ -187,11 +184,11 @@ export function truthOf(
   return found;
 }
 
-/** Expects that the store has what the server has, now. */
-export function expectTruth(
+/** Expects that the store equals the state of the server. */
+export function expectInSync(
   scene: Pick<ApiScene, 'server' | 'store'>,
   kind: ResourceKind = 'MeshEndpoints',
 ): void {
   const stored = scene.store.list(kind).map(object => [keyOf(refTo(object)), object] as const);
-  expect(new Map<Key, Resource>(stored as [Key, Resource][])).toEqual(truthOf(scene, kind));
+  expect(new Map<Key, Resource>(stored as [Key, Resource][])).toEqual(expectedObjects(scene, kind));
 }

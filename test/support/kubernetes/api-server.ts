@@ -5,49 +5,50 @@ import type { ResourceKind } from '../../../src/api/key.ts';
 import { sendFault, sendJson, statusOf } from './api-answer.ts';
 import type { Exchange, Fault } from './api-answer.ts';
 import { asItem, discovered, placeOf } from './api-objects.ts';
-import { ApiTruth } from './api-state.ts';
+import { ApiState } from './api-state.ts';
 import { ApiWatch } from './api-watch.ts';
 import { AUTHORITY } from './wire-certificates.ts';
 import type { Authority } from './wire-certificates.ts';
 
 /** What a request is for. */
-export type Asked =
+export type ApiRequest =
   | { readonly for: 'page'; readonly kind: ResourceKind; readonly version: string; readonly page: number }
   | { readonly for: 'watch'; readonly kind: ResourceKind; readonly version: string; readonly from: number }
   | { readonly for: 'discovery'; readonly path: string }
   | { readonly for: 'nothing'; readonly path: string };
 
-/** How a server behaves; it may change. */
+/** Settings that a test may change at any time. */
 export type ApiSettings = {
-  /** Pages are never larger, whatever is asked for. */
-  mostPerPage: number;
-  /** How often a watch that is idle says how far it is; never where it is 0. */
+  maxPageSize: number;
+  /** The interval of bookmarks; 0 for none. */
   bookmarkMs: number;
-  /** Who may ask. */
+  /** The accepted bearer token. */
   token: string;
-  /** How late answers are: they say what was when they were asked for. */
+  /** The delay of responses, whose content is that of the time of the request. */
   delayMs: number;
 };
 
-type Spoiled = { readonly when: (asked: Asked) => boolean; readonly fault: Fault; left: number };
+type PlannedFault = {
+  readonly when: (apiRequest: ApiRequest) => boolean;
+  readonly fault: Fault;
+  left: number;
+};
 
-/** An API server on loopback that lists and watches a truth, and fails where it is told to. */
+/** An API server on loopback that serves lists and watches of a state, and fails on demand. */
 export class ApiServer {
-  readonly truth = new ApiTruth();
-  /** All that was asked, in order. */
-  readonly requests: Asked[] = [];
-  readonly settings: ApiSettings = { mostPerPage: 500, bookmarkMs: 50, token: 'first', delayMs: 0 };
+  readonly state = new ApiState();
+  readonly requests: ApiRequest[] = [];
+  readonly settings: ApiSettings = { maxPageSize: 500, bookmarkMs: 50, token: 'first', delayMs: 0 };
   readonly #server: Server;
   readonly #sockets = new Map<number, Socket>();
   readonly #watches = new Set<ApiWatch>();
-  #spoiled: Spoiled[] = [];
-  /** What happens before some event to come. */
-  #onEvent: { left: number; readonly strike: (watch: ApiWatch) => void } | undefined;
+  #faults: PlannedFault[] = [];
+  #onEvent: { left: number; readonly act: (watch: ApiWatch) => void } | undefined;
 
   constructor() {
     this.#server = createServer({ ...AUTHORITY.server }, (request, response) => {
       const socket = this.#sockets.get(request.socket.remotePort ?? 0);
-      this.#answer({ request, response, socket });
+      this.#respond({ request, response, socket });
     });
     this.#server.on('connection', (socket: Socket) => {
       const port = socket.remotePort ?? 0;
@@ -55,11 +56,11 @@ export class ApiServer {
       socket.once('close', () => this.#sockets.delete(port));
       socket.on('error', () => undefined);
     });
-    this.truth.subscribe(event => {
+    this.state.subscribe(event => {
       for (const watch of [...this.#watches]) {
         if (watch.kind !== event.kind) continue;
-        this.#strikeIfDue(watch);
-        watch.tell(event);
+        this.#actIfDue(watch);
+        watch.send(event);
       }
     });
   }
@@ -79,23 +80,23 @@ export class ApiServer {
     return this.#sockets.size;
   }
 
-  /** Answers the next requests of a sort with a fault. */
-  spoil(when: (asked: Asked) => boolean, fault: Fault, times = 1): void {
-    this.#spoiled.push({ when, fault, left: times });
+  /** Responds to the next matching requests with a fault. */
+  failNext(when: (apiRequest: ApiRequest) => boolean, fault: Fault, times = 1): void {
+    this.#faults.push({ when, fault, left: times });
   }
 
-  heal(): void {
-    this.#spoiled = [];
+  recover(): void {
+    this.#faults = [];
     this.#onEvent = undefined;
   }
 
-  /** Does something to a watch before it is told some event to come. */
-  onEvent(count: number, strike: (watch: ApiWatch) => void): void {
-    this.#onEvent = { left: count, strike };
+  /** Calls `act` with a watch before it gets its next event but `count - 1`. */
+  beforeEvent(count: number, act: (watch: ApiWatch) => void): void {
+    this.#onEvent = { left: count, act };
   }
 
-  /** Shows another certificate from now on, and breaks all connections. */
-  certify({ server }: Authority): void {
+  /** Changes the certificate, and closes all connections. */
+  useCertificate({ server }: Authority): void {
     this.#server.setSecureContext({ ...server });
     this.disconnect();
   }
@@ -110,32 +111,32 @@ export class ApiServer {
     await closed;
   }
 
-  #strikeIfDue(watch: ApiWatch): void {
+  #actIfDue(watch: ApiWatch): void {
     const due = this.#onEvent;
     if (!due || --due.left > 0) return;
     this.#onEvent = undefined;
-    due.strike(watch);
+    due.act(watch);
   }
 
-  #answer(exchange: Exchange): void {
+  #respond(exchange: Exchange): void {
     const url = new URL(exchange.request.url ?? '', 'https://server');
-    const asked = askedBy(url);
-    this.requests.push(asked);
+    const apiRequest = requestIn(url);
+    this.requests.push(apiRequest);
     if (exchange.request.headers.authorization !== `Bearer ${this.settings.token}`) {
       sendFault(exchange, '401', undefined);
       return;
     }
-    const spoiled = this.#spoiled.find(({ when, left }) => left > 0 && when(asked));
-    if (spoiled) {
-      spoiled.left--;
-      sendFault(exchange, spoiled.fault, this.#valueOf(asked, url) ?? {});
+    const planned = this.#faults.find(({ when, left }) => left > 0 && when(apiRequest));
+    if (planned) {
+      planned.left--;
+      sendFault(exchange, planned.fault, this.#valueOf(apiRequest, url) ?? {});
       return;
     }
-    if (asked.for === 'watch') {
-      this.#watch(exchange, asked, url);
+    if (apiRequest.for === 'watch') {
+      this.#watch(exchange, apiRequest, url);
       return;
     }
-    const value = this.#valueOf(asked, url);
+    const value = this.#valueOf(apiRequest, url);
     if (value === undefined) {
       sendJson(exchange, statusOf(404), 404);
       return;
@@ -147,43 +148,44 @@ export class ApiServer {
     setTimeout(() => sendJson(exchange, value), this.settings.delayMs);
   }
 
-  #valueOf(asked: Asked, url: URL): object | 'expired' | undefined {
-    if (asked.for === 'discovery') return discovered(this.truth, asked.path);
-    if (asked.for !== 'page' || !this.truth.served(asked.kind).includes(asked.version)) return undefined;
+  #valueOf(apiRequest: ApiRequest, url: URL): object | 'expired' | undefined {
+    if (apiRequest.for === 'discovery') return discovered(this.state, apiRequest.path);
+    if (apiRequest.for !== 'page' || !this.state.versionsOf(apiRequest.kind).includes(apiRequest.version))
+      return undefined;
     const token = tokenIn(url);
-    const revision = token?.revision ?? this.truth.revision;
-    const all = this.truth.listAt(asked.kind, revision);
+    const revision = token?.revision ?? this.state.revision;
+    const all = this.state.listAt(apiRequest.kind, revision);
     if (!all) return 'expired';
-    const size = Math.min(Number(url.searchParams.get('limit') ?? 500), this.settings.mostPerPage);
+    const size = Math.min(Number(url.searchParams.get('limit') ?? 500), this.settings.maxPageSize);
     const from = token?.from ?? 0;
     const isLast = from + size >= all.length;
-    const next = { revision, from: from + size, page: asked.page + 1 };
+    const next = { revision, from: from + size, page: apiRequest.page + 1 };
     const more = isLast ? {} : { continue: Buffer.from(JSON.stringify(next)).toString('base64url') };
     return {
-      kind: `${asked.kind}List`,
+      kind: `${apiRequest.kind}List`,
       apiVersion: 'v1',
       metadata: { resourceVersion: String(revision), ...more },
-      items: all.slice(from, from + size).map(object => asItem(object, asked.version)),
+      items: all.slice(from, from + size).map(object => asItem(object, apiRequest.version)),
     };
   }
 
-  #watch(exchange: Exchange, asked: Extract<Asked, { readonly for: 'watch' }>, url: URL): void {
-    const { kind, version, from } = asked;
-    if (!this.truth.served(kind).includes(version)) {
+  #watch(exchange: Exchange, apiRequest: Extract<ApiRequest, { readonly for: 'watch' }>, url: URL): void {
+    const { kind, version, from } = apiRequest;
+    if (!this.state.versionsOf(kind).includes(version)) {
       sendJson(exchange, statusOf(404), 404);
       return;
     }
-    const missed = this.truth.since(kind, from);
+    const missed = this.state.since(kind, from);
     const watch = new ApiWatch(exchange, kind, version);
     if (!missed) {
       watch.fail(410);
       return;
     }
-    for (const event of missed) watch.tell(event);
+    for (const event of missed) watch.send(event);
     this.#watches.add(watch);
     const { bookmarkMs } = this.settings;
     const tick = () => {
-      if (this.settings.bookmarkMs > 0) watch.bookmark(this.truth.revision);
+      if (this.settings.bookmarkMs > 0) watch.bookmark(this.state.revision);
     };
     const bookmarks = setInterval(tick, bookmarkMs || 1000);
     const timeout = Number(url.searchParams.get('timeoutSeconds') ?? 60) * 1000;
@@ -203,7 +205,7 @@ function tokenIn({ searchParams }: URL): Token | undefined {
   return text === null ? undefined : (JSON.parse(Buffer.from(text, 'base64url').toString()) as Token);
 }
 
-function askedBy(url: URL): Asked {
+function requestIn(url: URL): ApiRequest {
   const path = url.pathname;
   const place = placeOf(path);
   if (!place) return { for: /^\/apis?(\/|$)/.test(path) ? 'discovery' : 'nothing', path };

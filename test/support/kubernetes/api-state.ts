@@ -27,18 +27,18 @@ export type ApiEvent = {
   readonly object: ApiObject;
 };
 
-/** What an author writes. */
+/** The parts of a new object that are read here. */
 type Written = {
   readonly kind: ResourceKind;
   readonly metadata: { readonly name: string; readonly namespace?: string };
 };
 
-/** What is stored behind an API server: the objects, one counter of versions for all, and a bounded past. */
-export class ApiTruth {
+/** What an API server stores: objects, one counter of revisions, and a history that can be compacted. */
+export class ApiState {
   #revision = 1000;
   #compacted = 0;
   #objects = new Map<Key, ApiObject>();
-  #past: ApiEvent[] = [];
+  #history: ApiEvent[] = [];
   readonly #pages = new Map<number, Map<ResourceKind, readonly ApiObject[]>>();
   readonly #listeners = new Set<(event: ApiEvent) => void>();
   readonly #served = new Map<ResourceKind, readonly string[]>();
@@ -47,13 +47,13 @@ export class ApiTruth {
     return this.#revision;
   }
 
-  /** Events after a version, or nothing where they are not known any more. */
+  /** Events after a revision; undefined where it is compacted. */
   since(kind: ResourceKind, revision: number): readonly ApiEvent[] | undefined {
     if (revision < this.#compacted) return undefined;
-    return this.#past.filter(event => event.kind === kind && event.revision > revision);
+    return this.#history.filter(event => event.kind === kind && event.revision > revision);
   }
 
-  /** The objects of a kind as they were at a version, in the order of their names; nothing where that is forgotten. */
+  /** The objects of a kind at a revision, sorted by name; undefined where it is compacted. */
   listAt(kind: ResourceKind, revision: number): readonly ApiObject[] | undefined {
     if (revision !== this.#revision) return this.#pages.get(revision)?.get(kind);
     const kept = this.#pages.get(revision) ?? new Map<ResourceKind, readonly ApiObject[]>();
@@ -71,10 +71,10 @@ export class ApiTruth {
     return this.#objects.get(keyOf(ref));
   }
 
-  /** Stores an object, and gives it as it is then; it is not judged. */
+  /** Stores an object without validation; returns it. */
   put(value: object): ApiObject {
     const { kind, metadata } = value as Written;
-    const ref = refOfWritten(value as Written);
+    const ref = refOfNew(value as Written);
     const old = this.#objects.get(keyOf(ref));
     const revision = ++this.#revision;
     const object: ApiObject = {
@@ -92,7 +92,7 @@ export class ApiTruth {
       },
     };
     this.#objects.set(keyOf(ref), object);
-    this.#tell({ type: old ? 'MODIFIED' : 'ADDED', revision, kind, object });
+    this.#notify({ type: old ? 'MODIFIED' : 'ADDED', revision, kind, object });
     return object;
   }
 
@@ -102,38 +102,36 @@ export class ApiTruth {
     const revision = ++this.#revision;
     this.#objects.delete(keyOf(ref));
     const object = { ...old, metadata: { ...old.metadata, resourceVersion: String(revision) } };
-    this.#tell({ type: 'DELETED', revision, kind: ref.kind, object });
+    this.#notify({ type: 'DELETED', revision, kind: ref.kind, object });
   }
 
-  /** Lets time go by in which other kinds are written. */
+  /** Increments the revision, as writes to other kinds do. */
   skip(revisions: number): void {
     this.#revision += revisions;
   }
 
-  /** Forgets the past: watches and pages from before are expired. */
+  /** Drops the history: earlier watches and pages are expired. */
   compact(): void {
     this.#compacted = this.#revision;
-    this.#past = [];
+    this.#history = [];
     this.#pages.clear();
   }
 
-  /** Is as it was before, as after a backup was put back. */
-  setBack(objects: readonly ApiObject[], revision: number): void {
-    this.#objects = new Map(
-      objects.map(object => [keyOf(refOfWritten(object as unknown as Written)), object]),
-    );
+  /** Restores an earlier state, as from a backup. */
+  restore(objects: readonly ApiObject[], revision: number): void {
+    this.#objects = new Map(objects.map(object => [keyOf(refOfNew(object as unknown as Written)), object]));
     this.#revision = revision;
     this.#compacted = 0;
-    this.#past = [];
+    this.#history = [];
     this.#pages.clear();
   }
 
-  /** In which versions a kind is served: at first in the best that we read. */
-  served(kind: ResourceKind): readonly string[] {
+  /** The served versions of a kind; by default, the preferred one. */
+  versionsOf(kind: ResourceKind): readonly string[] {
     return this.#served.get(kind) ?? SERVED[kind].versions.slice(0, 1);
   }
 
-  /** Serves a kind in these versions from now on. Its objects go, and are told to, where it is in none. */
+  /** Sets the served versions of a kind; without any, its objects are deleted. */
   serve(kind: ResourceKind, versions: readonly string[]): void {
     if (versions.length === 0) {
       for (const { metadata } of this.list(kind)) {
@@ -148,13 +146,13 @@ export class ApiTruth {
     return () => void this.#listeners.delete(listener);
   }
 
-  #tell(event: ApiEvent): void {
-    this.#past.push(event);
+  #notify(event: ApiEvent): void {
+    this.#history.push(event);
     for (const listener of [...this.#listeners]) listener(event);
   }
 }
 
-function refOfWritten({ kind, metadata }: Written): Ref {
+function refOfNew({ kind, metadata }: Written): Ref {
   const namespace = SERVED[kind].isNamespaced ? (metadata.namespace ?? 'default') : '';
   return { kind, namespace, name: metadata.name };
 }

@@ -4,7 +4,7 @@ import type { Exchange, Fault } from './api-answer.ts';
 import { asServed } from './api-objects.ts';
 import type { ApiEvent } from './api-state.ts';
 
-/** A watch that a server answers. */
+/** An open watch. */
 export class ApiWatch {
   readonly kind: ResourceKind;
   readonly #exchange: Exchange;
@@ -18,7 +18,7 @@ export class ApiWatch {
     begin(exchange.response, 200);
   }
 
-  tell({ type, object }: ApiEvent): void {
+  send({ type, object }: ApiEvent): void {
     this.#line({ type, object: asServed(object, this.#version) });
   }
 
@@ -36,8 +36,8 @@ export class ApiWatch {
     if (!this.#exchange.response.writableEnded) this.#exchange.response.end();
   }
 
-  /** Goes wrong now, and in the way that a fault of an answer would. */
-  suffer(fault: Fault): void {
+  /** Breaks the watch with a fault. */
+  inject(fault: Fault): void {
     const { response, socket } = this.#exchange;
     const line = JSON.stringify({ type: 'MODIFIED', object: { metadata: { name: 'half' } } });
     switch (fault) {

@@ -4,13 +4,13 @@ import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
 
 /** What is special about a kubeconfig; the rest is as usual. */
-export type KubeconfigWish = {
+export type KubeconfigOptions = {
   readonly cluster: Readonly<Record<string, unknown>>;
   readonly user?: Readonly<Record<string, unknown>>;
 };
 
 /** A kubeconfig with one context. */
-export function kubeconfigText({ cluster, user }: KubeconfigWish): string {
+export function kubeconfigText({ cluster, user }: KubeconfigOptions): string {
   return JSON.stringify({
     apiVersion: 'v1',
     kind: 'Config',

@@ -25,7 +25,7 @@ export type Exchange = {
   readonly number: number;
   /** The name in the certificate of the client. */
   readonly client: string | undefined;
-  answer(status: number, body: string, headers?: Readonly<Record<string, string>>): void;
+  respond(status: number, body: string, headers?: Readonly<Record<string, string>>): void;
   begin(status: number, headers?: Readonly<Record<string, string>>): void;
   /** Whether there is room for more. */
   write(text: string | Buffer): boolean;
@@ -51,15 +51,15 @@ export type WireServer = {
   close(): Promise<void>;
 };
 
-type ServerWish = {
+type ServerOptions = {
   readonly authority?: Authority;
   readonly port?: number;
   readonly respond: (exchange: Exchange) => unknown;
 };
 
 /** Starts a server on loopback, which ends with the test. */
-export async function serveWire(wire: Wire, wish: ServerWish): Promise<WireServer> {
-  const { authority = AUTHORITY, port = 0, respond } = wish;
+export async function serveWire(wire: Wire, options: ServerOptions): Promise<WireServer> {
+  const { authority = AUTHORITY, port = 0, respond } = options;
   const [seen, sockets] = [[] as Exchange[], new Set<Socket>()];
   let opened = 0;
   const server = serverFor(wire, authority);
@@ -124,7 +124,7 @@ async function exchangeOf(
     client: clientOf(request),
     body: await bodyOf(request),
     over,
-    answer: (status, text, headers = { 'content-type': 'application/json' }) => {
+    respond: (status, text, headers = { 'content-type': 'application/json' }) => {
       response.writeHead(status, headers);
       response.end(text);
     },
