@@ -244,7 +244,7 @@ const CLUSTERS = ['web', 'api'].flatMap(name => [
 ]);
 const GATEWAYS = ['public', 'inner'];
 const CLASSES = ['mesh', 'other'];
-/** As Envoys tell them. */
+/** The values of `node.cluster`. */
 const NODE_CLUSTERS = [...GATEWAYS.map(name => `default/${name}`), ...CLASSES];
 
 const aName = fc.constantFrom('web', 'api');

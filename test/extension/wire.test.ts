@@ -30,14 +30,14 @@ function fieldsOf(bytes: Uint8Array): readonly (readonly number[])[] {
 describe('the fields of a message', () => {
   it.each([
     ['an empty message', '', []],
-    ['a number', '08 96 01', [[1, 0, 0, 1, 1, 3]]],
+    ['a varint', '08 96 01', [[1, 0, 0, 1, 1, 3]]],
     ['bytes', '12 03 01 02 03', [[2, 2, 0, 1, 2, 5]]],
     ['eight bytes', '19 01 02 03 04 05 06 07 08', [[3, 1, 0, 1, 1, 9]]],
     ['four bytes', '25 01 02 03 04', [[4, 5, 0, 1, 1, 5]]],
-    ['a number of two bytes', 'a2 02 01 ff', [[36, 2, 0, 2, 3, 4]]],
-    ['the highest number', 'fa ff ff ff 0f 00', [[2 ** 29 - 1, 2, 0, 5, 6, 6]]],
-    ['a tag that is longer than it need be', '8a 00 01 07', [[1, 2, 0, 2, 3, 4]]],
-    ['a number of ten bytes', '08 ff ff ff ff ff ff ff ff ff 01', [[1, 0, 0, 1, 1, 11]]],
+    ['a field number of two bytes', 'a2 02 01 ff', [[36, 2, 0, 2, 3, 4]]],
+    ['the highest field number', 'fa ff ff ff 0f 00', [[2 ** 29 - 1, 2, 0, 5, 6, 6]]],
+    ['an overlong tag', '8a 00 01 07', [[1, 2, 0, 2, 3, 4]]],
+    ['a varint of ten bytes', '08 ff ff ff ff ff ff ff ff ff 01', [[1, 0, 0, 1, 1, 11]]],
     [
       'several',
       '08 01 0a 00 08 02',
@@ -53,23 +53,23 @@ describe('the fields of a message', () => {
   });
 
   it.each([
-    ['a tag without an end', '80'],
-    ['a number without an end', '08 ff'],
-    ['a number of eleven bytes', '08 ff ff ff ff ff ff ff ff ff ff 01'],
+    ['an unterminated tag', '80'],
+    ['an unterminated varint', '08 ff'],
+    ['a varint of eleven bytes', '08 ff ff ff ff ff ff ff ff ff ff 01'],
     ['no value', '08'],
     ['no length', '0a'],
     ['a length beyond the end', '0a 02 01'],
-    ['a length beyond all ends', '0a ff ff ff ff 0f 01'],
+    ['a length beyond any message', '0a ff ff ff ff 0f 01'],
     ['a length of more than 32 bits', '0a 80 80 80 80 80 01 01'],
     ['a length of 32 bits and one', '0a ff ff ff ff 1f 01'],
-    ['less than eight bytes', '09 01 02'],
-    ['less than four bytes', '0d 01 02'],
-    ['the number zero', '02 01 01'],
+    ['a truncated fixed64', '09 01 02'],
+    ['a truncated fixed32', '0d 01 02'],
+    ['field number zero', '02 01 01'],
     ['the beginning of a group', '0b 0c'],
     ['the end of a group', '0c'],
-    ['a kind that does not exist', '0e 01'],
-    ['a number beyond the highest', 'fa ff ff ff 1f 00'],
-    ['what is right, and then what is not', '08 01 0a 05 01'],
+    ['an unknown wire type', '0e 01'],
+    ['a field number beyond the highest', 'fa ff ff ff 1f 00'],
+    ['a valid field before an invalid one', '08 01 0a 05 01'],
   ])('are not found in malformed bytes: %s', (_, bytes) => {
     expect(isMessage(hex(bytes))).toBe(false);
     expect(valuesOf(hex(bytes), 1, 9)).toEqual([]);

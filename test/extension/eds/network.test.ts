@@ -29,7 +29,7 @@ import {
 const DELTA_ENDPOINTS = '/envoy.service.endpoint.v3.EndpointDiscoveryService/DeltaEndpoints';
 const clusterOf = (n: number) => `httproute/default/web-${n}/rule/0`;
 
-/** A server that listens, with so many routes, and a client that is not ours. */
+/** A server that listens, with this number of routes, and the gRPC library's client. */
 async function scene(routes: number) {
   const objects = Array.from({ length: routes }, (_, n) => [
     httpRoute(`web-${n}`, [backend(`web-${n}`)]),

@@ -88,7 +88,7 @@ describe('a cluster to which an Envoy subscribes', () => {
 });
 
 describe('a change', () => {
-  it('is sent 5 ms later, together with what else changed in that time', async () => {
+  it('is sent 5 ms later, together with other changes within that time', async () => {
     const { snapshots, scene: one } = scene();
     const envoy = one.envoy().begin(GATEWAY, [WEB]);
     snapshots.set(WEB, GATEWAY, [81]);

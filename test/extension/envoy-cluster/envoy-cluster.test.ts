@@ -287,7 +287,7 @@ describe('its HTTP version', () => {
   const hex = (...parts: readonly Uint8Array[]) => Buffer.from(concat(parts)).toString('hex');
 
   it.each([
-    ['nothing for HTTP/1.1, which Envoy speaks anyway', 'HTTP/1.1', undefined, undefined],
+    ['nothing for HTTP/1.1, which is the default of Envoy', 'HTTP/1.1', undefined, undefined],
     ['HTTP/2', 'HTTP/2', undefined, hex(bytesField(3, bytesField(2, EMPTY)))],
     [
       'HTTP/2 for HTTP/1.1',
@@ -331,7 +331,7 @@ describe('its HTTP version', () => {
       [timeouts],
       hex(timeouts, bytesField(3, bytesField(1, EMPTY))),
     ],
-    ['no change for raw bytes', 'TCP', [bytesField(3, http2)], hex(bytesField(3, http2))],
+    ['no change for TCP', 'TCP', [bytesField(3, http2)], hex(bytesField(3, http2))],
     [
       "HTTP/1.1 for TLS's choice under raw bytes, which Envoy would refuse",
       'TCP',
@@ -344,8 +344,8 @@ describe('its HTTP version', () => {
   });
 
   it.each([
-    ['HTTP/2 stays where others have it', 'HTTP/1.1', http2, bytesField(3, http2)],
-    ['HTTP/2 comes where ours need it', 'HTTP/2', http1, bytesField(3, bytesField(2, EMPTY))],
+    ['HTTP/2 is kept if other backends need it', 'HTTP/1.1', http2, bytesField(3, http2)],
+    ['HTTP/2 is set if mesh backends need it', 'HTTP/2', http1, bytesField(3, bytesField(2, EMPTY))],
   ] as const)(
     'is HTTP/2 in a mixed rule as soon as one backend needs it: %s',
     (_, protocol, before, after) => {

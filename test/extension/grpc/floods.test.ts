@@ -45,14 +45,14 @@ describe('other callers are served during a flood', () => {
 
   it.each<[string, Buffer]>([
     ['pings', many(11_000, () => frame(FRAMES.ping, 0, 0, Buffer.alloc(8)))],
-    ['answers to pings', many(11_000, () => frame(FRAMES.ping, 1, 0, Buffer.alloc(8)))],
+    ['ping ACKs', many(11_000, () => frame(FRAMES.ping, 1, 0, Buffer.alloc(8)))],
     ['settings', many(200, at => frame(FRAMES.settings, 0, 0, Buffer.concat([Buffer.of(0, 4), word(at)])))],
-    ['answers to settings', many(11_000, () => frame(FRAMES.settings, 1, 0))],
-    ['data without data', many(11_000, () => frame(FRAMES.data, 0, 1))],
-    ['windows', many(11_000, () => frame(FRAMES.window, 0, 1, word(1)))],
+    ['settings ACKs', many(11_000, () => frame(FRAMES.settings, 1, 0))],
+    ['empty data frames', many(11_000, () => frame(FRAMES.data, 0, 1))],
+    ['window updates', many(11_000, () => frame(FRAMES.window, 0, 1, word(1)))],
     ['priorities', many(11_000, at => frame(PRIORITY, 0, 2 * at + 3, Buffer.alloc(5)))],
     ['frames of an unknown type', many(11_000, () => frame(0x42, 0, 0))],
-    ['resets of what has ended', many(11_000, () => frame(FRAMES.reset, 0, 1, word(8)))],
+    ['resets of a closed stream', many(11_000, () => frame(FRAMES.reset, 0, 1, word(8)))],
     [
       'headers that do not end',
       Buffer.concat([frame(FRAMES.headers, 0, 3), many(40, () => frame(FRAMES.more, 0, 3))]),

@@ -62,9 +62,9 @@ describe('a connection that does not speak HTTP/2', () => {
 describe('a connection that breaks the rules of HTTP/2', () => {
   it.each([
     ['a frame that is too large', Buffer.concat([Buffer.of(0xff, 0xff, 0xff, 0, 0), Buffer.alloc(4)])],
-    ['data of a stream that is not there', frame(FRAMES.data, 0, 7)],
-    ['headers that are not', frame(FRAMES.headers, 5, 1, Buffer.of(0xff))],
-  ])('by %s is closed when it has been silent, as the library reads no more of it', async (_, bytes) => {
+    ['data of an unknown stream', frame(FRAMES.data, 0, 7)],
+    ['invalid headers', frame(FRAMES.headers, 5, 1, Buffer.of(0xff))],
+  ])('by %s is closed when its keepalive times out, since the library stops reading it', async (_, bytes) => {
     const server = await serving({ methods, limits: QUICK });
     const raw = await RawConnection.open(server.port);
     raw.send(bytes);
@@ -120,7 +120,7 @@ describe('a flood', () => {
     ['settings', frame(FRAMES.settings, 0, 0, Buffer.of(0, 4, 0, 1, 0, 0)), 500_000],
     ['empty data', frame(FRAMES.data, 0, 1), 500_000],
     ['unknown frames', frame(0x42, 0, 0, Buffer.alloc(1000)), 50_000],
-    ['windows', frame(FRAMES.window, 0, 0, Buffer.of(0, 0, 0, 1)), 500_000],
+    ['window updates', frame(FRAMES.window, 0, 0, Buffer.of(0, 0, 0, 1)), 500_000],
   ])('of %s does not grow memory', async (_, bytes, times) => {
     const server = await serving({ methods });
     const raw = await RawConnection.open(server.port);

@@ -11,30 +11,30 @@ const PATH = '/test.Service/Stream';
 
 /** A method that records the callbacks of its listeners, and exposes its streams. */
 function watched(reactions: Partial<StreamListener> = {}) {
-  const heard: string[] = [];
+  const callbacks: string[] = [];
   const streams: ServerStream[] = [];
   const open = (stream: ServerStream): StreamListener => {
     streams.push(stream);
     return {
       message: bytes => {
-        heard.push(Buffer.from(bytes).toString());
+        callbacks.push(Buffer.from(bytes).toString());
         reactions.message?.(bytes);
       },
       finished: () => {
-        heard.push('finished');
+        callbacks.push('finished');
         reactions.finished?.();
       },
       drained: () => {
-        heard.push('drained');
+        callbacks.push('drained');
         reactions.drained?.();
       },
       closed: () => {
-        heard.push('closed');
+        callbacks.push('closed');
         reactions.closed?.();
       },
     };
   };
-  return { heard, streams, method: { is: 'streaming', open } satisfies Streaming };
+  return { callbacks, streams, method: { is: 'streaming', open } satisfies Streaming };
 }
 
 const fails = () => {
@@ -56,17 +56,17 @@ describe('a stream', () => {
   });
 
   it('is notified when the caller disconnects, and never after that', async () => {
-    const { heard, streams, method } = watched();
+    const { callbacks, streams, method } = watched();
     const server = await serving({ methods: { [PATH]: method } });
     const raw = await RawConnection.open(server.port);
     raw.call(1, PATH);
     raw.data(1, message(Buffer.from('hello')), 'more');
-    await eventually(() => expect(heard).toEqual(['hello']));
+    await eventually(() => expect(callbacks).toEqual(['hello']));
     raw.send(frame(FRAMES.reset, 0, 1, Buffer.of(0, 0, 0, 8)));
-    await eventually(() => expect(heard.at(-1)).toBe('closed'));
+    await eventually(() => expect(callbacks.at(-1)).toBe('closed'));
     expect(streams[0]?.send(Buffer.from('late'))).toBe(false);
     streams[0]?.end();
-    expect(heard.at(-1)).toBe('closed');
+    expect(callbacks.at(-1)).toBe('closed');
     await eventually(() => expect(server.calls).toEqual([{ method: PATH, code: 'CANCELLED' }]));
   });
 
@@ -74,7 +74,7 @@ describe('a stream', () => {
     ['before any message', 0],
     ['after a message', 1],
   ])('is ended by the server with a status, %s', async (_, messages) => {
-    const { heard, streams, method } = watched();
+    const { callbacks, streams, method } = watched();
     const server = await serving({ methods: { [PATH]: method } });
     const stream = testClient(server.port).stream(PATH);
     const ended = new Promise(resolve =>
@@ -84,25 +84,25 @@ describe('a stream', () => {
         .on('status', resolve),
     );
     stream.write(Buffer.from('hello'));
-    await eventually(() => expect(heard).toEqual(['hello']));
+    await eventually(() => expect(callbacks).toEqual(['hello']));
     for (let index = 0; index < messages; index++) streams[0]?.send(Buffer.from('answer'));
     streams[0]?.end({ code: 'RESOURCE_EXHAUSTED', message: 'enough' });
     expect(await ended).toMatchObject({ code: status.RESOURCE_EXHAUSTED, details: 'enough' });
-    await eventually(() => expect(heard).toEqual(['hello', 'closed']));
+    await eventually(() => expect(callbacks).toEqual(['hello', 'closed']));
   });
 
   it.each<[string, Partial<StreamListener>]>([
     ['message', { message: fails }],
     ['finished', { finished: fails }],
-  ])('fails with INTERNAL where its %s throws, and the log says why', async (_, reactions) => {
-    const { heard, method } = watched(reactions);
+  ])('fails with INTERNAL if its %s throws, and the error is logged', async (_, reactions) => {
+    const { callbacks, method } = watched(reactions);
     const server = await serving({ methods: { [PATH]: method } });
     const stream = testClient(server.port).stream(PATH);
     const code = codeOf(stream);
     stream.end(Buffer.from('hello'));
     expect(await code).toBe(status.INTERNAL);
     expect(server.lines).toHaveLength(1);
-    await eventually(() => expect(heard.at(-1)).toBe('closed'));
+    await eventually(() => expect(callbacks.at(-1)).toBe('closed'));
   });
 
   it('fails with what its open throws', async () => {
@@ -126,7 +126,7 @@ function windowOf(bytes: number): Buffer {
 
 describe('a caller that reads slowly', () => {
   it('makes send return false, and drained is called when it has read', async () => {
-    const { heard, streams, method } = watched();
+    const { callbacks, streams, method } = watched();
     const server = await serving({ methods: { [PATH]: method }, limits: { unsentBytes: 5000 } });
     const raw = await RawConnection.open(server.port, SMALL_WINDOW);
     raw.call(1, PATH);
@@ -134,7 +134,7 @@ describe('a caller that reads slowly', () => {
     const rooms = Array.from({ length: 10 }, () => streams[0]?.send(Buffer.alloc(1000)));
     expect(rooms).toEqual([true, true, true, true, false, false, false, false, false, false]);
     raw.send(frame(FRAMES.window, 0, 1, windowOf(100_000)));
-    await eventually(() => expect(heard).toEqual(['drained']));
+    await eventually(() => expect(callbacks).toEqual(['drained']));
     expect(streams[0]?.send(Buffer.alloc(1000))).toBe(true);
     await eventually(() =>
       expect(raw.of('data', 1).reduce((sum, { payload }) => sum + payload.length, 0)).toBe(11 * 1005),
@@ -155,7 +155,7 @@ describe('a caller that reads slowly', () => {
   });
 
   it('is disconnected at the max age of its connection if it reads nothing', async () => {
-    const { heard, streams, method } = watched();
+    const { callbacks, streams, method } = watched();
     const limits = { ageMs: 200, ageGraceMs: 100 };
     const server = await serving({ methods: { [PATH]: method }, limits });
     const raw = await RawConnection.open(server.port, SMALL_WINDOW);
@@ -163,6 +163,6 @@ describe('a caller that reads slowly', () => {
     await eventually(() => expect(streams).toHaveLength(1));
     streams[0]?.send(Buffer.alloc(1000));
     await raw.closed();
-    await eventually(() => expect(heard.at(-1)).toBe('closed'));
+    await eventually(() => expect(callbacks.at(-1)).toBe('closed'));
   });
 });

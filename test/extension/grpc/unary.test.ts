@@ -155,8 +155,8 @@ describe('a request that is not exactly one message', () => {
   it.each([
     ['none', Buffer.alloc(0), 'UNIMPLEMENTED'],
     ['two', Buffer.concat([hello, hello]), 'UNIMPLEMENTED'],
-    ['half of one', hello.subarray(0, 7), 'UNIMPLEMENTED'],
-    ['half of a prefix', hello.subarray(0, 3), 'UNIMPLEMENTED'],
+    ['half a message', hello.subarray(0, 7), 'UNIMPLEMENTED'],
+    ['half a prefix', hello.subarray(0, 3), 'UNIMPLEMENTED'],
     ['garbage', Buffer.alloc(100, 0xee), 'RESOURCE_EXHAUSTED'],
     ['one of 4 GB', Buffer.of(0, 0xff, 0xff, 0xff, 0xff, 1), 'RESOURCE_EXHAUSTED'],
   ])('but %s is refused', async (_, bytes, code) => {

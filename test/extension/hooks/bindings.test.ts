@@ -22,15 +22,15 @@ describe('the bindings of a translation', () => {
   });
 
   it.each([
-    ['nothing', new Uint8Array()],
+    ['an empty request', new Uint8Array()],
     ['no context', translation({ clusters: [new Uint8Array()] })],
     ['no object', bytesField(1, bytesField(1, new Uint8Array()))],
-    ['no JSON', withObject('{"kind":')],
-    ['no object in JSON', withObject('["MeshBinding"]')],
+    ['malformed JSON', withObject('{"kind":')],
+    ['a JSON list', withObject('["MeshBinding"]')],
     ['null', withObject('null')],
-    ['no protobuf', Uint8Array.of(0x0a, 0x7f)],
-    ['a kind of others', withObject(JSON.stringify({ ...bindingObject('r'), kind: 'Other' }))],
-    ['a group of others', withObject(JSON.stringify({ ...bindingObject('r'), apiVersion: 'other.dev/v1' }))],
+    ['malformed protobuf', Uint8Array.of(0x0a, 0x7f)],
+    ['another kind', withObject(JSON.stringify({ ...bindingObject('r'), kind: 'Other' }))],
+    ['another group', withObject(JSON.stringify({ ...bindingObject('r'), apiVersion: 'other.dev/v1' }))],
     ['no metadata', withObject(JSON.stringify({ ...bindingObject('r'), metadata: 7 }))],
     ['no namespace', withObject(JSON.stringify({ ...bindingObject('r'), metadata: {} }))],
     ['no spec', withObject(JSON.stringify({ ...bindingObject('r'), spec: null }))],
@@ -38,7 +38,7 @@ describe('the bindings of a translation', () => {
       'a revision that is no text',
       withObject(JSON.stringify({ ...bindingObject('r'), spec: { revision: 1, targetRefs: [] } })),
     ],
-    ['a name that is longer than any', withObject(JSON.stringify(bindingObject('r', 'n'.repeat(1024))))],
+    ['a name that is too long', withObject(JSON.stringify(bindingObject('r', 'n'.repeat(1024))))],
     [
       'more than a binding can be',
       withObject(JSON.stringify({ ...bindingObject('r'), more: 'x'.repeat(70_000) })),

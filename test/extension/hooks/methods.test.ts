@@ -19,11 +19,12 @@ const ABOUT_ONE = [
 ];
 const ALL = [...ABOUT_ONE, 'PostTranslateModify'];
 
-const ours = (name: string) => (name === CLUSTER ? settings({ defaultSocket: tlsSocket() }) : undefined);
+const settingsOf = (name: string) =>
+  name === CLUSTER ? settings({ defaultSocket: tlsSocket() }) : undefined;
 
 describe('the hooks about one message', () => {
   it.each(ABOUT_ONE)('return any message with identical bytes: %s', method => {
-    const { call, recorded } = startHooks({ settingsOf: ours });
+    const { call, recorded } = startHooks({ settingsOf });
     fc.assert(
       fc.property(fc.oneof(anyMessage(), fc.constant(gatewayCluster())), message => {
         expect(whole(call(method, about(message)))).toEqual(bytesField(1, message));
@@ -34,14 +35,14 @@ describe('the hooks about one message', () => {
   });
 
   it.each(ABOUT_ONE)('return no message if the request has none: %s', method => {
-    const { call } = startHooks({ settingsOf: ours });
+    const { call } = startHooks({ settingsOf });
     expect(whole(call(method, new Uint8Array()))).toEqual(new Uint8Array());
     expect(whole(call(method, bytesField(2, new Uint8Array())))).toEqual(new Uint8Array());
     expect(whole(call(method, bytesField(1, new Uint8Array())))).toEqual(bytesField(1, new Uint8Array()));
   });
 
   it('merge a message that is sent in pieces', () => {
-    const { call } = startHooks({ settingsOf: ours });
+    const { call } = startHooks({ settingsOf });
     const cluster = gatewayCluster();
     const inPieces = concat([
       bytesField(1, cluster),
@@ -56,7 +57,7 @@ describe('the hooks about one message', () => {
 
 describe('all hooks', () => {
   it.each(ALL)('respond to any bytes, or reject them as malformed: %s', method => {
-    const { call } = startHooks({ settingsOf: ours });
+    const { call } = startHooks({ settingsOf });
     const requests = fc
       .array(fc.oneof(anyMessage(), fc.constant(gatewayCluster())), { maxLength: 3 })
       .map(clusters =>
@@ -84,7 +85,7 @@ describe('the Translation hook', () => {
   const asItCame = bytesField(1, gatewayCluster());
 
   it('sets the settings of a mesh cluster', () => {
-    const { call, recorded } = startHooks({ settingsOf: ours });
+    const { call, recorded } = startHooks({ settingsOf });
     const { clusters } = fromBinary(
       PostTranslateModifyResponseSchema,
       whole(call('PostTranslateModify', request)),

@@ -10,12 +10,13 @@ import { anyMessage, seed } from '../../support/extension/messages.ts';
 import { settings, tlsSocket } from '../../support/extension/cluster-settings.ts';
 
 const METHOD = 'PostTranslateModify';
-const ours = (name: string) => (name.startsWith('httproute/shop/') ? settings({ cluster: name }) : undefined);
+const settingsOf = (name: string) =>
+  name.startsWith('httproute/shop/') ? settings({ cluster: name }) : undefined;
 const named = (name: string) => gatewayCluster([], { name });
 const longSettings = (cluster: string) => settings({ cluster, defaultSocket: tlsSocket() });
 
-function answered(request: Uint8Array, settingsOf = ours) {
-  const { call, recorded } = startHooks({ settingsOf });
+function answered(request: Uint8Array, given = settingsOf) {
+  const { call, recorded } = startHooks({ settingsOf: given });
   return { ...fromBinary(PostTranslateModifyResponseSchema, whole(call(METHOD, request))), recorded };
 }
 
@@ -98,7 +99,7 @@ describe('the Translation hook', () => {
       listeners: fc.array(anyMessage(), { maxLength: 2 }),
       routes: fc.array(anyMessage(), { maxLength: 2 }),
     });
-    const { call } = startHooks({ settingsOf: ours });
+    const { call } = startHooks({ settingsOf });
     fc.assert(
       fc.property(lists, given => {
         const expected = [given.clusters, given.secrets, given.listeners, given.routes].flatMap((list, at) =>
@@ -111,7 +112,7 @@ describe('the Translation hook', () => {
   });
 
   it('does not add lists that were not sent', () => {
-    const { call } = startHooks({ settingsOf: ours });
+    const { call } = startHooks({ settingsOf });
     expect(whole(call(METHOD, translation({}, [bindingObject('1')])))).toEqual(new Uint8Array());
     expect(numbersIn(whole(call(METHOD, translation({ listeners: [new Uint8Array()] }))))).toEqual([3]);
   });
@@ -125,13 +126,13 @@ describe('the Translation hook', () => {
       bytesField(3, varintField(9, 3)),
       bytesField(2, named('a')),
     ]);
-    const { call } = startHooks({ settingsOf: ours });
+    const { call } = startHooks({ settingsOf });
     expect(numbersIn(whole(call(METHOD, request)))).toEqual([4, 1, 2, 1]);
   });
 
   it('reads overlong tags and lengths', () => {
     const request = Uint8Array.of(0x92, 0x00, 0x82, 0x00, 0x08, 0x01, 0x1a, 0x00);
-    const { call } = startHooks({ settingsOf: ours });
+    const { call } = startHooks({ settingsOf });
     expect(whole(call(METHOD, request))).toEqual(Uint8Array.of(0x0a, 0x82, 0x00, 0x08, 0x01, 0x12, 0x00));
   });
 
@@ -143,7 +144,7 @@ describe('the Translation hook', () => {
   it('edits other clusters if one cannot be edited', () => {
     const settingsOf = (name: string) => {
       if (name === 'httproute/shop/bad/rule/0') throw new Error('the cache is broken');
-      return ours(name);
+      return settingsOf(name);
     };
     const bad = named('httproute/shop/bad/rule/0');
     const answer = answered(translation({ clusters: [bad, named(CLUSTER)] }), settingsOf);

@@ -1,7 +1,7 @@
 import type { EnvoyEndpoint, LoadAssignment } from '../../../src/traffic/load-assignment.ts';
 import { CLUSTER } from './clusters.ts';
 
-/** An endpoint, reached through a proxy if nothing else is said. */
+/** An endpoint that is reached through a proxy by default. */
 export function endpoint(more: Partial<EnvoyEndpoint> = {}): EnvoyEndpoint {
   return {
     address: '100.64.0.7',

@@ -30,7 +30,7 @@ const REQUESTS: readonly (readonly [string, Uint8Array])[] = [
   ['PostTranslateModify', bytesField(2, concat([name, tinyFields(2)]))],
 ];
 
-let asked = 0;
+let calls = 0;
 for (const [method, request] of REQUESTS) {
   const { call } = startHooks({
     settingsOf: cluster => (cluster === CLUSTER ? settings({ defaultSocket: tlsSocket() }) : undefined),
@@ -40,6 +40,6 @@ for (const [method, request] of REQUESTS) {
   } catch {
     // A request may be rejected.
   }
-  asked++;
+  calls++;
 }
-process.send?.(asked);
+process.send?.(calls);
