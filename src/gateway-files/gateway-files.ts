@@ -3,38 +3,38 @@ import { refOf } from '../api/key.ts';
 import type { Log } from '../telemetry/log.ts';
 import { GeneratedFolder } from './folder.ts';
 import { kindOfPart } from './generated-part.ts';
-import { Handovers } from './handovers.ts';
+import { RouteRenames } from './route-renames.ts';
 import { nextText } from './next-text.ts';
 import type { NextText } from './next-text.ts';
-import { KINDS_OF_STORE, wantedOf } from './wanted.ts';
-import type { Declarations, LeftOut } from './wanted.ts';
+import { STORE_KINDS, desiredParts } from './desired-parts.ts';
+import type { Declarations, OmittedObject } from './desired-parts.ts';
 
-/** What the folder is made of. */
+/** What the folder is generated from. */
 export type GatewayFilesDeps = Declarations & {
-  /** The folder that Envoy Gateway reads, flat and ours alone. */
+  /** The folder that Envoy Gateway reads; nothing else may write to it. */
   readonly folder: string;
   readonly clock: Pick<Clock, 'after'>;
   readonly log: Log;
 };
 
-/** Between attempts to write what could not be written. */
+/** Between attempts to write the folder. */
 const RETRY_MS = 1000;
 
 /**
- * Keeps a folder as Envoy Gateway needs it: one part for each object that it knows, written after our own store knows of
- * the change, and at once with all that changed with it. While one object there is refused it loads nothing, so that only
- * kinds are there that it knows, in the version that it keeps.
+ * Generates the folder that Envoy Gateway reads: one part for each object of a kind that it supports, in the version that
+ * it stores, since it loads nothing while one object is refused. A change is written after the store has it, together
+ * with all other changes.
  */
 export class GatewayFiles {
   readonly #deps: GatewayFilesDeps;
   readonly #folder: GeneratedFolder;
-  readonly #handovers: Handovers;
+  readonly #renames: RouteRenames;
   readonly #texts = new WeakMap<object, string>();
-  /** The text of each part as it was last wanted; what is shown may be on its way there. */
+  /** The desired text of each part; the written one may still be an intermediate step of a rename. */
   readonly #wanted = new Map<string, string>();
-  /** What an earlier run has left, and of which it is not known yet whether it is still declared. */
+  /** Parts of an earlier run, not yet found among the declarations. */
   readonly #leftovers = new Set<string>();
-  #leftOut = new Map<string, string>();
+  #omitted = new Map<string, string>();
   #isOpen = false;
   #isDirty = false;
   #running: Promise<void> | undefined;
@@ -45,28 +45,28 @@ export class GatewayFiles {
   constructor(deps: GatewayFilesDeps) {
     this.#deps = deps;
     this.#folder = new GeneratedFolder(deps.folder);
-    const goOnWith = (part: string) => {
+    const requeue = (part: string) => {
       this.#wanted.delete(part);
       this.#schedule();
     };
-    this.#handovers = new Handovers(deps.clock, () => this.#folder.parts().length, goOnWith);
+    this.#renames = new RouteRenames(deps.clock, () => this.#folder.parts().length, requeue);
   }
 
-  /** Begins when everything has been read, so that Envoy Gateway never sees a part of it. */
+  /** Starts writing once the store is synced, so that Envoy Gateway never reads an incomplete folder. */
   start(): void {
     const { read } = this.#deps;
     this.#unsubscribe = read.subscribe(({ key }) => {
-      if (KINDS_OF_STORE.includes(refOf(key).kind)) this.#schedule();
+      if (STORE_KINDS.includes(refOf(key).kind)) this.#schedule();
     });
     void read.whenSynced().then(() => this.#schedule());
   }
 
-  /** Objects of others have changed, and the store knows. */
+  /** To be called when objects of kinds outside the store have changed. */
   onWritten(): void {
     this.#schedule();
   }
 
-  /** Waits until the folder is as it should be, or could not be written. */
+  /** Resolves when the folder is written, or could not be. */
   async whenIdle(): Promise<void> {
     while (this.#running) await this.#running;
   }
@@ -75,7 +75,7 @@ export class GatewayFiles {
     this.#isClosed = true;
     this.#unsubscribe?.();
     this.#cancelRetry?.();
-    this.#handovers.close();
+    this.#renames.close();
     await this.whenIdle();
   }
 
@@ -91,48 +91,51 @@ export class GatewayFiles {
   }
 
   async #work(): Promise<void> {
-    // What happens in one go is written in one go.
+    // Changes of the same tick are written together.
     await Promise.resolve();
     try {
       while (this.#isDirty && !this.#isClosed) await this.#write();
     } catch (error) {
       this.#retry(error);
     }
-    // At once with the last check of what is to be written, so that nothing is left waiting.
+    // In the same tick as the last check of #isDirty, so that no change is missed.
     this.#running = undefined;
   }
 
   async #write(): Promise<void> {
     if (!this.#isOpen) await this.#open();
     this.#isDirty = false;
-    const { parts, leftOut } = wantedOf(
+    const { parts, omitted } = desiredParts(
       this.#deps,
       part => this.#folder.has(part),
-      (object, make) => this.#textOnce(object, make),
+      (object, make) => this.#cachedText(object, make),
     );
     for (const [part, text] of parts) this.#put(part, text);
-    // What may be in a file that cannot be read now stays; a MeshBinding is in none.
+    // A part whose declaration may be in an unreadable file stays; MeshBindings are in no file.
     const isUnsure = this.#deps.written.hasUnread();
     const stays = (part: string) =>
       isUnsure && this.#leftovers.has(part) && kindOfPart(part) !== 'MeshBinding';
     for (const part of this.#folder.parts()) if (!parts.has(part) && !stays(part)) this.#remove(part);
-    this.#report(leftOut);
-    await this.#folder.show();
+    this.#report(omitted);
+    await this.#folder.flush();
   }
 
-  /** What was on its way to another name begins anew as well: perhaps not even the first step has been written. */
+  /** Restarts renames too: perhaps not even their first step was written. */
   async #open(): Promise<void> {
-    this.#handovers.close();
+    this.#renames.close();
     this.#wanted.clear();
     const { folder, log } = this.#deps;
-    const strangers = await this.#folder.open();
+    const foreignFiles = await this.#folder.open();
     for (const part of this.#folder.parts()) this.#leftovers.add(part);
     this.#isOpen = true;
-    if (strangers.length > 0)
-      log.warn('Envoy Gateway also reads files that are not from here', { folder, files: strangers });
+    if (foreignFiles.length > 0)
+      log.warn('Envoy Gateway also reads files that mesh-gateway did not write', {
+        folder,
+        files: foreignFiles,
+      });
   }
 
-  #textOnce(object: object, make: () => string): string {
+  #cachedText(object: object, make: () => string): string {
     const text = this.#texts.get(object) ?? make();
     this.#texts.set(object, text);
     return text;
@@ -141,7 +144,7 @@ export class GatewayFiles {
   #remove(part: string): void {
     this.#leftovers.delete(part);
     this.#wanted.delete(part);
-    this.#handovers.forget(part);
+    this.#renames.forget(part);
     this.#folder.remove(part);
   }
 
@@ -151,16 +154,16 @@ export class GatewayFiles {
     this.#wanted.set(part, text);
     let next: NextText = { text };
     this.#folder.put(part, text, now => {
-      next = nextText(part, now, text, this.#handovers.phaseOf(part));
+      next = nextText(part, now, text, this.#renames.phaseOf(part));
       return next.text;
     });
-    if (next.enter) this.#handovers.enter(part, next.enter);
+    if (next.enter) this.#renames.enter(part, next.enter);
     if (!next.kept) return;
-    const why = `start Envoy Gateway anew, or give the object another name: it keeps ${next.kept.join(', ')}`;
-    this.#deps.log.warn('Envoy Gateway does not notice that fields are removed', { object: part, why });
+    const why = `restart Envoy Gateway, or give the object another name: it keeps ${next.kept.join(', ')}`;
+    this.#deps.log.warn('Envoy Gateway keeps removed fields of an object', { object: part, why });
   }
 
-  /** Whatever could not be written may be so because the folder is not what it was. */
+  /** The folder is opened again, since it may have been changed from outside. */
   #retry(error: unknown): void {
     const { folder, clock, log } = this.#deps;
     log.error('the folder for Envoy Gateway cannot be written', { folder, error });
@@ -172,12 +175,12 @@ export class GatewayFiles {
     });
   }
 
-  /** Each once, and again when the reason is another. */
-  #report(leftOut: readonly LeftOut[]): void {
-    const reported = this.#leftOut;
-    this.#leftOut = new Map(leftOut.map(({ object, why }) => [object, why]));
-    for (const one of leftOut)
+  /** Logs each object once, and again when the reason changes. */
+  #report(omitted: readonly OmittedObject[]): void {
+    const reported = this.#omitted;
+    this.#omitted = new Map(omitted.map(({ object, why }) => [object, why]));
+    for (const one of omitted)
       if (reported.get(one.object) !== one.why)
-        this.#deps.log.warn('Envoy Gateway does not get an object', one);
+        this.#deps.log.warn('object is not written for Envoy Gateway', one);
   }
 }

@@ -3,22 +3,22 @@ import type { Kinds } from '../api/generated/types.ts';
 import { declaredNameOf, otherNameOf } from '../api/names.ts';
 import type { GeneratedKind } from './kinds.ts';
 
-/** Which object a part is for. */
+/** The object of a part. */
 export type PartSubject = { readonly kind: string; readonly namespace: string; readonly name: string };
 
-/** What of an object of others is written. */
-export type Source = PartSubject & { readonly whole: Readonly<Record<string, unknown>> };
+/** An object of a user's file. */
+export type UserObject = PartSubject & { readonly whole: Readonly<Record<string, unknown>> };
 
 const NAME = /^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$/;
 
-/** Whether an object can have a part: its names are such as an API server would take, and not such as we give. */
-export function isNameable({ namespace, name }: PartSubject): boolean {
+/** Whether an API server would accept the name and namespace, and the name is not reserved for renames. */
+export function hasValidName({ namespace, name }: PartSubject): boolean {
   const isLabel = namespace.length <= 63 && NAME.test(namespace) && !namespace.includes('.');
   const isOurs = declaredNameOf(name).nth > 0;
   return (namespace === '' || isLabel) && !isOurs && name.length <= 253 && NAME.test(name);
 }
 
-/** The name of the part that an object has; two objects never have the same. */
+/** The unique name of an object's part. */
 export function partNameOf({ kind, namespace, name }: PartSubject): string {
   return `${kind}/${namespace}/${name}`;
 }
@@ -28,9 +28,9 @@ export function kindOfPart(part: string): string {
   return part.slice(0, part.indexOf('/'));
 }
 
-/** The text of the part for an object of others: as it was written, in the version that Envoy Gateway keeps. */
-export function textOfSource(
-  { kind, namespace, name, whole }: Source,
+/** The part of an object of a user's file, in the version that Envoy Gateway stores. */
+export function textOfUserObject(
+  { kind, namespace, name, whole }: UserObject,
   { apiVersion, scope }: GeneratedKind,
 ): string {
   const { apiVersion: _version, kind: _kind, metadata, status: _status, ...rest } = whole;
@@ -40,8 +40,8 @@ export function textOfSource(
   return textOf({ apiVersion, kind, metadata: { ...place, labels, annotations }, ...more });
 }
 
-/** The text of the part for an object of ours, whose generation Envoy Gateway tells back. */
-export function textOfOwn(object: Kinds['MeshEndpoints' | 'MeshBinding']): string {
+/** The part of an object of our kinds, with its generation, which Envoy Gateway reports in its status. */
+export function textOfOwnObject(object: Kinds['MeshEndpoints' | 'MeshBinding']): string {
   const { apiVersion, kind, metadata, spec } = object;
   const { name, namespace, labels, annotations, generation, uid } = metadata;
   return textOf({
@@ -52,19 +52,19 @@ export function textOfOwn(object: Kinds['MeshEndpoints' | 'MeshBinding']): strin
   });
 }
 
-/** What is undefined is not written, and what YAML refuses or takes for the end of a line is written as its number. */
+/** JSON without undefined fields, and with escapes for what YAML refuses or reads as a line break. */
 export function textOf(object: object): string {
   return `${escapedJson(object, NO_PLAIN_YAML, 2)}\n`;
 }
 
 const NO_PLAIN_YAML = /[\u007f-\u009f\u2028\u2029\ufffe\uffff]/g;
 
-/** The kinds of routes that Envoy Gateway may have to be shown under another name. */
+/** The kinds of routes that are renamed when they lose fields. */
 export const RENAMED_ROUTES: readonly string[] = ['HTTPRoute', 'GRPCRoute'];
 
 /**
- * The spec of a policy that targets routes, also by the other name that each may have: so the policy holds at every
- * moment while a route changes its name. Of a name that no route has Envoy Gateway says nothing.
+ * The spec of a policy that targets routes, with both names that each may have, so that the policy applies at every
+ * moment of a rename. Envoy Gateway ignores targets that do not exist.
  */
 function withOtherTargets(spec: unknown): unknown {
   if (!isRecord(spec)) return spec;

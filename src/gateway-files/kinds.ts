@@ -1,7 +1,7 @@
 import { GATEWAY_GROUP } from '../api/gateway-api.ts';
 import { API_VERSION, GROUP } from '../api/generated/kinds.ts';
 
-/** How a kind is written for Envoy Gateway, and where its objects live. */
+/** The version in which a kind is written for Envoy Gateway, and its scope. */
 export type GeneratedKind = { readonly apiVersion: string; readonly scope: 'Namespaced' | 'Cluster' };
 
 const ENVOY_GATEWAY_GROUP = 'gateway.envoyproxy.io';
@@ -15,8 +15,8 @@ function namespaced(
 }
 
 /**
- * All kinds that Envoy Gateway takes from files, by group and kind, each in the one version in which it keeps them: of
- * another version of an L4 route it dies, and a ReferenceGrant of another version it finds once and never again.
+ * All kinds that Envoy Gateway reads from files, by group and kind, each in the version in which it stores them: it
+ * crashes on another version of an L4 route, and loses a ReferenceGrant of another version after its first read.
  */
 const KINDS: ReadonlyMap<string, GeneratedKind> = new Map([
   [`${GATEWAY_GROUP}/GatewayClass`, { apiVersion: `${GATEWAY_GROUP}/v1`, scope: 'Cluster' }],
@@ -34,21 +34,21 @@ const KINDS: ReadonlyMap<string, GeneratedKind> = new Map([
   ...namespaced(API_VERSION, 'MeshEndpoints', 'MeshBinding'),
 ]);
 
-/** Whether a kind goes to Envoy Gateway, and why not. */
-export type Fate =
+/** Whether a kind is written for Envoy Gateway, and why not. */
+export type KindSupport =
   | { readonly is: 'written'; readonly as: GeneratedKind }
-  /** It is for us alone, and nobody expects more. */
+  /** Only mesh-gateway reads it. */
   | { readonly is: 'ours' }
-  | { readonly is: 'left-out'; readonly why: string };
+  | { readonly is: 'omitted'; readonly why: string };
 
-/** What becomes of the objects of a kind. */
-export function fateOf(group: string, kind: string): Fate {
+/** Whether and how the objects of a kind are written. */
+export function kindSupport(group: string, kind: string): KindSupport {
   const as = KINDS.get(`${group}/${kind}`);
   if (as) return { is: 'written', as };
   if (group === GROUP || (group === '' && kind === 'Namespace')) return { is: 'ours' };
   const isService = ['/Service', 'discovery.k8s.io/EndpointSlice'].includes(`${group}/${kind}`);
   return {
-    is: 'left-out',
+    is: 'omitted',
     why: isService ? NO_SERVICES : 'Envoy Gateway does not read this kind from files',
   };
 }

@@ -1,32 +1,32 @@
 import { declaredNameOf, otherNameOf } from '../api/names.ts';
 import { isEqual, isRecord } from '../api/json.ts';
 import { kindOfPart, RENAMED_ROUTES, textOf } from './generated-part.ts';
-import type { Phase } from './handovers.ts';
+import type { Phase } from './route-renames.ts';
 
-/** What a part is to say next. */
+/** The next text of a part. */
 export type NextText = {
   readonly text: string;
-  /** The fields that Envoy Gateway then still has although they are gone. */
+  /** Removed fields that Envoy Gateway keeps. */
   readonly kept?: readonly string[];
-  /** What begins with it. */
-  readonly enter?: 'both' | 'rest';
+  /** The phase of a rename that begins with this text. */
+  readonly enter?: 'both' | 'cooldown';
 };
 
 /*
- * Envoy Gateway merges an object that it reads into the one that it has, so that it keeps what was removed, outside of
- * lists. What is done about it, by kind:
+ * Envoy Gateway merges an object that it reads into the one that it has, so that it keeps removed fields, except in lists.
+ * By kind:
  *
- *   HTTPRoute, GRPCRoute          It gets another name, and back at the next time. For a while both are there, so that
- *                                 requests go the old way until Envoy is ready for the new one. Policies that name the
- *                                 route name both (generated-part.ts).
- *   a policy, a grant             Another name each time, in the same part: one goes and the other comes at the same
- *                                 moment. Nothing names these.
- *   Secret, ConfigMap             The keys that are gone are null, which removes or empties them.
- *   MeshEndpoints, MeshBinding    Nothing: what they say we know ourselves.
- *   others                        Nothing: too much names them. The user is told.
+ *   HTTPRoute, GRPCRoute          It gets another name, and its own again at the next removal. Both exist for some seconds,
+ *                                 so that requests take the old route until Envoy is ready for the new one. Policies
+ *                                 target both names (generated-part.ts).
+ *   a policy, a grant             Another name each time, in the same part, so that both change at the same moment.
+ *                                 Nothing refers to these by name.
+ *   Secret, ConfigMap             Removed keys are null, which removes or empties them.
+ *   MeshEndpoints, MeshBinding    Nothing: mesh-gateway itself has their content.
+ *   others                        Nothing: other objects refer to them by name. The kept fields are logged.
  */
 
-/** The next text of a part, by what it says now and what it should say. */
+/** The next text of a part, from its current and its desired text. */
 export function nextText(part: string, now: string, wanted: string, phase: Phase): NextText {
   const [[first, second], [plain]] = [readAll(now), readAll(wanted)];
   const kind = kindOfPart(part);
@@ -34,14 +34,14 @@ export function nextText(part: string, now: string, wanted: string, phase: Phase
   const { declared, nth } = declaredNameOf(first.metadata.name);
   if (declared !== plain.metadata.name) return { text: wanted };
   if (WITH_DATA.includes(kind)) return { text: textOf(withoutKeys(first, plain)) };
-  if (second && phase === 'over') return { text: textOf(first), enter: 'rest' };
-  const lost = lostFields({ ...first, metadata: {} }, { ...plain, metadata: {} }).slice(0, MOST_NAMED);
+  if (second && phase === 'retire') return { text: textOf(first), enter: 'cooldown' };
+  const lost = lostFields({ ...first, metadata: {} }, { ...plain, metadata: {} }).slice(0, MAX_FIELDS);
   const same = textNamed(plain, nth) ?? wanted;
   if (lost.length === 0) return second ? both(same, textNamed(plain, 1 - nth), phase) : { text: same };
   if (POLICIES.includes(kind)) return orKept(textNamed(plain, nth + 1), same, lost);
   if (!RENAMED_ROUTES.includes(kind)) return { text: same, kept: lost };
-  // What is removed while one name follows the other is removed after that.
-  if (second || phase !== 'free') return both(now, undefined, second ? phase : 'rest');
+  // A field that is removed during a rename is handled after it.
+  if (second || phase !== 'idle') return both(now, undefined, second ? phase : 'cooldown');
   const other = textNamed(plain, 1 - nth);
   return other === undefined ? { text: same, kept: lost } : both(other, same, phase);
 }
@@ -50,10 +50,10 @@ function orKept(text: string | undefined, same: string, lost: readonly string[])
   return text === undefined ? { text: same, kept: lost } : { text };
 }
 
-/** One object under two names, and the time for that begins if it has not. */
+/** The object under two names; enters phase `both` unless it is in it. */
 function both(text: string, other: string | undefined, phase: Phase): NextText {
   const whole = other === undefined ? text : `${text}${BETWEEN}${other}`;
-  return phase === 'free' ? { text: whole, enter: 'both' } : { text: whole };
+  return phase === 'idle' ? { text: whole, enter: 'both' } : { text: whole };
 }
 
 const BETWEEN = '---\n';
@@ -77,7 +77,7 @@ type Named = {
   readonly [field: string]: unknown;
 };
 
-/** The objects of a text of ours; none where somebody else has written into it. */
+/** The objects of a generated text; none if it was edited. */
 function readAll(text: string): readonly Named[] {
   try {
     const all = text.split(`\n${BETWEEN}`).map((one): unknown => JSON.parse(one));
@@ -107,10 +107,10 @@ function withoutKeys(before: Named, plain: Named): Named {
   return { ...plain, ...all('data'), ...all('stringData') };
 }
 
-/** More are not named. */
-const MOST_NAMED = 10;
+/** The maximum number of fields in a log line. */
+const MAX_FIELDS = 10;
 
-/** The fields of an object that its next version lacks; what is in lists Envoy Gateway replaces. */
+/** The fields that the next version of an object lacks; lists are replaced by Envoy Gateway. */
 function lostFields(before: unknown, after: unknown, path = ''): readonly string[] {
   if (!isRecord(before) || !isRecord(after) || isEqual(before, after)) return [];
   return Object.entries(before).flatMap(([name, value]) => {

@@ -166,8 +166,8 @@ async function takeAll([first, ...rest]: readonly Step[], root: string, opened: 
   return first ? takeAll(rest, root, await take(first, root, opened)) : opened;
 }
 
-describe('whatever a user does to files', () => {
-  it('the folder of Envoy Gateway is in the end what is declared', async () => {
+describe('after any sequence of edits', () => {
+  it('the folder of Envoy Gateway ends up with what is declared', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(step, { minLength: 1, maxLength: 12 }), async steps => {
         const root = mkdtempSync(join(tmpdir(), 'gateway-files-'));

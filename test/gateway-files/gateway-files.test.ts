@@ -11,7 +11,7 @@ import { filesOf, naming, secret, startGatewayFiles, web } from '../support/gate
 import type { Shown } from '../support/gateway-files.ts';
 
 describe('the folder of Envoy Gateway', () => {
-  it('has a part for each object that it knows, for its owner alone', async () => {
+  it('has a part for each object of a supported kind, with mode 0600', async () => {
     const { put, names, generated, contentOf } = await startGatewayFiles(makeFolders());
     await put(
       'all.yaml',
@@ -38,7 +38,7 @@ describe('the folder of Envoy Gateway', () => {
     expect(contentOf('GatewayClass//mesh')['metadata']).toEqual({ name: 'mesh' });
   });
 
-  it('keeps what we do not read: matches, filters and fields of the future', async () => {
+  it('keeps fields that mesh-gateway does not read: matches, filters and unknown ones', async () => {
     const { put, names, contentOf } = await startGatewayFiles(makeFolders());
     const rules = [
       {
@@ -53,7 +53,7 @@ describe('the folder of Envoy Gateway', () => {
     expect(contentOf('HTTPRoute/default/web')).toMatchObject({ spec: { rules } });
   });
 
-  it('follows changes and removals, and writes nothing that is as before', async () => {
+  it('follows changes and removals, and writes nothing that has not changed', async () => {
     const { put, remove, names, contentOf, generated } = await startGatewayFiles(makeFolders());
     await put('a.yaml', web(), secret);
     await put('naming.yaml', naming);
@@ -71,7 +71,7 @@ describe('the folder of Envoy Gateway', () => {
     await eventually(() => expect(names()).toEqual(['GRPCRoute/default/naming']));
   });
 
-  it('has no MeshEndpoints that only routes below HTTP name: their changes are none of its business', async () => {
+  it('has no MeshEndpoints that only L4 routes refer to', async () => {
     const { put, names } = await startGatewayFiles(makeFolders());
     await put('a.yaml', web(), route('TCPRoute', 'web'), secret);
     await eventually(() => expect(names()).toHaveLength(2));
@@ -83,7 +83,7 @@ describe('the folder of Envoy Gateway', () => {
     expect(names()).toContain('MeshEndpoints/default/web');
   });
 
-  it('keeps the last of an object that is wrong now, and the rest of its file follows', async () => {
+  it('keeps the last valid version of an invalid object, and follows the rest of its file', async () => {
     const { put, names, contentOf } = await startGatewayFiles(makeFolders());
     await put('a.yaml', route('HTTPRoute', 'web'), secret);
     await eventually(() => expect(names()).toHaveLength(2));
@@ -98,7 +98,7 @@ describe('the folder of Envoy Gateway', () => {
     expect(contentOf('HTTPRoute/default/web')).toEqual(before);
   });
 
-  it('never has an object that is wrong from the start', async () => {
+  it('never has an object that was never valid', async () => {
     const { put, names } = await startGatewayFiles(makeFolders());
     await put(
       'a.yaml',
@@ -109,7 +109,7 @@ describe('the folder of Envoy Gateway', () => {
     await eventually(() => expect(names()).toEqual(['Secret/default/cert']));
   });
 
-  it('leaves out what Envoy Gateway does not know, and tells why, once', async () => {
+  it('omits kinds that Envoy Gateway does not read, and logs why, once', async () => {
     const { put, names, lines } = await startGatewayFiles(makeFolders());
     const service = { apiVersion: 'v1', kind: 'Service', metadata: { name: 'plain' }, spec: {} };
     const badName = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: '../up' } };
@@ -128,7 +128,7 @@ describe('the folder of Envoy Gateway', () => {
     expect(lines.find(({ object }) => object?.startsWith('Service'))?.why).toContain('Backend');
   });
 
-  it('has a MeshBinding only after all that it tells of', async () => {
+  it('has a MeshBinding only after the objects of its revision', async () => {
     const { put, names, directory, contentOf } = await startGatewayFiles(makeFolders());
     const seen: boolean[] = [];
     const { read, write } = directory;
@@ -152,7 +152,7 @@ describe('the folder of Envoy Gateway', () => {
     expect(contentOf('MeshBinding/default/public')).toMatchObject({ spec: { attempt: 0 } });
   });
 
-  it('changes one file for all that is changed at once, but for what Envoy Gateway takes one of from a file', async () => {
+  it('changes one file for all changes of a moment, except kinds of which Envoy Gateway reads one per file', async () => {
     const { put, names, generated } = await startGatewayFiles(makeFolders());
     const proxies = ['one', 'two'].map(name => ({
       ...{ apiVersion: 'gateway.envoyproxy.io/v1alpha1', kind: 'EnvoyProxy', metadata: { name } },
@@ -169,7 +169,7 @@ describe('the folder of Envoy Gateway', () => {
     expect(changed.map(({ name }) => name)).toEqual(['mesh-gateway.yaml']);
   });
 
-  it('says which fields Envoy Gateway keeps of an object that others name', async () => {
+  it('logs the fields that Envoy Gateway keeps of an object that is referred to by name', async () => {
     const { put, contentOf, names, lines } = await startGatewayFiles(makeFolders());
     const filter = (spec: object) => ({
       apiVersion: 'gateway.envoyproxy.io/v1alpha1',
@@ -189,7 +189,7 @@ describe('the folder of Envoy Gateway', () => {
     expect(lines).toHaveLength(1);
   });
 
-  it('shows a route that lost a field under another name, and under both for a while', async () => {
+  it('renames a route that lost a field, and writes both names for some seconds', async () => {
     const clock = new VirtualClock();
     const { put, remove, generated, names } = await startGatewayFiles(makeFolders(), clock);
     const [full, less] = [
@@ -221,7 +221,7 @@ describe('the folder of Envoy Gateway', () => {
     expect(clock.timers).toBe(0);
   });
 
-  it('shows it under both for longer the more objects Envoy Gateway has to read', async () => {
+  it('writes both names for longer the more objects Envoy Gateway has to read', async () => {
     const clock = new VirtualClock();
     const { put, generated, names } = await startGatewayFiles(makeFolders(), clock);
     const others = Array.from({ length: 99 }, (_, index) => route('HTTPRoute', `other-${index}`));

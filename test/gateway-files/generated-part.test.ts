@@ -1,7 +1,12 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { partNameOf, isNameable, kindOfPart, textOfSource } from '../../src/gateway-files/generated-part.ts';
-import { fateOf } from '../../src/gateway-files/kinds.ts';
+import {
+  partNameOf,
+  hasValidName,
+  kindOfPart,
+  textOfUserObject,
+} from '../../src/gateway-files/generated-part.ts';
+import { kindSupport } from '../../src/gateway-files/kinds.ts';
 import type { GeneratedKind } from '../../src/gateway-files/kinds.ts';
 
 const GATEWAY = 'gateway.networking.k8s.io';
@@ -32,9 +37,9 @@ const FATES = [
   { group: GATEWAY, kind: 'toString', becomes: 'left out: Envoy Gateway does not read this kind' },
 ];
 
-describe('what becomes of a kind', () => {
+describe('the support of a kind', () => {
   it.each(FATES)('$group $kind: $becomes', ({ group, kind, becomes }) => {
-    const fate = fateOf(group, kind);
+    const fate = kindSupport(group, kind);
     const shown =
       fate.is === 'written' ? fate.as.apiVersion : fate.is === 'ours' ? 'ours' : `left out: ${fate.why}`;
     expect(shown.startsWith(becomes)).toBe(true);
@@ -56,10 +61,10 @@ const subject = fc.record({
 });
 
 describe('the name of a part', () => {
-  it('is one word, and different for different objects', () => {
+  it('is one word, and unique', () => {
     fc.assert(
       fc.property(subject, subject, (a, b) => {
-        expect(isNameable(a)).toBe(true);
+        expect(hasValidName(a)).toBe(true);
         expect(partNameOf(a)).toMatch(/^[-A-Za-z0-9./]+$/);
         expect(kindOfPart(partNameOf(a))).toBe(a.kind);
         expect(partNameOf(a) === partNameOf(b)).toBe(JSON.stringify(a) === JSON.stringify(b));
@@ -71,17 +76,17 @@ describe('the name of a part', () => {
   it.each(['../up', 'a/b', '.hidden', 'A', '', 'a\u0000', 'a'.repeat(254), 'ends-'])(
     'is not made of the name %j',
     given => {
-      expect(isNameable({ kind: 'Secret', namespace: 'default', name: given })).toBe(false);
+      expect(hasValidName({ kind: 'Secret', namespace: 'default', name: given })).toBe(false);
     },
   );
 
   it.each(['../up', 'a.b', 'A', 'a'.repeat(64)])('is not made of the namespace %j', namespace => {
-    expect(isNameable({ kind: 'Secret', namespace, name: 'a' })).toBe(false);
+    expect(hasValidName({ kind: 'Secret', namespace, name: 'a' })).toBe(false);
   });
 });
 
 describe('the text of a part', () => {
-  it('has all that was written but what an API server would add, in the version that is kept', () => {
+  it('has everything that was written except what an API server adds, in the version that Envoy Gateway stores', () => {
     const whole = {
       apiVersion: `${GATEWAY}/v1alpha2`,
       kind: 'TCPRoute',
@@ -98,10 +103,10 @@ describe('the text of a part', () => {
       spec: { rules: [{ backendRefs: [{ name: 'x', port: 1, future: { field: true } }] }] },
       status: { parents: [] },
     };
-    const fate = fateOf(GATEWAY, 'TCPRoute');
+    const fate = kindSupport(GATEWAY, 'TCPRoute');
     const text =
       fate.is === 'written'
-        ? textOfSource({ kind: 'TCPRoute', namespace: 'team', name: 'db', whole }, fate.as)
+        ? textOfUserObject({ kind: 'TCPRoute', namespace: 'team', name: 'db', whole }, fate.as)
         : '';
     expect(JSON.parse(text)).toEqual({
       apiVersion: `${GATEWAY}/v1`,
@@ -116,7 +121,7 @@ describe('a policy that names a route', () => {
   const as: GeneratedKind = { apiVersion: `${EXTENDED}/v1alpha1`, scope: 'Namespaced' };
   const specOf = (spec: object): unknown => {
     const policy = { kind: 'SecurityPolicy', namespace: 'default', name: 'guard' };
-    return (JSON.parse(textOfSource({ ...policy, whole: { spec } }, as)) as { spec: unknown }).spec;
+    return (JSON.parse(textOfUserObject({ ...policy, whole: { spec } }, as)) as { spec: unknown }).spec;
   };
   const target = (kind: string, name: string) => ({ group: GATEWAY, kind, name });
   const [web, other] = [target('HTTPRoute', 'web'), target('HTTPRoute', 'web.1.mesh-gateway.dev')];
@@ -142,7 +147,7 @@ describe('a policy that names a route', () => {
   });
 });
 
-describe('names that only we give', () => {
+describe('reserved names', () => {
   it.each([
     ['web.1.mesh-gateway.dev', false],
     ['web.22.mesh-gateway.dev', false],
@@ -150,6 +155,6 @@ describe('names that only we give', () => {
     ['web.0.mesh-gateway.dev', true],
     ['1.mesh-gateway.dev', true],
   ])('%s can be declared: %s', (name, isDeclared) => {
-    expect(isNameable({ kind: 'HTTPRoute', namespace: 'default', name })).toBe(isDeclared);
+    expect(hasValidName({ kind: 'HTTPRoute', namespace: 'default', name })).toBe(isDeclared);
   });
 });

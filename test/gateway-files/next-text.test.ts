@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { nextText } from '../../src/gateway-files/next-text.ts';
 import type { NextText } from '../../src/gateway-files/next-text.ts';
-import type { Phase } from '../../src/gateway-files/handovers.ts';
+import type { Phase } from '../../src/gateway-files/route-renames.ts';
 
 const OTHER = 'web.1.mesh-gateway.dev';
 const text = (fields: object, name = 'web') =>
@@ -68,14 +68,14 @@ const ROUTES: readonly Case[] = [
     what: 'loses the old name, and no more at that moment',
     now: both(spec(FULL, OTHER), spec(FULL)),
     wanted: spec(LESS),
-    phase: 'over',
-    next: { text: spec(FULL, OTHER), enter: 'rest' },
+    phase: 'retire',
+    next: { text: spec(FULL, OTHER), enter: 'cooldown' },
   },
   {
     what: 'does not take up a name that may still be known',
     now: spec(FULL, OTHER),
     wanted: spec(LESS),
-    phase: 'rest',
+    phase: 'cooldown',
     next: { text: spec(FULL, OTHER) },
   },
   {
@@ -93,13 +93,13 @@ const ROUTES: readonly Case[] = [
 ];
 
 describe('the file of a route', () => {
-  it.each(ROUTES)('$what', ({ now, wanted, phase = 'free', next }) => {
+  it.each(ROUTES)('$what', ({ now, wanted, phase = 'idle', next }) => {
     expect(nextText(fileOf('HTTPRoute'), now, wanted, phase)).toEqual(next);
   });
 
-  it('keeps a name that is too long to get another, and says what is kept', () => {
+  it('keeps a name that is too long to be changed, and returns the kept fields', () => {
     const long = 'a'.repeat(250);
-    const next = nextText('HTTPRoute/default/long', spec(FULL, long), spec(LESS, long), 'free');
+    const next = nextText('HTTPRoute/default/long', spec(FULL, long), spec(LESS, long), 'idle');
     expect(next).toEqual({ text: spec(LESS, long), kept: ['spec.hostnames'] });
   });
 });
@@ -114,22 +114,22 @@ describe('the file of another kind', () => {
   ];
 
   it.each(KINDS)('of a %s, when something is removed', (kind, next) => {
-    expect(nextText(fileOf(kind), spec(FULL), spec(LESS), 'free')).toEqual(next);
+    expect(nextText(fileOf(kind), spec(FULL), spec(LESS), 'idle')).toEqual(next);
   });
 
-  it('counts the names of a policy up', () => {
-    const { text: next } = nextText(fileOf('SecurityPolicy'), spec(FULL, OTHER), spec(LESS), 'free');
+  it('increments the number in the name of a policy', () => {
+    const { text: next } = nextText(fileOf('SecurityPolicy'), spec(FULL, OTHER), spec(LESS), 'idle');
     expect(next).toBe(spec(LESS, 'web.2.mesh-gateway.dev'));
   });
 
-  it('says of a Secret that a key is gone, for as long as it is', () => {
+  it('writes null for a removed key of a Secret until it comes back', () => {
     const file = fileOf('Secret');
     const [two, one] = [text({ data: { a: 'x', b: 'y' } }), text({ data: { a: 'x' } })];
     const gone = text({ data: { a: 'x', b: null } });
-    expect(nextText(file, two, one, 'free')).toEqual({ text: gone });
-    expect(nextText(file, gone, one, 'free')).toEqual({ text: gone });
-    expect(nextText(file, gone, two, 'free')).toEqual({ text: two });
-    expect(nextText(file, two, text({}), 'free')).toEqual({ text: text({ data: { a: null, b: null } }) });
+    expect(nextText(file, two, one, 'idle')).toEqual({ text: gone });
+    expect(nextText(file, gone, one, 'idle')).toEqual({ text: gone });
+    expect(nextText(file, gone, two, 'idle')).toEqual({ text: two });
+    expect(nextText(file, two, text({}), 'idle')).toEqual({ text: text({ data: { a: null, b: null } }) });
   });
 });
 
@@ -144,14 +144,14 @@ function merged(known: ReadonlyMap<string, object>, of: string): ReadonlyMap<str
 /** The same in every run; SEED=2 npm test tries others. */
 const seed = Number(process.env['SEED'] ?? 1);
 
-describe('whatever is removed and put back, at any time', () => {
+describe('after any sequence of removals', () => {
   const specs = fc.record({ a: fc.nat(2), b: fc.nat(2), c: fc.nat(2) }, { requiredKeys: [] });
   const steps = fc.array(fc.oneof(specs, fc.constant('time' as const)), { maxLength: 20 });
 
-  it.each(['HTTPRoute', 'SecurityPolicy'])('%s ends as what was written last', kind => {
+  it.each(['HTTPRoute', 'SecurityPolicy'])('%s ends up as it was written last', kind => {
     fc.assert(
       fc.property(specs, steps, (first, all) => {
-        let [now, phase] = [spec(first), 'free' as Phase];
+        let [now, phase] = [spec(first), 'idle' as Phase];
         let [last, known] = [first, merged(new Map(), now)];
         const write = () => {
           const next = nextText(fileOf(kind), now, spec(last), phase);
@@ -159,7 +159,7 @@ describe('whatever is removed and put back, at any time', () => {
           known = merged(known, now);
         };
         for (const step of [...all, 'time', 'time', 'time', 'time', 'time', 'time'] as const) {
-          if (step === 'time') phase = phase === 'both' ? 'over' : 'free';
+          if (step === 'time') phase = phase === 'both' ? 'retire' : 'idle';
           else last = step;
           write();
         }

@@ -19,7 +19,7 @@ const textOfParts = (parts: Iterable<readonly [string, string]>) =>
 const objectsOf = (said: string) => said.split('\n---\n').map(one => JSON.parse(one) as unknown);
 
 describe('the parts of a file', () => {
-  it('are read as they were written, whatever they say', () => {
+  it('are read as they were written', () => {
     fc.assert(
       fc.property(fc.dictionary(name, text), parts => {
         const written = new Map(Object.entries(parts));
@@ -42,14 +42,14 @@ describe('the parts of a file', () => {
     );
   });
 
-  it('are kept apart by no character that a value can have', () => {
+  it('are separated by lines that no value can contain', () => {
     const said = textOf({ a: 'x\u2028# foo\n\u0085# bar\n# baz\u007f\ufffe' });
     expect(said).toBe('{\n  "a": "x\\u2028# foo\\n\\u0085# bar\\n# baz\\u007f\\ufffe"\n}\n');
     expect(JSON.parse(said)).toEqual({ a: 'x\u2028# foo\n\u0085# bar\n# baz\u007f\ufffe' });
     expect(partsIn(textOfParts([['Secret/a/b', said]]))).toEqual(new Map([['Secret/a/b', said]]));
   });
 
-  it('are in one order, however they came', () => {
+  it('are sorted', () => {
     const parts = [
       ['Secret/a/b', '{}\n'],
       ['Gateway/a/b', '{}\n'],

@@ -47,7 +47,7 @@ async function stop({ child, ended }: ServedProcess): Promise<number | string> {
 }
 
 describe('standalone', () => {
-  it('is ready when it serves, has written the folder of Envoy Gateway, and ends well', async () => {
+  it('is ready when it serves, has written the folder of Envoy Gateway, and exits with 0', async () => {
     const folders = makeFolders();
     declare(folders.folder, ...WORLD);
     const running = start(folders);
@@ -76,7 +76,7 @@ describe('standalone', () => {
     expect(readdirSync(state)).toEqual(['installation-id']);
   });
 
-  it('is not ready, and does not listen for calls, before the folder is there', async () => {
+  it('is not ready, and does not listen for calls, before the folder exists', async () => {
     const folders = makeFolders();
     const running = await startHere(folders);
     const { healthPort } = await running.line('serving metrics and probes');
@@ -94,14 +94,14 @@ describe('standalone', () => {
     await running.stop();
   });
 
-  it('ends well also while it waits for its folder', async () => {
+  it('exits with 0 also while it waits for its folder', async () => {
     const running = await startHere(makeFolders());
     await running.line('serving metrics and probes');
     await running.line('problem in a resource file');
     await expect(running.stop()).resolves.toBeUndefined();
   });
 
-  it('tells what is wrong with a declaration, with its place', async () => {
+  it('logs what is wrong with a declaration, with file and line', async () => {
     const folders = makeFolders();
     declare(folders.folder, ...WORLD, { apiVersion: 'v1', kind: 'Service', metadata: { name: 'plain' } });
     await writeWhole(
@@ -111,12 +111,12 @@ describe('standalone', () => {
     const running = await startHere(folders);
     const wrong = await running.line('problem in a resource file');
     expect(wrong).toMatchObject({ reason: 'Invalid', file: 'bad.yaml', level: 'warn' });
-    const left = await running.line('Envoy Gateway does not get an object');
+    const left = await running.line('object is not written for Envoy Gateway');
     expect(left).toMatchObject({ object: 'Service/default/plain', file: 'all.yaml' });
     await running.stop();
   });
 
-  it('asks Envoy Gateway once more after a change, and says the same after a restart', async () => {
+  it('makes Envoy Gateway translate again after a change, and keeps the revision after a restart', async () => {
     const folders = makeFolders();
     declare(folders.folder, ...WORLD);
     const first = await startHere(folders);
@@ -131,7 +131,7 @@ describe('standalone', () => {
     await second.stop();
   });
 
-  it('leaves a MeshBinding in a file of the user alone, and tells so', async () => {
+  it("does not change a MeshBinding in a user's file, and logs that", async () => {
     const folders = makeFolders();
     declare(folders.folder, ...WORLD, named(meshBinding({ revision: 'ffffffff' }), 'public'));
     const running = await startHere(folders);
@@ -155,8 +155,8 @@ async function refusalOf(folders: Folders, flags: Readonly<Record<string, string
   }
 }
 
-describe('standalone that cannot begin', () => {
-  it('says what is wrong, and ends', async () => {
+describe('standalone that cannot start', () => {
+  it('prints what is wrong, and exits', async () => {
     const running = start(makeFolders(), { 'grpc-adress': ':1' });
     expect(await running.ended).toBe(2);
     expect(running.said()).toContain('--grpc-adress: there is no such flag; did you mean --grpc-address?');
@@ -179,7 +179,7 @@ describe('standalone that cannot begin', () => {
     expect(await refusalOf(folders, { [flag]: join(folders.folder, below) })).toContain(`${setting}: `);
   });
 
-  it('ends where the port for calls is taken, and says which setting names it', async () => {
+  it('exits when the port for calls is in use, and names the setting', async () => {
     const folders = makeFolders();
     declare(folders.folder, ...WORLD);
     const other = createServer().listen(0, '127.0.0.1');
@@ -191,15 +191,15 @@ describe('standalone that cannot begin', () => {
     expect(running.said()).toContain(`GRPC_ADDRESS: cannot listen on 127.0.0.1:${port}: EADDRINUSE`);
   });
 
-  it('says what is wrong with its state folder', async () => {
+  it('prints what is wrong with its state folder', async () => {
     const folders = makeFolders();
     writeFileSync(folders.state, 'a file');
     expect(await refusalOf(folders, {})).toContain(`the state folder ${folders.state} cannot be used`);
   });
 });
 
-describe('standalone that is asked for the configuration of Envoy Gateway', () => {
-  it('prints it for its settings, and ends', async () => {
+describe('standalone with --print-envoy-gateway-config', () => {
+  it('prints the configuration for its settings, and exits', async () => {
     const { folder, generated } = makeFolders();
     const [program = '', ...rest] = typescript('src/cli.ts', 'standalone', '--print-envoy-gateway-config');
     const args = [`--resources-dir=${folder}`, `--gateway-dir=${generated}`, '--grpc-address=:7005'];
@@ -225,7 +225,7 @@ describe('the extension server', () => {
     expect(await stop(running)).toBe(0);
   });
 
-  it('says what it needs where there is neither a folder nor a cluster', async () => {
+  it('prints what it needs without a folder and a cluster', async () => {
     const environment = { METRICS_ADDRESS: '127.0.0.1:0', HEALTH_ADDRESS: '127.0.0.1:0' };
     await expect(runExtensionServer({ args: [], environment }, 'test')).rejects.toThrow(
       'KUBECONFIG: is needed outside of a cluster: name a file',

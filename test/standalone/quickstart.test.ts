@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { objectsIn, readDocuments } from '../../src/api/yaml-documents.ts';
-import { fateOf } from '../../src/gateway-files/kinds.ts';
+import { kindSupport } from '../../src/gateway-files/kinds.ts';
 import { versionOfBinary } from '../../lab/parts/locate.ts';
 import { QUICKSTART_GATEWAY, QUICKSTART_HOST, QUICKSTART_PORTS } from '../../lab/quickstart/quickstart.ts';
 import { lint } from '../../src/lint/lint.ts';
@@ -26,15 +26,15 @@ describe('the objects of the quickstart', () => {
     expect(lint(text).findings).toEqual([]);
   });
 
-  it('are of kinds that Envoy Gateway reads from files, but for what is ours alone', () => {
+  it('are of kinds that Envoy Gateway reads from files, except MeshTailnet', () => {
     const fates = objects.map(({ apiVersion, kind }) => {
-      const fate = fateOf(apiVersion.slice(0, apiVersion.lastIndexOf('/')), kind);
+      const fate = kindSupport(apiVersion.slice(0, apiVersion.lastIndexOf('/')), kind);
       return fate.is === 'written' ? fate.as.apiVersion === apiVersion : kind;
     });
     expect(new Set(fates)).toEqual(new Set([true, 'MeshTailnet']));
   });
 
-  it('say what the lab is started with', () => {
+  it('match the options of the lab', () => {
     expect(specsOf('MeshTailnet')).toMatchObject([
       { pool: { addresses: [`127.0.0.1:${QUICKSTART_PORTS.proxyPort}`] } },
     ]);

@@ -11,8 +11,8 @@ import { VirtualClock } from '../support/virtual-clock.ts';
 
 import { filesOf, naming, secret, startGatewayFiles, web } from '../support/gateway-files.ts';
 
-describe('the folder of Envoy Gateway, begun anew', () => {
-  it('removes what an earlier run has left, and nothing that is not ours', async () => {
+describe('the folder of Envoy Gateway after a restart', () => {
+  it('removes what an earlier run has left, and no foreign file', async () => {
     const folders = makeFolders();
     const first = await startGatewayFiles(folders);
     await first.put('a.yaml', web(), secret);
@@ -26,11 +26,11 @@ describe('the folder of Envoy Gateway, begun anew', () => {
     await eventually(() => expect(second.names()).toEqual(['HTTPRoute/default/web']));
     expect(readdirSync(first.generated).sort()).toEqual(['.mesh-gateway', 'mesh-gateway.yaml', 'mine.yaml']);
     expect(second.lines.map(({ msg }) => msg)).toContain(
-      'Envoy Gateway also reads files that are not from here',
+      'Envoy Gateway also reads files that mesh-gateway did not write',
     );
   });
 
-  it('writes nothing when it begins anew and everything is as it was', async () => {
+  it('writes nothing after a restart without changes', async () => {
     const folders = makeFolders();
     const first = await startGatewayFiles(folders);
     await first.put('a.yaml', web(), secret, naming, route('HTTPRoute', 'web'));
@@ -42,7 +42,7 @@ describe('the folder of Envoy Gateway, begun anew', () => {
     expect(filesOf(second.generated)).toEqual(before);
   });
 
-  it('removes a MeshBinding, which is made anew where one is needed', async () => {
+  it('removes a MeshBinding, which is created again where one is needed', async () => {
     const folders = makeFolders();
     const first = await startGatewayFiles(folders);
     const { write } = first.directory;
@@ -54,7 +54,7 @@ describe('the folder of Envoy Gateway, begun anew', () => {
     expect(second.names()).toEqual([]);
   });
 
-  it('touches nothing in a folder that somebody else has filled', async () => {
+  it('writes nothing into a folder with foreign files and no mark', async () => {
     const folders = makeFolders();
     const generated = join(folders.root, 'generated');
     mkdirSync(generated, { mode: 0o755 });
@@ -67,7 +67,7 @@ describe('the folder of Envoy Gateway, begun anew', () => {
     expect(statSync(generated).mode & 0o777).toBe(0o755);
   });
 
-  it('keeps what an earlier run has written of a file that cannot be read now', async () => {
+  it('keeps what an earlier run has written for a file that cannot be read', async () => {
     const folders = makeFolders();
     const first = await startGatewayFiles(folders);
     await first.put('a.yaml', secret, route('HTTPRoute', 'web'));
@@ -116,7 +116,7 @@ describe('the folder of Envoy Gateway, begun anew', () => {
     await eventually(() => expect(second.names()).toEqual([]));
   });
 
-  it('is made anew when somebody removes it, with all that belongs there', async () => {
+  it('is created again when it is removed, with all parts', async () => {
     const { put, names, generated, lines } = await startGatewayFiles(makeFolders());
     await put('a.yaml', web(), secret, naming);
     await eventually(() => expect(names()).toHaveLength(3));
@@ -126,7 +126,7 @@ describe('the folder of Envoy Gateway, begun anew', () => {
     expect(lines.map(({ msg }) => msg)).toContain('the folder for Envoy Gateway cannot be written');
   });
 
-  it('is mended when it begins anew, whatever somebody else has made of it', async () => {
+  it('is restored after a restart, whatever was edited in it', async () => {
     const folders = makeFolders();
     const first = await startGatewayFiles(folders);
     await first.put('a.yaml', web(), secret, naming);
@@ -143,7 +143,7 @@ describe('the folder of Envoy Gateway, begun anew', () => {
     expect(readFileSync(file, 'utf8')).toBe(before);
   });
 
-  it('goes on with a route that loses a field while nothing can be written', async () => {
+  it('renames a route that loses a field while the folder cannot be written', async () => {
     const clock = new VirtualClock();
     const { put, names, generated, contentOf, lines } = await startGatewayFiles(makeFolders(), clock);
     await put('a.yaml', route('HTTPRoute', 'web', { hostnames: ['a.example.com'] }));
