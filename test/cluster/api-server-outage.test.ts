@@ -73,7 +73,7 @@ describe('a source', () => {
     expect(await source.requests()).toBeLessThan(200);
   });
 
-  it('keeps all that it knew while the API server is away, and stays synced', async () => {
+  it('keeps its objects while the API server is down, and stays synced', async () => {
     const before = source.read.list('MeshEndpoints').length;
     await own.server.kill();
     await waitFor('the source to notice', () => Promise.resolve(troubles().length > 0 || undefined), {
@@ -95,7 +95,7 @@ describe('a source', () => {
     expect(await source.requests()).toBeLessThan(200);
   });
 
-  it('reads all of a list though the store forgets its first page before the second is asked for', async () => {
+  it('reads all of a list though etcd is compacted between its pages', async () => {
     let pages = 0;
     const other = await testSource(own.server.kubeconfig, KINDS, {
       before: async ({ query }) => {
@@ -112,7 +112,7 @@ describe('a source', () => {
     await other.close();
   });
 
-  it('follows what changes while the store forgets all the time', async () => {
+  it('follows changes while etcd is compacted continuously', async () => {
     for (let port = 9001; port < 9011; port++) {
       await putMany(5, port);
       await own.server.compact();
@@ -120,7 +120,7 @@ describe('a source', () => {
     expect(await untilTrue(source, client, KINDS)).toBeGreaterThan(250);
   });
 
-  it('follows a kind that is taken away with all its objects and given again', async () => {
+  it('follows a kind whose CRD is deleted with all objects and created again', async () => {
     const crd = readManifests('dist/crds').find(({ metadata }) => metadata.name?.startsWith('meshtailnets'));
     if (!crd) throw new Error('dist/crds has no MeshTailnet');
     const ref = { kind: 'MeshTailnet', namespace: '', name: 'example' } as const;
@@ -139,7 +139,7 @@ describe('a source', () => {
     expect(next?.metadata.uid).not.toBe(old?.metadata.uid);
   });
 
-  it('sees all objects of a namespace go with it', async () => {
+  it('notices that the objects of a deleted namespace are deleted', async () => {
     const namespace = 'doomed';
     await client.create({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: namespace } });
     for (const name of ['a', 'b']) await client.apply(named(meshEndpoints(), `doomed/${name}`) as KubeObject);

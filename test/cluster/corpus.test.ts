@@ -75,7 +75,7 @@ describe('the validator and the API server', () => {
     },
   );
 
-  it('disagree about a list in the place of a time, which the server takes', async () => {
+  it('disagree about a list in place of a time, which the server accepts', async () => {
     const credential = { expiresAt: ['soon'] };
     const object = placed({ ...meshTailnet(), status: { credential } });
     const theirs = await judge(client, namespace, 'MeshTailnet', object);
@@ -103,7 +103,7 @@ describe('a disagreement', () => {
     expect(disagreement(refused, other, theirs)).toMatch(/^the paths at fault differ\n.*spec.endpoints/);
   });
 
-  it('is a default that one of them does not fill in', async () => {
+  it('is a default that one of them does not set', async () => {
     const theirs = await judge(client, namespace, 'MeshEndpoints', object);
     expect(disagreement(object, { valid: true, object }, theirs)).toContain(
       'spec.endpoints.0.weight: ours undefined, server 1',

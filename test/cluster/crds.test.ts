@@ -42,7 +42,7 @@ function elsewhere(definition: KubeObject): KubeObject {
 }
 
 describe.each(definitions)('$file', ({ file, written }) => {
-  it('is taken by a server that has never seen it, which compiles all its rules', async () => {
+  it('is accepted by a new server, which compiles all its rules', async () => {
     const definition = elsewhere(written);
     const created = await client.create(definition, { fieldValidation: 'Strict' });
     try {
@@ -90,7 +90,7 @@ describe.each(definitions)('$file', ({ file, written }) => {
     });
   });
 
-  it('would be refused if one of its rules named a field that is not there', async () => {
+  it('would be refused if one of its rules named an unknown field', async () => {
     const definition = withRule(elsewhere(written), 'self.spec.noSuchField');
     const created = client.create(definition, { dryRun: 'All' });
     await expect(created).rejects.toMatchObject({

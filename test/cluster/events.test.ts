@@ -63,7 +63,7 @@ async function eventsOf(name: string, where = namespace): Promise<readonly KubeO
 }
 
 describe('an event', () => {
-  it('is there beside its object, as users list it', async () => {
+  it('is in the namespace of its object, as users list it', async () => {
     const { events, outcomes, failures } = begin();
     events.record(told('one'));
     await events.close();
@@ -87,7 +87,7 @@ describe('an event', () => {
     expect(asUsers).toHaveLength(1);
   });
 
-  it('that is told a hundred times is one object with a count', async () => {
+  it('that is recorded a hundred times is one object with a count', async () => {
     const { events, asked, outcomes } = begin();
     const one = told('many');
     for (let i = 0; i < 100; i++) events.record(one);
@@ -99,7 +99,7 @@ describe('an event', () => {
     expect(await eventsOf('many')).toMatchObject([{ series: { count: 101 } }]);
   });
 
-  it('begins anew where somebody has deleted it', async () => {
+  it('starts again after it was deleted', async () => {
     const { events, outcomes } = begin();
     const one = told('deleted');
     events.record(one);
@@ -150,7 +150,7 @@ describe('an event', () => {
     expect(await eventsOf(name)).toHaveLength(1);
   });
 
-  it('of an object with the longest name there is, is taken', async () => {
+  it('of an object with the longest possible name is accepted', async () => {
     const { events, outcomes } = begin();
     const name = 'a'.repeat(253);
     events.record(told(name));
@@ -159,7 +159,7 @@ describe('an event', () => {
     expect(await eventsOf(name)).toHaveLength(1);
   });
 
-  it('in a namespace that is not there fails, and is counted', async () => {
+  it('in a missing namespace fails, and is counted', async () => {
     const { events, outcomes, failures } = begin();
     events.record(
       told('lost', { regarding: { apiVersion: 'v1', kind: 'Service', namespace: 'nowhere', name: 'lost' } }),

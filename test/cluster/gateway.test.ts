@@ -45,13 +45,13 @@ const awaitStatus = (status: number) =>
   });
 
 describe('a plain Service behind an HTTPRoute', () => {
-  it('answers through the Envoy pod', async () => {
+  it('responds through the Envoy pod', async () => {
     printLogsOnFailure(client, namespace);
     const { body } = await awaitStatus(200);
     expect(JSON.parse(body)).toMatchObject({ backend: 'web', host: 'web.example.com', path: '/hello' });
   });
 
-  it('is broken and mended through its control endpoint, which the Gateway shows', async () => {
+  it('is broken and repaired through its control endpoint, as responses of the Gateway show', async () => {
     printLogsOnFailure(client, namespace);
     const set = (mode: 'failing' | 'healthy') =>
       withPodPort(cluster, { namespace, pod: 'web', port: 9000 }, control =>

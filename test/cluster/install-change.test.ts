@@ -74,7 +74,7 @@ function hasRestarted({ status }: KubeObject): boolean {
 }
 
 describe('under load', () => {
-  it('the extension server that Envoy Gateway asks is deleted, and not missed', async () => {
+  it('the extension server that Envoy Gateway calls is deleted, and no request fails', async () => {
     const failures = await underLoad('an extension server deleted', async () => {
       const pod = refOf(await askedPod());
       await scene.client.remove(pod);
@@ -84,7 +84,7 @@ describe('under load', () => {
     expect(failures).toEqual([]);
   });
 
-  it('the extension server that Envoy Gateway asks dies without a word, and is not missed', async () => {
+  it('the extension server that Envoy Gateway calls is killed, and no request fails', async () => {
     const failures = await underLoad('an extension server killed', async () => {
       const pod = await askedPod();
       killPod(pod);
@@ -117,7 +117,7 @@ async function identities(): Promise<ReadonlyMap<string, string>> {
 }
 
 describe('another version', () => {
-  it('comes and goes without a request that fails, and no object is made anew', async () => {
+  it('is installed and rolled back without a failed request, and no object is recreated', async () => {
     const today = todaysManifests();
     const before = await identities();
     expect(before.size).toBeGreaterThan(15);

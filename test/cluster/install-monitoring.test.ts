@@ -34,7 +34,7 @@ afterAll(async () => {
 
 const manifests = () => join(scene.shell.folder, 'manifests/monitoring');
 
-describe('what the monitoring of a cluster is told', () => {
+describe('the monitoring of a cluster', () => {
   let kinds: readonly KubeObject[];
   beforeAll(async () => {
     kinds = await monitoringKinds();
@@ -44,7 +44,7 @@ describe('what the monitoring of a cluster is told', () => {
     for (const kind of kinds) await scene.client.remove(refOf(kind));
   });
 
-  it('is taken by the kinds of its operator, to the letter', async () => {
+  it('is accepted by the kinds of its operator, unchanged', async () => {
     const [, [command = ''] = []] = documentedCommands('install.md', 'Apply the manifests');
     expect(command).toContain('monitoring');
     const applied = await scene.shell.sh(command);
@@ -85,11 +85,11 @@ describe.skipIf(lacksPrometheus)('a Prometheus that reads an installation', () =
     expect(await valuesOf(`up{job=~"${operator}|${extensionServer}"} == 1`, 4)).toEqual([1, 1, 1, 1]);
   });
 
-  it('sees that one operator leads', async () => {
+  it('sees one leader', async () => {
     expect(await valuesOf(`leader_election_master_status{job="${operator}"} == 1`, 1)).toEqual([1]);
   });
 
-  it('evaluates all alerts, and has nothing to tell', async () => {
+  it('evaluates all alerts, and none fires', async () => {
     const alerts = await waitFor('all alerts to be evaluated', () => prometheus.alerts(), SOON);
     expect(Object.keys(alerts)).toEqual(
       expect.arrayContaining(['HighReconciliationErrorRate', 'ExtensionServerDown', 'HighMemoryUsage']),
@@ -124,7 +124,7 @@ describe.skipIf(lacksPrometheus)('a Prometheus that reads an installation', () =
     }
   });
 
-  it('notices that an extension server is gone', async () => {
+  it('notices that an extension server is down', async () => {
     const labels = { 'app.kubernetes.io/name': extensionServer };
     const [pod] = await podsWith(scene.client, PLACE.system, labels);
     if (!pod) throw new Error('no extension server runs');

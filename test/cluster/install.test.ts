@@ -60,7 +60,7 @@ describe('an installation by the documentation', () => {
     expect((await scene.ask('other.example.com')).status).toBe(404);
   });
 
-  it('runs two pods of each process, although only the autoscaler says how many', async () => {
+  it('runs two pods of each process, although only the autoscaler sets the number', async () => {
     printLogsOnFailure(scene.client, OWN);
     for (const name of [operator, extensionServer]) await waitForReplicas(scene.client, name, 2);
     const pods = await scene.client.list({ apiVersion: 'v1', kind: 'Pod', namespace: OWN });
@@ -117,14 +117,14 @@ describe('while routes are made and edited', () => {
 });
 
 describe('the namespace of an installation', () => {
-  it('refuses a pod that may become more than it is', async () => {
+  it('refuses a pod that allows privilege escalation', async () => {
     const pod = restrictedPod(OWN, 'privileged', { image: 'node', securityContext: { privileged: true } });
     await expect(scene.client.create(pod, { dryRun: 'All' })).rejects.toThrow(
       /violates PodSecurity "restricted/,
     );
   });
 
-  it('was never refused a pod of ours', async () => {
+  it('admits all of our pods', async () => {
     const events = await scene.client.list({ apiVersion: 'v1', kind: 'Event', namespace: OWN });
     const told = events.map(({ message }) => String(message));
     expect(told.filter(message => message.includes('forbidden'))).toEqual([]);

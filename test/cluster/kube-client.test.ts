@@ -37,8 +37,8 @@ function condition(type: string, status: string, reason: string, message: string
   return { type, status, reason, message, observedGeneration, lastTransitionTime };
 }
 
-describe('waiting in vain', () => {
-  it('tells the conditions as they were last seen, what is wrong first', async () => {
+describe('a wait that times out', () => {
+  it('reports the last conditions, those that are not True first', async () => {
     const ref = refOf(await createEndpoints());
     const found = condition('TailnetFound', 'True', 'Found', 'found');
     const ready = condition('Ready', 'False', 'NoTailnet', 'no MeshTailnet\n has this domain');
@@ -49,19 +49,19 @@ describe('waiting in vain', () => {
     );
   });
 
-  it('tells that there is no status', async () => {
+  it('reports that there is no status', async () => {
     const ref = refOf(await createEndpoints());
     const waiting = waitForObject(client, ref, 'to be seen', ({ status }) => status !== undefined, 1);
     await expect(waiting).rejects.toThrow(/ to be seen; last seen: it has no status$/);
   });
 
-  it('tells that the object is not there', async () => {
+  it('reports that the object does not exist', async () => {
     const ref = { apiVersion: 'v1', kind: 'ConfigMap', namespace, name: 'nowhere' };
     const waiting = waitForCondition(client, ref, 'Ready', 'True', 1);
     await expect(waiting).rejects.toThrow(/last seen: GET .*: 404 NotFound: configmaps "nowhere" not found/);
   });
 
-  it('tells that an object is being deleted, and what it says meanwhile', async () => {
+  it('reports that an object is being deleted, with its conditions', async () => {
     const object = await createEndpoints();
     const ref = refOf(object);
     await client.apply(withFinalizers(object, ['example.com/stays']));
@@ -80,14 +80,14 @@ function withFinalizers({ metadata: { name = '' }, ...object }: KubeObject, fina
 }
 
 describe('waiting for a condition', () => {
-  it('is over when a controller sets it', async () => {
+  it('ends when a controller sets it', async () => {
     const ref = refOf(await createEndpoints());
     const waiting = waitForCondition(client, ref, 'Ready');
     await client.patchStatus(ref, { conditions: [condition('Ready', 'True', 'Ready', '')] });
     expect(await waiting).toMatchObject({ status: { conditions: [{ type: 'Ready', status: 'True' }] } });
   });
 
-  it('does not believe one that is about an older generation', async () => {
+  it('ignores one for an older generation', async () => {
     const object = await createEndpoints();
     const ref = refOf(object);
     await client.patchStatus(ref, { conditions: [condition('Ready', 'True', 'Ready', '', 1)] });
@@ -97,7 +97,7 @@ describe('waiting for a condition', () => {
 });
 
 describe('the client', () => {
-  it('fails with the causes that the server tells', async () => {
+  it('fails with the causes of the server', async () => {
     const object = { ...meshEndpoints({ tailnet: 7 }), metadata: { namespace, name: 'wrong' } };
     await expect(client.create(object as unknown as KubeObject)).rejects.toMatchObject({
       name: 'KubeError',
@@ -118,20 +118,20 @@ describe('the client', () => {
     expect(stored).toMatchObject({ spec: object['spec'], status: { observedGeneration: 1 } });
   });
 
-  it('lists what is in a namespace, each item with what it is', async () => {
+  it('lists a namespace, each item with apiVersion and kind', async () => {
     const object = await createEndpoints();
     const listed = await client.list({ apiVersion: API_VERSION, kind: 'MeshEndpoints', namespace });
     expect(listed).toContainEqual(object);
   });
 
-  it('leaves in peace what is gone already', async () => {
+  it('ignores NotFound when deleting', async () => {
     const ref = refOf(await createEndpoints());
     await client.remove(ref);
     await waitForAbsence(client, ref);
     await expect(client.remove(ref)).resolves.toBeUndefined();
   });
 
-  it('learns of a kind when it comes, and applies objects of it right away', async () => {
+  it('discovers a new kind, and applies objects of it at once', async () => {
     const group = `g${randomBytes(4).toString('hex')}.example.com`;
     const definition = definitionOf(group);
     const object = { apiVersion: `${group}/v1`, kind: 'Note', metadata: { namespace, name: 'first' } };
@@ -170,15 +170,15 @@ describe('a server that is busy', () => {
     };
   };
 
-  it('is asked again where it says when', async () => {
+  it('is retried after Retry-After', async () => {
     expect(await retryWhileBusy(answers('0', 3))).toEqual({ status: 200, body: 'done' });
   });
 
-  it('is not asked for ever', async () => {
+  it('is not retried forever', async () => {
     expect(await retryWhileBusy(answers('0', 50))).toEqual({ status: 429, body: 45 });
   });
 
-  it('is not asked again where it does not say when', async () => {
+  it('is not retried without Retry-After', async () => {
     expect(await retryWhileBusy(answers(undefined, 1))).toEqual({ status: 429, body: 0 });
   });
 });

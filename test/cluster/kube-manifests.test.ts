@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { parseManifests } from '../../lab/kube/manifests.ts';
 
 describe('manifests', () => {
-  it('are read one by one, without documents that hold nothing', () => {
+  it('are read one by one, without empty documents', () => {
     const text = '# first\n---\nkind: A\napiVersion: v1\n---\n---\nkind: B\napiVersion: v1\n';
     expect(parseManifests(text, 'a.yaml').map(({ kind }) => kind)).toEqual(['A', 'B']);
   });

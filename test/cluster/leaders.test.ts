@@ -112,7 +112,7 @@ function expectNoTwo(): void {
 }
 
 describe('three processes that share a Lease', () => {
-  it('have one who leads', async () => {
+  it('have one leader', async () => {
     await act('somebody to lead', () => true);
     expect(reignsOf(processes.acts())).toHaveLength(1);
   });
@@ -129,7 +129,7 @@ describe('three processes that share a Lease', () => {
     expect(Math.min(...times)).toBeLessThan(PROMISED_MS);
   });
 
-  it('have another soon after the leader was frozen, which acts no more when it wakes after 20 s', async () => {
+  it('have another soon after the leader was frozen, which does not act when it wakes after 20 s', async () => {
     await start('d', HOUR_MS);
     const since = sharedMs();
     const { old, nextMs } = await afterLoss('frozen', ({ child }) => void child.kill('SIGSTOP'));
@@ -151,7 +151,7 @@ describe('three processes that share a Lease', () => {
     old.road.unblock();
   });
 
-  it('have another, and never two, where the Lease is deleted while its leader is cut off', async () => {
+  it('have another, and never two, when the Lease is deleted while its leader is cut off', async () => {
     const { old, nextMs } = await afterLoss('cut off from a deleted Lease', ({ road }) => {
       road.block('all');
       void admin.remove({ apiVersion: 'coordination.k8s.io/v1', kind: 'Lease', namespace, name: NAME });
@@ -169,7 +169,7 @@ describe('three processes that share a Lease', () => {
     expectNoTwo();
   });
 
-  it('keep a leader whose connections die without a word, if new ones can be made', async () => {
+  it('keep a leader whose connections die silently, if new ones can be opened', async () => {
     const { road, who } = await leader();
     const before = reignsOf(processes.acts()).length;
     const since = sharedMs();
@@ -178,7 +178,7 @@ describe('three processes that share a Lease', () => {
     expect(reignsOf(processes.acts())).toHaveLength(before);
   });
 
-  it('do as well if the wall clock of one is an hour ahead, whether it leads or others do', async () => {
+  it('do the same if the wall clock of one is an hour ahead, as leader or not', async () => {
     await start('j', HOUR_MS);
     for (const [who, process] of all) if (who !== 'j') process.child.kill('SIGKILL');
     const ahead = await act('j to lead', ({ who, ms }) => who === 'j' && ms > sharedMs() - 200);
@@ -189,7 +189,7 @@ describe('three processes that share a Lease', () => {
     expectNoTwo();
   });
 
-  it('never had two who acted at once, and never a write of an old leader after one of a new', () => {
+  it('never had two active leaders, and never a write of an old leader after one of a new', () => {
     expectNoTwo();
     const terms = written.map(({ term }) => term);
     expect(new Set(terms).size).toBeGreaterThan(4);

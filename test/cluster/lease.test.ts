@@ -52,7 +52,7 @@ describeLease('a Lease in a cluster', () => {
   });
 });
 
-describe('a Lease that somebody has edited', () => {
+describe('a Lease that was edited', () => {
   it.each<readonly [string, unknown]>([
     ['has no spec', {}],
     ['says nothing of time', { holderIdentity: 'somebody' }],
@@ -85,7 +85,7 @@ describe('a Lease that somebody has edited', () => {
     expect(await lease.read(never)).toMatchObject(hold);
   });
 
-  it('says for people when it was taken and renewed, by the clock of the holder', async () => {
+  it('shows when it was acquired and renewed, by the clock of the holder', async () => {
     const name = `timed-${count++}`;
     let time = '2030-01-01T00:00:00.000Z';
     const lease = openLease(name, () => new Date(time));
@@ -107,7 +107,7 @@ describe('a Lease that somebody has edited', () => {
 describe('a Lease that cannot be kept', () => {
   const hold = { holder: 'a', durationMs: 10_000, transitions: 1 };
 
-  it('is Gone where its namespace is not there', async () => {
+  it('is Gone when its namespace does not exist', async () => {
     const lease = kubernetesLease({ transport, namespace: 'not-there', name: 'a', date: () => new Date() });
     expect(await lease.read(never)).toBeUndefined();
     await expect(lease.write(hold, undefined, never)).rejects.toMatchObject({
@@ -116,7 +116,7 @@ describe('a Lease that cannot be kept', () => {
     });
   });
 
-  it('is Refused where its name is none', async () => {
+  it('is Refused with an invalid name', async () => {
     const lease = openLease('Not A Name');
     await expect(lease.write(hold, undefined, never)).rejects.toMatchObject({ reason: 'Refused' });
   });

@@ -61,7 +61,7 @@ describe('npm run cluster -- up', () => {
     expect(folder.processes()).toEqual(first);
   });
 
-  it('starts anew after a part of the cluster has crashed, and status tells which', async () => {
+  it('restarts after a process of the cluster has crashed, which status names', async () => {
     const old = folder.processes();
     const scheduler = await untilStarted('kube-scheduler');
     process.kill(-scheduler.pid, 'SIGKILL');
@@ -74,7 +74,7 @@ describe('npm run cluster -- up', () => {
     expect(names(folder.processes()).sort()).toEqual(names(old).sort());
   });
 
-  it('starts anew where a cluster of other parts runs', async () => {
+  it('restarts a cluster with other programs', async () => {
     const old = folder.processes();
     const running = folder.running();
     if (running) folder.finish({ ...running, fingerprint: 'other parts' });
@@ -94,13 +94,13 @@ describe('npm run cluster -- down', () => {
     expect(machineState()).toEqual(before);
   });
 
-  it('does nothing where no cluster is', async () => {
+  it('does nothing without a cluster', async () => {
     expect(await runCommand(cluster('down'))).toEqual({ code: 0, output: '0 processes ended\n' });
   });
 });
 
-describe('a start that does not get to its end', () => {
-  it.each(['sandbox', 'kubelet', 'web-1'])('is taken back when it is told to stop after %s', async name => {
+describe('an interrupted start', () => {
+  it.each(['sandbox', 'kubelet', 'web-1'])('is rolled back by a signal after %s', async name => {
     const starting = startCommand(cluster('up'));
     const ended = new Promise(resolve => starting.once('exit', resolve));
     await untilStarted(name);
@@ -109,7 +109,7 @@ describe('a start that does not get to its end', () => {
     expect(machineState()).toEqual(before);
   });
 
-  it('is cleaned up by the next, when it was killed', async () => {
+  it('is cleaned up by the next start after a kill', async () => {
     const starting = startCommand(cluster('up'));
     const ended = new Promise(resolve => starting.once('exit', resolve));
     await untilStarted('coredns');

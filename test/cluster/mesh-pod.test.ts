@@ -48,7 +48,7 @@ describe('a mesh pod', () => {
     expect(node).toMatchObject({ tags: ['tag:mesh'], expired: false });
   });
 
-  it('takes the key out of its Secret, and puts in who it is', async () => {
+  it('removes the key from its Secret, and adds its device id', async () => {
     printLogsOnFailure(client, namespace);
     const hasJoined = (secret: KubeObject) => {
       const keys = secretKeys(secret);
@@ -59,7 +59,7 @@ describe('a mesh pod', () => {
     expect(secretKeys(secret)).toEqual(expect.arrayContaining(['device_fqdn', 'device_ips']));
   });
 
-  it('reaches a service of the tailnet for whoever asks its proxy', async () => {
+  it('reaches a service of the tailnet through its proxy', async () => {
     printLogsOnFailure(client, namespace);
     const { status } = await waitForCondition(client, podRef(), 'Ready');
     const proxy = `${(status as { readonly podIP: string }).podIP}:1055`;
@@ -71,7 +71,7 @@ describe('a mesh pod', () => {
     expect(answer).toContain('"backend":"web-1"');
   });
 
-  it('gets nowhere with a key that another has used', async () => {
+  it('does not join with a used key', async () => {
     printLogsOnFailure(client, namespace);
     await waitForCondition(client, podRef(), 'Ready');
     const second = `${name}-2`;

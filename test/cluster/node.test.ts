@@ -49,7 +49,7 @@ describe('a Service', () => {
     expect(JSON.parse(await runInPod(client, namespace, script))).toEqual([await clusterIP()]);
   });
 
-  it('answers pods under its short name', async () => {
+  it('responds to pods under its short name', async () => {
     printLogsOnFailure(client, namespace);
     const script = `console.log(await (await fetch('http://web/hello')).text());`;
     expect(JSON.parse(await runInPod(client, namespace, script))).toMatchObject({
@@ -58,7 +58,7 @@ describe('a Service', () => {
     });
   });
 
-  it('answers this machine at its address', async () => {
+  it('responds to this machine at its address', async () => {
     const answer = await requestThrough(await clusterIP(), { host: 'web', path: '/from-outside' });
     expect(answer.status).toBe(200);
     expect(JSON.parse(answer.body)).toMatchObject({ backend: 'web', path: '/from-outside' });
@@ -99,7 +99,7 @@ describe('Pod Security', () => {
     await expect(client.create(pod, { dryRun: 'All' })).rejects.toThrow('runAsNonRoot');
   });
 
-  it('accepts one that may do nothing but run', async () => {
+  it('accepts a restricted pod', async () => {
     const pod = restrictedPod(namespace, 'good', { image: 'pause' });
     expect((await client.create(pod, { dryRun: 'All' })).kind).toBe('Pod');
   });

@@ -117,7 +117,7 @@ describe('the operator in a cluster', () => {
     expect(troublesOf(running)).toEqual([]);
   });
 
-  it('lets the next one lead as soon as it has ended', async () => {
+  it('releases leadership when it ends', async () => {
     const first = operator({ POD_NAME: 'first' });
     await first.line('became leader');
     const second = operator({ POD_NAME: 'second' });
@@ -156,7 +156,7 @@ describe('the operator in a cluster', () => {
     }
   });
 
-  it('leaves leading to another as long as it cannot read everything', async () => {
+  it('does not lead until its caches have synced', async () => {
     const rules = operatorAccess.cluster.map(rule => ({
       ...rule,
       resources: rule.resources.filter(resource => resource !== 'httproutes'),
@@ -181,7 +181,7 @@ describe('the operator in a cluster', () => {
 });
 
 describe('the extension server in a cluster', () => {
-  it('serves once everything has been read, and ends well', async () => {
+  it('serves once its caches have synced, and exits with 0', async () => {
     const running = start('extension-server', COMPONENTS.extensionServer);
     await running.line('serving Envoy Gateway and Envoy');
     await becomesReady(running);
@@ -203,7 +203,7 @@ describe('the account of a process', () => {
     expect(await mayDo(admin.withToken(tokens[account] ?? ''), right)).toBe(false);
   });
 
-  it('is refused by the API server when it asks all the same', async () => {
+  it('is refused by the API server', async () => {
     const asOperator = admin.withToken(tokens[COMPONENTS.operator] ?? '');
     const answers = await Promise.all([
       asOperator.request('GET', '/api/v1/namespaces/default/secrets'),

@@ -85,8 +85,8 @@ describe('a token with a Role that lets it get ConfigMaps of its namespace', () 
   });
 });
 
-describe('a token that the cluster did not give', () => {
-  it('is nobody', async () => {
+describe('an unknown token', () => {
+  it('is unauthenticated', async () => {
     const nobody = admin.withToken('made-up');
     await expect(nobody.get(configRef(own))).rejects.toMatchObject({ status: 401, reason: 'Unauthorized' });
   });

@@ -43,7 +43,7 @@ function route(routeKind: string, hostnames: readonly string[] | undefined, ref:
 }
 
 describe.each(ROUTE_KINDS)('a $routeKind', ({ routeKind, hostnames }) => {
-  it('takes a MeshEndpoints as its backend, and keeps the reference as it is', async () => {
+  it('accepts a MeshEndpoints as its backend, and keeps the reference unchanged', async () => {
     const created = await client.create(route(routeKind, hostnames, backendRef), {
       fieldValidation: 'Strict',
     });

@@ -110,7 +110,7 @@ it('a kubeconfig is enough to list, apply, watch and delete', async () => {
   expect((await failed).reason).toBe('Aborted');
 });
 
-it('12 watches and 200 requests at once take one connection for each watch and four for the rest', async () => {
+it('12 watches and 200 concurrent requests use one connection for each watch and four for the rest', async () => {
   const { relay, transport } = await relayed();
   const { metadata } = await list(transport);
   const watches = await Promise.all(
@@ -124,7 +124,7 @@ it('12 watches and 200 requests at once take one connection for each watch and f
   expect(relay.open()).toBeLessThanOrEqual(12 + 4);
 });
 
-it('watches hear that a connection was cut, and the next one goes on from where they were', async () => {
+it('watches notice a cut connection, and resume where they were', async () => {
   const { relay, transport } = await relayed();
   const { metadata } = await list(transport);
   const watches = await Promise.all(
@@ -142,7 +142,7 @@ function writeAccount(files: Files, token: string): void {
   files.write('ca.crt', readFileSync(admin.caFile, 'utf8'));
 }
 
-it('a pod speaks with its token, and with the next one when that is there', async () => {
+it('a pod uses its token, and the next one after rotation', async () => {
   const files = makeFiles();
   const account = { namespace, name: 'default' };
   writeAccount(files, await tokenOf(client, account));

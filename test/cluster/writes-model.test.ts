@@ -247,8 +247,8 @@ const step = fc.oneof(
   { weight: 1, arbitrary: fc.constant<Act>(world => world.recreate()) },
 );
 
-describe('whoever writes in whatever order', () => {
-  it('what we said last is there, what we no longer say is not, and what others said is as they said it', async () => {
+describe('after writes of several clients in any order', () => {
+  it('our last fields are set, our removed fields are not, and fields of others are unchanged', async () => {
     const property = fc.asyncProperty(fc.array(step, { maxLength: 20 }), async steps => {
       const world = new World();
       await world.create();

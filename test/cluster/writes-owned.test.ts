@@ -24,7 +24,7 @@ const theirs = 'example.com/theirs';
 
 let count = 0;
 
-describe('an object that is ours alone', () => {
+describe('an owned object', () => {
   const revisions = ['0123456789abcdef', 'fedcba9876543210'] as const;
   const bindingOf = (name: string, spec: object, labels: Readonly<Record<string, string>> = {}) => ({
     ...meshBinding(),
@@ -35,7 +35,7 @@ describe('an object that is ours alone', () => {
   });
   const binding = (): Ref<'MeshBinding'> => ({ kind: 'MeshBinding', namespace, name: `gate-${++count}` });
 
-  it('is made by one request, is read at once, and is not written again', async () => {
+  it('is created by one request, is read at once, and is not written again', async () => {
     const ref = binding();
     const { write, store, asked } = beginWriting(client);
     await write.apply(bindingOf(ref.name, { revision: revisions[0] }, { app: 'mesh' }));
@@ -44,7 +44,7 @@ describe('an object that is ours alone', () => {
     expect(verbs({ asked })).toEqual(['apply']);
   });
 
-  it('keeps the status and the labels of others, and loses what others put into its spec', async () => {
+  it('keeps the status and the labels of others, and removes their fields from its spec', async () => {
     const ref = binding();
     const { write, store, learn, asked } = beginWriting(client);
     const ours = bindingOf(ref.name, { revision: revisions[0] }, { app: 'mesh', old: 'yes' });
@@ -65,7 +65,7 @@ describe('an object that is ours alone', () => {
     expect(store.get(ref)?.status?.ancestors).toHaveLength(1);
   });
 
-  it('still loses what we no longer say, after its spec has been put back', async () => {
+  it('removes our old fields, also after its spec has been restored', async () => {
     const ref = binding();
     const { write, learn } = beginWriting(client);
     const direct = { dataPath: { mode: 'Direct' } };
@@ -86,7 +86,7 @@ describe('an object that is ours alone', () => {
     });
   });
 
-  it('may have a part that becomes empty', async () => {
+  it('may have a field that becomes empty', async () => {
     const ref = binding();
     const { write } = beginWriting(client);
     const settings = { dataPath: { mode: 'Direct' } };
@@ -95,7 +95,7 @@ describe('an object that is ours alone', () => {
     expect((await objectAt(client, ref))?.['spec']).toMatchObject({ revision: revisions[1], settings: {} });
   });
 
-  it('is put back though others are faster time and again, and at last is given up for now', async () => {
+  it('is restored after repeated conflicts, and retried later after too many', async () => {
     const ref = binding();
     let changes = 0;
     const meddle = async ({ verb }: KubeRequest) => {
@@ -131,7 +131,7 @@ describe('an object that is ours alone', () => {
     await expect(applied).rejects.toThrow('MeshBinding ');
   });
 
-  it('of a kind of others that has a field which is not known is refused, not awaited', async () => {
+  it('of another API with an unknown field is refused, not retried', async () => {
     const { write } = beginWriting(client);
     const route = {
       apiVersion: 'gateway.networking.k8s.io/v1',
@@ -143,7 +143,7 @@ describe('an object that is ours alone', () => {
     await expect(write.apply(route)).rejects.toThrow('.spec.unheard: field not declared in schema');
   });
 
-  it('of a kind of others is written once, whatever the server adds to it', async () => {
+  it('of another API is written once, whatever the server adds to it', async () => {
     const { write, asked, learn } = beginWriting(client);
     const route = (path: string) => ({
       apiVersion: 'gateway.networking.k8s.io/v1',
@@ -167,7 +167,7 @@ describe('an object that is ours alone', () => {
     expect((await objectAt(client, ref))?.metadata.resourceVersion).toBe(written?.metadata.resourceVersion);
   });
 
-  it('is removed, known or not, and one that is not there is no error', async () => {
+  it('is deleted, cached or not, and NotFound is no error', async () => {
     const ref = binding();
     const { write, store } = beginWriting(client);
     await write.remove(ref);
@@ -182,7 +182,7 @@ describe('an object that is ours alone', () => {
     expect(await objectAt(client, ref)).toBeUndefined();
   });
 
-  it('is not removed in its next life, which nobody has decided on', async () => {
+  it('is not deleted if it was recreated since the decision', async () => {
     const ref = binding();
     const { write } = beginWriting(client);
     const object = bindingOf(ref.name, { revision: revisions[0] });
@@ -193,7 +193,7 @@ describe('an object that is ours alone', () => {
     expect((await objectAt(client, ref))?.metadata.uid).toBe(next.metadata.uid);
   });
 
-  it('that others hold is seen dying at once', async () => {
+  it('with finalizers of others is seen with its deletionTimestamp at once', async () => {
     const ref = binding();
     const { write, store } = beginWriting(client);
     await write.apply(bindingOf(ref.name, { revision: revisions[0] }));

@@ -73,7 +73,7 @@ describe('a status', () => {
     expect(verbs({ asked })).toEqual(['apply']);
   });
 
-  it('is written though others have changed the object meanwhile, whose changes stay', async () => {
+  it('is written after changes of others, which stay', async () => {
     const { ref, object, write, asked } = await known();
     await edit(client, ref, { spec: { paused: true }, metadata: { labels: { team: 'a' } } });
     await write.replaceStatus(object, healthy);
@@ -96,7 +96,7 @@ describe('a status', () => {
     expect(await objectAt(client, ref)).toEqual(before);
   });
 
-  it('is not written onto an object that has been made again between two attempts', async () => {
+  it('is not written to an object that was recreated between two attempts', async () => {
     const world = await known(once('get', async () => await recreate(world.ref)));
     await edit(client, world.ref, { spec: { paused: true } });
     const written = world.write.replaceStatus(world.object, healthy);
@@ -104,7 +104,7 @@ describe('a status', () => {
     expect((await objectAt(client, world.ref))?.['status']).toBeUndefined();
   });
 
-  it('keeps what others say in it, and is not repeated because of them', async () => {
+  it('keeps the fields of others, and is not rewritten because of them', async () => {
     const { ref, object, write, store, learn, asked } = await known();
     await write.replaceStatus(object, healthy);
     const condition = { type: 'Seen', status: 'True', reason: 'Seen', message: '' };
@@ -118,7 +118,7 @@ describe('a status', () => {
     expect(asked).toHaveLength(before);
   });
 
-  it('is put back where others have changed or removed it', async () => {
+  it('is restored after others have changed or removed it', async () => {
     const { ref, object, write, store, learn } = await known();
     await write.replaceStatus(object, healthy);
     await edit(client, ref, { status: { summary: null, observedGeneration: 7 } }, { subresource: '/status' });
@@ -127,7 +127,7 @@ describe('a status', () => {
     expect((await objectAt(client, ref))?.['status']).toEqual(healthy);
   });
 
-  it('loses what was ours, and is whole after two processes wrote by turns', async () => {
+  it('loses our removed fields, and is complete after two processes wrote by turns', async () => {
     const { ref, object, write } = await known();
     const other = beginWriting(client);
     await other.learn(ref);
@@ -138,7 +138,7 @@ describe('a status', () => {
     expect((await objectAt(client, ref))?.['status']).toEqual(unhealthy);
   });
 
-  it('may become empty, and is so once', async () => {
+  it('may become empty, by one write', async () => {
     const { ref, object, write, asked } = await known();
     await write.replaceStatus(object, healthy);
     await write.replaceStatus(object, {});
@@ -148,7 +148,7 @@ describe('a status', () => {
     expect(asked).toHaveLength(before);
   });
 
-  it('that is not valid is refused and named, and nothing is asked', async () => {
+  it('that is invalid is refused with its name, without a request', async () => {
     const { ref, object, write, asked } = await known();
     const written = write.replaceStatus(object, { observedGeneration: -1.5 });
     await expect(written).rejects.toMatchObject({ reason: 'Refused' });
@@ -160,7 +160,7 @@ describe('a status', () => {
 });
 
 describe('a finalizer', () => {
-  it('is added by one request, is seen at once, and goes by another', async () => {
+  it('is added by one request, is read at once, and is removed by another', async () => {
     const { ref, object, write, store, asked } = await known();
     await write.addFinalizer(object, ours);
     expect(store.get(ref)?.metadata.finalizers).toEqual([ours]);
@@ -187,7 +187,7 @@ describe('a finalizer', () => {
     await edit(client, ref, { metadata: { finalizers: null } });
   });
 
-  it('is there once where two processes add it at once, and goes once', async () => {
+  it('is added once by two concurrent processes, and removed once', async () => {
     const { ref, object } = await known();
     const processes = await Promise.all(
       [1, 2, 3].map(async () => {
@@ -202,7 +202,7 @@ describe('a finalizer', () => {
     expect((await objectAt(client, ref))?.metadata).not.toHaveProperty('finalizers');
   });
 
-  it('is neither added to nor removed from another object of the name', async () => {
+  it('is neither added to nor removed from a recreated object', async () => {
     const { ref, object, write } = await known();
     await recreate(ref);
     await expect(write.addFinalizer(object, ours)).rejects.toMatchObject({ reason: 'Gone' });
@@ -219,7 +219,7 @@ describe('a finalizer', () => {
     await edit(client, held.ref, { metadata: { finalizers: null } });
   });
 
-  it('is not added to an object that is dying, known or not, and the last one lets it go', async () => {
+  it('is not added to an object that is being deleted, and its removal deletes the object', async () => {
     const { ref, write, store, object } = await known();
     await write.addFinalizer(object, ours);
     await client.remove(kubeRef(ref));
@@ -230,7 +230,7 @@ describe('a finalizer', () => {
     expect(await objectAt(client, ref)).toBeUndefined();
   });
 
-  it('is added though others add and remove theirs so fast that nothing seems to have happened', async () => {
+  it('is added though others add and remove theirs concurrently', async () => {
     const { ref } = await known();
     const beside: Beside = async ({ verb }) => {
       const names = verb === 'patch' ? [theirs] : null;
@@ -245,7 +245,7 @@ describe('a finalizer', () => {
     await edit(client, ref, { metadata: { finalizers: null } });
   });
 
-  it('that is not valid is refused with the words of the server', async () => {
+  it("that is invalid is refused with the server's message", async () => {
     const { ref, object, write, asked } = await known();
     const added = write.addFinalizer(object, 'no name');
     await expect(added).rejects.toMatchObject({ name: 'ResourceError', reason: 'Refused' });

@@ -7,7 +7,7 @@ import { emptyFolder, filesBelow, missingPart, shellBuilder, textOnceWritten, un
 
 const BUILD = 'echo "program $2" > "$1"';
 
-it('makes a folder with all programs of a part, and nothing else', async () => {
+it('creates a folder with all programs of a part, and nothing else', async () => {
   const folder = emptyFolder();
   const part = missingPart(folder, 'shop', ['till', 'shelf']);
   const { builder, events } = shellBuilder(BUILD);
@@ -24,7 +24,7 @@ it('makes a folder with all programs of a part, and nothing else', async () => {
   ]);
 });
 
-it('stops with all that a build started, leaves no half part, and later builds only what is missing', async () => {
+it('ends the processes of a build when aborted, leaves no incomplete part, and later builds only what is missing', async () => {
   const folder = emptyFolder();
   const part = missingPart(folder, 'shop', ['till', 'shelf']);
   const slow = `echo $2 >> ${folder}/builds
@@ -70,7 +70,7 @@ it('names the log of a part that fails, shows its last lines, and builds the oth
   expect(readFileSync(failed?.log ?? '', 'utf8')).toMatch(/^1\n2\n(.*\n)*no such thing\n$/);
 });
 
-it('tells a build that made nothing from one that did', async () => {
+it('fails when a build succeeds without a program', async () => {
   const part = missingPart(emptyFolder(), 'shop', ['till']);
   const { builder, events } = shellBuilder('true');
   expect(await buildAll([part], builder)).toBe(1);

@@ -46,7 +46,7 @@ const LAB_PROGRAMS = lab
 const buildsSoFar = () => readFileSync(join(folder, 'builds'), 'utf8').trim().split('\n').length;
 
 describe('npm run parts -- --only lab', () => {
-  it('builds what the lab needs, finds it again, and lets others find it', async () => {
+  it('builds what the lab needs, and finds it again', async () => {
     installGo('');
     const first = await runParts('--only', 'lab');
     expect(first).toMatchObject({ status: 0, err: '' });
@@ -83,7 +83,7 @@ describe('npm run parts -- --only lab', () => {
     await untilDead(pid);
   });
 
-  it('goes on after it was killed', async () => {
+  it('continues after it was killed', async () => {
     installGo(`[ -e ${folder}/pid ] || { sleep 3 & echo $! > ${folder}/pid; wait; }`);
     const { child, run } = start(['--only', 'lab']);
     await textOnceWritten(join(folder, 'pid'));
@@ -94,7 +94,7 @@ describe('npm run parts -- --only lab', () => {
     expect(built.filter(name => name.endsWith('.unfinished'))).toEqual([]);
   });
 
-  it('fails where a part fails, and names its log', async () => {
+  it('fails when a part fails, and names its log', async () => {
     installGo('case "$*" in *envoy-gateway*) echo cannot find it; exit 1;; esac');
     const { status, out } = await runParts('--only', 'lab');
     expect(status).toBe(1);
@@ -108,7 +108,7 @@ describe('npm run parts -- --only lab', () => {
 });
 
 describe('npm run parts', () => {
-  it('says all that is missing at once, each with the line that brings it', async () => {
+  it('lists everything that is missing, each with the line that installs it', async () => {
     writeProgram(join(folder, 'bin'), 'python3', 'echo no module named pip >&2; exit 1');
     const { status, out, err } = await runParts();
     expect({ status, out }).toEqual({ status: 2, out: '' });

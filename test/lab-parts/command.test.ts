@@ -33,13 +33,13 @@ function runShop(program: string, folder = join(emptyFolder(), 'shop')): Promise
   });
 }
 
-it('prints where all is that has been started, and ends though something waits on', async () => {
+it('prints the addresses, and exits though a timer is pending', async () => {
   const { code, out, err } = await runShop(`void forever; run('up', starting(() => 'TILL=1'))`);
   expect({ code, out }).toEqual({ code: 0, out: 'TILL=1\n' });
   expect(err).toMatch(/^ +\d+\.\d s {2}the shop is up\n$/);
 });
 
-it('says after a signal that nothing is left, when that is so', async () => {
+it('reports after a signal that everything has ended', async () => {
   const folder = join(emptyFolder(), 'shop');
   const program = `run('up', starting(() => (interrupt(), forever)))`;
   expect(await runShop(program, folder)).toEqual({
@@ -50,7 +50,7 @@ it('says after a signal that nothing is left, when that is so', async () => {
   expect(existsSync(folder)).toBe(false);
 });
 
-it('says after a signal what could not be removed', async () => {
+it('reports after a signal what could not be removed', async () => {
   const { code, err } = await runShop(
     `run('up', starting(stop => (stop.addEventListener('abort', spoil), interrupt(), forever)))`,
   );
@@ -58,12 +58,12 @@ it('says after a signal what could not be removed', async () => {
   expect(err).toMatch(/^shop: stopped\nand not all could be ended: .*JSON/);
 });
 
-it('tells a failure that is not the signal, also after one', async () => {
+it("reports a failure other than the signal's reason, also after a signal", async () => {
   const failing = `async stop => { interrupt(); await new Promise(setImmediate); throw new Error('it is broken') }`;
   expect(await runShop(`run('up', ${failing})`)).toEqual({ code: 2, out: '', err: 'shop: it is broken\n' });
 });
 
-it('never swallows that ending has failed', async () => {
+it('reports that ending has failed', async () => {
   const { code, out, err } = await runShop(`folder.create(); spoil(); setImmediate(interrupt); run('down')`);
   expect({ code, out }).toEqual({ code: 2, out: '' });
   expect(err).toMatch(/^shop: .*JSON/);

@@ -16,7 +16,7 @@ beforeEach(() => {
   write('main.go', 'package main\n');
 });
 
-it('is the same for the same content, wherever it lies', () => {
+it('is the same for the same content in any folder', () => {
   const before = key();
   const elsewhere = join(emptyFolder(), 'other');
   renameSync(source, elsewhere);
@@ -25,7 +25,7 @@ it('is the same for the same content, wherever it lies', () => {
   expect([there, key()]).toEqual([before, before]);
 });
 
-it('changes with a file, its name, the version of Go and the way of building', () => {
+it('changes with a file, its name, the version of Go and the build command', () => {
   const keys = [key(), keyOf(part, source, 'go1.26.1 amd64')];
   keys.push(keyOf({ ...part, stamps: ['a.b={version}'] }, source, 'go1.26.0 amd64'));
   keys.push(

@@ -15,14 +15,14 @@ it('names PATH when Go is not found, since the path of a program depends on its 
   expect(() => pathOf('envoy')).toThrow('envoy is not built yet: run npm run parts -- --only lab');
 });
 
-it('says that a program is not built where Go answers', () => {
+it('says that a program is not built when Go is found', () => {
   const folder = emptyFolder();
   writeProgram(join(folder, 'bin'), 'go', 'echo go1.99.0');
   const pathOf = locateBinaries({ PATH: join(folder, 'bin'), XDG_CACHE_HOME: folder });
   expect(() => pathOf('kubelet')).toThrow('kubelet is not built yet: run npm run parts');
 });
 
-it('uses a cache that it cannot write to', async () => {
+it('uses a read-only cache', async () => {
   const folder = emptyFolder();
   const part = { folder: join(folder, 'part') };
   mkdirSync(part.folder);

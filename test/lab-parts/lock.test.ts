@@ -26,7 +26,7 @@ function claimOf(pid: number): string {
   return `${pid}-${boot}-${stat.slice(stat.lastIndexOf(')') + 2).split(' ')[19]}`;
 }
 
-it('is taken where nobody has it, and leaves nothing behind', async () => {
+it('is taken when no process holds it, and leaves nothing behind', async () => {
   const folder = join(emptyFolder(), 'lock');
   const release = await takeLock(folder, { ...patience(), purpose: 'counting' });
   expect(readdirSync(folder)).toEqual([claimOf(process.pid)]);
@@ -36,7 +36,7 @@ it('is taken where nobody has it, and leaves nothing behind', async () => {
   expect(lockHolder(folder)).toBeUndefined();
 });
 
-it('waits for a living process, says for which, and goes on when that has ended', async () => {
+it('waits for a living process, reports its pid, and is taken when that has ended', async () => {
   const folder = emptyFolder();
   const other = spawn('sleep', ['600']);
   const pid = other.pid ?? 0;
@@ -50,7 +50,7 @@ it('waits for a living process, says for which, and goes on when that has ended'
   release?.();
 });
 
-it('is taken over from a dead process, and from one whose number another process has now, also since another boot', async () => {
+it('is taken over from a dead process, also if its pid is reused or it ran before a reboot', async () => {
   const folder = emptyFolder();
   const dead = spawnSync('true').pid;
   const inAnotherBoot = claimOf(process.ppid).replace(/-[0-9a-f]{8}-/, '-00000000-');
@@ -63,7 +63,7 @@ it('is taken over from a dead process, and from one whose number another process
   release?.();
 });
 
-it('is not waited for by one that is told to stop', async () => {
+it('is not waited for after an abort', async () => {
   const folder = emptyFolder();
   mkdirSync(folder, { recursive: true });
   writeFileSync(join(folder, claimOf(process.ppid)), '');
@@ -76,7 +76,7 @@ it('is not waited for by one that is told to stop', async () => {
   expect(readdirSync(folder)).toEqual([claimOf(process.ppid)]);
 });
 
-it('is held by one of many at a time, and gone in the end', async () => {
+it('is held by one of many at a time, and removed at the end', async () => {
   const folder = join(emptyFolder(), 'lock');
   const witness = join(emptyFolder(), 'witness');
   // Fails where another is inside, since a folder can be made only once.

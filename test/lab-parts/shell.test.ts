@@ -21,7 +21,7 @@ it.each([
   expect(execFileSync('/bin/sh', ['-c', script], { encoding: 'utf8' })).toBe(value);
 });
 
-it('writes plain values as they are', () => {
+it('writes plain values without quotes', () => {
   expect(assignments([['WEB_1_CONTROL', 'http://127.0.0.1:80/a_b']])).toEqual([
     'WEB_1_CONTROL=http://127.0.0.1:80/a_b',
   ]);

@@ -30,7 +30,7 @@ function addSleep(folder: StateFolder<string>, name = 'sleep'): ProcessRecord {
   return record;
 }
 
-it('ends what it has noted, and what has its mark, but not what merely lives there', async () => {
+it('ends recorded and marked processes, but not others with the folder as working directory', async () => {
   const folder = ownFolder();
   folder.create();
   const noted = addSleep(folder);
@@ -44,14 +44,14 @@ it('ends what it has noted, and what has its mark, but not what merely lives the
   expect(existsSync(folder.path)).toBe(false);
 });
 
-it('ends nothing where it has noted nothing', async () => {
+it('ends nothing without records', async () => {
   const folder = ownFolder();
   const stray = startSleep(markOf(folder.path));
   expect(await folder.remove()).toBe(0);
   expect(startTimeOf(stray)).toBeDefined();
 });
 
-it('takes the state of another program for a thing that is not its own', async () => {
+it('refuses a folder with the state file of another program', async () => {
   const folder = ownFolder();
   mkdirSync(folder.path);
   writeFileSync(join(folder.path, 'state.json'), '{"processes":[]}');
@@ -59,7 +59,7 @@ it('takes the state of another program for a thing that is not its own', async (
   expect(readdirSync(folder.path)).toEqual(['state.json']);
 });
 
-it('does not believe what was noted before the machine was started anew', async () => {
+it('ignores records from before a reboot', async () => {
   const folder = ownFolder();
   folder.create();
   const pid = startSleep({});
@@ -71,7 +71,7 @@ it('does not believe what was noted before the machine was started anew', async 
   expect(startTimeOf(pid)).toBeDefined();
 });
 
-it('says that it needs root where it belongs to another user, and not that nothing is there', async () => {
+it('says that it needs root when it belongs to another user', async () => {
   const folder = ownFolder();
   folder.create();
   folder.finish('lab');
@@ -86,7 +86,7 @@ it('says that it needs root where it belongs to another user, and not that nothi
   expect(folder.running()).toBe('lab');
 });
 
-it('is told to be left where not all could be ended after a failed start, together with why that failed', async () => {
+it('fails with both errors when a start has failed and not all could be ended', async () => {
   const folder = ownFolder();
   folder.create();
   const start = startTogether(folder, new AbortController().signal, () => {
@@ -96,7 +96,7 @@ it('is told to be left where not all could be ended after a failed start, togeth
   await expect(start).rejects.toThrow(/^it is broken\nand not all could be ended: .*JSON/s);
 });
 
-it('does all that there is to do, also after what fails, and tells every failure', async () => {
+it('runs all tasks, also after a failure, and reports every failure', async () => {
   const done: string[] = [];
   const work = (name: string, error?: string) => () => {
     done.push(name);

@@ -7,7 +7,7 @@ import { emptyFolder, missingPart } from './sample.ts';
 
 const DAY_MS = 24 * 60 * 60 * 1000;
 
-it('removes other versions of a part that nobody used for 30 days, and nothing else', () => {
+it('removes other versions of a part that were not used for 30 days, and nothing else', () => {
   const cache = emptyFolder();
   const now = new Date('2026-03-01T00:00:00Z');
   const shop = missingPart(cache, 'shop', ['till']);

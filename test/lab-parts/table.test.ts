@@ -35,7 +35,7 @@ describe('the table of parts', () => {
     expect(partsOf('cluster')).toEqual(PARTS);
   });
 
-  it('names no version: those stand in the folders', () => {
+  it('names no version: those are in the folders', () => {
     expect(readFileSync('lab/parts/parts.ts', 'utf8')).not.toMatch(/\d+\.\d+/);
   });
 });
@@ -57,7 +57,7 @@ describe.each(goModules.map(part => [part.name, part] as const))('the Go module 
     expect(requirements[0]).toContain(` v${version}`);
   });
 
-  it('does not have the toolchain decided elsewhere', () => {
+  it('does not select a toolchain', () => {
     expect(directives(goModOf(part), 'toolchain')).toEqual([]);
   });
 });

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { warningIn } from '../../lab/quickstart/warning.ts';
 
-describe('what is told of a line of the log', () => {
+describe('the warning of a log line', () => {
   it.each([
     [{ level: 'info', msg: 'fine' }, undefined],
     [{ level: 'warn', msg: 'wrong', file: 'a.yaml', line: 3, why: 'port: 0' }, 'wrong: a.yaml:3: port: 0'],

@@ -77,7 +77,7 @@ describe('a lab whose down was killed midway', () => {
 });
 
 describe('a lab whose processes were killed', () => {
-  it('has no Envoy any more when Envoy Gateway is killed, and is told to be down', async () => {
+  it('has no Envoy after Envoy Gateway is killed, and is reported as down', async () => {
     const other = await startTestLab({ gateway: {} });
     const named = (name: string) => other.folder.processes().filter(record => record.name === name);
     process.kill(named('envoy-gateway')[0]?.pid ?? 0, 'SIGKILL');
@@ -88,7 +88,7 @@ describe('a lab whose processes were killed', () => {
     expect(processesOf(other.folder.path)).toEqual([]);
   });
 
-  it('leaves none behind that nobody noted', async () => {
+  it('leaves no unrecorded process behind', async () => {
     await succeed(lab('up', '--only', 'tailnet'));
     const [first] = folder.processes();
     if (first) folder.removeProcess(first);
@@ -97,8 +97,8 @@ describe('a lab whose processes were killed', () => {
   });
 });
 
-describe('a folder that holds other things', () => {
-  it('is neither emptied nor searched', async () => {
+describe('a folder with other files', () => {
+  it('is neither emptied nor searched for processes', async () => {
     const project = ['--folder', 'docs'];
     for (const command of ['up', 'down']) {
       const { code, output } = await runCommand(commandLine(command, ...project));

@@ -94,7 +94,7 @@ function resources(cluster: string, object: object): string {
 
 const WEB = 'httproute/default/web/rule/0';
 
-describe('the extension server, asked by a client that is not ours', () => {
+describe('the extension server with a client in Go', () => {
   it.each([
     { cluster: WEB, object: OBJECTS.web, addresses: ['100.64.0.1:8080', '100.64.0.2:8080'] },
     { cluster: 'grpcroute/default/greeter/rule/0', object: OBJECTS.greeter, addresses: ['100.64.0.3:8080'] },
@@ -128,12 +128,12 @@ describe('the extension server, asked by a client that is not ours', () => {
     });
   });
 
-  it('passes 8192 clusters of a translation on, and changes those that are ours', async () => {
+  it('returns 8192 clusters of a translation, and changes those with mesh backends', async () => {
     const args = ['--resources', resources(WEB, OBJECTS.web), '--calls', '3'];
     expect(await ask('translation', ...args)).toMatchObject({ calls: 3, verified: 3 });
   });
 
-  it('tells every Envoy that follows a cluster of an endpoint that is added', async () => {
+  it('sends an added endpoint to every Envoy that watches its cluster', async () => {
     const from = join(scratch, 'staged');
     const more = endpoints('web', 'HTTP', ['100.64.0.1', '100.64.0.2', '100.64.0.9']);
     writeFileSync(from, JSON.stringify(more));
@@ -148,7 +148,7 @@ describe('the extension server, asked by a client that is not ours', () => {
     ]);
   });
 
-  it('has not ended over any of it', () => {
+  it('is still running', () => {
     expect(isRunning(server)).toBe(true);
   });
 });

@@ -67,7 +67,7 @@ describe('a gateway', () => {
     expect(folder.running()).toEqual(lab);
   });
 
-  it('that never starts is an error that says what Envoy said, and leaves nothing', async () => {
+  it("that never starts is an error with Envoy's log, and leaves nothing", async () => {
     const folder = join(scratch, 'lab');
     const start = startLab({ ...wish, folder, pathOf: envoyFailing(9), gateway: {} });
     await expect(start).rejects.toThrow('cannot start today');
@@ -82,7 +82,7 @@ describe('a gateway', () => {
     expect(steps).toEqual([]);
   });
 
-  it('is kept if it is asked for again, but not in place of another one', async () => {
+  it('is kept when started again with the same options, and refused with others', async () => {
     const { lab, folder } = await labWithGateway();
     const again = { ...wish, folder: folder.path };
     expect(await startLab({ ...again, gateway: {} })).toEqual(lab);
@@ -93,7 +93,7 @@ describe('a gateway', () => {
 });
 
 describe('a gateway with an extension server', () => {
-  it('asks it, reads its kinds, and serves nothing before it answers', async () => {
+  it('calls it, reads its kinds, and serves nothing before it responds', async () => {
     const extension = await listening(0, '127.0.0.1');
     const asked = once(extension, 'connection');
     const address = `127.0.0.1:${(extension.address() as AddressInfo).port}`;

@@ -72,7 +72,7 @@ describe('an HTTPRoute to a service', () => {
     return [status, await statusOf('web')];
   };
 
-  it('leads there through the real Envoy, by its host', async () => {
+  it('reaches it through the real Envoy, by its host', async () => {
     await putHttpRoute('web');
     await untilStatus('web', 200);
     const wish = { host: 'web.test', path: '/hello' };
@@ -82,11 +82,14 @@ describe('an HTTPRoute to a service', () => {
     expect(await statusOf('other')).toBe(404);
   });
 
-  it.each(['failing', 'dead'] as const)('answers 503 while the service is %s, then 200', async mode => {
-    expect(await breakAndMend({ mode })).toEqual([503, 200]);
-  });
+  it.each(['failing', 'dead'] as const)(
+    'responds with 503 while the service is %s, then with 200',
+    async mode => {
+      expect(await breakAndMend({ mode })).toEqual([503, 200]);
+    },
+  );
 
-  it('shows in the clusters of Envoy, with what became of the requests', async () => {
+  it('is in the clusters of Envoy, with the counters of its requests', async () => {
     const address = await putHttpRoute('counted');
     await untilStatus('counted', 200);
     const before = await endpointOf('httproute/default/counted/rule/0');
@@ -98,7 +101,7 @@ describe('an HTTPRoute to a service', () => {
     expect(errors).toBe((before?.stats['rq_error'] ?? 0) + 1);
   });
 
-  it('is gone with its file', async () => {
+  it('is removed with its file', async () => {
     await putHttpRoute('passing');
     expect(await untilStatus('passing', 200)).toBe(200);
     await removeResources(gateway, 'passing');
@@ -137,7 +140,7 @@ const TRAFFIC = [
 ] as const;
 
 describe('the other kinds of routes', () => {
-  it.each(TRAFFIC)('lead to their services: $kind', async ({ kind, ask: askIt, ...put }) => {
+  it.each(TRAFFIC)('reach their services: $kind', async ({ kind, ask: askIt, ...put }) => {
     await putRoute(kind.toLowerCase(), kind, put);
     const answer = waitFor(`an answer by a ${kind}`, async () => (await askIt()) || undefined, SOON);
     expect(await withLogTail(gateway, answer)).toContain('hello');
@@ -162,7 +165,7 @@ describe('an object that Envoy Gateway refuses', () => {
     expect(await untilStatus('after', 200)).toBe(200);
   });
 
-  it('leaves in its place what was there before, which goes on', async () => {
+  it('is replaced by its previous version, which keeps working', async () => {
     await putHttpRoute('kept');
     await untilStatus('kept', 200);
     const before = readFileSync(join(gateway.resources, 'kept.yaml'), 'utf8');

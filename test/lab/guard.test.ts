@@ -36,14 +36,14 @@ describe('a guard', () => {
     expect(processes.filter(isRunning)).toEqual([]);
   });
 
-  it('does so too after its process has simply ended, which it does not keep from ending', async () => {
+  it('does so after its process has exited, too, and does not delay the exit', async () => {
     const { folder, ended, processes } = await startGuarded('end');
     expect(await ended).toEqual([0, null]);
     expect(await untilRemoved(folder)).toBe('removed');
     expect(processes.filter(isRunning)).toEqual([]);
   });
 
-  it('does nothing any more once it is released', async () => {
+  it('does nothing after it is released', async () => {
     const { folder, ended, processes } = await startGuarded('release');
     expect(await ended).toEqual([0, null]);
     const isOver = () => Promise.resolve(processesWith('GUARDED', folder.path).length === 0 || undefined);

@@ -45,7 +45,7 @@ const untilBackends = (...wanted: readonly string[]) =>
   );
 
 describe('npm start', () => {
-  it('prints the curl line that goes through the mesh, and that does', async () => {
+  it('prints a curl line that goes through the mesh', async () => {
     const [line = ''] = /curl -H .*/.exec(running.said()) ?? [];
     const { code, output } = await runCommand(['sh', '-c', `${line} --silent --show-error`]);
     expect([code, (JSON.parse(output) as { host: string }).host]).toEqual([0, QUICKSTART_HOST]);
@@ -59,7 +59,7 @@ describe('npm start', () => {
     expect(await untilBackends('web-1', 'web-2')).toBe(true);
   });
 
-  it('says what is wrong with an edit, and goes on with what was there', async () => {
+  it('reports an invalid edit, and keeps the last valid version', async () => {
     running.edit(text => text.replace('port: 18082', 'port: 0'));
     await waitFor(
       'it to be told',
@@ -71,7 +71,7 @@ describe('npm start', () => {
     expect(await untilBackends('web-1', 'web-2')).toBe(true);
   });
 
-  it('says why an endpoint gets nothing', async () => {
+  it('reports why an endpoint gets no requests', async () => {
     running.edit(text => text.replace('          port: 18081', '          port: 18080'));
     const isTold = () => Promise.resolve(running.said().includes('PortNotFound') || undefined);
     expect(await waitFor('it to be told', isTold, SOON)).toBe(true);
@@ -79,7 +79,7 @@ describe('npm start', () => {
     expect(await untilBackends('web-1', 'web-2')).toBe(true);
   });
 
-  it('fails a rule with a backend that is not there, as Envoy Gateway does, and says why', async () => {
+  it('fails a rule with a missing backend, as Envoy Gateway does, and reports why', async () => {
     running.edit(text => text.replace(/name: web\n( +port: 18082\n +weight)/, 'name: gone\n$1'));
     expect(await untilBackends('500')).toBe(true);
     const isTold = () => Promise.resolve(running.said().includes('OtherBackendMissing') || undefined);
@@ -88,7 +88,7 @@ describe('npm start', () => {
     expect(await untilBackends('web-1', 'web-2')).toBe(true);
   });
 
-  it('says what Envoy Gateway refuses, and goes on when it is mended', async () => {
+  it('reports what Envoy Gateway refuses, and continues when it is corrected', async () => {
     running.edit(text =>
       text.replace('    - backendRefs:', '    - filters: [{ type: Nonsense }]\n      backendRefs:'),
     );
@@ -102,7 +102,7 @@ describe('npm start', () => {
     expect(await untilBackends('web-1', 'web-2')).toBe(true);
   });
 
-  it('lets TCP and gRPC through, without any other route to these objects', async () => {
+  it('routes TCP and gRPC, without any other route to these objects', async () => {
     const port = Number(QUICKSTART_GATEWAY.listeners.tcp);
     expect(await ask(connect(port, '127.0.0.1'), 'hello')).toContain('hello');
     const [host, httpPort] = QUICKSTART_LISTENER.split(':');

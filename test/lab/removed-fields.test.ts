@@ -82,8 +82,8 @@ const policy = (kind: string, spec: object, target: object = { kind: 'HTTPRoute'
     spec: { targetRefs: [{ group: 'gateway.networking.k8s.io', ...target }], ...spec },
   });
 
-describe('what is removed from a declaration', () => {
-  it('is gone for a route, and no request fails meanwhile', async () => {
+describe('a field that is removed from a declaration', () => {
+  it('is removed from a route, and no request fails', async () => {
     const { end } = load();
     expect((await askWeb(OTHER)).status).toBe(404);
     running.edit(withoutHosts);
@@ -97,7 +97,7 @@ describe('what is removed from a declaration', () => {
     expect(await untilStatus(404, OTHER)).toBe(true);
   });
 
-  it('is gone for a policy', async () => {
+  it('is removed from a policy', async () => {
     const faultInjection = { abort: { httpStatus: 418, percentage: 100 } };
     const loadBalancer = { type: 'RoundRobin' };
     running.declare('policy.yaml', policy('BackendTrafficPolicy', { faultInjection, loadBalancer }));
@@ -110,7 +110,7 @@ describe('what is removed from a declaration', () => {
     expect(await untilStatus(200)).toBe(true);
   });
 
-  it('is gone for a Secret, and what guards a route guards it at every moment', async () => {
+  it('is removed from a Secret, and a policy applies to its route at every moment', async () => {
     const secret = (data: object) =>
       JSON.stringify({
         apiVersion: 'v1',

@@ -106,7 +106,7 @@ describe.each(SERVICES)('the $name service behind the tailnet', ({ name, ask: as
     expect({ broken, mended: await answerOf(askIt) }).toEqual({ broken: says, mended: well });
   });
 
-  it('answers later than one that is asked after it while it is slow', async () => {
+  it('responds after one that was called later while it is slow', async () => {
     const answers: string[] = [];
     const requests = async () => (await readServices(web.control))[name].requests;
     const before = await requests();
@@ -120,7 +120,7 @@ describe.each(SERVICES)('the $name service behind the tailnet', ({ name, ask: as
     expect(answers).toEqual([`quick ${well}`, `slow ${well}`]);
   });
 
-  it('answers no sooner than it was told while it is slow', async () => {
+  it('responds no sooner than its delay while it is slow', async () => {
     const delayMs = 300;
     await setService(web.control, name, { mode: 'slow', delayMs });
     const startMs = performance.now();
@@ -133,7 +133,7 @@ describe.each(SERVICES)('the $name service behind the tailnet', ({ name, ask: as
 });
 
 describe('the udp service behind the tailnet', () => {
-  it('says nothing while it fails, and answers when it is mended', async () => {
+  it('is silent while it fails, and responds when it is healthy again', async () => {
     const datagrams = await openDatagrams(own.lab.proxy, serviceAt(web, 'udp'));
     const requests = async () => (await readServices(web.control)).udp.requests;
     const before = await requests();
@@ -150,14 +150,14 @@ describe('the udp service behind the tailnet', () => {
 });
 
 describe('the grpc service behind the tailnet', () => {
-  it('answers a call with what it was told', async () => {
+  it('echoes a call', async () => {
     const { status, message } = await say('over grpc');
     expect(status).toBe(0);
     expect(message.toString()).toContain('over grpc');
     expect(message.toString()).toContain(web.fqdn);
   });
 
-  it('tells by its health service whether it fails', async () => {
+  it('reports in its health service whether it fails', async () => {
     expect(await grpcHealth()).toBe(SERVING);
     await setService(web.control, 'grpc', { mode: 'failing' });
     expect(await grpcHealth()).toBe(NOT_SERVING);
@@ -167,7 +167,7 @@ describe('the grpc service behind the tailnet', () => {
 });
 
 describe('the https service behind the tailnet', () => {
-  it('has a certificate of its own authority, which nobody else trusts', async () => {
+  it('has a certificate of its own CA, which no default trust store contains', async () => {
     const trusting = await ask(await secureTunnelTo('https', ownAuthority()), REQUEST);
     expect(trusting).toContain('"backend":"web-1"');
     const careful = ask(await secureTunnelTo('https'), REQUEST);

@@ -68,7 +68,7 @@ function anotherTarget(): string {
   return `localhost:${system.standalone.address.split(':')[1] ?? ''}`;
 }
 
-it('standalone that is away for long and comes back as another version has missed nothing, and was not missed', async () => {
+it('standalone that returns as another version after a long outage has missed no change, and no request failed', async () => {
   await system.standalone.kill();
   system.put('made-early', [world.route('made-early')]);
   world.moveTo('two');

@@ -55,8 +55,8 @@ describe('a service on a remote node answers through the proxy of the mesh node'
   });
 });
 
-describe('a service can be broken and mended', () => {
-  it('so that it answers 503 and then 200 again', async () => {
+describe('a service can be broken and repaired', () => {
+  it('so that it responds with 503 and then with 200 again', async () => {
     const web = remoteOf(own.lab, 'web-1');
     const status = async () =>
       (await ask(await connectTunnel(own.lab.proxy, serviceAt(web, 'http')), HTTP)).slice(9, 12);
@@ -66,7 +66,7 @@ describe('a service can be broken and mended', () => {
     expect(await status()).toBe('200');
   });
 
-  it('so that nothing listens any more, which the proxy tells', async () => {
+  it('so that nothing listens, which the proxy reports', async () => {
     const web = remoteOf(own.lab, 'web-2');
     await setService(web.control, 'tcp', { mode: 'dead' });
     const echo = async () => ask(await connectTunnel(own.lab.proxy, serviceAt(web, 'tcp')), 'there?');
@@ -75,7 +75,7 @@ describe('a service can be broken and mended', () => {
     expect(await echo()).toContain('there?');
   });
 
-  it('and its control endpoint tells how it is and how often it was asked', async () => {
+  it('and its control endpoint reports its mode and the number of requests', async () => {
     const web = remoteOf(own.lab, 'web-2');
     await setService(web.control, 'http', { mode: 'slow', delayMs: 1 });
     const before = (await readServices(web.control)).http;
@@ -86,8 +86,8 @@ describe('a service can be broken and mended', () => {
   });
 });
 
-describe('a node can be taken off the tailnet and brought back', () => {
-  it('so that it is reached no more, and then again', async () => {
+describe('a node can be disconnected from the tailnet and connected again', () => {
+  it('so that it is unreachable, and then reachable again', async () => {
     const web = remoteOf(own.lab, 'web-2');
     const { admin } = own.lab.tailnet;
     const node = (await listNodes(admin)).find(({ hostname }) => hostname === 'web-2');

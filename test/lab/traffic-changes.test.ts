@@ -228,7 +228,7 @@ describe('Envoy follows', () => {
     expect(counts.get(at('two'))).toBeGreaterThan(20);
   });
 
-  it('an endpoint that is removed, and lets end what it has begun', async () => {
+  it('an endpoint that is removed, and drains its requests', async () => {
     putPlaces('pair', 'http', [
       { name: 'a', on: nodes().one },
       { name: 'b', on: nodes().two },
@@ -356,7 +356,7 @@ describe('all the while', () => {
 });
 
 describe('a rule that mixes MeshEndpoints with a Backend of Envoy Gateway', () => {
-  it('sends to both by their weights, and fails no request when they get other places', async () => {
+  it('sends to both by their weights, and fails no request when they are reordered', async () => {
     const server = createServer((_, response) => response.end('of others'));
     await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve));
     const { port } = server.address() as AddressInfo;

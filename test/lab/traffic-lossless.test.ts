@@ -73,7 +73,7 @@ describe('a large configuration of others, with a few routes to the mesh', () =>
     }
   });
 
-  it('goes through the hook byte for byte where it is not ours', () => {
+  it('passes through the hook byte for byte without mesh backends', () => {
     const clusters = callsOf('PostTranslateModify').flatMap(call => pairsOf(call, 2, 1));
     const others = clusters.filter(({ name }) => !isOurs(name));
     const changed = others.filter(({ before, after }) => !before.equals(after)).map(({ name }) => name);
@@ -85,7 +85,7 @@ describe('a large configuration of others, with a few routes to the mesh', () =>
     expect([...new Set(world.recorded.calls.map(({ hook }) => hook))]).toEqual(['PostTranslateModify']);
   });
 
-  it('is changed for each route to the mesh, in fields that are ours alone', () => {
+  it('is changed for each route to the mesh, in our fields only', () => {
     const ours = pairsOf(translation(), 2, 1).filter(({ name }) => isOurs(name));
     const strange = ours.flatMap(({ name, before, after }) =>
       strangeChanges(before, after).map(change => `${name}: ${change}`),
@@ -104,7 +104,7 @@ describe('a large configuration of others, with a few routes to the mesh', () =>
     expect(different.map(({ hook }) => hook)).toEqual([]);
   });
 
-  it('is taken by Envoy Gateway and by Envoy, all of it', async () => {
+  it('is accepted by Envoy Gateway and by Envoy', async () => {
     const refused = readFileSync(world.gateway.log, 'utf8')
       .split('\n')
       .filter(line => /\terror\t/.test(line) && !line.includes('invalid backendRef'));
@@ -121,7 +121,7 @@ describe('a large configuration of others, with a few routes to the mesh', () =>
     expect(await waitFor('Envoy to have all clusters', untilAll)).toBe(true);
   });
 
-  it('carries traffic, of others and of ours', async () => {
+  it('carries traffic, with and without the mesh', async () => {
     const hosts = ['plain.test', 'mesh-http.test'];
     expect(await Promise.all(hosts.map(statusOf))).toEqual([200, 200]);
   });

@@ -94,7 +94,7 @@ describe('no request fails', () => {
     expect(currentMs).toBeLessThan(FORM.currentMs);
   });
 
-  it('while it is away for long and comes back as one that changes every cluster', async () => {
+  it('while it returns after a long outage and changes every cluster', async () => {
     await system.extension.kill();
     await makeRoute('made-early');
     const madeMs = performance.now();
@@ -113,7 +113,7 @@ describe('no request fails', () => {
     expect(worksMs).toBeLessThan(worksWithinMs(backMs - madeMs));
   });
 
-  it('while it is away again, with changes shortly before it comes back as it was', async () => {
+  it('while it is down again, with changes shortly before it returns unchanged', async () => {
     await system.extension.kill();
     await sleep(FORM.awayMs);
     const starting = system.extension.start('second');
