@@ -13,8 +13,8 @@ export type EnvoyClusterName = {
   readonly rule: number | 'only';
   /**
    * The index of the backendRef, where each has a cluster of its own: Envoy Gateway does so if a backend of the rule does
-   * not resolve or has filters. It sends no requests to ours then, but Envoy subscribes to their endpoints, and by that
-   * `mesh_gateway_unresolved_references` reports them.
+   * not resolve or has filters. It then sends no requests to MeshEndpoints, but Envoy subscribes to their endpoints, so that
+   * `mesh_gateway_unresolved_references` counts them.
    */
   readonly backend?: number;
 };

@@ -1,5 +1,5 @@
 /*
- * Resolves routes: which endpoints does each backendRef mean? The stages, each in the file of its name:
+ * Resolves the backendRefs of routes to endpoints. The stages, each in the file of its name:
  *
  *   1  envoy-cluster-name      the name of an Envoy cluster -> the route and its rule
  *   2  backend-refs            the rule -> its backendRefs
@@ -50,7 +50,7 @@ export type ResolvedRule = {
   readonly unused: readonly UnusedBackend[];
 };
 
-/** A backendRef to a MeshEndpoints, and the endpoints that it means. */
+/** A backendRef to a MeshEndpoints, and the endpoints that it resolves to. */
 export type ResolvedBackend = {
   /** Its index among all backendRefs of the rule; Envoy Gateway names the locality by it. */
   readonly index: number;

@@ -50,10 +50,10 @@ describe('mesh-gateway explain', () => {
 kind: HTTPRoute
 metadata: {name: lost}
 spec:
-  rules: [{backendRefs: [{group: mesh-gateway.dev, kind: MeshEndpoints, name: nobody, port: 80}]}]
+  rules: [{backendRefs: [{group: mesh-gateway.dev, kind: MeshEndpoints, name: missing, port: 80}]}]
 `;
     const wrong = await explain(quickstartWith('lost.yaml', lost));
-    expect(wrong.out).toMatch(/not used: BackendNotFound: .*default\/nobody/);
+    expect(wrong.out).toMatch(/not used: BackendNotFound: .*default\/missing/);
     expect(wrong.status).toBe(1);
   });
 
@@ -78,12 +78,12 @@ spec:
   });
 
   it.each([
-    { args: [], says: 'name one folder' },
-    { args: ['nowhere'], says: 'nowhere is not a folder' },
-    { args: ['--data-path', 'Sideways', EXAMPLES], says: 'neither Proxy nor Direct' },
-  ])('refuses $args', async ({ args, says }) => {
+    { args: [], message: 'name one folder' },
+    { args: ['nowhere'], message: 'nowhere is not a folder' },
+    { args: ['--data-path', 'Sideways', EXAMPLES], message: 'neither Proxy nor Direct' },
+  ])('refuses $args', async ({ args, message }) => {
     const { status, err } = await explain(...args);
-    expect(err).toContain(says);
+    expect(err).toContain(message);
     expect(status).toBe(2);
   });
 });

@@ -9,7 +9,7 @@ import { endpoint, meshEndpoints, meshTailnet } from '../support/objects.ts';
 import { resourceOf } from '../support/resources.ts';
 import { resourcesFrom } from '../support/traffic/resolve.ts';
 
-/** What is said of the routes among objects. */
+/** The explanations of the routes among objects. */
 async function explained(...objects: readonly object[]): Promise<readonly string[]> {
   const { read, start } = createMemory(extensionIndexes, objects);
   await start();
@@ -55,22 +55,22 @@ describe('the explanation of a route', () => {
   });
 
   it.each<readonly [string, readonly object[], Readonly<Record<string, unknown>>, boolean]>([
-    ['is well where one endpoint can take traffic', [HEALTHY, UNHEALTHY], {}, true],
-    ['is well where nobody has said anything yet', [], {}, true],
-    ['is not well where none can take traffic', [UNHEALTHY, UNHEALTHY], {}, false],
-    ['is not well where all drain', [], { deletionTimestamp: '2026-01-01T00:00:00Z' }, false],
-  ])('%s', (_, told, more, isHealthy) => {
+    ['is healthy where one endpoint can take traffic', [HEALTHY, UNHEALTHY], {}, true],
+    ['is healthy before the first status', [], {}, true],
+    ['is unhealthy where no endpoint can take traffic', [UNHEALTHY, UNHEALTHY], {}, false],
+    ['is unhealthy where all endpoints drain', [], { deletionTimestamp: '2026-01-01T00:00:00Z' }, false],
+  ])('%s', (_, statuses, more, isHealthy) => {
     const list = ['/a', '/b'].map((path, at) =>
       endpoint({ name: `e${at}`, meshIP: `100.64.0.${at + 1}`, healthCheck: { enabled: true, path } }),
     );
     const object = named(meshEndpoints({ endpoints: list }), 'default/web', more);
-    const status = { endpoints: told.map((entry, at) => ({ name: `e${at}`, ...entry })) };
-    const withStatus = told.length > 0 ? { ...object, status } : object;
+    const status = { endpoints: statuses.map((entry, at) => ({ name: `e${at}`, ...entry })) };
+    const withStatus = statuses.length > 0 ? { ...object, status } : object;
     const web = resourceOf(route('HTTPRoute', 'default/web')) as Route;
     const [found] = explainRoutes(resourcesFrom([tailnet, withStatus]), [web], 'Proxy');
     expect(found?.isHealthy).toBe(isHealthy);
-    const says = 'no endpoint can take traffic: requests are answered with 503';
-    expect(found?.text.includes(says)).toBe(!isHealthy);
+    const noEndpoint = 'no endpoint can take traffic: requests are answered with 503';
+    expect(found?.text.includes(noEndpoint)).toBe(!isHealthy);
   });
 
   it('is empty for a route without MeshEndpoints', async () => {

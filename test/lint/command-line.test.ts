@@ -126,9 +126,9 @@ describe.concurrent('mesh-gateway lint', () => {
   });
 
   it('checks standard input', async () => {
-    const told = await run(['lint', '-'], BAD);
-    expect(told.out).toBe(`standard input:4: ${FAULT}\n`);
-    expect(told.status).toBe(1);
+    const result = await run(['lint', '-'], BAD);
+    expect(result.out).toBe(`standard input:4: ${FAULT}\n`);
+    expect(result.status).toBe(1);
   });
 });
 
@@ -159,14 +159,14 @@ const ASKED: readonly (readonly [args: readonly string[], out: RegExp])[] = [
 
 describe.concurrent('mesh-gateway', () => {
   it.each(MISUSED)('exits with 2 and an error on %s', async (_sentence, args, err) => {
-    const told = await run(args);
-    expect(told).toMatchObject({ out: '', status: 2 });
-    expect(told.err).toMatch(err);
+    const result = await run(args);
+    expect(result).toMatchObject({ out: '', status: 2 });
+    expect(result.err).toMatch(err);
   });
 
   it.each(ASKED)('%j exits with 0', async (args, out) => {
-    const told = await run(args);
-    expect(told).toMatchObject({ err: '', status: 0 });
-    expect(told.out).toMatch(out);
+    const result = await run(args);
+    expect(result).toMatchObject({ err: '', status: 0 });
+    expect(result.out).toMatch(out);
   });
 });

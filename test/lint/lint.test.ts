@@ -63,7 +63,7 @@ const FILES: readonly (readonly [sentence: string, text: string, findings: reado
     [`13 warning spec.endpoints[0].colour: ${DROPPED}`],
   ],
   [
-    'the field that was meant',
+    'a misspelt field, with a suggestion',
     endpoints('80', '      weigth: 2\n'),
     [`13 warning spec.endpoints[0].weigth: ${DROPPED}; did you mean weight?`],
   ],
@@ -73,7 +73,7 @@ const FILES: readonly (readonly [sentence: string, text: string, findings: reado
     [`12 error ${PORT}: 0 ${NOT_A_PORT}`, `13 warning spec.endpoints[0].colour: ${DROPPED}`],
   ],
   [
-    'an unknown kind, and the one that was meant',
+    'an unknown kind, with a suggestion',
     HEAD.replace('MeshEndpoints', 'MeshEndpoint'),
     ['2 error kind: "MeshEndpoint" is not a kind of mesh-gateway.dev/v1alpha1; did you mean MeshEndpoints?'],
   ],
@@ -113,7 +113,7 @@ describe('lint finds', () => {
 const FOREIGN: readonly (readonly [sentence: string, text: string])[] = [
   ['an object of another group', 'apiVersion: v1\nkind: Secret\nmetadata: {name: a}\ndata: nonsense\n'],
   ['a kind of the same name in another group', 'apiVersion: example.com/v1\nkind: MeshEndpoints\n'],
-  ['a group that only begins like ours', 'apiVersion: mesh-gateway.development/v1\nkind: MeshEndpoints\n'],
+  ['a group that has ours as a prefix', 'apiVersion: mesh-gateway.development/v1\nkind: MeshEndpoints\n'],
   ['a list', '- a\n- b\n'],
   ['a text', 'hello\n'],
   ['an empty List', 'apiVersion: v1\nkind: List\nitems: []\n'],

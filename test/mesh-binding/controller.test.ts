@@ -152,12 +152,12 @@ describe('the MeshBinding of a Gateway', () => {
     ]);
     const allowed = bindingOf('public')?.spec.revision;
     await put(some);
-    const refused = bindingOf('public')?.spec.revision;
-    expect(refused).not.toBe(allowed);
+    const whenRefused = bindingOf('public')?.spec.revision;
+    expect(whenRefused).not.toBe(allowed);
     await put(namespace({ mesh: 'yes' }));
     expect(bindingOf('public')?.spec.revision).toBe(allowed);
     await put(namespace({}));
-    expect(bindingOf('public')?.spec.revision).toBe(refused);
+    expect(bindingOf('public')?.spec.revision).toBe(whenRefused);
   });
 
   it('follows ReferenceGrants', async () => {

@@ -41,20 +41,20 @@ function shown(state: Partial<State>): string {
 }
 
 const CASES: readonly Case[] = [
-  { it: 'nothing where there is neither route nor binding', given: { revision: undefined }, does: 'nothing' },
-  { it: 'makes one where there is a route', given: {}, does: 'apply aaaaaaaa 0' },
+  { it: 'does nothing without a mesh route and a binding', given: { revision: undefined }, does: 'nothing' },
+  { it: 'applies a binding for a mesh route', given: {}, does: 'apply aaaaaaaa 0' },
   {
-    it: 'removes it with the last route',
+    it: 'removes the binding with the last mesh route',
     given: { revision: undefined, binding: bindingWith() },
     does: 'remove default/public',
   },
   {
-    it: 'leaves one alone that has not our label',
+    it: 'does not remove a binding without our labels',
     given: { revision: undefined, binding: bindingWith({}, { labels: { team: 'web' } }) },
     does: 'nothing',
   },
   {
-    it: 'begins anew with another revision',
+    it: 'applies attempt 0 of another revision',
     given: { revision: 'bbbbbbbb', binding: bindingWith({ attempt: 1 }), unchangedForMs: 1e6 },
     does: 'apply bbbbbbbb 0',
   },
@@ -65,37 +65,37 @@ const CASES: readonly Case[] = [
     does: 'wait 500',
   },
   {
-    it: 'asks once more when the time is over',
+    it: 'applies attempt 1 after the wait',
     given: { binding: bindingWith(), unchangedForMs: REPEAT_AFTER_MS },
     does: 'apply aaaaaaaa 1',
   },
   {
-    it: 'does nothing after it has asked once more',
+    it: 'does nothing after attempt 1',
     given: { binding: bindingWith({ attempt: 1 }), unchangedForMs: 1e6 },
     does: 'nothing',
   },
   {
-    it: 'leaves a higher attempt alone',
+    it: 'does nothing after a higher attempt',
     given: { binding: bindingWith({ attempt: 7 }), unchangedForMs: 1e6 },
     does: 'nothing',
   },
   {
-    it: 'puts back another target, with the attempt that there is',
+    it: 'reverts another target, and keeps the attempt',
     given: { binding: bindingWith({ attempt: 1, targetRefs: [] }) },
     does: 'apply aaaaaaaa 1',
   },
   {
-    it: 'puts back settings that nobody decided',
+    it: 'reverts settings',
     given: { binding: bindingWith({ attempt: 1, settings: { dataPath: { mode: 'Direct' } } }) },
     does: 'apply aaaaaaaa 1',
   },
   {
-    it: 'lets others label it',
+    it: 'keeps labels of others',
     given: { binding: bindingWith({ attempt: 1 }, { labels: { ...MANAGED_BY, team: 'web' } }) },
     does: 'nothing',
   },
   {
-    it: 'puts back labels',
+    it: 'restores our labels',
     given: { binding: bindingWith({ attempt: 1 }, { labels: { a: 'b' } }) },
     does: 'apply aaaaaaaa 1',
   },

@@ -23,8 +23,8 @@ describe('an Envoy cluster name', () => {
       'httproute/shop/web.1.mesh-gateway.dev/rule/2',
       { kind: 'HTTPRoute', namespace: 'shop', name: 'web', rule: 2 },
     ],
-  ])('%s is parsed', (text, says) => {
-    expect(parseEnvoyClusterName(text)).toEqual({ text, ...says });
+  ])('%s is parsed', (text, parts) => {
+    expect(parseEnvoyClusterName(text)).toEqual({ text, ...parts });
   });
 
   it.each([
@@ -102,15 +102,15 @@ describe('an Envoy cluster name', () => {
         rest: fc.constantFrom([], [], ['backend'], ['backend', '0'], ['backend', '1', '2'], ['x', '0'], ['']),
       })
       .map(({ kind, names, rule, rest }) => [kind, ...names, ...rule, ...rest].join('/'));
-    let ours = 0;
+    let parsed = 0;
     const property = fc.property(text, text => {
-      const says = parseEnvoyClusterName(text);
-      if (!says) return;
-      ours++;
-      const { kind, namespace, name, rule, backend } = says;
+      const clusterName = parseEnvoyClusterName(text);
+      if (!clusterName) return;
+      parsed++;
+      const { kind, namespace, name, rule, backend } = clusterName;
       expect(formatEnvoyClusterName(kind, namespace, name, rule, backend)).toBe(text);
     });
     fc.assert(property, { seed, numRuns: 3000 });
-    expect(ours).toBeGreaterThan(100);
+    expect(parsed).toBeGreaterThan(100);
   });
 });

@@ -35,8 +35,8 @@ describe('the TLS settings of an endpoint', () => {
   const fixed = (name: string) => ({ is: 'fixed', name });
 
   it.each<readonly [string, Fields, Fields]>([
-    ['that says nothing of it, by its own name', {}, { serverName: itself }],
-    ['with no settings, by its own name', { tls: {} }, { serverName: itself }],
+    ['without tls verify its own name', {}, { serverName: itself }],
+    ['with empty tls verify its own name', { tls: {} }, { serverName: itself }],
     ['with its own name', { tls: { serverName: 'e1.example.ts.net' } }, { serverName: itself }],
     [
       'with the name of another in the tailnet',
@@ -65,7 +65,7 @@ describe('the TLS settings of an endpoint', () => {
     ],
     ['with a CA', { tls: { ca: CA } }, { serverName: fixed('e1.example.ts.net'), ca: CA }],
     [
-      'with an oldest version',
+      'with a minimum version',
       { tls: { minVersion: '1.3' } },
       { serverName: fixed('e1.example.ts.net'), minVersion: '1.3' },
     ],
@@ -75,7 +75,7 @@ describe('the TLS settings of an endpoint', () => {
       { serverName: fixed('e1.example.ts.net'), insecureSkipVerify: true },
     ],
     [
-      'without verification, for which a CA does not matter',
+      'without verification ignore the CA',
       { tls: { insecureSkipVerify: true, ca: CA } },
       { serverName: fixed('e1.example.ts.net'), insecureSkipVerify: true },
     ],
@@ -100,11 +100,11 @@ describe('the transport sockets of a cluster', () => {
   const shop = { tls: { serverName: 'shop.example.com' } };
 
   it.each<readonly [string, readonly Fields[], number]>([
-    ['no endpoint can be used', [endpoint({ protocol: 'UDP' })], 1],
-    ['none takes TLS', endpointList(2), 1],
-    ['all take the same TLS', secure({}, {}, {}), 1],
-    ['all take the same TLS with one name', secure(shop, shop), 1],
-    ['TLS differs', secure({}, shop, { tls: { ca: CA } }, shop, { tls: { ca: OTHER_CA } }, {}), 4],
+    ['no usable endpoint', [endpoint({ protocol: 'UDP' })], 1],
+    ['no endpoint with TLS', endpointList(2), 1],
+    ['equal TLS settings', secure({}, {}, {}), 1],
+    ['equal TLS settings with one name', secure(shop, shop), 1],
+    ['different TLS settings', secure({}, shop, { tls: { ca: CA } }, shop, { tls: { ca: OTHER_CA } }, {}), 4],
   ])('close connections that select none, with %s', (_, endpoints, count) => {
     const all = traffic(endpoints);
     expect(all.settings?.defaultSocket).toEqual({ is: 'closed' });
@@ -117,16 +117,16 @@ describe('the transport sockets of a cluster', () => {
   });
 
   it.each<readonly [string, readonly Fields[], readonly Fields[]]>([
-    ['TLS where there was nothing', [endpoint({ protocol: 'UDP' })], secure({})],
-    ['TLS where there was none', endpointList(1), secure({})],
-    ['a certificate where none was asked for', secure({ tls: { insecureSkipVerify: true } }), secure({})],
-    ['another authority', secure({ tls: { ca: CA } }), secure({ tls: { ca: OTHER_CA } })],
-    ['no TLS where there was some', secure({}), endpointList(1)],
+    ['TLS for a first endpoint', [endpoint({ protocol: 'UDP' })], secure({})],
+    ['TLS after clear text', endpointList(1), secure({})],
+    ['verification after insecureSkipVerify', secure({ tls: { insecureSkipVerify: true } }), secure({})],
+    ['another CA', secure({ tls: { ca: CA } }), secure({ tls: { ca: OTHER_CA } })],
+    ['clear text after TLS', secure({}), endpointList(1)],
   ])('do not include %s before the cluster is translated', (_, before, after) => {
     const early = traffic(before).settings;
-    const [told] = assignedIn(traffic(after));
-    expect(told?.socketMatch).toBeDefined();
-    expect(early?.socketMatches.some(({ name }) => name === told?.socketMatch)).toBe(false);
+    const [endpointAfter] = assignedIn(traffic(after));
+    expect(endpointAfter?.socketMatch).toBeDefined();
+    expect(early?.socketMatches.some(({ name }) => name === endpointAfter?.socketMatch)).toBe(false);
     expect(early?.defaultSocket).toEqual({ is: 'closed' });
   });
 

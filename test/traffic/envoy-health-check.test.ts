@@ -39,15 +39,11 @@ const usual = { ...common, is: 'HTTP', path: '/', expectedStatus: 200, headers: 
 describe('the health checks of Envoy', () => {
   it.each<readonly [string, readonly (Fields | undefined)[], object | undefined]>([
     ['are none where no endpoint is checked', [undefined, { enabled: false }], undefined],
-    ['are those of the one that is checked', [undefined, {}], usual],
-    ['are those that all agree in', [{}, {}, undefined], usual],
+    ['are those of the only checked endpoint', [undefined, {}], usual],
+    ['are those of all checked endpoints', [{}, {}, undefined], usual],
+    ['are compared by value', [{ interval: '60s' }, { interval: '1m' }], { ...usual, intervalMs: 60_000 }],
     [
-      'are the same however they are written',
-      [{ interval: '60s' }, { interval: '1m' }],
-      { ...usual, intervalMs: 60_000 },
-    ],
-    [
-      'do not care for what such checks do not use',
+      'ignore fields of other check types',
       [
         { type: 'TCP', path: '/a' },
         { type: 'TCP', path: '/b' },
@@ -55,7 +51,7 @@ describe('the health checks of Envoy', () => {
       { ...common, is: 'TCP' },
     ],
     [
-      'have all that is asked for',
+      'have all fields',
       [
         {
           path: '/up',
@@ -78,12 +74,12 @@ describe('the health checks of Envoy', () => {
       },
     ],
     [
-      'take no longer than to the next',
+      'have a timeout of at most the interval',
       [{ interval: '1s', timeout: '1m' }],
       { ...usual, intervalMs: 1000, timeoutMs: 1000 },
     ],
     [
-      'agree when timeouts are cut alike',
+      'are equal if their limited timeouts are',
       [
         { interval: '1s', timeout: '1m' },
         { interval: '1s', timeout: '2m' },
@@ -114,14 +110,14 @@ describe('the health checks of Envoy', () => {
 
   it.each<readonly [string, Fields, Rule, object | undefined]>([
     [
-      'of gRPC ask the service',
+      'of gRPC check the service',
       { type: 'GRPC', service: 'shop' },
       { protocol: 'gRPC' },
       { ...common, is: 'GRPC', service: 'shop' },
     ],
-    ['of gRPC ask the server', { type: 'GRPC' }, { protocol: 'gRPC' }, { ...common, is: 'GRPC' }],
+    ['of gRPC check the server', { type: 'GRPC' }, { protocol: 'gRPC' }, { ...common, is: 'GRPC' }],
     [
-      'of gRPC take an empty service for none',
+      'of gRPC ignore an empty service',
       { type: 'GRPC', service: '' },
       { protocol: 'gRPC' },
       { ...common, is: 'GRPC' },
@@ -134,27 +130,22 @@ describe('the health checks of Envoy', () => {
     ],
     ['of gRPC are none in a cluster of HTTP/1.1', { type: 'GRPC' }, { protocol: 'HTTPS' }, undefined],
     [
-      'of gRPC are none in a cluster of bytes',
+      'of gRPC are none in a TCP cluster',
       { type: 'GRPC' },
       { protocol: 'gRPC', kind: 'TCPRoute' },
       undefined,
     ],
-    ['of HTTP speak TLS where traffic does', {}, { protocol: 'HTTPS' }, usual],
+    ['of HTTP use TLS where traffic does', {}, { protocol: 'HTTPS' }, usual],
+    ['of HTTP are none where TLS is passed through', {}, { protocol: 'HTTPS', kind: 'TLSRoute' }, undefined],
+    ['of HTTP are made in a TCP cluster without TLS', {}, { protocol: 'HTTP', kind: 'TCPRoute' }, usual],
     [
-      'of HTTP are none where traffic brings its own TLS',
-      {},
-      { protocol: 'HTTPS', kind: 'TLSRoute' },
-      undefined,
-    ],
-    ['of HTTP go with bytes in clear', {}, { protocol: 'HTTP', kind: 'TCPRoute' }, usual],
-    [
-      'of TCP go with bytes',
+      'of TCP are made in a TCP cluster',
       { type: 'TCP' },
       { protocol: 'TLS', kind: 'TLSRoute' },
       { ...common, is: 'TCP' },
     ],
     ['of UDP are none', { type: 'UDP' }, { protocol: 'UDP', kind: 'UDPRoute' }, undefined],
-    ['are none where backends of others would be checked too', {}, { others: [service()] }, undefined],
+    ['are none in a mixed rule', {}, { others: [service()] }, undefined],
   ])('%s', (_, check, rule, settings) => {
     expect(checked([check], rule).settings?.healthCheck).toStrictEqual(settings);
   });

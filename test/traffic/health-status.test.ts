@@ -17,8 +17,8 @@ const HEALTHY = { status: 'Healthy' };
 const UNHEALTHY = { status: 'Unhealthy', error: 'connection refused' };
 const UNDECIDED = { status: 'Unhealthy', error: NOT_CHECKED_YET };
 
-/** An endpoint for each entry: what its object says of it, with a check or without. */
-type Entry = { readonly says?: Fields; readonly check?: Fields };
+/** An endpoint for each entry: its entry in status.endpoints, and its check. */
+type Entry = { readonly entry?: Fields; readonly check?: Fields };
 
 type World = {
   readonly udp?: boolean;
@@ -36,10 +36,10 @@ function verdicts(entries: readonly Entry[], world: World = {}) {
     const check = entries[at]?.check;
     return check ? { ...one, healthCheck: { enabled: true, type, ...check } } : one;
   });
-  const told = entries.flatMap(({ says }, at) => (says ? [{ name: `e${at + 1}`, ...says }] : []));
+  const reported = entries.flatMap(({ entry }, at) => (entry ? [{ name: `e${at + 1}`, ...entry }] : []));
   const web = endpointsObject('web', endpoints, {
     metadata,
-    ...(withStatus && { status: { endpoints: told } }),
+    ...(withStatus && { status: { endpoints: reported } }),
   });
   const backends = [backend('web'), ...others];
   const route = udp ? routeObject('UDPRoute', 'web', backends) : httpRoute('web', backends);
@@ -56,18 +56,18 @@ const ON = {};
 
 describe('the health status of endpoints', () => {
   it.each<readonly [string, readonly Entry[], readonly string[]]>([
-    ['that are not checked', [{}, { says: HEALTHY }], ['HEALTHY', 'HEALTHY']],
+    ['that are not checked', [{}, { entry: HEALTHY }], ['HEALTHY', 'HEALTHY']],
     [
       'that were checked once, and are no more',
-      [{ says: UNHEALTHY }, { says: UNDECIDED }],
+      [{ entry: UNHEALTHY }, { entry: UNDECIDED }],
       ['HEALTHY', 'HEALTHY'],
     ],
     [
       'that Envoy checks too',
       [
-        { check: ON, says: HEALTHY },
-        { check: ON, says: UNHEALTHY },
-        { check: ON, says: UNDECIDED },
+        { check: ON, entry: HEALTHY },
+        { check: ON, entry: UNHEALTHY },
+        { check: ON, entry: UNDECIDED },
         { check: ON },
       ],
       ['HEALTHY', 'UNHEALTHY', 'UNKNOWN', 'UNKNOWN'],
@@ -75,9 +75,9 @@ describe('the health status of endpoints', () => {
     [
       'that only the operator checks',
       [
-        { check: A, says: HEALTHY },
-        { check: B, says: UNHEALTHY },
-        { check: B, says: UNDECIDED },
+        { check: A, entry: HEALTHY },
+        { check: B, entry: UNHEALTHY },
+        { check: B, entry: UNDECIDED },
         { check: B },
       ],
       ['HEALTHY', 'UNHEALTHY', 'UNHEALTHY', 'UNHEALTHY'],
@@ -85,49 +85,49 @@ describe('the health status of endpoints', () => {
     [
       'that are all unhealthy, and Envoy looks for itself',
       [
-        { check: ON, says: UNHEALTHY },
-        { check: ON, says: UNHEALTHY },
+        { check: ON, entry: UNHEALTHY },
+        { check: ON, entry: UNHEALTHY },
       ],
       ['UNKNOWN', 'UNKNOWN'],
     ],
     [
       'that are all unhealthy, and Envoy does not look',
       [
-        { check: A, says: UNHEALTHY },
-        { check: B, says: UNHEALTHY },
+        { check: A, entry: UNHEALTHY },
+        { check: B, entry: UNHEALTHY },
       ],
       ['UNHEALTHY', 'UNHEALTHY'],
     ],
     [
       'of which one is not checked and all others are unhealthy',
-      [{}, { check: ON, says: UNHEALTHY }],
+      [{}, { check: ON, entry: UNHEALTHY }],
       ['HEALTHY', 'UNHEALTHY'],
     ],
     [
       'of which one is undecided and all others are unhealthy',
-      [{ check: ON }, { check: ON, says: UNHEALTHY }],
+      [{ check: ON }, { check: ON, entry: UNHEALTHY }],
       ['UNKNOWN', 'UNHEALTHY'],
     ],
     [
-      'that are unhealthy for no told reason',
-      [{ check: ON, says: { status: 'Unhealthy' } }, {}],
+      'that are unhealthy without an error',
+      [{ check: ON, entry: { status: 'Unhealthy' } }, {}],
       ['UNHEALTHY', 'HEALTHY'],
     ],
-  ])('%s', (_, entries, told) => {
-    expect(verdicts(entries)).toEqual(told);
+  ])('%s', (_, entries, reported) => {
+    expect(verdicts(entries)).toEqual(reported);
   });
 
   it('ignores a status entry of an earlier address', () => {
     const [one] = endpointList(1);
     const here = `${String(one?.['meshIP'])}:${String(one?.['port'])}`;
-    const told = (says: Fields, address: string) =>
-      verdicts([{ check: A, says: { ...says, address } }, { check: B }]);
-    expect(told(HEALTHY, here)).toEqual(['HEALTHY', 'UNHEALTHY']);
-    expect(told(HEALTHY, '100.99.99.99:8080')).toEqual(['UNHEALTHY', 'UNHEALTHY']);
+    const reported = (entry: Fields, address: string) =>
+      verdicts([{ check: A, entry: { ...entry, address } }, { check: B }]);
+    expect(reported(HEALTHY, here)).toEqual(['HEALTHY', 'UNHEALTHY']);
+    expect(reported(HEALTHY, '100.99.99.99:8080')).toEqual(['UNHEALTHY', 'UNHEALTHY']);
     const unhealthy = (address: string) =>
       verdicts([
-        { check: ON, says: { ...UNHEALTHY, address } },
-        { check: ON, says: HEALTHY },
+        { check: ON, entry: { ...UNHEALTHY, address } },
+        { check: ON, entry: HEALTHY },
       ]);
     expect(unhealthy(here)).toEqual(['UNHEALTHY', 'HEALTHY']);
     expect(unhealthy('100.99.99.99:8080')).toEqual(['UNKNOWN', 'HEALTHY']);
@@ -137,7 +137,7 @@ describe('the health status of endpoints', () => {
   it('of UDP is UNKNOWN without status.endpoints', () => {
     expect(verdicts([{ check: ON }, {}], { udp: true, withStatus: false })).toEqual(['UNKNOWN', 'HEALTHY']);
     expect(verdicts([{ check: ON }, {}], { udp: true })).toEqual(['UNHEALTHY', 'HEALTHY']);
-    expect(verdicts([{ check: ON, says: UNHEALTHY }, {}], { udp: true })).toEqual(['UNHEALTHY', 'HEALTHY']);
+    expect(verdicts([{ check: ON, entry: UNHEALTHY }, {}], { udp: true })).toEqual(['UNHEALTHY', 'HEALTHY']);
   });
 
   it('is UNKNOWN without status.endpoints, since there may be no operator', () => {
@@ -151,7 +151,7 @@ describe('the health status of endpoints', () => {
 
   it('of a deleted object is DRAINING', () => {
     const metadata = { deletionTimestamp: '2026-01-01T00:00:00Z', finalizers: ['x'] };
-    const entries = [{ check: ON, says: UNHEALTHY }, { check: ON, says: HEALTHY }, {}];
+    const entries = [{ check: ON, entry: UNHEALTHY }, { check: ON, entry: HEALTHY }, {}];
     expect(verdicts(entries, { metadata })).toEqual(['DRAINING', 'DRAINING', 'DRAINING']);
   });
 
@@ -179,14 +179,14 @@ describe('the health status of endpoints', () => {
         { name: 'e2', ...second },
       ],
     });
-    const told = (second: Fields) => {
+    const reported = (second: Fields) => {
       const web = endpointsObject('web', endpoints, { status: status(second) });
       const { through } = trafficOf(
         resourcesFrom([tailnetObject(), web, httpRoute('web', [backend('web')])]),
       );
       return through.Direct.assignment.localities.map(({ endpoints: [one] }) => one?.health);
     };
-    expect(told(HEALTHY)).toEqual(['UNHEALTHY', 'HEALTHY']);
-    expect(told(UNHEALTHY)).toEqual(['UNKNOWN', 'UNKNOWN']);
+    expect(reported(HEALTHY)).toEqual(['UNHEALTHY', 'HEALTHY']);
+    expect(reported(UNHEALTHY)).toEqual(['UNKNOWN', 'UNKNOWN']);
   });
 });

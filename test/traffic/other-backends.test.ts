@@ -29,13 +29,13 @@ function localitiesOf(backends: readonly Parameters<typeof backend>[1][], object
       `${at} weight ${weight} priority ${priority}`,
       ...endpoints.map(
         each =>
-          `${each.address}:${each.port} ${each.health} ${each.socketMatch === 'clear' ? 'ours' : each.socketMatch}`,
+          `${each.address}:${each.port} ${each.health} ${each.socketMatch === 'clear' ? 'mesh' : each.socketMatch}`,
       ),
     ]),
   };
 }
 
-const OURS = '100.64.0.1:8080 HEALTHY ours';
+const MESH = '100.64.0.1:8080 HEALTHY mesh';
 
 describe('a Service beside MeshEndpoints', () => {
   it('has the addresses of its EndpointSlices, its weight, and no proxy', () => {
@@ -49,7 +49,7 @@ describe('a Service beside MeshEndpoints', () => {
     expect(found).toEqual({
       unused: [],
       localities: [
-        ['0 weight 3 priority 0', OURS],
+        ['0 weight 3 priority 0', MESH],
         [
           '1 weight 7 priority 0',
           `10.0.0.1:8080 UNKNOWN Service/default/shop:80`,
@@ -80,15 +80,11 @@ describe('a Service beside MeshEndpoints', () => {
 
   it.each([
     ['is ready', { ready: true }, 'UNKNOWN'],
-    ['says nothing', {}, 'UNKNOWN'],
+    ['has no conditions', {}, 'UNKNOWN'],
     ['is not ready', { ready: false }, 'DRAINING'],
     ['is terminating, though it serves', { ready: false, serving: true, terminating: true }, 'DRAINING'],
     ['is ready and serving', { ready: true, serving: true, terminating: false }, 'UNKNOWN'],
-    [
-      'is said to be ready, but not to serve',
-      { ready: true, serving: false, terminating: false },
-      'DRAINING',
-    ],
+    ['is ready but not serving', { ready: true, serving: false, terminating: false }, 'DRAINING'],
   ])('with a pod that %s has the health status that Envoy Gateway gives it', (_, conditions, health) => {
     const slice = sliceObject('shop', [{ addresses: ['10.0.0.1'], conditions }]);
     const { localities } = localitiesOf([backend('web'), service()], [serviceObject('shop'), slice]);

@@ -34,13 +34,13 @@ describe('a reference into another namespace', () => {
 
   it.each([
     ['has a grant for all objects', [grantObject('far')], []],
-    ['has a grant for the very object', [grantObject('far', { to: { name: 'web' } })], []],
+    ['has a grant for the object', [grantObject('far', { to: { name: 'web' } })], []],
     [
-      'has two grants of which one is right',
+      'has two grants, one of them matching',
       [grantObject('far'), grantObject('far', { name: 'other', to: { name: 'x' } })],
       [],
     ],
-    ['has a grant that lists more than it', [twice(grantObject('far'))], []],
+    ['has a grant with more entries', [twice(grantObject('far'))], []],
     ['has no grant', [], ['RefNotPermitted']],
     ['has a grant in its own namespace', [grantObject('default')], ['RefNotPermitted']],
     ['has a grant for another object', [grantObject('far', { to: { name: 'api' } })], ['RefNotPermitted']],
@@ -127,31 +127,31 @@ describe('a selector', () => {
   });
 
   it.each<readonly [string, LabelSelector, boolean]>([
-    ['that asks for nothing', {}, true],
-    ['with a label that is there', { matchLabels: { team: 'a' } }, true],
+    ['that is empty', {}, true],
+    ['with a label that exists', { matchLabels: { team: 'a' } }, true],
     ['with a label of another value', { matchLabels: { team: 'b' } }, false],
-    ['with a label that is not there', { matchLabels: { zone: 'a' } }, false],
-    ['with an empty label that is there', { matchLabels: { tier: '' } }, true],
-    ['with an empty label that is not there', { matchLabels: { zone: '' } }, false],
+    ['with a label that does not exist', { matchLabels: { zone: 'a' } }, false],
+    ['with an empty label that exists', { matchLabels: { tier: '' } }, true],
+    ['with an empty label that does not exist', { matchLabels: { zone: '' } }, false],
     ['with one of two labels', { matchLabels: { team: 'a', zone: 'x' } }, false],
     ['In with its value', team('In', 'team', 'b', 'a'), true],
     ['In without its value', team('In', 'team', 'b'), false],
-    ['In of a label that is not there', team('In', 'zone', 'a'), false],
+    ['In of a label that does not exist', team('In', 'zone', 'a'), false],
     ['NotIn with its value', team('NotIn', 'team', 'a', 'b'), false],
     ['NotIn without its value', team('NotIn', 'team', 'b'), true],
-    ['NotIn of a label that is not there', team('NotIn', 'zone', 'a'), true],
-    ['Exists of a label that is there', team('Exists', 'tier'), true],
-    ['Exists of a label that is not there', team('Exists', 'zone'), false],
-    ['DoesNotExist of a label that is there', team('DoesNotExist', 'tier'), false],
-    ['DoesNotExist of a label that is not there', team('DoesNotExist', 'zone'), true],
-    ['of the name of something that every object inherits', team('Exists', 'constructor'), false],
+    ['NotIn of a label that does not exist', team('NotIn', 'zone', 'a'), true],
+    ['Exists of a label that exists', team('Exists', 'tier'), true],
+    ['Exists of a label that does not exist', team('Exists', 'zone'), false],
+    ['DoesNotExist of a label that exists', team('DoesNotExist', 'tier'), false],
+    ['DoesNotExist of a label that does not exist', team('DoesNotExist', 'zone'), true],
+    ['of a label named constructor', team('Exists', 'constructor'), false],
     [
-      'with labels that hold and a condition that does not',
+      'with matching labels and an expression that does not match',
       { matchLabels: { team: 'a' }, ...team('Exists', 'zone') },
       false,
     ],
     [
-      'with all of several conditions',
+      'with several matching expressions',
       {
         matchExpressions: [
           { key: 'team', operator: 'Exists' },
@@ -179,21 +179,21 @@ describe('of several MeshTailnets with one domain', () => {
   };
 
   it.each([
-    ['the oldest counts', 'b', [made('a', '2026-02-01T00:00:00Z'), made('b', '2026-01-01T00:00:00Z')]],
+    ['the oldest is used', 'b', [made('a', '2026-02-01T00:00:00Z'), made('b', '2026-01-01T00:00:00Z')]],
     [
-      'times are compared, not texts',
+      'creation times are compared as times',
       'b',
       [made('a', '2026-01-01T01:00:00+02:00'), made('b', '2025-12-31T22:00:00Z')],
     ],
     [
-      'the first by name of equally old ones counts',
+      'the first by name of equally old ones is used',
       'a',
       [made('b', '2026-01-01T00:00:00Z'), made('a', '2026-01-01T00:00:00Z')],
     ],
-    ['one without a time is the youngest', 'b', [made('a'), made('b', '2026-01-01T00:00:00Z')]],
-    ['the first by name counts where none has a time', 'a', [made('b'), made('a'), made('c')]],
+    ['one without a creation time is the newest', 'b', [made('a'), made('b', '2026-01-01T00:00:00Z')]],
+    ['the first by name is used where none has a creation time', 'a', [made('b'), made('a'), made('c')]],
     [
-      'one that is being deleted counts still',
+      'one that is being deleted is still used',
       'a',
       [
         made('a', '2026-01-01T00:00:00Z', { deletionTimestamp: '2026-03-01T00:00:00Z' }),

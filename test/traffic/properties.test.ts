@@ -122,20 +122,20 @@ describe('with random resources', () => {
   it('every referenced endpoint is used or reported as unused', () => {
     const seen = forAllTraffic(({ rule }) => {
       for (const { ref, endpoints, path } of rule.backends) {
-        const told = rule.unused.filter(
+        const reported = rule.unused.filter(
           ({ message, reason }) => message.startsWith(`${path}: `) && reason !== 'OtherBackendMissing',
         );
-        const isWhole = told.some(({ endpoint }) => endpoint === undefined);
+        const isWhole = reported.some(({ endpoint }) => endpoint === undefined);
         if (ref.weight === 0 || isWhole) expect(endpoints).toEqual([]);
         else {
           const [first] = endpoints;
           const names = [
             ...endpoints.map(({ endpoint }) => endpoint.name),
-            ...told.map(({ endpoint }) => endpoint),
+            ...reported.map(({ endpoint }) => endpoint),
           ];
           const all = first?.object.spec.endpoints?.filter(({ port }) => port === ref.port);
           if (all) expect(names.sort()).toEqual(all.map(({ name }) => name).sort());
-          else expect(told.length).toBeGreaterThan(0);
+          else expect(reported.length).toBeGreaterThan(0);
         }
       }
     });

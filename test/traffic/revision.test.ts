@@ -52,14 +52,14 @@ describe('the revision of a Gateway', () => {
   const replaced = (object: object) => [...base, object];
 
   it.each<readonly [string, readonly object[]]>([
-    ['the order of what is declared', [...base].reverse()],
+    ['the order of objects', [...base].reverse()],
     [
-      'another endpoint that is like the others',
+      'another endpoint like the others',
       replaced(endpointsObject('web', endpointList(3, { healthCheck: check }))),
     ],
-    ['an endpoint less', replaced(endpointsObject('web', [one ?? {}]))],
+    ['a removed endpoint', replaced(endpointsObject('web', [one ?? {}]))],
     [
-      'what the status says',
+      'a status',
       replaced(
         endpointsObject('web', [one ?? {}, two ?? {}], {
           status: { endpoints: [{ name: 'e1', status: 'Unhealthy' }] },
@@ -101,7 +101,7 @@ describe('the revision of a Gateway', () => {
       'TLS settings',
       replaced(endpointsObject('web', [endpoint({ protocol: 'HTTPS', tls: { minVersion: '1.3' } })])),
     ],
-    ['a MeshTailnet that goes', base.slice(1)],
+    ['a removed MeshTailnet', base.slice(1)],
   ])('changes with %s', (_, objects) => {
     const after = revision(objects);
     expect(after).toBeDefined();
@@ -131,13 +131,13 @@ describe('the revision of a Gateway with a mixed rule', () => {
   it.each<readonly [string, object]>([
     ['another endpoint', endpointsObject('web', endpointList(3, { healthCheck: check }))],
     [
-      'what the status says of health',
+      'the health in a status',
       endpointsObject('web', [one ?? {}, two ?? {}], {
         status: { endpoints: [{ name: 'e1', status: 'Unhealthy' }] },
       }),
     ],
     ['the proxies', tailnetObject('main', { pool: { mode: 'External', addresses: ['10.1.1.1:1'] } })],
-    ['a proxy that is gone', tailnetObject('main', { pool: { mode: 'Managed' } })],
+    ['a removed proxy', tailnetObject('main', { pool: { mode: 'Managed' } })],
     [
       'an older tailnet of the same domain',
       tailnetObject('a', {
@@ -156,10 +156,10 @@ describe('the revision of a Gateway with a mixed rule', () => {
 
 describe('the data path of a Gateway', () => {
   it.each([
-    ['what was decided for it', [bindingObject('public', { dataPath: { mode: 'Direct' } })], 'Direct'],
-    ['as everywhere where nothing is decided', [bindingObject('public')], 'Proxy'],
-    ['as everywhere where there is no word of it', [], 'Proxy'],
-    ['not what was decided for another', [bindingObject('other', { dataPath: { mode: 'Direct' } })], 'Proxy'],
+    ['that of its MeshBinding', [bindingObject('public', { dataPath: { mode: 'Direct' } })], 'Direct'],
+    ['the default where its MeshBinding has none', [bindingObject('public')], 'Proxy'],
+    ['the default without a MeshBinding', [], 'Proxy'],
+    ['not that of another Gateway', [bindingObject('other', { dataPath: { mode: 'Direct' } })], 'Proxy'],
   ])('is %s', (_, objects, mode) => {
     expect(dataPathOf(resourcesFrom(objects), gateway, 'Proxy')).toBe(mode);
   });

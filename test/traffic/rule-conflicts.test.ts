@@ -58,7 +58,7 @@ describe('endpoints of one rule with the same name and port', () => {
   });
 
   it.each<readonly [string, Fields, Fields]>([
-    ['no TLS is spoken', { protocol: 'HTTP' }, { protocol: 'HTTP' }],
+    ['there is no TLS', { protocol: 'HTTP' }, { protocol: 'HTTP' }],
     ['one is reached by its address', {}, { tls: { serverName: 'shop.example.com' } }],
     ['ports differ', {}, { port: 8443 }],
   ])('are no duplicates where %s', (_, first, second) => {

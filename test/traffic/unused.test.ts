@@ -32,26 +32,26 @@ type Case = {
   readonly reason: UnusedReason;
   readonly world: readonly object[];
   readonly cluster?: string;
-  /** Said after the place of the reference. */
-  readonly says: string;
+  /** The message after the path of the backendRef. */
+  readonly message: string;
 };
 
-/** At least one world for every reason, and the one thing that is said in it. */
+/** At least one case for every reason, with the only message. */
 const CASES: readonly Case[] = [
   {
     reason: 'BackendNotFound',
     world: [tailnet, route],
-    says: 'MeshEndpoints default/web does not exist: create it, or correct name and namespace',
+    message: 'MeshEndpoints default/web does not exist: create it, or correct name and namespace',
   },
   {
     reason: 'RefNotPermitted',
     world: [tailnet, far, httpRoute('web', [backend('far/web')])],
-    says: `no ReferenceGrant lets any HTTPRoute of namespace default refer to MeshEndpoints far/web: create one in namespace far, from group gateway.networking.k8s.io, kind HTTPRoute, namespace default, to group ${GROUP}, kind MeshEndpoints`,
+    message: `no ReferenceGrant lets any HTTPRoute of namespace default refer to MeshEndpoints far/web: create one in namespace far, from group gateway.networking.k8s.io, kind HTTPRoute, namespace default, to group ${GROUP}, kind MeshEndpoints`,
   },
   {
     reason: 'PortMissing',
     world: [tailnet, endpointsObject('web'), httpRoute('web', [{ ...backend('web'), port: undefined }])],
-    says: 'port is missing: set it to a port of MeshEndpoints default/web (it has 8080)',
+    message: 'port is missing: set it to a port of MeshEndpoints default/web (it has 8080)',
   },
   {
     reason: 'PortNotFound',
@@ -60,12 +60,13 @@ const CASES: readonly Case[] = [
       endpointsObject('web', [...endpointList(2), endpoint({ name: 'tls', port: 443 })]),
       httpRoute('web', [backend('web', { port: 81 })]),
     ],
-    says: 'port 81 is not a port of MeshEndpoints default/web: use one that it has (it has 443, 8080)',
+    message: 'port 81 is not a port of MeshEndpoints default/web: use one that it has (it has 443, 8080)',
   },
   {
     reason: 'ProtocolMismatch',
     world: [tailnet, udp, route],
-    says: 'HTTPRoute does not support protocol UDP of endpoint web of MeshEndpoints default/web: use UDPRoute, or change the protocol (HTTPRoute supports HTTP or HTTPS or gRPC)',
+    message:
+      'HTTPRoute does not support protocol UDP of endpoint web of MeshEndpoints default/web: use UDPRoute, or change the protocol (HTTPRoute supports HTTP or HTTPS or gRPC)',
   },
   {
     reason: 'ProtocolConflict',
@@ -74,33 +75,39 @@ const CASES: readonly Case[] = [
       endpointsObject('web', [endpoint(), endpoint({ name: 'b', meshIP: '100.64.0.2', protocol: 'gRPC' })]),
       route,
     ],
-    says: 'endpoint b of MeshEndpoints default/web needs HTTP/2, but endpoint web of MeshEndpoints default/web, which comes first, needs HTTP/1.1, and Envoy uses one protocol for all endpoints of a rule: give them rules of their own',
+    message:
+      'endpoint b of MeshEndpoints default/web needs HTTP/2, but endpoint web of MeshEndpoints default/web, which comes first, needs HTTP/1.1, and Envoy uses one protocol for all endpoints of a rule: give them rules of their own',
   },
   {
     reason: 'DuplicateAddress',
     world: [tailnet, endpointsObject('web', [endpoint(), endpoint({ name: 'b' })]), route],
-    says: 'endpoint b of MeshEndpoints default/web has the same address and port as endpoint web of MeshEndpoints default/web, which is used: remove one of them',
+    message:
+      'endpoint b of MeshEndpoints default/web has the same address and port as endpoint web of MeshEndpoints default/web, which is used: remove one of them',
   },
   {
     reason: 'TailnetNotFound',
     world: [endpointsObject('web'), route],
-    says: 'no MeshTailnet has spec.tailnet example.ts.net, which is that of MeshEndpoints default/web: create one, or correct spec.tailnet of MeshEndpoints default/web',
+    message:
+      'no MeshTailnet has spec.tailnet example.ts.net, which is that of MeshEndpoints default/web: create one, or correct spec.tailnet of MeshEndpoints default/web',
   },
   {
     reason: 'NamespaceNotAllowed',
     world: [tailnetObject('main', { allowedNamespaces: only }), endpointsObject('web'), route],
-    says: 'spec.allowedNamespaces of MeshTailnet main does not select namespace default: add the labels that it selects to the namespace, or change the selector',
+    message:
+      'spec.allowedNamespaces of MeshTailnet main does not select namespace default: add the labels that it selects to the namespace, or change the selector',
   },
   {
     reason: 'MixedBackends',
     world: [tailnet, udp, routeObject('UDPRoute', 'web', [backend('web'), service()])],
     cluster: UDP,
-    says: 'a UDPRoute cannot mix MeshEndpoints with other backends: keep one kind of backend, or give the others weight 0',
+    message:
+      'a UDPRoute cannot mix MeshEndpoints with other backends: keep one kind of backend, or give the others weight 0',
   },
   {
     reason: 'NotSupported',
     world: [tailnet, endpointsObject('web', [endpoint({ externalTarget: 'db.example.com:5432' })]), route],
-    says: 'externalTarget of endpoint web of MeshEndpoints default/web is not supported yet: refer to the service itself',
+    message:
+      'externalTarget of endpoint web of MeshEndpoints default/web is not supported yet: refer to the service itself',
   },
   {
     reason: 'NotSupported',
@@ -109,22 +116,26 @@ const CASES: readonly Case[] = [
       endpointsObject('web', [endpoint({ protocol: 'HTTPS', tls: { caRef: { name: 'ca' } } })]),
       route,
     ],
-    says: 'tls.caRef of endpoint web of MeshEndpoints default/web is not supported yet: write the certificates into tls.ca',
+    message:
+      'tls.caRef of endpoint web of MeshEndpoints default/web is not supported yet: write the certificates into tls.ca',
   },
   {
     reason: 'InvalidCertificate',
     world: [tailnet, endpointsObject('web', [endpoint({ protocol: 'HTTPS', tls: { ca: BROKEN } })]), route],
-    says: 'tls.ca of endpoint web of MeshEndpoints default/web cannot be read: certificate 2 is malformed: write whole PEM certificates, each from its BEGIN line to its END line, and nothing else',
+    message:
+      'tls.ca of endpoint web of MeshEndpoints default/web cannot be read: certificate 2 is malformed: write whole PEM certificates, each from its BEGIN line to its END line, and nothing else',
   },
   {
     reason: 'TooManyTlsSettings',
     world: [tailnet, endpointsObject('web', manyAuthorities), route],
-    says: 'with endpoint e10 of MeshEndpoints default/web the TLS settings of the rule, certificates included, exceed 256 KB: use equal settings or fewer certificates, or give endpoints rules of their own',
+    message:
+      'with endpoint e10 of MeshEndpoints default/web the TLS settings of the rule, certificates included, exceed 256 KB: use equal settings or fewer certificates, or give endpoints rules of their own',
   },
   {
     reason: 'ProxyUnknown',
     world: [tailnetObject('main', { pool: {} }), endpointsObject('web'), route],
-    says: 'MeshTailnet main of MeshEndpoints default/web has no proxy yet: its mesh pods do not run; condition PoolReady of the MeshTailnet has the reason. If no operator runs mesh pods here, set spec.pool.mode to External and list your own proxies in spec.pool.addresses',
+    message:
+      'MeshTailnet main of MeshEndpoints default/web has no proxy yet: its mesh pods do not run; condition PoolReady of the MeshTailnet has the reason. If no operator runs mesh pods here, set spec.pool.mode to External and list your own proxies in spec.pool.addresses',
   },
   {
     reason: 'ProxyNotAnAddress',
@@ -133,23 +144,25 @@ const CASES: readonly Case[] = [
       endpointsObject('web'),
       route,
     ],
-    says: 'spec.pool.addresses of MeshTailnet main of MeshEndpoints default/web has host names only (proxy.example.com:1055), and Envoy needs IP addresses: write IP:port',
+    message:
+      'spec.pool.addresses of MeshTailnet main of MeshEndpoints default/web has host names only (proxy.example.com:1055), and Envoy needs IP addresses: write IP:port',
   },
   {
     reason: 'DatagramsThroughProxy',
     world: [tailnet, udp, udpRoute],
     cluster: UDP,
-    says: 'MeshEndpoints default/web has UDP endpoints, which cannot be reached through a proxy yet: run Envoy on the mesh itself, with data path Direct',
+    message:
+      'MeshEndpoints default/web has UDP endpoints, which cannot be reached through a proxy yet: run Envoy on the mesh itself, with data path Direct',
   },
 ];
 
 describe('an unused backend', () => {
   it.each(CASES)(
     'is reported with the reason $reason, the field and the fix',
-    ({ world, cluster, reason, says }) => {
+    ({ world, cluster, reason, message }) => {
       const { rule, through } = trafficOf(resourcesFrom(world), cluster);
-      const told = [...rule.unused, ...through.Proxy.unused];
-      expect(told).toMatchObject([{ reason, message: `spec.rules[0].backendRefs[0]: ${says}` }]);
+      const reported = [...rule.unused, ...through.Proxy.unused];
+      expect(reported).toMatchObject([{ reason, message: `spec.rules[0].backendRefs[0]: ${message}` }]);
     },
   );
 

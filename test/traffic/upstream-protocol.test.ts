@@ -20,8 +20,8 @@ function traffic(kind: RouteKind, protocol: Protocol, tls?: object): Traffic {
   return trafficOf(resources, CLUSTERS[kind]);
 }
 
-/** What is said to the endpoint, over which socket; or why nothing is. */
-function said({ rule, settings }: Traffic): string {
+/** The protocol to the endpoint and its socket, or the reason for which it is unused. */
+function upstreamOf({ rule, settings }: Traffic): string {
   if (rule.unused.length > 0) return rule.unused.map(({ reason }) => reason).join();
   const [{ socket } = {}] = settings?.socketMatches ?? [];
   const tls = socket?.is === 'tls' ? ` in TLS${socket.tls.alpn ? ` for ${socket.tls.alpn}` : ''}` : '';
@@ -90,12 +90,12 @@ const TABLE: readonly (readonly [
 ];
 
 const cells = TABLE.flatMap(([protocol, tls, row]) =>
-  (Object.keys(row) as RouteKind[]).map(kind => ({ protocol, tls, kind, says: row[kind] })),
+  (Object.keys(row) as RouteKind[]).map(kind => ({ protocol, tls, kind, expected: row[kind] })),
 );
 
 describe('an endpoint', () => {
-  it.each(cells)('of $protocol $tls behind $kind: $says', ({ protocol, tls, kind, says }) => {
-    expect(said(traffic(kind, protocol, tls === 'with tls' ? {} : undefined))).toBe(says);
+  it.each(cells)('of $protocol $tls behind $kind: $expected', ({ protocol, tls, kind, expected }) => {
+    expect(upstreamOf(traffic(kind, protocol, tls === 'with tls' ? {} : undefined))).toBe(expected);
   });
 
   it('of a mismatched protocol is unused, and the supported ones are listed', () => {

@@ -1,4 +1,4 @@
-/** Certificates of nobody: their keys have been thrown away. */
+/** Certificates for tests, without private keys. */
 export const CERTIFICATE = `-----BEGIN CERTIFICATE-----
 MIIBgTCCASegAwIBAgIUCfQxDKokExnpAw4tAUtnqXjACoQwCgYIKoZIzj0EAwIw
 FTETMBEGA1UEAwwKbm9ib2R5LW9uZTAgFw0yNjExMjEyMDA1MDRaGA8yMTI2MTAy

@@ -49,17 +49,17 @@ export function backend(name: string, fields: Fields = {}): Fields {
   return meshBackend({ name: last, ...(namespace !== undefined && { namespace }), ...fields });
 }
 
-/** A backend of a route that is not ours. */
+/** A backendRef to a Service. */
 export function service(fields: Fields = {}): Fields {
   return { name: 'shop', port: 80, ...fields };
 }
 
-/** A Service with one port, which is 80 if nothing else is said. */
+/** A Service with one port: 80 by default. */
 export function serviceObject(name: string, ports: readonly Fields[] = [{ port: 80 }]): object {
   return named({ apiVersion: 'v1', kind: 'Service', spec: { ports } }, name);
 }
 
-/** Endpoints of a Service of namespace default, ready if they say nothing else. */
+/** An EndpointSlice of a Service of namespace default. */
 export function sliceObject(
   service: string,
   endpoints: readonly Fields[],
