@@ -18,17 +18,17 @@ import { trafficKinds } from './traffic/access.ts';
 /** What the composition roots inject: the deps of every controller. */
 type Deps = ControllerDeps & BindingDeps & Omit<TailnetDeps, 'log'>;
 
-/** A controller, with all that processes and manifests need to know of it. */
+/** A controller, as the processes that start it and the manifests need it. */
 type RegisteredController = {
-  /** As it stands in logs and metrics. */
+  /** Its name in logs and metrics. */
   readonly name: string;
   /** The kinds that it reads. */
   readonly kinds: readonly ResourceKind[];
   /** The indexes that its store must have. */
   readonly indexes: readonly AnyIndex[];
-  /** What it may do in a cluster. */
+  /** The RBAC rules that it needs. */
   readonly access: Access;
-  readonly start: (deps: Deps, settings: ControllerOptions) => RunningController;
+  readonly start: (deps: Deps, options: ControllerOptions) => RunningController;
 };
 
 /** All controllers; a new one is its own folder and one entry here. */
@@ -38,21 +38,21 @@ const controllers: readonly RegisteredController[] = [
     kinds: trafficKinds,
     indexes: bindingIndexes,
     access: bindingAccess,
-    start: (deps, settings) => startController(bindingController(deps), deps, settings),
+    start: (deps, options) => startController(bindingController(deps), deps, options),
   },
   {
     name: 'mesh-tailnet',
     kinds: ['MeshTailnet'],
     indexes: tailnetIndexes,
     access: tailnetAccess,
-    start: (deps, settings) =>
-      startController(tailnetController({ ...deps, log: deps.telemetry.log }), deps, settings),
+    start: (deps, options) =>
+      startController(tailnetController({ ...deps, log: deps.telemetry.log }), deps, options),
   },
 ];
 
 /** Starts all controllers. */
-export function startControllers(deps: Deps, settings: ControllerOptions): readonly RunningController[] {
-  return controllers.map(({ start }) => start(deps, settings));
+export function startControllers(deps: Deps, options: ControllerOptions): readonly RunningController[] {
+  return controllers.map(({ start }) => start(deps, options));
 }
 
 /** The names of all controllers. */

@@ -5,17 +5,7 @@ import { serve } from '../telemetry/http.ts';
 import { createLog } from '../telemetry/log.ts';
 import type { Log, LogDestination, LogLevel } from '../telemetry/log.ts';
 import { metricsRoutes } from '../telemetry/registry.ts';
-import {
-  controlMetrics,
-  controllerMetrics,
-  eventMetrics,
-  extensionMetrics,
-  grpcMetrics,
-  leaderMetrics,
-  queueMetrics,
-  restClientMetrics,
-  sourceMetrics,
-} from '../telemetry/metrics.ts';
+import { allMetrics } from '../telemetry/metrics.ts';
 import { pprofRoutes } from '../telemetry/pprof.ts';
 import { watchHeap } from '../telemetry/profile-heap.ts';
 import { createReadiness, healthRoutes } from '../telemetry/readiness.ts';
@@ -23,23 +13,10 @@ import type { Readiness } from '../telemetry/readiness.ts';
 import { createRegistry } from '../telemetry/registry.ts';
 import type { Metrics } from '../telemetry/registry.ts';
 
-/** The metrics of every process; those of parts that a process does not have stay at zero. */
-const METRICS = {
-  ...controllerMetrics,
-  ...queueMetrics,
-  ...leaderMetrics,
-  ...grpcMetrics,
-  ...extensionMetrics,
-  ...restClientMetrics,
-  ...sourceMetrics,
-  ...eventMetrics,
-  ...controlMetrics,
-} as const;
-
 /** The log, metrics, activities and probes of a process, and the servers of them. */
 export type ProcessTelemetry = {
   readonly log: Log;
-  readonly metrics: Metrics<typeof METRICS>;
+  readonly metrics: Metrics<typeof allMetrics>;
   readonly activities: Activities;
   readonly readiness: Readiness;
   /** The process is not ready until this is called, once all readiness checks are added. */
@@ -67,7 +44,7 @@ export async function startTelemetry(options: TelemetryOptions): Promise<Process
   const log = createLog({ level: options.logLevel, ...(to ? { to } : {}) });
   const known = { controller: controllers, name: controllers, kind: kinds };
   // The label `name` of this gauge is the name of a lease, not of a controller.
-  const metrics = createRegistry({ metrics: METRICS, version, known, unknown: ['leads'] });
+  const metrics = createRegistry({ metrics: allMetrics, version, known, unknown: ['leads'] });
   const [activities, readiness] = [createActivities(), createReadiness()];
   const markChecksAdded = readiness.add('start', () => 'not started yet');
   const heap = options.pprof === 'on' ? await watchHeap() : undefined;

@@ -17,7 +17,7 @@ import type { Trigger } from './trigger.ts';
 
 /** Reconciles the objects of one kind. */
 export type Controller<K extends ResourceKind = ResourceKind> = {
-  /** As it stands in logs and metrics. */
+  /** Its name in logs and metrics. */
   readonly name: string;
   readonly kind: K;
   readonly triggers: readonly Trigger<K>[];

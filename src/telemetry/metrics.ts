@@ -269,6 +269,19 @@ export const controlMetrics = {
   }),
 } as const satisfies MetricDeclarations;
 
+/** The metrics of every process; those of parts that a process does not have stay at zero. */
+export const allMetrics = {
+  ...controllerMetrics,
+  ...queueMetrics,
+  ...leaderMetrics,
+  ...grpcMetrics,
+  ...extensionMetrics,
+  ...restClientMetrics,
+  ...sourceMetrics,
+  ...eventMetrics,
+  ...controlMetrics,
+} as const;
+
 /** A metric of another program that alerts and dashboards use, and its source. */
 export type ForeignMetric = {
   readonly name: string;

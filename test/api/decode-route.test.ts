@@ -127,7 +127,7 @@ describe('a mirror', () => {
     expect(read(kind, { rules })).toMatchObject({ rules: [{ mirrors: [] }] });
   });
 
-  it('is only what the type of its filter says', () => {
+  it('is only what the type of its filter declares', () => {
     const filter = { ...mirrorTo('a'), type: 'URLRewrite' };
     expect(read('HTTPRoute', { rules: [{ filters: [filter] }] })).toMatchObject({ rules: [{ mirrors: [] }] });
   });

@@ -54,7 +54,7 @@ describe('an object of ours', () => {
     expect(read(object)).toMatchObject({ metadata, status });
   });
 
-  it('is told every fault of it', () => {
+  it('has every fault in the result', () => {
     const object = named(meshEndpoints({ tailnet: 7, paused: 'yes' }), 'team-a/web');
     expect(faultsOf(object).map(fault => fault.split(':')[0])).toEqual(['spec.tailnet', 'spec.paused']);
   });
@@ -83,7 +83,7 @@ describe('a namespace', () => {
     expect((read(object) as { metadata: { namespace?: string } }).metadata.namespace).toBe(expected);
   });
 
-  it('is by default what the reader says, also inside of routes', () => {
+  it('is the given default, also inside of routes', () => {
     expect(read(route('HTTPRoute', 'web'), 'team-b')).toMatchObject({
       metadata: { namespace: 'team-b' },
       parentRefs: [{ namespace: 'team-b' }],
@@ -252,7 +252,7 @@ describe('any JSON value', () => {
     expect(faultsOf(JSON.parse(text)).join()).toContain('metadata.name: is required');
   });
 
-  it('may be deep or long, and tells at most 100 faults', () => {
+  it('may be deep or long, and has at most 100 faults', () => {
     const deep: unknown = JSON.parse('['.repeat(50_000) + ']'.repeat(50_000));
     const rules = [
       { matches: deep, backendRefs: [{ name: 'web', filters: [{ type: 'Other', other: deep }] }] },

@@ -8,7 +8,7 @@ const wish = (address: string) => ({
 });
 
 describe('the configuration of Envoy Gateway', () => {
-  it('as a file says what the configuration says', () => {
+  it('as a file has the same content', () => {
     const [document] = readDocuments(envoyGatewayFile(wish('127.0.0.1:5005'))).documents;
     expect(document?.value).toEqual(envoyGatewayConfig(wish('127.0.0.1:5005')));
   });
@@ -38,7 +38,7 @@ describe('the configuration of Envoy Gateway', () => {
     expect(envoyGatewayConfig(wish(address))).toMatchObject({ extensionManager: { service } });
   });
 
-  it('asks nobody where there is no extension server', () => {
+  it('has no extension manager without an extension server', () => {
     expect(envoyGatewayConfig({ resources: '/a' })).not.toHaveProperty('extensionManager');
   });
 });

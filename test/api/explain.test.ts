@@ -215,7 +215,7 @@ describe('many faults', () => {
   const wrong = (count: number) =>
     meshEndpoints({ endpoints: repeated(count).map(index => endpoint({ name: `web-${index}`, port: 0 })) });
 
-  it('are all told up to 100', () => {
+  it('are all reported up to 100', () => {
     expect(linesOf(wrong(100))).toHaveLength(100);
     expect(linesOf(wrong(100))[99]).toBe('spec.endpoints[99].port: 0 is not a port (1 to 65535)');
   });

@@ -69,7 +69,7 @@ describe('unknown fields', () => {
     expect(unknownFields('MeshEndpoints', value)).toEqual([]);
   });
 
-  it('are told up to 100', () => {
+  it('are reported up to 100', () => {
     const many = Object.fromEntries(Array.from({ length: 150 }, (_, index) => [`x-unknown-${index}`, 1]));
     expect(unknownFields('MeshEndpoints', meshEndpoints(many))).toHaveLength(100);
     const endpoints = Array.from({ length: 150 }, () => endpoint({ colour: 'red' }));

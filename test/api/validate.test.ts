@@ -161,7 +161,7 @@ describe('a fault of a rule', () => {
   const brokenRule = { protocol: 'HTTP', tls: {} };
   const RULE = 'tls: tls may be given only where protocol is HTTPS, TLS or gRPC';
 
-  it('is told beside structural faults elsewhere', () => {
+  it('is reported beside structural faults elsewhere', () => {
     const object = meshEndpoints({
       endpoints: [endpoint({ port: 0 }), endpoint({ name: 'b', ...brokenRule })],
     });
@@ -171,13 +171,13 @@ describe('a fault of a rule', () => {
     ]);
   });
 
-  it('is not told of a value with a structural fault inside', () => {
+  it('is not reported of a value with a structural fault inside', () => {
     expect(linesOf(first({ ...brokenRule, port: 0 }))).toEqual([
       'spec.endpoints[0].port: 0 is not a port (1 to 65535)',
     ]);
   });
 
-  it('is not told of a value inside one that is wrong as a whole', () => {
+  it('is not reported of a value inside an invalid one', () => {
     const endpoints = Array.from({ length: 1001 }, (_, index) =>
       endpoint({ name: `web-${index}`, ...brokenRule }),
     );
@@ -186,7 +186,7 @@ describe('a fault of a rule', () => {
     ]);
   });
 
-  it('is told of item 1 where item 10 is wrong', () => {
+  it('is reported of item 1 where item 10 is invalid', () => {
     const endpoints = Array.from({ length: 11 }, (_, index) =>
       endpoint({
         name: `web-${index}`,
@@ -200,7 +200,7 @@ describe('a fault of a rule', () => {
     ]);
   });
 
-  it('is told for each rule that fails, and for each place', () => {
+  it('is reported for each failed rule, and for each path', () => {
     const check = { enabled: true, type: 'UDP' };
     const object = meshEndpoints({
       endpoints: [
@@ -239,7 +239,7 @@ describe('a very large value', () => {
     expect(verdict.valid ? [] : verdict.faults.map(({ path }) => path)).toEqual(['spec.tailnet']);
   });
 
-  it('in a list is refused without a look at each of its items', () => {
+  it('in a list is refused without checking each item', () => {
     const verdict = validate('MeshEndpoints', meshEndpoints({ endpoints: Array(200_000).fill({}) }));
     expect(verdict.valid ? [] : verdict.faults.map(({ path }) => path)).toContain('spec.endpoints');
   });

@@ -146,7 +146,7 @@ describe('a file is refused with', () => {
     expect(faultsOf('a: &a [*a]\n')).toHaveLength(1);
   });
 
-  it('a list that does not end, told where that was noticed', () => {
+  it('a list that does not end, at the line where that is detected', () => {
     expect(faultsOf('a: 1\nb: [1,\nc: 2\n')[0]).toMatch(/^[23]: the indentation/);
   });
 });

@@ -29,7 +29,7 @@ describe('the tiny schema generates', () => {
     expect(await generate({ schemas, protos: new Map() }, () => undefined)).toEqual(outputs);
   });
 
-  it('one phase after the other, and tells which', () => {
+  it('one phase after the other, and reports which', () => {
     expect(phases).toEqual(['load', 'types', 'validators', 'crds', 'protobuf']);
   });
 

@@ -227,7 +227,7 @@ const METADATA_FAULTS: readonly Refused[] = [
   ],
 ];
 
-describe('what a kind says of metadata', () => {
+describe('what a kind declares about metadata', () => {
   it.each(METADATA_FAULTS)('is refused with %s', (_sentence, patch, place, why) => {
     expect(refusalOf(patch)).toBe(`${place}: ${why}`);
   });

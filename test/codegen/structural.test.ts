@@ -151,7 +151,7 @@ describe('a field in the CRD', () => {
 });
 
 describe('the whole object in the CRD', () => {
-  it('says of apiVersion, kind and metadata no more than Kubernetes allows', () => {
+  it('declares about apiVersion, kind and metadata only what Kubernetes allows', () => {
     const { properties, required } = structuralRoot(
       tinyKind({ 'sample.json#/properties/metadata': undefined }),
     );

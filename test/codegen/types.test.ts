@@ -31,7 +31,7 @@ describe('the types of the product', () => {
     expectTypeOf<stored.Kinds['MeshEndpoints']>().toEqualTypeOf<stored.MeshEndpoints>();
   });
 
-  it('are data that nobody changes, at any depth', () => {
+  it('are readonly at any depth', () => {
     expectTypeOf<stored.Kinds>().toEqualTypeOf<Frozen<stored.Kinds>>();
     expectTypeOf<authored.Kinds>().toEqualTypeOf<Frozen<authored.Kinds>>();
   });
@@ -155,7 +155,7 @@ describe.each(['stored', 'authored'] as const)('the %s types', view => {
     expect(changeable(await typesModule(productKinds(), view))).toEqual([]);
   });
 
-  it('keep what is said of a field', async () => {
+  it('keep the description of a field', async () => {
     expect(await typesModule([tinyKind()], view)).toContain('/**\n   * A number or a text.\n   */');
   });
 });

@@ -17,7 +17,7 @@ function refusalOf(environment: Readonly<Record<string, string>>): string {
 }
 
 describe('the settings of mesh pods', () => {
-  it('say nothing where nothing is said, but for the ports', () => {
+  it('are empty by default, except the ports', () => {
     expect(read({})).toEqual({
       controlURL: undefined,
       meshPods: {},

@@ -10,7 +10,7 @@ import { Runtime } from '../support/runtime.ts';
 import { parseExposition, valueOf } from '../support/telemetry/exposition.ts';
 
 describe('a controller', () => {
-  it('looks at every object, but not before all has been read', async () => {
+  it('reconciles every object, but not before the source is synced', async () => {
     const seen: string[] = [];
     const runtime = new Runtime([web('a'), web('b')]);
     runtime.start({
@@ -27,7 +27,7 @@ describe('a controller', () => {
     expect(seen).toEqual(['a', 'b']);
   });
 
-  it('looks at what was there before it began', async () => {
+  it('reconciles objects that existed before it started', async () => {
     const seen: string[] = [];
     const runtime = new Runtime([web('a')]);
     await runtime.memory.start();
@@ -42,7 +42,7 @@ describe('a controller', () => {
     expect(seen).toEqual(['a']);
   });
 
-  it('looks again at what is added, changed and removed, and at nothing else', async () => {
+  it('reconciles what is added, changed and removed, and nothing else', async () => {
     const seen: string[] = [];
     const { clock, memory } = await running(ref => {
       seen.push(`${ref.name} ${memory.read.get(refOfWeb(ref.name))?.spec.endpoints?.[0]?.port ?? 'gone'}`);
@@ -143,7 +143,7 @@ describe('the metrics of a controller', () => {
     expect(await runtime.metric('controller_runtime_max_concurrent_reconciles')).toBe(7);
   });
 
-  it('begin at zero when it starts, also where nobody knew its name before', async () => {
+  it('start at zero, also if its name was not known before', async () => {
     const registry = createRegistry({ metrics: { ...controllerMetrics, ...queueMetrics }, version: 'test' });
     const { telemetry, memory, clock } = new Runtime();
     startController(

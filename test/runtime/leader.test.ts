@@ -51,7 +51,7 @@ describe('the controllers of a leader', () => {
     expect(ends).toEqual(['aborted at 1000']);
   });
 
-  it('tell of runs that do not end', async () => {
+  it('report runs that do not end', async () => {
     const runtime = new Runtime([named(meshTailnet(), 'example')]);
     const controller = runtime.start({ kind: 'MeshTailnet', reconcile: () => new Promise(() => undefined) });
     await runtime.memory.start();

@@ -91,7 +91,7 @@ describe('leadership', () => {
     expect([a.leadership.isHeld(), b.leadership.isHeld(), a.told, b.told]).toEqual([true, false, [], []]);
   });
 
-  it('asks for the lease about 30 times a minute, who leads by writing and who does not by reading', async () => {
+  it('sends about 30 requests a minute for the lease: writes if it is the leader, else reads', async () => {
     const { clock, a, b } = await two();
     const before = [{ ...a.path }, { ...b.path }] as const;
     await clock.advance(600_000);
@@ -162,7 +162,7 @@ describe('leadership', () => {
     ]);
   });
 
-  it('begins anew, with a higher number, where its old lease was not taken and all of the old term has ended', async () => {
+  it('begins again, with a higher number, if its old lease was not taken and all of the old term has ended', async () => {
     const leaders = released();
     const a = leaders.start('a', { manner: { afterMs: 900 } });
     await leaders.clock.advance(10_000);
@@ -213,7 +213,7 @@ describe('leadership', () => {
     await a.leadership.stop();
   });
 
-  it('is lost at the next look if the lease is somebody else’s by hand, and that is respected', async () => {
+  it('is lost at the next read if the lease was edited to another holder, which is respected', async () => {
     const { leaders, clock, a, b } = await two();
     leaders.memory.author.put({ holder: 'somebody', durationMs: 10_000, transitions: 7 });
     await clock.advance(3000);
@@ -274,7 +274,7 @@ describe('stopping', () => {
     expect([(await leaseOf(leaders)).holder.slice(0, 1), a.leadership.isHeld()]).toEqual(['a', false]);
   });
 
-  it('asks what is led to end at once if leadership is lost meanwhile', async () => {
+  it('ends the work of the leader at once if leadership is lost during the grace period', async () => {
     const { leaders, clock, a } = await two({ manner: { afterMs: 60_000 } });
     void a.leadership.stop();
     await clock.advance(5000);
@@ -333,7 +333,7 @@ describe('stopping', () => {
     expect(a.messages()).toContain('cannot release the lease: it will expire');
   });
 
-  it('can be asked for twice', async () => {
+  it('can be called twice', async () => {
     const { a } = await two();
     await Promise.all([a.leadership.stop(), a.leadership.stop()]);
     expect(a.told).toHaveLength(1);

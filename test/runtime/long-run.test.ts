@@ -6,7 +6,7 @@ import { Runtime } from '../support/runtime.ts';
 const LIMITS = { graceMs: 20_000, abortMs: 1000 };
 
 describe('a run that takes long', () => {
-  it('is told in the log ever more seldom, shown in metrics, and aborted in the end', async () => {
+  it('is logged at doubling intervals, shown in metrics, and aborted in the end', async () => {
     let signal: AbortSignal | undefined;
     const { runtime, clock } = await running((_ref, context) => {
       signal = context.signal;
@@ -27,7 +27,7 @@ describe('a run that takes long', () => {
     expect(signal?.reason).toEqual(new Error('the run took longer than 300000 ms'));
   });
 
-  it('and obeys its signal is tried again', async () => {
+  it('is retried if it ends when aborted', async () => {
     const times: number[] = [];
     const { clock } = await running((_ref, { signal }, { clock }) => {
       times.push(clock.now());
@@ -39,7 +39,7 @@ describe('a run that takes long', () => {
     expect(times).toEqual([0, 300_005]);
   });
 
-  it('keeps no other object from being looked at, and its own from being looked at twice at once', async () => {
+  it('does not block other objects, and its own never runs twice at once', async () => {
     const seen: string[] = [];
     const { clock, memory } = await running(ref => {
       seen.push(ref.name);
@@ -51,7 +51,7 @@ describe('a run that takes long', () => {
     expect(seen).toEqual(['a', 'b']);
   });
 
-  it('gives its place to others when it did not obey for a while, and is told so and counted once', async () => {
+  it('releases its slot if it goes on after it was aborted, which is logged and counted once', async () => {
     const seen: string[] = [];
     const ends: (() => void)[] = [];
     const objects = ['a', 'b', 'c', 'd'].map(name => web(name));
@@ -110,7 +110,7 @@ describe('a run that takes long', () => {
     expect(seen).toContain('good');
   });
 
-  it('is looked at again for what changed meanwhile, when it ends after all', async () => {
+  it('is reconciled again for changes during the run, when it finally ends', async () => {
     const ends: (() => void)[] = [];
     const { clock, memory } = await running(() => new Promise(resolve => ends.push(() => resolve(DONE))));
     await clock.advance(400_000);
@@ -122,7 +122,7 @@ describe('a run that takes long', () => {
     expect(ends).toHaveLength(2);
   });
 
-  it('has an aborted signal also if it asks for it late', async () => {
+  it('has an aborted signal also if it first reads it after the abort', async () => {
     let given: RunContext | undefined;
     const { clock } = await running((_ref, context) => {
       given = context;

@@ -132,7 +132,7 @@ describe('the queue', () => {
     await fc.assert(property, { seed, numRuns: 1000 });
   });
 
-  it('has looked at every key since it was last added when it comes to rest, and remembers nothing then', async () => {
+  it('has run every key since it was last added when it becomes idle, and then holds no key', async () => {
     const property = fc.asyncProperty(
       fc.integer({ min: 1, max: 4 }),
       steps(false),

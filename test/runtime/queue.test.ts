@@ -37,7 +37,7 @@ async function queueWithKeyAt(place: 'unknown' | 'background' | 'running' | 'lat
 const empty = { live: 0, background: 0, delayed: 0, running: 0 };
 
 describe('a key', () => {
-  it('is looked at once, however often it is added before its turn', async () => {
+  it('runs once, however often it is added while it is queued', async () => {
     const { clock, work, queue } = queueOf();
     for (let n = 0; n < 100; n++) queue.add('a', 'change');
     queue.start();
@@ -47,7 +47,7 @@ describe('a key', () => {
     expect(queue.state()).toEqual(empty);
   });
 
-  it('is looked at once more, and not before, when it is added during its run', async () => {
+  it('runs once more, after its run, when it is added during its run', async () => {
     const { clock, work, queue } = queueOf({ concurrency: 10 });
     queue.start();
     queue.add('a', 'change');
@@ -61,7 +61,7 @@ describe('a key', () => {
     expect(work.begun).toEqual(['a', 'a']);
   });
 
-  it('is not looked at inside of the call that adds it', () => {
+  it('does not run inside the call that adds it', () => {
     const { work, queue } = queueOf();
     queue.start();
     queue.add('a', 'change');
@@ -195,7 +195,7 @@ describe('a run without success', () => {
     expect(work.times).toEqual([0, 5, 15, 35, 36, 41]);
   });
 
-  it('is not forgotten by a change, which is looked at without waiting', async () => {
+  it('keeps its backoff across a change, which runs without waiting', async () => {
     const { clock, work, queue } = queueOf();
     queue.start();
     queue.add('a', 'change');
@@ -221,7 +221,7 @@ describe('a run without success', () => {
     expect(work.times.slice(150)).toEqual([...Array<number>(100).fill(5), ...late]);
   });
 
-  it('of which others ran dry the retries leaves changes and planned looks alone', async () => {
+  it('used up by retries does not delay changes and requeues after a time', async () => {
     const { clock, work, queue } = queueOf({ concurrency: 1000 });
     queue.start();
     for (let n = 0; n < 500; n++) queue.add(`key-${n}`, 'change');
@@ -235,7 +235,7 @@ describe('a run without success', () => {
   });
 });
 
-describe('a look that is planned', () => {
+describe('a requeue after a time', () => {
   it.each([0, 1, 250, 86_400_000])('comes after %i ms', async ms => {
     const { clock, work, queue } = queueOf();
     queue.start();
@@ -264,7 +264,7 @@ describe('a look that is planned', () => {
 });
 
 describe('at once', () => {
-  it.each([1, 2, 10])('at most %i keys are looked at', async concurrency => {
+  it.each([1, 2, 10])('at most %i keys run', async concurrency => {
     const { clock, work, queue } = queueOf({ concurrency });
     for (let n = 0; n < 30; n++) queue.add(`key-${n}`, 'change');
     queue.start();
@@ -354,7 +354,7 @@ describe('an observer', () => {
 });
 
 describe('10,000 keys', () => {
-  it('are each looked at once, while the loop of Node goes on turning', async () => {
+  it("each run once, while Node's event loop goes on", async () => {
     const seen = new Set<string>();
     const work = (key: string): Promise<Outcome> => {
       seen.add(key);

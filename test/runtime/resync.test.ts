@@ -128,12 +128,12 @@ describe('a controller in which nothing changes', () => {
     return { runtime, seen };
   }
 
-  it('looks at every object once in every period', async () => {
+  it('reconciles every object once in every period', async () => {
     const { seen } = await looks(50, () => Promise.resolve({ requeue: 'on-change' }));
     expect([...seen.values()]).toEqual(Array(50).fill(20));
   });
 
-  it('looks also at those that it would look at much later', async () => {
+  it('reconciles also objects that are requeued much later', async () => {
     const { seen } = await looks(5, () => Promise.resolve({ requeue: 'after', ms: 86_400_000 }));
     expect([...seen.values()]).toEqual(Array(5).fill(20));
   });
@@ -144,7 +144,7 @@ describe('a controller in which nothing changes', () => {
     expect(seen.get('web-0')).toBe(within.length);
   });
 
-  it('lets nothing pile up when there is no time for all, and leaves nobody out', async () => {
+  it('does not pile up when runs are slow, and reconciles every object', async () => {
     const slow = async (_ref: Ref, { clock }: Runtime): Promise<Outcome> => {
       await new Promise<void>(resolve => void clock.after(10_000, resolve));
       return { requeue: 'on-change' };

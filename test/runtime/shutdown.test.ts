@@ -69,7 +69,7 @@ beforeAll(async () => {
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 describe.each<Signal>(['SIGTERM', 'SIGINT'])('a process at %s', signal => {
-  it('lets the run under way end, is not ready meanwhile, begins no other and exits with 0', async () => {
+  it('waits for the run in progress, is unready, starts no other and exits with 0', async () => {
     const process = new Program('ends soon');
     await process.whenTold('begun');
     process.send(signal);
@@ -86,7 +86,7 @@ describe.each<Signal>(['SIGTERM', 'SIGINT'])('a process at %s', signal => {
     expect(process.told).toEqual(['begun', 'stopping', 'reconcile failed', 'released']);
   });
 
-  it('leaves a run behind that does not even obey, says so, and exits with 0', async () => {
+  it('exits with 0 and logs a run that does not end when aborted', async () => {
     const process = new Program('never ends');
     await process.whenTold('begun');
     process.send(signal);
@@ -122,7 +122,7 @@ function stopping(steps: readonly ShutdownStep[]) {
 }
 
 describe('the steps of stopping', () => {
-  it('are done one after the other, even after one that failed, of which the exit code tells', async () => {
+  it('run in order, also after one that failed, and then the exit code is 1', async () => {
     const done: string[] = [];
     const { clock, lines, exits, signal } = stopping([
       {
@@ -150,7 +150,7 @@ describe('the steps of stopping', () => {
     expect(lines.at(-1)).toMatchObject({ msg: 'a shutdown step failed', step: 'second' });
   });
 
-  it('are left undone at the limit, of which the exit code tells', async () => {
+  it('are not run after the timeout, and then the exit code is 1', async () => {
     const done: string[] = [];
     const { clock, lines, exits, signal } = stopping([
       { name: 'first', run: () => new Promise(() => undefined) },
@@ -165,7 +165,7 @@ describe('the steps of stopping', () => {
     expect(lines.at(-1)).toMatchObject({ msg: 'shutdown timed out', seconds: 5 });
   });
 
-  it('are not begun before a signal', async () => {
+  it('do not run before a signal', async () => {
     const done: string[] = [];
     const { clock, exits } = stopping([{ name: 'first', run: () => void done.push('first') }]);
     await clock.advance(3_600_000);

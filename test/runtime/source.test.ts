@@ -54,7 +54,7 @@ describe('a source that is watched', () => {
     expect(stateOf('cluster')).toEqual(['objects syncing']);
   });
 
-  it('is asked no more when that is ended', async () => {
+  it('is not checked any more after it is removed', async () => {
     const { cluster, endFiles, ask, stateOf } = await watched();
     await cluster.start();
     endFiles();

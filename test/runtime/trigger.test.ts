@@ -35,7 +35,7 @@ describe('a trigger', () => {
     return { runtime, controller, clock, memory, seen, first };
   }
 
-  it('adds nothing to what is looked at first', async () => {
+  it('adds nothing to the initial reconciles', async () => {
     const { first } = await tailnetsSeen();
     expect(first).toEqual(['one', 'two']);
   });
@@ -63,7 +63,7 @@ describe('a trigger', () => {
     expect(seen).toEqual(['one']);
   });
 
-  it('leads nowhere that an object was tied to before it came anew', async () => {
+  it('does not enqueue what a deleted object of the same name referred to', async () => {
     const { memory, clock, seen } = await tailnetsSeen();
     await memory.author.remove(refOfWeb('a'));
     await clock.settle();
@@ -72,7 +72,7 @@ describe('a trigger', () => {
     expect(seen).toEqual(['one', 'two']);
   });
 
-  it('is asked nothing when its controller has stopped', async () => {
+  it('is not called after its controller has stopped', async () => {
     const asked: string[] = [];
     const { controller, memory } = await tailnetsSeen(object => {
       asked.push(object.spec.tailnet);
@@ -83,7 +83,7 @@ describe('a trigger', () => {
     expect(asked).toEqual(['one.ts.net']);
   });
 
-  it('that throws is told in the log, and harms no other change', async () => {
+  it('that throws is logged, and does not affect other changes', async () => {
     const { runtime, memory, clock, seen } = await tailnetsSeen(object => {
       if (object.spec.tailnet === 'bad.ts.net') throw new Error('no');
       return tailnetsOf(object);

@@ -20,7 +20,7 @@ const anyKnobs = someOf(everyKnob) as fc.Arbitrary<Written>;
 const parts = ['namespace', 'rbac', 'operator', 'extension-server', 'network-policies', 'monitoring'];
 
 describe('whatever knobs are turned', () => {
-  it('every object is what its kind allows, and obeys every policy', () => {
+  it('every object is valid and passes every policy', () => {
     fc.assert(
       fc.property(anyKnobs, written => {
         const objects = objectsIn(synthesized(written, parts));

@@ -107,7 +107,7 @@ describe('mesh-gateway synth', () => {
     expect(listed).not.toContain('network-policies');
   });
 
-  it('replaces nothing that somebody else wrote, and then writes nothing', async () => {
+  it('does not replace a file that synth did not write, and then writes nothing', async () => {
     mkdirSync(join(root, 'overlay'));
     writeFileSync(join(root, 'overlay/kustomization.yaml'), 'namePrefix: mine-\n');
     const { status, err } = await run('synth', '--out', 'overlay');
@@ -118,7 +118,7 @@ describe('mesh-gateway synth', () => {
     expect(filesIn('overlay')).toEqual(['kustomization.yaml']);
   });
 
-  it('removes what it wrote and nobody needs any more, and nothing else', async () => {
+  it('removes files that it wrote and that are not needed any more, and nothing else', async () => {
     await run('synth', '--out', 'less');
     writeFileSync(join(root, 'less/own.yaml'), 'kind: Mine\n');
     mkdirSync(join(root, 'less/notes'));
@@ -129,7 +129,7 @@ describe('mesh-gateway synth', () => {
     expect(filesIn('less')).toEqual(expect.arrayContaining(['own.yaml', 'notes/README.md']));
   });
 
-  it('tells each fault on a line with its path, and writes nothing', async () => {
+  it('prints each fault on a line with its path, and writes nothing', async () => {
     const config = written('wrong.yaml', 'namespace: A\noperator: {replica: 1, replicas: 0}\n');
     expect(await run('synth', '--config', config, '--out', 'wrong')).toEqual({
       status: 2,

@@ -205,7 +205,7 @@ describe('a configuration', () => {
     expect(faultsOf(text)).toEqual([fault]);
   });
 
-  it('is told all its faults at once, each on a line', () => {
+  it('has all faults reported at once, each on a line', () => {
     expect(faultsOf('namespace: A\nfoo: 1\noperator: {replicas: 0}')).toHaveLength(3);
     for (const fault of faultsOf('"a\\nb": 1\n"\\e[31m": 2\nnamespace: "a\\nb"') ?? [])
       expect(fault).not.toMatch(/[\u0000-\u001f]/);

@@ -87,7 +87,7 @@ describe('a dashboard', () => {
     expect([...dashboards().keys()]).toEqual(['operator', 'traffic']);
   });
 
-  it('has graphs with lines, each of which says what it shows', () => {
+  it('has graphs with lines, each with a description', () => {
     expect(graphs.length).toBeGreaterThan(15);
     for (const graph of graphs) {
       expect(at(graph, 'type')).toBe('timeseries');
@@ -96,14 +96,14 @@ describe('a dashboard', () => {
     }
   });
 
-  it('tells the lines of a graph apart', () => {
+  it('has a legend for each line of a graph', () => {
     for (const { expression, legend } of lines) {
       const by = /\bby \(([^)]+)\)/.exec(expression)?.[1]?.split(', ') ?? [];
       for (const label of by.filter(one => one !== 'le')) expect(legend).toContain(`{{${label}}}`);
     }
   });
 
-  it('asks the data source that whoever looks at it has chosen', () => {
+  it('uses the selected data source', () => {
     for (const dashboard of dashboards().values())
       expect(listAt(dashboard, 'templating', 'list').map(one => at(one, 'name'))).toEqual(['datasource']);
     for (const graph of graphs) expect(at(graph, 'datasource', 'uid')).toBe('$datasource');

@@ -35,7 +35,7 @@ describe('every file', () => {
     },
   );
 
-  it.each([...files])('%s says that it is not to be edited', (_, text) => {
+  it.each([...files])('%s has the mark of a generated file', (_, text) => {
     expect(text.split('\n')[0]).toBe('# Written by mesh-gateway synth: change the configuration instead.');
   });
 });

@@ -50,16 +50,19 @@ describe.each(PROCESSES)('the container of $name', ({ name, command, settings })
     expect(listAt(containerOf(name), 'args')).toEqual([command]);
   });
 
-  it.each([{ written: {} }, { written: everyKnob }])('is told what it understands', ({ written }) => {
-    const variables = variablesOf(containerOf(name, written));
-    expect(variables.size).toBeGreaterThan(5);
-    for (const [variable, value] of variables) {
-      if (variable === 'MALLOC_MMAP_THRESHOLD_') continue; // It is for the C library.
-      const setting = Object.values(settings).find(one => one.name === variable);
-      expect(setting, variable).toBeDefined();
-      expect(() => setting?.parse(variable, value)).not.toThrow();
-    }
-  });
+  it.each([{ written: {} }, { written: everyKnob }])(
+    'gets environment variables that it accepts',
+    ({ written }) => {
+      const variables = variablesOf(containerOf(name, written));
+      expect(variables.size).toBeGreaterThan(5);
+      for (const [variable, value] of variables) {
+        if (variable === 'MALLOC_MMAP_THRESHOLD_') continue; // It is for the C library.
+        const setting = Object.values(settings).find(one => one.name === variable);
+        expect(setting, variable).toBeDefined();
+        expect(() => setting?.parse(variable, value)).not.toThrow();
+      }
+    },
+  );
 
   it('knows where it is', () => {
     const fields = listAt(containerOf(name), 'env').flatMap(one => {
@@ -72,7 +75,7 @@ describe.each(PROCESSES)('the container of $name', ({ name, command, settings })
     ]);
   });
 
-  it('listens where others look for it', () => {
+  it('listens on the ports of its Service and probes', () => {
     const container = containerOf(name);
     const variables = variablesOf(container);
     const ports = new Map(
@@ -106,7 +109,7 @@ describe('the operator', () => {
     });
   });
 
-  it('is told nothing of a control API where none is configured', () => {
+  it('gets no control API if none is configured', () => {
     expect(variablesOf(containerOf('mesh-operator')).has('CONTROL_API_URL')).toBe(false);
   });
 });
@@ -114,7 +117,7 @@ describe('the operator', () => {
 describe('the extension server', () => {
   const objects = objectsIn(synthesized({}));
 
-  it('is where Envoy Gateway and both processes look for it', () => {
+  it('has the address that Envoy Gateway and both processes use', () => {
     const address = 'mesh-extension-server.mesh-system.svc.cluster.local:5005';
     for (const { name } of PROCESSES)
       expect(variablesOf(containerOf(name)).get('EXTENSION_SERVER_ADDRESS')).toBe(address);
@@ -125,7 +128,7 @@ describe('the extension server', () => {
     expect(listAt(service, 'spec', 'ports').map(port => at(port, 'port'))).toEqual([5005, 8080]);
   });
 
-  it('is ready when its own protocol says so, and lives as long as its event loop turns', () => {
+  it('has a gRPC readiness probe, and a liveness probe of its event loop', () => {
     const container = containerOf('mesh-extension-server');
     expect(at(container, 'readinessProbe', 'grpc')).toEqual({ port: 5005 });
     expect(at(container, 'livenessProbe', 'httpGet')).toEqual({ path: '/healthz', port: 'health' });
@@ -152,7 +155,7 @@ describe('what is allowed', () => {
   const objects = objectsIn(synthesized({}));
   const rulesOf = (kind: string, name: string) => listAt(objectOf(objects, kind, name), 'rules');
 
-  it('to the processes is what their code says that they need', () => {
+  it('to the processes is what their code declares', () => {
     expect(rulesOf('ClusterRole', 'mesh-operator.mesh-system')).toEqual(operatorAccess.cluster);
     expect(rulesOf('Role', 'mesh-operator')).toEqual(operatorAccess.own);
     expect(rulesOf('ClusterRole', 'mesh-extension-server.mesh-system')).toEqual(
@@ -176,7 +179,7 @@ describe('what is allowed', () => {
     ]);
   });
 
-  it('to nobody is to read Secrets, until somebody binds that in a namespace of theirs', () => {
+  it('to no process is reading Secrets, until the owner of a namespace binds it there', () => {
     const name = 'mesh-secret-reader.mesh-system';
     expect(rulesOf('ClusterRole', name)).toEqual([
       { apiGroups: [''], resources: ['secrets'], verbs: ['get'] },

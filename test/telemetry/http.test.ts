@@ -105,7 +105,7 @@ describe('health', () => {
     expect(answer).toEqual([status, body]);
   });
 
-  it('is not ready as long as one part is not, and says which and why', async () => {
+  it('is unready while one check fails, and reports which and why', async () => {
     const answer = await asked('/readyz', readiness => {
       readiness.add('resources', () => 'the first list is not complete');
       readiness.add('leader', fine);
@@ -190,7 +190,7 @@ describe('a server', () => {
     expect([response.status, response.headers.get('allow')]).toEqual([405, 'GET, HEAD']);
   });
 
-  it('says what is there to whoever asks for something else', async () => {
+  it('lists the paths in the response to an unknown one', async () => {
     const { url } = await startedWith([hello]);
     const response = await fetch(`${url}/nothing`);
     expect([response.status, await response.text()]).toEqual([
@@ -199,7 +199,7 @@ describe('a server', () => {
     ]);
   });
 
-  it('tells the log why something failed, and strangers only that it did', async () => {
+  it('logs why a request failed, and responds only that it did', async () => {
     const answer = () => Promise.reject(new Error('the reason'));
     const { url } = await startedWith([{ path: '/broken', answer }]);
     const response = await fetch(`${url}/broken?a=b`);
@@ -293,7 +293,7 @@ describe('a server under attack', () => {
     expect((await fetch(`${url}/hello`)).status).toBe(200);
   });
 
-  it('ends who sends headers too slowly or nothing at all, and answers others meanwhile', async () => {
+  it('closes connections with slow or missing headers, and serves others at the same time', async () => {
     const { port, url } = await startedWith([hello]);
     const slowly = Array.from({ length: 50 }, (_, index) =>
       exchange(port, ...(index % 2 ? [] : ['GET /hello HTTP/1.1\r\nX: '])),
@@ -342,7 +342,7 @@ describe('closing', () => {
     agent.destroy();
   });
 
-  it('ends connections on which nothing was ever said', async () => {
+  it('closes connections without any request', async () => {
     const { port, close } = await startedWith([hello]);
     const socket = connect(port, '127.0.0.1');
     socket.on('error', () => undefined);
@@ -352,7 +352,7 @@ describe('closing', () => {
     expect(socket.destroyed).toBe(true);
   });
 
-  it('tells whoever waits for a long answer that the process stops', async () => {
+  it('aborts a slow response when the process stops', async () => {
     const { route, asked } = slow();
     const { url, close } = await startedWith([route]);
     const response = fetch(`${url}/slow`);
@@ -393,7 +393,7 @@ describe('closing', () => {
     await expect(failed).resolves.toMatchObject([{ code: 'ECONNRESET' }]);
   });
 
-  it('may be asked for twice', async () => {
+  it('can be called twice', async () => {
     const { close } = await startedWith([hello]);
     await expect(Promise.all([close(), close()])).resolves.toEqual([undefined, undefined]);
   });

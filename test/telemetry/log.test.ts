@@ -103,7 +103,7 @@ describe('a level', () => {
     [' warn\n', 'warn'],
   ])('is read from %j', (text, level) => expect(parseLogLevel(text)).toBe(level));
 
-  it.each(['', 'verbose', 'trace', '3', 'constructor'])('is not %j, and that is said', text => {
+  it.each(['', 'verbose', 'trace', '3', 'constructor'])('cannot be %j, and the error says so', text => {
     const call = () => parseLogLevel(text);
     expect(call).toThrow(SettingError);
     expect(call).toThrow(
@@ -111,7 +111,7 @@ describe('a level', () => {
     );
   });
 
-  it('that is off does not even look at fields', () => {
+  it('that is off does not read fields', () => {
     const { log } = written('info');
     let looked = false;
     log.debug('a message', {
@@ -218,7 +218,7 @@ describe('a value', () => {
     expect(Object.keys(parsed()[0] ?? {})).toEqual(['level', 'time', 'msg']);
   });
 
-  it('is not asked how it wants to be shown', () => {
+  it('is not formatted by its own method', () => {
     const asked: string[] = [];
     const spy = (name: string) => () => {
       asked.push(name);

@@ -102,7 +102,7 @@ describe('the CPU profile', () => {
     },
   );
 
-  it('is taken one at a time, and the next may be taken when nobody waits for the first any more', async () => {
+  it('is taken one at a time, and the next can be taken once the client of the first is gone', async () => {
     const [route] = pprofRoutes({ heap, activities }).filter(({ path }) => path.endsWith('/profile'));
     const ask = (seconds: number, signal: AbortSignal) =>
       Promise.resolve(route?.answer({ query: new URLSearchParams({ seconds: `${seconds}` }), signal }));
@@ -162,7 +162,7 @@ describe('the heap profile', () => {
     ).toEqual([]);
   });
 
-  it('says what its numbers mean', async () => {
+  it('documents its values', async () => {
     const { profile } = await profileAt('/heap');
     expect(profile.comments.join()).toMatch(/Buffers/);
   });
@@ -179,7 +179,7 @@ describe('the heap profile', () => {
 });
 
 describe('what runs and waits', () => {
-  it('is told in words, whatever debug says, and that these are no goroutines', async () => {
+  it('is text for any value of debug, and says that these are not goroutines', async () => {
     const end = activities.add('reconciles', () => [
       { what: 'MeshEndpoints/default/a', state: 'running', forMs: 1234 },
       { what: 'MeshEndpoints/default/b', state: 'waiting' },

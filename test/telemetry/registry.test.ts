@@ -81,7 +81,7 @@ describe('an exposition', () => {
     expect(families.get('controller_runtime_reconcile_total')?.series).toHaveLength(2 * RESULTS.length);
   });
 
-  it('tells of the build, the process and the event loop', async () => {
+  it('has metrics of the build, the process and the event loop', async () => {
     const families = await read(operator());
     expect(valueOf(families, 'mesh_gateway_build_info', { version: '1.2.3' })).toBe(1);
     for (const name of ['process_resident_memory_bytes', 'process_cpu_seconds_total', 'process_open_fds']) {
@@ -104,7 +104,7 @@ describe('an exposition', () => {
     expect(valueOf(families, `${name}_count`, { controller: 'mesh-endpoints' })).toBe(4);
   });
 
-  it('says what it is', () => {
+  it('has its content type', () => {
     expect(operator().contentType).toBe('text/plain; version=0.0.4; charset=utf-8');
   });
 
@@ -134,7 +134,7 @@ describe('gauges', () => {
   const depth = async (registry: { text(): Promise<string> }) =>
     valueOf(await read(registry), 'workqueue_depth', { name: 'mesh-endpoints' });
 
-  it('are read whenever somebody asks', async () => {
+  it('are read at each scrape', async () => {
     const registry = operator();
     let waiting = 3;
     registry.readGauge('queueDepth', () => ofQueue(waiting)());
@@ -152,7 +152,7 @@ describe('gauges', () => {
     expect(await depth(registry)).toBe(4);
   });
 
-  it('forget series that are not told any more', async () => {
+  it('drop series that are not returned any more', async () => {
     const registry = operator();
     let name = 'before';
     registry.readGauge('queueDepth', () => [{ labels: { name }, value: 1 }]);
@@ -163,7 +163,7 @@ describe('gauges', () => {
     expect(valueOf(families, 'workqueue_depth', { name: 'after' })).toBe(1);
   });
 
-  it('that cannot be read are counted, and all else is told', async () => {
+  it('that cannot be read are counted, and all others are exposed', async () => {
     const registry = operator();
     registry.readGauge('queueDepth', () => {
       throw new Error('broken');
@@ -261,14 +261,14 @@ describe('the number of series', () => {
     expect(valueOf(families, 'controller_runtime_reconcile_total', labels)).toBe(4);
   });
 
-  it('is told by short values', async () => {
+  it('has bounded label values', async () => {
     const registry = operator();
     registry.record.queueAdds({ name: 'x'.repeat(10_000) });
     expect(valueOf(await read(registry), 'workqueue_adds_total', { name: 'x'.repeat(128) })).toBe(1);
   });
 });
 
-it('a metric of which nothing is known before has the series that are told, and no others', async () => {
+it('a metric without known series has the recorded series, and no others', async () => {
   const metrics = createRegistry({
     metrics: { ...queueMetrics, ...leaderMetrics },
     version: '1.2.3',
