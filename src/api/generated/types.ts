@@ -786,7 +786,7 @@ export interface MeshTailnetSpec {
    */
   readonly tailnet: string;
   /**
-   * The URL of the control API. Default: that of the operator's configuration. Has no effect yet.
+   * The URL of the control API. Default: that of the operator's configuration.
    */
   readonly controlURL?: string;
   /**
@@ -806,7 +806,7 @@ export interface MeshTailnetSpec {
    */
   readonly dialect: 'Auto' | 'Vendor' | 'Headscale';
   /**
-   * The OAuth client of the control API. Its secret is in the operator's namespace. Has no effect yet.
+   * The OAuth client of the control API. Its Secret is in the operator's namespace; by default the operator may read only mesh-oauth.
    */
   readonly oauth: OAuthClient;
   /**
@@ -830,11 +830,11 @@ export interface MeshTailnetSpec {
    */
   readonly pool: MeshPool;
   /**
-   * How often the devices and services of the tailnet are read, 1s to 1h. Has no effect yet.
+   * How often the devices and services of the tailnet are read, 1s to 1h.
    */
   readonly syncInterval: string;
   /**
-   * Limits the requests to the control API for this tailnet. Has no effect yet.
+   * Limits the requests to the control API for this tailnet.
    */
   readonly rateLimit: RateLimit;
 }
@@ -852,7 +852,7 @@ export interface ControlCA {
   readonly ca?: string;
 }
 /**
- * The OAuth client of the control API. Its secret is in the operator's namespace. Has no effect yet.
+ * The OAuth client of the control API. Its Secret is in the operator's namespace; by default the operator may read only mesh-oauth.
  */
 export interface OAuthClient {
   /**
@@ -1064,7 +1064,7 @@ export interface EnvVar {
   readonly value: string;
 }
 /**
- * Limits the requests to the control API for this tailnet. Has no effect yet.
+ * Limits the requests to the control API for this tailnet.
  */
 export interface RateLimit {
   /**
