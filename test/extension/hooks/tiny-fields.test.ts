@@ -8,7 +8,7 @@ const PROGRAM = fileURLToPath(new URL('../../support/extension/tiny-fields.ts', 
 it('hooks need little memory for millions of empty fields in any list', async () => {
   const child = fork(PROGRAM, { execArgv: ['--max-old-space-size=48', '--import', 'tsx'], silent: true });
   onTestFinished(() => void child.kill());
-  const asked = once(child, 'message').then(([count]: unknown[]) => count);
+  const calls = once(child, 'message').then(([count]: unknown[]) => count);
   const ended = once(child, 'exit').then(([code, signal]: unknown[]) => code ?? signal);
-  expect(await Promise.race([asked, ended])).toBe(19);
+  expect(await Promise.race([calls, ended])).toBe(19);
 });

@@ -142,12 +142,12 @@ describe('the Translation hook', () => {
   });
 
   it('edits other clusters if one cannot be edited', () => {
-    const settingsOf = (name: string) => {
+    const failing = (name: string) => {
       if (name === 'httproute/shop/bad/rule/0') throw new Error('the cache is broken');
       return settingsOf(name);
     };
     const bad = named('httproute/shop/bad/rule/0');
-    const answer = answered(translation({ clusters: [bad, named(CLUSTER)] }), settingsOf);
+    const answer = answered(translation({ clusters: [bad, named(CLUSTER)] }), failing);
     expect(answer.clusters[0]).toEqual(bad);
     expect(answer.recorded).toMatchObject({ failures: ['translation'], clusters: ['translation'] });
   });
