@@ -42,7 +42,7 @@ export type DirectoryOptions = {
 export type Directory = {
   readonly read: ReadResources;
   readonly write: WriteResources;
-  /** The objects of others as they are written, where `onWritten` is given. */
+  /** The manifests of other groups; empty without `onManifests`. */
   readonly manifests: ReadManifests;
   /** Begins to read and watch the folder; until then the store is empty. */
   readonly start: () => void;

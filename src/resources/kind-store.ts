@@ -114,5 +114,5 @@ class IndexTable<T extends object> {
   }
 }
 
-/** A class of its own tells it from a single entry. */
+/** A class of its own distinguishes it from a single entry. */
 class Many<T> extends Set<T> {}

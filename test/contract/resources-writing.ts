@@ -46,12 +46,12 @@ export const writingCases: Readonly<Record<string, Case>> = {
       const before = await put(scene, web, webWith());
       await scene.write.replaceStatus(before, status);
       const after = await untilFoundWhere(scene, web, object => object.status !== undefined);
-      const told = changesOf(scene, web);
+      const count = changesOf(scene, web);
       await scene.write.replaceStatus(after, structuredClone(status));
       await scene.write.replaceStatus(before, status);
       await untilCaughtUp(scene);
       expect(scene.read.get(web)).toBe(after);
-      expect(changesOf(scene, web)).toBe(told);
+      expect(changesOf(scene, web)).toBe(count);
     },
   },
 

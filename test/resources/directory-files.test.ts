@@ -122,7 +122,7 @@ describe('a file that', () => {
       await writeSpoilt(directory.folder, text);
       await eventually(() => expect(problemsOf(directory)).toEqual([problem]));
       await eventually(() => expect([portOf(directory, 'a'), portOf(directory, 'b')]).toEqual(ports));
-      expect(directory.told).toEqual(directory.problems());
+      expect(directory.reported).toEqual(directory.problems());
       await writeWhole(join(directory.folder, 'web.yaml'), `${yaml('a', 7)}---\n${yaml('b', 8)}`);
       await eventually(() => expect([portOf(directory, 'a'), portOf(directory, 'b')]).toEqual([7, 8]));
       expect(directory.problems()).toEqual([]);
@@ -165,7 +165,7 @@ describe('a file that', () => {
       'a.yaml': `apiVersion: v1\nkind: Secret\nmetadata: {name: a}\ndata: {a: b}\n---\n${yaml('a')}`,
     });
     expect(namesIn(directory)).toEqual(['a']);
-    expect(directory.told).toEqual([]);
+    expect(directory.reported).toEqual([]);
   });
 });
 
@@ -222,8 +222,8 @@ describe('secrets', () => {
 
   it.each(Object.entries(texts))('are in no problem: %s', async (_sentence, text) => {
     const directory = await withFiles({ 'a.yaml': text });
-    expect(directory.told.length).toBeGreaterThan(0);
-    expect(JSON.stringify(directory.told)).not.toContain(SECRET);
+    expect(directory.reported.length).toBeGreaterThan(0);
+    expect(JSON.stringify(directory.reported)).not.toContain(SECRET);
   });
 });
 
@@ -245,7 +245,7 @@ describe('the names in a folder', () => {
       '#a.yaml#': yaml('x9'),
     });
     expect(namesIn(directory)).toEqual(['a', 'b', 'c', 'd']);
-    expect(directory.told).toEqual([]);
+    expect(directory.reported).toEqual([]);
   });
 
   it('may have any characters', async () => {
@@ -293,7 +293,7 @@ describe('the folder', () => {
     expect(directory.read.isSynced()).toBe(false);
     await writeWhole(join(folders.folder, 'a.yaml'), yaml('a'));
     await directory.read.whenSynced();
-    expect(namesIn(directory)).toEqual(['a']);
+    await eventually(() => expect(namesIn(directory)).toEqual(['a']));
     expect(directory.problems()).toEqual([]);
     await rename(folders.folder, `${folders.folder}.away`);
     await eventually(() => expect(problemsOf(directory)).toEqual(['FolderMissing .']));
@@ -359,7 +359,7 @@ describe('problems', () => {
     await eventually(() => expect(directory.problems()).toHaveLength(1));
     await writeWhole(join(directory.folder, 'a.yaml'), 'a: "');
     await eventually(() => expect(directory.problems()).toHaveLength(2));
-    const files = directory.told.map(({ file }: Problem) => file);
+    const files = directory.reported.map(({ file }: Problem) => file);
     expect(files).toEqual(['a.yaml', 'b.yaml', 'a.yaml']);
   });
 });

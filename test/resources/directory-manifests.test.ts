@@ -13,10 +13,10 @@ const GATEWAY = 'gateway.networking.k8s.io';
 /** A directory with onManifests, and what the store had at each call. */
 async function open(folders: Folders = makeFolders()) {
   await mkdir(folders.folder, { recursive: true });
-  const told: { readonly key: ManifestKey; readonly isInStore: boolean }[] = [];
+  const reported: { readonly key: ManifestKey; readonly isInStore: boolean }[] = [];
   const opened = await openAndRead(folders, {
     onManifests: keys => {
-      for (const key of keys) told.push({ key, isInStore: isInStore(key) });
+      for (const key of keys) reported.push({ key, isInStore: isInStore(key) });
     },
   });
   const { read, manifests } = opened;
@@ -26,7 +26,7 @@ async function open(folders: Folders = makeFolders()) {
   }
   const put = (file: string, ...objects: readonly unknown[]) =>
     writeWhole(join(folders.folder, file), objects.map(object => JSON.stringify(object)).join('\n---\n'));
-  return { ...opened, manifests, told, put };
+  return { ...opened, manifests, reported, put };
 }
 
 const config = (data = 'a') => ({
@@ -58,16 +58,16 @@ describe('a manifest in a directory', () => {
   });
 
   it('is reported after the store has changed', async () => {
-    const { put, told } = await open();
+    const { put, reported } = await open();
     await put('a.yaml', ...Array.from({ length: 50 }, (_, at) => route('HTTPRoute', `web-${at}`)), config());
-    await eventually(() => expect(told).toHaveLength(51));
-    expect(told.filter(({ isInStore }) => !isInStore)).toEqual([]);
+    await eventually(() => expect(reported).toHaveLength(51));
+    expect(reported.filter(({ isInStore }) => !isInStore)).toEqual([]);
   });
 
   it('is reported once when it changes, moves or is deleted', async () => {
-    const { put, told, manifests, folder } = await open();
+    const { put, reported, manifests, folder } = await open();
     await put('a.yaml', config());
-    await eventually(() => expect(told).toHaveLength(1));
+    await eventually(() => expect(reported).toHaveLength(1));
     await put('a.yaml', config('b'));
     await eventually(() =>
       expect(manifests.get('|ConfigMap|default|c')?.object.content).toMatchObject({ data: { data: 'b' } }),

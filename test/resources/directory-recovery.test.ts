@@ -32,9 +32,9 @@ describe('a subfolder', () => {
     const { root } = makeFolders();
     const inner = join(root, 'inner');
     await mkdir(inner);
-    const told: (string | undefined)[] = [];
+    const events: (string | undefined)[] = [];
     const watch = new FolderWatch({
-      onEvent: (_folder, name) => told.push(name),
+      onEvent: (_folder, name) => events.push(name),
       onIncomplete: () => undefined,
     });
     onTestFinished(() => watch.close());
@@ -45,11 +45,11 @@ describe('a subfolder', () => {
     };
     say();
     await rm(inner, { recursive: true });
-    await eventually(() => expect(told).toContain(undefined));
+    await eventually(() => expect(events).toContain(undefined));
     await mkdir(inner);
     say();
     await writeFile(join(inner, 'a'), '');
-    await eventually(() => expect(told).toContain('a'));
+    await eventually(() => expect(events).toContain('a'));
   });
 });
 
@@ -76,9 +76,9 @@ describe('a link to a file in a busy folder', () => {
 
   it('causes no reads for other changes there', async () => {
     const { root } = makeFolders();
-    const told: (string | undefined)[] = [];
+    const events: (string | undefined)[] = [];
     const watch = new FolderWatch({
-      onEvent: (_folder, name) => told.push(name),
+      onEvent: (_folder, name) => events.push(name),
       onIncomplete: () => undefined,
     });
     onTestFinished(() => watch.close());
@@ -88,7 +88,7 @@ describe('a link to a file in a busy folder', () => {
       watch.end();
     }
     for (const name of ['c', 'a', 'd', 'b']) await writeFile(join(root, name), '');
-    await eventually(() => expect(new Set(told)).toEqual(new Set(['a', 'b'])));
+    await eventually(() => expect(new Set(events)).toEqual(new Set(['a', 'b'])));
   });
 });
 

@@ -217,7 +217,7 @@ describe('a folder that the kubelet mounts', () => {
         .map(({ metadata }) => metadata.name)
         .sort(),
     ).toEqual(['other', 'web']);
-    expect(directory.told).toEqual([]);
+    expect(directory.reported).toEqual([]);
     expect(await readFile(join(folders.folder, 'web.yaml'), 'utf8')).toBe(webFile());
   });
 });

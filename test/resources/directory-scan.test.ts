@@ -101,14 +101,14 @@ describe('a scan of a folder', () => {
 describe('a watch', () => {
   /** A watch, and its events. */
   function makeWatch() {
-    const told: string[] = [];
+    const events: string[] = [];
     const troubles: (string | undefined)[] = [];
     const watch = new FolderWatch({
-      onEvent: ({ absolute }, name) => told.push(`${absolute.slice(-1)} ${name ?? ''}`),
+      onEvent: ({ absolute }, name) => events.push(`${absolute.slice(-1)} ${name ?? ''}`),
       onIncomplete: why => troubles.push(why),
     });
     onTestFinished(() => watch.close());
-    return { watch, told, troubles };
+    return { watch, events, troubles };
   }
 
   it('is incomplete where a folder cannot be watched', () => {
@@ -128,7 +128,7 @@ describe('a watch', () => {
 
   it('closes folders that are not added again, and watches a new folder of the same path', async () => {
     const { root } = makeFolders();
-    const { watch, told } = makeWatch();
+    const { watch, events } = makeWatch();
     for (const name of ['a', 'b']) await mkdir(join(root, name));
     const say = (names: readonly string[], identity: string) => {
       watch.begin();
@@ -139,7 +139,7 @@ describe('a watch', () => {
     say(['b'], '2');
     await writeFile(join(root, 'a/x'), '');
     await writeFile(join(root, 'b/y'), '');
-    await eventually(() => expect(told).toContain('b y'));
-    expect(told.filter(one => one.startsWith('a'))).toEqual([]);
+    await eventually(() => expect(events).toContain('b y'));
+    expect(events.filter(one => one.startsWith('a'))).toEqual([]);
   });
 });

@@ -92,8 +92,8 @@ async function killOften(program: string, root: string): Promise<readonly string
     for (const name of readdirSync(dirname(first))) {
       const id = await installationId(join(folder, name));
       expect(id).toMatch(ID);
-      const said = ids.get(join(folder, name));
-      if (said !== undefined) expect(id).toBe(said);
+      const printed = ids.get(join(folder, name));
+      if (printed !== undefined) expect(id).toBe(printed);
       given.push(id);
     }
     expect(existsSync(first)).toBe(true);

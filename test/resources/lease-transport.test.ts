@@ -54,8 +54,8 @@ describe('a Lease in a response', () => {
     ['Failed', 500, 'Unavailable'],
     ['Unreachable', undefined, 'Unavailable'],
     ['Garbled', 200, 'Unavailable'],
-  ] as const)('fails where the response is %s', async (said, status, reason) => {
-    const error = new KubeError(said, 'no', status === undefined ? {} : { status });
+  ] as const)('fails where the response is %s', async (kubeReason, status, reason) => {
+    const error = new KubeError(kubeReason, 'no', status === undefined ? {} : { status });
     const transport = transportOf(() => Promise.reject(error));
     const lease = kubernetesLease({ transport, namespace: 'a', name: 'b', date: () => new Date(0) });
     const hold = { holder: 'x', durationMs: 1000, transitions: 1 };

@@ -123,17 +123,17 @@ describe('a store', () => {
     const property = fc.property(fc.array(steps, { maxLength: 30 }), all => {
       const store = new ResourceStore(indexes, failure => expect(failure).toBeUndefined());
       let [model, next]: [Model, Model] = [new Map(), new Map()];
-      const told: Key[] = [];
+      const notified: Key[] = [];
       store.subscribe(({ key }) => {
-        told.push(key);
+        notified.push(key);
         expect(store.get(refOf(key))).toEqual(next.get(key));
       });
       for (const step of all) {
         next = after(model, step);
-        told.length = 0;
+        notified.length = 0;
         take(store, step);
         expectSame(store, next);
-        expect(told.sort()).toEqual(differing(model, next));
+        expect(notified.sort()).toEqual(differing(model, next));
         model = next;
       }
     });

@@ -21,20 +21,20 @@ const db = { kind: 'MeshEndpoints', namespace: 'default', name: 'db' } as const;
 
 function storeWithListener() {
   const failures: unknown[] = [];
-  const told: Change[] = [];
+  const notified: Change[] = [];
   const store = new ResourceStore([byTailnet, byLabel], failure => failures.push(failure));
-  store.subscribe(change => told.push(change));
-  return { store, told, failures, keys: () => told.map(({ key }) => key) };
+  store.subscribe(change => notified.push(change));
+  return { store, notified, failures, keys: () => notified.map(({ key }) => key) };
 }
 
 describe('an object that is put', () => {
   it('is a change, unless it equals the stored one', () => {
-    const { store, told } = storeWithListener();
+    const { store, notified } = storeWithListener();
     expect(store.put(readMeshEndpoints('default/web'))).toBe(true);
     const before = store.get(web);
     expect(store.put(readMeshEndpoints('default/web'))).toBe(false);
     expect(store.get(web)).toBe(before);
-    expect(told).toEqual([{ key: 'MeshEndpoints/default/web', isFirst: false }]);
+    expect(notified).toEqual([{ key: 'MeshEndpoints/default/web', isFirst: false }]);
   });
 
   it.each([
@@ -52,11 +52,11 @@ describe('an object that is put', () => {
   });
 
   it('is part of the initial list only where it is marked so', () => {
-    const { store, told } = storeWithListener();
+    const { store, notified } = storeWithListener();
     store.put(readMeshEndpoints('default/web'), 'first');
     store.remove(web, 'first');
     store.put(readMeshEndpoints('default/web'), 'live');
-    expect(told.map(({ isFirst }) => isFirst)).toEqual([true, true, false]);
+    expect(notified.map(({ isFirst }) => isFirst)).toEqual([true, true, false]);
   });
 
   it('is found by each value of an index, once', () => {
@@ -173,8 +173,8 @@ describe('replacing all objects of a kind', () => {
       failures.push(failure);
       raise('not even the report works');
     });
-    const told: string[] = [];
-    store.subscribe(({ key }) => told.push(key));
+    const notified: string[] = [];
+    store.subscribe(({ key }) => notified.push(key));
     const selectors = [{ key: 'web', operator: 'Exists' }];
     const names = ['default/a', 'default/b', 'default/c'];
     const objects = names.map(name =>
@@ -183,7 +183,7 @@ describe('replacing all objects of a kind', () => {
     expect(() => store.replaceAll('MeshEndpoints', objects)).toThrow('not even the report works');
     expect(store.list('MeshEndpoints')).toEqual(objects);
     expect(names.map(name => store.find(broken, name).length)).toEqual([1, 0, 1]);
-    expect(told).toEqual(names.map(name => `MeshEndpoints/${name}`));
+    expect(notified).toEqual(names.map(name => `MeshEndpoints/${name}`));
     expect(failures).toHaveLength(1);
   });
 
@@ -223,45 +223,45 @@ describe('listeners', () => {
 
   it('may unsubscribe themselves and others while they are notified', () => {
     const store = new ResourceStore([], () => undefined);
-    const told: string[] = [];
+    const notified: string[] = [];
     const leaveFirst = store.subscribe(() => {
-      told.push('first');
+      notified.push('first');
       leaveFirst();
       leaveSecond();
     });
-    const leaveSecond = store.subscribe(() => told.push('second'));
-    store.subscribe(() => told.push('third'));
+    const leaveSecond = store.subscribe(() => notified.push('second'));
+    store.subscribe(() => notified.push('third'));
     store.put(readMeshEndpoints('default/a'));
     store.put(readMeshEndpoints('default/b'));
-    expect(told).toEqual(['first', 'third', 'third']);
+    expect(notified).toEqual(['first', 'third', 'third']);
   });
 
   it('may subscribe others while they are notified, which get later changes', () => {
     const store = new ResourceStore([], () => undefined);
-    const told: string[] = [];
+    const notified: string[] = [];
     const leave = store.subscribe(() => {
       leave();
-      store.subscribe(({ key }) => told.push(key));
+      store.subscribe(({ key }) => notified.push(key));
     });
     store.put(readMeshEndpoints('default/a'));
-    expect(told).toEqual([]);
+    expect(notified).toEqual([]);
     store.put(readMeshEndpoints('default/b'));
-    expect(told).toEqual(['MeshEndpoints/default/b']);
+    expect(notified).toEqual(['MeshEndpoints/default/b']);
   });
 
   it('are called twice if they subscribed twice, and unsubscribe one by one', () => {
     const store = new ResourceStore([], () => undefined);
-    let told = 0;
+    let notified = 0;
     const listener = () => {
-      told += 1;
+      notified += 1;
     };
     const [leave] = [store.subscribe(listener), store.subscribe(listener)];
     store.put(readMeshEndpoints('default/a'));
-    expect(told).toBe(2);
+    expect(notified).toBe(2);
     leave();
     leave();
     store.put(readMeshEndpoints('default/b'));
-    expect(told).toBe(3);
+    expect(notified).toBe(3);
   });
 
   it('that throw are reported, and the others get every change', () => {

@@ -34,29 +34,29 @@ export function makeFolders(): Folders {
 /** Soon enough for tests, and late enough that what belongs together is seen together. */
 export const QUICK: Partial<Timing> = { quietMs: 5, deleteAfterMs: 40, unwatchedRescanMs: 50 };
 
-/** A directory that is open, with all that it told. */
+/** A directory that is open, with its problems, changes and failures. */
 export type OpenFolder = Folders &
   Directory & {
     readonly changes: readonly Change[];
-    readonly told: readonly Problem[];
+    readonly reported: readonly Problem[];
     readonly failures: readonly unknown[];
   };
 
 /** Opens the folders of a test and begins to read; closes them with the test. */
 export function openFolder(folders: Folders, settings: Partial<DirectoryOptions> = {}): OpenFolder {
-  const [changes, told, failures]: [Change[], Problem[], unknown[]] = [[], [], []];
+  const [changes, reported, failures]: [Change[], Problem[], unknown[]] = [[], [], []];
   const directory = openDirectory({
     ...folders,
     indexes: [],
     timing: QUICK,
-    report: problem => told.push(problem),
+    report: problem => reported.push(problem),
     reportFailure: failure => failures.push(failure),
     ...settings,
   });
   onTestFinished(directory.close);
   directory.read.subscribe(change => changes.push(change));
   directory.start();
-  return { ...folders, ...directory, changes, told, failures };
+  return { ...folders, ...directory, changes, reported, failures };
 }
 
 /** The same, when everything that is there has been read. */
@@ -76,7 +76,7 @@ export async function writeWhole(path: string, text: string): Promise<void> {
   await rename(`${path}.tmp`, path);
 }
 
-/** A valid MeshEndpoints as the text of a file, told apart from others of its name by its port. */
+/** A valid MeshEndpoints as the text of a file, with a port that distinguishes it. */
 export function webFile(name = 'web', port = 8080): string {
   const spec = {
     endpoints: [

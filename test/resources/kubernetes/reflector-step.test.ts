@@ -267,7 +267,7 @@ function change(version: string): ReflectorEvent {
 }
 
 describe('a step', () => {
-  it('leads on from any state, whatever is event', () => {
+  it('leads on from any state with any event', () => {
     const property = fc.property(
       fc.array(fc.tuple(anything, rolls, fc.nat(10_000)), { maxLength: 60 }),
       all => {

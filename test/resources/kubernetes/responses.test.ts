@@ -64,7 +64,7 @@ describe('a line of a watch', () => {
       { event: 'failure', reason: 'Expired', message: 'too old' },
     ],
     [
-      'tells when to come again',
+      'has Retry-After',
       { type: 'ERROR', object: { code: 429, details: { retryAfterSeconds: 3 } } },
       { reason: 'Busy', retryAfterMs: 3000 },
     ],

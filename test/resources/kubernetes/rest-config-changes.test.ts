@@ -63,8 +63,8 @@ describe.each(WIRES)('a token in a file, over %s', wire => {
     expect(await transport.send(READ)).toBe('one');
     good = 'two';
     files.write('token', 'two');
-    const asked = Array.from({ length: 20 }, (_, n) => transport.send(n % 2 === 0 ? READ : WRITE));
-    expect(new Set(await Promise.all(asked))).toEqual(new Set(['two']));
+    const pending = Array.from({ length: 20 }, (_, n) => transport.send(n % 2 === 0 ? READ : WRITE));
+    expect(new Set(await Promise.all(pending))).toEqual(new Set(['two']));
     expect(server.seen.length).toBeLessThanOrEqual(1 + 40);
     expect(await transport.send(READ)).toBe('two');
   });
@@ -283,14 +283,14 @@ describe('an exec program', () => {
   it('gets KUBERNETES_EXEC_INFO, its arguments and its environment', async () => {
     const server = await serveWire('HTTPS', { respond: echo });
     const files = filesWith(AUTHORITY.ca);
-    const script = `echo "$1 $GIVEN $KUBERNETES_EXEC_INFO" > '${files.path('told')}'\n${CREDENTIAL}`;
+    const script = `echo "$1 $GIVEN $KUBERNETES_EXEC_INFO" > '${files.path('printed')}'\n${CREDENTIAL}`;
     writeProgram(files, 'login', script);
     const env = [{ name: 'GIVEN', value: 'b' }];
     const user = { exec: { ...exec, env, provideClusterInfo: true } };
     await (await transportBy(writeConfig(files, server, user))).send(READ);
-    const told = files.read('told');
-    expect(told).toMatch(/^a b \{"apiVersion":"client.authentication.k8s.io\/v1","kind":"ExecCredential"/);
-    expect(told).toContain(`"interactive":false,"cluster":{"server":"${server.url}"`);
+    const printed = files.read('printed');
+    expect(printed).toMatch(/^a b \{"apiVersion":"client.authentication.k8s.io\/v1","kind":"ExecCredential"/);
+    expect(printed).toContain(`"interactive":false,"cluster":{"server":"${server.url}"`);
   });
 
   it('may print a certificate', async () => {
@@ -298,8 +298,8 @@ describe('an exec program', () => {
     const files = filesWith(AUTHORITY.ca);
     const { cert, key } = CLIENTS.bob;
     const status = { clientCertificateData: cert, clientKeyData: key };
-    const said = files.write('said', JSON.stringify({ kind: 'ExecCredential', status }));
-    writeProgram(files, 'login', `cat '${said}'`);
+    const credential = files.write('credential', JSON.stringify({ kind: 'ExecCredential', status }));
+    writeProgram(files, 'login', `cat '${credential}'`);
     expect(await (await transportBy(writeConfig(files, server, { exec }))).send(READ)).toBe('bob');
   });
 

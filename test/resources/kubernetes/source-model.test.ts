@@ -62,7 +62,7 @@ function perform({ server, source }: ApiScene, act: Exclude<Act, { readonly do: 
       return;
     }
     case 'spoil':
-      server.failNext(asked => asked.for === act.what, act.fault);
+      server.failNext(request => request.for === act.what, act.fault);
       return;
     case 'strike':
       server.watches.forEach(watch => watch.inject(act.fault));

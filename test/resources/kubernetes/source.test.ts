@@ -185,8 +185,8 @@ describe('a kind', () => {
     await started(scene);
     expect(scene.store.list('TCPRoute')[0]?.apiVersion).toMatch(/v1alpha2$/);
     const versions = scene.server.requests.flatMap(each => ('version' in each ? [each] : []));
-    const asked = versions.filter(({ kind }) => kind === 'TCPRoute').map(({ version }) => version);
-    expect(asked.slice(0, 2)).toEqual(['v1', 'v1alpha2']);
+    const tried = versions.filter(({ kind }) => kind === 'TCPRoute').map(({ version }) => version);
+    expect(tried.slice(0, 2)).toEqual(['v1', 'v1alpha2']);
     expect(scene.lines).toEqual([]);
   });
 

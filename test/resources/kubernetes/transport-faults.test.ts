@@ -57,7 +57,7 @@ const FAULTS: readonly Fault[] = [
     reason: 'Unreachable',
   },
   {
-    what: 'an end before the length that was said',
+    what: 'an end before the content length',
     respond: each => {
       each.begin(200, LENGTH_40);
       each.write('{"a":1}');
@@ -191,7 +191,7 @@ describe.each(WIRES)('over %s', wire => {
       await expectGood(faulty);
     });
 
-    it(`is ${followed} to whoever follows`, async () => {
+    it(`is ${followed} for a stream`, async () => {
       const faulty = await faultyServer(wire, each => {
         respond(each);
         // A stream gets a drip as long as it lasts.

@@ -94,8 +94,8 @@ describe.each(WIRES)('over %s, with any behaviour of a server', wire => {
     const server = await serveWire(wire, { respond: each => each.respond(200, '{}') });
     const transport = wireTransport(server.url, { clock: systemClock });
     const { signal } = new AbortController();
-    const asked = Array.from({ length: 100 }, () => transport.send({ verb: 'get', path: '/', signal }));
-    expect(await Promise.all(asked)).toHaveLength(100);
+    const pending = Array.from({ length: 100 }, () => transport.send({ verb: 'get', path: '/', signal }));
+    expect(await Promise.all(pending)).toHaveLength(100);
     await new Promise(setImmediate);
     expect(warnings).toEqual([]);
   });

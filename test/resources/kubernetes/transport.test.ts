@@ -67,8 +67,8 @@ describe.each(WIRES)('over %s', wire => {
   ])('%s is a %s with path, query, body and credentials', async (verb, method) => {
     const { server, transport } = await scene(wire, each => each.respond(201, '{"kind":"Ä"}'));
     const body = { type: 'application/merge-patch+json', value: { a: ['ü'] } };
-    const asked = { verb, path: '/apis/a/v1/b', query: { limit: '1', labelSelector: 'a=b,c' }, body };
-    expect(await transport.send(asked)).toEqual({ kind: 'Ä' });
+    const request = { verb, path: '/apis/a/v1/b', query: { limit: '1', labelSelector: 'a=b,c' }, body };
+    expect(await transport.send(request)).toEqual({ kind: 'Ä' });
     const [seen] = server.seen;
     expect(seen).toMatchObject({ method, body: '{"a":["ü"]}' });
     expect(seen?.path).toBe('/apis/a/v1/b?limit=1&labelSelector=a%3Db%2Cc');
@@ -244,8 +244,8 @@ describe.each(WIRES)('over %s', wire => {
   it('12 streams and 200 requests at once share few connections', async () => {
     const { server, transport } = await scene(wire, serveBoth);
     const followed = Array.from({ length: 12 }, () => firstOf(transport));
-    const asked = Array.from({ length: 200 }, () => transport.send({ verb: 'get', path: '/a' }));
-    expect(await Promise.all(asked)).toHaveLength(200);
+    const pending = Array.from({ length: 200 }, () => transport.send({ verb: 'get', path: '/a' }));
+    expect(await Promise.all(pending)).toHaveLength(200);
     await Promise.all(followed);
     // One for each stream, and 4 for the rest.
     expect(server.opened()).toBe(16);

@@ -51,7 +51,7 @@ function refused(
   reason: KubeErrorReason,
   code?: number,
   retryAfterMs?: number,
-  message = 'said so',
+  message = 'no more',
 ): KubeError {
   return new KubeError(reason, message, {
     ...(code === undefined ? {} : { status: code }),
@@ -108,7 +108,7 @@ describe('a busy server', () => {
   it('is retried three times at most', async () => {
     const { write, clock, requests } = begin([refused('Busy', 429)]);
     const outcome = await over(clock, write.replaceStatus(web, status));
-    expect(outcome).toBe('ResourceError: MeshEndpoints default/web: writing status failed: said so');
+    expect(outcome).toBe('ResourceError: MeshEndpoints default/web: writing status failed: no more');
     expect(requests).toHaveLength(4);
     expect(clock.timers).toBe(0);
   });

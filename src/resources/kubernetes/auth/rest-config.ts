@@ -20,7 +20,7 @@ export type RestConfig = {
 /** `refresh`: the configuration may have changed. `unauthorized`: an API server answered 401. */
 type LoadReason = 'refresh' | 'unauthorized';
 
-/** Loads a RestConfig from files or programs, each time anew. */
+/** Loads a RestConfig from files or programs, without caching. */
 export interface RestConfigSource {
   load(reason: LoadReason): Promise<RestConfig>;
 }

@@ -37,7 +37,7 @@ type UpdateDeps = {
  * A list that is older than the last watch event comes from a server that was restored from a backup. It replaces all.
  */
 
-/** Brings the objects of one kind into the store, whatever the order in which they arrive. */
+/** Applies updates of one kind to the store, in any order of their arrival. */
 export class KindUpdates {
   readonly #kind: ResourceKind;
   readonly #deps: UpdateDeps;
