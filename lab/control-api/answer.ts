@@ -1,6 +1,6 @@
 import type { Dialect } from './state.ts';
 
-/** What a call is answered with: a JSON value, a text, or nothing. */
+/** An HTTP answer with a JSON value, a text or no body. */
 export type Answer = {
   readonly status: number;
   readonly json?: unknown;

@@ -11,7 +11,7 @@ export type LoggedRequest = {
   readonly status: number;
   /** The credential whose token came with it. */
   readonly credential: string;
-  /** The scopes that were asked for. */
+  /** The scopes that the request required. */
   readonly scopes: readonly string[];
   readonly userAgent: string;
   readonly faults: readonly string[];
@@ -58,7 +58,7 @@ export function countByRoute(requests: readonly LoggedRequest[]): Readonly<Recor
   return counts;
 }
 
-/** A text without what looks like a key, a token or a JWT. */
+/** Replaces keys, tokens and JWTs in a text. */
 export function redact(text: string): string {
   return text
     .replace(/\b(?:ts|hs)key-(\w+)-[\w-]+/g, '[redacted $1]')

@@ -11,7 +11,7 @@ export type Call = {
   /** The body as it came. */
   readonly body: string;
   readonly token: Token;
-  /** Whether the token has a scope; the audit log notes that it was asked for. */
+  /** Whether the token has a scope; the request log records that it was required. */
   readonly hasScope: (scope: string) => boolean;
 };
 
@@ -50,7 +50,7 @@ export function isObject(value: unknown): value is Readonly<Record<string, unkno
 
 type FieldTypes = { readonly boolean: boolean; readonly number: number; readonly string: string };
 
-/** A field of a body, which must have a type if it is there. */
+/** An optional field of a body, which must have a type. */
 export function field<Type extends keyof FieldTypes>(
   body: Readonly<Record<string, unknown>>,
   name: string,
@@ -61,7 +61,7 @@ export function field<Type extends keyof FieldTypes>(
   throw new Refusal(400, `${name} must be a ${type}`);
 }
 
-/** A list of texts in a body, empty if it is not there. */
+/** An optional list of strings in a body. */
 export function texts(body: Readonly<Record<string, unknown>>, name: string): readonly string[] {
   const value = body[name] ?? [];
   if (Array.isArray(value) && value.every(one => typeof one === 'string')) return value;

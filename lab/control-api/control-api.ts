@@ -165,7 +165,7 @@ export async function startControlApi(options: ControlApiOptions = {}): Promise<
     countByRoute: () => countByRoute(requests),
     audit: (auditOptions = {}) => {
       const leaks = findLeaks(state, requests, auditOptions);
-      if (leaks.length > 0) throw new Error(`the control API was left untidy:\n${leaks.join('\n')}`);
+      if (leaks.length > 0) throw new Error(`the audit of the control API failed:\n${leaks.join('\n')}`);
     },
     close: server.close,
   };

@@ -25,13 +25,13 @@ export type Deps = {
   readonly routes: readonly Route[];
   readonly limiter: RateLimiter;
   readonly issuers: ReadonlyMap<string, JSONWebKeySet>;
-  /** Brings the state up to date with the tailnet behind it, if there is one. */
+  /** Updates the state from the real tailnet behind the simulator. */
   readonly refresh: () => Promise<void>;
   /** Routes that the tailnet behind it does not support. */
   readonly unsupported: readonly string[];
 };
 
-/** What the audit log notes of a request that was handled. */
+/** What the request log records about how a request was handled. */
 export type Noted = { credential: string; readonly scopes: Set<string> };
 
 /** The name of the route that a request is for. */
@@ -43,7 +43,7 @@ export function routeNameOf({ state, routes }: Deps, { method, url }: ApiRequest
   return match.is === 'route' ? match.route.name : 'unknown';
 }
 
-/** Answers a request; what the log wants to know of it is put into `noted`. */
+/** Answers a request, and fills `noted` for the request log. */
 export async function handle(deps: Deps, request: ApiRequest, noted: Noted): Promise<Answer> {
   const { state } = deps;
   try {

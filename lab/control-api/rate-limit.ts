@@ -1,7 +1,7 @@
 import { Refusal } from './answer.ts';
 import type { Clock } from './time.ts';
 
-/** How often a token may call a route, and what a refused call is told about the time to wait. */
+/** The rate at which a token may call a route, and the Retry-After header of refused calls. */
 export type RateLimit = {
   readonly requestsPerSecond: number;
   readonly burst: number;

@@ -21,20 +21,29 @@ const UNSUPPORTED = ['device.authorize', 'device.name', 'device.key', 'device.ip
  * server, devices are its nodes, and what is deleted is removed there.
  */
 export function tailnetBehind(admin: string): TailnetBehind {
+  let last: Promise<unknown> = Promise.resolve();
+  // One call after the other: a list from before a change must not be applied after it.
+  const inOrder = <T>(call: () => Promise<T>): Promise<T> => {
+    const result = last.then(call, call);
+    last = result;
+    return result;
+  };
   return {
-    mintKey: async ({ capabilities: { reusable, ephemeral, tags }, expirySeconds }) => {
-      const { id, key } = await addJoinKey(admin, { reusable, ephemeral, tags, expirySeconds });
-      return { id, secret: key };
-    },
-    revokeKey: id => revokeJoinKey(admin, id),
-    remove: nodeId => removeNode(admin, nodeId),
-    expire: nodeId => changeNode(admin, nodeId, 'expire'),
-    setTags: (nodeId, tags) => setTags(admin, nodeId, tags),
-    refresh: async state => {
-      const [nodes, keys] = await Promise.all([listNodes(admin), listJoinKeys(admin)]);
-      refreshDevices(state, nodes);
-      refreshKeys(state, keys);
-    },
+    mintKey: ({ capabilities: { reusable, ephemeral, tags }, expirySeconds }) =>
+      inOrder(async () => {
+        const { id, key } = await addJoinKey(admin, { reusable, ephemeral, tags, expirySeconds });
+        return { id, secret: key };
+      }),
+    revokeKey: id => inOrder(() => revokeJoinKey(admin, id)),
+    remove: nodeId => inOrder(() => removeNode(admin, nodeId)),
+    expire: nodeId => inOrder(() => changeNode(admin, nodeId, 'expire')),
+    setTags: (nodeId, tags) => inOrder(() => setTags(admin, nodeId, tags)),
+    refresh: state =>
+      inOrder(async () => {
+        const [nodes, keys] = await Promise.all([listNodes(admin), listJoinKeys(admin)]);
+        refreshDevices(state, nodes);
+        refreshKeys(state, keys);
+      }),
     unsupported: UNSUPPORTED,
   };
 }
@@ -44,7 +53,7 @@ function refreshDevices(state: State, nodes: readonly TailnetNode[]): void {
   for (const node of nodes) {
     const current = state.devices.current(node.id);
     const fields = fieldsOf(state, node, current);
-    // Whoever calls headscale takes the two IDs of a device for one.
+    // On headscale both IDs of a device are the same.
     const ids = { nodeId: node.id, ...(state.dialect === 'headscale' ? { id: node.id } : {}) };
     if (!current) addDevice(state, { ...fields, ...ids });
     else if (JSON.stringify({ ...current, ...fields }) !== JSON.stringify(current))

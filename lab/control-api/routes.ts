@@ -23,13 +23,13 @@ export type Route = {
   readonly method: string;
   /** Below `/api/v2`; `{name}` is a parameter. */
   readonly path: string;
-  /** All of these are needed; operations may ask for more. */
+  /** All of these are required; operations may require more. */
   readonly scopes: readonly string[];
   readonly dialects: readonly Dialect[];
   readonly run: Operation;
 };
 
-/** What the tailnet behind the simulator does, if there is one. */
+/** Calls to the real tailnet behind the simulator. */
 export type Effects = DeviceEffects & {
   readonly mintKey: (key: AuthKey) => Promise<MintedKey>;
   readonly revokeKey: (id: string) => Promise<void>;
@@ -41,7 +41,7 @@ const VENDOR: readonly Dialect[] = ['vendor'];
 /** The names of the routes that issue tokens, which need no token themselves. */
 export const TOKEN_ROUTES = ['token', 'token-exchange'] as const;
 
-/** Every route of both dialects that needs a token. */
+/** All routes that require a token, of both dialects. */
 export function createRoutes(effects: Effects): readonly Route[] {
   const route = (
     dialects: readonly Dialect[],

@@ -4,7 +4,7 @@ import type { Answer } from './answer.ts';
 import { withWrongTypes } from './faults.ts';
 import type { Fault } from './faults.ts';
 
-/** Sends an answer, spoiled by a fault if there is one. */
+/** Sends an answer, with an optional fault. */
 export async function send(
   response: ServerResponse,
   answer: Answer,

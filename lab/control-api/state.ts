@@ -130,7 +130,7 @@ export type Behaviour = {
   readonly ephemeralTimeoutMs: number;
 };
 
-/** Everything that the simulated server knows. */
+/** The state of a simulated server. */
 export type State = {
   readonly dialect: Dialect;
   readonly domain: string;

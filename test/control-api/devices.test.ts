@@ -27,7 +27,7 @@ describe('requirement 9: devices', () => {
         addresses: ['100.64.0.1', 'fd7a:115c:a1e0::0:1'],
         id,
         nodeId,
-        user: 'someone@example.ts.net',
+        user: 'user@example.ts.net',
         name: 'web-1.example.ts.net',
         hostname: 'web-1',
         clientVersion: '1.102.5',
@@ -53,7 +53,7 @@ describe('requirement 9: devices', () => {
     expect(nodeId).toMatch(/^n\w+CNTRL$/);
   });
 
-  it('have lastSeen only while they are disconnected, and tags only if there are some', async () => {
+  it('have lastSeen only while they are disconnected, and no empty list of tags', async () => {
     const [api, call] = await withDevices();
     const { nodeId } = api.addDevice({ hostname: 'laptop' });
     expect((await list(call))[0]).not.toHaveProperty('lastSeen');
@@ -66,7 +66,7 @@ describe('requirement 9: devices', () => {
     });
   });
 
-  it('may lack the time of their creation, and have fields that nobody knows', async () => {
+  it('may have no creation time, and unknown fields', async () => {
     const [api, call] = await withDevices();
     api.addDevice({ hostname: 'hello', createdMs: undefined, more: { fromTheFuture: { a: 1 } } });
     expect((await list(call))[0]).toMatchObject({ created: '', fromTheFuture: { a: 1 } });

@@ -22,13 +22,16 @@ describe('requirement 2: the dialect headscale', () => {
     [{ scope: 'dns' }, 400, 'invalid_scope', 'scope dns is not granted to this client'],
     [{ tags: 'tag:db' }, 400, 'invalid_target', 'requested tags [tag:db] are invalid or not permitted'],
     [{ grant_type: 'password' }, 400, 'unsupported_grant_type', 'unsupported grant type "password"'],
-  ])('refuses a token request as RFC 6749 says: %o', async (change, status, error, description) => {
-    const [api] = await headscale();
-    const client = api.addClient(['devices:core']);
-    const answer = await requestToken(api, { ...credentialsForm(client), ...change });
-    expect(answer).toMatchObject({ status, json: { error, error_description: description } });
-    expect(answer.headers.get('cache-control')).toBe('no-store');
-  });
+  ])(
+    'refuses a token request with the errors of RFC 6749: %o',
+    async (change, status, error, description) => {
+      const [api] = await headscale();
+      const client = api.addClient(['devices:core']);
+      const answer = await requestToken(api, { ...credentialsForm(client), ...change });
+      expect(answer).toMatchObject({ status, json: { error, error_description: description } });
+      expect(answer.headers.get('cache-control')).toBe('no-store');
+    },
+  );
 
   it('finds the client by its secret alone', async () => {
     const [api] = await headscale();
@@ -41,7 +44,7 @@ describe('requirement 2: the dialect headscale', () => {
     });
   });
 
-  it('does not see credentials in JSON', async () => {
+  it('ignores credentials in JSON', async () => {
     const [api] = await headscale();
     const body = JSON.stringify(credentialsForm(api.addClient(['devices:core'])));
     const answer = await send(api, '/api/v2/oauth/token', { method: 'POST', body });
@@ -76,7 +79,7 @@ describe('requirement 2: the dialect headscale', () => {
     ['POST', '/device/1/ip'],
     ['POST', '/oauth/token-exchange'],
     ['GET', '/nothing'],
-  ])('answers in plain text what it does not have: %s %s, with a token or without', async (method, path) => {
+  ])('answers 404 in plain text for missing routes: %s %s', async (method, path) => {
     const [api, call] = await headscale();
     for (const answer of [await call(method, path), await send(api, `/api/v2${path}`, { method })]) {
       expect(answer).toMatchObject({ status: 404, text: '404 page not found\n' });
@@ -84,7 +87,7 @@ describe('requirement 2: the dialect headscale', () => {
     }
   });
 
-  it('has decimal IDs, short names, and no field that says whether a device is connected', async () => {
+  it('has decimal IDs, short names, and no connectedToControl', async () => {
     const [api, call] = await headscale();
     api.addDevice({ hostname: 'web-1', tags: ['tag:web'], lastSeenMs: api.clock.now() });
     const { devices } = (await call('GET', '/tailnet/-/devices?tags=tag:other')).json as {
@@ -102,7 +105,7 @@ describe('requirement 2: the dialect headscale', () => {
       expect(devices[0]).not.toHaveProperty(absent);
   });
 
-  it('wants every capability of a key written out', async () => {
+  it('requires every capability of a key', async () => {
     const [, call] = await headscale();
     const body = { capabilities: { devices: { create: { tags: ['tag:mesh'] } } } };
     const answer = await call('POST', '/tailnet/-/keys', body);
@@ -120,7 +123,7 @@ describe('requirement 2: the dialect headscale', () => {
     [[], 403, 'OAuth clients may only create tagged keys'],
     [['tag:db'], 400, 'tag tag:db is not defined in the policy'],
     [['tag:web'], 200, undefined],
-  ])('lets keys have tags that it knows: %o', async (tags, status, message) => {
+  ])('accepts only tags of its policy for keys: %o', async (tags, status, message) => {
     const [, call] = await headscale();
     const answer = await call('POST', '/tailnet/-/keys', keyBody({ tags }));
     expect(answer).toMatchObject({ status, json: message === undefined ? {} : { message } });
@@ -185,7 +188,7 @@ describe('requirement 2: the dialect vendor', () => {
     });
   });
 
-  it('answers in JSON what it does not have', async () => {
+  it('answers 404 and 405 in JSON', async () => {
     const api = await simulated();
     const call = await callsOf(api, api.addClient(['all']));
     expect(await call('GET', '/nothing')).toMatchObject({ status: 404, json: { message: 'not found' } });

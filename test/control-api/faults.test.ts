@@ -42,7 +42,7 @@ describe('requirement 16: a fault', () => {
     });
   });
 
-  it('hits the named routes only, as often as it says, or until it is removed', async () => {
+  it('applies to the named routes, a number of times or until it is removed', async () => {
     const [api, call] = await withDevice();
     const remove = api.fail({ routes: ['devices.list', 'token'], fault: FAULTS.unavailable });
     api.fail({ routes: ['keys.list'], fault: FAULTS.unavailable, times: 2 });
@@ -59,7 +59,7 @@ describe('requirement 16: a fault', () => {
     expect(await statuses(LIST)).toEqual([200, 200, 200]);
   });
 
-  it('hits a share of the calls, the same ones for the same seed', async () => {
+  it('applies to a share of the calls, the same ones for the same seed', async () => {
     const statuses = async () => {
       const [api, call] = await withDevice();
       api.fail({ share: 0.5, fault: FAULTS.internalError });
@@ -91,7 +91,7 @@ describe('requirement 16: a fault', () => {
     [{ is: 'reset', when: 'in-body' }, 1],
     [{ ...FAULTS.timeout, is: 'answer' }, 0],
     [{ ...FAULTS.timeout, is: 'lost-answer' }, 1],
-  ] as const)('says whether the call was carried out: %o makes %i keys', async (fault, made) => {
+  ] as const)('happens before or after the call is carried out: %o creates %i keys', async (fault, made) => {
     const [api, call] = await withDevice();
     api.fail({ routes: ['keys.create'], fault, times: 1 });
     await call('POST', '/tailnet/-/keys', keyBody()).catch(() => undefined);
@@ -125,14 +125,14 @@ describe('requirement 16: a fault', () => {
     expect(api.requests().at(-1)).toMatchObject({ faults: ['delay', 'drip'] });
   });
 
-  it('can be that no answer comes', async () => {
+  it('can leave a call without an answer', async () => {
     const [api] = await withDevice();
     api.fail({ fault: { is: 'hang' } });
     const signal = AbortSignal.timeout(50);
     await expect(send(api, '/api/v2/tailnet/-/devices', { signal })).rejects.toThrow('timeout');
   });
 
-  it('can lead to another host', async () => {
+  it('can redirect to another host', async () => {
     const [api, call] = await withDevice();
     api.fail({ fault: { is: 'redirect', to: 'http://127.0.0.1:1' } });
     const answer = await call('GET', `${LIST}?fields=all`);

@@ -136,7 +136,7 @@ describe('requirement 7: a key', () => {
     expect(await call('POST', KEYS)).toMatchObject({ status: 400 });
   });
 
-  it('is for an OAuth client if it says so, which can then get tokens', async () => {
+  it('of type client is an OAuth client, which can request tokens', async () => {
     const api = await simulated();
     const call = await callsOf(api, api.addClient(['oauth_keys'], []));
     const body = { keyType: 'client', scopes: ['devices:core:read'], tags: [], description: 'reader' };
@@ -165,7 +165,7 @@ describe('requirement 8: a device that joins with a key', () => {
     expect(device).toMatchObject({ tags: ['tag:mesh'], authorized: true, name: 'meshd-0.example.ts.net' });
   });
 
-  it('waits for approval where the tailnet asks for it and the key is not preauthorized', async () => {
+  it('waits for approval where the tailnet requires it and the key is not preauthorized', async () => {
     const [api, call] = await withKeys({ settings: { devicesApprovalOn: true } });
     const join = async (preauthorized: boolean) =>
       api.join((await created(call, { preauthorized })).key, { hostname: 'meshd' });

@@ -129,7 +129,7 @@ describe('requirement 5: names of scopes', () => {
     },
   );
 
-  it('that are missing for services can look as if there were none', async () => {
+  it('that are missing can make services answer 404', async () => {
     expect(await statusOf(['dns'], 'GET /tailnet/-/services', { withoutServicesScope: 404 })).toBe(404);
   });
 });

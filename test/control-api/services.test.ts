@@ -206,7 +206,7 @@ describe('requirement 14: two writers of one service', () => {
     expect(Object.keys(annotations)).toHaveLength(1);
   });
 
-  it('are not told apart by an ETag', async () => {
+  it('are not detected by an ETag', async () => {
     const [, call] = await withServices();
     await put(call, web());
     const { addrs } = await read(call);

@@ -67,7 +67,7 @@ describe('requirement 1: tokens', () => {
     expect(answer).toMatchObject({ status: 401, json: { message: 'API token invalid' } });
   });
 
-  it('have only the scopes that were asked for, which the client must have', async () => {
+  it('have only the requested scopes, which the client must have', async () => {
     const api = await simulated();
     const form = credentialsForm(api.addClient(['devices:core', 'auth_keys']));
     expect((await requestToken(api, { ...form, scope: 'devices:core:read' })).json).toMatchObject({
@@ -79,7 +79,7 @@ describe('requirement 1: tokens', () => {
     });
   });
 
-  it('have only the tags that were asked for, which the client may give', async () => {
+  it('have only the requested tags, which the client may assign', async () => {
     const api = await simulated({ policy: { tagOwners: { 'tag:web': ['tag:mesh'] } } });
     const form = credentialsForm(api.addClient(SCOPES, ['tag:mesh']));
     expect(await requestToken(api, { ...form, tags: 'tag:web' })).toMatchObject({ status: 200 });
@@ -185,7 +185,7 @@ describe('requirement 1: tokens for a token of another issuer', () => {
     expect(await exchange(api, { client_id: clientId, jwt: await sign({}) })).toMatchObject({ status: 401 });
   });
 
-  it('are not issued for what is no token, for another client, and after revocation', async () => {
+  it('are not issued for an invalid token, for another client, and after revocation', async () => {
     const api = await simulated();
     const { clientId, sign } = await issuerOf(api);
     const { id } = api.addClient(SCOPES);

@@ -68,7 +68,7 @@ async function joined(hostname: string, { key }: Key) {
 }
 
 describe('a control API before a real tailnet', () => {
-  it('lists the nodes of that tailnet, which nobody has to clean up', async () => {
+  it('lists the nodes of that tailnet, which the audit ignores', async () => {
     const nodes = await listNodes(tailnet.admin);
     const listed = (await devices()).map(({ nodeId, addresses, tags }) => ({ nodeId, addresses, tags }));
     expect(listed).toEqual(

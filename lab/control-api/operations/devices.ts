@@ -6,7 +6,7 @@ import type { Device, State } from '../state.ts';
 import { arePermittedTags } from './tags.ts';
 import { timestamp } from '../time.ts';
 
-/** What the tailnet behind the simulator does with a device, if there is one. */
+/** Calls to the real tailnet behind the simulator that change a device. */
 export type DeviceEffects = {
   readonly remove: (nodeId: string) => Promise<void>;
   readonly expire: (nodeId: string) => Promise<void>;

@@ -10,7 +10,7 @@ export function getPolicy(state: State): Answer {
   return { status: 200, json: state.policy, headers: { etag: etagOf(state) } };
 }
 
-/** `POST /tailnet/-/acl`: the only route that compares an ETag; `ts-default` means that nobody has changed it yet. */
+/** `POST /tailnet/-/acl`: the only route that compares an ETag; `ts-default` stands for the policy of a new tailnet. */
 export function setPolicy(state: State, call: Call): Answer {
   const expected = call.headers['if-match'];
   const isMet = expected === '"ts-default"' ? state.isDefaultPolicy : expected === etagOf(state);

@@ -6,7 +6,7 @@ import type { AuthKey, Device, State } from '../state.ts';
 /** A device to make; what is not given is what a usual Linux device has. */
 export type DeviceOptions = Partial<Device> & { readonly hostname: string };
 
-/** Makes a device that is there without a key, as those of other users are. */
+/** Adds a device that did not join with a key of this API, such as a user's laptop. */
 export function addDevice(state: State, options: DeviceOptions): Device {
   const { random, clock, domain } = state;
   const { hostname } = options;
@@ -14,7 +14,7 @@ export function addDevice(state: State, options: DeviceOptions): Device {
     ...newDeviceIds(state),
     name: `${hostname}.${domain}`,
     addresses: newAddresses(state, 'devices'),
-    user: `someone@${domain}`,
+    user: `user@${domain}`,
     tags: [],
     authorized: true,
     isExternal: false,
@@ -58,7 +58,7 @@ export function joinWithKey(state: State, secret: string, options: DeviceOptions
 /** Changes a device, such as that it disconnects (`lastSeenMs`) or that its node key expires (`expiresMs`). */
 export function changeDevice(state: State, nodeId: string, changes: Partial<Device>): Device {
   const device = state.devices.current(nodeId);
-  if (!device) throw new Error(`there is no device ${nodeId}`);
+  if (!device) throw new Error(`device ${nodeId} does not exist`);
   const changed = { ...device, ...changes };
   state.devices.put(nodeId, changed);
   return changed;

@@ -14,10 +14,10 @@ export type TokenRequest = {
   readonly body: string;
 };
 
-/** Tokens are good for an hour; neither server can be asked for another time. */
+/** Both servers issue tokens for one hour only. */
 const LIFETIME_SECONDS = 3600;
 
-/** What both dialects answer to one fault of a token request: the vendor's status and text, and the OAuth error. */
+/** The answers of both dialects to one invalid token request: the vendor's status and message, then the OAuth error. */
 type Fault = readonly [vendorStatus: number, vendorText: string, status: number, error: string, text: string];
 
 const WRONG_CLIENT: Fault = [401, 'API token invalid', 401, 'invalid_client', 'invalid client credentials'];
@@ -72,7 +72,7 @@ function formOf({ contentType, body }: TokenRequest): URLSearchParams | undefine
   return isForm ? new URLSearchParams(body) : undefined;
 }
 
-/** The ID and secret come by basic authentication, each encoded once more as RFC 6749 says, or in the body. */
+/** The ID and secret are in the body, or in basic authentication, where RFC 6749 form-encodes each of them. */
 function clientOf(state: State, request: TokenRequest, form: URLSearchParams): Credential | undefined {
   const basic = basicOf(request.authorization)?.map(decodeURIComponent);
   const [id, secret] = basic ?? [form.get('client_id') ?? '', form.get('client_secret') ?? ''];
@@ -91,7 +91,7 @@ function basicOf(authorization: string): readonly [string, string] | undefined {
   return [user, password.join(':')];
 }
 
-/** Scopes and tags that are asked for narrow what the credential has. */
+/** Requested scopes and tags narrow those of the credential. */
 function grant(state: State, credential: Credential, form: URLSearchParams): Answer {
   const words = (name: string) => (form.get(name) ?? '').split(' ').filter(word => word !== '');
   const [scopes, tags] = [words('scope'), words('tags')];
@@ -129,7 +129,7 @@ function grant(state: State, credential: Credential, form: URLSearchParams): Ans
 
 const NO_STORE = { 'cache-control': 'no-store', pragma: 'no-cache' };
 
-/** The vendor answers like the rest of its API, the other as RFC 6749 says. */
+/** The vendor's error body is that of its whole API, headscale's that of RFC 6749. */
 function refuse({ dialect }: State, [vendorStatus, vendorText, status, error, text]: Fault): Answer {
   if (dialect === 'vendor') return refusalAnswer(dialect, new Refusal(vendorStatus, vendorText));
   return { status, json: { error, error_description: text }, headers: NO_STORE };

@@ -30,7 +30,7 @@ type request struct {
 	Argument json.RawMessage `json:"argument"`
 }
 
-// credentials say how a client authenticates: with an OAuth client, a token of another issuer, or an API key.
+// credentials are those of an OAuth client, of a federated identity, or an API key.
 type credentials struct {
 	URL          string   `json:"url"`
 	ClientID     string   `json:"clientId"`
