@@ -45,7 +45,8 @@ export async function listen(
   const serve = (request: IncomingMessage, response: ServerResponse) => {
     response.on('error', () => undefined);
     answer(deps, request, response).catch((error: unknown) => {
-      console.error('control API simulator: unexpected error in a request', error);
+      // Clients may abort their requests.
+      if (request.complete) console.error('control API simulator: unexpected error in a request', error);
       response.destroy();
     });
   };
@@ -60,6 +61,7 @@ export async function listen(
       if (certificate) (server as HttpsServer).setSecureContext({ ...next });
     },
     close: async () => {
+      if (!server.listening) return;
       server.close();
       server.closeAllConnections();
       await once(server, 'close');

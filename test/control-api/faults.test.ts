@@ -132,6 +132,13 @@ describe('requirement 16: a fault', () => {
     await expect(send(api, '/api/v2/tailnet/-/devices', { signal })).rejects.toThrow('timeout');
   });
 
+  it('can be that nothing listens any more; closing again does nothing', async () => {
+    const [api, call] = await withDevice();
+    await api.close();
+    await expect(call('GET', LIST)).rejects.toThrow('fetch failed');
+    await expect(api.close()).resolves.toBeUndefined();
+  });
+
   it('can redirect to another host', async () => {
     const [api, call] = await withDevice();
     api.fail({ fault: { is: 'redirect', to: 'http://127.0.0.1:1' } });
