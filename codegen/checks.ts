@@ -9,7 +9,7 @@ import type { Located } from './walk.ts';
 /** A fault of a node: where, and why. */
 type Fault = { readonly place: Place; readonly why: string };
 
-/** What every node must satisfy, each rule under the sentence that says it. */
+/** The checks of every node, each under a sentence. */
 const NODE_CHECKS: Readonly<Record<string, (node: Node) => readonly Fault[]>> = {
   'every text is bounded': node =>
     node.is === 'text' && isUnbounded(node)
@@ -27,13 +27,13 @@ const NODE_CHECKS: Readonly<Record<string, (node: Node) => readonly Fault[]>> = 
     node.is === 'object' ? unreadable(node) : [],
   'a map has rules about its keys, not about its values': node => (node.is === 'map' ? rulesInMap(node) : []),
   'required fields exist': node => (node.is === 'object' ? missingRequired(node) : []),
-  'every field tells the user what it is for': node => (node.is === 'object' ? undescribed(node) : []),
+  'every field has a description': node => (node.is === 'object' ? undescribed(node) : []),
   'a list is unique by something that every item has': node => (node.is === 'list' ? badKeys(node) : []),
   'a default is a value that the field accepts': node => {
     const why = node.default === undefined ? undefined : defaultFault(node, node.default);
     return why === undefined ? [] : [{ place: node.defaultPlace ?? below(node.place, 'default'), why }];
   },
-  'a rule says where its fault is': node => node.rules.flatMap(rule => badRule(node, rule)),
+  'a rule has the path of its fault': node => node.rules.flatMap(rule => badRule(node, rule)),
 };
 
 /** Refuses the first node of a kind that breaks a check. */

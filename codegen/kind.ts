@@ -100,6 +100,6 @@ export type Kind = {
   readonly columns: readonly Column[];
   /** The whole object: apiVersion, kind, metadata, spec, status. */
   readonly root: ObjectNode;
-  /** What the kind itself asks of metadata.name, beyond what every name must be. */
+  /** What the kind requires of metadata.name beyond Kubernetes. */
   readonly nameNode?: TextNode;
 };

@@ -13,7 +13,7 @@ export type SchemaFiles = ReadonlyMap<string, string>;
 const GROUP_FILE = 'group.json';
 const SHARED_FILE = 'shared.json';
 
-/** Reads the schema files into kinds, sorted by name; refuses whatever a later phase could not express. */
+/** Reads the schema files into kinds, sorted by name; refuses what a later phase cannot express. */
 export function load(files: SchemaFiles): readonly Kind[] {
   const documents: Documents = new Map([...files].map(([file, text]) => [file, parse(file, text)]));
   const group = readGroup(documents);
@@ -113,7 +113,7 @@ function readColumns(names: JsonObject, place: Place): readonly Column[] {
 
 type Identity = Group & { readonly name: string };
 
-/** The whole object: what the file says of metadata, spec and status, and what all objects have. */
+/** The whole object: metadata, spec and status of the file, and the fields of all objects. */
 function readRoot(documents: Documents, document: JsonObject, place: Place, identity: Identity) {
   const { metadata, ...own } = objectAt(document['properties'], below(place, 'properties'));
   for (const name of Object.keys(own)) {

@@ -1,6 +1,6 @@
 /**
  * Patterns are evaluated twice: by RE2 in the API server and by JavaScript in the validator. Only what means
- * the same in both is allowed; this says what is not, or nothing.
+ * the same in both is allowed; this returns what is not, or undefined.
  */
 export function differsBetweenEngines(pattern: string): string | undefined {
   const problem = tokens(pattern).find(token => token.why !== undefined);

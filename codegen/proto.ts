@@ -14,7 +14,7 @@ import { fileDescriptor, fullName, namesUsed } from './proto-descriptor.ts';
 /** The text of each proto file by its path below proto/. */
 export type ProtoFiles = ReadonlyMap<string, string>;
 
-/** A proto file says something that cannot be generated; the message names the file and the way out. */
+/** A proto file that cannot be generated from; the message names the file and what to change. */
 export class ProtoRefusal extends Error {
   constructor(path: string, why: string) {
     super(`proto/${path}: ${why}`);
@@ -82,12 +82,13 @@ function resolve({ path, declared }: Parsed): void {
   refusing(path, () => declared.resolveAll());
 }
 
-/** What is imported is what is used, so that each file says the whole truth about what it needs. */
+/** A file must import exactly what it uses. */
 function checkImports({ path, declared, imports }: Parsed, homes: ReadonlyMap<string, string>): void {
   const needed = new Set(namesUsed(declared).map(name => homeOf(name, homes)));
   needed.delete(path);
   for (const one of needed) if (!imports.includes(one)) throw new ProtoRefusal(path, `must import ${one}`);
-  for (const one of imports) if (!needed.has(one)) throw new ProtoRefusal(path, `imports ${one} in vain`);
+  for (const one of imports)
+    if (!needed.has(one)) throw new ProtoRefusal(path, `imports ${one} and does not use it`);
 }
 
 /** The file that declares a type: of the packages that begin its name the longest, or the library's own. */

@@ -7,7 +7,7 @@ export function below(place: Place, ...steps: readonly (string | number)[]): Pla
   return { file: place.file, pointer: place.pointer + escaped.join('') };
 }
 
-/** A schema says something that a later phase cannot express; the message names the place and the way out. */
+/** A schema that a later phase cannot express; the message names the place and what to change. */
 export class Refusal extends Error {
   readonly place: Place;
 

@@ -6,9 +6,9 @@ import type { Kind, Node, Rule } from './kind.ts';
 /** A mutable schema object under construction. */
 type Draft = Record<string, Json>;
 
-/** How a node becomes a structural schema (OpenAPI v3): one rule for each thing that a node can say. */
+/** How a node becomes a structural schema (OpenAPI v3): one rule for each property of a node. */
 const RULES: Readonly<Record<string, (node: Node) => Draft>> = {
-  'says what it is for': ({ description }) => (description === undefined ? {} : { description }),
+  'has its description': ({ description }) => (description === undefined ? {} : { description }),
   'has exactly one type': node => typeOf(node),
   'is filled by its default': node =>
     node.default === undefined ? {} : { default: filledDefault(node, node.default) },
@@ -22,7 +22,7 @@ const RULES: Readonly<Record<string, (node: Node) => Draft>> = {
   'has items': node => (node.is === 'list' ? { items: structural(node.items), ...listTypeOf(node) } : {}),
   'is replaced as a whole': node =>
     node.is === 'object' && node.isAtomic ? { 'x-kubernetes-map-type': 'atomic' } : {},
-  'obeys its rules': ({ rules }) =>
+  'has its rules': ({ rules }) =>
     rules.length === 0 ? {} : { 'x-kubernetes-validations': rules.map(ruleOf) },
 };
 
@@ -31,7 +31,7 @@ export function structural(node: Node): JsonObject {
   return Object.assign({}, ...Object.values(RULES).map(rule => rule(node))) as JsonObject;
 }
 
-/** The structural schema of a whole object: metadata is the API server's own, but for what the kind asks of the name. */
+/** The structural schema of a whole object: metadata is the API server's, except what the kind requires of the name. */
 export function structuralRoot(kind: Kind): JsonObject {
   const { apiVersion, kind: name, metadata, ...own } = kind.root.fields;
   const text = (node: Node | undefined): Draft => ({

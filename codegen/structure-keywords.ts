@@ -9,7 +9,7 @@ export const STRUCTURE_FUNCTIONS = ['codePoints', 'duplicates', 'isTime'] as con
  * Keywords that ajv lacks or has in a form that needs ajv at run time: maxLength and minLength count code points, as
  * the API server does, and inspect the text only where its length in UTF-16 does not decide it; a pattern is not tried on
  * a text that is too long in any case, as expressions have their own limits; `unique` finds
- * repeated items of lists of type map and set; `time` asks for a time that exists.
+ * repeated items of lists of type map and set; `time` requires a time that exists.
  */
 export function addStructureKeywords(ajv: Ajv): void {
   for (const definition of [maxLength, minLength, pattern, time, unique]) {

@@ -172,13 +172,13 @@ function openFolders(
 }
 
 /** Folders that standalone writes must not be read as resources. */
-function expectApart(setting: string, ours: string, theirs: string): void {
-  const steps = relative(resolve(theirs), resolve(ours)).split(sep);
+function expectApart(setting: string, written: string, read: string): void {
+  const steps = relative(resolve(read), resolve(written)).split(sep);
   const isInside = steps[0] !== '..' && !steps.some(step => step.startsWith('.'));
   if (!isInside) return;
   throw new SettingError(
     setting,
-    `${resolve(ours)} is inside RESOURCES_DIR: name a folder outside it, or a hidden one`,
+    `${resolve(written)} is inside RESOURCES_DIR: name a folder outside it, or a hidden one`,
   );
 }
 

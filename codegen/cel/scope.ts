@@ -15,7 +15,7 @@ export type Scope = {
   /** The optional fields, as JavaScript, that are there wherever this expression is evaluated. */
   readonly present: ReadonlySet<string>;
   readonly constants: Constants;
-  /** So many macros are around this expression. */
+  /** How many macros enclose this expression. */
   readonly depth: number;
 };
 

@@ -12,7 +12,7 @@ export const INT: CelType = { is: 'int' };
 export const BOOL: CelType = { is: 'bool' };
 export const DURATION: CelType = { is: 'duration' };
 export const CIDR: CelType = { is: 'cidr' };
-/** What the API server has a type for that rules here have no use for: a rule can only ask whether it is there. */
+/** A type of the API server that rules here do not use: a rule can only test whether it exists. */
 const OPAQUE: CelType = { is: 'opaque' };
 
 /** The CEL type of a node. */
@@ -50,6 +50,6 @@ export function describe(type: CelType): string {
     case 'cidr':
       return type.is;
     case 'opaque':
-      return 'a value that rules here cannot look into';
+      return 'a value that rules here cannot inspect';
   }
 }

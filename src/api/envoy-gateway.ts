@@ -67,6 +67,6 @@ function serviceAt(address: string): object {
 }
 
 /** The configuration of Envoy Gateway as a YAML file. */
-export function envoyGatewayFile(wish: EnvoyGatewayOptions): string {
-  return `# For envoy-gateway server --config-path FILE, on the machine of mesh-gateway standalone.\n${stringify(envoyGatewayConfig(wish))}`;
+export function envoyGatewayFile(options: EnvoyGatewayOptions): string {
+  return `# For envoy-gateway server --config-path FILE, on the machine of mesh-gateway standalone.\n${stringify(envoyGatewayConfig(options))}`;
 }

@@ -41,6 +41,6 @@ function tried(read: ReadActivities): readonly Activity[] {
   try {
     return read();
   } catch {
-    return [{ what: 'this part could not say what it does', state: 'unknown' }];
+    return [{ what: 'the activities of this part cannot be read', state: 'unknown' }];
   }
 }

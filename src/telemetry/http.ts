@@ -151,7 +151,7 @@ async function respond(
       return;
     }
     log.error('a request for telemetry failed', { url: request.url, error });
-    send(request, response, plainText(500, 'this failed; the log of the process says why\n'), true);
+    send(request, response, plainText(500, 'internal error; see the log of the process\n'), true);
   } finally {
     stopping.removeEventListener('abort', hangUp);
   }

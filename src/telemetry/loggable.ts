@@ -60,7 +60,7 @@ function shownText(text: string, walk: Walk): string {
   return shown;
 }
 
-/** The object or list that a text is, such as the body of a response, where names can tell what is secret. */
+/** The object or list that a JSON text contains, such as the body of a response, so that field names show what is secret. */
 function jsonIn(text: string): object | undefined {
   if (text.length > LONGEST_JSON || !/^\s*[{[]/.test(text)) return undefined;
   try {
@@ -70,7 +70,7 @@ function jsonIn(text: string): object | undefined {
   }
 }
 
-/** Objects are open to tricks: whatever throws while they are looked at is not shown. */
+/** Getters and proxies may throw; such a value is not shown. */
 function shownObject(value: object, walk: Walk): Plain {
   if (walk.around.has(value)) return '[circular]';
   if (walk.around.size >= MOST_DEPTH) return '[too deep]';
@@ -132,7 +132,7 @@ function shownRecord(object: object, names: readonly string[], walk: Walk): Plai
     const value = tried(object, name);
     if (value === undefined || typeof value === 'function') continue;
     const isSecret = isSecretName(name) || (isSecretPair && name === 'value');
-    // Whether something is there or not says nothing.
+    // null and booleans reveal nothing.
     const isHidden = isSecret && value !== null && typeof value !== 'boolean';
     shown[shownText(name, walk)] = isHidden ? REDACTED : plain(value, walk);
   }

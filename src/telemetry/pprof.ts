@@ -14,7 +14,7 @@ const ROOT = '/debug/pprof';
 const PROFILES = {
   heap: 'where the memory that is in use was allocated; ?gc=1 collects garbage first',
   profile: 'what the process computes; ?seconds=30, at most 60, one at a time',
-  goroutine: 'what runs and waits, as a text whatever ?debug= says',
+  goroutine: 'activities of the process, as text for any ?debug=',
 } as const;
 
 /** The routes of pprof: profiles for `go tool pprof`, activities, and an index; only hints where pprof is off. */
@@ -64,9 +64,7 @@ function oneAtATime(
   let isBusy = false;
   return question => {
     if (isBusy) {
-      return Promise.resolve(
-        plainText(409, 'this profile is being taken already; ask again when it is done\n'),
-      );
+      return Promise.resolve(plainText(409, 'this profile is already being taken; retry when it is done\n'));
     }
     isBusy = true;
     return answer(question).finally(() => {

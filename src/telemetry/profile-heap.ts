@@ -15,7 +15,7 @@ const BYTES_PER_SAMPLE = 512 * 1024;
 
 const COMMENTS = [
   'inuse_space: bytes on the heap of JavaScript, estimated from samples; memory of Buffers is not on it',
-  'samples: allocations that were looked at; V8 does not tell how many objects each stands for',
+  'samples: sampled allocations; V8 does not report how many objects each represents',
 ];
 
 /** Starts to sample allocations until it is stopped. */

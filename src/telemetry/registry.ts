@@ -66,7 +66,7 @@ type Series = {
   readonly known: Readonly<Partial<Record<string, readonly string[]>>>;
 };
 
-/** Records one value; the types of a Recorder say of which metric. */
+/** Records one value of a metric. */
 type RecordValue = (labels: Labels, value?: number) => void;
 
 function recordCounter(declaration: MetricDeclaration, series: Series): RecordValue {

@@ -1,4 +1,4 @@
-/** A setting whose value cannot be used; the message names it and says what to write. */
+/** A setting whose value cannot be used; the message names it and gives a valid form. */
 export class SettingError extends Error {
   readonly setting: string;
 

@@ -140,7 +140,7 @@ describe('proto files', () => {
       'imports what it does not use',
       'house/a.proto',
       `${SYNTAX} package house.a; import "google/protobuf/any.proto"; message Room {}`,
-      'imports google/protobuf/any.proto in vain',
+      'imports google/protobuf/any.proto and does not use it',
     ],
   ])('are refused where one %s', (_, path, text, why) => {
     const generate = () => protoModules(new Map([[path, text]]));

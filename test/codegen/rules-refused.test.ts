@@ -15,7 +15,7 @@ const ONLY_LITERALS = 'only texts, integers, true and false have a form';
 const NO_FORM = 'which has no JavaScript form in codegen/cel/functions.ts yet';
 const NO_OPERATOR = 'which has no JavaScript form in codegen/cel yet';
 const NO_FIELD = 'does not have';
-const OPAQUE = 'a value that rules here cannot look into';
+const OPAQUE = 'a value that rules here cannot inspect';
 
 const EXPRESSIONS: readonly (readonly [sentence: string, rule: string, why: string])[] = [
   ['a number', 'self.count', 'uses int as a condition'],

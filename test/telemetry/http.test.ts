@@ -204,7 +204,7 @@ describe('a server', () => {
     const { url } = await startedWith([{ path: '/broken', answer }]);
     const response = await fetch(`${url}/broken?a=b`);
     const body = await response.text();
-    expect([response.status, body]).toEqual([500, 'this failed; the log of the process says why\n']);
+    expect([response.status, body]).toEqual([500, 'internal error; see the log of the process\n']);
     expect(logged.join('')).toContain('the reason');
     expect(logged).toHaveLength(1);
   });

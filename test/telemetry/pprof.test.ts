@@ -108,7 +108,7 @@ describe('the CPU profile', () => {
       Promise.resolve(route?.answer({ query: new URLSearchParams({ seconds: `${seconds}` }), signal }));
     const waiting = new AbortController();
     const first = ask(60, waiting.signal);
-    const busy = 'this profile is being taken already; ask again when it is done\n';
+    const busy = 'this profile is already being taken; retry when it is done\n';
     expect(await ask(1, new AbortController().signal)).toMatchObject({ status: 409, body: busy });
     waiting.abort();
     await expect(first).rejects.toThrow('aborted');
@@ -213,7 +213,7 @@ describe('what runs and waits', () => {
     ];
     const text = await (await fetch(`${url}/goroutine?debug=2`)).text();
     for (const end of ends) end();
-    expect(text).toContain('broken: 1\n  this part could not say what it does unknown\n');
+    expect(text).toContain('broken: 1\n  the activities of this part cannot be read unknown\n');
     expect(text).toContain('many: 100000\n');
     expect(text).toContain('and 99000 more lines');
     expect(text).toContain('  https://[redacted]@host x open\n');

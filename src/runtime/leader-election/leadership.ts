@@ -11,7 +11,7 @@ import type { LeadershipObserver, LeadershipTelemetry } from './observer.ts';
 /** The work that a process does while it is the leader. */
 export interface LeaderWork {
   /**
-   * Stops it: with a grace period where the process stops, since leadership is held meanwhile, and at once where
+   * Stops it: with a grace period where the process stops, while leadership is still held, and at once where
    * leadership is lost, which may also happen during the grace period. Fulfilled when nothing of it runs any more; rejects
    * where something does not end.
    */
