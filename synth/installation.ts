@@ -1,4 +1,4 @@
-import { COMPONENTS, MANAGED_BY } from '../src/api/names.ts';
+import { COMPONENTS, MANAGED_BY, PORTS } from '../src/api/names.ts';
 import type { Installation } from './generated/types.ts';
 
 /** The input of charts: the configuration, and the version to install. */
@@ -11,15 +11,6 @@ const ROLES: Readonly<Record<Component, string>> = {
   operator: 'operator',
   extensionServer: 'extension-server',
 };
-
-/** The ports on which the processes listen. */
-export const PORTS = { grpc: 5005, metrics: 8080, health: 8081 } as const;
-
-/** The ports of mesh pods, and the label that selects them. */
-export const MESH_POD = {
-  ports: { proxy: 1055, metrics: 9002 },
-  labels: { 'app.kubernetes.io/name': 'mesh-endpoint' },
-} as const;
 
 /** The labels that select the pods of a component; they must never change, since a selector is immutable. */
 export function selectorOf(component: Component): Readonly<Record<string, string>> {

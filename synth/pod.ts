@@ -1,7 +1,7 @@
 import { k8s } from 'cdk8s-plus-28';
-import { COMPONENTS } from '../src/api/names.ts';
+import { COMPONENTS, PORTS } from '../src/api/names.ts';
 import type { InstallationResources } from './generated/types.ts';
-import { extensionServerAddress, imageOf, labelsOf, PORTS, selectorOf } from './installation.ts';
+import { extensionServerAddress, imageOf, labelsOf, selectorOf } from './installation.ts';
 import type { Component, Install } from './installation.ts';
 
 /** What differs between the pods of the operator and the extension server. */

@@ -6,9 +6,18 @@ export const NAMESPACE = 'mesh-system';
 /** The names of the Deployments, ServiceAccounts and Services. */
 export const COMPONENTS = { operator: 'mesh-operator', extensionServer: 'mesh-extension-server' } as const;
 
+/** The ports on which the processes listen. */
+export const PORTS = { grpc: 5005, metrics: 8080, health: 8081 } as const;
+
+/** The ports of mesh pods, and the label that selects them. */
+export const MESH_POD = {
+  ports: { proxy: 1055, metrics: 9002 },
+  labels: { 'app.kubernetes.io/name': 'mesh-endpoint' },
+} as const;
+
 /** The address of the extension server of a namespace, for Envoy Gateway and Envoys. */
 export function extensionServerIn(namespace: string): string {
-  return `${COMPONENTS.extensionServer}.${namespace}.svc.cluster.local:5005`;
+  return `${COMPONENTS.extensionServer}.${namespace}.svc.cluster.local:${PORTS.grpc}`;
 }
 
 /** The label of every object that mesh-gateway creates. */

@@ -1,7 +1,8 @@
 import { k8s } from 'cdk8s-plus-28';
 import type { Construct } from 'constructs';
 import type { RelayPorts } from '../generated/types.ts';
-import { labelsOf, MESH_POD, PORTS, selectorOf } from '../installation.ts';
+import { labelsOf, selectorOf } from '../installation.ts';
+import { MESH_POD, PORTS } from '../../src/api/names.ts';
 import type { Install } from '../installation.ts';
 
 /** The network policies: a selected pod receives connections only from the named peers, and probes from its node. */
