@@ -1,10 +1,10 @@
 import { execFileSync } from 'node:child_process';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { buildSync } from 'esbuild';
 
-/** Bundles a program of a bench as the product is; gives its path. */
+/** Bundles a program of a bench like the product, and returns its path. */
 export function bundled(name: string): string {
-  const bundle = join('.cache', 'bench', 'js', 'bench', `${name}.mjs`);
+  const bundle = join('.cache', 'bench', 'js', 'bench', `${basename(name)}.mjs`);
   buildSync({
     entryPoints: [`bench/${name}.ts`],
     outfile: bundle,
@@ -24,14 +24,14 @@ export function bundled(name: string): string {
   return bundle;
 }
 
-/** Builds the product; gives the path of its command. */
+/** Builds the product, and returns the path of its command. */
 export function builtProduct(): string {
   const folder = join('.cache', 'bench', 'js');
   execFileSync(process.execPath, ['esbuild.config.mjs', folder], { stdio: ['ignore', 'ignore', 'inherit'] });
   return join(folder, 'cli.js');
 }
 
-/** The path of a program of the lab: which folder that is depends on the environment, which is not read here. */
+/** The path of a program of the lab, from `npm run parts -- --list`, since only composition roots read the environment. */
 export function labProgram(part: string, program = part): string {
   const args = ['--import', 'tsx', 'lab/commands/parts.ts', '--list', '--only', 'lab'];
   const listed = execFileSync(process.execPath, args, { encoding: 'utf8' });

@@ -6,7 +6,7 @@ export type Figure = {
   readonly value: number;
   readonly unit: string;
   readonly aim?: number;
-  /** Which side of the aim is good; the lower one where it is not said. */
+  /** Which side of the aim is good; `low` by default. */
   readonly good?: 'low' | 'high';
 };
 

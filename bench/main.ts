@@ -2,11 +2,11 @@
 import { compiler } from './compiler.ts';
 import { report } from './figures.ts';
 import type { Bench } from './figures.ts';
-import { kubernetes } from './kubernetes.ts';
+import { kubernetes } from './kubernetes/kubernetes.ts';
 import { parts } from './parts.ts';
-import { runtime } from './runtime.ts';
-import { traffic } from './traffic.ts';
-import { translation } from './translation.ts';
+import { runtime } from './runtime/runtime.ts';
+import { traffic } from './traffic/traffic.ts';
+import { translation } from './translation/translation.ts';
 
 const BENCHES: Readonly<Record<string, Bench>> = {
   compiler,

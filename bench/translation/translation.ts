@@ -1,15 +1,15 @@
-import { waitFor } from '../lab/process/wait.ts';
-import { median } from './figures.ts';
-import type { Figure } from './figures.ts';
-import { withCluster } from './translation-cluster.ts';
-import type { BenchCluster, Metrics } from './translation-cluster.ts';
-import { startWorld } from './translation-world.ts';
-import type { Kind, World } from './translation-world.ts';
+import { waitFor } from '../../lab/process/wait.ts';
+import { median } from '../figures.ts';
+import type { Figure } from '../figures.ts';
+import { withCluster } from './cluster.ts';
+import type { BenchCluster, Metrics } from './cluster.ts';
+import { startWorld } from './objects.ts';
+import type { Kind, World } from './objects.ts';
 
 const EDITS = 15;
 const NEW_ROUTES = 6;
 
-/** After an edit nothing more comes; after a new route the operator asks once more, 2 s later. */
+/** An edit causes one translation; after a new route the operator causes another, 2 s later. */
 const REST_MS = { edited: 700, created: 2_700, filled: 5_000 } as const;
 
 /**
@@ -91,13 +91,13 @@ const IN_VAIN = /^mesh_gateway_revision_waits_total\{.*end="timeout"/;
 /** Waits until nothing has been translated for some time. */
 async function atRest({ envoyGateway }: BenchCluster, restMs: number): Promise<Metrics> {
   let [seen, since] = [NaN, NaN];
-  const look = async () => {
+  const check = async () => {
     const metrics = await envoyGateway();
     const count = metrics.sum(XDS_COUNT);
     if (count !== seen) [seen, since] = [count, performance.now()];
     return performance.now() - since > restMs ? metrics : undefined;
   };
-  return await waitFor('Envoy Gateway to be at rest', look, { everyMs: 100 });
+  return await waitFor('Envoy Gateway to be idle', check, { everyMs: 100 });
 }
 
 /** Edits a route to a Service again and again; fails where a translation had other mesh clusters than there are routes. */

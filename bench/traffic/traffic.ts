@@ -1,11 +1,11 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { availableParallelism, tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { builtProduct, labProgram } from './bundled.ts';
-import type { Figure } from './figures.ts';
-import { endpointFigures } from './traffic-endpoints.ts';
-import { hookFigures } from './traffic-hooks.ts';
-import { writeWorld } from './traffic-world.ts';
+import { builtProduct, labProgram } from '../bundled.ts';
+import type { Figure } from '../figures.ts';
+import { endpointFigures } from './endpoints.ts';
+import { hookFigures } from './hooks.ts';
+import { writeWorld } from './objects.ts';
 
 const SERVICES = 1_000;
 

@@ -3,20 +3,20 @@ import { mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { stringify } from 'yaml';
-import { decode } from '../src/api/decode.ts';
-import type { Key } from '../src/api/key.ts';
-import { tailnetsOf } from '../src/api/references.ts';
-import type { Resource } from '../src/api/resource.ts';
-import { openDirectory } from '../src/resources/directory.ts';
-import type { Directory } from '../src/resources/directory.ts';
-import type { Index } from '../src/resources/resources.ts';
-import { ResourceStore } from '../src/resources/store.ts';
-import { systemClock } from '../src/runtime/clock.ts';
-import { Queue } from '../src/runtime/queue/queue.ts';
-import { bundled } from './bundled.ts';
-import { median } from './figures.ts';
-import type { Figure } from './figures.ts';
-import { manyEndpoints } from './support.ts';
+import { decode } from '../../src/api/decode.ts';
+import type { Key } from '../../src/api/key.ts';
+import { tailnetsOf } from '../../src/api/references.ts';
+import type { Resource } from '../../src/api/resource.ts';
+import { openDirectory } from '../../src/resources/directory.ts';
+import type { Directory } from '../../src/resources/directory.ts';
+import type { Index } from '../../src/resources/resources.ts';
+import { ResourceStore } from '../../src/resources/store.ts';
+import { systemClock } from '../../src/runtime/clock.ts';
+import { Queue } from '../../src/runtime/queue/queue.ts';
+import { bundled } from '../bundled.ts';
+import { median } from '../figures.ts';
+import type { Figure } from '../figures.ts';
+import { manyEndpoints } from '../many-endpoints.ts';
 
 const byTailnet: Index<'MeshEndpoints'> = { name: 'tailnet', kind: 'MeshEndpoints', valuesOf: tailnetsOf };
 const indexes = [byTailnet];
@@ -33,19 +33,19 @@ function fail(failure: unknown): never {
 const OBJECTS = 10_000;
 const REVISIONS = 5;
 
-/** Each event changes an object, its index, and is looked at by a worker that reads it. */
+/** Each event changes an object, its index, and is reconciled by a worker that reads it. */
 async function eventFigure(): Promise<Figure> {
   const store = new ResourceStore(indexes, fail);
   const revisions = Array.from({ length: REVISIONS }, (_, revision) =>
     Array.from({ length: OBJECTS }, (_object, index) => decoded(manyEndpoints(index, revision))),
   );
-  let looked = 0;
+  let reconciled = 0;
   let whenAll: () => void = () => undefined;
   const all = new Promise<void>(resolve => (whenAll = resolve));
   const observer = { added: () => undefined, waited: () => undefined, retried: () => undefined };
   const work = () => {
-    looked += 1;
-    if (looked === OBJECTS * REVISIONS) whenAll();
+    reconciled += 1;
+    if (reconciled === OBJECTS * REVISIONS) whenAll();
     return Promise.resolve({ requeue: 'on-change' } as const);
   };
   const queue = new Queue<Key>({ clock: systemClock, work, concurrency: 10, observer });
@@ -87,18 +87,18 @@ function decoded(value: unknown): Resource {
 const MEGABYTE = 1024 * 1024;
 
 function memoryFigure(): Figure {
-  const bundle = bundled('runtime-memory');
+  const bundle = bundled('runtime/memory');
   const output = execFileSync(process.execPath, ['--expose-gc', bundle], { encoding: 'utf8' });
-  const told = JSON.parse(output) as {
+  const memory = JSON.parse(output) as {
     readonly objects: number;
     readonly found: number;
     readonly rssBytes: number;
   };
-  if (told.objects !== OBJECTS || told.found !== OBJECTS / 5)
+  if (memory.objects !== OBJECTS || memory.found !== OBJECTS / 5)
     throw new Error(`not what was to be held: ${output}`);
   return {
     name: `memory of a process with ${OBJECTS} objects of 5 endpoints`,
-    value: told.rssBytes / MEGABYTE,
+    value: memory.rssBytes / MEGABYTE,
     unit: 'MB',
     aim: 170,
   };
@@ -150,7 +150,7 @@ async function directoryFigures(): Promise<readonly Figure[]> {
   }
 }
 
-/** A promise that somebody else resolves. */
+/** A promise and its resolve function. */
 function signal(): { readonly promise: Promise<void>; readonly resolve: () => void } {
   let resolve: () => void = () => undefined;
   const promise = new Promise<void>(given => (resolve = given));

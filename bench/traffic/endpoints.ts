@@ -1,25 +1,25 @@
 import { execFileSync } from 'node:child_process';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { bundled } from './bundled.ts';
-import { median } from './figures.ts';
-import type { Figure } from './figures.ts';
-import { verifiedLoad } from './traffic-hooks.ts';
-import { converse, runClient, startOurs } from './traffic-programs.ts';
-import type { Conversation, Server, Stage } from './traffic-programs.ts';
-import { writeAdditions } from './traffic-world.ts';
-import type { World } from './traffic-world.ts';
+import { bundled } from '../bundled.ts';
+import { median } from '../figures.ts';
+import type { Figure } from '../figures.ts';
+import { verifiedLoad } from './hooks.ts';
+import { converse, runClient, startOurs } from './programs.ts';
+import type { Conversation, Server, Stage } from './programs.ts';
+import { writeAdditions } from './objects.ts';
+import type { World } from './objects.ts';
 
 const ENVOYS = 4;
-/** What a real Envoy tells of itself in the first request of each stream. */
+/** The node of a real Envoy, which the first request of each stream contains. */
 const NODE_BYTES = 60_000;
 const STARTS = 3;
 const TRANSLATIONS = { mode: 'translation', warm: 0, calls: 100 } as const;
-/** So long after the last call memory is read. */
+/** The delay between the last call and reading memory. */
 const QUIET_MS = 5_000;
 const WARM_CHANGES = 20;
 const CHANGES = 200;
 
-/** What the client tells once all of its streams were answered. */
+/** The client's report once all streams have their first response. */
 type Opened = { readonly streams: number; readonly withEndpoints: number; readonly longestMs: number };
 
 /** How soon our server answers, what it holds for many streams, and how soon a change reaches all of them. */
@@ -41,16 +41,16 @@ export async function endpointFigures(stage: Stage): Promise<readonly Figure[]> 
   }
 }
 
-/** In a process of its own: from outside nobody sees when the folder has been read. */
+/** In a process of its own, which prints when the folder was synced. */
 function afterSyncFigure({ world }: Stage): Figure {
-  const bundle = bundled('traffic-start');
+  const bundle = bundled('traffic/start');
   const output = execFileSync(process.execPath, [bundle, world.folder], { encoding: 'utf8' });
-  const told = JSON.parse(output) as { readonly afterSyncMs: number; readonly routes: number };
-  if (told.routes < world.services / 2) throw new Error(`not what was to be read: ${output}`);
-  return { name: 'start to SERVING, after sync', value: told.afterSyncMs, unit: 'ms', aim: 500 };
+  const started = JSON.parse(output) as { readonly afterSyncMs: number; readonly routes: number };
+  if (started.routes < world.services / 2) throw new Error(`not what was to be read: ${output}`);
+  return { name: 'start to SERVING, after sync', value: started.afterSyncMs, unit: 'ms', aim: 500 };
 }
 
-/** From the start of the process to the first call that says SERVING. */
+/** From the start of the process to the first health response SERVING. */
 async function startMs(server: Server): Promise<number> {
   const { atUnixMs } = await runClient<{ readonly atUnixMs: number }>('serving', server);
   return atUnixMs - server.startedAtUnixMs;

@@ -1,16 +1,16 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { kubeClient } from '../lab/kube/client.ts';
-import type { KubeClient } from '../lab/kube/client.ts';
-import type { KubeObject } from '../lab/kube/object.ts';
-import { freePorts } from '../lab/process/ports.ts';
-import { trafficKinds } from '../src/traffic/access.ts';
-import { bundled, builtProduct } from './bundled.ts';
-import { median } from './figures.ts';
-import type { Figure } from './figures.ts';
-import { connectionsOf, megabytesOf, startProgram } from './kubernetes-programs.ts';
-import type { Program } from './kubernetes-programs.ts';
-import { bareWatch } from './kubernetes-watch.ts';
-import { manyEndpoints } from './support.ts';
+import { kubeClient } from '../../lab/kube/client.ts';
+import type { KubeClient } from '../../lab/kube/client.ts';
+import type { KubeObject } from '../../lab/kube/object.ts';
+import { freePorts } from '../../lab/process/ports.ts';
+import { trafficKinds } from '../../src/traffic/access.ts';
+import { bundled, builtProduct } from '../bundled.ts';
+import { median } from '../figures.ts';
+import type { Figure } from '../figures.ts';
+import { connectionsOf, megabytesOf, startProgram } from './programs.ts';
+import type { Program } from './programs.ts';
+import { bareWatch } from './watch.ts';
+import { manyEndpoints } from '../many-endpoints.ts';
 
 const OBJECTS = 10_000;
 const SYNCS = 3;
@@ -96,14 +96,14 @@ const ROUTED: readonly KubeObject[] = [
 ];
 
 async function followerFigures(client: KubeClient, kubeconfig: string): Promise<readonly Figure[]> {
-  const bundle = bundled('kubernetes-follower');
+  const bundle = bundled('kubernetes/follower');
   const syncs: number[] = [];
   for (let round = 1; ; round++) {
     const follower = startProgram([process.execPath, bundle, kubeconfig]);
     try {
       const { syncMs, objects } = await follower.next(line => {
-        const told = JSON.parse(line) as { readonly syncMs?: number; readonly objects: number };
-        return told.syncMs === undefined ? undefined : { syncMs: told.syncMs, objects: told.objects };
+        const event = JSON.parse(line) as { readonly syncMs?: number; readonly objects: number };
+        return event.syncMs === undefined ? undefined : { syncMs: event.syncMs, objects: event.objects };
       });
       if (objects !== OBJECTS) throw new Error(`${objects} objects were read in place of ${OBJECTS}`);
       syncs.push(syncMs);
@@ -131,16 +131,16 @@ async function changeLags(client: KubeClient, follower: Program) {
     const label = `r${change}`;
     const sentAt = process.hrtime.bigint();
     const since = (time: bigint) => Number(time - sentAt) / 1e6;
-    const [seenAt, toldAt] = await Promise.all([
+    const [seenAt, arrivedAt] = await Promise.all([
       follower.next(line => {
-        const told = JSON.parse(line) as { readonly label?: string; readonly at?: string };
-        return told.label === label ? BigInt(told.at ?? '') : undefined;
+        const event = JSON.parse(line) as { readonly label?: string; readonly at?: string };
+        return event.label === label ? BigInt(event.at ?? '') : undefined;
       }),
-      watch.toldAt(label),
+      watch.arrivedAt(label),
       changeOne(client, (change * 7919) % OBJECTS, label),
     ]);
     ours.push(since(seenAt));
-    bare.push(since(toldAt));
+    bare.push(since(arrivedAt));
   }
   watch.stop();
   return { ours, bare };

@@ -1,19 +1,19 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { stringify } from 'yaml';
-import { GATEWAY_GROUP } from '../src/api/gateway-api.ts';
-import { API_VERSION, GROUP } from '../src/api/generated/kinds.ts';
-import { formatEnvoyClusterName } from '../src/traffic/envoy-cluster-name.ts';
+import { GATEWAY_GROUP } from '../../src/api/gateway-api.ts';
+import { API_VERSION, GROUP } from '../../src/api/generated/kinds.ts';
+import { formatEnvoyClusterName } from '../../src/traffic/envoy-cluster-name.ts';
 
 const NAMESPACE = 'mesh';
 const ENDPOINTS = 10;
 const TAILNET = 'example.ts.net';
 const GATEWAY = { namespace: 'default', name: 'gateway' };
 
-/** One service in so many speaks gRPC. */
+/** One of this many services is gRPC. */
 const GRPC_EVERY = 10;
 
-/** A folder of services with a route each, and what others are told of it. */
+/** A folder of services with a route each, and files for the client. */
 export type World = {
   readonly folder: string;
   readonly services: number;
@@ -32,7 +32,7 @@ export type Addition = {
   readonly address: string;
 };
 
-/** Writes a world of so many services below an empty folder. */
+/** Writes objects for a number of services below an empty folder. */
 export function writeWorld(root: string, services: number): World {
   const folder = join(root, 'folder');
   mkdirSync(folder);

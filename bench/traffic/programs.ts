@@ -3,11 +3,11 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { promisify } from 'node:util';
-import { guard } from '../lab/process/guard.ts';
-import { freePorts } from '../lab/process/ports.ts';
-import { isRunning, withLogTail, startProcess, stopProcess } from '../lab/process/process.ts';
-import type { ProcessRecord } from '../lab/process/process.ts';
-import type { World } from './traffic-world.ts';
+import { guard } from '../../lab/process/guard.ts';
+import { freePorts } from '../../lab/process/ports.ts';
+import { isRunning, withLogTail, startProcess, stopProcess } from '../../lab/process/process.ts';
+import type { ProcessRecord } from '../../lab/process/process.ts';
+import type { World } from './objects.ts';
 
 /** Each side has a core of its own, and the two servers, of which one is idle, have the same. */
 const [SERVER_CORE, CLIENT_CORE] = ['0', '1'];
@@ -34,7 +34,7 @@ export interface Server {
   megabytes(): number;
   /** How long its threads have run in all, which does not depend on what else the machine does. */
   processorMs(): number;
-  /** Waits for something, and adds what the server said last to its error. */
+  /** Waits for a promise, and adds the tail of the server's log to its error. */
   watch<T>(wait: Promise<T>): Promise<T>;
   stop(): Promise<void>;
 }
@@ -122,7 +122,7 @@ function clientCommand(
   return ['--cpu-list', CLIENT_CORE, client, mode, '--address', address, ...args];
 }
 
-/** Runs the client against a server to its end; gives what it told. */
+/** Runs the client against a server to its end, and returns its report. */
 export async function runClient<T>(
   mode: string,
   server: Server,
@@ -133,14 +133,14 @@ export async function runClient<T>(
   return JSON.parse(stdout) as T;
 }
 
-/** A client that goes on: each line that it is told is answered with a line. */
+/** A running client, which answers each line on its standard input with one. */
 export interface Conversation<First> {
   readonly first: First;
   ask<T>(line: object): Promise<T>;
   end(): Promise<void>;
 }
 
-/** Starts the client against a server and waits for the first line that it tells. */
+/** Starts the client against a server, and waits for its first line. */
 export async function converse<First>(
   mode: string,
   server: Server,

@@ -1,11 +1,11 @@
-import { API_VERSION } from '../src/api/generated/kinds.ts';
-import { gatewayAddress } from '../lab/cluster/gateway.ts';
-import { imageOf } from '../lab/cluster/images/table.ts';
-import type { KubeObject } from '../lab/kube/object.ts';
-import { waitForAbsence } from '../lab/kube/wait.ts';
-import { requestThrough } from '../lab/gateway/envoy.ts';
-import { waitFor } from '../lab/process/wait.ts';
-import type { BenchCluster } from './translation-cluster.ts';
+import { API_VERSION } from '../../src/api/generated/kinds.ts';
+import { gatewayAddress } from '../../lab/cluster/gateway.ts';
+import { imageOf } from '../../lab/cluster/images/table.ts';
+import type { KubeObject } from '../../lab/kube/object.ts';
+import { waitForAbsence } from '../../lab/kube/wait.ts';
+import { requestThrough } from '../../lab/gateway/envoy.ts';
+import { waitFor } from '../../lab/process/wait.ts';
+import type { BenchCluster } from './cluster.ts';
 
 const NAMESPACE = 'bench';
 const GATEWAY = 'public';

@@ -1,12 +1,12 @@
-import { median } from './figures.ts';
-import type { Figure } from './figures.ts';
-import { runClient, startOurs, startPeer } from './traffic-programs.ts';
-import type { Server, Stage } from './traffic-programs.ts';
-import type { World } from './traffic-world.ts';
+import { median } from '../figures.ts';
+import type { Figure } from '../figures.ts';
+import { runClient, startOurs, startPeer } from './programs.ts';
+import type { Server, Stage } from './programs.ts';
+import type { World } from './objects.ts';
 
 type Times = { readonly p50Ms: number; readonly p99Ms: number; readonly perSecond: number };
 
-/** What the client tells of a load. */
+/** The client's report of a load. */
 export type Load = Times & {
   /** Without what the client needs to encode and decode. */
   readonly bare: Times;
@@ -115,7 +115,7 @@ function translationFigures(rounds: Rounds): readonly Figure[] {
   ];
 }
 
-/** Two other looks at the same calls, of which the second does not depend on what else the machine does. */
+/** The same calls by rounds and by CPU time; the latter does not depend on other load of the machine. */
 function besides(name: string, rounds: Rounds, bare: Read): readonly Figure[] {
   const processor: Read = ({ processorMs }) => processorMs;
   return [
@@ -129,7 +129,7 @@ function besides(name: string, rounds: Rounds, bare: Read): readonly Figure[] {
   ];
 }
 
-/** The median of what each round by itself says. */
+/** The median of the rounds. */
 function ratio(rounds: Rounds, of: Read): number {
   return median(rounds.map(({ ours, theirs }) => of(ours) / of(theirs)));
 }

@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { readFileSync, readdirSync, readlinkSync } from 'node:fs';
 import { createInterface } from 'node:readline';
 
-/** A program that a bench runs, and the lines that it says. */
+/** A program that a bench runs, and the lines that it prints. */
 export interface Program {
   readonly child: ChildProcess;
   /** The next line of which something can be made. */
@@ -14,11 +14,11 @@ export interface Program {
 
 const DEFAULT_TIMEOUT_MS = 120_000;
 
-/** Starts a program; what it says as errors is shown. */
+/** Starts a program; its standard error is inherited. */
 export function startProgram([program = '', ...args]: readonly string[]): Program {
   const child = spawn(program, args, { stdio: ['pipe', 'pipe', 'inherit'] });
   const lines: string[] = [];
-  const gone = once(child, 'exit');
+  const exited = once(child, 'exit');
   let wake: () => void = () => undefined;
   createInterface({ input: child.stdout }).on('line', line => {
     lines.push(line);
@@ -35,7 +35,7 @@ export function startProgram([program = '', ...args]: readonly string[]): Progra
             if (found !== undefined) return found;
           }
           if (child.exitCode !== null || child.signalCode !== null) throw new Error(`${program} has ended`);
-          await Promise.race([new Promise<void>(resolve => (wake = resolve)), gone]);
+          await Promise.race([new Promise<void>(resolve => (wake = resolve)), exited]);
         }
       } finally {
         clearTimeout(deadline);
@@ -43,7 +43,7 @@ export function startProgram([program = '', ...args]: readonly string[]): Progra
     },
     stop: async () => {
       child.kill('SIGTERM');
-      await gone;
+      await exited;
     },
   };
 }

@@ -1,14 +1,14 @@
-/** Run by the bench `kubernetes`, bundled as the product is: reads a cluster as the operator does and tells what it sees. */
-import { trafficKinds } from '../src/traffic/access.ts';
-import { extensionIndexes } from '../src/extension/listers.ts';
-import { startTelemetry } from '../src/process/telemetry.ts';
-import { connectKubernetes } from '../src/resources/kubernetes.ts';
-import { systemClock } from '../src/runtime/clock.ts';
-import { startController } from '../src/runtime/controller.ts';
+/** Run by the bench `kubernetes`, bundled as the product is: reads a cluster as the operator does, and prints its events. */
+import { trafficKinds } from '../../src/traffic/access.ts';
+import { extensionIndexes } from '../../src/extension/listers.ts';
+import { startTelemetry } from '../../src/process/telemetry.ts';
+import { connectKubernetes } from '../../src/resources/kubernetes.ts';
+import { systemClock } from '../../src/runtime/clock.ts';
+import { startController } from '../../src/runtime/controller.ts';
 
 const [, , kubeconfig = ''] = process.argv;
 const anywhere = { host: '127.0.0.1', port: 0 };
-const tell = (line: object) => console.log(JSON.stringify(line));
+const print = (line: object) => console.log(JSON.stringify(line));
 
 const telemetry = await startTelemetry({
   logLevel: 'warn',
@@ -34,7 +34,7 @@ startController(
     reconcile: ref => {
       const label = read.get(ref)?.metadata.labels?.['revision'];
       // The clock is the machine's, so that whoever made the change can compare.
-      if (isFollowing) tell({ name: ref.name, label, at: String(process.hrtime.bigint()) });
+      if (isFollowing) print({ name: ref.name, label, at: String(process.hrtime.bigint()) });
       return Promise.resolve({ requeue: 'on-change' });
     },
   },
@@ -44,8 +44,8 @@ startController(
 const begun = performance.now();
 start();
 await read.whenSynced();
-tell({ syncMs: performance.now() - begun, objects: read.list('MeshEndpoints').length });
+print({ syncMs: performance.now() - begun, objects: read.list('MeshEndpoints').length });
 setTimeout(() => {
   isFollowing = true;
-  tell({ following: true });
+  print({ following: true });
 }, 3_000);

@@ -1,9 +1,9 @@
 /** Run by the bench `traffic`, bundled as the product is: prints how long after its first reading a server answers. */
-import { extensionIndexes } from '../src/extension/listers.ts';
-import { startServing } from '../src/process/serving.ts';
-import { startTelemetry } from '../src/process/telemetry.ts';
-import { openDirectory } from '../src/resources/directory.ts';
-import { systemClock } from '../src/runtime/clock.ts';
+import { extensionIndexes } from '../../src/extension/listers.ts';
+import { startServing } from '../../src/process/serving.ts';
+import { startTelemetry } from '../../src/process/telemetry.ts';
+import { openDirectory } from '../../src/resources/directory.ts';
+import { systemClock } from '../../src/runtime/clock.ts';
 
 const [, , folder = ''] = process.argv;
 const anywhere = { host: '127.0.0.1', port: 0 };
