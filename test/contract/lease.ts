@@ -27,25 +27,25 @@ async function written(lease: LeasePort, hold: LeaseHold, over: Lease | undefine
 
 /** The contract of every lease. */
 const cases: Readonly<Record<string, Case>> = {
-  'is nothing as long as nobody has written it': async ({ lease }) => {
+  'is undefined before the first write': async ({ lease }) => {
     expect(await lease.read(never)).toBeUndefined();
   },
 
-  'is what was written, for all': async ({ lease, another }) => {
+  'is the same for all after a write': async ({ lease, another }) => {
     const now = await written(lease, HOLD, undefined);
     expect(now).toEqual({ ...HOLD, version: expect.any(String) as string });
     expect(await lease.read(never)).toEqual(now);
     expect(await another.read(never)).toEqual(now);
   },
 
-  'has another version after each write, even one that says the same': async ({ lease }) => {
+  'has another version after each write, even an equal one': async ({ lease }) => {
     const first = await written(lease, HOLD, undefined);
     const second = await written(lease, HOLD, first);
     const third = await written(lease, HOLD, second);
     expect(new Set([first, second, third].map(({ version }) => version)).size).toBe(3);
   },
 
-  'has the same version as long as nobody writes': async ({ lease, another }) => {
+  'has the same version without writes': async ({ lease, another }) => {
     const now = await written(lease, HOLD, undefined);
     for (const port of [lease, another, lease]) expect(await port.read(never)).toEqual(now);
   },
@@ -57,13 +57,13 @@ const cases: Readonly<Record<string, Case>> = {
     expect(await lease.read(never)).toEqual(now);
   },
 
-  'is not written as new when it is there': async ({ lease, another }) => {
+  'is not created where it exists': async ({ lease, another }) => {
     const now = await written(lease, HOLD, undefined);
     expect(await another.write(OTHER, undefined, never)).toBeUndefined();
     expect(await lease.read(never)).toEqual(now);
   },
 
-  'goes to one of many who want it new at once': async ({ lease, another }) => {
+  'is created by one of many at once': async ({ lease, another }) => {
     const wishes = Array.from({ length: 8 }, (_, index) => ({ ...HOLD, holder: `c_${index}` }));
     const answers = await Promise.all(
       wishes.map((hold, index) => (index % 2 === 0 ? lease : another).write(hold, undefined, never)),
@@ -73,7 +73,7 @@ const cases: Readonly<Record<string, Case>> = {
     expect(await lease.read(never)).toEqual(winners[0]);
   },
 
-  'goes to one of many who write over the same version at once': async ({ lease, another }) => {
+  'is written by one of many over the same version at once': async ({ lease, another }) => {
     const before = await written(lease, HOLD, undefined);
     const wishes = Array.from({ length: 8 }, (_, index) => ({ ...OTHER, holder: `c_${index}` }));
     const answers = await Promise.all(
@@ -84,7 +84,7 @@ const cases: Readonly<Record<string, Case>> = {
     expect(await lease.read(never)).toEqual(winners[0]);
   },
 
-  'can be released, and is then taken by another': async ({ lease, another }) => {
+  'can be released, and acquired by another': async ({ lease, another }) => {
     const held = await written(lease, HOLD, undefined);
     expect(isReleased(held)).toBe(false);
     await written(lease, releaseOf(held), held);
@@ -102,17 +102,14 @@ const cases: Readonly<Record<string, Case>> = {
     expect(seen && isReleased(seen)).toBe(false);
   },
 
-  'has another version after an edit, over which what was read before is not written': async ({
-    lease,
-    author,
-  }) => {
+  'has another version after an edit, which fails writes over the old one': async ({ lease, author }) => {
     const before = await written(lease, HOLD, undefined);
     await author.put(OTHER);
     expect(await lease.write(HOLD, before, never)).toBeUndefined();
     expect(await lease.read(never)).toMatchObject(OTHER);
   },
 
-  'is nothing when somebody has deleted it, and is written as new only': async ({ lease, author }) => {
+  'is undefined after its deletion, and can only be created': async ({ lease, author }) => {
     const before = await written(lease, HOLD, undefined);
     await author.remove();
     expect(await lease.read(never)).toBeUndefined();
@@ -129,7 +126,7 @@ const cases: Readonly<Record<string, Case>> = {
     expect(await lease.read(never)).toEqual(now);
   },
 
-  'fails when nobody wants to know any more': async ({ lease }) => {
+  'fails when it is aborted': async ({ lease }) => {
     const aborted = AbortSignal.abort(new Error('no more'));
     const error = { name: 'ResourceError', reason: 'Unavailable' };
     await expect(lease.read(aborted)).rejects.toMatchObject(error);
