@@ -99,8 +99,9 @@ class ObservedTailnet {
     const isNew = credentials !== undefined && !(this.#tried && isSame(this.#tried, credentials));
     if (isNew || this.#deps.clock.now() >= this.#dueAt) {
       this.#running ??= this.#refresh(credentials, intervalMs).finally(() => (this.#running = undefined));
-      await this.#running;
     }
+    // Also where another caller has just begun it.
+    await this.#running;
     return this.#view();
   }
 

@@ -1,0 +1,129 @@
+import { afterEach, describe, expect, it } from 'vitest';
+import { startControlApi } from '../../lab/control-api/control-api.ts';
+import type { ControlApiOptions } from '../../lab/control-api/control-api.ts';
+import { FAULTS } from '../../lab/control-api/faults.ts';
+import type { Credentials, TailnetSource } from '../../src/control/control.ts';
+import { openTailnets } from '../../src/control/tailnets.ts';
+import { controlMetrics } from '../../src/telemetry/metrics.ts';
+import { createRegistry } from '../../src/telemetry/registry.ts';
+import { inTime } from '../support/control-client.ts';
+import { parseExposition, valueOf } from '../support/telemetry/exposition.ts';
+import { VirtualClock } from '../support/virtual-clock.ts';
+
+const START = Date.UTC(2026, 0, 15, 12);
+const closing: (() => unknown)[] = [];
+afterEach(async () => {
+  for (const close of closing.splice(0)) await close();
+});
+
+async function observed(options: ControlApiOptions = {}) {
+  const clock = new VirtualClock();
+  const api = await startControlApi({ clock: { now: () => START + clock.now() }, ...options });
+  const { id, secret } = api.addClient(['devices:core', 'auth_keys']);
+  const registry = createRegistry({ metrics: controlMetrics, version: 'test' });
+  const now = () => new Date(START + clock.now());
+  const tailnets = openTailnets({ clock, now, random: () => 0, userAgent: 'test', metrics: registry });
+  closing.push(
+    () => api.close(),
+    () => tailnets.close(),
+  );
+  const credentials: Credentials = { kind: 'oauth', clientId: id, clientSecret: secret };
+  const source: TailnetSource = {
+    ...{ name: 'example', credentials, intervalMs: 30_000 },
+    endpoint: { url: api.url, scopes: [], requestsPerSecond: 5, burst: 10 },
+  };
+  const observe = (changes: Partial<TailnetSource> = {}) => tailnets.observe({ ...source, ...changes });
+  const later = async () => {
+    await clock.advance(30_000);
+    return await inTime(clock, observe());
+  };
+  return { api, clock, observe, later, source, metrics: () => registry.text() };
+}
+
+describe('10. all callers', () => {
+  it('share one list of devices in each interval', async () => {
+    const { api, clock, observe } = await observed();
+    const many = () => Promise.all(Array.from({ length: 1000 }, () => observe()));
+    const views = await many();
+    expect(new Set(views.map(({ devices }) => devices)).size).toBe(1);
+    await clock.advance(29_999);
+    await many();
+    expect(api.countByRoute()).toEqual({ probe: 1, token: 1, 'devices.list': 1 });
+    await clock.advance(1);
+    await many();
+    expect(api.countByRoute()).toEqual({ probe: 1, token: 1, 'devices.list': 2 });
+    api.audit({ callsPerMinute: 10 });
+  });
+});
+
+describe('11. a device that is missing', () => {
+  it('from a few lists stays, and from three in a row for a minute is gone', async () => {
+    const { api, later } = await observed();
+    const { nodeId } = api.addDevice({ hostname: 'web-1' });
+    api.addDevice({ hostname: 'web-2' });
+    expect((await later()).devices).toHaveLength(2);
+    api.removeDevice(nodeId);
+    expect((await later()).devices).toHaveLength(2);
+    expect((await later()).devices).toHaveLength(2);
+    expect((await later()).devices).toHaveLength(1);
+  });
+
+  it('from stale reads never goes', async () => {
+    const { api, later } = await observed({ consistency: { staleReads: { share: 0.5, byMs: 3600_000 } } });
+    api.addDevice({ hostname: 'web-1' });
+    api.setConsistency({});
+    await later();
+    api.setConsistency({ staleReads: { share: 0.3, byMs: 3600_000 } });
+    for (let times = 0; times < 10; times++) expect((await later()).devices).toHaveLength(1);
+  });
+});
+
+describe('16. while the API is away', () => {
+  it('devices stay as they were, stale and with their age', async () => {
+    const { api, later, metrics } = await observed();
+    api.addDevice({ hostname: 'web-1' });
+    await later();
+    const heal = api.fail({ fault: FAULTS.unavailable });
+    const view = await later();
+    expect(view).toMatchObject({ isStale: true, devices: [{ hostname: 'web-1' }] });
+    expect(view.error).toMatchObject({ reason: 'Unavailable' });
+    expect(view.ageMs).toBeGreaterThanOrEqual(30_000);
+    const families = parseExposition(await metrics());
+    const labels = { tailnet: 'example' };
+    expect(valueOf(families, 'mesh_gateway_control_snapshot_age_seconds', labels)).toBeGreaterThanOrEqual(30);
+    expect(valueOf(families, 'mesh_gateway_tailnet_devices', { ...labels, state: 'online' })).toBe(1);
+    heal();
+    expect(await later()).toMatchObject({ isStale: false, error: undefined });
+  });
+});
+
+describe('workload identity', () => {
+  it('exchanges a fresh token of the ServiceAccount each time', async () => {
+    const { api, clock, observe } = await observed();
+    let issued = 0;
+    const idToken = () => {
+      issued++;
+      return Promise.resolve(`jwt-${issued}`);
+    };
+    api.fail({
+      ...{ routes: ['token-exchange'], times: 1 },
+      fault: { is: 'answer', status: 401, json: { message: 'jwt is not trusted' } },
+    });
+    const credentials: Credentials = { kind: 'federated', clientId: 'k1', idToken };
+    const view = await inTime(clock, observe({ credentials }));
+    expect(view.error).toMatchObject({ reason: 'CredentialsInvalid' });
+    expect(view.error?.message).toContain('jwt is not trusted');
+    await clock.advance(30_000);
+    await inTime(clock, observe({ credentials }));
+    expect(issued).toBe(2);
+    expect(api.countByRoute()['token-exchange']).toBe(2);
+  });
+
+  it('that cannot get such a token says so', async () => {
+    const { observe } = await observed();
+    const idToken = () => Promise.reject(new Error('forbidden'));
+    const { error } = await observe({ credentials: { kind: 'federated', clientId: 'k1', idToken } });
+    expect(error).toMatchObject({ reason: 'CredentialsInvalid' });
+    expect(error?.message).toContain("no token of the operator's ServiceAccount: forbidden");
+  });
+});
