@@ -1,5 +1,6 @@
 /** `npm run bench -- NAME`: measures, prints a table, and writes .cache/bench/NAME.json. */
 import { compiler } from './compiler.ts';
+import { control } from './control.ts';
 import { report } from './figures.ts';
 import type { Bench } from './figures.ts';
 import { kubernetes } from './kubernetes/kubernetes.ts';
@@ -10,6 +11,7 @@ import { translation } from './translation/translation.ts';
 
 const BENCHES: Readonly<Record<string, Bench>> = {
   compiler,
+  control,
   kubernetes,
   parts,
   runtime,
