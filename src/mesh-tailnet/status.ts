@@ -76,6 +76,10 @@ function readyOf({ tailnet, olderName }: Situation, authenticated: Finding): Fin
     return no('Deleting', 'the object is being deleted, and waits for the finalizers of others');
   }
   if (olderName !== undefined) return no('Conflict', conflictWith(spec.tailnet, olderName));
+  if (spec.pool.mode === 'External' && authenticated.reason === 'ControlURLMissing') {
+    const message = 'traffic passes through the proxies of spec.pool.addresses; no control API is configured';
+    return { type: 'Ready', status: 'True', reason: 'TailnetReady', message };
+  }
   if (authenticated.status !== 'True') return no('NotAuthenticated', authenticated.message);
   if (spec.pool.mode === 'Managed' && (status?.pool?.ready ?? 0) === 0) {
     return no('PoolNotReady', POOL_NOT_READY);
