@@ -49,7 +49,7 @@ const HOOKS = 'HookFailures';
 
 const CASES: readonly Case[] = [
   [RATE, 'a fifth fails for longer than 10 minutes', reconciles('0+4x40', '0+1x40'), '11m', 1],
-  [RATE, 'a fifth fails, but not for so long yet', reconciles('0+4x40', '0+1x40'), '10m', 0],
+  [RATE, 'a fifth fails, but not long enough', reconciles('0+4x40', '0+1x40'), '10m', 0],
   [RATE, 'exactly a tenth fails', reconciles('0+9x60', '0+1x60'), '25m', 0],
   [RATE, 'a little more than a tenth fails', reconciles('0+890x60', '0+110x60'), '25m', 1],
   [RATE, 'nothing fails', reconciles('0+9x60', '0x60'), '25m', 0],
@@ -65,38 +65,32 @@ const CASES: readonly Case[] = [
   [RATE, 'it failed for 5 minutes and then no more', reconciles('0+4x80', '0+1x10 10x70'), '25m', 0],
 
   [DOWN, 'it is down for 3 minutes', up('a', '1 0x20'), '3m30s', 1],
-  [DOWN, 'it is down, but not for so long yet', up('a', '1 0x20'), '3m', 0],
+  [DOWN, 'it is down, but not long enough', up('a', '1 0x20'), '3m', 0],
   [DOWN, 'one of two is down', { ...up('a', '1x20'), ...up('b', '0x20') }, '5m', 1],
   [DOWN, 'all are up', { ...up('a', '1x20'), ...up('b', '1x20') }, '5m', 0],
   [DOWN, 'it came back', up('a', '1 0 0 0 0 1x20'), '5m', 0],
   [DOWN, 'there is none', {}, '3m', 1],
-  [DOWN, 'there is none, but not for so long yet', {}, '2m30s', 0],
+  [DOWN, 'there is none, but not long enough', {}, '2m30s', 0],
   [DOWN, 'only others are up', { 'up{job="b"}': '1x20' }, '5m', 1],
 
   [MEMORY, 'it uses nine tenths', memory('900x40', '1000x40'), '10m', 1],
-  [MEMORY, 'it uses nine tenths, but not for so long yet', memory('900x40', '1000x40'), '9m30s', 0],
+  [MEMORY, 'it uses nine tenths, but not long enough', memory('900x40', '1000x40'), '9m30s', 0],
   [MEMORY, 'it uses exactly eight tenths', memory('800x40', '1000x40'), '15m', 0],
   [MEMORY, 'it has no limit', memory('900x40', '0x40'), '15m', 0],
   [
     MEMORY,
-    'it uses nine tenths of a limit that only kube-state-metrics tells',
+    'it uses nine tenths of a limit that only kube-state-metrics reports',
     declaredMemory('1000x40'),
     '10m',
     1,
   ],
   [MEMORY, 'it uses little of such a limit', declaredMemory('9000x40'), '15m', 0],
-  [MEMORY, 'nobody measures it', {}, '15m', 0],
+  [MEMORY, 'its memory is not measured', {}, '15m', 0],
   [MEMORY, 'another container does', memory('900x40', '1000x40', 'mesh-system', 'other'), '15m', 0],
-  [MEMORY, 'the manager of somebody else does', memory('900x40', '1000x40', 'other'), '15m', 0],
+  [MEMORY, 'another program named manager does', memory('900x40', '1000x40', 'other'), '15m', 0],
 
   [LEADER, 'none leads for 5 minutes', { ...leads('a', '0x20'), ...leads('b', '0x20') }, '5m', 1],
-  [
-    LEADER,
-    'none leads, but not for so long yet',
-    { ...leads('a', '0x20'), ...leads('b', '0x20') },
-    '4m30s',
-    0,
-  ],
+  [LEADER, 'none leads, but not long enough', { ...leads('a', '0x20'), ...leads('b', '0x20') }, '4m30s', 0],
   [LEADER, 'one leads', { ...leads('a', '0x20'), ...leads('b', '1x20') }, '8m', 0],
   [LEADER, 'another took over', { ...leads('a', '1x4 0x20'), ...leads('b', '0x4 1x20') }, '8m', 0],
   [
@@ -109,15 +103,21 @@ const CASES: readonly Case[] = [
   [LEADER, 'there is no operator', {}, '5m', 1],
 
   [REFUSED, 'Envoy refuses again and again', answers('nack', '0+1x40'), '6m', 1],
-  [REFUSED, 'Envoy refuses, but not for so long yet', answers('nack', '0+1x40'), '5m', 0],
+  [REFUSED, 'Envoy refuses, but not long enough', answers('nack', '0+1x40'), '5m', 0],
   [REFUSED, 'Envoy refused once', answers('nack', '0 1x40'), '15m', 0],
   [REFUSED, 'Envoy takes everything', { ...answers('ack', '0+9x40'), ...answers('nack', '0x40') }, '15m', 0],
   [REFUSED, 'there is no extension server', {}, '15m', 0],
 
-  [HOOKS, 'a hook fails again and again', failures('cluster', '0+1x40'), '6m', 1],
-  [HOOKS, 'a hook fails, but not for so long yet', failures('cluster', '0+1x40'), '5m', 0],
-  [HOOKS, 'two hooks fail', { ...failures('cluster', '0+1x40'), ...failures('route', '0+1x40') }, '6m', 2],
-  [HOOKS, 'none fails', failures('cluster', '3x40'), '15m', 0],
+  [HOOKS, 'a hook fails again and again', failures('translation', '0+1x40'), '6m', 1],
+  [HOOKS, 'a hook fails, but not long enough', failures('translation', '0+1x40'), '5m', 0],
+  [
+    HOOKS,
+    'two hooks fail',
+    { ...failures('translation', '0+1x40'), ...failures('another', '0+1x40') },
+    '6m',
+    2,
+  ],
+  [HOOKS, 'none fails', failures('translation', '3x40'), '15m', 0],
   [HOOKS, 'there is no extension server', {}, '15m', 0],
 ];
 
@@ -131,8 +131,8 @@ const SENTENCES = CASES.map(([alert, when, series, moment, times]) => ({
 
 describe('the alerts', () => {
   it.skipIf(lacksPromtool)('are rules as Prometheus reads them', async () => {
-    const told = await runPromtool({ 'rules.yaml': rules }, ['check', 'rules', 'rules.yaml']);
-    expect(told).toContain(`SUCCESS: ${alerts('a').length} rules found`);
+    const output = await runPromtool({ 'rules.yaml': rules }, ['check', 'rules', 'rules.yaml']);
+    expect(output).toContain(`SUCCESS: ${alerts('a').length} rules found`);
   });
 
   it('are all tried: where they fire, where they do not, and without data', () => {
