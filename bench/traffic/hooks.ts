@@ -66,19 +66,19 @@ async function inTurns(
   return measured.slice(1);
 }
 
-async function measuredLoad(server: Server, world: World, wish: Wish): Promise<Measured> {
+async function measuredLoad(server: Server, world: World, options: Options): Promise<Measured> {
   const before = server.processorMs();
-  const load = await verifiedLoad(server, world, wish);
-  return { ...load, processorMs: (server.processorMs() - before) / (wish.warm + wish.calls) };
+  const load = await verifiedLoad(server, world, options);
+  return { ...load, processorMs: (server.processorMs() - before) / (options.warm + options.calls) };
 }
 
-type Wish = { readonly mode: string; readonly warm: number; readonly calls: number };
+type Options = { readonly mode: string; readonly warm: number; readonly calls: number };
 
 /** Loads a server; fails where an answer was not what it had to be, for then nothing was measured. */
 export async function verifiedLoad(
   server: Server,
   { resources }: World,
-  { mode, warm, calls }: Wish,
+  { mode, warm, calls }: Options,
 ): Promise<Load> {
   const args = ['--resources', resources, '--warm', warm, '--calls', calls];
   const load = await runClient<Load>(mode, server, args);

@@ -2,19 +2,19 @@ import { describe, expect, it } from 'vitest';
 import { envoyGatewayConfig, envoyGatewayFile } from '../../src/api/envoy-gateway.ts';
 import { readDocuments } from '../../src/api/yaml-documents.ts';
 
-const wish = (address: string) => ({
+const optionsFor = (address: string) => ({
   resources: '/var/lib/generated',
   extension: { address, maxMessageSize: 1000 },
 });
 
 describe('the configuration of Envoy Gateway', () => {
   it('as a file has the same content', () => {
-    const [document] = readDocuments(envoyGatewayFile(wish('127.0.0.1:5005'))).documents;
-    expect(document?.value).toEqual(envoyGatewayConfig(wish('127.0.0.1:5005')));
+    const [document] = readDocuments(envoyGatewayFile(optionsFor('127.0.0.1:5005'))).documents;
+    expect(document?.value).toEqual(envoyGatewayConfig(optionsFor('127.0.0.1:5005')));
   });
 
   it('has the folder, our kinds and one hook for all routes, and never private keys', () => {
-    expect(envoyGatewayConfig(wish('127.0.0.1:5005'))).toMatchObject({
+    expect(envoyGatewayConfig(optionsFor('127.0.0.1:5005'))).toMatchObject({
       provider: { custom: { resource: { file: { paths: ['/var/lib/generated'] } } } },
       extensionManager: {
         maxMessageSize: '1000',
@@ -35,7 +35,7 @@ describe('the configuration of Envoy Gateway', () => {
     ['[::1]:5005', { ip: { address: '::1', port: 5005 } }],
     ['mesh.example.com:1', { fqdn: { hostname: 'mesh.example.com', port: 1 } }],
   ])('names %s as Envoy Gateway wants it', (address, service) => {
-    expect(envoyGatewayConfig(wish(address))).toMatchObject({ extensionManager: { service } });
+    expect(envoyGatewayConfig(optionsFor(address))).toMatchObject({ extensionManager: { service } });
   });
 
   it('has no extension manager without an extension server', () => {

@@ -64,9 +64,9 @@ const cases: Readonly<Record<string, Case>> = {
   },
 
   'is created by one of many at once': async ({ lease, another }) => {
-    const wishes = Array.from({ length: 8 }, (_, index) => ({ ...HOLD, holder: `c_${index}` }));
+    const holds = Array.from({ length: 8 }, (_, index) => ({ ...HOLD, holder: `c_${index}` }));
     const answers = await Promise.all(
-      wishes.map((hold, index) => (index % 2 === 0 ? lease : another).write(hold, undefined, never)),
+      holds.map((hold, index) => (index % 2 === 0 ? lease : another).write(hold, undefined, never)),
     );
     const winners = answers.filter(answer => answer !== undefined);
     expect(winners).toHaveLength(1);
@@ -75,9 +75,9 @@ const cases: Readonly<Record<string, Case>> = {
 
   'is written by one of many over the same version at once': async ({ lease, another }) => {
     const before = await written(lease, HOLD, undefined);
-    const wishes = Array.from({ length: 8 }, (_, index) => ({ ...OTHER, holder: `c_${index}` }));
+    const holds = Array.from({ length: 8 }, (_, index) => ({ ...OTHER, holder: `c_${index}` }));
     const answers = await Promise.all(
-      wishes.map((hold, index) => (index % 2 === 0 ? lease : another).write(hold, before, never)),
+      holds.map((hold, index) => (index % 2 === 0 ? lease : another).write(hold, before, never)),
     );
     const winners = answers.filter(answer => answer !== undefined);
     expect(winners).toHaveLength(1);

@@ -83,9 +83,9 @@ it('is held by one of many at a time, and removed at the end', async () => {
   const program = `import { mkdirSync, rmdirSync } from 'node:fs';
     import { setTimeout as sleep } from 'node:timers/promises';
     import { takeLock } from './lab/process/lock.ts';
-    const wish = { stop: new AbortController().signal, onWaiting: () => undefined };
+    const options = { stop: new AbortController().signal, onWaiting: () => undefined };
     for (let turn = 0; turn < 5; turn++) {
-      const release = await takeLock(${JSON.stringify(folder)}, wish);
+      const release = await takeLock(${JSON.stringify(folder)}, options);
       mkdirSync(${JSON.stringify(witness)});
       await sleep(5);
       rmdirSync(${JSON.stringify(witness)});

@@ -38,7 +38,7 @@ async function labWithGateway(more: Parameters<typeof startTestLab>[0] = {}): Pr
 
 const pathOf = locateBinaries(process.env);
 
-const wish = {
+const options = {
   pathOf,
   searchPath: process.env['PATH'] ?? '',
   onStep: () => undefined,
@@ -69,7 +69,7 @@ describe('a gateway', () => {
 
   it("that never starts is an error with Envoy's log, and leaves nothing", async () => {
     const folder = join(scratch, 'lab');
-    const start = startLab({ ...wish, folder, pathOf: envoyFailing(9), gateway: {} });
+    const start = startLab({ ...options, folder, pathOf: envoyFailing(9), gateway: {} });
     await expect(start).rejects.toThrow('cannot start today');
     expect(existsSync(folder)).toBe(false);
   });
@@ -84,7 +84,7 @@ describe('a gateway', () => {
 
   it('is kept when started again with the same options, and refused with others', async () => {
     const { lab, folder } = await labWithGateway();
-    const again = { ...wish, folder: folder.path };
+    const again = { ...options, folder: folder.path };
     expect(await startLab({ ...again, gateway: {} })).toEqual(lab);
     await expect(startLab(again)).rejects.toThrow('a lab with no extension server is up');
     const other = startLab({ ...again, gateway: { extension: '127.0.0.1:1' } });

@@ -16,7 +16,7 @@ import { callGrpc, textMessage } from '../support/lab/grpc.ts';
 import { gatewayOf, remoteOf, startTestLab } from '../support/lab/lab.ts';
 import type { TestLab } from '../support/lab/lab.ts';
 import { routeToPort } from '../support/lab/routes.ts';
-import type { RouteWish } from '../support/lab/routes.ts';
+import type { RouteOptions } from '../support/lab/routes.ts';
 import { ask, askUdp } from '../support/lab/tunnel.ts';
 
 let own: TestLab;
@@ -36,7 +36,7 @@ const SOON = { everyMs: 10 };
 type Put = { readonly service: ServiceName; readonly host?: string };
 
 /** Puts a route to a service of web-1 on this machine, past the tailnet. */
-async function putRoute(name: string, kind: RouteWish['kind'], { service, host }: Put): Promise<string> {
+async function putRoute(name: string, kind: RouteOptions['kind'], { service, host }: Put): Promise<string> {
   const port = web.ports[service] ?? 0;
   const objects = routeToPort(gateway, { name, kind, port, ...(host ? { hostnames: [host] } : {}) });
   await putResources(gateway, name, objects);
@@ -75,8 +75,8 @@ describe('an HTTPRoute to a service', () => {
   it('reaches it through the real Envoy, by its host', async () => {
     await putHttpRoute('web');
     await untilStatus('web', 200);
-    const wish = { host: 'web.test', path: '/hello' };
-    const { status, body } = await requestThrough(gateway.listeners.http, wish);
+    const request = { host: 'web.test', path: '/hello' };
+    const { status, body } = await requestThrough(gateway.listeners.http, request);
     expect(status).toBe(200);
     expect(JSON.parse(body)).toMatchObject({ backend: 'web-1', path: '/hello' });
     expect(await statusOf('other')).toBe(404);

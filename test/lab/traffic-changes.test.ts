@@ -16,7 +16,7 @@ import {
   tellingRoute,
   untilEndpoints,
 } from '../support/lab/traffic/changing-world.ts';
-import type { PlaceWish } from '../support/lab/traffic/changing-world.ts';
+import type { PlaceOptions } from '../support/lab/traffic/changing-world.ts';
 import { startComposed } from '../support/lab/traffic/composed.ts';
 import type { Composed } from '../support/lab/traffic/composed.ts';
 import { readsAfterNow, statOf, toldCluster } from '../support/lab/traffic/gateway-reads.ts';
@@ -87,24 +87,24 @@ function at(node: 'one' | 'two', service: 'http' | 'tcp' = 'http'): string {
   return `${nodes()[node].address}:${portOf(service)}`;
 }
 
-function putPlaces(object: string, service: 'http' | 'tcp', places: readonly PlaceWish[]): void {
+function putPlaces(object: string, service: 'http' | 'tcp', places: readonly PlaceOptions[]): void {
   system.put(object, [placesOf(system.lab, object, service, nodes().one, places)]);
 }
 
 const CHECK = { enabled: true, type: 'HTTP', path: '/status/200', interval: '5s', timeout: '5s' };
-const CHECKED = (): readonly PlaceWish[] => [
+const CHECKED = (): readonly PlaceOptions[] => [
   { name: 'a', on: nodes().one, healthCheck: CHECK },
   { name: 'b', on: nodes().two, healthCheck: CHECK },
 ];
 
 const targetOf = (route: string) => ({ host: hostOf(route) });
 const cluster = (name: string) => clusterOf({ kind: 'HTTPRoute', name });
-const endpoints = (route: string, wished: readonly string[]) =>
+const endpoints = (route: string, wanted: readonly string[]) =>
   untilEndpoints(
     system.gateway,
     cluster(route),
     ({ address, health }) => `${address} ${health}`,
-    wished.map(one => (one.includes(' ') ? one : `${one} HEALTHY`)),
+    wanted.map(one => (one.includes(' ') ? one : `${one} HEALTHY`)),
   );
 
 /** Which endpoints answer so many requests, and how many of them each. */
@@ -290,8 +290,8 @@ describe('no translation is caused', () => {
     const binding = bindingNow();
     const caused = await causedBy(async () => {
       putPlaces('raw', 'tcp', [{ name: 'a', on: nodes().two }]);
-      const wished = [at('two', 'tcp')];
-      await untilEndpoints(system.gateway, clusterOf(RAW), ({ address }) => address, wished);
+      const wanted = [at('two', 'tcp')];
+      await untilEndpoints(system.gateway, clusterOf(RAW), ({ address }) => address, wanted);
       expect(await echoed()).toBe(true);
       const [endpoint] = await endpointsIn(system.gateway.admin, clusterOf(RAW));
       expect(endpoint?.stats['cx_total']).toBeGreaterThan(0);

@@ -78,11 +78,11 @@ async function over(clock: VirtualClock, begun: Promise<void>): Promise<string> 
 describe('a busy server', () => {
   it.each([
     ['429', refused('Busy', 429, 3000), 3000],
-    ['503 with a wish', refused('Failed', 503, 2000), 2000],
-  ])('is retried when it says: %s', async (_what, busy, wish) => {
+    ['503 with Retry-After', refused('Failed', 503, 2000), 2000],
+  ])('is retried after %s', async (_what, busy, retryAfterMs) => {
     const { write, clock, requests, store } = begin([busy, answered('2', { status })]);
     const begun = write.replaceStatus(web, status);
-    await clock.advance(wish - 1);
+    await clock.advance(retryAfterMs - 1);
     expect(requests).toHaveLength(1);
     await clock.advance(1);
     await begun;

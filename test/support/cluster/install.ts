@@ -56,10 +56,10 @@ rm -r "$HOME" "$PRODUCT"; exit $failed
 `;
 
 /** Who installs: the built product, and the namespace of the user, which goes with the rest. */
-type InstallerWish = { readonly product: string; readonly namespace: string };
+type InstallerOptions = { readonly product: string; readonly namespace: string };
 
 /** Makes such a shell for a built product, with a copy of the manifests in its folder; it removes both in the end. */
-export function installer(cluster: Cluster, { product, namespace }: InstallerWish): Installer {
+export function installer(cluster: Cluster, { product, namespace }: InstallerOptions): Installer {
   const folder = mkdtempSync(join(tmpdir(), 'mesh-install-'));
   const programs = join(folder, 'bin');
   mkdirSync(programs);

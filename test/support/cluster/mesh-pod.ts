@@ -4,7 +4,7 @@ import { restrictedPod } from './objects.ts';
 const RBAC = 'rbac.authorization.k8s.io';
 
 /** What a mesh pod joins with: the control server, and a key that is put into its Secret. */
-export type MeshPodWish = {
+export type MeshPodOptions = {
   readonly namespace: string;
   readonly name: string;
   readonly loginServer: string;
@@ -12,7 +12,7 @@ export type MeshPodWish = {
 };
 
 /** A mesh pod as users run it: its image's own program, without any privilege, its state and its key in its Secret. */
-export function meshPod({ namespace, name, loginServer, key }: MeshPodWish): readonly KubeObject[] {
+export function meshPod({ namespace, name, loginServer, key }: MeshPodOptions): readonly KubeObject[] {
   const metadata = { namespace, name };
   const role = { apiGroup: RBAC, kind: 'Role', name };
   const rules = [

@@ -23,7 +23,7 @@ export type Serving = {
   readonly errors: readonly RecordedCall[];
 };
 
-type Wish = {
+type Options = {
   readonly methods?: Readonly<Record<string, Unary | Streaming>>;
   readonly files?: readonly DescFile[];
   readonly limits?: Partial<GrpcLimits>;
@@ -34,7 +34,7 @@ export async function serving({
   methods = { '/test.Service/Echo': echo },
   files = [],
   limits = {},
-}: Wish = {}): Promise<Serving> {
+}: Options = {}): Promise<Serving> {
   const lines: string[] = [];
   const calls: RecordedCall[] = [];
   const errors: RecordedCall[] = [];

@@ -26,7 +26,7 @@ export function ownFolder(): OwnFolder {
   return { folder, end };
 }
 
-/** Starts a lab in a folder of its own; more than a tailnet is in it only if it is wished. */
+/** Starts a lab in a folder of its own; it has only a tailnet unless `more` asks for other parts. */
 export async function startTestLab(
   more: Partial<LabOptions> = {},
   own: OwnFolder = ownFolder(),

@@ -11,7 +11,7 @@ const LISTENERS = {
 } as const;
 
 /** Where a route leads: to a port of this machine, for all hosts or those that are named. */
-export type RouteWish = {
+export type RouteOptions = {
   readonly name: string;
   readonly kind: keyof typeof LISTENERS;
   readonly port: number;
@@ -21,7 +21,7 @@ export type RouteWish = {
 /** A route of the gateway and the Backend of Envoy Gateway that it leads to. */
 export function routeToPort(
   { name: gateway, namespace }: Gateway,
-  { name, kind, port, hostnames }: RouteWish,
+  { name, kind, port, hostnames }: RouteOptions,
 ): readonly KubernetesObject[] {
   const metadata = { name, namespace };
   return [

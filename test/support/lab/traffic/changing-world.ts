@@ -7,10 +7,10 @@ import { waitFor } from '../../../../lab/process/wait.ts';
 import type { AtWork, Composed } from './composed.ts';
 import { CHOSEN } from './load.ts';
 import { meshEndpoint, meshEndpoints, meshRoute } from './objects.ts';
-import type { MeshRouteWish } from './objects.ts';
+import type { MeshRouteOptions } from './objects.ts';
 
 /** An endpoint of a test: a node on which it is, whose port is that of another node's service, and what else it has. */
-export type PlaceWish = { readonly name: string; readonly on: RemoteNode } & Readonly<
+export type PlaceOptions = { readonly name: string; readonly on: RemoteNode } & Readonly<
   Record<string, unknown>
 >;
 
@@ -23,7 +23,7 @@ export function placesOf(
   object: string,
   service: 'http' | 'tcp',
   home: RemoteNode,
-  places: readonly PlaceWish[],
+  places: readonly PlaceOptions[],
 ): KubernetesObject {
   const endpoints = places.map(({ name, on, ...more }) => ({
     ...meshEndpoint(home, service),
@@ -38,10 +38,10 @@ export function placesOf(
 /** A route of HTTP whose answers tell which endpoint Envoy chose. */
 export function tellingRoute(
   gateway: { readonly name: string },
-  wish: Omit<MeshRouteWish, 'kind' | 'listener' | 'hostnames'>,
+  options: Omit<MeshRouteOptions, 'kind' | 'listener' | 'hostnames'>,
 ): KubernetesObject {
-  const hostnames = [hostOf(wish.name)];
-  const route = meshRoute(gateway, { ...wish, kind: 'HTTPRoute', listener: 'http', hostnames });
+  const hostnames = [hostOf(options.name)];
+  const route = meshRoute(gateway, { ...options, kind: 'HTTPRoute', listener: 'http', hostnames });
   const { rules, ...spec } = route['spec'] as { readonly rules: readonly object[] };
   const add = [{ name: CHOSEN, value: '%UPSTREAM_HOST%' }];
   const filters = [{ type: 'ResponseHeaderModifier', responseHeaderModifier: { add } }];
@@ -53,14 +53,14 @@ export function hostOf(route: string): string {
   return `${route}.test`;
 }
 
-/** Waits until Envoy's endpoints of a cluster are as wished, each as a text. */
+/** Waits until Envoy's endpoints of a cluster are as expected, each as a text. */
 export async function untilEndpoints(
   { admin }: { readonly admin: string },
   cluster: string,
   textOf: (endpoint: EnvoyEndpoint) => string,
-  wished: readonly string[],
+  expected: readonly string[],
 ): Promise<void> {
-  const wanted = wished.toSorted().join(', ');
+  const wanted = expected.toSorted().join(', ');
   await waitFor(
     `${cluster} to have ${wanted}`,
     async note => {

@@ -18,8 +18,8 @@ const rows = rowsOf(process.argv[2] === 'long' ? 'long' : 'short').filter(({ pat
 const system = await startSystem({ dataPath: 'Direct', tcpListeners: TCP_LISTENERS });
 try {
   const starter = starterIn(system.folder, locateBinaries(process.env), process.env['PATH'] ?? '');
-  const wish = { hostname: 'envoy', tags: ['tag:mesh'], networkInterface: INTERFACE };
-  await startMeshNode(starter, system.lab.tailnet, wish);
+  const options = { hostname: 'envoy', tags: ['tag:mesh'], networkInterface: INTERFACE };
+  await startMeshNode(starter, system.lab.tailnet, options);
   system.put('tailnet', [meshTailnet(system.lab, [NOBODY])]);
   const carriedTo = () => ({ tunnels: 0, ...interfaceCounters(INTERFACE) });
   const outcomes = await fillMatrix(rows, await worldOf({ system, rows, carriedTo, isShared: true }));

@@ -24,7 +24,7 @@ export interface Load {
 export type Target = { readonly host: string; readonly path?: string };
 
 /** Whom to ask, and for what, one after the other. */
-export type LoadWish = {
+export type LoadOptions = {
   readonly listener: string;
   readonly targets: readonly Target[];
   readonly perSecond: number;
@@ -38,7 +38,7 @@ const ANSWER_WITHIN_MS = 20_000;
 const MOST_UNDER_WAY = 64;
 
 /** Begins to ask; the next request is sent in time whether answers come or not, but for a machine that is far behind. */
-export function startLoad({ listener, targets, perSecond }: LoadWish): Load {
+export function startLoad({ listener, targets, perSecond }: LoadOptions): Load {
   const asker = askerOf(listener);
   const startMs = performance.now();
   const failures: Failure[] = [];

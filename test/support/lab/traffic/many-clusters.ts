@@ -82,12 +82,12 @@ export function manyClusters({ lab, gateway, put }: Base, count: number): ManyCl
   };
 }
 
-async function untilCurrent(gateway: Gateway, names: readonly string[], wished: string): Promise<void> {
+async function untilCurrent(gateway: Gateway, names: readonly string[], wanted: string): Promise<void> {
   const look = async (note: (seen: string) => void) => {
     const clusters = (await readClusters(gateway.admin)).filter(({ name }) => names.includes(name));
     const old = clusters.filter(({ endpoints }) => {
       const healthy = endpoints.filter(({ health }) => health === 'HEALTHY').map(({ address }) => address);
-      return healthy.join() !== wished;
+      return healthy.join() !== wanted;
     });
     note(`${old.length} of ${clusters.length} are not current`);
     return old.length === 0 && clusters.length === names.length ? true : undefined;

@@ -12,7 +12,7 @@ import { gatewayWith, portsFor } from './many-listeners.ts';
 import { backendRef, mixedObjects } from './mixed.ts';
 import type { MixedSize } from './mixed.ts';
 import { meshEndpointsOf, meshRoute, meshTailnet } from './objects.ts';
-import type { MeshRouteWish } from './objects.ts';
+import type { MeshRouteOptions } from './objects.ts';
 import { startRecorded } from './recorded.ts';
 import type { Recorded } from './recorded.ts';
 
@@ -89,9 +89,9 @@ function oursIn(lab: Lab, gateway: Gateway): readonly KubernetesObject[] {
   });
   const route = (
     name: string,
-    kind: MeshRouteWish['kind'],
+    kind: MeshRouteOptions['kind'],
     service: string,
-    more: Partial<MeshRouteWish> = {},
+    more: Partial<MeshRouteOptions> = {},
   ) =>
     meshRoute(gateway, {
       name,

@@ -80,7 +80,7 @@ export function meshEndpointsOf(
 type MeshRef = { readonly name: string; readonly port: number; readonly weight?: number };
 
 /** A route to MeshEndpoints. */
-export type MeshRouteWish = {
+export type MeshRouteOptions = {
   readonly name: string;
   readonly kind: RouteKind;
   /** The listener of the Gateway. */
@@ -92,7 +92,7 @@ export type MeshRouteWish = {
 /** A route of the gateway of a lab. */
 export function meshRoute(
   gateway: { readonly name: string },
-  { name, kind, listener, hostnames, refs }: MeshRouteWish,
+  { name, kind, listener, hostnames, refs }: MeshRouteOptions,
 ): KubernetesObject {
   return {
     apiVersion: 'gateway.networking.k8s.io/v1',
@@ -107,7 +107,7 @@ export function meshRoute(
 }
 
 /** The name that Envoy Gateway gives to the cluster of a route's first rule. */
-export function clusterOf({ kind, name }: Pick<MeshRouteWish, 'kind' | 'name'>): string {
+export function clusterOf({ kind, name }: Pick<MeshRouteOptions, 'kind' | 'name'>): string {
   const rule = kind === 'HTTPRoute' || kind === 'GRPCRoute' ? 0 : -1;
   return `${kind.toLowerCase()}/${NAMESPACE}/${name}/rule/${rule}`;
 }

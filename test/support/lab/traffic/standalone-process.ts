@@ -35,7 +35,7 @@ export interface StandaloneProcess {
 }
 
 /** What it is started with. */
-export type StandaloneWish = {
+export type StandaloneOptions = {
   /** Standalone if not given. */
   readonly command?: 'standalone' | 'extension-server';
   /** What is edited. */
@@ -52,7 +52,7 @@ export type StandaloneWish = {
 };
 
 /** Chooses its ports, which it keeps from start to start; it does not run yet. */
-export async function standaloneProcess(wish: StandaloneWish): Promise<StandaloneProcess> {
+export async function standaloneProcess(options: StandaloneOptions): Promise<StandaloneProcess> {
   const [grpc, health, metrics] = (await freePorts(3)).map(port => `127.0.0.1:${port}`);
   const addresses = { grpc: grpc ?? '', health: health ?? '', metrics: metrics ?? '' };
   let record: ProcessRecord | undefined;
@@ -60,11 +60,11 @@ export async function standaloneProcess(wish: StandaloneWish): Promise<Standalon
   const ended = () => Promise.resolve(record && isRunning(record) ? undefined : true);
   return {
     address: addresses.grpc,
-    log: wish.log,
+    log: options.log,
     start: async (variables = {}) => {
       if (record && isRunning(record)) return;
-      const told = { ...wish, variables: { ...wish.variables, ...variables } };
-      record = startProcess(specOf(told, addresses));
+      const merged = { ...options, variables: { ...options.variables, ...variables } };
+      record = startProcess(specOf(merged, addresses));
       await withLogTail(record, waitFor('it to be ready', isReady(record, addresses.health)));
     },
     stop: async () => {
@@ -83,22 +83,29 @@ export async function standaloneProcess(wish: StandaloneWish): Promise<Standalon
 
 type Addresses = { readonly grpc: string; readonly health: string; readonly metrics: string };
 
-function specOf(wish: StandaloneWish, addresses: Addresses): Parameters<typeof startProcess>[0] {
-  const [command = '', ...args] = typescript('src/cli.ts', wish.command ?? 'standalone');
+function specOf(options: StandaloneOptions, addresses: Addresses): Parameters<typeof startProcess>[0] {
+  const [command = '', ...args] = typescript('src/cli.ts', options.command ?? 'standalone');
   const environment = {
-    PATH: wish.searchPath,
-    ...markOf(wish.labFolder),
-    RESOURCES_DIR: wish.resources,
-    GATEWAY_DIR: wish.generated,
-    STATE_DIR: wish.state,
+    PATH: options.searchPath,
+    ...markOf(options.labFolder),
+    RESOURCES_DIR: options.resources,
+    GATEWAY_DIR: options.generated,
+    STATE_DIR: options.state,
     GRPC_ADDRESS: addresses.grpc,
     EXTENSION_SERVER_ADDRESS: addresses.grpc,
     HEALTH_ADDRESS: addresses.health,
     METRICS_ADDRESS: addresses.metrics,
-    DATA_PATH: wish.dataPath,
-    ...wish.variables,
+    DATA_PATH: options.dataPath,
+    ...options.variables,
   };
-  return { name: wish.command ?? 'standalone', command, args, environment, folder: PROJECT, log: wish.log };
+  return {
+    name: options.command ?? 'standalone',
+    command,
+    args,
+    environment,
+    folder: PROJECT,
+    log: options.log,
+  };
 }
 
 function isReady(record: ProcessRecord, health: string) {

@@ -11,7 +11,7 @@ import { standaloneProcess } from './standalone-process.ts';
 import type { StandaloneProcess } from './standalone-process.ts';
 
 /** What a system is to be like. */
-export type SystemWish = {
+export type SystemOptions = {
   readonly dataPath?: 'Proxy' | 'Direct';
   /** Listeners for TCPRoutes, of which each takes one, beside the one that there is. */
   readonly tcpListeners?: readonly string[];
@@ -38,7 +38,7 @@ export interface System {
 }
 
 /** Starts a system whose Gateway has no routes yet. */
-export async function startSystem(wish: SystemWish = {}): Promise<System> {
+export async function startSystem(options: SystemOptions = {}): Promise<System> {
   const home = mkdtempSync(join(tmpdir(), 'mesh-system-'));
   const folder = (name: string) => {
     const path = join(home, name);
@@ -46,7 +46,7 @@ export async function startSystem(wish: SystemWish = {}): Promise<System> {
     return path;
   };
   const [resources, generated, state] = [folder('resources'), folder('generated'), folder('state')];
-  const more = { tcp: wish.tcpListeners ?? [] };
+  const more = { tcp: options.tcpListeners ?? [] };
   const ports = await portsFor(more);
   const files = filesIn(resources);
   files.put('gateway', gatewayWith(ports, more));
@@ -62,8 +62,8 @@ export async function startSystem(wish: SystemWish = {}): Promise<System> {
       state,
       log: join(home, 'standalone.log'),
       labFolder: own.folder.path,
-      dataPath: wish.dataPath ?? 'Proxy',
-      variables: wish.variables ?? {},
+      dataPath: options.dataPath ?? 'Proxy',
+      variables: options.variables ?? {},
       searchPath: process.env['PATH'] ?? '',
     });
     await standalone.start();

@@ -16,7 +16,7 @@ import { clientOf } from './clients.ts';
 import { untilItWorks } from './matrix.ts';
 import type { MemorySnapshots } from './matrix.ts';
 import { clusterOf, meshEndpointsOf, meshRoute } from './objects.ts';
-import type { MeshRouteWish } from './objects.ts';
+import type { MeshRouteOptions } from './objects.ts';
 import type { Subject } from './subject.ts';
 import type { System } from './system.ts';
 import { WAYS } from './ways.ts';
@@ -108,9 +108,9 @@ function remoteFor({ nodes }: Place, row: Row): RemoteNode {
   return node;
 }
 
-type RouteWish = MeshRouteWish & { readonly host: string };
+type RouteOptions = MeshRouteOptions & { readonly host: string };
 
-function routeFor(system: Place, row: Row, trust: Trust): RouteWish {
+function routeFor(system: Place, row: Row, trust: Trust): RouteOptions {
   const remote = remoteFor(system, row);
   const { kind, listener, service } = WAYS[row.protocol];
   const isTrusted = trust === 'trusted';
@@ -127,7 +127,7 @@ function routeFor(system: Place, row: Row, trust: Trust): RouteWish {
   };
 }
 
-function clientFor(system: Place, row: Row, { listener, host }: RouteWish): Client {
+function clientFor(system: Place, row: Row, { listener, host }: RouteOptions): Client {
   const authority = readFileSync(remoteFor(system, row).caFile);
   return clientOf(row.client, { listener: system.listeners[listener] ?? '', host }, authority);
 }
