@@ -1,7 +1,10 @@
-import type { BackendRef, Route } from '../api/gateway-api.ts';
-import type { Ref } from '../api/key.ts';
+import { GATEWAY_GROUP } from '../api/gateway-api.ts';
+import type { BackendRef, ReferenceGrant, Route } from '../api/gateway-api.ts';
+import type { AllowedNamespaces, LabelRequirement, LabelSelector } from '../api/generated/types.ts';
+import type { Ref, RouteKind } from '../api/key.ts';
 import { isMeshBackend } from '../api/references.ts';
 import type { EnvoyClusterName } from './envoy-cluster-name.ts';
+import type { TrafficResources } from './traffic-resources.ts';
 
 /** A backendRef with its place in the route. */
 export type RouteBackendRef = {
@@ -53,4 +56,77 @@ export function meshEndpointsRefOf({
   ref: { namespace, name },
 }: Pick<RouteBackendRef, 'ref'>): Ref<'MeshEndpoints'> {
   return { kind: 'MeshEndpoints', namespace, name };
+}
+
+/** Whether a route may refer to a backend: in its own namespace always, in others if a ReferenceGrant permits it. */
+export function isPermitted(
+  resources: TrafficResources,
+  from: { readonly kind: RouteKind; readonly namespace: string },
+  to: BackendRef,
+): boolean {
+  if (from.namespace === to.namespace) return true;
+  return resources.grants(to.namespace).some(grant => grants(grant, from, to));
+}
+
+function grants(
+  grant: ReferenceGrant,
+  { kind, namespace }: { readonly kind: RouteKind; readonly namespace: string },
+  backend: BackendRef,
+): boolean {
+  const isFrom = grant.from.some(
+    from => from.group === GATEWAY_GROUP && from.kind === kind && from.namespace === namespace,
+  );
+  if (!isFrom) return false;
+  return grant.to.some(
+    to =>
+      to.group === backend.group &&
+      to.kind === backend.kind &&
+      (to.name === undefined || to.name === '' || to.name === backend.name),
+  );
+}
+
+type Labels = Readonly<Record<string, string>>;
+
+/** Whether the objects of a namespace may use a MeshTailnet, by its spec.allowedNamespaces. */
+export function isAllowed(
+  resources: TrafficResources,
+  { from, selector }: AllowedNamespaces,
+  namespace: string,
+): boolean {
+  switch (from) {
+    case 'All':
+      return true;
+    case 'Selector':
+      return selector !== undefined && selects(selector, labelsOf(resources, namespace));
+  }
+}
+
+/** The API server gives every namespace the label kubernetes.io/metadata.name, so it is known even before the namespace is. */
+function labelsOf(resources: TrafficResources, namespace: string): Labels {
+  return { ...resources.namespace(namespace)?.metadata.labels, 'kubernetes.io/metadata.name': namespace };
+}
+
+/** Whether a selector selects labels, as in Kubernetes: an empty one selects everything. */
+export function selects({ matchLabels = {}, matchExpressions = [] }: LabelSelector, labels: Labels): boolean {
+  const hasAll = Object.entries(matchLabels).every(([key, value]) => valueOf(labels, key) === value);
+  return hasAll && matchExpressions.every(requirement => holds(requirement, labels));
+}
+
+/** As in Kubernetes, NotIn also selects labels without the key. */
+function holds({ key, operator, values = [] }: LabelRequirement, labels: Labels): boolean {
+  const value = valueOf(labels, key);
+  switch (operator) {
+    case 'In':
+      return value !== undefined && values.includes(value);
+    case 'NotIn':
+      return value === undefined || !values.includes(value);
+    case 'Exists':
+      return value !== undefined;
+    case 'DoesNotExist':
+      return value === undefined;
+  }
+}
+
+function valueOf(labels: Labels, key: string): string | undefined {
+  return Object.hasOwn(labels, key) ? labels[key] : undefined;
 }

@@ -3,8 +3,7 @@ import type { BackendRef } from '../api/gateway-api.ts';
 import type { SocketAddress } from './socket-address.ts';
 import type { EnvoyClusterName } from './envoy-cluster-name.ts';
 import type { TrafficResources } from './traffic-resources.ts';
-import { isPermitted } from './permissions.ts';
-import { isMeshEndpoints } from './backend-refs.ts';
+import { isMeshEndpoints, isPermitted } from './backend-refs.ts';
 import type { RouteBackendRef } from './backend-refs.ts';
 
 /** A Service or Backend of a rule, with the endpoints that Envoy Gateway would give it. */

@@ -1,7 +1,6 @@
 import type { Kinds, MeshEndpoint } from '../api/generated/types.ts';
-import { meshEndpointsRefOf } from './backend-refs.ts';
+import { isAllowed, isPermitted, meshEndpointsRefOf } from './backend-refs.ts';
 import type { RouteBackendRef } from './backend-refs.ts';
-import { isAllowed, isPermitted } from './permissions.ts';
 import type { TrafficResources } from './traffic-resources.ts';
 import { unusedEndpoint, unusedReference } from './unused.ts';
 import type { UnusedBackend } from './unused.ts';

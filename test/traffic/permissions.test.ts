@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { LabelSelector } from '../../src/api/generated/types.ts';
 import type { RouteKind } from '../../src/api/key.ts';
-import { selects } from '../../src/traffic/permissions.ts';
+import { selects } from '../../src/traffic/backend-refs.ts';
 import { endpoint } from '../support/objects.ts';
 import { resourcesFrom, trafficOf } from '../support/traffic/resolve.ts';
 import {
