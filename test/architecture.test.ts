@@ -61,9 +61,9 @@ function describeRule<File>(
       const violations = rule(scope.files);
       expect(violations, `\n${violations.join('\n')}\n`).toEqual([]);
     });
-    for (const { it: sentence, files, says = [] } of examples) {
+    for (const { it: sentence, files, violations = [] } of examples) {
       it(sentence, () => {
-        expect(rule(Object.entries(files).map(([path, text]) => scope.read(path, text)))).toEqual(says);
+        expect(rule(Object.entries(files).map(([path, text]) => scope.read(path, text)))).toEqual(violations);
       });
     }
   });

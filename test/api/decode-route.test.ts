@@ -171,7 +171,7 @@ describe('what is wrong with a route', () => {
       { rules: [{ filters: [{ type: 'RequestMirror', requestMirror: {} }] }] },
       'spec.rules[0].filters[0].requestMirror.backendRef: is required',
     ],
-  ])('is told once, at its place: %j', (spec, fault) => {
+  ])('is reported once, at its path: %j', (spec, fault) => {
     expect(faultsOf(spec)).toEqual([fault]);
   });
 });

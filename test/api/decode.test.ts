@@ -65,8 +65,8 @@ describe('an object of ours', () => {
     [{ ...meshEndpoints(), apiVersion: `${GROUP}/v9` }, 'apiVersion: '],
     [{ ...meshEndpoints(), apiVersion: 'mesh-gatewai.dev/v1alpha1' }, 'apiVersion: '],
     [{ apiVersion: API_VERSION, kind: 'toString', metadata: {} }, 'kind: "toString" is not a kind of'],
-  ])('is one also if it is misspelled: %j', (object, says) => {
-    expect(faultsOf(object).join()).toContain(says);
+  ])('is one also if it is misspelled: %j', (object, message) => {
+    expect(faultsOf(object).join()).toContain(message);
   });
 });
 
@@ -154,8 +154,8 @@ describe('an object of others', () => {
     ['no metadata', { ...namespace, metadata: undefined }, 'metadata: is required'],
     ['no name', { ...namespace, metadata: {} }, 'metadata.name: is required: give a name'],
     ['a name with a slash', { ...namespace, metadata: { name: 'a/b' } }, 'metadata.name: is not a name'],
-  ])('is faulty with %s', (_what, object, says) => {
-    expect(faultsOf(object).join()).toContain(says);
+  ])('is faulty with %s', (_what, object, message) => {
+    expect(faultsOf(object).join()).toContain(message);
   });
 });
 

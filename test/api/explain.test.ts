@@ -15,7 +15,7 @@ const QUANTITY = 'a quantity, such as 500m, 2 or 256Mi';
 const POD_NAME = "a name for mesh pods (lower-case letters, digits and '-', no '.', at most 40 characters)";
 const PORT = 'spec.endpoints[0].port';
 
-/** An object with one fault, and the line that says so. */
+/** An object with one fault, and its line. */
 type Row = readonly [object: object, line: string];
 
 const TABLES: Readonly<Record<string, readonly Row[]>> = {
@@ -180,7 +180,7 @@ const TABLES: Readonly<Record<string, readonly Row[]>> = {
 };
 
 describe.each(Object.entries(TABLES))('a value that %s', (_sentence, rows) => {
-  it.each(rows.map(([object, line]) => [line, object] as const))('is told: %s', (line, object) => {
+  it.each(rows.map(([object, line]) => [line, object] as const))('is reported: %s', (line, object) => {
     expect(linesOf(object, kindBefore(object))).toEqual([line]);
   });
 });
@@ -206,7 +206,7 @@ describe('what is no object at all', () => {
     [17, '17 is not an object with fields'],
     ['text', 'a text is not an object with fields'],
     [[], 'a list is not an object with fields'],
-  ])('%j is told in one line without a path', (value, line) => {
+  ])('%j is reported in one line without a path', (value, line) => {
     expect(linesOf(value, 'MeshEndpoints')).toEqual([line]);
   });
 });
@@ -237,9 +237,9 @@ describe('an explanation', () => {
 
   it.each(['pattern', 'enum', 'type'])('never shows a secret: %s', keyword => {
     const error = { instancePath: '/key', keyword, params: {} };
-    const told = explainStructure(error, { key: 'hunter2' }, root);
-    expect(told).toHaveLength(1);
-    expect(JSON.stringify(told)).not.toContain('hunter2');
+    const faults = explainStructure(error, { key: 'hunter2' }, root);
+    expect(faults).toHaveLength(1);
+    expect(JSON.stringify(faults)).not.toContain('hunter2');
   });
 
   it('never shows a secret that is there twice', () => {
@@ -248,20 +248,20 @@ describe('an explanation', () => {
       keyword: 'unique',
       params: { duplicates: [{ index: 1, first: 0 }] },
     };
-    const told = explainStructure(error, { keys: ['hunter2', 'hunter2'] }, root);
-    expect(told).toHaveLength(1);
-    expect(JSON.stringify(told)).not.toContain('hunter2');
+    const faults = explainStructure(error, { keys: ['hunter2', 'hunter2'] }, root);
+    expect(faults).toHaveLength(1);
+    expect(JSON.stringify(faults)).not.toContain('hunter2');
   });
 
   it('of a rule never shows a secret', () => {
     const outline: Outline = { is: 'object', fields: { key: { ...secret, expect: 'a key' } } };
-    const told = explainRule(
+    const faults = explainRule(
       { message: 'key must be good', fieldPath: '' },
       'key',
       { key: 'hunter2' },
       outline,
     );
-    expect(told).toEqual({ path: 'key', steps: ['key'], message: 'the value (not shown) is not a key' });
+    expect(faults).toEqual({ path: 'key', steps: ['key'], message: 'the value (not shown) is not a key' });
   });
 
   it('of a rule about an object names the field that its rule names', () => {

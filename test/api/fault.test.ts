@@ -50,7 +50,7 @@ describe('a path', () => {
   });
 
   it.each(['', 'name', 'ports[2].number', 'ports[0].tags[11]', 'labels.app'])(
-    'is told apart again: %s',
+    'is split into its steps: %s',
     path => {
       expect(formatPath(root, stepsOfPath(path))).toBe(path);
     },

@@ -56,8 +56,10 @@ const OBJECTS: readonly (readonly [sentence: string, object: object, found: read
 describe('unknown fields', () => {
   it.each(OBJECTS)('are found: %s', (_sentence, object, found) => {
     const { kind } = object as { readonly kind: 'MeshEndpoints' | 'MeshTailnet' };
-    const told = unknownFields(kind, object).map(({ path, meant }) => (meant ? `${path} -> ${meant}` : path));
-    expect(told).toEqual(found);
+    const fields = unknownFields(kind, object).map(({ path, meant }) =>
+      meant ? `${path} -> ${meant}` : path,
+    );
+    expect(fields).toEqual(found);
   });
 
   it('have the steps that lead to them', () => {

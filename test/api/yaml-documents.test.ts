@@ -126,9 +126,9 @@ describe('a file is refused with', () => {
   it.each(['v: |tok3n', 'v: *tok3n', '- a\n"tok3n" b', 'k: "tok3n', '@tok3n', '? {a: tok3n}\n: b'])(
     'words that never repeat what is in it: %s',
     text => {
-      const told = faultsOf(text);
-      expect(told).not.toEqual([]);
-      expect(told.join()).not.toContain('tok3n');
+      const faults = faultsOf(text);
+      expect(faults).not.toEqual([]);
+      expect(faults.join()).not.toContain('tok3n');
     },
   );
 

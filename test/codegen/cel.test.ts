@@ -251,12 +251,12 @@ describe('the constants of compiled rules', () => {
     const module = rulesModule(tinyKind(patch));
     expect(module.match(/^const rule\d+ = self => \(self !== ""\);$/gm)).toHaveLength(1);
     const { evaluate, rules } = evaluateValidator(tinyKind(patch));
-    const told: string[] = [];
+    const errors: string[] = [];
     const nameless = { name: '', number: 1 };
     evaluate(sample({ port: nameless, ports: [WEB, nameless] }), (index, path) =>
-      told.push(`${path}: ${rules[index]?.message ?? ''}`),
+      errors.push(`${path}: ${rules[index]?.message ?? ''}`),
     );
-    expect(told).toEqual([
+    expect(errors).toEqual([
       'spec.ports[1].name: name must not be empty',
       'spec.port.name: name must not be empty',
     ]);

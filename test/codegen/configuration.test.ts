@@ -60,8 +60,8 @@ describe('the schema of a configuration', () => {
       schema({ properties: { a: { type: 'string', description: 'A.' } } }),
       'needs maxLength',
     ],
-  ])('is refused where it %s', (_, text, says) => {
-    expect(refusalIn(() => loadConfiguration(text))).toContain(says);
+  ])('is refused where it %s', (_, text, message) => {
+    expect(refusalIn(() => loadConfiguration(text))).toContain(message);
   });
 });
 

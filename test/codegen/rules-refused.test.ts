@@ -119,8 +119,8 @@ const EXPRESSIONS: readonly (readonly [sentence: string, rule: string, why: stri
 
 describe('a rule is refused with', () => {
   it.each(EXPRESSIONS)('%s', (_sentence, rule, why) => {
-    const told = refusalOf({ [RULE]: rule });
-    expect(told.split('\n')[0]).toBe(`${RULE}: ${why}`);
+    const refusal = refusalOf({ [RULE]: rule });
+    expect(refusal.split('\n')[0]).toBe(`${RULE}: ${why}`);
   });
 
   it.each(['self.count ==', '', 'self.count = 1', '(self.paused', 'self.words.all(w true)'])(

@@ -20,11 +20,11 @@ const { shape, structure, evaluate, rules } = evaluateValidator(
 /** `path keyword` of each structural fault, and `path: message` of each rule that fails, of a Sample with this spec. */
 function faultsOf(spec: Readonly<Record<string, unknown>>): readonly string[] {
   const object = shape(sample(spec));
-  const told = structure(object)
+  const errors = structure(object)
     ? []
     : (structure.errors ?? []).map(error => `${error.instancePath.slice('/spec/'.length)} ${error.keyword}`);
-  evaluate(object, (index, path) => told.push(`${path}: ${rules[index]?.message ?? ''}`));
-  return told;
+  evaluate(object, (index, path) => errors.push(`${path}: ${rules[index]?.message ?? ''}`));
+  return errors;
 }
 
 const RIGHT: readonly (readonly [field: string, values: readonly unknown[]])[] = [

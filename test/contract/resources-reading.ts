@@ -105,11 +105,11 @@ export const readingCases: Readonly<Record<string, Case>> = {
   'returns the same value until the object changes': {
     expect: async scene => {
       const before = await put(scene, web, webWith());
-      const told = changesOf(scene, web);
+      const changes = changesOf(scene, web);
       await scene.author.put(webWith());
       await untilCaughtUp(scene);
       expect(scene.read.get(web)).toBe(before);
-      expect(changesOf(scene, web)).toBe(told);
+      expect(changesOf(scene, web)).toBe(changes);
       await scene.author.put(webWith({ paused: true }));
       const after = await untilFoundWhere(scene, web, ({ spec }) => spec.paused);
       expect(after).not.toBe(before);

@@ -58,32 +58,32 @@ describe('2. both dialects', () => {
     ]);
   });
 
-  const BODIES: readonly { readonly body: string; readonly answer: object; readonly says: string }[] = [
-    { body: "the vendor's", answer: { json: { message: 'no such thing' } }, says: 'no such thing' },
+  const BODIES: readonly { readonly body: string; readonly answer: object; readonly message: string }[] = [
+    { body: "the vendor's", answer: { json: { message: 'no such thing' } }, message: 'no such thing' },
     {
       body: "headscale's",
       answer: { json: { message: 'validation failed', data: [{ errors: ['tags: expected'] }] } },
-      says: 'validation failed: tags: expected',
+      message: 'validation failed: tags: expected',
     },
     {
       body: 'that of OAuth',
       answer: { json: { error: 'invalid_request', error_description: 'no client' } },
-      says: 'invalid_request: no client',
+      message: 'invalid_request: no client',
     },
-    { body: 'plain text', answer: { text: '404 page\nnot found' }, says: '404 page not found' },
+    { body: 'plain text', answer: { text: '404 page\nnot found' }, message: '404 page not found' },
     {
       body: 'HTML',
       answer: { text: '<html>secret page</html>', headers: { 'content-type': 'text/html' } },
-      says: '(a page of HTML)',
+      message: '(a page of HTML)',
     },
-    { body: 'no body', answer: {}, says: 'GET /api/v2/tailnet/-/devices: 422' },
+    { body: 'no body', answer: {}, message: 'GET /api/v2/tailnet/-/devices: 422' },
   ];
-  it.each(BODIES)('say in the error what $body says', async ({ answer, says }) => {
+  it.each(BODIES)('have $body in the error', async ({ answer, message }) => {
     const { api, control } = await authorizedClient();
     api.fail({ fault: { is: 'answer', status: 422, ...answer } });
     const error = await failureOf(control.devices());
     expect(error).toMatchObject({ reason: 'Invalid', status: 422 });
-    expect(error.message).toContain(says);
+    expect(error.message).toContain(message);
   });
 
   const REASONS: readonly (readonly [number, ControlErrorReason])[] = [

@@ -76,11 +76,11 @@ it('says that it needs root when it belongs to another user', async () => {
   folder.create();
   folder.finish('lab');
   chmodSync(folder.path, 0o000);
-  const says = `${folder.path} belongs to another user: this needs root`;
+  const message = `${folder.path} belongs to another user: this needs root`;
   await asSomeoneElse(async () => {
-    expect(() => folder.running()).toThrow(says);
-    expect(() => folder.processes()).toThrow(says);
-    await expect(folder.remove()).rejects.toThrow(says);
+    expect(() => folder.running()).toThrow(message);
+    expect(() => folder.processes()).toThrow(message);
+    await expect(folder.remove()).rejects.toThrow(message);
   });
   chmodSync(folder.path, 0o700);
   expect(folder.running()).toBe('lab');

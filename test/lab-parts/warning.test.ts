@@ -8,7 +8,7 @@ describe('the warning of a log line', () => {
     [{ level: 'warn', msg: 'left', object: 'Service/a/b', file: 'a.yaml' }, 'left: Service/a/b:a.yaml'],
     [{ level: 'error', msg: 'failed', error: { message: 'ENOSPC' } }, 'failed: ENOSPC'],
     [{ level: 'error', msg: 'failed' }, 'failed'],
-  ])('%j', (line, told) => {
-    expect(warningIn(JSON.stringify(line))).toBe(told);
+  ])('%j', (line, warning) => {
+    expect(warningIn(JSON.stringify(line))).toBe(warning);
   });
 });

@@ -83,16 +83,16 @@ describe('the command line of the lab', () => {
     const isBegun = () => Promise.resolve(own.folder.processes().length > 0 || undefined);
     await waitFor('the first process', isBegun, { everyMs: 5 });
     first.kill('SIGSTOP');
-    const says = `the lab is starting (process ${first.pid})\n`;
+    const message = `the lab is starting (process ${first.pid})\n`;
     const [status, env] = await Promise.all([lab('status'), lab('env')]);
     expect(status).toEqual({ code: 1, output: expect.stringMatching(/^tailnet +runs /) as string });
-    expect(status.output).toContain(says);
-    expect(env).toEqual({ code: 1, output: says });
+    expect(status.output).toContain(message);
+    expect(env).toEqual({ code: 1, output: message });
 
     const second = startCommand(inFolder('up', '--only', 'tailnet'));
     const secondEnded = once(second, 'exit');
-    const [told] = (await once(second.stderr ?? second, 'data')) as [Buffer];
-    expect(told.toString()).toBe(`  waiting for process ${first.pid}, which uses the lab\n`);
+    const [output] = (await once(second.stderr ?? second, 'data')) as [Buffer];
+    expect(output.toString()).toBe(`  waiting for process ${first.pid}, which uses the lab\n`);
     first.kill('SIGCONT');
     expect(await Promise.all([firstEnded, secondEnded])).toEqual([
       [0, null],
@@ -118,13 +118,13 @@ describe('the command line of the lab', () => {
   });
 
   it.each([
-    { args: ['sideways'], says: 'COMMAND' },
-    { args: ['up', '--only', 'gateway'], says: 'unknown part "gateway"' },
-    { args: ['up', '--extension', 'nowhere'], says: 'give HOST:PORT' },
-    { args: ['up', '--fast'], says: '--fast' },
-  ])('refuses $args', async ({ args, says }) => {
+    { args: ['sideways'], message: 'COMMAND' },
+    { args: ['up', '--only', 'gateway'], message: 'unknown part "gateway"' },
+    { args: ['up', '--extension', 'nowhere'], message: 'give HOST:PORT' },
+    { args: ['up', '--fast'], message: '--fast' },
+  ])('refuses $args', async ({ args, message }) => {
     const { code, output } = await lab(...args);
-    expect({ code, output }).toEqual({ code: 2, output: expect.stringContaining(says) as string });
+    expect({ code, output }).toEqual({ code: 2, output: expect.stringContaining(message) as string });
   });
 });
 

@@ -97,14 +97,17 @@ async function answerOf(askIt: (remote: RemoteNode) => Promise<string>): Promise
 
 describe.each(SERVICES)('the $name service behind the tailnet', ({ name, ask: askIt, well, failing }) => {
   it.each([
-    { mode: 'failing', says: failing },
-    { mode: 'dead', says: 'refused' },
-  ] as const)('says $says while it is $mode, and is well when it is mended', async ({ mode, says }) => {
-    await setService(web.control, name, { mode });
-    const broken = await answerOf(askIt);
-    await setService(web.control, name, { mode: 'healthy' });
-    expect({ broken, mended: await answerOf(askIt) }).toEqual({ broken: says, mended: well });
-  });
+    { mode: 'failing', answer: failing },
+    { mode: 'dead', answer: 'refused' },
+  ] as const)(
+    'answers $answer while it is $mode, and is well when it is mended',
+    async ({ mode, answer }) => {
+      await setService(web.control, name, { mode });
+      const broken = await answerOf(askIt);
+      await setService(web.control, name, { mode: 'healthy' });
+      expect({ broken, mended: await answerOf(askIt) }).toEqual({ broken: answer, mended: well });
+    },
+  );
 
   it('responds after one that was called later while it is slow', async () => {
     const answers: string[] = [];

@@ -59,7 +59,7 @@ describe('the settings of mesh pods', () => {
     [{ RELAY_PORTS: '3000-2000' }, `RELAY_PORTS: "3000-2000" is not a range of ports; ${PORTS}`],
     [{ RELAY_PORTS: '3000' }, `RELAY_PORTS: "3000" is not a range of ports; ${PORTS}`],
     [{ RELAY_PORTS: '3000-65536' }, `RELAY_PORTS: "3000-65536" is not a range of ports; ${PORTS}`],
-  ])('refuse %j', (environment, says) => {
-    expect(refusalOf(environment)).toBe(says);
+  ])('refuse %j', (environment, message) => {
+    expect(refusalOf(environment)).toBe(message);
   });
 });

@@ -56,7 +56,7 @@ describe('settings', () => {
     });
   });
 
-  const REFUSED: readonly (readonly [args: readonly string[], says: string])[] = [
+  const REFUSED: readonly (readonly [args: readonly string[], message: string])[] = [
     [['--the-adress', ':1'], '--the-adress: there is no such flag; did you mean --the-address?'],
     [['--xyzzy-plugh', '1'], '--xyzzy-plugh: there is no such flag; see --help'],
     [['folder'], 'folder: is not a flag: every setting is one, such as --log-level debug'],
@@ -77,8 +77,8 @@ describe('settings', () => {
       '--target: "a:65536" is not an address to connect to; write a host and a port, such as 127.0.0.1:5005',
     ],
   ];
-  it.each(REFUSED)('%j are refused', (args, says) => {
-    expect(refusalOf(() => read(args))).toBe(says);
+  it.each(REFUSED)('%j are refused', (args, message) => {
+    expect(refusalOf(() => read(args))).toBe(message);
   });
 
   it('name the variable where that is wrong', () => {

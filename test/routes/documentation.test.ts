@@ -7,19 +7,19 @@ import { BUILDERS } from '../support/routes/modules.ts';
 const page = readFileSync('docs/routes-in-typescript.md', 'utf8');
 const blocks = [...page.matchAll(/^```ts\n([^]*?)^```$/gm)].map(([, text = '']) => text);
 
-/** The examples go on from one to the next. */
-const told = blocks.join('\n');
+/** Each example continues the one before. */
+const code = blocks.join('\n');
 
 it('the examples of the page compile, and those marked as errors do not', () => {
   expect(blocks.length).toBeGreaterThan(5);
-  expect(compile({ page: told }).get('page')).toBe('');
+  expect(compile({ page: code }).get('page')).toBe('');
 });
 
 it('the error messages on the page are those of the compiler', () => {
-  const sentences = [...told.matchAll(/@ts-expect-error (.*)/g)].map(([, sentence = '']) => sentence);
-  const said = compile({ page: told.replaceAll('@ts-expect-error', '') }).get('page');
+  const sentences = [...code.matchAll(/@ts-expect-error (.*)/g)].map(([, sentence = '']) => sentence);
+  const errors = compile({ page: code.replaceAll('@ts-expect-error', '') }).get('page');
   expect(sentences.length).toBe(2);
-  for (const sentence of sentences) expect(said).toContain(`"${sentence}"`);
+  for (const sentence of sentences) expect(errors).toContain(`"${sentence}"`);
 });
 
 it('the page has the table of protocols', () => {

@@ -5,8 +5,8 @@ import { routeKindsFor } from '../../src/traffic/upstream-protocol.ts';
 import { compile } from '../support/routes/compile.ts';
 import { endpointText, moduleWith, routeText } from '../support/routes/modules.ts';
 
-/** Modules by what they do, each with what the compiler must say of it: nothing, or a sentence among what it says. */
-type Cases = Readonly<Record<string, { readonly text: string; readonly says?: string }>>;
+/** Modules by what they do, each with what the compiler must say of it: nothing, or a part of its errors. */
+type Cases = Readonly<Record<string, { readonly text: string; readonly error?: string }>>;
 
 const PROTOCOLS: readonly Protocol[] = ['HTTP', 'HTTPS', 'gRPC', 'TCP', 'TLS', 'UDP'];
 
@@ -16,8 +16,8 @@ const cells: Cases = Object.fromEntries(
       const text = moduleWith([endpointText('a', 443, protocol)], routeText(kind, 'backend(web, 443)'));
       const kinds = routeKindsFor(protocol);
       if (kinds.includes(kind)) return [`a ${kind} to ${protocol} compiles`, { text }];
-      const says = `Type '"${kind} does not support protocol ${protocol} of port 443: use ${kinds.join(' or ')}"' is not assignable to type '"fits"'`;
-      return [`a ${kind} to ${protocol} does not compile`, { text, says }];
+      const error = `Type '"${kind} does not support protocol ${protocol} of port 443: use ${kinds.join(' or ')}"' is not assignable to type '"fits"'`;
+      return [`a ${kind} to ${protocol} does not compile`, { text, error }];
     }),
   ),
 );
@@ -31,49 +31,50 @@ const declarations: Cases = {
   'a name that is declared': { text: moduleWith(TWO, routeText('HTTPRoute', "backend(web, 'web-2')")) },
   'a port that is not declared': {
     text: moduleWith(TWO, 'backend(web, 8081);'),
-    says: `Argument of type '8081' is not assignable to parameter of type '"port 8081 is not declared; declared are 8080 | 9090"'`,
+    error: `Argument of type '8081' is not assignable to parameter of type '"port 8081 is not declared; declared are 8080 | 9090"'`,
   },
   'a name that is not declared': {
     text: moduleWith(TWO, "backend(web, 'web-3');"),
-    says: '"endpoint web-3 is not declared; declared are web-1 | web-2"',
+    error: '"endpoint web-3 is not declared; declared are web-1 | web-2"',
   },
   'a port of many': {
     text: moduleWith(
       Array.from({ length: 12 }, (_, at) => endpointText(`web-${at}`, 8000 + at, 'HTTP')),
       'backend(web, 1);',
     ),
-    says: '"port 1 is not declared; declared are 8000 | 8001 | 8002 | 8003 | 8004 | 8005 | 8006 | 8007 | 8008 | 8009 | ..."',
+    error:
+      '"port 1 is not declared; declared are 8000 | 8001 | 8002 | 8003 | 8004 | 8005 | 8006 | 8007 | 8008 | 8009 | ..."',
   },
-  'a port that two endpoints have is told once': {
+  'a port that two endpoints have is reported once': {
     text: moduleWith([endpointText('a', 80, 'HTTP'), endpointText('b', 80, 'HTTP')], 'backend(web, 81);'),
-    says: '"port 81 is not declared; declared are 80"',
+    error: '"port 81 is not declared; declared are 80"',
   },
   'a number that the compiler does not know': {
     text: moduleWith(TWO, 'declare const port: number; backend(web, port);'),
-    says: `Argument of type 'number' is not assignable to parameter of type '8080 | 9090'`,
+    error: `Argument of type 'number' is not assignable to parameter of type '8080 | 9090'`,
   },
   'a name that the compiler does not know': {
     text: moduleWith(TWO, 'declare const name: string; backend(web, name);'),
-    says: `Argument of type 'string' is not assignable to parameter of type '"web-1" | "web-2"'`,
+    error: `Argument of type 'string' is not assignable to parameter of type '"web-1" | "web-2"'`,
   },
   'the protocol of a name': {
     text: moduleWith(DNS.slice(0, 1), routeText('HTTPRoute', "backend(web, 'udp')")),
-    says: '"HTTPRoute does not support protocol UDP of port 53: use UDPRoute"',
+    error: '"HTTPRoute does not support protocol UDP of port 53: use UDPRoute"',
   },
   'a name whose port is shared by an endpoint that does not fit': {
     text: moduleWith(DNS, routeText('UDPRoute', "backend(web, 'udp')")),
-    says: '"UDPRoute does not support protocol TCP of port 53: use TLSRoute or TCPRoute"',
+    error: '"UDPRoute does not support protocol TCP of port 53: use TLSRoute or TCPRoute"',
   },
   'one of several backends': {
     text: moduleWith([...TWO, ...DNS], routeText('HTTPRoute', '[backend(web, 8080), backend(web, 53)]')),
-    says: 'HTTPRoute does not support protocol UDP of port 53',
+    error: 'HTTPRoute does not support protocol UDP of port 53',
   },
   'a backend of a rule': {
     text: moduleWith(
       DNS.slice(0, 1),
       "httpRoute({ metadata: { name: 'a' }, parentRefs: 'public', rules: [{ backendRefs: [backend(web, 53)] }] });",
     ),
-    says: 'HTTPRoute does not support protocol UDP of port 53',
+    error: 'HTTPRoute does not support protocol UDP of port 53',
   },
   'the backend of a mirror': {
     text: moduleWith(
@@ -83,7 +84,7 @@ const declarations: Cases = {
         backendRefs: backend(web, 8080),
       } });`,
     ),
-    says: 'HTTPRoute does not support protocol UDP of port 53',
+    error: 'HTTPRoute does not support protocol UDP of port 53',
   },
 };
 
@@ -96,18 +97,18 @@ function madeBy(more: string, text: string): string {
 const unknowns: Cases = {
   'endpoints that are computed, with a port that the compiler knows': {
     text: madeBy("port: 8080, protocol: 'HTTP'", 'backend(web, 8081);'),
-    says: '"port 8081 is not declared; declared are 8080"',
+    error: '"port 8081 is not declared; declared are 8080"',
   },
   'endpoints that are computed, with a protocol that it knows': {
     text: madeBy("port: 8080, protocol: 'HTTP'", routeText('UDPRoute', 'backend(web, 8080)')),
-    says: 'UDPRoute does not support protocol HTTP of port 8080',
+    error: 'UDPRoute does not support protocol HTTP of port 8080',
   },
   'endpoints with computed ports, of which any is taken': {
     text: madeBy("port: 8000 + at, protocol: 'HTTP'", routeText('HTTPRoute', 'backend(web, 8001)')),
   },
   'endpoints with computed ports, none of which can fit': {
     text: madeBy("port: 8000 + at, protocol: 'HTTP'", routeText('UDPRoute', 'backend(web, 8001)')),
-    says: 'UDPRoute does not support protocol HTTP of port 8001',
+    error: 'UDPRoute does not support protocol HTTP of port 8001',
   },
   'an object that was made elsewhere': {
     text: `import { backend, udpRoute } from 'mesh-gateway'; import type { authored } from 'mesh-gateway';
@@ -124,7 +125,7 @@ const unknowns: Cases = {
   },
   'a list that was declared before, and more': {
     text: moduleWith([], 'backend(web, 81);', `endpoints: [...([${TWO.join(', ')}] as const), ${DNS[0]}],`),
-    says: '"port 81 is not declared; declared are 8080 | 9090 | 53"',
+    error: '"port 81 is not declared; declared are 8080 | 9090 | 53"',
   },
   'a list of which a part may be there': {
     text: moduleWith(
@@ -135,14 +136,14 @@ const unknowns: Cases = {
   },
   'a copy of a backend, which still must fit': {
     text: moduleWith(DNS.slice(0, 1), routeText('HTTPRoute', '{ ...backend(web, 53), weight: 3 }')),
-    says: 'HTTPRoute does not support protocol UDP of port 53',
+    error: 'HTTPRoute does not support protocol UDP of port 53',
   },
   'discovered endpoints, of any port': {
     text: moduleWith([], routeText('UDPRoute', 'backend(web, 1234)'), SELECTORS),
   },
   'discovered endpoints with the port of the template': {
     text: moduleWith([], 'backend(web, 8081);', `${SELECTORS} endpointTemplate: { port: 8080 },`),
-    says: '"port 8081 is not declared; declared are 8080"',
+    error: '"port 8081 is not declared; declared are 8080"',
   },
   'discovered endpoints with the protocol of the template': {
     text: moduleWith(
@@ -150,15 +151,15 @@ const unknowns: Cases = {
       routeText('UDPRoute', 'backend(web, 1234)'),
       `${SELECTORS} endpointTemplate: { protocol: 'HTTP' },`,
     ),
-    says: 'UDPRoute does not support protocol HTTP of port 1234',
+    error: 'UDPRoute does not support protocol HTTP of port 1234',
   },
   'the name of a discovered endpoint': {
     text: moduleWith([], "backend(web, 'web-1');", SELECTORS),
-    says: '"endpoint web-1 is not declared; declared are none"',
+    error: '"endpoint web-1 is not declared; declared are none"',
   },
   'a template without anything that discovers': {
     text: moduleWith(TWO, 'backend(web, 7070);', 'endpointTemplate: { port: 7070 },'),
-    says: '"port 7070 is not declared; declared are 8080 | 9090"',
+    error: '"port 7070 is not declared; declared are 8080 | 9090"',
   },
 };
 
@@ -166,62 +167,62 @@ const ROUTE = "metadata: { name: 'a' }, parentRefs: 'public'";
 const misspelt: Cases = {
   'a field of an endpoint that is not known': {
     text: moduleWith([endpointText('a', 80, 'HTTP').replace('}', ', healthcheck: {} }')], ''),
-    says: '"healthcheck is not a field here"',
+    error: '"healthcheck is not a field here"',
   },
   'a field of a check that is not known': {
     text: moduleWith(
       [endpointText('a', 80, 'HTTP').replace('}', ', healthCheck: { enabled: true, pth: 1 } }')],
       '',
     ),
-    says: '"pth is not a field here"',
+    error: '"pth is not a field here"',
   },
   'a protocol in the wrong case': {
     text: moduleWith([endpointText('a', 80, 'http')], ''),
-    says: `Type '"http"' is not assignable to type 'Protocol'. Did you mean '"HTTP"'?`,
+    error: `Type '"http"' is not assignable to type 'Protocol'. Did you mean '"HTTP"'?`,
   },
   'an endpoint without a port': {
     text: moduleWith([endpointText('a', 80, 'HTTP').replace('port: 80,', '')], ''),
-    says: "Property 'port' is missing",
+    error: "Property 'port' is missing",
   },
   'a field of a route that is not known': {
     text: moduleWith(TWO, `httpRoute({ ${ROUTE}, hostname: 'a.b', backendRefs: backend(web, 8080) });`),
-    says: "'hostname' does not exist in type",
+    error: "'hostname' does not exist in type",
   },
   'a field of a rule that is not known': {
     text: moduleWith(
       TWO,
       `httpRoute({ ${ROUTE}, rules: [{ backendRefs: backend(web, 8080), timeout: {} }] });`,
     ),
-    says: "'timeout' does not exist in type",
+    error: "'timeout' does not exist in type",
   },
   'rules and backendRefs': {
     text: moduleWith(TWO, `httpRoute({ ${ROUTE}, backendRefs: backend(web, 8080), rules: [] });`),
-    says: 'is not assignable to parameter',
+    error: 'is not assignable to parameter',
   },
   'a route without backends': {
     text: moduleWith(TWO, `tcpRoute({ ${ROUTE} });`),
-    says: "'backendRefs' is missing",
+    error: "'backendRefs' is missing",
   },
   'a TLSRoute without hostnames': {
     text: moduleWith(
       [endpointText('a', 443, 'TLS')],
       `tlsRoute({ ${ROUTE}, backendRefs: backend(web, 443) });`,
     ),
-    says: "'hostnames' is missing",
+    error: "'hostnames' is missing",
   },
   'a filter without its settings': {
     text: moduleWith(
       TWO,
       `httpRoute({ ${ROUTE}, rules: { filters: [{ type: 'CORS' }], backendRefs: backend(web, 8080) } });`,
     ),
-    says: "'cors' is missing",
+    error: "'cors' is missing",
   },
   'a filter that gRPC does not have': {
     text: moduleWith(
       [endpointText('a', 80, 'gRPC')],
       `grpcRoute({ ${ROUTE}, rules: { filters: [{ type: 'CORS', cors: {} }], backendRefs: backend(web, 80) } });`,
     ),
-    says: `Type '"CORS"' is not assignable to type`,
+    error: `Type '"CORS"' is not assignable to type`,
   },
 };
 
@@ -238,11 +239,11 @@ describe('the compiler', () => {
 
   for (const [group, cases] of Object.entries(groups)) {
     describe(`on ${group}`, () => {
-      it.each(Object.entries(cases).map(([name, { says }]) => ({ name, says })))(
+      it.each(Object.entries(cases).map(([name, { error }]) => ({ name, error })))(
         '$name',
-        ({ name, says }) => {
-          if (says === undefined) expect(said.get(name)).toBe('');
-          else expect(said.get(name)).toContain(says);
+        ({ name, error }) => {
+          if (error === undefined) expect(said.get(name)).toBe('');
+          else expect(said.get(name)).toContain(error);
         },
       );
     });

@@ -48,7 +48,7 @@ const aStep: fc.Arbitrary<Step> = fc.oneof(
   fc.record({ do: fc.constant('wait' as const), ms: fc.nat(30) }),
 );
 
-/** How a run goes on after it has read what is there: it takes so long, and then says this or fails. */
+/** How a run goes on after it has read what is there: how long it takes, and its outcome. */
 type Manner = { readonly ms: number; readonly ends: Outcome | 'fails' };
 
 const aManner: fc.Arbitrary<Manner> = fc.record({
@@ -83,7 +83,7 @@ class World {
     );
   }
 
-  /** What there is to be found now. */
+  /** The objects that exist now. */
   sumOf(ref: Ref<'MeshTailnet'>): string {
     const { read } = this.runtime.memory;
     const tailnet = read.get(ref);
@@ -120,7 +120,7 @@ class World {
     const { ms, ends } = this.#manners.shift() ?? { ms: 0, ends: { requeue: 'on-change' } };
     await new Promise<void>(resolve => void this.runtime.clock.after(ms, resolve));
     this.#running.delete(ref.name);
-    if (ends === 'fails') throw new Error('was told to fail');
+    if (ends === 'fails') throw new Error('failed as the model chose');
     this.sums.set(ref.name, found);
     return ends;
   }
@@ -143,7 +143,7 @@ describe('a controller over a store', () => {
         expect(world.sums.get(name) ?? 'gone').toBe(expected);
       }
       expect(
-        world.runtime.lines.filter(({ error }) => !/was told to fail/.test(JSON.stringify(error))),
+        world.runtime.lines.filter(({ error }) => !/failed as the model chose/.test(JSON.stringify(error))),
       ).toEqual([]);
     });
     await fc.assert(property, { seed, numRuns: 300 });

@@ -78,7 +78,7 @@ describe('a controller', () => {
     ['gives something else', () => Promise.resolve({ requeue: 'never' })],
     ['plans for no time', () => Promise.resolve({ requeue: 'after', ms: Number.NaN })],
     ['plans for the end of time', () => Promise.resolve({ requeue: 'after', ms: Infinity })],
-  ])('that %s is told in the log, counted and tried again with backoff', async (_how, reconcile) => {
+  ])('that %s is logged, counted and retried with backoff', async (_how, reconcile) => {
     const times: number[] = [];
     const { runtime, clock } = await running((_ref, _context, { clock }) => {
       times.push(clock.now());
@@ -103,7 +103,7 @@ describe('a controller', () => {
     [{ requeue: 'after', ms: 10 }, 'requeue_after', [0, 10, 20, 30, 40]],
     [{ requeue: 'after', ms: -5 }, 'requeue_after', [0, 0, 0, 0, 0, 0]],
     [{ requeue: 'with-backoff' }, 'requeue', [0, 5, 15, 35]],
-  ])('that says %o counts it as %s', async (outcome, result, expected) => {
+  ])('that returns %o counts it as %s', async (outcome, result, expected) => {
     const times: number[] = [];
     const { runtime, clock } = await running((_ref, _context, { clock }) => {
       times.push(clock.now());

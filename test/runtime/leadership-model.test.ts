@@ -65,7 +65,7 @@ describe('processes that share a lease', () => {
         if (moments % CUT_EVERY === 0) for (const { path } of holders) path.network = 'deaf';
         if (moments % CUT_EVERY === CUT_FOR) for (const { path } of started) path.network = 'well';
       }
-      terms += started.flatMap(({ told }) => told).filter(told => told.startsWith('leads')).length;
+      terms += started.flatMap(({ events }) => events).filter(events => events.startsWith('leads')).length;
     });
     await fc.assert(property, { seed, numRuns: 25 });
     // One after the other does lead.

@@ -18,7 +18,7 @@ async function two(first: Peculiar = {}, second: Peculiar = {}) {
   const b = leaders.start('b', second);
   await leaders.clock.advance(5000);
   expect([a.leadership.isHeld(), b.leadership.isHeld()]).toEqual([true, false]);
-  a.told.length = 0;
+  a.events.length = 0;
   return { leaders, clock: leaders.clock, a, b };
 }
 
@@ -31,12 +31,12 @@ async function leaseOf({ memory }: Leaders) {
 describe('leadership', () => {
   it('is gained where there was no lease once a new one has stood for its duration', async () => {
     const leaders = new Leaders();
-    const { leadership, told } = leaders.start('a');
+    const { leadership, events } = leaders.start('a');
     await leaders.clock.advance(9900);
-    expect([leadership.isHeld(), leadership.signal().aborted, told]).toEqual([false, true, []]);
+    expect([leadership.isHeld(), leadership.signal().aborted, events]).toEqual([false, true, []]);
     expect(await leaseOf(leaders)).toMatchObject({ holder: '', durationMs: 10_000 });
     await leaders.clock.advance(200);
-    expect([leadership.isHeld(), leadership.signal().aborted, told]).toEqual([
+    expect([leadership.isHeld(), leadership.signal().aborted, events]).toEqual([
       true,
       false,
       ['leads as 1 at 10'],
@@ -64,15 +64,15 @@ describe('leadership', () => {
     let isReady = false;
     const a = leaders.start('a', { isReady: () => isReady });
     await leaders.clock.advance(60_000);
-    expect([a.told, a.path.write]).toEqual([[], 0]);
+    expect([a.events, a.path.write]).toEqual([[], 0]);
     const b = leaders.start('b');
     await leaders.clock.advance(11_000);
     isReady = true;
     await leaders.clock.advance(5000);
-    expect([a.told, b.told]).toEqual([[], ['leads as 1 at 70']]);
+    expect([a.events, b.events]).toEqual([[], ['leads as 1 at 70']]);
     await b.leadership.stop();
     await leaders.clock.advance(2300);
-    expect(a.told).toEqual([expect.stringMatching(/^leads as 2 at 7[6-8]/)]);
+    expect(a.events).toEqual([expect.stringMatching(/^leads as 2 at 7[6-8]/)]);
   });
 
   it('is kept by a leader that is no longer ready', async () => {
@@ -82,13 +82,13 @@ describe('leadership', () => {
     await leaders.clock.advance(5000);
     isReady = false;
     await leaders.clock.advance(60_000);
-    expect([a.leadership.isHeld(), a.told]).toEqual([true, ['leads as 1 at 0']]);
+    expect([a.leadership.isHeld(), a.events]).toEqual([true, ['leads as 1 at 0']]);
   });
 
   it('is kept for days', async () => {
     const { clock, a, b } = await two();
     await clock.advance(100_000);
-    expect([a.leadership.isHeld(), b.leadership.isHeld(), a.told, b.told]).toEqual([true, false, [], []]);
+    expect([a.leadership.isHeld(), b.leadership.isHeld(), a.events, b.events]).toEqual([true, false, [], []]);
   });
 
   it('sends about 30 requests a minute for the lease: writes if it is the leader, else reads', async () => {
@@ -107,7 +107,7 @@ describe('leadership', () => {
     const { clock, a, b } = await two();
     a.path.network = 'failing';
     await clock.advance(13_000);
-    expect([a.told, b.told]).toEqual([
+    expect([a.events, b.events]).toEqual([
       [expect.stringMatching(/^ends because lost at 1[5-7]/)],
       [expect.stringMatching(/^leads as 2 at (18|19|20|21)/)],
     ]);
@@ -118,8 +118,8 @@ describe('leadership', () => {
     a.path.network = network;
     const signal = a.leadership.signal();
     await clock.advance(7000);
-    expect([a.leadership.isHeld(), signal.aborted, a.told.length]).toEqual([false, true, 1]);
-    expect(b.told).toEqual([]);
+    expect([a.leadership.isHeld(), signal.aborted, a.events.length]).toEqual([false, true, 1]);
+    expect(b.events).toEqual([]);
     await clock.advance(10_000);
     expect([b.leadership.isHeld(), a.leadership.isHeld()]).toEqual([true, false]);
   });
@@ -132,7 +132,7 @@ describe('leadership', () => {
       a.path.network = 'well';
       await clock.advance(5000);
     }
-    expect([a.leadership.isHeld(), a.told, b.told]).toEqual([true, [], []]);
+    expect([a.leadership.isHeld(), a.events, b.events]).toEqual([true, [], []]);
   });
 
   it('is not held from the first moment at which a process that was frozen wakes', async () => {
@@ -144,19 +144,19 @@ describe('leadership', () => {
       after: clock.after.bind(clock),
       soon: clock.soon.bind(clock),
     };
-    const { leadership, told } = leaders.start('a', { clock: own });
+    const { leadership, events } = leaders.start('a', { clock: own });
     await clock.advance(5000);
     const signal = leadership.signal();
     expect([leadership.isHeld(), signal.aborted]).toEqual([true, false]);
     frozenMs = 20_000;
-    expect([leadership.isHeld(), leadership.signal().aborted, told]).toEqual([
+    expect([leadership.isHeld(), leadership.signal().aborted, events]).toEqual([
       false,
       true,
       ['leads as 1 at 0'],
     ]);
     await clock.advance(3000);
     expect(signal.aborted).toBe(true);
-    expect(told.slice(1)).toEqual([
+    expect(events.slice(1)).toEqual([
       expect.stringMatching(/^ends because lost/),
       expect.stringMatching(/^leads as 2/),
     ]);
@@ -170,7 +170,7 @@ describe('leadership', () => {
     await leaders.clock.advance(10_000);
     a.path.network = 'well';
     await leaders.clock.advance(10_000);
-    expect(a.told).toEqual([
+    expect(a.events).toEqual([
       'leads as 1 at 0',
       expect.stringMatching(/^ends because lost at 1[5-7]/),
       expect.stringMatching(/^leads as 2 at 2/),
@@ -187,7 +187,7 @@ describe('leadership', () => {
       const { leaders, clock, a, b } = await two({ manner });
       a.path.network = 'failing';
       await clock.advance(8000);
-      expect(a.told).toEqual([
+      expect(a.events).toEqual([
         expect.stringMatching(/^ends because lost/),
         expect.stringMatching(/^must exit .the work of the leader did not end/),
       ]);
@@ -195,7 +195,7 @@ describe('leadership', () => {
       await clock.advance(3000);
       await b.leadership.stop();
       await clock.advance(100_000);
-      expect([a.leadership.isHeld(), a.told.length]).toEqual([false, 2]);
+      expect([a.leadership.isHeld(), a.events.length]).toEqual([false, 2]);
       expect(leaders.clock.timers).toBe(0);
     },
   );
@@ -208,7 +208,7 @@ describe('leadership', () => {
       },
     });
     await leaders.clock.advance(5000);
-    expect(a.told).toEqual(['must exit (the work of the leader did not start) at 0']);
+    expect(a.events).toEqual(['must exit (the work of the leader did not start) at 0']);
     expect(a.leadership.isHeld()).toBe(false);
     await a.leadership.stop();
   });
@@ -217,10 +217,10 @@ describe('leadership', () => {
     const { leaders, clock, a, b } = await two();
     leaders.memory.author.put({ holder: 'somebody', durationMs: 10_000, transitions: 7 });
     await clock.advance(3000);
-    expect(a.told).toEqual([expect.stringMatching(/^ends because lost at 1[0-3]/)]);
+    expect(a.events).toEqual([expect.stringMatching(/^ends because lost at 1[0-3]/)]);
     await clock.advance(15_000);
-    const told = [...a.told.slice(1), ...b.told];
-    expect(told).toEqual([expect.stringMatching(/^leads as 8 at 2/)]);
+    const events = [...a.events.slice(1), ...b.events];
+    expect(events).toEqual([expect.stringMatching(/^leads as 8 at 2/)]);
   });
 
   it.each<readonly [string, (leaders: Leaders) => void]>([
@@ -230,7 +230,7 @@ describe('leadership', () => {
     const { leaders, clock, a, b } = await two();
     edit(leaders);
     await clock.advance(60_000);
-    expect([a.leadership.isHeld(), a.told, b.told]).toEqual([true, [], []]);
+    expect([a.leadership.isHeld(), a.events, b.events]).toEqual([true, [], []]);
     expect((await leaseOf(leaders)).holder).toMatch(/^a_/);
   });
 
@@ -239,7 +239,7 @@ describe('leadership', () => {
     const both = [leaders.start('same'), leaders.start('same')];
     await leaders.clock.advance(60_000);
     expect(both.filter(({ leadership }) => leadership.isHeld())).toHaveLength(1);
-    expect(both.flatMap(({ told }) => told)).toHaveLength(1);
+    expect(both.flatMap(({ events }) => events)).toHaveLength(1);
   });
 });
 
@@ -248,12 +248,12 @@ describe('stopping', () => {
     const { clock, a, b } = await two();
     await a.leadership.stop();
     await clock.advance(2200);
-    expect([a.told, a.leadership.isHeld(), a.leadership.signal().aborted]).toEqual([
+    expect([a.events, a.leadership.isHeld(), a.leadership.signal().aborted]).toEqual([
       ['ends because stopping at 10'],
       false,
       true,
     ]);
-    expect(b.told).toEqual([expect.stringMatching(/^leads as 2 at 1[0-2]/)]);
+    expect(b.events).toEqual([expect.stringMatching(/^leads as 2 at 1[0-2]/)]);
   });
 
   it('keeps the lease for as long as what is led needs to end', async () => {
@@ -261,11 +261,11 @@ describe('stopping', () => {
     const signal = a.leadership.signal();
     const stopped = a.leadership.stop();
     await clock.advance(59_000);
-    expect([a.leadership.isHeld(), signal.aborted, b.told]).toEqual([true, false, []]);
+    expect([a.leadership.isHeld(), signal.aborted, b.events]).toEqual([true, false, []]);
     await clock.advance(4000);
     await stopped;
     expect([a.leadership.isHeld(), signal.aborted]).toEqual([false, true]);
-    expect(b.told).toEqual([expect.stringMatching(/^leads as 2 at 7/)]);
+    expect(b.events).toEqual([expect.stringMatching(/^leads as 2 at 7/)]);
   });
 
   it('does not release the lease if what is led failed to end', async () => {
@@ -280,7 +280,7 @@ describe('stopping', () => {
     await clock.advance(5000);
     a.path.network = 'failing';
     await clock.advance(9000);
-    expect(a.told).toEqual([
+    expect(a.events).toEqual([
       'ends because stopping at 10',
       expect.stringMatching(/^ends because lost/),
       expect.stringMatching(/^must exit/),
@@ -295,7 +295,7 @@ describe('stopping', () => {
     expect(b.path.write).toBe(before);
     await a.leadership.stop();
     await clock.advance(100_000);
-    expect([clock.timers, b.told, (await leaseOf(leaders)).holder]).toEqual([0, [], '']);
+    expect([clock.timers, b.events, (await leaseOf(leaders)).holder]).toEqual([0, [], '']);
   });
 
   it('releases what was taken while the answer was still under way', async () => {
@@ -318,7 +318,7 @@ describe('stopping', () => {
     await leaders.clock.settle();
     hold?.();
     await stopped;
-    expect([a.told, await leaseOf(leaders)]).toEqual([
+    expect([a.events, await leaseOf(leaders)]).toEqual([
       [],
       expect.objectContaining(releaseOf(await leaseOf(leaders))),
     ]);
@@ -336,7 +336,7 @@ describe('stopping', () => {
   it('can be called twice', async () => {
     const { a } = await two();
     await Promise.all([a.leadership.stop(), a.leadership.stop()]);
-    expect(a.told).toHaveLength(1);
+    expect(a.events).toHaveLength(1);
   });
 });
 

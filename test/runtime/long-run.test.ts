@@ -73,8 +73,8 @@ describe('a run that takes long', () => {
     expect(seen).toEqual(['a', 'b']);
     await clock.advance(2000);
     expect(seen).toEqual(['a', 'b', 'c', 'd']);
-    const told = runtime.lines.filter(({ msg }) => msg === 'reconcile did not stop after it was aborted');
-    expect(told.map(line => [line.level, line['object'], line['seconds']])).toEqual([
+    const lines = runtime.lines.filter(({ msg }) => msg === 'reconcile did not stop after it was aborted');
+    expect(lines.map(line => [line.level, line['object'], line['seconds']])).toEqual([
       ['error', 'MeshEndpoints/default/a', 330],
       ['error', 'MeshEndpoints/default/b', 330],
     ]);

@@ -17,12 +17,12 @@ type Signal = 'SIGTERM' | 'SIGINT';
 const folder = mkdtempSync(join(tmpdir(), 'stop-'));
 const program = join(folder, 'program.mjs');
 
-/** A process that is at work, which tells what it did and how it ended. */
+/** A process that is at work, which logs what it did and how it ended. */
 class Program {
   readonly lines: LogLine[] = [];
   readonly ended: Promise<{ readonly code: number | null; readonly signal: string | null }>;
   readonly #child: ChildProcess;
-  readonly #whenTold = new Map<string, () => void>();
+  readonly #whenLogged = new Map<string, () => void>();
 
   constructor(manner: string, endMs = 300) {
     this.#child = spawn(process.execPath, [program, manner, String(endMs)], {
@@ -35,17 +35,17 @@ class Program {
     createInterface(this.#child.stdout).on('line', text => {
       const line = JSON.parse(text) as LogLine;
       this.lines.push(line);
-      this.#whenTold.get(line.msg)?.();
+      this.#whenLogged.get(line.msg)?.();
     });
   }
 
-  get told(): readonly string[] {
+  get messages(): readonly string[] {
     return this.lines.map(({ msg }) => msg);
   }
 
-  whenTold(message: string): Promise<void> {
-    if (this.told.includes(message)) return Promise.resolve();
-    return new Promise(resolve => this.#whenTold.set(message, resolve));
+  whenLogged(message: string): Promise<void> {
+    if (this.messages.includes(message)) return Promise.resolve();
+    return new Promise(resolve => this.#whenLogged.set(message, resolve));
   }
 
   send(signal: Signal): void {
@@ -71,42 +71,42 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }));
 describe.each<Signal>(['SIGTERM', 'SIGINT'])('a process at %s', signal => {
   it('waits for the run in progress, is unready, starts no other and exits with 0', async () => {
     const process = new Program('ends soon');
-    await process.whenTold('begun');
+    await process.whenLogged('begun');
     process.send(signal);
     expect(await process.ended).toEqual({ code: 0, signal: null });
-    expect(process.told).toEqual(['begun', 'stopping', 'ended', 'released']);
+    expect(process.messages).toEqual(['begun', 'stopping', 'ended', 'released']);
     expect(process.lines[2]).toMatchObject({ ready: false });
   });
 
   it('aborts a run that does not end before the deadline, and exits with 0', async () => {
     const process = new Program('obeys its signal');
-    await process.whenTold('begun');
+    await process.whenLogged('begun');
     process.send(signal);
     expect(await process.ended).toEqual({ code: 0, signal: null });
-    expect(process.told).toEqual(['begun', 'stopping', 'reconcile failed', 'released']);
+    expect(process.messages).toEqual(['begun', 'stopping', 'reconcile failed', 'released']);
   });
 
   it('exits with 0 and logs a run that does not end when aborted', async () => {
     const process = new Program('never ends');
-    await process.whenTold('begun');
+    await process.whenLogged('begun');
     process.send(signal);
     expect(await process.ended).toEqual({ code: 0, signal: null });
-    expect(process.told).toEqual(['begun', 'stopping', 'reconciles did not end', 'released']);
+    expect(process.messages).toEqual(['begun', 'stopping', 'reconciles did not end', 'released']);
     expect(process.lines[2]).toMatchObject({ objects: ['MeshTailnet//example'] });
   });
 
   it.each<Signal>(['SIGTERM', 'SIGINT'])('and at a second signal, %s, exits at once', async second => {
     const process = new Program('never ends', 60_000);
-    await process.whenTold('begun');
+    await process.whenLogged('begun');
     process.send(signal);
-    await process.whenTold('stopping');
+    await process.whenLogged('stopping');
     process.send(second);
     expect(await process.ended).toEqual({ code: second === 'SIGTERM' ? 143 : 130, signal: null });
-    expect(process.told).toEqual(['begun', 'stopping', 'exiting at once']);
+    expect(process.messages).toEqual(['begun', 'stopping', 'exiting at once']);
   });
 });
 
-/** Stops a process that is none, by the steps, and tells how that went. */
+/** Runs the steps of a shutdown without a process, and returns what was logged and the exit codes. */
 function stopping(steps: readonly ShutdownStep[]) {
   const clock = new VirtualClock();
   const lines: LogLine[] = [];

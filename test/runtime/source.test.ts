@@ -12,15 +12,15 @@ afterEach(async () => {
   await Promise.all(running.splice(0).map(servers => servers.close()));
 });
 
-/** Two sources that are watched, and a server that tells whether they are ready. */
+/** Two sources that are watched, and a server that reports whether they are ready. */
 async function watched() {
   const [files, cluster] = [createMemory([]), createMemory([])];
-  const told = { readiness: createReadiness(), activities: createActivities() };
-  const endFiles = registerSource('files', files.read, told);
-  registerSource('cluster', cluster.read, told);
+  const deps = { readiness: createReadiness(), activities: createActivities() };
+  const endFiles = registerSource('files', files.read, deps);
+  registerSource('cluster', cluster.read, deps);
   const log = createLog({ level: 'error', to: { write: () => undefined } });
   const address = { host: '127.0.0.1', port: 0 };
-  const routes = healthRoutes(told.readiness);
+  const routes = healthRoutes(deps.readiness);
   const servers = await serve([{ setting: 'HEALTH_ADDRESS', address, routes }], log);
   running.push(servers);
   const ask = async () => {
@@ -28,7 +28,7 @@ async function watched() {
     return [response.status, ...(await response.text()).trim().split('\n')];
   };
   const stateOf = (source: string) =>
-    told.activities
+    deps.activities
       .list()
       .get(`source ${source}`)
       ?.map(({ what, state }) => `${what} ${state}`);

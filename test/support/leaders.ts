@@ -12,7 +12,7 @@ import { createRegistry } from '../../src/telemetry/registry.ts';
 import { parseExposition, valueOf } from './telemetry/exposition.ts';
 import { VirtualClock } from './virtual-clock.ts';
 
-/** How what is led ends, when it is asked to. */
+/** How the leader's work ends when leadership ends. */
 type Manner = 'at once' | 'never' | 'with an error' | { readonly afterMs: number };
 
 /** How a process that may lead differs from others. */
@@ -25,7 +25,7 @@ export type Peculiar = {
   readonly isReady?: () => boolean;
 };
 
-/** How a process reaches the lease, and how often it has asked. */
+/** How a process reaches the lease, and how many requests it has sent. */
 type Path = {
   /**
    * What requests come to: what they should, an error at once, no answer ever, no answer though they were done,
@@ -38,8 +38,8 @@ type Path = {
 /** A process that may lead, and all that became of it. */
 export type Process = {
   readonly leadership: Leadership;
-  /** What was begun, ended, lost, in order, with the time. */
-  readonly told: string[];
+  /** What it started, ended and lost, in order, with the time. */
+  readonly events: string[];
   readonly messages: () => readonly unknown[];
   readonly path: Path;
   readonly gauge: () => Promise<number | undefined>;
@@ -65,8 +65,8 @@ export class Leaders {
 
   start(identity: string, peculiar: Peculiar = {}): Process {
     const { manner = 'at once', clock = this.clock, random = this.random } = peculiar;
-    const told: string[] = [];
-    const tell = (what: string) => void told.push(`${what} at ${this.seconds}`);
+    const events: string[] = [];
+    const record = (what: string) => void events.push(`${what} at ${this.seconds}`);
     const lines: string[] = [];
     const log = createLog({ level: 'info', to: { write: line => void lines.push(line) } });
     const metrics = createRegistry({
@@ -78,17 +78,17 @@ export class Leaders {
     const path: Path = { network: 'well', read: 0, write: 0 };
     const lease = through(peculiar.lease ?? this.memory.lease, path);
     const lead = ({ number }: { readonly number: number }): LeaderWork => {
-      tell(`leads as ${number}`);
-      return { end: because => this.#ended(manner, () => tell(`ends because ${because}`)) };
+      record(`leads as ${number}`);
+      return { end: because => this.#ended(manner, () => record(`ends because ${because}`)) };
     };
     const leadership = startLeaderElection({
       ...{ name: 'test', identity, lease, clock, random, telemetry: { log, metrics, activities } },
       lead: peculiar.lead ?? lead,
       ...(peculiar.isReady ? { isReady: peculiar.isReady } : {}),
-      mustExit: ({ message }) => tell(`must exit (${message})`),
+      mustExit: ({ message }) => record(`must exit (${message})`),
     });
     return {
-      ...{ leadership, told, path },
+      ...{ leadership, events, path },
       messages: () => lines.map(line => (JSON.parse(line) as { readonly msg: unknown }).msg),
       gauge: async () =>
         valueOf(parseExposition(await metrics.text()), leaderMetrics.leads.name, { name: 'test' }),
@@ -97,8 +97,8 @@ export class Leaders {
     };
   }
 
-  async #ended(manner: Manner, tell: () => void): Promise<void> {
-    tell();
+  async #ended(manner: Manner, record: () => void): Promise<void> {
+    record();
     if (manner === 'never') await new Promise(() => undefined);
     if (manner === 'with an error') throw new Error('it will not end');
     if (typeof manner === 'object')

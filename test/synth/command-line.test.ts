@@ -75,13 +75,13 @@ describe('mesh-gateway synth', () => {
   it('writes only what is named, and then leaves the rest alone', async () => {
     await run('synth', '--out', 'part');
     const config = written('part.yaml', 'operator: {replicas: 5}\n');
-    const told = await run('synth', '--config', config, '--out', 'part', '--only', 'operator, rbac');
-    expect(told).toMatchObject({ status: 0, err: '3 files, 1 changed\n' });
+    const outcome = await run('synth', '--config', config, '--out', 'part', '--only', 'operator, rbac');
+    expect(outcome).toMatchObject({ status: 0, err: '3 files, 1 changed\n' });
     expect(filesIn('part')).toHaveLength(13);
     expect(readFileSync(join(root, 'part/operator.yaml'), 'utf8')).toContain('replicas: 5\n');
   });
 
-  it('lists what there is, so that nothing is taken away from a cluster because something else was chosen', async () => {
+  it('lists all files, so that choosing a part removes nothing from a cluster', async () => {
     const listed = (folder: string) => readFileSync(join(root, folder, 'kustomization.yaml'), 'utf8');
     await run('synth', '--out', 'chosen', '--only', 'rbac, operator');
     expect(listed('chosen')).toMatch(/^resources:\n {2}- rbac.yaml\n {2}- operator.yaml\n$/m);
@@ -99,8 +99,8 @@ describe('mesh-gateway synth', () => {
   it('takes away what a chosen part does not have any more', async () => {
     await run('synth', '--out', 'fenced');
     const config = written('open.yaml', 'networkPolicies: {enabled: false}\n');
-    const told = await run('synth', '--config', config, '--out', 'fenced', '--only', 'network-policies');
-    expect(told).toMatchObject({ status: 0, err: '1 files, 2 changed\n' });
+    const outcome = await run('synth', '--config', config, '--out', 'fenced', '--only', 'network-policies');
+    expect(outcome).toMatchObject({ status: 0, err: '1 files, 2 changed\n' });
     expect(filesIn('fenced')).not.toContain('network-policies.yaml');
     const listed = readFileSync(join(root, 'fenced/kustomization.yaml'), 'utf8');
     expect(listed).toContain('operator.yaml');
@@ -170,10 +170,10 @@ describe('mesh-gateway synth', () => {
     ['a folder as file', ['synth', '--out', 'x', '--config', 'dist'], 'synth: dist is not a file'],
     ['another flag', ['synth', '--out', 'x', '--dry-run'], '--dry-run'],
     ['another word', ['synth', '--out', 'x', 'y'], 'y'],
-  ])('refuses %s', async (_, args, says) => {
+  ])('refuses %s', async (_, args, message) => {
     const { status, out, err } = await run(...args);
     expect({ status, out }).toEqual({ status: 2, out: '' });
-    expect(err).toContain(says);
+    expect(err).toContain(message);
     expect(err.trim().split('\n')).toHaveLength(1);
     expect(existsSync(join(root, 'x'))).toBe(false);
   });

@@ -50,15 +50,17 @@ describe('docs/install.md', () => {
     'names $name with its default',
     ({ name, steps }) => {
       const usual = at(installationOf({}), ...steps);
-      const told = rows.find(([first]) => first === `\`${name}\``)?.[1];
-      expect(told).toBe(usual === undefined ? '' : `\`${JSON.stringify(usual).replace(/^"|"$/g, '')}\``);
+      const documented = rows.find(([first]) => first === `\`${name}\``)?.[1];
+      expect(documented).toBe(
+        usual === undefined ? '' : `\`${JSON.stringify(usual).replace(/^"|"$/g, '')}\``,
+      );
     },
   );
 
   it('names each alert with its hold', () => {
     for (const { alert, for: hold } of alerts('a')) {
-      const told = rows.find(([first]) => first === `\`${alert}\``)?.[1];
-      expect(told, alert).toContain(`for ${hold.replace('m', '')} minutes`);
+      const documented = rows.find(([first]) => first === `\`${alert}\``)?.[1];
+      expect(documented, alert).toContain(`for ${hold.replace('m', '')} minutes`);
     }
   });
 

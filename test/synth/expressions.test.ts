@@ -77,8 +77,8 @@ describe('an expression', () => {
       expr: expression.replaceAll('$__rate_interval', '5m'),
     }));
     const groups = [{ name: 'all', rules }];
-    const told = await runPromtool({ 'rules.yaml': { groups } }, ['check', 'rules', 'rules.yaml']);
-    expect(told).toContain(`SUCCESS: ${expressions.length} rules found`);
+    const output = await runPromtool({ 'rules.yaml': { groups } }, ['check', 'rules', 'rules.yaml']);
+    expect(output).toContain(`SUCCESS: ${expressions.length} rules found`);
   });
 });
 

@@ -16,7 +16,7 @@ function valueAt(value: unknown, steps: readonly string[]): unknown {
   return steps.reduce<unknown>((at, step) => (at as Written | undefined)?.[step], value);
 }
 
-/** A configuration that says one thing alone. */
+/** A configuration with one setting. */
 function onlyWith(steps: readonly string[], value: unknown): Written {
   return steps.reduceRight<unknown>((inner, step) => ({ [step]: inner }), value) as Written;
 }
@@ -52,12 +52,12 @@ it('labels that are meant for Prometheus and Grafana alone count more than those
   const labels = { release: 'mesh', grafana_dashboard: 'no' };
   const monitoring = { labels: { release: 'prometheus' }, dashboardLabels: { grafana_dashboard: '1' } };
   const objects = objectsIn(synthesized({ labels, monitoring }, ['monitoring']));
-  const told = objects.map(({ kind, metadata }) => [
+  const found = objects.map(({ kind, metadata }) => [
     kind,
     metadata.labels?.['release'],
     metadata.labels?.['grafana_dashboard'],
   ]);
-  expect(told).toContainEqual(['ServiceMonitor', 'prometheus', 'no']);
-  expect(told).toContainEqual(['PrometheusRule', 'prometheus', 'no']);
-  expect(told).toContainEqual(['ConfigMap', 'mesh', '1']);
+  expect(found).toContainEqual(['ServiceMonitor', 'prometheus', 'no']);
+  expect(found).toContainEqual(['PrometheusRule', 'prometheus', 'no']);
+  expect(found).toContainEqual(['ConfigMap', 'mesh', '1']);
 });

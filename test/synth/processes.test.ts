@@ -14,13 +14,13 @@ import type { Written } from '../support/synth/synthesized.ts';
 
 const shared = { ...telemetrySettings, dataPath: extensionSettings.dataPath, dialledAddress };
 
-type Told = { readonly name: string; readonly parse: (setting: string, text: string) => unknown };
+type Setting = { readonly name: string; readonly parse: (setting: string, text: string) => unknown };
 
-/** What each process is told, as it declares it itself. */
+/** The settings of each process, as it declares them itself. */
 const PROCESSES: readonly {
   readonly name: string;
   readonly command: string;
-  readonly settings: Readonly<Record<string, Told>>;
+  readonly settings: Readonly<Record<string, Setting>>;
 }[] = [
   {
     name: 'mesh-operator',
@@ -40,9 +40,9 @@ const containerOf = (name: string, written: Written = {}) =>
 function variablesOf(container: unknown): ReadonlyMap<string, string> {
   const given = listAt(container, 'env').filter(one => at(one, 'value') !== undefined);
   // As Kubernetes hands it on where no other variable is meant.
-  const told = (value: unknown) => String(value).replaceAll('$$', '$');
+  const expanded = (value: unknown) => String(value).replaceAll('$$', '$');
   for (const one of given) expect(String(at(one, 'value'))).not.toMatch(/(^|[^$])(\$\$)*\$\(/);
-  return new Map(given.map(one => [String(at(one, 'name')), told(at(one, 'value'))]));
+  return new Map(given.map(one => [String(at(one, 'name')), expanded(at(one, 'value'))]));
 }
 
 describe.each(PROCESSES)('the container of $name', ({ name, command, settings }) => {
@@ -88,15 +88,16 @@ describe.each(PROCESSES)('the container of $name', ({ name, command, settings })
 });
 
 describe('the operator', () => {
-  const told = (variable: string) => variablesOf(containerOf('mesh-operator', everyKnob)).get(variable) ?? '';
+  const valueOf = (variable: string) =>
+    variablesOf(containerOf('mesh-operator', everyKnob)).get(variable) ?? '';
   const { controlURL, meshPods, relayPorts } = meshPodSettings;
 
   it('understands of tailnets and mesh pods what was configured', () => {
-    expect(controlURL.parse('CONTROL_API_URL', told('CONTROL_API_URL'))).toBe(
+    expect(controlURL.parse('CONTROL_API_URL', valueOf('CONTROL_API_URL'))).toBe(
       'https://control.example.com/base',
     );
-    expect(relayPorts.parse('RELAY_PORTS', told('RELAY_PORTS'))).toEqual({ first: 21_000, last: 28_999 });
-    expect(meshPods.parse('MESH_PODS', told('MESH_PODS'))).toEqual({
+    expect(relayPorts.parse('RELAY_PORTS', valueOf('RELAY_PORTS'))).toEqual({ first: 21_000, last: 28_999 });
+    expect(meshPods.parse('MESH_PODS', valueOf('MESH_PODS'))).toEqual({
       image: 'registry.example.com/mesh/meshd:1.0',
       resources: { requests: { cpu: '60m', memory: '70Mi' }, limits: { cpu: '600m', memory: '300Mi' } },
       nodeSelector: { mesh: 'yes' },

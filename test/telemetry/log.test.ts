@@ -299,9 +299,9 @@ describe('standard output', () => {
     });
     const closed = once(child, 'close');
     const read = async (stream: Readable | null) => (stream ? await readAll(stream) : '');
-    const [written, told] = await Promise.all([read(child.stdout), read(child.stderr)]);
+    const [written, errors] = await Promise.all([read(child.stdout), read(child.stderr)]);
     const [code] = (await closed) as [number];
-    return { code, written, told };
+    return { code, written, errors };
   }
 
   it('takes lines at once', async () => {
@@ -314,6 +314,6 @@ describe('standard output', () => {
     const full = openSync('/dev/full', 'w');
     const outcome = await run(full);
     closeSync(full);
-    expect(outcome).toEqual({ code: 0, written: '', told: 'alive' });
+    expect(outcome).toEqual({ code: 0, written: '', errors: 'alive' });
   });
 });

@@ -9,7 +9,7 @@ export const cycleExamples: readonly Example[] = [
       'src/api/a.ts': "import { b } from './b.ts';",
       'src/api/c.ts': "import { a } from './a.ts';\nimport { b } from './b.ts';",
     },
-    says: [
+    violations: [
       'src/api/b.ts -> src/api/c.ts -> src/api/b.ts is a cycle: move what both need into a file of its own, or hand it in',
       'src/api/a.ts -> src/api/b.ts -> src/api/c.ts -> src/api/a.ts is a cycle: move what both need into a file of its own, or hand it in',
     ],
@@ -20,7 +20,7 @@ export const cycleExamples: readonly Example[] = [
       'codegen/kind.ts': "import type { Cel } from './cel/type.ts';",
       'codegen/cel/type.ts': "import { nodes } from '../kind.ts';",
     },
-    says: [
+    violations: [
       'codegen/cel/type.ts -> codegen/kind.ts -> codegen/cel/type.ts is a cycle of folders: move the types to the folder that knows less',
     ],
   },

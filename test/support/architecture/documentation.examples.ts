@@ -11,7 +11,7 @@ export const documentationExamples: readonly Example[] = [
       'codegen/c.ts':
         '/** Of what follows. */\ntype D = 1;\nexport interface C {}\nexport const e = () => 1;',
     },
-    says: [
+    violations: [
       'src/api/a.ts:1: is exported without a comment: say in a sentence what it promises',
       'src/api/a.ts:4: is exported without a comment: say in a sentence what it promises',
       'codegen/c.ts:3: is exported without a comment: say in a sentence what it promises',

@@ -9,7 +9,7 @@ export const doorExamples: readonly Example[] = [
       'src/extension/hooks/cluster.ts': "import { Server } from '@grpc/grpc-js';",
       'codegen/checks.ts': "import standalone from 'ajv/dist/standalone/index.js';",
     },
-    says: [
+    violations: [
       'src/api/a.ts:1: imports @kubernetes/client-node, which is used only in src/resources/kubernetes/: call what stands behind that door, or take it as a port',
       'src/extension/hooks/cluster.ts:1: imports @grpc/grpc-js, which is used only in src/extension/grpc/: call what stands behind that door, or take it as a port',
       'codegen/checks.ts:1: imports ajv, which is used only in codegen/structure.ts, codegen/structure-keywords.ts: call what stands behind that door, or take it as a port',
@@ -18,21 +18,21 @@ export const doorExamples: readonly Example[] = [
   {
     it: 'reach the disk through its door alone, under either of its names',
     files: { 'src/lint/lint.ts': "import { readFile } from 'fs/promises';" },
-    says: [
+    violations: [
       'src/lint/lint.ts:1: imports node:fs, which is used only in lab/commands/cluster.ts, lab/commands/image.ts, lab/commands/lab.ts, lab/commands/parts.ts, lab/commands/start.ts, src/cli.ts, src/explain.ts, src/extension-server.ts, src/lint.ts, src/operator.ts, src/relay.ts, src/standalone.ts, codegen/main.ts, synth/command.ts, synth/folder.ts, synth/main.ts, src/resources/, src/gateway-files/, lab/: call what stands behind that door, or take it as a port',
     ],
   },
   {
     it: 'may have a door that is open to types alone',
     files: { 'src/routes/http.ts': "import type { A } from 'cdk8s';\nimport { B } from 'cdk8s-plus-28';" },
-    says: [
+    violations: [
       'src/routes/http.ts:2: imports cdk8s-plus-28, which is used only as a type: call what stands behind that door, or take it as a port',
     ],
   },
   {
     it: 'need a door for every package of the product',
     files: { 'src/api/a.ts': "import { map } from 'lodash/fp';" },
-    says: [
+    violations: [
       'src/api/a.ts:1: imports lodash, which has no door: name the files that may import it in test/support/architecture/doors.ts',
     ],
   },

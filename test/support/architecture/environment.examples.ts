@@ -10,7 +10,7 @@ export const environmentExamples: readonly Example[] = [
       'lab/cluster.ts': "import { env } from 'node:process';",
       'codegen/main.ts': 'const { env } = process;',
     },
-    says: [
+    violations: [
       'src/telemetry/log.ts:1: reads the environment: only composition roots do; take the setting as an argument',
       'src/telemetry/log.ts:2: reads the environment: only composition roots do; take the setting as an argument',
       'lab/cluster.ts:1: reads the environment: only composition roots do; take the setting as an argument',

@@ -9,7 +9,7 @@ export const defaultExportExamples: readonly Example[] = [
       'codegen/b.ts': '\nexport default function b() {}',
       'test/c.ts': 'const c = 1;\nexport { c as default };',
     },
-    says: [
+    violations: [
       'src/api/a.ts:1: is a default export: export it by its name',
       'codegen/b.ts:2: is a default export: export it by its name',
       'test/c.ts:2: is a default export: export it by its name',
@@ -26,7 +26,7 @@ export const enumExamples: readonly Example[] = [
   {
     it: 'have no enum and no namespace',
     files: { 'src/api/a.ts': 'export const enum Color { Red }\nnamespace Colors { export const red = 1; }' },
-    says: [
+    violations: [
       'src/api/a.ts:1: Color is an enum: write a union of texts',
       'src/api/a.ts:2: Colors is a namespace: write a file',
     ],
@@ -45,7 +45,7 @@ export const barrelExamples: readonly Example[] = [
       'src/api/index.ts': "/** The API. */\nexport * from './a.ts';\nexport type { B } from './b.ts';",
       'codegen/all.ts': "import { a } from './a.ts';\nexport { a };",
     },
-    says: [
+    violations: [
       'src/api/index.ts: only re-exports: delete it, and import from the files themselves',
       'codegen/all.ts: only re-exports: delete it, and import from the files themselves',
     ],
@@ -64,10 +64,10 @@ export const vagueNameExamples: readonly Example[] = [
   {
     it: 'say what is inside',
     files: { 'src/api/utils/a.ts': '', 'src/runtime/queue-manager.ts': '', 'test/Helper.test.ts': '' },
-    says: [
-      'src/api/utils/a.ts: "utils" says nothing: name what it holds or does',
-      'src/runtime/queue-manager.ts: "queue-manager.ts" says nothing: name what it holds or does',
-      'test/Helper.test.ts: "Helper.test.ts" says nothing: name what it holds or does',
+    violations: [
+      'src/api/utils/a.ts: "utils" is vague: name what it holds or does',
+      'src/runtime/queue-manager.ts: "queue-manager.ts" is vague: name what it holds or does',
+      'test/Helper.test.ts: "Helper.test.ts" is vague: name what it holds or does',
     ],
   },
   { it: 'may begin with the same letters', files: { 'src/api/utility.ts': '', 'src/api/implied.ts': '' } },

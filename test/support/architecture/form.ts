@@ -49,6 +49,6 @@ const VAGUE_NAME = /(?:^|[-._])(manager|helper|util|impl|handler)s?(?:[-._]|$)/i
 export function noVagueName(sources: readonly Source[]): Violations {
   return sources.flatMap(({ path }) => {
     const vague = path.split('/').find(name => VAGUE_NAME.test(name));
-    return vague === undefined ? [] : [`${path}: "${vague}" says nothing: name what it holds or does`];
+    return vague === undefined ? [] : [`${path}: "${vague}" is vague: name what it holds or does`];
   });
 }

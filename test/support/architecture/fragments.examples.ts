@@ -11,7 +11,9 @@ export const fragmentExamples: readonly Example[] = [
       'src/api/b.ts': "import { a } from './a.ts';",
       'test/a.test.ts': "import { a } from '../src/api/a.ts';",
     },
-    says: ['src/api/a.ts: has fewer than 25 lines, and only src/api/b.ts imports it: move it into that file'],
+    violations: [
+      'src/api/a.ts: has fewer than 25 lines, and only src/api/b.ts imports it: move it into that file',
+    ],
   },
   {
     it: 'stay where several files or another folder import them, where they are long, and in tests',

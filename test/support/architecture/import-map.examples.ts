@@ -5,7 +5,7 @@ export const importMapExamples: readonly Example[] = [
   {
     it: 'need an edge in the map',
     files: { 'src/runtime/queue.ts': "\nimport { a } from '../traffic/backend.ts';" },
-    says: [
+    violations: [
       'src/runtime/queue.ts:2: imports src/traffic/backend.ts: src/runtime/ may import src/api/, src/telemetry/, src/resources/lease.ts, src/resources/resources.ts: hand in what is needed, or decide on an edge in the import map',
     ],
   },
@@ -14,7 +14,7 @@ export const importMapExamples: readonly Example[] = [
     files: {
       'src/api/key.ts': "import type { A } from '../control/control.ts';",
     },
-    says: [
+    violations: [
       'src/api/key.ts:1: imports src/control/control.ts: src/api/ may import nothing else: hand in what is needed, or decide on an edge in the import map',
     ],
   },
@@ -25,16 +25,16 @@ export const importMapExamples: readonly Example[] = [
       'src/extension/eds/server.ts': "await import('../../resources/memory.ts');",
       'src/mesh-tailnet/plan.ts': "type A = import('../health/monitor.ts').A;",
     },
-    says: [
+    violations: [
       'src/index.ts:1: imports src/lint/lint.ts: src/index.ts may import src/api/, src/routes/: hand in what is needed, or decide on an edge in the import map',
       'src/extension/eds/server.ts:1: imports src/resources/memory.ts: src/extension/ may import src/api/, src/traffic/, src/telemetry/, src/resources/resources.ts: hand in what is needed, or decide on an edge in the import map',
       'src/mesh-tailnet/plan.ts:1: imports src/health/monitor.ts: src/mesh-tailnet/ may import src/api/, src/traffic/, src/runtime/, src/telemetry/, src/control/control.ts, src/health/probe.ts, src/resources/own-namespace.ts, src/resources/resources.ts, src/health/target.ts, src/health/threshold.ts: hand in what is needed, or decide on an edge in the import map',
     ],
   },
   {
-    it: 'need their folder or composition root in the map, which is told once',
+    it: 'need their folder or composition root in the map, which is reported once',
     files: { 'src/cache/a.ts': '', 'src/cache/b.ts': "import { a } from '../api/a.ts';", 'src/agent.ts': '' },
-    says: [
+    violations: [
       'src/cache/: is not in the import map: add it with what it may import (a missing edge is a decision)',
       'src/agent.ts: is not in the import map: add it with what it may import (a missing edge is a decision)',
     ],
@@ -42,7 +42,7 @@ export const importMapExamples: readonly Example[] = [
   {
     it: 'do not lead from one kind to another',
     files: { 'src/mesh-binding/plan.ts': "import { a } from '../mesh-gateway/plan.ts';" },
-    says: [
+    violations: [
       'src/mesh-binding/plan.ts:1: imports src/mesh-gateway/plan.ts: src/mesh-binding/ may import src/api/, src/traffic/, src/runtime/, src/telemetry/, src/control/control.ts, src/health/probe.ts, src/resources/own-namespace.ts, src/resources/resources.ts, src/health/target.ts, src/health/threshold.ts: hand in what is needed, or decide on an edge in the import map',
     ],
   },
@@ -54,7 +54,7 @@ export const importMapExamples: readonly Example[] = [
       'src/operator.ts': "import { runLint } from './lint.ts';",
       'src/control/http.ts': "import { a } from '../../lab/control-api/devices.ts';",
     },
-    says: [
+    violations: [
       'src/api/a.ts:1: imports test/support/corpus.ts: product code never imports test/: move what both need into src/',
       'bench/a.ts:1: imports test/support/corpus.ts: only tests import test/: move what both need into src/',
       'bench/a.ts:2: imports src/lint.ts: only src/cli.ts and lab/commands/start.ts import composition roots: move what is needed into a folder of src/',

@@ -88,7 +88,7 @@ const IMPORT_MAP: Readonly<Record<string, readonly Permission[]>> = {
   'test/': ['*', '*/'],
 };
 
-/** Files import only what the map lets their folder import; a folder that the map lacks is told once. */
+/** Files import only what the map lets their folder import; a folder that the map lacks is reported once. */
 export function importMap(sources: readonly Source[]): Violations {
   const homes = new Set(sources.map(({ path }) => homeOf(path)));
   const unknown = [...homes].filter(home => permissionsOf(home) === undefined);

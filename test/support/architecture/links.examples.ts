@@ -8,7 +8,7 @@ export const linkExamples: readonly Example[] = [
       'docs/a.md': '\n[b](b.md) [c](../src/c.ts) [d](#d)',
       'docs/c.md': '# Life of a hook\n[e](#life-of-a-call)',
     },
-    says: [
+    violations: [
       'docs/a.md:2: docs/b.md does not exist: correct the link',
       'docs/a.md:2: src/c.ts does not exist: correct the link',
       'docs/a.md:2: docs/a.md has no heading #d: correct the link',

@@ -8,7 +8,7 @@ export const purityExamples: readonly Example[] = [
       'src/mesh-tailnet/plan.ts': 'export const plan = async () => {\n  await look();\n};',
       'codegen/load.ts': 'for await (const file of files) read(file);',
     },
-    says: [
+    violations: [
       'src/mesh-tailnet/plan.ts:1: async is waiting: return data, and let the caller act on it (this file is pure by name)',
       'src/mesh-tailnet/plan.ts:2: await is waiting: return data, and let the caller act on it (this file is pure by name)',
       'codegen/load.ts:1: await is waiting: return data, and let the caller act on it (this file is pure by name)',
@@ -20,7 +20,7 @@ export const purityExamples: readonly Example[] = [
       'src/health/threshold.ts': 'const now = Date.now();\nconst date = new Date();\nperformance.now();',
       'src/runtime/backoff.ts': 'setTimeout(retry, 10);\nconst ports = { setInterval };',
     },
-    says: [
+    violations: [
       'src/health/threshold.ts:1: Date.now is the clock: take the time as an argument (this file is pure by name)',
       'src/health/threshold.ts:2: new Date() is the clock: take the time as an argument (this file is pure by name)',
       'src/health/threshold.ts:3: performance is the clock: take the time as an argument (this file is pure by name)',
@@ -35,7 +35,7 @@ export const purityExamples: readonly Example[] = [
         'Math.random();\nglobalThis.crypto.randomUUID();\nconst pick = (dice = Math.random) => dice();',
       'src/mesh-gateway/workload.ts': "import { createHash, randomUUID } from 'node:crypto';",
     },
-    says: [
+    violations: [
       'src/traffic/weights.ts:1: Math.random is randomness: take the number as an argument (this file is pure by name)',
       'src/traffic/weights.ts:2: crypto is randomness: take the number as an argument (this file is pure by name)',
       'src/traffic/weights.ts:3: Math.random is randomness: take the number as an argument (this file is pure by name)',
@@ -50,7 +50,7 @@ export const purityExamples: readonly Example[] = [
       'codegen/cel/compile.ts':
         "import { execFile } from 'node:child_process';\nfetch('https://example.com');",
     },
-    says: [
+    violations: [
       'src/api/conditions.ts:1: process is the environment: take the setting as an argument (this file is pure by name)',
       'src/api/conditions.ts:2: console is the outside world: return what is to be done as data (this file is pure by name)',
       'src/extension/envoy-cluster.ts:1: node:net is the outside world: return what is to be done as data (this file is pure by name)',

@@ -7,7 +7,7 @@ export const sizeExamples: readonly Example[] = [
   {
     it: 'are short enough to be read at once',
     files: { 'src/api/a.ts': long(501), 'test/a.test.ts': long(501) },
-    says: [
+    violations: [
       'src/api/a.ts: has 501 lines, and at most 500 are allowed: split it by idea',
       'test/a.test.ts: has 501 lines, and at most 500 are allowed: split it by idea',
     ],
@@ -19,7 +19,7 @@ export const sizeExamples: readonly Example[] = [
       'src/api/c.ts': `class C {\n  c() {\n${long(79)}}\nconstructor() {\n${long(79)}}}`,
       'src/api/d.ts': `each(() => {\n${long(79)}});`,
     },
-    says: [
+    violations: [
       'src/api/a.ts:1: a has 81 lines, and at most 80 are allowed: name its parts',
       'src/api/a.ts:82: b has 81 lines, and at most 80 are allowed: name its parts',
       'src/api/c.ts:2: c has 81 lines, and at most 80 are allowed: name its parts',

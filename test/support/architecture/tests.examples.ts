@@ -8,7 +8,7 @@ export const testRunExamples: readonly Example[] = [
       'test/a.test.ts':
         "it.skip('a', a);\ndescribe.only('b', b);\ntest.concurrent.todo('c');\nit.only.each([1])('d', d);\nit('e', { skip: true }, e);",
     },
-    says: [
+    violations: [
       'test/a.test.ts:1: it.skip: let it run, or delete it',
       'test/a.test.ts:2: describe.only: let it run, or delete it',
       'test/a.test.ts:3: test.concurrent.todo: let it run, or delete it',
@@ -31,7 +31,7 @@ export const testExpectationExamples: readonly Example[] = [
       'test/contract/b.ts':
         "it.each([1, 2])('b', async () => {\n  await run();\n});\ntest.concurrent('c', run);",
     },
-    says: [
+    violations: [
       'test/a.test.ts:1: this test expects nothing: say what must be true',
       'test/contract/b.ts:1: this test expects nothing: say what must be true',
       'test/contract/b.ts:4: this test expects nothing: say what must be true',

@@ -12,7 +12,7 @@ export const machinePathExamples: readonly Example[] = [
       'docs/a.md': `\`${below('root')}\`\ncd ${below('tmp', 'a')}`,
       'README.md': `(${below('home', 'me')})`,
     },
-    says: [
+    violations: [
       `src/api/a.ts:2: ${below('work')} is a path of one machine: write it from the project's root`,
       `docs/a.md:1: ${below('root')} is a path of one machine: write it from the project's root`,
       `README.md:1: ${below('home').replace('main', 'me')} is a path of one machine: write it from the project's root`,
@@ -35,8 +35,8 @@ export const registryExamples: readonly Example[] = [
     files: {
       'package-lock.json': '{\n  "resolved": "https://registry.example.com/ajv.tgz",\n  "version": "1"\n}',
     },
-    says: [
-      'package-lock.json:2: names a registry: keep omit-lockfile-registry-resolved=true in .npmrc and write the file anew by npm install',
+    violations: [
+      'package-lock.json:2: names a registry: keep omit-lockfile-registry-resolved=true in .npmrc and recreate the file with npm install',
     ],
   },
   {
@@ -58,7 +58,7 @@ export const groupExamples: readonly Example[] = [
       'src/lint/lint.ts': "\nconst group = 'example.dev/v1';",
       'codegen/crd.ts': '// of example.dev',
     },
-    says: [
+    violations: [
       'src/lint/lint.ts:2: names the API group: take GROUP from src/api/generated/kinds.ts, or in codegen from the kind',
       'codegen/crd.ts:1: names the API group: take GROUP from src/api/generated/kinds.ts, or in codegen from the kind',
     ],
@@ -66,7 +66,7 @@ export const groupExamples: readonly Example[] = [
   {
     it: 'are looked for by the name that the schema gives',
     files: { 'schema/group.json': '{}' },
-    says: ['schema/group.json: does not name the API group: write { "group": "..." }'],
+    violations: ['schema/group.json: does not name the API group: write { "group": "..." }'],
   },
   {
     it: 'stand in the schema, in generated code, in docs and in tests',

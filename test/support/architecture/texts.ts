@@ -5,7 +5,7 @@ import type { TextFile, Violations } from './source.ts';
 const MACHINE_PATH = /(?<![\w.~}-])[/](?:work|root|home|Users)[/][\w.-]*/;
 const TEMPORARY_PATH = /(?<![\w.~}-])[/]tmp[/][\w.-]*/;
 
-/** The product speaks of itself alone: no file mentions where it lay on somebody's machine. */
+/** The product speaks of itself alone: no file mentions where it lay on a developer's machine. */
 export function noMachinePath(files: readonly TextFile[]): Violations {
   return [
     ...linesWith(
@@ -28,7 +28,7 @@ export function noRegistryHost(files: readonly TextFile[]): Violations {
     locks,
     /"resolved": "https?:[^"]*"/,
     () =>
-      'names a registry: keep omit-lockfile-registry-resolved=true in .npmrc and write the file anew by npm install',
+      'names a registry: keep omit-lockfile-registry-resolved=true in .npmrc and recreate the file with npm install',
   );
 }
 
