@@ -65,14 +65,14 @@ func newKeyring() *keyring {
 	return &keyring{keys: map[[sha256.Size]byte]*joinKey{}}
 }
 
-// add makes a key with the given grants and expiry and returns it with its secret.
-func (r *keyring) add(spec joinKey, now time.Time) (joinKey, string, error) {
+// add makes a key from a wish (its grants and its expiry) and returns it with its secret.
+func (r *keyring) add(wish joinKey, now time.Time) (joinKey, string, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if len(r.keys) >= maxKeys {
 		return joinKey{}, "", errTooManyKeys
 	}
-	k := spec
+	k := wish
 	k.ID = "k" + strings.ToLower(rand.Text()[:12])
 	k.CreatedAt = now
 	secret := "tskey-auth-" + k.ID + "-" + rand.Text()
