@@ -76,7 +76,7 @@ describe('a source', () => {
   it('keeps its objects while the API server is down, and stays synced', async () => {
     const before = source.read.list('MeshEndpoints').length;
     await own.server.kill();
-    await waitFor('the source to notice', () => Promise.resolve(troubles().length > 0 || undefined), {
+    await waitFor('the source to notice', () => Promise.resolve(warnings().length > 0 || undefined), {
       timeoutMs: 20_000,
     });
     expect(source.read.isSynced()).toBe(true);
@@ -158,8 +158,8 @@ describe('a source', () => {
   });
 });
 
-/** What it says that is wrong. */
-function troubles(): readonly unknown[] {
+/** The warnings and errors that it logged. */
+function warnings(): readonly unknown[] {
   return source.lines.filter(({ level }) => level !== 'info');
 }
 

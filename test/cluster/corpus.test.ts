@@ -40,7 +40,7 @@ function withMetadataOfUsers(object: Fields): Fields {
   return { ...object, metadata: { name, namespace, labels, annotations } };
 }
 
-/** The sentence that says how many agree, and all that do not. The client sends only so many requests at once. */
+/** The number that agree as a sentence, and all that do not. The client limits concurrent requests. */
 async function report(what: string, compared: readonly Promise<string | undefined>[]) {
   const disagreements = (await Promise.all(compared)).filter(found => found !== undefined);
   const sentence = `${what}: ${compared.length - disagreements.length} of ${compared.length} agree`;

@@ -33,8 +33,8 @@ const specOf = (object: KubeObject) => object['spec'] as Spec;
 const asStored = (written: KubeObject) => ({ ...specOf(written), conversion: { strategy: 'None' } });
 
 /**
- * The same definition for a group that nobody else has. Others use the real one meanwhile, so that it cannot be
- * removed; and the server compiles rules anew only where they are new.
+ * The same definition for a group of its own. Others use the real one meanwhile, so that it cannot be
+ * removed; and the server compiles rules again only where they are new.
  */
 function elsewhere(definition: KubeObject): KubeObject {
   const spec = { ...specOf(definition), group: `g${randomBytes(4).toString('hex')}.example.com` };

@@ -23,14 +23,14 @@ afterAll(async () => {
 });
 
 function begin() {
-  const asked: KubeRequest[] = [];
+  const requests: KubeRequest[] = [];
   const outcomes = { written: 0, dropped: 0, failed: 0 };
   const failures: unknown[] = [];
   const transport = clientTransport(client);
   const events: KubeEvents = createEventRecorder({
     transport: {
       send: async request => {
-        asked.push(request);
+        requests.push(request);
         return await transport.send(request);
       },
     },
@@ -42,10 +42,10 @@ function begin() {
     instance: 'operator-0',
     reportFailure: failure => failures.push(failure),
   });
-  return { events, asked, outcomes, failures };
+  return { events, requests, outcomes, failures };
 }
 
-function told(name: string, fields: Partial<ObjectEvent> = {}): ObjectEvent {
+function anEvent(name: string, fields: Partial<ObjectEvent> = {}): ObjectEvent {
   const uid = randomUUID();
   return {
     regarding: { apiVersion: API_VERSION, kind: 'MeshEndpoints', namespace, name, uid },
@@ -65,7 +65,7 @@ async function eventsOf(name: string, where = namespace): Promise<readonly KubeO
 describe('an event', () => {
   it('is in the namespace of its object, as users list it', async () => {
     const { events, outcomes, failures } = begin();
-    events.record(told('one'));
+    events.record(anEvent('one'));
     await events.close();
     expect(failures).toEqual([]);
     expect(outcomes).toEqual({ written: 1, dropped: 0, failed: 0 });
@@ -88,11 +88,11 @@ describe('an event', () => {
   });
 
   it('that is recorded a hundred times is one object with a count', async () => {
-    const { events, asked, outcomes } = begin();
-    const one = told('many');
+    const { events, requests, outcomes } = begin();
+    const one = anEvent('many');
     for (let i = 0; i < 100; i++) events.record(one);
     await expect.poll(() => outcomes.written, { timeout: 60_000 }).toBe(100);
-    expect(asked.map(({ verb }) => verb)).toEqual(['create']);
+    expect(requests.map(({ verb }) => verb)).toEqual(['create']);
     expect(await eventsOf('many')).toMatchObject([{ series: { count: 100 } }]);
     events.record(one);
     await events.close();
@@ -101,7 +101,7 @@ describe('an event', () => {
 
   it('starts again after it was deleted', async () => {
     const { events, outcomes } = begin();
-    const one = told('deleted');
+    const one = anEvent('deleted');
     events.record(one);
     await expect.poll(() => outcomes.written, { timeout: 60_000 }).toBe(1);
     const [event] = await eventsOf('deleted');
@@ -121,7 +121,7 @@ describe('an event', () => {
   it('of an object without a namespace is in the default one', async () => {
     const { events, outcomes } = begin();
     const name = `tailnet-${run}`;
-    events.record(told(name, { regarding: { apiVersion: API_VERSION, kind: 'MeshTailnet', name } }));
+    events.record(anEvent(name, { regarding: { apiVersion: API_VERSION, kind: 'MeshTailnet', name } }));
     await events.close();
     expect(outcomes.written).toBe(1);
     const [event] = await eventsOf(name, 'default');
@@ -143,7 +143,7 @@ describe('an event', () => {
   ])('with %s is taken all the same', async (what, fields) => {
     const { events, outcomes, failures } = begin();
     const name = what.replaceAll(/[^a-z]+/g, '-');
-    events.record(told(name, fields));
+    events.record(anEvent(name, fields));
     await events.close();
     expect(failures).toEqual([]);
     expect(outcomes).toEqual({ written: 1, dropped: 0, failed: 0 });
@@ -153,7 +153,7 @@ describe('an event', () => {
   it('of an object with the longest possible name is accepted', async () => {
     const { events, outcomes } = begin();
     const name = 'a'.repeat(253);
-    events.record(told(name));
+    events.record(anEvent(name));
     await events.close();
     expect(outcomes.written).toBe(1);
     expect(await eventsOf(name)).toHaveLength(1);
@@ -162,7 +162,9 @@ describe('an event', () => {
   it('in a missing namespace fails, and is counted', async () => {
     const { events, outcomes, failures } = begin();
     events.record(
-      told('lost', { regarding: { apiVersion: 'v1', kind: 'Service', namespace: 'nowhere', name: 'lost' } }),
+      anEvent('lost', {
+        regarding: { apiVersion: 'v1', kind: 'Service', namespace: 'nowhere', name: 'lost' },
+      }),
     );
     await events.close();
     expect(outcomes).toEqual({ written: 0, dropped: 0, failed: 1 });

@@ -45,24 +45,24 @@ async function underLoad(what: string, work: () => Promise<unknown>): Promise<re
   const changes = startLoad(1, () => scene.addHost(`new-${crypto.randomUUID()}.example.com`));
   const wentWell = work();
   await wentWell.catch(() => undefined);
-  const [asked, changed] = await Promise.all([requests.end(), changes.end()]);
+  const [requested, changed] = await Promise.all([requests.end(), changes.end()]);
   await wentWell;
-  const told = ({ tookMs, failures }: LoadResult) =>
+  const summaryOf = ({ tookMs, failures }: LoadResult) =>
     `${tookMs.length} went well, ${failures.length} failed, the slowest took ${Math.max(...tookMs)} ms`;
-  console.log(`${what}\nrequests: ${told(asked)}\nnew hosts: ${told(changed)}`);
-  const isLoad = asked.tookMs.length > 100 && changed.tookMs.length > 1;
-  return [...asked.failures, ...changed.failures, ...(isLoad ? [] : ['this was no load'])];
+  console.log(`${what}\nrequests: ${summaryOf(requested)}\nnew hosts: ${summaryOf(changed)}`);
+  const isLoad = requested.tookMs.length > 100 && changed.tookMs.length > 1;
+  return [...requested.failures, ...changed.failures, ...(isLoad ? [] : ['this was no load'])];
 }
 
-/** The pod of the extension server that Envoy Gateway asks. */
-async function askedPod(): Promise<KubeObject> {
+/** The pod of the extension server that Envoy Gateway calls. */
+async function calledPod(): Promise<KubeObject> {
   const addressOf = ({ status }: KubeObject) => (status as { readonly podIP?: string }).podIP ?? '';
   const labels = { 'control-plane': 'envoy-gateway' };
-  const askers = (await podsWith(scene.client, ENVOY_GATEWAY.namespace, labels)).map(addressOf);
-  const asked = connectionsSeen().filter(({ from, port }) => port === 5005 && askers.includes(from));
+  const callers = (await podsWith(scene.client, ENVOY_GATEWAY.namespace, labels)).map(addressOf);
+  const connections = connectionsSeen().filter(({ from, port }) => port === 5005 && callers.includes(from));
   const pods = await podsWith(scene.client, OWN, { 'app.kubernetes.io/name': extensionServer });
-  const found = pods.find(pod => asked.some(({ to }) => to === addressOf(pod)));
-  if (!found) throw new Error('Envoy Gateway asks nobody');
+  const found = pods.find(pod => connections.some(({ to }) => to === addressOf(pod)));
+  if (!found) throw new Error('Envoy Gateway is not connected to an extension server');
   return found;
 }
 
@@ -76,7 +76,7 @@ function hasRestarted({ status }: KubeObject): boolean {
 describe('under load', () => {
   it('the extension server that Envoy Gateway calls is deleted, and no request fails', async () => {
     const failures = await underLoad('an extension server deleted', async () => {
-      const pod = refOf(await askedPod());
+      const pod = refOf(await calledPod());
       await scene.client.remove(pod);
       await waitForAbsence(scene.client, pod);
       await waitForReplicas(scene.client, extensionServer, 2);
@@ -86,7 +86,7 @@ describe('under load', () => {
 
   it('the extension server that Envoy Gateway calls is killed, and no request fails', async () => {
     const failures = await underLoad('an extension server killed', async () => {
-      const pod = await askedPod();
+      const pod = await calledPod();
       killPod(pod);
       await waitForObject(scene.client, refOf(pod), 'to run again', hasRestarted);
       await waitForReplicas(scene.client, extensionServer, 2);
@@ -104,7 +104,7 @@ describe('under load', () => {
   });
 });
 
-/** What each object of the manifests is, whatever it says: its identity, which a new one would not have. */
+/** The uid of each object of the manifests, which a recreated one would not keep. */
 async function identities(): Promise<ReadonlyMap<string, string>> {
   const objects = readManifests(join(scene.shell.folder, 'manifests')).filter(
     ({ kind }) => kind !== 'Kustomization',

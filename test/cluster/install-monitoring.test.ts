@@ -49,13 +49,13 @@ describe('the monitoring of a cluster', () => {
     expect(command).toContain('monitoring');
     const applied = await scene.shell.sh(command);
     for (const kind of ['prometheusrule', 'servicemonitor', 'configmap']) expect(applied).toContain(kind);
-    const told = await scene.client.list({
+    const rules = await scene.client.list({
       apiVersion: 'monitoring.coreos.com/v1',
       kind: 'PrometheusRule',
       namespace: PLACE.system,
     });
     // The configuration of the documentation asks for it.
-    expect(told.map(({ metadata }) => metadata.labels?.['release'])).toEqual(['prometheus']);
+    expect(rules.map(({ metadata }) => metadata.labels?.['release'])).toEqual(['prometheus']);
     expect(await scene.shell.sh('kubectl diff --server-side -k manifests/monitoring')).toBe('');
   });
 });
@@ -69,7 +69,7 @@ describe.skipIf(lacksPrometheus)('a Prometheus that reads an installation', () =
     prometheus.end();
   });
 
-  /** Waits until an expression gives so many series, and gives their values. */
+  /** Waits until an expression has a given number of series, and returns their values. */
   const valuesOf = (expression: string, count: number) =>
     waitFor(
       `${count} series of ${expression}`,

@@ -49,14 +49,15 @@ describe('an installation by the documentation', () => {
   it('carries a request through Envoy and the tailnet', async () => {
     printLogsOnFailure(scene.client, scene.namespace, OWN);
     const start = performance.now();
-    const told: string[] = [];
-    const tell = (what: string) => told.push(`${((performance.now() - start) / 1000).toFixed(1)} s  ${what}`);
-    await scene.install(tell);
-    expect(told.length).toBeGreaterThan(3);
+    const steps: string[] = [];
+    const note = (what: string) =>
+      steps.push(`${((performance.now() - start) / 1000).toFixed(1)} s  ${what}`);
+    await scene.install(note);
+    expect(steps.length).toBeGreaterThan(3);
     await scene.use();
     await scene.answerOf('web-1');
-    tell('the first 200 through the tailnet');
-    console.log(['from nothing:', ...told].join('\n'));
+    note('the first 200 through the tailnet');
+    console.log(['from nothing:', ...steps].join('\n'));
     expect((await scene.ask('other.example.com')).status).toBe(404);
   });
 
@@ -126,8 +127,8 @@ describe('the namespace of an installation', () => {
 
   it('admits all of our pods', async () => {
     const events = await scene.client.list({ apiVersion: 'v1', kind: 'Event', namespace: OWN });
-    const told = events.map(({ message }) => String(message));
-    expect(told.filter(message => message.includes('forbidden'))).toEqual([]);
+    const messages = events.map(({ message }) => String(message));
+    expect(messages.filter(message => message.includes('forbidden'))).toEqual([]);
   });
 });
 

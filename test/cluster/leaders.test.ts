@@ -10,7 +10,7 @@ import type { Act, LeaderProcess } from '../support/cluster/leader-processes.ts'
 import { createNamespace, removeNamespace } from '../support/cluster/namespace.ts';
 
 /**
- * What is promised is 15 s, and a retry period where the leader says that it goes, for answers within 0.1 s; a machine that
+ * What is promised is 15 s, and a retry period where the leader releases the lease, for answers within 0.1 s; a machine that
  * does much else is given longer, and less than it takes to find out that a leader is gone without a word.
  */
 const [PROMISED_MS, WITHIN_MS, TOLD_WITHIN_MS] = [15_000, 60_000, 9_500];
@@ -55,16 +55,16 @@ async function start(who: string, wallClockOffByMs = 0): Promise<void> {
   all.set(who, await processes.start(settings));
 }
 
-/** One look after the other, so that what is seen is in order; one in vain does not matter. */
+/** One read after the other, so that results are in order; one that fails does not matter. */
 async function lookOn(): Promise<void> {
   while (!over.signal.aborted) {
-    await look().catch(() => undefined);
+    await readWritten().catch(() => undefined);
     await sleep(100);
   }
 }
 
-/** What the ConfigMap says, which leaders write. */
-async function look(): Promise<void> {
+/** Reads the ConfigMap that leaders write. */
+async function readWritten(): Promise<void> {
   const path = `/api/v1/namespaces/${namespace}/configmaps/${NAME}`;
   const { status, body } = await admin.request('GET', path);
   if (status !== 200) return;
@@ -81,9 +81,9 @@ function act(what: string, isIt: (act: Act) => boolean): Promise<Act> {
 /** The process that has led for a while now. */
 async function leader(): Promise<LeaderProcess> {
   const since = sharedMs();
-  const { who } = await act('somebody to lead', ({ ms }) => ms > since + 1500);
+  const { who } = await act('a process to lead', ({ ms }) => ms > since + 1500);
   const found = all.get(who);
-  if (!found) throw new Error(`nobody is called ${who}`);
+  if (!found) throw new Error(`there is no process ${who}`);
   return found;
 }
 
@@ -113,7 +113,7 @@ function expectNoTwo(): void {
 
 describe('three processes that share a Lease', () => {
   it('have one leader', async () => {
-    await act('somebody to lead', () => true);
+    await act('a process to lead', () => true);
     expect(reignsOf(processes.acts())).toHaveLength(1);
   });
 
@@ -196,7 +196,7 @@ describe('three processes that share a Lease', () => {
     expect(terms).toEqual([...terms].sort((a, b) => a - b));
     const acts = processes.acts();
     measured.push(
-      `${acts.length} acts in ${reignsOf(acts).length} reigns, ${terms.length} looks at what they wrote`,
+      `${acts.length} acts in ${reignsOf(acts).length} reigns, ${terms.length} reads of what they wrote`,
     );
   });
 });

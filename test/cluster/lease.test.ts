@@ -55,7 +55,7 @@ describeLease('a Lease in a cluster', () => {
 describe('a Lease that was edited', () => {
   it.each<readonly [string, unknown]>([
     ['has no spec', {}],
-    ['says nothing of time', { holderIdentity: 'somebody' }],
+    ['has no times', { holderIdentity: 'another' }],
     ['has a name in an odd script', { holderIdentity: 'ünïcödé 🙂 "quoted" \\ \n' }],
     ['has an endless duration', { holderIdentity: 'x', leaseDurationSeconds: 2_147_483_647 }],
     ['has as many transitions as can be', { holderIdentity: 'x', leaseTransitions: 2_147_483_647 }],

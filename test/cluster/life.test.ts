@@ -21,7 +21,7 @@ beforeAll(async () => {
   await runCommand(cluster('down'));
   before = machineState();
 });
-/** A cluster that somebody works with is there again; what was in it is not. */
+/** A cluster that was up before is up again, but empty. */
 afterAll(async () => {
   await runCommand(cluster(wasUp ? 'up' : 'down'));
   cleaner.release();
@@ -38,13 +38,13 @@ const untilStarted = (name: string) =>
 const names = (records: readonly ProcessRecord[]) => records.map(({ name }) => name);
 
 describe('npm run cluster -- up', () => {
-  it('says in one line that it needs root', async () => {
+  it('reports in one line that it needs root', async () => {
     const { code, output } = await runCommand(['unshare', '--user', ...cluster('up')]);
     expect(output).toBe('cluster: a cluster needs root: sudo npm run cluster -- up\n');
     expect(code).toBe(2);
   });
 
-  it('says in one line which command builds a part that is missing', async () => {
+  it('reports in one line which command builds a part that is missing', async () => {
     const cache = mkdtempSync(join(tmpdir(), 'mesh-gateway-empty-'));
     const { code, output } = await runCommand(['env', `XDG_CACHE_HOME=${cache}`, ...cluster('up')]);
     expect(output).toMatch(/^cluster: \S+ is not built yet: run npm run parts.*\n$/);

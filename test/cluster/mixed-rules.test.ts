@@ -95,7 +95,7 @@ async function answerers(name: string, count: number): Promise<readonly string[]
   return await Promise.all(Array.from({ length: count }, () => answerer(name)));
 }
 
-/** Waits until all of these answer, and nobody else. */
+/** Waits until all of these answer, and no other. */
 async function untilAnswersOf(name: string, expected: readonly string[]): Promise<void> {
   const wanted = [...expected].sort().join();
   await waitFor(`answers of ${wanted}`, async note => {

@@ -59,8 +59,8 @@ function configRef(namespace: string) {
 
 async function tokenFor(namespace: string): Promise<string> {
   const account = await admin.pathOf({ apiVersion: 'v1', kind: 'ServiceAccount', namespace, name: 'reader' });
-  const asked = { apiVersion: 'authentication.k8s.io/v1', kind: 'TokenRequest', spec: {} };
-  const { body } = await admin.request('POST', `${account}/token`, asked);
+  const tokenRequest = { apiVersion: 'authentication.k8s.io/v1', kind: 'TokenRequest', spec: {} };
+  const { body } = await admin.request('POST', `${account}/token`, tokenRequest);
   return (body as { readonly status: { readonly token: string } }).status.token;
 }
 
@@ -87,7 +87,7 @@ describe('a token with a Role that lets it get ConfigMaps of its namespace', () 
 
 describe('an unknown token', () => {
   it('is unauthenticated', async () => {
-    const nobody = admin.withToken('made-up');
-    await expect(nobody.get(configRef(own))).rejects.toMatchObject({ status: 401, reason: 'Unauthorized' });
+    const unknown = admin.withToken('made-up');
+    await expect(unknown.get(configRef(own))).rejects.toMatchObject({ status: 401, reason: 'Unauthorized' });
   });
 });

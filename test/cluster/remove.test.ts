@@ -22,7 +22,7 @@ afterAll(async () => {
   await own.end();
 });
 
-/** What there is of the manifests. */
+/** The objects of the manifests that exist. */
 async function present(): Promise<readonly string[]> {
   const { client } = own.server;
   const refs = readManifests(join(user.folder, 'manifests'))

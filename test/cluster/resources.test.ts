@@ -100,6 +100,6 @@ it.each<[string, ServedKind, boolean]>([
   ['a kind in a version that is not served', { ...SERVED.HTTPRoute, versions: ['v0'] }, false],
   ['a kind that its group does not have', { ...SERVED.HTTPRoute, plural: 'nothings' }, false],
   ['a group that is not there', { ...SERVED.HTTPRoute, group: 'example.com' }, false],
-])('a cluster says whether it serves %s', async (_what, kind, answer) => {
+])('a cluster reports whether it serves %s', async (_what, kind, answer) => {
   expect(await isServed(kind, path => transport.send({ verb: 'get', path }))).toBe(answer);
 });

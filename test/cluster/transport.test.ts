@@ -57,7 +57,7 @@ type Event = {
   readonly object: { readonly metadata: { readonly name: string; readonly resourceVersion: string } };
 };
 
-/** Reads a watch until so many names have been heard; a server that has much to do may end it, and it goes on then. */
+/** Reads a watch until `count` names have arrived; a busy server may end it, and it is started again then. */
 async function namesOf(
   transport: KubeTransport,
   begun: { readonly events: AsyncIterator<unknown>; readonly version: string },

@@ -37,7 +37,7 @@ const condition = {
 const summary = { total: 1, healthy: 1, unhealthy: 0, ready: '1/1' };
 const entry = (name: string) => ({ name, status: 'Unhealthy', error: 'not checked yet' }) as const;
 
-/** What we may say: each says something that others do not say. */
+/** The statuses that we write: each has a field that others do not have. */
 const STATUSES: readonly MeshEndpointsStatus[] = [
   { observedGeneration: 1 },
   { observedGeneration: 2, summary },
@@ -50,7 +50,7 @@ const STATUSES: readonly MeshEndpointsStatus[] = [
   {},
 ];
 
-/** What everybody has said last. */
+/** What each writer wrote last. */
 type Model = {
   status: MeshEndpointsStatus;
   isHeld: boolean;
@@ -59,7 +59,7 @@ type Model = {
   label: string | undefined;
   git: string | undefined;
   isPaused: boolean;
-  /** A field that we may say, as somebody else said it since. */
+  /** Whether another writer has since overwritten a field that we may write. */
   isSpoilt: boolean;
 };
 
@@ -90,7 +90,7 @@ class World {
     this.model = { ...fresh };
   }
 
-  /** Writes as a process that knows what it knows; where that is of another life, it is told so. */
+  /** Writes with what a process knows; where that is a deleted object of the same name, the write fails with Gone. */
   async writeAs(
     process: Writing,
     note: () => void,
@@ -100,7 +100,7 @@ class World {
     if (!known) return;
     if (known.metadata.uid !== this.#uid) {
       const reason = await write(process).catch((failure: unknown) => (failure as ResourceError).reason);
-      // What is there already, as far as it knows, it does not ask for; in no case does the new life get any of it.
+      // Without a difference from what it knows it sends no request; the new object never gets any of it.
       expect([undefined, 'Gone']).toContain(reason);
       return;
     }
@@ -112,9 +112,9 @@ class World {
     const note = () => (this.model = { ...this.model, status });
     return this.writeAs(process, note, async ({ write, store }) => {
       const known = store.get(this.ref);
-      const before = process.asked.length;
+      const before = process.requests.length;
       if (known) await write.replaceStatus(known, status);
-      const isSaid = process.asked.length > before && 'observedGeneration' in status;
+      const isSaid = process.requests.length > before && 'observedGeneration' in status;
       if (isSaid) this.model = { ...this.model, isSpoilt: false };
     });
   }
@@ -136,7 +136,7 @@ class World {
     return answer.status;
   }
 
-  /** Another that applies: a tool that deploys what is declared, or one that tells what it has seen. */
+  /** Another that applies: a tool that deploys what is declared, or one that reports what it observed. */
   async apply(manager: string, labels: object, fields: object, subresource = ''): Promise<void> {
     const { kind, name } = this.ref;
     const object = {
@@ -148,7 +148,7 @@ class World {
     await this.patch('apply-patch+yaml', object, `fieldManager=${manager}&force=true`, subresource);
   }
 
-  /** As kubectl edit does: what was read, with a change, unless somebody was faster. */
+  /** As kubectl edit does: what was read, with a change, unless another write was faster. */
   async edit(change: (object: KubeObject) => object): Promise<void> {
     for (let status = 409; status === 409;) {
       const object = await objectAt(client, this.ref);
@@ -172,7 +172,7 @@ type Act = (world: World) => Promise<void>;
 const which = fc.nat(1);
 const word = fc.constantFrom('a', 'b', undefined);
 
-/** What we do; at one time only one of us says something. */
+/** What we do; only one of our processes writes at a time. */
 const ourStatus = fc.tuple(which, fc.nat(STATUSES.length - 1)).map(([by, status]): Act => {
   return world => world.say(world.processes[by] as Writing, STATUSES[status] ?? {});
 });
@@ -212,11 +212,11 @@ const seeing = word.map((seen): Act => {
   return async world => {
     world.model = { ...world.model, seen };
     // A server takes a status that loses all its fields for null.
-    const told = { status: { conditions: [{ type: 'Seen', ...condition, message: seen }] } };
-    await world.apply('envoy-gateway', {}, seen === undefined ? {} : told, '/status');
+    const applied = { status: { conditions: [{ type: 'Seen', ...condition, message: seen }] } };
+    await world.apply('envoy-gateway', {}, seen === undefined ? {} : applied, '/status');
   };
 });
-/** What somebody takes from us is theirs, until we say it again. */
+/** A field that another manager takes is theirs, until we write it again. */
 const spoiling: Act = async world => {
   world.model = { ...world.model, isSpoilt: true };
   const status = { observedGeneration: 77, summary: null };
@@ -255,7 +255,7 @@ describe('after writes of several clients in any order', () => {
       const [us] = world.processes;
       for (const each of world.processes) await each.learn(world.ref);
       for (const act of steps) await act(world);
-      if (!us) throw new Error('nobody is there');
+      if (!us) throw new Error('there is no process');
       await us.learn(world.ref);
       await world.say(us, world.model.status);
       await world.hold(us, world.model.isHeld);
@@ -279,10 +279,10 @@ describe('after writes of several clients in any order', () => {
       expect([...finalizers].sort()).toEqual(held);
       expect(object).toMatchObject({ spec: { paused: isPaused } });
       await world.say(us, status);
-      const asked = us.asked.length;
+      const before = us.requests.length;
       await world.say(us, status);
       await world.hold(us, isHeld);
-      expect(us.asked).toHaveLength(asked);
+      expect(us.requests).toHaveLength(before);
       await world.patch('merge-patch+json', { metadata: { finalizers: null } }, 'fieldManager=kubectl-edit');
     });
     await fc.assert(property, { seed, numRuns: 40, endOnFailure: true });

@@ -37,16 +37,16 @@ describe('an owned object', () => {
 
   it('is created by one request, is read at once, and is not written again', async () => {
     const ref = binding();
-    const { write, store, asked } = beginWriting(client);
+    const { write, store, requests } = beginWriting(client);
     await write.apply(bindingOf(ref.name, { revision: revisions[0] }, { app: 'mesh' }));
     expect(store.get(ref)).toMatchObject({ spec: { revision: revisions[0], attempt: 0 } });
     await write.apply(bindingOf(ref.name, { revision: revisions[0], attempt: 0 }, { app: 'mesh' }));
-    expect(verbs({ asked })).toEqual(['apply']);
+    expect(verbs({ requests })).toEqual(['apply']);
   });
 
   it('keeps the status and the labels of others, and removes their fields from its spec', async () => {
     const ref = binding();
-    const { write, store, learn, asked } = beginWriting(client);
+    const { write, store, learn, requests } = beginWriting(client);
     const ours = bindingOf(ref.name, { revision: revisions[0] }, { app: 'mesh', old: 'yes' });
     await write.apply(ours);
     const ancestors = [{ ancestorRef: { name: 'public' }, controllerName: 'example.com/gateway' }];
@@ -59,9 +59,9 @@ describe('an owned object', () => {
     expect(healed).toMatchObject({ status: { ancestors }, spec: { revision: revisions[0], attempt: 0 } });
     expect(healed?.['spec']).not.toHaveProperty('settings');
     expect(healed?.metadata.labels).toEqual({ app: 'mesh', team: 'a' });
-    const before = asked.length;
+    const before = requests.length;
     await write.apply(bindingOf(ref.name, { revision: revisions[0] }, { app: 'mesh' }));
-    expect(asked).toHaveLength(before);
+    expect(requests).toHaveLength(before);
     expect(store.get(ref)?.status?.ancestors).toHaveLength(1);
   });
 
@@ -144,7 +144,7 @@ describe('an owned object', () => {
   });
 
   it('of another API is written once, whatever the server adds to it', async () => {
-    const { write, asked, learn } = beginWriting(client);
+    const { write, requests, learn } = beginWriting(client);
     const route = (path: string) => ({
       apiVersion: 'gateway.networking.k8s.io/v1',
       kind: 'HTTPRoute' as const,
@@ -155,7 +155,7 @@ describe('an owned object', () => {
     await write.apply(route('/a'));
     await learn(ref);
     await write.apply(route('/a'));
-    expect(verbs({ asked })).toEqual(['apply']);
+    expect(verbs({ requests })).toEqual(['apply']);
     await write.apply(route('/b'));
     const written = await objectAt(client, ref);
     expect(written?.['spec']).toMatchObject({ rules: [{ matches: [{ path: { value: '/b' } }] }] });

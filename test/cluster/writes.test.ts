@@ -66,15 +66,15 @@ async function recreate(ref: Ref): Promise<KubeObject> {
 
 describe('a status', () => {
   it('is written by one request, is read at once, and is not written again', async () => {
-    const { ref, object, write, store, asked } = await known();
+    const { ref, object, write, store, requests } = await known();
     await write.replaceStatus(object, healthy);
     expect(store.get(ref)?.status).toEqual(healthy);
     await write.replaceStatus(object, healthy);
-    expect(verbs({ asked })).toEqual(['apply']);
+    expect(verbs({ requests })).toEqual(['apply']);
   });
 
   it('is written after changes of others, which stay', async () => {
-    const { ref, object, write, asked } = await known();
+    const { ref, object, write, requests } = await known();
     await edit(client, ref, { spec: { paused: true }, metadata: { labels: { team: 'a' } } });
     await write.replaceStatus(object, healthy);
     expect(await objectAt(client, ref)).toMatchObject({
@@ -82,7 +82,7 @@ describe('a status', () => {
       spec: { paused: true },
       metadata: { labels: { team: 'a' } },
     });
-    expect(verbs({ asked })).toEqual(['apply', 'get', 'apply']);
+    expect(verbs({ requests })).toEqual(['apply', 'get', 'apply']);
   });
 
   it.each([
@@ -105,7 +105,7 @@ describe('a status', () => {
   });
 
   it('keeps the fields of others, and is not rewritten because of them', async () => {
-    const { ref, object, write, store, learn, asked } = await known();
+    const { ref, object, write, store, learn, requests } = await known();
     await write.replaceStatus(object, healthy);
     const condition = { type: 'Seen', status: 'True', reason: 'Seen', message: '' };
     const conditions = [{ ...condition, lastTransitionTime: '2026-01-31T12:00:00Z' }];
@@ -113,9 +113,9 @@ describe('a status', () => {
     await learn(ref);
     await write.replaceStatus(stored({ store }, ref), unhealthy);
     expect((await objectAt(client, ref))?.['status']).toEqual({ ...unhealthy, conditions });
-    const before = asked.length;
+    const before = requests.length;
     await write.replaceStatus(stored({ store }, ref), unhealthy);
-    expect(asked).toHaveLength(before);
+    expect(requests).toHaveLength(before);
   });
 
   it('is restored after others have changed or removed it', async () => {
@@ -139,36 +139,36 @@ describe('a status', () => {
   });
 
   it('may become empty, by one write', async () => {
-    const { ref, object, write, asked } = await known();
+    const { ref, object, write, requests } = await known();
     await write.replaceStatus(object, healthy);
     await write.replaceStatus(object, {});
     expect(await objectAt(client, ref)).not.toHaveProperty('status');
-    const before = asked.length;
+    const before = requests.length;
     await write.replaceStatus(object, {});
-    expect(asked).toHaveLength(before);
+    expect(requests).toHaveLength(before);
   });
 
   it('that is invalid is refused with its name, without a request', async () => {
-    const { ref, object, write, asked } = await known();
+    const { ref, object, write, requests } = await known();
     const written = write.replaceStatus(object, { observedGeneration: -1.5 });
     await expect(written).rejects.toMatchObject({ reason: 'Refused' });
     await expect(written).rejects.toThrow(
       `MeshEndpoints ${namespace}/${ref.name}: status.observedGeneration`,
     );
-    expect(asked).toEqual([]);
+    expect(requests).toEqual([]);
   });
 });
 
 describe('a finalizer', () => {
   it('is added by one request, is read at once, and is removed by another', async () => {
-    const { ref, object, write, store, asked } = await known();
+    const { ref, object, write, store, requests } = await known();
     await write.addFinalizer(object, ours);
     expect(store.get(ref)?.metadata.finalizers).toEqual([ours]);
     await write.addFinalizer(object, ours);
     await write.removeFinalizer(object, ours);
     await write.removeFinalizer(object, ours);
     expect((await objectAt(client, ref))?.metadata).not.toHaveProperty('finalizers');
-    expect(verbs({ asked })).toEqual(['patch', 'patch']);
+    expect(verbs({ requests })).toEqual(['patch', 'patch']);
   });
 
   it.each([
@@ -246,10 +246,10 @@ describe('a finalizer', () => {
   });
 
   it("that is invalid is refused with the server's message", async () => {
-    const { ref, object, write, asked } = await known();
+    const { ref, object, write, requests } = await known();
     const added = write.addFinalizer(object, 'no name');
     await expect(added).rejects.toMatchObject({ name: 'ResourceError', reason: 'Refused' });
     await expect(added).rejects.toThrow(new RegExp(`${ref.name}: adding a finalizer failed: .*finalizers`));
-    expect(verbs({ asked })).toEqual(['patch', 'get']);
+    expect(verbs({ requests })).toEqual(['patch', 'get']);
   });
 });

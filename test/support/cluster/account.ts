@@ -42,7 +42,7 @@ export async function tokenOf(admin: KubeClient, { namespace, name }: Account): 
   return token;
 }
 
-/** Writes the kubeconfig of somebody who has a token, readable by its owner alone; gives its path. */
+/** Writes a kubeconfig with a token, readable by its owner alone; returns its path. */
 export function writeKubeconfig(
   folder: string,
   { access }: Pick<KubeClient, 'access'>,

@@ -4,7 +4,7 @@ import { openTransport } from '../../../src/resources/kubernetes/transport/open-
 import type { KubeTransport } from '../../../src/resources/kubernetes/transport/transport.ts';
 import { systemClock } from '../../../src/runtime/clock.ts';
 
-/** The transport of the product, as somebody who may do everything. */
+/** The transport of the product, with the rights of an administrator. */
 export function adminTransport({ server, caFile, token }: KubeAccess): KubeTransport {
   const account = {
     server,

@@ -12,7 +12,7 @@ export function disagreement(object: Fields, ours: Verdict<unknown>, theirs: Jud
   return verdictDisagreement(ours, theirs) ?? pathDisagreement(object, ours, theirs);
 }
 
-/** The same without the paths at fault: of several faults the server tells only some. */
+/** The same without the paths at fault: of several faults the server reports only some. */
 export function verdictDisagreement(ours: Verdict<unknown>, theirs: Judgement): string | undefined {
   if (ours.valid && theirs.valid) return storedDifference(ours.object as Fields, theirs.object);
   return ours.valid === theirs.valid ? undefined : `only one accepts it${showBoth(ours, theirs)}`;
@@ -35,8 +35,8 @@ function showVerdict(ours: Verdict<unknown>): string {
 
 function showJudgement(theirs: Judgement): string {
   if (theirs.valid) return 'accepted';
-  const told = theirs.causes.map(({ reason, field, message }) => `${field}: ${reason}: ${message}`);
-  return told.length === 0 ? theirs.message : told.join('\n            ');
+  const causes = theirs.causes.map(({ reason, field, message }) => `${field}: ${reason}: ${message}`);
+  return causes.length === 0 ? theirs.message : causes.join('\n            ');
 }
 
 /** The paths that the server blames. Causes come in any order, and several may be about one path. */
@@ -44,7 +44,7 @@ function pathsOf(causes: readonly KubeCause[]): readonly string[] {
   return causes.filter(cause => !tellsThatRulesWereSkipped(cause)).map(pathOfCause);
 }
 
-/** After a wrong type, a missing field or an excess the server runs no rules, and says so in a cause of its own. */
+/** After a wrong type, a missing field or an excess the server runs no rules, which it reports as a cause. */
 function tellsThatRulesWereSkipped({ field, message }: KubeCause): boolean {
   return field === '<nil>' && message.includes('some validation rules were not checked');
 }
@@ -56,7 +56,7 @@ function pathOfCause({ field, message }: KubeCause): string {
   return field === 'status' ? `status.${found}` : found;
 }
 
-/** Keys of maps are never quoted by the server, and of a label with a wrong value it does not tell the key. */
+/** The server never quotes keys of maps, and does not name the key of a label with an invalid value. */
 function pathAsTheServerSays({ steps }: Fault, object: Fields): string {
   if (steps[0] === 'metadata' && steps[1] === 'labels') return 'metadata.labels';
   return steps

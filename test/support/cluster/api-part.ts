@@ -5,8 +5,8 @@ import type { Fields } from '../../../src/resources/kubernetes/unstructured.ts';
 import type { KubeRequest, KubeTransport } from '../../../src/resources/kubernetes/transport/transport.ts';
 
 /**
- * A part of a cluster, in which all names of namespaces and of what has none begin alike. Whoever looks at the cluster
- * through it sees that part only, without that beginning, so that many can use one cluster and each finds it empty.
+ * A part of a cluster, in which all names of namespaces and of cluster-scoped objects have the same prefix. A client of
+ * it sees that part only, without the prefix, so that many tests can use one cluster and each finds it empty.
  */
 export class ApiPart {
   readonly #prefix: string;

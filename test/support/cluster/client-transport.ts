@@ -13,7 +13,7 @@ const METHODS: Readonly<Partial<Record<Verb, string>>> = {
   delete: 'DELETE',
 };
 
-/** Asks by the client of the lab, so that a test of what is asked needs nothing of how it is sent. */
+/** Sends with the lab's client, so that a test of requests does not depend on the product's transport. */
 export function clientTransport(client: KubeClient): Pick<KubeTransport, 'send'> {
   return {
     send: async ({ verb, path, query, body }: KubeRequest) => {

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import type { KubeObject } from '../../../lab/kube/object.ts';
 
-/** A connection to a port on which somebody listens: from whose address it comes, and to whose it goes. */
+/** A connection to a listening port: its source and destination addresses. */
 export type Connection = { readonly from: string; readonly to: string; readonly port: number };
 
 type Socket = {

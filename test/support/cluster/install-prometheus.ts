@@ -154,7 +154,7 @@ function statesOf(data: unknown): Readonly<Record<string, string>> {
   return Object.fromEntries(rules.map(({ name, state }) => [name, state]));
 }
 
-/** The expression of an alert without the threshold at its end, so that it tells what it measures. */
+/** The expression of an alert without the threshold at its end, so that it returns the measured value. */
 export function measureOf(manifests: string, alert: string): string {
   const text = readFileSync(join(manifests, 'rules.yaml'), 'utf8');
   const [, found = ''] = new RegExp(`alert: ${alert}\\n.*?expr: (.*?) > [0-9.]+\\n`, 's').exec(text) ?? [];

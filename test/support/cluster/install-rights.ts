@@ -2,7 +2,7 @@ import { GROUP } from '../../../src/api/generated/kinds.ts';
 import type { AccessRule } from '../../../src/api/access.ts';
 import type { KubeClient } from '../../../lab/kube/client.ts';
 
-/** Something that somebody may do or not; the last is a namespace, or nothing for the whole cluster. */
+/** An action that RBAC allows or not; the last is a namespace, or undefined for the whole cluster. */
 export type Right = readonly [verb: string, group: string, resource: string, where: string, name?: string];
 
 /** A right in words. */

@@ -23,14 +23,14 @@ export const IMAGE = {
   documented: 'registry.example.com/mesh-gateway:0.1.0',
 } as const;
 
-/** A cluster in which nothing of ours runs, what is needed to install it, and somebody who wants to use it. */
+/** A cluster without the product, what is needed to install it, and a user of it. */
 export type InstallScene = {
   readonly client: KubeClient;
   /** The namespace of the user. */
   readonly namespace: string;
   readonly shell: Installer;
-  /** Does what the documentation says, command by command, and tells when each has ended. */
-  readonly install: (tell: (command: string) => void) => Promise<void>;
+  /** Runs the commands of the documentation one by one; calls `onStep` after each. */
+  readonly install: (onStep: (command: string) => void) => Promise<void>;
   /** Makes a Gateway, and a route to a remote node. */
   readonly use: () => Promise<void>;
   /** Adds a host to the route in place of the one added before, and asks until it answers. */
@@ -75,7 +75,7 @@ export async function installScene(manifests: keyof typeof IMAGE = 'committed'):
     namespace,
     shell,
     ask,
-    install: tell => follow(shell, manifests, tell),
+    install: onStep => follow(shell, manifests, onStep),
     use: () =>
       applyAll(client, [
         externalTailnet(namespace, pool),
@@ -92,21 +92,21 @@ export async function installScene(manifests: keyof typeof IMAGE = 'committed'):
   };
 }
 
-/** Does what the documentation says, from the configuration on where the manifests are to be those that it gives. */
+/** Runs the commands of the documentation; with its own manifests, also those that synthesize them. */
 async function follow(
   shell: Installer,
   manifests: keyof typeof IMAGE,
-  tell: (command: string) => void,
+  onStep: (command: string) => void,
 ): Promise<void> {
   const [synthesis = []] = documentedCommands('install.md', 'The manifests');
   const [application = []] = documentedCommands('install.md', 'Apply the manifests');
   for (const command of [...(manifests === 'documented' ? synthesis : []), ...application]) {
     await shell.sh(command);
-    tell(command);
+    onStep(command);
   }
 }
 
-/** Waits until a Deployment of ours has so many ready pods of its newest template, and those before are gone. */
+/** Waits until one of our Deployments has `count` ready pods of its newest template, and no older ones. */
 export async function waitForReplicas(client: KubeClient, name: string, count: number): Promise<void> {
   const ref = { apiVersion: 'apps/v1', kind: 'Deployment', namespace: PLACE.system, name };
   const look = async (note: (seen: string) => void) => {

@@ -11,7 +11,7 @@ import { PROJECT } from '../lab/command-line.ts';
 
 const run = promisify(execFile);
 
-/** A shell of somebody who installs: the folder of the manifests is in it, and kubectl and helm mean the cluster. */
+/** A shell for an installation: it has the folder of the manifests, and kubectl and helm use the cluster. */
 export type Installer = {
   readonly folder: string;
   /** Runs commands as they stand in the documentation; gives what they print. */
@@ -37,8 +37,8 @@ const MESH_GATEWAY = '#!/bin/sh\nexec "$NODE" "$PRODUCT/dist/js/cli.js" "$@"\n';
 const KUBECTL = '#!/bin/sh\nexec "$REAL_KUBECTL" --kubeconfig="$CLUSTER_KUBECONFIG" "$@"\n';
 
 /**
- * First what the user made, as long as somebody takes the Envoy away. Envoy Gateway goes back before our processes end: with
- * an extension server that is gone it would translate nothing for anybody.
+ * First what the user made, while Envoy Gateway still runs to remove the Envoy. Envoy Gateway goes back before our processes end: with
+ * an extension server that is gone it would translate nothing.
  */
 const RESTORE = `#!/bin/sh
 failed=0

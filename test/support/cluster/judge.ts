@@ -7,7 +7,7 @@ import type { KubeAnswer } from '../../../lab/kube/transport.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 
-/** What the API server says of an object: how it would store it, or what is wrong with it. */
+/** The API server's verdict on an object: how it would store it, or what is wrong with it. */
 export type Judgement =
   | { readonly valid: true; readonly object: Fields }
   | { readonly valid: false; readonly message: string; readonly causes: readonly KubeCause[] };
@@ -52,7 +52,7 @@ async function judgeStatus(client: KubeClient, path: string, object: Fields): Pr
 function judgementOf(answer: KubeAnswer): Judgement {
   if (answer.status < 300) return { valid: true, object: answer.body as Fields };
   const { message, causes } = errorOfAnswer('the server', answer);
-  // 400: not even its kind can be read. Anything else than these two says nothing about the object.
+  // 400: not even its kind can be read. Any other status is not about the object.
   if (answer.status !== 422 && answer.status !== 400) throw new Error(message);
   return { valid: false, message, causes };
 }

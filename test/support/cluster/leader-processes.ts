@@ -9,7 +9,7 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { build } from 'esbuild';
 
-/** What a process that may lead is told. */
+/** The settings of a process that may lead. */
 export type LeaderSettings = {
   readonly who: string;
   readonly server: string;
@@ -21,7 +21,7 @@ export type LeaderSettings = {
   readonly wallClockOffByMs: number;
 };
 
-/** That somebody acted as the leader at a moment of the clock that all processes share. */
+/** An act of a leader, at a time of the clock that all processes share. */
 export type Act = { readonly who: string; readonly term: number; readonly ms: number };
 
 /** From the first to the last act of a term. */
@@ -69,8 +69,8 @@ export class LeaderProcesses {
 
   async start(settings: Omit<LeaderSettings, 'fencingLog'>): Promise<LeaderProcess> {
     const road = await openRoad(new URL(settings.server));
-    const told: LeaderSettings = { ...settings, server: road.server, fencingLog: this.#log };
-    const child = spawn(process.execPath, [this.#program, JSON.stringify(told)], {
+    const full: LeaderSettings = { ...settings, server: road.server, fencingLog: this.#log };
+    const child = spawn(process.execPath, [this.#program, JSON.stringify(full)], {
       stdio: ['ignore', 'pipe', 'inherit'],
     });
     const lines: Readonly<Record<string, unknown>>[] = [];
@@ -96,7 +96,7 @@ export class LeaderProcesses {
   }
 }
 
-/** The reigns that acts tell of, by their beginning. */
+/** The reigns that the acts show, in order of their start. */
 export function reignsOf(acts: readonly Act[]): readonly Reign[] {
   const reigns = new Map<string, Reign>();
   for (const { who, term, ms } of acts) {
@@ -107,7 +107,7 @@ export function reignsOf(acts: readonly Act[]): readonly Reign[] {
   return [...reigns.values()].sort((a, b) => a.from - b.from);
 }
 
-/** A road that carries bytes to a server, until it is blocked: then it swallows them, and tells nobody. */
+/** A TCP proxy to a server; while it is blocked it drops bytes without closing connections. */
 type Road = {
   readonly server: string;
   /** Swallows what comes over connections that are there, and lets new ones be or swallows theirs too. */

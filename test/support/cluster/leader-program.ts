@@ -1,4 +1,4 @@
-/** A process like an operator, which does nothing while it leads but tell a log and a ConfigMap that it does. */
+/** A process like an operator, which only writes to a log and a ConfigMap while it leads. */
 import { appendFileSync, readFileSync } from 'node:fs';
 import { uptime } from 'node:os';
 import type { RestConfig } from '../../../src/resources/kubernetes/auth/rest-config.ts';

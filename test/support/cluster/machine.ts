@@ -15,7 +15,7 @@ const SETTINGS = [
 
 const NAMESPACES = ['net', 'pid', 'mnt', 'uts', 'ipc'];
 
-/** Where Kubernetes and containerd keep things if nobody keeps them from it. */
+/** The default folders of Kubernetes and containerd. */
 const PLACES = [
   '/etc/cni',
   '/opt',
@@ -33,7 +33,7 @@ const PLACES = [
   ])
   .concat([join(homedir(), '.kube')]);
 
-/** What a cluster could leave behind on this machine: everything that the kernel keeps for somebody. */
+/** What a cluster could leave behind on this machine: everything that the kernel keeps. */
 export function machineState() {
   return {
     processes: processesOf(CLUSTER_FOLDER),

@@ -15,7 +15,7 @@ export async function createNamespace(
   return name;
 }
 
-/** Removes a namespace with all that is in it; nobody waits until it is gone. */
+/** Deletes a namespace with all its objects, without waiting for the end of it. */
 export async function removeNamespace(client: KubeClient, name: string): Promise<void> {
   await client.remove({ ...NAMESPACE, name });
 }

@@ -18,7 +18,7 @@ let cleaner: Guard | undefined;
 export async function setup({ provide }: TestProject): Promise<void> {
   endTurn = await takeTurn(join(tmpdir(), 'mesh-gateway-cluster-tests'));
   const folder = new ClusterFolder(CLUSTER_FOLDER);
-  // In CI nobody works with a cluster: one that runs was left behind.
+  // In CI a cluster that runs was left behind.
   if (process.env['CI'] !== undefined) await runCommand(down);
   if (!folder.running()) cleaner = guard(down, PROJECT);
   const { code, output } = await runCommand(up);

@@ -18,7 +18,7 @@ import { restClientMetrics, sourceMetrics } from '../../../src/telemetry/metrics
 import { createRegistry } from '../../../src/telemetry/registry.ts';
 import { parseExposition } from '../telemetry/exposition.ts';
 
-/** A source on a real API server, as processes have it, with all that it told. */
+/** A source on a real API server, as processes have it, with all that it logged. */
 export type TestSource = Kubernetes & {
   readonly changes: readonly Change[];
   readonly lines: readonly Readonly<Record<string, unknown>>[];

@@ -10,40 +10,40 @@ import { ResourceStore } from '../../../src/resources/store.ts';
 import { systemClock } from '../../../src/runtime/clock.ts';
 import { clientTransport } from './client-transport.ts';
 
-/** A process that writes, and that learns only what it is told or what is answered. */
+/** A process that writes, and that knows only what it learned from `learn` and from responses. */
 export type Writing = {
   readonly write: WriteResources;
   readonly store: ResourceStore;
-  /** All that it has asked. */
-  readonly asked: readonly KubeRequest[];
-  /** Tells it what is there now, as a watch would. */
+  /** All requests that it has sent, in order. */
+  readonly requests: readonly KubeRequest[];
+  /** Updates the store from the server, as a watch would. */
   readonly learn: (ref: Ref) => Promise<void>;
 };
 
-/** What happens beside a request; nothing is asked before it is over. */
+/** What happens before a request; the request is sent when it has resolved. */
 export type Beside = (request: KubeRequest) => Promise<void>;
 
 /** The kinds that are written in tests. */
 const KINDS: readonly ResourceKind[] = ['MeshBinding', 'MeshEndpoints', 'MeshTailnet', 'HTTPRoute'];
 
-/** Begins to write; `beside` happens before each request. */
+/** Creates a writer; `beside` runs before each request. */
 export function beginWriting(
   client: KubeClient,
   beside?: Beside,
   transport: Pick<KubeTransport, 'send'> = clientTransport(client),
 ): Writing {
-  const asked: KubeRequest[] = [];
+  const requests: KubeRequest[] = [];
   const store = new ResourceStore([], rethrow);
   const updates = createStoreUpdates(KINDS, { store, reportUndecodable: rethrow });
   const send = async (request: KubeRequest) => {
-    asked.push(request);
+    requests.push(request);
     await beside?.(request);
     return await transport.send(request);
   };
   return {
     write: createWriter({ transport: { send }, read: store, updates, clock: systemClock, random: () => 0 }),
     store,
-    asked,
+    requests,
     learn: async ref => {
       const object = await objectAt(client, ref);
       if (object) updates.of(ref.kind).addListed(object, 'live');
@@ -52,7 +52,7 @@ export function beginWriting(
   };
 }
 
-/** An object as the server has it, with all that it says of fields and managers. */
+/** An object as the server has it, with its managed fields. */
 export async function objectAt(client: KubeClient, ref: Ref): Promise<KubeObject | undefined> {
   const { status, body } = await client.request('GET', pathOf(ref, SERVED[ref.kind].versions[0] ?? ''));
   return status === 404 ? undefined : (body as KubeObject);
@@ -87,9 +87,9 @@ export function once(verb: KubeRequest['verb'], act: () => Promise<unknown>): Be
   };
 }
 
-/** What was asked, in order. */
-export function verbs({ asked }: Pick<Writing, 'asked'>): readonly string[] {
-  return asked.map(({ verb }) => verb);
+/** The verbs of the requests, in order. */
+export function verbs({ requests }: Pick<Writing, 'requests'>): readonly string[] {
+  return requests.map(({ verb }) => verb);
 }
 
 function rethrow(failure: unknown): never {
