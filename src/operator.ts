@@ -1,7 +1,6 @@
 import { hostname, uptime } from 'node:os';
 import type { Ref } from './api/key.ts';
 import { COMPONENTS, extensionServerIn } from './api/names.ts';
-import type { Tailnets } from './control/control.ts';
 import { openTailnets } from './control/tailnets.ts';
 import { controllerIndexes, controllerKinds, controllerNames, startControllers } from './controllers.ts';
 import { extensionIndexes } from './extension/listers.ts';
@@ -91,11 +90,12 @@ async function startOperator(
   const edsTarget = settings.extensionServerAddress ?? extensionServerIn(podNamespace);
   const cache = createResolutionCache(read, { dataPath, edsTarget });
   const events = eventsFrom(settings, cluster, telemetry);
-  const tailnets = openTailnets({
-    ...{ clock, now: date, random: Math.random, userAgent: `mesh-gateway/${version}` },
-    metrics: telemetry.metrics,
-  });
-  const leadership = electLeader(settings, { cluster, telemetry, cache, events, tailnets });
+  const startTailnets = () =>
+    openTailnets({
+      ...{ clock, now: date, random: Math.random, userAgent: `mesh-gateway/${version}` },
+      metrics: telemetry.metrics,
+    });
+  const leadership = electLeader(settings, { cluster, telemetry, cache, events, startTailnets });
   telemetry.markChecksAdded();
   cluster.start();
   return {
@@ -105,7 +105,6 @@ async function startOperator(
       { name: 'become unready', run: () => telemetry.readiness.stop() },
       { name: 'release leadership', run: () => leadership.stop() },
       { name: 'close events', run: () => events.close() },
-      { name: 'close the tailnets', run: () => tailnets.close() },
       { name: 'close the cache', run: () => cache.close() },
       { name: 'close the cluster', run: () => cluster.close() },
       { name: 'close telemetry', run: () => telemetry.close() },
@@ -130,7 +129,8 @@ type ElectionDeps = {
   readonly telemetry: ProcessTelemetry;
   readonly cache: Pick<ResolutionCache, 'revisionOf'>;
   readonly events: RecordEvents;
-  readonly tailnets: Tailnets;
+  /** A standby observes no tailnet. */
+  readonly startTailnets: () => ReturnType<typeof openTailnets>;
 };
 
 const DRAIN = { graceMs: 5000, abortMs: 500 };
@@ -138,7 +138,7 @@ const DRAIN = { graceMs: 5000, abortMs: 500 };
 /** Runs the controllers while this process is the leader; the caches are kept warm in any case. */
 function electLeader(
   { podNamespace, podName = hostname(), concurrency, syncPeriodMs, controlURL }: OperatorSettings,
-  { cluster, telemetry, cache, events, tailnets }: ElectionDeps,
+  { cluster, telemetry, cache, events, startTailnets }: ElectionDeps,
 ): Leadership {
   const { read, write, leaseTransport } = cluster;
   const name = COMPONENTS.operator;
@@ -158,8 +158,17 @@ function electLeader(
         note: `${podName} became leader (term ${number})`,
       });
       const base = { read, write, clock, telemetry };
+      const tailnets = startTailnets();
       const deps = { ...base, revisionOf, events, own, tailnets, controlURL, now: date };
-      return leadControllers(startControllers(deps, { concurrency, syncPeriodMs }), DRAIN);
+      const work = leadControllers(startControllers(deps, { concurrency, syncPeriodMs }), DRAIN);
+      return {
+        end: because => {
+          const ended = work.end(because);
+          // A reconcile may wait longer for the control API than for its grace period.
+          tailnets.close();
+          return ended;
+        },
+      };
     },
     mustExit: reason => {
       telemetry.log.error('exiting so that another replica can lead', { error: reason });

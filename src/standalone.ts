@@ -120,9 +120,10 @@ export async function startStandalone(
     directory.start();
     const steps = [
       ...serving.steps.slice(0, 1),
+      // Before reconciles are drained: they may wait for the control API.
+      { name: 'close the tailnets', run: () => tailnets.close() },
       ...controllerSteps(controllers, telemetry.readiness, DRAIN, telemetry.log),
       ...serving.steps.slice(1),
-      { name: 'close the tailnets', run: () => tailnets.close() },
       { name: 'finish writing the folder of Envoy Gateway', run: () => files.close() },
       { name: 'close the folders', run: () => directory.close() },
       { name: 'close telemetry', run: () => telemetry.close() },

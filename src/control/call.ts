@@ -12,6 +12,8 @@ type Body = Readonly<Record<string, unknown>>;
 /** What all calls of a tailnet share. */
 export type CallDeps = {
   readonly send: Send;
+  /** Aborted when the connections are closed. */
+  readonly closed: AbortSignal;
   readonly limit: RateLimit;
   readonly breaker: CircuitBreaker;
   readonly clock: Clock;
@@ -36,7 +38,7 @@ const MAX_BACKOFF_MS = 8000;
  * The probe is sent once: any response is good.
  */
 export async function call(request: WireRequest, deps: CallDeps): Promise<Body> {
-  const { clock, random } = deps;
+  const { clock, random, closed } = deps;
   const endsAt = clock.now() + CALL_BUDGET_MS;
   for (let tries = 1; ; tries++) {
     try {
@@ -49,7 +51,7 @@ export async function call(request: WireRequest, deps: CallDeps): Promise<Body> 
       const isLast = isOnce || tries === MAX_TRIES || clock.now() + waitMs > endsAt;
       // Status 429 alone comes from the server; without one, the rate limit here refused.
       if (isLast || (error.reason === 'Throttled' && error.status === undefined)) throw error;
-      await sleep(clock, waitMs);
+      await sleep(clock, waitMs, closed);
     }
   }
 }
@@ -66,12 +68,12 @@ export async function authorized(request: WireRequest, tokens: TokenSource, deps
 }
 
 async function attempt(request: WireRequest, deps: CallDeps, endsAt: number): Promise<Body> {
-  const { send, limit, breaker, clock, tailnet, record } = deps;
+  const { send, closed, limit, breaker, clock, tailnet, record } = deps;
   breaker.check(clock.now());
   const waitMs = limit.take(clock.now(), Math.max(0, endsAt - clock.now()));
   if (waitMs > 0) {
     record?.controlThrottled({ tailnet });
-    await sleep(clock, waitMs);
+    await sleep(clock, waitMs, closed);
   }
   const begun = clock.now();
   const done = (code: string) => {

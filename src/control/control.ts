@@ -150,7 +150,7 @@ export type TailnetView = {
 
 /** The tailnets of a process. All callers share one list of devices per tailnet and interval, and one rate limit. */
 export interface Tailnets {
-  /** Returns what is known after listing devices, if the last list is as old as the interval. Never fails. */
+  /** Returns what is known after listing devices, if the last list is as old as the interval. Fails only where connections are closed. */
   observe(source: TailnetSource): Promise<TailnetView>;
   /** Closes the connections of a tailnet. */
   forget(name: string): void;

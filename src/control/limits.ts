@@ -4,9 +4,17 @@ import { ControlError } from './control.ts';
 /** No try of a call begins later than this after the call, whatever it waits for. */
 export const CALL_BUDGET_MS = 20_000;
 
-/** Resolves after a time of the clock. */
-export function sleep(clock: Pick<Clock, 'after'>, ms: number): Promise<void> {
-  return new Promise(resolve => void clock.after(ms, resolve));
+/** Resolves after a time of the clock; rejects once the signal is aborted. */
+export async function sleep(clock: Pick<Clock, 'after'>, ms: number, signal: AbortSignal): Promise<void> {
+  signal.throwIfAborted();
+  let wake = (): void => undefined;
+  const woken = new Promise<void>(resolve => (wake = resolve));
+  const cancel = clock.after(ms, wake);
+  signal.addEventListener('abort', wake);
+  await woken;
+  cancel();
+  signal.removeEventListener('abort', wake);
+  signal.throwIfAborted();
 }
 
 /** The rate limit of a tailnet: a token bucket, and the pause that a 429 asked for. */

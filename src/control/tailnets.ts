@@ -23,9 +23,10 @@ export type TailnetsDeps = {
   };
 };
 
-/** The tailnets of a process, none at first. Nothing is sent before one is observed. */
+/** Tailnets, none at first. Nothing is sent before one is observed; what is observed when they are closed fails. */
 export function openTailnets(deps: TailnetsDeps): Tailnets & { readonly close: () => void } {
   const known = new Map<string, ObservedTailnet>();
+  let isClosed = false;
   const ends = [
     deps.metrics?.readGauge('snapshotAge', () =>
       [...known].flatMap(([name, tailnet]) => tailnet.ageOf(name)),
@@ -37,6 +38,7 @@ export function openTailnets(deps: TailnetsDeps): Tailnets & { readonly close: (
     known.delete(name);
   };
   const tailnetFor = (source: TailnetSource): ObservedTailnet => {
+    if (isClosed) throw new Error('the tailnets are closed');
     const existing = known.get(source.name);
     if (existing && isEqual(existing.source.endpoint, source.endpoint)) return existing;
     forget(source.name);
@@ -45,9 +47,10 @@ export function openTailnets(deps: TailnetsDeps): Tailnets & { readonly close: (
     return opened;
   };
   return {
-    observe: source => tailnetFor(source).observe(source),
+    observe: async source => tailnetFor(source).observe(source),
     forget,
     close: () => {
+      isClosed = true;
       for (const end of ends) end?.();
       for (const name of [...known.keys()]) forget(name);
     },
@@ -81,7 +84,7 @@ class ObservedTailnet {
     const { clock, now, random, userAgent, metrics } = deps;
     this.#wire = openWire({ ...source.endpoint, clock, now, userAgent });
     const calls: CallDeps = {
-      ...{ send: this.#wire.send, clock, random, tailnet: source.name },
+      ...{ send: this.#wire.send, closed: this.#wire.closed, clock, random, tailnet: source.name },
       limit: new RateLimit(source.endpoint),
       breaker: new CircuitBreaker(),
       ...(metrics ? { record: metrics.record } : {}),

@@ -23,7 +23,13 @@ export type WireRequest = {
 export type Send = (request: WireRequest) => Promise<Readonly<Record<string, unknown>>>;
 
 /** One connection pool to a control API. */
-export type Wire = { readonly send: Send; readonly close: () => void };
+export type Wire = {
+  readonly send: Send;
+  /** Requests in progress fail, with an error that is no ControlError. */
+  readonly close: () => void;
+  /** Aborted by `close`. */
+  readonly closed: AbortSignal;
+};
 
 export type WireOptions = Pick<ControlEndpoint, 'url' | 'ca' | 'proxyURL'> & {
   readonly clock: Clock;
@@ -44,6 +50,7 @@ export function openWire(options: WireOptions): Wire {
   const { url, clock, now, userAgent, timeoutMs = TIMEOUT_MS, maxBytes = MAX_BYTES } = options;
   const dispatcher = dispatcherFor(options);
   const base = url.replace(/\/+$/, '');
+  const closing = new AbortController();
 
   const respond = async (request: WireRequest, signal: AbortSignal) => {
     const { method, path, token, form, json } = request;
@@ -73,6 +80,7 @@ export function openWire(options: WireOptions): Wire {
       const secrets = [token, form['client_secret'], form['jwt']].filter(text => text !== undefined);
       throw refusalOf({ route: request.route, what, status, headers, text, secrets, now: now() });
     } catch (error) {
+      closing.signal.throwIfAborted();
       if (error instanceof ControlError) throw error;
       const why = abort.signal.aborted ? `no response within ${timeoutMs / 1000} s` : wordsFor(error);
       throw new ControlError('Unreachable', `${what}: ${why}`);
@@ -82,7 +90,11 @@ export function openWire(options: WireOptions): Wire {
       abort.abort();
     }
   };
-  return { send, close: () => void dispatcher.destroy().catch(() => undefined) };
+  const close = () => {
+    closing.abort(new Error('the connections to the control API are closed'));
+    void dispatcher.destroy().catch(() => undefined);
+  };
+  return { send, close, closed: closing.signal };
 }
 
 function dispatcherFor({ ca, proxyURL }: WireOptions): Dispatcher {

@@ -1,5 +1,6 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import { FAULTS } from '../../lab/control-api/faults.ts';
+import type { Fault } from '../../lab/control-api/faults.ts';
 import { startScene } from '../support/control-scene.ts';
 import type { Scene, SceneOptions } from '../support/control-scene.ts';
 import { named } from '../support/declared.ts';
@@ -215,5 +216,27 @@ describe('two MeshTailnets with one domain', () => {
       await clock.advance(0);
       expect(condition('Authenticated', 'younger')).toMatchObject({ status: 'True' });
     });
+  });
+});
+
+describe('closing the tailnets', () => {
+  it.each<readonly [string, Fault]>([
+    ['waits to retry', { is: 'answer', status: 429, headers: { 'retry-after': '15' } }],
+    ['has no response', { is: 'hang' }],
+  ])('ends a reconcile whose call %s, without a change of status', async (_, fault) => {
+    const { api, clock, runs, tailnets, drain, status, metrics } = await sceneOf();
+    const before = status();
+    api.fail({ routes: ['devices.list'], fault });
+    await clock.advance(30_000);
+    await eventually(async () => {
+      expect(fault.is === 'hang' || (await metrics()).includes('control_throttled_total{')).toBe(true);
+      expect(runs.running).toBe(1);
+    });
+    tailnets.close();
+    await eventually(() => expect(runs.running).toBe(0));
+    expect(await drain()).toEqual([]);
+    expect(clock.timers).toBe(0);
+    expect(status()).toEqual(before);
+    expect(await metrics()).not.toContain('snapshot_age_seconds{');
   });
 });

@@ -49,7 +49,14 @@ export async function startClient({
     ...wire,
   });
   const calls: CallDeps = {
-    ...{ send: opened.send, clock, random, tailnet: 'example', record: registry.record },
+    ...{
+      send: opened.send,
+      closed: opened.closed,
+      clock,
+      random,
+      tailnet: 'example',
+      record: registry.record,
+    },
     limit: new RateLimit(limits),
     breaker: new CircuitBreaker(),
   };

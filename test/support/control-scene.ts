@@ -118,6 +118,7 @@ export async function startScene({ api = {}, hasSecret = true, spec = {}, object
     condition: (type: string, name = 'example') =>
       status(name).conditions?.find(condition => condition.type === type),
     metrics: () => registry.text(),
+    drain: () => running.drain({ graceMs: 0, abortMs: 0 }),
     close: async () => {
       await running.drain({ graceMs: 0, abortMs: 0 });
       tailnets.close();
