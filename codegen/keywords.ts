@@ -78,7 +78,7 @@ const INSTEAD: Readonly<Record<string, string>> = {
   'x-kubernetes-embedded-resource': 'describe the fields',
 };
 
-/** What may stand beside $ref: it replaces what the definition says, but rules are added to the definition's. */
+/** What may stand beside $ref: it replaces what the definition has, but rules are added to the definition's. */
 const BESIDE_REF: Readonly<Record<string, Shape>> = {
   $ref: 'text',
   description: 'text',

@@ -66,17 +66,17 @@ function editedFigures(name: string, edit: Edited, baseline: Edited, aim: number
 }
 
 type Created = Readonly<Record<Kind, { readonly ms: number; readonly translations: number }>> & {
-  readonly inVain: number;
+  readonly timedOut: number;
 };
 
-function createdFigures(where: string, { service, mesh, inVain }: Created): readonly Figure[] {
+function createdFigures(where: string, { service, mesh, timedOut }: Created): readonly Figure[] {
   return [
     { name: `new route to a Service to its first 200, ${where}`, value: service.ms, unit: 'ms' },
     { name: `new route to MeshEndpoints to its first 200, ${where}`, value: mesh.ms, unit: 'ms' },
     { name: `the latter to the former, ${where}`, value: mesh.ms / service.ms, unit: 'x', aim: 1.5 },
     { name: `translations for a new route to a Service, ${where}`, value: service.translations, unit: '' },
     { name: `translations for a new route to MeshEndpoints, ${where}`, value: mesh.translations, unit: '' },
-    { name: `waits for a revision in vain, ${where}`, value: inVain, unit: '', aim: 0 },
+    { name: `waits for a revision that time out, ${where}`, value: timedOut, unit: '', aim: 0 },
   ];
 }
 
@@ -86,7 +86,7 @@ const XDS_SECONDS = /^watchable_subscribe_duration_seconds_sum\{.*runner="xds"/;
 const CALLS = /^grpc_server_requests_total\{.*method="[^"]*\/?Post/;
 const CALL_SECONDS = /^grpc_server_request_duration_seconds_sum\{.*method="[^"]*\/?Post/;
 const MESH_CLUSTERS = /^mesh_gateway_mesh_clusters_total\{.*hook="translation"/;
-const IN_VAIN = /^mesh_gateway_revision_waits_total\{.*end="timeout"/;
+const TIMED_OUT = /^mesh_gateway_revision_waits_total\{.*end="timeout"/;
 
 /** Waits until nothing has been translated for some time. */
 async function atRest({ envoyGateway }: BenchCluster, restMs: number): Promise<Metrics> {
@@ -107,7 +107,7 @@ async function edited(bench: BenchCluster, world: World): Promise<Edited> {
   await atRest(bench, REST_MS.filled);
   for (let edit = 0; edit < EDITS; edit++) {
     const before = await atRest(bench, REST_MS.edited);
-    const asked = await bench.extensionServer();
+    const serverBefore = await bench.extensionServer();
     await world.put('service', 'service-1', `/edit-${edit}`);
     const isTranslated = async () =>
       (await bench.envoyGateway()).sum(XDS_COUNT) > before.sum(XDS_COUNT) || undefined;
@@ -115,7 +115,7 @@ async function edited(bench: BenchCluster, world: World): Promise<Edited> {
     const after = await atRest(bench, REST_MS.edited);
     const now = await bench.extensionServer();
     const translations = after.sum(XDS_COUNT) - before.sum(XDS_COUNT);
-    const since = (series: RegExp) => now.sum(series) - asked.sum(series);
+    const since = (series: RegExp) => now.sum(series) - serverBefore.sum(series);
     const calls = since(CALLS);
     if (since(MESH_CLUSTERS) !== mesh * translations)
       throw new Error(`${since(MESH_CLUSTERS)} mesh clusters in ${translations} translations of ${mesh}`);
@@ -141,7 +141,7 @@ async function created(bench: BenchCluster, world: World): Promise<Created> {
   const made: Record<Kind, { ms: number; translations: number }[]> = { service: [], mesh: [] };
   const names = Array.from({ length: 2 * NEW_ROUTES }, (_, at) => `new-${at}`);
   let before = await atRest(bench, REST_MS.filled);
-  const asked = await bench.extensionServer();
+  const serverBefore = await bench.extensionServer();
   for (const [at, name] of names.entries()) {
     const kind = at % 2 === 0 ? 'service' : 'mesh';
     const begun = performance.now();
@@ -152,11 +152,11 @@ async function created(bench: BenchCluster, world: World): Promise<Created> {
     made[kind].push({ ms, translations: after.sum(XDS_COUNT) - before.sum(XDS_COUNT) });
     before = after;
   }
-  const inVain = (await bench.extensionServer()).sum(IN_VAIN) - asked.sum(IN_VAIN);
+  const timedOut = (await bench.extensionServer()).sum(TIMED_OUT) - serverBefore.sum(TIMED_OUT);
   for (const name of names) await world.remove(name);
   const figures = (kind: Kind) => ({
     ms: median(made[kind].map(({ ms }) => ms)),
     translations: median(made[kind].map(({ translations }) => translations)),
   });
-  return { service: figures('service'), mesh: figures('mesh'), inVain };
+  return { service: figures('service'), mesh: figures('mesh'), timedOut };
 }

@@ -40,7 +40,7 @@ describe('the schema of a configuration', () => {
     ['is a list', '[]', `${PLACE}: must be an object`],
     ['has no title', schema({ title: undefined }), `${PLACE}: must be an object with a title`],
     [
-      'has a field that says nothing',
+      'has a field without a description',
       schema({ $defs: { Port: { ...port, description: undefined } } }),
       'needs a description',
     ],

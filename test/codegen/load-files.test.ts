@@ -113,7 +113,7 @@ describe('the file of a kind', () => {
     expect(refusalOf(patch)).toBe(`${place}: ${why}`);
   });
 
-  it('is refused where it is not JSON, with what the parser says', () => {
+  it('is refused where it is not JSON, with the message of the parser', () => {
     const files = tinyFiles().set('sample.json', '{"title": }');
     expect(refusalIn(() => load(files))).toMatch(/^sample\.json#: Unexpected token '?}'?/);
   });

@@ -21,7 +21,7 @@ const never = new AbortController().signal;
 
 async function written(lease: LeasePort, hold: LeaseHold, over: Lease | undefined): Promise<Lease> {
   const now = await lease.write(hold, over, never);
-  if (!now) throw new Error('somebody else was faster');
+  if (!now) throw new Error('another write was faster');
   return now;
 }
 

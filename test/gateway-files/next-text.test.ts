@@ -79,13 +79,13 @@ const ROUTES: readonly Case[] = [
     next: { text: spec(FULL, OTHER) },
   },
   {
-    what: 'begins the time anew in which both are there, after a restart',
+    what: 'restarts the time in which both exist, after a restart',
     now: both(spec(LESS, OTHER), spec(LESS)),
     wanted: spec(LESS),
     next: { text: both(spec(LESS, OTHER), spec(LESS)), enter: 'both' },
   },
   {
-    what: 'is written as it should be where somebody else has written',
+    what: 'is overwritten where another program has written',
     now: '{ broken',
     wanted: spec(LESS),
     next: { text: spec(LESS) },

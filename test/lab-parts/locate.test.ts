@@ -15,7 +15,7 @@ it('names PATH when Go is not found, since the path of a program depends on its 
   expect(() => pathOf('envoy')).toThrow('envoy is not built yet: run npm run parts -- --only lab');
 });
 
-it('says that a program is not built when Go is found', () => {
+it('reports that a program is not built when Go is found', () => {
   const folder = emptyFolder();
   writeProgram(join(folder, 'bin'), 'go', 'echo go1.99.0');
   const pathOf = locateBinaries({ PATH: join(folder, 'bin'), XDG_CACHE_HOME: folder });
@@ -32,7 +32,7 @@ it('uses a read-only cache', async () => {
   expect(existsSync(join(part.folder, USED_FILE))).toBe(false);
 });
 
-it('says which command needs root', () => {
+it('names the command that needs root', () => {
   const machine = { isRoot: false, searchPath: '' };
   expect(missingOf(machine, 'down')).toBe('a cluster needs root: sudo npm run cluster -- down');
   expect(missingOf({ ...machine, isRoot: true }, 'up')).toMatch(

@@ -7,7 +7,7 @@ import { lockHolder, takeLock } from '../../lab/process/lock.ts';
 import { startTimeOf } from '../../lab/process/process-table.ts';
 import { emptyFolder } from './sample.ts';
 
-const patience = (whenWaiting = () => undefined as void) => {
+const waitOptions = (whenWaiting = () => undefined as void) => {
   const waitedFor: number[] = [];
   return {
     stop: new AbortController().signal,
@@ -19,7 +19,7 @@ const patience = (whenWaiting = () => undefined as void) => {
   };
 };
 
-/** The name of the file by which a process asks for the lock. */
+/** The name of the file by which a process claims the lock. */
 function claimOf(pid: number): string {
   const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
   const boot = readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim();
@@ -28,7 +28,7 @@ function claimOf(pid: number): string {
 
 it('is taken when no process holds it, and leaves nothing behind', async () => {
   const folder = join(emptyFolder(), 'lock');
-  const release = await takeLock(folder, { ...patience(), purpose: 'counting' });
+  const release = await takeLock(folder, { ...waitOptions(), purpose: 'counting' });
   expect(readdirSync(folder)).toEqual([claimOf(process.pid)]);
   expect(lockHolder(folder)).toEqual({ pid: process.pid, purpose: 'counting' });
   release?.();
@@ -42,9 +42,9 @@ it('waits for a living process, reports its pid, and is taken when that has ende
   const pid = other.pid ?? 0;
   writeFileSync(join(folder, claimOf(pid)), '');
   const ended = once(other, 'exit');
-  const asked = patience(() => void other.kill());
-  const release = await takeLock(folder, asked);
-  expect(asked.waitedFor).toEqual([pid]);
+  const options = waitOptions(() => void other.kill());
+  const release = await takeLock(folder, options);
+  expect(options.waitedFor).toEqual([pid]);
   expect(startTimeOf(pid)).toBeUndefined();
   await ended;
   release?.();
@@ -56,9 +56,9 @@ it('is taken over from a dead process, also if its pid is reused or it ran befor
   const inAnotherBoot = claimOf(process.ppid).replace(/-[0-9a-f]{8}-/, '-00000000-');
   for (const name of [`${dead}-1`, `${process.ppid}-1`, inAnotherBoot]) writeFileSync(join(folder, name), '');
   expect(lockHolder(folder)).toBeUndefined();
-  const asked = patience();
-  const release = await takeLock(folder, asked);
-  expect(asked.waitedFor).toEqual([]);
+  const options = waitOptions();
+  const release = await takeLock(folder, options);
+  expect(options.waitedFor).toEqual([]);
   expect(readdirSync(folder)).toEqual([claimOf(process.pid)]);
   release?.();
 });

@@ -78,12 +78,12 @@ function isAlive(pid: number): boolean {
   return stat !== '' && !/\) [ZX] /.test(stat);
 }
 
-const NOBODY = 65_534;
+const UNPRIVILEGED = 65_534;
 
 /** Does something without the rights of root, so that what is closed is closed. */
 export async function asSomeoneElse(work: () => Promise<void> | void): Promise<void> {
-  const user = process.geteuid?.() ?? NOBODY;
-  if (user === 0) process.seteuid?.(NOBODY);
+  const user = process.geteuid?.() ?? UNPRIVILEGED;
+  if (user === 0) process.seteuid?.(UNPRIVILEGED);
   try {
     await work();
   } finally {

@@ -71,7 +71,7 @@ it('ignores records from before a reboot', async () => {
   expect(startTimeOf(pid)).toBeDefined();
 });
 
-it('says that it needs root when it belongs to another user', async () => {
+it('reports that it needs root when it belongs to another user', async () => {
   const folder = ownFolder();
   folder.create();
   folder.finish('lab');

@@ -48,14 +48,14 @@ function partsWith(scripts: Readonly<Record<string, string>>): string {
 }
 
 describe('the command line of the lab', () => {
-  it('says that nothing is up, and how that is changed', async () => {
+  it('reports that nothing is up, and how to start it', async () => {
     for (const command of ['status', 'env']) {
       const { code, output } = await lab(command);
       expect({ code, output }).toEqual({ code: 1, output: expect.stringContaining('lab -- up') as string });
     }
   });
 
-  it('starts a lab once, tells where all of it is, and ends it', async () => {
+  it('starts a lab once, prints the addresses of its parts, and ends it', async () => {
     const first = await lab('up');
     expect(first.code).toBe(0);
     const variables = variablesIn(first.output);
@@ -77,7 +77,7 @@ describe('the command line of the lab', () => {
     expect(await lab('down')).toEqual({ code: 0, output: '0 processes ended\n' });
   });
 
-  it('tells that it is starting while it is, and has a second start wait for the first', async () => {
+  it('reports that it is starting while it is, and has a second start wait for the first', async () => {
     const first = startCommand(inFolder('up', '--only', 'tailnet'));
     const firstEnded = once(first, 'exit');
     const isBegun = () => Promise.resolve(own.folder.processes().length > 0 || undefined);

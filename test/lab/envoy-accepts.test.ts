@@ -21,7 +21,7 @@ beforeAll(() => {
 });
 afterAll(() => rmSync(folder, { recursive: true }));
 
-/** Lets Envoy judge a bootstrap of one cluster; gives what it says against it. */
+/** Lets Envoy judge a bootstrap of one cluster; returns its objections. */
 function refusalOf(cluster: Uint8Array): string {
   const file = join(folder, 'bootstrap.pb');
   const node = bytesField(1, concat([bytesField(1, Buffer.from('a')), bytesField(2, Buffer.from('b'))]));
@@ -80,7 +80,7 @@ describe('Envoy refuses', () => {
     expect(readCaBundle(ca).is).toBe('invalid');
   });
 
-  it('a check that says nothing, so that it would refuse one of ours too', () => {
+  it('an empty check, so that it would refuse one of ours too', () => {
     expect(refusalOf(gatewayCluster([bytesField(8, new Uint8Array())]))).toContain('HealthCheck');
   });
 

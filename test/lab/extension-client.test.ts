@@ -71,7 +71,7 @@ afterAll(async () => {
   rmSync(scratch, { recursive: true });
 });
 
-/** Runs the client to its end; gives what it told, also where it found problems. */
+/** Runs the client to its end; returns its output, also where it found problems. */
 async function ask(mode: string, ...args: readonly string[]): Promise<unknown> {
   const ran = promisify(execFile)(client, [mode, '--address', address, ...args]);
   const { stdout } = await withLogTail(
@@ -85,7 +85,7 @@ async function ask(mode: string, ...args: readonly string[]): Promise<unknown> {
   return JSON.parse(stdout);
 }
 
-/** The file by which the client is told of one cluster and its object. */
+/** A file with one cluster and its object for the client. */
 function resources(cluster: string, object: object): string {
   const path = join(scratch, `resources-${cluster.replaceAll('/', '-')}.json`);
   writeFileSync(path, JSON.stringify([{ cluster, object }]));

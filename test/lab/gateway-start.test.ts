@@ -45,7 +45,7 @@ const options = {
   stop: new AbortController().signal,
 };
 
-/** Envoy behind a script that fails the first so many times. */
+/** Envoy behind a script that fails the first `times` times. */
 function envoyFailing(times: number): (name: BinaryName) => string {
   const script = join(scratch, 'envoy');
   const lines = [
@@ -95,10 +95,10 @@ describe('a gateway', () => {
 describe('a gateway with an extension server', () => {
   it('calls it, reads its kinds, and serves nothing before it responds', async () => {
     const extension = await listening(0, '127.0.0.1');
-    const asked = once(extension, 'connection');
+    const connected = once(extension, 'connection');
     const address = `127.0.0.1:${(extension.address() as AddressInfo).port}`;
     const gateway = gatewayOf((await labWithGateway({ gateway: { extension: address } })).lab);
-    await asked;
+    await connected;
     const kinds = ['MeshEndpoints', 'MeshBinding'].map(kind => ({
       apiVersion: 'mesh-gateway.dev/v1alpha1',
       kind,

@@ -26,7 +26,7 @@ async function backendOf(): Promise<string> {
   return status === 200 ? (JSON.parse(body) as { backend: string }).backend : String(status);
 }
 
-/** Who has answered so many requests. */
+/** The backends that answer a number of requests. */
 async function backends(count = 20): Promise<readonly string[]> {
   const answers: string[] = [];
   for (let at = 0; at < count; at++) answers.push(await backendOf());
@@ -62,7 +62,7 @@ describe('npm start', () => {
   it('reports an invalid edit, and keeps the last valid version', async () => {
     running.edit(text => text.replace('port: 18082', 'port: 0'));
     await waitFor(
-      'it to be told',
+      'it to be reported',
       () => Promise.resolve(running.said().includes('is not a port') || undefined),
       SOON,
     );
@@ -73,8 +73,8 @@ describe('npm start', () => {
 
   it('reports why an endpoint gets no requests', async () => {
     running.edit(text => text.replace('          port: 18081', '          port: 18080'));
-    const isTold = () => Promise.resolve(running.said().includes('PortNotFound') || undefined);
-    expect(await waitFor('it to be told', isTold, SOON)).toBe(true);
+    const isReported = () => Promise.resolve(running.said().includes('PortNotFound') || undefined);
+    expect(await waitFor('it to be reported', isReported, SOON)).toBe(true);
     running.restore();
     expect(await untilBackends('web-1', 'web-2')).toBe(true);
   });
@@ -82,8 +82,8 @@ describe('npm start', () => {
   it('fails a rule with a missing backend, as Envoy Gateway does, and reports why', async () => {
     running.edit(text => text.replace(/name: web\n( +port: 18082\n +weight)/, 'name: gone\n$1'));
     expect(await untilBackends('500')).toBe(true);
-    const isTold = () => Promise.resolve(running.said().includes('OtherBackendMissing') || undefined);
-    expect(await waitFor('it to be told', isTold, SOON)).toBe(true);
+    const isReported = () => Promise.resolve(running.said().includes('OtherBackendMissing') || undefined);
+    expect(await waitFor('it to be reported', isReported, SOON)).toBe(true);
     running.restore();
     expect(await untilBackends('web-1', 'web-2')).toBe(true);
   });
@@ -92,8 +92,8 @@ describe('npm start', () => {
     running.edit(text =>
       text.replace('    - backendRefs:', '    - filters: [{ type: Nonsense }]\n      backendRefs:'),
     );
-    const isTold = () => Promise.resolve(running.said().includes('reads no file until') || undefined);
-    expect(await waitFor('it to be told', isTold, SOON)).toBe(true);
+    const isReported = () => Promise.resolve(running.said().includes('reads no file until') || undefined);
+    expect(await waitFor('it to be reported', isReported, SOON)).toBe(true);
     expect(running.said()).toContain('Unsupported value: "Nonsense"');
     running.restore();
     running.edit(text => text.replace(/weight: 1\n$/, 'weight: 0\n'));

@@ -31,7 +31,7 @@ function untilStatus(wanted: number, host?: string, headers?: Readonly<Record<st
   );
 }
 
-/** Waits until Envoy Gateway is shown the route under so many names. */
+/** Waits until Envoy Gateway has the route under `count` names. */
 function untilNames(count: number) {
   const folder = join(running.state, 'envoy-gateway');
   return waitFor(
@@ -45,7 +45,7 @@ function untilNames(count: number) {
   );
 }
 
-/** Asks again and again until it is told to end; gives how often each status came. */
+/** Sends requests until it is stopped; returns how often each status came. */
 function load(headers: Readonly<Record<string, string>> = {}) {
   const statuses = new Map<number | string, number>();
   const over = new AbortController();

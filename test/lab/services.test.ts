@@ -51,7 +51,7 @@ async function grpcHealth(): Promise<number | undefined> {
   return message[1];
 }
 
-/** How each service of a remote node is asked through the proxy, and what it says when it is well and when it fails. */
+/** How each service of a remote node is requested through the proxy, and its answer when it is healthy and when it fails. */
 const SERVICES = [
   {
     name: 'http',

@@ -34,7 +34,7 @@ beforeAll(async () => {
   const { targets } = world;
   system.put('routes', [meshTailnet(lab, [lab.proxy]), ...world.routes()]);
   world.moveTo('one');
-  const all = targets.map(target => waitFor('an answer', () => world.asked(target)));
+  const all = targets.map(target => waitFor('an answer', () => world.endpointFor(target)));
   await withLogTail(gateway, Promise.all(all));
   await untilQuiet();
   load = startLoad({ listener: gateway.listeners.http, targets, perSecond: PER_SECOND });
@@ -50,20 +50,20 @@ afterAll(async () => {
 /** Longer than from one change of ours to the next, and than Envoy Gateway takes to read what was changed. */
 const QUIET_MS = 10_000;
 
-/** Waits until Envoy Gateway has had nothing to ask for a while: of what it asks in vain it would ask later and later. */
+/** Waits until Envoy Gateway has sent no request for a while: failed calls would be retried with growing backoff. */
 async function untilQuiet(): Promise<void> {
-  let [asked, sinceMs] = [-1, performance.now()];
+  let [seen, sinceMs] = [-1, performance.now()];
   const isQuiet = async () => {
     const samples = [...(await system.standalone.metrics())];
     const calls = samples.filter(([name]) => name.startsWith('grpc_server_requests_total'));
     const now = calls.reduce((sum, [, count]) => sum + count, 0);
-    if (now !== asked) [asked, sinceMs] = [now, performance.now()];
+    if (now !== seen) [seen, sinceMs] = [now, performance.now()];
     return performance.now() - sinceMs > QUIET_MS || undefined;
   };
   await waitFor('Envoy Gateway to have nothing to ask', isQuiet);
 }
 
-/** What another version tells Envoy to dial, so that every cluster is another. */
+/** The address that another version has Envoy dial, so that every cluster changes. */
 function anotherTarget(): string {
   return `localhost:${system.standalone.address.split(':')[1] ?? ''}`;
 }

@@ -13,13 +13,13 @@ import {
   hostOf,
   placesOf,
   tellHealth,
-  tellingRoute,
+  routeWithEndpointHeader,
   untilEndpoints,
 } from '../support/lab/traffic/changing-world.ts';
 import type { PlaceOptions } from '../support/lab/traffic/changing-world.ts';
 import { startComposed } from '../support/lab/traffic/composed.ts';
 import type { Composed } from '../support/lab/traffic/composed.ts';
-import { readsAfterNow, statOf, toldCluster } from '../support/lab/traffic/gateway-reads.ts';
+import { readsAfterNow, statOf, activeCluster } from '../support/lab/traffic/gateway-reads.ts';
 import type { Reads } from '../support/lab/traffic/gateway-reads.ts';
 import { answersOf, startLoad } from '../support/lab/traffic/load.ts';
 import type { Load } from '../support/lab/traffic/load.ts';
@@ -27,7 +27,7 @@ import { backendRef } from '../support/lab/traffic/mixed.ts';
 import { longAnswer } from '../support/lab/traffic/long-answer.ts';
 import { clusterOf, meshRoute, meshTailnet } from '../support/lab/traffic/objects.ts';
 import { startWatched } from '../support/lab/traffic/watched.ts';
-import type { Asked, Watched } from '../support/lab/traffic/watched.ts';
+import type { HookCall, Watched } from '../support/lab/traffic/watched.ts';
 import { generatedIn } from '../support/generated.ts';
 
 const PER_SECOND = 200;
@@ -52,8 +52,8 @@ beforeAll(async () => {
   ];
   putBackend('marker', 9);
   system.put('routes', [
-    ...['pair', 'checked'].map(name => tellingRoute(gateway, { name, refs: [{ name, port }] })),
-    tellingRoute(gateway, { name: 'split', refs: split }),
+    ...['pair', 'checked'].map(name => routeWithEndpointHeader(gateway, { name, refs: [{ name, port }] })),
+    routeWithEndpointHeader(gateway, { name: 'split', refs: split }),
     meshRoute(gateway, { ...RAW, listener: 'tcp', refs: [{ name: 'raw', port: portOf('tcp') }] }),
   ]);
   await withLogTail(gateway, Promise.all([...ROUTES.map(untilAnswered), untilEchoed()]));
@@ -107,7 +107,7 @@ const endpoints = (route: string, wanted: readonly string[]) =>
     wanted.map(one => (one.includes(' ') ? one : `${one} HEALTHY`)),
   );
 
-/** Which endpoints answer so many requests, and how many of them each. */
+/** Which endpoints answer a number of requests, and how many each. */
 const chosen = (route: string, count = 100) =>
   answersOf(system.gateway.listeners.http, targetOf(route), count, ({ endpoint }) => endpoint);
 
@@ -126,13 +126,13 @@ function untilEchoed(): Promise<true> {
   return waitFor('an echo', echoed);
 }
 
-/** How many translations there are among what Envoy Gateway asked. */
-const translationsIn = (asked: readonly Asked[]) =>
-  asked.filter(({ hook }) => hook === 'PostTranslateModify').length;
+/** How many of the calls are translations. */
+const translationsIn = (calls: readonly HookCall[]) =>
+  calls.filter(({ hook }) => hook === 'PostTranslateModify').length;
 
-const translations = () => translationsIn(system.extension.asked());
+const translations = () => translationsIn(system.extension.calls());
 
-/** Waits until Envoy Gateway has done all that it was told to do before. */
+/** Waits until Envoy Gateway has handled all earlier changes. */
 async function untilAtRest(): Promise<void> {
   const isLast = () => Promise.resolve(bindingNow()?.spec.attempt === 1 || undefined);
   await waitFor('the last attempt', isLast);
@@ -178,7 +178,7 @@ async function untilMarked(reads: Reads): Promise<void> {
   putHttpRoute('marker', { name: marker, backendRefs: [backendRef('marker')] });
   const isTranslated = () => {
     const isOver = system.extension
-      .asked()
+      .calls()
       .some(({ hook, request }) => hook === 'PostTranslateModify' && Buffer.from(request).includes(marker));
     return Promise.resolve(isOver || undefined);
   };
@@ -188,8 +188,8 @@ async function untilMarked(reads: Reads): Promise<void> {
 
 /**
  * What Envoy Gateway does by something that begins when it is at rest: how many changes of files it handles, and how many
- * translations it makes, but for those of two markers at the end. It may translate the first one already with what it was
- * told before, and handle the change of it later; what that causes comes before it is done with the second.
+ * translations it makes, but for those of two markers at the end. It may translate the first one already with earlier
+ * changes, and handle the change of it later; what that causes comes before it is done with the second.
  */
 async function causedBy(work: () => Promise<void>): Promise<typeof NOTHING> {
   const [reads, before] = [readsAfterNow(system.gateway), translations()];
@@ -201,7 +201,7 @@ async function causedBy(work: () => Promise<void>): Promise<typeof NOTHING> {
 
 const NOTHING = { changes: 0, translations: 0 };
 
-/** Longer than an endpoint is told that is to leave. */
+/** More lines than arrive before an endpoint that leaves is drained. */
 const LINES = 100;
 
 describe('Envoy follows', () => {
@@ -307,10 +307,13 @@ describe('an object that an HTTPRoute uses', () => {
     await untilAnotherRouteWorks('sooner');
     const held = await bytesClient({ listener: system.gateway.listeners.tcp, host: '' }).open();
     await held.turn(Buffer.from('before'));
-    const [told, modified] = [await toldCluster(system.gateway, cluster('pair')), await modifiedClusters()];
+    const [active, modified] = [
+      await activeCluster(system.gateway, cluster('pair')),
+      await modifiedClusters(),
+    ];
     const connections = await connectionsTo(at('two'));
     expect(connections).toBeGreaterThan(0);
-    const asked = system.extension.asked().length;
+    const before = system.extension.calls().length;
     const release = system.extension.hold();
     try {
       putPlaces('pair', 'http', [
@@ -318,14 +321,14 @@ describe('an object that an HTTPRoute uses', () => {
         { name: 'added', on: nodes().one },
       ]);
       await endpoints('pair', [at('one'), at('two')]);
-      const isAsked = () => Promise.resolve(system.extension.asked().length > asked || undefined);
-      await waitFor('Envoy Gateway to ask', isAsked);
+      const isCalled = () => Promise.resolve(system.extension.calls().length > before || undefined);
+      await waitFor('Envoy Gateway to ask', isCalled);
       expect([...(await chosen('pair')).keys()].sort()).toEqual([at('one'), at('two')].sort());
     } finally {
       release();
     }
     await untilAnotherRouteWorks('later');
-    expect(await toldCluster(system.gateway, cluster('pair'))).toEqual(told);
+    expect(await activeCluster(system.gateway, cluster('pair'))).toEqual(active);
     expect(await modifiedClusters()).toBe(modified);
     expect(await connectionsTo(at('two'))).toBeGreaterThanOrEqual(connections);
     expect((await held.turn(Buffer.from('behind'))).toString()).toBe('behind');
@@ -341,10 +344,10 @@ async function connectionsTo(address: string): Promise<number> {
   return found.find(endpoint => endpoint.address === address)?.stats['cx_total'] ?? 0;
 }
 
-/** What Envoy is told comes in order: once it knows a later route, it knows all that was translated before. */
+/** Envoy gets updates in order: once it knows a later route, it knows all that was translated before. */
 async function untilAnotherRouteWorks(name: string): Promise<void> {
   const refs = [{ name: 'checked', port: portOf('http') }];
-  system.put(name, [tellingRoute(system.gateway, { name, refs })]);
+  system.put(name, [routeWithEndpointHeader(system.gateway, { name, refs })]);
   await untilAnswered(name);
 }
 
@@ -373,14 +376,14 @@ describe('a rule that mixes MeshEndpoints with a Backend of Envoy Gateway', () =
     };
     try {
       await withLogTail(system.gateway, waitFor('both to get their shares', isShared));
-      const told = await endpointsIn(system.gateway.admin, cluster('mixed'));
-      expect(told.map(({ address }) => address).sort()).toEqual([at('one'), `127.0.0.1:${port}`].sort());
-      const asked = system.extension.asked().length;
+      const found = await endpointsIn(system.gateway.admin, cluster('mixed'));
+      expect(found.map(({ address }) => address).sort()).toEqual([at('one'), `127.0.0.1:${port}`].sort());
+      const before = system.extension.calls().length;
       putHttpRoute('mixed', { name: 'moved', backendRefs: [backendRef('other', 1), mesh] });
       const statuses = new Set<number>();
       const isMoved = async () => {
         for (const { status } of await Promise.all(Array.from({ length: 20 }, ask))) statuses.add(status);
-        const since = system.extension.asked().slice(asked);
+        const since = system.extension.calls().slice(before);
         return since.some(({ request }) => Buffer.from(request).includes('moved')) || undefined;
       };
       await waitFor('the rule with its references in another order to be translated', isMoved);

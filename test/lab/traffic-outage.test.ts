@@ -44,7 +44,7 @@ beforeAll(async () => {
   const { targets } = world;
   system.put('routes', [meshTailnet(lab, [lab.proxy]), ...world.routes()]);
   world.moveTo('one');
-  const all = targets.map(target => waitFor('an answer', () => world.asked(target)));
+  const all = targets.map(target => waitFor('an answer', () => world.endpointFor(target)));
   await withLogTail(gateway, Promise.all(all));
   await makeRoute('before');
   load = startLoad({ listener: gateway.listeners.http, targets, perSecond: PER_SECOND });

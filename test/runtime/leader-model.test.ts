@@ -46,12 +46,12 @@ const kill: fc.Arbitrary<Incident> = fc.record({ ...incident('kill'), ms: aSpan 
 const stop: fc.Arbitrary<Incident> = fc.record({ ...incident('stop'), ms: aSpan });
 const edit: fc.Arbitrary<Incident> = fc.record({
   ...incident('edit'),
-  holder: fc.constantFrom('nobody', 'somebody'),
+  holder: fc.constantFrom('none', 'another'),
 });
 const deletion: fc.Arbitrary<Incident> = fc.record(incident('delete'));
 const exchange: fc.Arbitrary<Incident> = fc.record({
   ...incident('edit'),
-  holder: fc.constantFrom('nobody', 'somebody', 'one of them'),
+  holder: fc.constantFrom('none', 'another', 'one of them'),
 });
 
 const anyDrain = fc.oneof(
@@ -85,22 +85,22 @@ const anything = { fate: fc.oneof(anyFate, mixedFate), incident: fc.oneof(freeze
 
 /** What may happen while never two lead at once, with clocks of any offset that go wrong by 10 percent. */
 const storms: Readonly<Record<string, Storm>> = {
-  'whatever becomes of requests and processes': anything,
+  'while requests and processes fail': anything,
   'when most requests succeed': { ...anything, fate: mixedFate },
-  'while somebody edits the lease': { fate: mixedFate, incident: fc.oneof(edit, freeze, kill, stop) },
-  'while somebody writes names of theirs into the lease': {
+  'while another writer edits the lease': { fate: mixedFate, incident: fc.oneof(edit, freeze, kill, stop) },
+  'while another writer writes other names into the lease': {
     fate: goodFate,
     incident: fc.oneof(exchange, freeze, kill, stop),
   },
-  'while somebody deletes the lease, whatever becomes of requests and processes': {
+  'while another writer deletes the lease, and requests and processes fail': {
     fate: fc.oneof(anyFate, mixedFate),
     incident: fc.oneof(deletion, freeze, cutOff, kill, stop),
   },
-  'while somebody deletes the lease and most requests succeed': {
+  'while another writer deletes the lease and most requests succeed': {
     fate: mixedFate,
     incident: fc.oneof(deletion, freeze, cutOff, kill, stop),
   },
-  'while somebody edits and deletes the lease': {
+  'while another writer edits and deletes the lease': {
     fate: mixedFate,
     incident: fc.oneof(deletion, edit, cutOff, kill),
   },
@@ -109,7 +109,7 @@ const storms: Readonly<Record<string, Storm>> = {
 /** The longest that it takes until one leads, once nothing is wrong any more, with clocks that are 10 percent slow. */
 const LEADS_WITHIN_MS = 16_000;
 
-/** How soon another leads, and for how long nobody acts before: the table of election.ts. */
+/** How soon another leads, and for how long no leader acts before: the table of election.ts. */
 const ends = [
   { what: 'kill', drift: 0, within: 12_400, rest: 7000 },
   { what: 'freeze', drift: 0, within: 12_400, rest: 3000 },

@@ -17,7 +17,7 @@ function skewed(clock: Clock, rate: number, offset: number): Clock {
   };
 }
 
-/** A lease whose requests take their time on the way and back; nobody's signal shortens it. */
+/** A lease whose requests take their time on the way and back; no signal shortens it. */
 function delayed(lease: LeasePort, clock: Clock, delays: readonly number[]): LeasePort {
   let next = 0;
   const wait = () =>

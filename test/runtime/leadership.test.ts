@@ -215,7 +215,7 @@ describe('leadership', () => {
 
   it('is lost at the next read if the lease was edited to another holder, which is respected', async () => {
     const { leaders, clock, a, b } = await two();
-    leaders.memory.author.put({ holder: 'somebody', durationMs: 10_000, transitions: 7 });
+    leaders.memory.author.put({ holder: 'another', durationMs: 10_000, transitions: 7 });
     await clock.advance(3000);
     expect(a.events).toEqual([expect.stringMatching(/^ends because lost at 1[0-3]/)]);
     await clock.advance(15_000);

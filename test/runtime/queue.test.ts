@@ -20,7 +20,7 @@ function queueOf({ concurrency = 1, observer = noObserver } = {}) {
   return { clock, work, queue };
 }
 
-/** A queue in which a key is where the row says. */
+/** A queue in which a key is in the state of the row. */
 async function queueWithKeyAt(place: 'unknown' | 'background' | 'running' | 'later' | 'backoff') {
   const parts = queueOf({ concurrency: place === 'background' ? 0 : 1 });
   parts.queue.start();
@@ -160,7 +160,7 @@ describe('keys of the first reading', () => {
 
 describe('a run without success', () => {
   it.each<[string, (work: ControlledWork) => Promise<void>]>([
-    ['says so', work => work.end('a', { requeue: 'with-backoff' })],
+    ['returns with-backoff', work => work.end('a', { requeue: 'with-backoff' })],
     ['rejects', work => work.reject('a', new Error('no'))],
     ['rejects with nothing at all', work => work.reject('a', undefined)],
   ])('that %s is repeated after 5 ms, twice as long each time, and at most 1000 s', async (_how, fail) => {

@@ -9,7 +9,7 @@ import { VirtualClock } from '../support/virtual-clock.ts';
 
 const PERIOD_MS = 30_000;
 
-/** A resync of so many keys, and when each of them was offered. */
+/** A resync of a number of keys, and when each of them was added. */
 function resyncOf(count: number, periodMs = PERIOD_MS) {
   const clock = new VirtualClock();
   const offers = new Map<string, number[]>();
@@ -107,8 +107,8 @@ describe('a resync', () => {
 describe('a controller in which nothing changes', () => {
   const web = (n: number) => named(meshEndpoints(), `default/web-${n}`);
 
-  /** How often each of so many objects is looked at in ten minutes, after the first time. */
-  async function looks(count: number, reconcile: (ref: Ref, runtime: Runtime) => Promise<Outcome>) {
+  /** How often each of `count` objects is reconciled in ten minutes, after the first time. */
+  async function reconcileCounts(count: number, reconcile: (ref: Ref, runtime: Runtime) => Promise<Outcome>) {
     const seen = new Map<string, number>();
     const runtime = new Runtime(Array.from({ length: count }, (_, n) => web(n)));
     runtime.start(
@@ -129,17 +129,17 @@ describe('a controller in which nothing changes', () => {
   }
 
   it('reconciles every object once in every period', async () => {
-    const { seen } = await looks(50, () => Promise.resolve({ requeue: 'on-change' }));
+    const { seen } = await reconcileCounts(50, () => Promise.resolve({ requeue: 'on-change' }));
     expect([...seen.values()]).toEqual(Array(50).fill(20));
   });
 
   it('reconciles also objects that are requeued much later', async () => {
-    const { seen } = await looks(5, () => Promise.resolve({ requeue: 'after', ms: 86_400_000 }));
+    const { seen } = await reconcileCounts(5, () => Promise.resolve({ requeue: 'after', ms: 86_400_000 }));
     expect([...seen.values()]).toEqual(Array(5).fill(20));
   });
 
   it('leaves those that are in backoff alone', async () => {
-    const { seen } = await looks(1, () => Promise.resolve({ requeue: 'with-backoff' }));
+    const { seen } = await reconcileCounts(1, () => Promise.resolve({ requeue: 'with-backoff' }));
     const within = Array.from({ length: 30 }, (_, n) => 5 * (2 ** (n + 1) - 1)).filter(ms => ms <= 600_000);
     expect(seen.get('web-0')).toBe(within.length);
   });
@@ -149,7 +149,7 @@ describe('a controller in which nothing changes', () => {
       await new Promise<void>(resolve => void clock.after(10_000, resolve));
       return { requeue: 'on-change' };
     };
-    const { runtime, seen } = await looks(100, slow);
+    const { runtime, seen } = await reconcileCounts(100, slow);
     const counts = [...seen.values()];
     expect(counts.length).toBe(100);
     expect(counts.reduce((sum, count) => sum + count, 0)).toBeGreaterThan(590);

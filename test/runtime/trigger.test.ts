@@ -73,14 +73,14 @@ describe('a trigger', () => {
   });
 
   it('is not called after its controller has stopped', async () => {
-    const asked: string[] = [];
+    const called: string[] = [];
     const { controller, memory } = await tailnetsSeen(object => {
-      asked.push(object.spec.tailnet);
+      called.push(object.spec.tailnet);
       return tailnetsOf(object);
     });
     controller.stop();
     await memory.author.put(web('b', 8080, 'two.ts.net'));
-    expect(asked).toEqual(['one.ts.net']);
+    expect(called).toEqual(['one.ts.net']);
   });
 
   it('that throws is logged, and does not affect other changes', async () => {

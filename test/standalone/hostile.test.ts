@@ -37,7 +37,7 @@ const STREAMING = [
 
 const OK = 0;
 const INTERNAL = 13;
-/** What is told to a caller that is wrong; anything else would be a fault of the server. */
+/** The responses to an invalid request; any other would be a fault of the server. */
 const REFUSALS = { invalid: 3, notFound: 5, exhausted: 8 } as const;
 const RESET = Buffer.of(0, 0, 0, 8);
 const MB = 1_000_000;
@@ -57,7 +57,7 @@ async function startTarget() {
     const stream = client.stream(path);
     const code = codeOf(stream);
     stream.end(Buffer.from(bytes));
-    // Whoever watches is told until he has enough.
+    // A watch gets events until its caller ends it.
     if (path.endsWith('/Watch')) stream.once('data', () => stream.cancel());
     return code;
   };

@@ -166,15 +166,15 @@ describe('standalone that cannot start', () => {
     [{ 'log-level': 'loud' }, 'LOG_LEVEL: "loud" is not a level'],
     [{ 'sync-period': 'never' }, '--sync-period: "never" is not a duration'],
     [{ 'extension-server-address': '' }, 'EXTENSION_SERVER_ADDRESS: is not set, and GRPC_ADDRESS has port 0'],
-  ])('says what is wrong with %j', async (flags, says) => {
-    expect(await refusalOf(makeFolders(), flags)).toContain(says);
+  ])('reports what is wrong with %j', async (flags, message) => {
+    expect(await refusalOf(makeFolders(), flags)).toContain(message);
   });
 
   it.each([
     ['gateway-dir', 'generated', 'GATEWAY_DIR'],
     ['gateway-dir', '', 'GATEWAY_DIR'],
     ['state-dir', 'below/state', 'STATE_DIR'],
-  ])('says that %s must not be inside of what it reads: %j', async (flag, below, setting) => {
+  ])('reports that %s must not be inside of what it reads: %j', async (flag, below, setting) => {
     const folders = makeFolders();
     expect(await refusalOf(folders, { [flag]: join(folders.folder, below) })).toContain(`${setting}: `);
   });

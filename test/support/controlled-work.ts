@@ -3,7 +3,7 @@ import type { VirtualClock } from './virtual-clock.ts';
 
 type Ending = { readonly resolve: (outcome: Outcome) => void; readonly reject: (reason: unknown) => void };
 
-/** Work that ends when and as the test says, and remembers which keys began at which time. */
+/** Work that ends when and as the test decides, and records when each key was started. */
 export class ControlledWork {
   readonly begun: string[] = [];
   readonly times: number[] = [];

@@ -4,7 +4,7 @@ export type Content =
   | { readonly is: 'not-yaml' }
   | { readonly is: 'empty' };
 
-/** The objects of a file by their names, told apart by their ports. */
+/** The objects of a file by their names, identified by their ports. */
 export type Ports = ReadonlyMap<string, number>;
 
 /** What is to be readable of an object. Two with the same number are the same object, with one uid. */
@@ -23,22 +23,22 @@ export type ObjectModel = {
 export class DirectoryModel {
   readonly files = new Map<string, Content>();
   readonly objects = new Map<string, ObjectModel>();
-  #says = new Map<string, Ports>();
+  #ports = new Map<string, Ports>();
   #numbers = 0;
 
   /** Follows what the files are now. */
   settle(): void {
-    const says = [...this.files].map(
-      ([file, content]) => [file, said(content, this.#says.get(file))] as const,
+    const entries = [...this.files].map(
+      ([file, content]) => [file, portsIn(content, this.#ports.get(file))] as const,
     );
-    this.#says = new Map(says);
-    const names = [...this.#says.values()].flatMap(ports => [...ports.keys()]);
+    this.#ports = new Map(entries);
+    const names = [...this.#ports.values()].flatMap(ports => [...ports.keys()]);
     for (const name of new Set([...names, ...this.objects.keys()])) this.#settleObject(name);
   }
 
   /** Only the files outlive a process. */
   restart(): void {
-    this.#says.clear();
+    this.#ports.clear();
     this.objects.clear();
   }
 
@@ -52,7 +52,7 @@ export class DirectoryModel {
   }
 
   #settleObject(name: string): void {
-    const definers = [...this.#says].filter(([, ports]) => ports.has(name)).sort();
+    const definers = [...this.#ports].filter(([, ports]) => ports.has(name)).sort();
     const [file, port] = definers.map(([path, ports]) => [path, ports.get(name)] as const)[0] ?? [];
     const old = this.objects.get(name);
     if (old?.isDeleted) return;
@@ -74,7 +74,7 @@ export class DirectoryModel {
   }
 }
 
-function said(content: Content, before: Ports = new Map()): Ports {
+function portsIn(content: Content, before: Ports = new Map()): Ports {
   switch (content.is) {
     case 'not-yaml':
     case 'empty':

@@ -22,7 +22,7 @@ export type Incident = { readonly at: number; readonly to: number } & (
   | { readonly what: 'cut off'; readonly ms: number }
   | { readonly what: 'kill'; readonly ms: number }
   | { readonly what: 'stop'; readonly ms: number }
-  | { readonly what: 'edit'; readonly holder: 'nobody' | 'somebody' | 'one of them' }
+  | { readonly what: 'edit'; readonly holder: 'none' | 'another' | 'one of them' }
   | { readonly what: 'delete' }
 );
 
@@ -219,7 +219,7 @@ export class Election {
     return isAlive && hold !== undefined && this.now < hold.until;
   }
 
-  /** Makes what is led be as the state says, as a process does. */
+  /** Starts or stops the work of the leader as the state requires, as a process does. */
   #follow(member: Member): void {
     const { term } = member.state;
     if (member.led === 'leading' && !term) this.#lose(member);
@@ -278,7 +278,7 @@ export class Election {
         this.#lease = undefined;
         return;
       case 'edit': {
-        const holder = { nobody: '', somebody: 'somebody', 'one of them': member.holder }[incident.holder];
+        const holder = { none: '', another: 'another', 'one of them': member.holder }[incident.holder];
         this.#put({ holder, durationMs: 10_000, transitions: this.#lease?.transitions ?? 0 });
       }
     }

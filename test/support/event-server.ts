@@ -36,7 +36,7 @@ export class EventServer {
     }
   };
 
-  /** How often anything has been told, as far as the server knows. */
+  /** The number of recorded events, counting those of series. */
   get recorded(): number {
     return [...this.stored.values()].reduce((sum, { series }) => sum + (series?.count ?? 1), 0);
   }

@@ -25,7 +25,7 @@ export function createMemoryLease(): MemoryLease {
 
 function promised<T>(signal: AbortSignal, act: () => T): Promise<T> {
   return new Promise((resolve, reject) => {
-    if (signal.aborted) reject(new ResourceError('Unavailable', 'nobody wants to know any more'));
+    if (signal.aborted) reject(new ResourceError('Unavailable', 'the request was aborted'));
     else resolve(act());
   });
 }

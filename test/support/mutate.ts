@@ -26,7 +26,7 @@ function remove(schema: Draft, demand: Demand): void {
   }
 }
 
-/** Where the structure schema says it with another keyword. */
+/** Where the structure schema has it as another keyword. */
 const KEYWORDS: Readonly<Record<string, string>> = { format: 'time' };
 
 function schemaAt(root: Draft, path: string): Draft {

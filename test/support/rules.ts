@@ -58,7 +58,7 @@ function isJudged(path: string): boolean {
   );
 }
 
-/** What the API server demands of every object, before and whatever the schema says. */
+/** What the API server requires of every object, before and independent of the schema. */
 function isApiServers(demand: Demand): boolean {
   if (demand.path === '') return demand.by === 'required' && demand.field !== 'spec';
   return demand.path.startsWith('metadata') && demand.by === 'keyword' && demand.keyword === 'type';

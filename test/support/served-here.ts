@@ -4,7 +4,7 @@ import { eventually } from './eventually.ts';
 import type { Folders } from './folder.ts';
 import type { LogLine } from './served-process.ts';
 
-/** Standalone in the process of a test, with all that it tells. */
+/** Standalone in the process of a test, with its log and output. */
 export type ServedHere = {
   /** Fulfilled with the port once it serves. */
   readonly started: Promise<number>;

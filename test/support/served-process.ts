@@ -9,11 +9,11 @@ import { PROJECT, typescript } from './lab/command-line.ts';
 /** A line of the log of a process. */
 export type LogLine = Readonly<Record<string, unknown>> & { readonly level: string; readonly msg: string };
 
-/** A command of ours as a process, with all that it says. */
+/** One of our commands as a process, with its log and output. */
 export type ServedProcess = {
   readonly child: ChildProcess;
   readonly lines: readonly LogLine[];
-  /** What it says to people. */
+  /** Its output. */
   readonly said: () => string;
   /** Waits for a line of the log. */
   readonly line: (msg: string) => Promise<LogLine>;

@@ -1,6 +1,6 @@
 /**
- * A process with one controller that is always at work on one object, in the manner that its first argument says; it lets a
- * run go on for as many milliseconds as the second says.
+ * A process with one controller that is always at work on one object, in the manner of its first argument; it lets a
+ * run go on for as many milliseconds as the second argument.
  */
 import { createMemory } from './memory.ts';
 import { systemClock } from '../../src/runtime/clock.ts';

@@ -28,7 +28,7 @@ describe('an address', () => {
     'http://a:80',
     '[::1]',
     'a:1/',
-  ])('%j is refused, and that says by which setting and what to write', text => {
+  ])('%j is refused, with the setting and what to write', text => {
     const call = () => parseAddress('METRICS_ADDRESS', text);
     expect(call).toThrow(SettingError);
     expect(call).toThrow(/^METRICS_ADDRESS: ".*" is not an address to listen on; write .*:8080/);

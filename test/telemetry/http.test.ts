@@ -43,19 +43,19 @@ async function startedWith(routes: readonly Route[]) {
 
 const hello: Route = { path: '/hello', answer: () => plainText(200, 'hello') };
 
-/** A route whose answer is given when the test says so, and that notes whether somebody still waits for it. */
+/** A route that answers when the test allows it, and that records whether the client still waits. */
 function slow() {
-  const { promise: asked, resolve: isAsked } = withResolvers<AbortSignal>();
+  const { promise: requested, resolve: isRequested } = withResolvers<AbortSignal>();
   const { promise: answered, resolve: answer } = withResolvers<undefined>();
   const route: Route = {
     path: '/slow',
     answer: async ({ signal }) => {
-      isAsked(signal);
+      isRequested(signal);
       await Promise.race([answered, once(signal, 'abort').then(() => signal.throwIfAborted())]);
       return plainText(200, 'at last');
     },
   };
-  return { route, asked, answer: () => answer(undefined) };
+  return { route, requested, answer: () => answer(undefined) };
 }
 
 function withResolvers<T>() {
@@ -82,7 +82,7 @@ describe('/metrics', () => {
 });
 
 describe('health', () => {
-  async function asked(path: string, prepare: (readiness: ReturnType<typeof createReadiness>) => void) {
+  async function responseOf(path: string, prepare: (readiness: ReturnType<typeof createReadiness>) => void) {
     const readiness = createReadiness();
     prepare(readiness);
     const { url } = await startedWith(healthRoutes(readiness));
@@ -98,7 +98,7 @@ describe('health', () => {
     ['/readyz', 200, 'ok'],
     ['/readyz?verbose=1', 200, '[+]resources ok\n[+]leader ok\nreadyz check passed\n'],
   ])('%s is answered by %s where all is well', async (path, status, body) => {
-    const answer = await asked(path, readiness => {
+    const answer = await responseOf(path, readiness => {
       readiness.add('resources', fine);
       readiness.add('leader', fine);
     });
@@ -106,7 +106,7 @@ describe('health', () => {
   });
 
   it('is unready while one check fails, and reports which and why', async () => {
-    const answer = await asked('/readyz', readiness => {
+    const answer = await responseOf('/readyz', readiness => {
       readiness.add('resources', () => 'the first list is not complete');
       readiness.add('leader', fine);
     });
@@ -120,15 +120,15 @@ describe('health', () => {
   });
 
   it('is alive although nothing is ready', async () => {
-    const answer = await asked('/healthz', readiness => {
+    const answer = await responseOf('/healthz', readiness => {
       readiness.add('resources', () => 'never');
       readiness.stop();
     });
     expect(answer).toEqual([200, 'ok']);
   });
 
-  it('is not ready once the process stops, whatever its parts say', async () => {
-    const answer = await asked('/readyz', readiness => {
+  it('is not ready once the process stops, whatever its checks report', async () => {
+    const answer = await responseOf('/readyz', readiness => {
       readiness.add('resources', fine);
       readiness.stop();
       readiness.add('late', fine);
@@ -139,8 +139,8 @@ describe('health', () => {
     ]);
   });
 
-  it('is not ready where a check itself fails, without telling strangers why', async () => {
-    const answer = await asked('/readyz', readiness => {
+  it('is not ready where a check itself fails, without publishing why', async () => {
+    const answer = await responseOf('/readyz', readiness => {
       readiness.add('resources', () => {
         throw new Error('secret detail');
       });
@@ -149,7 +149,7 @@ describe('health', () => {
   });
 
   it.each(['/healthz', '/readyz', '/readyz?verbose'])(
-    'keeps no connection that asked for %s, so that all who keep theirs cannot starve a probe',
+    'keeps no connection that requested %s, so that all who keep theirs cannot starve a probe',
     async path => {
       const { url } = await startedWith(healthRoutes(createReadiness()));
       const agent = new Agent({ keepAlive: true });
@@ -168,7 +168,7 @@ describe('health', () => {
   );
 
   it('forgets a part that ends', async () => {
-    const answer = await asked('/readyz', readiness => readiness.add('resources', () => 'gone')());
+    const answer = await responseOf('/readyz', readiness => readiness.add('resources', () => 'gone')());
     expect(answer).toEqual([200, 'ok']);
   });
 });
@@ -303,24 +303,24 @@ describe('a server under attack', () => {
     expect(received.flatMap(statusesIn)).toEqual(received.map(() => 408));
   });
 
-  it('answers a request that begins while it stops, for the last time', async () => {
-    const { route, asked } = slow();
+  it('answers a request that starts while it stops, for the last time', async () => {
+    const { route, requested } = slow();
     const { url, close } = await startedWith([route]);
     const { port } = new URL(url);
     const socket = connect(Number(port), '127.0.0.1');
     const received = text(socket);
     socket.write('GET /slow HTTP/1.1\r\nHost: a\r\n\r\nGET /slow HTTP/1.1\r\nHost: a\r\n\r\n');
-    await asked;
+    await requested;
     await close();
     expect(statusesIn(await received)[0]).toBe(503);
   });
 
   it('notices whoever hangs up before the answer', async () => {
-    const { route, asked } = slow();
+    const { route, requested } = slow();
     const { url } = await startedWith([route]);
     const asking = get(`${url}/slow`);
     asking.on('error', () => undefined);
-    const signal = await asked;
+    const signal = await requested;
     asking.destroy();
     if (!signal.aborted) await once(signal, 'abort');
     expect(signal.aborted).toBe(true);
@@ -353,10 +353,10 @@ describe('closing', () => {
   });
 
   it('aborts a slow response when the process stops', async () => {
-    const { route, asked } = slow();
+    const { route, requested } = slow();
     const { url, close } = await startedWith([route]);
     const response = fetch(`${url}/slow`);
-    await asked;
+    await requested;
     await close();
     expect([(await response).status, await (await response).text()]).toEqual([
       503,
@@ -366,29 +366,29 @@ describe('closing', () => {
   });
 
   it('lets an answer finish that is nearly there', async () => {
-    const { promise: asked, resolve: isAsked } = withResolvers<undefined>();
+    const { promise: requested, resolve: isRequested } = withResolvers<undefined>();
     const answer = async () => {
-      isAsked(undefined);
+      isRequested(undefined);
       await wait(50);
       return plainText(200, 'at last');
     };
     const { url, close } = await startedWith([{ path: '/soon', answer }]);
     const response = fetch(`${url}/soon`);
-    await asked;
+    await requested;
     await close();
     expect([(await response).status, (await response).headers.get('connection')]).toEqual([200, 'close']);
   });
 
   it('does not wait for an answer that never comes', async () => {
-    const { promise: asked, resolve: isAsked } = withResolvers<undefined>();
+    const { promise: requested, resolve: isRequested } = withResolvers<undefined>();
     const answer = () => {
-      isAsked(undefined);
+      isRequested(undefined);
       return new Promise<never>(() => undefined);
     };
     const { url, close } = await startedWith([{ path: '/never', answer }]);
     const asking = request(`${url}/never`).end();
     const failed = once(asking, 'error');
-    await asked;
+    await requested;
     await close();
     await expect(failed).resolves.toMatchObject([{ code: 'ECONNRESET' }]);
   });

@@ -103,7 +103,7 @@ describe('a level', () => {
     [' warn\n', 'warn'],
   ])('is read from %j', (text, level) => expect(parseLogLevel(text)).toBe(level));
 
-  it.each(['', 'verbose', 'trace', '3', 'constructor'])('cannot be %j, and the error says so', text => {
+  it.each(['', 'verbose', 'trace', '3', 'constructor'])('cannot be %j, and the error names it', text => {
     const call = () => parseLogLevel(text);
     expect(call).toThrow(SettingError);
     expect(call).toThrow(
@@ -219,14 +219,14 @@ describe('a value', () => {
   });
 
   it('is not formatted by its own method', () => {
-    const asked: string[] = [];
+    const called: string[] = [];
     const spy = (name: string) => () => {
-      asked.push(name);
+      called.push(name);
       return 'shown';
     };
     const date = Object.assign(new Date(0), { toISOString: spy('toISOString'), toJSON: spy('toJSON') });
     shown({ toJSON: spy('toJSON'), toString: spy('toString'), [Symbol.toPrimitive]: spy('toPrimitive') });
-    expect([shown(date), asked]).toEqual(['1970-01-01T00:00:00.000Z', []]);
+    expect([shown(date), called]).toEqual(['1970-01-01T00:00:00.000Z', []]);
   });
 
   it.each<[string, unknown]>([

@@ -119,17 +119,17 @@ describe('the CPU profile', () => {
     const begun = new EventEmitter();
     const routes = pprofRoutes({ heap, activities }).map(({ path, answer }): Route => {
       const noted: Route['answer'] = question => {
-        begun.emit('asked');
+        begun.emit('requested');
         return answer(question);
       };
       return { path, answer: noted };
     });
     const address = { host: '127.0.0.1', port: 0 };
     const own = await serve([{ setting: 'METRICS_ADDRESS', address, routes }], log);
-    const asked = fetch(`http://127.0.0.1:${own.ports[0] ?? 0}/debug/pprof/profile?seconds=60`);
-    await once(begun, 'asked');
+    const response = fetch(`http://127.0.0.1:${own.ports[0] ?? 0}/debug/pprof/profile?seconds=60`);
+    await once(begun, 'requested');
     await own.close();
-    expect((await asked).status).toBe(503);
+    expect((await response).status).toBe(503);
   });
 });
 

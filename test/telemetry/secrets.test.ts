@@ -22,7 +22,7 @@ describe('the name of a field', () => {
     ],
     ...['password', 'PASSWORD', 'dbPassword', 'passwd', 'passphrase', 'pwd', 'pass', 'credentials'],
     ...['authorization', 'Authorization', 'Proxy-Authorization', 'Cookie', 'set-cookie'],
-  ])('%s tells of a secret', name => expect(isSecretName(name)).toBe(true));
+  ])('%s is the name of a secret', name => expect(isSecretName(name)).toBe(true));
 
   it.each([
     ...['object', 'name', 'controller', 'monkey', 'keyspace', 'labelKey', 'nodeKey', 'author', 'url', ''],

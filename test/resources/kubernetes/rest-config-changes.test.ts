@@ -109,7 +109,7 @@ describe.each(WIRES)('a token in a file, over %s', wire => {
 });
 
 describe('certificates', () => {
-  const respond = (each: Exchange) => each.respond(200, JSON.stringify(each.client ?? 'nobody'));
+  const respond = (each: Exchange) => each.respond(200, JSON.stringify(each.client ?? 'no client'));
 
   it('of another authority are trusted as soon as the file has it', async () => {
     const first = await serveWire('HTTPS', { respond });
@@ -122,12 +122,12 @@ describe('certificates', () => {
     const stranger = kubeErrorOf(transport.send(READ));
     expect((await stranger).reason).toBe('Unreachable');
     files.write('ca', AUTHORITY.ca + OTHER_AUTHORITY.ca);
-    expect(await transport.send(WRITE)).toBe('nobody');
+    expect(await transport.send(WRITE)).toBe('no client');
   });
 
   it.each<readonly [string, object, object, string | RegExp]>([
-    ['by an address that is in it', {}, {}, 'nobody'],
-    ['by a name that is in it', {}, { 'tls-server-name': 'kube.test' }, 'nobody'],
+    ['by an address that is in it', {}, {}, 'no client'],
+    ['by a name that is in it', {}, { 'tls-server-name': 'kube.test' }, 'no client'],
     ['by a name that is not in it', {}, { 'tls-server-name': 'kube.other' }, /Unreachable .*kube\.other/],
     [
       'of an authority that is not known',
@@ -136,10 +136,10 @@ describe('certificates', () => {
       /Unreachable .*SELF_SIGNED/,
     ],
     [
-      'that are not looked at',
+      'that are not verified',
       {},
       { 'certificate-authority': 'other', 'insecure-skip-tls-verify': true },
-      'nobody',
+      'no client',
     ],
     ['that are none', {}, { 'certificate-authority': 'none' }, /Unreachable/],
     ['of a client', { 'client-certificate': 'cert', 'client-key': 'key' }, {}, 'alice'],

@@ -69,7 +69,7 @@ const CASES: readonly Case[] = [
     account: { headers: { authorization: `Basic ${base64('a:b')}` } },
   },
   {
-    what: 'somebody to act as',
+    what: 'a user to impersonate',
     cluster: SERVER,
     user: { token: 't', as: 'b' },
     account: { headers: { authorization: 'Bearer t', 'impersonate-user': 'b' } },

@@ -275,7 +275,7 @@ describe('telemetry of reading', () => {
       { level: 'warn', msg: 'the cluster cannot be read', kind: 'MeshEndpoints', reason: 'Forbidden' },
       { level: 'info', msg: 'the cluster can be read again', kind: 'MeshEndpoints' },
     ]);
-    expect(lines[0]?.['error']).toMatch(/a test says 403/);
+    expect(lines[0]?.['error']).toMatch(/the test answers 403/);
   });
 
   it('counts lists, watches, changes, failures and objects', async () => {

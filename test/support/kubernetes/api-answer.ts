@@ -40,7 +40,7 @@ export function sendJson({ response }: Exchange, value: unknown, status = 200, h
 
 type Headers = Readonly<Record<string, string>>;
 
-/** Begins an answer of which more will come. */
+/** Sends the head of a response whose body follows. */
 export function begin(response: ServerResponse, status: number, headers: Headers = {}): void {
   response.statusCode = status;
   response.setHeader('content-type', 'application/json');
@@ -54,7 +54,7 @@ export function write(response: ServerResponse, text: string): void {
 }
 
 /** The Status that an API server answers with. */
-export function statusOf(code: number, message = `a test says ${code}`): object {
+export function statusOf(code: number, message = `the test answers ${code}`): object {
   return { kind: 'Status', apiVersion: 'v1', metadata: {}, status: 'Failure', message, code };
 }
 

@@ -32,7 +32,7 @@ function core(path: string): readonly string[] | undefined {
   return found ? ['', '', found[1] ?? '', found[2] ?? ''] : undefined;
 }
 
-/** What a server says of what it serves; nothing where there is nothing at a path. */
+/** The discovery document at a path; undefined where there is none. */
 export function discovered(state: ApiState, path: string): object | undefined {
   if (path === '/apis') return groupsOf(state);
   const [, group = '', version = ''] = /^\/apis\/([^/]+)\/([^/]+)$/.exec(path) ?? [];

@@ -19,7 +19,7 @@ export type ApiObject = {
   readonly [field: string]: unknown;
 };
 
-/** A change, as watches tell it. */
+/** A change, as watches report it. */
 export type ApiEvent = {
   readonly type: 'ADDED' | 'MODIFIED' | 'DELETED';
   readonly revision: number;

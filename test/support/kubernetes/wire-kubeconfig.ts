@@ -42,7 +42,7 @@ export function makeFiles(): Files {
   return { folder, path, write, read: name => readFileSync(path(name), 'utf8') };
 }
 
-/** A program that counts how often it was run, and then does what a shell script says. */
+/** A program that counts how often it was run, and then runs a shell script. */
 export function writeProgram(files: Files, name: string, script: string): () => number {
   const runs = files.write(`${name}.runs`, '');
   files.write(

@@ -6,7 +6,7 @@ import { onTestFinished } from 'vitest';
 import { AUTHORITY } from './wire-certificates.ts';
 import type { Wire } from './wire-server.ts';
 
-/** Starts a server on loopback that says bytes as they are; gives its address. It ends with the test. */
+/** Starts a server on loopback that sends bytes as they are; returns its address. It ends with the test. */
 export async function serveRaw(wire: Wire, speak: (socket: Socket) => void): Promise<string> {
   const sockets = new Set<Socket>();
   const meet = (socket: Socket) => {

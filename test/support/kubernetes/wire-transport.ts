@@ -8,7 +8,7 @@ import type { KubeTransport } from '../../../src/resources/kubernetes/transport/
 import { systemClock } from '../../../src/runtime/clock.ts';
 import { AUTHORITY } from './wire-certificates.ts';
 
-/** What nobody may ever read in an error. */
+/** Secrets that may never occur in an error. */
 export const TOKEN = 'hidden-credential-of-the-test';
 
 /** The same, in what is sent. */
@@ -37,7 +37,7 @@ export function wireTransport(server: string, more: Partial<TransportOptions> = 
   return transport;
 }
 
-/** What a promise failed with, which must be a KubeError that tells no secret. */
+/** What a promise failed with, which must be a KubeError without a secret. */
 export async function kubeErrorOf(promise: Promise<unknown>): Promise<KubeError> {
   const error: unknown = await promise.then(
     value => new Error(`it did not fail but gave ${inspect(value)}`),
@@ -45,7 +45,7 @@ export async function kubeErrorOf(promise: Promise<unknown>): Promise<KubeError>
   );
   if (!(error instanceof KubeError)) throw error;
   const shown = inspect(error, { depth: 10, showHidden: true });
-  if (shown.includes(TOKEN) || shown.includes(SENT)) throw new Error(`an error tells a secret: ${shown}`);
+  if (shown.includes(TOKEN) || shown.includes(SENT)) throw new Error(`an error contains a secret: ${shown}`);
   return error;
 }
 

@@ -5,7 +5,7 @@ import type { Starter } from '../../../lab/process/starter.ts';
 
 const run = promisify(execFile);
 
-/** What a daemon says of itself: Running where it works as a device, and its addresses. */
+/** The state of a daemon: Running where it works as a device, and its addresses. */
 export type DaemonState = { readonly state: string; readonly addresses: readonly string[] };
 
 /** Asks a daemon how it is. */

@@ -1,4 +1,4 @@
-/** Starts a process that nobody would end, with a guard beside it, and tells; `release` lets the guard go and ends. */
+/** Starts a process that would not end by itself, with a guard beside it, and prints `ready`; `release` releases the guard and ends. */
 import { guard } from '../../../lab/process/guard.ts';
 import { markOf } from '../../../lab/process/process-table.ts';
 import { startProcess } from '../../../lab/process/process.ts';

@@ -15,7 +15,7 @@ const OPTIONS: ts.CompilerOptions = {
   paths: { 'mesh-gateway': [join(process.cwd(), 'src/index.ts')] },
 };
 
-/** Compiles modules that import the library as users do; gives what the compiler says of each, nothing if it is content. */
+/** Compiles modules that import the library as users do; returns the errors of each, empty if it compiles. */
 export function compile(modules: Readonly<Record<string, string>>): ReadonlyMap<string, string> {
   const texts = new Map(Object.entries(modules).map(([name, text]) => [pathOf(name), text]));
   const host = ts.createCompilerHost(OPTIONS);
@@ -38,7 +38,7 @@ function said(program: ts.Program, path: string): string {
     .join('\n');
 }
 
-/** Beside the tests, so that packages are found as from there; a .mts file is a module whatever package.json says. */
+/** Beside the tests, so that packages are found as from there; a .mts file is a module independent of package.json. */
 function pathOf(name: string): string {
   return join(process.cwd(), 'test/routes', `${name}.mts`).replaceAll('\\', '/');
 }

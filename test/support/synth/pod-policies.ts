@@ -2,7 +2,7 @@ import { at, listAt } from './parts.ts';
 import { ofContainers, ofPods } from './policy.ts';
 import type { Policy } from './policy.ts';
 
-/** So long the process takes at most from the signal to its end. */
+/** The most that the process takes from the signal to its end. */
 const DRAIN_SECONDS = 25;
 
 /** What every pod must be. */
@@ -83,7 +83,7 @@ export const containerPolicies: readonly Policy[] = [
     [['resources', 'limits', 'memory']],
   ),
   ofContainers(
-    'every container is asked whether it lives and whether it is ready, in two ways',
+    'every container has a liveness and a readiness probe, which differ',
     one => {
       const probes = ['livenessProbe', 'readinessProbe'].map(
         probe => JSON.stringify(at(one, probe)) as unknown,

@@ -22,13 +22,13 @@ const accessPolicies: readonly Policy[] = [
   ]),
   ofKinds(
     ROLES,
-    'no role lets anybody become somebody else, or give away what they lack',
+    'no role allows impersonation, or granting rights that the holder lacks',
     role => !/"(escalate|bind|impersonate)"/.test(JSON.stringify(at(role, 'rules'))),
     [[...RULE, 'verbs'], ['impersonate']],
   ),
   ofKinds(
     ['ClusterRole'],
-    'no role that somebody has in the whole cluster reaches Secrets, ConfigMaps, pods or what makes them',
+    'no cluster-wide role reaches Secrets, ConfigMaps, pods or what creates them',
     (role, { metadata }, all) =>
       !isHadByAnybody(metadata, all) ||
       listAt(role, 'rules')
@@ -40,7 +40,7 @@ const accessPolicies: readonly Policy[] = [
   ),
   ofKinds(
     BINDINGS,
-    'every binding gives something of ours to accounts of processes',
+    'every binding grants one of our roles to a service account of a process',
     (binding, _, all) =>
       listAt(binding, 'subjects').every(subject => at(subject, 'kind') === 'ServiceAccount') &&
       all.some(
@@ -83,7 +83,7 @@ const objectPolicies: readonly Policy[] = [
   ),
   ofKinds(
     ['HorizontalPodAutoscaler'],
-    'an autoscaler alone says how many pods there are',
+    'only an autoscaler sets the number of pods',
     (scaler, _, all) => {
       const scaled = workloads(all).filter(
         ({ metadata }) => metadata.name === at(scaler, 'spec', 'scaleTargetRef', 'name'),
@@ -100,7 +100,7 @@ const objectPolicies: readonly Policy[] = [
   ),
   ofKinds(
     [],
-    'every object says that it is ours, and which version',
+    'every object has labels for the product and its version',
     (_, { kind, metadata: { labels = {} } }) =>
       kind === 'CustomResourceDefinition' ||
       (labels['app.kubernetes.io/managed-by'] === 'mesh-gateway' && labels[VERSION_LABEL] === '1.2.3'),
@@ -120,7 +120,7 @@ const objectPolicies: readonly Policy[] = [
   ),
   ofKinds(
     ['NetworkPolicy'],
-    'a network policy never lets everybody in, and says to which port',
+    'a network policy never admits all peers, and names its ports',
     object =>
       listAt(object, 'spec', 'ingress').every(
         rule =>

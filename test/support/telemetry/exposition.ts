@@ -5,7 +5,7 @@ type Series = {
   readonly value: number;
 };
 
-/** What an exposition says of one metric. */
+/** One metric of an exposition. */
 export type Family = { readonly type: string; readonly help: string; readonly series: readonly Series[] };
 
 const NAME = '[a-zA-Z_:][a-zA-Z0-9_:]*';
@@ -24,7 +24,7 @@ export function parseExposition(text: string): ReadonlyMap<string, Family> {
     const help = HELP.exec(line);
     const type = TYPE.exec(line);
     if (help) {
-      if (families.has(help[1] ?? '')) throw new Error(`told twice: ${line}`);
+      if (families.has(help[1] ?? '')) throw new Error(`declared twice: ${line}`);
       families.set(help[1] ?? '', { type: '', help: help[2] ?? '', series: [] });
     } else if (type) {
       const family = families.get(type[1] ?? '');

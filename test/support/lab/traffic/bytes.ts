@@ -4,7 +4,7 @@ import { connect as connectTls } from 'node:tls';
 import type { Client, Exchange, Target } from './client.ts';
 import { Portions } from './portions.ts';
 
-/** A client that sends bytes over connections of its own, inside TLS where it is told whom to trust. */
+/** A client that sends bytes over connections of its own, inside TLS where a CA is given. */
 export function bytesClient({ listener, host }: Target, ca?: Buffer): Client {
   const sockets = new Set<Socket>();
   const open = async (): Promise<Exchange & { end: () => void }> => {
@@ -37,7 +37,7 @@ function connected(listener: string): Promise<Socket> {
 }
 
 function exchange(raw: Socket, socket: Socket): Exchange & { readonly end: () => void } {
-  // Who reads is told.
+  // The reader gets the error.
   socket.on('error', () => undefined);
   const portions = new Portions(socket);
   return {
@@ -47,7 +47,7 @@ function exchange(raw: Socket, socket: Socket): Exchange & { readonly end: () =>
     },
     ending: async () => {
       await portions.rest();
-      // Bytes without a frame around them cannot tell whether more were meant to come.
+      // Bytes without a frame around them do not show whether more were to come.
       return 'cut';
     },
     reset: () => raw.resetAndDestroy(),

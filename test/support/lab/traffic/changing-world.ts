@@ -35,8 +35,8 @@ export function placesOf(
   return meshEndpoints(lab, object, endpoints);
 }
 
-/** A route of HTTP whose answers tell which endpoint Envoy chose. */
-export function tellingRoute(
+/** An HTTPRoute whose responses have a header with the endpoint that Envoy chose. */
+export function routeWithEndpointHeader(
   gateway: { readonly name: string },
   options: Omit<MeshRouteOptions, 'kind' | 'listener' | 'hostnames'>,
 ): KubernetesObject {

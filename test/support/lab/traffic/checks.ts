@@ -35,15 +35,15 @@ export const CHECKS: Readonly<Record<Exclude<Part, 'node off'>, Check>> = {
   'wrong CA': wrongAuthority,
 };
 
-/** The same bytes come back, the service was asked once, and the tailnet carried them both ways. */
+/** The same bytes come back, the service gets one request, and the tailnet carried them both ways. */
 async function payload(subject: Subject, size: number): Promise<void> {
   const { client, service, carried, repeats } = subject;
   const bytes = randomBytes(size);
   const before = { ...(await service.state()), ...(await carried()) };
   ok((await client.echo(bytes)).equals(bytes), 'other bytes came back');
   const after = { ...(await service.state()), ...(await carried()) };
-  const asked = after.requests - before.requests;
-  ok(repeats ? asked >= 1 : asked === 1, `the service was asked ${asked} times`);
+  const requests = after.requests - before.requests;
+  ok(repeats ? requests >= 1 : requests === 1, `the service got ${requests} requests`);
   ok(after.up - before.up >= Math.max(size, 1), `up the tailnet went ${after.up - before.up} bytes`);
   ok(after.down - before.down >= size, `down the tailnet went ${after.down - before.down} bytes`);
 }
@@ -55,7 +55,7 @@ async function visit({ client, service }: Subject): Promise<void> {
   await untilOpen(service, before.openRequests + 1);
   exchange.reset();
   await untilOpen(service, before.openRequests);
-  equal((await service.state()).requests - before.requests, 1, 'the service was not asked once');
+  equal((await service.state()).requests - before.requests, 1, 'the service did not get exactly one request');
 }
 
 async function takeTurns(exchange: Exchange): Promise<void> {
@@ -65,7 +65,7 @@ async function takeTurns(exchange: Exchange): Promise<void> {
   }
 }
 
-/** Lines come while more are to be written, for some seconds; when nobody listens any more the service stops. */
+/** Lines come while more are to be written, for some seconds; when the client disconnects the service stops. */
 async function lines({ client, service }: Subject): Promise<void> {
   if (!client.lines) throw new Error('this client knows no lines');
   const { openRequests } = await service.state();
@@ -98,7 +98,7 @@ async function clientResets({ client, service }: Subject): Promise<void> {
   equal((await client.echo(Buffer.from('after'))).toString(), 'after');
 }
 
-/** A service that ends in the midst of something is told as that, then as one that is not there, and then works again. */
+/** A service that ends during a request cuts it; then requests fail; then it works again. */
 async function serviceResets({ client, service }: Subject): Promise<void> {
   const exchange = await client.open();
   await exchange.turn(Buffer.from('before'));
@@ -127,11 +127,11 @@ async function wrongAuthority({ distrusted }: Subject): Promise<void> {
   ok((await distrusted.refusals()) > before, 'Envoy refused no certificate');
 }
 
-/** What a client is told of a service that cannot be reached: by Envoy, or by the end of its connection. */
+/** How a client sees a service that cannot be reached: a response of Envoy, or a closed connection. */
 const FAILURE = /status 503|grpc-status 14|too early|ECONNRESET|EPIPE/;
 
 function expectFailure(outcome: string): void {
-  ok(FAILURE.test(outcome), `the client was told: ${outcome}`);
+  ok(FAILURE.test(outcome), `the client got: ${outcome}`);
 }
 
 /** What came of something that did not fail. */

@@ -20,7 +20,7 @@ export interface Lines {
 
 /** Someone who uses a service through Envoy. */
 export interface Client {
-  /** Has the service send back what it is sent; fails with what it was told instead. */
+  /** Has the service send back what it is sent; fails with the response if that is another. */
   echo(bytes: Buffer): Promise<Buffer>;
   open(): Promise<Exchange>;
   /** Asks for more lines than anyone waits for; protocols without messages have none. */

@@ -93,7 +93,7 @@ export async function startComposed<Extension extends AtWork>(
   }
 }
 
-/** Tests with many requests would fill what Envoy Gateway says with them. */
+/** Tests with many requests would fill Envoy's log with them. */
 function withoutAccessLog(object: KubernetesObject): KubernetesObject {
   if (object.kind !== 'EnvoyProxy') return object;
   const telemetry = { accessLog: { disable: true } };

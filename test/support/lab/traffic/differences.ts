@@ -15,7 +15,7 @@ const PANIC_THRESHOLD = 1;
 
 /**
  * The fields of a cluster that have been changed, added or taken away and that are not ours: none where all went well.
- * Checks and a threshold are ours only where nobody else has set them.
+ * Checks and a threshold are ours only where they were not set before.
  */
 export function strangeChanges(before: Uint8Array, after: Uint8Array): readonly string[] {
   const hadChecks = valuesOf(before, HEALTH_CHECKS).length > 0;

@@ -11,8 +11,8 @@ import { TCP_LISTENERS, worldOf } from './world.ts';
 
 const INTERFACE = 'mesh0';
 
-/** A proxy that is not there: it is not asked. */
-const NOBODY = '127.0.0.1:1';
+/** The address of a proxy that does not exist and is not used. */
+const NO_PROXY = '127.0.0.1:1';
 
 const rows = rowsOf(process.argv[2] === 'long' ? 'long' : 'short').filter(({ path }) => path === 'Direct');
 const system = await startSystem({ dataPath: 'Direct', tcpListeners: TCP_LISTENERS });
@@ -20,7 +20,7 @@ try {
   const starter = starterIn(system.folder, locateBinaries(process.env), process.env['PATH'] ?? '');
   const options = { hostname: 'envoy', tags: ['tag:mesh'], networkInterface: INTERFACE };
   await startMeshNode(starter, system.lab.tailnet, options);
-  system.put('tailnet', [meshTailnet(system.lab, [NOBODY])]);
+  system.put('tailnet', [meshTailnet(system.lab, [NO_PROXY])]);
   const carriedTo = () => ({ tunnels: 0, ...interfaceCounters(INTERFACE) });
   const outcomes = await fillMatrix(rows, await worldOf({ system, rows, carriedTo, isShared: true }));
   console.log(JSON.stringify({ outcomes }));

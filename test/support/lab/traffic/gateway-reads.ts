@@ -24,7 +24,7 @@ export async function untilConsidered(
 export interface Reads {
   /** How many changes it has handled. */
   handled(): number;
-  /** Waits until it has handled so many. */
+  /** Waits until it has handled `count`. */
   until(count: number, timeoutMs?: number): Promise<void>;
 }
 
@@ -67,22 +67,22 @@ function saidAfter(log: string, size: number): () => readonly string[] {
   };
 }
 
-/** A cluster as Envoy was told of it: its fields, their version, and when that was. */
-export type ToldCluster = {
+/** An active cluster of Envoy's config dump: its fields, their version, and the time of the update. */
+export type ActiveCluster = {
   readonly version_info: string;
   readonly last_updated: string;
   readonly cluster: Readonly<Record<string, unknown>> & { readonly name: string };
 };
 
-/** What an Envoy was told of its clusters, as far as they are in use. */
-export async function toldClusters({ admin }: Pick<Gateway, 'admin'>): Promise<readonly ToldCluster[]> {
+/** The active clusters in an Envoy's config dump. */
+export async function activeClusters({ admin }: Pick<Gateway, 'admin'>): Promise<readonly ActiveCluster[]> {
   const parts = await readConfigDump(admin);
-  return parts.flatMap(part => (part['dynamic_active_clusters'] ?? []) as readonly ToldCluster[]);
+  return parts.flatMap(part => (part['dynamic_active_clusters'] ?? []) as readonly ActiveCluster[]);
 }
 
-/** What an Envoy was told of a cluster. */
-export async function toldCluster(gateway: Pick<Gateway, 'admin'>, name: string): Promise<ToldCluster> {
-  const found = (await toldClusters(gateway)).find(({ cluster }) => cluster.name === name);
+/** An active cluster in an Envoy's config dump. */
+export async function activeCluster(gateway: Pick<Gateway, 'admin'>, name: string): Promise<ActiveCluster> {
+  const found = (await activeClusters(gateway)).find(({ cluster }) => cluster.name === name);
   if (!found) throw new Error(`Envoy knows no cluster ${name}`);
   return found;
 }
@@ -91,6 +91,6 @@ export async function toldCluster(gateway: Pick<Gateway, 'admin'>, name: string)
 export async function statOf({ admin }: Pick<Gateway, 'admin'>, name: string): Promise<number> {
   const text = await (await fetch(`${admin}/stats?filter=^${name.replaceAll('.', '\\.')}$`)).text();
   const [, value] = /^[^:]+: (\d+)\s*$/.exec(text) ?? [];
-  if (value === undefined) throw new Error(`Envoy does not tell ${name}, but: ${text.slice(0, 200)}`);
+  if (value === undefined) throw new Error(`Envoy has no statistic ${name}, but: ${text.slice(0, 200)}`);
   return Number(value);
 }

@@ -8,7 +8,7 @@ const HEADER_BYTES = 5;
 /** google.protobuf.Int32Value of 1000. */
 const THOUSAND = Buffer.from([0x08, 0xe8, 0x07]);
 
-/** The most that one message carries: a server takes 4 MB, unless it is told otherwise. */
+/** The most that one message carries: a server takes 4 MB, unless it is configured otherwise. */
 const MESSAGE_BYTES = 1 << 20;
 
 /** A client of the echo service that speaks gRPC, all over one connection. */

@@ -15,7 +15,7 @@ export function http1Client(target: Target): Client {
     const answer = new Promise<IncomingMessage>((resolve, reject) => {
       sent.once('response', resolve).on('error', reject);
     });
-    // Who only sends learns of a failure when it looks at the answer.
+    // A caller that only sends gets a failure when it reads the response.
     answer.catch(() => undefined);
     return { sent, answer: answer.then(expectOk) };
   };
@@ -36,9 +36,9 @@ export function http1Client(target: Target): Client {
   };
 }
 
-type Asked = { readonly sent: ClientRequest; readonly answer: Promise<IncomingMessage> };
+type Request = { readonly sent: ClientRequest; readonly answer: Promise<IncomingMessage> };
 
-function exchange({ sent, answer }: Asked): Exchange {
+function exchange({ sent, answer }: Request): Exchange {
   const portions = answer.then(message => new Portions(message));
   portions.catch(() => undefined);
   return {

@@ -5,7 +5,7 @@ import { Portions } from './portions.ts';
 import { sendWhole } from './send-whole.ts';
 import { textLines } from './text-lines.ts';
 
-/** One connection for many requests, opened anew when it has ended. */
+/** One connection for many requests, opened again when it has ended. */
 export class Connection {
   readonly #target: Target;
   #session: ClientHttp2Session | undefined;
@@ -22,7 +22,7 @@ export class Connection {
 
   #connect(): ClientHttp2Session {
     const session = connect(`http://${this.#target.listener}`);
-    // Each request tells of it itself.
+    // Each request reports it itself.
     session.on('error', () => undefined);
     return session;
   }

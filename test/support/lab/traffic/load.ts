@@ -20,7 +20,7 @@ export interface Load {
   stop(): Promise<void>;
 }
 
-/** What is asked for: a host, and a path where a route has several rules. */
+/** What is requested: a host, and a path where a route has several rules. */
 export type Target = { readonly host: string; readonly path?: string };
 
 /** Whom to ask, and for what, one after the other. */
@@ -75,7 +75,7 @@ export function startLoad({ listener, targets, perSecond }: LoadOptions): Load {
   };
 }
 
-/** Asks so many times, some at once, and tells who answered how often, by what names an answerer. */
+/** Sends `count` requests, some concurrently, and returns how many each answerer got, by `nameOf`. */
 export async function answersOf(
   listener: string,
   target: Target,

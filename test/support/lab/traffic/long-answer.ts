@@ -15,7 +15,7 @@ export async function longAnswer(listener: string, host: string, lines: number):
       .end();
   });
   const whole = text(answer);
-  // Whoever waits for it is told.
+  // The promise that waits for it is rejected.
   whole.catch(() => undefined);
   return { endpoint: String(answer.headers[CHOSEN]), whole };
 }

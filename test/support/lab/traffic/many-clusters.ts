@@ -3,8 +3,8 @@ import type { KubernetesObject } from '../../../../lab/gateway/objects.ts';
 import type { Gateway, Lab } from '../../../../lab/state.ts';
 import { waitFor } from '../../../../lab/process/wait.ts';
 import { remoteOf } from '../lab.ts';
-import { hostOf, placesOf, tellingRoute } from './changing-world.ts';
-import { toldClusters } from './gateway-reads.ts';
+import { hostOf, placesOf, routeWithEndpointHeader } from './changing-world.ts';
+import { activeClusters } from './gateway-reads.ts';
 import { answersOf } from './load.ts';
 import type { Target } from './load.ts';
 
@@ -29,8 +29,8 @@ export interface ManyClusters {
   route(name: string): KubernetesObject;
   /** Has the endpoint on a node. */
   moveTo(node: 'one' | 'two'): void;
-  /** Who answers a request. */
-  asked(target: Target): Promise<string | undefined>;
+  /** The endpoint that answers a request. */
+  endpointFor(target: Target): Promise<string | undefined>;
   /** How long it takes until a route works, from a moment on. */
   worksAfter(startMs: number, name: string): Promise<number>;
   /** How long it takes from a moment on until every cluster has its endpoint on a node and nowhere else. */
@@ -49,7 +49,7 @@ export function manyClusters({ lab, gateway, put }: Base, count: number): ManyCl
     rule: index % MOST_RULES,
   }));
   const names = rules.map(({ route, rule }) => `httproute/default/${route}/rule/${rule}`);
-  const route = (name: string) => tellingRoute(gateway, { name, refs: [{ name: 'web', port }] });
+  const route = (name: string) => routeWithEndpointHeader(gateway, { name, refs: [{ name: 'web', port }] });
   const withAllRules = (name: string) => {
     const object = route(name);
     const { rules: [one] = [], ...spec } = object['spec'] as { readonly rules?: readonly object[] };
@@ -57,7 +57,7 @@ export function manyClusters({ lab, gateway, put }: Base, count: number): ManyCl
     const many = paths.map(value => ({ ...one, matches: [{ path: { type: 'PathPrefix', value } }] }));
     return { ...object, spec: { ...spec, rules: many } };
   };
-  const asked = async (target: Target) => {
+  const endpointFor = async (target: Target) => {
     const counts = await answersOf(gateway.listeners.http, target, 1, ({ endpoint }) => endpoint);
     return [...counts.keys()][0];
   };
@@ -68,9 +68,9 @@ export function manyClusters({ lab, gateway, put }: Base, count: number): ManyCl
     moveTo: node => {
       put('web', [placesOf(lab, 'web', 'http', nodeOf('one'), [{ name: 'a', on: nodeOf(node) }])]);
     },
-    asked,
+    endpointFor,
     worksAfter: async (startMs, name) => {
-      const look = () => asked({ host: hostOf(name) });
+      const look = () => endpointFor({ host: hostOf(name) });
       await waitFor(`${name} to work`, look, { timeoutMs: GIVEN_UP_MS, everyMs: 20 });
       return Math.round(performance.now() - startMs);
     },
@@ -98,8 +98,8 @@ async function untilCurrent(gateway: Gateway, names: readonly string[], wanted: 
 async function untilAllAsk(gateway: Gateway, names: readonly string[], target: string): Promise<void> {
   const wanted = JSON.stringify({ target_uri: target }).slice(1, -1);
   const look = async (note: (seen: string) => void) => {
-    const told = await toldClusters(gateway);
-    const asking = told
+    const clusters = await activeClusters(gateway);
+    const asking = clusters
       .filter(one => JSON.stringify(one).includes(wanted))
       .map(({ cluster }) => cluster.name);
     const missing = names.filter(name => !asking.includes(name));

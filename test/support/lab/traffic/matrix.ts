@@ -9,7 +9,7 @@ import type { Subject } from './subject.ts';
 /** What came of a cell. */
 export type Outcome = Cell & { readonly said: string; readonly tookMs: number };
 
-/** What a cell says that is proved. */
+/** The text of a cell that is proved. */
 export const HOLDS = 'holds';
 
 /** Where rows are proved. */
@@ -23,7 +23,7 @@ export interface MemorySnapshots {
 
 type Prepared = { readonly row: Row; readonly subject: Subject };
 
-/** Proves rows, each cell of a row after the one before, and tells what came of each. */
+/** Proves rows, each cell of a row after the one before, and returns the outcome of each. */
 export async function fillMatrix(rows: readonly Row[], world: MemorySnapshots): Promise<readonly Outcome[]> {
   const prepared = await Promise.all(rows.map(async row => ({ row, subject: await world.subjectOf(row) })));
   try {

@@ -16,7 +16,7 @@ import type { MeshRouteOptions } from './objects.ts';
 import { startRecorded } from './recorded.ts';
 import type { Recorded } from './recorded.ts';
 
-/** A large configuration of which a small part is ours, in the real Envoy Gateway, with a record of what it asked. */
+/** A large configuration of which a small part is ours, in the real Envoy Gateway, with a record of its calls. */
 export interface MixedWorld {
   readonly lab: Lab;
   readonly gateway: Gateway;
@@ -31,7 +31,7 @@ const numbered = (name: string, count: number) =>
 const OTHERS = { tcp: numbered('tcp', 20), udp: numbered('udp', 20) };
 const OURS = { tcp: ['mesh-tcp'], udp: ['mesh-udp'] };
 
-/** Starts it; routes are there once Envoy Gateway has read them, which takes it a while for so many. */
+/** Starts it; routes exist once Envoy Gateway has read them, which takes a while. */
 export async function startMixedWorld(size: MixedSize): Promise<MixedWorld> {
   const home = mkdtempSync(join(tmpdir(), 'mesh-mixed-'));
   const [all, known] = [join(home, 'all'), join(home, 'known')];

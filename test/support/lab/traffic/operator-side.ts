@@ -13,7 +13,7 @@ import { revisionOf } from '../../../../src/traffic/revision.ts';
 export type OperatorFolders = {
   readonly resources: string;
   readonly generated: string;
-  /** What the clusters of the extension server tell Envoys to dial. */
+  /** The address that Envoys dial, as the clusters of the extension server have it. */
   readonly edsTarget: string;
 };
 

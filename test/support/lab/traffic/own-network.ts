@@ -6,7 +6,7 @@ import type { Outcome } from './matrix.ts';
 /** A network in which there is nothing but this machine itself; whoever is not root gets it as root of nothing else. */
 const OWN_NETWORK = ['unshare', '--net', ...(process.getuid?.() === 0 ? [] : ['--user', '--map-root-user'])];
 
-/** Runs and tells what came of the rows in which Envoy is on the mesh itself. */
+/** Runs the rows in which Envoy is on the mesh itself, and returns their outcomes. */
 export async function fillDirect(form: 'short' | 'long'): Promise<readonly Outcome[]> {
   const direct = typescript('test/support/lab/traffic/direct.ts', form);
   const child = startCommand([...OWN_NETWORK, 'sh', '-c', 'ip link set lo up && exec "$@"', 'sh', ...direct]);

@@ -3,7 +3,7 @@ import type { Readable } from 'node:stream';
 /** How a stream of bytes came to its end: as its sender meant it, or cut. */
 export type Ending = 'whole' | 'cut';
 
-/** What comes over a stream, in portions of the size that is asked for. */
+/** What comes over a stream, in portions of the requested size. */
 export class Portions {
   readonly #stream: AsyncIterator<Buffer, undefined>;
   #held: Buffer[] = [];

@@ -76,7 +76,7 @@ async function openSynced(folder: string): Promise<Directory> {
     folder,
     indexes: extensionIndexes,
     report: problem => console.error('problem in a resource file', problem),
-    reportFailure: failure => console.error('something of ours failed', failure),
+    reportFailure: failure => console.error('unexpected error in the directory', failure),
   });
   directory.start();
   await directory.read.whenSynced();

@@ -16,9 +16,9 @@ import { PROJECT, typescript } from '../command-line.ts';
 export interface StandaloneProcess {
   /** Where it serves hooks and EDS, as host:port. */
   readonly address: string;
-  /** What it says. */
+  /** Its log. */
   readonly log: string;
-  /** Starts it, where it does not run, and waits until it is ready; it may be told more than before. */
+  /** Starts it, where it does not run, and waits until it is ready; `variables` are added to those from before. */
   start(variables?: Readonly<Record<string, string>>): Promise<void>;
   /** Lets it end as it wants to. */
   stop(): Promise<void>;

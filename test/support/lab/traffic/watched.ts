@@ -8,15 +8,15 @@ import type { ExtensionBase } from './composed.ts';
 /** The hooks that Envoy Gateway calls. */
 type Hook = 'PostClusterModify' | 'PostEndpointsModify' | 'PostTranslateModify';
 
-/** What a hook was asked. */
-export type Asked = { readonly hook: Hook; readonly request: Uint8Array };
+/** A call of a hook. */
+export type HookCall = { readonly hook: Hook; readonly request: Uint8Array };
 
 /** An extension server in this process, whose hooks are counted and can be kept waiting; its EDS goes on. */
 export interface Watched {
   /** As host:port. */
   readonly address: string;
-  /** What hooks were asked, in order, whether they have answered or not. */
-  asked(): readonly Asked[];
+  /** The calls of hooks, in order, answered or not. */
+  calls(): readonly HookCall[];
   /** Keeps hooks from answering, until the function that it gives is called. */
   hold(): () => void;
   close(): Promise<void>;
@@ -40,7 +40,7 @@ export async function startWatched({ operator, telemetry, port }: ExtensionBase)
   server.health.set('SERVING');
   return {
     address,
-    asked: () => watch.asked,
+    calls: () => watch.calls,
     hold: () => watch.hold(),
     close: async () => {
       await server.stop({ graceMs: 0 });
@@ -52,7 +52,7 @@ export async function startWatched({ operator, telemetry, port }: ExtensionBase)
 const HOOKS = '/envoygateway.extension.EnvoyGatewayExtension/';
 
 class Watch {
-  readonly asked: Asked[] = [];
+  readonly calls: HookCall[] = [];
   #held: Promise<void> | undefined;
 
   over(methods: Methods): Methods {
@@ -62,7 +62,7 @@ class Watch {
         const hook = path.slice(HOOKS.length) as Hook;
         const call: typeof method.call = async request => {
           const copy = Uint8Array.from(request);
-          this.asked.push({ hook, request: copy });
+          this.calls.push({ hook, request: copy });
           await this.#held;
           return method.call(copy);
         };

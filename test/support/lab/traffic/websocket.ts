@@ -13,7 +13,7 @@ const MASK_BYTES = 4;
 /** Opens a WebSocket; each turn is one message. */
 export async function openWebSocket(target: Target, path: string): Promise<Exchange> {
   const socket = await upgraded(target, path);
-  // Who reads is told.
+  // The reader gets the error.
   socket.on('error', () => undefined);
   const portions = new Portions(socket);
   return {
@@ -46,7 +46,7 @@ function upgraded({ listener, host }: Target, path: string): Promise<Socket> {
   });
 }
 
-/** What a client sends is masked; with zeros it looks as it did. */
+/** What a client sends is masked; a mask of zeros changes nothing. */
 function frameOf(bytes: Buffer): Buffer {
   const { length } = bytes;
   const header =

@@ -10,7 +10,7 @@ export interface Witness {
   readonly address: string;
   /** What it has seen for a target, as the CONNECT requests name it. */
   carried(target: string): Carried;
-  /** All that were asked for. */
+  /** All targets of CONNECT requests. */
   targets(): readonly string[];
   end(): Promise<void>;
 }
