@@ -51,12 +51,20 @@ export function statusOf(situation: Situation): Status {
     ...apiOf(view),
     ...credentialOf(view, secretVersion),
   };
-  return before && isEqual(withoutLastSuccess(before), withoutLastSuccess(status)) ? before : status;
+  return before && isEqual(stable(before), stable(status)) ? before : status;
 }
 
-function withoutLastSuccess({ api, pool: _pool, vipServices: _services, ...rest }: Status) {
-  const { lastSuccess: _time, ...stable } = api ?? {};
-  return { ...rest, api: stable };
+/** What is worth a write. A server may put the id of the request into each error. */
+function stable({ api, pool: _pool, vipServices: _services, conditions = [], ...rest }: Status) {
+  const { lastSuccess: _time, lastError, ...others } = api ?? {};
+  if (lastError === undefined) return { ...rest, conditions, api: others };
+  const messages = conditions.map(condition => ({ ...condition, message: withoutIds(condition.message) }));
+  return { ...rest, conditions: messages, api: { ...others, lastError: withoutIds(lastError) } };
+}
+
+/** Without words that have digits, except HTTP statuses. */
+function withoutIds(message: string): string {
+  return message.replace(/(?<![\w-])(?!\d{3}(?![\w-]))[\w-]*\d[\w-]*/g, '#');
 }
 
 function findingsOf(situation: Situation): readonly Finding[] {

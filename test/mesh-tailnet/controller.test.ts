@@ -59,6 +59,21 @@ describe('a MeshTailnet with the credentials of an OAuth client', () => {
     expect(api.countByRoute()['token'] ?? 0).toBeLessThanOrEqual(1);
   });
 
+  it('writes nothing while errors differ in ids alone, and one that differs in more', async () => {
+    const { runs, interval, api, condition, events } = await sceneOf();
+    const fail = async (status: number, message: string) => {
+      api.fail({ routes: ['devices.list'], times: 1, fault: { is: 'answer', status, json: { message } } });
+      await interval();
+    };
+    await fail(400, 'request 7c1-aa failed after 1234 ms');
+    const [writes, recorded] = [runs.writes, events.length];
+    await fail(400, 'request 7c1-ab failed after 78 ms');
+    expect([runs.writes, events.length]).toEqual([writes, recorded]);
+    await fail(409, 'request 7c1-ac failed after 78 ms');
+    expect([runs.writes, events.length]).toEqual([writes + 1, recorded]);
+    expect(condition('Authenticated')?.message).toContain('409 request 7c1-ac failed');
+  });
+
   it('says that white space around a value was ignored', async () => {
     const { own, client, condition, interval } = await sceneOf({ hasSecret: false });
     own.put(`${client.id}\n`, ` ${client.secret}\n`);
