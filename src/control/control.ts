@@ -107,7 +107,13 @@ export interface ControlApi {
 export type Credentials =
   | { readonly kind: 'oauth'; readonly clientId: string; readonly clientSecret: string }
   /** Workload identity: `idToken` returns a fresh token of the operator's ServiceAccount. */
-  | { readonly kind: 'federated'; readonly clientId: string; readonly idToken: () => Promise<string> };
+  | {
+      readonly kind: 'federated';
+      readonly clientId: string;
+      /** Of the tokens that `idToken` returns. */
+      readonly audience: string;
+      readonly idToken: () => Promise<string>;
+    };
 
 /** How the control API of a tailnet is reached. */
 export type ControlEndpoint = {

@@ -77,7 +77,11 @@ export class TokenSource {
     const credentials = this.#credentials;
     if (!credentials) throw new ControlError('CredentialsInvalid', 'there are no credentials');
     this.#renewing ??= this.#exchange(credentials)
-      .then(token => (this.#token = token))
+      .then(token => {
+        // Others may have been accepted while these were renewed.
+        if (this.#credentials === credentials) this.#token = token;
+        return token;
+      })
       .finally(() => (this.#renewing = undefined));
     return this.#renewing;
   }
@@ -103,6 +107,6 @@ export class TokenSource {
 /** A federated identity is the same whatever its next token is. */
 export function isSame(one: Credentials, other: Credentials): boolean {
   const secretOf = (credentials: Credentials) =>
-    credentials.kind === 'oauth' ? credentials.clientSecret : undefined;
+    credentials.kind === 'oauth' ? credentials.clientSecret : credentials.audience;
   return one.kind === other.kind && one.clientId === other.clientId && secretOf(one) === secretOf(other);
 }

@@ -125,7 +125,7 @@ async function readCredentials(
   if (workloadIdentity) {
     const { clientID, audience } = workloadIdentity;
     const idToken = () => own.serviceAccountToken(audience);
-    const credentials = { kind: 'federated', clientId: clientID, idToken } as const;
+    const credentials = { kind: 'federated', clientId: clientID, audience, idToken } as const;
     return { ...NOTHING_READ, problem: undefined, credentials };
   }
   const without = (reason: AuthenticationProblem['reason'], message: string): ReadCredentials => ({

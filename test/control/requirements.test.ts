@@ -3,7 +3,8 @@ import type { AddressInfo } from 'node:net';
 import { afterEach, describe, expect, it } from 'vitest';
 import { FAULTS } from '../../lab/control-api/faults.ts';
 import type { Fault } from '../../lab/control-api/faults.ts';
-import type { ControlErrorReason } from '../../src/control/control.ts';
+import type { ControlErrorReason, Credentials } from '../../src/control/control.ts';
+import { TokenSource } from '../../src/control/token.ts';
 import { parseExposition, valueOf } from '../support/telemetry/exposition.ts';
 import { failureOf, inTime, startClient } from '../support/control-client.ts';
 import type { Client, ClientOptions } from '../support/control-client.ts';
@@ -131,6 +132,23 @@ describe('3. an expiring token', () => {
     api.state.tokens.clear();
     expect(await Promise.all([control.devices(), control.devices()])).toEqual([[], []]);
     expect(api.countByRoute()['token']).toBe(2);
+  });
+
+  it('of credentials that were replaced during its renewal is not kept', async () => {
+    const { clock, now } = await clientOf();
+    let grant = (): void => undefined;
+    const exchange = async ({ clientId }: Credentials) => {
+      if (clock.now() > 0 && clientId === 'old') await new Promise<void>(resolve => (grant = resolve));
+      return { value: clientId, lifetimeMs: 3600_000, scopes: [] };
+    };
+    const tokens = new TokenSource({ exchange, clock, now, random: () => 0 });
+    await tokens.use({ kind: 'oauth', clientId: 'old', clientSecret: '1' });
+    await clock.advance(3600_000 - 30_000);
+    const renewed = tokens.get();
+    await tokens.use({ kind: 'oauth', clientId: 'new', clientSecret: '2' });
+    grant();
+    await renewed;
+    expect(await tokens.get()).toBe('new');
   });
 
   it('that cannot be renewed is used to its end', async () => {

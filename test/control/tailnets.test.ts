@@ -109,7 +109,7 @@ describe('workload identity', () => {
       ...{ routes: ['token-exchange'], times: 1 },
       fault: { is: 'answer', status: 401, json: { message: 'jwt is not trusted' } },
     });
-    const credentials: Credentials = { kind: 'federated', clientId: 'k1', idToken };
+    const credentials: Credentials = { kind: 'federated', clientId: 'k1', audience: 'api', idToken };
     const view = await inTime(clock, observe({ credentials }));
     expect(view.error).toMatchObject({ reason: 'CredentialsInvalid' });
     expect(view.error?.message).toContain('jwt is not trusted');
@@ -119,10 +119,25 @@ describe('workload identity', () => {
     expect(api.countByRoute()['token-exchange']).toBe(2);
   });
 
+  it('of another audience replaces the one before', async () => {
+    const { api, clock, observe } = await observed();
+    const exchanged = { access_token: 'granted', token_type: 'Bearer' };
+    api.fail({ routes: ['token-exchange'], fault: { is: 'answer', status: 200, json: exchanged } });
+    const issued: string[] = [];
+    for (const audience of ['one', 'other', 'other']) {
+      const idToken = () => Promise.resolve(issued.push(audience).toString());
+      await inTime(clock, observe({ credentials: { kind: 'federated', clientId: 'k1', audience, idToken } }));
+    }
+    expect(api.countByRoute()['token-exchange']).toBeGreaterThanOrEqual(2);
+    expect(issued).toContain('other');
+  });
+
   it('that cannot get such a token says so', async () => {
     const { observe } = await observed();
     const idToken = () => Promise.reject(new Error('forbidden'));
-    const { error } = await observe({ credentials: { kind: 'federated', clientId: 'k1', idToken } });
+    const { error } = await observe({
+      credentials: { kind: 'federated', clientId: 'k1', audience: 'api', idToken },
+    });
     expect(error).toMatchObject({ reason: 'CredentialsInvalid' });
     expect(error?.message).toContain("no token of the operator's ServiceAccount: forbidden");
   });
