@@ -42,9 +42,9 @@ export function refusalOf(refused: Refused): ControlError {
   const { route, what, status, headers, secrets, now } = refused;
   const body = jsonIn(refused.text);
   const said = body ? wordsOf(body) : plainWords(refused.text, headers);
-  const words = secrets.reduce((text, secret) => text.replaceAll(secret, '[redacted]'), said);
+  const words = redacted(said, secrets);
   const reason = status >= 300 && status < 400 ? 'Garbled' : reasonOf(refused, body);
-  const message = [`${what}: ${status}`, withoutSecrets(words).slice(0, LONGEST_WORDS), adviceOf(refused)]
+  const message = [`${what}: ${status}`, words.slice(0, LONGEST_WORDS), adviceOf(refused)]
     .filter(part => part !== '')
     .join(' ');
   const retryAfterMs = retryAfterOf(headers, now);
@@ -53,6 +53,11 @@ export function refusalOf(refused: Refused): ControlError {
     ...(reason === 'ScopeMissing' ? { scope: scopeIn(words) ?? SCOPES[route] ?? 'unknown' } : {}),
     ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
   });
+}
+
+/** A text of a response, which may repeat the secrets of its request. */
+export function redacted(text: string, secrets: readonly string[]): string {
+  return withoutSecrets(secrets.reduce((rest, secret) => rest.replaceAll(secret, '[redacted]'), text));
 }
 
 const LONGEST_WORDS = 300;
@@ -82,10 +87,10 @@ function reasonOf({ route, status }: Refused, body: Body | undefined): ControlEr
 }
 
 /** Redirects are not followed, because the credentials would go with them. */
-function adviceOf({ status, headers }: Refused): string {
+function adviceOf({ status, headers, secrets }: Refused): string {
   const location = headers.get('location');
   if (status < 300 || status >= 400 || location === null) return '';
-  return `redirects to ${withoutSecrets(location).slice(0, 200)}, and redirects are not followed: set controlURL to where the API is`;
+  return `redirects to ${redacted(location, secrets).slice(0, 200)}, and redirects are not followed: set controlURL to where the API is`;
 }
 
 /** As in: token is missing the required scope X; OAuth client cannot grant scopes "X"; scope X is not granted. */

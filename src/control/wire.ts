@@ -5,7 +5,7 @@ import type { Clock } from '../api/clock.ts';
 import { withoutSecrets } from '../telemetry/secrets.ts';
 import { ControlError } from './control.ts';
 import type { ControlEndpoint } from './control.ts';
-import { jsonIn, refusalOf } from './refusal.ts';
+import { jsonIn, redacted, refusalOf } from './refusal.ts';
 import type { Route } from './refusal.ts';
 
 /** A request to the control API. */
@@ -75,9 +75,9 @@ export function openWire(options: WireOptions): Wire {
     try {
       const { response, text } = await respond(request, abort.signal);
       const { status, headers, ok } = response;
-      if (ok) return bodyOf(text, what, headers);
       const { token, form = {} } = request;
       const secrets = [token, form['client_secret'], form['jwt']].filter(text => text !== undefined);
+      if (ok) return bodyOf(text, what, redacted(headers.get('content-type') ?? 'of no type', secrets));
       throw refusalOf({ route: request.route, what, status, headers, text, secrets, now: now() });
     } catch (error) {
       closing.signal.throwIfAborted();
@@ -119,11 +119,10 @@ async function readText(response: Response, maxBytes: number, what: string): Pro
   return Buffer.concat(chunks, length).toString();
 }
 
-function bodyOf(text: string, what: string, headers: Headers): Readonly<Record<string, unknown>> {
+function bodyOf(text: string, what: string, type: string): Readonly<Record<string, unknown>> {
   if (text.trim() === '') return {};
   const body = jsonIn(text);
   if (body) return body;
-  const type = headers.get('content-type') ?? 'of no type';
   throw new ControlError(
     'Garbled',
     `${what}: the response is no JSON object but ${type.slice(0, 100)}: does controlURL lead to a control API?`,

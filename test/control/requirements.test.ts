@@ -441,6 +441,24 @@ describe('18. settings and the probe', () => {
 });
 
 describe('20. secrets', () => {
+  it('that a server repeats in its headers are in no error', async () => {
+    const { tokens, control, api } = await authorizedClient();
+    const token = 'granted-without-a-known-prefix';
+    const exchanged = { access_token: token, token_type: 'Bearer' };
+    api.fail({ routes: ['token'], fault: { is: 'answer', status: 200, json: exchanged } });
+    api.state.tokens.clear();
+    expect(await tokens.after401(await tokens.get())).toBe(token);
+    api.fail({
+      times: 1,
+      fault: { is: 'answer', status: 200, text: 'OK', headers: { 'content-type': token } },
+    });
+    expect((await failureOf(control.devices())).message).toContain('no JSON object but [redacted]');
+    api.fail({ fault: { is: 'redirect', to: `http://127.0.0.1/${token}` } });
+    expect((await failureOf(control.devices())).message).toContain(
+      'redirects to http://127.0.0.1/[redacted]',
+    );
+  });
+
   it('are in no error and no metric', async () => {
     const { api, client, tokens, control, metrics, credentials, clock } = await authorizedClient();
     const token = await tokens.get();
