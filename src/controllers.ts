@@ -42,7 +42,7 @@ const controllers: readonly RegisteredController[] = [
   },
   {
     name: 'mesh-tailnet',
-    kinds: ['MeshTailnet'],
+    kinds: ['MeshTailnet', 'MeshEndpoints'],
     indexes: tailnetIndexes,
     access: tailnetAccess,
     start: (deps, options) =>

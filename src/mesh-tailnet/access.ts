@@ -8,7 +8,11 @@ import { COMPONENTS, OAUTH_SECRET } from '../api/names.ts';
  */
 export const access: Access = {
   cluster: [
-    { apiGroups: [GROUP], resources: ['meshtailnets'], verbs: ['get', 'list', 'watch'] },
+    { apiGroups: [GROUP], resources: ['meshendpoints'], verbs: ['get', 'list', 'watch'] },
+    {
+      ...{ apiGroups: [GROUP], resources: ['meshtailnets'] },
+      verbs: ['get', 'list', 'watch', 'create', 'patch', 'delete'],
+    },
     { apiGroups: [GROUP], resources: ['meshtailnets/status'], verbs: ['patch'] },
   ],
   own: [

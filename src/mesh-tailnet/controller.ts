@@ -1,14 +1,18 @@
 import type { Finding } from '../api/conditions.ts';
 import { API_VERSION } from '../api/generated/kinds.ts';
 import type { Kinds } from '../api/generated/types.ts';
+import type { Ref } from '../api/key.ts';
 import { refTo, tailnetsOf } from '../api/references.ts';
-import type { RecordEvents } from '../resources/resources.ts';
-import type { AnyIndex, WriteResources } from '../resources/resources.ts';
+import { validate } from '../api/validation/validate.ts';
+import type { Device } from '../control/control.ts';
+import type { AnyIndex, ReadResources, RecordEvents, WriteResources } from '../resources/resources.ts';
 import type { Controller } from '../runtime/controller.ts';
 import { byIndex, whenChanges } from '../runtime/trigger.ts';
+import type { Trigger } from '../runtime/trigger.ts';
 import type { Log } from '../telemetry/log.ts';
-import { gather, intervalMsOf, tailnetsByDomain } from './gather.ts';
+import { endpointsByDomain, gather, intervalMsOf, tailnetsByDomain } from './gather.ts';
 import type { GatherDeps } from './gather.ts';
+import { createdName, createdTailnet, plan } from './plan.ts';
 import { statusOf } from './status.ts';
 
 type MeshTailnet = Kinds['MeshTailnet'];
@@ -16,29 +20,42 @@ type Status = NonNullable<MeshTailnet['status']>;
 
 /** What the controller works with. */
 export type TailnetDeps = GatherDeps & {
-  readonly write: Pick<WriteResources, 'replaceStatus'>;
+  readonly write: Pick<WriteResources, 'replaceStatus' | 'apply' | 'remove'>;
   readonly events: RecordEvents;
   readonly log: Log;
 };
 
 /** The indexes that the store must have been made with. */
-export const tailnetIndexes: readonly AnyIndex[] = [tailnetsByDomain];
+export const tailnetIndexes: readonly AnyIndex[] = [tailnetsByDomain, endpointsByDomain];
+
+const triggers: readonly Trigger<'MeshTailnet'>[] = [
+  // One that is deleted may end the conflict of others.
+  whenChanges('MeshTailnet', tailnetsOf, byIndex(tailnetsByDomain)),
+  whenChanges('MeshTailnet', tailnetsOf, byCreatedName),
+  whenChanges('MeshEndpoints', tailnetsOf, byCreatedName),
+];
+
+/** The MeshTailnet that is created for a domain, which need not exist. */
+function byCreatedName(domain: string): readonly Ref<'MeshTailnet'>[] {
+  return [{ kind: 'MeshTailnet', namespace: '', name: createdName(domain) }];
+}
 
 /** Authenticates with the control API of each MeshTailnet, and reports what it finds there in its status. */
 export function tailnetController(deps: TailnetDeps): Controller<'MeshTailnet'> {
   const { read, write, tailnets } = deps;
   const report = reporter(deps);
+  const create = creator(deps);
   return {
     name: 'mesh-tailnet',
     kind: 'MeshTailnet',
-    // One that is deleted may end the conflict of others.
-    triggers: [whenChanges('MeshTailnet', tailnetsOf, byIndex(tailnetsByDomain))],
+    triggers,
     reconcile: async ref => {
       const tailnet = read.get(ref);
+      const created = await create(ref.name, tailnet);
       if (!tailnet) {
-        tailnets.forget(ref.name);
+        if (created === 'not wanted') tailnets.forget(ref.name);
         report.forget(ref.name);
-        return { requeue: 'on-change' };
+        return created === 'wanted' ? { requeue: 'after', ms: RETRY_MS } : { requeue: 'on-change' };
       }
       const situation = await gather(tailnet, deps);
       const status = statusOf(situation);
@@ -48,6 +65,38 @@ export function tailnetController(deps: TailnetDeps): Controller<'MeshTailnet'> 
       return isPolled ? { requeue: 'after', ms: intervalMsOf(tailnet) } : { requeue: 'on-change' };
     },
   };
+}
+
+/** How long until devices are listed again for a MeshTailnet that could not be created yet. */
+const RETRY_MS = 30_000;
+
+/** Creates or removes the MeshTailnet of a name, for the MeshEndpoints of its domain; returns whether it is wanted. */
+function creator(deps: TailnetDeps) {
+  const { read, write, controlURL } = deps;
+  const devicesFor = async (domain: string): Promise<readonly Device[]> => {
+    const verdict = validate('MeshTailnet', createdTailnet(domain));
+    // Without the Secret or a control API there is nothing to create it from.
+    if (!verdict.valid || controlURL === undefined) return [];
+    return (await gather(verdict.object, deps)).view?.devices ?? [];
+  };
+  return async (name: string, existing: MeshTailnet | undefined): Promise<'wanted' | 'not wanted'> => {
+    const domains = existing ? [existing.spec.tailnet] : domainsNamed(name, read);
+    const domain = domains.find(one => read.find(endpointsByDomain, one).length > 0);
+    const others = domain === undefined ? [] : read.find(tailnetsByDomain, domain);
+    const isTaken = others.some(({ metadata }) => metadata.name !== name);
+    const isCandidate = !existing && domain !== undefined && !isTaken;
+    const devices = isCandidate ? await devicesFor(domain) : [];
+    const action = plan({ existing, domain, isTaken, devices });
+    if (action.do === 'create') await write.apply(action.object);
+    if (action.do === 'remove') await write.remove(action.ref);
+    return isCandidate && controlURL !== undefined ? 'wanted' : 'not wanted';
+  };
+}
+
+/** The domains of MeshEndpoints whose MeshTailnet would have this name. */
+function domainsNamed(name: string, read: ReadResources): readonly string[] {
+  const domains = new Set(read.list('MeshEndpoints').map(({ spec }) => spec.tailnet));
+  return [...domains].filter(domain => createdName(domain) === name).sort();
 }
 
 /** Records an Event for each transition, and a log line for each that this process has not logged yet. */

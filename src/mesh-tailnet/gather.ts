@@ -26,6 +26,13 @@ export const tailnetsByDomain: Index<'MeshTailnet'> = {
   valuesOf: tailnetsOf,
 };
 
+/** MeshEndpoints by the domain that needs a MeshTailnet. */
+export const endpointsByDomain: Index<'MeshEndpoints'> = {
+  name: 'tailnet: MeshEndpoints by tailnet',
+  kind: 'MeshEndpoints',
+  valuesOf: tailnetsOf,
+};
+
 /** Reads everything that decides the status of a MeshTailnet; lists devices if the last list is old enough. */
 export async function gather(tailnet: MeshTailnet, deps: GatherDeps): Promise<Situation> {
   const { spec, metadata } = tailnet;

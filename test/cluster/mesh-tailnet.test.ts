@@ -19,7 +19,7 @@ import { ownApiServer } from '../support/cluster/alone.ts';
 import type { OwnApiServer } from '../support/cluster/alone.ts';
 import { named } from '../support/declared.ts';
 import { AUTHORITY } from '../support/kubernetes/wire-certificates.ts';
-import { meshTailnet } from '../support/objects.ts';
+import { meshEndpoints, meshTailnet } from '../support/objects.ts';
 import { startServed } from '../support/served-process.ts';
 
 const NAMESPACE = 'mesh-system';
@@ -88,9 +88,9 @@ function keysOfCluster(): Promise<JSONWebKeySet> {
 }
 
 /** An operator that leads. */
-async function startOperator() {
+async function startOperator(more: Readonly<Record<string, string>> = {}) {
   const KUBECONFIG = writeKubeconfig(folder, admin, token);
-  const operator = startServed('operator', {}, { KUBECONFIG, POD_NAMESPACE: NAMESPACE });
+  const operator = startServed('operator', {}, { KUBECONFIG, POD_NAMESPACE: NAMESPACE, ...more });
   await operator.line('became leader');
   return operator;
 }
@@ -179,6 +179,31 @@ describe('a MeshTailnet in a cluster', () => {
     });
     await putTailnet('private', { controlURL: api.url, controlCA: { configMapRef: { name: 'control-ca' } } });
     await authenticated('private', 'Authenticated');
+  });
+
+  it('is created for MeshEndpoints in the domain of the Secret, and removed with them', async () => {
+    const api = await controlServer({ domain: 'created.ts.net' });
+    api.addDevice({ hostname: 'web-1' });
+    await putSecret(api.addClient(SCOPES));
+    await startOperator({ CONTROL_API_URL: api.url });
+    const web = named(meshEndpoints({ tailnet: 'created.ts.net' }), 'default/created') as KubeObject;
+    await admin.apply(web);
+    const names = async () =>
+      (await admin.list({ apiVersion: API_VERSION, kind: 'MeshTailnet' })).map(
+        ({ metadata }) => metadata.name,
+      );
+    await waitFor('it to be created', async () =>
+      (await names()).includes('created-ts-net') ? true : undefined,
+    );
+    await authenticated('created-ts-net', 'Authenticated');
+    await admin.remove({
+      apiVersion: API_VERSION,
+      kind: 'MeshEndpoints',
+      namespace: 'default',
+      name: 'created',
+    });
+    const isRemoved = async () => ((await names()).includes('created-ts-net') ? undefined : true);
+    expect(await waitFor('it to be removed', isRemoved)).toBe(true);
   });
 
   it('needs no Secret with workload identity', async () => {

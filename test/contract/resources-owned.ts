@@ -46,6 +46,20 @@ export const ownedCases: Readonly<Record<string, Case>> = {
     },
   },
 
+  'creates and removes an object without a namespace': {
+    expect: async scene => {
+      const ref: Ref<'MeshTailnet'> = { kind: 'MeshTailnet', namespace: '', name: 'created-ts-net' };
+      await scene.write.apply({
+        ...{ apiVersion: API_VERSION, kind: ref.kind, metadata: { name: ref.name } },
+        spec: { tailnet: 'created.ts.net' },
+      });
+      const { spec } = await untilFound(scene, ref);
+      expect(spec).toMatchObject({ tailnet: 'created.ts.net', syncInterval: '30s' });
+      await scene.write.remove(ref);
+      await untilRemoved(scene, ref);
+    },
+  },
+
   'applies an object that we own exactly': {
     expect: async scene => {
       await scene.write.apply(bindingOf(first, { app: 'mesh', old: 'yes' }));

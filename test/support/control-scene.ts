@@ -51,10 +51,18 @@ export type SceneOptions = {
   readonly hasSecret?: boolean;
   readonly spec?: Readonly<Record<string, unknown>>;
   readonly objects?: readonly object[];
+  /** Whether the simulator is the control API of MeshTailnets that name none. */
+  readonly isDefault?: boolean;
 };
 
 /** The controller of MeshTailnets on a memory, with a simulated control API and a clock that the test moves. */
-export async function startScene({ api = {}, hasSecret = true, spec = {}, objects }: SceneOptions = {}) {
+export async function startScene({
+  api = {},
+  hasSecret = true,
+  spec = {},
+  objects,
+  isDefault = false,
+}: SceneOptions = {}) {
   const runtime = new Runtime(objects ?? [], tailnetIndexes);
   const { clock, memory } = runtime;
   const simulated = await startControlApi({ clock: { now: () => START + clock.now() }, ...api });
@@ -69,8 +77,10 @@ export async function startScene({ api = {}, hasSecret = true, spec = {}, object
   const events: ObjectEvent[] = [];
   const runs = { running: 0, completed: 0, writes: 0 };
   const controller = tailnetController({
-    ...{ read: memory.read, own, tailnets, controlURL: undefined, now },
+    ...{ read: memory.read, own, tailnets, controlURL: isDefault ? simulated.url : undefined, now },
     write: {
+      apply: object => memory.write.apply(object),
+      remove: ref => memory.write.remove(ref),
       replaceStatus: async (object, status) => {
         runs.writes++;
         await memory.write.replaceStatus(object, status);

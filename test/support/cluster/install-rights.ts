@@ -64,9 +64,6 @@ const ELSEWHERE: readonly Right[] = [
   ['patch', GATEWAY, 'gateways/status', 'default'],
   ['patch', GROUP, 'meshendpoints', 'default'],
   ['delete', GROUP, 'meshendpoints', 'default'],
-  ['create', GROUP, 'meshtailnets', ''],
-  ['patch', GROUP, 'meshtailnets', ''],
-  ['delete', GROUP, 'meshtailnets', ''],
   ['deletecollection', GROUP, 'meshbindings', 'default'],
   ['get', 'coordination.k8s.io', 'leases', 'kube-node-lease'],
   ['patch', 'apiextensions.k8s.io', 'customresourcedefinitions', ''],
@@ -107,6 +104,9 @@ export function forbiddenToAll(own: string): readonly Right[] {
 
 /** What the extension server may not do beside that: it writes nothing. */
 export const FORBIDDEN_TO_READERS: readonly Right[] = [
+  ['create', GROUP, 'meshtailnets', ''],
+  ['patch', GROUP, 'meshtailnets', ''],
+  ['delete', GROUP, 'meshtailnets', ''],
   ['create', GROUP, 'meshendpoints', 'default'],
   ['create', GROUP, 'meshbindings', 'default'],
   ['patch', GROUP, 'meshbindings', 'default'],
