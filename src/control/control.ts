@@ -148,6 +148,8 @@ export type TailnetView = {
   /** Since the last list that succeeded; undefined where none has. */
   readonly ageMs: number | undefined;
   readonly lastSuccess: Date | undefined;
+  /** Until devices are to be listed again. */
+  readonly nextMs: number;
   /** Why credentials were refused, or the last list failed. */
   readonly error: ControlError | undefined;
   /** The token in use. */

@@ -74,7 +74,7 @@ class ObservedTailnet {
   #lastSuccess: Date | undefined;
   #listError: ControlError | undefined;
   #credentialError: ControlError | undefined;
-  #dueAt = -Infinity;
+  #refreshedAt = -Infinity;
   #tried: Credentials | undefined;
   #running: Promise<void> | undefined;
 
@@ -100,20 +100,23 @@ class ObservedTailnet {
   async observe({ credentials, intervalMs }: TailnetSource): Promise<TailnetView> {
     await this.#running;
     const isNew = credentials !== undefined && !(this.#tried && isSame(this.#tried, credentials));
-    if (isNew || this.#deps.clock.now() >= this.#dueAt) {
-      this.#running ??= this.#refresh(credentials, intervalMs).finally(() => (this.#running = undefined));
+    if (isNew || this.#msToNext(intervalMs) <= 0) {
+      this.#running ??= this.#refresh(credentials).finally(() => (this.#running = undefined));
     }
     // Also where another caller has just begun it.
     await this.#running;
-    return this.#view();
+    return { ...this.#view(), nextMs: Math.max(0, this.#msToNext(intervalMs)) };
+  }
+
+  #msToNext(intervalMs: number): number {
+    return this.#refreshedAt + intervalMs - this.#deps.clock.now();
   }
 
   close(): void {
     this.#wire.close();
   }
 
-  async #refresh(credentials: Credentials | undefined, intervalMs: number): Promise<void> {
-    this.#dueAt = this.#deps.clock.now() + intervalMs;
+  async #refresh(credentials: Credentials | undefined): Promise<void> {
     this.#tried = credentials;
     const isProven = this.#lastSuccess !== undefined && !this.#listError;
     this.#credentialError = undefined;
@@ -122,6 +125,7 @@ class ObservedTailnet {
       if (credentials) this.#credentialError = await failureOf(() => this.#tokens.use(credentials));
       if (this.#tokens.current()) this.#take(await this.#api.devices());
     });
+    this.#refreshedAt = this.#deps.clock.now();
   }
 
   #take(devices: readonly Device[]): void {
@@ -139,7 +143,7 @@ class ObservedTailnet {
     this.#lastSuccess = this.#deps.now();
   }
 
-  #view(): TailnetView {
+  #view(): Omit<TailnetView, 'nextMs'> {
     const ageMs = this.#deps.clock.now() - this.#listedAt;
     return {
       devices: this.#devices,

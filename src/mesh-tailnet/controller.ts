@@ -62,7 +62,8 @@ export function tailnetController(deps: TailnetDeps): Controller<'MeshTailnet'> 
       if (status !== tailnet.status) await write.replaceStatus(tailnet, status);
       report.changes(tailnet, status);
       const isPolled = situation.olderName === undefined && situation.problem?.reason !== 'ControlURLMissing';
-      return isPolled ? { requeue: 'after', ms: intervalMsOf(tailnet) } : { requeue: 'on-change' };
+      const ms = situation.view?.nextMs ?? intervalMsOf(tailnet);
+      return isPolled ? { requeue: 'after', ms } : { requeue: 'on-change' };
     },
   };
 }

@@ -59,6 +59,21 @@ describe('a MeshTailnet with the credentials of an OAuth client', () => {
     expect(api.countByRoute()['token'] ?? 0).toBeLessThanOrEqual(1);
   });
 
+  it('is listed in time after a change of its object, and at once after one of its interval', async () => {
+    const { api, clock, interval, put } = await sceneOf();
+    const lists = () => api.countByRoute()['devices.list'] ?? 0;
+    const before = lists();
+    await clock.advance(20_000);
+    const spec = { controlURL: api.url, tags: ['tag:other'] };
+    await put(named(meshTailnet(spec), 'example'));
+    expect(lists()).toBe(before);
+    await interval(10_000);
+    expect(lists()).toBe(before + 1);
+    await clock.advance(20_000);
+    await put(named(meshTailnet({ ...spec, syncInterval: '10s' }), 'example'));
+    expect(lists()).toBe(before + 2);
+  });
+
   it('writes nothing while errors differ in ids alone, and one that differs in more', async () => {
     const { runs, interval, api, condition, events } = await sceneOf();
     const fail = async (status: number, message: string) => {
