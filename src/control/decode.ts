@@ -38,12 +38,15 @@ function textsIn(fields: Fields, name: string): readonly string[] {
   throw garbled(`${name} is no list of texts`);
 }
 
-/** A grant of the token endpoint. Its lifetime is one hour where it names none. */
+const LONGEST_LIFETIME_S = 24 * 3600;
+
+/** A grant of the token endpoint. Its lifetime is one hour where it names none, and at most a day. */
 export function decodeToken(body: Fields): GrantedToken {
   const seconds = body['expires_in'];
   return {
     value: requiredText(body, 'access_token'),
-    lifetimeMs: (typeof seconds === 'number' && seconds > 0 ? seconds : 3600) * 1000,
+    lifetimeMs:
+      Math.min(typeof seconds === 'number' && seconds > 0 ? seconds : 3600, LONGEST_LIFETIME_S) * 1000,
     scopes: textIn(body, 'scope')
       .split(' ')
       .filter(scope => scope !== ''),

@@ -212,9 +212,14 @@ function credentialOf(
   return {
     credential: {
       ...(secretVersion === undefined ? {} : { secretVersion }),
-      ...(token ? { expiresAt: inSeconds(token.expiresAt), scopes: token.scopes.slice(0, 32) } : {}),
+      ...(token ? { expiresAt: inSeconds(token.expiresAt), scopes: scopesOf(token) } : {}),
     },
   };
+}
+
+/** As many and as long as a status may have them. */
+function scopesOf({ scopes }: NonNullable<TailnetView['token']>): readonly string[] {
+  return scopes.slice(0, 32).map(scope => scope.slice(0, 128));
 }
 
 function inSeconds(date: Date): string {

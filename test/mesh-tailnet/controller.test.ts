@@ -74,6 +74,18 @@ describe('a MeshTailnet with the credentials of an OAuth client', () => {
     expect(lists()).toBe(before + 2);
   });
 
+  it('has a status where the token claims to live for ages, with scopes of any length', async () => {
+    const { own, api, interval, status, condition } = await sceneOf({ hasSecret: false });
+    const token = { access_token: 'granted', expires_in: 1e15, scope: `devices:core ${'x'.repeat(1000)}` };
+    api.fail({ routes: ['token'], fault: { is: 'answer', status: 200, json: token } });
+    api.fail({ routes: ['devices.list'], fault: { is: 'answer', status: 200, json: { devices: [] } } });
+    own.put('k1', 's1');
+    await interval();
+    expect(condition('Authenticated')).toMatchObject({ status: 'True' });
+    expect(status().credential?.expiresAt).toBe('2026-01-16T12:00:30Z');
+    expect(status().credential?.scopes?.map(({ length }) => length)).toEqual([12, 128]);
+  });
+
   it('writes nothing while errors differ in ids alone, and one that differs in more', async () => {
     const { runs, interval, api, condition, events } = await sceneOf();
     const fail = async (status: number, message: string) => {
