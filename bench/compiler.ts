@@ -158,9 +158,9 @@ function generateSeconds(): number {
 /** The same; what it would write is there already, so that nothing is written. */
 function synthSeconds(): number {
   return medianSeconds(() => {
-    const said = execFileSync('npm', ['run', '--silent', 'synth'], { encoding: 'utf8' });
-    if (!/^\d{2} files, 0 changed$/m.test(said))
-      throw new Error(`dist/manifests was not as it should be:\n${said}`);
+    const output = execFileSync('npm', ['run', '--silent', 'synth'], { encoding: 'utf8' });
+    if (!/^\d{2} files, 0 changed$/m.test(output))
+      throw new Error(`dist/manifests was not as it should be:\n${output}`);
   });
 }
 

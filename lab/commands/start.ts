@@ -40,7 +40,7 @@ const USAGE = `npm start [-- --folder FOLDER] [--no-data-plane] [--state FOLDER]
   --state FOLDER    for logs and state; .cache/quickstart
 `;
 
-/** What the command line says: the folder with objects, the folder for state, and whether requests are to flow. */
+/** The arguments of the command line: the folder with objects, the folder for state, and whether requests are to flow. */
 type Options = { readonly declared: string; readonly state: string; readonly dataPlane: boolean };
 
 const environment = process.env;
@@ -91,7 +91,7 @@ async function unlessStopped<T>(stop: AbortSignal, promise: Promise<T>): Promise
   return Promise.race([promise, stopped]);
 }
 
-/** Builds the parts that are missing, and returns whether all are there; says what to install where they cannot be built. */
+/** Builds the parts that are missing, and returns whether all are there; prints what to install where they cannot be built. */
 async function prepareParts(stop: AbortSignal): Promise<boolean> {
   const located = locateParts(partsOf('quickstart'), environment);
   const missing = located.filter(part => !isBuilt(part));

@@ -104,7 +104,7 @@ export async function killStrays(folder: string): Promise<number> {
 
 const TAIL_LINES = 15;
 
-/** The last lines of a process's log, for the error that says why it failed. */
+/** The last lines of a process's log, for the error about its failure. */
 export function tailOf({ log }: Pick<ProcessRecord, 'log'>): string {
   try {
     return readFileSync(log, 'utf8').trimEnd().split('\n').slice(-TAIL_LINES).join('\n');

@@ -134,7 +134,7 @@ describe('a MeshTailnet in a cluster', () => {
     expect(events).toEqual(
       expect.arrayContaining(['SecretNotFound', 'CredentialsInvalid', 'Authenticated', 'PoolNotReady']),
     );
-    const shown = JSON.stringify([operator.lines, events, await statusOf('life')]) + operator.said();
+    const shown = JSON.stringify([operator.lines, events, await statusOf('life')]) + operator.output();
     for (const secret of [first.secret, second.secret]) expect(shown).not.toContain(secret);
   });
 

@@ -30,7 +30,7 @@ afterAll(async () => {
 const [ours, theirs] = ['example.com/ours', 'example.com/theirs'];
 const condition = {
   status: 'True' as const,
-  reason: 'Said',
+  reason: 'Written',
   message: '',
   lastTransitionTime: '2026-01-31T12:00:00Z',
 };
@@ -108,14 +108,14 @@ class World {
     await write(process);
   }
 
-  say(process: Writing, status: MeshEndpointsStatus): Promise<void> {
+  writeStatus(process: Writing, status: MeshEndpointsStatus): Promise<void> {
     const note = () => (this.model = { ...this.model, status });
     return this.writeAs(process, note, async ({ write, store }) => {
       const known = store.get(this.ref);
       const before = process.requests.length;
       if (known) await write.replaceStatus(known, status);
-      const isSaid = process.requests.length > before && 'observedGeneration' in status;
-      if (isSaid) this.model = { ...this.model, isSpoilt: false };
+      const isWritten = process.requests.length > before && 'observedGeneration' in status;
+      if (isWritten) this.model = { ...this.model, isSpoilt: false };
     });
   }
 
@@ -174,7 +174,7 @@ const word = fc.constantFrom('a', 'b', undefined);
 
 /** What we do; only one of our processes writes at a time. */
 const ourStatus = fc.tuple(which, fc.nat(STATUSES.length - 1)).map(([by, status]): Act => {
-  return world => world.say(world.processes[by] as Writing, STATUSES[status] ?? {});
+  return world => world.writeStatus(world.processes[by] as Writing, STATUSES[status] ?? {});
 });
 const ourFinalizer = fc.tuple(which, fc.boolean()).map(([by, isHeld]): Act => {
   return world => world.hold(world.processes[by] as Writing, isHeld);
@@ -257,7 +257,7 @@ describe('after writes of several clients in any order', () => {
       for (const act of steps) await act(world);
       if (!us) throw new Error('there is no process');
       await us.learn(world.ref);
-      await world.say(us, world.model.status);
+      await world.writeStatus(us, world.model.status);
       await world.hold(us, world.model.isHeld);
       const { status, isHeld, isHeldByThem, seen, label, git, isPaused, isSpoilt } = world.model;
       const { conditions = [], ...rest } = status;
@@ -278,9 +278,9 @@ describe('after writes of several clients in any order', () => {
       const held = [...(isHeld ? [ours] : []), ...(isHeldByThem ? [theirs] : [])];
       expect([...finalizers].sort()).toEqual(held);
       expect(object).toMatchObject({ spec: { paused: isPaused } });
-      await world.say(us, status);
+      await world.writeStatus(us, status);
       const before = us.requests.length;
-      await world.say(us, status);
+      await world.writeStatus(us, status);
       await world.hold(us, isHeld);
       expect(us.requests).toHaveLength(before);
       await world.patch('merge-patch+json', { metadata: { finalizers: null } }, 'fieldManager=kubectl-edit');

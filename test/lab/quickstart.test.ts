@@ -46,7 +46,7 @@ const untilBackends = (...wanted: readonly string[]) =>
 
 describe('npm start', () => {
   it('prints a curl line that goes through the mesh', async () => {
-    const [line = ''] = /curl -H .*/.exec(running.said()) ?? [];
+    const [line = ''] = /curl -H .*/.exec(running.output()) ?? [];
     const { code, output } = await runCommand(['sh', '-c', `${line} --silent --show-error`]);
     expect([code, (JSON.parse(output) as { host: string }).host]).toEqual([0, QUICKSTART_HOST]);
   });
@@ -63,7 +63,7 @@ describe('npm start', () => {
     running.edit(text => text.replace('port: 18082', 'port: 0'));
     await waitFor(
       'it to be reported',
-      () => Promise.resolve(running.said().includes('is not a port') || undefined),
+      () => Promise.resolve(running.output().includes('is not a port') || undefined),
       SOON,
     );
     expect(await backends()).toEqual(['web-1', 'web-2']);
@@ -73,7 +73,7 @@ describe('npm start', () => {
 
   it('reports why an endpoint gets no requests', async () => {
     running.edit(text => text.replace('          port: 18081', '          port: 18080'));
-    const isReported = () => Promise.resolve(running.said().includes('PortNotFound') || undefined);
+    const isReported = () => Promise.resolve(running.output().includes('PortNotFound') || undefined);
     expect(await waitFor('it to be reported', isReported, SOON)).toBe(true);
     running.restore();
     expect(await untilBackends('web-1', 'web-2')).toBe(true);
@@ -82,7 +82,7 @@ describe('npm start', () => {
   it('fails a rule with a missing backend, as Envoy Gateway does, and reports why', async () => {
     running.edit(text => text.replace(/name: web\n( +port: 18082\n +weight)/, 'name: gone\n$1'));
     expect(await untilBackends('500')).toBe(true);
-    const isReported = () => Promise.resolve(running.said().includes('OtherBackendMissing') || undefined);
+    const isReported = () => Promise.resolve(running.output().includes('OtherBackendMissing') || undefined);
     expect(await waitFor('it to be reported', isReported, SOON)).toBe(true);
     running.restore();
     expect(await untilBackends('web-1', 'web-2')).toBe(true);
@@ -92,9 +92,9 @@ describe('npm start', () => {
     running.edit(text =>
       text.replace('    - backendRefs:', '    - filters: [{ type: Nonsense }]\n      backendRefs:'),
     );
-    const isReported = () => Promise.resolve(running.said().includes('reads no file until') || undefined);
+    const isReported = () => Promise.resolve(running.output().includes('reads no file until') || undefined);
     expect(await waitFor('it to be reported', isReported, SOON)).toBe(true);
-    expect(running.said()).toContain('Unsupported value: "Nonsense"');
+    expect(running.output()).toContain('Unsupported value: "Nonsense"');
     running.restore();
     running.edit(text => text.replace(/weight: 1\n$/, 'weight: 0\n'));
     expect(await untilBackends('web-1')).toBe(true);

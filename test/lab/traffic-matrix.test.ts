@@ -25,7 +25,7 @@ const textOf = ({ row, part }: Pick<Outcome, 'row' | 'part'>) => `${row}, ${part
 describe('traffic through the real Envoy and the real tailnet', () => {
   it.each(cellsOf(rows))('$row, $part', cell => {
     const found = outcomes.filter(outcome => textOf(outcome) === textOf(cell));
-    expect(found.map(({ said }) => said)).toEqual([HOLDS]);
+    expect(found.map(({ text }) => text)).toEqual([HOLDS]);
   });
 
   it('has been proved for each cell of the matrix, and for nothing that is not in it', () => {

@@ -49,7 +49,7 @@ async function startTarget() {
   mkdirSync(folder, { recursive: true });
   const world = [named(meshTailnet(), 'one'), named(meshEndpoints(), 'web'), route('HTTPRoute', 'web')];
   writeFileSync(join(folder, 'all.yaml'), world.map(object => JSON.stringify(object)).join('\n---\n'));
-  const { child, line, lines, said } = startServed('extension-server', { 'resources-dir': folder });
+  const { child, line, lines, output } = startServed('extension-server', { 'resources-dir': folder });
   const port = Number((await line('serving Envoy Gateway and Envoy'))['port']);
   const client = testClient(port);
   const ask = async (path: string, bytes: Uint8Array): Promise<number> => {
@@ -66,7 +66,7 @@ async function startTarget() {
     expect(code).toBe(OK);
     return bytesOf(answer ?? new Uint8Array(), 1) ?? new Uint8Array();
   };
-  return { port, pid: Number(child.pid), client, ask, meshCluster, lines, said };
+  return { port, pid: Number(child.pid), client, ask, meshCluster, lines, output };
 }
 
 type Target = Awaited<ReturnType<typeof startTarget>>;
@@ -264,6 +264,6 @@ it('the extension server responds correctly after hostile input, logs no error a
     expect(await target.meshCluster(), attack.name).toEqual(right);
   }
   expect(target.lines.filter(({ level }) => level === 'error')).toEqual([]);
-  expect(target.said()).toBe('');
+  expect(target.output()).toBe('');
   expect(peakOf(target.pid)).toBeLessThan(800);
 }, 600_000);

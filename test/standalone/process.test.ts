@@ -71,7 +71,7 @@ describe('standalone', () => {
     expect(metrics).toContain('grpc_server_requests_total');
     expect(await stop(running)).toBe(0);
     expect(running.lines.filter(({ level }) => level !== 'info')).toEqual([]);
-    expect(running.said()).toBe('');
+    expect(running.output()).toBe('');
     expect(existsSync(generated)).toBe(true);
     expect(readdirSync(state)).toEqual(['installation-id']);
   });
@@ -159,7 +159,7 @@ describe('standalone that cannot start', () => {
   it('prints what is wrong, and exits', async () => {
     const running = start(makeFolders(), { 'grpc-adress': ':1' });
     expect(await running.ended).toBe(2);
-    expect(running.said()).toContain('--grpc-adress: there is no such flag; did you mean --grpc-address?');
+    expect(running.output()).toContain('--grpc-adress: there is no such flag; did you mean --grpc-address?');
   });
 
   it.each([
@@ -188,7 +188,7 @@ describe('standalone that cannot start', () => {
     const { port } = other.address() as AddressInfo;
     const running = start(folders, { 'grpc-address': `127.0.0.1:${port}` });
     expect(await running.ended).toBe(2);
-    expect(running.said()).toContain(`GRPC_ADDRESS: cannot listen on 127.0.0.1:${port}: EADDRINUSE`);
+    expect(running.output()).toContain(`GRPC_ADDRESS: cannot listen on 127.0.0.1:${port}: EADDRINUSE`);
   });
 
   it('prints what is wrong with its state folder', async () => {

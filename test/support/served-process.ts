@@ -14,7 +14,7 @@ export type ServedProcess = {
   readonly child: ChildProcess;
   readonly lines: readonly LogLine[];
   /** Its output. */
-  readonly said: () => string;
+  readonly output: () => string;
   /** Waits for a line of the log. */
   readonly line: (msg: string) => Promise<LogLine>;
   /** Waits for the end; gives the code, or the signal that ended it. */
@@ -45,17 +45,17 @@ export function startServed(
   });
   onTestFinished(() => void child.kill('SIGKILL'));
   const lines: LogLine[] = [];
-  let said = '';
+  let output = '';
   createInterface({ input: child.stdout }).on('line', line => lines.push(JSON.parse(line) as LogLine));
-  child.stderr.on('data', (chunk: Buffer) => (said += chunk.toString()));
+  child.stderr.on('data', (chunk: Buffer) => (output += chunk.toString()));
   const ended = once(child, 'close').then(([code, signal]: unknown[]) => (code ?? signal) as number | string);
   const line = (msg: string) =>
     eventually(() => {
       const found = lines.find(one => one.msg === msg);
-      if (!found) throw new Error(`no line "${msg}" in ${JSON.stringify(lines)} ${said}`);
+      if (!found) throw new Error(`no line "${msg}" in ${JSON.stringify(lines)} ${output}`);
       return found;
     });
-  return { child, lines, said: () => said, line, ended };
+  return { child, lines, output: () => output, line, ended };
 }
 
 /** What a process answers to a path, as its status and text. */

@@ -17,7 +17,7 @@ const EXAMPLES = join(PROJECT, 'examples', 'quickstart');
 export type RunningQuickstart = {
   /** The command that started it. */
   readonly command: readonly string[];
-  readonly said: () => string;
+  readonly output: () => string;
   /** The folder with the declarations. */
   readonly folder: string;
   /** The folder of all that is made of them. */
@@ -42,9 +42,9 @@ export async function startQuickstart(): Promise<RunningQuickstart> {
   restore();
   const command = typescript('lab/commands/start.ts', '--folder', folder, '--state', state);
   const started = startCommand(command);
-  let said = '';
-  for (const output of [started.stdout, started.stderr])
-    output?.on('data', (chunk: Buffer) => (said += chunk.toString()));
+  let output = '';
+  for (const stream of [started.stdout, started.stderr])
+    stream?.on('data', (chunk: Buffer) => (output += chunk.toString()));
   const ended = once(started, 'close').then(([code]: unknown[]) => code);
   const end = (signal: 'SIGINT' | 'SIGTERM') => {
     started.kill(signal);
@@ -52,21 +52,21 @@ export async function startQuickstart(): Promise<RunningQuickstart> {
   };
   const declare = (file: string, text: string) => writeFileSync(join(folder, file), text);
   const running: RunningQuickstart = {
-    ...{ command, folder, state, restore, end, declare, said: () => said },
+    ...{ command, folder, state, restore, end, declare, output: () => output },
     edit: change => declare('web.yaml', change(readFileSync(join(folder, 'web.yaml'), 'utf8'))),
     remove: async () => {
       if (started.exitCode === null) await end('SIGTERM');
       rmSync(root, { recursive: true });
     },
   };
-  const isSaid = (note: (seen: string) => void) => {
-    note(said);
-    if (said.includes('is missing: ') || said.includes('could not be built')) throw new Error(said);
-    if (started.exitCode !== null) throw new Error(`npm start has ended: ${said}`);
-    return Promise.resolve(said.includes('Ctrl-C ends everything') || undefined);
+  const isPrinted = (note: (seen: string) => void) => {
+    note(output);
+    if (output.includes('is missing: ') || output.includes('could not be built')) throw new Error(output);
+    if (started.exitCode !== null) throw new Error(`npm start has ended: ${output}`);
+    return Promise.resolve(output.includes('Ctrl-C ends everything') || undefined);
   };
   try {
-    await waitFor('npm start to print the curl line', isSaid);
+    await waitFor('npm start to print the curl line', isPrinted);
     return running;
   } catch (error) {
     await running.remove();

@@ -11,10 +11,10 @@ const run = promisify(execFile);
 export const TSC = createRequire(import.meta.url).resolve('typescript/bin/tsc');
 
 /** What a command said, and whether it was content. */
-export type Said = { readonly code: number; readonly output: string };
+export type Ran = { readonly code: number; readonly output: string };
 
 /** Runs a script with this Node. */
-export async function runScript(path: string, args: readonly string[], cwd = process.cwd()): Promise<Said> {
+export async function runScript(path: string, args: readonly string[], cwd = process.cwd()): Promise<Ran> {
   try {
     const { stdout, stderr } = await run(process.execPath, [path, ...args], { cwd, maxBuffer: 1e8 });
     return { code: 0, output: stdout + stderr };
@@ -52,7 +52,7 @@ export async function pack(): Promise<Packed> {
   return { root, tarball, unpacked: join(root, 'package'), remove };
 }
 
-async function must(done: Promise<Said>): Promise<void> {
+async function must(done: Promise<Ran>): Promise<void> {
   const { code, output } = await done;
   if (code !== 0) throw new Error(output);
 }

@@ -29,10 +29,10 @@ export interface Reads {
 }
 
 export function readsAfterNow({ log }: Pick<Gateway, 'log'>): Reads {
-  const said = saidAfter(log, statSync(log).size);
+  const lines = linesAfter(log, statSync(log).size);
   let [handled, isReading] = [0, false];
   const look = () => {
-    for (const line of said()) {
+    for (const line of lines()) {
       if (line.includes('reload resources finished') && isReading) handled++;
       isReading = line.includes('file changed') || (isReading && !line.includes('reload resources finished'));
     }
@@ -51,7 +51,7 @@ export function readsAfterNow({ log }: Pick<Gateway, 'log'>): Reads {
 }
 
 /** What has been added to a log since the last look, line by line. */
-function saidAfter(log: string, size: number): () => readonly string[] {
+function linesAfter(log: string, size: number): () => readonly string[] {
   let [at, rest] = [size, ''];
   return () => {
     const bytes = Buffer.alloc(statSync(log).size - at);

@@ -7,7 +7,7 @@ import { messageOf } from '../../../../lab/process/errors.ts';
 export type Answerer = { readonly endpoint: string; readonly backend: string };
 
 /** A request that did not go well: when it was sent, in milliseconds since the start, for what, and what came. */
-type Failure = Target & { readonly atMs: number; readonly said: string };
+type Failure = Target & { readonly atMs: number; readonly message: string };
 
 /** Requests that go on and on at a steady pace. */
 export interface Load {
@@ -50,7 +50,7 @@ export function startLoad({ listener, targets, perSecond }: LoadOptions): Load {
       await asker.ask(target);
       answered++;
     } catch (error) {
-      failures.push({ atMs: Math.round(sentMs - startMs), ...target, said: messageOf(error) });
+      failures.push({ atMs: Math.round(sentMs - startMs), ...target, message: messageOf(error) });
     }
     slowestMs = Math.max(slowestMs, performance.now() - sentMs);
   };

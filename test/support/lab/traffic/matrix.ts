@@ -7,7 +7,7 @@ import { CHECKS, outcomeOf, WENT_WELL } from './checks.ts';
 import type { Subject } from './subject.ts';
 
 /** What came of a cell. */
-export type Outcome = Cell & { readonly said: string; readonly tookMs: number };
+export type Outcome = Cell & { readonly text: string; readonly tookMs: number };
 
 /** The text of a cell that is proved. */
 export const HOLDS = 'holds';
@@ -68,7 +68,7 @@ async function fillNodeOff(rows: readonly Prepared[], world: MemorySnapshots): P
   );
 }
 
-/** Nodes are cut off some moments after it has been said that they are. */
+/** Nodes are cut off only some moments after the call that cuts them off. */
 async function untilItFails({ client }: Subject): Promise<void> {
   const look = async () => {
     const outcome = await outcomeOf(within(OFF_MS, client.echo(PROBE)));
@@ -88,11 +88,11 @@ const CELL_MS = { '100 MB': 300_000, rest: 120_000 } as const;
 async function proved(row: Row, part: Part, check: Promise<void>): Promise<Outcome> {
   const startMs = performance.now();
   const limitMs = part === '100 MB' ? CELL_MS['100 MB'] : CELL_MS.rest;
-  const said = await within(limitMs, check).then(
+  const text = await within(limitMs, check).then(
     () => HOLDS,
     (error: unknown) => messageOf(error),
   );
-  return { row: nameOf(row), part, said, tookMs: performance.now() - startMs };
+  return { row: nameOf(row), part, text, tookMs: performance.now() - startMs };
 }
 
 async function within<T>(limitMs: number, work: Promise<T>): Promise<T> {
@@ -115,7 +115,7 @@ export function matrixTable(rows: readonly Row[], outcomes: readonly Outcome[]):
     if (!row.parts.includes(part)) return '';
     const found = outcomes.find(one => one.row === nameOf(row) && one.part === part);
     if (!found) return 'MISSING';
-    return found.said === HOLDS ? `${Math.round(found.tookMs)} ms` : 'FAILED';
+    return found.text === HOLDS ? `${Math.round(found.tookMs)} ms` : 'FAILED';
   };
   const table = [['', ...parts], ...rows.map(row => [nameOf(row), ...parts.map(part => text(row, part))])];
   const widths = parts.map((_, column) => Math.max(...table.map(line => (line[column + 1] ?? '').length)));
