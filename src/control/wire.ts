@@ -83,7 +83,8 @@ export function openWire(options: WireOptions): Wire {
       closing.signal.throwIfAborted();
       if (error instanceof ControlError) throw error;
       const why = abort.signal.aborted ? `no response within ${timeoutMs / 1000} s` : wordsFor(error);
-      throw new ControlError('Unreachable', `${what}: ${why}`);
+      // Without the request, so that the status does not change with the one that happens to fail.
+      throw new ControlError('Unreachable', why);
     } finally {
       cancel();
       // Ends what is left of a response that is not read to its end.
@@ -129,6 +130,9 @@ function bodyOf(text: string, what: string, type: string): Readonly<Record<strin
   );
 }
 
+/** What a connection that breaks is called depends on the moment: one text for all, since it is shown in status. */
+const CLOSED: ReadonlySet<string> = new Set(['ECONNRESET', 'EPIPE', 'UND_ERR_SOCKET']);
+
 /** fetch says only that it failed, and keeps why as a chain of causes. */
 function wordsFor(error: unknown): string {
   if (!(error instanceof Error)) return 'it failed';
@@ -136,6 +140,7 @@ function wordsFor(error: unknown): string {
   if (cause instanceof AggregateError && cause.errors[0] instanceof Error) return wordsFor(cause.errors[0]);
   if (cause instanceof Error) return wordsFor(cause);
   const code = 'code' in error && typeof error.code === 'string' ? error.code : '';
+  if (CLOSED.has(code)) return 'the connection was closed before the end of the response';
   const message = withoutSecrets(error.message.split('\n', 1)[0] ?? '').slice(0, 300);
   // OpenSSL puts an address of memory before its message.
   const stable = message.replace(/^[0-9A-F]{8,}:/, '');

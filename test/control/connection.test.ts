@@ -1,11 +1,16 @@
 import { once } from 'node:events';
 import { createServer } from 'node:http';
-import { connect } from 'node:net';
-import type { AddressInfo } from 'node:net';
+import { connect, createServer as createTcpServer } from 'node:net';
+import type { AddressInfo, Socket } from 'node:net';
 import { afterEach, describe, expect, it } from 'vitest';
+import { openWire } from '../../src/control/wire.ts';
+import { systemClock } from '../../src/runtime/clock.ts';
 import { failureOf, inTime, startClient } from '../support/control-client.ts';
 import type { Client, ClientOptions } from '../support/control-client.ts';
 import { AUTHORITY, OTHER_AUTHORITY } from '../support/kubernetes/wire-certificates.ts';
+
+/** Begins a response of 100 bytes. */
+const HALF = 'HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\n{';
 
 const closing: (() => unknown)[] = [];
 afterEach(async () => {
@@ -84,5 +89,29 @@ describe('a control server behind an HTTP proxy', () => {
     const error = await inTime(clock, failureOf(tokens.use(credentials)));
     expect(error).toMatchObject({ reason: 'Unreachable' });
     expect(api.requests()).toEqual([]);
+  });
+});
+
+describe('a connection that breaks', () => {
+  it.each([
+    ['ended before the response', (socket: Socket) => void socket.end()],
+    ['reset before the response', (socket: Socket) => void socket.resetAndDestroy()],
+    ['ended within the response', (socket: Socket) => void socket.end(HALF)],
+  ])('has one message, so that status stays as it is: %s', async (_, end) => {
+    const server = createTcpServer(socket => {
+      socket.on('error', () => undefined);
+      socket.once('data', () => end(socket));
+    });
+    server.listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    closing.push(() => server.close());
+    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    const wire = openWire({ url, clock: systemClock, now: () => new Date(), userAgent: 'tests' });
+    closing.push(wire.close);
+    const error = await failureOf(wire.send({ route: 'probe', method: 'GET', path: '/api/v2/tailnet' }));
+    expect(error).toMatchObject({
+      reason: 'Unreachable',
+      message: 'the connection was closed before the end of the response',
+    });
   });
 });
