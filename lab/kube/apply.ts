@@ -10,14 +10,20 @@ export async function applyAll(client: KubeClient, objects: readonly KubeObject[
   const namespaces = objects.filter(({ kind }) => kind === 'Namespace');
   const rest = objects.filter(object => !definitions.includes(object) && !namespaces.includes(object));
   // The server compiles each of them.
-  await Promise.all([...definitions, ...namespaces].map(object => applyNamed(client, object)));
+  // As kubectl does, so that another version of them can be applied with it without a conflict.
+  const asKubectl = { fieldManager: 'kubectl' };
+  await Promise.all([...definitions, ...namespaces].map(object => applyNamed(client, object, asKubectl)));
   await Promise.all(definitions.map(definition => waitUntilServed(client, definition)));
   for (const object of rest) await applyNamed(client, object);
 }
 
-async function applyNamed(client: KubeClient, object: KubeObject): Promise<void> {
+async function applyNamed(
+  client: KubeClient,
+  object: KubeObject,
+  query: Readonly<Record<string, string>> = {},
+): Promise<void> {
   try {
-    await client.apply(object);
+    await client.apply(object, query);
   } catch (error) {
     throw new Error(`${nameRef(refOf(object))} cannot be applied: ${(error as Error).message}`, {
       cause: error,

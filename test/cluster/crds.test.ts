@@ -68,13 +68,13 @@ describe.each(definitions)('$file', ({ file, written }) => {
 
   it('changes nothing when it is applied again', async () => {
     const before = await client.get(refOf(written));
-    expect(await client.apply(written)).toEqual(before);
+    expect(await client.apply(written, { fieldManager: 'kubectl' })).toEqual(before);
     expect(await client.get(refOf(written))).toEqual(before);
   });
 
   it('is read by the server, by kubectl and by us as the same', async () => {
     const text = readFileSync(file, 'utf8');
-    const path = `${await client.pathOf(refOf(written))}?fieldManager=mesh-gateway-tests&force=true&dryRun=All`;
+    const path = `${await client.pathOf(refOf(written))}?fieldManager=kubectl&force=true&dryRun=All`;
     const contentType = 'application/apply-patch+yaml';
     const { status, body } = await client.request('PATCH', path, text, { contentType });
     expect({ status, spec: (body as KubeObject)['spec'] }).toEqual({ status: 200, spec: asStored(written) });
