@@ -2,6 +2,7 @@ import type { Finding } from '../api/conditions.ts';
 import { API_VERSION } from '../api/generated/kinds.ts';
 import type { Kinds } from '../api/generated/types.ts';
 import type { Ref } from '../api/key.ts';
+import { OAUTH_SECRET } from '../api/names.ts';
 import { refTo, tailnetsOf } from '../api/references.ts';
 import { validate } from '../api/validation/validate.ts';
 import type { Device } from '../control/control.ts';
@@ -53,7 +54,7 @@ export function tailnetController(deps: TailnetDeps): Controller<'MeshTailnet'> 
       const tailnet = read.get(ref);
       const created = await create(ref.name, tailnet);
       if (!tailnet) {
-        if (created === 'not wanted') tailnets.forget(ref.name);
+        tailnets.forget(ref.name);
         report.forget(ref.name);
         return created === 'wanted' ? { requeue: 'after', ms: RETRY_MS } : { requeue: 'on-change' };
       }
@@ -71,14 +72,20 @@ export function tailnetController(deps: TailnetDeps): Controller<'MeshTailnet'> 
 /** How long until devices are listed again for a MeshTailnet that could not be created yet. */
 const RETRY_MS = 30_000;
 
+/** Observed for all MeshTailnets that could not be created yet, which share the Secret; no object has this name. */
+const CANDIDATES = `secret/${OAUTH_SECRET}`;
+
 /** Creates or removes the MeshTailnet of a name, for the MeshEndpoints of its domain; returns whether it is wanted. */
 function creator(deps: TailnetDeps) {
-  const { read, write, controlURL } = deps;
+  const { read, write, tailnets, controlURL } = deps;
+  const candidates = new Set<string>();
   const devicesFor = async (domain: string): Promise<readonly Device[]> => {
     const verdict = validate('MeshTailnet', createdTailnet(domain));
     // Without the Secret or a control API there is nothing to create it from.
     if (!verdict.valid || controlURL === undefined) return [];
-    return (await gather(verdict.object, deps)).view?.devices ?? [];
+    const { metadata, ...object } = verdict.object;
+    const candidate = { ...object, metadata: { ...metadata, name: CANDIDATES } };
+    return (await gather(candidate, deps)).view?.devices ?? [];
   };
   return async (name: string, existing: MeshTailnet | undefined): Promise<'wanted' | 'not wanted'> => {
     const domains = existing ? [existing.spec.tailnet] : domainsNamed(name, read);
@@ -86,6 +93,8 @@ function creator(deps: TailnetDeps) {
     const others = domain === undefined ? [] : read.find(tailnetsByDomain, domain);
     const isTaken = others.some(({ metadata }) => metadata.name !== name);
     const isCandidate = !existing && domain !== undefined && !isTaken;
+    if (isCandidate) candidates.add(name);
+    else if (candidates.delete(name) && candidates.size === 0) tailnets.forget(CANDIDATES);
     const devices = isCandidate ? await devicesFor(domain) : [];
     const action = plan({ existing, domain, isTaken, devices });
     if (action.do === 'create') await write.apply(action.object);

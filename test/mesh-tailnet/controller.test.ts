@@ -315,6 +315,27 @@ describe('MeshEndpoints without a MeshTailnet', () => {
     expect([other, without].flatMap(({ memory }) => memory.read.list('MeshTailnet'))).toEqual([]);
   });
 
+  it('of many unknown domains cause one list in an interval together', async () => {
+    const { api, put, interval, metrics, memory, clock } = await sceneOf({ isDefault: true, objects: [] });
+    const names = ['one', 'two', 'three'];
+    for (const name of names) {
+      await put(named(meshEndpoints({ tailnet: `${name}.ts.net` }), `default/${name}`));
+    }
+    const before = api.countByRoute();
+    await interval();
+    const { token, 'devices.list': lists } = api.countByRoute();
+    expect([token, lists]).toEqual([before['token'], (before['devices.list'] ?? 0) + 1]);
+    expect(token).toBe(1);
+    expect(await metrics()).not.toContain('ts-net');
+    for (const name of names) {
+      await memory.author.remove({ kind: 'MeshEndpoints', namespace: 'default', name });
+    }
+    await eventually(async () => {
+      await clock.advance(0);
+      expect(await metrics()).not.toContain('snapshot_age_seconds{');
+    });
+  });
+
   it('give theirs up for one that a user creates', async () => {
     const { api, put, memory, clock, condition } = await sceneOf({ isDefault: true, objects: [] });
     api.addDevice({ hostname: 'web-1' });
