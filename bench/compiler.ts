@@ -4,7 +4,7 @@ import { parse } from '@marcbachmann/cel-js';
 import { compileRule } from '../codegen/cel/compile.ts';
 import { Constants } from '../codegen/cel/scope.ts';
 import { celTypeOf } from '../codegen/cel/type.ts';
-import { load } from '../codegen/load.ts';
+import { load } from '../codegen/load/load.ts';
 import { walk } from '../codegen/walk.ts';
 import { API_VERSION } from '../src/api/generated/kinds.ts';
 import { validators } from '../src/api/generated/validators.ts';

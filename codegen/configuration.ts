@@ -1,14 +1,14 @@
-import { build } from './build.ts';
-import { checkNodes, checkTitles } from './checks.ts';
+import { build } from './load/build.ts';
+import { checkNodes, checkTitles } from './load/checks.ts';
 import { isJsonObject } from './json.ts';
 import type { JsonObject } from './json.ts';
 import type { Whole } from './kind.ts';
-import { parse } from './load.ts';
-import { outlineModule } from './outline.ts';
+import { parse } from './load/load.ts';
+import { outlineModule } from './validator/outline.ts';
 import { Refusal } from './refusal.ts';
-import { rulesModule } from './rules.ts';
-import { shapeModule } from './shape.ts';
-import { structureModule } from './structure.ts';
+import { rulesModule } from './validator/rules.ts';
+import { shapeModule } from './validator/shape.ts';
+import { structureModule } from './validator/structure.ts';
 import { typesModule } from './types.ts';
 
 /** How refusals name the file: as a path from the folder of the kinds. */

@@ -1,15 +1,15 @@
 import { configurationModules, loadConfiguration } from './configuration.ts';
 import { crdName, crdYaml } from './crd.ts';
 import type { Kind } from './kind.ts';
-import { load } from './load.ts';
-import type { SchemaFiles } from './load.ts';
-import { outlineModule } from './outline.ts';
-import { protoModules } from './proto.ts';
-import type { ProtoFiles } from './proto.ts';
-import { kindsModule, validatorsModule } from './registry.ts';
-import { rulesModule } from './rules.ts';
-import { shapeModule } from './shape.ts';
-import { structureModule } from './structure.ts';
+import { load } from './load/load.ts';
+import type { SchemaFiles } from './load/load.ts';
+import { outlineModule } from './validator/outline.ts';
+import { protoModules } from './protobuf/proto.ts';
+import type { ProtoFiles } from './protobuf/proto.ts';
+import { kindsModule, validatorsModule } from './validator/registry.ts';
+import { rulesModule } from './validator/rules.ts';
+import { shapeModule } from './validator/shape.ts';
+import { structureModule } from './validator/structure.ts';
 import { typesModule } from './types.ts';
 
 /** Where the TypeScript and the CRDs go; every file in these folders is generated. */

@@ -4,7 +4,7 @@ import { dirname, join, relative } from 'node:path';
 import { parseArgs } from 'node:util';
 import { CODE_FOLDER, CONFIGURATION_FOLDER, CRD_FOLDER, generate, PROTO_FOLDER } from './generate.ts';
 import type { Outputs } from './generate.ts';
-import { ProtoRefusal } from './proto.ts';
+import { ProtoRefusal } from './protobuf/proto.ts';
 import { Refusal } from './refusal.ts';
 
 const SCHEMA_SOURCES = 'schema';

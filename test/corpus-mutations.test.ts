@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { Kind } from '../codegen/kind.ts';
-import { structureCode } from '../codegen/structure.ts';
+import { structureCode } from '../codegen/validator/structure.ts';
 
 import { readCorpus } from './support/corpus.ts';
 import type { Case } from './support/corpus.ts';

@@ -1,4 +1,4 @@
-import { differsBetweenEngines } from '../pattern.ts';
+import { differsBetweenEngines } from '../load/pattern.ts';
 import { anyMayFail } from './operators.ts';
 import { Unsupported } from './scope.ts';
 import type { Compiled, Constants } from './scope.ts';

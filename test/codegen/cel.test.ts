@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { Node } from '../../codegen/kind.ts';
-import { rulesModule } from '../../codegen/rules.ts';
+import { rulesModule } from '../../codegen/validator/rules.ts';
 import { compiledRule, interpretedRule } from '../support/cel.ts';
 import { evaluateValidator } from '../support/evaluate.ts';
 import { sample, specField, tinyKind } from '../support/tiny.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { JsonObject } from '../../codegen/json.ts';
-import { load } from '../../codegen/load.ts';
+import { load } from '../../codegen/load/load.ts';
 import { refusalIn, refusalOf } from '../support/refusal.ts';
 import type { Refused } from '../support/refusal.ts';
 import { specField, tinyFiles } from '../support/tiny.ts';

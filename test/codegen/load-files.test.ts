@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { load } from '../../codegen/load.ts';
+import { load } from '../../codegen/load/load.ts';
 import { refusalIn, refusalOf } from '../support/refusal.ts';
 import type { Refused } from '../support/refusal.ts';
 import { tinyFiles } from '../support/tiny.ts';

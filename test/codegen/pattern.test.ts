@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { differsBetweenEngines } from '../../codegen/pattern.ts';
+import { differsBetweenEngines } from '../../codegen/load/pattern.ts';
 import { refusalOf } from '../support/refusal.ts';
 import { specField } from '../support/tiny.ts';
 

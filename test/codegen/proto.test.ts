@@ -9,8 +9,8 @@ import {
   file_google_protobuf_wrappers,
 } from '@bufbuild/protobuf/wkt';
 import { describe, expect, it } from 'vitest';
-import { protoDescriptors, protoModules, ProtoRefusal } from '../../codegen/proto.ts';
-import type { ProtoFiles } from '../../codegen/proto.ts';
+import { protoDescriptors, protoModules, ProtoRefusal } from '../../codegen/protobuf/proto.ts';
+import type { ProtoFiles } from '../../codegen/protobuf/proto.ts';
 
 /** The files of a folder and of those in it, by their path below it. */
 function filesIn(folder: string): ProtoFiles {

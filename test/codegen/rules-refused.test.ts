@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { rulesModule } from '../../codegen/rules.ts';
-import { structureCode } from '../../codegen/structure.ts';
+import { rulesModule } from '../../codegen/validator/rules.ts';
+import { structureCode } from '../../codegen/validator/structure.ts';
 import { refusalIn } from '../support/refusal.ts';
 import { tinyKind } from '../support/tiny.ts';
 import type { Patch } from '../support/tiny.ts';

@@ -1,10 +1,10 @@
 import { compileFunction } from 'node:vm';
 import type { Kind } from '../../codegen/kind.ts';
-import { outlineModule } from '../../codegen/outline.ts';
-import { rulesModule } from '../../codegen/rules.ts';
-import { shapeModule } from '../../codegen/shape.ts';
-import { STRUCTURE_FUNCTIONS } from '../../codegen/structure-keywords.ts';
-import { structureModule } from '../../codegen/structure.ts';
+import { outlineModule } from '../../codegen/validator/outline.ts';
+import { rulesModule } from '../../codegen/validator/rules.ts';
+import { shapeModule } from '../../codegen/validator/shape.ts';
+import { STRUCTURE_FUNCTIONS } from '../../codegen/validator/structure-keywords.ts';
+import { structureModule } from '../../codegen/validator/structure.ts';
 import { importLine } from '../../codegen/text.ts';
 import * as validatorFunctions from '../../src/api/validation/validator-functions.ts';
 import type { GeneratedValidator } from '../../src/api/validation/validator.ts';

@@ -1,6 +1,6 @@
 import type { JsonObject } from '../../codegen/json.ts';
 import type { Kind } from '../../codegen/kind.ts';
-import { structureSchema } from '../../codegen/structure.ts';
+import { structureSchema } from '../../codegen/validator/structure.ts';
 import type { Demand } from './rules.ts';
 
 /** A schema object that can be changed. */

@@ -1,4 +1,4 @@
-import { load } from '../../codegen/load.ts';
+import { load } from '../../codegen/load/load.ts';
 import { Refusal } from '../../codegen/refusal.ts';
 import { tinyFiles } from './tiny.ts';
 import type { Patch } from './tiny.ts';

@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs';
-import { load } from '../../codegen/load.ts';
-import type { SchemaFiles } from '../../codegen/load.ts';
+import { load } from '../../codegen/load/load.ts';
+import type { SchemaFiles } from '../../codegen/load/load.ts';
 import type { Kind } from '../../codegen/kind.ts';
 
 /** The schema files of the product. */

@@ -1,6 +1,6 @@
 import type { Json } from '../../codegen/json.ts';
 import type { Kind } from '../../codegen/kind.ts';
-import { load } from '../../codegen/load.ts';
+import { load } from '../../codegen/load/load.ts';
 
 /** A change of the tiny schema: `file#pointer` to its new value, or to undefined for what is to go. */
 export type Patch = Readonly<Record<string, Json | undefined>>;

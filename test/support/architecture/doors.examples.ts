@@ -7,12 +7,12 @@ export const doorExamples: readonly Example[] = [
     files: {
       'src/api/a.ts': "import type { V1Pod } from '@kubernetes/client-node';",
       'src/extension/hooks/cluster.ts': "import { Server } from '@grpc/grpc-js';",
-      'codegen/checks.ts': "import standalone from 'ajv/dist/standalone/index.js';",
+      'codegen/load/checks.ts': "import standalone from 'ajv/dist/standalone/index.js';",
     },
     violations: [
       'src/api/a.ts:1: imports @kubernetes/client-node, which is used only in src/resources/kubernetes/: call what stands behind that door, or take it as a port',
       'src/extension/hooks/cluster.ts:1: imports @grpc/grpc-js, which is used only in src/extension/grpc/: call what stands behind that door, or take it as a port',
-      'codegen/checks.ts:1: imports ajv, which is used only in codegen/structure.ts, codegen/structure-keywords.ts: call what stands behind that door, or take it as a port',
+      'codegen/load/checks.ts:1: imports ajv, which is used only in codegen/validator/: call what stands behind that door, or take it as a port',
     ],
   },
   {

@@ -8,13 +8,13 @@ import type { Source, Violations } from './source.ts';
 
 /** The only files of the product that may import a package, types included; `{ types }` may name its types only. */
 const DOORS: Readonly<Record<string, readonly Permission[]>> = {
-  '@bufbuild/protobuf': ['src/extension/', 'codegen/proto.ts', 'codegen/proto-descriptor.ts'],
-  '@bufbuild/protoc-gen-es': ['codegen/proto.ts'],
+  '@bufbuild/protobuf': ['src/extension/', 'codegen/protobuf/'],
+  '@bufbuild/protoc-gen-es': ['codegen/protobuf/'],
   '@grafana/grafana-foundation-sdk': ['synth/monitoring/'],
   '@grpc/*': ['src/extension/grpc/'],
   '@kubernetes/client-node': ['src/resources/kubernetes/'],
   '@marcbachmann/cel-js': ['codegen/cel/'],
-  ajv: ['codegen/structure.ts', 'codegen/structure-keywords.ts'],
+  ajv: ['codegen/validator/'],
   'cdk8s*': ['synth/', { types: 'src/routes/' }],
   constructs: ['synth/'],
   'grpc-health-check': ['src/extension/grpc/'],
@@ -35,7 +35,7 @@ const DOORS: Readonly<Record<string, readonly Permission[]>> = {
   pino: ['src/telemetry/log.ts'],
   'pprof-format': ['src/telemetry/profile.ts'],
   'prom-client': ['src/telemetry/registry.ts'],
-  protobufjs: ['codegen/proto.ts', 'codegen/proto-descriptor.ts'],
+  protobufjs: ['codegen/protobuf/'],
   undici: ['src/control/'],
   yaml: [
     'codegen/crd.ts',

@@ -6,12 +6,12 @@ export const purityExamples: readonly Example[] = [
     it: 'do not wait',
     files: {
       'src/mesh-tailnet/plan.ts': 'export const plan = async () => {\n  await look();\n};',
-      'codegen/load.ts': 'for await (const file of files) read(file);',
+      'codegen/load/load.ts': 'for await (const file of files) read(file);',
     },
     violations: [
       'src/mesh-tailnet/plan.ts:1: async is waiting: return data, and let the caller act on it (this file is pure by name)',
       'src/mesh-tailnet/plan.ts:2: await is waiting: return data, and let the caller act on it (this file is pure by name)',
-      'codegen/load.ts:1: await is waiting: return data, and let the caller act on it (this file is pure by name)',
+      'codegen/load/load.ts:1: await is waiting: return data, and let the caller act on it (this file is pure by name)',
     ],
   },
   {

@@ -1,5 +1,5 @@
-import type { Kind } from './kind.ts';
-import { fileOf, GENERATED, indented } from './text.ts';
+import type { Kind } from '../kind.ts';
+import { fileOf, GENERATED, indented } from '../text.ts';
 
 /** The module that names the group and its kinds: the only place in the product where they are written. */
 export function kindsModule(kinds: readonly Kind[]): string {

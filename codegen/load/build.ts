@@ -1,5 +1,5 @@
-import type { Json, JsonObject } from './json.ts';
-import { isJsonObject } from './json.ts';
+import type { Json, JsonObject } from '../json.ts';
+import { isJsonObject } from '../json.ts';
 import { checkKeywords, typeOf } from './keywords.ts';
 import type {
   IntOrStringNode,
@@ -11,9 +11,9 @@ import type {
   Rule,
   TextNode,
   Uniqueness,
-} from './kind.ts';
-import { below, Refusal } from './refusal.ts';
-import type { Place } from './refusal.ts';
+} from '../kind.ts';
+import { below, Refusal } from '../refusal.ts';
+import type { Place } from '../refusal.ts';
 
 /** The parsed schema files by name. */
 export type Documents = ReadonlyMap<string, Json>;

@@ -1,7 +1,7 @@
-import type { Json, JsonObject } from './json.ts';
-import { isJsonObject } from './json.ts';
-import { below, Refusal } from './refusal.ts';
-import type { Place } from './refusal.ts';
+import type { Json, JsonObject } from '../json.ts';
+import { isJsonObject } from '../json.ts';
+import { below, Refusal } from '../refusal.ts';
+import type { Place } from '../refusal.ts';
 
 /** What a keyword's value must be. */
 type Shape = 'text' | 'text list' | 'count' | 'number' | 'schema' | 'schemas' | 'rules' | 'flag' | 'any';

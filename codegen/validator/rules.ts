@@ -1,9 +1,9 @@
-import { compileRule } from './cel/compile.ts';
-import { Constants, Unsupported } from './cel/scope.ts';
-import { celTypeOf } from './cel/type.ts';
-import type { Node, Rule, Whole } from './kind.ts';
-import { below, Refusal } from './refusal.ts';
-import { fileOf, GENERATED_UNTYPED, importLine, indented } from './text.ts';
+import { compileRule } from '../cel/compile.ts';
+import { Constants, Unsupported } from '../cel/scope.ts';
+import { celTypeOf } from '../cel/type.ts';
+import type { Node, Rule, Whole } from '../kind.ts';
+import { below, Refusal } from '../refusal.ts';
+import { fileOf, GENERATED_UNTYPED, importLine, indented } from '../text.ts';
 
 /** The module that evaluates the CEL rules of a kind, compiled to JavaScript, and reports the ones that fail. */
 export function rulesModule(kind: Whole): string {

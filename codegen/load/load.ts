@@ -1,11 +1,11 @@
 import { build } from './build.ts';
 import type { Documents } from './build.ts';
 import { checkKind, checkPlurals, checkTitles } from './checks.ts';
-import type { Json, JsonObject } from './json.ts';
-import { isJsonObject } from './json.ts';
-import type { Column, Kind, Node, ObjectNode, TextNode } from './kind.ts';
-import { below, Refusal } from './refusal.ts';
-import type { Place } from './refusal.ts';
+import type { Json, JsonObject } from '../json.ts';
+import { isJsonObject } from '../json.ts';
+import type { Column, Kind, Node, ObjectNode, TextNode } from '../kind.ts';
+import { below, Refusal } from '../refusal.ts';
+import type { Place } from '../refusal.ts';
 
 /** The text of each schema file by its name. */
 export type SchemaFiles = ReadonlyMap<string, string>;

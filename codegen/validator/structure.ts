@@ -1,11 +1,11 @@
 import { Ajv } from 'ajv';
 import standaloneCode from 'ajv/dist/standalone/index.js';
-import { present } from './json.ts';
-import type { JsonObject } from './json.ts';
-import type { ListNode, Node, ObjectNode, Whole } from './kind.ts';
+import { present } from '../json.ts';
+import type { JsonObject } from '../json.ts';
+import type { ListNode, Node, ObjectNode, Whole } from '../kind.ts';
 import { addStructureKeywords, STRUCTURE_FUNCTIONS } from './structure-keywords.ts';
-import { fileOf, GENERATED_UNTYPED, importLine } from './text.ts';
-import { objectsOf } from './walk.ts';
+import { fileOf, GENERATED_UNTYPED, importLine } from '../text.ts';
+import { objectsOf } from '../walk.ts';
 
 /** The module that checks types, bounds, patterns and uniqueness, written by ajv; ajv is not needed to run it. */
 export function structureModule(kind: Whole): string {

@@ -1,7 +1,7 @@
-import { filledDefault } from './defaults.ts';
-import type { Node, ObjectNode, Whole } from './kind.ts';
-import { fileOf, GENERATED_UNTYPED, importLine, indented } from './text.ts';
-import { objectsOf } from './walk.ts';
+import { filledDefault } from '../defaults.ts';
+import type { Node, ObjectNode, Whole } from '../kind.ts';
+import { fileOf, GENERATED_UNTYPED, importLine, indented } from '../text.ts';
+import { objectsOf } from '../walk.ts';
 
 /**
  * The module that gives an object the shape in which the API server would store it: a copy without unknown fields

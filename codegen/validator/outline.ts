@@ -1,6 +1,6 @@
-import type { Node, ObjectNode, Whole } from './kind.ts';
-import { fileOf, GENERATED, indented } from './text.ts';
-import { objectsOf } from './walk.ts';
+import type { Node, ObjectNode, Whole } from '../kind.ts';
+import { fileOf, GENERATED, indented } from '../text.ts';
+import { objectsOf } from '../walk.ts';
 
 /** The module with the fields of a kind and their types, for error messages and lint. */
 export function outlineModule(kind: Whole): string {

@@ -1,10 +1,10 @@
-import { defaultFault } from './defaults.ts';
-import type { Kind, ListNode, MapNode, Node, ObjectNode, TextNode, Whole } from './kind.ts';
+import { defaultFault } from '../defaults.ts';
+import type { Kind, ListNode, MapNode, Node, ObjectNode, TextNode, Whole } from '../kind.ts';
 import { differsBetweenEngines } from './pattern.ts';
-import { below, Refusal } from './refusal.ts';
-import type { Place } from './refusal.ts';
-import { walk } from './walk.ts';
-import type { Located } from './walk.ts';
+import { below, Refusal } from '../refusal.ts';
+import type { Place } from '../refusal.ts';
+import { walk } from '../walk.ts';
+import type { Located } from '../walk.ts';
 
 /** A fault of a node: where, and why. */
 type Fault = { readonly place: Place; readonly why: string };
