@@ -15,6 +15,8 @@ export const repairs: Readonly<Record<string, (draft: Draft) => Draft>> = {
     ...(draft['operator'] === 'Exists' ? without(draft, 'value') : { ...draft, key: 'dedicated' }),
     ...('tolerationSeconds' in draft ? { effect: 'NoExecute' } : {}),
   }),
+  ControlCA: draft =>
+    'ca' in draft ? without(draft, 'configMapRef') : { configMapRef: { name: 'control-ca' }, ...draft },
   MeshPool: draft =>
     draft['mode'] === 'External'
       ? { mode: 'External', replicas: draft['replicas'] ?? 1, addresses: ['127.0.0.1:1055'] }

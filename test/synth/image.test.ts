@@ -136,7 +136,7 @@ describe('what is in the image', () => {
   });
 
   it('goes into a new folder only', async () => {
-    await expect(layOutProduct(project, tree)).rejects.toThrow('is there already: name a new folder');
+    await expect(layOutProduct(project, tree)).rejects.toThrow('exists already: name a new folder');
   });
 
   it('has to be built first', async () => {
