@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// config is everything the process is told; nothing else reaches it from outside.
+// config is all input of the process.
 type config struct {
 	name      string
 	host      string
@@ -23,7 +23,7 @@ type config struct {
 // protocols are the services that every process has, in the order of its lists.
 var protocols = []string{"http", "grpc", "grpcs", "https", "tls", "tcp", "udp"}
 
-// parseConfig reads the flags and refuses, by name, whatever cannot work.
+// parseConfig reads the flags and refuses, by name, those that cannot work.
 func parseConfig(args []string, usage io.Writer) (config, error) {
 	c := config{ports: map[string]*int{}}
 	f := flag.NewFlagSet("backends", flag.ContinueOnError)

@@ -10,11 +10,11 @@ import (
 )
 
 func (l lab) dialTCP() (net.Conn, error) {
-	return net.DialTimeout("tcp", l.addresses["tcp"], patience)
+	return net.DialTimeout("tcp", l.addresses["tcp"], timeout)
 }
 
 func (l lab) dialTLS() (net.Conn, error) {
-	return tls.DialWithDialer(&net.Dialer{Timeout: patience}, "tcp", l.addresses["tls"], l.secure("localhost"))
+	return tls.DialWithDialer(&net.Dialer{Timeout: timeout}, "tcp", l.addresses["tls"], l.secure("localhost"))
 }
 
 // fresh has a line echoed over a new connection.
@@ -40,11 +40,11 @@ func TestTCPTakesEachMode(t *testing.T) {
 	took(t, "slow, on a new one", true, func() error { return fresh(l.dialTCP) })
 	l.make("tcp", mode{Condition: failing})
 	mustFail(t, "failing, on an open connection", echoed(open, "hello"), syscall.ECONNRESET)
-	// The reset may come so soon that the dial already tells it; a refusal would be another error.
+	// The reset may come so soon that the dial already returns it; a refusal would be another error.
 	conn, err := l.dialTCP()
 	if err == nil {
 		defer conn.Close()
-		conn.SetDeadline(time.Now().Add(patience))
+		conn.SetDeadline(time.Now().Add(timeout))
 		_, err = conn.Read(make([]byte, 1))
 	}
 	mustFail(t, "failing, on a new one", err, syscall.ECONNRESET)

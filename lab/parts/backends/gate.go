@@ -22,7 +22,7 @@ type mode struct {
 	DelayMs   int       `json:"delayMs,omitempty"`
 }
 
-// gate holds the mode of a service and tells whoever waits that it changed.
+// gate holds the mode of a service and notifies those that wait when it changes.
 type gate struct {
 	mu      sync.Mutex
 	mode    mode

@@ -68,7 +68,7 @@ func (s *service) gateCall(ctx context.Context, in any, info *grpc.UnaryServerIn
 	return do(ctx, in)
 }
 
-// gateStream ends a stream as soon as the service fails, whatever the stream is waiting for.
+// gateStream ends a stream as soon as the service fails.
 func (s *service) gateStream(srv any, stream grpc.ServerStream, info *grpc.StreamServerInfo, do grpc.StreamHandler) error {
 	defer s.begin()()
 	done := make(chan error, 1)

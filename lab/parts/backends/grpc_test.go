@@ -37,7 +37,7 @@ func (l lab) rpcOf(t *testing.T, service string, transport credentials.Transport
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), timeout)
 	t.Cleanup(func() { cancel(); conn.Close() })
 	return rpc{ctx, conn}
 }
@@ -165,7 +165,7 @@ func TestGRPCDescribesTheCall(t *testing.T) {
 	}
 	err = c.conn.Invoke(c.ctx, "/lab.v1.Echo/Fail", wrapperspb.Int32(int32(codes.NotFound)), &emptypb.Empty{})
 	if status.Code(err) != codes.NotFound {
-		t.Errorf("%v, want the status that was asked for", err)
+		t.Errorf("%v, want the status that was requested", err)
 	}
 }
 

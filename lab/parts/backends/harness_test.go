@@ -120,8 +120,8 @@ func (l lab) secure(name string) *tls.Config {
 }
 
 const (
-	patience = 60 * time.Second
-	delay    = 300 * time.Millisecond
+	timeout = 60 * time.Second
+	delay   = 300 * time.Millisecond
 )
 
 var slowly = mode{Condition: slow, DelayMs: int(delay.Milliseconds())}
@@ -130,12 +130,12 @@ var slowly = mode{Condition: slow, DelayMs: int(delay.Milliseconds())}
 func eventually(t *testing.T, what string, ask func() error) {
 	t.Helper()
 	var err error
-	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
+	for end := time.Now().Add(timeout); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
 		if err = ask(); err == nil {
 			return
 		}
 	}
-	t.Fatalf("not within %s: %s: %v", patience, what, err)
+	t.Fatalf("not within %s: %s: %v", timeout, what, err)
 }
 
 // took asserts that something is done, and where it is slow no sooner than after the delay.
@@ -152,7 +152,7 @@ func took(t *testing.T, what string, isSlow bool, do func() error) {
 
 // echoed sends a line and reads as much back.
 func echoed(conn net.Conn, line string) error {
-	conn.SetDeadline(time.Now().Add(patience))
+	conn.SetDeadline(time.Now().Add(timeout))
 	if _, err := io.WriteString(conn, line); err != nil {
 		return err
 	}

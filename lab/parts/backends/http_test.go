@@ -28,7 +28,7 @@ func (l lab) web(t *testing.T, service string) web {
 	transport := &http.Transport{TLSClientConfig: l.secure("localhost"), ForceAttemptHTTP2: service == "https"}
 	t.Cleanup(transport.CloseIdleConnections)
 	scheme := map[string]string{"http": "http://", "https": "https://"}[service]
-	return web{t, &http.Client{Transport: transport, Timeout: patience}, scheme + l.addresses[service]}
+	return web{t, &http.Client{Transport: transport, Timeout: timeout}, scheme + l.addresses[service]}
 }
 
 // get returns the status and the body.
@@ -159,7 +159,7 @@ func TestDownloadAndUploadStream(t *testing.T) {
 			}
 		})
 		t.Run(name+" both ways at once", func(t *testing.T) {
-			ctx, cancel := context.WithTimeout(context.Background(), patience)
+			ctx, cancel := context.WithTimeout(context.Background(), timeout)
 			defer cancel()
 			body, in := io.Pipe()
 			defer in.Close()
@@ -211,7 +211,7 @@ func TestAWebSocketSendsBackEachMessageWhole(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer ws.Close()
-			ws.SetDeadline(time.Now().Add(patience))
+			ws.SetDeadline(time.Now().Add(timeout))
 			for _, n := range []int{0, 1, 1 << 20} {
 				sent, got := bytes.Repeat([]byte{'x'}, n), []byte(nil)
 				if err := errors.Join(websocket.Message.Send(ws, sent), websocket.Message.Receive(ws, &got)); err != nil || !bytes.Equal(got, sent) {

@@ -52,7 +52,7 @@ func (s *service) begin() (end func()) {
 	return func() { s.open.Add(-1) }
 }
 
-// set makes the service what it is told; when it returns, new and open connections behave so.
+// set changes the mode of the service; when it returns, new and open connections behave so.
 func (s *service) set(m mode) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -72,7 +72,7 @@ func throughProxy(inner *corev3.TransportSocket) (*corev3.TransportSocket, error
 	return socket(proxySocket, config), nil
 }
 
-// closedSocket trusts nobody: it is for endpoints that name no socket.
+// closedSocket trusts no certificate: it is for endpoints that name no socket.
 func closedSocket() (*corev3.TransportSocket, error) {
 	config, err := anypb.New(&tlsv3.UpstreamTlsContext{CommonTlsContext: &tlsv3.CommonTlsContext{
 		TlsParams: &tlsv3.TlsParameters{
@@ -149,7 +149,7 @@ func (c changes) apply(cluster *clusterv3.Cluster, isHTTP2 bool) {
 	}
 }
 
-// isMesh tells whether a cluster has been changed so that Envoy can reach endpoints on the mesh.
+// isMesh reports whether a cluster has been changed so that Envoy can reach endpoints on the mesh.
 func isMesh(cluster *clusterv3.Cluster) bool {
 	source := cluster.GetEdsClusterConfig().GetEdsConfig().GetApiConfigSource()
 	return source.GetApiType() == corev3.ApiConfigSource_DELTA_GRPC &&

@@ -14,7 +14,7 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// verdict is what a server makes of everything that is asked of it.
+// verdict is the outcome of all checks of a server.
 type verdict struct {
 	Health     map[string]string   `json:"health"`
 	Reflection map[string][]string `json:"reflection"`
@@ -44,14 +44,14 @@ func check(ctx context.Context, args []string, _ io.Reader, out io.Writer) error
 		return err
 	}
 	defer conn.Close()
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	told := judge(ctx, conn, resources[0], *gateway)
-	if err := tell(out, told); err != nil {
+	result := judge(ctx, conn, resources[0], *gateway)
+	if err := writeLine(out, result); err != nil {
 		return err
 	}
-	if len(told.Problems) > 0 {
-		return fmt.Errorf("%d problems", len(told.Problems))
+	if len(result.Problems) > 0 {
+		return fmt.Errorf("%d problems", len(result.Problems))
 	}
 	return nil
 }
@@ -75,7 +75,7 @@ func judge(ctx context.Context, conn *grpc.ClientConn, r resource, gateway strin
 	return v
 }
 
-// askHealth asks both methods, for the server as a whole and for a service that nobody has.
+// askHealth asks both methods, for the server as a whole and for a service that does not exist.
 func askHealth(ctx context.Context, conn *grpc.ClientConn) (map[string]string, error) {
 	client := healthpb.NewHealthClient(conn)
 	said := map[string]string{}
@@ -84,9 +84,9 @@ func askHealth(ctx context.Context, conn *grpc.ClientConn) (map[string]string, e
 		return said, err
 	}
 	said["check"] = checked.GetStatus().String()
-	_, err = client.Check(ctx, &healthpb.HealthCheckRequest{Service: "nobody"})
+	_, err = client.Check(ctx, &healthpb.HealthCheckRequest{Service: "unknown"})
 	said["checkUnknown"] = status.Code(err).String()
-	for name, service := range map[string]string{"watch": "", "watchUnknown": "nobody"} {
+	for name, service := range map[string]string{"watch": "", "watchUnknown": "unknown"} {
 		watching, cancel := context.WithCancel(ctx)
 		defer cancel()
 		stream, err := client.Watch(watching, &healthpb.HealthCheckRequest{Service: service})
@@ -142,7 +142,7 @@ func askEndpoints(ctx context.Context, conn *grpc.ClientConn, cluster, gateway s
 			return addresses, fmt.Errorf("%s came without a version", cluster)
 		}
 		return addresses, nil
-	case <-time.After(patience / 3):
+	case <-time.After(timeout / 3):
 		return addresses, fmt.Errorf("no answer for %s", cluster)
 	}
 }

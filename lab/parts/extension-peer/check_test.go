@@ -24,12 +24,12 @@ func addressFile(t *testing.T, address string) string {
 
 func TestCheckFindsNothingWrongWithAWholeServer(t *testing.T) {
 	address := started(t, two, withEndpoints(addressFile(t, "100.64.0.7")))
-	var told verdict
-	if err := ran(t, &told, "", "check", "--address", address, "--resources", saved(t, two)); err != nil {
-		t.Fatal(err, told.Problems)
+	var result verdict
+	if err := ran(t, &result, "", "check", "--address", address, "--resources", saved(t, two)); err != nil {
+		t.Fatal(err, result.Problems)
 	}
-	if !slices.Equal(told.Endpoints, []string{"100.64.0.7:80"}) || told.Hooks["Translation"] != "changed" || told.Health["check"] != "SERVING" {
-		t.Errorf("%+v", told)
+	if !slices.Equal(result.Endpoints, []string{"100.64.0.7:80"}) || result.Hooks["Translation"] != "changed" || result.Health["check"] != "SERVING" {
+		t.Errorf("%+v", result)
 	}
 }
 
@@ -46,14 +46,14 @@ func TestCheckNamesWhatIsWrong(t *testing.T) {
 		{"everything comes back changed", append([]resource{{"httproute/shop/service/rule/0", object("HTTP")}}, two...), []func(*grpc.Server){endpoints}, []string{"hooks"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			var told verdict
-			err := ran(t, &told, "", "check", "--address", started(t, c.served, c.more...), "--resources", saved(t, two))
-			if err == nil || len(told.Problems) != len(c.want) {
-				t.Fatalf("%v, %q, want problems of %v", err, told.Problems, c.want)
+			var result verdict
+			err := ran(t, &result, "", "check", "--address", started(t, c.served, c.more...), "--resources", saved(t, two))
+			if err == nil || len(result.Problems) != len(c.want) {
+				t.Fatalf("%v, %q, want problems of %v", err, result.Problems, c.want)
 			}
 			for i, want := range c.want {
-				if !strings.HasPrefix(told.Problems[i], want+":") {
-					t.Errorf("%q, want one of %s", told.Problems[i], want)
+				if !strings.HasPrefix(result.Problems[i], want+":") {
+					t.Errorf("%q, want one of %s", result.Problems[i], want)
 				}
 			}
 		})
@@ -71,18 +71,18 @@ func TestEnvoysFollowEachClusterAndTimeEachChange(t *testing.T) {
 		}
 		input.Write(append(line, '\n'))
 	}
-	var told changed
-	if err := ran(t, &told, input.String(), "eds", "--address", address, "--resources", saved(t, two), "--envoys", "3"); err != nil {
+	var result changed
+	if err := ran(t, &result, input.String(), "eds", "--address", address, "--resources", saved(t, two), "--envoys", "3"); err != nil {
 		t.Fatal(err)
 	}
-	if told.Cluster != grpcCluster || len(told.TookMs) != 3 || slices.Min(told.TookMs) <= 0 {
-		t.Errorf("%+v", told)
+	if result.Cluster != grpcCluster || len(result.TookMs) != 3 || slices.Min(result.TookMs) <= 0 {
+		t.Errorf("%+v", result)
 	}
 }
 
 func TestEnvoysSayWhichStreamIsOver(t *testing.T) {
-	var told any
-	err := ran(t, &told, "", "eds", "--address", started(t, two), "--resources", saved(t, two[:1]), "--envoys", "1")
+	var result any
+	err := ran(t, &result, "", "eds", "--address", started(t, two), "--resources", saved(t, two[:1]), "--envoys", "1")
 	if err == nil || !strings.Contains(err.Error(), clearCluster) {
 		t.Errorf("%v, want %s named", err, clearCluster)
 	}

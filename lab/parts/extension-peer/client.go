@@ -23,7 +23,7 @@ func dial(address string, more ...grpc.DialOption) (*grpc.ClientConn, error) {
 	return grpc.NewClient(address, options...)
 }
 
-// asIs passes messages that are encoded already, so that the time of a call is told apart from that of encoding.
+// asIs passes messages that are encoded already, so that the time of a call does not include that of encoding.
 type asIs struct{}
 
 func (asIs) Name() string { return "proto" }

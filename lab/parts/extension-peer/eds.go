@@ -13,10 +13,10 @@ import (
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 )
 
-// patience is how long an answer or a change may take before it counts as lost.
-const patience = 30 * time.Second
+// timeout is how long an answer or a change may take before it counts as lost.
+const timeout = 30 * time.Second
 
-// opened is told when every stream has had its first answer.
+// opened is the first line of output, when every stream has had its first answer.
 type opened struct {
 	Streams int `json:"streams"`
 	// How many of the first answers had endpoints.
@@ -25,7 +25,7 @@ type opened struct {
 	figures
 }
 
-// change is asked for with a line of input: put a file into a place, and wait for an address in a cluster's endpoints.
+// change is a line of input: put a file into a place, and wait for an address in a cluster's endpoints.
 type change struct {
 	From    string `json:"from"`
 	To      string `json:"to"`
@@ -33,7 +33,7 @@ type change struct {
 	Address string `json:"address"`
 }
 
-// changed is told when a change has reached every Envoy.
+// changed is a line of output, when a change has reached every Envoy.
 type changed struct {
 	Cluster string `json:"cluster"`
 	// From the moment before the file was put there, for each Envoy.
@@ -47,7 +47,7 @@ func follow(ctx context.Context, args []string, in io.Reader, out io.Writer) err
 	path := f.String("resources", "", "`path` of a JSON list of clusters and the objects behind them")
 	envoys := f.Int("envoys", 4, "`number` of connections")
 	gateway := f.String("gateway", "default/gateway", "`namespace/name` of the Gateway that the Envoys serve")
-	nodeBytes := f.Int("node-bytes", 0, "`number` of bytes that an Envoy tells of itself on each stream")
+	nodeBytes := f.Int("node-bytes", 0, "`number` of bytes with which an Envoy describes itself on each stream")
 	if err := parse(f, args); err != nil {
 		return err
 	}
@@ -58,9 +58,9 @@ func follow(ctx context.Context, args []string, in io.Reader, out io.Writer) err
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	w := &watch{arrivals: make(chan arrival, *envoys*len(resources)), envoys: *envoys, extensions: someExtensions(*nodeBytes)}
-	told, err := w.open(ctx, *address, *gateway, resources)
+	result, err := w.open(ctx, *address, *gateway, resources)
 	if err == nil {
-		err = tell(out, told)
+		err = writeLine(out, result)
 	}
 	if err != nil {
 		return err
@@ -102,12 +102,12 @@ func (w *watch) open(ctx context.Context, address, gateway string, resources []r
 			}
 		}
 	}
-	told := opened{Streams: len(began)}
+	result := opened{Streams: len(began)}
 	var durations []time.Duration
 	for len(began) > 0 {
 		a, err := w.next(ctx)
 		if err != nil {
-			return told, fmt.Errorf("%d of %d streams without an answer: %w", len(began), told.Streams, err)
+			return result, fmt.Errorf("%d of %d streams without an answer: %w", len(began), result.Streams, err)
 		}
 		at, isFirst := began[place{a.envoy, a.cluster}]
 		if !isFirst {
@@ -116,14 +116,14 @@ func (w *watch) open(ctx context.Context, address, gateway string, resources []r
 		delete(began, place{a.envoy, a.cluster})
 		durations = append(durations, a.at.Sub(at))
 		if len(a.assignment.GetEndpoints()) > 0 {
-			told.WithEndpoints++
+			result.WithEndpoints++
 		}
 	}
 	if len(durations) == 0 {
-		return told, fmt.Errorf("nothing to follow: --envoys and --resources must name at least one")
+		return result, fmt.Errorf("nothing to follow: --envoys and --resources must name at least one")
 	}
-	told.figures = figuresOf(durations)
-	return told, nil
+	result.figures = figuresOf(durations)
+	return result, nil
 }
 
 // next waits for what arrives; a stream that is over is an error.
@@ -134,8 +134,8 @@ func (w *watch) next(ctx context.Context) (arrival, error) {
 			return a, fmt.Errorf("Envoy %d, %s: %w", a.envoy, a.cluster, a.err)
 		}
 		return a, nil
-	case <-time.After(patience):
-		return arrival{}, fmt.Errorf("nothing arrived within %s", patience)
+	case <-time.After(timeout):
+		return arrival{}, fmt.Errorf("nothing arrived within %s", timeout)
 	case <-ctx.Done():
 		return arrival{}, ctx.Err()
 	}
@@ -149,9 +149,9 @@ func (w *watch) obey(ctx context.Context, in io.Reader, out io.Writer) error {
 		if err := json.Unmarshal(lines.Bytes(), &c); err != nil {
 			return fmt.Errorf("a line of input: %w", err)
 		}
-		told, err := w.change(ctx, c)
+		result, err := w.change(ctx, c)
 		if err == nil {
-			err = tell(out, told)
+			err = writeLine(out, result)
 		}
 		if err != nil {
 			return err
@@ -162,21 +162,21 @@ func (w *watch) obey(ctx context.Context, in io.Reader, out io.Writer) error {
 
 // change makes one change and waits until every Envoy has it.
 func (w *watch) change(ctx context.Context, c change) (changed, error) {
-	told := changed{Cluster: c.Cluster}
+	result := changed{Cluster: c.Cluster}
 	reached := make(map[int]bool, w.envoys)
 	start := time.Now()
 	if err := os.Rename(c.From, c.To); err != nil {
-		return told, err
+		return result, err
 	}
 	for len(reached) < w.envoys {
 		a, err := w.next(ctx)
 		if err != nil {
-			return told, fmt.Errorf("%d of %d Envoys have %s in %s: %w", len(reached), w.envoys, c.Address, c.Cluster, err)
+			return result, fmt.Errorf("%d of %d Envoys have %s in %s: %w", len(reached), w.envoys, c.Address, c.Cluster, err)
 		}
 		if a.cluster == c.Cluster && !reached[a.envoy] && a.has(c.Address) {
 			reached[a.envoy] = true
-			told.TookMs = append(told.TookMs, milliseconds(a.at.Sub(start)))
+			result.TookMs = append(result.TookMs, milliseconds(a.at.Sub(start)))
 		}
 	}
-	return told, nil
+	return result, nil
 }

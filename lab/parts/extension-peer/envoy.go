@@ -28,7 +28,7 @@ type arrival struct {
 	err error
 }
 
-// has tells whether an assignment has an endpoint with an address.
+// has reports whether an assignment has an endpoint with an address.
 func (a arrival) has(address string) bool {
 	for _, locality := range a.assignment.GetEndpoints() {
 		for _, e := range locality.GetLbEndpoints() {
@@ -45,11 +45,11 @@ type envoy struct {
 	number  int
 	gateway string
 	conn    *grpc.ClientConn
-	// What is built into it, which it tells with the first request of each stream.
+	// What is built into it: part of the first request of each stream.
 	extensions []*corev3.Extension
 }
 
-// someExtensions are as many as take about so many bytes in a request; those of an Envoy take 60,000.
+// someExtensions returns extensions that take about size bytes in a request; those of an Envoy take 60,000.
 func someExtensions(bytes int) []*corev3.Extension {
 	var list []*corev3.Extension
 	for size := 0; size < bytes; {
@@ -65,8 +65,8 @@ func someExtensions(bytes int) []*corev3.Extension {
 	return list
 }
 
-// follow opens the stream of one cluster, tells of everything that comes, and says that it has been taken.
-func (e envoy) follow(ctx context.Context, cluster string, tell func(arrival)) error {
+// follow opens the stream of one cluster, reports each response, and acknowledges it.
+func (e envoy) follow(ctx context.Context, cluster string, report func(arrival)) error {
 	stream, err := endpointservice.NewEndpointDiscoveryServiceClient(e.conn).DeltaEndpoints(ctx)
 	if err != nil {
 		return err
@@ -80,11 +80,11 @@ func (e envoy) follow(ctx context.Context, cluster string, tell func(arrival)) e
 	if err := stream.Send(first); err != nil && !errors.Is(err, io.EOF) {
 		return err
 	}
-	go e.receive(stream, cluster, tell)
+	go e.receive(stream, cluster, report)
 	return nil
 }
 
-func (e envoy) receive(stream endpointservice.EndpointDiscoveryService_DeltaEndpointsClient, cluster string, tell func(arrival)) {
+func (e envoy) receive(stream endpointservice.EndpointDiscoveryService_DeltaEndpointsClient, cluster string, report func(arrival)) {
 	for {
 		response, err := stream.Recv()
 		at := time.Now()
@@ -92,16 +92,16 @@ func (e envoy) receive(stream endpointservice.EndpointDiscoveryService_DeltaEndp
 			err = stream.Send(&discoveryv3.DeltaDiscoveryRequest{TypeUrl: assignmentType, ResponseNonce: response.GetNonce()})
 		}
 		if err != nil {
-			tell(arrival{envoy: e.number, cluster: cluster, at: at, err: err})
+			report(arrival{envoy: e.number, cluster: cluster, at: at, err: err})
 			return
 		}
 		for _, name := range response.GetRemovedResources() {
-			tell(arrival{envoy: e.number, cluster: name, at: at})
+			report(arrival{envoy: e.number, cluster: name, at: at})
 		}
 		for _, r := range response.GetResources() {
 			assignment := &endpointv3.ClusterLoadAssignment{}
 			err := r.GetResource().UnmarshalTo(assignment)
-			tell(arrival{e.number, cluster, at, assignment, r.GetVersion(), err})
+			report(arrival{e.number, cluster, at, assignment, r.GetVersion(), err})
 		}
 	}
 }

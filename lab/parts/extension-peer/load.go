@@ -12,7 +12,7 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// load is what all loads are told.
+// load has the flags of all loads.
 type load struct {
 	address   string
 	resources []resource
@@ -42,7 +42,7 @@ func parseLoad(f *flag.FlagSet, args []string) (load, error) {
 	return l, nil
 }
 
-// loaded is what a load tells: how long calls took, and how many answers were right.
+// loaded is the output of a load: how long calls took, and how many answers were right.
 type loaded struct {
 	figures
 	// The same calls without the client's own encoding and decoding.
@@ -110,7 +110,7 @@ func loadTranslation(ctx context.Context, args []string, _ io.Reader, out io.Wri
 	})
 }
 
-// isTranslated tells whether all clusters came back in order, ours changed, and the others as they were.
+// isTranslated reports whether all clusters came back in order, ours changed, and the others as they were.
 func isTranslated(before, after []*clusterv3.Cluster, isOurs map[string]bool) bool {
 	if len(before) != len(after) {
 		return false
@@ -136,7 +136,7 @@ type outcome struct {
 	request, answer proto.Message
 }
 
-// measure makes the calls of a load on one connection, one after the other, and tells what came of them.
+// measure makes the calls of a load on one connection, one after the other, and returns the figures.
 func measure(ctx context.Context, l load, out io.Writer, do func(conn *grpc.ClientConn, i int) (outcome, error)) error {
 	conn, err := dial(l.address)
 	if err != nil {
@@ -144,7 +144,7 @@ func measure(ctx context.Context, l load, out io.Writer, do func(conn *grpc.Clie
 	}
 	defer conn.Close()
 	times := make([]took, 0, l.calls)
-	told := loaded{Calls: l.calls}
+	result := loaded{Calls: l.calls}
 	for i := range l.warm + l.calls {
 		o, err := do(conn, i)
 		if err != nil {
@@ -155,13 +155,13 @@ func measure(ctx context.Context, l load, out io.Writer, do func(conn *grpc.Clie
 		}
 		times = append(times, o.time)
 		if o.isRight {
-			told.Verified++
+			result.Verified++
 		}
 		if i == l.warm {
-			told.RequestBytes, told.AnswerBytes = proto.Size(o.request), proto.Size(o.answer)
+			result.RequestBytes, result.AnswerBytes = proto.Size(o.request), proto.Size(o.answer)
 		}
 	}
 	whole, bare := split(times)
-	told.figures, told.Bare = figuresOf(whole), figuresOf(bare)
-	return tell(out, told)
+	result.figures, result.Bare = figuresOf(whole), figuresOf(bare)
+	return writeLine(out, result)
 }

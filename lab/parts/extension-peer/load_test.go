@@ -21,12 +21,12 @@ func TestEveryAnswerOfALoadIsLookedAt(t *testing.T) {
 		{"a server that knows none", nil, 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			var told loaded
-			if err := ran(t, &told, "", "cluster", "--address", started(t, c.served), "--resources", saved(t, two), "--calls", "6", "--warm", "2"); err != nil {
+			var result loaded
+			if err := ran(t, &result, "", "cluster", "--address", started(t, c.served), "--resources", saved(t, two), "--calls", "6", "--warm", "2"); err != nil {
 				t.Fatal(err)
 			}
-			if told.Calls != 6 || told.Verified != c.verified {
-				t.Errorf("%d of %d verified, want %d of 6", told.Verified, told.Calls, c.verified)
+			if result.Calls != 6 || result.Verified != c.verified {
+				t.Errorf("%d of %d verified, want %d of 6", result.Verified, result.Calls, c.verified)
 			}
 		})
 	}
@@ -51,12 +51,12 @@ func TestATranslationIsRightOnlyIfAllClustersComeBackAndOursAreChanged(t *testin
 			}
 			server := grpc.NewServer()
 			pb.RegisterEnvoyGatewayExtensionServer(server, losing{h, c.loses})
-			var told loaded
-			if err := ran(t, &told, "", "translation", "--address", listening(t, server), "--resources", saved(t, two), "--calls", "3", "--clusters", "7"); err != nil {
+			var result loaded
+			if err := ran(t, &result, "", "translation", "--address", listening(t, server), "--resources", saved(t, two), "--calls", "3", "--clusters", "7"); err != nil {
 				t.Fatal(err)
 			}
-			if told.Verified != c.verified {
-				t.Errorf("%d verified, want %d", told.Verified, c.verified)
+			if result.Verified != c.verified {
+				t.Errorf("%d verified, want %d", result.Verified, c.verified)
 			}
 		})
 	}
@@ -123,8 +123,8 @@ func TestALoadThatCannotBeIsRefusedByName(t *testing.T) {
 		{"serve --resources " + saved(t, []resource{{Cluster: "a"}}), "Object"},
 		{"cluster --address 127.0.0.1:1 --resources " + path, "call 1"},
 	} {
-		var told any
-		err := ran(t, &told, "", strings.Fields(c.args)...)
+		var result any
+		err := ran(t, &result, "", strings.Fields(c.args)...)
 		if err == nil || !strings.Contains(strings.ToLower(err.Error()), strings.ToLower(c.want)) {
 			t.Errorf("%s: %v, want %s named", c.args, err, c.want)
 		}

@@ -65,7 +65,7 @@ func parse(f *flag.FlagSet, args []string) error {
 	return nil
 }
 
-// tell writes one line of JSON.
-func tell(out io.Writer, what any) error {
+// writeLine writes a value as one line of JSON.
+func writeLine(out io.Writer, what any) error {
 	return json.NewEncoder(out).Encode(what)
 }

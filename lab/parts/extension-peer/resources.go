@@ -21,7 +21,7 @@ type meshEndpoints struct {
 	} `json:"spec"`
 }
 
-// speaksHTTP2 tells whether the endpoints of an object take HTTP/2 only.
+// speaksHTTP2 reports whether the endpoints of an object take HTTP/2 only.
 func (r resource) speaksHTTP2() (bool, error) {
 	var object meshEndpoints
 	if err := json.Unmarshal(r.Object, &object); err != nil {

@@ -39,7 +39,7 @@ func serve(ctx context.Context, args []string, _ io.Reader, out io.Writer) error
 	}
 	server := newServer(hooks)
 	defer context.AfterFunc(ctx, server.Stop)()
-	if err := tell(out, map[string]string{"address": ln.Addr().String()}); err != nil {
+	if err := writeLine(out, map[string]string{"address": ln.Addr().String()}); err != nil {
 		return err
 	}
 	return server.Serve(ln)

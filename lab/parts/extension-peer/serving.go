@@ -12,7 +12,7 @@ import (
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
 )
 
-// awaitServing waits until a server, which may not be there yet, is SERVING, and tells at what time that was.
+// awaitServing waits until a server, which may not have started yet, is SERVING, and writes when that was.
 func awaitServing(ctx context.Context, args []string, _ io.Reader, out io.Writer) error {
 	f := flag.NewFlagSet("serving", flag.ContinueOnError)
 	address := f.String("address", "", "`address` of the extension server")
@@ -25,12 +25,12 @@ func awaitServing(ctx context.Context, args []string, _ io.Reader, out io.Writer
 		return err
 	}
 	defer conn.Close()
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	for {
 		answer, err := healthpb.NewHealthClient(conn).Check(ctx, &healthpb.HealthCheckRequest{}, grpc.WaitForReady(true))
 		if err == nil && answer.GetStatus() == healthpb.HealthCheckResponse_SERVING {
-			return tell(out, map[string]float64{"atUnixMs": float64(time.Now().UnixMicro()) / 1000})
+			return writeLine(out, map[string]float64{"atUnixMs": float64(time.Now().UnixMicro()) / 1000})
 		}
 		if ctx.Err() != nil {
 			return fmt.Errorf("not SERVING in time, last %s: %w", answer.GetStatus(), ctx.Err())

@@ -58,7 +58,7 @@ func (c *control) addKey(w http.ResponseWriter, r *http.Request) {
 		ExpiresAt: now.Add(time.Duration(seconds) * time.Second),
 	}, now)
 	if err != nil {
-		fail(w, http.StatusTooManyRequests, fault{Field: "keys", Message: err.Error(), Fix: "start the tailnet anew"})
+		fail(w, http.StatusTooManyRequests, fault{Field: "keys", Message: err.Error(), Fix: "restart the tailnet"})
 		return
 	}
 	c.log.Info("join key added", "joinKey", k.ID, "reusable", k.Reusable, "ephemeral", k.Ephemeral, "tags", k.Tags)

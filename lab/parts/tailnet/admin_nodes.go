@@ -57,7 +57,7 @@ func (c *control) getNode(w http.ResponseWriter, r *http.Request) {
 	c.changeNode(w, r, "", func(*member) {})
 }
 
-// expireNode expires a node's key: it must join anew, and no peer reaches it meanwhile.
+// expireNode expires a node's key: it must join again, and until then no peer reaches it.
 func (c *control) expireNode(w http.ResponseWriter, r *http.Request) {
 	c.changeNode(w, r, "node expired", func(m *member) { m.expiredAt = time.Now() })
 }

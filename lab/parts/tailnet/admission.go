@@ -12,11 +12,11 @@ type verdict string
 
 const (
 	refuseIt verdict = "refuse"
-	renewIt  verdict = "renew" // tell it that its node key expired: it comes again with a new one
+	renewIt  verdict = "renew" // report that its node key expired: it registers again with a new one
 	leaveIt  verdict = "leave" // it logs out
 	againIt  verdict = "again" // a member that restarted
 	joinIt   verdict = "join"  // by its join key
-	loginIt  verdict = "login" // send it to a page where nobody can log in, so that it knows it needs a key
+	loginIt  verdict = "login" // send it to a page without a login, so that it reports that it needs a key
 	waitIt   verdict = "wait"  // it waits for that login
 )
 

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// config is everything the process is told; nothing else reaches it from outside.
+// config is all input of the process.
 type config struct {
 	listen         string
 	url            string
@@ -28,7 +28,7 @@ type config struct {
 
 var domainPattern = regexp.MustCompile(`^([a-z0-9]([a-z0-9-]*[a-z0-9])?\.)+[a-z]{2,}$`)
 
-// parseConfig reads the flags and refuses, by name, whatever cannot work.
+// parseConfig reads the flags and refuses, by name, those that cannot work.
 func parseConfig(args []string, usage io.Writer) (config, error) {
 	var c config
 	f := flag.NewFlagSet("tailnet", flag.ContinueOnError)
@@ -72,7 +72,7 @@ func (c *config) complete() error {
 	case err != nil || !derpIP.Is4() || derpIP.IsUnspecified():
 		return fmt.Errorf("--derp-host %q: nodes dial it, so give one IPv4 address of this machine", c.derpHost)
 	case listenIP.IsUnspecified() && c.url == "":
-		return errors.New("--url is missing: with an unspecified --listen, nodes must be told where to go")
+		return errors.New("--url is missing: with an unspecified --listen, nodes need an address to connect to")
 	case !domainPattern.MatchString(c.domain):
 		return fmt.Errorf("--domain %q: not a lower-case DNS name such as example.ts.net", c.domain)
 	case c.ephemeralAfter <= 0:

@@ -56,7 +56,7 @@ func (c *control) open() http.Handler {
 	mux.HandleFunc("GET /key", c.serveKey)
 	mux.HandleFunc("/ts2021", c.serveNoise)
 	mux.HandleFunc("GET /login/", func(w http.ResponseWriter, _ *http.Request) {
-		http.Error(w, "nobody can log in here: join with tailscale up --auth-key=<key>", http.StatusForbidden)
+		http.Error(w, "there is no login here: join with tailscale up --auth-key=<key>", http.StatusForbidden)
 	})
 	mux.HandleFunc("GET /generate_204", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) })
 	return mux

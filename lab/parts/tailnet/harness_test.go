@@ -146,18 +146,18 @@ func (l lab) find(fqdn string) nodeView {
 	return nodeView{}
 }
 
-const patience = 100 * time.Second
+const timeout = 100 * time.Second
 
 // eventually asks again until there is no error, and fails with the last one.
 func eventually(t *testing.T, what string, ask func() error) {
 	t.Helper()
 	var err error
-	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
+	for end := time.Now().Add(timeout); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
 		if err = ask(); err == nil {
 			return
 		}
 	}
-	t.Fatalf("not within %s: %s: %v", patience, what, err)
+	t.Fatalf("not within %s: %s: %v", timeout, what, err)
 }
 
 func (l lab) keys() []joinKey {

@@ -65,14 +65,14 @@ func newKeyring() *keyring {
 	return &keyring{keys: map[[sha256.Size]byte]*joinKey{}}
 }
 
-// add makes a key from a wish (its grants and its expiry) and returns it with its secret.
-func (r *keyring) add(wish joinKey, now time.Time) (joinKey, string, error) {
+// add makes a key with the given grants and expiry, and returns it with its secret.
+func (r *keyring) add(grants joinKey, now time.Time) (joinKey, string, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if len(r.keys) >= maxKeys {
 		return joinKey{}, "", errTooManyKeys
 	}
-	k := wish
+	k := grants
 	k.ID = "k" + strings.ToLower(rand.Text()[:12])
 	k.CreatedAt = now
 	secret := "tskey-auth-" + k.ID + "-" + rand.Text()
@@ -113,9 +113,9 @@ func (r *keyring) revoke(id string, now time.Time) (joinKey, bool) {
 	return joinKey{}, false
 }
 
-// redeem counts a use of the key with this secret, or says why it admits nobody.
+// redeem counts a use of the key with this secret, or returns why it is refused.
 // The tags a node asks for must all be the key's own.
-func (r *keyring) redeem(secret string, asked []string, now time.Time) (joinKey, string) {
+func (r *keyring) redeem(secret string, tags []string, now time.Time) (joinKey, string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	k := r.keys[sha256.Sum256([]byte(secret))]
@@ -125,7 +125,7 @@ func (r *keyring) redeem(secret string, asked []string, now time.Time) (joinKey,
 	if why := k.refusal(now); why != "" {
 		return joinKey{}, "invalid key: join key " + k.ID + " is " + why
 	}
-	for _, tag := range asked {
+	for _, tag := range tags {
 		if !slices.Contains(k.Tags, tag) {
 			return joinKey{}, "requested tags [" + tag + "] are invalid or not permitted"
 		}

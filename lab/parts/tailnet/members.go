@@ -11,7 +11,7 @@ import (
 )
 
 // member is what this program knows of a node beside the vendor's record of it.
-// One node key is one member: a node that joins anew gets a new one.
+// One node key is one member: a node that joins again gets a new one.
 type member struct {
 	nodeKey   key.NodePublic
 	machine   key.MachinePublic
@@ -25,7 +25,7 @@ type member struct {
 	streams   int // open map polls; a node is online while it has one
 	offline   bool
 	expiredAt time.Time // zero while the node key is good
-	removed   bool      // a tombstone: its client is told that its key expired, nobody else sees it
+	removed   bool      // a tombstone: its client learns that its key expired, and no other node sees it
 }
 
 func (m member) online() bool  { return m.streams > 0 && !m.offline && !m.removed }

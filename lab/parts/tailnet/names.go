@@ -18,7 +18,7 @@ func freeName(hostname, domain string, isTaken func(string) bool) string {
 	return name
 }
 
-// dnsLabel makes one DNS label of whatever a machine calls itself.
+// dnsLabel makes one DNS label of the name that a machine gives itself.
 func dnsLabel(hostname string) string {
 	first, _, _ := strings.Cut(strings.ToLower(hostname), ".")
 	label := strings.Map(func(r rune) rune {

@@ -20,7 +20,7 @@ type lookup func(key.NodePublic) (member, bool)
 //	any      offline              an offline peer behind a dead key
 //	any      else                 the peer
 //
-// A dead key is no node's key: WireGuard drops the session with the true one and handshakes in vain,
+// A dead key is no node's key: WireGuard drops the session with the true one and its handshakes fail,
 // so names and addresses still resolve and traffic hangs, as with a machine whose cable was pulled.
 func redraw(res *tailcfg.MapResponse, viewer member, find lookup, now time.Time) {
 	// The vendor's server says it is 2020, which makes clients distrust every expiry.

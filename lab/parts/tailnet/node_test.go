@@ -87,9 +87,9 @@ func (n *node) command(ctx context.Context, args ...string) *exec.Cmd {
 	return exec.CommandContext(ctx, filepath.Join(binaries, "tailscale"), append([]string{"--socket=" + n.socket()}, args...)...)
 }
 
-// cliUntil runs a command that does not end by itself until it has said something, or for as long as patience lasts.
+// cliUntil runs a command that does not end by itself until it has written something, or until the timeout.
 func (n *node) cliUntil(said string, args ...string) (string, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), timeout)
 	defer cancel()
 	cmd := n.command(ctx, args...)
 	out, err := cmd.StderrPipe()
@@ -108,7 +108,7 @@ func (n *node) cliUntil(said string, args ...string) (string, error) {
 }
 
 func (n *node) up(key string, more ...string) (string, error) {
-	return n.cli(patience, append([]string{"up", "--login-server=" + n.lab.url, "--hostname=" + n.name, "--accept-dns=false", "--auth-key=" + key}, more...)...)
+	return n.cli(timeout, append([]string{"up", "--login-server=" + n.lab.url, "--hostname=" + n.name, "--accept-dns=false", "--auth-key=" + key}, more...)...)
 }
 
 // join brings the node up with a join key and waits until peers can reach it. A client that tried a dead key
@@ -151,7 +151,7 @@ type status struct {
 func (n *node) status() status {
 	n.t.Helper()
 	var s status
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), timeout)
 	defer cancel()
 	out, err := exec.CommandContext(ctx, filepath.Join(binaries, "tailscale"), "--socket="+n.socket(), "status", "--json").Output()
 	if err != nil {
@@ -258,7 +258,7 @@ func (n *node) refused(wantMessage, out string, err error) {
 		n.t.Fatalf("%s joined", n.name)
 	}
 	if !strings.Contains(out, wantMessage) {
-		n.t.Errorf("%s was told %q, want %q in it", n.name, out, wantMessage)
+		n.t.Errorf("%s printed %q, want %q in it", n.name, out, wantMessage)
 	}
 	if s := n.status(); len(s.Self.TailscaleIPs) > 0 || s.BackendState == "Running" {
 		n.t.Errorf("%s is %s with addresses %v", n.name, s.BackendState, s.Self.TailscaleIPs)

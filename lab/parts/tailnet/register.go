@@ -14,7 +14,7 @@ import (
 
 var errVendor = errors.New("the control server did not register the node")
 
-// serveRegister admits a node by its join key, or lets a member in again; nobody else gets an address.
+// serveRegister admits a node by its join key, or lets a member in again; no other node gets an address.
 func (c *control) serveRegister(w http.ResponseWriter, r *http.Request) {
 	var req tailcfg.RegisterRequest
 	if !readMessage(w, r, &req) {
@@ -57,7 +57,7 @@ func (c *control) serveRegister(w http.ResponseWriter, r *http.Request) {
 // join redeems the join key and makes the node a member; one that renews its node key keeps address and name.
 func (c *control) join(r *http.Request, req *tailcfg.RegisterRequest, now time.Time) (tailcfg.RegisterResponse, error) {
 	if c.members.isFull() {
-		return c.refuse(req, "the tailnet is full: start it anew"), nil
+		return c.refuse(req, "the tailnet is full: restart it"), nil
 	}
 	k, why := c.keys.redeem(req.Auth.AuthKey, req.Hostinfo.RequestTags, now)
 	if why != "" {
@@ -85,7 +85,7 @@ func (c *control) join(r *http.Request, req *tailcfg.RegisterRequest, now time.T
 	return res, nil
 }
 
-// register has the vendor's server register the node, whatever its join key.
+// register has the vendor's server register the node; its join key has been checked before.
 func (c *control) register(r *http.Request, req *tailcfg.RegisterRequest) (tailcfg.RegisterResponse, error) {
 	var res tailcfg.RegisterResponse
 	forward, err := withMessage(r.Context(), r, req)

@@ -67,7 +67,7 @@ func (r *relay) close() {
 	r.derp.Close()
 }
 
-// derpMap tells nodes where the relay is and which certificate it shows.
+// derpMap returns where the relay is and which certificate it has.
 func derpMap(host string, derpPort, stunPort int, cert tls.Certificate) *tailcfg.DERPMap {
 	sum := sha256.Sum256(cert.Certificate[0])
 	return &tailcfg.DERPMap{Regions: map[int]*tailcfg.DERPRegion{1: {

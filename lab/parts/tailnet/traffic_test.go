@@ -161,7 +161,7 @@ func TestExpiredNodeIsOutUntilItJoinsAnew(t *testing.T) {
 	p.far.join(p.lab.addKey(`{}`).Key)
 	after := p.lab.find("far.example.ts.net")
 	if after.ID != before.ID || after.Addresses[0] != before.Addresses[0] || after.Expired || len(after.Tags) > 0 {
-		t.Errorf("after joining anew: %+v, want the identity of %+v and the new key's tags", after, before)
+		t.Errorf("after joining again: %+v, want the identity of %+v and the new key's tags", after, before)
 	}
 	if n := len(p.lab.nodes()); n != 2 {
 		t.Errorf("%d nodes, want the old record of far replaced", n)
@@ -215,7 +215,7 @@ func TestTagsOfANodeCanBeSet(t *testing.T) {
 
 func TestLogoutExpiresANode(t *testing.T) {
 	p := startPair(t)
-	if out, err := p.far.cli(patience, "logout"); err != nil {
+	if out, err := p.far.cli(timeout, "logout"); err != nil {
 		t.Fatal(err, out)
 	}
 	if far := p.lab.find("far.example.ts.net"); !far.Expired {
