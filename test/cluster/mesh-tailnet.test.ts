@@ -1,14 +1,17 @@
+import { execFile } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { get } from 'node:https';
 import { text } from 'node:stream/consumers';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { JSONWebKeySet } from 'jose';
 import { startControlApi } from '../../lab/control-api/control-api.ts';
 import type { ControlApi } from '../../lab/control-api/control-api.ts';
 import type { KubeClient } from '../../lab/kube/client.ts';
 import type { KubeObject } from '../../lab/kube/object.ts';
+import { locateBinaries } from '../../lab/parts/locate.ts';
 import { waitFor } from '../../lab/process/wait.ts';
 import { API_VERSION } from '../../src/api/generated/kinds.ts';
 import type { Kinds } from '../../src/api/generated/types.ts';
@@ -23,6 +26,8 @@ import { meshEndpoints, meshTailnet } from '../support/objects.ts';
 import { startServed } from '../support/served-process.ts';
 
 const NAMESPACE = 'mesh-system';
+/** How long the control API is away at least: longer in the long form. */
+const AWAY_MS = process.env['MESH_GATEWAY_FORM'] === 'long' ? 60_000 : 0;
 const SCOPES = ['devices:core', 'auth_keys'];
 let own: OwnApiServer;
 let admin: KubeClient;
@@ -95,6 +100,14 @@ async function startOperator(more: Readonly<Record<string, string>> = {}) {
   return operator;
 }
 
+/** Runs kubectl as an administrator. */
+async function kubectl(...args: readonly string[]): Promise<string> {
+  const home = mkdtempSync(join(folder, 'admin-'));
+  const flag = `--kubeconfig=${writeKubeconfig(home, admin, admin.access.token)}`;
+  const { stdout } = await promisify(execFile)(locateBinaries(process.env)('kubectl'), [flag, ...args]);
+  return stdout;
+}
+
 async function eventsOf(name: string): Promise<readonly string[]> {
   const events = await admin.list({ apiVersion: 'events.k8s.io/v1', kind: 'Event', namespace: 'default' });
   return events
@@ -145,12 +158,13 @@ describe('a MeshTailnet in a cluster', () => {
     await putTailnet('idle', { controlURL: api.url });
     await authenticated('idle', 'Authenticated');
     const lists = () => api.countByRoute()['devices.list'] ?? 0;
-    const stays = async (requests: number) => {
+    const stays = async (requests: number, atLeastMs = 0) => {
       const { version } = await statusOf('idle');
-      const before = api.requests().length;
-      await waitFor(`${requests} more requests`, () =>
-        Promise.resolve(api.requests().length >= before + requests ? true : undefined),
-      );
+      const [before, begun] = [api.requests().length, performance.now()];
+      await waitFor(`${requests} more requests`, () => {
+        const isOver = api.requests().length >= before + requests && performance.now() - begun >= atLeastMs;
+        return Promise.resolve(isOver ? true : undefined);
+      });
       expect((await statusOf('idle')).version).toBe(version);
     };
     await stays(5);
@@ -159,10 +173,27 @@ describe('a MeshTailnet in a cluster', () => {
     const away = await authenticated('idle', 'Unreachable');
     expect(away).toMatchObject({ devices: { total: 0 } });
     expect(away.api?.lastSuccess).toBeDefined();
-    await stays(2);
+    await stays(2, AWAY_MS);
     heal();
     await authenticated('idle', 'Authenticated');
     expect(lists()).toBeGreaterThan(before);
+  });
+
+  it('is shown by kubectl wait, get and describe', async () => {
+    await startOperator();
+    const api = await controlServer({ domain: 'shown.ts.net' });
+    await putSecret(api.addClient(SCOPES));
+    await putTailnet('shown', { controlURL: api.url });
+    await kubectl('wait', '--for=condition=Authenticated', 'mtn/shown', '--timeout=60s');
+    expect(await kubectl('get', 'mtn', 'shown')).toMatch(
+      /^shown +shown\.ts\.net +Managed .* False +PoolNotReady /m,
+    );
+    const described = await waitFor('the event in kubectl describe', async note => {
+      const output = await kubectl('describe', 'mtn', 'shown');
+      note(output);
+      return /^Events:[^]* Authenticated /m.test(output) ? output : undefined;
+    });
+    expect(described).toContain('the control API lists devices with the credentials of Secret mesh-oauth');
   });
 
   it('trusts a private CA from a ConfigMap, and another one not', async () => {
