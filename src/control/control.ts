@@ -87,7 +87,10 @@ export type TailnetSettings = {
   readonly devicesKeyDurationDays: number | undefined;
 };
 
-/** The control API of one tailnet. All fail with ControlError. */
+/**
+ * The control API of one tailnet. All fail with ControlError; once the connections are closed, with another error, so that
+ * it is not reported as a failure of the control API.
+ */
 export interface ControlApi {
   /** Sends the contract's `GET /api/v2/tailnet`: any HTTP response counts as reachable. */
   probe(): Promise<void>;
@@ -160,6 +163,12 @@ export type TailnetView = {
 export interface Tailnets {
   /** Returns what is known after listing devices, if the last list is as old as the interval. Fails only where connections are closed. */
   observe(source: TailnetSource): Promise<TailnetView>;
+  /**
+   * The control API of a tailnet, with the token and the rate limit that its lists of devices use. Undefined before the
+   * tailnet is observed and once it is forgotten. Its connections are closed when the tailnet is forgotten, or observed
+   * with another endpoint.
+   */
+  api(name: string): ControlApi | undefined;
   /** Closes the connections of a tailnet. */
   forget(name: string): void;
 }

@@ -48,6 +48,7 @@ export function openTailnets(deps: TailnetsDeps): Tailnets & { readonly close: (
   };
   return {
     observe: async source => tailnetFor(source).observe(source),
+    api: name => known.get(name)?.api,
     forget,
     close: () => {
       isClosed = true;
@@ -64,10 +65,10 @@ type Known = { readonly device: Device; readonly absences: number; readonly seen
 
 class ObservedTailnet {
   readonly source: TailnetSource;
+  readonly api: ControlApi;
   readonly #deps: TailnetsDeps;
   readonly #wire: Wire;
   readonly #tokens: TokenSource;
-  readonly #api: ControlApi;
   #known: ReadonlyMap<string, Known> = new Map();
   #devices: readonly Device[] | undefined;
   #listedAt = -Infinity;
@@ -94,7 +95,7 @@ class ObservedTailnet {
       exchange: credentials => exchange(credentials, source.endpoint.scopes, calls),
       ...(metrics ? { record: metrics.record } : {}),
     });
-    this.#api = controlApi(this.#tokens, calls);
+    this.api = controlApi(this.#tokens, calls);
   }
 
   async observe({ credentials, intervalMs }: TailnetSource): Promise<TailnetView> {
@@ -121,9 +122,9 @@ class ObservedTailnet {
     const isProven = this.#lastSuccess !== undefined && !this.#listError;
     this.#credentialError = undefined;
     this.#listError = await failureOf(async () => {
-      if (!isProven) await this.#api.probe();
+      if (!isProven) await this.api.probe();
       if (credentials) this.#credentialError = await failureOf(() => this.#tokens.use(credentials));
-      if (this.#tokens.current()) this.#take(await this.#api.devices());
+      if (this.#tokens.current()) this.#take(await this.api.devices());
     });
     this.#refreshedAt = this.#deps.clock.now();
   }

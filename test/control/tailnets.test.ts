@@ -6,7 +6,7 @@ import type { Credentials, TailnetSource } from '../../src/control/control.ts';
 import { openTailnets } from '../../src/control/tailnets.ts';
 import { controlMetrics } from '../../src/telemetry/metrics.ts';
 import { createRegistry } from '../../src/telemetry/registry.ts';
-import { inTime } from '../support/control-client.ts';
+import { failureOf, inTime } from '../support/control-client.ts';
 import { parseExposition, valueOf } from '../support/telemetry/exposition.ts';
 import { VirtualClock } from '../support/virtual-clock.ts';
 
@@ -37,7 +37,7 @@ async function observed(options: ControlApiOptions = {}) {
     await clock.advance(30_000);
     return await inTime(clock, observe());
   };
-  return { api, clock, observe, later, source, metrics: () => registry.text() };
+  return { api, clock, observe, later, source, tailnets, metrics: () => registry.text() };
 }
 
 describe('10. all callers', () => {
@@ -75,6 +75,60 @@ describe('11. a device that is missing', () => {
     await later();
     api.setConsistency({ staleReads: { share: 0.3, byMs: 3600_000 } });
     for (let times = 0; times < 10; times++) expect((await later()).devices).toHaveLength(1);
+  });
+});
+
+describe('the control API of a tailnet', () => {
+  const KEY = {
+    ...{ description: 'mesh-gateway 0a1b2c3d example 0', tags: ['tag:mesh'], expirySeconds: 3600 },
+    ...{ ephemeral: false, preauthorized: true },
+  };
+
+  it('uses the token and the rate limit of its lists', async () => {
+    const { api, clock, observe, source, tailnets, metrics } = await observed();
+    const endpoint = { ...source.endpoint, requestsPerSecond: 1, burst: 3 };
+    await observe({ endpoint });
+    const control = tailnets.api('example');
+    const key = await inTime(clock, control?.createKey(KEY) ?? Promise.reject(new Error('no API')));
+    await inTime(clock, control?.revokeKey(key.id) ?? Promise.reject(new Error('no API')));
+    expect(api.countByRoute()).toMatchObject({ token: 1, 'keys.create': 1, 'keys.delete': 1 });
+    const throttled = parseExposition(await metrics());
+    expect(valueOf(throttled, 'mesh_gateway_control_throttled_total', { tailnet: 'example' })).toBe(2);
+    api.audit();
+  });
+
+  it('exists while the tailnet is observed', async () => {
+    const { observe, tailnets } = await observed();
+    expect(tailnets.api('example')).toBeUndefined();
+    await observe();
+    expect(tailnets.api('example')).toBeDefined();
+    expect(tailnets.api('other')).toBeUndefined();
+    tailnets.forget('example');
+    expect(tailnets.api('example')).toBeUndefined();
+    await observe();
+    tailnets.close();
+    expect(tailnets.api('example')).toBeUndefined();
+  });
+
+  it('fails with a ControlError where no credentials have worked', async () => {
+    const { observe, tailnets } = await observed();
+    await observe({ credentials: undefined });
+    expect(await failureOf(tailnets.api('example')?.devices() ?? Promise.resolve())).toMatchObject({
+      reason: 'CredentialsInvalid',
+    });
+  });
+
+  it('fails with another error once it is closed', async () => {
+    const { observe, source, tailnets } = await observed();
+    await observe();
+    const forgotten = tailnets.api('example');
+    tailnets.forget('example');
+    await expect(forgotten?.devices()).rejects.toThrow('the connections to the control API are closed');
+    await observe();
+    const replaced = tailnets.api('example');
+    await observe({ endpoint: { ...source.endpoint, burst: 20 } });
+    await expect(replaced?.devices()).rejects.toThrow('the connections to the control API are closed');
+    expect((await tailnets.api('example')?.devices()) ?? []).toEqual([]);
   });
 });
 
