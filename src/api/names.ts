@@ -9,11 +9,22 @@ export const COMPONENTS = { operator: 'mesh-operator', extensionServer: 'mesh-ex
 /** The ports on which the processes listen. */
 export const PORTS = { grpc: 5005, metrics: 8080, health: 8081 } as const;
 
-/** The ports of mesh pods, and the label that selects them. */
+/** The names, ports and labels that mesh pods have in common. */
 export const MESH_POD = {
+  container: 'meshd',
+  /** Where neither a MeshTailnet nor the operator's configuration names one. */
+  image: 'tailscale/tailscale:v1.102.5',
   ports: { proxy: 1055, metrics: 9002 },
+  /** Selects the mesh pods of all tailnets. */
   labels: { 'app.kubernetes.io/name': 'mesh-endpoint' },
+  /** The label whose value is the name of the MeshTailnet. */
+  tailnetLabel: `${GROUP}/tailnet`,
 } as const;
+
+/** The name of the StatefulSet of a MeshTailnet, and of all its objects except the headless Service. */
+export function poolName(tailnet: string): string {
+  return `meshd-${tailnet}`;
+}
 
 /** The address of the extension server of a namespace, for Envoy Gateway and Envoys. */
 export function extensionServerIn(namespace: string): string {

@@ -12,6 +12,7 @@ const PURE_NAMES = new Set([
   'conditions',
   'envoy-cluster',
   'envoy-endpoints',
+  'objects',
   'plan',
   'status',
   'target',

@@ -13,6 +13,7 @@ import { RoleBinding } from 'kubernetes-models/rbac.authorization.k8s.io/v1/Role
 import { Service } from 'kubernetes-models/v1/Service';
 import { ServiceAccount } from 'kubernetes-models/v1/ServiceAccount';
 import { ServiceMonitor } from '@kubernetes-models/prometheus-operator/monitoring.coreos.com/v1/ServiceMonitor';
+import { StatefulSet } from 'kubernetes-models/apps/v1/StatefulSet';
 import type { KubeObject } from '../../../lab/kube/object.ts';
 
 /** An object with the schema of its kind, as others keep it. */
@@ -21,6 +22,7 @@ type Model = { validate(): void };
 const MODELS = {
   'apiextensions.k8s.io/v1 CustomResourceDefinition': CustomResourceDefinition,
   'apps/v1 Deployment': Deployment,
+  'apps/v1 StatefulSet': StatefulSet,
   'autoscaling/v2 HorizontalPodAutoscaler': HorizontalPodAutoscaler,
   'monitoring.coreos.com/v1 PrometheusRule': PrometheusRule,
   'monitoring.coreos.com/v1 ServiceMonitor': ServiceMonitor,

@@ -1,0 +1,315 @@
+import { createHash } from 'node:crypto';
+import { API_VERSION, GROUP } from '../../api/generated/kinds.ts';
+import type { Kinds } from '../../api/generated/types.ts';
+import { MANAGED_BY, MESH_POD, poolName } from '../../api/names.ts';
+
+type MeshTailnet = Kinds['MeshTailnet'];
+type Pool = MeshTailnet['spec']['pool'];
+type Fields = Readonly<Record<string, unknown>>;
+type Texts = Readonly<Record<string, string>>;
+
+/** What the objects of a pool are made from. */
+export type PoolOptions = {
+  readonly tailnet: MeshTailnet;
+  /** The installation id. */
+  readonly installation: string;
+  /** The namespace of the objects. */
+  readonly namespace: string;
+  /** For fields that spec.pool does not set. */
+  readonly defaults: Pick<
+    Pool,
+    'image' | 'resources' | 'nodeSelector' | 'tolerations' | 'priorityClassName' | 'extraEnv'
+  >;
+  /** The control API of this tailnet. */
+  readonly controlURL: string;
+  /** CA certificates (PEM) that mesh pods trust for the login server, beside those of their system. */
+  readonly ca: string | undefined;
+  readonly replicas: number;
+  /** The number of ordinals that have ever had a Secret. */
+  readonly members: number;
+};
+
+/** Annotations of the StatefulSet of a pool. */
+export const POOL_ANNOTATIONS = {
+  /** A hash of all objects that were applied together. */
+  specHash: `${GROUP}/spec-hash`,
+  /** The number of ordinals that have ever had a Secret. */
+  members: `${GROUP}/members`,
+} as const;
+
+/** The objects of a managed pool. Apply `supporting` first: the pods need its ServiceAccount and ConfigMap. */
+export function poolObjects(options: PoolOptions) {
+  const supporting = [...accountObjects(options), ...serviceObjects(options), ...authorityObjects(options)];
+  const object = statefulSet(options);
+  const hash = hashOf(JSON.stringify([supporting, object]));
+  const { metadata } = object;
+  const annotations = { ...metadata.annotations, [POOL_ANNOTATIONS.specHash]: hash };
+  return { supporting, statefulSet: { ...object, metadata: { ...metadata, annotations } } };
+}
+
+function hashOf(text: string): string {
+  return createHash('sha256').update(text).digest('hex').slice(0, 16);
+}
+
+/** Metadata that Kubernetes' garbage collector deletes together with the MeshTailnet. */
+function metadataOf({ tailnet: { metadata } }: PoolOptions, name = poolName(metadata.name)) {
+  const owner = {
+    apiVersion: API_VERSION,
+    kind: 'MeshTailnet',
+    name: metadata.name,
+    uid: metadata.uid ?? '',
+  };
+  return {
+    name,
+    labels: labelsOf(metadata.name),
+    ownerReferences: [{ ...owner, controller: true }],
+  };
+}
+
+/** Without a version: an upgrade of the operator must not replace the pods. */
+function labelsOf(tailnet: string): Texts {
+  return {
+    ...selectorOf(tailnet),
+    'app.kubernetes.io/instance': 'mesh-gateway',
+    'app.kubernetes.io/component': 'mesh-pods',
+    ...MANAGED_BY,
+  };
+}
+
+function selectorOf(tailnet: string): Texts {
+  return { ...MESH_POD.labels, [MESH_POD.tailnetLabel]: tailnet };
+}
+
+const RBAC = 'rbac.authorization.k8s.io';
+
+/** The ServiceAccount of the pods, which may use their own Secrets and nothing else. */
+function accountObjects(options: PoolOptions) {
+  const metadata = metadataOf(options);
+  const { name } = metadata;
+  const secrets = Array.from({ length: options.members }, (_, ordinal) => `${name}-${ordinal}`);
+  const verbs = ['get', 'patch', 'update'];
+  // A rule without resourceNames would allow the use of all Secrets.
+  const rules =
+    secrets.length > 0 ? [{ apiGroups: [''], resources: ['secrets'], resourceNames: secrets, verbs }] : [];
+  return [
+    { apiVersion: 'v1', kind: 'ServiceAccount', metadata, automountServiceAccountToken: false },
+    { apiVersion: `${RBAC}/v1`, kind: 'Role', metadata, rules },
+    {
+      apiVersion: `${RBAC}/v1`,
+      kind: 'RoleBinding',
+      metadata,
+      roleRef: { apiGroup: RBAC, kind: 'Role', name },
+      subjects: [{ kind: 'ServiceAccount', name, namespace: options.namespace }],
+    },
+  ] as const;
+}
+
+/** The Service that Envoys connect to, the one of the StatefulSet, and the PodDisruptionBudget. */
+function serviceObjects(options: PoolOptions) {
+  const metadata = metadataOf(options);
+  const selector = selectorOf(options.tailnet.metadata.name);
+  const ports = (['proxy', 'metrics'] as const).map(name => ({
+    ...{ name, port: MESH_POD.ports[name], targetPort: name },
+    protocol: 'TCP',
+  }));
+  return [
+    { apiVersion: 'v1', kind: 'Service', metadata, spec: { selector, ports: ports.slice(0, 1) } },
+    {
+      apiVersion: 'v1',
+      kind: 'Service',
+      metadata: metadataOf(options, headlessName(options)),
+      spec: { clusterIP: 'None', publishNotReadyAddresses: true, selector, ports },
+    },
+    {
+      apiVersion: 'policy/v1',
+      kind: 'PodDisruptionBudget',
+      metadata,
+      spec: {
+        maxUnavailable: 1,
+        unhealthyPodEvictionPolicy: 'AlwaysAllow',
+        selector: { matchLabels: selector },
+      },
+    },
+  ] as const;
+}
+
+function headlessName({ tailnet }: PoolOptions): string {
+  return `${poolName(tailnet.metadata.name)}-pods`;
+}
+
+const CA_FILE = 'ca.crt';
+
+function authorityObjects(options: PoolOptions) {
+  if (options.ca === undefined) return [];
+  const metadata = metadataOf(options);
+  return [{ apiVersion: 'v1', kind: 'ConfigMap', metadata, data: { [CA_FILE]: options.ca } }] as const;
+}
+
+function statefulSet(options: PoolOptions) {
+  const metadata = metadataOf(options);
+  const annotations: Texts = { [POOL_ANNOTATIONS.members]: String(options.members) };
+  return {
+    apiVersion: 'apps/v1',
+    kind: 'StatefulSet',
+    metadata: { ...metadata, annotations },
+    spec: {
+      replicas: options.replicas,
+      serviceName: headlessName(options),
+      podManagementPolicy: 'Parallel',
+      // The operator deletes outdated pods itself, only while another member is ready.
+      updateStrategy: { type: 'OnDelete' },
+      selector: { matchLabels: selectorOf(options.tailnet.metadata.name) },
+      template: {
+        metadata: {
+          labels: metadata.labels,
+          // tailscaled reads certificates once, so a changed CA needs new pods.
+          ...(options.ca === undefined ? {} : { annotations: { [`${GROUP}/ca-hash`]: hashOf(options.ca) } }),
+        },
+        spec: podSpec(options),
+      },
+    },
+  } as const;
+}
+
+const USER = 1000;
+const PRE_STOP_SECONDS = 5;
+/** containerboot withdraws services for up to 25 s before it stops tailscaled. */
+const STOP_SECONDS = 35;
+
+function podSpec(options: PoolOptions) {
+  const { tailnet, defaults } = options;
+  const { pool } = tailnet.spec;
+  const { nodeSelector, tolerations, priorityClassName } = { ...defaults, ...pool };
+  const name = poolName(tailnet.metadata.name);
+  return {
+    serviceAccountName: name,
+    // containerboot reads and writes the Secret of its pod.
+    automountServiceAccountToken: true,
+    securityContext: {
+      ...{ runAsNonRoot: true, runAsUser: USER, runAsGroup: USER, fsGroup: USER },
+      seccompProfile: { type: 'RuntimeDefault' },
+    },
+    terminationGracePeriodSeconds: PRE_STOP_SECONDS + STOP_SECONDS,
+    topologySpreadConstraints: ['kubernetes.io/hostname', 'topology.kubernetes.io/zone'].map(topologyKey => ({
+      ...{ maxSkew: 1, topologyKey, whenUnsatisfiable: 'ScheduleAnyway' },
+      labelSelector: { matchLabels: selectorOf(tailnet.metadata.name) },
+    })),
+    ...(nodeSelector ? { nodeSelector } : {}),
+    ...(tolerations ? { tolerations } : {}),
+    ...(priorityClassName === undefined ? {} : { priorityClassName }),
+    containers: [container(options)],
+    volumes: [
+      ...WRITABLE.map(({ name: volume }) => ({ name: volume, emptyDir: {} })),
+      ...(options.ca === undefined ? [] : [{ name: 'ca', configMap: { name } }]),
+    ],
+  };
+}
+
+/** What containerboot and tailscaled write: temporary files and the socket. */
+const WRITABLE = [
+  { name: 'tmp', mountPath: '/tmp' },
+  { name: 'run', mountPath: '/var/run/tailscale' },
+] as const;
+
+const CA_FOLDER = '/etc/mesh-gateway/ca';
+
+/*
+ * No liveness and no startup probe: either could only restart a member whose control server is away, or whose device
+ * waits for approval. Where tailscaled leaves its running state, containerboot exits by itself.
+ */
+function container(options: PoolOptions): Fields {
+  const { image = MESH_POD.image, resources } = { ...options.defaults, ...options.tailnet.spec.pool };
+  return {
+    name: MESH_POD.container,
+    image,
+    env: environment(options),
+    ports: Object.entries(MESH_POD.ports).map(([name, containerPort]) => ({
+      ...{ name, containerPort },
+      protocol: 'TCP',
+    })),
+    readinessProbe: {
+      httpGet: { path: '/healthz', port: 'metrics' },
+      ...{ periodSeconds: 1, timeoutSeconds: 1, failureThreshold: 3 },
+    },
+    // Until kube-proxy and Envoys have noticed that this member stops, it still serves new connections.
+    lifecycle: { preStop: { sleep: { seconds: PRE_STOP_SECONDS } } },
+    terminationMessagePolicy: 'FallbackToLogsOnError',
+    ...(resources ? { resources } : {}),
+    securityContext: {
+      ...{ allowPrivilegeEscalation: false, readOnlyRootFilesystem: true, runAsNonRoot: true },
+      capabilities: { drop: ['ALL'] },
+    },
+    volumeMounts: [
+      ...WRITABLE,
+      ...(options.ca === undefined ? [] : [{ name: 'ca', mountPath: CA_FOLDER, readOnly: true }]),
+    ],
+  };
+}
+
+/** Variables that others refer to come first; extraEnv replaces defaults, and never what makes a pod a member. */
+function environment(options: PoolOptions): readonly Fields[] {
+  const { tailnet, defaults } = options;
+  const extra = [...(defaults.extraEnv ?? []), ...(tailnet.spec.pool.extraEnv ?? [])];
+  const values = {
+    ...defaultVariables(options),
+    ...Object.fromEntries(extra.map(({ name, value }) => [name, value])),
+    ...fixedVariables(options),
+  };
+  return [
+    ...POD_FIELDS.map(([name, fieldPath]) => ({ name, valueFrom: { fieldRef: { fieldPath } } })),
+    ...Object.entries(values)
+      .filter(([name]) => !POD_FIELDS.some(([field]) => field === name))
+      .map(([name, value]) => ({ name, value })),
+  ];
+}
+
+const POD_FIELDS = [
+  ['POD_NAME', 'metadata.name'],
+  ['POD_UID', 'metadata.uid'],
+  ['POD_IPS', 'status.podIPs'],
+] as const;
+
+function defaultVariables(options: PoolOptions): Texts {
+  return {
+    // A member that waits for approval or for its control server is not restarted, so it is ready as soon as that ends.
+    TS_BOOT_TIMEOUT: '24h',
+    // A self-hosted tailnet sends no logs to the vendor; one of the vendor may require them.
+    ...(loginServerOf(options) === undefined ? {} : { TS_NO_LOGS_NO_SUPPORT: 'true' }),
+  };
+}
+
+function fixedVariables(options: PoolOptions): Texts {
+  const loginServer = loginServerOf(options);
+  const { proxyURL } = options.tailnet.spec;
+  const { ports } = MESH_POD;
+  return {
+    TS_KUBE_SECRET: '$(POD_NAME)',
+    TS_HOSTNAME: `$(POD_NAME)-${options.installation}`,
+    TS_AUTH_ONCE: 'true',
+    TS_USERSPACE: 'true',
+    TS_ACCEPT_DNS: 'false',
+    TS_OUTBOUND_HTTP_PROXY_LISTEN: `:${ports.proxy}`,
+    TS_SOCKS5_SERVER: `:${ports.proxy}`,
+    // Without the host, containerboot refuses it.
+    TS_LOCAL_ADDR_PORT: `[::]:${ports.metrics}`,
+    TS_ENABLE_METRICS: 'true',
+    TS_ENABLE_HEALTH_CHECK: 'true',
+    ...(loginServer === undefined ? {} : { TS_EXTRA_ARGS: `--login-server=${loginServer}` }),
+    ...(proxyURL === undefined
+      ? {}
+      : { HTTPS_PROXY: proxyURL, HTTP_PROXY: proxyURL, NO_PROXY: API_SERVER.join(',') }),
+    // The folders that Go reads by default, and that of the CA.
+    ...(options.ca === undefined
+      ? {}
+      : { SSL_CERT_DIR: ['/etc/ssl/certs', '/etc/pki/tls/certs', CA_FOLDER].join(':') }),
+  };
+}
+
+const API_SERVER = ['kubernetes.default.svc', '$(KUBERNETES_SERVICE_HOST)'];
+
+/** Undefined where tailscaled's own default is right: the vendor's API is not the server that devices join. */
+function loginServerOf({ tailnet, controlURL }: PoolOptions): string | undefined {
+  const { loginServer } = tailnet.spec;
+  if (loginServer !== undefined) return loginServer;
+  return new URL(controlURL).hostname === 'api.tailscale.com' ? undefined : controlURL;
+}
