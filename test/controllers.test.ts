@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { controllerIndexes, controllerNames, operatorAccess, startControllers } from '../src/controllers.ts';
 import { openTailnets } from '../src/control/tailnets.ts';
-import { OwnNamespace } from './support/control-scene.ts';
-import { Runtime } from './support/runtime.ts';
+import { OwnNamespace } from './support/control/scene.ts';
+import { Runtime } from './support/runtime/runtime.ts';
 
 describe('the registry of controllers', () => {
   const { memory, clock, telemetry } = new Runtime([], controllerIndexes);

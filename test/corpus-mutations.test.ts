@@ -2,13 +2,13 @@ import { describe, expect, it } from 'vitest';
 import type { Kind } from '../codegen/kind.ts';
 import { structureCode } from '../codegen/validator/structure.ts';
 
-import { readCorpus } from './support/corpus.ts';
-import type { Case } from './support/corpus.ts';
-import { evaluateStructure, evaluateValidator } from './support/evaluate.ts';
-import { schemaWithout } from './support/mutate.ts';
-import { demandsOf, nameOf } from './support/rules.ts';
-import type { Demand } from './support/rules.ts';
-import { productKinds } from './support/schema.ts';
+import { readCorpus } from './support/schema/corpus.ts';
+import type { Case } from './support/schema/corpus.ts';
+import { evaluateStructure, evaluateValidator } from './support/schema/evaluate.ts';
+import { schemaWithout } from './support/schema/schema-without.ts';
+import { demandsOf, nameOf } from './support/schema/demands.ts';
+import type { Demand } from './support/schema/demands.ts';
+import { productKinds } from './support/schema/product-schemas.ts';
 
 /** An invalid object of the corpus in its stored shape, and what is wrong with it. */
 type Refused = Case & {

@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import { validate } from '../src/api/validation/validate.ts';
-import { ruleNames } from './support/rules.ts';
-import { readCorpus } from './support/corpus.ts';
-import { placesIn } from './support/places.ts';
-import { showableOf, shownBy } from './support/reached.ts';
-import { productKinds } from './support/schema.ts';
+import { ruleNames } from './support/schema/demands.ts';
+import { readCorpus } from './support/schema/corpus.ts';
+import { placesIn } from './support/schema/values.ts';
+import { showableOf, shownBy } from './support/schema/coverage.ts';
+import { productKinds } from './support/schema/product-schemas.ts';
 
 const corpus = readCorpus();
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { walk } from '../codegen/walk.ts';
-import { productKinds } from './support/schema.ts';
+import { productKinds } from './support/schema/product-schemas.ts';
 
 const patterns = productKinds()
   .flatMap(kind => walk(kind.root))

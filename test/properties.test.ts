@@ -6,9 +6,9 @@ import type { KindName } from '../src/api/generated/kinds.ts';
 import { validators } from '../src/api/generated/validators.ts';
 import { unknownFields } from '../src/api/validation/unknown-fields.ts';
 import { validate } from '../src/api/validation/validate.ts';
-import { arbitraryObject } from './support/arbitrary.ts';
-import { placesIn, withValueAt, wrongValues } from './support/places.ts';
-import { productKinds } from './support/schema.ts';
+import { arbitraryObject } from './support/schema/arbitrary.ts';
+import { placesIn, withValueAt, wrongValues } from './support/schema/values.ts';
+import { productKinds } from './support/schema/product-schemas.ts';
 
 /** The same objects in every run; SEED=2 npm test tries others. */
 const seed = Number(process.env['SEED'] ?? 1);

@@ -7,7 +7,7 @@ import type { RouteKind } from '../../src/api/key.ts';
 import { gatewaysOf, meshBackendsOf } from '../../src/api/references.ts';
 import type { Resource } from '../../src/api/resource.ts';
 import { gatewayObject, meshBackend, route } from '../support/declared.ts';
-import { resourceOf } from '../support/resources.ts';
+import { resourceOf } from '../support/resources/resources.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 

@@ -6,7 +6,7 @@ import { GATEWAY_GROUP } from '../../src/api/gateway-api.ts';
 import { API_VERSION, GROUP } from '../../src/api/generated/kinds.ts';
 import { gatewayObject, named, route } from '../support/declared.ts';
 import { meshEndpoints, meshTailnet } from '../support/objects.ts';
-import { withValueAt } from '../support/places.ts';
+import { withValueAt } from '../support/schema/values.ts';
 
 /** The same values in every run; SEED=2 npm test tries others. */
 const seed = Number(process.env['SEED'] ?? 1);

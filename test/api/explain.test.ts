@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { explainRule, explainStructure } from '../../src/api/validation/explain.ts';
 import type { Outline } from '../../src/api/validation/validator.ts';
-import { linesOf } from '../support/faults.ts';
+import { linesOf } from '../support/schema/fault-lines.ts';
 import { endpoint, meshBinding, meshEndpoints, meshTailnet } from '../support/objects.ts';
 
 const first = (fields: object) => meshEndpoints({ endpoints: [endpoint({ ...fields })] });

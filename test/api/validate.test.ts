@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { kinds } from '../../src/api/generated/kinds.ts';
 import { validate } from '../../src/api/validation/validate.ts';
-import { linesOf } from '../support/faults.ts';
+import { linesOf } from '../support/schema/fault-lines.ts';
 import { endpoint, meshBinding, meshEndpoints, meshTailnet } from '../support/objects.ts';
 
 /** The object as it would be stored. */

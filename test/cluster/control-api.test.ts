@@ -15,8 +15,8 @@ import { printLogsOnFailure } from '../support/cluster/logs.ts';
 import { meshPod } from '../support/cluster/mesh-pod.ts';
 import { createNamespace, removeNamespace } from '../support/cluster/namespace.ts';
 import { runInPod } from '../support/cluster/run-pod.ts';
-import { callsOf, keyBody } from '../support/control-api/simulated.ts';
-import type { SendCall } from '../support/control-api/simulated.ts';
+import { callsOf, keyBody } from '../support/control/simulated.ts';
+import type { SendCall } from '../support/control/simulated.ts';
 
 const { access, tailnet, kubectl, kubeconfig } = testCluster();
 const run = promisify(execFile);

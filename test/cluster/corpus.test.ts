@@ -10,10 +10,10 @@ import { testCluster } from '../support/cluster/cluster.ts';
 import { judge } from '../support/cluster/judge.ts';
 import { createNamespace, removeNamespace } from '../support/cluster/namespace.ts';
 import { arbitrarySpoilt } from '../support/cluster/spoilt.ts';
-import { readCorpus } from '../support/corpus.ts';
-import { linesOf } from '../support/faults.ts';
+import { readCorpus } from '../support/schema/corpus.ts';
+import { linesOf } from '../support/schema/fault-lines.ts';
 import { meshEndpoints, meshTailnet } from '../support/objects.ts';
-import { productKinds } from '../support/schema.ts';
+import { productKinds } from '../support/schema/product-schemas.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 

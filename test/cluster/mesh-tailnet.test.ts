@@ -23,7 +23,7 @@ import type { OwnApiServer } from '../support/cluster/alone.ts';
 import { named } from '../support/declared.ts';
 import { AUTHORITY } from '../support/kubernetes/wire-certificates.ts';
 import { meshEndpoints, meshTailnet } from '../support/objects.ts';
-import { startServed } from '../support/served-process.ts';
+import { startServed } from '../support/standalone/served-process.ts';
 
 const NAMESPACE = 'mesh-system';
 /** How long the control API is away at least: longer in the long form. */

@@ -16,8 +16,8 @@ import { forbiddenToAll, FORBIDDEN_TO_READERS, mayDo, wordsOf } from '../support
 import type { Right } from '../support/cluster/install-rights.ts';
 import { gatewayObject, named, route } from '../support/declared.ts';
 import { endpoint, meshEndpoints, meshTailnet } from '../support/objects.ts';
-import { askPath, startServed } from '../support/served-process.ts';
-import type { ServedProcess } from '../support/served-process.ts';
+import { askPath, startServed } from '../support/standalone/served-process.ts';
+import type { ServedProcess } from '../support/standalone/served-process.ts';
 
 const NAMESPACE = 'mesh-system';
 let own: OwnApiServer;

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import { expect, it, onTestFinished } from 'vitest';
 import { PROJECT, typescript } from '../support/lab/command-line.ts';
-import { startServed } from '../support/served-process.ts';
+import { startServed } from '../support/standalone/served-process.ts';
 
 it('an operator leads on the API server that docs/kubernetes.md starts, with nothing but its KUBECONFIG', async () => {
   const [program = '', ...args] = typescript('lab/commands/cluster.ts', 'alone');

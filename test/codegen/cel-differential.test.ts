@@ -3,10 +3,10 @@ import type { Arbitrary } from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { Node, Rule } from '../../codegen/kind.ts';
 import { walk } from '../../codegen/walk.ts';
-import { compiledRule, interpretedRule } from '../support/cel.ts';
-import { productKinds } from '../support/schema.ts';
-import { arbitrarySelf } from '../support/selves.ts';
-import { specField, tinyKind } from '../support/tiny.ts';
+import { compiledRule, interpretedRule } from '../support/codegen/cel.ts';
+import { productKinds } from '../support/schema/product-schemas.ts';
+import { arbitrarySelf } from '../support/codegen/cel-values.ts';
+import { specField, tinyKind } from '../support/codegen/tiny-schema.ts';
 
 /** Each rule of the product once, and a node that it is about. */
 function productRules(): readonly (readonly [string, Rule, Node])[] {

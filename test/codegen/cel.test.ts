@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import type { Node } from '../../codegen/kind.ts';
 import { rulesModule } from '../../codegen/validator/rules.ts';
-import { compiledRule, interpretedRule } from '../support/cel.ts';
-import { evaluateValidator } from '../support/evaluate.ts';
-import { sample, specField, tinyKind } from '../support/tiny.ts';
+import { compiledRule, interpretedRule } from '../support/codegen/cel.ts';
+import { evaluateValidator } from '../support/schema/evaluate.ts';
+import { sample, specField, tinyKind } from '../support/codegen/tiny-schema.ts';
 
 const port = (schema: object) => ({ ...schema, description: 'A field.' });
 const kind = tinyKind({

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { configurationModules, loadConfiguration } from '../../codegen/configuration.ts';
-import { refusalIn } from '../support/refusal.ts';
+import { refusalIn } from '../support/codegen/refusal.ts';
 
 const port = {
   type: 'integer',

@@ -2,7 +2,7 @@ import { readdirSync } from 'node:fs';
 import { basename } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { generate } from '../../codegen/generate.ts';
-import { tinyFiles } from '../support/tiny.ts';
+import { tinyFiles } from '../support/codegen/tiny-schema.ts';
 
 const FOLDER = 'test/golden/tiny';
 

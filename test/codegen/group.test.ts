@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { CODE_FOLDER, CRD_FOLDER, generate } from '../../codegen/generate.ts';
 import type { Outputs } from '../../codegen/generate.ts';
-import { schemaFiles } from '../support/schema.ts';
+import { schemaFiles } from '../support/schema/product-schemas.ts';
 
 const OLD = { group: 'mesh-gateway.dev', version: 'v1alpha1', categories: ['mesh'] };
 const NEW = { group: 'tailroutes.example.org', version: 'v2beta3', categories: ['net', 'routes'] };

@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import type { JsonObject } from '../../codegen/json.ts';
 import { load } from '../../codegen/load/load.ts';
-import { refusalIn, refusalOf } from '../support/refusal.ts';
-import type { Refused } from '../support/refusal.ts';
-import { specField, tinyFiles } from '../support/tiny.ts';
+import { refusalIn, refusalOf } from '../support/codegen/refusal.ts';
+import type { Refused } from '../support/codegen/refusal.ts';
+import { specField, tinyFiles } from '../support/codegen/tiny-schema.ts';
 
 const SPEC = 'sample.json#/properties/spec';
 const LIMITS = specField('limits');

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { filledDefault } from '../../codegen/defaults.ts';
 import type { Json } from '../../codegen/json.ts';
-import { refusalOf } from '../support/refusal.ts';
-import { specField, tinyKind } from '../support/tiny.ts';
+import { refusalOf } from '../support/codegen/refusal.ts';
+import { specField, tinyKind } from '../support/codegen/tiny-schema.ts';
 
 const REFUSED: readonly (readonly [field: string, value: Json, why: string])[] = [
   ['note', 1, 'is not a text'],

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { load } from '../../codegen/load/load.ts';
-import { refusalIn, refusalOf } from '../support/refusal.ts';
-import type { Refused } from '../support/refusal.ts';
-import { tinyFiles } from '../support/tiny.ts';
+import { refusalIn, refusalOf } from '../support/codegen/refusal.ts';
+import type { Refused } from '../support/codegen/refusal.ts';
+import { tinyFiles } from '../support/codegen/tiny-schema.ts';
 
 const GROUP_FORM = 'must be a text that matches ^[a-z0-9]+([-.][a-z0-9]+)+$';
 const VERSION_FORM = 'must be a text that matches ^v[1-9][0-9]*((alpha|beta)[1-9][0-9]*)?$';

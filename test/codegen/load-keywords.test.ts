@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import type { Json } from '../../codegen/json.ts';
-import { refusalOf } from '../support/refusal.ts';
-import type { Refused } from '../support/refusal.ts';
-import { specField, tinyKind } from '../support/tiny.ts';
+import { refusalOf } from '../support/codegen/refusal.ts';
+import type { Refused } from '../support/codegen/refusal.ts';
+import { specField, tinyKind } from '../support/codegen/tiny-schema.ts';
 
 const IMPOSSIBLE: readonly (readonly [keyword: string, value: Json, instead: string])[] = [
   ['const', 'a', 'write an enum with one value'],

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import type { Json } from '../../codegen/json.ts';
-import { refusalOf } from '../support/refusal.ts';
-import type { Refused } from '../support/refusal.ts';
-import { specField } from '../support/tiny.ts';
+import { refusalOf } from '../support/codegen/refusal.ts';
+import type { Refused } from '../support/codegen/refusal.ts';
+import { specField } from '../support/codegen/tiny-schema.ts';
 
 /** A field of spec with a keyword left out, or with another value for it. */
 const without = (field: string, keyword: string) => ({ [specField(field, keyword)]: undefined });

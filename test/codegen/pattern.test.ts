@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { differsBetweenEngines } from '../../codegen/load/pattern.ts';
-import { refusalOf } from '../support/refusal.ts';
-import { specField } from '../support/tiny.ts';
+import { refusalOf } from '../support/codegen/refusal.ts';
+import { specField } from '../support/codegen/tiny-schema.ts';
 
 const DOT = '"." matches different characters in RE2 and JavaScript: list the characters';
 const escape = (text: string) =>

@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { rulesModule } from '../../codegen/validator/rules.ts';
 import { structureCode } from '../../codegen/validator/structure.ts';
-import { refusalIn } from '../support/refusal.ts';
-import { tinyKind } from '../support/tiny.ts';
-import type { Patch } from '../support/tiny.ts';
+import { refusalIn } from '../support/codegen/refusal.ts';
+import { tinyKind } from '../support/codegen/tiny-schema.ts';
+import type { Patch } from '../support/codegen/tiny-schema.ts';
 
 const RULE = 'sample.json#/properties/spec/x-kubernetes-validations/0/rule';
 

@@ -4,9 +4,9 @@ import { crd, crdName, crdYaml } from '../../codegen/crd.ts';
 import type { Json, JsonObject } from '../../codegen/json.ts';
 import type { Node } from '../../codegen/kind.ts';
 import { structural, structuralRoot } from '../../codegen/structural.ts';
-import { productKinds } from '../support/schema.ts';
-import { specField, tinyKind } from '../support/tiny.ts';
-import type { Patch } from '../support/tiny.ts';
+import { productKinds } from '../support/schema/product-schemas.ts';
+import { specField, tinyKind } from '../support/codegen/tiny-schema.ts';
+import type { Patch } from '../support/codegen/tiny-schema.ts';
 
 /** The node of a field of Sample's spec. */
 function nodeOf(field: string, patch: Patch = {}): Node {

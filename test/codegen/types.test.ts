@@ -4,8 +4,8 @@ import { typesModule } from '../../codegen/types.ts';
 import type * as authored from '../../src/api/generated/authored.ts';
 import type { KindName } from '../../src/api/generated/kinds.ts';
 import type * as stored from '../../src/api/generated/types.ts';
-import { productKinds } from '../support/schema.ts';
-import { specField, tinyKind } from '../support/tiny.ts';
+import { productKinds } from '../support/schema/product-schemas.ts';
+import { specField, tinyKind } from '../support/codegen/tiny-schema.ts';
 
 /** The same type, changeable nowhere. */
 type Frozen<T> = T extends string | number | boolean | undefined

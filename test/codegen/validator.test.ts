@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { evaluateValidator } from '../support/evaluate.ts';
-import { sample, specField, tinyKind } from '../support/tiny.ts';
+import { evaluateValidator } from '../support/schema/evaluate.ts';
+import { sample, specField, tinyKind } from '../support/codegen/tiny-schema.ts';
 
 const FLAG = { description: 'A flag.', type: 'boolean', default: true };
 const LEVEL = { title: 'Level', description: 'A level.', type: 'object', properties: { on: FLAG } };

@@ -6,7 +6,7 @@ import {
   requestToken,
   send,
   simulated,
-} from '../support/control-api/simulated.ts';
+} from '../support/control/simulated.ts';
 
 describe('requirement 20: the log', () => {
   it('has each request with its route, scopes, credential and user agent', async () => {

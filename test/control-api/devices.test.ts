@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { callsOf, keyBody, simulated } from '../support/control-api/simulated.ts';
-import type { SendCall, Simulated } from '../support/control-api/simulated.ts';
+import { callsOf, keyBody, simulated } from '../support/control/simulated.ts';
+import type { SendCall, Simulated } from '../support/control/simulated.ts';
 
 const DEVICES = '/tailnet/-/devices';
 

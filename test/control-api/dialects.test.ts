@@ -6,8 +6,8 @@ import {
   requestToken,
   send,
   simulated,
-} from '../support/control-api/simulated.ts';
-import type { Received, SendCall, Simulated } from '../support/control-api/simulated.ts';
+} from '../support/control/simulated.ts';
+import type { Received, SendCall, Simulated } from '../support/control/simulated.ts';
 
 async function headscale(): Promise<readonly [Simulated, SendCall]> {
   const api = await simulated({ dialect: 'headscale', policy: { tagOwners: { 'tag:web': ['tag:mesh'] } } });

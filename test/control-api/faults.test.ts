@@ -9,8 +9,8 @@ import { FAULTS } from '../../lab/control-api/faults.ts';
 import type { Fault } from '../../lab/control-api/faults.ts';
 import { startHttpProxy } from '../../lab/control-api/http-proxy.ts';
 import type { HttpProxy, HttpProxyOptions } from '../../lab/control-api/http-proxy.ts';
-import { callsOf, keyBody, send, simulated } from '../support/control-api/simulated.ts';
-import type { SendCall, Simulated } from '../support/control-api/simulated.ts';
+import { callsOf, keyBody, send, simulated } from '../support/control/simulated.ts';
+import type { SendCall, Simulated } from '../support/control/simulated.ts';
 import { AUTHORITY, OTHER_AUTHORITY } from '../support/kubernetes/wire-certificates.ts';
 
 const LIST = '/tailnet/-/devices';

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import type { Simulated } from '../support/control-api/simulated.ts';
-import { callsOf, callsWith, keyBody, requestToken, simulated } from '../support/control-api/simulated.ts';
-import type { SendCall } from '../support/control-api/simulated.ts';
-import { credentialsForm } from '../support/control-api/simulated.ts';
+import type { Simulated } from '../support/control/simulated.ts';
+import { callsOf, callsWith, keyBody, requestToken, simulated } from '../support/control/simulated.ts';
+import type { SendCall } from '../support/control/simulated.ts';
+import { credentialsForm } from '../support/control/simulated.ts';
 
 const KEYS = '/tailnet/-/keys';
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { callsOf, credentialsForm, requestToken, send, simulated } from '../support/control-api/simulated.ts';
+import { callsOf, credentialsForm, requestToken, send, simulated } from '../support/control/simulated.ts';
 
 const LIST = '/tailnet/-/devices';
 const limit = { requestsPerSecond: 0.5, burst: 2, retryAfter: 'seconds' } as const;

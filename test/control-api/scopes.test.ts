@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { Behaviour } from '../../lab/control-api/state.ts';
-import { callsOf, keyBody, simulated } from '../support/control-api/simulated.ts';
-import type { Received, Simulated } from '../support/control-api/simulated.ts';
+import { callsOf, keyBody, simulated } from '../support/control/simulated.ts';
+import type { Received, Simulated } from '../support/control/simulated.ts';
 
 type CallCase = readonly [method: string, path: string, scopes: readonly string[], body?: object];
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { callsOf, simulated } from '../support/control-api/simulated.ts';
-import type { SendCall, Simulated } from '../support/control-api/simulated.ts';
+import { callsOf, simulated } from '../support/control/simulated.ts';
+import type { SendCall, Simulated } from '../support/control/simulated.ts';
 
 const SERVICES = '/tailnet/-/services';
 const WEB = `${SERVICES}/svc:web`;

@@ -1,7 +1,7 @@
 import { exportJWK, generateKeyPair, SignJWT } from 'jose';
 import type { JSONWebKeySet } from 'jose';
 import { describe, expect, it } from 'vitest';
-import type { Received, Simulated } from '../support/control-api/simulated.ts';
+import type { Received, Simulated } from '../support/control/simulated.ts';
 import {
   callsOf,
   callsWith,
@@ -9,7 +9,7 @@ import {
   requestToken,
   send,
   simulated,
-} from '../support/control-api/simulated.ts';
+} from '../support/control/simulated.ts';
 
 const SCOPES = ['devices:core:read', 'auth_keys'];
 

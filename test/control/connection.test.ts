@@ -5,8 +5,8 @@ import type { AddressInfo, Socket } from 'node:net';
 import { afterEach, describe, expect, it } from 'vitest';
 import { openWire } from '../../src/control/wire.ts';
 import { systemClock } from '../../src/runtime/clock.ts';
-import { failureOf, inTime, startClient } from '../support/control-client.ts';
-import type { Client, ClientOptions } from '../support/control-client.ts';
+import { failureOf, inTime, startClient } from '../support/control/client.ts';
+import type { Client, ClientOptions } from '../support/control/client.ts';
 import { AUTHORITY, OTHER_AUTHORITY } from '../support/kubernetes/wire-certificates.ts';
 
 /** Begins a response of 100 bytes. */

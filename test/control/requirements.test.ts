@@ -6,8 +6,8 @@ import type { Fault } from '../../lab/control-api/faults.ts';
 import type { ControlErrorReason, Credentials } from '../../src/control/control.ts';
 import { TokenSource } from '../../src/control/token.ts';
 import { parseExposition, valueOf } from '../support/telemetry/exposition.ts';
-import { failureOf, inTime, startClient } from '../support/control-client.ts';
-import type { Client, ClientOptions } from '../support/control-client.ts';
+import { failureOf, inTime, startClient } from '../support/control/client.ts';
+import type { Client, ClientOptions } from '../support/control/client.ts';
 
 const closing: (() => unknown)[] = [];
 afterEach(async () => {

@@ -6,7 +6,7 @@ import type { Credentials, TailnetSource } from '../../src/control/control.ts';
 import { openTailnets } from '../../src/control/tailnets.ts';
 import { controlMetrics } from '../../src/telemetry/metrics.ts';
 import { createRegistry } from '../../src/telemetry/registry.ts';
-import { failureOf, inTime } from '../support/control-client.ts';
+import { failureOf, inTime } from '../support/control/client.ts';
 import { parseExposition, valueOf } from '../support/telemetry/exposition.ts';
 import { VirtualClock } from '../support/virtual-clock.ts';
 

@@ -2,7 +2,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { lint } from '../../src/lint/lint.ts';
-import { makeFolders } from '../support/folder.ts';
+import { makeFolders } from '../support/resources/folder.ts';
 import { PROJECT, succeed, typescript } from '../support/lab/command-line.ts';
 
 const readme = readFileSync(join(PROJECT, 'README.md'), 'utf8');

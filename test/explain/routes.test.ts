@@ -3,10 +3,10 @@ import type { Route } from '../../src/api/gateway-api.ts';
 import { explainRoutes } from '../../src/explain/routes.ts';
 import { trafficResourcesFrom, extensionIndexes } from '../../src/extension/listers.ts';
 import { ROUTE_KINDS } from '../../src/api/key.ts';
-import { createMemory } from '../support/memory.ts';
+import { createMemory } from '../support/resources/memory.ts';
 import { meshBackend, named, route } from '../support/declared.ts';
 import { endpoint, meshEndpoints, meshTailnet } from '../support/objects.ts';
-import { resourceOf } from '../support/resources.ts';
+import { resourceOf } from '../support/resources/resources.ts';
 import { resourcesFrom } from '../support/traffic/resolve.ts';
 
 /** The explanations of the routes among objects. */

@@ -4,7 +4,7 @@ import type { Ref } from '../../src/api/key.ts';
 import { extensionIndexes } from '../../src/extension/listers.ts';
 import { createResolutionCache } from '../../src/extension/resolution-cache.ts';
 import type { ResolutionCache } from '../../src/extension/resolution-cache.ts';
-import { createMemory } from '../support/memory.ts';
+import { createMemory } from '../support/resources/memory.ts';
 import { gatewayObject, named, route } from '../support/declared.ts';
 import { meshBinding } from '../support/objects.ts';
 import {

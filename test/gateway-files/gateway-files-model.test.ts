@@ -11,8 +11,8 @@ import { systemClock } from '../../src/runtime/clock.ts';
 import { createLog } from '../../src/telemetry/log.ts';
 import { eventually } from '../support/eventually.ts';
 import { gatewayObject, meshBackend, named, route } from '../support/declared.ts';
-import { QUICK, writeWhole } from '../support/folder.ts';
-import { generatedIn } from '../support/generated.ts';
+import { QUICK, writeWhole } from '../support/resources/folder.ts';
+import { generatedIn } from '../support/standalone/generated.ts';
 import { endpoint, meshEndpoints } from '../support/objects.ts';
 
 /** The same in every run; SEED=2 npm test tries others. */

@@ -4,12 +4,12 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { eventually } from '../support/eventually.ts';
 import { named, route } from '../support/declared.ts';
-import { makeFolders } from '../support/folder.ts';
-import { generatedIn } from '../support/generated.ts';
+import { makeFolders } from '../support/resources/folder.ts';
+import { generatedIn } from '../support/standalone/generated.ts';
 import { meshBinding, meshTailnet } from '../support/objects.ts';
 import { VirtualClock } from '../support/virtual-clock.ts';
 
-import { filesOf, naming, secret, startGatewayFiles, web } from '../support/gateway-files.ts';
+import { filesOf, naming, secret, startGatewayFiles, web } from '../support/standalone/gateway-files.ts';
 
 describe('the folder of Envoy Gateway after a restart', () => {
   it('removes what an earlier run has left, and no foreign file', async () => {

@@ -2,13 +2,13 @@ import { statSync } from 'node:fs';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { eventually } from '../support/eventually.ts';
 import { gatewayObject, named, route } from '../support/declared.ts';
-import { makeFolders } from '../support/folder.ts';
-import { generatedIn } from '../support/generated.ts';
+import { makeFolders } from '../support/resources/folder.ts';
+import { generatedIn } from '../support/standalone/generated.ts';
 import { endpoint, meshBinding, meshEndpoints, meshTailnet } from '../support/objects.ts';
 import { VirtualClock } from '../support/virtual-clock.ts';
 
-import { filesOf, naming, secret, startGatewayFiles, web } from '../support/gateway-files.ts';
-import type { Shown } from '../support/gateway-files.ts';
+import { filesOf, naming, secret, startGatewayFiles, web } from '../support/standalone/gateway-files.ts';
+import type { Shown } from '../support/standalone/gateway-files.ts';
 
 describe('the folder of Envoy Gateway', () => {
   it('has a part for each object of a supported kind, with mode 0600', async () => {

@@ -4,7 +4,7 @@ import { QUICKSTART_HOST } from '../../lab/quickstart/quickstart.ts';
 import { waitFor } from '../../lab/process/wait.ts';
 import { askWeb, startQuickstart } from '../support/lab/quickstart.ts';
 import type { RunningQuickstart } from '../support/lab/quickstart.ts';
-import { generatedIn } from '../support/generated.ts';
+import { generatedIn } from '../support/standalone/generated.ts';
 
 /** What is removed twice in a row is removed for the second time when the first has been dealt with. */
 const SOON = { everyMs: 20 };

@@ -28,7 +28,7 @@ import { longAnswer } from '../support/lab/traffic/long-answer.ts';
 import { clusterOf, meshRoute, meshTailnet } from '../support/lab/traffic/objects.ts';
 import { startWatched } from '../support/lab/traffic/watched.ts';
 import type { HookCall, Watched } from '../support/lab/traffic/watched.ts';
-import { generatedIn } from '../support/generated.ts';
+import { generatedIn } from '../support/standalone/generated.ts';
 
 const PER_SECOND = 200;
 

@@ -6,7 +6,7 @@ import { bindingController, bindingIndexes } from '../../src/mesh-binding/contro
 import { revisionOf } from '../../src/traffic/revision.ts';
 import { gatewayObject, meshBackend, named, route } from '../support/declared.ts';
 import { endpoint, meshBinding, meshEndpoints, meshTailnet } from '../support/objects.ts';
-import { Runtime } from '../support/runtime.ts';
+import { Runtime } from '../support/runtime/runtime.ts';
 
 const gateway = (name: string) =>
   gatewayObject('Gateway', name, {

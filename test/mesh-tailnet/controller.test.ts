@@ -1,8 +1,8 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import { FAULTS } from '../../lab/control-api/faults.ts';
 import type { Fault } from '../../lab/control-api/faults.ts';
-import { startScene } from '../support/control-scene.ts';
-import type { Scene, SceneOptions } from '../support/control-scene.ts';
+import { startScene } from '../support/control/scene.ts';
+import type { Scene, SceneOptions } from '../support/control/scene.ts';
 import { named } from '../support/declared.ts';
 import { eventually } from '../support/eventually.ts';
 import { meshEndpoints, meshTailnet } from '../support/objects.ts';

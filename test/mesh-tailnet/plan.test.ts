@@ -4,7 +4,7 @@ import { createdName, createdTailnet, plan } from '../../src/mesh-tailnet/plan.t
 import type { Creation } from '../../src/mesh-tailnet/plan.ts';
 import { named } from '../support/declared.ts';
 import { meshTailnet } from '../support/objects.ts';
-import { resourceOf } from '../support/resources.ts';
+import { resourceOf } from '../support/resources/resources.ts';
 
 const device = {
   ...{ id: '1', name: 'web.example.ts.net', hostname: 'web', addresses: [], tags: [], os: 'linux' },

@@ -17,8 +17,8 @@ import {
   webFile,
   webRef,
   writeWhole,
-} from '../support/folder.ts';
-import type { OpenFolder } from '../support/folder.ts';
+} from '../support/resources/folder.ts';
+import type { OpenFolder } from '../support/resources/folder.ts';
 
 const run = promisify(execFile);
 

@@ -4,8 +4,8 @@ import { describe, expect, it } from 'vitest';
 import type { ManifestKey } from '../../src/resources/manifests.ts';
 import { eventually } from '../support/eventually.ts';
 import { gatewayObject, named, route } from '../support/declared.ts';
-import { makeFolders, openAndRead, removeFile, writeWhole } from '../support/folder.ts';
-import type { Folders } from '../support/folder.ts';
+import { makeFolders, openAndRead, removeFile, writeWhole } from '../support/resources/folder.ts';
+import type { Folders } from '../support/resources/folder.ts';
 import { meshEndpoints } from '../support/objects.ts';
 
 const GATEWAY = 'gateway.networking.k8s.io';

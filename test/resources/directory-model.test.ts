@@ -6,9 +6,9 @@ import { expect, it } from 'vitest';
 import { openDirectory } from '../../src/resources/directory.ts';
 import type { Directory } from '../../src/resources/directory.ts';
 import { eventually } from '../support/eventually.ts';
-import { DirectoryModel } from '../support/directory-model.ts';
-import type { Content } from '../support/directory-model.ts';
-import { portOf, QUICK, webFile, webRef, writeWhole } from '../support/folder.ts';
+import { DirectoryModel } from '../support/resources/directory-model.ts';
+import type { Content } from '../support/resources/directory-model.ts';
+import { portOf, QUICK, webFile, webRef, writeWhole } from '../support/resources/folder.ts';
 
 /** The same steps in every run; SEED=2 npm test tries others. */
 const seed = Number(process.env['SEED'] ?? 1);

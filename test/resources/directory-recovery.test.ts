@@ -7,7 +7,7 @@ import { ProblemList } from '../../src/resources/directory/problems.ts';
 import { FolderReader } from '../../src/resources/directory/reader.ts';
 import { FolderWatch } from '../../src/resources/directory/watch.ts';
 import { eventually } from '../support/eventually.ts';
-import { makeFolders, openAndRead, portOf, QUICK, webFile, writeWhole } from '../support/folder.ts';
+import { makeFolders, openAndRead, portOf, QUICK, webFile, writeWhole } from '../support/resources/folder.ts';
 
 /** No rescan happens within the time of a test. */
 const UNHURRIED = { ...QUICK, rescanMs: 60_000, unwatchedRescanMs: 60_000 };

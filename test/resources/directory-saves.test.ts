@@ -5,8 +5,15 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { describe, expect, it } from 'vitest';
 import { eventually } from '../support/eventually.ts';
-import { untilFound, makeFolders, openAndRead, portOf, webFile, webRef } from '../support/folder.ts';
-import type { Folders } from '../support/folder.ts';
+import {
+  untilFound,
+  makeFolders,
+  openAndRead,
+  portOf,
+  webFile,
+  webRef,
+} from '../support/resources/folder.ts';
+import type { Folders } from '../support/resources/folder.ts';
 
 const run = promisify(execFile);
 

@@ -5,7 +5,7 @@ import { scan } from '../../src/resources/directory/scan.ts';
 import type { Bounds, WatchedFolder } from '../../src/resources/directory/scan.ts';
 import { FolderWatch } from '../../src/resources/directory/watch.ts';
 import { eventually } from '../support/eventually.ts';
-import { makeFolders } from '../support/folder.ts';
+import { makeFolders } from '../support/resources/folder.ts';
 
 const WIDE: Bounds = { files: 100, folders: 100, depth: 10, links: 4 };
 

@@ -4,8 +4,15 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { eventually } from '../support/eventually.ts';
 import { named } from '../support/declared.ts';
-import { untilFound, makeFolders, openAndRead, webFile, webRef, writeWhole } from '../support/folder.ts';
-import type { Folders, OpenFolder } from '../support/folder.ts';
+import {
+  untilFound,
+  makeFolders,
+  openAndRead,
+  webFile,
+  webRef,
+  writeWhole,
+} from '../support/resources/folder.ts';
+import type { Folders, OpenFolder } from '../support/resources/folder.ts';
 import { meshBinding } from '../support/objects.ts';
 
 const FINALIZER = 'example.com/finalizer';

@@ -4,7 +4,7 @@ import { keyOf } from '../../src/api/key.ts';
 import type { Key, ResourceKind } from '../../src/api/key.ts';
 import { openDirectory } from '../../src/resources/directory.ts';
 import { describeResources } from '../contract/resources.ts';
-import { QUICK, fileOf, makeFolders, removeFile, writeWhole } from '../support/folder.ts';
+import { QUICK, fileOf, makeFolders, removeFile, writeWhole } from '../support/resources/folder.ts';
 
 type Written = {
   readonly kind: ResourceKind;

@@ -6,7 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { build } from 'esbuild';
 import { describe, expect, it } from 'vitest';
 import { installationId } from '../../src/resources/installation.ts';
-import { makeFolders } from '../support/folder.ts';
+import { makeFolders } from '../support/resources/folder.ts';
 
 const ID = /^[0-9a-f]{8}$/;
 

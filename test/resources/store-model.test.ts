@@ -8,7 +8,7 @@ import { byNamespace } from '../../src/resources/resources.ts';
 import type { AnyIndex, Index } from '../../src/resources/resources.ts';
 import { ResourceStore } from '../../src/resources/store.ts';
 import { meshBackend, route } from '../support/declared.ts';
-import { readMeshEndpoints, resourceOf } from '../support/resources.ts';
+import { readMeshEndpoints, resourceOf } from '../support/resources/resources.ts';
 
 /** The same sequences in every run; SEED=2 npm test tries others. */
 const seed = Number(process.env['SEED'] ?? 1);

@@ -3,7 +3,7 @@ import { tailnetsOf } from '../../src/api/references.ts';
 import { byNamespace } from '../../src/resources/resources.ts';
 import type { Change, Index } from '../../src/resources/resources.ts';
 import { ResourceStore } from '../../src/resources/store.ts';
-import { readMeshEndpoints, resourceOf } from '../support/resources.ts';
+import { readMeshEndpoints, resourceOf } from '../support/resources/resources.ts';
 import { route } from '../support/declared.ts';
 
 const byTailnet: Index<'MeshEndpoints'> = {

@@ -7,7 +7,7 @@ import type { Outcome } from '../../src/runtime/queue/queue.ts';
 import { byIndex, whenChanges } from '../../src/runtime/trigger.ts';
 import { named } from '../support/declared.ts';
 import { endpoint, meshEndpoints, meshTailnet } from '../support/objects.ts';
-import { Runtime } from '../support/runtime.ts';
+import { Runtime } from '../support/runtime/runtime.ts';
 
 /** The same steps in every run; SEED=2 npm test tries others. */
 const seed = Number(process.env['SEED'] ?? 1);

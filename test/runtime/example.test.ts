@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { named } from '../support/declared.ts';
-import { tailnets, usageController, users } from '../support/example-controller.ts';
+import { tailnets, usageController, users } from '../support/runtime/example-controller.ts';
 import { endpoint, meshEndpoints, meshTailnet } from '../support/objects.ts';
-import { Runtime } from '../support/runtime.ts';
+import { Runtime } from '../support/runtime/runtime.ts';
 
 const NOON = new Date('2030-01-01T12:00:00Z');
 
@@ -60,7 +60,7 @@ describe('the example of docs/runtime.md', () => {
   it('is the code on that page', () => {
     const [, region] =
       /\/\/ #region example\n([^]*?)\n\/\/ #endregion/.exec(
-        readFileSync('test/support/example-controller.ts', 'utf8'),
+        readFileSync('test/support/runtime/example-controller.ts', 'utf8'),
       ) ?? [];
     const [, quoted] = /```ts\n([^]*?)\n```/.exec(readFileSync('docs/runtime.md', 'utf8')) ?? [];
     expect(region).toContain('usageController');

@@ -4,7 +4,7 @@ import { countingSleep } from '../../src/runtime/clock.ts';
 import { leadControllers } from '../../src/runtime/controller.ts';
 import { named } from '../support/declared.ts';
 import { meshTailnet } from '../support/objects.ts';
-import { Runtime } from '../support/runtime.ts';
+import { Runtime } from '../support/runtime/runtime.ts';
 import { VirtualClock } from '../support/virtual-clock.ts';
 
 describe('the controllers of a leader', () => {

@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { Clock } from '../../src/api/clock.ts';
 import type { LeasePort } from '../../src/resources/lease.ts';
-import { Leaders } from '../support/leaders.ts';
+import { Leaders } from '../support/runtime/leaders.ts';
 
 /** The same processes in every run; SEED=2 npm test tries others. */
 const seed = Number(process.env['SEED'] ?? 1);

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { releaseOf } from '../../src/resources/lease.ts';
-import { Leaders } from '../support/leaders.ts';
-import type { Peculiar } from '../support/leaders.ts';
+import { Leaders } from '../support/runtime/leaders.ts';
+import type { Peculiar } from '../support/runtime/leaders.ts';
 
 /** Processes whose lease was released, so that the first of them leads at once. */
 function released(): Leaders {

@@ -2,8 +2,8 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { Cause, Outcome } from '../../src/runtime/queue/queue.ts';
 import { Queue } from '../../src/runtime/queue/queue.ts';
-import { ControlledWork } from '../support/controlled-work.ts';
-import { QueueModel } from '../support/queue-model.ts';
+import { ControlledWork } from '../support/runtime/controlled-work.ts';
+import { QueueModel } from '../support/runtime/queue-model.ts';
 import { VirtualClock } from '../support/virtual-clock.ts';
 
 /** The same steps in every run; SEED=2 npm test tries others. */

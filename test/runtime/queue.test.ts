@@ -3,7 +3,7 @@ import { systemClock } from '../../src/runtime/clock.ts';
 import type { Cause, Outcome } from '../../src/runtime/queue/queue.ts';
 import { Queue } from '../../src/runtime/queue/queue.ts';
 import type { QueueObserver } from '../../src/runtime/queue/queue.ts';
-import { ControlledWork } from '../support/controlled-work.ts';
+import { ControlledWork } from '../support/runtime/controlled-work.ts';
 import { VirtualClock } from '../support/virtual-clock.ts';
 
 const noObserver: QueueObserver = {

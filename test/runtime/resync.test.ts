@@ -4,7 +4,7 @@ import type { Ref } from '../../src/api/key.ts';
 import type { Outcome } from '../../src/runtime/queue/queue.ts';
 import { named } from '../support/declared.ts';
 import { meshEndpoints } from '../support/objects.ts';
-import { Runtime } from '../support/runtime.ts';
+import { Runtime } from '../support/runtime/runtime.ts';
 import { VirtualClock } from '../support/virtual-clock.ts';
 
 const PERIOD_MS = 30_000;

@@ -9,7 +9,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { shutDownOnSignal } from '../../src/runtime/shutdown.ts';
 import type { ShutdownStep } from '../../src/runtime/shutdown.ts';
 import { createLog } from '../../src/telemetry/log.ts';
-import type { LogLine } from '../support/runtime.ts';
+import type { LogLine } from '../support/runtime/runtime.ts';
 import { VirtualClock } from '../support/virtual-clock.ts';
 
 type Signal = 'SIGTERM' | 'SIGINT';
@@ -57,7 +57,7 @@ beforeAll(async () => {
   const banner =
     "import { createRequire as requireFor } from 'node:module'; const require = requireFor(import.meta.url);";
   await build({
-    entryPoints: ['test/support/stop-program.ts'],
+    entryPoints: ['test/support/runtime/stop-program.ts'],
     outfile: program,
     bundle: true,
     platform: 'node',

@@ -10,11 +10,11 @@ import { named, route } from '../support/declared.ts';
 import { gatewayCluster, read } from '../support/extension/clusters.ts';
 import { translation } from '../support/extension/hooks.ts';
 import { anyMessage, hostileBytes, seed } from '../support/extension/messages.ts';
-import { makeFolders } from '../support/folder.ts';
+import { makeFolders } from '../support/resources/folder.ts';
 import { codeOf, testClient } from '../support/grpc/client.ts';
 import { callHeaders, FRAMES, frame, message, RawConnection } from '../support/grpc/raw.ts';
 import { meshEndpoints, meshTailnet } from '../support/objects.ts';
-import { startServed } from '../support/served-process.ts';
+import { startServed } from '../support/standalone/served-process.ts';
 
 const HOOKS = '/envoygateway.extension.EnvoyGatewayExtension';
 const CHECK = '/grpc.health.v1.Health/Check';

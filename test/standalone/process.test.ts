@@ -10,14 +10,14 @@ import { readDocuments } from '../../src/api/yaml-documents.ts';
 import { runExtensionServer } from '../../src/extension-server.ts';
 import { eventually } from '../support/eventually.ts';
 import { gatewayObject, named, route } from '../support/declared.ts';
-import { makeFolders, writeWhole } from '../support/folder.ts';
-import type { Folders } from '../support/folder.ts';
+import { makeFolders, writeWhole } from '../support/resources/folder.ts';
+import type { Folders } from '../support/resources/folder.ts';
 import { PROJECT, typescript } from '../support/lab/command-line.ts';
 import { meshBinding, meshEndpoints, meshTailnet } from '../support/objects.ts';
-import { startHere } from '../support/served-here.ts';
-import { askPath, startServed } from '../support/served-process.ts';
-import type { ServedProcess } from '../support/served-process.ts';
-import { generatedIn } from '../support/generated.ts';
+import { startHere } from '../support/standalone/served-here.ts';
+import { askPath, startServed } from '../support/standalone/served-process.ts';
+import type { ServedProcess } from '../support/standalone/served-process.ts';
+import { generatedIn } from '../support/standalone/generated.ts';
 
 const gateway = gatewayObject('Gateway', 'public', {
   gatewayClassName: 'mesh',

@@ -6,7 +6,7 @@ import type { Resource } from '../../src/api/resource.ts';
 import { dataPathOf } from '../../src/traffic/data-path.ts';
 import { dependenciesOf, trackDependencies } from '../../src/traffic/traffic-resources.ts';
 import type { TrafficResources, Dependency } from '../../src/traffic/traffic-resources.ts';
-import { resourceOf } from '../support/resources.ts';
+import { resourceOf } from '../support/resources/resources.ts';
 import { resourcesFrom, resourcesOf, ruleOf, trafficOf } from '../support/traffic/resolve.ts';
 import { anyObject, aWorld, CLUSTERS } from '../support/traffic/worlds.ts';
 import {

@@ -2,8 +2,8 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { createEventRecorder } from '../../../src/resources/kubernetes/events/recorder.ts';
 import type { ObjectEvent } from '../../../src/resources/resources.ts';
-import { EventServer } from '../../support/event-server.ts';
-import type { ServerBehaviour } from '../../support/event-server.ts';
+import { EventServer } from '../../support/kubernetes/event-server.ts';
+import type { ServerBehaviour } from '../../support/kubernetes/event-server.ts';
 import { VirtualClock } from '../../support/virtual-clock.ts';
 
 /** The same in every run; SEED=2 npm test tries others. */

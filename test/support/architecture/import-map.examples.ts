@@ -49,14 +49,15 @@ export const importMapExamples: readonly Example[] = [
   {
     it: 'do not lead to tests, to composition roots or to the lab',
     files: {
-      'src/api/a.ts': "import { a } from '../../test/support/corpus.ts';",
-      'bench/a.ts': "import { a } from '../test/support/corpus.ts';\nimport { b } from '../src/lint.ts';",
+      'src/api/a.ts': "import { a } from '../../test/support/schema/corpus.ts';",
+      'bench/a.ts':
+        "import { a } from '../test/support/schema/corpus.ts';\nimport { b } from '../src/lint.ts';",
       'src/operator.ts': "import { runLint } from './lint.ts';",
       'src/control/http.ts': "import { a } from '../../lab/control-api/devices.ts';",
     },
     violations: [
-      'src/api/a.ts:1: imports test/support/corpus.ts: product code never imports test/: move what both need into src/',
-      'bench/a.ts:1: imports test/support/corpus.ts: only tests import test/: move what both need into src/',
+      'src/api/a.ts:1: imports test/support/schema/corpus.ts: product code never imports test/: move what both need into src/',
+      'bench/a.ts:1: imports test/support/schema/corpus.ts: only tests import test/: move what both need into src/',
       'bench/a.ts:2: imports src/lint.ts: only src/cli.ts and lab/commands/start.ts import composition roots: move what is needed into a folder of src/',
       'src/operator.ts:1: imports src/lint.ts: only src/cli.ts and lab/commands/start.ts import composition roots: move what is needed into a folder of src/',
       'src/control/http.ts:1: imports lab/control-api/devices.ts: only benches and tests import lab/: move what both need into src/',

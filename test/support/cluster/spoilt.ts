@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import type { Arbitrary } from 'fast-check';
 import type { Kind, Node } from '../../../codegen/kind.ts';
-import { arbitraryObject } from '../arbitrary.ts';
-import { placesIn, withValueAt, wrongValues } from '../places.ts';
+import { arbitraryObject } from '../schema/arbitrary.ts';
+import { placesIn, withValueAt, wrongValues } from '../schema/values.ts';
 
 /** Objects of a kind: right ones, such with one value that its schema refuses, and such with anything in one place. */
 export function arbitrarySpoilt(kind: Kind): Arbitrary<Readonly<Record<string, unknown>>> {

@@ -3,7 +3,7 @@ import type { Eds, EdsDeps, EdsOptions } from '../../../src/extension/eds/server
 import { createLog } from '../../../src/telemetry/log.ts';
 import { extensionMetrics } from '../../../src/telemetry/metrics.ts';
 import { createRegistry } from '../../../src/telemetry/registry.ts';
-import type { LogLine } from '../runtime.ts';
+import type { LogLine } from '../runtime/runtime.ts';
 import { parseExposition, valueOf } from '../telemetry/exposition.ts';
 import { VirtualClock } from '../virtual-clock.ts';
 import { Envoy } from './envoy.ts';

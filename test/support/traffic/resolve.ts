@@ -12,7 +12,7 @@ import type { DataPathMode } from '../../../src/traffic/data-path.ts';
 import type { TrafficResources } from '../../../src/traffic/traffic-resources.ts';
 import { resolveEnvoyCluster } from '../../../src/traffic/resolve-route.ts';
 import type { ResolvedRule } from '../../../src/traffic/resolve-route.ts';
-import { resourceOf } from '../resources.ts';
+import { resourceOf } from '../resources/resources.ts';
 
 /** TrafficResources of objects as authors write them. */
 export function resourcesFrom(objects: readonly object[]): TrafficResources {

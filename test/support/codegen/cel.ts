@@ -1,0 +1,89 @@
+import { BlockList, isIP } from 'node:net';
+import { Environment } from '@marcbachmann/cel-js';
+import { compileRule } from '../../../codegen/cel/compile.ts';
+import { Constants } from '../../../codegen/cel/scope.ts';
+import { celTypeOf } from '../../../codegen/cel/type.ts';
+import type { Node } from '../../../codegen/kind.ts';
+import { fileOf, importLine } from '../../../codegen/text.ts';
+import { holds } from '../../../src/api/validation/validator-functions.ts';
+import { evaluateModule } from '../schema/evaluate.ts';
+
+/** Whether a rule holds for a value; one that cannot be evaluated does not. */
+export type Judge = (self: unknown) => boolean;
+
+/** A rule about a node as our compiler writes it in JavaScript. */
+export function compiledRule(rule: string, node: Node): Judge {
+  const constants = new Constants();
+  const js = compileRule(rule, celTypeOf(node), constants);
+  const imports = importLine(constants.imports(), '../validation/validator-functions.ts');
+  const module = fileOf(imports, constants.declarations(), [`export const rule = self => ${js};`]);
+  const compiled = evaluateModule(module)['rule'] as Judge;
+  return self => holds(compiled, self);
+}
+
+/** The same rule as an evaluator sees it that is not ours. */
+export function interpretedRule(rule: string): Judge {
+  const evaluate = KUBERNETES.parse(rule);
+  return self => {
+    try {
+      return evaluate({ self: withBigIntegers(self) }) === true;
+    } catch {
+      return false;
+    }
+  };
+}
+
+/** CEL has no floating point numbers among the values of our schema: every number is an int, which is a BigInt. */
+function withBigIntegers(value: unknown): unknown {
+  if (typeof value === 'number') return BigInt(value);
+  if (Array.isArray(value)) return value.map(withBigIntegers);
+  if (typeof value !== 'object' || value === null) return value;
+  return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, withBigIntegers(item)]));
+}
+
+/** A range of addresses, judged by Node. */
+class Cidr {
+  readonly #list = new BlockList();
+  readonly #family: 'ipv4' | 'ipv6';
+
+  constructor(text: string) {
+    const [base = '', bits = ''] = text.split('/');
+    this.#family = familyOf(base);
+    this.#list.addSubnet(base, Number(bits), this.#family);
+  }
+
+  contains(address: string): boolean {
+    const family = familyOf(address);
+    return family === this.#family && this.#list.check(address, family);
+  }
+}
+
+function familyOf(address: string): 'ipv4' | 'ipv6' {
+  if (!isAddress(address)) throw new TypeError(`${address} is not an address`);
+  return isIP(address) === 4 ? 'ipv4' : 'ipv6';
+}
+
+/** As Node has it, less what the API server refuses: zones, and IPv4 mapped into IPv6. */
+function isAddress(text: string): boolean {
+  return isIP(text) !== 0 && !text.includes('%') && !/^::ffff:/i.test(text);
+}
+
+/** Stands for the namespace `sets`, as the library has no functions with dots in their names. */
+class Sets {
+  intersects(left: readonly unknown[], right: readonly unknown[]): boolean {
+    return left.some(item => right.includes(item));
+  }
+}
+
+/** CEL with what Kubernetes adds to it, as far as rules here may use it. */
+const KUBERNETES = new Environment()
+  .registerVariable('self', 'dyn')
+  .registerType('Cidr', Cidr)
+  .registerType('Sets', Sets)
+  .registerConstant('sets', 'Sets', new Sets())
+  .registerFunction('isIP(string): bool', isAddress)
+  .registerFunction('cidr(string): Cidr', (text: string) => new Cidr(text))
+  .registerFunction('Cidr.containsIP(string): bool', (range: Cidr, text: string) => range.contains(text))
+  .registerFunction('Sets.intersects(list, list): bool', (sets: Sets, left: unknown[], right: unknown[]) =>
+    sets.intersects(left, right),
+  );

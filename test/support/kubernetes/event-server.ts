@@ -1,0 +1,57 @@
+import { KubeError } from '../../../src/resources/kubernetes/transport/transport.ts';
+import type { KubeRequest } from '../../../src/resources/kubernetes/transport/transport.ts';
+
+/** An event as a server keeps it. */
+export type StoredEvent = {
+  readonly note: string;
+  readonly regarding: { readonly name: string };
+  readonly series?: { readonly count: number; readonly lastObservedTime: string };
+};
+
+/** How a server takes a request. */
+export type ServerBehaviour = 'answers' | 'refuses' | 'is-down' | 'is-busy' | 'hangs';
+
+/** Keeps events as an API server does, as well or badly as a test wants. */
+export class EventServer {
+  behaviour: ServerBehaviour = 'answers';
+  readonly requests: KubeRequest[] = [];
+  readonly stored = new Map<string, StoredEvent>();
+
+  send = async (request: KubeRequest): Promise<unknown> => {
+    this.requests.push(request);
+    await Promise.resolve();
+    switch (this.behaviour) {
+      case 'refuses':
+        throw new KubeError('Forbidden', 'may not', { status: 403 });
+      case 'is-down':
+        throw new KubeError('Unreachable', 'no connection');
+      case 'hangs':
+        return await new Promise((_resolve, reject) => {
+          request.signal?.addEventListener('abort', () => reject(new KubeError('Aborted', 'aborted')));
+        });
+      case 'answers':
+        return this.#keep(request);
+      case 'is-busy':
+        throw new KubeError('Busy', 'later', { status: 429, retryAfterMs: 1000 });
+    }
+  };
+
+  /** The number of recorded events, counting those of series. */
+  get recorded(): number {
+    return [...this.stored.values()].reduce((sum, { series }) => sum + (series?.count ?? 1), 0);
+  }
+
+  #keep({ verb, path, body }: KubeRequest): unknown {
+    const value = body?.value as StoredEvent & { readonly metadata: { readonly name: string } };
+    if (verb === 'create') {
+      const key = `${path}/${value.metadata.name}`;
+      if (this.stored.has(key)) throw new KubeError('Conflict', 'already exists', { status: 409 });
+      this.stored.set(key, value);
+      return value;
+    }
+    const old = this.stored.get(path);
+    if (!old) throw new KubeError('NotFound', 'not found', { status: 404 });
+    this.stored.set(path, { ...old, ...value });
+    return this.stored.get(path);
+  }
+}

@@ -1,0 +1,64 @@
+import { withCondition } from '../conditions.ts';
+import type { Kinds } from '../../../src/api/generated/types.ts';
+import { tailnetsOf } from '../../../src/api/references.ts';
+import type { Index, ReadResources, WriteResources } from '../../../src/resources/resources.ts';
+import type { Controller } from '../../../src/runtime/controller.ts';
+import { byIndex, whenChanges } from '../../../src/runtime/trigger.ts';
+
+// #region example
+type MeshTailnet = Kinds['MeshTailnet'];
+type MeshEndpoints = Kinds['MeshEndpoints'];
+
+/** The store is created with these indexes. */
+export const tailnets: Index<'MeshTailnet'> = {
+  name: 'MeshTailnet by domain',
+  kind: 'MeshTailnet',
+  valuesOf: tailnetsOf,
+};
+export const users: Index<'MeshEndpoints'> = {
+  name: 'MeshEndpoints by tailnet',
+  kind: 'MeshEndpoints',
+  valuesOf: tailnetsOf,
+};
+
+/** Counts the endpoints of each MeshTailnet in its status. */
+export function usageController(
+  read: ReadResources,
+  write: WriteResources,
+  now: () => Date,
+): Controller<'MeshTailnet'> {
+  return {
+    name: 'usage',
+    kind: 'MeshTailnet',
+    // A MeshEndpoints triggers the MeshTailnets of its tailnet, and of its previous one.
+    triggers: [whenChanges('MeshEndpoints', tailnetsOf, byIndex(tailnets))],
+    reconcile: async ref => {
+      const tailnet = read.get(ref);
+      if (!tailnet) return { requeue: 'on-change' };
+      const using = read.find(users, tailnet.spec.tailnet);
+      await write.replaceStatus(tailnet, usageStatus(tailnet, using, now()));
+      return { requeue: 'on-change' };
+    },
+  };
+}
+
+/** The status that a MeshTailnet should have, computed from the current objects. */
+function usageStatus(
+  tailnet: MeshTailnet,
+  using: readonly MeshEndpoints[],
+  now: Date,
+): NonNullable<MeshTailnet['status']> {
+  const count = using.reduce((sum, { spec }) => sum + (spec.endpoints?.length ?? 0), 0);
+  const conditions = withCondition(
+    tailnet.status?.conditions ?? [],
+    {
+      type: 'InUse',
+      status: count > 0 ? 'True' : 'False',
+      reason: count > 0 ? 'EndpointsFound' : 'NoEndpoints',
+      message: `${count} endpoints in ${using.length} MeshEndpoints use this tailnet`,
+    },
+    now,
+  );
+  return { ...tailnet.status, conditions };
+}
+// #endregion

@@ -1,0 +1,128 @@
+import type { Clock } from '../../../src/api/clock.ts';
+import type { LeasePort } from '../../../src/resources/lease.ts';
+import { createMemoryLease } from '../resources/memory-lease.ts';
+import { startLeaderElection } from '../../../src/runtime/leader-election/leadership.ts';
+import type { Leadership } from '../../../src/runtime/leader-election/leadership.ts';
+import type { LeadershipDeps } from '../../../src/runtime/leader-election/leadership.ts';
+import type { LeaderWork } from '../../../src/runtime/leader-election/leadership.ts';
+import { createActivities } from '../../../src/telemetry/activity.ts';
+import { createLog } from '../../../src/telemetry/log.ts';
+import { leaderMetrics } from '../../../src/telemetry/metrics.ts';
+import { createRegistry } from '../../../src/telemetry/registry.ts';
+import { parseExposition, valueOf } from '../telemetry/exposition.ts';
+import { VirtualClock } from '../virtual-clock.ts';
+
+/** How the leader's work ends when leadership ends. */
+type Manner = 'at once' | 'never' | 'with an error' | { readonly afterMs: number };
+
+/** How a process that may lead differs from others. */
+export type Peculiar = {
+  readonly manner?: Manner;
+  readonly clock?: Clock;
+  readonly lease?: LeasePort;
+  readonly random?: () => number;
+  readonly lead?: LeadershipDeps['lead'];
+  readonly isReady?: () => boolean;
+};
+
+/** How a process reaches the lease, and how many requests it has sent. */
+type Path = {
+  /**
+   * What requests come to: what they should, an error at once, no answer ever, no answer though they were done,
+   * or what they should to those that only read. */
+  network: 'well' | 'failing' | 'silent' | 'deaf' | 'read-only';
+  read: number;
+  write: number;
+};
+
+/** A process that may lead, and all that became of it. */
+export type Process = {
+  readonly leadership: Leadership;
+  /** What it started, ended and lost, in order, with the time. */
+  readonly events: string[];
+  readonly messages: () => readonly unknown[];
+  readonly path: Path;
+  readonly gauge: () => Promise<number | undefined>;
+  readonly activities: () => readonly string[];
+};
+
+/** Processes that share a lease in memory and a clock that the test moves. */
+export class Leaders {
+  readonly clock = new VirtualClock();
+  readonly memory = createMemoryLease();
+  #random = 1;
+
+  /** Numbers that are the same in each run. */
+  readonly random = (): number => {
+    this.#random = (this.#random * 48_271) % 2_147_483_647;
+    return this.#random / 2_147_483_647;
+  };
+
+  /** Seconds since the beginning. */
+  get seconds(): number {
+    return Math.round(this.clock.now() / 100) / 10;
+  }
+
+  start(identity: string, peculiar: Peculiar = {}): Process {
+    const { manner = 'at once', clock = this.clock, random = this.random } = peculiar;
+    const events: string[] = [];
+    const record = (what: string) => void events.push(`${what} at ${this.seconds}`);
+    const lines: string[] = [];
+    const log = createLog({ level: 'info', to: { write: line => void lines.push(line) } });
+    const metrics = createRegistry({
+      metrics: leaderMetrics,
+      version: 'test',
+      known: { name: ['test'] },
+    });
+    const activities = createActivities();
+    const path: Path = { network: 'well', read: 0, write: 0 };
+    const lease = through(peculiar.lease ?? this.memory.lease, path);
+    const lead = ({ number }: { readonly number: number }): LeaderWork => {
+      record(`leads as ${number}`);
+      return { end: because => this.#ended(manner, () => record(`ends because ${because}`)) };
+    };
+    const leadership = startLeaderElection({
+      ...{ name: 'test', identity, lease, clock, random, telemetry: { log, metrics, activities } },
+      lead: peculiar.lead ?? lead,
+      ...(peculiar.isReady ? { isReady: peculiar.isReady } : {}),
+      mustExit: ({ message }) => record(`must exit (${message})`),
+    });
+    return {
+      ...{ leadership, events, path },
+      messages: () => lines.map(line => (JSON.parse(line) as { readonly msg: unknown }).msg),
+      gauge: async () =>
+        valueOf(parseExposition(await metrics.text()), leaderMetrics.leads.name, { name: 'test' }),
+      activities: () =>
+        (activities.list().get('leadership test') ?? []).map(({ what, state }) => `${what} ${state}`),
+    };
+  }
+
+  async #ended(manner: Manner, record: () => void): Promise<void> {
+    record();
+    if (manner === 'never') await new Promise(() => undefined);
+    if (manner === 'with an error') throw new Error('it will not end');
+    if (typeof manner === 'object')
+      await new Promise<void>(resolve => void this.clock.after(manner.afterMs, resolve));
+  }
+}
+
+/** A lease that is reached over a path; signals are not heeded. */
+function through(lease: LeasePort, path: Path): LeasePort {
+  const carried = async <T>(request: () => Promise<T>): Promise<T> => {
+    if (path.network === 'failing') throw new Error('no network');
+    if (path.network === 'silent') return new Promise(() => undefined);
+    const answer = await request();
+    return path.network === 'deaf' ? new Promise(() => undefined) : answer;
+  };
+  return {
+    read: signal => {
+      path.read++;
+      return carried(() => lease.read(signal));
+    },
+    write: (hold, over, signal) => {
+      path.write++;
+      if (path.network === 'read-only') return Promise.reject(new Error('no right'));
+      return carried(() => lease.write(hold, over, signal));
+    },
+  };
+}

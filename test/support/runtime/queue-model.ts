@@ -1,0 +1,115 @@
+import type { Cause, Outcome } from '../../../src/runtime/queue/queue.ts';
+
+type Lane = 'live' | 'background';
+type Waiting = { readonly key: string; readonly lane: Lane };
+type Delayed = Waiting & { readonly dueAt: number; readonly isRetry: boolean };
+type Running = Waiting & { next: Lane | undefined; isReleased: boolean };
+
+/** What a queue promises, in lists that are searched from end to end. */
+export class QueueModel {
+  now = 0;
+  readonly begun: string[] = [];
+  waiting: Waiting[] = [];
+  delayed: Delayed[] = [];
+  running: Running[] = [];
+  readonly #concurrency: number;
+  readonly #failures = new Map<string, number>();
+  #isStopped = false;
+  #liveInARow = 0;
+  /** In thousandths, of which each millisecond brings ten. */
+  #tokens = 100_000;
+
+  constructor(concurrency: number) {
+    this.#concurrency = concurrency;
+  }
+
+  add(key: string, cause: Cause): void {
+    if (this.#isStopped) return;
+    const lane = cause === 'change' ? 'live' : 'background';
+    const running = this.running.find(one => one.key === key);
+    const waiting = this.waiting.find(one => one.key === key);
+    const delayed = this.delayed.find(one => one.key === key);
+    if (running) {
+      if (cause !== 'resync') running.next = running.next === 'live' ? 'live' : lane;
+    } else if (waiting) {
+      if (waiting.lane === 'background' && lane === 'live') this.#line(key, 'live');
+    } else if (!(delayed?.isRetry && cause === 'resync')) this.#line(key, lane);
+    this.#begin();
+  }
+
+  end(key: string, outcome: Outcome): void {
+    const running = this.running.find(one => one.key === key);
+    if (!running) throw new Error(`${key} does not run`);
+    this.running = this.running.filter(one => one !== running);
+    const failures = outcome.requeue === 'with-backoff' ? (this.#failures.get(key) ?? 0) + 1 : 0;
+    this.#failures.set(key, failures);
+    if (this.#isStopped) return;
+    if (running.next) this.#line(key, running.next);
+    else if (outcome.requeue === 'after') this.#delay({ key, lane: 'live', isRetry: false }, outcome.ms);
+    else if (outcome.requeue === 'with-backoff') {
+      const wait = Math.max(this.#waitForToken(), Math.min(1_000_000, 5 * 2 ** (failures - 1)));
+      this.#delay({ key, lane: running.lane, isRetry: true }, wait);
+    }
+    this.#begin();
+    this.advance(0);
+  }
+
+  release(key: string): void {
+    const running = this.running.find(one => one.key === key);
+    if (running && !this.#isStopped) running.isReleased = true;
+    this.#begin();
+  }
+
+  advance(ms: number): void {
+    const end = this.now + ms;
+    for (let next = this.#dueUntil(end); next; next = this.#dueUntil(end)) {
+      this.#passTo(next.dueAt);
+      for (const due of this.delayed.filter(({ dueAt }) => dueAt === this.now)) this.#line(due.key, due.lane);
+      this.#begin();
+    }
+    this.#passTo(end);
+  }
+
+  stop(): void {
+    this.#isStopped = true;
+    this.waiting = [];
+    this.delayed = [];
+  }
+
+  #line(key: string, lane: Lane): void {
+    this.waiting = [...this.waiting.filter(one => one.key !== key), { key, lane }];
+    this.delayed = this.delayed.filter(one => one.key !== key);
+  }
+
+  #delay(what: Omit<Delayed, 'dueAt'>, ms: number): void {
+    this.delayed.push({ ...what, dueAt: this.now + ms });
+  }
+
+  #begin(): void {
+    while (this.running.filter(({ isReleased }) => !isReleased).length < this.#concurrency) {
+      const live = this.waiting.find(({ lane }) => lane === 'live');
+      const background = this.waiting.find(({ lane }) => lane === 'background');
+      const next = live && (!background || this.#liveInARow < 9) ? live : background;
+      if (!next) return;
+      this.#liveInARow = next.lane === 'live' ? this.#liveInARow + 1 : 0;
+      this.waiting = this.waiting.filter(one => one !== next);
+      this.running.push({ ...next, next: undefined, isReleased: false });
+      this.begun.push(`${next.key} at ${this.now}`);
+    }
+  }
+
+  #waitForToken(): number {
+    this.#tokens -= 1000;
+    return Math.max(0, -this.#tokens / 10);
+  }
+
+  #passTo(time: number): void {
+    this.#tokens = Math.min(100_000, this.#tokens + (time - this.now) * 10);
+    this.now = time;
+  }
+
+  #dueUntil(end: number): Delayed | undefined {
+    const [first] = this.delayed.toSorted((a, b) => a.dueAt - b.dueAt);
+    return first && first.dueAt <= end ? first : undefined;
+  }
+}

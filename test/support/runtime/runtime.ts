@@ -1,0 +1,63 @@
+import type { ResourceKind } from '../../../src/api/key.ts';
+import { createMemory } from '../resources/memory.ts';
+import type { Memory } from '../resources/memory.ts';
+import type { AnyIndex } from '../../../src/resources/resources.ts';
+import type { Controller, ControllerOptions, RunningController } from '../../../src/runtime/controller.ts';
+import { startController } from '../../../src/runtime/controller.ts';
+import type { Telemetry } from '../../../src/runtime/observer.ts';
+import { createActivities } from '../../../src/telemetry/activity.ts';
+import { createLog } from '../../../src/telemetry/log.ts';
+import { controllerMetrics, queueMetrics } from '../../../src/telemetry/metrics.ts';
+import { createRegistry } from '../../../src/telemetry/registry.ts';
+import { parseExposition, valueOf } from '../telemetry/exposition.ts';
+import { VirtualClock } from '../virtual-clock.ts';
+
+/** A line of the log, as it was written. */
+export type LogLine = Readonly<Record<string, unknown>> & { readonly level: string; readonly msg: string };
+
+/** Everything that controllers run on, with a memory for resources and a clock that the test moves. */
+export class Runtime {
+  readonly clock = new VirtualClock();
+  readonly lines: LogLine[] = [];
+  readonly memory: Memory;
+  readonly telemetry: Telemetry;
+  readonly #registry = createRegistry({
+    metrics: { ...controllerMetrics, ...queueMetrics },
+    version: 'test',
+    known: { controller: ['test'], name: ['test'] },
+  });
+
+  constructor(first: readonly object[] = [], indexes: readonly AnyIndex[] = []) {
+    this.memory = createMemory(indexes, first);
+    const write = (line: string) => void this.lines.push(JSON.parse(line) as LogLine);
+    const log = createLog({ level: 'info', to: { write } });
+    this.telemetry = { log, metrics: this.#registry, activities: createActivities() };
+  }
+
+  start<K extends ResourceKind>(
+    controller: Pick<Controller<K>, 'kind' | 'reconcile'> & Partial<Controller<K>>,
+    settings: Partial<ControllerOptions> = {},
+  ): RunningController {
+    const { clock, telemetry } = this;
+    return startController(
+      { name: 'test', triggers: [], ...controller },
+      { read: this.memory.read, clock, telemetry },
+      { concurrency: 10, syncPeriodMs: 1e12, ...settings },
+    );
+  }
+
+  /** The value that a metric has now, of the controller and queue `test`. */
+  async metric(name: string, labels: Readonly<Record<string, string>> = {}): Promise<number | undefined> {
+    const families = parseExposition(await this.#registry.text());
+    const whose = name.startsWith('workqueue') ? { name: 'test' } : { controller: 'test' };
+    return valueOf(families, name, { ...whose, ...labels });
+  }
+
+  /** What is said of the controller `test` when someone asks what the process does. */
+  activities(): readonly string[] {
+    const all = this.telemetry.activities.list().get('controller test') ?? [];
+    return all.map(({ what, state, forMs }) =>
+      forMs === undefined ? `${what} ${state}` : `${what} ${state} ${forMs}`,
+    );
+  }
+}

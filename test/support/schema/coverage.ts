@@ -1,0 +1,67 @@
+import type { Kind, Node } from '../../../codegen/kind.ts';
+import { walk } from '../../../codegen/walk.ts';
+import type { PlacedValue } from './values.ts';
+
+/** What an accepted object can show of a schema line: that its field may be there, and that its limit may be reached. */
+export function showableOf(kind: Kind): readonly string[] {
+  return walk(kind.root)
+    .filter(({ path }) => /^(spec|status)\b/.test(path))
+    .flatMap(({ node }) => [
+      nameOf(node, 'is there'),
+      ...limitsOf(node).map(([keyword, limit]) => nameOf(node, `${keyword} ${limit}`)),
+      ...choicesOf(node).map(choice => nameOf(node, `enum ${choice}`)),
+    ]);
+}
+
+/** What one value of an accepted object shows. */
+export function shownBy({ node, value }: PlacedValue): readonly string[] {
+  const size = sizeOf(value);
+  return [
+    nameOf(node, 'is there'),
+    ...limitsOf(node)
+      .filter(([, limit]) => limit === size)
+      .map(([keyword, limit]) => nameOf(node, `${keyword} ${limit}`)),
+    ...choicesOf(node)
+      .filter(choice => choice === value)
+      .map(choice => nameOf(node, `enum ${choice}`)),
+  ];
+}
+
+function nameOf({ place }: Node, what: string): string {
+  return `${place.file}#${place.pointer} ${what}`;
+}
+
+function limitsOf(node: Node): readonly (readonly [keyword: string, limit: number])[] {
+  switch (node.is) {
+    case 'text':
+      return given({ minLength: node.minLength, maxLength: node.maxLength });
+    case 'integer':
+      return given({ minimum: node.minimum, maximum: node.maximum });
+    case 'int-or-string':
+      return given({ minimum: node.minimum, maxLength: node.maxLength });
+    case 'list':
+      return given({ minItems: node.minItems, maxItems: node.maxItems });
+    case 'map':
+      return given({ maxProperties: node.maxProperties });
+    case 'boolean':
+    case 'object':
+      return [];
+  }
+}
+
+function given(limits: Readonly<Record<string, number | undefined>>): readonly (readonly [string, number])[] {
+  return Object.entries(limits).flatMap(([keyword, limit]) =>
+    limit === undefined ? [] : [[keyword, limit] as const],
+  );
+}
+
+function choicesOf(node: Node): readonly string[] {
+  return node.is === 'text' ? (node.enum ?? []) : [];
+}
+
+/** What a limit counts: characters, items, entries, or the number itself. */
+function sizeOf(value: unknown): number {
+  if (typeof value === 'number') return value;
+  if (typeof value === 'string') return Array.from(value).length;
+  return typeof value === 'object' && value !== null ? Object.keys(value).length : NaN;
+}

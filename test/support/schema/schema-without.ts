@@ -1,0 +1,48 @@
+import type { JsonObject } from '../../../codegen/json.ts';
+import type { Kind } from '../../../codegen/kind.ts';
+import { structureSchema } from '../../../codegen/validator/structure.ts';
+import type { Demand } from './demands.ts';
+
+/** A schema object that can be changed. */
+type Draft = { [key: string]: unknown };
+
+/** The structure schema of a kind with some demands deleted from it, and nothing else changed. */
+export function schemaWithout(kind: Kind, demands: readonly Demand[]): JsonObject {
+  const schema = structuredClone(structureSchema(kind)) as Draft;
+  for (const demand of demands) remove(schemaAt(schema, demand.path), demand);
+  return schema as JsonObject;
+}
+
+function remove(schema: Draft, demand: Demand): void {
+  switch (demand.by) {
+    case 'keyword':
+      Reflect.deleteProperty(schema, KEYWORDS[demand.keyword] ?? demand.keyword);
+      return;
+    case 'required':
+      schema['required'] = (schema['required'] as readonly string[]).filter(field => field !== demand.field);
+      return;
+    case 'rule':
+      throw new Error('a CEL rule is not in the structure schema');
+  }
+}
+
+/** Where the structure schema has it as another keyword. */
+const KEYWORDS: Readonly<Record<string, string>> = { format: 'time' };
+
+function schemaAt(root: Draft, path: string): Draft {
+  const steps = path.match(/\[\]|\{\}|[^.[\]{}]+/g) ?? [];
+  return steps.reduce((at, step) => resolved(root, stepInto(at, step)), resolved(root, root));
+}
+
+function stepInto(schema: Draft, step: string): Draft {
+  if (step === '[]') return schema['items'] as Draft;
+  if (step === '{}') return schema['additionalProperties'] as Draft;
+  return (schema['properties'] as Record<string, Draft>)[step] ?? {};
+}
+
+function resolved(root: Draft, schema: Draft): Draft {
+  const reference = schema['$ref'];
+  if (typeof reference !== 'string') return schema;
+  const name = reference.replace('#/$defs/', '');
+  return (root['$defs'] as Record<string, Draft>)[name] ?? {};
+}

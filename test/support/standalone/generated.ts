@@ -1,0 +1,15 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileOfPart, partsIn } from '../../../src/gateway-files/folder.ts';
+
+/**
+ * What the folder of Envoy Gateway says of each object, by kind, namespace and name; what is hidden is not read. Fails
+ * where a part is in a file that is not its own.
+ */
+export function generatedIn(folder: string): ReadonlyMap<string, string> {
+  const files = readdirSync(folder).filter(name => !name.startsWith('.'));
+  const all = files.map(file => ({ file, parts: partsIn(readFileSync(join(folder, file), 'utf8')) }));
+  for (const { file, parts } of all)
+    for (const part of parts.keys()) if (fileOfPart(part) !== file) throw new Error(`${part} is in ${file}`);
+  return new Map(all.flatMap(({ parts }) => [...parts]));
+}
