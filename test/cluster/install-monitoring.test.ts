@@ -11,11 +11,11 @@ import {
   measureOf,
   monitoringKinds,
   startPrometheus,
-} from '../support/cluster/install-prometheus.ts';
-import type { Prometheus } from '../support/cluster/install-prometheus.ts';
-import { installScene, PLACE, waitForReplicas } from '../support/cluster/install-scene.ts';
-import { documentedCommands } from '../support/cluster/install.ts';
-import type { InstallScene } from '../support/cluster/install-scene.ts';
+} from '../support/cluster/install/prometheus.ts';
+import type { Prometheus } from '../support/cluster/install/prometheus.ts';
+import { installScene, PLACE, waitForReplicas } from '../support/cluster/install/scene.ts';
+import { documentedCommands } from '../support/cluster/install/installer.ts';
+import type { InstallScene } from '../support/cluster/install/scene.ts';
 
 const { operator, extensionServer } = COMPONENTS;
 const SOON = { timeoutMs: 240_000 };

@@ -11,9 +11,9 @@ import { waitFor } from '../../lab/process/wait.ts';
 import { operatorAccess } from '../../src/controllers.ts';
 import { extensionServerAccess } from '../../src/traffic/access.ts';
 import { tokenOf } from '../support/cluster/account.ts';
-import { connectionsSeen } from '../support/cluster/install-connections.ts';
-import { isAllowed } from '../support/cluster/install-policies.ts';
-import type { Call, PolicyPod } from '../support/cluster/install-policies.ts';
+import { connectionsSeen } from '../support/cluster/install/connections.ts';
+import { isAllowed } from '../support/cluster/install/policies.ts';
+import type { Call, PolicyPod } from '../support/cluster/install/policies.ts';
 import {
   FORBIDDEN_TO_ENVOY_GATEWAY,
   FORBIDDEN_TO_READERS,
@@ -22,12 +22,12 @@ import {
   NEEDED_BY_ENVOY_GATEWAY,
   rightsIn,
   wordsOf,
-} from '../support/cluster/install-rights.ts';
-import type { Right } from '../support/cluster/install-rights.ts';
-import { meshRoute } from '../support/cluster/install-mesh.ts';
+} from '../support/cluster/install/rights.ts';
+import type { Right } from '../support/cluster/install/rights.ts';
+import { meshRoute } from '../support/cluster/install/mesh.ts';
 import { testCluster } from '../support/cluster/cluster.ts';
-import { installScene, PLACE, waitForReplicas } from '../support/cluster/install-scene.ts';
-import type { InstallScene } from '../support/cluster/install-scene.ts';
+import { installScene, PLACE, waitForReplicas } from '../support/cluster/install/scene.ts';
+import type { InstallScene } from '../support/cluster/install/scene.ts';
 import { printLogsOnFailure } from '../support/cluster/logs.ts';
 import { restrictedPod } from '../support/cluster/objects.ts';
 import { runInPod } from '../support/cluster/run-pod.ts';

@@ -7,7 +7,7 @@ import type { KubeObject } from '../../lab/kube/object.ts';
 import { KubeError } from '../../lab/kube/error.ts';
 import { ownApiServer } from '../support/cluster/alone.ts';
 import type { OwnApiServer } from '../support/cluster/alone.ts';
-import { documentedCommands, folderOfUser } from '../support/cluster/install.ts';
+import { documentedCommands, folderOfUser } from '../support/cluster/install/installer.ts';
 import { named } from '../support/declared.ts';
 import { meshEndpoints } from '../support/objects.ts';
 

@@ -7,7 +7,7 @@ import { withLogTail } from '../../lab/process/process.ts';
 import { waitFor } from '../../lab/process/wait.ts';
 import { GROUP } from '../../src/api/generated/kinds.ts';
 import { remoteOf } from '../support/lab/lab.ts';
-import { bytesClient } from '../support/lab/traffic/bytes.ts';
+import { bytesClient } from '../support/lab/traffic/clients/bytes.ts';
 import {
   endpointsIn,
   hostOf,
@@ -23,7 +23,7 @@ import { readsAfterNow, statOf, activeCluster } from '../support/lab/traffic/gat
 import type { Reads } from '../support/lab/traffic/gateway-reads.ts';
 import { answersOf, startLoad } from '../support/lab/traffic/load.ts';
 import type { Load } from '../support/lab/traffic/load.ts';
-import { backendRef } from '../support/lab/traffic/mixed.ts';
+import { backendRef } from '../support/lab/traffic/lossless/mixed.ts';
 import { longAnswer } from '../support/lab/traffic/long-answer.ts';
 import { clusterOf, meshRoute, meshTailnet } from '../support/lab/traffic/objects.ts';
 import { startWatched } from '../support/lab/traffic/watched.ts';

@@ -3,12 +3,12 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { readClusters, requestThrough } from '../../lab/gateway/envoy.ts';
 import { withLogTail } from '../../lab/process/process.ts';
 import { waitFor } from '../../lab/process/wait.ts';
-import { strangeChanges } from '../support/lab/traffic/differences.ts';
-import { startMixedWorld } from '../support/lab/traffic/mixed-world.ts';
-import type { MixedWorld } from '../support/lab/traffic/mixed-world.ts';
-import type { HookCall } from '../support/lab/traffic/recorded.ts';
+import { strangeChanges } from '../support/lab/traffic/lossless/differences.ts';
+import { startMixedWorld } from '../support/lab/traffic/lossless/mixed-world.ts';
+import type { MixedWorld } from '../support/lab/traffic/lossless/mixed-world.ts';
+import type { HookCall } from '../support/lab/traffic/lossless/recorded.ts';
 import { READ_WITHIN_MS } from '../support/lab/traffic/gateway-reads.ts';
-import { textIn, valuesOf } from '../support/lab/traffic/wire-fields.ts';
+import { textIn, valuesOf } from '../support/lab/traffic/lossless/wire-fields.ts';
 
 const SIZE = { http: 80, grpc: 40, tls: 60 };
 

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { cellsOf, rowsOf } from '../support/lab/traffic/cells.ts';
-import { HOLDS, matrixTable } from '../support/lab/traffic/matrix.ts';
-import type { Outcome } from '../support/lab/traffic/matrix.ts';
-import { fillDirect } from '../support/lab/traffic/own-network.ts';
-import { fillProxied } from '../support/lab/traffic/proxied.ts';
+import { cellsOf, rowsOf } from '../support/lab/traffic/matrix/cells.ts';
+import { HOLDS, matrixTable } from '../support/lab/traffic/matrix/matrix.ts';
+import type { Outcome } from '../support/lab/traffic/matrix/matrix.ts';
+import { fillDirect } from '../support/lab/traffic/matrix/own-network.ts';
+import { fillProxied } from '../support/lab/traffic/matrix/proxied.ts';
 
 const FORM = process.env['MESH_GATEWAY_FORM'] === 'long' ? 'long' : 'short';
 const LIMIT_MS = { short: 900_000, long: 1_800_000 }[FORM];

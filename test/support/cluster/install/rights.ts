@@ -1,6 +1,6 @@
-import { GROUP } from '../../../src/api/generated/kinds.ts';
-import type { AccessRule } from '../../../src/api/access.ts';
-import type { KubeClient } from '../../../lab/kube/client.ts';
+import { GROUP } from '../../../../src/api/generated/kinds.ts';
+import type { AccessRule } from '../../../../src/api/access.ts';
+import type { KubeClient } from '../../../../lab/kube/client.ts';
 
 /** An action that RBAC allows or not; the last is a namespace, or undefined for the whole cluster. */
 export type Right = readonly [verb: string, group: string, resource: string, where: string, name?: string];

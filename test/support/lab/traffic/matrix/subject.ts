@@ -1,5 +1,5 @@
-import type { ServiceMode, ServiceState } from '../../../../lab/tailnet/backends.ts';
-import type { Client, Exchange } from './client.ts';
+import type { ServiceMode, ServiceState } from '../../../../../lab/tailnet/backends.ts';
+import type { Client, Exchange } from '../clients/client.ts';
 import type { Carried } from './witness.ts';
 
 /** What a row of the matrix is proved with. */

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { messageOf } from '../../../../lab/process/errors.ts';
-import { waitFor } from '../../../../lab/process/wait.ts';
+import { messageOf } from '../../../../../lab/process/errors.ts';
+import { waitFor } from '../../../../../lab/process/wait.ts';
 import { nameOf } from './cells.ts';
 import type { Cell, Part, Row } from './cells.ts';
 import { CHECKS, outcomeOf, WENT_WELL } from './checks.ts';

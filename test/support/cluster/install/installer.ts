@@ -4,10 +4,10 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { parse, stringify } from 'yaml';
-import type { Cluster } from '../../../lab/cluster/cluster-folder.ts';
-import { guard } from '../../../lab/process/guard.ts';
-import { locateBinaries } from '../../../lab/parts/locate.ts';
-import { PROJECT } from '../lab/command-line.ts';
+import type { Cluster } from '../../../../lab/cluster/cluster-folder.ts';
+import { guard } from '../../../../lab/process/guard.ts';
+import { locateBinaries } from '../../../../lab/parts/locate.ts';
+import { PROJECT } from '../../lab/command-line.ts';
 
 const run = promisify(execFile);
 

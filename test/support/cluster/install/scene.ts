@@ -1,18 +1,18 @@
-import { gatewayAddress } from '../../../lab/cluster/gateway.ts';
-import { applyAll } from '../../../lab/kube/apply.ts';
-import { kubeClient } from '../../../lab/kube/client.ts';
-import type { KubeClient } from '../../../lab/kube/client.ts';
-import { podsWith } from '../../../lab/kube/pods.ts';
-import { requestThrough } from '../../../lab/gateway/envoy.ts';
-import { tryAll } from '../../../lab/process/errors.ts';
-import { waitFor } from '../../../lab/process/wait.ts';
-import { testCluster } from './cluster.ts';
-import { buildProduct, importProduct, removeImages } from './install-image.ts';
-import { externalTailnet, meshRoute, remoteEndpoints, startExternalPool } from './install-mesh.ts';
-import { documentedCommands, installer } from './install.ts';
-import type { Installer } from './install.ts';
-import { createNamespace } from './namespace.ts';
-import { httpGateway } from './objects.ts';
+import { gatewayAddress } from '../../../../lab/cluster/gateway.ts';
+import { applyAll } from '../../../../lab/kube/apply.ts';
+import { kubeClient } from '../../../../lab/kube/client.ts';
+import type { KubeClient } from '../../../../lab/kube/client.ts';
+import { podsWith } from '../../../../lab/kube/pods.ts';
+import { requestThrough } from '../../../../lab/gateway/envoy.ts';
+import { tryAll } from '../../../../lab/process/errors.ts';
+import { waitFor } from '../../../../lab/process/wait.ts';
+import { testCluster } from '../cluster.ts';
+import { buildProduct, importProduct, removeImages } from './image.ts';
+import { externalTailnet, meshRoute, remoteEndpoints, startExternalPool } from './mesh.ts';
+import { documentedCommands, installer } from './installer.ts';
+import type { Installer } from './installer.ts';
+import { createNamespace } from '../namespace.ts';
+import { httpGateway } from '../objects.ts';
 
 /** The namespace, the image and the host of a scene. */
 export const PLACE = { system: 'mesh-system', host: 'web.example.com' } as const;

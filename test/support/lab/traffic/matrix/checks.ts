@@ -1,9 +1,9 @@
 import { deepEqual, equal, ok } from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
-import type { ServiceState } from '../../../../lab/tailnet/backends.ts';
-import { waitFor } from '../../../../lab/process/wait.ts';
+import type { ServiceState } from '../../../../../lab/tailnet/backends.ts';
+import { waitFor } from '../../../../../lab/process/wait.ts';
 import type { Part } from './cells.ts';
-import type { Exchange } from './client.ts';
+import type { Exchange } from '../clients/client.ts';
 import type { Subject } from './subject.ts';
 
 type Check = (subject: Subject) => Promise<void>;

@@ -1,12 +1,12 @@
 /** Proves the rows in which Envoy itself is on the mesh; runs in a network of its own, and prints what came of them. */
-import { locateBinaries } from '../../../../lab/parts/locate.ts';
-import { startMeshNode } from '../../../../lab/tailnet/mesh-node.ts';
-import { starterIn } from '../../../../lab/process/starter.ts';
+import { locateBinaries } from '../../../../../lab/parts/locate.ts';
+import { startMeshNode } from '../../../../../lab/tailnet/mesh-node.ts';
+import { starterIn } from '../../../../../lab/process/starter.ts';
 import { rowsOf } from './cells.ts';
 import { interfaceCounters } from './counters.ts';
 import { fillMatrix } from './matrix.ts';
-import { meshTailnet } from './objects.ts';
-import { startSystem } from './system.ts';
+import { meshTailnet } from '../objects.ts';
+import { startSystem } from '../system.ts';
 import { TCP_LISTENERS, worldOf } from './world.ts';
 
 const INTERFACE = 'mesh0';

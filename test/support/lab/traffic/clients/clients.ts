@@ -1,4 +1,4 @@
-import type { ClientName } from './cells.ts';
+import type { ClientName } from '../matrix/cells.ts';
 import { bytesClient } from './bytes.ts';
 import type { Client, Target } from './client.ts';
 import { datagramClient } from './datagrams.ts';

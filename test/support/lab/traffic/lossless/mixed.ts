@@ -1,4 +1,4 @@
-import type { KubernetesObject } from '../../../../lab/gateway/objects.ts';
+import type { KubernetesObject } from '../../../../../lab/gateway/objects.ts';
 
 const NAMESPACE = 'default';
 const GATEWAY_GROUP = 'gateway.networking.k8s.io';

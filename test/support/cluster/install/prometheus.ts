@@ -4,14 +4,14 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { stringify } from 'yaml';
-import { NETWORK } from '../../../lab/cluster/network.ts';
-import type { KubeClient } from '../../../lab/kube/client.ts';
-import { readManifests } from '../../../lab/kube/manifests.ts';
-import type { KubeObject } from '../../../lab/kube/object.ts';
-import { podsWith } from '../../../lab/kube/pods.ts';
-import { guard } from '../../../lab/process/guard.ts';
-import { freePorts } from '../../../lab/process/ports.ts';
-import { waitFor } from '../../../lab/process/wait.ts';
+import { NETWORK } from '../../../../lab/cluster/network.ts';
+import type { KubeClient } from '../../../../lab/kube/client.ts';
+import { readManifests } from '../../../../lab/kube/manifests.ts';
+import type { KubeObject } from '../../../../lab/kube/object.ts';
+import { podsWith } from '../../../../lab/kube/pods.ts';
+import { guard } from '../../../../lab/process/guard.ts';
+import { freePorts } from '../../../../lab/process/ports.ts';
+import { waitFor } from '../../../../lab/process/wait.ts';
 
 const PROGRAM = '/usr/bin/prometheus';
 

@@ -1,14 +1,14 @@
-import { NETWORK } from '../../../lab/cluster/network.ts';
-import type { Cluster } from '../../../lab/cluster/cluster-folder.ts';
-import type { KubeObject } from '../../../lab/kube/object.ts';
-import { locateBinaries } from '../../../lab/parts/locate.ts';
-import { startMeshNode } from '../../../lab/tailnet/mesh-node.ts';
-import { freePorts } from '../../../lab/process/ports.ts';
-import { starterIn } from '../../../lab/process/starter.ts';
-import { removeNode } from '../../../lab/tailnet/tailnet.ts';
-import { named, route } from '../declared.ts';
-import { ownFolder, remoteOf } from '../lab/lab.ts';
-import { endpoint, meshEndpoints, meshTailnet } from '../objects.ts';
+import { NETWORK } from '../../../../lab/cluster/network.ts';
+import type { Cluster } from '../../../../lab/cluster/cluster-folder.ts';
+import type { KubeObject } from '../../../../lab/kube/object.ts';
+import { locateBinaries } from '../../../../lab/parts/locate.ts';
+import { startMeshNode } from '../../../../lab/tailnet/mesh-node.ts';
+import { freePorts } from '../../../../lab/process/ports.ts';
+import { starterIn } from '../../../../lab/process/starter.ts';
+import { removeNode } from '../../../../lab/tailnet/tailnet.ts';
+import { named, route } from '../../declared.ts';
+import { ownFolder, remoteOf } from '../../lab/lab.ts';
+import { endpoint, meshEndpoints, meshTailnet } from '../../objects.ts';
 
 /** A device of this machine whose proxy pods reach, as a MeshTailnet with an external pool names it. */
 export type ExternalPool = { readonly address: string; readonly end: () => Promise<void> };

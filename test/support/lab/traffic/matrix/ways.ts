@@ -1,5 +1,5 @@
-import type { ServiceName } from '../../../../lab/tailnet/backends.ts';
-import type { RouteKind } from '../../../../src/api/key.ts';
+import type { ServiceName } from '../../../../../lab/tailnet/backends.ts';
+import type { RouteKind } from '../../../../../src/api/key.ts';
 
 /** What a row of the matrix is about: what the endpoint speaks, and, where there are several, what Envoy does. */
 export type Protocol =

@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { text } from 'node:stream/consumers';
-import { startCommand, typescript } from '../command-line.ts';
+import { startCommand, typescript } from '../../command-line.ts';
 import type { Outcome } from './matrix.ts';
 
 /** A network in which there is nothing but this machine itself; whoever is not root gets it as root of nothing else. */
@@ -8,7 +8,7 @@ const OWN_NETWORK = ['unshare', '--net', ...(process.getuid?.() === 0 ? [] : ['-
 
 /** Runs the rows in which Envoy is on the mesh itself, and returns their outcomes. */
 export async function fillDirect(form: 'short' | 'long'): Promise<readonly Outcome[]> {
-  const direct = typescript('test/support/lab/traffic/direct.ts', form);
+  const direct = typescript('test/support/lab/traffic/matrix/direct.ts', form);
   const child = startCommand([...OWN_NETWORK, 'sh', '-c', 'ip link set lo up && exec "$@"', 'sh', ...direct]);
   if (!child.stdout || !child.stderr) throw new Error('nothing can be heard of it');
   const [said, complained, [code]] = await Promise.all([

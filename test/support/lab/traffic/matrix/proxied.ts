@@ -1,8 +1,8 @@
 import type { Row } from './cells.ts';
 import { fillMatrix } from './matrix.ts';
 import type { Outcome } from './matrix.ts';
-import { meshTailnet } from './objects.ts';
-import { startSystem } from './system.ts';
+import { meshTailnet } from '../objects.ts';
+import { startSystem } from '../system.ts';
 import { startWitness } from './witness.ts';
 import { TCP_LISTENERS, worldOf } from './world.ts';
 

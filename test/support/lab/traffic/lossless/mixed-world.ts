@@ -1,18 +1,18 @@
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { GATEWAY_NAME } from '../../../../lab/gateway/objects.ts';
-import type { KubernetesObject } from '../../../../lab/gateway/objects.ts';
-import { freePorts } from '../../../../lab/process/ports.ts';
-import { writeResources } from '../../../../lab/gateway/resource-files.ts';
-import type { Gateway, Lab } from '../../../../lab/state.ts';
-import { gatewayOf, ownFolder, remoteOf, startTestLab } from '../lab.ts';
-import { routeToPort } from '../routes.ts';
-import { gatewayWith, portsFor } from './many-listeners.ts';
+import { GATEWAY_NAME } from '../../../../../lab/gateway/objects.ts';
+import type { KubernetesObject } from '../../../../../lab/gateway/objects.ts';
+import { freePorts } from '../../../../../lab/process/ports.ts';
+import { writeResources } from '../../../../../lab/gateway/resource-files.ts';
+import type { Gateway, Lab } from '../../../../../lab/state.ts';
+import { gatewayOf, ownFolder, remoteOf, startTestLab } from '../../lab.ts';
+import { routeToPort } from '../../routes.ts';
+import { gatewayWith, portsFor } from '../many-listeners.ts';
 import { backendRef, mixedObjects } from './mixed.ts';
 import type { MixedSize } from './mixed.ts';
-import { meshEndpointsOf, meshRoute, meshTailnet } from './objects.ts';
-import type { MeshRouteOptions } from './objects.ts';
+import { meshEndpointsOf, meshRoute, meshTailnet } from '../objects.ts';
+import type { MeshRouteOptions } from '../objects.ts';
 import { startRecorded } from './recorded.ts';
 import type { Recorded } from './recorded.ts';
 

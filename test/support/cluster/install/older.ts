@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { PROJECT } from '../lab/command-line.ts';
+import { PROJECT } from '../../lab/command-line.ts';
 
 /** The manifests of a version: where they come from, and each file by its name. */
 export type Manifests = { readonly from: string; readonly files: ReadonlyMap<string, string> };

@@ -1,12 +1,12 @@
-import { createExtension } from '../../../../src/extension/server.ts';
-import { extensionIndexes } from '../../../../src/extension/listers.ts';
-import { DEFAULT_GRPC_LIMITS } from '../../../../src/extension/grpc/limits.ts';
-import type { Bytes, Methods } from '../../../../src/extension/grpc/method.ts';
-import { startGrpcServer } from '../../../../src/extension/grpc/server.ts';
-import { startTelemetry } from '../../../../src/process/telemetry.ts';
-import { openDirectory } from '../../../../src/resources/directory.ts';
-import type { Directory } from '../../../../src/resources/directory.ts';
-import { systemClock } from '../../../../src/runtime/clock.ts';
+import { createExtension } from '../../../../../src/extension/server.ts';
+import { extensionIndexes } from '../../../../../src/extension/listers.ts';
+import { DEFAULT_GRPC_LIMITS } from '../../../../../src/extension/grpc/limits.ts';
+import type { Bytes, Methods } from '../../../../../src/extension/grpc/method.ts';
+import { startGrpcServer } from '../../../../../src/extension/grpc/server.ts';
+import { startTelemetry } from '../../../../../src/process/telemetry.ts';
+import { openDirectory } from '../../../../../src/resources/directory.ts';
+import type { Directory } from '../../../../../src/resources/directory.ts';
+import { systemClock } from '../../../../../src/runtime/clock.ts';
 
 /** One call of a hook: the name of its method, and what was said both ways. */
 export type HookCall = { readonly hook: string; readonly request: Uint8Array; readonly answer: Uint8Array };

@@ -1,5 +1,5 @@
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
-import type { KubeObject } from '../../../lab/kube/object.ts';
+import type { KubeObject } from '../../../../lab/kube/object.ts';
 
 /** A connection to a listening port: its source and destination addresses. */
 export type Connection = { readonly from: string; readonly to: string; readonly port: number };

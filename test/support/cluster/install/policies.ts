@@ -1,4 +1,4 @@
-import type { KubeObject } from '../../../lab/kube/object.ts';
+import type { KubeObject } from '../../../../lab/kube/object.ts';
 
 type Labels = Readonly<Record<string, string>>;
 type Selector = { readonly matchLabels?: Labels };
