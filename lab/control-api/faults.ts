@@ -28,7 +28,8 @@ export type FaultRule = {
   readonly times?: number;
   /** The share of calls that it is for, chosen by the seed. */
   readonly share?: number;
-  readonly fault: Fault;
+  /** A function decides at each call. */
+  readonly fault: Fault | ((route: string) => Fault | undefined);
 };
 
 const HTML = '<!DOCTYPE html><html><head><title>502</title></head><body><h1>Bad Gateway</h1></body></html>';
@@ -70,10 +71,11 @@ export class FaultRules {
   take(route: string): readonly Fault[] {
     const taken: Fault[] = [];
     for (const entry of this.#rules) {
-      const { routes, share = 1, fault } = entry.rule;
-      const isFor = entry.left > 0 && (!routes || routes.includes(route));
-      const isSecond = fault.is !== 'delay' && taken.some(one => one.is !== 'delay');
-      if (!isFor || isSecond || (share < 1 && this.#fraction() >= share)) continue;
+      const { routes, share = 1, fault: given } = entry.rule;
+      if (entry.left <= 0 || (routes && !routes.includes(route))) continue;
+      const fault = typeof given === 'function' ? given(route) : given;
+      const isSecond = fault?.is !== 'delay' && taken.some(one => one.is !== 'delay');
+      if (!fault || isSecond || (share < 1 && this.#fraction() >= share)) continue;
       entry.left -= 1;
       taken.push(fault);
     }

@@ -72,6 +72,16 @@ describe('requirement 16: a fault', () => {
     expect(await statuses()).toEqual(first);
   });
 
+  it('may be decided by a function at each call', async () => {
+    const [api, call] = await withDevice();
+    const routes: string[] = [];
+    api.fail({ fault: route => (routes.push(route) === 2 ? FAULTS.unavailable : undefined) });
+    expect(await call('GET', LIST)).toMatchObject({ status: 200 });
+    expect(await call('GET', '/tailnet/-/keys')).toMatchObject({ status: 503 });
+    expect(await call('GET', LIST)).toMatchObject({ status: 200 });
+    expect(routes).toEqual(['devices.list', 'keys.list', 'devices.list']);
+  });
+
   const breaks: readonly Fault[] = [
     { is: 'reset', when: 'before' },
     { is: 'reset', when: 'after' },
