@@ -5,7 +5,7 @@ import { gatewaysOf } from '../api/references.ts';
 import { loadAssignmentOf } from '../traffic/load-assignment.ts';
 import type { EnvoyEndpoint } from '../traffic/load-assignment.ts';
 import { envoyClusterSettingsOf } from '../traffic/envoy-cluster-settings.ts';
-import { dataPathOf } from '../traffic/data-path.ts';
+import { dataPathOf, poolProblemOf, proxiesOf } from '../traffic/data-path.ts';
 import type { DataPathMode } from '../traffic/data-path.ts';
 import type { TrafficResources } from '../traffic/traffic-resources.ts';
 import { resolveRoute } from '../traffic/resolve-route.ts';
@@ -65,9 +65,13 @@ function explainRule(rule: ResolvedRule, path: DataPathMode): Explained {
       endpointLine(endpoint, `backend ${backend}, weight ${weight}, priority ${priority}`),
     ),
   );
-  const unused = [...rule.unused, ...(result?.unused ?? [])].map(unusedLine);
+  const unready = path === 'Proxy' ? unreadyPools(rule) : new Map<number, string>();
+  const problems = [
+    ...[...rule.unused, ...(result?.unused ?? [])].map(unusedLine),
+    ...new Set(unready.values()),
+  ];
   const canServe = localities.some(
-    locality => isMeshBackend(locality.backend) && locality.endpoints.some(isServing),
+    ({ backend, endpoints }) => isMeshBackend(backend) && !unready.has(backend) && endpoints.some(isServing),
   );
   const none = localities.every(locality => locality.endpoints.length === 0)
     ? 'no endpoint'
@@ -77,9 +81,20 @@ function explainRule(rule: ResolvedRule, path: DataPathMode): Explained {
     : 'requests are answered with 503';
   const title = `  cluster ${rule.cluster.text}: ${rule.protocol}`;
   return {
-    text: [title, ...endpoints, ...(canServe ? [] : [`    ${none}: ${consequence}`]), ...unused].join('\n'),
-    isHealthy: canServe && unused.length === 0,
+    text: [title, ...endpoints, ...(canServe ? [] : [`    ${none}: ${consequence}`]), ...problems].join('\n'),
+    isHealthy: canServe && problems.length === 0,
   };
+}
+
+/** Backends whose MeshTailnet has a proxy address that no mesh pod serves now, with the line that reports it. */
+function unreadyPools({ backends }: ResolvedRule): ReadonlyMap<number, string> {
+  const lines = backends.flatMap(({ index, endpoints: [first] }) => {
+    const problem = first && proxiesOf(first.tailnet).are === 'known' && poolProblemOf(first.tailnet);
+    return problem
+      ? [[index, `    not ready: MeshTailnet ${first.tailnet.metadata.name}: ${problem}`] as const]
+      : [];
+  });
+  return new Map(lines);
 }
 
 function isServing({ health }: EnvoyEndpoint): boolean {

@@ -27,13 +27,33 @@ export type Proxies =
   | { readonly are: 'unknown' }
   | { readonly are: 'names'; readonly names: readonly string[] };
 
-/** The proxies of a MeshTailnet. Envoy resolves no names in EDS, so proxies given by host name are skipped. */
-export function proxiesOf({ spec: { pool }, status }: Kinds['MeshTailnet']): Proxies {
+/**
+ * The proxies of a MeshTailnet; none while it is being deleted. Envoy resolves no names in EDS, so proxies given by host
+ * name are skipped.
+ */
+export function proxiesOf({ metadata, spec: { pool }, status }: Kinds['MeshTailnet']): Proxies {
+  if (metadata.deletionTimestamp !== undefined) return { are: 'unknown' };
   const managed = status?.pool?.proxyAddress;
   const texts = pool.mode === 'External' ? (pool.addresses ?? []) : managed ? [managed] : [];
   if (texts.length === 0) return { are: 'unknown' };
   const addresses = texts.flatMap(text => parseSocketAddress(text) ?? []);
   return addresses.length > 0 ? { are: 'known', addresses } : { are: 'names', names: texts };
+}
+
+/** Why no proxy of a MeshTailnet can carry traffic, as its conditions report it, with the fix; undefined where one can. */
+export function poolProblemOf(tailnet: Kinds['MeshTailnet']): string | undefined {
+  const { metadata, spec, status } = tailnet;
+  if (metadata.deletionTimestamp !== undefined) {
+    return 'it is being deleted: create it again once it is gone, or move the endpoints to another tailnet';
+  }
+  if (spec.pool.mode === 'External') {
+    return proxiesOf(tailnet).are === 'unknown' ? 'list one in spec.pool.addresses' : undefined;
+  }
+  const { proxyAddress, ready = 0 } = status?.pool ?? {};
+  if (proxyAddress && ready > 0) return undefined;
+  const condition = status?.conditions?.find(({ type }) => type === 'PoolReady');
+  if (condition) return `PoolReady is ${condition.status}, ${condition.reason}: ${condition.message}`;
+  return 'it has no condition PoolReady, which the operator writes: check that the operator runs. Without a cluster set spec.pool.mode to External, and list your own proxies in spec.pool.addresses';
 }
 
 /**

@@ -5,6 +5,7 @@ import { keyOf } from '../api/key.ts';
 import type { Key } from '../api/key.ts';
 import { meshEndpointsRefOf } from './backend-refs.ts';
 import type { RouteBackendRef } from './backend-refs.ts';
+import { poolProblemOf } from './data-path.ts';
 import type { Candidate } from './resolve-backend-ref.ts';
 import { protocolsFor, routeKindsFor } from './upstream-protocol.ts';
 import type { UpstreamProtocol } from './upstream-protocol.ts';
@@ -39,7 +40,7 @@ export type UnusedReason =
   | 'InvalidCertificate'
   /** The TLS settings of the rule are too many or too large for one cluster. */
   | 'TooManyTlsSettings'
-  /** The MeshTailnet has no proxy yet. */
+  /** The MeshTailnet has no proxy. */
   | 'ProxyUnknown'
   /** The proxy of the MeshTailnet is a host name, and EDS takes IP addresses only. */
   | 'ProxyNotAnAddress'
@@ -204,11 +205,11 @@ export const unreachableBackend = {
       backend,
       `${named(backend)} has UDP endpoints, which cannot be reached through a proxy yet: run Envoy on the mesh itself, with data path Direct`,
     ),
-  proxyUnknown: (backend: BackendPlace, { metadata, spec }: Kinds['MeshTailnet']) =>
+  proxyUnknown: (backend: BackendPlace, tailnet: Kinds['MeshTailnet']) =>
     unused(
       'ProxyUnknown',
       backend,
-      `MeshTailnet ${metadata.name} of ${named(backend)} has no proxy yet: ${FIX_OF_PROXY[spec.pool.mode]}`,
+      `MeshTailnet ${tailnet.metadata.name} of ${named(backend)} has no proxy: ${poolProblemOf(tailnet)}`,
     ),
   proxyNotAnAddress: (backend: BackendPlace, tailnet: string, names: readonly string[]) =>
     unused(
@@ -216,12 +217,6 @@ export const unreachableBackend = {
       backend,
       `spec.pool.addresses of MeshTailnet ${tailnet} of ${named(backend)} has host names only (${names.slice(0, MAX_NAMES).join(', ')}), and Envoy needs IP addresses: write IP:port`,
     ),
-} as const;
-
-const FIX_OF_PROXY = {
-  Managed:
-    'its mesh pods do not run; condition PoolReady of the MeshTailnet has the reason. If no operator runs mesh pods here, set spec.pool.mode to External and list your own proxies in spec.pool.addresses',
-  External: 'list one in spec.pool.addresses',
 } as const;
 
 const MAX_NAMES = 3;

@@ -24,6 +24,9 @@ async function explained(...objects: readonly object[]): Promise<readonly string
 const tailnet = named(meshTailnet({ pool: { mode: 'External', addresses: ['10.0.0.1:1055'] } }), 'one');
 const web = named(meshEndpoints({ endpoints: [endpoint({ meshIP: 'fd7a:115c:a1e0::1' })] }), 'default/web');
 
+const managed = named(meshTailnet(), 'one');
+const toWeb = resourceOf(route('HTTPRoute', 'default/web')) as Route;
+
 const HEALTHY = { status: 'Healthy' };
 const UNHEALTHY = { status: 'Unhealthy', error: 'refused' };
 
@@ -66,11 +69,67 @@ describe('the explanation of a route', () => {
     const object = named(meshEndpoints({ endpoints: list }), 'default/web', more);
     const status = { endpoints: statuses.map((entry, at) => ({ name: `e${at}`, ...entry })) };
     const withStatus = statuses.length > 0 ? { ...object, status } : object;
-    const web = resourceOf(route('HTTPRoute', 'default/web')) as Route;
-    const [found] = explainRoutes(resourcesFrom([tailnet, withStatus]), [web], 'Proxy');
+    const [found] = explainRoutes(resourcesFrom([tailnet, withStatus]), [toWeb], 'Proxy');
     expect(found?.isHealthy).toBe(isHealthy);
     const noEndpoint = 'no endpoint can take traffic: requests are answered with 503';
     expect(found?.text.includes(noEndpoint)).toBe(!isHealthy);
+  });
+
+  const poolReady = (status: string, reason: string) => [
+    {
+      type: 'PoolReady',
+      ...{ status, reason, message: `why, and the fix of ${reason}` },
+      lastTransitionTime: '2026-01-01T00:00:00Z',
+    },
+  ];
+  const POOL_READY = poolReady('True', 'PoolReady');
+  const proxyAddress = '10.96.0.7:1055';
+
+  it.each([
+    ['NotAuthenticated', poolReady('False', 'NotAuthenticated')],
+    ['AwaitingApproval', poolReady('False', 'AwaitingApproval')],
+    ['ImagePull', poolReady('False', 'ImagePull')],
+    ['Conflict', poolReady('Unknown', 'Conflict')],
+  ])('has the reason and the message of PoolReady where there is no proxy: %s', (reason, conditions) => {
+    const status = { conditions, pool: { ready: 0, desired: 2 } };
+    const [found] = explainRoutes(resourcesFrom([{ ...managed, status }, web]), [toWeb], 'Proxy');
+    expect(found?.text).toContain(
+      `not used: ProxyUnknown: spec.rules[0].backendRefs[0]: MeshTailnet one of MeshEndpoints default/web has no proxy: PoolReady is ${conditions[0]?.status}, ${reason}: why, and the fix of ${reason}`,
+    );
+    expect(found?.text).toContain('no endpoint: requests are answered with 503');
+  });
+
+  it.each<readonly [string, object, string | undefined]>([
+    [
+      'has the reason where no mesh pod is ready',
+      { conditions: poolReady('False', 'CrashLoop'), pool: { ready: 0, proxyAddress } },
+      'PoolReady is False, CrashLoop: why, and the fix of CrashLoop',
+    ],
+    [
+      'is healthy where one of two mesh pods is ready',
+      { conditions: poolReady('False', 'Starting'), pool: { ready: 1, proxyAddress } },
+      undefined,
+    ],
+    [
+      'is healthy where all mesh pods are ready',
+      { conditions: POOL_READY, pool: { ready: 2, proxyAddress } },
+      undefined,
+    ],
+  ])('%s', (_, status, problem) => {
+    const [found] = explainRoutes(resourcesFrom([{ ...managed, status }, web]), [toWeb], 'Proxy');
+    expect(found?.text).toContain('through 10.96.0.7:1055');
+    expect(found?.text.match(/not ready: (.*)/)?.[1]).toBe(problem && `MeshTailnet one: ${problem}`);
+    expect(found?.isHealthy).toBe(problem === undefined);
+    const [direct] = explainRoutes(resourcesFrom([{ ...managed, status }, web]), [toWeb], 'Direct');
+    expect(direct?.isHealthy).toBe(true);
+  });
+
+  it('has no endpoints while the MeshTailnet is being deleted', () => {
+    const status = { conditions: POOL_READY, pool: { ready: 2, proxyAddress } };
+    const deleted = named(meshTailnet(), 'one', { deletionTimestamp: '2026-01-01T00:00:00Z' });
+    const [found] = explainRoutes(resourcesFrom([{ ...deleted, status }, web]), [toWeb], 'Proxy');
+    expect(found?.text).toMatch(/not used: ProxyUnknown: .* has no proxy: it is being deleted: /);
+    expect(found?.text).not.toContain('through');
   });
 
   it('is empty for a route without MeshEndpoints', async () => {

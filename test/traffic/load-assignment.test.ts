@@ -105,8 +105,11 @@ describe('the proxy of an endpoint', () => {
       .through;
   const external = (...addresses: readonly string[]) =>
     tailnetObject('main', { pool: { mode: 'External', addresses } });
-  const managed = (proxyAddress?: string) =>
-    tailnetObject('main', { pool: {}, status: { pool: proxyAddress === undefined ? {} : { proxyAddress } } });
+  const DELETED = { deletionTimestamp: '2026-01-01T00:00:00Z' };
+  const managed = (proxyAddress?: string, metadata: Fields = {}) => {
+    const pool = proxyAddress === undefined ? {} : { proxyAddress };
+    return tailnetObject('main', { pool: {}, metadata, status: { pool } });
+  };
 
   it.each([
     ['of others', external('10.0.0.9:1055'), { address: '10.0.0.9', port: 1055 }],
@@ -129,6 +132,8 @@ describe('the proxy of an endpoint', () => {
   it.each([
     ['no status', tailnetObject('main', { pool: {} }), 'ProxyUnknown'],
     ['no address in the status', managed(), 'ProxyUnknown'],
+    ['a deletion of mesh pods under way', managed('10.96.0.7:1055', DELETED), 'ProxyUnknown'],
+    ['a deletion under way', tailnetObject('main', { metadata: DELETED }), 'ProxyUnknown'],
     ['an empty address in the status', managed(''), 'ProxyUnknown'],
     ['a name', external('proxy.example.com:1055'), 'ProxyNotAnAddress'],
     ['a name of numbers', external('10.0.0:1055'), 'ProxyNotAnAddress'],

@@ -135,7 +135,7 @@ const CASES: readonly Case[] = [
     reason: 'ProxyUnknown',
     world: [tailnetObject('main', { pool: {} }), endpointsObject('web'), route],
     message:
-      'MeshTailnet main of MeshEndpoints default/web has no proxy yet: its mesh pods do not run; condition PoolReady of the MeshTailnet has the reason. If no operator runs mesh pods here, set spec.pool.mode to External and list your own proxies in spec.pool.addresses',
+      'MeshTailnet main of MeshEndpoints default/web has no proxy: it has no condition PoolReady, which the operator writes: check that the operator runs. Without a cluster set spec.pool.mode to External, and list your own proxies in spec.pool.addresses',
   },
   {
     reason: 'ProxyNotAnAddress',
