@@ -11,14 +11,15 @@ import type { Directory } from './resources/directory.ts';
 /** What `mesh-gateway help explain` prints. */
 export const EXPLAIN_HELP = `mesh-gateway explain [--data-path Proxy|Direct] FOLDER
 
-Reads the objects in a folder of YAML files as standalone does. For each route to MeshEndpoints it
-prints the Envoy cluster of each rule, the endpoints that get its traffic and how Envoy reaches them,
-and what is not used and why. It sends nothing.
+Reads the objects in a folder of YAML files: those of standalone, or those that
+\`kubectl get --output yaml\` prints, with their status. For each route to MeshEndpoints it prints the
+Envoy cluster of each rule, the endpoints that get its traffic and how Envoy reaches them, and what
+is not used or not ready and why. It sends nothing.
 
-  FOLDER        what --resources-dir of standalone would be
+  FOLDER        the folder of files
   --data-path   how Envoy reaches the mesh: Proxy, which is the default, or Direct
 
-Exit status: 0 every backend is used, 1 one is not used or a file cannot be read, 2 wrong usage.
+Exit status: 0 every backend can be used, 1 one cannot or a file cannot be read, 2 wrong usage.
 `;
 
 /** Runs `mesh-gateway explain`; gives the exit status. */
@@ -27,6 +28,7 @@ export async function runExplain(args: readonly string[]): Promise<number> {
   const directory = openDirectory({
     folder,
     indexes: extensionIndexes,
+    content: 'stored',
     report: ({ file, line, message }) => console.error(`${file}:${line ?? 1}: ${message}`),
     reportFailure: failure => console.error(failure),
   });

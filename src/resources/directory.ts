@@ -23,6 +23,8 @@ export type DirectoryOptions = {
   /** The folder of YAML and JSON files. It is never written to. */
   readonly folder: string;
   readonly indexes: readonly AnyIndex[];
+  /** stored: files have objects as an API server returned them, with status. By default they are declarations. */
+  readonly content?: 'declared' | 'stored';
   /** For namespaced objects without a namespace. */
   readonly defaultNamespace?: string;
   /** Called with each new problem. */
@@ -53,13 +55,16 @@ export type Directory = {
 
 /** Opens a folder of declarations. Status and what else is written to them is kept in memory alone. */
 export function openDirectory(settings: DirectoryOptions): Directory {
-  const { indexes, defaultNamespace = 'default', report, reportFailure, onManifests } = settings;
+  const { indexes, content = 'declared', defaultNamespace = 'default', report } = settings;
+  const { reportFailure, onManifests } = settings;
   const folder = resolve(settings.folder);
   const store = new ResourceStore(indexes, reportFailure);
   const problems = new ProblemList(report);
   const definitions = new Definitions();
   const now = settings.now ?? (() => new Date());
-  const objects = new DirectoryObjects({ store, definitions, problems, folder, now, defaultNamespace });
+  const objects = new DirectoryObjects({
+    ...{ store, definitions, problems, folder, now, content, defaultNamespace },
+  });
   const watch: FolderWatch = new FolderWatch({
     onEvent: (where, name) => follower.onEvent(where, name),
     onIncomplete: why => problems.replace('watch', notWatched(why)),
@@ -114,6 +119,7 @@ type ObjectsDeps = {
   readonly problems: ProblemList;
   readonly folder: string;
   readonly now: () => Date;
+  readonly content: 'declared' | 'stored';
   readonly defaultNamespace: string;
 };
 
@@ -143,12 +149,13 @@ class DirectoryObjects {
   sync(key: ManifestKey): void {
     const ref = refOfKey(key);
     if (!ref) return;
-    const { store, definitions } = this.#deps;
+    const { store, definitions, content } = this.#deps;
     const existing = store.get(ref);
     const arrival = store.isSynced() ? 'live' : 'first';
     const resource = definitions.get(key)?.declared.resource;
     const isFromFiles = !this.#owned.has(keyOf(ref)) && !(existing && isBeingDeleted(existing));
-    if (isFromFiles && resource) this.#live.put(resource, arrival);
+    if (isFromFiles && resource && content === 'stored') store.put(resource, arrival);
+    else if (isFromFiles && resource) this.#live.put(resource, arrival);
     else if (isFromFiles) this.#live.remove(ref, arrival);
     this.#reportConflicts(ref, key);
   }

@@ -34,6 +34,16 @@ function quickstartWith(file: string, text: string): string {
   return folder;
 }
 
+/** The tailnet of the quickstart as a cluster with mesh pods would store it. */
+function tailnetWith(status: string, metadata = 'uid: 0a'): string {
+  return `apiVersion: mesh-gateway.dev/v1alpha1
+kind: MeshTailnet
+metadata: {name: quickstart, ${metadata}}
+spec: {tailnet: example.ts.net}
+${status}
+`;
+}
+
 describe('mesh-gateway explain', () => {
   it('prints the endpoints of every route of the quickstart', async () => {
     const { status, out } = await explain(EXAMPLES);
@@ -55,6 +65,17 @@ spec:
     const wrong = await explain(quickstartWith('lost.yaml', lost));
     expect(wrong.out).toMatch(/not used: BackendNotFound: .*default\/missing/);
     expect(wrong.status).toBe(1);
+  });
+
+  it('uses the status and the metadata of objects that kubectl has printed', async () => {
+    const condition =
+      '{type: PoolReady, status: "False", reason: ImagePull, message: check spec.pool.image, lastTransitionTime: "2026-01-01T00:00:00Z"}';
+    const folder = quickstartWith('tailnet.yaml', tailnetWith(`status: {conditions: [${condition}]}`));
+    const { out, status } = await explain(folder);
+    expect(out).toMatch(/has no proxy: PoolReady is False, ImagePull: check spec\.pool\.image$/m);
+    expect(status).toBe(1);
+    const deleted = tailnetWith('', 'deletionTimestamp: "2026-01-01T00:00:00Z"');
+    expect((await explain(quickstartWith('tailnet.yaml', deleted))).out).toContain('it is being deleted');
   });
 
   it('writes no files', async () => {
