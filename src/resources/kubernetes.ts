@@ -10,7 +10,7 @@ import type { Timing } from './kubernetes/reflector/state.ts';
 import { openTransport } from './kubernetes/transport/open-transport.ts';
 import type { KubeTransport } from './kubernetes/transport/transport.ts';
 import { createWriter } from './kubernetes/write/writer.ts';
-import type { Fence } from './kubernetes/write/writer.ts';
+import type { Fence } from './kubernetes/write/fenced.ts';
 import type { AnyIndex, ReadResources, WriteResources } from './resources.ts';
 import { ResourceStore } from './store.ts';
 

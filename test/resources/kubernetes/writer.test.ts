@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { Kinds } from '../../../src/api/generated/types.ts';
 import { createStoreUpdates } from '../../../src/resources/kubernetes/reflector/store-updates.ts';
 import { KubeError } from '../../../src/resources/kubernetes/transport/transport.ts';
-import type { Fence } from '../../../src/resources/kubernetes/write/writer.ts';
+import type { Fence } from '../../../src/resources/kubernetes/write/fenced.ts';
 import type { KubeErrorReason, KubeRequest } from '../../../src/resources/kubernetes/transport/transport.ts';
 import { createWriter } from '../../../src/resources/kubernetes/write/writer.ts';
 import { ResourceStore } from '../../../src/resources/store.ts';

@@ -7,8 +7,9 @@ export function describeObject({ kind, namespace, name }: Ref): string {
   return `${kind} ${namespace === '' ? '' : `${namespace}/`}${name}`;
 }
 
-export function goneError(ref: Ref): ResourceError {
-  return new ResourceError('Gone', `${describeObject(ref)} does not exist any more`);
+/** The error for an object that was deleted, perhaps to be created again. */
+export function goneError(what: string): ResourceError {
+  return new ResourceError('Gone', `${what} does not exist any more`);
 }
 
 export function contendedError(ref: Ref): ResourceError {
@@ -16,9 +17,9 @@ export function contendedError(ref: Ref): ResourceError {
 }
 
 /** A failed request as ResourceError; other failures are returned unchanged. */
-export function writeError(ref: Ref, doing: string, failure: unknown): unknown {
+export function writeError(what: string, doing: string, failure: unknown): unknown {
   if (!(failure instanceof KubeError)) return failure;
-  const message = `${describeObject(ref)}: ${doing} failed: ${failure.message}`;
+  const message = `${what}: ${doing} failed: ${failure.message}`;
   return new ResourceError(isPermanent(failure) ? 'Refused' : 'Unavailable', message, { cause: failure });
 }
 

@@ -28,7 +28,7 @@ export async function editFinalizers(deps: WriteDeps, object: OwnResource, edit:
   const { uid = '' } = object.metadata;
   const getMetadata = async () => {
     const seen = await getLive(deps, path);
-    if (seen?.uid !== uid || uid === '') throw goneError(ref);
+    if (seen?.uid !== uid || uid === '') throw goneError(describeObject(ref));
     return seen.metadata;
   };
   const stored = sameObject(object, deps.read.get(ref));
@@ -43,7 +43,7 @@ export async function editFinalizers(deps: WriteDeps, object: OwnResource, edit:
       putResponse(deps, response);
       return;
     } catch (failure) {
-      if (failedWith(failure, 'NotFound')) throw goneError(ref);
+      if (failedWith(failure, 'NotFound')) throw goneError(describeObject(ref));
       if (!failedWith(failure, 'Conflict', 'Invalid')) throw failure;
       const { resourceVersion } = metadata;
       metadata = await getMetadata();

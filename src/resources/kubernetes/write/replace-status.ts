@@ -59,10 +59,10 @@ async function applyStatus(
       const value = { apiVersion, kind, metadata: { name, namespace, uid, resourceVersion }, ...fields };
       return await apply(deps, `${path}/status`, value);
     } catch (failure) {
-      if (failedWith(failure, 'NotFound')) throw goneError(ref);
+      if (failedWith(failure, 'NotFound')) throw goneError(describeObject(ref));
       if (!failedWith(failure, 'Conflict')) throw failure;
       const seen = await getLive(deps, path);
-      if (seen?.uid !== uid) throw goneError(ref);
+      if (seen?.uid !== uid) throw goneError(describeObject(ref));
       resourceVersion = seen?.version;
     }
   }

@@ -9,8 +9,11 @@ import { fieldsOf, textIn } from '../unstructured.ts';
 import type { Fields } from '../unstructured.ts';
 import type { PutResponses } from '../reflector/store-updates.ts';
 
+/** Sends a request and returns the JSON of its response. */
+export type Send = (request: KubeRequest) => Promise<unknown>;
+
 export type WriteDeps = {
-  readonly send: (request: KubeRequest) => Promise<unknown>;
+  readonly send: Send;
   readonly read: Pick<ReadResources, 'get'>;
   readonly updates: PutResponses;
   readonly applied: Applied;
@@ -19,7 +22,8 @@ export type WriteDeps = {
 /** How often a write is tried while it conflicts with others. */
 export const MAX_ATTEMPTS = 8;
 
-const FIELD_MANAGER = 'mesh-gateway';
+/** Server-side apply keeps which manager set which field. */
+export const FIELD_MANAGER = 'mesh-gateway';
 
 /** An operation of a JSON patch; a failed test fails the whole patch. */
 export type PatchStep =
@@ -31,9 +35,10 @@ export function patchRequest(path: string, steps: readonly PatchStep[]): KubeReq
   return { verb: 'patch', path, query, body: { type: 'application/json-patch+json', value: steps } };
 }
 
-/** Deletes the object with a uid, and not one that was created later under its name. */
-export function deleteRequest(path: string, uid: string): KubeRequest {
-  const value = { apiVersion: 'v1', kind: 'DeleteOptions', preconditions: { uid } };
+/** With a uid, deletes the object that has it, and not one that was created later under its name. */
+export function deleteRequest(path: string, uid?: string): KubeRequest {
+  const preconditions = uid === undefined ? {} : { preconditions: { uid } };
+  const value = { apiVersion: 'v1', kind: 'DeleteOptions', ...preconditions };
   return { verb: 'delete', path, body: { type: 'application/json', value } };
 }
 
@@ -52,7 +57,8 @@ export async function apply({ send }: WriteDeps, path: string, object: Fields): 
   }
 }
 
-function applyRequest(path: string, value: Fields): KubeRequest {
+/** Server-side apply, which takes over fields that other managers have set. */
+export function applyRequest(path: string, value: Fields): KubeRequest {
   const query = { fieldManager: FIELD_MANAGER, force: 'true' };
   return { verb: 'apply', path, query, body: { type: 'application/apply-patch+yaml', value } };
 }
