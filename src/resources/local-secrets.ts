@@ -1,7 +1,7 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { isMissing, reasonOf } from './directory/file.ts';
-import type { OwnData, ReadOwnNamespace } from './own-namespace.ts';
+import type { OwnSecret, ReadOwnNamespace } from './own-namespace.ts';
 import { ResourceError } from './resources.ts';
 
 /** Where a process without a cluster has its secrets. */
@@ -14,10 +14,10 @@ export type LocalSecretsOptions = {
 
 /** Reads secrets of this machine. */
 export function localSecrets({ folder, given }: LocalSecretsOptions): ReadOwnNamespace {
-  const read = async (name: string): Promise<OwnData | undefined> => {
+  const read = async (name: string): Promise<OwnSecret | undefined> => {
     const data =
       given[name] ?? (folder === undefined ? undefined : await readFolder(join(resolve(folder), name)));
-    return data && { version: undefined, data };
+    return data && { version: undefined, data, annotations: {} };
   };
   return {
     place: folder === undefined ? 'the environment (SECRETS_DIR is not set)' : `folder ${resolve(folder)}`,

@@ -131,7 +131,8 @@ describe('a MeshTailnet is not authenticated', () => {
 
   it('where the Secret lacks a key', async () => {
     const { own, condition, interval } = await sceneOf({ hasSecret: false });
-    own.secrets.set('mesh-oauth', { version: '7', data: { 'client-id': 'k1', 'client-secret': ' ' } });
+    const data = { 'client-id': 'k1', 'client-secret': ' ' };
+    own.secrets.set('mesh-oauth', { version: '7', data, annotations: {} });
     await interval();
     expect(condition('Authenticated')).toMatchObject({ status: 'False', reason: 'SecretKeyMissing' });
     expect(condition('Authenticated')?.message).toContain('no value under client-secret');

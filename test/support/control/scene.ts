@@ -5,7 +5,7 @@ import type { Kinds } from '../../../src/api/generated/types.ts';
 import { openTailnets } from '../../../src/control/tailnets.ts';
 import { tailnetController, tailnetIndexes } from '../../../src/mesh-tailnet/controller.ts';
 import type { ObjectEvent } from '../../../src/resources/resources.ts';
-import type { OwnData, ReadOwnNamespace } from '../../../src/resources/own-namespace.ts';
+import type { OwnData, OwnSecret, ReadOwnNamespace } from '../../../src/resources/own-namespace.ts';
 import { createRegistry } from '../../../src/telemetry/registry.ts';
 import { controlMetrics } from '../../../src/telemetry/metrics.ts';
 import { named } from '../declared.ts';
@@ -20,7 +20,7 @@ const START = Date.UTC(2026, 0, 15, 12);
 /** Secrets and ConfigMaps of the operator's namespace, which a test changes as it likes. */
 export class OwnNamespace implements ReadOwnNamespace {
   readonly place = 'namespace mesh-system';
-  readonly secrets = new Map<string, OwnData>();
+  readonly secrets = new Map<string, OwnSecret>();
   readonly configMaps = new Map<string, OwnData>();
   issueToken: (audience: string) => Promise<string> = () => Promise.reject(new Error('no issuer'));
   #version = 0;
@@ -28,10 +28,10 @@ export class OwnNamespace implements ReadOwnNamespace {
   put(id: string, secret: string, name = 'mesh-oauth'): void {
     this.#version++;
     const data = { 'client-id': id, 'client-secret': secret };
-    this.secrets.set(name, { version: String(this.#version), data });
+    this.secrets.set(name, { version: String(this.#version), data, annotations: {} });
   }
 
-  secret(name: string): Promise<OwnData | undefined> {
+  secret(name: string): Promise<OwnSecret | undefined> {
     return Promise.resolve(this.secrets.get(name));
   }
 
@@ -86,6 +86,7 @@ export async function startScene({
         await memory.write.replaceStatus(object, status);
       },
     },
+    ...{ workloads: undefined, installation: undefined, meshPods: {} },
     events: { record: event => void events.push(event) },
     log: runtime.telemetry.log,
   });
