@@ -23,7 +23,8 @@ import { startTelemetry } from './process/telemetry.ts';
 import type { ProcessTelemetry } from './process/telemetry.ts';
 import { connectKubernetes } from './resources/kubernetes.ts';
 import type { ConnectedKubernetes } from './resources/kubernetes.ts';
-import type { RecordEvents } from './resources/resources.ts';
+import type { ReadResources, RecordEvents } from './resources/resources.ts';
+import { clusterInstallationId } from './resources/installation.ts';
 import { createEventRecorder } from './resources/kubernetes/events/recorder.ts';
 import type { KubeEvents } from './resources/kubernetes/events/recorder.ts';
 import { kubernetesNamespace } from './resources/kubernetes/own-namespace.ts';
@@ -137,13 +138,14 @@ const DRAIN = { graceMs: 5000, abortMs: 500 };
 
 /** Runs the controllers while this process is the leader; the caches are kept warm in any case. */
 function electLeader(
-  { podNamespace, podName = hostname(), concurrency, syncPeriodMs, controlURL }: OperatorSettings,
+  { podNamespace, podName = hostname(), concurrency, syncPeriodMs, controlURL, meshPods }: OperatorSettings,
   { cluster, telemetry, cache, events, startTailnets }: ElectionDeps,
 ): Leadership {
   const { read, write, leaseTransport } = cluster;
   const name = COMPONENTS.operator;
   const own = kubernetesNamespace({
     ...{ transport: cluster.transport, namespace: podNamespace, serviceAccount: name },
+    ...{ clock, random: Math.random, fence: { signal: () => leadership.signal() } },
   });
   const revisionOf = (gateway: Ref<'Gateway'>) => cache.revisionOf(gateway);
   const leadership = startLeaderElection({
@@ -159,7 +161,8 @@ function electLeader(
       });
       const base = { read, write, clock, telemetry };
       const tailnets = startTailnets();
-      const deps = { ...base, revisionOf, events, own, tailnets, controlURL, now: date };
+      const pools = { workloads: own, installation: installationIn(read, podNamespace), meshPods };
+      const deps = { ...base, ...pools, revisionOf, events, own, tailnets, controlURL, now: date };
       const work = leadControllers(startControllers(deps, { concurrency, syncPeriodMs }), DRAIN);
       return {
         end: because => {
@@ -176,4 +179,10 @@ function electLeader(
     },
   });
   return leadership;
+}
+
+/** Undefined where the Namespace that identifies a cluster cannot be read. */
+function installationIn(read: ReadResources, namespace: string): string | undefined {
+  const { uid } = read.get({ kind: 'Namespace', namespace: '', name: 'kube-system' })?.metadata ?? {};
+  return uid === undefined ? undefined : clusterInstallationId(uid, namespace);
 }

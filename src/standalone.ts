@@ -112,6 +112,7 @@ export async function startStandalone(
         own: secretsOf(settings),
         events: NO_EVENTS,
         controlURL: settings.controlURL,
+        ...{ workloads: undefined, installation: undefined, meshPods: {} },
         now: () => new Date(),
       },
     };

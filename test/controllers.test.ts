@@ -14,6 +14,7 @@ describe('the registry of controllers', () => {
     own: new OwnNamespace(),
     events: { record: () => undefined },
     controlURL: undefined,
+    ...{ workloads: undefined, installation: undefined, meshPods: {} },
   };
 
   it('starts each controller under the name that metrics know', async () => {

@@ -6,6 +6,7 @@ import { OAUTH_SECRET } from '../api/names.ts';
 import { refTo, tailnetsOf } from '../api/references.ts';
 import { validate } from '../api/validation/validate.ts';
 import type { Device } from '../control/control.ts';
+import type { OwnNamespace } from '../resources/own-namespace.ts';
 import type { AnyIndex, ReadResources, RecordEvents, WriteResources } from '../resources/resources.ts';
 import type { Controller } from '../runtime/controller.ts';
 import { byIndex, whenChanges } from '../runtime/trigger.ts';
@@ -22,6 +23,12 @@ type Status = NonNullable<MeshTailnet['status']>;
 /** What the controller works with. */
 export type TailnetDeps = GatherDeps & {
   readonly write: Pick<WriteResources, 'replaceStatus' | 'apply' | 'remove'>;
+  /** Where mesh pods run; undefined without a cluster. */
+  readonly workloads: OwnNamespace | undefined;
+  /** Marks what this installation creates in tailnets; undefined where it has no id. */
+  readonly installation: string | undefined;
+  /** Defaults of mesh pods for fields of spec.pool that a MeshTailnet does not set. */
+  readonly meshPods: Partial<MeshTailnet['spec']['pool']>;
   readonly events: RecordEvents;
   readonly log: Log;
 };

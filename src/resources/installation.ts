@@ -1,8 +1,13 @@
-import { randomBytes } from 'node:crypto';
+import { createHash, randomBytes } from 'node:crypto';
 import { mkdir, readFile, rename, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { isMissing, reasonOf } from './directory/file.ts';
 import { ResourceError } from './resources.ts';
+
+/** The id that marks what an installation in a cluster creates elsewhere: the same after it is installed again. */
+export function clusterInstallationId(kubeSystemUid: string, namespace: string): string {
+  return createHash('sha256').update(`${kubeSystemUid}/${namespace}`).digest('hex').slice(0, 8);
+}
 
 const FILE = 'installation-id';
 

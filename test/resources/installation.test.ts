@@ -5,12 +5,24 @@ import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { build } from 'esbuild';
 import { describe, expect, it } from 'vitest';
-import { installationId } from '../../src/resources/installation.ts';
+import { clusterInstallationId, installationId } from '../../src/resources/installation.ts';
 import { makeFolders } from '../support/resources/folder.ts';
 
 const ID = /^[0-9a-f]{8}$/;
 
 describe('the installation id', () => {
+  it('of a cluster differs between clusters and between namespaces', () => {
+    const [uid, other] = ['0b6a0d8e-1f0c-4f0c-9d67-6d1c2f0e8a11', '8c1f5b9e-2f0c-4f0c-9d67-6d1c2f0e8a12'];
+    const ids = [
+      clusterInstallationId(uid, 'mesh-system'),
+      clusterInstallationId(uid, 'team-a'),
+      clusterInstallationId(other, 'mesh-system'),
+    ];
+    for (const id of ids) expect(id).toMatch(ID);
+    expect(new Set(ids).size).toBe(3);
+    expect(clusterInstallationId(uid, 'mesh-system')).toBe(ids[0]);
+  });
+
   it('is generated once, and stays the same', async () => {
     const { state } = makeFolders();
     const id = await installationId(state);
@@ -66,7 +78,7 @@ describe('a process that is killed while it writes the id', () => {
 /** Creates the id of one folder after the other, and prints each. */
 const MAKES_IDS = `
 import { writeSync } from 'node:fs';
-import { installationId } from './src/resources/installation.ts';
+import { clusterInstallationId, installationId } from './src/resources/installation.ts';
 for (let at = 0; ; at++) {
   const folder = process.argv[2] + '/' + at;
   writeSync(1, folder + ' ' + (await installationId(folder)) + '\\n');

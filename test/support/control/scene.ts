@@ -55,6 +55,8 @@ export type SceneOptions = {
   readonly isDefault?: boolean;
 };
 
+const NO_PODS = { workloads: undefined, installation: undefined, meshPods: {} };
+
 /** The controller of MeshTailnets on a memory, with a simulated control API and a clock that the test moves. */
 export async function startScene({
   api = {},
@@ -71,13 +73,13 @@ export async function startScene({
   if (hasSecret) own.put(client.id, client.secret);
   const registry = createRegistry({ metrics: controlMetrics, version: 'test' });
   const now = () => new Date(START + clock.now());
-  const tailnets = openTailnets({
-    ...{ clock, now, random: () => 0, userAgent: 'mesh-gateway/test', metrics: registry },
-  });
+  const deps = { clock, now, random: () => 0, metrics: registry };
+  const tailnets = openTailnets({ ...deps, userAgent: 'mesh-gateway/test' });
   const events: ObjectEvent[] = [];
   const runs = { running: 0, completed: 0, writes: 0 };
   const controller = tailnetController({
-    ...{ read: memory.read, own, tailnets, controlURL: isDefault ? simulated.url : undefined, now },
+    ...{ ...NO_PODS, read: memory.read, own, tailnets, now },
+    controlURL: isDefault ? simulated.url : undefined,
     write: {
       apply: object => memory.write.apply(object),
       remove: ref => memory.write.remove(ref),
@@ -86,7 +88,6 @@ export async function startScene({
         await memory.write.replaceStatus(object, status);
       },
     },
-    ...{ workloads: undefined, installation: undefined, meshPods: {} },
     events: { record: event => void events.push(event) },
     log: runtime.telemetry.log,
   });
