@@ -213,6 +213,7 @@ const deviceCountsOutline: Outline = {
     total: { is: "integer" },
     online: { is: "integer" },
     managed: { is: "integer" },
+    orphaned: { is: "integer" },
   },
 };
 

@@ -213,6 +213,7 @@ function shapeDeviceCounts(value) {
   if (value.total !== undefined && value.total !== null) out.total = value.total;
   if (value.online !== undefined && value.online !== null) out.online = value.online;
   if (value.managed !== undefined && value.managed !== null) out.managed = value.managed;
+  if (value.orphaned !== undefined && value.orphaned !== null) out.orphaned = value.orphaned;
   return out;
 }
 

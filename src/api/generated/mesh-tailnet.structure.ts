@@ -4,7 +4,7 @@
 import { codePoints, duplicates, isTime } from '../validation/validator-functions.ts';
 
 export const structure = validate10;
-const schema11 = {"$defs":{"OwnerReference":{"type":"object","required":["apiVersion","kind","name","uid"],"properties":{"apiVersion":{"type":"string","maxLength":317},"kind":{"type":"string","maxLength":63},"name":{"type":"string","maxLength":253},"uid":{"type":"string","maxLength":128},"controller":{"type":"boolean"},"blockOwnerDeletion":{"type":"boolean"}}},"ObjectMeta":{"type":"object","required":["name"],"properties":{"name":{"type":"string","maxLength":40,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"},"generateName":{"type":"string","maxLength":253},"namespace":{"type":"string","maxLength":63,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"},"uid":{"type":"string","maxLength":128},"resourceVersion":{"type":"string","maxLength":128},"generation":{"type":"integer","minimum":0,"maximum":9007199254740991},"creationTimestamp":{"type":"string","time":true},"deletionTimestamp":{"type":"string","time":true},"labels":{"type":"object","maxProperties":4096,"additionalProperties":{"type":"string","maxLength":63,"pattern":"^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$"}},"annotations":{"type":"object","maxProperties":4096,"additionalProperties":{"type":"string","maxLength":262144}},"finalizers":{"type":"array","maxItems":256,"items":{"type":"string","maxLength":317}},"ownerReferences":{"type":"array","maxItems":256,"items":{"$ref":"#/$defs/OwnerReference"}}}},"CaReference":{"type":"object","required":["name"],"properties":{"name":{"type":"string","maxLength":253,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$"},"key":{"type":"string","maxLength":253,"pattern":"^[-._A-Za-z0-9]+$"}}},"ControlCA":{"type":"object","required":[],"properties":{"configMapRef":{"$ref":"#/$defs/CaReference"},"ca":{"type":"string","maxLength":32768,"pattern":"-----BEGIN CERTIFICATE-----"}}},"SecretReference":{"type":"object","required":[],"properties":{"name":{"type":"string","maxLength":253,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$"}}},"WorkloadIdentity":{"type":"object","required":["clientID","audience"],"properties":{"clientID":{"type":"string","maxLength":256,"pattern":"^[!-~]+$"},"audience":{"type":"string","maxLength":512,"pattern":"^[!-~]+$"}}},"OAuthClient":{"type":"object","required":[],"properties":{"secretRef":{"$ref":"#/$defs/SecretReference"},"clientIdKey":{"type":"string","maxLength":253,"pattern":"^[-._A-Za-z0-9]+$"},"clientSecretKey":{"type":"string","maxLength":253,"pattern":"^[-._A-Za-z0-9]+$"},"scopes":{"type":"array","maxItems":32,"unique":[],"items":{"type":"string","maxLength":128,"pattern":"^[!#-\\[\\]-~]+$"}},"workloadIdentity":{"$ref":"#/$defs/WorkloadIdentity"}}},"LabelRequirement":{"type":"object","required":["key","operator"],"properties":{"key":{"type":"string","maxLength":317,"pattern":"^([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$"},"operator":{"type":"string","enum":["In","NotIn","Exists","DoesNotExist"]},"values":{"type":"array","maxItems":64,"unique":[],"items":{"type":"string","maxLength":63,"pattern":"^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$"}}}},"LabelSelector":{"type":"object","required":[],"properties":{"matchLabels":{"type":"object","maxProperties":32,"additionalProperties":{"type":"string","maxLength":63,"pattern":"^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$"}},"matchExpressions":{"type":"array","maxItems":32,"items":{"$ref":"#/$defs/LabelRequirement"}}}},"AllowedNamespaces":{"type":"object","required":[],"properties":{"from":{"type":"string","enum":["All","Selector"]},"selector":{"$ref":"#/$defs/LabelSelector"}}},"DeviceConfiguration":{"type":"object","required":[],"properties":{"preauth":{"type":"boolean"},"requireApproval":{"type":"boolean"},"ephemeral":{"type":"boolean"},"keyExpiry":{"type":"string","maxLength":32,"pattern":"^([0-9]{1,6}(\\.[0-9]{1,3})?(ms|s|m|h)){1,4}$"}}},"TailnetConfiguration":{"type":"object","required":[],"properties":{"devices":{"$ref":"#/$defs/DeviceConfiguration"}}},"PodResources":{"type":"object","required":[],"properties":{"limits":{"type":"object","maxProperties":16,"additionalProperties":{"type":["integer","string"],"minimum":0,"exclusiveMaximum":9223372036854776000,"maxLength":32,"pattern":"^[0-9]+(\\.[0-9]+)?([KMGTPE]i|[numkMGTPE]|[eE][0-9]{1,2})?$"}},"requests":{"type":"object","maxProperties":16,"additionalProperties":{"type":["integer","string"],"minimum":0,"exclusiveMaximum":9223372036854776000,"maxLength":32,"pattern":"^[0-9]+(\\.[0-9]+)?([KMGTPE]i|[numkMGTPE]|[eE][0-9]{1,2})?$"}}}},"Toleration":{"type":"object","required":[],"properties":{"key":{"type":"string","maxLength":317},"operator":{"type":"string","enum":["Equal","Exists"]},"value":{"type":"string","maxLength":63},"effect":{"type":"string","enum":["NoSchedule","PreferNoSchedule","NoExecute"]},"tolerationSeconds":{"type":"integer","minimum":0,"maximum":9007199254740991}}},"EnvVar":{"type":"object","required":["name","value"],"properties":{"name":{"type":"string","maxLength":128,"pattern":"^[A-Za-z_][A-Za-z0-9_]*$"},"value":{"type":"string","maxLength":4096}}},"MeshPool":{"type":"object","required":[],"properties":{"mode":{"type":"string","enum":["Managed","External"]},"replicas":{"type":"integer","minimum":1,"maximum":64},"image":{"type":"string","maxLength":512,"pattern":"^[-A-Za-z0-9._/:@]+$"},"resources":{"$ref":"#/$defs/PodResources"},"nodeSelector":{"type":"object","maxProperties":32,"additionalProperties":{"type":"string","maxLength":63,"pattern":"^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$"}},"tolerations":{"type":"array","maxItems":32,"items":{"$ref":"#/$defs/Toleration"}},"priorityClassName":{"type":"string","maxLength":253,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$"},"extraEnv":{"type":"array","maxItems":64,"unique":["name"],"items":{"$ref":"#/$defs/EnvVar"}},"addresses":{"type":"array","maxItems":64,"unique":[],"items":{"type":"string","maxLength":259,"pattern":"^([A-Za-z0-9]([-A-Za-z0-9]{0,61}[A-Za-z0-9])?(\\.[A-Za-z0-9]([-A-Za-z0-9]{0,61}[A-Za-z0-9])?)*|\\[[0-9A-Fa-f:.]+\\]):([1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5])$"}}}},"RateLimit":{"type":"object","required":[],"properties":{"requestsPerSecond":{"type":"integer","minimum":1,"maximum":1000},"burst":{"type":"integer","minimum":1,"maximum":1000}}},"MeshTailnetSpec":{"type":"object","required":["tailnet"],"properties":{"tailnet":{"type":"string","maxLength":253,"pattern":"^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?)*$"},"controlURL":{"type":"string","maxLength":1024,"pattern":"^https?://([A-Za-z0-9]([-A-Za-z0-9]{0,61}[A-Za-z0-9])?(\\.[A-Za-z0-9]([-A-Za-z0-9]{0,61}[A-Za-z0-9])?)*|\\[[0-9A-Fa-f:.]+\\])(:([1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5]))?(/[!-~]*)?$"},"loginServer":{"type":"string","maxLength":1024,"pattern":"^https?://([A-Za-z0-9]([-A-Za-z0-9]{0,61}[A-Za-z0-9])?(\\.[A-Za-z0-9]([-A-Za-z0-9]{0,61}[A-Za-z0-9])?)*|\\[[0-9A-Fa-f:.]+\\])(:([1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5]))?(/[!-~]*)?$"},"controlCA":{"$ref":"#/$defs/ControlCA"},"proxyURL":{"type":"string","maxLength":1024,"pattern":"^https?://([A-Za-z0-9]([-A-Za-z0-9]{0,61}[A-Za-z0-9])?(\\.[A-Za-z0-9]([-A-Za-z0-9]{0,61}[A-Za-z0-9])?)*|\\[[0-9A-Fa-f:.]+\\])(:([1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5]))?(/[!-~]*)?$"},"dialect":{"type":"string","enum":["Auto","Vendor","Headscale"]},"oauth":{"$ref":"#/$defs/OAuthClient"},"tags":{"type":"array","minItems":1,"maxItems":16,"unique":[],"items":{"type":"string","maxLength":128,"pattern":"^tag:[A-Za-z][-A-Za-z0-9_.:]*$"}},"allowedTags":{"type":"array","maxItems":64,"unique":[],"items":{"type":"string","maxLength":128,"pattern":"^tag:[A-Za-z][-A-Za-z0-9_.:]*$"}},"allowedNamespaces":{"$ref":"#/$defs/AllowedNamespaces"},"configuration":{"$ref":"#/$defs/TailnetConfiguration"},"pool":{"$ref":"#/$defs/MeshPool"},"syncInterval":{"type":"string","maxLength":32,"pattern":"^([0-9]{1,6}(\\.[0-9]{1,3})?(ms|s|m|h)){1,4}$"},"rateLimit":{"$ref":"#/$defs/RateLimit"}}},"Condition":{"type":"object","required":["type","status","lastTransitionTime","reason","message"],"properties":{"type":{"type":"string","minLength":1,"maxLength":316},"status":{"type":"string","enum":["True","False","Unknown"]},"observedGeneration":{"type":"integer","minimum":0,"maximum":9007199254740991},"lastTransitionTime":{"type":"string","time":true},"reason":{"type":"string","minLength":1,"maxLength":1024},"message":{"type":"string","maxLength":32768}}},"TailnetInfo":{"type":"object","required":[],"properties":{"name":{"type":"string","maxLength":253},"magicDNSSuffix":{"type":"string","maxLength":253}}},"DeviceCounts":{"type":"object","required":[],"properties":{"total":{"type":"integer","minimum":0,"maximum":2147483647},"online":{"type":"integer","minimum":0,"maximum":2147483647},"managed":{"type":"integer","minimum":0,"maximum":2147483647}}},"PoolMember":{"type":"object","required":["pod"],"properties":{"pod":{"type":"string","maxLength":63},"hostname":{"type":"string","maxLength":63},"meshIP":{"type":"string","maxLength":45},"fqdn":{"type":"string","maxLength":253},"online":{"type":"boolean"}}},"PoolStatus":{"type":"object","required":[],"properties":{"ready":{"type":"integer","minimum":0,"maximum":2147483647},"desired":{"type":"integer","minimum":0,"maximum":2147483647},"proxyAddress":{"type":"string","maxLength":259},"members":{"type":"array","maxItems":64,"items":{"$ref":"#/$defs/PoolMember"}}}},"VipServiceCounts":{"type":"object","required":[],"properties":{"total":{"type":"integer","minimum":0,"maximum":2147483647},"owned":{"type":"integer","minimum":0,"maximum":2147483647}}},"ControlApiStatus":{"type":"object","required":[],"properties":{"lastSuccess":{"type":"string","time":true},"lastError":{"type":"string","maxLength":1024},"throttled":{"type":"boolean"}}},"CredentialStatus":{"type":"object","required":[],"properties":{"secretVersion":{"type":"string","maxLength":128},"expiresAt":{"type":"string","time":true},"scopes":{"type":"array","maxItems":32,"items":{"type":"string","maxLength":128}}}},"MeshTailnetStatus":{"type":"object","required":[],"properties":{"observedGeneration":{"type":"integer","minimum":0,"maximum":9007199254740991},"conditions":{"type":"array","maxItems":16,"unique":["type"],"items":{"$ref":"#/$defs/Condition"}},"tailnetInfo":{"$ref":"#/$defs/TailnetInfo"},"devices":{"$ref":"#/$defs/DeviceCounts"},"pool":{"$ref":"#/$defs/PoolStatus"},"vipServices":{"$ref":"#/$defs/VipServiceCounts"},"api":{"$ref":"#/$defs/ControlApiStatus"},"credential":{"$ref":"#/$defs/CredentialStatus"}}},"MeshTailnet":{"type":"object","required":["apiVersion","kind","metadata","spec"],"properties":{"apiVersion":{"type":"string","enum":["mesh-gateway.dev/v1alpha1"]},"kind":{"type":"string","enum":["MeshTailnet"]},"metadata":{"$ref":"#/$defs/ObjectMeta"},"spec":{"$ref":"#/$defs/MeshTailnetSpec"},"status":{"$ref":"#/$defs/MeshTailnetStatus"}}}},"$ref":"#/$defs/MeshTailnet"};
+const schema11 = {"$defs":{"OwnerReference":{"type":"object","required":["apiVersion","kind","name","uid"],"properties":{"apiVersion":{"type":"string","maxLength":317},"kind":{"type":"string","maxLength":63},"name":{"type":"string","maxLength":253},"uid":{"type":"string","maxLength":128},"controller":{"type":"boolean"},"blockOwnerDeletion":{"type":"boolean"}}},"ObjectMeta":{"type":"object","required":["name"],"properties":{"name":{"type":"string","maxLength":40,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"},"generateName":{"type":"string","maxLength":253},"namespace":{"type":"string","maxLength":63,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"},"uid":{"type":"string","maxLength":128},"resourceVersion":{"type":"string","maxLength":128},"generation":{"type":"integer","minimum":0,"maximum":9007199254740991},"creationTimestamp":{"type":"string","time":true},"deletionTimestamp":{"type":"string","time":true},"labels":{"type":"object","maxProperties":4096,"additionalProperties":{"type":"string","maxLength":63,"pattern":"^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$"}},"annotations":{"type":"object","maxProperties":4096,"additionalProperties":{"type":"string","maxLength":262144}},"finalizers":{"type":"array","maxItems":256,"items":{"type":"string","maxLength":317}},"ownerReferences":{"type":"array","maxItems":256,"items":{"$ref":"#/$defs/OwnerReference"}}}},"CaReference":{"type":"object","required":["name"],"properties":{"name":{"type":"string","maxLength":253,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$"},"key":{"type":"string","maxLength":253,"pattern":"^[-._A-Za-z0-9]+$"}}},"ControlCA":{"type":"object","required":[],"properties":{"configMapRef":{"$ref":"#/$defs/CaReference"},"ca":{"type":"string","maxLength":32768,"pattern":"-----BEGIN CERTIFICATE-----"}}},"SecretReference":{"type":"object","required":[],"properties":{"name":{"type":"string","maxLength":253,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$"}}},"WorkloadIdentity":{"type":"object","required":["clientID","audience"],"properties":{"clientID":{"type":"string","maxLength":256,"pattern":"^[!-~]+$"},"audience":{"type":"string","maxLength":512,"pattern":"^[!-~]+$"}}},"OAuthClient":{"type":"object","required":[],"properties":{"secretRef":{"$ref":"#/$defs/SecretReference"},"clientIdKey":{"type":"string","maxLength":253,"pattern":"^[-._A-Za-z0-9]+$"},"clientSecretKey":{"type":"string","maxLength":253,"pattern":"^[-._A-Za-z0-9]+$"},"scopes":{"type":"array","maxItems":32,"unique":[],"items":{"type":"string","maxLength":128,"pattern":"^[!#-\\[\\]-~]+$"}},"workloadIdentity":{"$ref":"#/$defs/WorkloadIdentity"}}},"LabelRequirement":{"type":"object","required":["key","operator"],"properties":{"key":{"type":"string","maxLength":317,"pattern":"^([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$"},"operator":{"type":"string","enum":["In","NotIn","Exists","DoesNotExist"]},"values":{"type":"array","maxItems":64,"unique":[],"items":{"type":"string","maxLength":63,"pattern":"^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$"}}}},"LabelSelector":{"type":"object","required":[],"properties":{"matchLabels":{"type":"object","maxProperties":32,"additionalProperties":{"type":"string","maxLength":63,"pattern":"^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$"}},"matchExpressions":{"type":"array","maxItems":32,"items":{"$ref":"#/$defs/LabelRequirement"}}}},"AllowedNamespaces":{"type":"object","required":[],"properties":{"from":{"type":"string","enum":["All","Selector"]},"selector":{"$ref":"#/$defs/LabelSelector"}}},"DeviceConfiguration":{"type":"object","required":[],"properties":{"preauth":{"type":"boolean"},"requireApproval":{"type":"boolean"},"ephemeral":{"type":"boolean"},"keyExpiry":{"type":"string","maxLength":32,"pattern":"^([0-9]{1,6}(\\.[0-9]{1,3})?(ms|s|m|h)){1,4}$"}}},"TailnetConfiguration":{"type":"object","required":[],"properties":{"devices":{"$ref":"#/$defs/DeviceConfiguration"}}},"PodResources":{"type":"object","required":[],"properties":{"limits":{"type":"object","maxProperties":16,"additionalProperties":{"type":["integer","string"],"minimum":0,"exclusiveMaximum":9223372036854776000,"maxLength":32,"pattern":"^[0-9]+(\\.[0-9]+)?([KMGTPE]i|[numkMGTPE]|[eE][0-9]{1,2})?$"}},"requests":{"type":"object","maxProperties":16,"additionalProperties":{"type":["integer","string"],"minimum":0,"exclusiveMaximum":9223372036854776000,"maxLength":32,"pattern":"^[0-9]+(\\.[0-9]+)?([KMGTPE]i|[numkMGTPE]|[eE][0-9]{1,2})?$"}}}},"Toleration":{"type":"object","required":[],"properties":{"key":{"type":"string","maxLength":317},"operator":{"type":"string","enum":["Equal","Exists"]},"value":{"type":"string","maxLength":63},"effect":{"type":"string","enum":["NoSchedule","PreferNoSchedule","NoExecute"]},"tolerationSeconds":{"type":"integer","minimum":0,"maximum":9007199254740991}}},"EnvVar":{"type":"object","required":["name","value"],"properties":{"name":{"type":"string","maxLength":128,"pattern":"^[A-Za-z_][A-Za-z0-9_]*$"},"value":{"type":"string","maxLength":4096}}},"MeshPool":{"type":"object","required":[],"properties":{"mode":{"type":"string","enum":["Managed","External"]},"replicas":{"type":"integer","minimum":1,"maximum":64},"image":{"type":"string","maxLength":512,"pattern":"^[-A-Za-z0-9._/:@]+$"},"resources":{"$ref":"#/$defs/PodResources"},"nodeSelector":{"type":"object","maxProperties":32,"additionalProperties":{"type":"string","maxLength":63,"pattern":"^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$"}},"tolerations":{"type":"array","maxItems":32,"items":{"$ref":"#/$defs/Toleration"}},"priorityClassName":{"type":"string","maxLength":253,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$"},"extraEnv":{"type":"array","maxItems":64,"unique":["name"],"items":{"$ref":"#/$defs/EnvVar"}},"addresses":{"type":"array","maxItems":64,"unique":[],"items":{"type":"string","maxLength":259,"pattern":"^([A-Za-z0-9]([-A-Za-z0-9]{0,61}[A-Za-z0-9])?(\\.[A-Za-z0-9]([-A-Za-z0-9]{0,61}[A-Za-z0-9])?)*|\\[[0-9A-Fa-f:.]+\\]):([1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5])$"}}}},"RateLimit":{"type":"object","required":[],"properties":{"requestsPerSecond":{"type":"integer","minimum":1,"maximum":1000},"burst":{"type":"integer","minimum":1,"maximum":1000}}},"MeshTailnetSpec":{"type":"object","required":["tailnet"],"properties":{"tailnet":{"type":"string","maxLength":253,"pattern":"^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?)*$"},"controlURL":{"type":"string","maxLength":1024,"pattern":"^https?://([A-Za-z0-9]([-A-Za-z0-9]{0,61}[A-Za-z0-9])?(\\.[A-Za-z0-9]([-A-Za-z0-9]{0,61}[A-Za-z0-9])?)*|\\[[0-9A-Fa-f:.]+\\])(:([1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5]))?(/[!-~]*)?$"},"loginServer":{"type":"string","maxLength":1024,"pattern":"^https?://([A-Za-z0-9]([-A-Za-z0-9]{0,61}[A-Za-z0-9])?(\\.[A-Za-z0-9]([-A-Za-z0-9]{0,61}[A-Za-z0-9])?)*|\\[[0-9A-Fa-f:.]+\\])(:([1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5]))?(/[!-~]*)?$"},"controlCA":{"$ref":"#/$defs/ControlCA"},"proxyURL":{"type":"string","maxLength":1024,"pattern":"^https?://([A-Za-z0-9]([-A-Za-z0-9]{0,61}[A-Za-z0-9])?(\\.[A-Za-z0-9]([-A-Za-z0-9]{0,61}[A-Za-z0-9])?)*|\\[[0-9A-Fa-f:.]+\\])(:([1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5]))?(/[!-~]*)?$"},"dialect":{"type":"string","enum":["Auto","Vendor","Headscale"]},"oauth":{"$ref":"#/$defs/OAuthClient"},"tags":{"type":"array","minItems":1,"maxItems":16,"unique":[],"items":{"type":"string","maxLength":128,"pattern":"^tag:[A-Za-z][-A-Za-z0-9_.:]*$"}},"allowedTags":{"type":"array","maxItems":64,"unique":[],"items":{"type":"string","maxLength":128,"pattern":"^tag:[A-Za-z][-A-Za-z0-9_.:]*$"}},"allowedNamespaces":{"$ref":"#/$defs/AllowedNamespaces"},"configuration":{"$ref":"#/$defs/TailnetConfiguration"},"pool":{"$ref":"#/$defs/MeshPool"},"syncInterval":{"type":"string","maxLength":32,"pattern":"^([0-9]{1,6}(\\.[0-9]{1,3})?(ms|s|m|h)){1,4}$"},"rateLimit":{"$ref":"#/$defs/RateLimit"}}},"Condition":{"type":"object","required":["type","status","lastTransitionTime","reason","message"],"properties":{"type":{"type":"string","minLength":1,"maxLength":316},"status":{"type":"string","enum":["True","False","Unknown"]},"observedGeneration":{"type":"integer","minimum":0,"maximum":9007199254740991},"lastTransitionTime":{"type":"string","time":true},"reason":{"type":"string","minLength":1,"maxLength":1024},"message":{"type":"string","maxLength":32768}}},"TailnetInfo":{"type":"object","required":[],"properties":{"name":{"type":"string","maxLength":253},"magicDNSSuffix":{"type":"string","maxLength":253}}},"DeviceCounts":{"type":"object","required":[],"properties":{"total":{"type":"integer","minimum":0,"maximum":2147483647},"online":{"type":"integer","minimum":0,"maximum":2147483647},"managed":{"type":"integer","minimum":0,"maximum":2147483647},"orphaned":{"type":"integer","minimum":0,"maximum":2147483647}}},"PoolMember":{"type":"object","required":["pod"],"properties":{"pod":{"type":"string","maxLength":63},"hostname":{"type":"string","maxLength":63},"meshIP":{"type":"string","maxLength":45},"fqdn":{"type":"string","maxLength":253},"online":{"type":"boolean"}}},"PoolStatus":{"type":"object","required":[],"properties":{"ready":{"type":"integer","minimum":0,"maximum":2147483647},"desired":{"type":"integer","minimum":0,"maximum":2147483647},"proxyAddress":{"type":"string","maxLength":259},"members":{"type":"array","maxItems":64,"items":{"$ref":"#/$defs/PoolMember"}}}},"VipServiceCounts":{"type":"object","required":[],"properties":{"total":{"type":"integer","minimum":0,"maximum":2147483647},"owned":{"type":"integer","minimum":0,"maximum":2147483647}}},"ControlApiStatus":{"type":"object","required":[],"properties":{"lastSuccess":{"type":"string","time":true},"lastError":{"type":"string","maxLength":1024},"throttled":{"type":"boolean"}}},"CredentialStatus":{"type":"object","required":[],"properties":{"secretVersion":{"type":"string","maxLength":128},"expiresAt":{"type":"string","time":true},"scopes":{"type":"array","maxItems":32,"items":{"type":"string","maxLength":128}}}},"MeshTailnetStatus":{"type":"object","required":[],"properties":{"observedGeneration":{"type":"integer","minimum":0,"maximum":9007199254740991},"conditions":{"type":"array","maxItems":16,"unique":["type"],"items":{"$ref":"#/$defs/Condition"}},"tailnetInfo":{"$ref":"#/$defs/TailnetInfo"},"devices":{"$ref":"#/$defs/DeviceCounts"},"pool":{"$ref":"#/$defs/PoolStatus"},"vipServices":{"$ref":"#/$defs/VipServiceCounts"},"api":{"$ref":"#/$defs/ControlApiStatus"},"credential":{"$ref":"#/$defs/CredentialStatus"}}},"MeshTailnet":{"type":"object","required":["apiVersion","kind","metadata","spec"],"properties":{"apiVersion":{"type":"string","enum":["mesh-gateway.dev/v1alpha1"]},"kind":{"type":"string","enum":["MeshTailnet"]},"metadata":{"$ref":"#/$defs/ObjectMeta"},"spec":{"$ref":"#/$defs/MeshTailnetSpec"},"status":{"$ref":"#/$defs/MeshTailnetStatus"}}}},"$ref":"#/$defs/MeshTailnet"};
 const schema12 = {"type":"object","required":["apiVersion","kind","metadata","spec"],"properties":{"apiVersion":{"type":"string","enum":["mesh-gateway.dev/v1alpha1"]},"kind":{"type":"string","enum":["MeshTailnet"]},"metadata":{"$ref":"#/$defs/ObjectMeta"},"spec":{"$ref":"#/$defs/MeshTailnetSpec"},"status":{"$ref":"#/$defs/MeshTailnetStatus"}}};
 const schema13 = {"type":"object","required":["name"],"properties":{"name":{"type":"string","maxLength":40,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"},"generateName":{"type":"string","maxLength":253},"namespace":{"type":"string","maxLength":63,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"},"uid":{"type":"string","maxLength":128},"resourceVersion":{"type":"string","maxLength":128},"generation":{"type":"integer","minimum":0,"maximum":9007199254740991},"creationTimestamp":{"type":"string","time":true},"deletionTimestamp":{"type":"string","time":true},"labels":{"type":"object","maxProperties":4096,"additionalProperties":{"type":"string","maxLength":63,"pattern":"^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$"}},"annotations":{"type":"object","maxProperties":4096,"additionalProperties":{"type":"string","maxLength":262144}},"finalizers":{"type":"array","maxItems":256,"items":{"type":"string","maxLength":317}},"ownerReferences":{"type":"array","maxItems":256,"items":{"$ref":"#/$defs/OwnerReference"}}}};
 const schema14 = {"type":"object","required":["apiVersion","kind","name","uid"],"properties":{"apiVersion":{"type":"string","maxLength":317},"kind":{"type":"string","maxLength":63},"name":{"type":"string","maxLength":253},"uid":{"type":"string","maxLength":128},"controller":{"type":"boolean"},"blockOwnerDeletion":{"type":"boolean"}}};
@@ -2822,7 +2822,7 @@ return errors === 0;
 const schema31 = {"type":"object","required":[],"properties":{"observedGeneration":{"type":"integer","minimum":0,"maximum":9007199254740991},"conditions":{"type":"array","maxItems":16,"unique":["type"],"items":{"$ref":"#/$defs/Condition"}},"tailnetInfo":{"$ref":"#/$defs/TailnetInfo"},"devices":{"$ref":"#/$defs/DeviceCounts"},"pool":{"$ref":"#/$defs/PoolStatus"},"vipServices":{"$ref":"#/$defs/VipServiceCounts"},"api":{"$ref":"#/$defs/ControlApiStatus"},"credential":{"$ref":"#/$defs/CredentialStatus"}}};
 const schema32 = {"type":"object","required":["type","status","lastTransitionTime","reason","message"],"properties":{"type":{"type":"string","minLength":1,"maxLength":316},"status":{"type":"string","enum":["True","False","Unknown"]},"observedGeneration":{"type":"integer","minimum":0,"maximum":9007199254740991},"lastTransitionTime":{"type":"string","time":true},"reason":{"type":"string","minLength":1,"maxLength":1024},"message":{"type":"string","maxLength":32768}}};
 const schema33 = {"type":"object","required":[],"properties":{"name":{"type":"string","maxLength":253},"magicDNSSuffix":{"type":"string","maxLength":253}}};
-const schema34 = {"type":"object","required":[],"properties":{"total":{"type":"integer","minimum":0,"maximum":2147483647},"online":{"type":"integer","minimum":0,"maximum":2147483647},"managed":{"type":"integer","minimum":0,"maximum":2147483647}}};
+const schema34 = {"type":"object","required":[],"properties":{"total":{"type":"integer","minimum":0,"maximum":2147483647},"online":{"type":"integer","minimum":0,"maximum":2147483647},"managed":{"type":"integer","minimum":0,"maximum":2147483647},"orphaned":{"type":"integer","minimum":0,"maximum":2147483647}}};
 const schema37 = {"type":"object","required":[],"properties":{"total":{"type":"integer","minimum":0,"maximum":2147483647},"owned":{"type":"integer","minimum":0,"maximum":2147483647}}};
 const schema38 = {"type":"object","required":[],"properties":{"lastSuccess":{"type":"string","time":true},"lastError":{"type":"string","maxLength":1024},"throttled":{"type":"boolean"}}};
 const schema39 = {"type":"object","required":[],"properties":{"secretVersion":{"type":"string","maxLength":128},"expiresAt":{"type":"string","time":true},"scopes":{"type":"array","maxItems":32,"items":{"type":"string","maxLength":128}}}};
@@ -3599,14 +3599,49 @@ errors++;
 }
 }
 }
-}
-else {
-const err41 = {instancePath:instancePath+"/devices",schemaPath:"#/$defs/DeviceCounts/type",keyword:"type",params:{type: "object"}};
+if(data12.orphaned !== undefined){
+let data16 = data12.orphaned;
+if(!(((typeof data16 == "number") && (!(data16 % 1) && !isNaN(data16))) && (isFinite(data16)))){
+const err41 = {instancePath:instancePath+"/devices/orphaned",schemaPath:"#/$defs/DeviceCounts/properties/orphaned/type",keyword:"type",params:{type: "integer"}};
 if(vErrors === null){
 vErrors = [err41];
 }
 else {
 vErrors.push(err41);
+}
+errors++;
+}
+if((typeof data16 == "number") && (isFinite(data16))){
+if(data16 > 2147483647 || isNaN(data16)){
+const err42 = {instancePath:instancePath+"/devices/orphaned",schemaPath:"#/$defs/DeviceCounts/properties/orphaned/maximum",keyword:"maximum",params:{comparison: "<=", limit: 2147483647}};
+if(vErrors === null){
+vErrors = [err42];
+}
+else {
+vErrors.push(err42);
+}
+errors++;
+}
+if(data16 < 0 || isNaN(data16)){
+const err43 = {instancePath:instancePath+"/devices/orphaned",schemaPath:"#/$defs/DeviceCounts/properties/orphaned/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0}};
+if(vErrors === null){
+vErrors = [err43];
+}
+else {
+vErrors.push(err43);
+}
+errors++;
+}
+}
+}
+}
+else {
+const err44 = {instancePath:instancePath+"/devices",schemaPath:"#/$defs/DeviceCounts/type",keyword:"type",params:{type: "object"}};
+if(vErrors === null){
+vErrors = [err44];
+}
+else {
+vErrors.push(err44);
 }
 errors++;
 }
@@ -3618,47 +3653,12 @@ errors = vErrors.length;
 }
 }
 if(data.vipServices !== undefined){
-let data17 = data.vipServices;
-if(data17 && typeof data17 == "object" && !Array.isArray(data17)){
-if(data17.total !== undefined){
-let data18 = data17.total;
-if(!(((typeof data18 == "number") && (!(data18 % 1) && !isNaN(data18))) && (isFinite(data18)))){
-const err42 = {instancePath:instancePath+"/vipServices/total",schemaPath:"#/$defs/VipServiceCounts/properties/total/type",keyword:"type",params:{type: "integer"}};
-if(vErrors === null){
-vErrors = [err42];
-}
-else {
-vErrors.push(err42);
-}
-errors++;
-}
-if((typeof data18 == "number") && (isFinite(data18))){
-if(data18 > 2147483647 || isNaN(data18)){
-const err43 = {instancePath:instancePath+"/vipServices/total",schemaPath:"#/$defs/VipServiceCounts/properties/total/maximum",keyword:"maximum",params:{comparison: "<=", limit: 2147483647}};
-if(vErrors === null){
-vErrors = [err43];
-}
-else {
-vErrors.push(err43);
-}
-errors++;
-}
-if(data18 < 0 || isNaN(data18)){
-const err44 = {instancePath:instancePath+"/vipServices/total",schemaPath:"#/$defs/VipServiceCounts/properties/total/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0}};
-if(vErrors === null){
-vErrors = [err44];
-}
-else {
-vErrors.push(err44);
-}
-errors++;
-}
-}
-}
-if(data17.owned !== undefined){
-let data19 = data17.owned;
+let data18 = data.vipServices;
+if(data18 && typeof data18 == "object" && !Array.isArray(data18)){
+if(data18.total !== undefined){
+let data19 = data18.total;
 if(!(((typeof data19 == "number") && (!(data19 % 1) && !isNaN(data19))) && (isFinite(data19)))){
-const err45 = {instancePath:instancePath+"/vipServices/owned",schemaPath:"#/$defs/VipServiceCounts/properties/owned/type",keyword:"type",params:{type: "integer"}};
+const err45 = {instancePath:instancePath+"/vipServices/total",schemaPath:"#/$defs/VipServiceCounts/properties/total/type",keyword:"type",params:{type: "integer"}};
 if(vErrors === null){
 vErrors = [err45];
 }
@@ -3669,7 +3669,7 @@ errors++;
 }
 if((typeof data19 == "number") && (isFinite(data19))){
 if(data19 > 2147483647 || isNaN(data19)){
-const err46 = {instancePath:instancePath+"/vipServices/owned",schemaPath:"#/$defs/VipServiceCounts/properties/owned/maximum",keyword:"maximum",params:{comparison: "<=", limit: 2147483647}};
+const err46 = {instancePath:instancePath+"/vipServices/total",schemaPath:"#/$defs/VipServiceCounts/properties/total/maximum",keyword:"maximum",params:{comparison: "<=", limit: 2147483647}};
 if(vErrors === null){
 vErrors = [err46];
 }
@@ -3679,7 +3679,7 @@ vErrors.push(err46);
 errors++;
 }
 if(data19 < 0 || isNaN(data19)){
-const err47 = {instancePath:instancePath+"/vipServices/owned",schemaPath:"#/$defs/VipServiceCounts/properties/owned/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0}};
+const err47 = {instancePath:instancePath+"/vipServices/total",schemaPath:"#/$defs/VipServiceCounts/properties/total/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0}};
 if(vErrors === null){
 vErrors = [err47];
 }
@@ -3690,9 +3690,10 @@ errors++;
 }
 }
 }
-}
-else {
-const err48 = {instancePath:instancePath+"/vipServices",schemaPath:"#/$defs/VipServiceCounts/type",keyword:"type",params:{type: "object"}};
+if(data18.owned !== undefined){
+let data20 = data18.owned;
+if(!(((typeof data20 == "number") && (!(data20 % 1) && !isNaN(data20))) && (isFinite(data20)))){
+const err48 = {instancePath:instancePath+"/vipServices/owned",schemaPath:"#/$defs/VipServiceCounts/properties/owned/type",keyword:"type",params:{type: "integer"}};
 if(vErrors === null){
 vErrors = [err48];
 }
@@ -3701,15 +3702,9 @@ vErrors.push(err48);
 }
 errors++;
 }
-}
-if(data.api !== undefined){
-let data20 = data.api;
-if(data20 && typeof data20 == "object" && !Array.isArray(data20)){
-if(data20.lastSuccess !== undefined){
-let data21 = data20.lastSuccess;
-if(typeof data21 === "string"){
-if(!isTime(data21)){
-const err49 = {instancePath:instancePath+"/api/lastSuccess",schemaPath:"#/$defs/ControlApiStatus/properties/lastSuccess/time",keyword:"time",params:{}};
+if((typeof data20 == "number") && (isFinite(data20))){
+if(data20 > 2147483647 || isNaN(data20)){
+const err49 = {instancePath:instancePath+"/vipServices/owned",schemaPath:"#/$defs/VipServiceCounts/properties/owned/maximum",keyword:"maximum",params:{comparison: "<=", limit: 2147483647}};
 if(vErrors === null){
 vErrors = [err49];
 }
@@ -3718,9 +3713,8 @@ vErrors.push(err49);
 }
 errors++;
 }
-}
-else {
-const err50 = {instancePath:instancePath+"/api/lastSuccess",schemaPath:"#/$defs/ControlApiStatus/properties/lastSuccess/type",keyword:"type",params:{type: "string"}};
+if(data20 < 0 || isNaN(data20)){
+const err50 = {instancePath:instancePath+"/vipServices/owned",schemaPath:"#/$defs/VipServiceCounts/properties/owned/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0}};
 if(vErrors === null){
 vErrors = [err50];
 }
@@ -3730,11 +3724,10 @@ vErrors.push(err50);
 errors++;
 }
 }
-if(data20.lastError !== undefined){
-let data22 = data20.lastError;
-if(typeof data22 === "string"){
-if(data22.length > 1024 && codePoints(data22) > 1024){
-const err51 = {instancePath:instancePath+"/api/lastError",schemaPath:"#/$defs/ControlApiStatus/properties/lastError/maxLength",keyword:"maxLength",params:{limit: 1024}};
+}
+}
+else {
+const err51 = {instancePath:instancePath+"/vipServices",schemaPath:"#/$defs/VipServiceCounts/type",keyword:"type",params:{type: "object"}};
 if(vErrors === null){
 vErrors = [err51];
 }
@@ -3744,8 +3737,14 @@ vErrors.push(err51);
 errors++;
 }
 }
-else {
-const err52 = {instancePath:instancePath+"/api/lastError",schemaPath:"#/$defs/ControlApiStatus/properties/lastError/type",keyword:"type",params:{type: "string"}};
+if(data.api !== undefined){
+let data21 = data.api;
+if(data21 && typeof data21 == "object" && !Array.isArray(data21)){
+if(data21.lastSuccess !== undefined){
+let data22 = data21.lastSuccess;
+if(typeof data22 === "string"){
+if(!isTime(data22)){
+const err52 = {instancePath:instancePath+"/api/lastSuccess",schemaPath:"#/$defs/ControlApiStatus/properties/lastSuccess/time",keyword:"time",params:{}};
 if(vErrors === null){
 vErrors = [err52];
 }
@@ -3755,9 +3754,8 @@ vErrors.push(err52);
 errors++;
 }
 }
-if(data20.throttled !== undefined){
-if(typeof data20.throttled !== "boolean"){
-const err53 = {instancePath:instancePath+"/api/throttled",schemaPath:"#/$defs/ControlApiStatus/properties/throttled/type",keyword:"type",params:{type: "boolean"}};
+else {
+const err53 = {instancePath:instancePath+"/api/lastSuccess",schemaPath:"#/$defs/ControlApiStatus/properties/lastSuccess/type",keyword:"type",params:{type: "string"}};
 if(vErrors === null){
 vErrors = [err53];
 }
@@ -3767,9 +3765,11 @@ vErrors.push(err53);
 errors++;
 }
 }
-}
-else {
-const err54 = {instancePath:instancePath+"/api",schemaPath:"#/$defs/ControlApiStatus/type",keyword:"type",params:{type: "object"}};
+if(data21.lastError !== undefined){
+let data23 = data21.lastError;
+if(typeof data23 === "string"){
+if(data23.length > 1024 && codePoints(data23) > 1024){
+const err54 = {instancePath:instancePath+"/api/lastError",schemaPath:"#/$defs/ControlApiStatus/properties/lastError/maxLength",keyword:"maxLength",params:{limit: 1024}};
 if(vErrors === null){
 vErrors = [err54];
 }
@@ -3779,14 +3779,8 @@ vErrors.push(err54);
 errors++;
 }
 }
-if(data.credential !== undefined){
-let data24 = data.credential;
-if(data24 && typeof data24 == "object" && !Array.isArray(data24)){
-if(data24.secretVersion !== undefined){
-let data25 = data24.secretVersion;
-if(typeof data25 === "string"){
-if(data25.length > 128 && codePoints(data25) > 128){
-const err55 = {instancePath:instancePath+"/credential/secretVersion",schemaPath:"#/$defs/CredentialStatus/properties/secretVersion/maxLength",keyword:"maxLength",params:{limit: 128}};
+else {
+const err55 = {instancePath:instancePath+"/api/lastError",schemaPath:"#/$defs/ControlApiStatus/properties/lastError/type",keyword:"type",params:{type: "string"}};
 if(vErrors === null){
 vErrors = [err55];
 }
@@ -3796,8 +3790,9 @@ vErrors.push(err55);
 errors++;
 }
 }
-else {
-const err56 = {instancePath:instancePath+"/credential/secretVersion",schemaPath:"#/$defs/CredentialStatus/properties/secretVersion/type",keyword:"type",params:{type: "string"}};
+if(data21.throttled !== undefined){
+if(typeof data21.throttled !== "boolean"){
+const err56 = {instancePath:instancePath+"/api/throttled",schemaPath:"#/$defs/ControlApiStatus/properties/throttled/type",keyword:"type",params:{type: "boolean"}};
 if(vErrors === null){
 vErrors = [err56];
 }
@@ -3807,11 +3802,9 @@ vErrors.push(err56);
 errors++;
 }
 }
-if(data24.expiresAt !== undefined){
-let data26 = data24.expiresAt;
-if(typeof data26 === "string"){
-if(!isTime(data26)){
-const err57 = {instancePath:instancePath+"/credential/expiresAt",schemaPath:"#/$defs/CredentialStatus/properties/expiresAt/time",keyword:"time",params:{}};
+}
+else {
+const err57 = {instancePath:instancePath+"/api",schemaPath:"#/$defs/ControlApiStatus/type",keyword:"type",params:{type: "object"}};
 if(vErrors === null){
 vErrors = [err57];
 }
@@ -3821,8 +3814,14 @@ vErrors.push(err57);
 errors++;
 }
 }
-else {
-const err58 = {instancePath:instancePath+"/credential/expiresAt",schemaPath:"#/$defs/CredentialStatus/properties/expiresAt/type",keyword:"type",params:{type: "string"}};
+if(data.credential !== undefined){
+let data25 = data.credential;
+if(data25 && typeof data25 == "object" && !Array.isArray(data25)){
+if(data25.secretVersion !== undefined){
+let data26 = data25.secretVersion;
+if(typeof data26 === "string"){
+if(data26.length > 128 && codePoints(data26) > 128){
+const err58 = {instancePath:instancePath+"/credential/secretVersion",schemaPath:"#/$defs/CredentialStatus/properties/secretVersion/maxLength",keyword:"maxLength",params:{limit: 128}};
 if(vErrors === null){
 vErrors = [err58];
 }
@@ -3832,11 +3831,8 @@ vErrors.push(err58);
 errors++;
 }
 }
-if(data24.scopes !== undefined){
-let data27 = data24.scopes;
-if(Array.isArray(data27)){
-if(data27.length > 32){
-const err59 = {instancePath:instancePath+"/credential/scopes",schemaPath:"#/$defs/CredentialStatus/properties/scopes/maxItems",keyword:"maxItems",params:{limit: 32}};
+else {
+const err59 = {instancePath:instancePath+"/credential/secretVersion",schemaPath:"#/$defs/CredentialStatus/properties/secretVersion/type",keyword:"type",params:{type: "string"}};
 if(vErrors === null){
 vErrors = [err59];
 }
@@ -3845,12 +3841,12 @@ vErrors.push(err59);
 }
 errors++;
 }
-const len1 = data27.length;
-for(let i1=0; i1<len1; i1++){
-let data28 = data27[i1];
-if(typeof data28 === "string"){
-if(data28.length > 128 && codePoints(data28) > 128){
-const err60 = {instancePath:instancePath+"/credential/scopes/" + i1,schemaPath:"#/$defs/CredentialStatus/properties/scopes/items/maxLength",keyword:"maxLength",params:{limit: 128}};
+}
+if(data25.expiresAt !== undefined){
+let data27 = data25.expiresAt;
+if(typeof data27 === "string"){
+if(!isTime(data27)){
+const err60 = {instancePath:instancePath+"/credential/expiresAt",schemaPath:"#/$defs/CredentialStatus/properties/expiresAt/time",keyword:"time",params:{}};
 if(vErrors === null){
 vErrors = [err60];
 }
@@ -3861,7 +3857,7 @@ errors++;
 }
 }
 else {
-const err61 = {instancePath:instancePath+"/credential/scopes/" + i1,schemaPath:"#/$defs/CredentialStatus/properties/scopes/items/type",keyword:"type",params:{type: "string"}};
+const err61 = {instancePath:instancePath+"/credential/expiresAt",schemaPath:"#/$defs/CredentialStatus/properties/expiresAt/type",keyword:"type",params:{type: "string"}};
 if(vErrors === null){
 vErrors = [err61];
 }
@@ -3871,9 +3867,11 @@ vErrors.push(err61);
 errors++;
 }
 }
-}
-else {
-const err62 = {instancePath:instancePath+"/credential/scopes",schemaPath:"#/$defs/CredentialStatus/properties/scopes/type",keyword:"type",params:{type: "array"}};
+if(data25.scopes !== undefined){
+let data28 = data25.scopes;
+if(Array.isArray(data28)){
+if(data28.length > 32){
+const err62 = {instancePath:instancePath+"/credential/scopes",schemaPath:"#/$defs/CredentialStatus/properties/scopes/maxItems",keyword:"maxItems",params:{limit: 32}};
 if(vErrors === null){
 vErrors = [err62];
 }
@@ -3882,10 +3880,12 @@ vErrors.push(err62);
 }
 errors++;
 }
-}
-}
-else {
-const err63 = {instancePath:instancePath+"/credential",schemaPath:"#/$defs/CredentialStatus/type",keyword:"type",params:{type: "object"}};
+const len1 = data28.length;
+for(let i1=0; i1<len1; i1++){
+let data29 = data28[i1];
+if(typeof data29 === "string"){
+if(data29.length > 128 && codePoints(data29) > 128){
+const err63 = {instancePath:instancePath+"/credential/scopes/" + i1,schemaPath:"#/$defs/CredentialStatus/properties/scopes/items/maxLength",keyword:"maxLength",params:{limit: 128}};
 if(vErrors === null){
 vErrors = [err63];
 }
@@ -3895,14 +3895,49 @@ vErrors.push(err63);
 errors++;
 }
 }
-}
 else {
-const err64 = {instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}};
+const err64 = {instancePath:instancePath+"/credential/scopes/" + i1,schemaPath:"#/$defs/CredentialStatus/properties/scopes/items/type",keyword:"type",params:{type: "string"}};
 if(vErrors === null){
 vErrors = [err64];
 }
 else {
 vErrors.push(err64);
+}
+errors++;
+}
+}
+}
+else {
+const err65 = {instancePath:instancePath+"/credential/scopes",schemaPath:"#/$defs/CredentialStatus/properties/scopes/type",keyword:"type",params:{type: "array"}};
+if(vErrors === null){
+vErrors = [err65];
+}
+else {
+vErrors.push(err65);
+}
+errors++;
+}
+}
+}
+else {
+const err66 = {instancePath:instancePath+"/credential",schemaPath:"#/$defs/CredentialStatus/type",keyword:"type",params:{type: "object"}};
+if(vErrors === null){
+vErrors = [err66];
+}
+else {
+vErrors.push(err66);
+}
+errors++;
+}
+}
+}
+else {
+const err67 = {instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}};
+if(vErrors === null){
+vErrors = [err67];
+}
+else {
+vErrors.push(err67);
 }
 errors++;
 }

@@ -1142,6 +1142,10 @@ export interface DeviceCounts {
    * Devices that are mesh pods of this installation.
    */
   readonly managed?: number;
+  /**
+   * Devices of this installation that are offline and belong to no mesh pod. They are deleted once they have been so for 10 minutes.
+   */
+  readonly orphaned?: number;
 }
 /**
  * The mesh pods.
