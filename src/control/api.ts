@@ -1,7 +1,8 @@
+import { controlMetrics } from '../telemetry/metrics.ts';
 import { authorized, call } from './call.ts';
 import type { CallDeps } from './call.ts';
 import { ControlError } from './control.ts';
-import type { ControlApi, Credentials, KeyOptions } from './control.ts';
+import type { ControlApi, ControlErrorReason, Credentials, KeyOptions } from './control.ts';
 import { decodeCreatedKey, decodeDevices, decodeKeys, decodeSettings, decodeToken } from './decode.ts';
 import type { GrantedToken } from './token.ts';
 import type { TokenSource } from './token.ts';
@@ -49,9 +50,12 @@ async function idTokenOf({ idToken }: Credentials & { readonly kind: 'federated'
 /** The calls of the control API over one connection pool and one token. */
 export function controlApi(tokens: TokenSource, deps: CallDeps): ControlApi {
   const send = (request: WireRequest) => authorized(request, tokens, deps);
+  const count = counters(deps);
   const keys = async () => decodeKeys(await send({ route: 'keys', method: 'GET', path: `${TAILNET}/keys` }));
-  const revokeKey = (id: string) =>
-    gone(send({ route: 'key', method: 'DELETE', path: `${TAILNET}/keys/${encodeURIComponent(id)}` }));
+  const revokeKey = async (id: string) => {
+    const path = `${TAILNET}/keys/${encodeURIComponent(id)}`;
+    if (await remove(send({ route: 'key', method: 'DELETE', path }))) count.key('revoked');
+  };
   return {
     probe: async () => {
       try {
@@ -62,14 +66,27 @@ export function controlApi(tokens: TokenSource, deps: CallDeps): ControlApi {
     },
     devices: async () =>
       decodeDevices(await send({ route: 'devices', method: 'GET', path: `${TAILNET}/devices` })),
-    deleteDevice: id =>
-      gone(send({ route: 'device', method: 'DELETE', path: `/api/v2/device/${encodeURIComponent(id)}` })),
+    deleteDevice: async id => {
+      const path = `/api/v2/device/${encodeURIComponent(id)}`;
+      try {
+        const isDeleted = await remove(send({ route: 'device', method: 'DELETE', path }));
+        count.device(isDeleted ? 'deleted' : 'absent');
+      } catch (error) {
+        count.device('failed');
+        throw error;
+      }
+    },
     createKey: async options => {
       const json = keyRequest(options);
       try {
-        return decodeCreatedKey(await send({ route: 'keys', method: 'POST', path: `${TAILNET}/keys`, json }));
+        const body = await send({ route: 'keys', method: 'POST', path: `${TAILNET}/keys`, json });
+        const key = decodeCreatedKey(body);
+        count.key('created');
+        return key;
       } catch (error) {
-        if (error instanceof ControlError && AMBIGUOUS.has(error.reason)) {
+        if (!(error instanceof ControlError)) throw error;
+        count.key(REFUSALS.has(error.reason) ? 'refused' : 'failed');
+        if (AMBIGUOUS.has(error.reason)) {
           const leaked = (await keys()).filter(key => key.description === json.description && !key.isInvalid);
           for (const { id } of leaked) await revokeKey(id);
         }
@@ -83,8 +100,29 @@ export function controlApi(tokens: TokenSource, deps: CallDeps): ControlApi {
   };
 }
 
+/** The counters of a tailnet. They start at zero, because rate() misses the increase that creates a series. */
+function counters({ tailnet, record }: CallDeps) {
+  const { joinKeys, devicesDeleted } = controlMetrics;
+  for (const result of joinKeys.labels.result) record?.joinKeys({ tailnet, result }, 0);
+  for (const result of devicesDeleted.labels.result) record?.devicesDeleted({ tailnet, result }, 0);
+  return {
+    key: (result: (typeof joinKeys.labels.result)[number]) => record?.joinKeys({ tailnet, result }),
+    device: (result: (typeof devicesDeleted.labels.result)[number]) =>
+      record?.devicesDeleted({ tailnet, result }),
+  };
+}
+
+/** After these, a request was not carried out, and repeating it will not help. */
+const REFUSALS: ReadonlySet<ControlErrorReason> = new Set<ControlErrorReason>([
+  'CredentialsInvalid',
+  'ScopeMissing',
+  'NotFound',
+  'NotSupported',
+  'Invalid',
+]);
+
 /** After these, a request may have been carried out. */
-const AMBIGUOUS: ReadonlySet<string> = new Set(['Unavailable', 'Unreachable', 'Garbled']);
+const AMBIGUOUS: ReadonlySet<ControlErrorReason> = new Set(['Unavailable', 'Unreachable', 'Garbled']);
 
 const LONGEST_DESCRIPTION = 50;
 
@@ -99,11 +137,13 @@ function keyRequest({ description, tags, expirySeconds, ephemeral, preauthorized
   };
 }
 
-/** Deleting what no longer exists succeeds. */
-async function gone(deletion: Promise<unknown>): Promise<void> {
+/** Whether a deletion deleted anything; what no longer exists is no failure. */
+async function remove(deletion: Promise<unknown>): Promise<boolean> {
   try {
     await deletion;
+    return true;
   } catch (error) {
-    if (!(error instanceof ControlError) || error.reason !== 'NotFound') throw error;
+    if (error instanceof ControlError && error.reason === 'NotFound') return false;
+    throw error;
   }
 }

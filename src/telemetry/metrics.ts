@@ -267,6 +267,30 @@ export const controlMetrics = {
     ...TAILNET,
     state: ['online', 'offline'],
   }),
+  joinKeys: counter(
+    'mesh_gateway_join_keys_total',
+    'Join keys of mesh pods that were created or revoked, that the control API refused to create, or whose creation failed',
+    { ...TAILNET, result: ['created', 'refused', 'failed', 'revoked'] },
+  ),
+  devicesDeleted: counter(
+    'mesh_gateway_devices_deleted_total',
+    'Deletions of devices, by result; absent means that the device no longer existed',
+    { ...TAILNET, result: ['deleted', 'absent', 'failed'] },
+  ),
+} as const satisfies MetricDeclarations;
+
+/** Metrics of mesh pods, as the status of MeshTailnets has them. */
+export const poolMetrics = {
+  poolMembers: gauge(
+    'mesh_gateway_pool_members',
+    'Desired mesh pods of a tailnet, by state; only the leader reports them',
+    { ...TAILNET, state: ['ready', 'not_ready'] },
+  ),
+  orphans: gauge(
+    'mesh_gateway_orphans',
+    'Offline devices of this installation that belong to no mesh pod; only the leader reports them',
+    TAILNET,
+  ),
 } as const satisfies MetricDeclarations;
 
 /** The metrics of every process; those of parts that a process does not have stay at zero. */
@@ -280,6 +304,7 @@ export const allMetrics = {
   ...sourceMetrics,
   ...eventMetrics,
   ...controlMetrics,
+  ...poolMetrics,
 } as const;
 
 /** A metric of another program that alerts and dashboards use, and its source. */
