@@ -14,6 +14,7 @@ import {
   podSettings,
   telemetrySettings,
 } from './process/declared-settings.ts';
+import { readPoolGauges } from './mesh-tailnet/pool/gauges.ts';
 import { meshPodSettings } from './process/mesh-pods.ts';
 import { runUntilSignal } from './runtime/shutdown.ts';
 import type { Running } from './runtime/shutdown.ts';
@@ -161,6 +162,7 @@ function electLeader(
       });
       const base = { read, write, clock, telemetry };
       const tailnets = startTailnets();
+      const endPoolGauges = readPoolGauges(read, telemetry.metrics);
       const pools = { workloads: own, installation: installationIn(read, podNamespace), meshPods };
       const deps = { ...base, ...pools, revisionOf, events, own, tailnets, controlURL, now: date };
       const work = leadControllers(startControllers(deps, { concurrency, syncPeriodMs }), DRAIN);
@@ -169,6 +171,7 @@ function electLeader(
           const ended = work.end(because);
           // A reconcile may wait longer for the control API than for its grace period.
           tailnets.close();
+          endPoolGauges();
           return ended;
         },
       };
