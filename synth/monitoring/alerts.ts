@@ -4,6 +4,7 @@ import {
   controllerMetrics,
   extensionMetrics,
   leaderMetrics,
+  poolMetrics,
 } from '../../src/telemetry/metrics.ts';
 import { maxOf, rateOf, seriesOf, sumOf } from '../expression.ts';
 
@@ -28,6 +29,7 @@ export function alerts(namespace: string): readonly Alert[] {
     noOperatorLeads(),
     endpointsRefusedByEnvoy(),
     hookFailures(),
+    meshPoolDegraded(),
   ];
 }
 
@@ -123,6 +125,21 @@ function hookFailures(): Alert {
       summary: 'The extension server fails to change translations of Envoy Gateway',
       description:
         'Translations pass unchanged, so mesh routes that changed may have no endpoints. The log of the extension server has the error of the hook {{ $labels.hook }}.',
+    },
+  };
+}
+
+function meshPoolDegraded(): Alert {
+  const notReady = seriesOf(poolMetrics.poolMembers, { ...OPERATOR, state: 'not_ready' });
+  return {
+    alert: 'MeshPoolDegraded',
+    expr: `${maxOf(notReady, ['tailnet'])} > 0`,
+    for: '15m',
+    labels: { severity: 'warning' },
+    annotations: {
+      summary: 'A tailnet has fewer ready mesh pods than desired',
+      description:
+        '{{ $value }} mesh pods of the MeshTailnet {{ $labels.tailnet }} are not ready. Traffic passes through those that are. The condition PoolReady of the MeshTailnet has the cause and the fix.',
     },
   };
 }

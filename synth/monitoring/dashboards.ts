@@ -3,13 +3,15 @@ import type { Dashboard } from '@grafana/grafana-foundation-sdk/dashboard';
 import { COMPONENTS } from '../../src/api/names.ts';
 import {
   foreignMetrics,
+  controlMetrics,
   controllerMetrics,
   extensionMetrics,
   grpcMetrics,
   leaderMetrics,
+  poolMetrics,
   queueMetrics,
 } from '../../src/telemetry/metrics.ts';
-import { quantileOf, rateOf, seriesOf, sumOf } from '../expression.ts';
+import { maxOf, quantileOf, rateOf, seriesOf, sumOf } from '../expression.ts';
 import { dashboardOf } from './panels.ts';
 import type { Graph, Row } from './panels.ts';
 
@@ -29,6 +31,7 @@ export function dashboards(): ReadonlyMap<string, Dashboard> {
 function operatorRows(): readonly Row[] {
   return [
     { title: 'Reconciliation', graphs: [...reconciliations(), ...queues()] },
+    { title: 'Tailnets', graphs: tailnetGraphs() },
     { title: 'Process', graphs: processGraphs(OPERATOR) },
   ];
 }
@@ -97,6 +100,44 @@ function queues(): readonly Graph[] {
       description: 'A reconcile is aborted after 5 minutes.',
       unit: 's',
       lines: { '{{name}}': seriesOf(queueLongestRunningSeconds, OPERATOR) },
+    },
+  ];
+}
+
+function tailnetGraphs(): readonly Graph[] {
+  const { joinKeys, devicesDeleted, controlRequests, snapshotAge } = controlMetrics;
+  const { poolMembers, orphans } = poolMetrics;
+  return [
+    {
+      title: 'Mesh pods',
+      description: 'Desired mesh pods, by state.',
+      unit: 'short',
+      lines: { '{{tailnet}} {{state}}': maxOf(seriesOf(poolMembers, OPERATOR), ['tailnet', 'state']) },
+    },
+    {
+      title: 'Join keys and devices',
+      description:
+        'Join keys per second, by result; deletions of devices per second, by result; and the offline devices that belong to no mesh pod.',
+      unit: 'short',
+      lines: {
+        '{{tailnet}} key {{result}}': sumOf(rateOf(joinKeys, OPERATOR, OVER), ['tailnet', 'result']),
+        '{{tailnet}} device {{result}}': sumOf(rateOf(devicesDeleted, OPERATOR, OVER), ['tailnet', 'result']),
+        '{{tailnet}} orphans': maxOf(seriesOf(orphans, OPERATOR), ['tailnet']),
+      },
+    },
+    {
+      title: 'Requests to control APIs',
+      description: 'Per second, by tailnet and status code.',
+      unit: 'ops',
+      lines: {
+        '{{tailnet}} {{code}}': sumOf(rateOf(controlRequests, OPERATOR, OVER), ['tailnet', 'code']),
+      },
+    },
+    {
+      title: 'Age of device lists',
+      description: 'Time since the devices of a tailnet were last listed.',
+      unit: 's',
+      lines: { '{{tailnet}}': maxOf(seriesOf(snapshotAge, OPERATOR), ['tailnet']) },
     },
   ];
 }

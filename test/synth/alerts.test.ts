@@ -34,6 +34,9 @@ const leads = (pod: string, values: string): Series => ({
 const answers = (answer: string, values: string): Series => ({
   [`mesh_gateway_eds_answers_total{${SERVER}, pod="a", answer="${answer}"}`]: values,
 });
+const members = (tailnet: string, state: string, values: string): Series => ({
+  [`mesh_gateway_pool_members{${OPERATOR}, pod="a", tailnet="${tailnet}", state="${state}"}`]: values,
+});
 const failures = (hook: string, values: string): Series => ({
   [`mesh_gateway_hook_failures_total{${SERVER}, pod="a", hook="${hook}"}`]: values,
 });
@@ -46,6 +49,7 @@ const MEMORY = 'HighMemoryUsage';
 const LEADER = 'NoOperatorLeads';
 const REFUSED = 'EndpointsRefusedByEnvoy';
 const HOOKS = 'HookFailures';
+const POOL = 'MeshPoolDegraded';
 
 const CASES: readonly Case[] = [
   [RATE, 'a fifth fails for longer than 10 minutes', reconciles('0+4x40', '0+1x40'), '11m', 1],
@@ -119,6 +123,24 @@ const CASES: readonly Case[] = [
   ],
   [HOOKS, 'none fails', failures('translation', '3x40'), '15m', 0],
   [HOOKS, 'there is no extension server', {}, '15m', 0],
+
+  [POOL, 'a pod is not ready for 15 minutes', members('one', 'not_ready', '1x40'), '15m', 1],
+  [POOL, 'a pod is not ready, but not long enough', members('one', 'not_ready', '1x40'), '14m30s', 0],
+  [
+    POOL,
+    'two tailnets lack pods',
+    { ...members('one', 'not_ready', '1x40'), ...members('two', 'not_ready', '2x40') },
+    '20m',
+    2,
+  ],
+  [
+    POOL,
+    'all pods are ready',
+    { ...members('one', 'ready', '2x40'), ...members('one', 'not_ready', '0x40') },
+    '20m',
+    0,
+  ],
+  [POOL, 'there is no pool', {}, '20m', 0],
 ];
 
 const SENTENCES = CASES.map(([alert, when, series, moment, times]) => ({
@@ -153,7 +175,7 @@ describe('the alerts', () => {
     }
   });
 
-  it('are those of the contract, and three more', () => {
+  it('are those of the contract, and four more', () => {
     expect(alerts('a').map(({ alert, for: hold }) => [alert, hold])).toEqual([
       [RATE, '10m'],
       [DOWN, '3m'],
@@ -161,6 +183,7 @@ describe('the alerts', () => {
       [LEADER, '5m'],
       [REFUSED, '5m'],
       [HOOKS, '5m'],
+      [POOL, '15m'],
     ]);
   });
 });
