@@ -52,10 +52,10 @@ export function otherBackendsOf(
 ): readonly OtherBackend[] {
   return references
     .filter(({ ref }) => ref.weight > 0)
-    .flatMap((at, position): readonly OtherBackend[] => {
-      if (isMeshEndpoints(at)) return [];
-      const { index, ref } = at;
-      const isAllowed = isPermittedFrom(resources, at);
+    .flatMap((backendRef, position): readonly OtherBackend[] => {
+      if (isMeshEndpoints(backendRef)) return [];
+      const { index, ref } = backendRef;
+      const isAllowed = isPermittedFrom(resources, backendRef);
       const isFallback = isBackend(ref) && backendOf(resources, ref)?.isFallback === true;
       return [
         {
@@ -75,14 +75,14 @@ function socketNameOf({ kind, namespace, name, port }: BackendRef): string {
 }
 
 /** Whether Envoy Gateway finds the backend and, for a Service or Backend, endpoints; kinds that are not watched count as found. */
-export function isResolved(resources: TrafficResources, at: RouteBackendRef): boolean {
-  const { namespace, name } = at.ref;
-  if (isMeshEndpoints(at)) {
+export function isResolved(resources: TrafficResources, backendRef: RouteBackendRef): boolean {
+  const { namespace, name } = backendRef.ref;
+  if (isMeshEndpoints(backendRef)) {
     if (resources.meshEndpoints({ kind: 'MeshEndpoints', namespace, name }) === undefined) return false;
-  } else if (isServiceOrBackend(at)) {
-    if (endpointsOf(resources, at.ref).length === 0) return false;
+  } else if (isServiceOrBackend(backendRef)) {
+    if (endpointsOf(resources, backendRef.ref).length === 0) return false;
   }
-  return isPermittedFrom(resources, at);
+  return isPermittedFrom(resources, backendRef);
 }
 
 function isPermittedFrom(resources: TrafficResources, { route, ref }: RouteBackendRef): boolean {

@@ -22,7 +22,7 @@ export type ResolvedEndpoint = {
 
 /** An endpoint that can be used, unless it conflicts with another one of the rule. */
 export type Candidate = {
-  readonly at: RouteBackendRef;
+  readonly backendRef: RouteBackendRef;
   readonly protocol: UpstreamProtocol;
   readonly resolved: ResolvedEndpoint;
 };
@@ -39,19 +39,20 @@ type ReferencedObjects = {
  * The endpoints that a backendRef refers to: those of its MeshEndpoints with exactly its port, if the route may refer to
  * the object, the object's namespace may use its MeshTailnet, and the kind of route supports the endpoint's protocol.
  */
-export function resolveBackendRef(resources: TrafficResources, at: RouteBackendRef): Filtered {
-  if (at.ref.weight === 0) return { kept: [], unused: [] };
-  const objects = referencedObjects(resources, at);
+export function resolveBackendRef(resources: TrafficResources, backendRef: RouteBackendRef): Filtered {
+  if (backendRef.ref.weight === 0) return { kept: [], unused: [] };
+  const objects = referencedObjects(resources, backendRef);
   if ('reason' in objects) return { kept: [], unused: [objects] };
   const endpoints = objects.object.spec.endpoints ?? [];
-  const { port } = at.ref;
-  if (port === undefined) return { kept: [], unused: [unusedReference.portMissing(at, endpoints)] };
+  const { port } = backendRef.ref;
+  if (port === undefined) return { kept: [], unused: [unusedReference.portMissing(backendRef, endpoints)] };
   const withPort = endpoints.filter(endpoint => endpoint.port === port);
-  if (withPort.length === 0) return { kept: [], unused: [unusedReference.portNotFound(at, endpoints)] };
+  if (withPort.length === 0)
+    return { kept: [], unused: [unusedReference.portNotFound(backendRef, endpoints)] };
   const kept: Candidate[] = [];
   const unused: UnusedBackend[] = [];
   for (const endpoint of withPort) {
-    const result = resolveEndpoint(at, objects, endpoint);
+    const result = resolveEndpoint(backendRef, objects, endpoint);
     if ('reason' in result) unused.push(result);
     else kept.push(result);
   }
@@ -61,36 +62,37 @@ export function resolveBackendRef(resources: TrafficResources, at: RouteBackendR
 /** The MeshEndpoints of a backendRef and its MeshTailnet, if both exist and may be used. */
 function referencedObjects(
   resources: TrafficResources,
-  at: RouteBackendRef,
+  backendRef: RouteBackendRef,
 ): ReferencedObjects | UnusedBackend {
-  const { kind, metadata } = at.route;
-  if (!isPermitted(resources, { kind, namespace: metadata.namespace ?? '' }, at.ref)) {
-    return unusedReference.notPermitted(at);
+  const { kind, metadata } = backendRef.route;
+  if (!isPermitted(resources, { kind, namespace: metadata.namespace ?? '' }, backendRef.ref)) {
+    return unusedReference.notPermitted(backendRef);
   }
-  const object = resources.meshEndpoints(meshEndpointsRefOf(at));
-  if (!object) return unusedReference.notFound(at);
+  const object = resources.meshEndpoints(meshEndpointsRefOf(backendRef));
+  if (!object) return unusedReference.notFound(backendRef);
   const { tailnet: domain } = object.spec;
   const tailnet = oldestTailnet(resources.tailnets(domain));
-  if (!tailnet) return unusedReference.tailnetNotFound(at, domain);
-  if (!isAllowed(resources, tailnet.spec.allowedNamespaces, at.ref.namespace)) {
-    return unusedReference.namespaceNotAllowed(at, tailnet.metadata.name);
+  if (!tailnet) return unusedReference.tailnetNotFound(backendRef, domain);
+  if (!isAllowed(resources, tailnet.spec.allowedNamespaces, backendRef.ref.namespace)) {
+    return unusedReference.namespaceNotAllowed(backendRef, tailnet.metadata.name);
   }
   return { object, tailnet };
 }
 
 function resolveEndpoint(
-  at: RouteBackendRef,
+  backendRef: RouteBackendRef,
   { object, tailnet }: ReferencedObjects,
   endpoint: MeshEndpoint,
 ): Candidate | UnusedBackend {
-  if (endpoint.externalTarget !== undefined) return unusedEndpoint.externalTarget(at, endpoint);
-  const upstream = upstreamFor(endpoint.protocol, at.route.kind);
-  if (!upstream) return unusedEndpoint.protocolMismatch(at, endpoint);
+  if (endpoint.externalTarget !== undefined) return unusedEndpoint.externalTarget(backendRef, endpoint);
+  const upstream = upstreamFor(endpoint.protocol, backendRef.route.kind);
+  if (!upstream) return unusedEndpoint.protocolMismatch(backendRef, endpoint);
   const { protocol } = upstream;
-  if (!originatesTls(upstream, endpoint)) return { at, protocol, resolved: { endpoint, object, tailnet } };
-  if (endpoint.tls?.caRef) return unusedEndpoint.caReference(at, endpoint);
+  if (!originatesTls(upstream, endpoint))
+    return { backendRef, protocol, resolved: { endpoint, object, tailnet } };
+  if (endpoint.tls?.caRef) return unusedEndpoint.caReference(backendRef, endpoint);
   const tls = upstreamTlsOf(endpoint, object.spec.tailnet, protocol);
-  return { at, protocol, resolved: { endpoint, object, tailnet, tls } };
+  return { backendRef, protocol, resolved: { endpoint, object, tailnet, tls } };
 }
 
 /** Of several MeshTailnets with one domain the oldest is used; of equally old ones, the first by name. */

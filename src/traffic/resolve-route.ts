@@ -126,7 +126,7 @@ function resolveRule(
       index,
       ref,
       path,
-      endpoints: kept.filter(({ at }) => at.index === index).map(({ resolved }) => resolved),
+      endpoints: kept.filter(({ backendRef }) => backendRef.index === index).map(({ resolved }) => resolved),
     })),
     unused: [...unused, ...refusedByEnvoyGateway(resources, route, cluster, meshRefs)],
   };
@@ -163,7 +163,7 @@ function resolveBackendRefs(
 /** A rule with backends that the extension server cannot serve keeps the cluster and endpoints of Envoy Gateway. */
 function unusedMixed(meshRefs: readonly RouteBackendRef[]): Filtered {
   const weighted = meshRefs.filter(({ ref }) => ref.weight > 0);
-  return { kept: [], unused: weighted.map(at => unusedReference.mixedBackends(at)) };
+  return { kept: [], unused: weighted.map(backendRef => unusedReference.mixedBackends(backendRef)) };
 }
 
 /**
@@ -181,10 +181,10 @@ function refusedByEnvoyGateway(
   const weighted = (backendRefsOf(route, rule) ?? []).filter(({ ref }) => ref.weight > 0);
   const withFilters = weighted.find(each => each.ref.hasFilters && !isMeshEndpoints(each));
   const unresolved = weighted.filter(each => !isResolved(resources, each));
-  return meshRefs.flatMap(at => {
-    if (at.ref.weight === 0 || unresolved.some(({ index }) => index === at.index)) return [];
-    if (withFilters) return [unusedReference.backendFilters(at, withFilters)];
-    if (unresolved[0]) return [unusedReference.otherBackendMissing(at, unresolved[0])];
-    return at.ref.hasFilters ? [unusedReference.filtersIgnored(at)] : [];
+  return meshRefs.flatMap(backendRef => {
+    if (backendRef.ref.weight === 0 || unresolved.some(({ index }) => index === backendRef.index)) return [];
+    if (withFilters) return [unusedReference.backendFilters(backendRef, withFilters)];
+    if (unresolved[0]) return [unusedReference.otherBackendMissing(backendRef, unresolved[0])];
+    return backendRef.ref.hasFilters ? [unusedReference.filtersIgnored(backendRef)] : [];
   });
 }

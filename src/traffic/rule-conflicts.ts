@@ -41,12 +41,13 @@ export function withValidCaBundles(candidates: readonly Candidate[], readCaBundl
  * has one protocol, and these backends have that one as far as is known.
  */
 export function withDefaultProtocol(candidates: readonly Candidate[]): Filtered {
-  const isDefault = ({ at, protocol }: Candidate) => protocol === defaultProtocol(at.route.kind);
+  const isDefault = ({ backendRef, protocol }: Candidate) =>
+    protocol === defaultProtocol(backendRef.route.kind);
   const others = candidates.filter(each => !isDefault(each));
   return {
     kept: candidates.filter(isDefault),
     unused: others.map(each =>
-      unusedEndpoint.conflictWithOtherBackends(each, defaultProtocol(each.at.route.kind)),
+      unusedEndpoint.conflictWithOtherBackends(each, defaultProtocol(each.backendRef.route.kind)),
     ),
   };
 }

@@ -62,89 +62,97 @@ type Endpoints = readonly Pick<MeshEndpoint, 'port'>[];
 
 /** Reasons for which a whole backendRef is not used. */
 export const unusedReference = {
-  notPermitted: (at: RouteBackendRef) => {
-    const { kind, metadata } = at.route;
+  notPermitted: (backendRef: RouteBackendRef) => {
+    const { kind, metadata } = backendRef.route;
     const { namespace = '' } = metadata;
     return unused(
       'RefNotPermitted',
-      at,
-      `no ReferenceGrant lets any ${kind} of namespace ${namespace} refer to ${named(at)}: create one in namespace ${at.ref.namespace}, from group ${GATEWAY_GROUP}, kind ${kind}, namespace ${namespace}, to group ${GROUP}, kind MeshEndpoints`,
+      backendRef,
+      `no ReferenceGrant lets any ${kind} of namespace ${namespace} refer to ${named(backendRef)}: create one in namespace ${backendRef.ref.namespace}, from group ${GATEWAY_GROUP}, kind ${kind}, namespace ${namespace}, to group ${GROUP}, kind MeshEndpoints`,
     );
   },
-  notFound: (at: RouteBackendRef) =>
-    unused('BackendNotFound', at, `${named(at)} does not exist: create it, or correct name and namespace`),
-  portMissing: (at: RouteBackendRef, endpoints: Endpoints) =>
-    unused('PortMissing', at, `port is missing: set it to a port of ${named(at)} (${portsOf(endpoints)})`),
-  portNotFound: (at: RouteBackendRef, endpoints: Endpoints) =>
+  notFound: (backendRef: RouteBackendRef) =>
+    unused(
+      'BackendNotFound',
+      backendRef,
+      `${named(backendRef)} does not exist: create it, or correct name and namespace`,
+    ),
+  portMissing: (backendRef: RouteBackendRef, endpoints: Endpoints) =>
+    unused(
+      'PortMissing',
+      backendRef,
+      `port is missing: set it to a port of ${named(backendRef)} (${portsOf(endpoints)})`,
+    ),
+  portNotFound: (backendRef: RouteBackendRef, endpoints: Endpoints) =>
     unused(
       'PortNotFound',
-      at,
-      `port ${at.ref.port} is not a port of ${named(at)}: use one that it has (${portsOf(endpoints)})`,
+      backendRef,
+      `port ${backendRef.ref.port} is not a port of ${named(backendRef)}: use one that it has (${portsOf(endpoints)})`,
     ),
-  tailnetNotFound: (at: RouteBackendRef, domain: string) =>
+  tailnetNotFound: (backendRef: RouteBackendRef, domain: string) =>
     unused(
       'TailnetNotFound',
-      at,
-      `no MeshTailnet has spec.tailnet ${domain}, which is that of ${named(at)}: create one, or correct spec.tailnet of ${named(at)}`,
+      backendRef,
+      `no MeshTailnet has spec.tailnet ${domain}, which is that of ${named(backendRef)}: create one, or correct spec.tailnet of ${named(backendRef)}`,
     ),
-  namespaceNotAllowed: (at: RouteBackendRef, tailnet: string) =>
+  namespaceNotAllowed: (backendRef: RouteBackendRef, tailnet: string) =>
     unused(
       'NamespaceNotAllowed',
-      at,
-      `spec.allowedNamespaces of MeshTailnet ${tailnet} does not select namespace ${at.ref.namespace}: add the labels that it selects to the namespace, or change the selector`,
+      backendRef,
+      `spec.allowedNamespaces of MeshTailnet ${tailnet} does not select namespace ${backendRef.ref.namespace}: add the labels that it selects to the namespace, or change the selector`,
     ),
-  mixedBackends: (at: RouteBackendRef) =>
+  mixedBackends: (backendRef: RouteBackendRef) =>
     unused(
       'MixedBackends',
-      at,
-      isOverHttp(at)
-        ? `the rule has backends that are neither MeshEndpoints, nor Services, nor Backends of Envoy Gateway: move ${named(at)} to a rule of its own, or give the others weight 0`
-        : `a ${at.route.kind} cannot mix MeshEndpoints with other backends: keep one kind of backend, or give the others weight 0`,
+      backendRef,
+      isOverHttp(backendRef)
+        ? `the rule has backends that are neither MeshEndpoints, nor Services, nor Backends of Envoy Gateway: move ${named(backendRef)} to a rule of its own, or give the others weight 0`
+        : `a ${backendRef.route.kind} cannot mix MeshEndpoints with other backends: keep one kind of backend, or give the others weight 0`,
     ),
-  otherBackendMissing: (at: RouteBackendRef, other: RouteBackendRef) =>
+  otherBackendMissing: (backendRef: RouteBackendRef, other: RouteBackendRef) =>
     unused(
       'OtherBackendMissing',
-      at,
-      `Envoy Gateway sends no requests to ${named(at)} and answers them with 500 or 503, because ${titleOf(other)} at ${other.path} does not exist, may not be referred to, or has no endpoints: correct that backendRef, remove it, or give it weight 0`,
+      backendRef,
+      `Envoy Gateway sends no requests to ${named(backendRef)} and answers them with 500 or 503, because ${titleOf(other)} at ${other.path} does not exist, may not be referred to, or has no endpoints: correct that backendRef, remove it, or give it weight 0`,
     ),
-  backendFilters: (at: RouteBackendRef, other: RouteBackendRef) =>
+  backendFilters: (backendRef: RouteBackendRef, other: RouteBackendRef) =>
     unused(
       'NotSupported',
-      at,
-      `Envoy Gateway sends no requests to ${named(at)}, because ${other.path} has filters: move them to the filters of the rule, or give the backends rules of their own`,
+      backendRef,
+      `Envoy Gateway sends no requests to ${named(backendRef)}, because ${other.path} has filters: move them to the filters of the rule, or give the backends rules of their own`,
     ),
-  filtersIgnored: (at: RouteBackendRef) =>
+  filtersIgnored: (backendRef: RouteBackendRef) =>
     unused(
       'NotSupported',
-      at,
-      `Envoy Gateway ignores filters of ${named(at)}: move them to the filters of the rule`,
+      backendRef,
+      `Envoy Gateway ignores filters of ${named(backendRef)}: move them to the filters of the rule`,
     ),
 } as const;
 
 /** Reasons for which one endpoint is not used. */
 export const unusedEndpoint = {
-  protocolMismatch: (at: RouteBackendRef, endpoint: MeshEndpoint) => {
-    const { kind } = at.route;
+  protocolMismatch: (backendRef: RouteBackendRef, endpoint: MeshEndpoint) => {
+    const { kind } = backendRef.route;
     const { protocol } = endpoint;
     return unused(
       'ProtocolMismatch',
-      at,
-      `${kind} does not support protocol ${protocol} of ${namedEndpoint(at, endpoint)}: use ${joined(routeKindsFor(protocol))}, or change the protocol (${kind} supports ${joined(protocolsFor(kind))})`,
+      backendRef,
+      `${kind} does not support protocol ${protocol} of ${namedEndpoint(backendRef, endpoint)}: use ${joined(routeKindsFor(protocol))}, or change the protocol (${kind} supports ${joined(protocolsFor(kind))})`,
       endpoint,
     );
   },
-  externalTarget: (at: RouteBackendRef, endpoint: MeshEndpoint) =>
+  externalTarget: (backendRef: RouteBackendRef, endpoint: MeshEndpoint) =>
     unused(
       'NotSupported',
-      at,
-      `externalTarget of ${namedEndpoint(at, endpoint)} is not supported yet: refer to the service itself`,
+      backendRef,
+      `externalTarget of ${namedEndpoint(backendRef, endpoint)} is not supported yet: refer to the service itself`,
       endpoint,
     ),
-  caReference: (at: RouteBackendRef, endpoint: MeshEndpoint) =>
+  caReference: (backendRef: RouteBackendRef, endpoint: MeshEndpoint) =>
     unused(
       'NotSupported',
-      at,
-      `tls.caRef of ${namedEndpoint(at, endpoint)} is not supported yet: write the certificates into tls.ca`,
+      backendRef,
+      `tls.caRef of ${namedEndpoint(backendRef, endpoint)} is not supported yet: write the certificates into tls.ca`,
       endpoint,
     ),
   protocolConflict: (candidate: Candidate, first: Candidate) =>
@@ -225,16 +233,24 @@ type BackendPlace = Pick<RouteBackendRef, 'ref' | 'path'>;
 
 function unused(
   reason: UnusedReason,
-  at: BackendPlace,
+  backendRef: BackendPlace,
   text: string,
   endpoint?: Pick<MeshEndpoint, 'name'>,
 ): UnusedBackend {
-  const backend = { reason, message: `${at.path}: ${text}`, object: keyOf(meshEndpointsRefOf(at)) };
+  const backend = {
+    reason,
+    message: `${backendRef.path}: ${text}`,
+    object: keyOf(meshEndpointsRefOf(backendRef)),
+  };
   return endpoint ? { ...backend, endpoint: endpoint.name } : backend;
 }
 
-function unusedCandidate(reason: UnusedReason, { at, resolved }: Candidate, text: string): UnusedBackend {
-  return unused(reason, at, text, resolved.endpoint);
+function unusedCandidate(
+  reason: UnusedReason,
+  { backendRef, resolved }: Candidate,
+  text: string,
+): UnusedBackend {
+  return unused(reason, backendRef, text, resolved.endpoint);
 }
 
 function isOverHttp({ route: { kind } }: RouteBackendRef): boolean {
@@ -249,12 +265,12 @@ function named({ ref: { namespace, name } }: BackendPlace): string {
   return `MeshEndpoints ${namespace}/${name}`;
 }
 
-function namedEndpoint(at: BackendPlace, { name }: Pick<MeshEndpoint, 'name'>): string {
-  return `endpoint ${name} of ${named(at)}`;
+function namedEndpoint(backendRef: BackendPlace, { name }: Pick<MeshEndpoint, 'name'>): string {
+  return `endpoint ${name} of ${named(backendRef)}`;
 }
 
-function namedCandidate({ at, resolved }: Candidate): string {
-  return namedEndpoint(at, resolved.endpoint);
+function namedCandidate({ backendRef, resolved }: Candidate): string {
+  return namedEndpoint(backendRef, resolved.endpoint);
 }
 
 function joined(words: readonly string[]): string {
