@@ -12,14 +12,14 @@ export type EnvoyHealthCheck = {
   readonly unhealthyThreshold: number;
 } & (
   | {
-      readonly is: 'HTTP';
+      readonly type: 'HTTP';
       readonly path: string;
       readonly expectedStatus: number;
       /** Sorted by name. */
       readonly headers: readonly (readonly [name: string, value: string])[];
     }
-  | { readonly is: 'TCP' }
-  | { readonly is: 'GRPC'; readonly service?: string }
+  | { readonly type: 'TCP' }
+  | { readonly type: 'GRPC'; readonly service?: string }
 );
 
 /** The health check of an endpoint, if enabled. */
@@ -81,12 +81,12 @@ function toEnvoy(check: HealthCheck): EnvoyHealthCheck | undefined {
   switch (check.type) {
     case 'HTTP': {
       const { path, expectedStatus } = check;
-      return { ...common, is: 'HTTP', path, expectedStatus, headers: headersOf(check) };
+      return { ...common, type: 'HTTP', path, expectedStatus, headers: headersOf(check) };
     }
     case 'GRPC':
-      return { ...common, is: 'GRPC', ...(check.service && { service: check.service }) };
+      return { ...common, type: 'GRPC', ...(check.service && { service: check.service }) };
     case 'TCP':
-      return { ...common, is: 'TCP' };
+      return { ...common, type: 'TCP' };
     case 'UDP':
       return undefined;
   }

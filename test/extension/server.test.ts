@@ -54,7 +54,7 @@ describe('the extension server', () => {
   it('configures clusters to get their endpoints from itself', async () => {
     const { extension, memory, clock } = await extensionOf(web);
     const hook = extension.methods.get('/envoygateway.extension.EnvoyGatewayExtension/PostTranslateModify');
-    if (hook?.is !== 'unary') return expect.fail('there is no hook');
+    if (hook?.kind !== 'unary') return expect.fail('there is no hook');
     const cluster = encode(ClusterSchema, {
       name: WEB,
       clusterDiscoveryType: { case: 'type', value: Cluster_DiscoveryType.EDS },

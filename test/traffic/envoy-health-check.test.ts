@@ -34,7 +34,7 @@ function checked(checks: readonly (Fields | undefined)[], rule: Rule = {}): Traf
 }
 
 const common = { intervalMs: 30_000, timeoutMs: 10_000, healthyThreshold: 2, unhealthyThreshold: 3 };
-const usual = { ...common, is: 'HTTP', path: '/', expectedStatus: 200, headers: [] };
+const usual = { ...common, type: 'HTTP', path: '/', expectedStatus: 200, headers: [] };
 
 describe('the health checks of Envoy', () => {
   it.each<readonly [string, readonly (Fields | undefined)[], object | undefined]>([
@@ -48,7 +48,7 @@ describe('the health checks of Envoy', () => {
         { type: 'TCP', path: '/a' },
         { type: 'TCP', path: '/b' },
       ],
-      { ...common, is: 'TCP' },
+      { ...common, type: 'TCP' },
     ],
     [
       'have all fields',
@@ -113,20 +113,20 @@ describe('the health checks of Envoy', () => {
       'of gRPC check the service',
       { type: 'GRPC', service: 'shop' },
       { protocol: 'gRPC' },
-      { ...common, is: 'GRPC', service: 'shop' },
+      { ...common, type: 'GRPC', service: 'shop' },
     ],
-    ['of gRPC check the server', { type: 'GRPC' }, { protocol: 'gRPC' }, { ...common, is: 'GRPC' }],
+    ['of gRPC check the server', { type: 'GRPC' }, { protocol: 'gRPC' }, { ...common, type: 'GRPC' }],
     [
       'of gRPC ignore an empty service',
       { type: 'GRPC', service: '' },
       { protocol: 'gRPC' },
-      { ...common, is: 'GRPC' },
+      { ...common, type: 'GRPC' },
     ],
     [
       'of gRPC over TLS need HTTP/2',
       { type: 'GRPC' },
       { protocol: 'HTTPS', kind: 'GRPCRoute' },
-      { ...common, is: 'GRPC' },
+      { ...common, type: 'GRPC' },
     ],
     ['of gRPC are none in a cluster of HTTP/1.1', { type: 'GRPC' }, { protocol: 'HTTPS' }, undefined],
     [
@@ -142,7 +142,7 @@ describe('the health checks of Envoy', () => {
       'of TCP are made in a TCP cluster',
       { type: 'TCP' },
       { protocol: 'TLS', kind: 'TLSRoute' },
-      { ...common, is: 'TCP' },
+      { ...common, type: 'TCP' },
     ],
     ['of UDP are none', { type: 'UDP' }, { protocol: 'UDP', kind: 'UDPRoute' }, undefined],
     ['are none in a mixed rule', {}, { others: [service()] }, undefined],

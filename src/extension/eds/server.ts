@@ -47,7 +47,7 @@ export function createEds(deps: EdsDeps, options: EdsOptions = {}): Eds {
   const server = new EdsServer(deps, options);
   const open = (stream: ServerStream) => server.open(stream);
   return {
-    methods: new Map([[DELTA_ENDPOINTS, { is: 'streaming', open }]]),
+    methods: new Map([[DELTA_ENDPOINTS, { kind: 'streaming', open }]]),
     close: () => server.close(),
   };
 }

@@ -18,7 +18,7 @@ const JITTER = { fraction: 0.1, maxMs: 1000 } as const;
  */
 export function encodeHealthCheck({ healthCheck, protocol }: EnvoyClusterSettings): Uint8Array | undefined {
   if (!healthCheck || protocol === 'UDP') return undefined;
-  if (healthCheck.is === 'GRPC' && protocol !== 'HTTP/2') return undefined;
+  if (healthCheck.type === 'GRPC' && protocol !== 'HTTP/2') return undefined;
   return encode(HealthCheckSchema, {
     interval: durationOf(healthCheck.intervalMs),
     // By default a cluster without traffic is checked once a minute.
@@ -37,7 +37,7 @@ export function encodeHealthCheck({ healthCheck, protocol }: EnvoyClusterSetting
 type Checker = NonNullable<MessageInitShape<typeof HealthCheckSchema>['healthChecker']>;
 
 function checkerOf(check: EnvoyHealthCheck, codecClientType: CodecClientType): Checker {
-  switch (check.is) {
+  switch (check.type) {
     case 'HTTP':
       return { case: 'httpHealthCheck', value: { ...httpCheck(check), codecClientType } };
     case 'TCP':
@@ -47,7 +47,7 @@ function checkerOf(check: EnvoyHealthCheck, codecClientType: CodecClientType): C
   }
 }
 
-type HttpCheck = Extract<EnvoyHealthCheck, { readonly is: 'HTTP' }>;
+type HttpCheck = Extract<EnvoyHealthCheck, { readonly type: 'HTTP' }>;
 
 function httpCheck({ path, expectedStatus, headers }: HttpCheck) {
   return {

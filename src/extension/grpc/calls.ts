@@ -21,7 +21,7 @@ type CallDeps = {
 
 type Call = {
   readonly path: string;
-  readonly is: 'unary' | 'streaming';
+  readonly kind: 'unary' | 'streaming';
   readonly startedAt: number;
   readonly end: (status: GrpcStatus) => void;
 };
@@ -61,9 +61,9 @@ export class Calls {
     const { limits, clock, isOurs } = this.#deps;
     const { stream, incomingEncoding } = internalsOf(library);
     const { path } = method;
-    const is = method.requestStream || method.responseStream ? 'streaming' : 'unary';
+    const kind = method.requestStream || method.responseStream ? 'streaming' : 'unary';
     const end = (status: GrpcStatus) => library.sendStatus({ ...libraryStatus(status), metadata: null });
-    const call: Call = { path, is, startedAt: clock.now(), end };
+    const call: Call = { path, kind, startedAt: clock.now(), end };
     this.#running.add(call);
     stream.once('close', () => this.#ended(call, stream));
     const reject = (status: GrpcStatus) => {
@@ -74,7 +74,7 @@ export class Calls {
     else if (incomingEncoding !== 'identity') reject(COMPRESSED);
     const request = this.#memory.watch(stream);
     if (!isOurs(path)) return interceptLibraryCall(library, method, stream, request, reject);
-    if (is === 'unary') return new ServerInterceptingCall(library);
+    if (kind === 'unary') return new ServerInterceptingCall(library);
     return new ServerInterceptingCall(library, {
       start: next =>
         next({
@@ -89,16 +89,16 @@ export class Calls {
   /** The running calls, for the activities page. */
   activities(): readonly Activity[] {
     const now = this.#deps.clock.now();
-    return Array.from(this.#running, ({ path, is, startedAt }) => ({
+    return Array.from(this.#running, ({ path, kind, startedAt }) => ({
       what: path,
-      state: is,
+      state: kind,
       forMs: now - startedAt,
     }));
   }
 
   /** Ends streaming calls, which do not end by themselves. */
   endStreams(status: GrpcStatus): void {
-    for (const call of this.#running) if (call.is === 'streaming') call.end(status);
+    for (const call of this.#running) if (call.kind === 'streaming') call.end(status);
   }
 
   #ended(call: Call, stream: ServerHttp2Stream): void {

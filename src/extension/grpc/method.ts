@@ -8,7 +8,7 @@ export type Bytes = Uint8Array | readonly Uint8Array[];
  * INTERNAL without its text. The request is a view of a larger buffer: a slice of it must not outlive the call.
  */
 export type Unary = {
-  readonly is: 'unary';
+  readonly kind: 'unary';
   readonly call: (request: Uint8Array) => Bytes | Promise<Bytes>;
 };
 
@@ -34,7 +34,7 @@ export interface StreamListener {
 
 /** A bidirectional stream. */
 export type Streaming = {
-  readonly is: 'streaming';
+  readonly kind: 'streaming';
   readonly open: (stream: ServerStream) => StreamListener;
 };
 

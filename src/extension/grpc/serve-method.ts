@@ -20,7 +20,7 @@ export function serviceOf(
 ): readonly [ServiceDefinition, UntypedServiceImplementation] {
   const allUnsent = { bytes: 0 };
   const entries = [...methods].map(([path, method]) => {
-    const isStream = method.is === 'streaming';
+    const isStream = method.kind === 'streaming';
     const definition = { path, requestStream: isStream, responseStream: isStream, ...AS_BYTES };
     const fail = (error: unknown) => statusOf(error, path, deps.log);
     const handler = isStream

@@ -85,7 +85,7 @@ function failingOpen({ log, record }: HookTelemetry, clock: Pick<Clock, 'now'>):
 }
 
 function unary({ name }: { readonly name: string }, call: Unary['call']): readonly [string, Unary] {
-  return [`/${EnvoyGatewayExtension.typeName}/${name}`, { is: 'unary', call }];
+  return [`/${EnvoyGatewayExtension.typeName}/${name}`, { kind: 'unary', call }];
 }
 
 /** The field of the message in the requests and responses of hooks about one message. */

@@ -81,7 +81,7 @@ describe("Envoy's health check", () => {
 
   it.each([
     [GRPC_CHECK, 'shop.Cart'],
-    [{ ...TCP_CHECK, is: 'GRPC' } as const, ''],
+    [{ ...TCP_CHECK, type: 'GRPC' } as const, ''],
   ])('by gRPC checks a service, or the server: %#', (check, serviceName) => {
     expect(read(settings({ protocol: 'HTTP/2', healthCheck: check }))?.healthChecker).toMatchObject({
       case: 'grpcHealthCheck',

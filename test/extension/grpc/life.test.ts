@@ -19,7 +19,7 @@ const SLOW = '/test.Service/Slow';
 function slow() {
   const answers: (() => void)[] = [];
   const method: Unary = {
-    is: 'unary',
+    kind: 'unary',
     call: request => new Promise(resolve => answers.push(() => resolve(request))),
   };
   return { answers, method };

@@ -34,7 +34,7 @@ function watched(reactions: Partial<StreamListener> = {}) {
       },
     };
   };
-  return { callbacks, streams, method: { is: 'streaming', open } satisfies Streaming };
+  return { callbacks, streams, method: { kind: 'streaming', open } satisfies Streaming };
 }
 
 const fails = () => {
@@ -109,7 +109,7 @@ describe('a stream', () => {
     const open = () => {
       throw new GrpcError('UNAVAILABLE', 'not now');
     };
-    const { port } = await serving({ methods: { [PATH]: { is: 'streaming', open } } });
+    const { port } = await serving({ methods: { [PATH]: { kind: 'streaming', open } } });
     const stream = testClient(port).stream(PATH);
     expect(await codeOf(stream)).toBe(status.UNAVAILABLE);
   });

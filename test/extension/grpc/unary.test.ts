@@ -10,7 +10,7 @@ import { echo, serving } from '../../support/grpc/serving.ts';
 
 const MIB = 1024 * 1024;
 
-const unary = (call: Unary['call']): Unary => ({ is: 'unary', call });
+const unary = (call: Unary['call']): Unary => ({ kind: 'unary', call });
 
 const methods = {
   '/test.Service/Echo': echo,

@@ -30,15 +30,15 @@ export function tlsSocket(more: Partial<UpstreamTls> = {}): Extract<TransportSoc
 
 const TIMES = { intervalMs: 5000, timeoutMs: 1500, healthyThreshold: 2, unhealthyThreshold: 3 } as const;
 
-export const HTTP_CHECK: Extract<EnvoyHealthCheck, { readonly is: 'HTTP' }> = {
+export const HTTP_CHECK: Extract<EnvoyHealthCheck, { readonly type: 'HTTP' }> = {
   ...TIMES,
-  is: 'HTTP',
+  type: 'HTTP',
   path: '/ready?full=1',
   expectedStatus: 204,
   headers: [['x-share', '100%']],
 };
-export const TCP_CHECK: EnvoyHealthCheck = { ...TIMES, is: 'TCP' };
-export const GRPC_CHECK: EnvoyHealthCheck = { ...TIMES, is: 'GRPC', service: 'shop.Cart' };
+export const TCP_CHECK: EnvoyHealthCheck = { ...TIMES, type: 'TCP' };
+export const GRPC_CHECK: EnvoyHealthCheck = { ...TIMES, type: 'GRPC', service: 'shop.Cart' };
 
 const NAME = { is: 'fixed', name: 'legacy.example.org' } as const;
 

@@ -34,7 +34,7 @@ export class Envoy implements ServerStream {
 
   constructor(methods: Methods) {
     const method = methods.get(DELTA_ENDPOINTS);
-    if (method?.is !== 'streaming') throw new Error('DeltaEndpoints is not served');
+    if (method?.kind !== 'streaming') throw new Error('DeltaEndpoints is not served');
     this.#listener = method.open(this);
   }
 

@@ -50,7 +50,7 @@ export function startHooks(deps: Partial<HookDeps> = {}): TestHooks {
   });
   const call = (method: string, request: Uint8Array) => {
     const found = methods.get(`/envoygateway.extension.EnvoyGatewayExtension/${method}`);
-    if (found?.is !== 'unary') throw new Error(`no hook is called ${method}`);
+    if (found?.kind !== 'unary') throw new Error(`no hook is called ${method}`);
     return (found satisfies Unary).call(request);
   };
   return { call, recorded, waits, clock };

@@ -22,7 +22,7 @@ const open = (stream: ServerStream) => ({
 const nothing = () => undefined;
 const server = await startGrpcServer({
   address: { host: '127.0.0.1', port: 0 },
-  methods: new Map([['/test.Service/Stream', { is: 'streaming', open }]]),
+  methods: new Map([['/test.Service/Stream', { kind: 'streaming', open }]]),
   files: [],
   limits: DEFAULT_GRPC_LIMITS,
   telemetry: {

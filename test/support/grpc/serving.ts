@@ -61,11 +61,11 @@ export async function serving({
 }
 
 /** Returns its request. */
-export const echo: Unary = { is: 'unary', call: request => request };
+export const echo: Unary = { kind: 'unary', call: request => request };
 
 /** Echoes each message, and ends when the caller does. */
 export const echoStream: Streaming = {
-  is: 'streaming',
+  kind: 'streaming',
   open: stream => ({
     message: message => void stream.send(message),
     finished: () => stream.end(),

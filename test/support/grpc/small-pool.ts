@@ -8,7 +8,7 @@ import { createLog } from '../../../src/telemetry/log.ts';
 const nothing = () => undefined;
 const server = await startGrpcServer({
   address: { host: '127.0.0.1', port: 0 },
-  methods: new Map([['/test.Service/Echo', { is: 'unary', call: (request: Uint8Array) => request }]]),
+  methods: new Map([['/test.Service/Echo', { kind: 'unary', call: (request: Uint8Array) => request }]]),
   files: [],
   limits: { ...DEFAULT_GRPC_LIMITS, pooledBytes: 20 * 1024 * 1024 },
   telemetry: {

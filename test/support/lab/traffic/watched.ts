@@ -58,7 +58,7 @@ class Watch {
   over(methods: Methods): Methods {
     return new Map(
       [...methods].map(([path, method]) => {
-        if (method.is !== 'unary' || !path.startsWith(HOOKS)) return [path, method];
+        if (method.kind !== 'unary' || !path.startsWith(HOOKS)) return [path, method];
         const hook = path.slice(HOOKS.length) as Hook;
         const call: typeof method.call = async request => {
           const copy = Uint8Array.from(request);

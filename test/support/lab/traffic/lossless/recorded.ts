@@ -47,7 +47,7 @@ export async function startRecorded(folder: string, port: number): Promise<Recor
     calls,
     again: async ({ hook, request }) => {
       const method = extension.methods.get(`${HOOKS}${hook}`);
-      if (method?.is !== 'unary') throw new Error(`there is no hook ${hook}`);
+      if (method?.kind !== 'unary') throw new Error(`there is no hook ${hook}`);
       return whole(await method.call(request));
     },
     close: async () => {
@@ -88,7 +88,7 @@ const HOOKS = '/envoygateway.extension.EnvoyGatewayExtension/';
 function recording(methods: Methods, calls: HookCall[]): Methods {
   return new Map(
     [...methods].map(([path, method]) => {
-      if (method.is !== 'unary' || !path.startsWith(HOOKS)) return [path, method];
+      if (method.kind !== 'unary' || !path.startsWith(HOOKS)) return [path, method];
       const call: typeof method.call = async request => {
         const copy = Uint8Array.from(request);
         const answer = await method.call(request);
