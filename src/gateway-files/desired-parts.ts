@@ -2,7 +2,7 @@ import { ROUTE_KINDS } from '../api/key.ts';
 import { meshBackendsOf, refTo } from '../api/references.ts';
 import type { ReadResources } from '../resources/resources.ts';
 import type { ReadManifests } from '../resources/manifests.ts';
-import { hasValidName, partNameOf, textOfOwnObject, textOfUserObject } from './generated-part.ts';
+import { hasValidName, partNameOf, textOfOwnObject, textOfUserObject } from './part.ts';
 import { kindSupport } from './kinds.ts';
 
 /** The sources of declarations. */

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { renameSync } from 'node:fs';
 import { chmod, mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { kindOfPart } from './generated-part.ts';
+import { kindOfPart } from './part.ts';
 
 /** Marks a generated folder; Envoy Gateway reads no hidden files. */
 const MARK = '.mesh-gateway';

@@ -2,10 +2,10 @@ import type { Clock } from '../api/clock.ts';
 import { refOf } from '../api/key.ts';
 import type { Log } from '../telemetry/log.ts';
 import { GeneratedFolder } from './folder.ts';
-import { kindOfPart } from './generated-part.ts';
+import { kindOfPart } from './part.ts';
 import { RouteRenames } from './route-renames.ts';
-import { nextText } from './next-text.ts';
-import type { NextText } from './next-text.ts';
+import { nextText } from './removed-fields.ts';
+import type { NextText } from './removed-fields.ts';
 import { STORE_KINDS, desiredParts } from './desired-parts.ts';
 import type { Declarations, OmittedObject } from './desired-parts.ts';
 

@@ -1,6 +1,6 @@
 import { declaredNameOf, otherNameOf } from '../api/names.ts';
 import { isEqual, isRecord } from '../api/json.ts';
-import { kindOfPart, RENAMED_ROUTES, textOf } from './generated-part.ts';
+import { kindOfPart, RENAMED_ROUTES, textOf } from './part.ts';
 import type { Phase } from './route-renames.ts';
 
 /** The next text of a part. */
@@ -18,7 +18,7 @@ export type NextText = {
  *
  *   HTTPRoute, GRPCRoute          It gets another name, and its own again at the next removal. Both exist for some seconds,
  *                                 so that requests take the old route until Envoy is ready for the new one. Policies
- *                                 target both names (generated-part.ts).
+ *                                 target both names (part.ts).
  *   a policy, a grant             Another name each time, in the same part, so that both change at the same moment.
  *                                 Nothing refers to these by name.
  *   Secret, ConfigMap             Removed keys are null, which removes or empties them.

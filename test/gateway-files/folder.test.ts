@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { fileOfPart, isGeneratedFile, partsIn, textsOfFiles } from '../../src/gateway-files/folder.ts';
-import { textOf } from '../../src/gateway-files/generated-part.ts';
+import { textOf } from '../../src/gateway-files/part.ts';
 import { readDocuments } from '../../src/api/yaml-documents.ts';
 
 /** The same in every run; SEED=2 npm test tries others. */

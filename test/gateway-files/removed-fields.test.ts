@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { nextText } from '../../src/gateway-files/next-text.ts';
-import type { NextText } from '../../src/gateway-files/next-text.ts';
+import { nextText } from '../../src/gateway-files/removed-fields.ts';
+import type { NextText } from '../../src/gateway-files/removed-fields.ts';
 import type { Phase } from '../../src/gateway-files/route-renames.ts';
 
 const OTHER = 'web.1.mesh-gateway.dev';

@@ -1,11 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import {
-  partNameOf,
-  hasValidName,
-  kindOfPart,
-  textOfUserObject,
-} from '../../src/gateway-files/generated-part.ts';
+import { partNameOf, hasValidName, kindOfPart, textOfUserObject } from '../../src/gateway-files/part.ts';
 import { kindSupport } from '../../src/gateway-files/kinds.ts';
 import type { GeneratedKind } from '../../src/gateway-files/kinds.ts';
 
