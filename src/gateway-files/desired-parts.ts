@@ -20,15 +20,15 @@ export type DesiredParts = {
   readonly omitted: readonly OmittedObject[];
 };
 
-/** The kinds of routes whose MeshEndpoints Envoy Gateway reads. */
-const LOOKED_UP = ROUTE_KINDS.filter(kind => kind === 'HTTPRoute' || kind === 'GRPCRoute');
+/** The kinds of routes for whose backendRefs Envoy Gateway reads MeshEndpoints. */
+const READ_ROUTES = ROUTE_KINDS.filter(kind => kind === 'HTTPRoute' || kind === 'GRPCRoute');
 
 /** The kinds of the store on which the folder depends. */
-export const STORE_KINDS: readonly string[] = ['MeshEndpoints', 'MeshBinding', ...LOOKED_UP];
+export const STORE_KINDS: readonly string[] = ['MeshEndpoints', 'MeshBinding', ...READ_ROUTES];
 
 /**
  * Computes the desired parts. Each change makes Envoy Gateway translate everything, so MeshEndpoints are written only if a
- * route refers to them for which Envoy Gateway reads them; once written they stay, since a route may refer to them again.
+ * route of these kinds refers to them. Once written they stay, since a route may refer to them again.
  */
 export function desiredParts(
   { read, written }: Declarations,
@@ -37,10 +37,10 @@ export function desiredParts(
 ): DesiredParts {
   const parts = new Map<string, string>();
   const omitted: OmittedObject[] = [];
-  const lookedUp = new Set<string>(LOOKED_UP.flatMap(kind => read.list(kind).flatMap(meshBackendsOf)));
+  const referenced = new Set<string>(READ_ROUTES.flatMap(kind => read.list(kind).flatMap(meshBackendsOf)));
   for (const object of [...read.list('MeshEndpoints'), ...read.list('MeshBinding')]) {
     const part = partNameOf(refTo(object));
-    if (object.kind === 'MeshBinding' || lookedUp.has(part) || isWritten(part))
+    if (object.kind === 'MeshBinding' || referenced.has(part) || isWritten(part))
       parts.set(
         part,
         cachedText(object, () => textOfOwnObject(object)),
@@ -48,19 +48,19 @@ export function desiredParts(
   }
   for (const key of written.keys()) {
     const [group = '', kind = '', namespace = '', name = ''] = key.split('|');
-    const fate = kindSupport(group, kind);
+    const support = kindSupport(group, kind);
     const found = written.get(key);
-    if (!found || fate.is === 'ours') continue;
+    if (!found || support.is === 'ours') continue;
     const { content: whole } = found.object;
     const subject = { kind, namespace, name };
     const part = partNameOf(subject);
     const omit = (why: string) => omitted.push({ object: part, file: found.file, why });
-    if (fate.is === 'omitted') omit(fate.why);
+    if (support.is === 'omitted') omit(support.why);
     else if (!hasValidName(subject)) omit('an API server would refuse its name or namespace');
     else
       parts.set(
         part,
-        cachedText(whole, () => textOfUserObject({ ...subject, whole }, fate.as)),
+        cachedText(whole, () => textOfUserObject({ ...subject, whole }, support.as)),
       );
   }
   return { parts, omitted };

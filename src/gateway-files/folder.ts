@@ -44,7 +44,8 @@ export class GeneratedFolder {
     this.#files = files;
     this.#parts.clear();
     for (const [file, text] of files)
-      for (const [part, said] of partsIn(text)) if (fileOfPart(part) === file) this.#parts.set(part, said);
+      for (const [part, partText] of partsIn(text))
+        if (fileOfPart(part) === file) this.#parts.set(part, partText);
     this.#isChanged = true;
     return names.filter(name => !name.startsWith('.') && !isGeneratedFile(name));
   }
@@ -52,9 +53,9 @@ export class GeneratedFolder {
   /** Sets the text of a part, or what `next` makes of its current text; not written before flush(). */
   put(part: string, text: string, next: (now: string) => string): void {
     const known = this.#parts.get(part);
-    const becomes = known === undefined || known === text ? text : next(known);
-    if (known === becomes) return;
-    this.#parts.set(part, becomes);
+    const desired = known === undefined || known === text ? text : next(known);
+    if (known === desired) return;
+    this.#parts.set(part, desired);
     this.#isChanged = true;
   }
 

@@ -3,7 +3,7 @@ import { isEqual, isRecord } from '../api/json.ts';
 import { kindOfPart, RENAMED_ROUTES, textOf } from './part.ts';
 import type { Phase } from './route-renames.ts';
 
-/** The next text of a part. */
+/** The text to write next for a part. */
 export type NextText = {
   readonly text: string;
   /** Removed fields that Envoy Gateway keeps. */
@@ -16,7 +16,7 @@ export type NextText = {
  * Envoy Gateway merges an object that it reads into the one that it has, so that it keeps removed fields, except in lists.
  * By kind:
  *
- *   HTTPRoute, GRPCRoute          It gets another name, and its own again at the next removal. Both exist for some seconds,
+ *   HTTPRoute, GRPCRoute          Gets another name, and its own again at the next removal. Both exist for some seconds,
  *                                 so that requests take the old route until Envoy is ready for the new one. Policies
  *                                 target both names (part.ts).
  *   a policy, a grant             Another name each time, in the same part, so that both change at the same moment.
@@ -26,7 +26,7 @@ export type NextText = {
  *   others                        Nothing: other objects refer to them by name. The kept fields are logged.
  */
 
-/** The next text of a part, from its current and its desired text. */
+/** The text to write next for a part, from its current and its desired text. */
 export function nextText(part: string, now: string, wanted: string, phase: Phase): NextText {
   const [[first, second], [plain]] = [readAll(now), readAll(wanted)];
   const kind = kindOfPart(part);
@@ -100,9 +100,9 @@ function textNamed(object: Named, nth: number): string | undefined {
 function withoutKeys(before: Named, plain: Named): Named {
   const all = (field: string): object => {
     const keys = isRecord(before[field]) ? Object.keys(before[field]) : [];
-    const gone = Object.fromEntries(keys.map(key => [key, null]));
+    const removed = Object.fromEntries(keys.map(key => [key, null]));
     const now = isRecord(plain[field]) ? plain[field] : {};
-    return keys.length === 0 ? {} : { [field]: { ...gone, ...now } };
+    return keys.length === 0 ? {} : { [field]: { ...removed, ...now } };
   };
   return { ...plain, ...all('data'), ...all('stringData') };
 }

@@ -1,13 +1,16 @@
 import type { Clock } from '../api/clock.ts';
 
-/** The phase of a rename: both names exist, the old one is to be removed, the old one must not be used again yet. */
+/**
+ * The phase of a rename: in `both` the route exists under both names, in `retire` the old one is to be removed, and in
+ * `cooldown` the old one must not be used again yet.
+ */
 export type Phase = 'idle' | 'both' | 'retire' | 'cooldown';
 
 /** Until Envoy has the new clusters with healthy endpoints. */
 const BOTH_MS = 5000;
 
 /** Until Envoy Gateway has noticed that a name is deleted, so that it can be used again. */
-const REST_MS = 2000;
+const COOLDOWN_MS = 2000;
 
 /** Per object: Envoy Gateway reads all of them before it notices a change. */
 const READ_MS = 150;
@@ -32,7 +35,7 @@ export class RouteRenames {
 
   enter(part: string, phase: 'both' | 'cooldown'): void {
     this.forget(part);
-    const [ms, next] = phase === 'both' ? ([BOTH_MS, 'retire'] as const) : ([REST_MS, 'idle'] as const);
+    const [ms, next] = phase === 'both' ? ([BOTH_MS, 'retire'] as const) : ([COOLDOWN_MS, 'idle'] as const);
     const cancel = this.#clock.after(ms + READ_MS * this.#objects(), () => {
       if (next === 'idle') this.#phases.delete(part);
       else this.#phases.set(part, { phase: next, cancel: () => undefined });
