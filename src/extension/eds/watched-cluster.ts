@@ -1,6 +1,7 @@
 import type { Clock } from '../../api/clock.ts';
 import type { UnusedBackend } from '../../traffic/unused.ts';
-import type { ClusterSnapshot, SnapshotCache, Watcher } from '../resolution-cache.ts';
+import type { Watcher } from '../dependency-cache.ts';
+import type { ClusterSnapshot, SnapshotCache } from '../resolution-cache.ts';
 import { drainingAfter, withDraining } from './draining.ts';
 import type { DrainingEndpoint } from './draining.ts';
 import { encodeResource } from './envoy-endpoints.ts';

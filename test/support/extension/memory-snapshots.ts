@@ -1,5 +1,6 @@
 import type { Key } from '../../../src/api/key.ts';
-import type { ClusterSnapshot, SnapshotCache, Watcher } from '../../../src/extension/resolution-cache.ts';
+import type { Watcher } from '../../../src/extension/dependency-cache.ts';
+import type { ClusterSnapshot, SnapshotCache } from '../../../src/extension/resolution-cache.ts';
 import type { EnvoyEndpoint, EnvoyLocality } from '../../../src/traffic/load-assignment.ts';
 import type { UnusedBackend } from '../../../src/traffic/unused.ts';
 
