@@ -60,9 +60,13 @@ function explainRule(rule: ResolvedRule, path: DataPathMode): Explained {
   const result = settings && loadAssignmentOf(rule, settings, path);
   const localities = result?.assignment.localities ?? [];
   const isMeshBackend = (backend: number) => rule.backends.some(({ index }) => index === backend);
-  const endpoints = localities.flatMap(({ backend, weight, priority, endpoints: list }) =>
-    list.map(endpoint =>
-      endpointLine(endpoint, `backend ${backend}, weight ${weight}, priority ${priority}`),
+  const endpoints = tableOf(
+    localities.flatMap(({ backend, weight, priority, endpoints: list }) =>
+      list.map(endpoint => [
+        addressOf(endpoint),
+        endpoint.proxy ? `through ${endpoint.proxy.address}:${endpoint.proxy.port}` : 'directly',
+        `backend ${backend}, weight ${weight}, priority ${priority}, ${endpoint.health}`,
+      ]),
     ),
   );
   const unready = path === 'Proxy' ? unreadyPools(rule) : new Map<number, string>();
@@ -101,10 +105,17 @@ function isServing({ health }: EnvoyEndpoint): boolean {
   return health === 'HEALTHY' || health === 'UNKNOWN';
 }
 
-function endpointLine({ address, port, proxy, health }: EnvoyEndpoint, place: string): string {
-  const path = proxy ? `through ${proxy.address}:${proxy.port}` : 'directly';
-  const host = address.includes(':') ? `[${address}]` : address;
-  return `    ${`${host}:${port}`.padEnd(24)} ${path.padEnd(32)} ${place}, ${health}`;
+function addressOf({ address, port }: EnvoyEndpoint): string {
+  return `${address.includes(':') ? `[${address}]` : address}:${port}`;
+}
+
+/** A line for each row, with the cells of a column below each other. */
+function tableOf(rows: readonly (readonly string[])[]): readonly string[] {
+  const columns = [...(rows[0] ?? []).keys()];
+  const widths = columns.map(column => Math.max(...rows.map(row => row[column]?.length ?? 0)));
+  return rows.map(row =>
+    `    ${row.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join('  ')}`.trimEnd(),
+  );
 }
 
 function unusedLine({ reason, message, endpoint }: UnusedBackend): string {
