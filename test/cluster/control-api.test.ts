@@ -6,17 +6,11 @@ import { NETWORK } from '../../lab/cluster/network.ts';
 import { startControlApi } from '../../lab/control-api/control-api.ts';
 import type { ControlApi } from '../../lab/control-api/control-api.ts';
 import { tailnetBehind } from '../../lab/control-api/real-tailnet.ts';
-import { applyAll } from '../../lab/kube/apply.ts';
 import { kubeClient } from '../../lab/kube/client.ts';
-import { waitForCondition, waitForObject } from '../../lab/kube/wait.ts';
-import { listNodes } from '../../lab/tailnet/tailnet.ts';
 import { testCluster } from '../support/cluster/cluster.ts';
 import { printLogsOnFailure } from '../support/cluster/logs.ts';
-import { meshPod } from '../support/cluster/mesh-pod.ts';
 import { createNamespace, removeNamespace } from '../support/cluster/namespace.ts';
 import { runInPod } from '../support/cluster/run-pod.ts';
-import { callsOf, keyBody } from '../support/control/simulated.ts';
-import type { SendCall } from '../support/control/simulated.ts';
 
 const { access, tailnet, kubectl, kubeconfig } = testCluster();
 const run = promisify(execFile);
@@ -24,47 +18,16 @@ const client = kubeClient(access);
 
 let namespace: string;
 let api: ControlApi;
-let call: SendCall;
 beforeAll(async () => {
   namespace = await createNamespace(client, { 'pod-security.kubernetes.io/enforce': 'restricted' });
   api = await startControlApi({ host: NETWORK.outer, behind: tailnetBehind(tailnet.admin) });
-  call = await callsOf(api, api.addClient(['all']));
 });
 afterAll(async () => {
   await api.close();
   await removeNamespace(client, namespace);
 });
 
-const devices = async () => {
-  const { json } = await call('GET', '/tailnet/-/devices');
-  return (json as { readonly devices: readonly { readonly nodeId: string; readonly hostname: string }[] })
-    .devices;
-};
-
-describe('a control API before the tailnet of a cluster', () => {
-  it('mints the key of a mesh pod, lists it by the ID in its Secret, and removes it', async () => {
-    printLogsOnFailure(client, namespace);
-    const name = `meshd-${namespace}`;
-    const { json } = await call('POST', '/tailnet/-/keys', keyBody());
-    const { key } = json as { readonly key: string };
-    await applyAll(client, meshPod({ namespace, name, loginServer: tailnet.url, key }));
-    await waitForCondition(client, { apiVersion: 'v1', kind: 'Pod', namespace, name }, 'Ready');
-    const secretRef = { apiVersion: 'v1', kind: 'Secret', namespace, name };
-    const dataOf = (object: object) => (object as { data?: Readonly<Record<string, string>> }).data ?? {};
-    const secret = await waitForObject(
-      client,
-      secretRef,
-      'to have the ID',
-      one => 'device_id' in dataOf(one),
-    );
-    const id = Buffer.from(dataOf(secret)['device_id'] ?? '', 'base64').toString();
-    expect((await devices()).find(({ hostname }) => hostname === name)).toMatchObject({ nodeId: id });
-    expect(() => api.audit()).toThrow(`leaked device: ${name}.`);
-    expect(await call('DELETE', `/device/${id}`)).toMatchObject({ status: 200 });
-    expect((await listNodes(tailnet.admin)).map(node => node.id)).not.toContain(id);
-    expect(() => api.audit()).not.toThrow();
-  });
-
+describe('a control API in front of the tailnet of a cluster', () => {
   it('exchanges a token of a ServiceAccount for one of its own, for a pod', async () => {
     printLogsOnFailure(client, namespace);
     const read = async (path: string): Promise<unknown> => {

@@ -229,7 +229,8 @@ function container(options: PoolOptions): Fields {
     })),
     readinessProbe: {
       httpGet: { path: '/healthz', port: 'metrics' },
-      ...{ periodSeconds: 1, timeoutSeconds: 1, failureThreshold: 3 },
+      // tailscaled trusts an address of a peer for 6.5 s: until then, replies go to where this device was before.
+      ...{ initialDelaySeconds: 7, periodSeconds: 1, timeoutSeconds: 1, failureThreshold: 3 },
     },
     // Until kube-proxy and Envoys have noticed that this member stops, it still serves new connections.
     lifecycle: { preStop: { sleep: { seconds: PRE_STOP_SECONDS } } },

@@ -1,0 +1,166 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import type { Socket } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Cluster } from '../../../lab/cluster/cluster-folder.ts';
+import { applyAll } from '../../../lab/kube/apply.ts';
+import { kubeClient } from '../../../lab/kube/client.ts';
+import { readManifests } from '../../../lab/kube/manifests.ts';
+import type { KubeObject } from '../../../lab/kube/object.ts';
+import { messageOf } from '../../../lab/process/errors.ts';
+import { waitFor } from '../../../lab/process/wait.ts';
+import { validate } from '../../../src/api/validation/validate.ts';
+import { MESH_POD, poolName } from '../../../src/api/names.ts';
+import type { ControlApi } from '../../../src/control/control.ts';
+import { poolObjects } from '../../../src/mesh-tailnet/pool/objects.ts';
+import { imageOf } from '../../../lab/cluster/images/table.ts';
+import { named } from '../declared.ts';
+import { connectTunnel } from '../lab/tunnel.ts';
+import { meshTailnet } from '../objects.ts';
+
+/** A pool whose objects and join keys a test has made, as the operator does. */
+export type TestPool = {
+  readonly namespace: string;
+  /** The name of its StatefulSet. */
+  readonly name: string;
+  /** The installation id in the hostnames of its devices. */
+  readonly installation: string;
+  /** The Service, as host:port. */
+  readonly proxy: string;
+  readonly podRef: (ordinal: number) => { apiVersion: 'v1'; kind: 'Pod'; namespace: string; name: string };
+  readonly secretRef: (ordinal: number) => {
+    apiVersion: 'v1';
+    kind: 'Secret';
+    namespace: string;
+    name: string;
+  };
+  readonly remove: () => Promise<void>;
+};
+
+/** What a pool is made of: its namespace, and the control API that creates its join keys. */
+type PoolSetup = {
+  readonly namespace: string;
+  readonly control: Pick<ControlApi, 'createKey'>;
+  readonly controlURL: string;
+  readonly replicas: number;
+};
+
+/** Creates a MeshTailnet, Secrets with join keys, and the objects of its pool; does not wait for the pods. */
+export async function createPool(
+  { access, tailnet: { url } }: Cluster,
+  { namespace, control, controlURL, replicas }: PoolSetup,
+): Promise<TestPool> {
+  const client = kubeClient(access);
+  await applyAll(client, readManifests('dist/crds'));
+  const installation = crypto.randomUUID().slice(0, 8);
+  const fields = { tailnet: `${namespace}.ts.net`, loginServer: url, pool: { image: imageOf('tailscale') } };
+  const owner = await client.apply(named(meshTailnet(fields), namespace) as KubeObject);
+  const verdict = validate('MeshTailnet', owner);
+  if (!verdict.valid) throw new Error(JSON.stringify(verdict.faults));
+  const name = poolName(namespace);
+  const objects = poolObjects({
+    ...{ tailnet: verdict.object, installation, namespace, controlURL, replicas, members: replicas },
+    ...{ defaults: {}, ca: undefined },
+  });
+  const place = (ordinal: number) => ({ apiVersion: 'v1', namespace, name: `${name}-${ordinal}` }) as const;
+  const secretRef = (ordinal: number) => ({ kind: 'Secret', ...place(ordinal) }) as const;
+  for (let ordinal = 0; ordinal < replicas; ordinal++) {
+    const { secret: authkey } = await control.createKey({
+      ...{ description: `mesh-gateway ${installation} ${namespace} ${ordinal}`, tags: ['tag:mesh'] },
+      ...{ expirySeconds: 3600, ephemeral: false, preauthorized: true },
+    });
+    const { apiVersion, kind, ...metadata } = secretRef(ordinal);
+    await client.apply({ apiVersion, kind, metadata, stringData: { authkey } });
+  }
+  const all = [...objects.supporting, objects.statefulSet].map(object => ({
+    ...object,
+    metadata: { ...object.metadata, namespace },
+  }));
+  await applyAll(client, all);
+  const service = await client.get({ apiVersion: 'v1', kind: 'Service', namespace, name });
+  const { clusterIP } = service['spec'] as { readonly clusterIP: string };
+  return {
+    ...{ namespace, name, installation, secretRef },
+    proxy: `${clusterIP}:${MESH_POD.ports.proxy}`,
+    podRef: ordinal => ({ kind: 'Pod', ...place(ordinal) }),
+    remove: () => client.remove({ apiVersion: owner.apiVersion, kind: owner.kind, name: namespace }),
+  };
+}
+
+/** The process of containerboot in a pod, which runs on this machine. */
+export function containerProcess(podUid: string): number {
+  const pids = readdirSync('/proc').filter(name => /^\d+$/.test(name));
+  const isOfPod = (pid: string) => {
+    try {
+      const variables = readFileSync(`/proc/${pid}/environ`, 'latin1').split('\0');
+      return (
+        variables.includes(`POD_UID=${podUid}`) &&
+        readFileSync(`/proc/${pid}/comm`, 'latin1').trim() === 'containerboot'
+      );
+    } catch {
+      return false;
+    }
+  };
+  const found = pids.find(isOfPod);
+  if (found === undefined) throw new Error(`no process of pod ${podUid} runs`);
+  return Number(found);
+}
+
+const ESTABLISHED = '01';
+
+/** The number of connections to the proxy of a pod, by the network of one of its processes. */
+export function proxyConnections(pid: number): number {
+  const port = MESH_POD.ports.proxy.toString(16).padStart(4, '0').toUpperCase();
+  return ['tcp', 'tcp6']
+    .flatMap(table => readFileSync(`/proc/${pid}/net/${table}`, 'latin1').trim().split('\n').slice(1))
+    .map(line => line.trim().split(/\s+/))
+    .filter(([, local = '', , state]) => local.endsWith(`:${port}`) && state === ESTABLISHED).length;
+}
+
+/** A new connection that failed: when it began, and why. */
+type Failure = { readonly atMs: number; readonly message: string };
+
+/** Opens and ends connections through a proxy, one after the other, until it is stopped. */
+export function openTunnels(proxy: string, target: string) {
+  const failures: Failure[] = [];
+  const begun = performance.now();
+  const nowMs = () => Math.round(performance.now() - begun);
+  let [opened, isStopped] = [0, false];
+  const open = async () => {
+    while (!isStopped) {
+      const atMs = nowMs();
+      try {
+        (await tunnelWithin(proxy, target, 2_000)).destroy();
+        opened++;
+      } catch (error) {
+        failures.push({ atMs, message: messageOf(error) });
+      }
+      await sleep(20);
+    }
+  };
+  const work = open();
+  return {
+    failures,
+    nowMs,
+    /** Waits until a number of further connections have been opened. */
+    more: async (count: number) => {
+      const wanted = opened + count;
+      await waitFor('more connections', () => Promise.resolve(opened >= wanted ? true : undefined));
+    },
+    stop: async () => {
+      isStopped = true;
+      await work;
+    },
+  };
+}
+
+/** A connection, or an error where there is none in time. */
+async function tunnelWithin(proxy: string, target: string, ms: number): Promise<Socket> {
+  const opening = connectTunnel(proxy, target);
+  const socket = await Promise.race([opening, sleep(ms, undefined)]);
+  if (socket) return socket;
+  opening.then(
+    late => late.destroy(),
+    () => undefined,
+  );
+  throw new Error(`no connection after ${ms} ms`);
+}
