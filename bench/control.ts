@@ -38,7 +38,8 @@ async function listFigures(api: ControlApi): Promise<readonly Figure[]> {
   const tailnets = openTailnets({ clock, now: () => new Date(), random: Math.random, userAgent: 'bench' });
   const { id, secret } = api.addClient(['devices:core:read']);
   const source = {
-    ...{ name: 'example', intervalMs: INTERVAL_MS },
+    name: 'example',
+    intervalMs: INTERVAL_MS,
     credentials: { kind: 'oauth', clientId: id, clientSecret: secret },
     endpoint: { url: api.url, scopes: [], requestsPerSecond: 5, burst: 10 },
   } as const;
@@ -82,10 +83,16 @@ async function productFigures(api: ControlApi): Promise<readonly Figure[]> {
   const begun = performance.now();
   const child = spawn(process.execPath, [product, 'standalone'], {
     env: {
-      ...{ RESOURCES_DIR: resources, STATE_DIR: join(folder, 'state'), GATEWAY_DIR: join(folder, 'gateway') },
-      ...{ METRICS_ADDRESS: anywhere, HEALTH_ADDRESS: anywhere, GRPC_ADDRESS: anywhere },
-      ...{ MESH_OAUTH_CLIENT_ID: id, MESH_OAUTH_CLIENT_SECRET: secret },
-      ...{ EXTENSION_SERVER_ADDRESS: '127.0.0.1:5005', MALLOC_MMAP_THRESHOLD_: '32768' },
+      RESOURCES_DIR: resources,
+      STATE_DIR: join(folder, 'state'),
+      GATEWAY_DIR: join(folder, 'gateway'),
+      METRICS_ADDRESS: anywhere,
+      HEALTH_ADDRESS: anywhere,
+      GRPC_ADDRESS: anywhere,
+      MESH_OAUTH_CLIENT_ID: id,
+      MESH_OAUTH_CLIENT_SECRET: secret,
+      EXTENSION_SERVER_ADDRESS: '127.0.0.1:5005',
+      MALLOC_MMAP_THRESHOLD_: '32768',
     },
     stdio: ['ignore', 'pipe', 'inherit'],
   });

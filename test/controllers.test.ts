@@ -9,12 +9,19 @@ describe('the registry of controllers', () => {
   const now = () => new Date();
   const tailnets = openTailnets({ clock, now, random: Math.random, userAgent: 'mesh-gateway/test' });
   const deps = {
-    ...{ read: memory.read, write: memory.write, clock, telemetry, now, tailnets },
+    read: memory.read,
+    write: memory.write,
+    clock,
+    telemetry,
+    now,
+    tailnets,
     revisionOf: () => undefined,
     own: new OwnNamespace(),
     events: { record: () => undefined },
     controlURL: undefined,
-    ...{ workloads: undefined, installation: undefined, meshPods: {} },
+    workloads: undefined,
+    installation: undefined,
+    meshPods: {},
   };
 
   it('starts each controller under the name that metrics know', async () => {

@@ -22,8 +22,14 @@ const telemetry = await startTelemetry({
 const fence = { signal: () => AbortSignal.abort() };
 const { read, start } = await connectKubernetes({
   fence,
-  ...{ kubeconfig, environment: {}, kinds: trafficKinds, indexes: extensionIndexes, telemetry },
-  ...{ clock: systemClock, random: Math.random, now: () => new Date() },
+  kubeconfig,
+  environment: {},
+  kinds: trafficKinds,
+  indexes: extensionIndexes,
+  telemetry,
+  clock: systemClock,
+  random: Math.random,
+  now: () => new Date(),
 });
 let isFollowing = false;
 startController(

@@ -69,7 +69,10 @@ export async function withCluster<T>(work: (bench: BenchCluster) => Promise<T>):
     const product = await startProduct(cluster);
     ended.unshift(product.end);
     return await work({
-      ...{ cluster, client, proxy: pool.address, extensionServer: product.metrics },
+      cluster,
+      client,
+      proxy: pool.address,
+      extensionServer: product.metrics,
       configure: extension => configure(cluster, client, extension),
       envoyGateway: () => envoyGatewayMetrics(client),
     });
@@ -94,7 +97,9 @@ async function startProxy({ tailnet }: Cluster) {
   const address = `${NETWORK.outer}:${port}`;
   const starter = starterIn(folder, name => labProgram('tailscale', name), '/usr/bin:/bin');
   const node = await startMeshNode(starter, tailnet, {
-    ...{ hostname: 'bench-proxy', tags: ['tag:mesh'], proxy: address },
+    hostname: 'bench-proxy',
+    tags: ['tag:mesh'],
+    proxy: address,
   });
   const end = async () => {
     await removeNode(tailnet.admin, node.id);
@@ -154,7 +159,9 @@ async function configure(
       ? { extensionManager: extensionManager({ address: EXTENSION_ADDRESS, maxMessageSize: '100M' }) }
       : {};
   await client.apply({
-    ...{ apiVersion: 'v1', kind: 'ConfigMap', metadata: { namespace, name: ref.name } },
+    apiVersion: 'v1',
+    kind: 'ConfigMap',
+    metadata: { namespace, name: ref.name },
     data: { [file]: stringify({ ...rest, ...more }) },
   });
   const rollout = (verb: string) =>

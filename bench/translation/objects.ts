@@ -101,7 +101,9 @@ const MESH = { group: 'mesh-gateway.dev', kind: 'MeshEndpoints', name: 'web' };
 function route(name: string, backend: object, path = '/'): KubeObject {
   const matches = [...new Set(['/', path])].map(value => ({ path: { type: 'PathPrefix', value } }));
   return {
-    ...{ apiVersion: GATEWAY_API, kind: 'HTTPRoute', metadata: { namespace: NAMESPACE, name } },
+    apiVersion: GATEWAY_API,
+    kind: 'HTTPRoute',
+    metadata: { namespace: NAMESPACE, name },
     spec: {
       parentRefs: [{ name: GATEWAY }],
       hostnames: [hostOf(name)],
@@ -125,23 +127,33 @@ function objectsOf(bench: BenchCluster): readonly KubeObject[] {
   return [
     { apiVersion: 'v1', kind: 'Namespace', metadata: { name: NAMESPACE } },
     {
-      ...{ apiVersion: 'v1', kind: 'Pod', metadata: { ...web, labels: { app: 'web' } } },
+      apiVersion: 'v1',
+      kind: 'Pod',
+      metadata: { ...web, labels: { app: 'web' } },
       spec: { containers: [{ name: 'web', image: imageOf('backends'), args }] },
     },
     {
-      ...{ apiVersion: 'v1', kind: 'Service', metadata: web },
+      apiVersion: 'v1',
+      kind: 'Service',
+      metadata: web,
       spec: { selector: { app: 'web' }, ports: [{ port: SERVICE.port, targetPort: 8080 }] },
     },
     {
-      ...{ apiVersion: GATEWAY_API, kind: 'Gateway', metadata: { namespace: NAMESPACE, name: GATEWAY } },
+      apiVersion: GATEWAY_API,
+      kind: 'Gateway',
+      metadata: { namespace: NAMESPACE, name: GATEWAY },
       spec: { gatewayClassName: 'mesh', listeners: [{ name: 'http', port: 80, protocol: 'HTTP' }] },
     },
     {
-      ...{ apiVersion: API_VERSION, kind: 'MeshTailnet', metadata: { name: NAMESPACE } },
+      apiVersion: API_VERSION,
+      kind: 'MeshTailnet',
+      metadata: { name: NAMESPACE },
       spec: { tailnet: 'example.ts.net', pool: { mode: 'External', addresses: [bench.proxy] } },
     },
     {
-      ...{ apiVersion: API_VERSION, kind: 'MeshEndpoints', metadata: web },
+      apiVersion: API_VERSION,
+      kind: 'MeshEndpoints',
+      metadata: web,
       spec: { tailnet: 'example.ts.net', endpoints: [endpoint] },
     },
   ];

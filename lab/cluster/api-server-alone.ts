@@ -52,8 +52,11 @@ export async function startApiServerAlone(options: ApiServerOptions): Promise<Ap
   const local = (at: number | undefined) => `http://127.0.0.1:${at}`;
   const address = '127.0.0.1';
   const place: ControlPlanePlace = {
-    ...{ etcd: local(etcd), etcdPeer: local(etcdPeer) },
-    ...{ address, port, bindAddress: address },
+    etcd: local(etcd),
+    etcdPeer: local(etcdPeer),
+    address,
+    port,
+    bindAddress: address,
   };
   const server = `https://${address}:${port}`;
   const credentials = await makeCredentials(notes.path, server);

@@ -66,7 +66,8 @@ export async function startGateway(base: GatewayBase, options: GatewayOptions): 
   writeFileSync(paths.config, JSON.stringify(gatewayConfig(paths, admin, extension), null, 2));
   const { control, address } = await startEnvoy(base, paths);
   const gateway = {
-    ...{ name: (objects ?? GATEWAY_NAME).name, namespace: (objects ?? GATEWAY_NAME).namespace },
+    name: (objects ?? GATEWAY_NAME).name,
+    namespace: (objects ?? GATEWAY_NAME).namespace,
     listeners: listenersAt(ports),
     admin: `http://${address}`,
     resources: paths.resources,

@@ -56,7 +56,9 @@ async function controlServer(options: Parameters<typeof startControlApi>[0] = {}
 
 function putSecret({ id, secret }: { readonly id: string; readonly secret: string }): Promise<unknown> {
   return admin.apply({
-    ...{ apiVersion: 'v1', kind: 'Secret', metadata: { namespace: NAMESPACE, name: 'mesh-oauth' } },
+    apiVersion: 'v1',
+    kind: 'Secret',
+    metadata: { namespace: NAMESPACE, name: 'mesh-oauth' },
     stringData: { 'client-id': id, 'client-secret': secret },
   });
 }
@@ -205,7 +207,9 @@ describe('a MeshTailnet in a cluster', () => {
     expect(distrusted.condition.message).toMatch(/certificate/i);
     expect(api.requests()).toEqual([]);
     await admin.apply({
-      ...{ apiVersion: 'v1', kind: 'ConfigMap', metadata: { namespace: NAMESPACE, name: 'control-ca' } },
+      apiVersion: 'v1',
+      kind: 'ConfigMap',
+      metadata: { namespace: NAMESPACE, name: 'control-ca' },
       data: { 'ca.crt': AUTHORITY.ca },
     });
     await putTailnet('private', { controlURL: api.url, controlCA: { configMapRef: { name: 'control-ca' } } });

@@ -49,7 +49,9 @@ function pods(name: string, replicas: number): KubeObject {
   const { labels } = metadata;
   const template = { metadata: { labels }, spec };
   return {
-    ...{ apiVersion: 'apps/v1', kind: 'Deployment', metadata },
+    apiVersion: 'apps/v1',
+    kind: 'Deployment',
+    metadata,
     spec: { replicas, selector: { matchLabels: labels }, template },
   };
 }

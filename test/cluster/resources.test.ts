@@ -49,7 +49,11 @@ describeResources('a cluster', async ({ indexes, first, reportFailure }) => {
   for (const object of first) await put(object);
   const kubernetes = openKubernetes({
     transport: part.seenThrough(transport),
-    ...{ kinds, indexes, reportFailure, clock: systemClock, random: Math.random },
+    kinds,
+    indexes,
+    reportFailure,
+    clock: systemClock,
+    random: Math.random,
     telemetry: {
       log: createLog({ level: 'error' }),
       metrics: createRegistry({ metrics: sourceMetrics, version: 'test' }),

@@ -50,7 +50,9 @@ export const ownedCases: Readonly<Record<string, Case>> = {
     expect: async scene => {
       const ref: Ref<'MeshTailnet'> = { kind: 'MeshTailnet', namespace: '', name: 'created-ts-net' };
       await scene.write.apply({
-        ...{ apiVersion: API_VERSION, kind: ref.kind, metadata: { name: ref.name } },
+        apiVersion: API_VERSION,
+        kind: ref.kind,
+        metadata: { name: ref.name },
         spec: { tailnet: 'created.ts.net' },
       });
       const { spec } = await untilFound(scene, ref);

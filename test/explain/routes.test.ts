@@ -78,7 +78,9 @@ describe('the explanation of a route', () => {
   const poolReady = (status: string, reason: string) => [
     {
       type: 'PoolReady',
-      ...{ status, reason, message: `why, and the fix of ${reason}` },
+      status,
+      reason,
+      message: `why, and the fix of ${reason}`,
       lastTransitionTime: '2026-01-01T00:00:00Z',
     },
   ];

@@ -155,7 +155,9 @@ describe('the folder of Envoy Gateway', () => {
   it('changes one file for all changes of a moment, except kinds of which Envoy Gateway reads one per file', async () => {
     const { put, names, generated } = await startGatewayFiles(makeFolders());
     const proxies = ['one', 'two'].map(name => ({
-      ...{ apiVersion: 'gateway.envoyproxy.io/v1alpha1', kind: 'EnvoyProxy', metadata: { name } },
+      apiVersion: 'gateway.envoyproxy.io/v1alpha1',
+      kind: 'EnvoyProxy',
+      metadata: { name },
       spec: {},
     }));
     await put('a.yaml', ...proxies, ...Array.from({ length: 100 }, (_, at) => named(secret, `cert-${at}`)));

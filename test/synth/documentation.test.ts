@@ -21,7 +21,12 @@ const rows = text
 /** The version of Kubernetes, 1.N, that takes a definition whose rules call a function: the one after that which brought it. */
 const SINCE: Readonly<Record<string, number>> = {
   ...Object.fromEntries(['has', 'size', 'matches', 'all', 'exists', 'map', 'filter'].map(name => [name, 25])),
-  ...{ startsWith: 25, duration: 25, intersects: 30, isIP: 31, cidr: 31, containsIP: 31 },
+  startsWith: 25,
+  duration: 25,
+  intersects: 30,
+  isIP: 31,
+  cidr: 31,
+  containsIP: 31,
 };
 
 /** The rules of all our kinds. */

@@ -27,7 +27,9 @@ const reasons = fc.constantFrom(...REASONS);
 const failures: fc.Arbitrary<ReflectorEvent> = fc
   .tuple(reasons, fc.constantFrom(undefined, 0, 1000, 1e9))
   .map(([reason, retryAfterMs]) => ({
-    ...{ event: 'failure', reason, message: 'no' },
+    event: 'failure',
+    reason,
+    message: 'no',
     ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
   }));
 

@@ -77,7 +77,11 @@ async function started(server: KubeTransport, clock = new VirtualClock()) {
   const broken: unknown[] = [];
   const arrivals = createStoreUpdates(['MeshEndpoints'], { store, reportUndecodable: () => undefined });
   const reflector = new Reflector({
-    ...{ kind: 'MeshEndpoints', transport: server, clock, timing: DEFAULT_TIMING, random: () => 0.5 },
+    kind: 'MeshEndpoints',
+    transport: server,
+    clock,
+    timing: DEFAULT_TIMING,
+    random: () => 0.5,
     updates: arrivals.of('MeshEndpoints'),
     observer: { moved: () => undefined, failed: error => broken.push(error) },
     onSynced: () => store.markSynced(),

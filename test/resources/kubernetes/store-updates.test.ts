@@ -30,7 +30,7 @@ function ways() {
     kind.endList(version, 'live');
   };
   const versionOf = (ref: Ref = web) => store.get(ref)?.metadata.resourceVersion;
-  return { ...{ store, changes, undecodable, kind, list, versionOf }, take: all.put };
+  return { store, changes, undecodable, kind, list, versionOf, take: all.put };
 }
 
 describe('the response to a write', () => {

@@ -134,8 +134,10 @@ const writes: Readonly<Record<string, (write: Write) => Promise<void>>> = {
   removeFinalizer: write => write.removeFinalizer(web, 'example.com/none'),
   apply: write =>
     write.apply({
-      ...{ apiVersion: web.apiVersion, kind: 'MeshEndpoints' },
-      ...{ metadata: { name: 'web', namespace: 'default', labels: { a: 'b' } }, spec: web.spec },
+      apiVersion: web.apiVersion,
+      kind: 'MeshEndpoints',
+      metadata: { name: 'web', namespace: 'default', labels: { a: 'b' } },
+      spec: web.spec,
     }),
   remove: write => write.remove(ref),
 };

@@ -79,7 +79,9 @@ function act(term: number): void {
 
 async function note(term: number): Promise<void> {
   const value = {
-    ...{ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name, namespace } },
+    apiVersion: 'v1',
+    kind: 'ConfigMap',
+    metadata: { name, namespace },
     data: { who, term: String(term) },
   };
   const path = `/api/v1/namespaces/${namespace}/configmaps/${name}`;

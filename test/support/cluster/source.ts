@@ -50,7 +50,12 @@ export async function testSource(
     return transport.send(request);
   };
   const source = openKubernetes({
-    ...{ transport: { ...transport, send }, kinds, indexes: [], clock, random: Math.random, telemetry },
+    transport: { ...transport, send },
+    kinds,
+    indexes: [],
+    clock,
+    random: Math.random,
+    telemetry,
     reportFailure: failure => {
       throw failure;
     },

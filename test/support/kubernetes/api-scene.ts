@@ -98,7 +98,12 @@ export async function openApiScene(options: ApiSceneOptions = {}): Promise<ApiSc
   const telemetry = { log, metrics, activities: createActivities() };
   const { clock, timers } = countedClock();
   const source = createSource({
-    ...{ transport, kinds, store, telemetry, clock, random: Math.random },
+    transport,
+    kinds,
+    store,
+    telemetry,
+    clock,
+    random: Math.random,
     timing: { ...QUICK, ...timing },
     reportFailure: failure => failures.push(failure),
   });
@@ -109,20 +114,18 @@ export async function openApiScene(options: ApiSceneOptions = {}): Promise<ApiSc
     rmSync(folder, { recursive: true });
   };
   return {
-    ...{
-      server,
-      store,
-      source,
-      transport,
-      changes,
-      failures,
-      lines,
-      telemetry,
-      metrics,
-      timers,
-      account,
-      close,
-    },
+    server,
+    store,
+    source,
+    transport,
+    changes,
+    failures,
+    lines,
+    telemetry,
+    metrics,
+    timers,
+    account,
+    close,
   };
 }
 
@@ -163,7 +166,10 @@ async function transportTo(
   const now = () => new Date();
   const environment = { KUBERNETES_SERVICE_HOST: '127.0.0.1', KUBERNETES_SERVICE_PORT: String(port) };
   const configSource = await restConfigSource({
-    ...{ kubeconfig: '', environment, clock: systemClock, now, serviceAccountFolder },
+    kubeconfig: '',
+    environment,
+    clock: systemClock,
+    serviceAccountFolder,
   });
   return openTransport({ configSource, clock: systemClock, now, timeoutMs });
 }

@@ -52,7 +52,13 @@ export async function startQuickstart(): Promise<RunningQuickstart> {
   };
   const declare = (file: string, text: string) => writeFileSync(join(folder, file), text);
   const running: RunningQuickstart = {
-    ...{ command, folder, state, restore, end, declare, output: () => output },
+    command,
+    folder,
+    state,
+    restore,
+    end,
+    declare,
+    output: () => output,
     edit: change => declare('web.yaml', change(readFileSync(join(folder, 'web.yaml'), 'utf8'))),
     remove: async () => {
       if (started.exitCode === null) await end('SIGTERM');

@@ -12,7 +12,9 @@ export type RecordedOutput = Output & {
 export function recordedOutput({ isTerminal = true, columns = 80, rows = 24 } = {}): RecordedOutput {
   let written = '';
   return {
-    ...{ isTerminal, columns, rows },
+    isTerminal,
+    columns,
+    rows,
     write: text => void (written += text),
     written: () => written,
     lines: () => {

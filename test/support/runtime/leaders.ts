@@ -82,13 +82,20 @@ export class Leaders {
       return { end: because => this.#ended(manner, () => record(`ends because ${because}`)) };
     };
     const leadership = startLeaderElection({
-      ...{ name: 'test', identity, lease, clock, random, telemetry: { log, metrics, activities } },
+      name: 'test',
+      identity,
+      lease,
+      clock,
+      random,
+      telemetry: { log, metrics, activities },
       lead: peculiar.lead ?? lead,
       ...(peculiar.isReady ? { isReady: peculiar.isReady } : {}),
       mustExit: ({ message }) => record(`must exit (${message})`),
     });
     return {
-      ...{ leadership, events, path },
+      leadership,
+      events,
+      path,
       messages: () => lines.map(line => (JSON.parse(line) as { readonly msg: unknown }).msg),
       gauge: async () =>
         valueOf(parseExposition(await metrics.text()), leaderMetrics.leads.name, { name: 'test' }),
