@@ -92,9 +92,15 @@ async function openSource(
 ): Promise<Source> {
   if (folder !== undefined) return { name: 'folder', ...openFolder(folder, telemetry) };
   const cluster = await connectKubernetes({
-    ...{ kubeconfig, environment, telemetry },
-    ...{ kinds: servingKinds, indexes: extensionIndexes, fence: WRITES_NOTHING },
-    ...{ clock: systemClock, random: Math.random, now: () => new Date() },
+    kubeconfig,
+    environment,
+    telemetry,
+    kinds: servingKinds,
+    indexes: extensionIndexes,
+    fence: WRITES_NOTHING,
+    clock: systemClock,
+    random: Math.random,
+    now: () => new Date(),
   });
   return { name: 'cluster', ...cluster };
 }

@@ -83,8 +83,14 @@ async function startOperator(
 ): Promise<Running> {
   const { kubeconfig, podNamespace, dataPath } = settings;
   const cluster = await connectKubernetes({
-    ...{ kubeconfig, environment, telemetry, clock, now: date, random: Math.random },
-    ...{ kinds: controllerKinds, indexes: [...extensionIndexes, ...controllerIndexes] },
+    kubeconfig,
+    environment,
+    telemetry,
+    clock,
+    now: date,
+    random: Math.random,
+    kinds: controllerKinds,
+    indexes: [...extensionIndexes, ...controllerIndexes],
     fence: { signal: () => leadership.signal() },
   });
   const { read } = cluster;
@@ -94,7 +100,10 @@ async function startOperator(
   const events = eventsFrom(settings, cluster, telemetry);
   const startTailnets = () =>
     openTailnets({
-      ...{ clock, now: date, random: Math.random, userAgent: `mesh-gateway/${version}` },
+      clock,
+      now: date,
+      random: Math.random,
+      userAgent: `mesh-gateway/${version}`,
       metrics: telemetry.metrics,
     });
   const leadership = electLeader(settings, { cluster, telemetry, cache, events, startTailnets });
@@ -120,8 +129,13 @@ function eventsFrom(
   { log, metrics }: ProcessTelemetry,
 ): KubeEvents {
   return createEventRecorder({
-    ...{ controller: COMPONENTS.operator, instance: podName, transport },
-    ...{ clock, now: date, random: Math.random, record: metrics.record },
+    controller: COMPONENTS.operator,
+    instance: podName,
+    transport,
+    clock,
+    now: date,
+    random: Math.random,
+    record: metrics.record,
     reportFailure: error => log.warn('events cannot be recorded', { error }),
   });
 }
@@ -145,26 +159,47 @@ function electLeader(
   const { read, write, leaseTransport } = cluster;
   const name = COMPONENTS.operator;
   const own = kubernetesNamespace({
-    ...{ transport: cluster.transport, namespace: podNamespace, serviceAccount: name },
-    ...{ clock, random: Math.random, fence: { signal: () => leadership.signal() } },
+    transport: cluster.transport,
+    namespace: podNamespace,
+    serviceAccount: name,
+    clock,
+    random: Math.random,
+    fence: { signal: () => leadership.signal() },
   });
   const revisionOf = (gateway: Ref<'Gateway'>) => cache.revisionOf(gateway);
   const leadership = startLeaderElection({
-    ...{ name, identity: podName, telemetry, random: Math.random },
+    name,
+    identity: podName,
+    telemetry,
+    random: Math.random,
     clock: countingSleep(clock, () => uptime() * 1000),
     lease: kubernetesLease({ transport: leaseTransport, namespace: podNamespace, name, date }),
     isReady: () => read.isSynced(),
     lead: ({ number }) => {
       events.record({
         regarding: { apiVersion: 'coordination.k8s.io/v1', kind: 'Lease', namespace: podNamespace, name },
-        ...{ type: 'Normal', reason: 'LeaderElected', action: 'Elect' },
+        type: 'Normal',
+        reason: 'LeaderElected',
+        action: 'Elect',
         note: `${podName} became leader (term ${number})`,
       });
-      const base = { read, write, clock, telemetry };
       const tailnets = startTailnets();
       const endPoolGauges = readPoolGauges(read, telemetry.metrics);
-      const pools = { workloads: own, installation: installationIn(read, podNamespace), meshPods };
-      const deps = { ...base, ...pools, revisionOf, events, own, tailnets, controlURL, now: date };
+      const deps = {
+        read,
+        write,
+        clock,
+        telemetry,
+        revisionOf,
+        events,
+        own,
+        workloads: own,
+        installation: installationIn(read, podNamespace),
+        meshPods,
+        tailnets,
+        controlURL,
+        now: date,
+      };
       const work = leadControllers(startControllers(deps, { concurrency, syncPeriodMs }), DRAIN);
       return {
         end: because => {

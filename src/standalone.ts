@@ -103,18 +103,26 @@ export async function startStandalone(
     const { revisionOf } = serving;
     const { concurrency, syncPeriodMs } = settings;
     const tailnets = openTailnets({
-      ...{ clock: systemClock, now: () => new Date(), random: Math.random },
-      ...{ userAgent: `mesh-gateway/${options.version}`, metrics: telemetry.metrics },
+      clock: systemClock,
+      now: () => new Date(),
+      random: Math.random,
+      userAgent: `mesh-gateway/${options.version}`,
+      metrics: telemetry.metrics,
     });
     const deps = {
-      ...{ read, write: directory.write, clock: systemClock, telemetry, revisionOf, tailnets },
-      ...{
-        own: secretsOf(settings),
-        events: NO_EVENTS,
-        controlURL: settings.controlURL,
-        ...{ workloads: undefined, installation: undefined, meshPods: {} },
-        now: () => new Date(),
-      },
+      read,
+      write: directory.write,
+      clock: systemClock,
+      telemetry,
+      revisionOf,
+      tailnets,
+      own: secretsOf(settings),
+      workloads: undefined,
+      installation: undefined,
+      meshPods: {},
+      events: NO_EVENTS,
+      controlURL: settings.controlURL,
+      now: () => new Date(),
     };
     const controllers = startControllers(deps, { concurrency, syncPeriodMs });
     files.start();

@@ -8,7 +8,7 @@ const ENVOY_GATEWAY_GROUP = 'gateway.envoyproxy.io';
 
 function namespaced(
   apiVersion: string,
-  ...kinds: readonly string[]
+  kinds: readonly string[],
 ): readonly (readonly [string, GeneratedKind])[] {
   const group = apiVersion.slice(0, Math.max(0, apiVersion.lastIndexOf('/')));
   return kinds.map(kind => [`${group}/${kind}`, { apiVersion, scope: 'Namespaced' }]);
@@ -20,18 +20,28 @@ function namespaced(
  */
 const KINDS: ReadonlyMap<string, GeneratedKind> = new Map([
   [`${GATEWAY_GROUP}/GatewayClass`, { apiVersion: `${GATEWAY_GROUP}/v1`, scope: 'Cluster' }],
-  ...namespaced(
-    `${GATEWAY_GROUP}/v1`,
-    ...['Gateway', 'HTTPRoute', 'GRPCRoute', 'TLSRoute', 'TCPRoute', 'UDPRoute', 'BackendTLSPolicy'],
-  ),
-  ...namespaced(`${GATEWAY_GROUP}/v1beta1`, 'ReferenceGrant'),
-  ...namespaced(
-    `${ENVOY_GATEWAY_GROUP}/v1alpha1`,
-    ...['EnvoyProxy', 'EnvoyPatchPolicy', 'ClientTrafficPolicy', 'BackendTrafficPolicy', 'SecurityPolicy'],
-    ...['EnvoyExtensionPolicy', 'HTTPRouteFilter', 'Backend'],
-  ),
-  ...namespaced('v1', 'Secret', 'ConfigMap'),
-  ...namespaced(API_VERSION, 'MeshEndpoints', 'MeshBinding'),
+  ...namespaced(`${GATEWAY_GROUP}/v1`, [
+    'Gateway',
+    'HTTPRoute',
+    'GRPCRoute',
+    'TLSRoute',
+    'TCPRoute',
+    'UDPRoute',
+    'BackendTLSPolicy',
+  ]),
+  ...namespaced(`${GATEWAY_GROUP}/v1beta1`, ['ReferenceGrant']),
+  ...namespaced(`${ENVOY_GATEWAY_GROUP}/v1alpha1`, [
+    'EnvoyProxy',
+    'EnvoyPatchPolicy',
+    'ClientTrafficPolicy',
+    'BackendTrafficPolicy',
+    'SecurityPolicy',
+    'EnvoyExtensionPolicy',
+    'HTTPRouteFilter',
+    'Backend',
+  ]),
+  ...namespaced('v1', ['Secret', 'ConfigMap']),
+  ...namespaced(API_VERSION, ['MeshEndpoints', 'MeshBinding']),
 ]);
 
 /** Whether a kind is written for Envoy Gateway, and why not. */

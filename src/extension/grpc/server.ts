@@ -66,7 +66,9 @@ export async function startGrpcServer(deps: GrpcServerDeps): Promise<GrpcServer>
   listener.on('error', error => telemetry.log.error('unexpected error in the gRPC listener', { error }));
   const removeActivities = telemetry.activities.add('gRPC server', () => [
     ...Array.from(connections, ([{ remoteAddress = 'unknown', remotePort = 0 }, openedAt]) => ({
-      ...{ what: `${remoteAddress}:${remotePort}`, state: 'open', forMs: clock.now() - openedAt },
+      what: `${remoteAddress}:${remotePort}`,
+      state: 'open',
+      forMs: clock.now() - openedAt,
     })),
     ...calls.activities(),
   ]);
