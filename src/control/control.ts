@@ -144,7 +144,7 @@ export type TailnetSource = {
 
 /** What is known of a tailnet. */
 export type TailnetView = {
-  /** Of the last list that succeeded, with devices that are missing from too few lists to be gone. */
+  /** Of the last list that succeeded, with devices that are missing from too few lists to be gone, without those deleted since. */
   readonly devices: readonly Device[] | undefined;
   /** Whether the last list failed, so that devices are as they were. */
   readonly isStale: boolean;

@@ -95,7 +95,13 @@ class ObservedTailnet {
       exchange: credentials => exchange(credentials, source.endpoint.scopes, calls),
       ...(metrics ? { record: metrics.record } : {}),
     });
-    this.api = controlApi(this.#tokens, calls);
+    const api = controlApi(this.#tokens, calls);
+    const deleteDevice = async (id: string) => {
+      await api.deleteDevice(id);
+      const known = new Map(this.#known);
+      if (known.delete(id)) this.#know(known);
+    };
+    this.api = { ...api, deleteDevice };
   }
 
   async observe({ credentials, intervalMs }: TailnetSource): Promise<TailnetView> {
@@ -138,10 +144,14 @@ class ObservedTailnet {
       const isGone = absences + 1 >= ABSENCES && at - seenAt >= ABSENT_MS;
       if (!known.has(id) && !isGone) known.set(id, { device, absences: absences + 1, seenAt });
     }
-    this.#known = known;
-    this.#devices = [...known.values()].map(({ device }) => device);
+    this.#know(known);
     this.#listedAt = at;
     this.#lastSuccess = this.#deps.now();
+  }
+
+  #know(known: ReadonlyMap<string, Known>): void {
+    this.#known = known;
+    this.#devices = [...known.values()].map(({ device }) => device);
   }
 
   #view(): Omit<TailnetView, 'nextMs'> {

@@ -68,6 +68,16 @@ describe('11. a device that is missing', () => {
     expect((await later()).devices).toHaveLength(1);
   });
 
+  it('because it was deleted here is gone at once', async () => {
+    const { api, clock, later, observe, tailnets } = await observed();
+    const { nodeId } = api.addDevice({ hostname: 'web-1', tags: ['tag:mesh'] });
+    api.addDevice({ hostname: 'web-2' });
+    expect((await later()).devices).toHaveLength(2);
+    await inTime(clock, tailnets.api('example')?.deleteDevice(nodeId) ?? Promise.resolve());
+    expect((await observe()).devices).toMatchObject([{ hostname: 'web-2' }]);
+    expect((await later()).devices).toHaveLength(1);
+  });
+
   it('from stale reads never goes', async () => {
     const { api, later } = await observed({ consistency: { staleReads: { share: 0.5, byMs: 3600_000 } } });
     api.addDevice({ hostname: 'web-1' });
