@@ -74,7 +74,8 @@ function fieldsOf(
     name: node.fqdn,
     addresses: node.addresses,
     tags: node.tags,
-    authorized: node.authorized,
+    // The control server takes the approval from a device whose key has expired; the vendor's API does not.
+    authorized: node.authorized || node.expired,
     isEphemeral: node.ephemeral,
     keyExpiryDisabled: !node.expired,
     expiresMs: node.expired ? (current?.expiresMs ?? state.clock.now()) : undefined,

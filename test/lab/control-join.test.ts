@@ -114,8 +114,10 @@ describe('a control API before a real tailnet', () => {
     expect(await call('POST', `${path}/expire`)).toMatchObject({ status: 200 });
     const isOut = async () => (await daemonState(starter, daemon)).state === 'NeedsLogin' || undefined;
     expect(await waitFor('the device to need a new key', isOut)).toBe(true);
-    const { expires } = (await call('GET', path)).json as { readonly expires: string };
-    expect(expires).toMatch(/^20/);
+    expect((await call('GET', path)).json).toMatchObject({
+      expires: expect.stringMatching(/^20/) as string,
+      authorized: true,
+    });
   });
 
   it('deletes a node, so that its daemon works no more and nothing is left behind', async () => {
