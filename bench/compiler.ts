@@ -16,7 +16,7 @@ import type { Figure } from './figures.ts';
 const ENDPOINTS = 100;
 const AUTHORED = 1000;
 
-/** How fast the schemas are compiled, and how fast what they are compiled to judges an object. */
+/** Measures how fast the schemas are compiled, and how fast the generated validators are. */
 export function compiler(): Promise<readonly Figure[]> {
   const endpoints = Array.from({ length: ENDPOINTS }, (_, index) => endpoint(index));
   const object = objectWith(endpoints);
@@ -62,7 +62,7 @@ export function compiler(): Promise<readonly Figure[]> {
   ]);
 }
 
-/** What users run as a process of its own. */
+/** Commands that users run. */
 function processFigures(): readonly Figure[] {
   return [
     { name: 'npm run generate, whole process', value: generateSeconds(), unit: 's', aim: 3 },
@@ -76,7 +76,7 @@ function processFigures(): readonly Figure[] {
   ];
 }
 
-/** An endpoint that uses what endpoints commonly use: labels, and a check with a header. */
+/** An endpoint with common fields: labels, and a health check with a header. */
 function endpoint(index: number) {
   return {
     name: `web-${index}`,
@@ -108,7 +108,7 @@ function objectWith(endpoints: readonly Endpoint[]) {
   };
 }
 
-/** The figures mean nothing if the object is not judged as a whole: the last endpoint's faults must be found. */
+/** The figures count only if the whole object is validated: the faults of the last endpoint must be found. */
 function checkLoad(endpoints: readonly Endpoint[]): void {
   const [last] = endpoints.slice(-1);
   if (!last || endpoints.length !== ENDPOINTS) throw new Error('the object does not have its endpoints');
@@ -125,7 +125,7 @@ type EndpointRule = {
   readonly interpreted: (self: Endpoint) => unknown;
 };
 
-/** The rules of the endpoint itself, which need none of Kubernetes' own functions, in both forms. */
+/** The rules of the endpoint itself, without functions of Kubernetes, in both forms. */
 function endpointRules(): readonly EndpointRule[] {
   const files = readdirSync('schema').map(name => [name, readFileSync(`schema/${name}`, 'utf8')] as const);
   const nodes = load(new Map(files)).flatMap(kind => walk(kind.root));
@@ -148,14 +148,14 @@ function holdsForAll(rules: readonly ((self: Endpoint) => unknown)[], endpoints:
   }
 }
 
-/** As a user runs it, from the start of npm to its end. */
+/** From the start of npm to its end. */
 function generateSeconds(): number {
   return medianSeconds(() => {
     execFileSync('npm', ['run', '--silent', 'generate'], { stdio: ['ignore', 'ignore', 'inherit'] });
   });
 }
 
-/** The same; what it would write is there already, so that nothing is written. */
+/** The same; nothing differs, so nothing is written. */
 function synthSeconds(): number {
   return medianSeconds(() => {
     const output = execFileSync('npm', ['run', '--silent', 'synth'], { encoding: 'utf8' });
@@ -164,7 +164,7 @@ function synthSeconds(): number {
   });
 }
 
-/** With the library as it is shipped, from the start of Node to its end. */
+/** With the shipped library, from the start of Node to its end. */
 function authoringSeconds(): number {
   const program = bundled('authoring');
   return medianSeconds(() => {

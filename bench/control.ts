@@ -19,7 +19,10 @@ const LISTS = 7;
 const INTERVAL_MS = 30_000;
 const MEGABYTE = 1024 * 1024;
 
-/** What a tailnet of 10,000 devices costs; the simulator is in the same process for all figures but those of the product. */
+/**
+ * Measures what a tailnet of 10,000 devices costs. The simulator is in the same process, except for the figures of
+ * the product.
+ */
 export async function control(): Promise<readonly Figure[]> {
   const api = await startControlApi();
   try {
@@ -45,9 +48,9 @@ async function listFigures(api: ControlApi): Promise<readonly Figure[]> {
   } as const;
   const took: number[] = [];
   for (let list = 0; list < LISTS; list++) {
-    const begun = performance.now();
+    const startedAt = performance.now();
     const views = await Promise.all(Array.from({ length: CALLERS }, () => tailnets.observe(source)));
-    took.push(performance.now() - begun);
+    took.push(performance.now() - startedAt);
     if (views.some(({ devices }) => devices?.length !== DEVICES)) throw new Error('devices are missing');
     skippedMs += INTERVAL_MS;
   }
@@ -80,7 +83,7 @@ async function productFigures(api: ControlApi): Promise<readonly Figure[]> {
   const { id, secret } = api.addClient(['devices:core:read']);
   const anywhere = '127.0.0.1:0';
   const product = builtProduct();
-  const begun = performance.now();
+  const startedAt = performance.now();
   const child = spawn(process.execPath, [product, 'standalone'], {
     env: {
       RESOURCES_DIR: resources,
@@ -103,7 +106,7 @@ async function productFigures(api: ControlApi): Promise<readonly Figure[]> {
       metricsPort = entry.metricsPort ?? metricsPort;
       if (entry.msg === 'authenticated with the control API') break;
     }
-    const seconds = (performance.now() - begun) / 1000;
+    const seconds = (performance.now() - startedAt) / 1000;
     const response = await fetch(`http://127.0.0.1:${metricsPort}/metrics`);
     const text = await response.text();
     const valueOf = (name: string) => Number(new RegExp(`^${name} (\\S+)$`, 'm').exec(text)?.[1]);

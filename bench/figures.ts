@@ -1,12 +1,12 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 
-/** One measured number and what it is meant to be; a figure without an aim is there for comparison. */
+/** A measured number and its aim; a figure without an aim is there for comparison. */
 export type Figure = {
   readonly name: string;
   readonly value: number;
   readonly unit: string;
   readonly aim?: number;
-  /** Which side of the aim is good; `low` by default. */
+  /** Whether values below or above the aim are good; `low` by default. */
   readonly good?: 'low' | 'high';
 };
 

@@ -2,7 +2,7 @@ import { API_VERSION } from '../src/api/generated/kinds.ts';
 
 const ENDPOINTS = 5;
 
-/** A MeshEndpoints as an API server gives it, with five endpoints and the notes of who set which field. */
+/** A MeshEndpoints with five endpoints, as an API server returns it, with managed fields. */
 export function manyEndpoints(index: number, revision = 0): Readonly<Record<string, unknown>> {
   const fields = { 'f:spec': { 'f:endpoints': {}, 'f:tailnet': {} }, 'f:metadata': { 'f:labels': {} } };
   return {

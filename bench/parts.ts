@@ -11,14 +11,17 @@ import type { Figure } from './figures.ts';
 
 const LAB_RUNS = 3;
 
-/** How long the lab and the cluster take to come and go, with everything built, and how much memory each program has. */
+/**
+ * Measures how long the lab and the cluster take to start and stop, with everything built, and the memory of each
+ * program.
+ */
 export function parts(): Promise<readonly Figure[]> {
   if (new ClusterFolder(CLUSTER_FOLDER).running())
     throw new Error('a cluster is up: end it first (npm run cluster -- down)');
   return Promise.resolve([...labFigures(), ...clusterFigures()]);
 }
 
-/** Measures what a command line starts, and has it ended, also when the measuring fails or is killed. */
+/** Starts the lab or the cluster, measures it, and stops it even if measuring fails or is killed. */
 function ending<T>(down: readonly string[], measure: () => T): T {
   const command = [process.execPath, '--import', 'tsx', ...down];
   const cleaner = guard(command, process.cwd());
@@ -49,7 +52,7 @@ function labFigures(): readonly Figure[] {
 
 function clusterFigures(): readonly Figure[] {
   const { up, memory, down } = ending(['lab/commands/cluster.ts', 'down'], () => {
-    // Images that are not made yet are made here, and not in what is measured.
+    // Makes missing images now, so that their time is not measured.
     seconds('lab/commands/cluster.ts', 'up');
     seconds('lab/commands/cluster.ts', 'down');
     return {
@@ -65,7 +68,7 @@ function clusterFigures(): readonly Figure[] {
   ];
 }
 
-/** How long a command takes as a whole process. */
+/** The time of a command from start to exit. */
 function seconds(...command: readonly string[]): number {
   const startMs = performance.now();
   execFileSync(process.execPath, ['--import', 'tsx', ...command], { stdio: 'pipe' });
@@ -81,13 +84,13 @@ function memoryOf(pids: Iterable<number>): readonly Memory[] {
       const kilobytes = Number(/^VmRSS:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]);
       return [{ program, megabytes: kilobytes / 1024 }];
     } catch {
-      // It ended while we looked.
+      // It has ended since it was listed.
       return [];
     }
   });
 }
 
-/** Shells and wrappers, which are of no interest one by one. */
+/** Shells and wrappers are left out. */
 const SMALL_MEGABYTES = 5;
 
 function memoryFigures(where: string, memory: readonly Memory[]): readonly Figure[] {

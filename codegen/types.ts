@@ -4,7 +4,7 @@ import type { Node, ObjectNode, Whole } from './kind.ts';
 import { GENERATED } from './text.ts';
 import { walk } from './walk.ts';
 
-/** Whose view a type takes: of what is stored (defaults are filled in) or of what a user writes (they may be absent). */
+/** Whether a type is of stored objects, with defaults, or of objects as users write them. */
 export type View = 'stored' | 'authored';
 
 /** The TypeScript types of all kinds and of their parts; `Kinds` names each kind's. */

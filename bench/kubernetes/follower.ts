@@ -39,7 +39,7 @@ startController(
     triggers: [],
     reconcile: ref => {
       const label = read.get(ref)?.metadata.labels?.['revision'];
-      // The clock is the machine's, so that whoever made the change can compare.
+      // Monotonic time of the machine, which the process that made the change can compare.
       if (isFollowing) print({ name: ref.name, label, at: String(process.hrtime.bigint()) });
       return Promise.resolve({ requeue: 'on-change' });
     },
@@ -47,10 +47,10 @@ startController(
   { read, clock: systemClock, telemetry },
   { concurrency: 10, syncPeriodMs: 1e9 },
 );
-const begun = performance.now();
+const startedAt = performance.now();
 start();
 await read.whenSynced();
-print({ syncMs: performance.now() - begun, objects: read.list('MeshEndpoints').length });
+print({ syncMs: performance.now() - startedAt, objects: read.list('MeshEndpoints').length });
 setTimeout(() => {
   isFollowing = true;
   print({ following: true });

@@ -20,7 +20,7 @@ const IDLE_MS = 65_000;
 /** One for each watch, one for the Lease, four for everything else. */
 const MAX_CONNECTIONS = trafficKinds.length + 5;
 
-/** How fast and how small a process is that reads a large cluster, on a real API server of its own. */
+/** Measures the speed and memory of a process that reads a large cluster, on a real API server of its own. */
 export async function kubernetes(): Promise<readonly Figure[]> {
   const server = startProgram([process.execPath, '--import', 'tsx', 'lab/commands/cluster.ts', 'alone']);
   try {
@@ -48,12 +48,12 @@ export async function kubernetes(): Promise<readonly Figure[]> {
   }
 }
 
-/** Makes the objects, many at once, and a route that uses one of them. */
+/** Creates the objects, many concurrently, and a route that uses one of them. */
 async function fill(client: KubeClient): Promise<void> {
   for (let team = 0; team < 50; team++)
     await client.create({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: `team-${team}` } });
   const rest = Array.from({ length: OBJECTS }, (_, index) => index);
-  const begun = performance.now();
+  const startedAt = performance.now();
   await Promise.all(
     Array.from({ length: 14 }, async () => {
       for (let index = rest.pop(); index !== undefined; index = rest.pop()) {
@@ -62,7 +62,9 @@ async function fill(client: KubeClient): Promise<void> {
       }
     }),
   );
-  console.error(`${OBJECTS} objects were made in ${((performance.now() - begun) / 1000).toFixed(0)} s`);
+  console.error(
+    `${OBJECTS} objects were created in ${((performance.now() - startedAt) / 1000).toFixed(0)} s`,
+  );
   for (const object of ROUTED) await client.apply(object);
 }
 
@@ -123,7 +125,10 @@ async function followerFigures(client: KubeClient, kubeconfig: string): Promise<
   }
 }
 
-/** From when a change is sent to when a controller runs that sees it, the server's own time included; and to a bare watch. */
+/**
+ * From the request with a change until a controller reconciles it, including the time of the server; and until a bare
+ * watch reports it.
+ */
 async function changeLags(client: KubeClient, follower: Program) {
   const watch = await bareWatch(client);
   const [ours, bare]: [number[], number[]] = [[], []];
@@ -176,7 +181,7 @@ async function operatorFigures(
   try {
     const ready = async () => (await fetch(`http://127.0.0.1:${health}/readyz`)).ok;
     while (!(await ready().catch(() => false))) await sleep(100);
-    // Until the MeshBinding is as it stays.
+    // Until the MeshBinding changes no more.
     await sleep(15_000);
     const text = await (await fetch(`http://127.0.0.1:${metrics}/metrics`)).text();
     const objects = Number(/^mesh_gateway_source_objects\{kind="MeshEndpoints"\} (\d+)$/m.exec(text)?.[1]);
@@ -201,7 +206,7 @@ async function operatorFigures(
   }
 }
 
-/** What the API server counts: all that changed anything but the lease, which is kept by writing it. */
+/** The number of write requests by the metrics of the API server, without those for leases. */
 async function writesIn(client: KubeClient): Promise<number> {
   const { body } = await client.request('GET', '/metrics');
   return String(body)

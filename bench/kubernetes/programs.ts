@@ -7,7 +7,7 @@ import { createInterface } from 'node:readline';
 /** A program that a bench runs, and the lines that it prints. */
 export interface Program {
   readonly child: ChildProcess;
-  /** The next line of which something can be made. */
+  /** Waits for the next line for which `find` returns a value. */
   next<T>(find: (line: string) => T | undefined): Promise<T>;
   stop(): Promise<void>;
 }
@@ -48,7 +48,7 @@ export function startProgram([program = '', ...args]: readonly string[]): Progra
   };
 }
 
-/** What is in memory of a process, and the most that ever was, in megabytes of a million bytes. */
+/** The resident memory of a process and its maximum, in MB (10^6 bytes). */
 export function megabytesOf({ pid = 0 }: ChildProcess): { readonly now: number; readonly most: number } {
   const status = readFileSync(`/proc/${pid}/status`, 'utf8');
   const read = (name: string) =>
@@ -56,7 +56,7 @@ export function megabytesOf({ pid = 0 }: ChildProcess): { readonly now: number; 
   return { now: read('VmRSS'), most: read('VmHWM') };
 }
 
-/** How many connections a process has to a port of loopback. */
+/** The number of connections of a process to a port of loopback. */
 export function connectionsOf({ pid = 0 }: ChildProcess, port: number): number {
   const sockets = new Set(
     readdirSync(`/proc/${pid}/fd`).flatMap(name => {

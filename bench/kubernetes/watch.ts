@@ -25,7 +25,7 @@ export async function bareWatch(client: KubeClient): Promise<BareWatch> {
   });
   sent.on('error', () => undefined);
   sent.on('response', response => {
-    // It ends by being cut off.
+    // Closing it aborts the request.
     response.on('error', () => undefined);
     createInterface({ input: response })
       .on('error', () => undefined)

@@ -13,7 +13,7 @@ const store = new ResourceStore([byTailnet], failure => {
   throw failure;
 });
 for (let index = 0; index < OBJECTS; index += 1) {
-  // As it comes from outside: a text.
+  // Parsed from text, as objects from outside are.
   const decoding = decode(JSON.parse(JSON.stringify(manyEndpoints(index))));
   if (decoding.is !== 'resource') throw new Error(`object ${index} was not read`);
   store.put(decoding.resource, 'first');

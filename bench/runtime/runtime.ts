@@ -21,7 +21,7 @@ import { manyEndpoints } from '../many-endpoints.ts';
 const byTailnet: Index<'MeshEndpoints'> = { name: 'tailnet', kind: 'MeshEndpoints', valuesOf: tailnetsOf };
 const indexes = [byTailnet];
 
-/** How fast and how small the engine is: store, index, queue, and a directory as the source. */
+/** Measures the speed and memory of the store, its indexes, the queue, and a directory as the source. */
 export async function runtime(): Promise<readonly Figure[]> {
   return [await eventFigure(), memoryFigure(), ...(await directoryFigures())];
 }
@@ -54,7 +54,7 @@ async function eventFigure(): Promise<Figure> {
   const startMs = performance.now();
   for (const objects of revisions) {
     for (const object of objects) store.put(object);
-    // The queue has its turn between bursts: otherwise it would see each key once.
+    // The queue runs between bursts: otherwise it would reconcile each key once.
     await queueIsEmpty(queue);
   }
   await all;
@@ -185,7 +185,7 @@ async function idleChanges({ read }: Directory, folder: string, brokenSeen: Prom
   let changes = 0;
   read.subscribe(() => (changes += 1));
   for (let index = CHANGES; index < FILES; index += 1) writeObject(folder, index, 0);
-  // One that is no YAML is reported at the end, so that all before have been seen when it is.
+  // A file that is not YAML is reported last, so that all others have been read when it is.
   writeFileSync(join(folder, BROKEN), '{');
   await brokenSeen;
   return changes;

@@ -4,8 +4,8 @@ import { bundled } from '../bundled.ts';
 import { median } from '../figures.ts';
 import type { Figure } from '../figures.ts';
 import { verifiedLoad } from './hooks.ts';
-import { converse, runClient, startOurs } from './programs.ts';
-import type { Conversation, Server, Stage } from './programs.ts';
+import { startClient, runClient, startOurs } from './programs.ts';
+import type { RunningClient, Server, Stage } from './programs.ts';
 import { writeAdditions } from './objects.ts';
 import type { World } from './objects.ts';
 
@@ -19,10 +19,10 @@ const QUIET_MS = 5_000;
 const WARM_CHANGES = 20;
 const CHANGES = 200;
 
-/** The client's report once all streams have their first response. */
+/** What the client reports once all streams have their first response. */
 type Opened = { readonly streams: number; readonly withEndpoints: number; readonly longestMs: number };
 
-/** How soon our server answers, what it holds for many streams, and how soon a change reaches all of them. */
+/** Measures how soon our server answers, its memory with many streams, and how soon a change reaches all of them. */
 export async function endpointFigures(stage: Stage): Promise<readonly Figure[]> {
   const starts: number[] = [];
   for (let index = 1; index < STARTS; index += 1) {
@@ -41,7 +41,7 @@ export async function endpointFigures(stage: Stage): Promise<readonly Figure[]> 
   }
 }
 
-/** In a process of its own, which prints when the folder was synced. */
+/** In a separate process, which prints when the folder was synced. */
 function afterSyncFigure({ world }: Stage): Figure {
   const bundle = bundled('traffic/start');
   const output = execFileSync(process.execPath, [bundle, world.folder], { encoding: 'utf8' });
@@ -57,7 +57,7 @@ async function startMs(server: Server): Promise<number> {
 }
 
 async function streamFigures(server: Server, { root, world }: Stage): Promise<readonly Figure[]> {
-  const envoys = await converse<Opened>('eds', server, [
+  const envoys = await startClient<Opened>('eds', server, [
     ...['--resources', world.resources, '--envoys', ENVOYS],
     ...['--gateway', world.gateway, '--node-bytes', NODE_BYTES],
   ]);
@@ -80,15 +80,15 @@ async function streamFigures(server: Server, { root, world }: Stage): Promise<re
   ];
 }
 
-/** Of each change, how long it took until all Envoys had it. */
+/** For each change, the time until all Envoys had it. */
 async function changeTimes(
-  envoys: Conversation<Opened>,
+  envoys: RunningClient<Opened>,
   root: string,
   world: World,
 ): Promise<readonly number[]> {
   const took: number[] = [];
   for (const addition of writeAdditions(root, world, WARM_CHANGES + CHANGES)) {
-    const { tookMs } = await envoys.ask<{ readonly tookMs: readonly number[] }>(addition);
+    const { tookMs } = await envoys.request<{ readonly tookMs: readonly number[] }>(addition);
     if (tookMs.length !== ENVOYS) throw new Error(`a change reached ${tookMs.length} Envoys`);
     took.push(Math.max(...tookMs));
     await sleep(10);

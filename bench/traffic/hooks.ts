@@ -6,25 +6,25 @@ import type { World } from './objects.ts';
 
 type Times = { readonly p50Ms: number; readonly p99Ms: number; readonly perSecond: number };
 
-/** The client's report of a load. */
+/** What the client reports about a load. */
 export type Load = Times & {
-  /** Without what the client needs to encode and decode. */
+  /** Without the time in which the client encodes and decodes. */
   readonly bare: Times;
   readonly calls: number;
   readonly verified: number;
   readonly requestBytes: number;
 };
 
-/** A load, and how long the server's processor worked for each of its calls. */
+/** A load, and the CPU time of the server for each of its calls. */
 type Measured = Load & { readonly processorMs: number };
 
 const CLUSTER = { mode: 'cluster', rounds: 9, warm: 1_000, calls: 3_000 } as const;
 const TRANSLATION = { mode: 'translation', rounds: 7, warm: 4, calls: 20 } as const;
 
-/** What Envoy Gateway would send for a large Gateway: 8,192 clusters in 2 MB. */
+/** The request of Envoy Gateway for a large Gateway: 8,192 clusters in 2 MB. */
 const TRANSLATED_BYTES = 2_000_000;
 
-/** Both loads of both servers, in turns, so that what else the machine does concerns both. */
+/** Both loads on both servers, in turns, so that other load of the machine affects both. */
 export async function hookFigures(stage: Stage): Promise<readonly Figure[]> {
   const { world } = stage;
   const ours = await startOurs(stage);
@@ -46,7 +46,7 @@ export async function hookFigures(stage: Stage): Promise<readonly Figure[]> {
   }
 }
 
-/** A load of one server and then of the other, as often as there are rounds; the first round is not counted. */
+/** A load on one server and then on the other, `rounds` times; the first round is not counted. */
 type Rounds = readonly { readonly ours: Measured; readonly theirs: Measured }[];
 
 async function inTurns(
@@ -74,7 +74,7 @@ async function measuredLoad(server: Server, world: World, options: Options): Pro
 
 type Options = { readonly mode: string; readonly warm: number; readonly calls: number };
 
-/** Loads a server; fails where an answer was not what it had to be, for then nothing was measured. */
+/** Runs a load on a server; fails if an answer was wrong, because then nothing was measured. */
 export async function verifiedLoad(
   server: Server,
   { resources }: World,

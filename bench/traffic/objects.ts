@@ -10,22 +10,22 @@ const ENDPOINTS = 10;
 const TAILNET = 'example.ts.net';
 const GATEWAY = { namespace: 'default', name: 'gateway' };
 
-/** One of this many services is gRPC. */
+/** One in this number of services is gRPC. */
 const GRPC_EVERY = 10;
 
 /** A folder of services with a route each, and files for the client. */
 export type World = {
   readonly folder: string;
   readonly services: number;
-  /** A file with the cluster and the object of each service, as the client and the peer take it. */
+  /** A file with the cluster and the object of each service, which the client and the peer read. */
   readonly resources: string;
-  /** Namespace and name of the Gateway that all routes attach to. */
+  /** The Gateway that all routes attach to, as namespace/name. */
   readonly gateway: string;
 };
 
-/** Another content for the file of a service, by which it has one endpoint more. */
+/** Changed content for the file of a service, with one more endpoint. */
 export type Addition = {
-  /** Where the new content lies, and which file it is to become. */
+  /** The path of the new content, and the file that it replaces. */
   readonly from: string;
   readonly to: string;
   readonly cluster: string;
@@ -48,7 +48,7 @@ export function writeWorld(root: string, services: number): World {
   return { folder, services, resources, gateway: `${GATEWAY.namespace}/${GATEWAY.name}` };
 }
 
-/** Prepares an endpoint more for each of the first services, to be put in place later. */
+/** Prepares one more endpoint for each of the first services, to be moved into place later. */
 export function writeAdditions(root: string, { folder }: World, count: number): readonly Addition[] {
   const staged = join(root, 'staged');
   mkdirSync(staged);

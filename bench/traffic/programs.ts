@@ -9,14 +9,14 @@ import { isRunning, withLogTail, startProcess, stopProcess } from '../../lab/pro
 import type { ProcessRecord } from '../../lab/process/process.ts';
 import type { World } from './objects.ts';
 
-/** Each side has a core of its own, and the two servers, of which one is idle, have the same. */
+/** Client and server have a core each; of the two servers, which share one, one is idle. */
 const [SERVER_CORE, CLIENT_CORE] = ['0', '1'];
 
-/** What all measurements stand on. */
+/** What all measurements need. */
 export type Stage = {
-  /** Our server, bundled with the options with which it is shipped. */
+  /** Our server, bundled with the options with which it ships. */
   readonly bundle: string;
-  /** The Go program, which is both the other server and the client. */
+  /** The Go program, which is the other server and the client. */
   readonly peer: string;
   /** A folder for what they write. */
   readonly root: string;
@@ -25,21 +25,21 @@ export type Stage = {
 
 /** A server that is measured. */
 export interface Server {
-  /** The program with which it is called. */
+  /** The program that calls it. */
   readonly client: string;
-  /** Where it answers calls. */
+  /** The address at which it answers calls. */
   readonly address: string;
   readonly startedAtUnixMs: number;
-  /** What is in memory at this moment. */
+  /** Its current resident memory. */
   megabytes(): number;
-  /** How long its threads have run in all, which does not depend on what else the machine does. */
+  /** Its CPU time, which other load of the machine does not affect. */
   processorMs(): number;
-  /** Waits for a promise, and adds the tail of the server's log to its error. */
+  /** Waits for a promise; adds the tail of the server's log to its error. */
   watch<T>(wait: Promise<T>): Promise<T>;
   stop(): Promise<void>;
 }
 
-/** Starts our extension server on a world; it answers once it has read it. */
+/** Starts our extension server on the objects; resolves once it has read them. */
 export async function startOurs(stage: Stage): Promise<Server> {
   const { bundle, world } = stage;
   const [port, metrics, health] = await freePorts(3);
@@ -60,7 +60,7 @@ export async function startOurs(stage: Stage): Promise<Server> {
   );
 }
 
-/** Starts the server that ours is compared with, on the same world. */
+/** Starts the server that ours is compared with, on the same objects. */
 export async function startPeer(stage: Stage): Promise<Server> {
   const [port] = await freePorts(1);
   const args = ['--address', `127.0.0.1:${port}`, '--resources', stage.world.resources];
@@ -133,19 +133,19 @@ export async function runClient<T>(
   return JSON.parse(stdout) as T;
 }
 
-/** A running client, which answers each line on its standard input with one. */
-export interface Conversation<First> {
+/** A running client, which answers each line on its standard input with a line. */
+export interface RunningClient<First> {
   readonly first: First;
-  ask<T>(line: object): Promise<T>;
+  request<T>(line: object): Promise<T>;
   end(): Promise<void>;
 }
 
 /** Starts the client against a server, and waits for its first line. */
-export async function converse<First>(
+export async function startClient<First>(
   mode: string,
   server: Server,
   args: readonly (string | number)[],
-): Promise<Conversation<First>> {
+): Promise<RunningClient<First>> {
   const command = [...clientCommand(mode, server, args.map(String))];
   const child = spawn('taskset', command, { stdio: ['pipe', 'pipe', 'inherit'] });
   const exit = new Promise<void>(resolve => child.once('exit', () => resolve()));
@@ -157,7 +157,7 @@ export async function converse<First>(
   };
   return {
     first: await server.watch(next<First>()),
-    ask: line => {
+    request: line => {
       child.stdin.write(`${JSON.stringify(line)}\n`);
       return server.watch(next());
     },

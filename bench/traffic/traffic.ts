@@ -9,7 +9,7 @@ import { writeWorld } from './objects.ts';
 
 const SERVICES = 1_000;
 
-/** How fast and how small the extension server is, also beside one in Go on the types of Envoy Gateway itself. */
+/** Measures the speed and memory of the extension server, and of one in Go on the types of Envoy Gateway. */
 export async function traffic(): Promise<readonly Figure[]> {
   if (availableParallelism() < 2)
     throw new Error('two cores are needed: one for the server, one for its caller');

@@ -27,13 +27,13 @@ import type { Program } from '../kubernetes/programs.ts';
 
 const run = promisify(execFile);
 
-/** Where Envoy Gateway and Envoy reach the extension server, which runs on this machine beside the cluster. */
+/** The address of the extension server for Envoy Gateway and Envoy; it runs on this machine beside the cluster. */
 const EXTENSION_ADDRESS = `${NETWORK.outer}:5005`;
 
 /** The values of Prometheus metrics of a page whose name and labels match. */
 export type Metrics = { readonly sum: (series: RegExp) => number };
 
-/** A cluster with Envoy Gateway, and the product on this machine. */
+/** A cluster with Envoy Gateway; the product runs on this machine. */
 export type BenchCluster = {
   readonly cluster: Cluster;
   readonly client: KubeClient;
@@ -45,7 +45,10 @@ export type BenchCluster = {
   readonly extensionServer: () => Promise<Metrics>;
 };
 
-/** Does some work with the cluster that runs, or one of its own, with the operator, the extension server and a proxy into its tailnet. */
+/**
+ * Calls `work` with the running cluster, or one that it starts, with the operator, the extension server and a proxy
+ * into its tailnet.
+ */
 export async function withCluster<T>(work: (bench: BenchCluster) => Promise<T>): Promise<T> {
   const folder = new ClusterFolder(CLUSTER_FOLDER);
   const ended: (() => Promise<unknown>)[] = [];
@@ -109,7 +112,7 @@ async function startProxy({ tailnet }: Cluster) {
   return { address, end };
 }
 
-/** The operator and the extension server, as they would run in pods. */
+/** Starts the operator and the extension server, as in pods. */
 async function startProduct({ kubeconfig }: Cluster) {
   const program = builtProduct();
   const [operatorMetrics = 0, operatorHealth = 0, metrics = 0, health = 0] = await freePorts(4);

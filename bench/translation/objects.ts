@@ -11,16 +11,16 @@ const NAMESPACE = 'bench';
 const GATEWAY = 'public';
 const GATEWAY_API = 'gateway.networking.k8s.io/v1';
 
-/** What a route sends its requests to. */
+/** The kind of backend of a route. */
 export type Kind = 'service' | 'mesh';
 type Counts = Readonly<Record<Kind, number>>;
 
-/** A Gateway with routes, each of which has a host of its own, service-0 and mesh-0 and so on. */
+/** A Gateway with routes for hosts of their own: service-0, mesh-0 and so on. */
 export type World = {
   readonly counts: Counts;
-  /** Creates and deletes routes until this number exists. */
-  readonly become: (wanted: Counts) => Promise<void>;
-  /** Makes or edits a route, which then also matches a path. */
+  /** Creates or deletes routes until this number exists. */
+  readonly setCounts: (wanted: Counts) => Promise<void>;
+  /** Creates or edits a route; an edit adds a path to match. */
   readonly put: (kind: Kind, name: string, path?: string) => Promise<void>;
   readonly remove: (name: string) => Promise<void>;
   readonly untilAnswered: (name: string) => Promise<void>;
@@ -39,18 +39,18 @@ export async function startWorld(bench: BenchCluster): Promise<World> {
   const remove = (name: string) =>
     client.remove({ apiVersion: GATEWAY_API, kind: 'HTTPRoute', namespace: NAMESPACE, name });
   const untilAnswered = async (name: string) => {
-    const ask = async () => {
+    const request = async () => {
       const { status } = await requestThrough(address, { host: hostOf(name) });
       return status === 200 || undefined;
     };
-    await waitFor(`${name} to answer`, ask, { everyMs: 4 });
+    await waitFor(`${name} to answer`, request, { everyMs: 4 });
   };
-  const become = async (wanted: Counts) => {
+  const setCounts = async (wanted: Counts) => {
     for (const kind of ['service', 'mesh'] as const) {
-      const [is, becomes] = [counts[kind], wanted[kind]];
-      counts[kind] = becomes;
-      await eachOf(namesOf(kind, is, becomes), name => put(kind, name));
-      await eachOf(namesOf(kind, becomes, is), remove);
+      const [current, desired] = [counts[kind], wanted[kind]];
+      counts[kind] = desired;
+      await eachOf(namesOf(kind, current, desired), name => put(kind, name));
+      await eachOf(namesOf(kind, desired, current), remove);
     }
     await untilAttached(bench, wanted);
     for (const kind of ['service', 'mesh'] as const)
@@ -63,7 +63,7 @@ export async function startWorld(bench: BenchCluster): Promise<World> {
     await client.remove(namespace);
     await waitForAbsence(client, namespace);
   };
-  return { counts, become, put, remove, untilAnswered, end };
+  return { counts, setCounts, put, remove, untilAnswered, end };
 }
 
 function namesOf(kind: Kind, from: number, to: number): readonly string[] {
@@ -80,7 +80,7 @@ async function eachOf(names: readonly string[], work: (name: string) => Promise<
   await Promise.all(workers);
 }
 
-/** Waits until the Gateway has exactly these routes. */
+/** Waits until exactly these routes are attached to the Gateway. */
 async function untilAttached({ client }: BenchCluster, { service, mesh }: Counts): Promise<void> {
   const ref = { apiVersion: GATEWAY_API, kind: 'Gateway', namespace: NAMESPACE, name: GATEWAY };
   await waitFor(`${service} + ${mesh} attached routes`, async note => {
@@ -118,7 +118,7 @@ function deviceOf({ cluster }: BenchCluster) {
   return device;
 }
 
-/** What routes need: the Gateway, a Service with a pod behind it, and a device with the proxy that leads to it. */
+/** Creates what routes need: the Gateway, a Service with a pod, and a device with its proxy. */
 function objectsOf(bench: BenchCluster): readonly KubeObject[] {
   const web = { namespace: NAMESPACE, name: 'web' };
   const args = ['--name', 'web', '--host', '0.0.0.0', '--http-port', '8080', '--control', '127.0.0.1:9000'];

@@ -13,14 +13,14 @@ const NEW_ROUTES = 6;
 const REST_MS = { edited: 700, created: 2_700, filled: 5_000 } as const;
 
 /**
- * How long Envoy Gateway takes to translate beside what it takes without us, how often it does, and how long a user waits for
- * a new route, on a real cluster: all routes are on one Gateway.
+ * Measures how long Envoy Gateway translates with and without our hook, how often it translates, and how long a user
+ * waits for a new route, on a real cluster with all routes on one Gateway.
  */
 export async function translation(): Promise<readonly Figure[]> {
   return await withCluster(async bench => {
     const world = await startWorld(bench);
     const editedWith = async (service: number, mesh: number) => {
-      await world.become({ service, mesh });
+      await world.setCounts({ service, mesh });
       return await edited(bench, world);
     };
     try {
@@ -31,7 +31,7 @@ export async function translation(): Promise<readonly Figure[]> {
       const one = await editedWith(1_000, 1);
       const many = await editedWith(500, 500);
       const amongMany = await created(bench, world);
-      await world.become({ service: 5, mesh: 5 });
+      await world.setCounts({ service: 5, mesh: 5 });
       const amongTen = await created(bench, world);
       return [
         { name: '500 Services, no extension', value: half.ms, unit: 'ms' },
@@ -47,7 +47,7 @@ export async function translation(): Promise<readonly Figure[]> {
   });
 }
 
-/** What one edit of a route to a Service takes: of Envoy Gateway's stage, and of that in our answer. */
+/** The durations of one edit of a route to a Service: of Envoy Gateway's translation, and of our part of it. */
 type Edited = {
   readonly ms: number;
   readonly oursMs: number;
@@ -80,7 +80,7 @@ function createdFigures(where: string, { service, mesh, timedOut }: Created): re
   ];
 }
 
-/** Envoy Gateway's stage that makes clusters and listeners, and calls the hooks. */
+/** The stage of Envoy Gateway that makes clusters and listeners, and calls the hooks. */
 const XDS_COUNT = /^watchable_subscribe_duration_seconds_count\{.*runner="xds"/;
 const XDS_SECONDS = /^watchable_subscribe_duration_seconds_sum\{.*runner="xds"/;
 const CALLS = /^grpc_server_requests_total\{.*method="[^"]*\/?Post/;
@@ -88,7 +88,7 @@ const CALL_SECONDS = /^grpc_server_request_duration_seconds_sum\{.*method="[^"]*
 const MESH_CLUSTERS = /^mesh_gateway_mesh_clusters_total\{.*hook="translation"/;
 const TIMED_OUT = /^mesh_gateway_revision_waits_total\{.*end="timeout"/;
 
-/** Waits until nothing has been translated for some time. */
+/** Waits until no translation has run for some time. */
 async function atRest({ envoyGateway }: BenchCluster, restMs: number): Promise<Metrics> {
   let [seen, since] = [NaN, NaN];
   const check = async () => {
@@ -100,7 +100,10 @@ async function atRest({ envoyGateway }: BenchCluster, restMs: number): Promise<M
   return await waitFor('Envoy Gateway to be idle', check, { everyMs: 100 });
 }
 
-/** Edits a route to a Service again and again; fails where a translation had other mesh clusters than there are routes. */
+/**
+ * Edits a route to a Service repeatedly; fails if a translation returned another number of mesh clusters than there
+ * are mesh routes.
+ */
 async function edited(bench: BenchCluster, world: World): Promise<Edited> {
   const { mesh } = world.counts;
   const edits: Edited[] = [];
@@ -136,7 +139,7 @@ async function edited(bench: BenchCluster, world: World): Promise<Edited> {
   };
 }
 
-/** Makes new routes of both kinds in turns, so that what else the machine does concerns both. */
+/** Creates routes of both kinds in turns, so that other load of the machine affects both. */
 async function created(bench: BenchCluster, world: World): Promise<Created> {
   const made: Record<Kind, { ms: number; translations: number }[]> = { service: [], mesh: [] };
   const names = Array.from({ length: 2 * NEW_ROUTES }, (_, at) => `new-${at}`);
@@ -144,10 +147,10 @@ async function created(bench: BenchCluster, world: World): Promise<Created> {
   const serverBefore = await bench.extensionServer();
   for (const [at, name] of names.entries()) {
     const kind = at % 2 === 0 ? 'service' : 'mesh';
-    const begun = performance.now();
+    const startedAt = performance.now();
     await world.put(kind, name);
     await world.untilAnswered(name);
-    const ms = performance.now() - begun;
+    const ms = performance.now() - startedAt;
     const after = await atRest(bench, REST_MS.created);
     made[kind].push({ ms, translations: after.sum(XDS_COUNT) - before.sum(XDS_COUNT) });
     before = after;

@@ -13,7 +13,7 @@ export function isMacro(name: string): name is Macro {
   return MACROS.some(macro => macro === name);
 }
 
-/** `list.all(item, condition)` and its kin; on a map they go over the keys. */
+/** `list.all(item, condition)` and the other macros; on a map they iterate over the keys. */
 export function compileMacro(
   name: Macro,
   on: Compiled,
@@ -25,7 +25,8 @@ export function compileMacro(
   if (args.length !== 2 || variable?.op !== 'id' || !body)
     throw new Unsupported(`uses ${name}() with wrong arguments`);
   const item = itemOf(on);
-  // A name of our own: the rule's may be a word of JavaScript or one of our functions, or hide an outer one.
+  // A new name, because the name in the rule may be a JavaScript keyword, one of our functions, or hide an outer
+  // variable.
   const js = `$${scope.depth}`;
   const names = new Map([...scope.names, [variable.args, { js, type: item, mayFail: false }]]);
   const compiled = compile(body, { ...scope, names, depth: scope.depth + 1 });

@@ -10,7 +10,7 @@ export function compileEquality(op: '==' | '!=', left: Compiled, right: Compiled
   return { js: `(${left.js} ${op}= ${right.js})`, type: BOOL, mayFail: anyMayFail(left, right) };
 }
 
-/** `<` and its kin; texts are left out, as JavaScript orders them by UTF-16 and CEL by code point. */
+/** `<`, `<=`, `>` and `>=`; texts are left out, because JavaScript orders them by UTF-16 and CEL by code point. */
 export function compileOrder(op: string, left: Compiled, right: Compiled): Compiled {
   const isOrdered = left.type.is === 'int' || left.type.is === 'duration';
   if (left.type.is !== right.type.is || !isOrdered) throw mixed(op, left, right);

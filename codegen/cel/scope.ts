@@ -5,14 +5,14 @@ import type { CelType } from './type.ts';
 export type Compiled = {
   readonly js: string;
   readonly type: CelType;
-  /** Whether its evaluation may fail; what surrounds it then has to know CEL's rules for failures. */
+  /** Whether its evaluation may fail; the surrounding expression must then follow CEL's rules for errors. */
   readonly mayFail: boolean;
 };
 
-/** What an expression may use: the names it sees, and a place for constants that are made once. */
+/** The names that an expression may use, and the constants of its module. */
 export type Scope = {
   readonly names: ReadonlyMap<string, Compiled>;
-  /** The optional fields, as JavaScript, that are there wherever this expression is evaluated. */
+  /** The optional fields, as JavaScript, that exist wherever this expression is evaluated. */
   readonly present: ReadonlySet<string>;
   readonly constants: Constants;
   /** How many macros enclose this expression. */

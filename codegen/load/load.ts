@@ -28,7 +28,7 @@ export function load(files: SchemaFiles): readonly Kind[] {
   return kinds;
 }
 
-/** Definitions that nothing uses are read too, so that a mistake in one does not wait for its first use. */
+/** Unused definitions are read too, so that a mistake in one is reported before its first use. */
 function buildUnused(documents: Documents): void {
   for (const [file, document] of documents) {
     const definitions = isJsonObject(document) ? document['$defs'] : undefined;

@@ -55,11 +55,11 @@ const MOST_REPETITIONS = 1000;
 
 /** Counts how often repetitions inside repeated groups come to repeat. */
 class Repetitions {
-  /** For each open group, the most that something inside it repeats; the last group closed is kept beside. */
+  /** The highest repetition count in each open group, and that of the group closed last. */
   readonly #open: number[] = [1];
   #last = 1;
 
-  /** Takes the next construct; gives how often it makes what stands before it repeat. */
+  /** Reads the next construct; returns how often it repeats the one before it. */
   see(text: string): number {
     if (text.startsWith('(')) this.#open.push(1);
     else if (text === ')') this.#last = this.#open.length > 1 ? (this.#open.pop() ?? 1) : 1;

@@ -24,7 +24,7 @@ export class ProtoRefusal extends Error {
 
 const PARAMETER = 'target=ts,import_extension=ts,erasable_syntax=true';
 
-/** What comes with the library, as it describes it. */
+/** The files that come with the library, as it describes them. */
 const WELL_KNOWN = [
   file_google_protobuf_any,
   file_google_protobuf_duration,

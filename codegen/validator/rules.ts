@@ -21,7 +21,7 @@ export function rulesModule(kind: Whole): string {
   );
 }
 
-/** The rules met so far, each compiled once however often its schema is used. */
+/** The rules so far, each compiled once even if several fields use its schema. */
 class RuleTable {
   readonly #constants: Constants;
   readonly #rules = new Map<string, { readonly name: string; readonly js: string; readonly rule: Rule }>();

@@ -113,11 +113,11 @@ const CRDS = join(import.meta.dirname, '..', '..', 'dist', 'crds');
 
 /** etcd's JSON gateway returns the revision with every response. */
 async function compact(etcd: string): Promise<void> {
-  const ask = async (path: string, body: object) => {
+  const post = async (path: string, body: object) => {
     const answer = await fetch(`${etcd}${path}`, { method: 'POST', body: JSON.stringify(body) });
     if (!answer.ok) throw new Error(`${path}: ${answer.status} ${await answer.text()}`);
     return (await answer.json()) as { readonly header: { readonly revision: string } };
   };
-  const { header } = await ask('/v3/kv/range', { key: 'AA==', limit: '1' });
-  await ask('/v3/kv/compaction', { revision: header.revision, physical: true });
+  const { header } = await post('/v3/kv/range', { key: 'AA==', limit: '1' });
+  await post('/v3/kv/compaction', { revision: header.revision, physical: true });
 }
