@@ -22,7 +22,7 @@ is not used or not ready and why. It sends nothing.
 Exit status: 0 every backend can be used, 1 one cannot or a file cannot be read, 2 wrong usage.
 `;
 
-/** Runs `mesh-gateway explain`; gives the exit status. */
+/** Runs `mesh-gateway explain`; returns the exit code. */
 export async function runExplain(args: readonly string[]): Promise<number> {
   const { folder, path } = await readArguments(args);
   const directory = openDirectory({

@@ -20,7 +20,7 @@ Objects of other groups are ignored.
 Exit status: 0 every object is valid, 1 an object is invalid, 2 wrong usage or an unreadable file.
 `;
 
-/** Runs `mesh-gateway lint`; gives the exit status. */
+/** Runs `mesh-gateway lint`; returns the exit code. */
 export async function runLint(args: readonly string[]): Promise<number> {
   const { values, positionals } = parseArgs({
     args: [...args],

@@ -150,7 +150,7 @@ export async function startStandalone(
 
 const DRAIN = { graceMs: 5000, abortMs: 1000 };
 
-/** There is nowhere to record them: what matters is in the log, too. */
+/** Without a cluster no events are recorded; the log has what matters. */
 const NO_EVENTS: RecordEvents = { record: () => undefined };
 
 function secretsOf({ secretsDir, clientId, clientSecret }: StandaloneSettings): ReadOwnNamespace {

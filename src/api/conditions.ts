@@ -1,9 +1,9 @@
 import type { Condition } from './generated/types.ts';
 
-/** What a controller found, before it is known since when. */
+/** A condition as a controller computes it, without the fields that depend on earlier ones. */
 export type Finding = Pick<Condition, 'type' | 'status' | 'reason' | 'message'>;
 
-/** Conditions as they stand in a status: each keeps the time of its last transition while its status is the same. */
+/** The conditions of a status: each keeps the time of its last transition while its status is the same. */
 export function conditionsOf(
   findings: readonly Finding[],
   before: readonly Condition[] | undefined,

@@ -13,7 +13,7 @@ const MOST_VALUES = 1000;
 const MOST_CHARACTERS = 32_768;
 const LONGEST_JSON = 8192;
 
-/** What is left to be shown of one line, and what is being shown around a value. */
+/** How much more of one line may be written, and the objects around the current value, which a cycle would repeat. */
 type Walk = { left: number; characters: number; readonly around: Set<object> };
 
 /** Sanitizes the fields of a log line. */
@@ -94,7 +94,7 @@ function shownParts(value: object, walk: Walk): Plain {
   return shownRecord(value, Object.keys(value), walk);
 }
 
-/** Not by its own method, which may be anything. */
+/** Without its own toISOString(), which could be replaced. */
 function dateText(date: Date): string {
   const ms = Date.prototype.getTime.call(date);
   return Number.isNaN(ms) ? '[no date]' : new Date(ms).toISOString();
@@ -117,7 +117,7 @@ function shownList(list: readonly unknown[], walk: Walk): Plain {
   return shown.length < list.length ? [...shown, `[${list.length - shown.length} more]`] : shown;
 }
 
-/** What the name in a pair of name and value may be called. */
+/** The fields that hold the name in a pair of name and value. */
 const PAIR_NAMES = ['name', 'key', 'header'];
 
 /** An object; its value is a secret where its name is the name of one, as in a list of headers. */

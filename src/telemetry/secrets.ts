@@ -57,7 +57,7 @@ const SHAPES: readonly RegExp[] = [
   ),
 ];
 
-/** How much of a text is shown, and how much is searched, so that no text can block the process. */
+/** The limits of what is written and of what is searched, so that no text can block the process. */
 const [LONGEST_SHOWN, LONGEST_READ] = [4096, 8192];
 
 /** A text with its secrets redacted, truncated if it is long. */

@@ -23,8 +23,8 @@ const MAX_SUBSCRIPTIONS = 10_000;
 const FULL_RESPONSE_BYTES = 256 * 1024;
 
 /**
- * The delta xDS state of one Envoy. A stream that reads slowly queues clusters, not responses, so that it gets the newest
- * endpoints of each in the end. There are thousands of streams: little is kept for each.
+ * The delta xDS state of one Envoy. A stream that reads slowly queues clusters, not responses, so that it gets the
+ * newest endpoints of each in the end. There are thousands of streams, so each keeps little state.
  */
 export class EdsStream implements StreamListener {
   readonly #stream: ServerStream;

@@ -7,7 +7,7 @@ import { backoffMs, TokenBucket } from './retry.ts';
 export type Outcome =
   | { readonly requeue: 'on-change' }
   | { readonly requeue: 'after'; readonly ms: number }
-  /** As after an error, for what is missing now and expected to appear. */
+  /** As after an error; for a dependency that is missing and expected to appear. */
   | { readonly requeue: 'with-backoff' };
 
 /** Why a key is added. */
