@@ -6,9 +6,10 @@ import { refOf } from '../../lab/kube/object.ts';
 import { readManifests } from '../../lab/kube/manifests.ts';
 import { ENVOY_GATEWAY } from '../../lab/cluster/envoy-gateway.ts';
 import { waitForAbsence, waitForObject } from '../../lab/kube/wait.ts';
+import { locateBinaries } from '../../lab/parts/locate.ts';
 import { podsWith } from '../../lab/kube/pods.ts';
 import { connectionsSeen, killPod } from '../support/cluster/install/connections.ts';
-import { removeImages, renameImage } from '../support/cluster/install/image.ts';
+import { nodeImages } from '../support/cluster/install/image.ts';
 import { startLoad } from '../support/cluster/install/load.ts';
 import type { LoadResult } from '../support/cluster/install/load.ts';
 import { imagesIn, olderManifests, putManifests, todaysManifests } from '../support/cluster/install/older.ts';
@@ -19,12 +20,13 @@ import { printLogsOnFailure } from '../support/cluster/logs.ts';
 const { operator, extensionServer } = COMPONENTS;
 const OWN = PLACE.system;
 const older = olderManifests();
+const images = nodeImages(locateBinaries(process.env));
 const otherImages = imagesIn(older).filter(image => image !== IMAGE.committed);
 
 let scene: InstallScene;
 beforeAll(async () => {
   scene = await installScene();
-  for (const image of otherImages) await renameImage(IMAGE.committed, image);
+  for (const image of otherImages) await images.rename(IMAGE.committed, image);
   await scene.install(() => undefined);
   await scene.use();
   await scene.answerOf('web-1');
@@ -32,7 +34,7 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   await scene.end();
-  await removeImages(...otherImages);
+  await images.remove(...otherImages);
 });
 
 /** Does something while requests go through the Gateway and the route is given one new host after the other; gives what failed. */

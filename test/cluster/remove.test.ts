@@ -5,6 +5,7 @@ import { readManifests } from '../../lab/kube/manifests.ts';
 import { nameRef, refOf } from '../../lab/kube/object.ts';
 import type { KubeObject } from '../../lab/kube/object.ts';
 import { KubeError } from '../../lab/kube/error.ts';
+import { locateBinaries } from '../../lab/parts/locate.ts';
 import { ownApiServer } from '../support/cluster/alone.ts';
 import type { OwnApiServer } from '../support/cluster/alone.ts';
 import { documentedCommands, folderOfUser } from '../support/cluster/install/installer.ts';
@@ -15,7 +16,8 @@ let own: OwnApiServer;
 let user: ReturnType<typeof folderOfUser>;
 beforeAll(async () => {
   own = await ownApiServer();
-  user = folderOfUser(own.server.kubeconfig);
+  const kubectl = locateBinaries(process.env)('kubectl');
+  user = folderOfUser({ kubeconfig: own.server.kubeconfig, kubectl });
 });
 afterAll(async () => {
   rmSync(user.folder, { recursive: true, force: true });

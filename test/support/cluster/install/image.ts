@@ -6,13 +6,14 @@ import { promisify } from 'node:util';
 import { CLUSTER_FOLDER, ClusterFolder } from '../../../../lab/cluster/cluster-folder.ts';
 import { CONTAINERD_SOCKET, importImages } from '../../../../lab/cluster/containerd.ts';
 import { SANDBOX } from '../../../../lab/cluster/sandbox.ts';
-import { locateBinaries } from '../../../../lab/parts/locate.ts';
+import type { BinaryName } from '../../../../lab/parts/parts.ts';
 import { makeProductArchive } from '../../../../lab/cluster/images/product.ts';
 import type { Wrapper } from '../../../../lab/process/starter.ts';
-import { PROJECT } from '../../lab/command-line.ts';
 
 const run = promisify(execFile);
-const pathOf = locateBinaries(process.env);
+
+/** The folder of the project. */
+export const PROJECT = join(import.meta.dirname, '..', '..', '..', '..');
 
 /** Builds the product as it is now, into a folder of its own. */
 export async function buildProduct(): Promise<string> {
@@ -23,33 +24,31 @@ export async function buildProduct(): Promise<string> {
   return product;
 }
 
-/** Gives the image of a built product to the node of the cluster, under a name as manifests have it. */
-export async function importProduct(product: string, tag: string): Promise<void> {
-  const file = join(product, 'image.tar');
-  await makeProductArchive({ project: product, pathOf, tag, file });
-  await importImages({ pathOf }, insideCluster(), [file]);
-  rmSync(file);
-}
-
-/** Gives an image of the node another name. */
-export async function renameImage(from: string, to: string): Promise<void> {
-  await ctr('tag', '--force', onNode(from), onNode(to));
-}
-
-/** Takes images from the node, as far as they are there. */
-export async function removeImages(...tags: readonly string[]): Promise<void> {
-  await ctr('rm', ...tags.map(onNode));
+/** The images of the cluster's node. */
+export function nodeImages(pathOf: (name: BinaryName) => string) {
+  const ctr = async (...args: readonly string[]): Promise<void> => {
+    const all = ['--address', CONTAINERD_SOCKET, '--namespace', 'k8s.io', 'images', ...args];
+    const [command, rest] = insideCluster()(pathOf('ctr'), all);
+    await run(command, [...rest]);
+  };
+  return {
+    /** Makes the image of a built product, under a name that manifests have. */
+    importProduct: async (product: string, tag: string): Promise<void> => {
+      const file = join(product, 'image.tar');
+      await makeProductArchive({ project: product, pathOf, tag, file });
+      await importImages({ pathOf }, insideCluster(), [file]);
+      rmSync(file);
+    },
+    /** Gives an image another name. */
+    rename: (from: string, to: string) => ctr('tag', '--force', onNode(from), onNode(to)),
+    /** Succeeds also where there are none of these names. */
+    remove: (...tags: readonly string[]) => ctr('rm', ...tags.map(onNode)),
+  };
 }
 
 /** A name without a registry is that of the usual one. */
 function onNode(tag: string): string {
   return tag.includes('/') ? tag : `docker.io/library/${tag}`;
-}
-
-async function ctr(...args: readonly string[]): Promise<void> {
-  const all = ['--address', CONTAINERD_SOCKET, '--namespace', 'k8s.io', 'images', ...args];
-  const [command, rest] = insideCluster()(pathOf('ctr'), all);
-  await run(command, [...rest]);
 }
 
 /** Turns a command into one that runs where the processes of the cluster do. */

@@ -6,8 +6,8 @@ import { promisify } from 'node:util';
 import { parse, stringify } from 'yaml';
 import type { Cluster } from '../../../../lab/cluster/cluster-folder.ts';
 import { guard } from '../../../../lab/process/guard.ts';
-import { locateBinaries } from '../../../../lab/parts/locate.ts';
-import { PROJECT } from '../../lab/command-line.ts';
+import type { BinaryName } from '../../../../lab/parts/parts.ts';
+import { PROJECT } from './image.ts';
 
 const run = promisify(execFile);
 
@@ -55,11 +55,16 @@ cd /
 rm -r "$HOME" "$PRODUCT"; exit $failed
 `;
 
-/** Who installs: the built product, and the namespace of the user, which goes with the rest. */
-type InstallerOptions = { readonly product: string; readonly namespace: string };
+type InstallerOptions = {
+  /** The folder of the built product. */
+  readonly product: string;
+  /** The namespace of the user, which goes with the rest. */
+  readonly namespace: string;
+  readonly pathOf: (name: BinaryName) => string;
+};
 
 /** Makes such a shell for a built product, with a copy of the manifests in its folder; it removes both in the end. */
-export function installer(cluster: Cluster, { product, namespace }: InstallerOptions): Installer {
+export function installer(cluster: Cluster, { product, namespace, pathOf }: InstallerOptions): Installer {
   const folder = mkdtempSync(join(tmpdir(), 'mesh-install-'));
   const programs = join(folder, 'bin');
   mkdirSync(programs);
@@ -79,7 +84,7 @@ export function installer(cluster: Cluster, { product, namespace }: InstallerOpt
     NODE: process.execPath,
     PRODUCT: product,
     USER_NAMESPACE: namespace,
-    REAL_HELM: locateBinaries(process.env)('helm'),
+    REAL_HELM: pathOf('helm'),
     REAL_KUBECTL: cluster.kubectl,
     CLUSTER_KUBECONFIG: cluster.kubeconfig,
     CLUSTER_FOLDER: dirname(dirname(cluster.kubeconfig)),
@@ -105,11 +110,10 @@ function keepKinds(file: string): void {
   writeFileSync(file, stringify({ ...kustomization, resources }));
 }
 
-/** A folder with the manifests, and a kubectl for an API server, in which commands run as they stand in the documentation. */
-export function folderOfUser(kubeconfig: string): Pick<Installer, 'folder' | 'sh'> {
+/** A folder with the manifests and a kubectl, in which commands run as they stand in the documentation. */
+export function folderOfUser({ kubeconfig, kubectl }: Pick<Cluster, 'kubeconfig' | 'kubectl'>) {
   const folder = mkdtempSync(join(tmpdir(), 'mesh-user-'));
   cpSync(join(PROJECT, 'dist/manifests'), join(folder, 'manifests'), { recursive: true });
-  const kubectl = locateBinaries(process.env)('kubectl');
   const environment = { PATH: `${dirname(kubectl)}:/usr/bin:/bin`, HOME: folder, KUBECONFIG: kubeconfig };
   const sh = shellIn(folder, environment);
   return { folder, sh };

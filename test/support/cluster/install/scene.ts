@@ -4,10 +4,11 @@ import { kubeClient } from '../../../../lab/kube/client.ts';
 import type { KubeClient } from '../../../../lab/kube/client.ts';
 import { podsWith } from '../../../../lab/kube/pods.ts';
 import { requestThrough } from '../../../../lab/gateway/envoy.ts';
+import { locateBinaries } from '../../../../lab/parts/locate.ts';
 import { tryAll } from '../../../../lab/process/errors.ts';
 import { waitFor } from '../../../../lab/process/wait.ts';
 import { testCluster } from '../cluster.ts';
-import { buildProduct, importProduct, removeImages } from './image.ts';
+import { buildProduct, nodeImages } from './image.ts';
 import { externalTailnet, meshRoute, remoteEndpoints, startExternalPool } from './mesh.ts';
 import { documentedCommands, installer } from './installer.ts';
 import type { Installer } from './installer.ts';
@@ -50,10 +51,12 @@ export async function installScene(manifests: keyof typeof IMAGE = 'committed'):
   const client = kubeClient(cluster.access);
   const product = await buildProduct();
   const namespace = await createNamespace(client);
-  const shell = installer(cluster, { product, namespace });
+  const pathOf = locateBinaries(process.env);
+  const images = nodeImages(pathOf);
+  const shell = installer(cluster, { product, namespace, pathOf });
   const [pool] = await Promise.all([
     startExternalPool(cluster, `install-${crypto.randomUUID().slice(0, 8)}`),
-    importProduct(product, IMAGE[manifests]),
+    images.importProduct(product, IMAGE[manifests]),
   ]);
   const gateway = { namespace, name: 'public' };
   const web = `${namespace}/web`;
@@ -88,7 +91,7 @@ export async function installScene(manifests: keyof typeof IMAGE = 'committed'):
       await answerOf('web-1', host);
     },
     answerOf,
-    end: () => tryAll([shell.end, pool.end, () => removeImages(IMAGE[manifests])]),
+    end: () => tryAll([shell.end, pool.end, () => images.remove(IMAGE[manifests])]),
   };
 }
 
