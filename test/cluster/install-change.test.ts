@@ -9,7 +9,7 @@ import { waitForAbsence, waitForObject } from '../../lab/kube/wait.ts';
 import { locateBinaries } from '../../lab/parts/locate.ts';
 import { podsWith } from '../../lab/kube/pods.ts';
 import { connectionsSeen, killPod } from '../support/cluster/install/connections.ts';
-import { nodeImages } from '../support/cluster/install/image.ts';
+import { nodeImages } from '../../lab/install/image.ts';
 import { startLoad } from '../support/cluster/install/load.ts';
 import type { LoadResult } from '../support/cluster/install/load.ts';
 import { imagesIn, olderManifests, putManifests, todaysManifests } from '../support/cluster/install/older.ts';

@@ -14,7 +14,7 @@ import {
 } from '../support/cluster/install/prometheus.ts';
 import type { Prometheus } from '../support/cluster/install/prometheus.ts';
 import { installScene, PLACE, waitForReplicas } from '../support/cluster/install/scene.ts';
-import { documentedCommands } from '../support/cluster/install/installer.ts';
+import { documentedCommands } from '../../lab/install/installer.ts';
 import type { InstallScene } from '../support/cluster/install/scene.ts';
 
 const { operator, extensionServer } = COMPONENTS;

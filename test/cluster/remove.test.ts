@@ -8,7 +8,7 @@ import { KubeError } from '../../lab/kube/error.ts';
 import { locateBinaries } from '../../lab/parts/locate.ts';
 import { ownApiServer } from '../support/cluster/alone.ts';
 import type { OwnApiServer } from '../support/cluster/alone.ts';
-import { documentedCommands, folderOfUser } from '../support/cluster/install/installer.ts';
+import { documentedCommands, folderOfUser } from '../../lab/install/installer.ts';
 import { named } from '../support/declared.ts';
 import { meshEndpoints } from '../support/objects.ts';
 

@@ -8,10 +8,10 @@ import { locateBinaries } from '../../../../lab/parts/locate.ts';
 import { tryAll } from '../../../../lab/process/errors.ts';
 import { waitFor } from '../../../../lab/process/wait.ts';
 import { testCluster } from '../cluster.ts';
-import { buildProduct, nodeImages } from './image.ts';
+import { buildProduct, nodeImages } from '../../../../lab/install/image.ts';
 import { externalTailnet, meshRoute, remoteEndpoints, startExternalPool } from './mesh.ts';
-import { documentedCommands, installer } from './installer.ts';
-import type { Installer } from './installer.ts';
+import { documentedCommands, installer } from '../../../../lab/install/installer.ts';
+import type { Installer } from '../../../../lab/install/installer.ts';
 import { createNamespace } from '../namespace.ts';
 import { httpGateway } from '../objects.ts';
 

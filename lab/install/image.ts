@@ -3,17 +3,17 @@ import { cpSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { CLUSTER_FOLDER, ClusterFolder } from '../../../../lab/cluster/cluster-folder.ts';
-import { CONTAINERD_SOCKET, importImages } from '../../../../lab/cluster/containerd.ts';
-import { SANDBOX } from '../../../../lab/cluster/sandbox.ts';
-import type { BinaryName } from '../../../../lab/parts/parts.ts';
-import { makeProductArchive } from '../../../../lab/cluster/images/product.ts';
-import type { Wrapper } from '../../../../lab/process/starter.ts';
+import { CLUSTER_FOLDER, ClusterFolder } from '../cluster/cluster-folder.ts';
+import { CONTAINERD_SOCKET, importImages } from '../cluster/containerd.ts';
+import { SANDBOX } from '../cluster/sandbox.ts';
+import type { BinaryName } from '../parts/parts.ts';
+import { makeProductArchive } from '../cluster/images/product.ts';
+import type { Wrapper } from '../process/starter.ts';
 
 const run = promisify(execFile);
 
 /** The folder of the project. */
-export const PROJECT = join(import.meta.dirname, '..', '..', '..', '..');
+export const PROJECT = join(import.meta.dirname, '..', '..');
 
 /** Builds the product as it is now, into a folder of its own. */
 export async function buildProduct(): Promise<string> {

@@ -3,10 +3,10 @@ import { chmodSync, cpSync, mkdirSync, mkdtempSync, readFileSync, writeFileSync 
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
-import { parse, stringify } from 'yaml';
-import type { Cluster } from '../../../../lab/cluster/cluster-folder.ts';
-import { guard } from '../../../../lab/process/guard.ts';
-import type { BinaryName } from '../../../../lab/parts/parts.ts';
+import type { Cluster } from '../cluster/cluster-folder.ts';
+import { guard } from '../process/guard.ts';
+import { GROUP } from '../../src/api/generated/kinds.ts';
+import type { BinaryName } from '../parts/parts.ts';
 import { PROJECT } from './image.ts';
 
 const run = promisify(execFile);
@@ -42,7 +42,7 @@ const KUBECTL = '#!/bin/sh\nexec "$REAL_KUBECTL" --kubeconfig="$CLUSTER_KUBECONF
  */
 const RESTORE = `#!/bin/sh
 failed=0
-kubectl get crd meshtailnets.mesh-gateway.dev >"$HOME/kinds" &&
+kubectl get crd meshtailnets.${GROUP} >"$HOME/kinds" &&
   { kubectl delete --ignore-not-found meshtailnet "$USER_NAMESPACE" || failed=1; }
 kubectl delete --ignore-not-found namespace "$USER_NAMESPACE" --timeout=300s || failed=1
 kubectl -n envoy-gateway-system wait --for=delete pod --timeout=300s \\
@@ -105,9 +105,7 @@ function shellIn(folder: string, env: Readonly<Record<string, string>>): Install
 
 /** To delete the definition of a kind is to delete all objects of it, whoever made them. */
 function keepKinds(file: string): void {
-  const kustomization = parse(readFileSync(file, 'utf8')) as { readonly resources: readonly string[] };
-  const resources = kustomization.resources.filter(name => name !== 'crds.yaml');
-  writeFileSync(file, stringify({ ...kustomization, resources }));
+  writeFileSync(file, readFileSync(file, 'utf8').replace(/^ *- crds\.yaml\n/m, ''));
 }
 
 /** A folder with the manifests and a kubectl, in which commands run as they stand in the documentation. */
