@@ -72,6 +72,7 @@ type SecretChange = {
  * Unavailable once leadership is lost.
  */
 export interface OwnNamespace extends ReadOwnNamespace {
+  readonly namespace: string;
   /** Server-side apply that takes over fields of other managers; returns the stored object. */
   apply(object: Workload): Promise<Fields>;
   /** Undefined where it does not exist. */
@@ -81,5 +82,5 @@ export interface OwnNamespace extends ReadOwnNamespace {
   /** Changes the version that was read: fails with Unavailable where there is a newer one, and with Gone where it does not exist. */
   changeSecret(name: string, version: string, change: SecretChange): Promise<void>;
   /** Succeeds where there is no object of this name and, if it is given, uid. */
-  remove(kind: 'Secret' | 'Pod', name: string, uid?: string): Promise<void>;
+  remove(kind: WorkloadKind | 'Pod', name: string, uid?: string): Promise<void>;
 }

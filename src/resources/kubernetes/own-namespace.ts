@@ -94,6 +94,7 @@ function changeNamespace(
 ): Omit<OwnNamespace, keyof ReadOwnNamespace> {
   const perform = fencedWrites(fencing);
   return {
+    namespace,
     apply: ({ metadata, ...object }: Workload) => {
       const { kind } = object;
       const value = { ...object, metadata: { ...metadata, namespace } };

@@ -81,8 +81,7 @@ export async function startScene({
     ...{ ...NO_PODS, read: memory.read, own, tailnets, now },
     controlURL: isDefault ? simulated.url : undefined,
     write: {
-      apply: object => memory.write.apply(object),
-      remove: ref => memory.write.remove(ref),
+      ...memory.write,
       replaceStatus: async (object, status) => {
         runs.writes++;
         await memory.write.replaceStatus(object, status);
