@@ -42,7 +42,7 @@ const controllers: readonly RegisteredController[] = [
   },
   {
     name: 'mesh-tailnet',
-    kinds: ['MeshTailnet', 'MeshEndpoints'],
+    kinds: ['MeshTailnet', 'MeshEndpoints', 'Pod'],
     indexes: tailnetIndexes,
     access: tailnetAccess,
     start: (deps, options) =>

@@ -91,6 +91,7 @@ async function startOperator(
     random: Math.random,
     kinds: controllerKinds,
     indexes: [...extensionIndexes, ...controllerIndexes],
+    namespace: podNamespace,
     fence: { signal: () => leadership.signal() },
   });
   const { read } = cluster;

@@ -7,6 +7,7 @@ import {
   GATEWAY_GROUP,
 } from './gateway-api.ts';
 import type { Header, Metadata } from './gateway-api.ts';
+import { decodePod } from './pod.ts';
 import type { Fault } from './validation/fault.ts';
 import { FOREIGN_KINDS } from './resource.ts';
 import type { ForeignKind, Scope, Resource } from './resource.ts';
@@ -147,6 +148,8 @@ function decodeBody(kind: ForeignKind, header: Omit<Header<ForeignKind>, 'kind'>
       return decodeEndpointSlice({ ...slim(header), kind }, object);
     case 'Backend':
       return decodeBackendObject({ ...slim(header), kind }, object);
+    case 'Pod':
+      return decodePod({ ...header, kind }, object);
   }
 }
 

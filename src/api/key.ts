@@ -17,6 +17,7 @@ export type ResourceKind =
   | 'Gateway'
   | 'GatewayClass'
   | 'Namespace'
+  | 'Pod'
   | 'ReferenceGrant';
 
 /** A reference to an object: its kind, its namespace (empty if cluster-scoped) and its name. */

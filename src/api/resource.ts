@@ -3,6 +3,7 @@ import type { KindName } from './generated/kinds.ts';
 import type { Kinds } from './generated/types.ts';
 import type { Gateway, GatewayClass, Namespace, ReferenceGrant, Route } from './gateway-api.ts';
 import type { ResourceKind, RouteKind } from './key.ts';
+import type { Pod } from './pod.ts';
 import { ENVOY_GATEWAY_GROUP } from './backends.ts';
 import { GATEWAY_GROUP } from './gateway-api.ts';
 
@@ -25,7 +26,9 @@ export type ResourceOf<K extends ResourceKind> = K extends KindName
                 ? EndpointSlice
                 : K extends 'Backend'
                   ? Backend
-                  : never;
+                  : K extends 'Pod'
+                    ? Pod
+                    : never;
 
 /** Any decoded object. */
 export type Resource = { [K in ResourceKind]: ResourceOf<K> }[ResourceKind];
@@ -57,4 +60,10 @@ export const FOREIGN_KINDS: Readonly<Record<ForeignKind, ForeignIdentity>> = {
   EndpointSlice: { group: 'discovery.k8s.io', plural: 'endpointslices', scope: 'Namespaced' },
   Backend: { group: ENVOY_GATEWAY_GROUP, plural: 'backends', scope: 'Namespaced' },
   Namespace: { group: '', plural: 'namespaces', scope: 'Cluster' },
+  Pod: { group: '', plural: 'pods', scope: 'Namespaced' },
 };
+
+/** Whether objects of a kind are declared in files; those of the others are only in a cluster. */
+export function isDeclaredKind(kind: string): boolean {
+  return kind !== 'Pod';
+}

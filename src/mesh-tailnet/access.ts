@@ -1,10 +1,14 @@
-import type { Access } from '../api/access.ts';
+import type { Access, AccessRule } from '../api/access.ts';
 import { GROUP } from '../api/generated/kinds.ts';
-import { COMPONENTS, OAUTH_SECRET } from '../api/names.ts';
+import { COMPONENTS } from '../api/names.ts';
+
+/** Server-side apply is a patch, which creates the object where it does not exist. */
+const APPLY: AccessRule['verbs'] = ['get', 'create', 'patch'];
 
 /**
- * What the controller may do in a cluster: read MeshTailnets and write their status; in its namespace, read the Secret of
- * the contract and ConfigMaps with CAs, and create tokens of its own ServiceAccount for workload identity.
+ * What the controller may do in a cluster: read MeshTailnets, write their status and finalizers; in its namespace, read
+ * ConfigMaps with CAs, create tokens of its own ServiceAccount for workload identity, and run the pools of mesh pods. It
+ * never lists Secrets. A Role of a pool grants rights on Secrets, and the API server lets nobody grant what they lack.
  */
 export const access: Access = {
   cluster: [
@@ -16,8 +20,12 @@ export const access: Access = {
     { apiGroups: [GROUP], resources: ['meshtailnets/status'], verbs: ['patch'] },
   ],
   own: [
-    { apiGroups: [''], resources: ['secrets'], resourceNames: [OAUTH_SECRET], verbs: ['get'] },
-    { apiGroups: [''], resources: ['configmaps'], verbs: ['get'] },
+    { apiGroups: [''], resources: ['secrets'], verbs: ['get', 'create', 'patch', 'update', 'delete'] },
+    { apiGroups: [''], resources: ['pods'], verbs: ['get', 'list', 'watch', 'delete'] },
+    { apiGroups: [''], resources: ['configmaps', 'serviceaccounts', 'services'], verbs: APPLY },
+    { apiGroups: ['apps'], resources: ['statefulsets'], verbs: APPLY },
+    { apiGroups: ['policy'], resources: ['poddisruptionbudgets'], verbs: APPLY },
+    { apiGroups: ['rbac.authorization.k8s.io'], resources: ['roles', 'rolebindings'], verbs: APPLY },
     {
       ...{ apiGroups: [''], resources: ['serviceaccounts/token'] },
       ...{ resourceNames: [COMPONENTS.operator], verbs: ['create'] },

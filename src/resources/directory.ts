@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { resolve } from 'node:path';
-import { FOREIGN_KINDS } from '../api/resource.ts';
+import { FOREIGN_KINDS, isDeclaredKind } from '../api/resource.ts';
 import type { ForeignKind } from '../api/resource.ts';
 import { GROUP, kinds } from '../api/generated/kinds.ts';
 import { keyOf } from '../api/key.ts';
@@ -218,7 +218,9 @@ class DirectoryObjects {
 /** Undefined for kinds that are not read. */
 function refOfKey(key: ManifestKey): Ref | undefined {
   const [group = '', kind = '', namespace = '', name = ''] = key.split('|');
-  return group === groupOfKind(kind) ? { kind: kind as ResourceKind, namespace, name } : undefined;
+  return isDeclaredKind(kind) && group === groupOfKind(kind)
+    ? { kind: kind as ResourceKind, namespace, name }
+    : undefined;
 }
 
 function keyOfRef({ kind, namespace, name }: Ref): ManifestKey {

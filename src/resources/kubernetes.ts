@@ -15,7 +15,10 @@ import type { AnyIndex, ReadResources, WriteResources } from './resources.ts';
 import { ResourceStore } from './store.ts';
 
 /** Which cluster to connect to, and what to read there. */
-export type ConnectOptions = Pick<KubernetesOptions, 'kinds' | 'indexes' | 'clock' | 'random'> & {
+export type ConnectOptions = Pick<
+  KubernetesOptions,
+  'kinds' | 'namespace' | 'indexes' | 'clock' | 'random'
+> & {
   /** The setting KUBECONFIG; empty in a pod. */
   readonly kubeconfig: string;
   /** The environment variables of the process, in which Kubernetes gives a pod the address of its API server. */
@@ -61,6 +64,8 @@ export type KubernetesOptions = {
   /** Aborts all writes when it is lost; without it, writes are always allowed. */
   readonly fence?: Fence;
   readonly kinds: readonly ResourceKind[];
+  /** The namespace of Pods, which are read in no other. */
+  readonly namespace?: string;
   readonly indexes: readonly AnyIndex[];
   readonly clock: Clock;
   /** At least 0, less than 1. */

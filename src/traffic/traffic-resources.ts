@@ -110,6 +110,8 @@ export function dependenciesOf(object: Resource): readonly Dependency[] {
     case 'Service':
     case 'Backend':
       return [keyOf(refTo(object))];
+    case 'Pod':
+      return [];
   }
 }
 

@@ -57,6 +57,18 @@ describe('a manifest in a directory', () => {
     });
   });
 
+  it('is a Pod too, which only a cluster can run', async () => {
+    const { put, manifests, read, problems } = await open();
+    const pods = ['a', 'b'].map(name => ({ apiVersion: 'v1', kind: 'Pod', metadata: { name } }));
+    await put('a.yaml', ...pods, { apiVersion: 'v1', kind: 'Pod', metadata: { generateName: 'c-' } });
+    await put('b.yaml', ...pods);
+    await eventually(() =>
+      expect([...manifests.keys()].sort()).toEqual(['|Pod|default|a', '|Pod|default|b']),
+    );
+    expect(read.list('Pod')).toEqual([]);
+    expect(problems()).toEqual([]);
+  });
+
   it('is reported after the store has changed', async () => {
     const { put, reported } = await open();
     await put('a.yaml', ...Array.from({ length: 50 }, (_, at) => route('HTTPRoute', `web-${at}`)), config());

@@ -4,6 +4,7 @@ import { formatFault } from '../../api/validation/fault.ts';
 import { GROUP } from '../../api/generated/kinds.ts';
 import { objectsIn, readDocuments } from '../../api/yaml-documents.ts';
 import { isRecord } from '../../api/json.ts';
+import { isDeclaredKind } from '../../api/resource.ts';
 import type { SourceDocument } from '../../api/yaml-documents.ts';
 import { groupOf, manifestKeyOf } from '../manifests.ts';
 import type { ManifestKey, Manifest } from '../manifests.ts';
@@ -66,7 +67,7 @@ function interpretObjects(placed: readonly Placed[], context: FileContext): Pars
   const problems: Problem[] = [];
   let isValid = true;
   for (const { object, lineOf } of placed) {
-    const decoding = decode(object, defaultNamespace);
+    const decoding = decodeDeclared(object, defaultNamespace);
     if (decoding.is === 'faulty') {
       isValid = false;
       for (const fault of decoding.faults)
@@ -83,6 +84,13 @@ function interpretObjects(placed: readonly Placed[], context: FileContext): Pars
     }
   }
   return { declarations: isValid ? declarations : new Map([...before, ...declarations]), problems };
+}
+
+/** Decodes an object, unless its kind is only read from a cluster. */
+function decodeDeclared(object: unknown, defaultNamespace: string): Decoding {
+  const { apiVersion, kind } = isRecord(object) ? object : {};
+  const isRead = typeof apiVersion !== 'string' || typeof kind !== 'string' || isDeclaredKind(kind);
+  return isRead ? decode(object, defaultNamespace) : { is: 'foreign', apiVersion, kind };
 }
 
 /** Undefined for invalid objects, and for those of other kinds where manifests are not kept. */

@@ -3,6 +3,7 @@ import type { ForeignKind } from '../../api/resource.ts';
 import { GROUP, kinds, VERSION } from '../../api/generated/kinds.ts';
 import type { KindName } from '../../api/generated/kinds.ts';
 import type { Ref, ResourceKind } from '../../api/key.ts';
+import { MESH_POD } from '../../api/names.ts';
 
 /** How an API server serves a kind. */
 export type ServedKind = {
@@ -12,6 +13,8 @@ export type ServedKind = {
   readonly versions: readonly string[];
   readonly plural: string;
   readonly isNamespaced: boolean;
+  /** The labels of the objects that are read, all in one namespace; without it, all objects are read. */
+  readonly labelSelector?: string;
 };
 
 function foreignKind(kind: ForeignKind, ...versions: readonly string[]): ServedKind {
@@ -23,6 +26,10 @@ function ownKind(kind: KindName): ServedKind {
   const { plural, scope } = kinds[kind];
   return { group: GROUP, versions: [VERSION], plural, isNamespaced: scope === 'Namespaced' };
 }
+
+const MESH_POD_LABELS = Object.entries(MESH_POD.labels)
+  .map(([name, value]) => `${name}=${value}`)
+  .join();
 
 /** Every kind that is read. */
 export const SERVED: Readonly<Record<ResourceKind, ServedKind>> = {
@@ -41,6 +48,7 @@ export const SERVED: Readonly<Record<ResourceKind, ServedKind>> = {
   Service: foreignKind('Service', 'v1'),
   EndpointSlice: foreignKind('EndpointSlice', 'v1'),
   Backend: foreignKind('Backend', 'v1alpha1'),
+  Pod: { ...foreignKind('Pod', 'v1'), labelSelector: MESH_POD_LABELS },
 };
 
 /** The page size of lists of a kind, small enough that parsing a page does not block the event loop. */

@@ -1,5 +1,6 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import { createStoreUpdates } from '../../../src/resources/kubernetes/reflector/store-updates.ts';
+import type { ResourceKind } from '../../../src/api/key.ts';
 import { KubeError } from '../../../src/resources/kubernetes/transport/transport.ts';
 import { Reflector } from '../../../src/resources/kubernetes/reflector/reflector.ts';
 import { DEFAULT_TIMING } from '../../../src/resources/kubernetes/reflector/state.ts';
@@ -72,17 +73,23 @@ class HurriedClock extends VirtualClock {
   }
 }
 
-async function started(server: KubeTransport, clock = new VirtualClock()) {
+type Started = { readonly clock?: VirtualClock; readonly kind?: ResourceKind; readonly namespace?: string };
+
+async function started(
+  server: KubeTransport,
+  { clock = new VirtualClock(), kind = 'MeshEndpoints', namespace = 'default' }: Started = {},
+) {
   const store = new ResourceStore([], () => undefined);
   const broken: unknown[] = [];
-  const arrivals = createStoreUpdates(['MeshEndpoints'], { store, reportUndecodable: () => undefined });
+  const arrivals = createStoreUpdates([kind], { store, reportUndecodable: () => undefined });
   const reflector = new Reflector({
-    kind: 'MeshEndpoints',
+    kind,
+    namespace,
     transport: server,
     clock,
     timing: DEFAULT_TIMING,
     random: () => 0.5,
-    updates: arrivals.of('MeshEndpoints'),
+    updates: arrivals.of(kind),
     observer: { moved: () => undefined, failed: error => broken.push(error) },
     onSynced: () => store.markSynced(),
   });
@@ -107,6 +114,18 @@ describe('a list', () => {
     expect(store.isSynced()).toBe(true);
     const limits = server.requests.map(({ query }) => query?.['limit']);
     expect(limits).toEqual(['100', '50', '25', undefined]);
+  });
+});
+
+describe('Pods', () => {
+  it('are read in one namespace, by the label of mesh pods', async () => {
+    const server = new Server();
+    await started(server, { kind: 'Pod', namespace: 'mesh-system' });
+    expect(server.verbs).toBe('list watch');
+    for (const { path, query } of server.requests) {
+      expect(path).toBe('/api/v1/namespaces/mesh-system/pods');
+      expect(query?.['labelSelector']).toBe('app.kubernetes.io/name=mesh-endpoint');
+    }
   });
 });
 
@@ -228,7 +247,7 @@ describe('a reflector', () => {
     const server = new Server();
     const items = ['a', 'b', 'c'].map(name => named(meshEndpoints(), `default/${name}`, { uid: name }));
     server.send = () => Promise.resolve({ ...LIST, items });
-    const { clock, reflector, store } = await started(server, new HurriedClock());
+    const { clock, reflector, store } = await started(server, { clock: new HurriedClock() });
     const closed = reflector.close();
     await clock.settle();
     await closed;

@@ -11,6 +11,8 @@ export type RequestDeps = {
   readonly transport: KubeTransport;
   readonly clock: Clock;
   readonly timing: Timing;
+  /** The namespace of kinds that are read in one namespace. */
+  readonly namespace?: string;
 };
 
 export type OpenWatch = {
@@ -47,9 +49,9 @@ function list({ versionIndex, token, halvings }: Action<'list'>, deps: RequestDe
   const { kind, transport, clock } = deps;
   const abort = new AbortController();
   const version = versionOf(kind, versionIndex);
+  const { path, selection } = collectionOf(deps, version);
   const limit = Math.ceil(pageSizeOf(kind) / 2 ** halvings);
-  const query = { limit: String(limit), ...(token === '' ? {} : { continue: token }) };
-  const path = pathOfAll(SERVED[kind], version);
+  const query = { ...selection, limit: String(limit), ...(token === '' ? {} : { continue: token }) };
   const startedAt = clock.now();
   settle(
     async () =>
@@ -68,13 +70,14 @@ function discover({ kind, transport }: RequestDeps, done: Done): () => void {
 
 function openWatch(action: Action<'watch'>, deps: RequestDeps, watch: OpenWatch, done: Done): () => void {
   const { kind, transport, clock, timing } = deps;
+  const { path, selection } = collectionOf(deps, versionOf(kind, action.versionIndex));
   const query = {
+    ...selection,
     watch: 'true',
     resourceVersion: action.resourceVersion,
     allowWatchBookmarks: 'true',
     timeoutSeconds: String(Math.max(1, Math.round(action.forMs / 1000))),
   };
-  const path = pathOfAll(SERVED[kind], versionOf(kind, action.versionIndex));
   const { signal } = watch.abort;
   settle(async () => {
     const lines = await transport.stream({ verb: 'watch', path, query, signal });
@@ -111,6 +114,13 @@ function failureOf(error: unknown): ReflectorEvent {
   if (!(error instanceof KubeError)) return { event: 'failure', reason: 'Failed', message: String(error) };
   const { reason, message, retryAfterMs } = error;
   return { event: 'failure', reason, message, ...(retryAfterMs === undefined ? {} : { retryAfterMs }) };
+}
+
+/** The path of the objects that are read, and the query that selects them. */
+function collectionOf({ kind, namespace }: RequestDeps, version: string) {
+  const { labelSelector, ...served } = SERVED[kind];
+  if (labelSelector === undefined) return { path: pathOfAll(served, version), selection: {} };
+  return { path: pathOfAll(served, version, namespace), selection: { labelSelector } };
 }
 
 function versionOf(kind: ResourceKind, index: number): string {

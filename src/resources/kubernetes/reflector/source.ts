@@ -17,6 +17,8 @@ export type SourceDeps = {
   /** At least 0, less than 1. */
   readonly random: () => number;
   readonly timing: Timing;
+  /** The namespace of kinds that are read in one namespace. */
+  readonly namespace?: string;
   readonly telemetry: SourceTelemetry;
   readonly reportFailure: (failure: unknown) => void;
 };

@@ -1,0 +1,87 @@
+import type { Header, Metadata } from './gateway-api.ts';
+import { isRecord } from './json.ts';
+import { field, forms, optionalText, present } from './place.ts';
+import type { Place } from './place.ts';
+
+/** A mesh pod, reduced to the fields that say how far it is. */
+export type Pod = {
+  readonly kind: 'Pod';
+  readonly apiVersion: string;
+  readonly metadata: Metadata & { readonly creationTimestamp?: string };
+  readonly status: {
+    readonly isReady: boolean;
+    /** Why no node can run it; undefined where it is scheduled, or has yet to be. */
+    readonly unschedulable: string | undefined;
+    /** Undefined until the container exists. */
+    readonly container: MeshdStatus | undefined;
+  };
+};
+
+/** The status of the container meshd. */
+type MeshdStatus = {
+  readonly waiting: { readonly reason: string; readonly message: string } | undefined;
+  readonly lastTerminated: Terminated | undefined;
+  readonly restarts: number;
+};
+
+/** How the container ended, the last time that it did. */
+type Terminated = { readonly reason: string; readonly message: string; readonly exitCode: number };
+
+const CONTAINER = 'meshd';
+
+/** A Pod. Fields of its status that have other types than those of Kubernetes count as missing. */
+export function decodePod(header: Header<'Pod'>, object: Place): Pod {
+  const { annotations: _annotations, ...metadata } = header.metadata;
+  const created = optionalText(field(field(object, 'metadata'), 'creationTimestamp'), forms.any);
+  const status = fieldsOf(field(object, 'status').value);
+  const conditionOf = (type: string) => named(status['conditions'], 'type', type);
+  const scheduled = conditionOf('PodScheduled');
+  const isUnschedulable = scheduled['status'] === 'False' && scheduled['reason'] === 'Unschedulable';
+  return {
+    ...header,
+    metadata: { ...metadata, ...present({ creationTimestamp: created }) },
+    status: {
+      isReady: conditionOf('Ready')['status'] === 'True',
+      unschedulable: isUnschedulable ? textIn(scheduled, 'message') : undefined,
+      container: containerIn(named(status['containerStatuses'], 'name', CONTAINER)),
+    },
+  };
+}
+
+function containerIn(status: Fields): MeshdStatus | undefined {
+  if (status['name'] === undefined) return undefined;
+  const [state, lastState] = [fieldsOf(status['state']), fieldsOf(status['lastState'])];
+  const waiting = state['waiting'];
+  const terminated = [state, lastState].map(each => each['terminated']).find(isRecord);
+  return {
+    waiting: isRecord(waiting) ? reasonIn(waiting) : undefined,
+    lastTerminated: terminated && { ...reasonIn(terminated), exitCode: integerIn(terminated, 'exitCode') },
+    restarts: integerIn(status, 'restartCount'),
+  };
+}
+
+type Fields = Readonly<Record<string, unknown>>;
+
+/** The item of a list whose field has a value; without fields where there is none. */
+function named(list: unknown, name: string, value: string): Fields {
+  const found: unknown = Array.isArray(list) ? list.find(item => fieldsOf(item)[name] === value) : undefined;
+  return fieldsOf(found);
+}
+
+function fieldsOf(value: unknown): Fields {
+  return isRecord(value) ? value : {};
+}
+
+function reasonIn(fields: Fields) {
+  return { reason: textIn(fields, 'reason'), message: textIn(fields, 'message') };
+}
+
+function textIn(fields: Fields, name: string): string {
+  const value = fields[name];
+  return typeof value === 'string' ? value : '';
+}
+
+function integerIn(fields: Fields, name: string): number {
+  const value = fields[name];
+  return Number.isSafeInteger(value) ? (value as number) : 0;
+}
