@@ -62,7 +62,7 @@ function metadataOf({ tailnet: { metadata } }: PoolOptions, name = poolName(meta
   return {
     name,
     labels: labelsOf(metadata.name),
-    ownerReferences: [{ ...owner, controller: true }],
+    ownerReferences: [{ ...owner, controller: true as const }],
   };
 }
 

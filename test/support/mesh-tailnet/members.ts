@@ -1,0 +1,51 @@
+import type { ResourceOf } from '../../../src/api/resource.ts';
+import type { Device } from '../../../src/control/control.ts';
+
+type Pod = ResourceOf<'Pod'>;
+
+type PodState = {
+  readonly isReady?: boolean;
+  /** Of its template. */
+  readonly revision?: string;
+  readonly unschedulable?: string;
+  readonly waiting?: { readonly reason: string; readonly message: string };
+  /** The message with which its container ended. */
+  readonly terminated?: string;
+};
+
+/** A mesh pod of the MeshTailnet `example`, as it is read. */
+export function podOf(name: string, { isReady = false, revision = 'r1', ...state }: PodState): Pod {
+  const { unschedulable, waiting, terminated } = state;
+  const lastTerminated =
+    terminated === undefined ? undefined : { reason: 'Error', message: terminated, exitCode: 1 };
+  return {
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: {
+      name,
+      namespace: 'mesh-system',
+      uid: `uid-${name}`,
+      labels: { 'mesh-gateway.dev/tailnet': 'example', 'controller-revision-hash': revision },
+    },
+    status: { isReady, unschedulable, container: { waiting, lastTerminated, restarts: 0 } },
+  };
+}
+
+/** A device of a tailnet. */
+export function deviceWith(fields: Partial<Device>): Device {
+  return {
+    id: 'n1',
+    name: 'meshd-example-0-abcd1234.example.ts.net',
+    hostname: 'meshd-example-0-abcd1234',
+    addresses: ['100.64.0.1'],
+    tags: ['tag:mesh'],
+    os: 'linux',
+    isAuthorized: true,
+    isOnline: true,
+    isExternal: false,
+    isEphemeral: false,
+    blocksIncoming: false,
+    expires: undefined,
+    ...fields,
+  };
+}
