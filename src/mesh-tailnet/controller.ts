@@ -7,40 +7,47 @@ import { refTo, tailnetsOf } from '../api/references.ts';
 import { validate } from '../api/validation/validate.ts';
 import type { Device } from '../control/control.ts';
 import type { OwnNamespace } from '../resources/own-namespace.ts';
+import { ResourceError } from '../resources/resources.ts';
 import type { AnyIndex, ReadResources, RecordEvents, WriteResources } from '../resources/resources.ts';
 import type { Controller } from '../runtime/controller.ts';
 import { byIndex, whenChanges } from '../runtime/trigger.ts';
 import type { Trigger } from '../runtime/trigger.ts';
+import type { Outcome } from '../runtime/queue/queue.ts';
 import type { Log } from '../telemetry/log.ts';
 import { endpointsByDomain, gather, intervalMsOf, tailnetsByDomain } from './gather.ts';
-import type { GatherDeps } from './gather.ts';
+import type { Gathered, GatherDeps } from './gather.ts';
 import { createdName, createdTailnet, plan } from './plan.ts';
-import { statusOf } from './status.ts';
+import { podsByTailnet } from './pool/gather.ts';
+import { FINALIZER, isHeld, poolTailnetsOf, SKIP_CLEANUP } from './pool/members.ts';
+import { poolReconciler } from './pool/pool.ts';
+import type { PoolDeps, ReconciledPool } from './pool/pool.ts';
+import { authenticatedOf, statusOf } from './status.ts';
 
 type MeshTailnet = Kinds['MeshTailnet'];
 type Status = NonNullable<MeshTailnet['status']>;
 
 /** What the controller works with. */
 export type TailnetDeps = GatherDeps & {
-  readonly write: Pick<WriteResources, 'replaceStatus' | 'apply' | 'remove'>;
+  readonly write: WriteResources;
   /** Where mesh pods run; undefined without a cluster. */
   readonly workloads: OwnNamespace | undefined;
   /** Marks what this installation creates in tailnets; undefined where it has no id. */
   readonly installation: string | undefined;
   /** Defaults of mesh pods for fields of spec.pool that a MeshTailnet does not set. */
-  readonly meshPods: Partial<MeshTailnet['spec']['pool']>;
+  readonly meshPods: PoolDeps['meshPods'];
   readonly events: RecordEvents;
   readonly log: Log;
 };
 
 /** The indexes that the store must have been made with. */
-export const tailnetIndexes: readonly AnyIndex[] = [tailnetsByDomain, endpointsByDomain];
+export const tailnetIndexes: readonly AnyIndex[] = [tailnetsByDomain, endpointsByDomain, podsByTailnet];
 
 const triggers: readonly Trigger<'MeshTailnet'>[] = [
   // One that is deleted may end the conflict of others.
   whenChanges('MeshTailnet', tailnetsOf, byIndex(tailnetsByDomain)),
   whenChanges('MeshTailnet', tailnetsOf, byCreatedName),
   whenChanges('MeshEndpoints', tailnetsOf, byCreatedName),
+  whenChanges('Pod', poolTailnetsOf, name => [{ kind: 'MeshTailnet', namespace: '', name }]),
 ];
 
 /** The MeshTailnet that is created for a domain, which need not exist. */
@@ -53,6 +60,11 @@ export function tailnetController(deps: TailnetDeps): Controller<'MeshTailnet'> 
   const { read, write, tailnets } = deps;
   const report = reporter(deps);
   const create = creator(deps);
+  const pools = poolsOf(deps);
+  const reconcilePool = (situation: Gathered) => {
+    const isAuthenticated = authenticatedOf(situation).status === 'True';
+    return pools?.reconcile(situation.tailnet, { ...situation, isAuthenticated });
+  };
   return {
     name: 'mesh-tailnet',
     kind: 'MeshTailnet',
@@ -63,17 +75,74 @@ export function tailnetController(deps: TailnetDeps): Controller<'MeshTailnet'> 
       if (!tailnet) {
         tailnets.forget(ref.name);
         report.forget(ref.name);
+        pools?.forget(ref.name);
         return created === 'wanted' ? { requeue: 'after', ms: RETRY_MS } : { requeue: 'on-change' };
       }
+      if (isSkipped(tailnet)) {
+        await write.removeFinalizer(tailnet, FINALIZER);
+        return { requeue: 'on-change' };
+      }
       const situation = await gather(tailnet, deps);
-      const status = statusOf(situation);
+      const pool = runsPool(situation) ? await reconcilePool(situation) : undefined;
+      if (pool?.isRemoved === true && isDeleted(tailnet)) return { requeue: 'on-change' };
+      const status = statusOf({ ...situation, pool });
       if (status !== tailnet.status) await write.replaceStatus(tailnet, status);
       report.changes(tailnet, status);
-      const isPolled = situation.olderName === undefined && situation.problem?.reason !== 'ControlURLMissing';
-      const ms = situation.view?.nextMs ?? intervalMsOf(tailnet);
-      return isPolled ? { requeue: 'after', ms } : { requeue: 'on-change' };
+      return outcomeOf(situation, pool);
     },
   };
+}
+
+/** Whether there is a pool that the operator runs, or that it has to remove. */
+function runsPool({ tailnet, olderName }: Gathered): boolean {
+  const isManaged = tailnet.spec.pool.mode === 'Managed' && !isDeleted(tailnet) && olderName === undefined;
+  return isManaged || (isHeld(tailnet) && (isDeleted(tailnet) || olderName === undefined));
+}
+
+/** Whether a MeshTailnet may go without the removal of what it has in the tailnet. */
+function isSkipped(tailnet: MeshTailnet): boolean {
+  const isConfirmed = tailnet.metadata.annotations?.[SKIP_CLEANUP] === 'true';
+  return isConfirmed && isDeleted(tailnet) && isHeld(tailnet);
+}
+
+function isDeleted({ metadata }: MeshTailnet): boolean {
+  return metadata.deletionTimestamp !== undefined;
+}
+
+/** How soon a pool that is not as it should be is reconciled again; changes of its pods do not wait for that. */
+const [UNSETTLED_MS, FAILED_MS] = [2000, 10_000];
+
+function outcomeOf(situation: Gathered, pool: ReconciledPool | undefined): Outcome {
+  const { tailnet, olderName, problem, view } = situation;
+  // A write that failed is retried with a backoff, and counted as an error.
+  if (pool?.error instanceof ResourceError) throw pool.error;
+  const isPolled = olderName === undefined && problem?.reason !== 'ControlURLMissing';
+  const nextMs = isPolled ? (view?.nextMs ?? intervalMsOf(tailnet)) : Infinity;
+  const poolMs = !pool || pool.isSettled ? Infinity : pool.error ? FAILED_MS : UNSETTLED_MS;
+  const ms = Math.min(nextMs, poolMs);
+  return ms === Infinity ? { requeue: 'on-change' } : { requeue: 'after', ms };
+}
+
+/** Undefined where there is no cluster to run mesh pods in. */
+function poolsOf(deps: TailnetDeps) {
+  const { workloads, installation, events, tailnets } = deps;
+  if (!workloads || installation === undefined) return undefined;
+  return poolReconciler({
+    ...{ ...deps, workloads, installation },
+    api: name => tailnets.api(name),
+    report: (tailnet, { reason, note }) => {
+      const { name, uid } = tailnet.metadata;
+      events.record({
+        regarding: {
+          apiVersion: API_VERSION,
+          kind: 'MeshTailnet',
+          name,
+          ...(uid === undefined ? {} : { uid }),
+        },
+        ...{ type: 'Normal', reason, action: 'Reconcile', note },
+      });
+    },
+  });
 }
 
 /** How long until devices are listed again for a MeshTailnet that could not be created yet. */
@@ -125,7 +194,7 @@ function reporter({ events, log }: Pick<TailnetDeps, 'events' | 'log'>) {
       const { name } = tailnet.metadata;
       for (const condition of conditions) {
         const before = tailnet.status?.conditions?.find(({ type }) => type === condition.type);
-        if (!isSame(before, condition) && condition.reason !== 'NotAuthenticated') {
+        if (!isSame(before, condition) && !UNREPORTED.includes(condition.reason)) {
           events.record(eventOf(tailnet, condition));
         }
         const key = `${condition.status} ${condition.reason}`;
@@ -136,6 +205,9 @@ function reporter({ events, log }: Pick<TailnetDeps, 'events' | 'log'>) {
     },
   };
 }
+
+/** Reasons without an Event: another condition has the cause, or it is only a matter of time. */
+const UNREPORTED: readonly string[] = ['NotAuthenticated', 'Starting'];
 
 function isSame(before: Finding | undefined, now: Finding): boolean {
   return before?.status === now.status && before.reason === now.reason;

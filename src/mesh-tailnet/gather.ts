@@ -5,6 +5,7 @@ import type { Credentials, Tailnets } from '../control/control.ts';
 import type { OwnData, ReadOwnNamespace } from '../resources/own-namespace.ts';
 import { ResourceError } from '../resources/resources.ts';
 import type { Index, ReadResources } from '../resources/resources.ts';
+import { isHeld } from './pool/members.ts';
 import type { AuthenticationProblem, Situation } from './status.ts';
 
 type MeshTailnet = Kinds['MeshTailnet'];
@@ -33,20 +34,25 @@ export const endpointsByDomain: Index<'MeshEndpoints'> = {
   valuesOf: tailnetsOf,
 };
 
-/** Reads everything that decides the status of a MeshTailnet; lists devices if the last list is old enough. */
-export async function gather(tailnet: MeshTailnet, deps: GatherDeps): Promise<Situation> {
+/** A situation before its pool is reconciled. */
+export type Gathered = Omit<Situation, 'pool'>;
+
+/** Reads everything that decides the status of a MeshTailnet, apart from its pool; lists devices if the last list is old enough. */
+export async function gather(tailnet: MeshTailnet, deps: GatherDeps): Promise<Gathered> {
   const { spec, metadata } = tailnet;
   const origin = originOf(tailnet, deps.own);
   const olderName = olderOf(tailnet, deps.read);
-  const base = { tailnet, olderName, origin, secretVersion: undefined, trimmed: [], view: undefined };
-  const without = (problem: AuthenticationProblem | undefined): Situation => ({
+  const base = { tailnet, olderName, origin, secretVersion: undefined, trimmed: [] };
+  const without = (problem: AuthenticationProblem | undefined): Gathered => ({
     ...base,
-    ...{ problem, now: deps.now() },
+    ...{ problem, view: undefined, reach: undefined, now: deps.now() },
   });
   const url = spec.controlURL ?? deps.controlURL;
-  if (olderName !== undefined || url === undefined) {
+  // A pool that is left of an earlier time is removed also where another object has the tailnet by now.
+  const isSuperseded = olderName !== undefined && !isHeld(tailnet);
+  if (isSuperseded || url === undefined) {
     deps.tailnets.forget(metadata.name);
-    return without(olderName === undefined ? CONTROL_URL_MISSING : undefined);
+    return without(isSuperseded ? undefined : CONTROL_URL_MISSING);
   }
   const ca = await readAuthority(tailnet, deps.own);
   if (ca.problem) return without(ca.problem);
@@ -61,7 +67,7 @@ export async function gather(tailnet: MeshTailnet, deps: GatherDeps): Promise<Si
     credentials,
     intervalMs: intervalMsOf(tailnet),
   });
-  return { ...base, ...found, view, now: deps.now() };
+  return { ...base, ...found, view, reach: { controlURL: url, ca: ca.pem }, now: deps.now() };
 }
 
 /** The time between two lists of devices. */

@@ -2,6 +2,9 @@ import { conditionsOf } from '../api/conditions.ts';
 import type { Finding } from '../api/conditions.ts';
 import { isEqual } from '../api/json.ts';
 import type { Kinds } from '../api/generated/types.ts';
+import { proxiesOf } from '../traffic/data-path.ts';
+import { SKIP_CLEANUP } from './pool/members.ts';
+import type { Reach, ReconciledPool } from './pool/pool.ts';
 import type { ControlError, Device, TailnetView } from '../control/control.ts';
 
 type MeshTailnet = Kinds['MeshTailnet'];
@@ -35,6 +38,10 @@ export type Situation = {
   /** The keys of the Secret whose values had white space around them. */
   readonly trimmed: readonly string[];
   readonly view: TailnetView | undefined;
+  /** How mesh pods reach the control server; undefined where that is not known. */
+  readonly reach: Reach | undefined;
+  /** The mesh pods; undefined where the operator runs none for this MeshTailnet. */
+  readonly pool: ReconciledPool | undefined;
   readonly now: Date;
 };
 
@@ -47,6 +54,7 @@ export function statusOf(situation: Situation): Status {
     ...(metadata.generation === undefined ? {} : { observedGeneration: metadata.generation }),
     conditions: conditionsOf(findingsOf(situation), before?.conditions, observed),
     ...tailnetInfoOf(view),
+    ...(situation.pool?.status ? { pool: situation.pool.status } : {}),
     ...(view?.devices ? { devices: countsOf(view.devices) } : {}),
     ...apiOf(view),
     ...credentialOf(view, secretVersion),
@@ -55,7 +63,7 @@ export function statusOf(situation: Situation): Status {
 }
 
 /** What is worth a write. A server may put the id of the request into each error. */
-function stable({ api, pool: _pool, vipServices: _services, conditions = [], ...rest }: Status) {
+function stable({ api, vipServices: _services, conditions = [], ...rest }: Status) {
   const { lastSuccess: _time, lastError, ...others } = api ?? {};
   if (lastError === undefined) return { ...rest, conditions, api: others };
   const messages = conditions.map(condition => ({ ...condition, message: withoutIds(condition.message) }));
@@ -69,41 +77,70 @@ function withoutIds(message: string): string {
 
 function findingsOf(situation: Situation): readonly Finding[] {
   const authenticated = authenticatedOf(situation);
-  return [readyOf(situation, authenticated), authenticated];
+  const pool = poolReadyOf(situation);
+  return [readyOf(situation, authenticated, pool), authenticated, ...(pool ? [pool] : [])];
 }
 
-function readyOf({ tailnet, olderName }: Situation, authenticated: Finding): Finding {
-  const { metadata, spec, status } = tailnet;
+/** Undefined where it does not matter whether there is a pool. */
+function poolReadyOf({ tailnet, olderName, pool }: Situation): Finding | undefined {
+  if (olderName !== undefined || (tailnet.metadata.deletionTimestamp !== undefined && !pool))
+    return undefined;
+  if (pool && tailnet.spec.pool.mode === 'Managed') return pool.finding;
+  const no = (message: string): Finding => ({
+    type: 'PoolReady',
+    status: 'False',
+    reason: 'NoAddresses',
+    message,
+  });
+  if (tailnet.spec.pool.mode === 'Managed') {
+    return no(
+      'mesh pods need a cluster: run a proxy into the tailnet, and set spec.pool to mode External with its address',
+    );
+  }
+  if (proxiesOf(tailnet).are === 'names') {
+    return no(
+      'no host of spec.pool.addresses is an IP address: Envoy resolves no names, so give IP addresses',
+    );
+  }
+  const message = 'traffic passes through the proxies of spec.pool.addresses';
+  return { type: 'PoolReady', status: 'True', reason: 'PoolReady', message };
+}
+
+function readyOf(situation: Situation, authenticated: Finding, poolReady: Finding | undefined): Finding {
+  const { tailnet, olderName, pool } = situation;
+  const { metadata, spec } = tailnet;
   const no = (reason: string, message: string): Finding => ({
     type: 'Ready',
     status: 'False',
     reason,
     message,
   });
-  if (metadata.deletionTimestamp !== undefined) {
-    return no('Deleting', 'the object is being deleted, and waits for the finalizers of others');
-  }
+  if (metadata.deletionTimestamp !== undefined) return no('Deleting', deletingMessage(situation));
   if (olderName !== undefined) return no('Conflict', conflictWith(spec.tailnet, olderName));
   if (spec.pool.mode === 'External' && authenticated.reason === 'ControlURLMissing') {
     const message = 'traffic passes through the proxies of spec.pool.addresses; no control API is configured';
     return { type: 'Ready', status: 'True', reason: 'TailnetReady', message };
   }
   if (authenticated.status !== 'True') return no('NotAuthenticated', authenticated.message);
-  if (spec.pool.mode === 'Managed' && (status?.pool?.ready ?? 0) === 0) {
-    return no('PoolNotReady', POOL_NOT_READY);
-  }
+  const isCarrying =
+    spec.pool.mode === 'Managed' ? (pool?.status?.ready ?? 0) > 0 : poolReady?.status === 'True';
+  if (!isCarrying) return no('PoolNotReady', poolReady?.message ?? '');
   const message = 'the control API accepts the credentials, and there is a pool to carry traffic';
   return { type: 'Ready', status: 'True', reason: 'TailnetReady', message };
 }
 
-const POOL_NOT_READY =
-  'no mesh pod is ready, and this version of the operator runs none: run proxies into the tailnet, and name them under spec.pool.addresses with mode External';
+function deletingMessage({ pool }: Situation): string {
+  if (!pool) return 'the object is being deleted, and waits for the finalizers of others';
+  const waits = pool.error ? `: ${pool.error.message}` : '';
+  return `the mesh pods and their devices are being removed${waits}; if the control API never comes back, set the annotation ${SKIP_CLEANUP}: "true", and remove the devices by hand`;
+}
 
 function conflictWith(domain: string, olderName: string): string {
   return `MeshTailnet ${olderName} is older and has the tailnet ${domain} already: delete one of the two`;
 }
 
-function authenticatedOf(situation: Situation): Finding {
+/** Whether the control API accepts the credentials. */
+export function authenticatedOf(situation: Omit<Situation, 'pool'>): Finding {
   const { tailnet, olderName, view, origin, trimmed } = situation;
   const { tailnet: domain } = tailnet.spec;
   if (olderName !== undefined) {

@@ -120,7 +120,10 @@ describe('a MeshTailnet is not authenticated', () => {
       'Secret mesh-oauth (namespace mesh-system) does not exist: create it with the keys client-id and client-secret of an OAuth client',
     );
     expect(condition('Ready')).toMatchObject({ status: 'False', reason: 'NotAuthenticated' });
-    expect(events.map(({ type, reason }) => `${type} ${reason}`)).toEqual(['Warning SecretNotFound']);
+    expect(events.map(({ type, reason }) => `${type} ${reason}`)).toEqual([
+      'Warning SecretNotFound',
+      'Warning NoAddresses',
+    ]);
     expect(lines).toContainEqual(
       expect.objectContaining({
         msg: 'failed to authenticate with the control API',

@@ -1,0 +1,176 @@
+import { durationMs } from '../../api/duration.ts';
+import type { Kinds } from '../../api/generated/types.ts';
+import { ControlError } from '../../control/control.ts';
+import type { ControlApi, KeyInfo } from '../../control/control.ts';
+import type { OwnNamespace, Workload } from '../../resources/own-namespace.ts';
+import { ResourceError } from '../../resources/resources.ts';
+import type { WriteResources } from '../../resources/resources.ts';
+import { FINALIZER, JOIN_KEY, JOIN_KEY_EXPIRES } from './members.ts';
+import type { Member, PoolNames } from './members.ts';
+import type { PoolSize, Step } from './plan.ts';
+
+type MeshTailnet = Kinds['MeshTailnet'];
+
+/** What happened to something in the tailnet. */
+export type PoolEvent = {
+  readonly reason: 'DeviceDeleted' | 'JoinKeyCreated' | 'JoinKeyRevoked';
+  readonly note: string;
+};
+
+export type PerformDeps = {
+  readonly workloads: OwnNamespace;
+  readonly write: Pick<WriteResources, 'addFinalizer' | 'removeFinalizer'>;
+  /** Undefined before the tailnet was authenticated for the first time. */
+  readonly api: ControlApi | undefined;
+  readonly now: () => Date;
+  readonly report: (event: PoolEvent) => void;
+};
+
+export type PerformOptions = {
+  readonly tailnet: MeshTailnet;
+  readonly names: PoolNames;
+  readonly objectsOf: (size: PoolSize) => PoolObjects;
+};
+
+/** The objects of a pool, in the order in which they are created. */
+type PoolObjects = { readonly supporting: readonly Workload[]; readonly statefulSet: Workload };
+
+/** A step that failed, with ControlError or ResourceError. */
+export type FailedStep = { readonly step: Step; readonly error: ControlError | ResourceError };
+
+/** Takes the steps of a plan, one after the other, until one fails; returns that one. */
+export async function performSteps(
+  steps: readonly Step[],
+  options: PerformOptions,
+  deps: PerformDeps,
+): Promise<FailedStep | undefined> {
+  let keys: Promise<readonly KeyInfo[]> | undefined;
+  const listKeys = () => (keys ??= apiOf(deps).keys());
+  for (const step of steps) {
+    try {
+      await performStep(step, listKeys, options, deps);
+    } catch (error) {
+      if (error instanceof ControlError || error instanceof ResourceError) return { step, error };
+      throw error;
+    }
+  }
+  return undefined;
+}
+
+async function performStep(
+  step: Step,
+  listKeys: () => Promise<readonly KeyInfo[]>,
+  options: PerformOptions,
+  deps: PerformDeps,
+): Promise<void> {
+  const { workloads } = deps;
+  // Before anything exists that must be removed, except where the pool is being removed.
+  if (step.do === 'apply' && step.members > 0) await deps.write.addFinalizer(options.tailnet, FINALIZER);
+  switch (step.do) {
+    case 'apply': {
+      const { supporting, statefulSet } = options.objectsOf(step);
+      for (const object of [...supporting, statefulSet]) await workloads.apply(object);
+      break;
+    }
+    case 'create-key':
+      await createKey(step.member, listKeys, options, deps);
+      break;
+    case 'revoke-key':
+      await apiOf(deps).revokeKey(step.id);
+      deps.report({ reason: 'JoinKeyRevoked', note: 'revoked a join key that was not used' });
+      break;
+    case 'delete-device':
+      await deleteDevice(step, deps);
+      break;
+    case 'delete-secret':
+      await workloads.remove('Secret', step.name);
+      break;
+    case 'delete-pod':
+      await workloads.remove('Pod', step.pod.metadata.name, step.pod.metadata.uid);
+      break;
+    case 'finish':
+      await finish(listKeys, options, deps);
+      break;
+  }
+}
+
+function apiOf({ api }: PerformDeps): ControlApi {
+  if (api) return api;
+  throw new ControlError('Unreachable', 'the control API has not been used yet');
+}
+
+/** Only one key of a member is ever valid: one that an earlier attempt has left behind is revoked first. */
+async function createKey(
+  { ordinal, name, hostname, secret }: Member,
+  listKeys: () => Promise<readonly KeyInfo[]>,
+  { tailnet, names, objectsOf }: PerformOptions,
+  deps: PerformDeps,
+): Promise<void> {
+  const { workloads } = deps;
+  const { tags, configuration } = tailnet.spec;
+  const { preauth, requireApproval, ephemeral, keyExpiry } = configuration.devices;
+  const description = names.description(ordinal);
+  for (const key of await listKeys()) {
+    if (key.description === description && !key.isInvalid) await apiOf(deps).revokeKey(key.id);
+  }
+  const lifetimeMs = durationMs(keyExpiry) ?? 3_600_000;
+  const expires = new Date(deps.now().getTime() + lifetimeMs);
+  const key = await apiOf(deps).createKey({
+    ...{ description, tags, ephemeral, preauthorized: preauth && !requireApproval },
+    expirySeconds: Math.round(lifetimeMs / 1000),
+  });
+  const annotations = { [JOIN_KEY]: key.id, [JOIN_KEY_EXPIRES]: expires.toISOString() };
+  if (secret) {
+    const data = { authkey: key.secret, reissue_authkey: null };
+    await workloads.changeSecret(name, secret.version, { data, annotations });
+  } else {
+    const { labels = {}, ownerReferences = [] } = objectsOf({ replicas: 0, members: 0 }).statefulSet.metadata;
+    await workloads.createSecret({
+      name,
+      labels,
+      ownerReferences,
+      annotations,
+      data: { authkey: key.secret },
+    });
+  }
+  deps.report({ reason: 'JoinKeyCreated', note: `created a join key for ${hostname}` });
+}
+
+async function deleteDevice(
+  { id, hostname }: { readonly id: string; readonly hostname: string },
+  deps: PerformDeps,
+): Promise<void> {
+  await apiOf(deps).deleteDevice(id);
+  deps.report({ reason: 'DeviceDeleted', note: `deleted the device ${hostname} (${id})` });
+}
+
+/** Devices and keys of the pool that no Secret names: of a pod that joined shortly before it was stopped, for one. */
+async function finish(
+  listKeys: () => Promise<readonly KeyInfo[]>,
+  { tailnet, names }: PerformOptions,
+  deps: PerformDeps,
+): Promise<void> {
+  const { workloads, write } = deps;
+  for (const key of await listKeys()) {
+    if (names.isDescription(key.description) && !key.isInvalid) await apiOf(deps).revokeKey(key.id);
+  }
+  const { tags } = tailnet.spec;
+  for (const device of await apiOf(deps).devices()) {
+    const isOurs = names.isHostname(device.hostname) && device.tags.some(tag => tags.includes(tag));
+    if (isOurs && !device.isExternal) await deleteDevice(device, deps);
+  }
+  await workloads.remove('Service', names.headless);
+  for (const kind of OBJECT_KINDS) await workloads.remove(kind, names.pool);
+  await write.removeFinalizer(tailnet, FINALIZER);
+}
+
+/** The kinds of the objects that have the name of the pool; what they need is removed after them. */
+const OBJECT_KINDS = [
+  'StatefulSet',
+  'Service',
+  'PodDisruptionBudget',
+  'ConfigMap',
+  'RoleBinding',
+  'Role',
+  'ServiceAccount',
+] as const;

@@ -1,0 +1,151 @@
+import type { Finding } from '../../api/conditions.ts';
+import type { Kinds } from '../../api/generated/types.ts';
+import { ControlError } from '../../control/control.ts';
+import type { ControlApi, TailnetView } from '../../control/control.ts';
+import type { OwnNamespace } from '../../resources/own-namespace.ts';
+import { ResourceError } from '../../resources/resources.ts';
+import type { ReadResources, WriteResources } from '../../resources/resources.ts';
+import type { Log } from '../../telemetry/log.ts';
+import { gatherPool } from './gather.ts';
+import type { Suspects } from './gather.ts';
+import { poolNames } from './members.ts';
+import { poolObjects, POOL_ANNOTATIONS } from './objects.ts';
+import type { PoolOptions } from './objects.ts';
+import { performSteps } from './perform.ts';
+import type { FailedStep, PoolEvent } from './perform.ts';
+import { planPool } from './plan.ts';
+import type { PoolSize, Step } from './plan.ts';
+import { poolFinding, poolStatusOf } from './status.ts';
+import type { PoolProblem } from './status.ts';
+
+type MeshTailnet = Kinds['MeshTailnet'];
+type Status = NonNullable<MeshTailnet['status']>;
+
+/** What the pools of an operator are run with. */
+export type PoolDeps = {
+  readonly read: ReadResources;
+  readonly write: Pick<WriteResources, 'addFinalizer' | 'removeFinalizer'>;
+  readonly workloads: OwnNamespace;
+  readonly installation: string;
+  readonly meshPods: PoolOptions['defaults'];
+  readonly api: (tailnet: string) => ControlApi | undefined;
+  readonly report: (tailnet: MeshTailnet, event: PoolEvent) => void;
+  readonly log: Log;
+  readonly now: () => Date;
+};
+
+/** How mesh pods reach the control server of a tailnet. */
+export type Reach = { readonly controlURL: string; readonly ca: string | undefined };
+
+/** What a pool depends on beside its MeshTailnet. */
+export type PoolInput = {
+  readonly view: TailnetView | undefined;
+  readonly isAuthenticated: boolean;
+  /** Undefined where it is not known: then mesh pods are left as they are. */
+  readonly reach: Reach | undefined;
+};
+
+/** A pool after a reconcile. */
+export type ReconciledPool = {
+  /** Undefined where the operator runs none. */
+  readonly status: Status['pool'];
+  readonly finding: Finding;
+  /** Whether nothing of it is left, and the MeshTailnet may be gone. */
+  readonly isRemoved: boolean;
+  /** Whether it is as it should be; otherwise it is to be reconciled again soon. */
+  readonly isSettled: boolean;
+  /** Why a step failed. */
+  readonly error: ControlError | ResourceError | undefined;
+};
+
+/** Everything is applied again after this time, in case others have changed it. */
+const REAPPLY_MS = 600_000;
+
+type Memory = { readonly suspects: Suspects; readonly appliedAt: number };
+
+/** Runs the pools of mesh pods of a cluster. */
+export function poolReconciler(deps: PoolDeps) {
+  const memories = new Map<string, Memory>();
+  return {
+    forget: (name: string) => void memories.delete(name),
+    reconcile: async (tailnet: MeshTailnet, input: PoolInput): Promise<ReconciledPool> => {
+      const { name } = tailnet.metadata;
+      const { suspects = new Map<string, number>(), appliedAt = -Infinity } = memories.get(name) ?? {};
+      const now = deps.now().getTime();
+      const isDue = now - appliedAt >= REAPPLY_MS;
+      const { pool, steps, ...outcome } = await reconcilePool(tailnet, { ...input, suspects, isDue }, deps);
+      const isApplied = isDue && steps.some(step => step.do === 'apply') && outcome.error === undefined;
+      memories.set(name, { suspects: pool.suspects, appliedAt: isApplied ? now : appliedAt });
+      return outcome;
+    },
+  };
+}
+
+/** Pods that are only removed reach nothing. */
+const UNKNOWN: Reach = { controlURL: 'http://unknown.invalid', ca: undefined };
+
+type ReconcileOptions = PoolInput & { readonly suspects: Suspects; readonly isDue: boolean };
+
+async function reconcilePool(tailnet: MeshTailnet, options: ReconcileOptions, deps: PoolDeps) {
+  const { view, isAuthenticated, reach, suspects, isDue } = options;
+  const { workloads, installation, meshPods, log } = deps;
+  const { namespace } = workloads;
+  const names = poolNames(tailnet.metadata.name, installation);
+  const objectsOf = (size: PoolSize) =>
+    poolObjects({
+      ...{ tailnet, installation, namespace, defaults: meshPods, ...size },
+      ...(reach ?? UNKNOWN),
+    });
+  const specHashOf = (size: PoolSize) =>
+    isDue ? '' : objectsOf(size).statefulSet.metadata.annotations[POOL_ANNOTATIONS.specHash];
+  const gathered = { tailnet, names, specHashOf, view, isAuthenticated, suspects };
+  const pool = await gatherPool(gathered, deps);
+  const isRemoving = pool.situation.desired === 0;
+  const steps = reach || isRemoving ? planPool(pool.situation) : [];
+  const failure = await perform(steps, { tailnet, names, objectsOf }, deps);
+  if (failure?.step.do === 'create-key') {
+    // Part of the contract.
+    log.error('failed to create device', { tailnet: tailnet.metadata.name, why: failure.error.message });
+  }
+  const isRemoved = steps.at(-1)?.do === 'finish' && !failure;
+  const finding = poolFinding(tailnet, pool.situation, failure && problemOf(failure));
+  return {
+    ...{ pool, steps, finding, isRemoved },
+    status: poolStatusOf(pool.situation, pool.proxyAddress),
+    isSettled: steps.length === 0 && finding.status === 'True',
+    error: failure?.error,
+  };
+}
+
+function perform(
+  steps: readonly Step[],
+  options: Parameters<typeof performSteps>[1],
+  { api, report, ...deps }: PoolDeps,
+): Promise<FailedStep | undefined> {
+  const { tailnet } = options;
+  const reporting = (event: PoolEvent) => report(tailnet, event);
+  return performSteps(steps, options, { ...deps, api: api(tailnet.metadata.name), report: reporting });
+}
+
+/** A step that failed is taken again; what the pods show may be of more help. */
+function problemOf({ step, error }: FailedStep): PoolProblem {
+  const { message } = error;
+  if (!(error instanceof ControlError)) {
+    return { reason: 'Starting', message: `the operator cannot change the pool: ${message}` };
+  }
+  switch (error.reason) {
+    case 'CredentialsInvalid':
+    case 'ScopeMissing':
+      return {
+        reason: 'NotAuthenticated',
+        message: `the credentials do not allow this (${message}): join keys need the scope auth_keys, devices the scope devices:core`,
+      };
+    case 'Invalid':
+      return {
+        reason: step.do === 'create-key' ? 'KeyRejected' : 'Starting',
+        message: `the control API refuses a join key (${message}): the OAuth client must own the tags of spec.tags`,
+      };
+    default:
+      return { reason: 'Starting', message: `the control API cannot be used (${message})` };
+  }
+}
