@@ -1,0 +1,64 @@
+import { afterEach, describe, expect, it } from 'vitest';
+import type { ControlApiOptions } from '../../../lab/control-api/control-api.ts';
+import { ControlError } from '../../../src/control/control.ts';
+import type { ControlErrorReason } from '../../../src/control/control.ts';
+import { keyProblemOf } from '../../../src/mesh-tailnet/pool/key-problem.ts';
+import { failureOf, startClient } from '../../support/control/client.ts';
+
+const closing: (() => unknown)[] = [];
+afterEach(async () => {
+  for (const close of closing.splice(0)) await close();
+});
+
+/** Why a control API creates no key with some tags, for an OAuth client with others. */
+async function refusalOf(api: ControlApiOptions, tags: readonly string[], scopes: readonly string[]) {
+  const client = await startClient({ api, scopes });
+  closing.push(client.close);
+  const { id, secret } = client.api.addClient(scopes, ['tag:other']);
+  await client.tokens.use({ kind: 'oauth', clientId: id, clientSecret: secret });
+  const options = { description: 'a', expirySeconds: 3600, ephemeral: false, preauthorized: true };
+  return await failureOf(client.control.createKey({ ...options, tags }));
+}
+
+describe('a join key', () => {
+  it.each(['vendor', 'headscale'] as const)(
+    'with tags that the OAuth client may not assign needs a policy of %s, which is shown',
+    async dialect => {
+      const error = await refusalOf({ dialect }, ['tag:mesh', 'tag:web'], ['auth_keys']);
+      const problem = keyProblemOf(error, ['tag:mesh', 'tag:web']);
+      expect(problem?.reason).toBe('KeyRejected');
+      expect(problem?.message).toContain(`(${error.message})`);
+      expect(problem?.message).toContain(
+        'add {"tagOwners":{"tag:mesh":["autogroup:admin"],"tag:web":["autogroup:admin"]}} to the policy file',
+      );
+      expect(problem?.message).toContain(
+        'give the OAuth client exactly tag:mesh and tag:web, or a tag that owns each of them',
+      );
+    },
+  );
+
+  it.each(['vendor', 'headscale'] as const)(
+    'without the scope for it names the scope of %s',
+    async dialect => {
+      const error = await refusalOf({ dialect }, ['tag:other'], ['devices:core']);
+      const problem = keyProblemOf(error, ['tag:other']);
+      expect(problem?.reason).toBe('NotAuthenticated');
+      expect(problem?.message).toContain('lack the scope auth_keys');
+    },
+  );
+
+  const CASES: readonly (readonly [ControlErrorReason, number | undefined, string | undefined])[] = [
+    ['CredentialsInvalid', 401, 'NotAuthenticated'],
+    ['Invalid', 402, 'KeyRejected'],
+    ['NotFound', 404, 'KeyRejected'],
+    ['NotSupported', 501, 'KeyRejected'],
+    ['Throttled', 429, undefined],
+    ['Unavailable', 503, undefined],
+    ['Unreachable', undefined, undefined],
+    ['Garbled', 200, undefined],
+  ];
+  it.each(CASES)('refused as %s with status %s has the problem %s', (reason, status, expected) => {
+    const error = new ControlError(reason, 'no', status === undefined ? {} : { status });
+    expect(keyProblemOf(error, ['tag:mesh'])?.reason).toBe(expected);
+  });
+});
