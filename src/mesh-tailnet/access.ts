@@ -8,7 +8,7 @@ const APPLY: AccessRule['verbs'] = ['get', 'create', 'patch'];
 /**
  * What the controller may do in a cluster: read MeshTailnets, write their status and finalizers; in its namespace, read
  * ConfigMaps with CAs, create tokens of its own ServiceAccount for workload identity, and run the pools of mesh pods. It
- * never lists Secrets. A Role of a pool grants rights on Secrets, and the API server lets nobody grant what they lack.
+ * never lists Secrets. A Role of a pool grants rights on Secrets, which the operator must hold to grant them.
  */
 export const access: Access = {
   cluster: [
