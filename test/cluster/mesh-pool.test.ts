@@ -7,11 +7,18 @@ import { waitForCondition, waitForObject } from '../../lab/kube/wait.ts';
 import { waitFor } from '../../lab/process/wait.ts';
 import { testCluster } from '../support/cluster/cluster.ts';
 import { printLogsOnFailure } from '../support/cluster/logs.ts';
-import { containerProcess, createPool, openTunnels, proxyConnections } from '../support/cluster/mesh-pool.ts';
+import {
+  containerProcess,
+  createPool,
+  openTunnels,
+  proxyConnections,
+  startLoginServer,
+} from '../support/cluster/mesh-pool.ts';
 import type { TestPool } from '../support/cluster/mesh-pool.ts';
 import { createNamespace, removeNamespace } from '../support/cluster/namespace.ts';
 import { startClient } from '../support/control/client.ts';
 import type { Client } from '../support/control/client.ts';
+import { AUTHORITY } from '../support/kubernetes/wire-certificates.ts';
 import { remoteOf, serviceAt } from '../support/lab/lab.ts';
 import { ask, connectTunnel } from '../support/lab/tunnel.ts';
 
@@ -26,9 +33,8 @@ beforeAll(async () => {
   namespace = await createNamespace(client, { 'pod-security.kubernetes.io/enforce': 'restricted' });
   vendor = await startClient({ api: { host: NETWORK.outer, behind: tailnetBehind(cluster.tailnet.admin) } });
   await vendor.tokens.use(vendor.credentials);
-  pool = await createPool(cluster, {
-    ...{ namespace, control: vendor.control, controlURL: vendor.api.url, replicas: 2 },
-  });
+  const { control, api } = vendor;
+  pool = await createPool(cluster, { namespace, control, controlURL: api.url, replicas: 2 });
   await Promise.all([0, 1].map(ordinal => waitForCondition(client, pool.podRef(ordinal), 'Ready')));
 });
 afterAll(async () => {
@@ -66,7 +72,10 @@ describe('the mesh pods of a pool, in a namespace that enforces the restricted l
           const hostname = `${pool.name}-${ordinal}-${pool.installation}`;
           const device = (await control.devices()).find(({ id }) => id === data['device_id']);
           expect(device).toMatchObject({
-            ...{ hostname, tags: ['tag:mesh'], isOnline: true, isAuthorized: true },
+            hostname,
+            tags: ['tag:mesh'],
+            isOnline: true,
+            isAuthorized: true,
             addresses: JSON.parse(data['device_ips'] ?? '') as unknown,
           });
         }
@@ -122,6 +131,30 @@ describe('the mesh pods of a pool, in a namespace that enforces the restricted l
     await load.stop();
     for (const socket of open) socket.destroy();
     expect(load.failures).toEqual([]);
+  });
+
+  it('join a login server with a private CA, behind a proxy', async () => {
+    const other = await createNamespace(client, { 'pod-security.kubernetes.io/enforce': 'restricted' });
+    printLogsOnFailure(client, other);
+    const server = await startLoginServer(cluster.tailnet.url);
+    try {
+      const one = await createPool(cluster, {
+        namespace: other,
+        control: vendor.control,
+        controlURL: vendor.api.url,
+        replicas: 1,
+        spec: { loginServer: server.url, proxyURL: server.proxyURL },
+        ca: AUTHORITY.ca,
+      });
+      await waitForCondition(client, one.podRef(0), 'Ready');
+      expect(server.tunnels()).toContain(new URL(server.url).host);
+      const data = dataOf(await client.get(one.secretRef(0)));
+      await one.remove();
+      await vendor.control.deleteDevice(data['device_id'] ?? '');
+    } finally {
+      await removeNamespace(client, other);
+      server.close();
+    }
   });
 
   it('leave nothing in the tailnet once their devices are deleted', async () => {

@@ -1,6 +1,13 @@
+import { once } from 'node:events';
 import { readdirSync, readFileSync } from 'node:fs';
-import type { Socket } from 'node:net';
+import { createServer } from 'node:http';
+import type { IncomingMessage } from 'node:http';
+import { connect } from 'node:net';
+import type { AddressInfo, Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { createServer as createTlsServer } from 'node:tls';
+import { NETWORK } from '../../../lab/cluster/network.ts';
 import type { Cluster } from '../../../lab/cluster/cluster-folder.ts';
 import { applyAll } from '../../../lab/kube/apply.ts';
 import { kubeClient } from '../../../lab/kube/client.ts';
@@ -14,6 +21,7 @@ import type { ControlApi } from '../../../src/control/control.ts';
 import { poolObjects } from '../../../src/mesh-tailnet/pool/objects.ts';
 import { imageOf } from '../../../lab/cluster/images/table.ts';
 import { named } from '../declared.ts';
+import { AUTHORITY } from '../kubernetes/wire-certificates.ts';
 import { connectTunnel } from '../lab/tunnel.ts';
 import { meshTailnet } from '../objects.ts';
 
@@ -42,31 +50,48 @@ type PoolSetup = {
   readonly control: Pick<ControlApi, 'createKey'>;
   readonly controlURL: string;
   readonly replicas: number;
+  /** Added to the spec of its MeshTailnet. */
+  readonly spec?: Readonly<Record<string, unknown>>;
+  readonly ca?: string;
 };
 
 /** Creates a MeshTailnet, Secrets with join keys, and the objects of its pool; does not wait for the pods. */
 export async function createPool(
   { access, tailnet: { url } }: Cluster,
-  { namespace, control, controlURL, replicas }: PoolSetup,
+  { namespace, control, controlURL, replicas, spec = {}, ca }: PoolSetup,
 ): Promise<TestPool> {
   const client = kubeClient(access);
   await applyAll(client, readManifests('dist/crds'));
   const installation = crypto.randomUUID().slice(0, 8);
-  const fields = { tailnet: `${namespace}.ts.net`, loginServer: url, pool: { image: imageOf('tailscale') } };
+  const fields = {
+    tailnet: `${namespace}.ts.net`,
+    loginServer: url,
+    pool: { image: imageOf('tailscale') },
+    ...spec,
+  };
   const owner = await client.apply(named(meshTailnet(fields), namespace) as KubeObject);
   const verdict = validate('MeshTailnet', owner);
   if (!verdict.valid) throw new Error(JSON.stringify(verdict.faults));
   const name = poolName(namespace);
   const objects = poolObjects({
-    ...{ tailnet: verdict.object, installation, namespace, controlURL, replicas, members: replicas },
-    ...{ defaults: {}, ca: undefined },
+    tailnet: verdict.object,
+    installation,
+    namespace,
+    controlURL,
+    replicas,
+    members: replicas,
+    defaults: {},
+    ca,
   });
   const place = (ordinal: number) => ({ apiVersion: 'v1', namespace, name: `${name}-${ordinal}` }) as const;
   const secretRef = (ordinal: number) => ({ kind: 'Secret', ...place(ordinal) }) as const;
   for (let ordinal = 0; ordinal < replicas; ordinal++) {
     const { secret: authkey } = await control.createKey({
-      ...{ description: `mesh-gateway ${installation} ${namespace} ${ordinal}`, tags: ['tag:mesh'] },
-      ...{ expirySeconds: 3600, ephemeral: false, preauthorized: true },
+      description: `mesh-gateway ${installation} ${namespace} ${ordinal}`,
+      tags: ['tag:mesh'],
+      expirySeconds: 3600,
+      ephemeral: false,
+      preauthorized: true,
     });
     const { apiVersion, kind, ...metadata } = secretRef(ordinal);
     await client.apply({ apiVersion, kind, metadata, stringData: { authkey } });
@@ -79,7 +104,10 @@ export async function createPool(
   const service = await client.get({ apiVersion: 'v1', kind: 'Service', namespace, name });
   const { clusterIP } = service['spec'] as { readonly clusterIP: string };
   return {
-    ...{ namespace, name, installation, secretRef },
+    namespace,
+    name,
+    installation,
+    secretRef,
     proxy: `${clusterIP}:${MESH_POD.ports.proxy}`,
     podRef: ordinal => ({ kind: 'Pod', ...place(ordinal) }),
     remove: () => client.remove({ apiVersion: owner.apiVersion, kind: owner.kind, name: namespace }),
@@ -164,3 +192,42 @@ async function tunnelWithin(proxy: string, target: string, ms: number): Promise<
   );
   throw new Error(`no connection after ${ms} ms`);
 }
+
+/** The control server of a tailnet with a certificate of a private CA, under a name that only its proxy knows. */
+export async function startLoginServer(tailnetURL: string) {
+  const to = new URL(tailnetURL);
+  const tunnels: string[] = [];
+  const join = (client: Duplex, port: number, host: string, onOpen: () => void = () => undefined) => {
+    const upstream = connect(port, host, onOpen);
+    client.on('error', () => upstream.destroy()).pipe(upstream);
+    upstream.on('error', () => client.destroy()).pipe(client);
+  };
+  const server = createTlsServer({ ...AUTHORITY.server }, client => {
+    join(client, Number(to.port), to.hostname);
+  });
+  const proxy = createServer().on('connect', ({ url = '' }: IncomingMessage, client: Duplex) => {
+    tunnels.push(url);
+    const { hostname, port } = new URL(`http://${url}`);
+    join(client, Number(port), hostname === LOGIN_HOST ? NETWORK.outer : hostname, () => {
+      client.write('HTTP/1.1 200 OK\r\n\r\n');
+    });
+  });
+  const portOf = async (listener: typeof server | typeof proxy) => {
+    listener.listen(0, NETWORK.outer);
+    await once(listener, 'listening');
+    return (listener.address() as AddressInfo).port;
+  };
+  return {
+    url: `https://${LOGIN_HOST}:${await portOf(server)}`,
+    proxyURL: `http://${NETWORK.outer}:${await portOf(proxy)}`,
+    /** The targets of all tunnels that were opened. */
+    tunnels: () => tunnels,
+    close: () => {
+      proxy.close();
+      server.close();
+    },
+  };
+}
+
+/** A name in the certificate, which no DNS server has. */
+const LOGIN_HOST = 'kube.test';
