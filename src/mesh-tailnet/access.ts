@@ -3,7 +3,7 @@ import { GROUP } from '../api/generated/kinds.ts';
 import { COMPONENTS } from '../api/names.ts';
 
 /** Server-side apply is a patch, which creates the object where it does not exist. */
-const APPLY: AccessRule['verbs'] = ['get', 'create', 'patch'];
+const APPLY_AND_DELETE: AccessRule['verbs'] = ['get', 'create', 'patch', 'delete'];
 
 /**
  * What the controller may do in a cluster: read MeshTailnets, write their status and finalizers; in its namespace, read
@@ -22,10 +22,14 @@ export const access: Access = {
   own: [
     { apiGroups: [''], resources: ['secrets'], verbs: ['get', 'create', 'patch', 'update', 'delete'] },
     { apiGroups: [''], resources: ['pods'], verbs: ['get', 'list', 'watch', 'delete'] },
-    { apiGroups: [''], resources: ['configmaps', 'serviceaccounts', 'services'], verbs: APPLY },
-    { apiGroups: ['apps'], resources: ['statefulsets'], verbs: APPLY },
-    { apiGroups: ['policy'], resources: ['poddisruptionbudgets'], verbs: APPLY },
-    { apiGroups: ['rbac.authorization.k8s.io'], resources: ['roles', 'rolebindings'], verbs: APPLY },
+    { apiGroups: [''], resources: ['configmaps', 'serviceaccounts', 'services'], verbs: APPLY_AND_DELETE },
+    { apiGroups: ['apps'], resources: ['statefulsets'], verbs: APPLY_AND_DELETE },
+    { apiGroups: ['policy'], resources: ['poddisruptionbudgets'], verbs: APPLY_AND_DELETE },
+    {
+      apiGroups: ['rbac.authorization.k8s.io'],
+      resources: ['roles', 'rolebindings'],
+      verbs: APPLY_AND_DELETE,
+    },
     {
       ...{ apiGroups: [''], resources: ['serviceaccounts/token'] },
       ...{ resourceNames: [COMPONENTS.operator], verbs: ['create'] },

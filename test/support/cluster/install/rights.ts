@@ -89,8 +89,6 @@ export function forbiddenToAll(own: string): readonly Right[] {
     ['create', '', 'serviceaccounts/token', own],
     ['escalate', RBAC, 'roles', own],
     ['bind', RBAC, 'roles', own],
-    ['delete', RBAC, 'roles', own],
-    ['delete', 'apps', 'statefulsets', own],
     ['impersonate', '', 'serviceaccounts', own],
     ['list', 'coordination.k8s.io', 'leases', own],
     ['delete', 'coordination.k8s.io', 'leases', own],
