@@ -154,7 +154,15 @@ const DRAIN = { graceMs: 5000, abortMs: 500 };
 
 /** Runs the controllers while this process is the leader; the caches are kept warm in any case. */
 function electLeader(
-  { podNamespace, podName = hostname(), concurrency, syncPeriodMs, controlURL, meshPods }: OperatorSettings,
+  {
+    podNamespace,
+    podName = hostname(),
+    concurrency,
+    syncPeriodMs,
+    controlURL,
+    meshPods,
+    orphanAgeMs,
+  }: OperatorSettings,
   { cluster, telemetry, cache, events, startTailnets }: ElectionDeps,
 ): Leadership {
   const { read, write, leaseTransport } = cluster;
@@ -197,6 +205,7 @@ function electLeader(
         workloads: own,
         installation: installationIn(read, podNamespace),
         meshPods,
+        orphanAgeMs,
         tailnets,
         controlURL,
         now: date,

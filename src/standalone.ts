@@ -120,6 +120,7 @@ export async function startStandalone(
       workloads: undefined,
       installation: undefined,
       meshPods: {},
+      orphanAgeMs: 0,
       events: NO_EVENTS,
       controlURL: settings.controlURL,
       now: () => new Date(),

@@ -22,6 +22,7 @@ describe('the registry of controllers', () => {
     workloads: undefined,
     installation: undefined,
     meshPods: {},
+    orphanAgeMs: 0,
   };
 
   it('starts each controller under the name that metrics know', async () => {

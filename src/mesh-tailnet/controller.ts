@@ -35,6 +35,7 @@ export type TailnetDeps = GatherDeps & {
   readonly installation: string | undefined;
   /** Defaults of mesh pods for fields of spec.pool that a MeshTailnet does not set. */
   readonly meshPods: PoolDeps['meshPods'];
+  readonly orphanAgeMs: number;
   readonly events: RecordEvents;
   readonly log: Log;
 };

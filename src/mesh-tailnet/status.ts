@@ -55,7 +55,7 @@ export function statusOf(situation: Situation): Status {
     conditions: conditionsOf(findingsOf(situation), before?.conditions, observed),
     ...tailnetInfoOf(view),
     ...(situation.pool?.status ? { pool: situation.pool.status } : {}),
-    ...(view?.devices ? { devices: countsOf(view.devices) } : {}),
+    ...(view?.devices ? { devices: { ...countsOf(view.devices), ...situation.pool?.devices } } : {}),
     ...apiOf(view),
     ...credentialOf(view, secretVersion),
   };

@@ -4,6 +4,7 @@ import { isRecord } from '../api/json.ts';
 import { unknownFields } from '../api/validation/unknown-fields.ts';
 import { validate } from '../api/validation/validate.ts';
 import { SettingError } from '../telemetry/setting-error.ts';
+import { parseDuration } from './settings.ts';
 import type { Settings } from './settings.ts';
 
 type TailnetSpec = Kinds['MeshTailnet']['spec'];
@@ -32,6 +33,12 @@ export const meshPodSettings = {
     help: `defaults of spec.pool of MeshTailnets, as JSON with any of ${POD_FIELDS.join(', ')}`,
     default: '{}',
     parse: parseMeshPods,
+  },
+  orphanAgeMs: {
+    name: 'ORPHAN_AGE',
+    help: 'how long an offline device of this installation without a mesh pod is reported before it is deleted',
+    default: '10m',
+    parse: parseDuration,
   },
   relayPorts: {
     name: 'RELAY_PORTS',

@@ -21,6 +21,7 @@ describe('the settings of mesh pods', () => {
     expect(read({})).toEqual({
       controlURL: undefined,
       meshPods: {},
+      orphanAgeMs: 600_000,
       relayPorts: { first: 20_000, last: 29_999 },
     });
   });

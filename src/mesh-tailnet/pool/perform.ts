@@ -13,7 +13,7 @@ type MeshTailnet = Kinds['MeshTailnet'];
 
 /** What happened to something in the tailnet. */
 export type PoolEvent = {
-  readonly reason: 'DeviceDeleted' | 'JoinKeyCreated' | 'JoinKeyRevoked';
+  readonly reason: 'DeviceDeleted' | 'JoinKeyCreated' | 'JoinKeyRevoked' | 'OrphanDeleted' | 'OrphanFound';
   readonly note: string;
 };
 

@@ -8,15 +8,18 @@ import type { ReadResources, WriteResources } from '../../resources/resources.ts
 import type { Log } from '../../telemetry/log.ts';
 import { gatherPool } from './gather.ts';
 import type { Suspects } from './gather.ts';
+import { keyProblemOf } from './key-problem.ts';
 import { poolNames } from './members.ts';
 import { poolObjects, POOL_ANNOTATIONS } from './objects.ts';
 import type { PoolOptions } from './objects.ts';
 import { performSteps } from './perform.ts';
 import type { FailedStep, PoolEvent } from './perform.ts';
 import { planPool } from './plan.ts';
-import type { PoolSize, Step } from './plan.ts';
+import type { PoolSituation, PoolSize, Step } from './plan.ts';
 import { poolFinding, poolStatusOf } from './status.ts';
 import type { PoolProblem } from './status.ts';
+import { NO_ORPHANS, sweep } from './sweep.ts';
+import type { OrphanMemory } from './sweep.ts';
 
 type MeshTailnet = Kinds['MeshTailnet'];
 type Status = NonNullable<MeshTailnet['status']>;
@@ -28,6 +31,8 @@ export type PoolDeps = {
   readonly workloads: OwnNamespace;
   readonly installation: string;
   readonly meshPods: PoolOptions['defaults'];
+  /** How long a device without a mesh pod is reported before it is deleted. */
+  readonly orphanAgeMs: number;
   readonly api: (tailnet: string) => ControlApi | undefined;
   readonly report: (tailnet: MeshTailnet, event: PoolEvent) => void;
   readonly log: Log;
@@ -50,6 +55,8 @@ export type ReconciledPool = {
   /** Undefined where the operator runs none. */
   readonly status: Status['pool'];
   readonly finding: Finding;
+  /** Of this installation; undefined until devices were listed. */
+  readonly devices: { readonly managed: number; readonly orphaned: number } | undefined;
   /** Whether nothing of it is left, and the MeshTailnet may be gone. */
   readonly isRemoved: boolean;
   /** Whether it is as it should be; otherwise it is to be reconciled again soon. */
@@ -61,7 +68,19 @@ export type ReconciledPool = {
 /** Everything is applied again after this time, in case others have changed it. */
 const REAPPLY_MS = 600_000;
 
-type Memory = { readonly suspects: Suspects; readonly appliedAt: number };
+type Memory = {
+  readonly suspects: Suspects;
+  readonly appliedAt: number;
+  readonly orphans: OrphanMemory;
+  readonly devices: ReconciledPool['devices'];
+};
+
+const NOTHING: Memory = {
+  suspects: new Map(),
+  appliedAt: -Infinity,
+  orphans: NO_ORPHANS,
+  devices: undefined,
+};
 
 /** Runs the pools of mesh pods of a cluster. */
 export function poolReconciler(deps: PoolDeps) {
@@ -70,15 +89,59 @@ export function poolReconciler(deps: PoolDeps) {
     forget: (name: string) => void memories.delete(name),
     reconcile: async (tailnet: MeshTailnet, input: PoolInput): Promise<ReconciledPool> => {
       const { name } = tailnet.metadata;
-      const { suspects = new Map<string, number>(), appliedAt = -Infinity } = memories.get(name) ?? {};
+      const memory = memories.get(name) ?? NOTHING;
       const now = deps.now().getTime();
-      const isDue = now - appliedAt >= REAPPLY_MS;
+      const isDue = now - memory.appliedAt >= REAPPLY_MS;
+      const { suspects } = memory;
       const { pool, steps, ...outcome } = await reconcilePool(tailnet, { ...input, suspects, isDue }, deps);
       const isApplied = isDue && steps.some(step => step.do === 'apply') && outcome.error === undefined;
-      memories.set(name, { suspects: pool.suspects, appliedAt: isApplied ? now : appliedAt });
-      return outcome;
+      const swept = await sweepOrphans(tailnet, pool.situation, memory, input, deps);
+      memories.set(name, {
+        suspects: pool.suspects,
+        appliedAt: isApplied ? now : memory.appliedAt,
+        ...swept,
+      });
+      return { ...outcome, devices: swept.devices };
     },
   };
+}
+
+/** Reports and deletes the devices of this installation that belong to no pod, as of the last list that succeeded. */
+async function sweepOrphans(
+  tailnet: MeshTailnet,
+  { desired, members }: PoolSituation,
+  { orphans, devices }: Memory,
+  { view, isAuthenticated }: PoolInput,
+  { read, installation, orphanAgeMs, api, report, log }: PoolDeps,
+): Promise<Pick<Memory, 'orphans' | 'devices'>> {
+  const listedAt = view?.isStale === false ? view.lastSuccess : undefined;
+  // The removal of a pool deletes all of its devices, and knows them better.
+  if (!view?.devices || !listedAt || !isAuthenticated || desired === 0) return { orphans, devices };
+  const { name } = tailnet.metadata;
+  const others = read.list('MeshTailnet').map(({ metadata }) => metadata.name);
+  const swept = sweep(orphans, {
+    ...{ devices: view.devices, listedAt, installation, minAgeMs: orphanAgeMs },
+    tags: tailnet.spec.tags,
+    others: others.filter(other => other !== name),
+    members: members.flatMap(({ hostname, secret }) =>
+      secret ? [{ hostname, deviceId: secret.deviceId }] : [],
+    ),
+  });
+  for (const { hostname, id } of swept.found) {
+    const note = `the device ${hostname} (${id}) is offline and belongs to no mesh pod: it is deleted if that stays so`;
+    report(tailnet, { reason: 'OrphanFound', note });
+  }
+  for (const { hostname, id } of swept.remove) {
+    try {
+      await api(name)?.deleteDevice(id);
+      report(tailnet, { reason: 'OrphanDeleted', note: `deleted the device ${hostname} (${id})` });
+    } catch (error) {
+      if (!(error instanceof ControlError)) throw error;
+      log.warn('failed to delete a device without a mesh pod', { tailnet: name, device: id, error });
+    }
+  }
+  const { managed, orphaned } = swept;
+  return { orphans: swept.memory, devices: { managed, orphaned } };
 }
 
 /** Pods that are only removed reach nothing. */
@@ -108,7 +171,7 @@ async function reconcilePool(tailnet: MeshTailnet, options: ReconcileOptions, de
     log.error('failed to create device', { tailnet: tailnet.metadata.name, why: failure.error.message });
   }
   const isRemoved = steps.at(-1)?.do === 'finish' && !failure;
-  const finding = poolFinding(tailnet, pool.situation, failure && problemOf(failure));
+  const finding = poolFinding(tailnet, pool.situation, failure && problemOf(failure, tailnet.spec.tags));
   return {
     ...{ pool, steps, finding, isRemoved },
     status: poolStatusOf(pool.situation, pool.proxyAddress),
@@ -128,24 +191,11 @@ function perform(
 }
 
 /** A step that failed is taken again; what the pods show may be of more help. */
-function problemOf({ step, error }: FailedStep): PoolProblem {
+function problemOf({ step, error }: FailedStep, tags: readonly string[]): PoolProblem {
   const { message } = error;
   if (!(error instanceof ControlError)) {
     return { reason: 'Starting', message: `the operator cannot change the pool: ${message}` };
   }
-  switch (error.reason) {
-    case 'CredentialsInvalid':
-    case 'ScopeMissing':
-      return {
-        reason: 'NotAuthenticated',
-        message: `the credentials do not allow this (${message}): join keys need the scope auth_keys, devices the scope devices:core`,
-      };
-    case 'Invalid':
-      return {
-        reason: step.do === 'create-key' ? 'KeyRejected' : 'Starting',
-        message: `the control API refuses a join key (${message}): the OAuth client must own the tags of spec.tags`,
-      };
-    default:
-      return { reason: 'Starting', message: `the control API cannot be used (${message})` };
-  }
+  const problem = step.do === 'create-key' ? keyProblemOf(error, tags) : undefined;
+  return problem ?? { reason: 'Starting', message: `the control API cannot be used (${message})` };
 }
