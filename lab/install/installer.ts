@@ -14,15 +14,15 @@ const run = promisify(execFile);
 /** A shell for an installation: it has the folder of the manifests, and kubectl and helm use the cluster. */
 export type Installer = {
   readonly folder: string;
-  /** Runs commands as they stand in the documentation; gives what they print. */
+  /** Runs commands of the documentation; returns their output. */
   readonly sh: (commands: string) => Promise<string>;
-  /** Takes back everything but the definitions of our kinds, which other tests use; also done if we are killed. */
+  /** Removes everything except our CRDs, which other tests use; runs even if the test is killed. */
   readonly end: () => Promise<void>;
 };
 
 /**
- * The cluster's own Envoy Gateway was made of these; it is restored from them. Helm itself would not touch what it has not
- * made, so its manifests are applied.
+ * The cluster's own Envoy Gateway is restored from these. Helm does not adopt what it did not create, so its
+ * manifests are applied.
  */
 const HELM = `#!/bin/sh
 set -e
@@ -37,8 +37,8 @@ const MESH_GATEWAY = '#!/bin/sh\nexec "$NODE" "$PRODUCT/dist/js/cli.js" "$@"\n';
 const KUBECTL = '#!/bin/sh\nexec "$REAL_KUBECTL" --kubeconfig="$CLUSTER_KUBECONFIG" "$@"\n';
 
 /**
- * First what the user made, while Envoy Gateway still runs to remove the Envoy. Envoy Gateway goes back before our processes end: with
- * an extension server that is gone it would translate nothing.
+ * First the user's objects, while Envoy Gateway still runs and removes the Envoy. Envoy Gateway is restored before
+ * our processes end: without its extension server it would translate nothing.
  */
 const RESTORE = `#!/bin/sh
 failed=0
@@ -58,12 +58,12 @@ rm -r "$HOME" "$PRODUCT"; exit $failed
 type InstallerOptions = {
   /** The folder of the built product. */
   readonly product: string;
-  /** The namespace of the user, which goes with the rest. */
+  /** The namespace of the user, which is removed with the rest. */
   readonly namespace: string;
   readonly pathOf: (name: BinaryName) => string;
 };
 
-/** Makes such a shell for a built product, with a copy of the manifests in its folder; it removes both in the end. */
+/** Creates the shell for a built product, with a copy of the manifests in its folder; both are removed with the test. */
 export function installer(cluster: Cluster, { product, namespace, pathOf }: InstallerOptions): Installer {
   const folder = mkdtempSync(join(tmpdir(), 'mesh-install-'));
   const programs = join(folder, 'bin');
@@ -103,12 +103,12 @@ function shellIn(folder: string, env: Readonly<Record<string, string>>): Install
   return async commands => (await run('sh', ['-ec', commands], { cwd: folder, env })).stdout;
 }
 
-/** To delete the definition of a kind is to delete all objects of it, whoever made them. */
+/** Deleting a CRD deletes all objects of its kind. */
 function keepKinds(file: string): void {
   writeFileSync(file, readFileSync(file, 'utf8').replace(/^ *- crds\.yaml\n/m, ''));
 }
 
-/** A folder with the manifests and a kubectl, in which commands run as they stand in the documentation. */
+/** A folder with the manifests and a kubectl, in which commands of the documentation run unchanged. */
 export function folderOfUser({ kubeconfig, kubectl }: Pick<Cluster, 'kubeconfig' | 'kubectl'>) {
   const folder = mkdtempSync(join(tmpdir(), 'mesh-user-'));
   cpSync(join(PROJECT, 'dist/manifests'), join(folder, 'manifests'), { recursive: true });
@@ -117,7 +117,7 @@ export function folderOfUser({ kubeconfig, kubectl }: Pick<Cluster, 'kubeconfig'
   return { folder, sh };
 }
 
-/** The commands below a heading of a page of the documentation, each as it stands there, block by block. */
+/** The commands below a heading of a page of the documentation, block by block. */
 export function documentedCommands(page: string, heading: string): readonly (readonly string[])[] {
   return blocksOf(page, heading, 'sh').map(block =>
     block

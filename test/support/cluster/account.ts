@@ -6,10 +6,10 @@ import type { KubeClient } from '../../../lab/kube/client.ts';
 
 const RBAC = 'rbac.authorization.k8s.io';
 
-/** A ServiceAccount of a process of ours. */
+/** The ServiceAccount of one of our processes. */
 export type Account = { readonly namespace: string; readonly name: string };
 
-/** Makes a ServiceAccount that may do what it is given and nothing else, and gives a token of it. */
+/** Creates a ServiceAccount with exactly these rights; returns a token of it. */
 export async function createAccount(admin: KubeClient, account: Account, access: Access): Promise<string> {
   const { namespace, name } = account;
   const subjects = [{ kind: 'ServiceAccount', name, namespace }];
@@ -33,7 +33,7 @@ export async function createAccount(admin: KubeClient, account: Account, access:
   return tokenOf(admin, account);
 }
 
-/** A token of a ServiceAccount, as its pods are given one. */
+/** A token of a ServiceAccount, as its pods get one. */
 export async function tokenOf(admin: KubeClient, { namespace, name }: Account): Promise<string> {
   const path = `/api/v1/namespaces/${namespace}/serviceaccounts/${name}/token`;
   const request = { apiVersion: 'authentication.k8s.io/v1', kind: 'TokenRequest', spec: {} };

@@ -7,12 +7,12 @@ import type { Judgement } from './judge.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 
-/** What our verdict on an object and the API server's differ in, in words; undefined where they agree. */
+/** How our verdict on an object differs from the API server's; undefined if they agree. */
 export function disagreement(object: Fields, ours: Verdict<unknown>, theirs: Judgement): string | undefined {
   return verdictDisagreement(ours, theirs) ?? pathDisagreement(object, ours, theirs);
 }
 
-/** The same without the paths at fault: of several faults the server reports only some. */
+/** The same without the paths of faults: of several faults the server reports only some. */
 export function verdictDisagreement(ours: Verdict<unknown>, theirs: Judgement): string | undefined {
   if (ours.valid && theirs.valid) return storedDifference(ours.object as Fields, theirs.object);
   return ours.valid === theirs.valid ? undefined : `only one accepts it${showBoth(ours, theirs)}`;
@@ -39,17 +39,17 @@ function showJudgement(theirs: Judgement): string {
   return causes.length === 0 ? theirs.message : causes.join('\n            ');
 }
 
-/** The paths that the server blames. Causes come in any order, and several may be about one path. */
+/** The paths that the server reports, sorted: several causes may be about one path. */
 function pathsOf(causes: readonly KubeCause[]): readonly string[] {
   return causes.filter(cause => !tellsThatRulesWereSkipped(cause)).map(pathOfCause);
 }
 
-/** After a wrong type, a missing field or an excess the server runs no rules, which it reports as a cause. */
+/** After a wrong type, a missing field or an extra one the server evaluates no rules, which it reports as a cause. */
 function tellsThatRulesWereSkipped({ field, message }: KubeCause): boolean {
   return field === '<nil>' && message.includes('some validation rules were not checked');
 }
 
-/** A number outside of its format is blamed on the whole object, or on its status; the message has the path. */
+/** The server reports a number outside of its format for the whole object, or its status; the message has the path. */
 function pathOfCause({ field, message }: KubeCause): string {
   const found = /Checked value must be of type integer with format int(?:32|64) in (.+)$/.exec(message)?.[1];
   if (found === undefined) return field;
@@ -67,7 +67,7 @@ function pathAsTheServerSays({ steps }: Fault, object: Fields): string {
     .join('');
 }
 
-/** Of metadata the server fills in much of its own: what users write must be the same. */
+/** The server fills in much of metadata; what users write must be equal. */
 function storedDifference(ours: Fields, theirs: Fields): string | undefined {
   const differences = differencesIn(withoutServersOwn(ours), withoutServersOwn(theirs), '');
   return differences.length === 0 ? undefined : `it is stored otherwise\n    ${differences.join('\n    ')}`;

@@ -3,12 +3,12 @@ import type { ApiServerAlone } from '../../../lab/cluster/api-server-alone.ts';
 import { locateBinaries } from '../../../lab/parts/locate.ts';
 import { ownFolder } from '../lab/lab.ts';
 
-/** An API server of a test's own, and the way to end it. */
+/** An API server for one test, and the function that ends it. */
 export type OwnApiServer = { readonly server: ApiServerAlone; readonly end: () => Promise<void> };
 
 /**
- * Starts an API server that a test may break, with flags beside the usual ones; it ends with the test's process, even if
- * that is killed.
+ * Starts an API server that a test may break, with additional flags; it ends with the test's process, even if that is
+ * killed.
  */
 export async function ownApiServer(...flags: readonly string[]): Promise<OwnApiServer> {
   const { folder, end } = ownFolder();

@@ -5,8 +5,8 @@ import type { Fields } from '../../../src/resources/kubernetes/unstructured.ts';
 import type { KubeRequest, KubeTransport } from '../../../src/resources/kubernetes/transport/transport.ts';
 
 /**
- * A part of a cluster, in which all names of namespaces and of cluster-scoped objects have the same prefix. A client of
- * it sees that part only, without the prefix, so that many tests can use one cluster and each finds it empty.
+ * A part of a cluster: all names of namespaces and cluster-scoped objects have the same prefix. A client of it sees
+ * only that part, without the prefix, so many tests share one cluster and each finds it empty.
  */
 export class ApiPart {
   readonly #prefix: string;
@@ -15,7 +15,7 @@ export class ApiPart {
     this.#prefix = prefix;
   }
 
-  /** An object as it is called in the cluster. */
+  /** An object with the prefix that it has in the cluster. */
   outside(object: object): Fields {
     const renamed = this.#renamed(object, name => `${this.#prefix}${name}`) as Fields;
     const metadata = fieldsOf(renamed['metadata']);
@@ -27,7 +27,7 @@ export class ApiPart {
     return { ...renamed, metadata: { ...metadata, namespace } };
   }
 
-  /** A reference as it is in the cluster. */
+  /** A reference with the prefix that it has in the cluster. */
   refOutside({ kind, namespace, name }: Ref): Ref {
     const isNamespaced = SERVED[kind].isNamespaced;
     return isNamespaced
@@ -35,7 +35,7 @@ export class ApiPart {
       : { kind, namespace, name: `${this.#prefix}${name}` };
   }
 
-  /** An object as it is called inside; nothing where it does not belong to this part. */
+  /** An object without the prefix; undefined if it does not belong to this part. */
   inside(value: unknown, kind: ResourceKind): unknown {
     const object = fieldsOf(value);
     const metadata = fieldsOf(object?.['metadata']);
@@ -46,7 +46,7 @@ export class ApiPart {
     return { ...renamed, metadata: { ...fieldsOf(renamed['metadata']), name: this.#short(place) } };
   }
 
-  /** The same transport, seen from inside. */
+  /** The same transport, restricted to this part. */
   seenThrough(transport: KubeTransport): KubeTransport {
     return {
       ...transport,
@@ -96,7 +96,7 @@ export class ApiPart {
     return name.startsWith(this.#prefix) ? name.slice(this.#prefix.length) : name;
   }
 
-  /** Renames wherever a name of such a thing may stand. */
+  /** Renames every name of a namespace or cluster-scoped object. */
   #renamed(value: unknown, rename: (name: string) => string): unknown {
     if (Array.isArray(value)) return value.map(item => this.#renamed(item, rename));
     const fields = fieldsOf(value);
@@ -109,7 +109,7 @@ export class ApiPart {
   }
 }
 
-/** The kind that a path is about. */
+/** The kind of a request path. */
 function kindAt(path: string): ResourceKind | undefined {
   const kinds = Object.keys(SERVED) as ResourceKind[];
   const isAbout = (kind: ResourceKind) => {

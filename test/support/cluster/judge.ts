@@ -12,13 +12,13 @@ export type Judgement =
   | { readonly valid: true; readonly object: Fields }
   | { readonly valid: false; readonly message: string; readonly causes: readonly KubeCause[] };
 
-/** Unknown fields are dropped without a word, as in our own validation. */
+/** Unknown fields are dropped without a warning, as in our own validation. */
 const LENIENT = 'fieldValidation=Ignore';
 const DRY_RUN = `dryRun=All&${LENIENT}`;
 
 /**
- * Lets the API server judge an object without storing it. A status has its own way in: it is judged on an object that
- * is really there for as long as that takes, under a name that the server chooses.
+ * Validates an object with the API server without storing it. A status is a subresource: it is validated on an object
+ * that exists for that time, under a name that the server generates.
  */
 export async function judge(
   client: KubeClient,
@@ -35,7 +35,8 @@ export async function judge(
 }
 
 async function judgeStatus(client: KubeClient, path: string, object: Fields): Promise<Judgement> {
-  // Of its metadata nothing else: an owner that is not there would have it collected, and a finalizer would keep it.
+  // Without other metadata: an owner that does not exist would have it garbage collected, and a finalizer would keep
+  // it.
   const { namespace } = object['metadata'] as Fields;
   const standIn = { ...object, metadata: { namespace, generateName: 'judged-' } };
   const stored = judgementOf(await client.request('POST', `${path}?${LENIENT}`, standIn));
@@ -52,7 +53,7 @@ async function judgeStatus(client: KubeClient, path: string, object: Fields): Pr
 function judgementOf(answer: KubeAnswer): Judgement {
   if (answer.status < 300) return { valid: true, object: answer.body as Fields };
   const { message, causes } = errorOfAnswer('the server', answer);
-  // 400: not even its kind can be read. Any other status is not about the object.
+  // 400: not even its kind can be decoded. Any other status code is not about the object.
   if (answer.status !== 422 && answer.status !== 400) throw new Error(message);
   return { valid: false, message, causes };
 }

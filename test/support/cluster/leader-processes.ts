@@ -9,7 +9,7 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { build } from 'esbuild';
 
-/** The settings of a process that may lead. */
+/** The settings of a process that runs leader election. */
 export type LeaderSettings = {
   readonly who: string;
   readonly server: string;
@@ -21,10 +21,10 @@ export type LeaderSettings = {
   readonly wallClockOffByMs: number;
 };
 
-/** An act of a leader, at a time of the clock that all processes share. */
+/** A write of a leader, with its time by the clock that all processes share. */
 export type Act = { readonly who: string; readonly term: number; readonly ms: number };
 
-/** From the first to the last act of a term. */
+/** A term, from its first to its last write. */
 export type Reign = {
   readonly who: string;
   readonly term: number;
@@ -37,7 +37,7 @@ export function sharedMs(): number {
   return Number(process.hrtime.bigint() / 1000n) / 1000;
 }
 
-/** A process that may lead, and the road from it to the API server. */
+/** A process that runs leader election, and its connection to the API server. */
 export type LeaderProcess = {
   readonly who: string;
   readonly child: ChildProcess;
@@ -46,7 +46,7 @@ export type LeaderProcess = {
   readonly ended: Promise<unknown>;
 };
 
-/** Processes that may lead, made from one bundle, with one fencing log. */
+/** Processes that run leader election, from one bundle, with one log of their writes. */
 export class LeaderProcesses {
   readonly #folder = mkdtempSync(join(tmpdir(), 'leaders-'));
   readonly #program = join(this.#folder, 'program.mjs');
@@ -82,13 +82,13 @@ export class LeaderProcesses {
     return started;
   }
 
-  /** All acts so far. */
+  /** All writes so far. */
   acts(): readonly Act[] {
     const lines = readFileSync(this.#log, 'utf8').split('\n').slice(0, -1);
     return lines.map(line => JSON.parse(line) as Act);
   }
 
-  /** Ends all that runs, and removes all that was written. */
+  /** Ends all processes, and removes all files. */
   async end(): Promise<void> {
     for (const { child } of this.#all) child.kill('SIGKILL');
     await Promise.all(this.#all.map(({ ended, road }) => ended.then(() => road.close())));
@@ -96,7 +96,7 @@ export class LeaderProcesses {
   }
 }
 
-/** The reigns that the acts show, in order of their start. */
+/** The terms by their writes, in order of their start. */
 export function reignsOf(acts: readonly Act[]): readonly Reign[] {
   const reigns = new Map<string, Reign>();
   for (const { who, term, ms } of acts) {
@@ -110,7 +110,7 @@ export function reignsOf(acts: readonly Act[]): readonly Reign[] {
 /** A TCP proxy to a server; while it is blocked it drops bytes without closing connections. */
 type Road = {
   readonly server: string;
-  /** Swallows what comes over connections that are there, and lets new ones be or swallows theirs too. */
+  /** Drops bytes of existing connections, and accepts new ones or drops their bytes too. */
   readonly block: (which: 'connections of now' | 'all') => void;
   readonly unblock: () => void;
   readonly close: () => void;

@@ -1,4 +1,4 @@
-/** A process like an operator, which only writes to a log and a ConfigMap while it leads. */
+/** A process with the operator's leader election, which only writes to a log and a ConfigMap while it leads. */
 import { appendFileSync, readFileSync } from 'node:fs';
 import { uptime } from 'node:os';
 import type { RestConfig } from '../../../src/resources/kubernetes/auth/rest-config.ts';
@@ -70,7 +70,7 @@ function every(ms: number, call: () => void): () => void {
   return () => clearInterval(timer);
 }
 
-/** Acts as a leader does, if it is one at this moment, by the clock that all processes of a machine share. */
+/** Writes while it is the leader, with the time of the clock that all processes of a machine share. */
 function act(term: number): void {
   if (!leadership.isHeld()) return;
   const ms = Number(process.hrtime.bigint() / 1000n) / 1000;

@@ -33,7 +33,7 @@ const PLACES = [
   ])
   .concat([join(homedir(), '.kube')]);
 
-/** What a cluster could leave behind on this machine: everything that the kernel keeps. */
+/** What a cluster could leave behind on this machine: the kernel's state. */
 export function machineState() {
   return {
     processes: processesOf(CLUSTER_FOLDER),

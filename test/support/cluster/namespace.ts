@@ -3,7 +3,7 @@ import { waitForObject } from '../../../lab/kube/wait.ts';
 
 const NAMESPACE = { apiVersion: 'v1', kind: 'Namespace' };
 
-/** Makes a namespace that no other test uses, and gives its name; what Kubernetes puts into each is there. */
+/** Creates a namespace for one test, waits for its default objects, and returns its name. */
 export async function createNamespace(
   client: KubeClient,
   labels: Readonly<Record<string, string>> = {},
@@ -15,7 +15,7 @@ export async function createNamespace(
   return name;
 }
 
-/** Deletes a namespace with all its objects, without waiting for the end of it. */
+/** Deletes a namespace with all its objects, and does not wait. */
 export async function removeNamespace(client: KubeClient, name: string): Promise<void> {
   await client.remove({ ...NAMESPACE, name });
 }

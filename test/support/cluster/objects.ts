@@ -4,7 +4,7 @@ import type { KubeObject } from '../../../lab/kube/object.ts';
 
 type Container = { readonly image: Image['name']; readonly [field: string]: unknown };
 
-/** A pod of one container that may do nothing but run: what Pod Security calls restricted. */
+/** A pod of one container that Pod Security's level restricted admits. */
 export function restrictedPod(
   namespace: string,
   name: string,

@@ -5,7 +5,7 @@ import { waitForObject } from '../../../lab/kube/wait.ts';
 import { tailOfPods } from '../../../lab/kube/pods.ts';
 import { restrictedPod } from './objects.ts';
 
-/** Runs a script of JavaScript in a pod, and gives what it printed; fails with that where the script failed. */
+/** Runs a JavaScript in a pod, and returns its output; throws that if the script failed. */
 export async function runInPod(client: KubeClient, namespace: string, script: string): Promise<string> {
   const name = `script-${crypto.randomUUID().slice(0, 8)}`;
   const pod = restrictedPod(namespace, name, {

@@ -14,11 +14,11 @@ const down = typescript('lab/commands/cluster.ts', 'down');
 let endTurn: (() => void) | undefined;
 let cleaner: Guard | undefined;
 
-/** Starts a cluster for all tests, unless one runs already; one of ours ends with us, even if we are killed. */
+/** Starts a cluster for all tests, unless one is running; it ends with the tests, even if they are killed. */
 export async function setup({ provide }: TestProject): Promise<void> {
   endTurn = await takeTurn(join(tmpdir(), 'mesh-gateway-cluster-tests'));
   const folder = new ClusterFolder(CLUSTER_FOLDER);
-  // In CI a cluster that runs was left behind.
+  // In CI, a running cluster was left behind by an earlier run.
   if (process.env['CI'] !== undefined) await runCommand(down);
   if (!folder.running()) cleaner = guard(down, PROJECT);
   const { code, output } = await runCommand(up);

@@ -18,17 +18,17 @@ import { restClientMetrics, sourceMetrics } from '../../../src/telemetry/metrics
 import { createRegistry } from '../../../src/telemetry/registry.ts';
 import { parseExposition } from '../telemetry/exposition.ts';
 
-/** A source on a real API server, as processes have it, with all that it logged. */
+/** The product's reader of a real API server, with what it logged. */
 export type TestSource = Kubernetes & {
   readonly changes: readonly Change[];
   readonly lines: readonly Readonly<Record<string, unknown>>[];
-  /** How many requests it has sent, or those of them that were answered with a code. */
+  /** The number of its requests, or of those that were answered with a code. */
   readonly requests: (code?: string) => Promise<number>;
 };
 
-/** What a test does besides. */
+/** What a test adds. */
 type More = {
-  /** Done before each request but those that follow. */
+  /** Runs before each request except watches. */
   readonly before?: (request: KubeRequest) => Promise<void>;
 };
 
@@ -76,7 +76,7 @@ export async function testSource(
 
 type Item = { readonly metadata: Pick<KubeRef, 'name' | 'namespace'> & { readonly resourceVersion: string } };
 
-/** What an API server has of some kinds: each object and its version. */
+/** The objects of some kinds in an API server, with their versions. */
 async function truthOf(
   client: KubeClient,
   kinds: readonly ResourceKind[],
@@ -93,7 +93,7 @@ async function truthOf(
   return truth;
 }
 
-/** Waits until a source knows exactly what its API server has. */
+/** Waits until a source has exactly the objects of its API server. */
 export async function untilTrue(
   source: Pick<TestSource, 'read'>,
   client: KubeClient,

@@ -4,7 +4,7 @@ import type { Kind, Node } from '../../../codegen/kind.ts';
 import { arbitraryObject } from '../schema/arbitrary.ts';
 import { placesIn, withValueAt, wrongValues } from '../schema/values.ts';
 
-/** Objects of a kind: right ones, such with one value that its schema refuses, and such with anything in one place. */
+/** Objects of a kind: valid ones, ones with one value that the schema refuses, and ones with any value in one place. */
 export function arbitrarySpoilt(kind: Kind): Arbitrary<Readonly<Record<string, unknown>>> {
   const spoilt = fc
     .tuple(arbitraryObject(kind), fc.nat(), fc.nat(), fc.jsonValue())
@@ -22,7 +22,7 @@ export function arbitrarySpoilt(kind: Kind): Arbitrary<Readonly<Record<string, u
   return spoilt as Arbitrary<Readonly<Record<string, unknown>>>;
 }
 
-/** The one thing that the server takes and we do not: see the test of it. */
+/** The one value that the server accepts and we do not: see its test. */
 function isListForTime(node: Node, value: unknown): boolean {
   return node.is === 'text' && node.format !== undefined && Array.isArray(value);
 }

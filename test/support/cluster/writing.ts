@@ -10,11 +10,11 @@ import { ResourceStore } from '../../../src/resources/store.ts';
 import { systemClock } from '../../../src/runtime/clock.ts';
 import { clientTransport } from './client-transport.ts';
 
-/** A process that writes, and that knows only what it learned from `learn` and from responses. */
+/** A process that writes, whose store has only what `learn` read and what responses returned. */
 export type Writing = {
   readonly write: WriteResources;
   readonly store: ResourceStore;
-  /** All requests that it has sent, in order. */
+  /** Its requests, in order. */
   readonly requests: readonly KubeRequest[];
   /** Updates the store from the server, as a watch would. */
   readonly learn: (ref: Ref) => Promise<void>;
@@ -52,19 +52,19 @@ export function beginWriting(
   };
 }
 
-/** An object as the server has it, with its managed fields. */
+/** An object as the server stores it, with managed fields. */
 export async function objectAt(client: KubeClient, ref: Ref): Promise<KubeObject | undefined> {
   const { status, body } = await client.request('GET', pathOf(ref, SERVED[ref.kind].versions[0] ?? ''));
   return status === 404 ? undefined : (body as KubeObject);
 }
 
-/** An object as the client of the lab names it. */
+/** The reference to an object as the client of the lab takes it. */
 export function kubeRef({ kind, namespace, name }: Ref): KubeRef {
   const { group, versions } = SERVED[kind];
   return { apiVersion: `${group}/${versions[0] ?? ''}`, kind, namespace, name };
 }
 
-/** Changes an object as users or programs of others do. */
+/** Changes an object as users or other programs do. */
 export async function edit(
   client: KubeClient,
   ref: Ref,
@@ -77,7 +77,7 @@ export async function edit(
   if (status >= 300) throw new Error(JSON.stringify(body));
 }
 
-/** Does something before the first request of a verb. */
+/** Calls a function before the first request of a verb. */
 export function once(verb: KubeRequest['verb'], act: () => Promise<unknown>): Beside {
   let isDone = false;
   return async request => {

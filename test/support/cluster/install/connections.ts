@@ -13,7 +13,7 @@ type Socket = {
 
 const LISTENING = '0A';
 
-/** The connections that come in at each network of this machine right now, those of pods included. Loopback is left out. */
+/** The incoming connections of each network namespace of this machine, pods included, without loopback. */
 export function connectionsSeen(): readonly Connection[] {
   return processesOfNetworks().flatMap(pid => {
     const sockets = ['tcp', 'tcp6'].flatMap(table => socketsIn(`/proc/${pid}/net/${table}`));
@@ -27,7 +27,7 @@ export function connectionsSeen(): readonly Connection[] {
   });
 }
 
-/** One process for each network; those that end meanwhile do not count. */
+/** One process of each network namespace; those that end during the listing are left out. */
 function processesOfNetworks(): readonly string[] {
   const found = new Map<string, string>();
   for (const pid of processes()) {
@@ -37,7 +37,7 @@ function processesOfNetworks(): readonly string[] {
   return [...found.values()];
 }
 
-/** Ends the processes of a pod at once, as a machine does that fails; what holds its network together stays. */
+/** Kills the processes of a pod, as on a machine that fails; its sandbox container stays. */
 export function killPod({ metadata: { uid = '', name = '' } }: KubeObject): void {
   const isOurs = (pid: string) =>
     orNothing(
@@ -76,7 +76,7 @@ function socketsIn(table: string): readonly Socket[] {
   });
 }
 
-/** The kernel writes each word backwards; an address of the old kind stands at the end of one of the new kind. */
+/** The kernel writes each word in little-endian order; an IPv4-mapped address ends with the IPv4 address. */
 function addressOf(hex: string): string {
   const bytes = hex.slice(-8).match(/../g) ?? [];
   return bytes

@@ -1,17 +1,17 @@
-/** What came of doing something again and again. */
+/** The results of repeated work. */
 export type LoadResult = {
-  /** How long each time took that went well. */
+  /** The duration of each success. */
   readonly tookMs: readonly number[];
-  /** What went wrong, each with when it did. */
+  /** Each failure, with its time. */
   readonly failures: readonly string[];
 };
 
-/** Something that goes on until it is ended. */
+/** Work that is repeated until it is stopped. */
 export interface Load {
   readonly end: () => Promise<LoadResult>;
 }
 
-/** Has several do something at once, each again as soon as it is done; it goes wrong by what it throws. */
+/** Runs `work` repeatedly in several workers; an attempt fails if it throws. */
 export function startLoad(atOnce: number, work: () => Promise<void>): Load {
   const start = performance.now();
   const failures: string[] = [];

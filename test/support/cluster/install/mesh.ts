@@ -10,10 +10,13 @@ import { named, route } from '../../declared.ts';
 import { ownFolder, remoteOf } from '../../lab/lab.ts';
 import { endpoint, meshEndpoints, meshTailnet } from '../../objects.ts';
 
-/** A device of this machine whose proxy pods reach, as a MeshTailnet with an external pool names it. */
+/** A device on this machine with a proxy that pods reach, as a MeshTailnet with an external pool names it. */
 export type ExternalPool = { readonly address: string; readonly end: () => Promise<void> };
 
-/** Starts a device with a proxy on the address by which pods reach this machine; it ends with the test, however that ends. */
+/**
+ * Starts a device with a proxy on the address by which pods reach this machine; it ends with the test, even if that
+ * is killed.
+ */
 export async function startExternalPool(
   { tailnet }: Pick<Cluster, 'tailnet'>,
   hostname: string,
@@ -31,7 +34,7 @@ export async function startExternalPool(
   return { address, end };
 }
 
-/** The tailnet of a cluster, reached through a device that others run. */
+/** A MeshTailnet for the tailnet of a cluster, with an external pool. */
 export function externalTailnet(name: string, pool: ExternalPool): KubeObject {
   const spec = { pool: { mode: 'External', addresses: [pool.address] } };
   return named(meshTailnet(spec), name) as KubeObject;
@@ -48,7 +51,7 @@ export function remoteEndpoints(
   return named(meshEndpoints({ endpoints: [endpoint(fields)] }), place) as KubeObject;
 }
 
-/** A route by which hosts lead to the endpoints `web` of its namespace. */
+/** A route from hosts to the MeshEndpoints `web` of its namespace. */
 export function meshRoute(
   cluster: Pick<Cluster, 'remotes'>,
   hostname: string,

@@ -8,14 +8,17 @@ export type Manifests = { readonly from: string; readonly files: ReadonlyMap<str
 
 const FOLDER = 'dist/manifests';
 
-/** The manifests as they are now. */
+/** The current manifests. */
 export function todaysManifests(): Manifests {
   const names = readdirSync(join(PROJECT, FOLDER)).filter(name => name.endsWith('.yaml'));
   const read = (name: string) => readFileSync(join(PROJECT, FOLDER, name), 'utf8');
   return { from: 'now', files: new Map(names.map(name => [name, read(name)])) };
 }
 
-/** Manifests that are not those of today: of the last commit that had others, or today's as an older version had written them. */
+/**
+ * Manifests that differ from the current ones: those of the last commit that had others, or the current ones changed
+ * as an older version might have written them.
+ */
 export function olderManifests(): Manifests {
   const { files: today } = todaysManifests();
   for (const commit of commitsOf(FOLDER)) {
@@ -29,14 +32,14 @@ export function olderManifests(): Manifests {
   };
 }
 
-/** As another version would have it: its own labels and image, and another setting of each process. */
+/** As of another version: other labels, another image, and another setting of each process. */
 function inVersion(version: string, text: string): string {
   return text
     .replaceAll(/(app\.kubernetes\.io\/version: |image: \S+:)\S+/g, `$1${version}`)
     .replaceAll(/(name: LOG_LEVEL\n\s+value: )info/g, '$1debug');
 }
 
-/** A checkout without history has none. */
+/** None in a checkout without history. */
 function commitsOf(path: string): readonly string[] {
   return git('log', '--format=%H', '--max-count=20', '--', path)?.split('\n').filter(Boolean) ?? [];
 }
@@ -54,7 +57,7 @@ function git(...args: readonly string[]): string | undefined {
   }
 }
 
-/** Puts manifests into a folder, in place of those that are there. */
+/** Replaces the manifests of a folder. */
 export function putManifests(folder: string, { files }: Pick<Manifests, 'files'>): void {
   for (const [name, text] of files) writeFileSync(join(folder, name), text);
 }

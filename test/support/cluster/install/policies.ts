@@ -6,13 +6,13 @@ type Peer = { readonly namespaceSelector?: Selector; readonly podSelector?: Sele
 type Rule = { readonly from: readonly Peer[]; readonly ports: readonly { readonly port: number }[] };
 type PolicySpec = { readonly podSelector: Selector; readonly ingress: readonly Rule[] };
 
-/** A pod as policies see it. */
+/** The fields of a pod that network policies select by. */
 export type PolicyPod = { readonly namespace: string; readonly labels: Labels };
 
-/** Who calls what: a pod, at a port of another. */
+/** A connection from one pod to a port of another. */
 export type Call = { readonly from: PolicyPod; readonly to: PolicyPod; readonly port: number };
 
-/** Whether a cluster that enforces these policies lets a call through; only fields that ours have are known. */
+/** Whether these network policies allow a connection; only the fields that our policies have are supported. */
 export function isAllowed(policies: readonly KubeObject[], { from, to, port }: Call): boolean {
   const about = policies
     .filter(({ metadata }) => metadata.namespace === to.namespace)

@@ -22,18 +22,21 @@ export const lacksPrometheus = !existsSync(PROGRAM) && process.env['CI'] === und
 export interface Prometheus {
   /** The state of each alert: inactive, pending or firing; fails where a rule cannot be evaluated. */
   readonly alerts: () => Promise<Readonly<Record<string, string>>>;
-  /** The series that an expression gives: labels and a value of each. */
+  /** The series of an expression: labels and value of each. */
   readonly query: (expression: string) => Promise<readonly Sample[]>;
   readonly end: () => void;
 }
 
-/** A series at a moment. */
+/** A sample of a series. */
 type Sample = {
   readonly metric: Readonly<Record<string, string>>;
   readonly value: readonly [number, string];
 };
 
-/** Starts a Prometheus that does every second what monitors and rules say, as the operator of Prometheus would have it do. */
+/**
+ * Starts a Prometheus that scrapes and evaluates every second what ServiceMonitors and rules declare, as the
+ * Prometheus operator would configure it.
+ */
 export async function startPrometheus(client: KubeClient, manifests: string): Promise<Prometheus> {
   const folder = mkdtempSync(join(tmpdir(), 'mesh-prometheus-'));
   const objects = readManifests(manifests);
@@ -73,7 +76,7 @@ export async function startPrometheus(client: KubeClient, manifests: string): Pr
 
 const MODULE = 'github.com/prometheus-operator/prometheus-operator';
 
-/** The definitions of the kinds of Prometheus's operator that we write, as its own Go module has them. */
+/** The CRDs of the Prometheus operator that we create objects of, from its Go module. */
 export async function monitoringKinds(): Promise<readonly KubeObject[]> {
   const cwd = join(import.meta.dirname, 'prometheus-operator');
   const { stdout } = await promisify(execFile)('go', ['mod', 'download', '-json', MODULE], { cwd });
@@ -98,7 +101,10 @@ type ServiceSpec = {
   readonly ports: readonly { readonly name: string; readonly port: number }[];
 };
 
-/** What the operator of Prometheus makes of a monitor: the job has the name of the Service, and each pod is a target. */
+/**
+ * The scrape configuration that the Prometheus operator makes of a ServiceMonitor: the job has the name of the
+ * Service, and each pod is a target.
+ */
 async function jobOf(client: KubeClient, { spec, metadata }: KubeObject): Promise<object> {
   const { selector, namespaceSelector, endpoints } = spec as Monitor;
   const [namespace = ''] = namespaceSelector.matchNames;
@@ -121,7 +127,7 @@ async function jobOf(client: KubeClient, { spec, metadata }: KubeObject): Promis
   };
 }
 
-/** What pods use of memory, by the word of cAdvisor. */
+/** The memory of pods by cAdvisor's metrics. */
 function kubelet(folder: string, { access }: KubeClient): object {
   const file = join(folder, 'token');
   writeFileSync(file, access.token, { mode: 0o600 });

@@ -2,15 +2,15 @@ import { GROUP } from '../../../../src/api/generated/kinds.ts';
 import type { AccessRule } from '../../../../src/api/access.ts';
 import type { KubeClient } from '../../../../lab/kube/client.ts';
 
-/** An action that RBAC allows or not; the last is a namespace, or undefined for the whole cluster. */
+/** An action that RBAC allows or denies; the last field is a namespace, or undefined for the whole cluster. */
 export type Right = readonly [verb: string, group: string, resource: string, where: string, name?: string];
 
-/** A right in words. */
+/** The text of a right. */
 export function wordsOf([verb, group, resource, where, name = '']: Right): string {
   return `${verb} ${group}/${resource} ${name} in "${where}"`;
 }
 
-/** Whether the cluster lets a client do something, by its own word. */
+/** Whether a client may do something, by a SelfSubjectAccessReview. */
 export async function mayDo(client: KubeClient, right: Right): Promise<boolean> {
   const [verb, group, whole, namespace, name] = right;
   const [resource, subresource] = whole.split('/');
@@ -24,7 +24,7 @@ export async function mayDo(client: KubeClient, right: Right): Promise<boolean> 
   return (body as { readonly status: { readonly allowed: boolean } }).status.allowed;
 }
 
-/** Each single right that a rule gives, in a namespace or in the whole cluster. */
+/** Each single right of a rule, in a namespace or in the whole cluster. */
 export function rightsIn(rules: readonly AccessRule[], where: string): readonly Right[] {
   return rules.flatMap(({ apiGroups, resources, resourceNames = [undefined], verbs }) =>
     apiGroups.flatMap(group =>
@@ -76,7 +76,7 @@ const ELSEWHERE: readonly Right[] = [
   ['*', '*', '*', ''],
 ];
 
-/** What no process of ours may do, whoever breaks into it; `own` is the namespace where it runs. */
+/** What none of our processes may do, even if it is compromised; `own` is the namespace in which it runs. */
 export function forbiddenToAll(own: string): readonly Right[] {
   return [
     ...ELSEWHERE,
@@ -101,7 +101,7 @@ export function forbiddenToAll(own: string): readonly Right[] {
   ];
 }
 
-/** What the extension server may not do beside that: it writes nothing. */
+/** What the extension server may not do either: it writes nothing. */
 export const FORBIDDEN_TO_READERS: readonly Right[] = [
   ['create', GROUP, 'meshtailnets', ''],
   ['patch', GROUP, 'meshtailnets', ''],
@@ -124,7 +124,7 @@ export const FORBIDDEN_TO_READERS: readonly Right[] = [
   ['create', 'events.k8s.io', 'events', 'default'],
 ];
 
-/** What Envoy Gateway may not do with our kinds; what else it may is its chart's business. */
+/** What Envoy Gateway may not do with our kinds; its other rights come from its chart. */
 export const FORBIDDEN_TO_ENVOY_GATEWAY: readonly Right[] = [
   ['create', GROUP, 'meshbindings', 'default'],
   ['patch', GROUP, 'meshbindings', 'default'],

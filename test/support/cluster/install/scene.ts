@@ -18,13 +18,13 @@ import { httpGateway } from '../objects.ts';
 /** The namespace, the image and the host of a scene. */
 export const PLACE = { system: 'mesh-system', host: 'web.example.com' } as const;
 
-/** The images that manifests name: those that are committed, and those that the configuration of the documentation gives. */
+/** The images in the manifests: the committed one, and the one of the documented configuration. */
 export const IMAGE = {
   committed: 'mesh-gateway:0.1.0',
   documented: 'registry.example.com/mesh-gateway:0.1.0',
 } as const;
 
-/** A cluster without the product, what is needed to install it, and a user of it. */
+/** A cluster without the product, what is needed to install it, and a user. */
 export type InstallScene = {
   readonly client: KubeClient;
   /** The namespace of the user. */
@@ -32,20 +32,20 @@ export type InstallScene = {
   readonly shell: Installer;
   /** Runs the commands of the documentation one by one; calls `onStep` after each. */
   readonly install: (onStep: (command: string) => void) => Promise<void>;
-  /** Makes a Gateway, and a route to a remote node. */
+  /** Creates a Gateway, and a route to a remote node. */
   readonly use: () => Promise<void>;
-  /** Adds a host to the route in place of the one added before, and asks until it answers. */
+  /** Replaces the host that was added to the route last, and waits until the new one answers. */
   readonly addHost: (host: string) => Promise<void>;
-  /** Asks through the Gateway, once. */
+  /** Sends one request through the Gateway. */
   readonly ask: (host?: string) => Promise<{ readonly status: number; readonly body: string }>;
-  /** Asks until a remote node has answered. */
+  /** Waits until a remote node answers. */
   readonly answerOf: (remote: string, host?: string) => Promise<void>;
   readonly end: () => Promise<void>;
 };
 
 const ANSWER = { everyMs: 50 };
 
-/** Makes the scene: the image is on the node, and the tailnet has a device with a proxy. */
+/** Creates the scene: the image is on the node, and the tailnet has a device with a proxy. */
 export async function installScene(manifests: keyof typeof IMAGE = 'committed'): Promise<InstallScene> {
   const cluster = testCluster();
   const client = kubeClient(cluster.access);
