@@ -20,7 +20,7 @@ export function startCommand([program = '', ...args]: readonly string[]): ChildP
   return spawn(program, args, { cwd: PROJECT, stdio: ['ignore', 'pipe', 'pipe'] });
 }
 
-/** How a command ended. */
+/** The result of a command. */
 export type Ended = { readonly code: number | string; readonly output: string };
 
 /** Runs a command to its end. */
@@ -32,7 +32,7 @@ export function runCommand([program = '', ...args]: readonly string[]): Promise<
   });
 }
 
-/** Runs a command that must succeed; fails with what it printed. */
+/** Runs a command that must succeed; throws its output if it fails. */
 export async function succeed(command: readonly string[]): Promise<string> {
   const { code, output } = await runCommand(command);
   if (code !== 0) throw new Error(`${command.join(' ')} ended with ${code}:\n${output}`);

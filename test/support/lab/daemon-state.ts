@@ -8,7 +8,7 @@ const run = promisify(execFile);
 /** The state of a daemon: Running where it works as a device, and its addresses. */
 export type DaemonState = { readonly state: string; readonly addresses: readonly string[] };
 
-/** Asks a daemon how it is. */
+/** Reads the state of a daemon. */
 export async function daemonState(
   { pathOf }: Pick<Starter, 'pathOf'>,
   { socket }: Daemon,

@@ -6,7 +6,7 @@ import type { Socket } from 'node:net';
 const TIMEOUT_MS = 60_000;
 const HEADER_BYTES = 5;
 
-/** How a call ended: its status code, and the message if there was one. */
+/** The result of a call: its status code, and the message if there was one. */
 export type GrpcAnswer = { readonly status: number; readonly message: Buffer };
 
 /** Calls a method with one message over a connection of its own. */
@@ -36,7 +36,7 @@ export async function callGrpc(
   }
 }
 
-/** The status comes behind the message, or, without a message, in place of the headers. */
+/** The status is in the trailers, or, without a message, in the headers. */
 async function answerOf(stream: ClientHttp2Stream): Promise<GrpcAnswer> {
   let last: IncomingHttpHeaders = {};
   const keep = (headers: IncomingHttpHeaders) => {

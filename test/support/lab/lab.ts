@@ -9,13 +9,13 @@ import { LabFolder } from '../../../lab/state.ts';
 import type { Gateway, Lab, RemoteNode } from '../../../lab/state.ts';
 import { commandLine, PROJECT } from './command-line.ts';
 
-/** A folder for a lab of a test's own, and the way to end what runs in it. */
+/** A folder for the lab of one test, and the function that ends its processes. */
 export type OwnFolder = { readonly folder: LabFolder; readonly end: () => Promise<void> };
 
-/** A lab of a test's own. */
+/** The lab of one test. */
 export type TestLab = OwnFolder & { readonly lab: Lab };
 
-/** Makes a folder whose processes end with the test's, even if that is killed. */
+/** Creates a folder whose processes end with the test's, even if that is killed. */
 export function ownFolder(): OwnFolder {
   const folder = new LabFolder(mkdtempSync(join(tmpdir(), 'mesh-lab-')));
   const cleaner = guard(commandLine('down', '--folder', folder.path), PROJECT);
@@ -26,7 +26,7 @@ export function ownFolder(): OwnFolder {
   return { folder, end };
 }
 
-/** Starts a lab in a folder of its own; it has only a tailnet unless `more` asks for other parts. */
+/** Starts a lab in a folder of its own: a tailnet, and the parts in `more`. */
 export async function startTestLab(
   more: Partial<LabOptions> = {},
   own: OwnFolder = ownFolder(),
@@ -60,7 +60,7 @@ export function gatewayOf({ gateway }: Lab): Gateway {
   return gateway;
 }
 
-/** Where a service of a remote node is on the tailnet, by its address. */
+/** The address of a service of a remote node on the tailnet. */
 export function serviceAt(remote: RemoteNode, service: string): string {
   return `${remote.address}:${remote.ports[service]}`;
 }

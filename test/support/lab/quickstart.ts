@@ -8,7 +8,7 @@ import { QUICKSTART_GATEWAY, QUICKSTART_HOST } from '../../../lab/quickstart/qui
 import { waitFor } from '../../../lab/process/wait.ts';
 import { PROJECT, startCommand, typescript } from './command-line.ts';
 
-/** Where the quickstart answers HTTP. */
+/** The HTTP address of the quickstart. */
 export const QUICKSTART_LISTENER = `127.0.0.1:${QUICKSTART_GATEWAY.listeners.http}`;
 
 const EXAMPLES = join(PROJECT, 'examples', 'quickstart');
@@ -20,17 +20,17 @@ export type RunningQuickstart = {
   readonly output: () => string;
   /** The folder with the declarations. */
   readonly folder: string;
-  /** The folder of all that is made of them. */
+  /** The folder with everything that it generates. */
   readonly state: string;
   /** Changes the file of the web service. */
   readonly edit: (change: (text: string) => string) => void;
-  /** Declares more, or something else, in a file. */
+  /** Writes a file of declarations. */
   readonly declare: (file: string, text: string) => void;
-  /** Puts the examples back as they were. */
+  /** Restores the examples. */
   readonly restore: () => void;
-  /** Ends it with a signal; gives the code of its end. */
+  /** Ends it with a signal; returns the exit code. */
   readonly end: (signal: 'SIGINT' | 'SIGTERM') => Promise<unknown>;
-  /** Ends it if that has not been done, and removes everything. */
+  /** Ends it if it is running, and removes everything. */
   readonly remove: () => Promise<void>;
 };
 
@@ -80,7 +80,7 @@ export async function startQuickstart(): Promise<RunningQuickstart> {
   }
 }
 
-/** Asks the web service, or whatever answers for a host. */
+/** Sends a request to the web service, or to another host. */
 export function askWeb(
   host = QUICKSTART_HOST,
   headers: Readonly<Record<string, string>> = {},

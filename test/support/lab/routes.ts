@@ -10,7 +10,7 @@ const LISTENERS = {
   UDPRoute: 'udp',
 } as const;
 
-/** Where a route leads: to a port of this machine, for all hosts or those that are named. */
+/** The target of a route: a port of this machine, for all hosts or the named ones. */
 export type RouteOptions = {
   readonly name: string;
   readonly kind: keyof typeof LISTENERS;
@@ -18,7 +18,7 @@ export type RouteOptions = {
   readonly hostnames?: readonly string[];
 };
 
-/** A route of the gateway and the Backend of Envoy Gateway that it leads to. */
+/** A route of the gateway, and the Backend of Envoy Gateway that it refers to. */
 export function routeToPort(
   { name: gateway, namespace }: Gateway,
   { name, kind, port, hostnames }: RouteOptions,

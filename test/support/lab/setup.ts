@@ -4,12 +4,12 @@ import { takeTurn } from '../take-turns.ts';
 
 let endTurn: (() => void) | undefined;
 
-/** Waits for its turn: Envoy Gateway has a port that cannot be chosen, so that two runs of these tests would collide. */
+/** Waits for other runs: Envoy Gateway has a fixed port, so two runs of these tests would collide. */
 export async function setup(): Promise<void> {
   endTurn = await takeTurn(join(tmpdir(), 'mesh-gateway-lab-tests'));
 }
 
-/** Lets the next run begin. */
+/** Releases the lock for the next run. */
 export function teardown(): void {
   endTurn?.();
 }

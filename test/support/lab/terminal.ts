@@ -1,6 +1,6 @@
 import type { Output } from '../../../lab/screen.ts';
 
-/** An output that keeps what is written to it. */
+/** An output that records what is written to it. */
 export type RecordedOutput = Output & {
   /** Everything that was written. */
   readonly written: () => string;

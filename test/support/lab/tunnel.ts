@@ -17,7 +17,7 @@ export function connectTunnel(proxy: Proxy, target: string): Promise<Socket> {
     connecting.once('error', reject);
     connecting.once('timeout', () => connecting.destroy(new Error(`no answer for CONNECT ${target}`)));
     connecting.once('connect', (response, socket: Socket, early: Buffer) => {
-      // Some services speak first, and what they say may come together with the proxy's answer.
+      // Some services send first, and their bytes may arrive together with the proxy's answer.
       if (early.length > 0) socket.unshift(early);
       if (response.statusCode === 200) resolve(socket);
       else
@@ -42,15 +42,15 @@ export async function socksTunnel(proxy: Proxy, target: string): Promise<Socket>
   return socket;
 }
 
-/** A way for datagrams to one target and back. */
+/** Datagrams to one target, and its answers. */
 export type Datagrams = {
   readonly send: (text: string) => void;
-  /** The next answer from now on. */
+  /** The next answer after this call. */
   readonly next: () => Promise<string>;
   readonly close: () => void;
 };
 
-/** Opens a way for datagrams to host:port through SOCKS5. */
+/** Sends and receives datagrams of host:port through SOCKS5. */
 export async function openDatagrams(proxy: Proxy, target: string): Promise<Datagrams> {
   const { remoteHost, socket: control } = await associate(proxy);
   const datagrams = createSocket('udp4');
@@ -72,7 +72,7 @@ export async function openDatagrams(proxy: Proxy, target: string): Promise<Datag
   };
 }
 
-/** Sends a datagram to host:port through SOCKS5 and gives the answer. */
+/** Sends a datagram to host:port through SOCKS5 and returns the answer. */
 export async function askByDatagram(proxy: Proxy, target: string, text: string): Promise<string> {
   const datagrams = await openDatagrams(proxy, target);
   try {
@@ -102,7 +102,7 @@ export async function askUdp(target: string, text: string): Promise<string> {
 
 type Association = { readonly socket: Socket; readonly remoteHost?: { readonly port: number } };
 
-/** The address to which datagrams go, for as long as the connection beside it lives. */
+/** The address of the proxy's relay for datagrams, valid while the TCP connection is open. */
 async function associate(proxy: Proxy): Promise<Association> {
   const client = new SocksClient({
     proxy: { ...parts(proxy), type: 5 },
@@ -116,7 +116,7 @@ async function associate(proxy: Proxy): Promise<Association> {
   return bound;
 }
 
-/** Sends a text through a connection, gives the first answer, and ends it; a connection that ends before is an error. */
+/** Sends a text through a connection, returns the first answer, and closes it; fails if the connection closes first. */
 export async function ask(socket: Socket, text: string): Promise<string> {
   const signal = AbortSignal.timeout(TIMEOUT_MS);
   const ended = once(socket, 'close', { signal }).then(() => {

@@ -9,14 +9,14 @@ import { CHOSEN } from './load.ts';
 import { meshEndpoint, meshEndpoints, meshRoute } from './objects.ts';
 import type { MeshRouteOptions } from './objects.ts';
 
-/** An endpoint of a test: a node on which it is, whose port is that of another node's service, and what else it has. */
+/** An endpoint of a test: its node, the node whose service has its port, and other fields. */
 export type PlaceOptions = { readonly name: string; readonly on: RemoteNode } & Readonly<
   Record<string, unknown>
 >;
 
 /**
- * Endpoints on several nodes for one port: each node hands on what it receives to the same port of this machine, so that
- * the service of one node is reached at the addresses of all.
+ * Endpoints on several nodes for one port: each node forwards it to the same port of this machine, so that the
+ * service of one node is reached at the addresses of all.
  */
 export function placesOf(
   lab: Lab,
@@ -53,7 +53,7 @@ export function hostOf(route: string): string {
   return `${route}.test`;
 }
 
-/** Waits until Envoy's endpoints of a cluster are as expected, each as a text. */
+/** Waits until Envoy has exactly these endpoints in a cluster, each as a text. */
 export async function untilEndpoints(
   { admin }: { readonly admin: string },
   cluster: string,
@@ -77,7 +77,7 @@ export async function endpointsIn(admin: string, cluster: string): Promise<reado
   return (await readClusters(admin)).find(({ name }) => name === cluster)?.endpoints ?? [];
 }
 
-/** Writes what an operator would find out about the endpoints of an object, by their names. */
+/** Writes the status that an operator would write for the endpoints of an object, by their names. */
 export async function tellHealth(
   { operator }: Pick<Composed<AtWork>, 'operator'>,
   object: string,

@@ -15,26 +15,26 @@ import { startOperatorSide } from './operator-side.ts';
 import type { OperatorSide } from './operator-side.ts';
 import { quietTelemetry } from './quiet-telemetry.ts';
 
-/** What an extension server is started with. */
+/** The options of an extension server. */
 export type ExtensionBase = {
   readonly operator: OperatorSide;
   readonly telemetry: ProcessTelemetry;
   /** The folder that a user edits. */
   readonly resources: string;
-  /** A folder for what it keeps. */
+  /** The folder for its files. */
   readonly home: string;
-  /** Where its processes are noted. */
+  /** The folder with the records of its processes. */
   readonly folder: OwnFolder['folder'];
-  /** Where it is to listen. */
+  /** The address to listen on. */
   readonly port: number;
 };
 
-/** An extension server at work. */
+/** A running extension server. */
 export type AtWork = { readonly address: string; readonly close: () => Promise<void> };
 
 /**
- * All of it, with the operator side in this process, so that a test can write what an operator would, and with an
- * extension server of the test's choice, so that it can end while the operator goes on.
+ * The whole system, with the operator side in this process, so that a test can write status as an operator does, and
+ * an extension server of the test's choice, so that it can end while the operator continues.
  */
 export interface Composed<Extension extends AtWork> {
   readonly lab: Lab;
@@ -46,7 +46,7 @@ export interface Composed<Extension extends AtWork> {
   readonly resources: string;
   /** The folder that Envoy Gateway reads. */
   readonly generated: string;
-  /** Writes objects under a name, in place of those that it stood for before. Nothing is awaited. */
+  /** Replaces the objects of a name; does not wait. */
   put(name: string, objects: readonly KubernetesObject[]): void;
   end(): Promise<void>;
 }
@@ -93,7 +93,7 @@ export async function startComposed<Extension extends AtWork>(
   }
 }
 
-/** Tests with many requests would fill Envoy's log with them. */
+/** Tests with many requests would fill Envoy's log. */
 function withoutAccessLog(object: KubernetesObject): KubernetesObject {
   if (object.kind !== 'EnvoyProxy') return object;
   const telemetry = { accessLog: { disable: true } };

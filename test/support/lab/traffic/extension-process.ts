@@ -3,12 +3,12 @@ import type { AtWork, ExtensionBase } from './composed.ts';
 import { standaloneProcess } from './standalone-process.ts';
 import type { StandaloneProcess } from './standalone-process.ts';
 
-/** The address that Envoys dial: with another version every cluster differs. */
+/** The version of the address that Envoys dial: with another one every cluster differs. */
 type Version = 'first' | 'second';
 
-/** An extension server as a process of its own, which ends and comes back while all else goes on. */
+/** An extension server as a separate process, which can end and restart while the rest continues. */
 export interface ExtensionProcess extends AtWork, Pick<StandaloneProcess, 'kill' | 'freeze' | 'thaw'> {
-  /** The address that Envoys dial with a version. */
+  /** The address that Envoys dial for a version. */
   targetOf(version: Version): string;
   /** Starts it, and waits until it is ready. */
   start(version: Version): Promise<void>;

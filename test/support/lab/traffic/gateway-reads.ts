@@ -3,10 +3,10 @@ import { readConfigDump } from '../../../../lab/gateway/envoy.ts';
 import type { Gateway } from '../../../../lab/state.ts';
 import { waitFor } from '../../../../lab/process/wait.ts';
 
-/** Envoy Gateway takes a twentieth of a second and more for each object of a folder in which anything has changed. */
+/** Envoy Gateway takes 50 ms and more for each object of a folder in which a file has changed. */
 export const READ_WITHIN_MS = 600_000;
 
-/** Makes a change, and waits until Envoy Gateway has read what became of its folder by it. */
+/** Makes a change, and waits until Envoy Gateway has read the generated folder after it. */
 export async function untilConsidered(
   { log }: Pick<Gateway, 'log'>,
   change: () => void,
@@ -18,8 +18,8 @@ export async function untilConsidered(
 }
 
 /**
- * What Envoy Gateway reads from now on. It handles one change of a file after the other, and reads all files at each: so
- * it may know what a file holds before it handles the change of that file, and then reads the same once more.
+ * Follows what Envoy Gateway reads from now on. It handles the changes of files in sequence, and reads all files at
+ * each: so it may have read a file before it handles the change of that file, and then reads the same again.
  */
 export interface Reads {
   /** How many changes it has handled. */
@@ -50,7 +50,7 @@ export function readsAfterNow({ log }: Pick<Gateway, 'log'>): Reads {
   };
 }
 
-/** What has been added to a log since the last look, line by line. */
+/** The lines that were added to a log since the last call. */
 function linesAfter(log: string, size: number): () => readonly string[] {
   let [at, rest] = [size, ''];
   return () => {

@@ -3,27 +3,27 @@ import type { IncomingMessage } from 'node:http';
 import { text } from 'node:stream/consumers';
 import { messageOf } from '../../../../lab/process/errors.ts';
 
-/** Who answers a request: the endpoint that Envoy chose, and the service behind it. */
+/** Where a response comes from: the endpoint that Envoy chose, and the service behind it. */
 export type Answerer = { readonly endpoint: string; readonly backend: string };
 
-/** A request that did not go well: when it was sent, in milliseconds since the start, for what, and what came. */
+/** A failed request: when it was sent, in milliseconds since the start, its target, and what was returned. */
 type Failure = Target & { readonly atMs: number; readonly message: string };
 
-/** Requests that go on and on at a steady pace. */
+/** Requests at a steady rate. */
 export interface Load {
-  /** How many have been answered well. */
+  /** The number of successful requests. */
   answered(): number;
   failures(): readonly Failure[];
-  /** The longest time that a request has taken. */
+  /** The longest duration of a request. */
   slowestMs(): number;
-  /** Sends no more, and waits for those that are under way. */
+  /** Stops, and waits for the requests in flight. */
   stop(): Promise<void>;
 }
 
-/** What is requested: a host, and a path where a route has several rules. */
+/** The target of a request: a host, and a path where a route has several rules. */
 export type Target = { readonly host: string; readonly path?: string };
 
-/** Whom to ask, and for what, one after the other. */
+/** The targets of the requests, in turn. */
 export type LoadOptions = {
   readonly listener: string;
   readonly targets: readonly Target[];
@@ -32,12 +32,15 @@ export type LoadOptions = {
 
 const NOTHING: Target = { host: '' };
 const TICK_MS = 5;
-/** Longer than Envoy waits for an answer before it gives one itself. */
+/** Longer than Envoy's own timeout. */
 const ANSWER_WITHIN_MS = 20_000;
-/** Below what Envoy lets wait of a cluster, on a machine that does not keep up. */
+/** Below Envoy's limit of pending requests of a cluster, for a machine that does not keep up. */
 const MOST_UNDER_WAY = 64;
 
-/** Begins to ask; the next request is sent in time whether answers come or not, but for a machine that is far behind. */
+/**
+ * Starts the requests; each is sent on time whether or not earlier ones are answered, unless the machine is far
+ * behind.
+ */
 export function startLoad({ listener, targets, perSecond }: LoadOptions): Load {
   const asker = askerOf(listener);
   const startMs = performance.now();
@@ -75,7 +78,7 @@ export function startLoad({ listener, targets, perSecond }: LoadOptions): Load {
   };
 }
 
-/** Sends `count` requests, some concurrently, and returns how many each answerer got, by `nameOf`. */
+/** Sends `count` requests, some concurrently, and returns how many each name answered. */
 export async function answersOf(
   listener: string,
   target: Target,

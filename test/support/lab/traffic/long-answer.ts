@@ -3,10 +3,10 @@ import type { IncomingMessage } from 'node:http';
 import { text } from 'node:stream/consumers';
 import { CHOSEN } from './load.ts';
 
-/** An answer that takes its time: who gives it, and all of it once it is over. */
+/** A slow response: the endpoint that sends it, and its body once it is complete. */
 export type LongAnswer = { readonly endpoint: string; readonly whole: Promise<string> };
 
-/** Asks for lines, of which there are ten each second. */
+/** Requests lines, of which the service sends ten each second. */
 export async function longAnswer(listener: string, host: string, lines: number): Promise<LongAnswer> {
   const answer = await new Promise<IncomingMessage>((resolve, reject) => {
     request(`http://${listener}/lines/${lines}?everyMs=100`, { agent: false, headers: { host } })

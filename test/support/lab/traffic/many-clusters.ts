@@ -8,7 +8,7 @@ import { activeClusters } from './gateway-reads.ts';
 import { answersOf } from './load.ts';
 import type { Target } from './load.ts';
 
-/** What is needed of a system. */
+/** The parts of a system that are needed. */
 type Base = {
   readonly lab: Lab;
   readonly gateway: Gateway;
@@ -16,7 +16,7 @@ type Base = {
 };
 
 const MOST_RULES = 16;
-/** Envoy Gateway may call again only after 144 s. */
+/** Envoy Gateway may call the hook again only after 144 s. */
 const GIVEN_UP_MS = 300_000;
 
 /** One object that many clusters use, with its one endpoint on one of two nodes. */
@@ -27,15 +27,15 @@ export interface ManyClusters {
   routes(): readonly KubernetesObject[];
   /** A route of one more cluster. */
   route(name: string): KubernetesObject;
-  /** Has the endpoint on a node. */
+  /** Moves the endpoint to a node. */
   moveTo(node: 'one' | 'two'): void;
   /** The endpoint that answers a request. */
   endpointFor(target: Target): Promise<string | undefined>;
-  /** How long it takes until a route works, from a moment on. */
+  /** The time from a moment until a route works. */
   worksAfter(startMs: number, name: string): Promise<number>;
-  /** How long it takes from a moment on until every cluster has its endpoint on a node and nowhere else. */
+  /** The time from a moment until every cluster has its endpoint on a node and nowhere else. */
   currentAfter(startMs: number, node: 'one' | 'two'): Promise<number>;
-  /** Waits until Envoy has put in place of every cluster one that asks at an address for endpoints. */
+  /** Waits until Envoy has replaced every cluster by one that gets endpoints from an address. */
   untilAllAsk(target: string): Promise<void>;
 }
 

@@ -4,20 +4,20 @@ import { versionOfBinary } from '../../../../lab/parts/locate.ts';
 import { freePorts } from '../../../../lab/process/ports.ts';
 import type { ListenerName } from '../../../../lab/state.ts';
 
-/** Listeners beside those that the lab has: kinds below HTTP need one for each route. */
+/** Additional listeners: kinds below HTTP need one for each route. */
 export type MoreListeners = { readonly tcp?: readonly string[]; readonly udp?: readonly string[] };
 
 /** The port of each listener. */
 export type ListenerPorts = Readonly<Record<string, number>> & Readonly<Record<ListenerName, number>>;
 
-/** Free ports for the listeners of the lab and more. */
+/** Free ports for the listeners of the lab and the additional ones. */
 export async function portsFor({ tcp = [], udp = [] }: MoreListeners): Promise<ListenerPorts> {
   const names = ['http', 'tls', 'tcp', 'udp', ...tcp, ...udp];
   const ports = await freePorts(names.length);
   return Object.fromEntries(names.map((name, index) => [name, ports[index]])) as ListenerPorts;
 }
 
-/** The Gateway of the lab and what it needs, with more listeners. */
+/** The Gateway of the lab and its GatewayClass, with additional listeners. */
 export function gatewayWith(
   ports: ListenerPorts,
   { tcp = [], udp = [] }: MoreListeners,

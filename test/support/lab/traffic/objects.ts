@@ -7,7 +7,7 @@ import type { RemoteNode, Lab } from '../../../../lab/state.ts';
 
 const NAMESPACE = 'default';
 
-/** The tailnet of a lab, reached through proxies that are there already. */
+/** The MeshTailnet of a lab, with these proxies. */
 export function meshTailnet({ tailnet }: Pick<Lab, 'tailnet'>, proxies: readonly string[]): KubernetesObject {
   return {
     apiVersion: API_VERSION,
@@ -27,7 +27,7 @@ const PROTOCOLS: Readonly<Record<ServiceName, { readonly protocol: string; reado
   udp: { protocol: 'UDP' },
 };
 
-/** An endpoint, with what a test wants to be otherwise. */
+/** The fields of an endpoint that a test sets. */
 type Endpoint = Readonly<Record<string, unknown>>;
 
 /** A service of a remote node as an endpoint, named after the service; TLS is trusted by the authority of a node. */

@@ -17,10 +17,10 @@ export type OperatorFolders = {
   readonly edsTarget: string;
 };
 
-/** What standalone does beside answering Envoy Gateway and Envoy, in this process. */
+/** The part of standalone that does not answer Envoy Gateway and Envoy, in this process. */
 export type OperatorSide = Pick<Directory, 'read' | 'write'> & { readonly close: () => Promise<void> };
 
-/** Starts it, with everything read. */
+/** Starts it, and waits until all files are read. */
 export async function startOperatorSide(
   { resources, generated, edsTarget }: OperatorFolders,
   telemetry: ProcessTelemetry,

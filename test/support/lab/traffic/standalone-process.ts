@@ -12,46 +12,46 @@ import type { ProcessRecord } from '../../../../lab/process/process.ts';
 import { waitFor } from '../../../../lab/process/wait.ts';
 import { PROJECT, typescript } from '../command-line.ts';
 
-/** The process that is tested: operator side and extension server in one, on a folder. */
+/** The tested process: operator side and extension server in one, on a folder. */
 export interface StandaloneProcess {
-  /** Where it serves hooks and EDS, as host:port. */
+  /** The address of hooks and EDS, as host:port. */
   readonly address: string;
   /** Its log. */
   readonly log: string;
-  /** Starts it, where it does not run, and waits until it is ready; `variables` are added to those from before. */
+  /** Starts it if it is not running, and waits until it is ready; `variables` are added to earlier ones. */
   start(variables?: Readonly<Record<string, string>>): Promise<void>;
-  /** Lets it end as it wants to. */
+  /** Sends SIGTERM, and waits for its end. */
   stop(): Promise<void>;
-  /** Ends it in the midst of whatever it does. */
+  /** Sends SIGKILL. */
   kill(): Promise<void>;
-  /** Keeps it from doing anything. */
+  /** Sends SIGSTOP. */
   freeze(): void;
-  /** Lets it go on. */
+  /** Sends SIGCONT. */
   thaw(): void;
   /** Its metrics by name and labels, as they are written: `name{label="value"}`. */
   metrics(): Promise<ReadonlyMap<string, number>>;
-  /** How much memory it has, in bytes. */
+  /** Its resident memory in bytes. */
   memory(): number;
 }
 
-/** What it is started with. */
+/** Its options. */
 export type StandaloneOptions = {
   /** Standalone if not given. */
   readonly command?: 'standalone' | 'extension-server';
-  /** What is edited. */
+  /** The folder with objects. */
   readonly resources: string;
-  /** What Envoy Gateway reads. */
+  /** The folder that Envoy Gateway reads. */
   readonly generated: string;
   readonly state: string;
   readonly log: string;
-  /** The folder of the lab with which it is to end. */
+  /** The folder of the lab; it ends with the lab. */
   readonly labFolder: string;
   readonly dataPath: 'Proxy' | 'Direct';
   readonly variables: Readonly<Record<string, string>>;
   readonly searchPath: string;
 };
 
-/** Chooses its ports, which it keeps from start to start; it does not run yet. */
+/** Chooses its ports, which it keeps for all starts; does not start it. */
 export async function standaloneProcess(options: StandaloneOptions): Promise<StandaloneProcess> {
   const [grpc, health, metrics] = (await freePorts(3)).map(port => `127.0.0.1:${port}`);
   const addresses = { grpc: grpc ?? '', health: health ?? '', metrics: metrics ?? '' };
@@ -115,7 +115,7 @@ function isReady(record: ProcessRecord, health: string) {
   };
 }
 
-/** The samples of a text that Prometheus would read. */
+/** The samples in the text format of Prometheus. */
 function samplesOf(text: string): ReadonlyMap<string, number> {
   const lines = text.split('\n').filter(line => line !== '' && !line.startsWith('#'));
   return new Map(

@@ -10,29 +10,32 @@ import { gatewayWith, portsFor } from './many-listeners.ts';
 import { standaloneProcess } from './standalone-process.ts';
 import type { StandaloneProcess } from './standalone-process.ts';
 
-/** What a system is to be like. */
+/** The options of a system. */
 export type SystemOptions = {
   readonly dataPath?: 'Proxy' | 'Direct';
-  /** Listeners for TCPRoutes, of which each takes one, beside the one that there is. */
+  /** Additional listeners for TCPRoutes, which need one each. */
   readonly tcpListeners?: readonly string[];
-  /** Variables of the environment for the process that is tested. */
+  /** Environment variables of the tested process. */
   readonly variables?: Readonly<Record<string, string>>;
 };
 
-/** All of it, as a user has it who edits YAML in a folder: standalone, Envoy Gateway, Envoy, a tailnet, services. */
+/**
+ * The whole system, as users have it who edit YAML in a folder: standalone, Envoy Gateway, Envoy, a tailnet,
+ * services.
+ */
 export interface System {
   readonly lab: Lab;
   readonly gateway: Gateway;
-  /** Where each listener is reached, as host:port. */
+  /** The address of each listener, as host:port. */
   readonly listeners: Readonly<Record<string, string>>;
   readonly standalone: StandaloneProcess;
   /** The folder that a user edits. */
   readonly resources: string;
-  /** Where its processes are noted. */
+  /** The folder with the records of its processes. */
   readonly folder: OwnFolder['folder'];
-  /** Writes objects under a name, in place of those that it stood for before. Nothing is awaited. */
+  /** Replaces the objects of a name; does not wait. */
   put(name: string, objects: readonly KubernetesObject[]): void;
-  /** Takes the objects of a name away. */
+  /** Removes the objects of a name. */
   remove(name: string): void;
   end(): Promise<void>;
 }

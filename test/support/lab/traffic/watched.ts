@@ -11,18 +11,18 @@ type Hook = 'PostClusterModify' | 'PostEndpointsModify' | 'PostTranslateModify';
 /** A call of a hook. */
 export type HookCall = { readonly hook: Hook; readonly request: Uint8Array };
 
-/** An extension server in this process, whose hooks are counted and can be kept waiting; its EDS goes on. */
+/** An extension server in this process whose hooks are counted and can be held; its EDS is not affected. */
 export interface Watched {
   /** As host:port. */
   readonly address: string;
   /** The calls of hooks, in order, answered or not. */
   calls(): readonly HookCall[];
-  /** Keeps hooks from answering, until the function that it gives is called. */
+  /** Holds the responses of hooks until the returned function is called. */
   hold(): () => void;
   close(): Promise<void>;
 }
 
-/** Starts it on what is read. */
+/** Starts it on resources. */
 export async function startWatched({ operator, telemetry, port }: ExtensionBase): Promise<Watched> {
   const { read } = operator;
   const address = `127.0.0.1:${port}`;

@@ -4,7 +4,7 @@ import { connect as connectTls } from 'node:tls';
 import type { Client, Exchange, Target } from './client.ts';
 import { Portions } from './portions.ts';
 
-/** A client that sends bytes over connections of its own, inside TLS where a CA is given. */
+/** A client that sends bytes, each exchange over a new connection, with TLS if there is a CA. */
 export function bytesClient({ listener, host }: Target, ca?: Buffer): Client {
   const sockets = new Set<Socket>();
   const open = async (): Promise<Exchange & { end: () => void }> => {
@@ -47,7 +47,7 @@ function exchange(raw: Socket, socket: Socket): Exchange & { readonly end: () =>
     },
     ending: async () => {
       await portions.rest();
-      // Bytes without a frame around them do not show whether more were to come.
+      // Without framing it is not known whether more bytes were to come.
       return 'cut';
     },
     reset: () => raw.resetAndDestroy(),

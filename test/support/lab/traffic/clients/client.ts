@@ -1,34 +1,34 @@
 import type { Ending } from './portions.ts';
 
-/** Something that goes on for a while in both directions. */
+/** An open exchange in both directions. */
 export interface Exchange {
-  /** Sends bytes, and gives as many as come back. */
+  /** Sends bytes, and returns as many as come back. */
   turn(bytes: Buffer): Promise<Buffer>;
-  /** How it ends, once it does. */
+  /** Resolves with how it ended. */
   ending(): Promise<Ending>;
-  /** Breaks it off without a word. */
+  /** Aborts it. */
   reset(): void;
 }
 
-/** What comes one after another, while the one who sends it still does. */
+/** A response that arrives line by line while the service is still sending. */
 export interface Lines {
-  /** The next one. */
+  /** The next line. */
   next(): Promise<string>;
-  /** Breaks it off. */
+  /** Aborts it. */
   reset(): void;
 }
 
-/** Someone who uses a service through Envoy. */
+/** A client of a service behind Envoy. */
 export interface Client {
-  /** Has the service send back what it is sent; fails with the response if that is another. */
+  /** Sends bytes that the service echoes; throws another response. */
   echo(bytes: Buffer): Promise<Buffer>;
   open(): Promise<Exchange>;
-  /** Asks for more lines than anyone waits for; protocols without messages have none. */
+  /** Requests more lines than a test reads; undefined for protocols without messages. */
   readonly lines?: () => Promise<Lines>;
   readonly webSocket?: () => Promise<Exchange>;
-  /** Ends every connection. */
+  /** Closes all connections. */
   close(): void;
 }
 
-/** Where a client goes to: a listener as host:port, and the host that it asks for there. */
+/** The target of a client: a listener as host:port, and the host of its requests. */
 export type Target = { readonly listener: string; readonly host: string };

@@ -6,7 +6,7 @@ import { grpcClient } from './grpc.ts';
 import { http1Client } from './http1.ts';
 import { http2Client } from './http2.ts';
 
-/** A client by its name; the authority is for one that speaks TLS with the service itself. */
+/** The client of a name; the CA is for clients that use TLS with the service itself. */
 export function clientOf(name: ClientName, target: Target, authority: Buffer): Client {
   switch (name) {
     case 'HTTP/1.1':

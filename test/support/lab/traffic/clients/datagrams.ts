@@ -5,7 +5,7 @@ import type { Client, Exchange, Target } from './client.ts';
 
 const AGAIN_MS = 500;
 
-/** A client that sends datagrams, and again those that got lost. */
+/** A client that sends datagrams, and repeats lost ones. */
 export function datagramClient({ listener }: Target): Client {
   const opened = new Set<Exchange>();
   const open = () => {
@@ -51,7 +51,7 @@ function exchangeWith(listener: string): Exchange {
   };
 }
 
-/** Late answers to what was sent again before are none. */
+/** Late answers to repeated datagrams are ignored. */
 async function answerTo(bytes: Buffer, socket: Socket): Promise<Buffer> {
   for (;;) {
     const [message] = (await once(socket, 'message')) as [Buffer];

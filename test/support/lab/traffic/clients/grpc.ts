@@ -8,7 +8,7 @@ const HEADER_BYTES = 5;
 /** google.protobuf.Int32Value of 1000. */
 const THOUSAND = Buffer.from([0x08, 0xe8, 0x07]);
 
-/** The most that one message carries: a server takes 4 MB, unless it is configured otherwise. */
+/** The maximum size of a message: by default a server accepts 4 MB. */
 const MESSAGE_BYTES = 1 << 20;
 
 /** A client of the echo service that speaks gRPC, all over one connection. */
@@ -81,7 +81,7 @@ class Call {
     this.#stream.write(Buffer.concat([header, message]));
   }
 
-  /** The next message; fails with the status where there is none. */
+  /** The next message; throws the status if there is none. */
   async next(): Promise<Buffer> {
     try {
       const header = await this.#portions.take(HEADER_BYTES);
@@ -91,13 +91,13 @@ class Call {
     }
   }
 
-  /** Sends no more, and waits for the status, which has to be good. */
+  /** Half-closes the call, and waits for the status, which must be OK. */
   async finish(): Promise<void> {
     this.end();
     if ((await this.ending()) !== 'whole') throw new Error(`grpc-status ${this.#status()}`);
   }
 
-  /** Sends no more. */
+  /** Half-closes the call. */
   end(): void {
     this.#stream.end();
   }
@@ -116,7 +116,7 @@ class Call {
   }
 }
 
-/** google.protobuf.BytesValue: one field of bytes, left out where there are none. */
+/** google.protobuf.BytesValue: one field of bytes, absent if empty. */
 function bytesMessage(bytes: Buffer): Buffer {
   if (bytes.length === 0) return Buffer.alloc(0);
   const length: number[] = [];
@@ -132,7 +132,7 @@ function textOf(message: Buffer): Buffer {
   return message.subarray(1 + message.subarray(1).findIndex(byte => byte < 0x80) + 1);
 }
 
-/** google.protobuf.Int32Value, of a number that is small. */
+/** google.protobuf.Int32Value of a small number. */
 function numberIn(message: Buffer): number {
   return message[1] ?? 0;
 }

@@ -15,7 +15,7 @@ export function http1Client(target: Target): Client {
     const answer = new Promise<IncomingMessage>((resolve, reject) => {
       sent.once('response', resolve).on('error', reject);
     });
-    // A caller that only sends gets a failure when it reads the response.
+    // A failure is thrown when the response is read.
     answer.catch(() => undefined);
     return { sent, answer: answer.then(expectOk) };
   };

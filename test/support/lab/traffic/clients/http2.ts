@@ -5,7 +5,7 @@ import { Portions } from './portions.ts';
 import { sendWhole } from './send-whole.ts';
 import { textLines } from './text-lines.ts';
 
-/** One connection for many requests, opened again when it has ended. */
+/** One connection for many requests, reopened after it has ended. */
 export class Connection {
   readonly #target: Target;
   #session: ClientHttp2Session | undefined;
@@ -14,7 +14,7 @@ export class Connection {
     this.#target = target;
   }
 
-  /** Begins a request. */
+  /** Starts a request. */
   request(headers: OutgoingHttpHeaders): ClientHttp2Stream {
     if (!this.#session || this.#session.closed || this.#session.destroyed) this.#session = this.#connect();
     return this.#session.request({ ':authority': this.#target.host, ...headers });
@@ -27,18 +27,18 @@ export class Connection {
     return session;
   }
 
-  /** Ends it. */
+  /** Closes it. */
   close(): void {
     this.#session?.destroy();
   }
 }
 
-/** Ends a request as one does who wants no answer any more. */
+/** Cancels a request. */
 export function cancel(stream: ClientHttp2Stream): void {
   stream.close(constants.NGHTTP2_CANCEL);
 }
 
-/** A client that speaks HTTP/2 from the first byte on, all over one connection. */
+/** A client of HTTP/2 with prior knowledge, over one connection. */
 export function http2Client(target: Target): Client {
   const connection = new Connection(target);
   const echoes = () => answered(connection.request({ ':method': 'POST', ':path': '/echo' }));

@@ -1,9 +1,9 @@
 import type { Readable } from 'node:stream';
 
-/** How a stream of bytes came to its end: as its sender meant it, or cut. */
+/** How a stream of bytes ended: closed by its sender, or cut. */
 export type Ending = 'whole' | 'cut';
 
-/** What comes over a stream, in portions of the requested size. */
+/** The bytes of a stream, in portions of the requested size. */
 export class Portions {
   readonly #stream: AsyncIterator<Buffer, undefined>;
   #held: Buffer[] = [];
@@ -13,7 +13,7 @@ export class Portions {
     this.#stream = stream[Symbol.asyncIterator]() as AsyncIterator<Buffer, undefined>;
   }
 
-  /** The next bytes; fails where the stream ends before. */
+  /** The next bytes; throws if the stream ends before. */
   async take(size: number): Promise<Buffer> {
     while (this.#size < size) {
       const { done, value } = await this.#stream.next();
@@ -27,7 +27,7 @@ export class Portions {
     return all.subarray(0, size);
   }
 
-  /** All that is left, however much that is, and how it ended. */
+  /** The rest of the stream, and how it ended. */
   async rest(): Promise<{ readonly bytes: Buffer; readonly ending: Ending }> {
     try {
       for (;;) {

@@ -3,7 +3,7 @@ import type { Writable } from 'node:stream';
 
 const PIECE_BYTES = 64 << 10;
 
-/** Writes bytes piece by piece, as fast as they are taken, and ends what they are written to. */
+/** Writes bytes in pieces, as fast as they are accepted, and ends the stream. */
 export function sendWhole(bytes: Buffer, to: Writable): void {
   Readable.from(piecesOf(bytes), { objectMode: false }).pipe(to);
 }

@@ -2,7 +2,7 @@ import { createInterface } from 'node:readline';
 import type { Readable } from 'node:stream';
 import type { Lines } from './client.ts';
 
-/** The lines of a text, as they come. */
+/** The lines of a text, as they arrive. */
 export function textLines(text: Readable, reset: () => void): Lines {
   const lines: AsyncIterator<string, undefined> = createInterface({ input: text })[Symbol.asyncIterator]();
   return {

@@ -10,7 +10,7 @@ const SHORT_BYTES = 126;
 const LONG = 127;
 const MASK_BYTES = 4;
 
-/** Opens a WebSocket; each turn is one message. */
+/** Opens a WebSocket; each exchange is one message. */
 export async function openWebSocket(target: Target, path: string): Promise<Exchange> {
   const socket = await upgraded(target, path);
   // The reader gets the error.
@@ -46,7 +46,7 @@ function upgraded({ listener, host }: Target, path: string): Promise<Socket> {
   });
 }
 
-/** What a client sends is masked; a mask of zeros changes nothing. */
+/** Frames of clients must be masked; a mask of zeros changes nothing. */
 function frameOf(bytes: Buffer): Buffer {
   const { length } = bytes;
   const header =

@@ -1,7 +1,7 @@
 import { fieldsOf, textIn, valuesOf } from './wire-fields.ts';
 import type { Field } from './wire-fields.ts';
 
-/** The fields of a Cluster that are ours to set, by their numbers. */
+/** The numbers of the fields of a Cluster that we set. */
 const EDS_CONFIG = 3;
 const HEALTH_CHECKS = 8;
 const TRANSPORT_SOCKET = 24;
@@ -14,8 +14,8 @@ const EXPLICIT_VERSION = 3;
 const PANIC_THRESHOLD = 1;
 
 /**
- * The fields of a cluster that have been changed, added or taken away and that are not ours: none where all went well.
- * Checks and a threshold are ours only where they were not set before.
+ * The fields of a cluster that differ although they are not ours; empty if none do. Health checks and the panic
+ * threshold are ours only where they were not set before.
  */
 export function strangeChanges(before: Uint8Array, after: Uint8Array): readonly string[] {
   const hadChecks = valuesOf(before, HEALTH_CHECKS).length > 0;
@@ -35,7 +35,7 @@ function isSpecial({ number, value }: Field): boolean {
   return number === COMMON_LB_CONFIG || (number === EXTENSION_OPTIONS && textIn(value, 1) === HTTP_OPTIONS);
 }
 
-/** What is said of balancing, without the threshold where that is ours. */
+/** The settings of load balancing, without the panic threshold where it is ours. */
 function balancing(cluster: Uint8Array, original: Uint8Array): readonly string[] {
   const inside = (of: Uint8Array) => valuesOf(of, COMMON_LB_CONFIG).flatMap(fieldsOf);
   const hadThreshold = inside(original).some(({ number }) => number === PANIC_THRESHOLD);
@@ -44,7 +44,7 @@ function balancing(cluster: Uint8Array, original: Uint8Array): readonly string[]
     .map(hex);
 }
 
-/** What is said of HTTP beside which version is spoken, and of the versions that are still spoken afterwards. */
+/** The settings of HTTP other than its version, and those of the versions that remain. */
 function httpOptions(cluster: Uint8Array, versions: readonly number[]): readonly string[] {
   const options = optionsIn(cluster);
   const explicit = options

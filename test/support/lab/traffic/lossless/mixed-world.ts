@@ -16,7 +16,7 @@ import type { MeshRouteOptions } from '../objects.ts';
 import { startRecorded } from './recorded.ts';
 import type { Recorded } from './recorded.ts';
 
-/** A large configuration of which a small part is ours, in the real Envoy Gateway, with a record of its calls. */
+/** A large configuration, a small part of which is ours, in the real Envoy Gateway, with a record of its hook calls. */
 export interface MixedWorld {
   readonly lab: Lab;
   readonly gateway: Gateway;
@@ -27,11 +27,11 @@ export interface MixedWorld {
 const numbered = (name: string, count: number) =>
   Array.from({ length: count }, (_, index) => `${name}-${index}`);
 
-/** Routes of others: kinds below HTTP take a listener each, and a Gateway has 64 at most. */
+/** Routes of others: kinds below HTTP need a listener each, and a Gateway has at most 64. */
 const OTHERS = { tcp: numbered('tcp', 20), udp: numbered('udp', 20) };
 const OURS = { tcp: ['mesh-tcp'], udp: ['mesh-udp'] };
 
-/** Starts it; routes exist once Envoy Gateway has read them, which takes a while. */
+/** Starts it; the routes exist once Envoy Gateway has read them. */
 export async function startMixedWorld(size: MixedSize): Promise<MixedWorld> {
   const home = mkdtempSync(join(tmpdir(), 'mesh-mixed-'));
   const [all, known] = [join(home, 'all'), join(home, 'known')];
@@ -61,7 +61,7 @@ export async function startMixedWorld(size: MixedSize): Promise<MixedWorld> {
   }
 }
 
-/** What users ask for beside: all of it has to stay. */
+/** Settings of users, all of which must remain. */
 const POLICIES: readonly KubernetesObject[] = [
   policyFor('mesh-http', 'HTTPRoute', {
     healthCheck: {
@@ -80,7 +80,7 @@ const POLICIES: readonly KubernetesObject[] = [
   }),
 ];
 
-/** Routes to the mesh: of each kind, with policies, several references, and others than ours in one rule. */
+/** Routes to MeshEndpoints: of each kind, with policies, several backendRefs, and other backends in one rule. */
 function oursIn(lab: Lab, gateway: Gateway): readonly KubernetesObject[] {
   const [one, two] = [remoteOf(lab, 'web-1'), remoteOf(lab, 'web-2')];
   const ref = (remote: typeof one, service: string) => ({

@@ -23,7 +23,7 @@ export function backendRef(name: string, weight?: number): Spec {
   return { group: ENVOY_GROUP, kind: 'Backend', name, port: 80, ...(weight === undefined ? {} : { weight }) };
 }
 
-/** What Backends can be: addresses, names, TLS, protocols, zones. */
+/** The forms of Backends: addresses, names, TLS, protocols, zones. */
 const BACKENDS: readonly Spec[] = [
   { endpoints: [{ ip: { address: '127.0.0.1', port: 8080 } }] },
   { endpoints: [1, 2, 3].map(last => ({ ip: { address: `127.0.0.${last}`, port: 8081 } })) },
@@ -37,7 +37,7 @@ const BACKENDS: readonly Spec[] = [
   { endpoints: [{ ip: { address: '127.0.0.7', port: 8084 } }], fallback: true },
 ];
 
-/** What a BackendTrafficPolicy can ask for; each of it leaves something in a cluster or a route. */
+/** The settings of a BackendTrafficPolicy; each changes a cluster or a route. */
 const TRAFFIC_POLICIES: readonly Spec[] = [
   { loadBalancer: { type: 'RoundRobin', slowStart: { window: '30s' } } },
   { loadBalancer: { type: 'Random' }, tcpKeepalive: { probes: 3, idleTime: '1m', interval: '10s' } },
@@ -105,7 +105,7 @@ const SECURITY_POLICIES: readonly Spec[] = [
 /** Of how many of each kind a configuration consists. */
 export type MixedSize = { readonly http: number; readonly grpc: number; readonly tls: number };
 
-/** What other backends than ours need of Envoy Gateway: all kinds of routes with all sorts of policies. */
+/** Objects of other backends for Envoy Gateway: all kinds of routes with all sorts of policies. */
 export function mixedObjects(
   gateway: string,
   { http, grpc, tls }: MixedSize,
@@ -138,7 +138,7 @@ const numbers = (count: number) => Array.from({ length: count }, (_, index) => i
 
 function backendsFor(index: number): readonly Spec[] {
   const count = BACKENDS.length;
-  // Addresses and names do not mix in one cluster: those in which they do have one cluster for each.
+  // Addresses and names cannot be in one cluster: each gets its own.
   const first = backendRef(`backend-${index % count}`, 1 + (index % 5));
   return index % 3 === 0 ? [first, backendRef(`backend-${(index + 1) % count}`, 2)] : [first];
 }

@@ -8,20 +8,20 @@ import { openDirectory } from '../../../../../src/resources/directory.ts';
 import type { Directory } from '../../../../../src/resources/directory.ts';
 import { systemClock } from '../../../../../src/runtime/clock.ts';
 
-/** One call of a hook: the name of its method, and what was said both ways. */
+/** One call of a hook: the name of its method, request and response. */
 export type HookCall = { readonly hook: string; readonly request: Uint8Array; readonly answer: Uint8Array };
 
-/** An extension server in this process that remembers every call of its hooks. */
+/** An extension server in this process that records every call of its hooks. */
 export interface Recorded {
   /** As host:port. */
   readonly address: string;
   readonly calls: readonly HookCall[];
-  /** Puts a request to a hook once more, past the network. */
+  /** Calls a hook again with a request, without the network. */
   again(call: HookCall): Promise<Uint8Array>;
   close(): Promise<void>;
 }
 
-/** Starts it on a folder of objects, at a port that is free. */
+/** Starts it on a folder of objects, on a free port. */
 export async function startRecorded(folder: string, port: number): Promise<Recorded> {
   const telemetry = await quietTelemetry();
   const directory = await openSynced(folder);

@@ -1,15 +1,15 @@
 /** A field of a protobuf message as it was sent. */
 export type Field = {
   readonly number: number;
-  /** All of it, with its tag. */
+  /** The bytes of the field, with its tag. */
   readonly raw: Buffer;
-  /** What it holds, where that is bytes, a text or a message. */
+  /** The value, if it is bytes, a string or a message. */
   readonly value: Buffer;
 };
 
 const LENGTHS: Readonly<Record<number, number>> = { 1: 8, 5: 4 };
 
-/** The fields of a message, in their order; written apart from the reader that is tested. */
+/** The fields of a message, in order; written independently of the reader that is tested. */
 export function fieldsOf(message: Uint8Array): readonly Field[] {
   const bytes = Buffer.from(message.buffer, message.byteOffset, message.byteLength);
   const fields: Field[] = [];

@@ -1,9 +1,9 @@
 import type { Protocol } from './ways.ts';
 
-/** What speaks to Envoy. */
+/** The client that connects to Envoy. */
 export type ClientName = 'HTTP/1.1' | 'HTTP/2' | 'gRPC' | 'bytes' | 'TLS' | 'datagrams';
 
-/** One thing that is proved of a way. */
+/** One property that is proved of a row. */
 export type Part =
   | 'only by mesh'
   | '0 B'
@@ -20,7 +20,7 @@ export type Part =
   | 'wrong CA'
   | 'node off';
 
-/** All that is proved of one protocol over one data path by one client. */
+/** The properties that are proved of one protocol over one data path with one client. */
 export type Row = {
   readonly path: 'Proxy' | 'Direct';
   readonly protocol: Protocol;
@@ -35,7 +35,7 @@ const HTTP_2 = [...PAYLOADS, 'lines', 'turns', 'held', ...RESETS, 'node off'] as
 const BYTES = [...PAYLOADS, 'turns', 'held', ...RESETS, 'node off'] as const;
 const DATAGRAMS = ['only by mesh', '0 B', '1 B', '1200 B', 'turns', 'held', 'node off'] as const;
 
-/** The whole matrix, as it is promised; what fills it is elsewhere. */
+/** The whole matrix. */
 const SHORT: readonly Row[] = [
   { path: 'Proxy', protocol: 'HTTP', client: 'HTTP/1.1', parts: HTTP_1 },
   { path: 'Proxy', protocol: 'HTTP', client: 'HTTP/2', parts: HTTP_2 },
@@ -51,7 +51,7 @@ const SHORT: readonly Row[] = [
   { path: 'Direct', protocol: 'UDP', client: 'datagrams', parts: DATAGRAMS },
 ];
 
-/** The rows of the matrix; in its long form with a payload that takes a while. */
+/** The rows of the matrix; the long form has larger payloads. */
 export function rowsOf(form: 'short' | 'long'): readonly Row[] {
   if (form === 'short') return SHORT;
   return SHORT.map(row =>
@@ -64,10 +64,10 @@ export function nameOf({ path, protocol, client }: Row): string {
   return `${path}: ${protocol} by ${client}`;
 }
 
-/** One cell of the matrix, by the name of its row. */
+/** One cell of the matrix: the name of its row, and a property. */
 export type Cell = { readonly row: string; readonly part: Part };
 
-/** All cells of rows. */
+/** The cells of rows. */
 export function cellsOf(rows: readonly Row[]): readonly Cell[] {
   return rows.flatMap(row => row.parts.map(part => ({ row: nameOf(row), part })));
 }

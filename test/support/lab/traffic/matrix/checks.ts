@@ -12,7 +12,7 @@ const SOON = { everyMs: 5 };
 const MB = 1 << 20;
 const TURNS = 20;
 
-/** How each part is proved; a node that is off is a matter of all rows at once. */
+/** The check of each property; `node off` concerns all rows at once. */
 export const CHECKS: Readonly<Record<Exclude<Part, 'node off'>, Check>> = {
   'only by mesh': async ({ addresses, meshAddress }) => deepEqual(await addresses(), [meshAddress]),
   '0 B': subject => (subject.countsConnections ? visit(subject) : payload(subject, 0)),
@@ -35,7 +35,7 @@ export const CHECKS: Readonly<Record<Exclude<Part, 'node off'>, Check>> = {
   'wrong CA': wrongAuthority,
 };
 
-/** The same bytes come back, the service gets one request, and the tailnet carried them both ways. */
+/** The same bytes come back, the service gets one request, and the tailnet carried the bytes both ways. */
 async function payload(subject: Subject, size: number): Promise<void> {
   const { client, service, carried, repeats } = subject;
   const bytes = randomBytes(size);
@@ -48,7 +48,7 @@ async function payload(subject: Subject, size: number): Promise<void> {
   ok(after.down - before.down >= size, `down the tailnet went ${after.down - before.down} bytes`);
 }
 
-/** A connection without a byte reaches the service, and its end does. */
+/** An idle connection reaches the service, and so does its end. */
 async function visit({ client, service }: Subject): Promise<void> {
   const before = await service.state();
   const exchange = await client.open();
@@ -65,7 +65,7 @@ async function takeTurns(exchange: Exchange): Promise<void> {
   }
 }
 
-/** Lines come while more are to be written, for some seconds; when the client disconnects the service stops. */
+/** Lines arrive for some seconds while the service writes more; when the client disconnects, the service stops. */
 async function lines({ client, service }: Subject): Promise<void> {
   if (!client.lines) throw new Error('this client knows no lines');
   const { openRequests } = await service.state();
@@ -98,7 +98,7 @@ async function clientResets({ client, service }: Subject): Promise<void> {
   equal((await client.echo(Buffer.from('after'))).toString(), 'after');
 }
 
-/** A service that ends during a request cuts it; then requests fail; then it works again. */
+/** A service that ends during a request cuts it; then requests fail; then they work again. */
 async function serviceResets({ client, service }: Subject): Promise<void> {
   const exchange = await client.open();
   await exchange.turn(Buffer.from('before'));
@@ -134,10 +134,10 @@ function expectFailure(outcome: string): void {
   ok(FAILURE.test(outcome), `the client got: ${outcome}`);
 }
 
-/** What came of something that did not fail. */
+/** The result of an action that succeeded. */
 export const WENT_WELL = 'it went well';
 
-/** What came of something: an error's text, or that it went well. */
+/** The result of an action: the text of its error, or that it succeeded. */
 export async function outcomeOf(work: Promise<unknown>): Promise<string> {
   return work.then(
     () => WENT_WELL,

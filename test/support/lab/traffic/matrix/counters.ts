@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 
-/** What has gone through a network interface of this process's namespace, in bytes. */
+/** The bytes through a network interface of this process's network namespace. */
 export function interfaceCounters(name: string): { readonly up: number; readonly down: number } {
   const line = readFileSync('/proc/net/dev', 'utf8')
     .split('\n')

@@ -1,4 +1,4 @@
-/** Proves the rows in which Envoy itself is on the mesh; runs in a network of its own, and prints what came of them. */
+/** Proves the rows in which Envoy itself is on the mesh, in a network namespace of its own, and prints the outcomes. */
 import { locateBinaries } from '../../../../../lab/parts/locate.ts';
 import { startMeshNode } from '../../../../../lab/tailnet/mesh-node.ts';
 import { starterIn } from '../../../../../lab/process/starter.ts';

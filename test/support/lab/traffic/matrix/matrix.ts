@@ -6,24 +6,24 @@ import type { Cell, Part, Row } from './cells.ts';
 import { CHECKS, outcomeOf, WENT_WELL } from './checks.ts';
 import type { Subject } from './subject.ts';
 
-/** What came of a cell. */
+/** The outcome of a cell. */
 export type Outcome = Cell & { readonly text: string; readonly tookMs: number };
 
-/** The text of a cell that is proved. */
+/** The outcome of a cell that is proved. */
 export const HOLDS = 'holds';
 
-/** Where rows are proved. */
+/** The system in which rows are proved. */
 export interface MemorySnapshots {
   subjectOf(row: Row): Promise<Subject>;
-  /** Takes every node with services off the tailnet, or brings all back. */
+  /** Disconnects every node with services from the tailnet, or reconnects all. */
   change(to: 'offline' | 'online'): Promise<void>;
-  /** Whether rows would disturb each other. */
+  /** Whether rows must run in sequence. */
   readonly isShared: boolean;
 }
 
 type Prepared = { readonly row: Row; readonly subject: Subject };
 
-/** Proves rows, each cell of a row after the one before, and returns the outcome of each. */
+/** Proves rows, the cells of a row in sequence, and returns the outcome of each. */
 export async function fillMatrix(rows: readonly Row[], world: MemorySnapshots): Promise<readonly Outcome[]> {
   const prepared = await Promise.all(rows.map(async row => ({ row, subject: await world.subjectOf(row) })));
   try {
@@ -51,7 +51,7 @@ async function fillRow({ row, subject }: Prepared): Promise<readonly Outcome[]> 
 const [OFF_MS, LATE_MS] = [2_000, 15_000];
 const PROBE = Buffer.from('is there anyone?');
 
-/** While their nodes are off no row leads anywhere: so none goes past the tailnet. Then all lead there again. */
+/** While their nodes are off, no row reaches its service, so none bypasses the tailnet. Then all reach it again. */
 async function fillNodeOff(rows: readonly Prepared[], world: MemorySnapshots): Promise<readonly Outcome[]> {
   const concerned = rows.filter(({ row }) => row.parts.includes('node off'));
   await world.change('offline');
@@ -68,7 +68,7 @@ async function fillNodeOff(rows: readonly Prepared[], world: MemorySnapshots): P
   );
 }
 
-/** Nodes are cut off only some moments after the call that cuts them off. */
+/** Nodes are disconnected some moments after the call returns. */
 async function untilItFails({ client }: Subject): Promise<void> {
   const look = async () => {
     const outcome = await outcomeOf(within(OFF_MS, client.echo(PROBE)));
@@ -77,7 +77,7 @@ async function untilItFails({ client }: Subject): Promise<void> {
   await waitFor('it to lead nowhere', look);
 }
 
-/** Waits until a service answers; a probe that is given up too early may still reach it, and count. */
+/** Waits until a service answers; a probe that timed out may still reach it, and be counted. */
 export async function untilItWorks({ client }: Pick<Subject, 'client'>): Promise<void> {
   const look = async () => ((await within(LATE_MS, client.echo(PROBE))).equals(PROBE) ? true : undefined);
   await waitFor('an answer', look);
@@ -108,7 +108,7 @@ async function within<T>(limitMs: number, work: Promise<T>): Promise<T> {
   }
 }
 
-/** The matrix as a table for people: what is proved, in how many milliseconds, and what is not. */
+/** The matrix as a table: what is proved, in how many milliseconds, and what is not. */
 export function matrixTable(rows: readonly Row[], outcomes: readonly Outcome[]): string {
   const parts = [...new Set(rows.flatMap(row => row.parts))];
   const text = (row: Row, part: Part) => {

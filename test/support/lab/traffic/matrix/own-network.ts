@@ -3,7 +3,7 @@ import { text } from 'node:stream/consumers';
 import { startCommand, typescript } from '../../command-line.ts';
 import type { Outcome } from './matrix.ts';
 
-/** A network in which there is nothing but this machine itself; whoever is not root gets it as root of nothing else. */
+/** An empty network namespace; without root, in a user namespace. */
 const OWN_NETWORK = ['unshare', '--net', ...(process.getuid?.() === 0 ? [] : ['--user', '--map-root-user'])];
 
 /** Runs the rows in which Envoy is on the mesh itself, and returns their outcomes. */

@@ -2,7 +2,7 @@ import type { ServiceMode, ServiceState } from '../../../../../lab/tailnet/backe
 import type { Client, Exchange } from '../clients/client.ts';
 import type { Carried } from './witness.ts';
 
-/** What a row of the matrix is proved with. */
+/** The client and the service of a row. */
 export type Subject = {
   readonly client: Client;
   /** The service behind it. */
@@ -10,22 +10,22 @@ export type Subject = {
     readonly state: () => Promise<ServiceState>;
     readonly set: (mode: ServiceMode) => Promise<void>;
   };
-  /** What the tailnet has carried to the service so far. */
+  /** The bytes that the tailnet has carried to the service so far. */
   readonly carried: () => Promise<Carried>;
-  /** Where Envoy sends what is for the service. */
+  /** The address to which Envoy sends requests for the service. */
   readonly addresses: () => Promise<readonly string[]>;
-  /** Where the service is on the mesh. */
+  /** The address of the service on the mesh. */
   readonly meshAddress: string;
-  /** Whether a connection alone is a request to the service. */
+  /** Whether the service counts a connection as a request. */
   readonly countsConnections: boolean;
-  /** Whether what gets lost is sent again. */
+  /** Whether lost messages are sent again. */
   readonly repeats: boolean;
-  /** The same service, whose certificate is not trusted there. */
+  /** The same service, where its certificate is not trusted. */
   readonly distrusted?: {
     readonly client: Client;
     /** How often Envoy has refused the certificate. */
     readonly refusals: () => Promise<number>;
   };
-  /** Opened before all else. */
+  /** Opened first. */
   readonly held: Exchange;
 };

@@ -1,11 +1,11 @@
 import type { ServiceName } from '../../../../../lab/tailnet/backends.ts';
 import type { RouteKind } from '../../../../../src/api/key.ts';
 
-/** What a row of the matrix is about: what the endpoint speaks, and, where there are several, what Envoy does. */
+/** The protocol of a row: that of the endpoint, and, where there are several ways, what Envoy does. */
 export type Protocol =
   'HTTP' | 'HTTPS' | 'gRPC' | 'gRPC over TLS' | 'TCP' | 'TLS passthrough' | 'TLS originated' | 'UDP';
 
-/** How a protocol is led to its service. */
+/** The endpoint and the route of a protocol. */
 export type Way = {
   readonly kind: RouteKind;
   /** The listener of the Gateway; a kind below HTTP has one for itself. */
@@ -13,7 +13,7 @@ export type Way = {
   readonly service: ServiceName;
 };
 
-/** The way of each protocol. */
+/** The endpoint and the route of each protocol. */
 export const WAYS: Readonly<Record<Protocol, Way>> = {
   HTTP: { kind: 'HTTPRoute', listener: 'http', service: 'http' },
   HTTPS: { kind: 'HTTPRoute', listener: 'http', service: 'https' },

@@ -1,21 +1,21 @@
 import { connect, createServer } from 'node:net';
 import type { AddressInfo, Socket } from 'node:net';
 
-/** What went through tunnels to a target, both ways. */
+/** The bytes through tunnels to a target, both ways. */
 export type Carried = { readonly tunnels: number; readonly up: number; readonly down: number };
 
-/** Stands before a proxy, hands on every byte as it is, and remembers how many of them were for whom. */
+/** A relay before a proxy, which counts the bytes of each target. */
 export interface Witness {
-  /** Where it is used in place of the proxy. */
+  /** Its address, which replaces that of the proxy. */
   readonly address: string;
-  /** What it has seen for a target, as the CONNECT requests name it. */
+  /** The counts of a target, as CONNECT requests name it. */
   carried(target: string): Carried;
   /** All targets of CONNECT requests. */
   targets(): readonly string[];
   end(): Promise<void>;
 }
 
-/** Counts for one tunnel; whom it is for is known once its first line has come. */
+/** Counts one tunnel; its target is known from its first line. */
 type Tunnel = { head: string; up: number; down: number };
 
 const LONGEST_LINE = 1_000;

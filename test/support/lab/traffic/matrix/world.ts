@@ -22,14 +22,14 @@ import type { System } from '../system.ts';
 import { WAYS } from './ways.ts';
 import type { Carried } from './witness.ts';
 
-/** The listeners that rows need beside one for each kind of route. */
+/** The listeners that rows need in addition to one for each kind of route. */
 export const TCP_LISTENERS = ['originated', 'distrusted'] as const;
 
-/** What a world is made of. */
+/** The parts of a world. */
 export type WorldParts = {
   readonly system: System;
   readonly rows: readonly Row[];
-  /** What the tailnet has carried to a service so far. */
+  /** The bytes that the tailnet has carried to a service so far. */
   readonly carriedTo: (remote: RemoteNode, port: number) => Carried;
   readonly isShared: boolean;
 };
@@ -37,7 +37,7 @@ export type WorldParts = {
 /** A system, with the node of each row, by the name of the row. */
 type Place = System & { readonly nodes: ReadonlyMap<string, RemoteNode> };
 
-/** Puts a route for each row, all at once, and gives the world in which they are proved. */
+/** Writes a route for each row at once, and returns the system in which the rows are proved. */
 export async function worldOf(parts: WorldParts): Promise<MemorySnapshots> {
   const { rows, carriedTo, isShared } = parts;
   const system = { ...parts.system, nodes: await startNodes(parts) };
@@ -77,9 +77,8 @@ export async function worldOf(parts: WorldParts): Promise<MemorySnapshots> {
 }
 
 /**
- * A node for each row: what a service counts then belongs to that row alone. And a daemon that forwards to several ports
- * of its machine refuses a connection once in a while: two may have the same port on their near side, which it takes
- * for one and the same.
+ * A node for each row, so that the counts of a service belong to one row. A daemon that forwards to several ports of
+ * its machine refuses a connection now and then, when two have the same source port.
  */
 async function startNodes({ system, rows }: WorldParts): Promise<Place['nodes']> {
   const starter = starterIn(system.folder, locateBinaries(process.env), process.env['PATH'] ?? '');
