@@ -11,7 +11,7 @@ export function findCondition(conditions: readonly Condition[], type: string): C
 
 /**
  * The same conditions with one replaced, or added at the end. The time of its last transition stays while its status
- * does; where nothing differs, they are the very same conditions.
+ * does; without a difference the same array is returned.
  */
 export function withCondition(
   conditions: readonly Condition[],
@@ -29,7 +29,10 @@ export function withCondition(
   return isEqual(old, next) ? conditions : conditions.map(each => (each === old ? next : each));
 }
 
-/** Without halves of characters too, which a server would replace, so that the text would differ at each look. */
+/**
+ * Also without halves of surrogate pairs, which a server would replace, so that each comparison would find a
+ * difference.
+ */
 function bounded(text: string, longest: number): string {
   const short = text.length <= longest ? text : `${text.slice(0, longest - 3)}...`;
   return short.replaceAll(/\p{Surrogate}/gu, '\u{FFFD}');

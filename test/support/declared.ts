@@ -16,7 +16,7 @@ export function meshBackend(fields: Fields = {}): Fields {
   return { group: GROUP, kind: 'MeshEndpoints', name: 'web', port: 8080, ...fields };
 }
 
-/** A valid route of a kind, as an author writes it, that sends all traffic to a MeshEndpoints. */
+/** A valid route of a kind, as a user writes it, that sends all traffic to a MeshEndpoints. */
 export function route(kind: RouteKind, name: string, spec: Fields = {}, version = 'v1'): object {
   const hostnames = kind === 'TLSRoute' ? { hostnames: ['web.example.com'] } : {};
   const rules = [{ backendRefs: [meshBackend()] }];

@@ -2,7 +2,7 @@ import type { Clock } from '../../src/api/clock.ts';
 
 type Timer = { readonly at: number; readonly order: number; readonly call: () => void };
 
-/** A clock that stands still until a test moves it, and then does all that falls due, in order. */
+/** A clock that a test advances; timers run in order as they become due. */
 export class VirtualClock implements Clock {
   #now = 0;
   #order = 0;
@@ -23,12 +23,12 @@ export class VirtualClock implements Clock {
     this.#soon.push(call);
   }
 
-  /** How many timers are set. */
+  /** The number of pending timers. */
   get timers(): number {
     return this.#timers.size;
   }
 
-  /** Lets everything happen that can happen now. */
+  /** Runs everything that is due now. */
   async settle(): Promise<void> {
     for (let rounds = 0; rounds < MOST_ROUNDS; rounds++) {
       await new Promise(setImmediate);
@@ -39,7 +39,7 @@ export class VirtualClock implements Clock {
     throw new Error('this never comes to rest');
   }
 
-  /** Lets time go by. */
+  /** Advances the time. */
   async advance(ms: number): Promise<void> {
     await this.settle();
     const end = this.#now + ms;
@@ -51,7 +51,7 @@ export class VirtualClock implements Clock {
     this.#now = end;
   }
 
-  /** Lets time go by in which nothing could happen, as in a process that was held; what fell due happens late. */
+  /** Advances the time without running timers, as in a process that was suspended; they run late. */
   async skip(ms: number): Promise<void> {
     await this.settle();
     this.#now += ms;
@@ -64,7 +64,7 @@ export class VirtualClock implements Clock {
     return first;
   }
 
-  /** As in Node, timers that are due together fire before anything that comes `soon`, and promises run in between. */
+  /** As in Node, timers that are due together run before callbacks of `soon`, and promises run in between. */
   async #fireDue(): Promise<void> {
     const due = [...this.#timers].filter(({ at }) => at <= this.#now);
     due.sort((one, other) => one.at - other.at || one.order - other.order);

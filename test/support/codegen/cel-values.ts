@@ -3,8 +3,8 @@ import type { Arbitrary } from 'fast-check';
 import type { Node, ObjectNode, TextNode } from '../../../codegen/kind.ts';
 
 /**
- * Values of a node as they could be stored, made to try out a rule: they have the right types, and of their fields
- * those that the rule names, with few values each, so that they meet.
+ * Stored values of a node for trying a rule: of the right types, with the fields that the rule names, and few values
+ * of each so that they coincide.
  */
 export function arbitrarySelf(node: Node, rule: string): Arbitrary<unknown> {
   switch (node.is) {

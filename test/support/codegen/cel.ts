@@ -8,10 +8,10 @@ import { fileOf, importLine } from '../../../codegen/text.ts';
 import { holds } from '../../../src/api/validation/validator-functions.ts';
 import { evaluateModule } from '../schema/evaluate.ts';
 
-/** Whether a rule holds for a value; one that cannot be evaluated does not. */
+/** Whether a rule holds for a value; false if it cannot be evaluated. */
 export type Judge = (self: unknown) => boolean;
 
-/** A rule about a node as our compiler writes it in JavaScript. */
+/** A rule about a node, compiled by our compiler. */
 export function compiledRule(rule: string, node: Node): Judge {
   const constants = new Constants();
   const js = compileRule(rule, celTypeOf(node), constants);
@@ -21,7 +21,7 @@ export function compiledRule(rule: string, node: Node): Judge {
   return self => holds(compiled, self);
 }
 
-/** The same rule as an evaluator sees it that is not ours. */
+/** The same rule in the evaluator of another project. */
 export function interpretedRule(rule: string): Judge {
   const evaluate = KUBERNETES.parse(rule);
   return self => {
@@ -33,7 +33,7 @@ export function interpretedRule(rule: string): Judge {
   };
 }
 
-/** CEL has no floating point numbers among the values of our schema: every number is an int, which is a BigInt. */
+/** No value of our schema is a floating point number: every number is an int, which is a BigInt here. */
 function withBigIntegers(value: unknown): unknown {
   if (typeof value === 'number') return BigInt(value);
   if (Array.isArray(value)) return value.map(withBigIntegers);
@@ -41,7 +41,7 @@ function withBigIntegers(value: unknown): unknown {
   return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, withBigIntegers(item)]));
 }
 
-/** A range of addresses, judged by Node. */
+/** A range of addresses, by Node's BlockList. */
 class Cidr {
   readonly #list = new BlockList();
   readonly #family: 'ipv4' | 'ipv6';
@@ -63,7 +63,7 @@ function familyOf(address: string): 'ipv4' | 'ipv6' {
   return isIP(address) === 4 ? 'ipv4' : 'ipv6';
 }
 
-/** As Node has it, less what the API server refuses: zones, and IPv4 mapped into IPv6. */
+/** As in Node, without what the API server refuses: zones, and IPv4-mapped IPv6 addresses. */
 function isAddress(text: string): boolean {
   return isIP(text) !== 0 && !text.includes('%') && !/^::ffff:/i.test(text);
 }
@@ -75,7 +75,7 @@ class Sets {
   }
 }
 
-/** CEL with what Kubernetes adds to it, as far as rules here may use it. */
+/** CEL with the libraries of Kubernetes, as far as our rules may use them. */
 const KUBERNETES = new Environment()
   .registerVariable('self', 'dyn')
   .registerType('Cidr', Cidr)

@@ -3,15 +3,15 @@ import { Refusal } from '../../../codegen/refusal.ts';
 import { tinyFiles } from './tiny-schema.ts';
 import type { Patch } from './tiny-schema.ts';
 
-/** A change of the tiny schema that must be refused: what it is, the patch, the exact place, and why. */
+/** A change of the tiny schema that must be refused: title, patch, place and reason. */
 export type Refused = readonly [sentence: string, patch: Patch, place: string, why: string];
 
-/** `place: why` of the refusal that the patch leads to. */
+/** The refusal of a patch, as `place: why`. */
 export function refusalOf(patch: Patch): string {
   return refusalIn(() => load(tinyFiles(patch)));
 }
 
-/** `place: why` of the refusal that some work ends in. */
+/** The refusal that a function throws, as `place: why`. */
 export function refusalIn(work: () => unknown): string {
   try {
     work();

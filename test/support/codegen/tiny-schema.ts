@@ -2,7 +2,7 @@ import type { Json } from '../../../codegen/json.ts';
 import type { Kind } from '../../../codegen/kind.ts';
 import { load } from '../../../codegen/load/load.ts';
 
-/** A change of the tiny schema: `file#pointer` to its new value, or to undefined for what is to go. */
+/** A change of the tiny schema: from `file#pointer` to the new value, or to undefined to delete it. */
 export type Patch = Readonly<Record<string, Json | undefined>>;
 
 /** The tiny schema files as text, after a patch. */
@@ -19,7 +19,7 @@ export function tinyKind(patch: Patch = {}): Kind {
   return kind;
 }
 
-/** Where a field of Sample's spec is written: what most patches change. */
+/** The place of a field of Sample's spec, which most patches change. */
 export function specField(name: string, ...steps: readonly string[]): string {
   return ['sample.json#/properties/spec/properties', name, ...steps].join('/');
 }
@@ -246,7 +246,7 @@ const SAMPLE = {
   },
 };
 
-/** The tiny schema: a group, what is shared, and one kind. */
+/** The tiny schema: a group, shared definitions, and one kind. */
 const TINY = {
   'group.json': { group: 'tiny.example', version: 'v1', categories: ['tiny'] },
   'shared.json': SHARED,

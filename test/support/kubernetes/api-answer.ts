@@ -8,7 +8,7 @@ export type Exchange = {
   readonly socket: Socket | undefined;
 };
 
-/** What may go wrong with an answer. */
+/** The faults of an answer. */
 export const FAULTS = [
   'reset',
   'early close',
@@ -28,7 +28,7 @@ export const FAULTS = [
 /** One of these. */
 export type Fault = (typeof FAULTS)[number];
 
-/** The pieces of what drips come so far from each other. */
+/** The interval between the pieces of a slow answer. */
 const DRIP_MS = 20;
 
 /** Sends JSON. */
@@ -48,7 +48,7 @@ export function begin(response: ServerResponse, status: number, headers: Headers
   response.flushHeaders();
 }
 
-/** Sends a piece; one who has gone does not matter. */
+/** Sends a piece; without effect if the client has disconnected. */
 export function write(response: ServerResponse, text: string): void {
   if (!response.writableEnded && !response.destroyed) response.write(text);
 }
@@ -103,7 +103,7 @@ export function sendFault(exchange: Exchange, fault: Fault, value: unknown): voi
   }
 }
 
-/** Sends one character after the other, and never gets to the end. */
+/** Sends one character at a time, without an end. */
 export function drip(response: ServerResponse, text: string): void {
   let at = 0;
   const timer = setInterval(() => {

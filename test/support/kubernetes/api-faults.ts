@@ -31,7 +31,7 @@ export const FAILURES = [
 
 export type Failure = (typeof FAILURES)[number];
 
-/** How many requests a source sent, and how long it took until it was in sync again. */
+/** The number of requests of a source, and the time until it was in sync again. */
 export type Outcome = { readonly requests: number; readonly ms: number; readonly problem?: string };
 
 const OBJECTS = 45;
@@ -52,7 +52,7 @@ const RESPONSES: Readonly<Partial<Record<Failure, readonly Fault[]>>> = {
   'slow drip': ['slow drip'],
 };
 
-/** The most requests: those for two full lists, and a few per second. */
+/** The maximum number of requests: two full lists, and a few per second. */
 export function budgetOf({ ms }: Outcome): number {
   return 20 + (ms / 1000) * 10;
 }

@@ -2,7 +2,7 @@ import { expect } from 'vitest';
 import { eventually } from '../eventually.ts';
 import type { ApiScene } from './api-scene.ts';
 
-/** How many requests there were for pages, watches and discovery. */
+/** The number of requests for pages, watches and discovery. */
 export function requestCounts({ server }: ApiScene): Readonly<Record<string, number>> {
   const counts: Record<string, number> = {};
   for (const { for: what } of server.requests) counts[what] = (counts[what] ?? 0) + 1;

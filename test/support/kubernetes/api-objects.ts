@@ -11,7 +11,7 @@ export function asServed(object: ApiObject, version: string): ApiObject {
   return { ...object, apiVersion: group === '' ? version : `${group}/${version}` };
 }
 
-/** An item of a list: those of CRDs say what they are, those of Kubernetes' own kinds do not. */
+/** An item of a list: items of CRDs have apiVersion and kind, those of built-in kinds do not. */
 export function asItem(object: ApiObject, version: string): object {
   const { group } = SERVED[object.kind as ResourceKind];
   if (group !== '') return asServed(object, version);
@@ -19,7 +19,7 @@ export function asItem(object: ApiObject, version: string): object {
   return rest;
 }
 
-/** What a path means: all objects of a kind in a version. */
+/** The kind and version of a list path. */
 export function placeOf(path: string): { readonly kind: ResourceKind; readonly version: string } | undefined {
   const [, group = '', version = '', plural = ''] =
     /^\/apis\/([^/]+)\/([^/]+)\/([^/]+)$/.exec(path) ?? core(path) ?? [];

@@ -67,7 +67,7 @@ export type ApiScene = {
   readonly lines: readonly Line[];
   readonly telemetry: SourceTelemetry;
   readonly metrics: Exposition;
-  /** How many timers are set. */
+  /** The number of pending timers. */
   readonly timers: () => number;
   readonly account: AccountFiles;
   readonly close: () => Promise<void>;
@@ -80,7 +80,7 @@ export type ApiSceneOptions = {
   readonly timeoutMs?: number;
 };
 
-/** Opens all of it; the source is not started. */
+/** Creates the scene; the source is not started. */
 export async function openApiScene(options: ApiSceneOptions = {}): Promise<ApiScene> {
   const { kinds = ['MeshEndpoints'], timing = {} } = options;
   const { timeoutMs = TIMEOUT_MS } = options;

@@ -65,7 +65,7 @@ export class ApiServer {
     });
   }
 
-  /** Begins to listen; gives the port. */
+  /** Listens; returns the port. */
   async listen(): Promise<number> {
     await new Promise<void>(resolve => this.#server.listen(0, '127.0.0.1', resolve));
     return (this.#server.address() as AddressInfo).port;
@@ -75,7 +75,7 @@ export class ApiServer {
     return [...this.#watches];
   }
 
-  /** How many connections there are. */
+  /** The number of open connections. */
   get connections(): number {
     return this.#sockets.size;
   }

@@ -1,17 +1,17 @@
 import { KubeError } from '../../../src/resources/kubernetes/transport/transport.ts';
 import type { KubeRequest } from '../../../src/resources/kubernetes/transport/transport.ts';
 
-/** An event as a server keeps it. */
+/** An event as the server stores it. */
 export type StoredEvent = {
   readonly note: string;
   readonly regarding: { readonly name: string };
   readonly series?: { readonly count: number; readonly lastObservedTime: string };
 };
 
-/** How a server takes a request. */
+/** How the server answers requests. */
 export type ServerBehaviour = 'answers' | 'refuses' | 'is-down' | 'is-busy' | 'hangs';
 
-/** Keeps events as an API server does, as well or badly as a test wants. */
+/** An API server for events, with the behaviour that a test sets. */
 export class EventServer {
   behaviour: ServerBehaviour = 'answers';
   readonly requests: KubeRequest[] = [];

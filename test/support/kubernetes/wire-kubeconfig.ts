@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
 
-/** What is special about a kubeconfig; the rest is as usual. */
+/** The fields of a kubeconfig that a test sets; the rest has defaults. */
 export type KubeconfigOptions = {
   readonly cluster: Readonly<Record<string, unknown>>;
   readonly user?: Readonly<Record<string, unknown>>;
@@ -21,11 +21,11 @@ export function kubeconfigText({ cluster, user }: KubeconfigOptions): string {
   });
 }
 
-/** A folder of a test's own, and how files get into it. */
+/** A folder for one test, and functions that write files into it. */
 export type Files = {
   readonly folder: string;
   readonly path: (name: string) => string;
-  /** Gives the path. */
+  /** Returns the path. */
   readonly write: (name: string, text: string, mode?: number) => string;
   readonly read: (name: string) => string;
 };

@@ -3,12 +3,12 @@ import { connect, createServer } from 'node:net';
 import type { AddressInfo, Socket } from 'node:net';
 import { onTestFinished } from 'vitest';
 
-/** Something on the way to a server, which sees connections come and go. */
+/** A relay before a server, which counts connections. */
 export type Relay = {
   readonly url: string;
-  /** How many connections there ever were. */
+  /** The number of all connections so far. */
   readonly opened: () => number;
-  /** How many are open now. */
+  /** The number of open connections. */
   readonly open: () => number;
   /** Resets all connections. */
   readonly cut: () => void;

@@ -9,32 +9,32 @@ import { eventually } from '../eventually.ts';
 import { AUTHORITY } from './wire-certificates.ts';
 import type { Authority } from './wire-certificates.ts';
 
-/** What a loopback server speaks. */
+/** The protocols of a loopback server. */
 export const WIRES = ['HTTPS', 'HTTP'] as const;
 
 /** One of them. */
 export type Wire = (typeof WIRES)[number];
 
-/** A request as a server sees it, and what can become of it. */
+/** A request as the server got it, and functions that answer it. */
 export type Exchange = {
   readonly method: string;
   readonly path: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string;
-  /** How many requests came before. */
+  /** The number of earlier requests. */
   readonly number: number;
   /** The name in the certificate of the client. */
   readonly client: string | undefined;
   respond(status: number, body: string, headers?: Readonly<Record<string, string>>): void;
   begin(status: number, headers?: Readonly<Record<string, string>>): void;
-  /** Whether there is room for more. */
+  /** Whether more can be written. */
   write(text: string | Buffer): boolean;
   end(): void;
   /** Resets the connection. */
   reset(): void;
-  /** Ends the connection as if all were said. */
+  /** Closes the connection as if the answer were complete. */
   hangUp(): void;
-  /** Fulfilled when the client does not listen any more. */
+  /** Fulfilled when the client has disconnected. */
   readonly over: Promise<void>;
 };
 
@@ -43,7 +43,7 @@ export type WireServer = {
   readonly url: string;
   readonly port: number;
   readonly seen: readonly Exchange[];
-  /** Connections that are open now, and how many there ever were. */
+  /** The open connections, and the number of all so far. */
   readonly sockets: ReadonlySet<Socket>;
   readonly opened: () => number;
   /** Resets all connections. */
@@ -92,7 +92,7 @@ export async function serveWire(wire: Wire, options: ServerOptions): Promise<Wir
   return { url, port: bound, seen, sockets, opened: () => opened, killAll, close };
 }
 
-/** A port that was free a moment ago may be that of another test for a while. */
+/** The port may belong to another test for a while. */
 async function listening(server: Server, port: number): Promise<void> {
   await eventually(async () => {
     server.listen(port, '127.0.0.1');
@@ -142,7 +142,7 @@ async function exchangeOf(
 function clientOf({ socket }: IncomingMessage): string | undefined {
   if (!(socket instanceof TLSSocket)) return undefined;
   const { subject } = socket.getPeerCertificate();
-  // A client that shows none has a certificate without fields.
+  // Without a client certificate this is an object without fields.
   return (subject as { readonly CN?: string } | undefined)?.CN;
 }
 
@@ -151,7 +151,7 @@ async function bodyOf(request: IncomingMessage): Promise<string> {
   try {
     for await (const chunk of request) chunks.push(chunk as Buffer);
   } catch {
-    // Whoever sent it has gone.
+    // The client has disconnected.
   }
   return Buffer.concat(chunks).toString();
 }

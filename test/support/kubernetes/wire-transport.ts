@@ -14,12 +14,12 @@ export const TOKEN = 'hidden-credential-of-the-test';
 /** The same, in what is sent. */
 export const SENT = 'hidden-content-of-the-test';
 
-/** Whoever asks has a token and trusts the first authority. */
+/** A client with a token that trusts the first authority. */
 function accountOf(server: string): RestConfig {
   return { server, tls: { ca: AUTHORITY.ca }, headers: { authorization: `Bearer ${TOKEN}` } };
 }
 
-/** An access that never changes. */
+/** A configuration that never changes. */
 function fixedAccess(account: RestConfig): RestConfigSource {
   return { load: () => Promise.resolve(account) };
 }
@@ -37,7 +37,7 @@ export function wireTransport(server: string, more: Partial<TransportOptions> = 
   return transport;
 }
 
-/** What a promise failed with, which must be a KubeError without a secret. */
+/** The error of a promise, which must be a KubeError without a secret. */
 export async function kubeErrorOf(promise: Promise<unknown>): Promise<KubeError> {
   const error: unknown = await promise.then(
     value => new Error(`it did not fail but gave ${inspect(value)}`),
@@ -49,7 +49,7 @@ export async function kubeErrorOf(promise: Promise<unknown>): Promise<KubeError>
   return error;
 }
 
-/** All values that come until the end. */
+/** All values of an iterable. */
 export async function allOf(values: AsyncIterable<unknown>): Promise<readonly unknown[]> {
   const all: unknown[] = [];
   for await (const value of values) all.push(value);

@@ -10,7 +10,7 @@ const run = promisify(execFile);
 /** The compiler of TypeScript. */
 export const TSC = createRequire(import.meta.url).resolve('typescript/bin/tsc');
 
-/** What a command said, and whether it was content. */
+/** The output of a command, and whether it succeeded. */
 export type Ran = { readonly code: number; readonly output: string };
 
 /** Runs a script with this Node. */
@@ -33,7 +33,7 @@ export type Packed = {
   readonly remove: () => void;
 };
 
-/** Builds and packs what is here; dist/js, which others may be using, stays as it is. */
+/** Builds and packs this checkout; dist/js, which others may be using, is not changed. */
 export async function pack(): Promise<Packed> {
   const root = mkdtempSync(join(tmpdir(), 'packed-'));
   const source = join(root, 'source');
@@ -58,8 +58,8 @@ async function must(done: Promise<Ran>): Promise<void> {
 }
 
 /**
- * Puts a project of a user into a folder, with the package as npm installs it and links to other packages. What the
- * library needs must be in its own files, so that the dependencies of the package are left away.
+ * Writes a project of a user, with the package as npm installs it and links to other packages. The library must
+ * contain what it needs, so the dependencies of the package are left out.
  */
 export function consumer(packed: Packed, name: string, project: string, others: readonly string[]): string {
   const folder = join(packed.root, name);

@@ -1,4 +1,4 @@
-/** What stands in a file: objects, one that is not valid, or nothing that can be read. */
+/** The content of a file: objects, an invalid object, or text that is not YAML. */
 export type Content =
   | { readonly is: 'objects'; readonly ports: Ports; readonly hasInvalid: boolean }
   | { readonly is: 'not-yaml' }
@@ -7,7 +7,7 @@ export type Content =
 /** The objects of a file by their names, identified by their ports. */
 export type Ports = ReadonlyMap<string, number>;
 
-/** What is to be readable of an object. Two with the same number are the same object, with one uid. */
+/** An object as the directory must return it. Two with the same number are the same object, with one uid. */
 export type ObjectModel = {
   readonly number: number;
   readonly port: number;
@@ -15,18 +15,18 @@ export type ObjectModel = {
   readonly finalizers: readonly string[];
   readonly isDeleted: boolean;
   readonly total: number | undefined;
-  /** The file that it is from. */
+  /** Its file. */
   readonly file: string;
 };
 
-/** What a directory should give, computed in the plainest way. */
+/** What a directory must return, computed in the simplest way. */
 export class DirectoryModel {
   readonly files = new Map<string, Content>();
   readonly objects = new Map<string, ObjectModel>();
   #ports = new Map<string, Ports>();
   #numbers = 0;
 
-  /** Follows what the files are now. */
+  /** Applies the current content of the files. */
   settle(): void {
     const entries = [...this.files].map(
       ([file, content]) => [file, portsIn(content, this.#ports.get(file))] as const,
@@ -36,7 +36,7 @@ export class DirectoryModel {
     for (const name of new Set([...names, ...this.objects.keys()])) this.#settleObject(name);
   }
 
-  /** Only the files outlive a process. */
+  /** A restart keeps only the files. */
   restart(): void {
     this.#ports.clear();
     this.objects.clear();

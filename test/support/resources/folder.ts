@@ -15,7 +15,7 @@ import { eventually } from '../eventually.ts';
 import { named } from '../declared.ts';
 import { meshEndpoints } from '../objects.ts';
 
-/** Folders of a test's own, removed with it: one that a user writes to, and those that standalone writes to. */
+/** Folders of one test, removed with it: the one that a user writes to, and those that standalone writes to. */
 export type Folders = {
   readonly folder: string;
   readonly state: string;
@@ -23,7 +23,7 @@ export type Folders = {
   readonly root: string;
 };
 
-/** Makes the folders of a test. */
+/** Creates the folders of a test. */
 export function makeFolders(): Folders {
   const root = mkdtempSync(join(tmpdir(), 'directory-'));
   onTestFinished(() => rmSync(root, { recursive: true, force: true }));
@@ -31,10 +31,10 @@ export function makeFolders(): Folders {
   return { root, folder, state, generated } as Folders;
 }
 
-/** Soon enough for tests, and late enough that what belongs together is seen together. */
+/** Short enough for tests, and long enough to see related changes together. */
 export const QUICK: Partial<Timing> = { quietMs: 5, deleteAfterMs: 40, unwatchedRescanMs: 50 };
 
-/** A directory that is open, with its problems, changes and failures. */
+/** An open directory, with its problems, changes and failures. */
 export type OpenFolder = Folders &
   Directory & {
     readonly changes: readonly Change[];
@@ -42,7 +42,7 @@ export type OpenFolder = Folders &
     readonly failures: readonly unknown[];
   };
 
-/** Opens the folders of a test and begins to read; closes them with the test. */
+/** Opens the folders of a test and starts to read; closes them with the test. */
 export function openFolder(folders: Folders, settings: Partial<DirectoryOptions> = {}): OpenFolder {
   const [changes, reported, failures]: [Change[], Problem[], unknown[]] = [[], [], []];
   const directory = openDirectory({
@@ -59,7 +59,7 @@ export function openFolder(folders: Folders, settings: Partial<DirectoryOptions>
   return { ...folders, ...directory, changes, reported, failures };
 }
 
-/** The same, when everything that is there has been read. */
+/** The same, once everything is read. */
 export async function openAndRead(
   folders: Folders,
   settings: Partial<DirectoryOptions> = {},
@@ -69,14 +69,14 @@ export async function openAndRead(
   return opened;
 }
 
-/** Writes a file as careful programs do: beside, and then in its place. */
+/** Writes a file atomically: beside the target, then by a rename. */
 export async function writeWhole(path: string, text: string): Promise<void> {
   await mkdir(dirname(path), { recursive: true });
   await writeFile(`${path}.tmp`, text);
   await rename(`${path}.tmp`, path);
 }
 
-/** A valid MeshEndpoints as the text of a file, with a port that distinguishes it. */
+/** The YAML of a valid MeshEndpoints, with a port that distinguishes it. */
 export function webFile(name = 'web', port = 8080): string {
   const spec = {
     endpoints: [
@@ -86,12 +86,12 @@ export function webFile(name = 'web', port = 8080): string {
   return JSON.stringify(named(meshEndpoints(spec), name), null, 1);
 }
 
-/** Refers to a MeshEndpoints in the default namespace. */
+/** A reference to a MeshEndpoints in the default namespace. */
 export function webRef(name = 'web'): Ref<'MeshEndpoints'> {
   return { kind: 'MeshEndpoints', namespace: 'default', name };
 }
 
-/** Waits for an object, perhaps one that is as it should be. */
+/** Waits for an object, and optionally until it satisfies a predicate. */
 export async function untilFound<K extends ResourceKind>(
   { read }: Pick<Directory, 'read'>,
   ref: Ref<K>,
@@ -104,12 +104,12 @@ export async function untilFound<K extends ResourceKind>(
   });
 }
 
-/** The port of the one endpoint of a MeshEndpoints, or nothing where that is not there. */
+/** The port of the one endpoint of a MeshEndpoints; undefined if it does not exist. */
 export function portOf({ read }: Pick<Directory, 'read'>, name = 'web'): number | undefined {
   return read.get(webRef(name))?.spec.endpoints?.[0]?.port;
 }
 
-/** A file for each object, as a user may keep them. */
+/** Writes a file for each object. */
 export function fileOf(key: Key): string {
   return `${key.replaceAll('/', '_')}.yaml`;
 }

@@ -1,14 +1,14 @@
 import { ResourceError } from '../../../src/resources/resources.ts';
 import type { Lease, LeaseHold, LeasePort } from '../../../src/resources/lease.ts';
 
-/** A lease that is nowhere but in memory, for processes that are none. */
+/** A lease in memory. */
 export type MemoryLease = {
   readonly lease: LeasePort;
-  /** Whoever edits it by hand: writes it whatever it is, or deletes it. */
+  /** Edits by hand: writes it without a precondition, or deletes it. */
   readonly author: { put(hold: LeaseHold): void; remove(): void };
 };
 
-/** Makes a lease that was never written. */
+/** Creates a lease that was never written. */
 export function createMemoryLease(): MemoryLease {
   let current: Lease | undefined;
   let writes = 0;

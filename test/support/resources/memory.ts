@@ -4,31 +4,31 @@ import { admit, ObjectLifecycle, promised } from '../../../src/resources/lifecyc
 import type { AnyIndex, ReadResources, WriteResources } from '../../../src/resources/resources.ts';
 import { ResourceStore } from '../../../src/resources/store.ts';
 
-/** Whoever declares objects: a person with kubectl, a deployment tool. */
+/** The user who declares objects: a person with kubectl, or a deployment tool. */
 interface Author {
-  /** Makes an object be as given, but for its status; what is not valid is refused, with what is wrong. */
+  /** Applies an object except its status; rejects with the faults of an invalid one. */
   put(object: unknown): Promise<void>;
-  /** Asks for an object's deletion; one that does not exist is no error. */
+  /** Deletes an object; a missing one is no error. */
   remove(ref: Ref): Promise<void>;
 }
 
-/** Resources that exist in memory alone, where they live as they would in a cluster. */
+/** Resources in memory, which behave as in a cluster. */
 export type Memory = {
   readonly read: ReadResources;
   readonly write: WriteResources;
   readonly author: Author;
-  /** Reads what exists at the start, and from then on is synced. */
+  /** Reads the initial objects, and is synced afterwards. */
   readonly start: () => Promise<void>;
 };
 
-/** What a memory takes from outside; all of it has a default. */
+/** The options of a memory, all with defaults. */
 export type MemorySettings = {
   readonly now?: () => Date;
-  /** Called with what a listener threw; otherwise that ends the process. */
+  /** Called with the error of a listener; without it, such an error ends the process. */
   readonly reportFailure?: (failure: unknown) => void;
 };
 
-/** Makes an empty memory, which finds objects by the given indexes and has the given ones when it starts. */
+/** Creates a memory with the given indexes and initial objects. */
 export function createMemory(
   indexes: readonly AnyIndex[],
   first: readonly unknown[] = [],
@@ -36,7 +36,7 @@ export function createMemory(
 ): Memory {
   const store = new ResourceStore(indexes, reportFailure);
   const objects = new ObjectLifecycle(store, { now, newUid: () => randomUUID() });
-  // In memory, everybody may change everything.
+  // In memory there are no field managers: everyone may change everything.
   const put = (object: unknown) => promised(() => objects.put(admit(object)));
   const remove = (ref: Ref) => promised(() => objects.remove(ref));
   return {

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import ts from 'typescript';
 
-/** As users compile who are strict, and not stricter than most. */
+/** The compiler options of users with strict checks. */
 const OPTIONS: ts.CompilerOptions = {
   target: ts.ScriptTarget.ES2023,
   module: ts.ModuleKind.NodeNext,
@@ -38,7 +38,7 @@ function said(program: ts.Program, path: string): string {
     .join('\n');
 }
 
-/** Beside the tests, so that packages are found as from there; a .mts file is a module independent of package.json. */
+/** Beside the tests, so that packages resolve as from there; a .mts file is an ES module whatever package.json has. */
 function pathOf(name: string): string {
   return join(process.cwd(), 'test/routes', `${name}.mts`).replaceAll('\\', '/');
 }

@@ -9,12 +9,15 @@ export const BUILDERS: Readonly<Record<RouteKind, string>> = {
   UDPRoute: 'udpRoute',
 };
 
-/** The text of an endpoint as an author writes it. */
+/** The source text of an endpoint. */
 export function endpointText(name: string, port: number | string, protocol: string): string {
   return `{ name: '${name}', meshIP: '100.64.0.1', meshFQDN: '${name}.example.ts.net', port: ${port}, protocol: '${protocol}' }`;
 }
 
-/** A module that declares `web` with some endpoints, and perhaps more of its spec, and then does something with it. */
+/**
+ * The source text of a module that declares `web` with some endpoints and other fields of its spec, followed by more
+ * code.
+ */
 export function moduleWith(endpoints: readonly string[], text: string, more = ''): string {
   const list = endpoints.length === 0 ? '' : `endpoints: [${endpoints.join(', ')}],`;
   return [
@@ -25,7 +28,7 @@ export function moduleWith(endpoints: readonly string[], text: string, more = ''
   ].join('\n');
 }
 
-/** The text of a route of a kind with one backend. */
+/** The source text of a route of a kind with one backend. */
 export function routeText(kind: RouteKind, backend: string): string {
   const hostnames = kind === 'TLSRoute' ? "hostnames: 'web.example.com', " : '';
   return `export const route = ${BUILDERS[kind]}({ metadata: { name: 'web' }, parentRefs: 'public', ${hostnames}backendRefs: ${backend} });`;

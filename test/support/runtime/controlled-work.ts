@@ -3,7 +3,7 @@ import type { VirtualClock } from '../virtual-clock.ts';
 
 type Ending = { readonly resolve: (outcome: Outcome) => void; readonly reject: (reason: unknown) => void };
 
-/** Work that ends when and as the test decides, and records when each key was started. */
+/** Work that a test completes, with a record of when each key was started. */
 export class ControlledWork {
   readonly begun: string[] = [];
   readonly times: number[] = [];

@@ -9,14 +9,14 @@ import type {
 import { LEASE_TIMING } from '../../../src/runtime/leader-election/election.ts';
 import type { LeaseTiming } from '../../../src/runtime/leader-election/election.ts';
 
-/** What becomes of a request: when it takes effect, if ever, and what is heard of it, and when. */
+/** The course of a request: when it takes effect, if ever, and when the process gets which answer. */
 export type Fate = {
   readonly arrivesAfter: number | 'never';
   readonly answer: 'answered' | 'lost' | 'refused';
   readonly answeredAfter: number;
 };
 
-/** Something that happens to one of those who elect, or to the lease. */
+/** An event of a process or of the lease. */
 export type Incident = { readonly at: number; readonly to: number } & (
   | { readonly what: 'freeze'; readonly ms: number }
   | { readonly what: 'cut off'; readonly ms: number }
@@ -26,19 +26,19 @@ export type Incident = { readonly at: number; readonly to: number } & (
   | { readonly what: 'delete' }
 );
 
-/** One of those who elect, whose clock goes by its own rate from its own beginning. */
+/** A process of the election, with a clock of its own rate and origin. */
 export type Candidate = { readonly rate: number; readonly offset: number; readonly drainMs: number };
 
-/** From when until when one could act, in true time. */
+/** An interval in which a process could act, in true time. */
 export type Hold = { readonly who: number; readonly number: number; readonly from: number; until: number };
 
-/** All that happens in an election. */
+/** The input of an election. */
 export type ElectionSetup = {
   readonly candidates: readonly Candidate[];
   readonly fates: readonly Fate[];
   readonly incidents: readonly Incident[];
   readonly jitters: readonly number[];
-  /** From then on every request is answered after 50 ms. */
+  /** From this time on, every request is answered after 50 ms. */
   readonly calmAt: number;
   readonly timing?: LeaseTiming;
 };
@@ -51,7 +51,7 @@ type Member = Candidate & {
   hold: Hold | undefined;
   frozenUntil: number;
   cutOffUntil: number;
-  /** Changes with each process; what belongs to an older one is not heard. */
+  /** Incremented when the process restarts; answers to an earlier one are dropped. */
   life: number;
   isAlive: boolean;
   isAsking: boolean;
@@ -61,10 +61,10 @@ type Member = Candidate & {
 const LOST: Fate = { arrivesAfter: 'never', answer: 'lost', answeredAfter: 0 };
 const CALM: Fate = { arrivesAfter: 50, answer: 'answered', answeredAfter: 50 };
 
-/** Several who elect a leader, in true time that none of them knows. */
+/** Several processes that elect a leader, in true time, which none of them knows. */
 export class Election {
   readonly holds: Hold[] = [];
-  /** Two who could act at once; empty if the election is right. */
+  /** Intervals in which two processes could act at once; empty if the election is correct. */
   readonly clashes: string[] = [];
   requests = 0;
   now = 0;
@@ -99,7 +99,7 @@ export class Election {
     for (const incident of setup.incidents) this.#at(incident.at, () => this.#happen(incident));
   }
 
-  /** Lets true time go by. */
+  /** Advances true time. */
   runUntil(end: number): void {
     for (let next = this.#events[0]; next && next.at <= end; next = this.#events[0]) {
       this.#events.shift();
@@ -109,7 +109,7 @@ export class Election {
     this.now = end;
   }
 
-  /** Who could act now. */
+  /** The processes that could act now. */
   leaders(): readonly number[] {
     return this.#members.filter(member => this.#isHeld(member)).map(({ index }) => index);
   }
@@ -120,7 +120,7 @@ export class Election {
     this.#events.splice(place < 0 ? this.#events.length : place, 0, event);
   }
 
-  /** Calls in the same process when it is not frozen. */
+  /** Calls back in the same process once it is not frozen. */
   #when(member: Member, at: number, call: () => void, life = member.life): void {
     this.#at(at, () => {
       if (member.life !== life || !member.isAlive) return;
@@ -301,7 +301,7 @@ export class Election {
     });
   }
 
-  /** Ends at leisure, which takes as long as it does, then releases, where it still holds. */
+  /** Ends gracefully, then releases the lease if it is still held. */
   #stop(member: Member, ms: number): void {
     member.isStopping = true;
     this.#when(member, this.now + member.drainMs, () => this.#release(member, ms));

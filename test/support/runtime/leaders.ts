@@ -15,7 +15,7 @@ import { VirtualClock } from '../virtual-clock.ts';
 /** How the leader's work ends when leadership ends. */
 type Manner = 'at once' | 'never' | 'with an error' | { readonly afterMs: number };
 
-/** How a process that may lead differs from others. */
+/** Options of a process that runs leader election. */
 export type Peculiar = {
   readonly manner?: Manner;
   readonly clock?: Clock;
@@ -25,20 +25,21 @@ export type Peculiar = {
   readonly isReady?: () => boolean;
 };
 
-/** How a process reaches the lease, and how many requests it has sent. */
+/** The connection of a process to the lease, and the number of its requests. */
 type Path = {
   /**
-   * What requests come to: what they should, an error at once, no answer ever, no answer though they were done,
-   * or what they should to those that only read. */
+   * The outcome of requests: success, an immediate error, no answer, no answer although they took effect, or success
+   * for reads only.
+   */
   network: 'well' | 'failing' | 'silent' | 'deaf' | 'read-only';
   read: number;
   write: number;
 };
 
-/** A process that may lead, and all that became of it. */
+/** A process that runs leader election, and what it did. */
 export type Process = {
   readonly leadership: Leadership;
-  /** What it started, ended and lost, in order, with the time. */
+  /** What it started, ended and lost, in order, with times. */
   readonly events: string[];
   readonly messages: () => readonly unknown[];
   readonly path: Path;
@@ -52,13 +53,13 @@ export class Leaders {
   readonly memory = createMemoryLease();
   #random = 1;
 
-  /** Numbers that are the same in each run. */
+  /** Reproducible random numbers. */
   readonly random = (): number => {
     this.#random = (this.#random * 48_271) % 2_147_483_647;
     return this.#random / 2_147_483_647;
   };
 
-  /** Seconds since the beginning. */
+  /** Seconds since the start. */
   get seconds(): number {
     return Math.round(this.clock.now() / 100) / 10;
   }
@@ -113,7 +114,7 @@ export class Leaders {
   }
 }
 
-/** A lease that is reached over a path; signals are not heeded. */
+/** A lease behind a connection; signals are ignored. */
 function through(lease: LeasePort, path: Path): LeasePort {
   const carried = async <T>(request: () => Promise<T>): Promise<T> => {
     if (path.network === 'failing') throw new Error('no network');

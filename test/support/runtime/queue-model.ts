@@ -5,7 +5,7 @@ type Waiting = { readonly key: string; readonly lane: Lane };
 type Delayed = Waiting & { readonly dueAt: number; readonly isRetry: boolean };
 type Running = Waiting & { next: Lane | undefined; isReleased: boolean };
 
-/** What a queue promises, in lists that are searched from end to end. */
+/** The contract of a queue, on plain lists that are searched from end to end. */
 export class QueueModel {
   now = 0;
   readonly begun: string[] = [];

@@ -5,28 +5,28 @@ import { named } from '../declared.ts';
 import { endpoint, meshEndpoints, meshTailnet } from '../objects.ts';
 import { Runtime } from './runtime.ts';
 
-/** What a run gives that ended well, and one that never ends. */
+/** The outcome of a run that succeeded, and a run that never ends. */
 export const DONE: Outcome = { requeue: 'on-change' };
 export const FOREVER = new Promise<never>(() => undefined);
 
-/** A MeshEndpoints as an author writes it. */
+/** A MeshEndpoints as a user writes it. */
 export function web(name: string, port = 8080, domain = 'example.ts.net'): object {
   return named(meshEndpoints({ tailnet: domain, endpoints: [endpoint({ port })] }), `default/${name}`);
 }
 
-/** The reference to such a one. */
+/** A reference to it. */
 export function refOfWeb(name: string): Ref<'MeshEndpoints'> {
   return { kind: 'MeshEndpoints', namespace: 'default', name };
 }
 
-/** A MeshTailnet as an author writes it. */
+/** A MeshTailnet as a user writes it. */
 export function tailnet(name: string, domain: string): object {
   return named(meshTailnet({ tailnet: domain }), name);
 }
 
 type Reconcile = (ref: Ref, context: RunContext, runtime: Runtime) => unknown;
 
-/** A runtime in which a controller of MeshEndpoints runs that does the same for each, good or bad. */
+/** A runtime with a controller of MeshEndpoints that reconciles each by the same function. */
 export async function running(reconcile: Reconcile, first: readonly object[] = [web('a')]) {
   const runtime = new Runtime(first);
   const controller = runtime.start({

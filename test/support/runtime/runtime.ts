@@ -12,10 +12,10 @@ import { createRegistry } from '../../../src/telemetry/registry.ts';
 import { parseExposition, valueOf } from '../telemetry/exposition.ts';
 import { VirtualClock } from '../virtual-clock.ts';
 
-/** A line of the log, as it was written. */
+/** A line of the log. */
 export type LogLine = Readonly<Record<string, unknown>> & { readonly level: string; readonly msg: string };
 
-/** Everything that controllers run on, with a memory for resources and a clock that the test moves. */
+/** What controllers run on: resources in memory, and a clock that the test advances. */
 export class Runtime {
   readonly clock = new VirtualClock();
   readonly lines: LogLine[] = [];
@@ -46,14 +46,14 @@ export class Runtime {
     );
   }
 
-  /** The value that a metric has now, of the controller and queue `test`. */
+  /** The current value of a metric of the controller and queue `test`. */
   async metric(name: string, labels: Readonly<Record<string, string>> = {}): Promise<number | undefined> {
     const families = parseExposition(await this.#registry.text());
     const whose = name.startsWith('workqueue') ? { name: 'test' } : { controller: 'test' };
     return valueOf(families, name, { ...whose, ...labels });
   }
 
-  /** What is said of the controller `test` when someone asks what the process does. */
+  /** The activities of the controller `test`. */
   activities(): readonly string[] {
     const all = this.telemetry.activities.list().get('controller test') ?? [];
     return all.map(({ what, state, forMs }) =>

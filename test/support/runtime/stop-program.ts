@@ -1,6 +1,6 @@
 /**
- * A process with one controller that is always at work on one object, in the manner of its first argument; it lets a
- * run go on for as many milliseconds as the second argument.
+ * A process with one controller that is always reconciling one object, as its first argument describes; runs may go
+ * on for the milliseconds of the second argument at shutdown.
  */
 import { createMemory } from '../resources/memory.ts';
 import { systemClock } from '../../../src/runtime/clock.ts';

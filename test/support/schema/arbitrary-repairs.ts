@@ -1,7 +1,7 @@
-/** A value that obeys all but the rules of its own object; the field values are valid one by one. */
+/** A value that is valid except for the rules of its own object. */
 type Draft = Readonly<Record<string, unknown>>;
 
-/** How a random object of each title is made to obey the CEL rules that concern several of its fields. */
+/** Changes random objects of each title so that they satisfy the CEL rules about several fields. */
 export const repairs: Readonly<Record<string, (draft: Draft) => Draft>> = {
   MeshEndpoint: fitProtocol,
   EndpointTemplate: fitProtocol,

@@ -3,7 +3,7 @@ import type { Arbitrary } from 'fast-check';
 import type { Kind, ListNode, Node, ObjectNode, TextNode } from '../../../codegen/kind.ts';
 import { repairs } from './arbitrary-repairs.ts';
 
-/** Objects of a kind that break none of its rules, as a user might write them. */
+/** Valid objects of a kind, as a user might write them. */
 export function arbitraryObject(kind: Kind): Arbitrary<unknown> {
   return arbitraryOf(kind.root, '');
 }
@@ -32,7 +32,7 @@ function arbitraryOf(node: Node, name: string): Arbitrary<unknown> {
 /** Keys that are header names, label keys and resource names too. */
 const KEY = fc.stringMatching(/^[A-Za-z]([A-Za-z0-9-]{0,20}[A-Za-z0-9])?$/);
 
-/** What random texts would rarely be: values that CEL rules accept. */
+/** Texts that CEL rules accept, which random ones rarely are. */
 const KNOWN: Readonly<Record<string, Arbitrary<string>>> = {
   meshIP: fc.oneof(
     fc

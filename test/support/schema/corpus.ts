@@ -3,20 +3,20 @@ import { parse } from 'yaml';
 import { kinds } from '../../../src/api/generated/kinds.ts';
 import type { KindName } from '../../../src/api/generated/kinds.ts';
 
-/** One file of the corpus: an object, what it is there to prove, and how it must be judged. */
+/** One file of the corpus: an object, the rule that it proves, and its expected verdict. */
 export type Case = {
   readonly file: string;
   readonly kind: KindName;
   readonly object: unknown;
   /** The rule that the file proves: `spec.endpoints[].port maximum`. */
   readonly rule: string;
-  /** The one path that is at fault; absent where the object is valid. */
+  /** The path of its one fault; absent for a valid object. */
   readonly faultAt?: string;
 };
 
 const FOLDER = 'test/corpus';
 
-/** Every file of the corpus, in the order of their names. */
+/** Every file of the corpus, sorted by name. */
 export function readCorpus(): readonly Case[] {
   return readdirSync(FOLDER).flatMap(folder =>
     readdirSync(`${FOLDER}/${folder}`)

@@ -2,7 +2,7 @@ import type { Kind, Node } from '../../../codegen/kind.ts';
 import { walk } from '../../../codegen/walk.ts';
 import type { PlacedValue } from './values.ts';
 
-/** What an accepted object can show of a schema line: that its field may be there, and that its limit may be reached. */
+/** What valid objects can show of a schema: that a field may exist, and that a limit may be reached. */
 export function showableOf(kind: Kind): readonly string[] {
   return walk(kind.root)
     .filter(({ path }) => /^(spec|status)\b/.test(path))
@@ -13,7 +13,7 @@ export function showableOf(kind: Kind): readonly string[] {
     ]);
 }
 
-/** What one value of an accepted object shows. */
+/** What one value of a valid object shows. */
 export function shownBy({ node, value }: PlacedValue): readonly string[] {
   const size = sizeOf(value);
   return [
@@ -59,7 +59,7 @@ function choicesOf(node: Node): readonly string[] {
   return node.is === 'text' ? (node.enum ?? []) : [];
 }
 
-/** What a limit counts: characters, items, entries, or the number itself. */
+/** The number that a limit is about: characters, items, entries, or the value itself. */
 function sizeOf(value: unknown): number {
   if (typeof value === 'number') return value;
   if (typeof value === 'string') return Array.from(value).length;

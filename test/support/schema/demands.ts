@@ -1,7 +1,7 @@
 import type { Kind, Node, Rule } from '../../../codegen/kind.ts';
 import { walk } from '../../../codegen/walk.ts';
 
-/** One thing that the schema demands, at one path. */
+/** A constraint of the schema, at one path. */
 export type Demand = {
   readonly kind: string;
   readonly path: string;
@@ -12,7 +12,7 @@ export type Demand = {
   | { readonly by: 'rule'; readonly rule: Rule }
 );
 
-/** Everything that a kind's schema demands of spec, status and the metadata that users write. */
+/** The constraints of a kind's schema on spec, status and the metadata that users write. */
 export function demandsOf(kind: Kind): readonly Demand[] {
   return walk(kind.root)
     .filter(({ path }) => isJudged(path))
@@ -28,7 +28,7 @@ export function demandsOf(kind: Kind): readonly Demand[] {
     .filter(demand => !isApiServers(demand));
 }
 
-/** The name under which files of the corpus prove a demand. */
+/** The name of a constraint in files of the corpus. */
 export function nameOf(demand: Demand): string {
   switch (demand.by) {
     case 'keyword':
@@ -40,7 +40,7 @@ export function nameOf(demand: Demand): string {
   }
 }
 
-/** The names of all that files of the corpus may prove, defaults and pruning included. */
+/** All names in files of the corpus, defaults and pruning included. */
 export function ruleNames(kind: Kind): ReadonlySet<string> {
   const nodes = walk(kind.root);
   const defaults = nodes
@@ -51,7 +51,7 @@ export function ruleNames(kind: Kind): ReadonlySet<string> {
   return new Set([...demandsOf(kind).map(nameOf), ...defaults, ...types, ...pruned]);
 }
 
-/** The API server reads the rest of metadata before any schema is looked at. */
+/** The API server validates the rest of metadata before any schema. */
 function isJudged(path: string): boolean {
   return (
     /^(spec|status)\b/.test(path) || ['', 'metadata', 'metadata.name', 'metadata.labels{}'].includes(path)
@@ -64,7 +64,7 @@ function isApiServers(demand: Demand): boolean {
   return demand.path.startsWith('metadata') && demand.by === 'keyword' && demand.keyword === 'type';
 }
 
-/** The keywords that can be deleted one at a time; a type cannot where enum or CEL rules say it too. */
+/** The keywords that can be deleted one at a time; a type cannot where enum or CEL rules imply it. */
 function keywordsOf(node: Node, path: string): readonly string[] {
   const isNeeded = node.rules.length > 0;
   const type = isNeeded || (node.is === 'text' && node.enum) || path === '' ? [] : ['type'];

@@ -9,25 +9,25 @@ import { importLine } from '../../../codegen/text.ts';
 import * as validatorFunctions from '../../../src/api/validation/validator-functions.ts';
 import type { GeneratedValidator } from '../../../src/api/validation/validator.ts';
 
-/** The validator that codegen would write for a kind, brought to life without touching the disk. */
+/** The validator that codegen would generate for a kind, evaluated in memory. */
 export function evaluateValidator(kind: Kind): GeneratedValidator {
   const parts = [shapeModule, structureModule, rulesModule, outlineModule];
   return Object.assign({}, ...parts.map(part => evaluateModule(part(kind)))) as GeneratedValidator;
 }
 
-/** The check that structureCode() writes for a schema of any origin, brought to life. */
+/** The check that structureCode() generates for any schema, evaluated in memory. */
 export function evaluateStructure(code: string): GeneratedValidator['structure'] {
   const [imports = ''] = importLine(STRUCTURE_FUNCTIONS, FUNCTIONS);
   return evaluateModule(`${imports}\n${code}`)['structure'] as GeneratedValidator['structure'];
 }
 
-/** What generated modules may import. */
+/** The modules that generated modules may import. */
 const FUNCTIONS = '../validation/validator-functions.ts';
 const LIBRARY: Readonly<Record<string, Readonly<Record<string, unknown>>>> = {
   [FUNCTIONS]: validatorFunctions,
 };
 
-/** The exports of a generated module, from its text. It sees what it imports and nothing else of ours. */
+/** The exports of a generated module, from its text; it can only use what it imports. */
 export function evaluateModule(text: string): Readonly<Record<string, unknown>> {
   const imported = importsOf(text);
   const exported = [...text.matchAll(/^export (?:const|function) (\w+)/gm)].map(([, name]) => name ?? '');

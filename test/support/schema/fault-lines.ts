@@ -2,7 +2,7 @@ import { formatFault } from '../../../src/api/validation/fault.ts';
 import type { KindName } from '../../../src/api/generated/kinds.ts';
 import { validate } from '../../../src/api/validation/validate.ts';
 
-/** What is said of an object, line by line; nothing where it is valid. */
+/** The faults of an object, a line each; none if it is valid. */
 export function linesOf(object: unknown, kind: KindName = kindOf(object)): readonly string[] {
   const verdict = validate(kind, object);
   return verdict.valid ? [] : verdict.faults.map(formatFault);

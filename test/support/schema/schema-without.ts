@@ -3,10 +3,10 @@ import type { Kind } from '../../../codegen/kind.ts';
 import { structureSchema } from '../../../codegen/validator/structure.ts';
 import type { Demand } from './demands.ts';
 
-/** A schema object that can be changed. */
+/** A mutable schema object. */
 type Draft = { [key: string]: unknown };
 
-/** The structure schema of a kind with some demands deleted from it, and nothing else changed. */
+/** The structure schema of a kind with some constraints deleted. */
 export function schemaWithout(kind: Kind, demands: readonly Demand[]): JsonObject {
   const schema = structuredClone(structureSchema(kind)) as Draft;
   for (const demand of demands) remove(schemaAt(schema, demand.path), demand);
@@ -26,7 +26,7 @@ function remove(schema: Draft, demand: Demand): void {
   }
 }
 
-/** Where the structure schema has it as another keyword. */
+/** Keywords that have another name in the structure schema. */
 const KEYWORDS: Readonly<Record<string, string>> = { format: 'time' };
 
 function schemaAt(root: Draft, path: string): Draft {

@@ -1,9 +1,9 @@
 import type { Node } from '../../../codegen/kind.ts';
 
-/** A value inside an object, the steps to it, and the schema it answers to. */
+/** A value in an object, its path, and its schema. */
 export type PlacedValue = { readonly steps: readonly string[]; readonly node: Node; readonly value: unknown };
 
-/** Every value of an object that its schema knows, but for the object itself and its metadata. */
+/** Every value of an object that its schema declares, except the object itself and its metadata. */
 export function placesIn(value: unknown, node: Node, steps: readonly string[] = []): readonly PlacedValue[] {
   const here = steps.length === 0 ? [] : [{ steps, node, value }];
   return [
@@ -38,7 +38,7 @@ function childrenOf(
   }
 }
 
-/** Values that a node refuses, each for another reason. */
+/** Values that are invalid for a node, each for another reason. */
 export function wrongValues(node: Node): readonly unknown[] {
   switch (node.is) {
     case 'text':
@@ -72,7 +72,7 @@ function badText(node: Extract<Node, { is: 'text' }>): readonly string[] {
   return node.pattern?.startsWith('^') || node.format ? ['\u0000 not\nthis'] : [];
 }
 
-/** A copy of an object with another value at the end of the steps. */
+/** A copy of an object with another value at a path. */
 export function withValueAt(object: unknown, steps: readonly string[], value: unknown): unknown {
   const [step, ...rest] = steps;
   if (step === undefined) return value;

@@ -21,7 +21,7 @@ export type Shown = {
 
 type Line = { readonly level: string; readonly msg: string; readonly object?: string; readonly why?: string };
 
-/** A folder of a user and the one that is generated from it, both real. */
+/** The folder of a user, and the folder that is generated from it, both on disk. */
 export async function startGatewayFiles(folders: Folders, clock: Pick<Clock, 'after'> = systemClock) {
   const generated = join(folders.root, 'generated');
   await mkdir(folders.folder, { recursive: true });
@@ -58,7 +58,7 @@ export async function startGatewayFiles(folders: Folders, clock: Pick<Clock, 'af
     put: (file: string, ...objects: unknown[]) =>
       writeWhole(join(folders.folder, file), objects.map(object => JSON.stringify(object)).join('\n---\n')),
     remove: (file: string) => rm(join(folders.folder, file)),
-    /** As Envoy Gateway sees them: what is hidden it does not read. */
+    /** As Envoy Gateway reads them: without hidden files. */
     names: () => [...generatedIn(generated).keys()].sort(),
     contentOf: (name: string) =>
       JSON.parse(generatedIn(generated).get(name) ?? '') as Record<string, unknown>,
@@ -71,7 +71,7 @@ export const secret = {
   metadata: { name: 'cert' },
   stringData: { key: 'private' },
 };
-/** Envoy Gateway gets MeshEndpoints only where a route of HTTP or gRPC names them. */
+/** Envoy Gateway gets MeshEndpoints only if an HTTPRoute or GRPCRoute refers to them. */
 export const naming = route('GRPCRoute', 'naming');
 
 /** The files of a folder that are not hidden. */

@@ -3,8 +3,8 @@ import { join } from 'node:path';
 import { fileOfPart, partsIn } from '../../../src/gateway-files/folder.ts';
 
 /**
- * What the folder of Envoy Gateway says of each object, by kind, namespace and name; what is hidden is not read. Fails
- * where a part is in a file that is not its own.
+ * The parts of the generated folder, by kind, namespace and name, without hidden files. Throws if a part is in the
+ * wrong file.
  */
 export function generatedIn(folder: string): ReadonlyMap<string, string> {
   const files = readdirSync(folder).filter(name => !name.startsWith('.'));

@@ -11,11 +11,11 @@ export type ServedHere = {
   readonly lines: readonly LogLine[];
   /** Waits for a line of the log. */
   readonly line: (msg: string) => Promise<LogLine>;
-  /** Ends it as a signal would. */
+  /** Runs its shutdown. */
   readonly stop: () => Promise<void>;
 };
 
-/** Starts it on ports of its own choice; it ends with the test. */
+/** Starts it on free ports; it ends with the test. */
 export async function startHere(
   { folder, state, generated }: Pick<Folders, 'folder' | 'state' | 'generated'>,
   flags: Readonly<Record<string, string>> = {},

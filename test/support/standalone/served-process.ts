@@ -17,7 +17,7 @@ export type ServedProcess = {
   readonly output: () => string;
   /** Waits for a line of the log. */
   readonly line: (msg: string) => Promise<LogLine>;
-  /** Waits for the end; gives the code, or the signal that ended it. */
+  /** Waits for the end; returns the exit code, or the signal that ended it. */
   readonly ended: Promise<number | string>;
 };
 
@@ -30,7 +30,7 @@ const ADDRESSES = {
   EXTENSION_SERVER_ADDRESS: '127.0.0.1:5005',
 };
 
-/** Starts `mesh-gateway COMMAND` on ports of its own choice; it ends with the test. */
+/** Starts `mesh-gateway COMMAND` on free ports; it ends with the test. */
 export function startServed(
   command: string,
   flags: Readonly<Record<string, string>>,
@@ -58,7 +58,7 @@ export function startServed(
   return { child, lines, output: () => output, line, ended };
 }
 
-/** What a process answers to a path, as its status and text. */
+/** The response of a process to a path: status and text. */
 export async function askPath(port: unknown, path: string): Promise<readonly [status: number, text: string]> {
   const response = await fetch(`http://127.0.0.1:${String(port)}${path}`);
   return [response.status, await response.text()];

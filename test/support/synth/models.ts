@@ -16,7 +16,7 @@ import { ServiceMonitor } from '@kubernetes-models/prometheus-operator/monitorin
 import { StatefulSet } from 'kubernetes-models/apps/v1/StatefulSet';
 import type { KubeObject } from '../../../lab/kube/object.ts';
 
-/** An object with the schema of its kind, as others keep it. */
+/** An object with the published schema of its kind. */
 type Model = { validate(): void };
 
 const MODELS = {
@@ -38,7 +38,7 @@ const MODELS = {
   'v1 ServiceAccount': ServiceAccount,
 };
 
-/** The model of an object; fails where its kind has none here. */
+/** The model of an object; throws for a kind without one. */
 export function modelOf(object: KubeObject): Model {
   const name = `${object.apiVersion} ${object.kind}`;
   const Found = new Map<string, new (data: never) => Model>(Object.entries(MODELS)).get(name);

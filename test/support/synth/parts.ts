@@ -1,28 +1,28 @@
 import type { KubeObject } from '../../../lab/kube/object.ts';
 
-/** Kinds of objects that are in no namespace. */
+/** The cluster-scoped kinds. */
 export const clusterScoped = ['ClusterRole', 'ClusterRoleBinding', 'CustomResourceDefinition', 'Namespace'];
 
 type Step = string | number;
 type Fields = Record<Step, unknown>;
 
-/** What is at the end of a way through objects and lists, or nothing. */
+/** The value at a path of fields and indexes; undefined if there is none. */
 export function at(value: unknown, ...steps: readonly Step[]): unknown {
   return steps.reduce((inner, step) => (inner as Fields | undefined)?.[step], value);
 }
 
-/** The same as a list, empty where there is none. */
+/** The list at a path; empty if there is none. */
 export function listAt(value: unknown, ...steps: readonly Step[]): readonly unknown[] {
   const found = at(value, ...steps);
   return Array.isArray(found) ? (found as readonly unknown[]) : [];
 }
 
-/** The same as texts by their names. */
+/** The map of texts at a path. */
 export function textsAt(value: unknown, ...steps: readonly Step[]): Readonly<Record<string, string>> {
   return (at(value, ...steps) ?? {}) as Readonly<Record<string, string>>;
 }
 
-/** Puts something at the end of a way; nothing takes away what is there. */
+/** Sets the value at a path; undefined deletes it. */
 export function put(value: unknown, steps: readonly Step[], put: unknown): void {
   const last = steps.at(-1) ?? '';
   const around = at(value, ...steps.slice(0, -1)) as Fields;
@@ -30,7 +30,7 @@ export function put(value: unknown, steps: readonly Step[], put: unknown): void 
   else around[last] = put;
 }
 
-/** The objects that make pods. */
+/** The objects with a pod template. */
 export function workloads(objects: readonly KubeObject[]): readonly KubeObject[] {
   return objects.filter(({ kind }) => /^(Deployment|StatefulSet|DaemonSet|Job|CronJob)$/.test(kind));
 }
@@ -52,7 +52,7 @@ export function containersOf(object: KubeObject): readonly unknown[] {
   return listAt(podOf(object), 'containers');
 }
 
-/** Whether all of some labels are among others. */
+/** Whether labels include all of others. */
 export function areAmong(
   labels: Readonly<Record<string, string>>,
   others: Readonly<Record<string, string>>,

@@ -2,10 +2,10 @@ import { at, listAt } from './parts.ts';
 import { ofContainers, ofPods } from './policy.ts';
 import type { Policy } from './policy.ts';
 
-/** The most that the process takes from the signal to its end. */
+/** The maximum time from SIGTERM to the end of the process. */
 const DRAIN_SECONDS = 25;
 
-/** What every pod must be. */
+/** The policies of every pod. */
 export const podPolicies: readonly Policy[] = [
   ofPods(
     'no pod runs as root',
@@ -53,7 +53,7 @@ export const podPolicies: readonly Policy[] = [
   ),
 ];
 
-/** What every container must be. */
+/** The policies of every container. */
 export const containerPolicies: readonly Policy[] = [
   ofContainers(
     'no container may gain privileges',

@@ -8,13 +8,13 @@ const ROLES = ['Role', 'ClusterRole'];
 const BINDINGS = ['RoleBinding', 'ClusterRoleBinding'];
 const RULE = ['rules', 0] as const;
 
-/** Whether a ClusterRole is bound, or added to one of Kubernetes' own. */
+/** Whether a ClusterRole is bound, or aggregated into one of Kubernetes' own. */
 function isHadByAnybody({ name, labels }: KubeObject['metadata'], all: readonly KubeObject[]): boolean {
   const isBound = all.some(one => /Binding$/.test(one.kind) && at(one, 'roleRef', 'name') === name);
   return isBound || Object.keys(labels ?? {}).some(label => label.includes('/aggregate-to-'));
 }
 
-/** What may be done. */
+/** The policies of RBAC. */
 const accessPolicies: readonly Policy[] = [
   ofKinds(ROLES, 'no role has a wildcard', role => !JSON.stringify(at(role, 'rules')).includes('*'), [
     [...RULE, 'verbs'],
@@ -59,7 +59,7 @@ const accessPolicies: readonly Policy[] = [
 
 const VERSION_LABEL = 'app.kubernetes.io/version';
 
-/** What objects must be as a whole. */
+/** The policies of objects as a whole. */
 const objectPolicies: readonly Policy[] = [
   ofKinds(
     ['Deployment'],

@@ -1,20 +1,20 @@
 import type { KubeObject } from '../../../lab/kube/object.ts';
 import { at, containersOf, podOf, put, workloads } from './parts.ts';
 
-/** What every object of an installation must be: a sentence, what offends against it, and how one would. */
+/** A policy of an installation: a title, what violates it, and a change that would. */
 export type Policy = {
   readonly sentence: string;
   readonly offenders: (objects: readonly KubeObject[]) => readonly string[];
-  /** Changes good objects so that some offend. */
+  /** Changes valid objects so that some violate it. */
   readonly spoil: (objects: readonly KubeObject[]) => void;
 };
 
-/** A change that makes something offend: what is at the end of the way becomes this. */
+/** A violation: the value at this path becomes another. */
 type Spoilt = readonly [way: readonly (string | number)[], value?: unknown];
 
 type IsRight = (one: unknown, object: KubeObject, all: readonly KubeObject[]) => boolean;
 
-/** The things that a policy is about. */
+/** The subjects of a policy. */
 type Subjects = (
   objects: readonly KubeObject[],
 ) => readonly { readonly object: KubeObject; readonly one: unknown }[];

@@ -16,10 +16,10 @@ export const lacksPromtool = promtool === undefined && process.env['CI'] === und
 if (lacksPromtool)
   console.warn("promtool is missing: the alerts are not tested; install Debian's prometheus");
 
-/** Series and their values, in the form of promtool; from the first moment on, one value every half minute. */
+/** Series and their values in promtool's notation, one value every 30 s from the start. */
 export type Series = Readonly<Record<string, string>>;
 
-/** Runs promtool on files that are made for this run; gives what it wrote, and fails where it does. */
+/** Runs promtool on temporary files; returns its output, and throws if it fails. */
 export async function runPromtool(
   files: Readonly<Record<string, object>>,
   args: readonly string[],
@@ -31,7 +31,7 @@ export async function runPromtool(
   return stdout;
 }
 
-/** Fails unless an alert fires, or does not, at a moment. */
+/** Throws unless an alert fires, or does not, at a time. */
 export async function expectAlert(
   rules: object,
   series: Series,

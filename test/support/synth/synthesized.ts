@@ -10,10 +10,10 @@ import type { Files } from '../../../synth/install.ts';
 /** A configuration as users write it. */
 export type Written = Readonly<Record<string, unknown>>;
 
-/** The configuration that turns every knob. */
+/** The configuration with every setting. */
 export const everyKnob = parse(readFileSync('test/support/synth/every-knob.yaml', 'utf8')) as Written;
 
-/** A configuration with its defaults; fails where it is wrong. */
+/** A configuration with its defaults; throws if it is invalid. */
 export function installationOf(written: Written): Installation {
   const read = validateConfiguration(written);
   if (read.faults) throw new Error(read.faults.join('\n'));
@@ -29,7 +29,7 @@ export function synthesized(written: Written, only?: readonly string[]): Files {
   return install({ installation: installationOf(written), version: '1.2.3', definitions }, only);
 }
 
-/** The objects in files; what is for kustomize and Helm is none. */
+/** The objects in files, without those of kustomize and Helm. */
 export function objectsIn(files: Files): readonly KubeObject[] {
   return [...files]
     .filter(([path]) => !/(kustomization|values)\.yaml$/.test(path))

@@ -15,7 +15,7 @@ const LINE = new RegExp(`^(${NAME})(?:\\{(.*)\\})? (\\S+)$`);
 const LABEL = /([a-zA-Z_][a-zA-Z0-9_]*)="((?:[^"\\\n]|\\[\\"n])*)"(?:,|$)/y;
 const NUMBER = /^[+-]?(?:\d+(?:\.\d+)?(?:e[+-]?\d+)?|inf|nan)$/i;
 
-/** Reads the text format of Prometheus, and fails at anything that it does not allow or that it advises against. */
+/** Parses the text format of Prometheus; throws on anything that it forbids or advises against. */
 export function parseExposition(text: string): ReadonlyMap<string, Family> {
   if (!text.endsWith('\n')) throw new Error('the last line has no end');
   const families = new Map<string, { type: string; help: string; series: Series[] }>();
@@ -64,7 +64,7 @@ function parseLabels(text: string, line: string): Readonly<Record<string, string
   return labels;
 }
 
-/** The value of a series, or nothing where there is none with exactly these labels. */
+/** The value of a series with exactly these labels; undefined if there is none. */
 export function valueOf(
   families: ReadonlyMap<string, Family>,
   name: string,

@@ -1,6 +1,6 @@
 import { gunzipSync } from 'node:zlib';
 
-/** A profile as far as the tests look at it, read from its bytes without any library. */
+/** The fields of a profile that tests read, decoded without a library. */
 export type ReadProfile = {
   readonly kinds: readonly string[];
   readonly samples: readonly ReadSample[];
@@ -50,7 +50,7 @@ export function readProfile(compressed: Uint8Array): ReadProfile {
   };
 }
 
-/** The sum of one kind of value over the samples whose innermost call, or any call, has a name. */
+/** The sum of a kind of value over the samples in which the innermost call, or any call, has a name. */
 export function valueAt(profile: ReadProfile, kind: string, name: string, where: 'top' | 'anywhere'): number {
   const index = profile.kinds.indexOf(kind);
   return profile.samples
@@ -58,7 +58,7 @@ export function valueAt(profile: ReadProfile, kind: string, name: string, where:
     .reduce((sum, { values }) => sum + (values[index] ?? 0), 0);
 }
 
-/** The name of the function in which most of a kind of value was spent. */
+/** The function with the highest sum of a kind of value. */
 export function topOf(profile: ReadProfile, kind: string): string | undefined {
   const names = new Set(profile.samples.flatMap(({ stack: [top] }) => (top ? [top.name] : [])));
   const byValue = [...names].map(name => [valueAt(profile, kind, name, 'top'), name] as const);
@@ -103,7 +103,7 @@ function messages(fields: readonly Field[], number: number): readonly (readonly 
   return fields.filter(field => field.number === number).map(({ value }) => fieldsOf(bytes(value)));
 }
 
-/** All numbers of a field, packed or one by one. */
+/** The numbers of a field, packed or not. */
 function integers(fields: readonly Field[], number: number): readonly number[] {
   return fields
     .filter(field => field.number === number)

@@ -1,12 +1,12 @@
 import { once } from 'node:events';
 import { connect } from 'node:net';
 
-/** Sends bytes as they are, and gives everything that comes back until the server ends the connection. */
+/** Sends bytes, and returns what the server sends until it closes the connection. */
 export async function exchange(port: number, ...parts: readonly string[]): Promise<string> {
   const socket = connect({ port, host: '127.0.0.1' });
   let received = '';
   socket.on('data', data => (received += data.toString()));
-  // A server that has heard enough may reset the connection while we still send.
+  // The server may reset the connection while bytes are still being sent.
   socket.on('error', () => undefined);
   const closed = once(socket, 'close').catch(() => undefined);
   await once(socket, 'connect');
@@ -15,7 +15,7 @@ export async function exchange(port: number, ...parts: readonly string[]): Promi
   return received;
 }
 
-/** The status codes of the responses in a text of several. */
+/** The status codes of several responses in a text. */
 export function statusesIn(received: string): readonly number[] {
   return [...received.matchAll(/HTTP\/1\.1 (\d{3}) /g)].map(found => Number(found[1]));
 }

@@ -14,7 +14,7 @@ import { resolveEnvoyCluster } from '../../../src/traffic/resolve-route.ts';
 import type { ResolvedRule } from '../../../src/traffic/resolve-route.ts';
 import { resourceOf } from '../resources/resources.ts';
 
-/** TrafficResources of objects as authors write them. */
+/** TrafficResources of objects as users write them. */
 export function resourcesFrom(objects: readonly object[]): TrafficResources {
   return resourcesOf(objects.map(resourceOf));
 }

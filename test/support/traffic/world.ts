@@ -6,10 +6,10 @@ import { endpoint, meshBinding, meshEndpoints, meshTailnet } from '../objects.ts
 
 type Fields = Readonly<Record<string, unknown>>;
 
-/** What an object has beside its spec. */
+/** The metadata and status of an object. */
 type Beside = { readonly metadata?: Fields; readonly status?: Fields };
 
-/** Endpoints as an author writes them, each with an address of its own; the first is at 100.64.0.1. */
+/** Endpoints with different addresses; the first is at 100.64.0.1. */
 export function endpointList(count: number, fields: Fields = {}): readonly Fields[] {
   return Array.from({ length: count }, (_, at) => {
     const name = `e${at + 1}`;
@@ -18,7 +18,7 @@ export function endpointList(count: number, fields: Fields = {}): readonly Field
   });
 }
 
-/** A MeshEndpoints as an author writes it, on tailnet example.ts.net. */
+/** A MeshEndpoints on tailnet example.ts.net. */
 export function endpointsObject(
   name: string,
   endpoints: readonly Fields[] = [endpoint()],
@@ -27,18 +27,18 @@ export function endpointsObject(
   return withStatus(named(meshEndpoints({ endpoints, ...spec }), name, metadata), status);
 }
 
-/** A MeshTailnet of example.ts.net as an author writes it, with an external proxy. */
+/** A MeshTailnet of example.ts.net with an external proxy. */
 export function tailnetObject(name = 'main', { metadata, status, ...spec }: Beside & Fields = {}): object {
   const pool = { mode: 'External', addresses: ['10.0.0.9:1055'] };
   return withStatus(named(meshTailnet({ pool, ...spec }), name, metadata), status);
 }
 
-/** A route as an author writes it; each list of backends is a rule. */
+/** A route; each list of backends is a rule. */
 export function routeObject(kind: RouteKind, name: string, ...rules: readonly (readonly Fields[])[]): object {
   return route(kind, name, { rules: rules.map(backendRefs => ({ backendRefs })) });
 }
 
-/** An HTTPRoute as an author writes it; each list of backends is a rule. */
+/** An HTTPRoute; each list of backends is a rule. */
 export function httpRoute(name: string, ...rules: readonly (readonly Fields[])[]): object {
   return routeObject('HTTPRoute', name, ...rules);
 }
@@ -75,7 +75,7 @@ export function backendObject(name: string, spec: Fields): object {
   return named({ apiVersion: 'gateway.envoyproxy.io/v1alpha1', kind: 'Backend', spec }, name);
 }
 
-/** Lets routes of a kind and namespace refer to the MeshEndpoints of a namespace. */
+/** A ReferenceGrant for routes of a kind and namespace to the MeshEndpoints of a namespace. */
 export function grantObject(
   namespace: string,
   { name = 'grant', from = {}, to = {} }: { name?: string; from?: Fields; to?: Fields } = {},
@@ -91,7 +91,7 @@ export function namespaceObject(name: string, labels: Fields = {}): object {
   return { apiVersion: 'v1', kind: 'Namespace', metadata: { name, labels } };
 }
 
-/** What has been decided for a Gateway of namespace default. */
+/** The MeshBinding of a Gateway of namespace default. */
 export function bindingObject(gateway: string, settings: Fields = {}): object {
   const targetRefs = [{ group: GATEWAY_GROUP, kind: 'Gateway', name: gateway }];
   return named(meshBinding({ targetRefs, settings }), `default/${gateway}`);

@@ -42,7 +42,7 @@ const aDomain = fc.constantFrom('example.ts.net', ...DOMAINS);
 
 const BROKEN = '-----BEGIN CERTIFICATE-----\nMA==\n-----END CERTIFICATE-----\n';
 
-/** What checks go with a protocol, and whether TLS settings do. */
+/** The health checks that a protocol allows, and whether it allows TLS settings. */
 const PROTOCOLS: Readonly<Record<string, readonly string[]>> = {
   HTTP: ['HTTP', 'TCP'],
   HTTPS: ['HTTP', 'GRPC', 'TCP'],
@@ -179,7 +179,7 @@ const another = fc.oneof(
   ),
 );
 
-/** Any object of a random world. */
+/** An object of a random world. */
 export const anyObject: Arbitrary<object> = fc.oneof(
   { weight: 4, arbitrary: anObject },
   { weight: 2, arbitrary: aTailnet },
@@ -187,7 +187,7 @@ export const anyObject: Arbitrary<object> = fc.oneof(
   { weight: 2, arbitrary: another },
 );
 
-/** Random worlds in which much refers to much; an object may be there several times, of which the last counts. */
+/** Random sets of objects with many references; of several objects with one name the last counts. */
 export const aWorld: Arbitrary<readonly object[]> = fc
   .tuple(
     fc.array(aTailnet, { minLength: 1, maxLength: 3 }),
