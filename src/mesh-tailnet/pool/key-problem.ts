@@ -1,6 +1,6 @@
 import type { ControlError } from '../../control/control.ts';
 
-/** Why join keys cannot be created until somebody changes the credentials or the policy of the tailnet. */
+/** Why join keys cannot be created until the credentials or the policy of the tailnet change. */
 type KeyProblem = {
   readonly reason: 'KeyRejected' | 'NotAuthenticated';
   /** With the fix. */
