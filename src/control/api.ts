@@ -97,6 +97,22 @@ export function controlApi(tokens: TokenSource, deps: CallDeps): ControlApi {
     revokeKey,
     settings: async () =>
       decodeSettings(await send({ route: 'settings', method: 'GET', path: `${TAILNET}/settings` })),
+    hasServices: async () => {
+      // The document of the API has the first spelling, the vendor's clients have the second.
+      for (const spelling of ['services', 'vip-services']) {
+        try {
+          await send({ route: 'services', method: 'GET', path: `${TAILNET}/${spelling}` });
+          return true;
+        } catch (error) {
+          if (!(error instanceof ControlError)) throw error;
+          if (error.reason === 'ScopeMissing') return true;
+          // The vendor responds so where the scope or the feature is missing.
+          if (error.reason === 'NotFound') return undefined;
+          if (error.reason !== 'NotSupported') throw error;
+        }
+      }
+      return false;
+    },
   };
 }
 

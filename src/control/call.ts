@@ -4,6 +4,7 @@ import type { Recorder } from '../telemetry/recorder.ts';
 import { ControlError } from './control.ts';
 import { CALL_BUDGET_MS, sleep } from './limits.ts';
 import type { CircuitBreaker, RateLimit } from './limits.ts';
+import type { Route } from './refusal.ts';
 import type { TokenSource } from './token.ts';
 import type { Send, WireRequest } from './wire.ts';
 
@@ -23,6 +24,8 @@ export type CallDeps = {
   readonly record?: Recorder<typeof controlMetrics>;
 };
 
+const ONCE: ReadonlySet<Route> = new Set(['probe', 'services']);
+
 const MAX_TRIES = 4;
 const FIRST_BACKOFF_MS = 500;
 const MAX_BACKOFF_MS = 8000;
@@ -35,7 +38,7 @@ const MAX_BACKOFF_MS = 8000;
  * | 408, 5xx, no whole response | the same                               | never |
  * | anything else               | never                                  | never |
  *
- * The probe is sent once: any response is good.
+ * The probe and the list of services are sent once: they are sent again with the next list of devices.
  */
 export async function call(request: WireRequest, deps: CallDeps): Promise<Body> {
   const { clock, random, closed } = deps;
@@ -47,7 +50,7 @@ export async function call(request: WireRequest, deps: CallDeps): Promise<Body> 
       if (!(error instanceof ControlError) || !isTransient(error)) throw error;
       const backoffMs = random() * Math.min(MAX_BACKOFF_MS, FIRST_BACKOFF_MS * 2 ** (tries - 1));
       const waitMs = error.retryAfterMs ?? backoffMs;
-      const isOnce = request.method === 'POST' || request.route === 'probe';
+      const isOnce = request.method === 'POST' || ONCE.has(request.route);
       const isLast = isOnce || tries === MAX_TRIES || clock.now() + waitMs > endsAt;
       // Status 429 alone comes from the server; without one, the rate limit here refused.
       if (isLast || (error.reason === 'Throttled' && error.status === undefined)) throw error;

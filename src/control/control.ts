@@ -104,6 +104,8 @@ export interface ControlApi {
   /** Succeeds where the key no longer exists. */
   revokeKey(id: string): Promise<void>;
   settings(): Promise<TailnetSettings>;
+  /** Whether the control server has VIP services; undefined where its response leaves that open. */
+  hasServices(): Promise<boolean | undefined>;
 }
 
 /** With what tokens are obtained. */
@@ -155,6 +157,8 @@ export type TailnetView = {
   readonly nextMs: number;
   /** Why credentials were refused, or the last list failed. */
   readonly error: ControlError | undefined;
+  /** Whether the control server has VIP services; undefined where that is not known. */
+  readonly hasServices: boolean | undefined;
   /** The token in use. */
   readonly token: { readonly expiresAt: Date; readonly scopes: readonly string[] } | undefined;
 };

@@ -3,7 +3,8 @@ import { ControlError } from './control.ts';
 import type { ControlErrorReason } from './control.ts';
 
 /** The calls of the control API, as metrics name them. */
-export type Route = 'token' | 'token-exchange' | 'probe' | 'devices' | 'device' | 'keys' | 'key' | 'settings';
+export type Route =
+  'token' | 'token-exchange' | 'probe' | 'devices' | 'device' | 'keys' | 'key' | 'settings' | 'services';
 
 /** The scope that each route needs, for servers that do not name it. */
 const SCOPES: Readonly<Partial<Record<Route, string>>> = {
@@ -12,6 +13,7 @@ const SCOPES: Readonly<Partial<Record<Route, string>>> = {
   keys: 'auth_keys',
   key: 'auth_keys',
   settings: 'feature_settings:read',
+  services: 'services:read',
 };
 
 /** A response without success. */

@@ -61,6 +61,9 @@ export function openTailnets(deps: TailnetsDeps): Tailnets & { readonly close: (
 /** A device that is missing from this many lists in a row, and for this time, no longer exists. */
 const [ABSENCES, ABSENT_MS] = [3, 60_000];
 
+/** What a control server supports is detected this often. */
+const CAPABILITIES_MS = 3_600_000;
+
 type Known = { readonly device: Device; readonly absences: number; readonly seenAt: number };
 
 class ObservedTailnet {
@@ -73,6 +76,8 @@ class ObservedTailnet {
   #devices: readonly Device[] | undefined;
   #listedAt = -Infinity;
   #lastSuccess: Date | undefined;
+  #hasServices: boolean | undefined;
+  #detectedAt = -Infinity;
   #listError: ControlError | undefined;
   #credentialError: ControlError | undefined;
   #refreshedAt = -Infinity;
@@ -130,9 +135,21 @@ class ObservedTailnet {
     this.#listError = await failureOf(async () => {
       if (!isProven) await this.api.probe();
       if (credentials) this.#credentialError = await failureOf(() => this.#tokens.use(credentials));
-      if (this.#tokens.current()) this.#take(await this.api.devices());
+      if (!this.#tokens.current()) return;
+      this.#take(await this.api.devices());
+      await this.#detectServices();
     });
     this.#refreshedAt = this.#deps.clock.now();
+  }
+
+  /** A failure is not one of the list: it is tried again with the next one. */
+  async #detectServices(): Promise<void> {
+    const now = this.#deps.clock.now();
+    if (now - this.#detectedAt < CAPABILITIES_MS) return;
+    await failureOf(async () => {
+      this.#hasServices = await this.api.hasServices();
+      this.#detectedAt = now;
+    });
   }
 
   #take(devices: readonly Device[]): void {
@@ -162,6 +179,7 @@ class ObservedTailnet {
       ageMs: this.#devices && ageMs,
       lastSuccess: this.#lastSuccess,
       error: this.#credentialError ?? this.#listError,
+      hasServices: this.#hasServices,
       token: this.#tokens.current(),
     };
   }

@@ -48,10 +48,10 @@ describe('10. all callers', () => {
     expect(new Set(views.map(({ devices }) => devices)).size).toBe(1);
     await clock.advance(29_999);
     await many();
-    expect(api.countByRoute()).toEqual({ probe: 1, token: 1, 'devices.list': 1 });
+    expect(api.countByRoute()).toEqual({ probe: 1, token: 1, 'devices.list': 1, 'services.list': 1 });
     await clock.advance(1);
     await many();
-    expect(api.countByRoute()).toEqual({ probe: 1, token: 1, 'devices.list': 2 });
+    expect(api.countByRoute()).toEqual({ probe: 1, token: 1, 'devices.list': 2, 'services.list': 1 });
     api.audit({ callsPerMinute: 10 });
   });
 });
@@ -96,7 +96,7 @@ describe('the control API of a tailnet', () => {
 
   it('uses the token and the rate limit of its lists', async () => {
     const { api, clock, observe, source, tailnets, metrics } = await observed();
-    const endpoint = { ...source.endpoint, requestsPerSecond: 1, burst: 3 };
+    const endpoint = { ...source.endpoint, requestsPerSecond: 1, burst: 4 };
     await observe({ endpoint });
     const control = tailnets.api('example');
     const key = await inTime(clock, control?.createKey(KEY) ?? Promise.reject(new Error('no API')));
@@ -158,6 +158,51 @@ describe('16. while the API is away', () => {
     expect(valueOf(families, 'mesh_gateway_tailnet_devices', { ...labels, state: 'online' })).toBe(1);
     heal();
     expect(await later()).toMatchObject({ isStale: false, error: undefined });
+  });
+});
+
+describe('18. what a control server supports', () => {
+  it.each([
+    ['vendor', true],
+    ['headscale', false],
+  ] as const)('is known after the first list, of %s VIP services: %s', async (dialect, expected) => {
+    const { observe } = await observed({ dialect });
+    expect((await observe()).hasServices).toBe(expected);
+  });
+
+  const RESPONSES: readonly (readonly [string, object, boolean | undefined])[] = [
+    ['lacks the scope', { status: 403, json: { message: 'no' } }, true],
+    [
+      'does not show whether the scope or the feature is missing',
+      { status: 404, json: { message: 'not found' } },
+      undefined,
+    ],
+    ['does not know the route', { status: 404, text: '404 page not found' }, false],
+    ['does not know the method', { status: 405 }, false],
+  ];
+  it.each(RESPONSES)('is detected by a response that %s', async (_, answer, expected) => {
+    const { api, observe } = await observed();
+    api.fail({ routes: ['services.list'], fault: { is: 'answer', status: 200, ...answer } });
+    const view = await observe();
+    expect([view.hasServices, view.error]).toEqual([expected, undefined]);
+  });
+
+  it('is detected once an hour', async () => {
+    const { api, clock, observe, later } = await observed();
+    await later();
+    await later();
+    expect(api.countByRoute()['services.list']).toBe(1);
+    await clock.advance(3_600_000);
+    await inTime(clock, observe());
+    expect(api.countByRoute()['services.list']).toBe(2);
+  });
+
+  it('is detected again with the next list after a failure, which is no failure of the list', async () => {
+    const { api, observe, later } = await observed();
+    api.fail({ routes: ['services.list'], times: 1, fault: FAULTS.unavailable });
+    expect(await observe()).toMatchObject({ hasServices: undefined, error: undefined, isStale: false });
+    expect(await later()).toMatchObject({ hasServices: true });
+    expect(api.countByRoute()['services.list']).toBe(2);
   });
 });
 
