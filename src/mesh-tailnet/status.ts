@@ -78,7 +78,35 @@ function withoutIds(message: string): string {
 function findingsOf(situation: Situation): readonly Finding[] {
   const authenticated = authenticatedOf(situation);
   const pool = poolReadyOf(situation);
-  return [readyOf(situation, authenticated, pool), authenticated, ...(pool ? [pool] : [])];
+  const services = servicesOf(situation);
+  return [
+    readyOf(situation, authenticated, pool),
+    authenticated,
+    ...(pool ? [pool] : []),
+    ...(services ? [services] : []),
+  ];
+}
+
+const SERVICES = 'ServiceDiscoverySupported';
+
+/** As before while it is not known, which is so after each start; undefined where it never was. */
+function servicesOf({ tailnet, view }: Situation): Finding | undefined {
+  switch (view?.hasServices) {
+    case undefined:
+      return tailnet.status?.conditions?.find(({ type }) => type === SERVICES);
+    case true:
+      return {
+        type: SERVICES,
+        status: 'True',
+        reason: SERVICES,
+        message: 'the control server has VIP services',
+      };
+    case false: {
+      const message =
+        'the control server has no VIP services, as headscale has none: MeshEndpoints of this tailnet cannot be published as such';
+      return { type: SERVICES, status: 'False', reason: 'NotSupported', message };
+    }
+  }
 }
 
 /** Undefined where it does not matter whether there is a pool. */

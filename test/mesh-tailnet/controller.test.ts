@@ -26,6 +26,7 @@ describe('a MeshTailnet with the credentials of an OAuth client', () => {
     async dialect => {
       const { condition, status, api, interval, events, lines } = await sceneOf({ api: { dialect } });
       expect(condition('Authenticated')).toMatchObject({ status: 'True', reason: 'Authenticated' });
+      expect(condition('ServiceDiscoverySupported')?.status).toBe(dialect === 'vendor' ? 'True' : 'False');
       api.addDevice({ hostname: 'web-1', tags: ['tag:web'] });
       api.addDevice({ hostname: 'web-2', tags: ['tag:web'], lastSeenMs: 0 });
       await interval();
