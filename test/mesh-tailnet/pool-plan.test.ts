@@ -297,9 +297,20 @@ describe('what meshd has written into a Secret', () => {
 
   it('names the device by its id, also where another has its hostname', () => {
     const [own, other] = [deviceWith({ id: 'n1', hostname: 'h' }), deviceWith({ id: 'n9', hostname: 'h' })];
-    expect(deviceOf('h', joined, [other, own])).toBe(own);
-    expect(deviceOf('h', joined, [other])).toBeUndefined();
-    expect(deviceOf('h', waiting, [{ ...own, isOnline: false }, other])).toBe(other);
+    const found = (secret: MemberSecret, devices: readonly Device[]) =>
+      deviceOf({ hostname: 'h', secret }, devices, ['tag:mesh']);
+    expect(found(joined, [other, own])).toBe(own);
+    expect(found(joined, [other])).toBeUndefined();
+    expect(found(waiting, [{ ...own, isOnline: false }, other])).toBe(other);
+  });
+
+  it('names no device that has another hostname, or whose tag others may assign', () => {
+    const found = (secret: MemberSecret, fields: Partial<Device>) =>
+      deviceOf({ hostname: 'h', secret }, [deviceWith({ id: 'n1', hostname: 'h', ...fields })], ['tag:mesh']);
+    expect(found(joined, { hostname: 'db-1' })).toBeUndefined();
+    expect(found(waiting, { tags: ['tag:web'] })).toBeUndefined();
+    expect(found(waiting, { isExternal: true })).toBeUndefined();
+    expect(found(joined, { tags: [] })).toBeDefined();
   });
 });
 

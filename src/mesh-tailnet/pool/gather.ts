@@ -1,11 +1,11 @@
 import { isRecord } from '../../api/json.ts';
 import type { Kinds } from '../../api/generated/types.ts';
-import type { TailnetView } from '../../control/control.ts';
+import type { Device, TailnetView } from '../../control/control.ts';
 import type { OwnNamespace } from '../../resources/own-namespace.ts';
 import type { Index, ReadResources } from '../../resources/resources.ts';
 import { MESH_POD } from '../../api/names.ts';
 import { desiredOf, deviceOf, isPast, isReady, memberSecretOf, poolTailnetsOf } from './members.ts';
-import type { Member, PoolNames } from './members.ts';
+import type { Member, MemberSecret, PoolNames } from './members.ts';
 import { POOL_ANNOTATIONS } from './objects.ts';
 import type { PoolSituation, PoolSize, StatefulSetState } from './plan.ts';
 
@@ -56,20 +56,15 @@ export async function gatherPool(options: GatherPoolOptions, deps: GatherPoolDep
   const state = statefulSet && stateOf(statefulSet);
   const pods = read.find(podsByTailnet, tailnet.metadata.name);
   const count = Math.max(desired, state?.members ?? 0, tailnet.status?.pool?.members?.length ?? 0);
+  const devices = view?.devices ?? [];
   const members = await Promise.all(
     Array.from({ length: count }, async (_, ordinal): Promise<Member> => {
       const [name, hostname] = [names.pod(ordinal), names.hostname(ordinal)];
       const stored = await workloads.secret(name);
-      const secret = stored && memberSecretOf(stored);
+      const secret = stored && withoutForeignId(memberSecretOf(stored), hostname, devices);
       const pod = pods.find(({ metadata }) => metadata.name === name);
-      return {
-        ordinal,
-        name,
-        hostname,
-        secret,
-        pod,
-        device: deviceOf(hostname, secret, view?.devices ?? []),
-      };
+      const device = deviceOf({ hostname, secret }, devices, tailnet.spec.tags);
+      return { ordinal, name, hostname, secret, pod, device };
     }),
   );
   const now = deps.now();
@@ -77,6 +72,12 @@ export async function gatherPool(options: GatherPoolOptions, deps: GatherPoolDep
   const { specHashOf, isAuthenticated } = options;
   const situation = { desired, statefulSet: state, specHashOf, members, lost, isAuthenticated, now };
   return { situation, suspects, proxyAddress: service && addressOf(service) };
+}
+
+/** The id of a device with another hostname is ignored: its pod does not own it, and it must never be deleted. */
+function withoutForeignId(secret: MemberSecret, hostname: string, devices: readonly Device[]): MemberSecret {
+  const claimed = devices.find(({ id }) => id === secret.deviceId);
+  return claimed && claimed.hostname !== hostname ? { ...secret, deviceId: undefined } : secret;
 }
 
 /**

@@ -101,16 +101,20 @@ export function isPast(date: Date, now: Date): boolean {
   return date.getTime() <= now.getTime();
 }
 
-/** The device of a member: by its id, or by its hostname until meshd has written the id. */
+/**
+ * The device of a member: by its id, or by its hostname until meshd has written the id. A pod may write any id into its
+ * Secret, and a device may choose any hostname; so both must agree, or else the hostname and a tag that only its owners assign.
+ */
 export function deviceOf(
-  hostname: string,
-  secret: MemberSecret | undefined,
+  { hostname, secret }: Pick<Member, 'hostname' | 'secret'>,
   devices: readonly Device[],
+  ownTags: readonly string[],
 ): Device | undefined {
-  if (secret?.deviceId !== undefined) return devices.find(({ id }) => id === secret.deviceId);
-  const candidates = devices.filter(device => device.hostname === hostname && !device.isExternal);
+  const named = devices.filter(device => device.hostname === hostname && !device.isExternal);
+  if (secret?.deviceId !== undefined) return named.find(({ id }) => id === secret.deviceId);
+  const tagged = named.filter(({ tags }) => tags.some(tag => ownTags.includes(tag)));
   // An offline one may be that of an earlier installation.
-  return candidates.find(({ isOnline }) => isOnline) ?? candidates.at(-1);
+  return tagged.find(({ isOnline }) => isOnline) ?? tagged.at(-1);
 }
 
 /** Decodes a Secret, which meshd writes: what is not as expected counts as absent. */
