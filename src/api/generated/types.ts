@@ -790,15 +790,15 @@ export interface MeshTailnetSpec {
    */
   readonly controlURL?: string;
   /**
-   * The control server that mesh pods join. Default: controlURL. Has no effect yet.
+   * The control server that mesh pods join. Default: controlURL, or the vendor's own server where controlURL is the vendor's API.
    */
   readonly loginServer?: string;
   /**
-   * CA certificates to trust for controlURL and loginServer, in place of those of the system.
+   * CA certificates for controlURL and loginServer. The operator trusts them in place of those of its system, mesh pods beside those of theirs.
    */
   readonly controlCA?: ControlCA;
   /**
-   * An HTTP or HTTPS proxy toward controlURL.
+   * An HTTP or HTTPS proxy toward controlURL and loginServer.
    */
   readonly proxyURL?: string;
   /**
@@ -806,11 +806,11 @@ export interface MeshTailnetSpec {
    */
   readonly dialect: 'Auto' | 'Vendor' | 'Headscale';
   /**
-   * The OAuth client of the control API. Its Secret is in the operator's namespace; by default the operator may read only mesh-oauth.
+   * The OAuth client of the control API. Its Secret is in the operator's namespace.
    */
   readonly oauth: OAuthClient;
   /**
-   * The tags of mesh pods. The OAuth client must be allowed to assign them. Has no effect yet.
+   * The tags of mesh pods. The OAuth client must be allowed to assign them.
    */
   readonly tags: readonly string[];
   /**
@@ -822,7 +822,7 @@ export interface MeshTailnetSpec {
    */
   readonly allowedNamespaces: AllowedNamespaces;
   /**
-   * How mesh pods become devices of the tailnet. Has no effect yet.
+   * How mesh pods become devices of the tailnet.
    */
   readonly configuration: TailnetConfiguration;
   /**
@@ -839,7 +839,7 @@ export interface MeshTailnetSpec {
   readonly rateLimit: RateLimit;
 }
 /**
- * CA certificates to trust for controlURL and loginServer, in place of those of the system.
+ * CA certificates for controlURL and loginServer. The operator trusts them in place of those of its system, mesh pods beside those of theirs.
  */
 export interface ControlCA {
   /**
@@ -852,7 +852,7 @@ export interface ControlCA {
   readonly ca?: string;
 }
 /**
- * The OAuth client of the control API. Its Secret is in the operator's namespace; by default the operator may read only mesh-oauth.
+ * The OAuth client of the control API. Its Secret is in the operator's namespace.
  */
 export interface OAuthClient {
   /**
@@ -942,7 +942,7 @@ export interface LabelRequirement {
   readonly values?: readonly string[];
 }
 /**
- * How mesh pods become devices of the tailnet. Has no effect yet.
+ * How mesh pods become devices of the tailnet.
  */
 export interface TailnetConfiguration {
   /**
@@ -955,7 +955,7 @@ export interface TailnetConfiguration {
  */
 export interface DeviceConfiguration {
   /**
-   * true: join keys approve the device at once.
+   * true: join keys approve the device at once, unless requireApproval is true.
    */
   readonly preauth: boolean;
   /**
@@ -976,7 +976,7 @@ export interface DeviceConfiguration {
  */
 export interface MeshPool {
   /**
-   * External: you run the proxies that are listed under addresses. Managed: the operator runs mesh pods; not supported yet, so a tailnet with it gets no traffic.
+   * Managed: the operator runs mesh pods. External: you run the proxies that are listed under addresses.
    */
   readonly mode: 'Managed' | 'External';
   /**
@@ -1004,7 +1004,7 @@ export interface MeshPool {
    */
   readonly priorityClassName?: string;
   /**
-   * Environment variables for the mesh daemon. Readable by everyone who may read this object: no secrets here.
+   * Environment variables for the mesh daemon; those by which it joins the tailnet stay as they are. Readable by everyone who may read this object: no secrets here.
    */
   readonly extraEnv?: readonly EnvVar[];
   /**
