@@ -111,8 +111,7 @@ function servicesOf({ tailnet, view }: Situation): Finding | undefined {
 
 /** Undefined where it does not matter whether there is a pool. */
 function poolReadyOf({ tailnet, olderName, pool }: Situation): Finding | undefined {
-  if (olderName !== undefined || (tailnet.metadata.deletionTimestamp !== undefined && !pool))
-    return undefined;
+  if (olderName !== undefined || tailnet.metadata.deletionTimestamp !== undefined) return undefined;
   if (pool && tailnet.spec.pool.mode === 'Managed') return pool.finding;
   const no = (message: string): Finding => ({
     type: 'PoolReady',
@@ -134,10 +133,13 @@ function poolReadyOf({ tailnet, olderName, pool }: Situation): Finding | undefin
   return { type: 'PoolReady', status: 'True', reason: 'PoolReady', message };
 }
 
+/** The closed list of reasons why a tailnet is not ready. */
+export const NOT_READY_REASONS = ['Deleting', 'Conflict', 'NotAuthenticated', 'PoolNotReady'] as const;
+
 function readyOf(situation: Situation, authenticated: Finding, poolReady: Finding | undefined): Finding {
   const { tailnet, olderName, pool } = situation;
   const { metadata, spec } = tailnet;
-  const no = (reason: string, message: string): Finding => ({
+  const no = (reason: (typeof NOT_READY_REASONS)[number], message: string): Finding => ({
     type: 'Ready',
     status: 'False',
     reason,

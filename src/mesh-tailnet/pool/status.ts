@@ -9,7 +9,7 @@ type MeshTailnet = Kinds['MeshTailnet'];
 type PoolStatus = NonNullable<NonNullable<MeshTailnet['status']>['pool']>;
 
 /** The closed list of reasons why a pool is not ready, the most helpful one first. */
-const POOL_REASONS = [
+export const POOL_REASONS = [
   'AwaitingApproval',
   'KeyRejected',
   'KeyExpired',
