@@ -2,6 +2,8 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { lint } from '../../src/lint/lint.ts';
+import { POOL_REASONS } from '../../src/mesh-tailnet/pool/status.ts';
+import { NOT_READY_REASONS } from '../../src/mesh-tailnet/status.ts';
 import type { AuthenticationProblem } from '../../src/mesh-tailnet/status.ts';
 import { PROJECT } from '../support/lab/command-line.ts';
 
@@ -26,12 +28,13 @@ const AUTHENTICATED: Readonly<Record<AuthenticationProblem['reason'], true>> = {
 
 describe('docs/tailnets.md', () => {
   it('has a row for each reason of a condition, with cause and fix', () => {
-    const rows = documented.filter(row => row.startsWith('Authenticated/'));
-    expect([...rows].sort()).toEqual(
-      Object.keys(AUTHENTICATED)
-        .map(reason => `Authenticated/${reason}`)
-        .sort(),
-    );
+    const reasons = [
+      ...Object.keys(AUTHENTICATED).map(reason => `Authenticated/${reason}`),
+      ...POOL_REASONS.map(reason => `PoolReady/${reason}`),
+      ...NOT_READY_REASONS.map(reason => `Ready/${reason}`),
+      'ServiceDiscoverySupported/NotSupported',
+    ];
+    expect([...documented].sort()).toEqual([...reasons].sort());
   });
 
   it('shows objects that are valid, without a warning', () => {
