@@ -1,12 +1,13 @@
-import { readFileSync, writeFileSync } from 'node:fs';
+import { cpSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { parseAllDocuments } from 'yaml';
 import { lint } from '../../src/lint/lint.ts';
 import { makeFolders } from '../support/resources/folder.ts';
 import { PROJECT, succeed, typescript } from '../support/lab/command-line.ts';
 
 const readme = readFileSync(join(PROJECT, 'README.md'), 'utf8');
-const install = readFileSync(join(PROJECT, 'docs/install.md'), 'utf8');
+const pages = ['install.md', 'tailnets.md'].map(page => readFileSync(join(PROJECT, 'docs', page), 'utf8'));
 
 function blocksOf(text: string, language: string): readonly string[] {
   return [...text.matchAll(new RegExp(`^\`\`\`${language}\\n(.*?)^\`\`\``, 'gms'))].map(
@@ -29,31 +30,56 @@ describe('README.md', () => {
     expect(lint(example)).toEqual({ findings: [], objects: 2 });
   });
 
-  it('installs as docs/install.md does, and applies the examples', () => {
+  it('installs as the pages do, and applies the examples', () => {
     const [, cluster = ''] = readme.split('### On your cluster\n');
     const [block = ''] = blocksOf(cluster, 'sh');
     const commands = commandsIn([block]);
-    const documented = commandsIn(blocksOf(install, 'sh'));
+    const documented = commandsIn(pages.flatMap(page => blocksOf(page, 'sh')));
     expect(commands.slice(0, -1).filter(command => !documented.includes(command))).toEqual([]);
-    expect(commands).toHaveLength(3);
+    expect(commands).toHaveLength(4);
     expect(commands.at(-1)).toBe('kubectl apply -f examples/cluster');
   });
 });
 
+describe('examples', () => {
+  it.each(['cluster', 'external-pool', 'quickstart'])('of %s are valid, without a warning', folder => {
+    const path = join(PROJECT, 'examples', folder);
+    const reports = readdirSync(path).map(file => lint(readFileSync(join(path, file), 'utf8')));
+    expect(reports.flatMap(({ findings }) => findings)).toEqual([]);
+    expect(reports.reduce((sum, { objects }) => sum + objects, 0)).toBeGreaterThan(0);
+  });
+});
+
 describe('the route to the tailnet', () => {
-  async function expectProxied(folder: string): Promise<void> {
+  async function expectProxied(folder: string, proxy: string): Promise<void> {
     const out = await succeed(typescript('src/cli.ts', 'explain', folder));
-    expect(out).toMatch(/^HTTPRoute default\/web .*100\.64\.0\.11:8080 +through 192\.0\.2\.10:1055/s);
+    expect(out).toMatch(/^HTTPRoute default\/web .*100\.64\.0\.11:8080 +through (\S+)/s);
+    expect(/through (\S+)/.exec(out)?.[1]).toBe(proxy);
   }
 
-  it('of README.md leads through the proxy of the MeshTailnet', async () => {
+  /** The objects with the status that the operator writes when mesh pods are ready. */
+  function withReadyPool(text: string): string {
+    const documents = parseAllDocuments(text);
+    const tailnet = documents.find(document => document.get('kind') === 'MeshTailnet');
+    if (!tailnet) throw new Error('there is no MeshTailnet');
+    tailnet.set('status', { pool: { ready: 2, desired: 2, proxyAddress: '10.96.0.7:1055' } });
+    return documents.map(String).join('---\n');
+  }
+
+  it('of README.md leads through the mesh pods of the MeshTailnet', async () => {
     const { root } = makeFolders();
     const [example = ''] = blocksOf(readme, 'yaml');
-    writeFileSync(join(root, 'example.yaml'), example);
-    await expectProxied(root);
+    writeFileSync(join(root, 'example.yaml'), withReadyPool(example));
+    await expectProxied(root, '10.96.0.7:1055');
   });
 
-  it('of examples/cluster leads through the proxy of the MeshTailnet', async () => {
-    await expectProxied(join(PROJECT, 'examples/cluster'));
+  it('of examples/cluster leads through the mesh pods, or through your own proxy', async () => {
+    const { root } = makeFolders();
+    cpSync(join(PROJECT, 'examples/cluster'), root, { recursive: true });
+    const file = join(root, 'tailnet.yaml');
+    writeFileSync(file, withReadyPool(readFileSync(file, 'utf8')));
+    await expectProxied(root, '10.96.0.7:1055');
+    cpSync(join(PROJECT, 'examples/external-pool/tailnet.yaml'), file);
+    await expectProxied(root, '192.0.2.10:1055');
   });
 });
