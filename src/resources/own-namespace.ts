@@ -42,7 +42,7 @@ type WorkloadMetadata = {
 };
 
 /** The owner of an object, with which Kubernetes' garbage collector removes it. */
-type OwnerReference = {
+export type OwnerReference = {
   readonly apiVersion: string;
   readonly kind: string;
   readonly name: string;
@@ -59,10 +59,10 @@ export type Workload = {
 };
 
 /** A Secret to be created, with its data as texts. */
-type NewSecret = WorkloadMetadata & Pick<OwnSecret, 'data'>;
+export type NewSecret = WorkloadMetadata & Pick<OwnSecret, 'data'>;
 
 /** What is changed in a Secret; null removes an entry. */
-type SecretChange = {
+export type SecretChange = {
   readonly data?: Readonly<Record<string, string | null>>;
   readonly annotations?: Readonly<Record<string, string | null>>;
 };

@@ -1,0 +1,271 @@
+import { afterEach, describe, expect, it } from 'vitest';
+import type { ControlApiOptions } from '../../../lab/control-api/control-api.ts';
+import type { Installation } from '../../support/mesh-tailnet/installation.ts';
+import { expectReady, expectRemoved, startPoolScene } from '../../support/mesh-tailnet/scene.ts';
+import type { PoolScene } from '../../support/mesh-tailnet/scene.ts';
+
+const scenes: PoolScene[] = [];
+afterEach(async () => {
+  for (const scene of scenes.splice(0)) await scene.close();
+});
+
+async function sceneOf(options: ControlApiOptions = {}) {
+  const scene = await startPoolScene(options);
+  scenes.push(scene);
+  return { scene, installation: scene.install() };
+}
+
+async function readyScene(replicas = 2, spec: object = {}) {
+  const { scene, installation } = await sceneOf();
+  installation.put({ pool: { replicas }, ...spec });
+  await scene.until(() => expectReady(scene, installation, replicas));
+  return { scene, installation };
+}
+
+/** The Secret of the first member. */
+const FIRST = 'meshd-example-0';
+
+function secretOf(installation: Installation) {
+  return installation.namespace.readSecret(FIRST)?.data ?? {};
+}
+
+describe('a pool', () => {
+  it.each(['vendor', 'headscale'] as const)(
+    'joins the tailnet of %s, and leaves nothing behind',
+    async dialect => {
+      const { scene, installation } = await sceneOf({ dialect });
+      installation.put();
+      await scene.until(() => expectReady(scene, installation, 2));
+      installation.remove();
+      await scene.until(() => expectRemoved(scene, installation));
+      expect(installation.kubelet.rejected).toEqual([]);
+    },
+  );
+
+  it('leaves nothing behind after 20 cycles', async () => {
+    const { scene, installation } = await sceneOf();
+    for (let cycle = 0; cycle < 20; cycle++) {
+      installation.put();
+      await scene.until(() => expectReady(scene, installation, 2));
+      installation.remove();
+      await scene.until(() => expectRemoved(scene, installation));
+    }
+    expect(scene.api.countByRoute()['keys.create']).toBe(40);
+  });
+
+  it('writes nothing and requests no key once it is ready, also after a restart of the operator', async () => {
+    const { scene, installation } = await readyScene();
+    await scene.steps(10);
+    const before = installation.calls().length;
+    await scene.steps(60, 5000);
+    const reads = ['secret', 'get', 'devices.list'];
+    const isRead = (call: string) => reads.includes(call.split(' ')[0] ?? '');
+    expect(
+      installation
+        .calls()
+        .slice(before)
+        .filter(call => !isRead(call)),
+    ).toEqual([]);
+    await installation.restart();
+    await scene.steps(10);
+    expect(installation.calls().filter(call => call.startsWith('keys.') || call.includes('Secret'))).toEqual(
+      [],
+    );
+    expectReady(scene, installation, 2);
+  });
+
+  it('grows and shrinks, and the first member stays', async () => {
+    const { scene, installation } = await readyScene(2);
+    const { device_id: id } = secretOf(installation);
+    for (const replicas of [3, 1]) {
+      installation.put({ pool: { replicas } });
+      await scene.until(() => expectReady(scene, installation, replicas));
+      expect(secretOf(installation)).toMatchObject({ device_id: id });
+    }
+  });
+
+  it('replaces its pods one by one after a change of the image, with the same devices', async () => {
+    const { scene, installation } = await readyScene(2);
+    const devices = scene.joined().map(({ nodeId }) => nodeId);
+    const uids = () => installation.pods().map(({ metadata }) => metadata.uid);
+    const before = uids();
+    let fewest = 2;
+    installation.put({ pool: { replicas: 2, image: 'tailscale/tailscale:v1.200.0' } });
+    await scene.until(() => {
+      fewest = Math.min(
+        fewest,
+        installation.kubelet.names().filter(pod => installation.kubelet.isReady(pod)).length,
+      );
+      expect(uids().filter(uid => before.includes(uid))).toEqual([]);
+      expectReady(scene, installation, 2);
+    });
+    expect(fewest).toBe(1);
+    expect(scene.joined().map(({ nodeId }) => nodeId)).toEqual(devices);
+    expect(scene.api.countByRoute()['keys.create']).toBe(2);
+  });
+});
+
+describe('a member', () => {
+  it('keeps its device when its pod is deleted or its container is killed', async () => {
+    const { scene, installation } = await readyScene();
+    const { device_id: id } = secretOf(installation);
+    installation.kubelet.delete(FIRST);
+    await scene.until(() => expect(installation.status().pool?.ready).toBe(1));
+    await scene.until(() => expectReady(scene, installation, 2));
+    installation.kubelet.kill(FIRST);
+    await scene.until(() => expectReady(scene, installation, 2));
+    expect(secretOf(installation)).toMatchObject({ device_id: id });
+  });
+
+  it('gets another device where an admin has removed its own', async () => {
+    const { scene, installation } = await readyScene();
+    const { device_id: id = '' } = secretOf(installation);
+    scene.api.removeDevice(id);
+    await scene.until(() => expect(installation.status().pool?.ready).toBe(1));
+    await scene.until(() => expectReady(scene, installation, 2));
+    expect(secretOf(installation)['device_id']).not.toBe(id);
+  });
+
+  it('logs in again where its node key has expired, as the same device', async () => {
+    const { scene, installation } = await readyScene();
+    const { device_id: id = '' } = secretOf(installation);
+    scene.api.changeDevice(id, { expiresMs: scene.now().getTime(), keyExpiryDisabled: false });
+    await scene.until(() =>
+      expect(installation.condition('PoolReady')).toMatchObject({ status: 'False', reason: 'KeyExpired' }),
+    );
+    await scene.until(() => expectReady(scene, installation, 2));
+    expect(secretOf(installation)).toMatchObject({ device_id: id });
+  });
+
+  it('gets another key where its key was revoked before it was used', async () => {
+    const { scene, installation } = await sceneOf();
+    installation.kubelet.holdImages();
+    installation.put();
+    await scene.until(() => expect(installation.kubelet.names()).toHaveLength(2));
+    const { annotations = {} } = installation.namespace.readSecret(FIRST) ?? {};
+    scene.api.revoke(annotations['mesh-gateway.dev/join-key'] ?? '');
+    installation.kubelet.releaseImages();
+    await scene.until(() => expect(installation.kubelet.rejected).toHaveLength(1));
+    await scene.until(() => expectReady(scene, installation, 2));
+    expect(installation.kubelet.rejected).toHaveLength(1);
+  });
+
+  it('gets another key where its key expired before it started', async () => {
+    const { scene, installation } = await sceneOf();
+    installation.kubelet.holdImages();
+    installation.put({ configuration: { devices: { keyExpiry: '1m' } } });
+    await scene.steps(90, 2000);
+    installation.kubelet.releaseImages();
+    await scene.until(() => expectReady(scene, installation, 2));
+    expect(installation.kubelet.rejected).toEqual([]);
+    expect(scene.api.countByRoute()['keys.create']).toBeLessThan(10);
+  });
+
+  it('gets another key where it asks for one, and the first one is revoked', async () => {
+    const { scene, installation } = await sceneOf();
+    installation.kubelet.holdImages();
+    installation.put();
+    await scene.until(() => expect(installation.kubelet.names()).toHaveLength(2));
+    const { authkey = '' } = secretOf(installation);
+    installation.namespace.patchSecret(FIRST, { data: { reissue_authkey: authkey } });
+    await scene.until(() => expect(secretOf(installation)['authkey']).not.toBe(authkey));
+    expect(secretOf(installation)['reissue_authkey']).toBeUndefined();
+    installation.kubelet.releaseImages();
+    await scene.until(() => expectReady(scene, installation, 2));
+    expect(installation.kubelet.rejected).toEqual([]);
+  });
+
+  it('waits for approval, which the condition asks for', async () => {
+    const { scene, installation } = await sceneOf({ settings: { devicesApprovalOn: true } });
+    installation.put({ configuration: { devices: { preauth: false } } });
+    await scene.until(() =>
+      expect(installation.condition('PoolReady')).toMatchObject({ reason: 'AwaitingApproval' }),
+    );
+    expect(installation.condition('PoolReady')?.message).toContain(`${FIRST}-${installation.id}`);
+    await scene.steps(60, 5000);
+    for (const { nodeId } of scene.joined()) scene.api.changeDevice(nodeId, { authorized: true });
+    await scene.until(() => expectReady(scene, installation, 2));
+    expect(scene.api.countByRoute()['keys.create']).toBe(2);
+  });
+});
+
+describe('a deletion', () => {
+  it('waits while the control API is away, and is finished with the annotation skip-cleanup', async () => {
+    const { scene, installation } = await readyScene();
+    scene.api.fail({ fault: { is: 'reset', when: 'before' } });
+    installation.remove();
+    await scene.steps(60, 2000);
+    expect(installation.condition('Ready')).toMatchObject({ reason: 'Deleting' });
+    expect(installation.secrets()).toHaveLength(2);
+    installation.put({ pool: { replicas: 2 } }, { annotations: { 'mesh-gateway.dev/skip-cleanup': 'true' } });
+    await scene.until(() => {
+      expect(installation.get()).toBeUndefined();
+      expect(installation.secrets()).toEqual([]);
+      expect(installation.kubelet.names()).toEqual([]);
+    });
+  });
+
+  it('goes on once the control API is back', async () => {
+    const { scene, installation } = await readyScene();
+    const end = scene.api.fail({ fault: { is: 'reset', when: 'before' } });
+    installation.remove();
+    await scene.steps(30, 2000);
+    end();
+    await scene.until(() => expectRemoved(scene, installation));
+  });
+});
+
+describe('devices that no Secret names any more', () => {
+  it('are removed after the namespace was deleted and the operator was installed again', async () => {
+    const { scene, installation } = await readyScene();
+    const before = scene.joined().map(({ nodeId }) => nodeId);
+    await installation.reinstall();
+    await scene.until(() => expect(scene.joined()).toHaveLength(4));
+    await scene.until(() => expectReady(scene, installation, 2));
+    expect(scene.joined().filter(({ nodeId }) => before.includes(nodeId))).toEqual([]);
+  });
+
+  it('are removed where a container was killed after it joined, before it stored its identity', async () => {
+    const { scene, installation } = await sceneOf();
+    installation.put();
+    await scene.until(() => expect(scene.joined()).toHaveLength(2));
+    for (const pod of installation.kubelet.names()) installation.kubelet.kill(pod);
+    await scene.until(() => expect(installation.kubelet.rejected).toHaveLength(2));
+    await scene.until(() => expectReady(scene, installation, 2));
+  });
+});
+
+describe('pools in one tailnet', () => {
+  it('of two installations leave the devices and keys of each other alone', async () => {
+    const { scene, installation } = await sceneOf();
+    const other = scene.install('e5f6a7b8');
+    const devicesOf = ({ id }: Installation) =>
+      scene.joined().filter(({ hostname }) => hostname.endsWith(id));
+    for (const one of [installation, other]) {
+      one.put();
+      await scene.until(() => expect(one.condition('PoolReady')).toMatchObject({ status: 'True' }));
+    }
+    const before = devicesOf(other);
+    expect(before).toHaveLength(2);
+    installation.remove();
+    await scene.until(() => expect(installation.get()).toBeUndefined());
+    await scene.steps(200, 5000);
+    expect(scene.joined()).toEqual(before);
+    expectReady(scene, other, 2);
+  });
+
+  it('of two MeshTailnets leave the devices and keys of each other alone', async () => {
+    const { scene, installation } = await sceneOf({ dialect: 'headscale' });
+    const names = ['example', 'example-0'] as const;
+    for (const name of names) installation.put({ tailnet: `${name}.ts.net` }, { name });
+    await scene.until(() => {
+      for (const name of names) {
+        expect(installation.condition('PoolReady', name)).toMatchObject({ status: 'True' });
+      }
+    });
+    installation.remove('example-0');
+    await scene.until(() => expect(installation.get('example-0')).toBeUndefined());
+    await scene.steps(20);
+    expectReady(scene, installation, 2);
+  });
+});
