@@ -142,7 +142,7 @@ const TABLES: Readonly<Record<string, readonly Row[]>> = {
     ],
     [
       meshTailnet({ controlURL: 'https://me:secret@example.com' }),
-      'spec.controlURL: the value (not shown) is not an http:// or https:// URL without user name or password, at most 1024 characters',
+      'spec.controlURL: the value (not shown) is not an http:// or https:// URL without user name, password, query or fragment, at most 1024 characters',
     ],
   ],
   'is there twice': [

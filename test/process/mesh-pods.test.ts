@@ -38,7 +38,7 @@ describe('the settings of mesh pods', () => {
   it.each([
     [
       { CONTROL_API_URL: 'https://user:secret@a.example' },
-      'CONTROL_API_URL: the value (not shown) is not an http:// or https:// URL without user name or password, at most 1024 characters',
+      'CONTROL_API_URL: the value (not shown) is not an http:// or https:// URL without user name, password, query or fragment, at most 1024 characters',
     ],
     [{ MESH_PODS: '{"image":' }, 'MESH_PODS: is not JSON'],
     [
