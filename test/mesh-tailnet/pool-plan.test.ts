@@ -137,9 +137,13 @@ describe('the plan of a pool', () => {
       [],
     ],
     [
-      'has used its key, and never joined',
-      { secret: { ...waiting, hasKey: false, joinKey: { id: 'k1', expires: BEFORE } }, pod: unready(1) },
-      ['delete-secret meshd-example-1', 'delete-pod meshd-example-1'],
+      'has joined with a key that has expired, and awaits approval',
+      {
+        secret: { ...waiting, joinKey: { id: 'k1', expires: BEFORE } },
+        device: deviceWith({ isAuthorized: false }),
+        pod: unready(1),
+      },
+      [],
     ],
   ])('of a member that %s', (_, given, steps) => {
     expect(planned({ members: [carrying(0), member(1, given)] })).toEqual(steps);

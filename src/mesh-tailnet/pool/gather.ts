@@ -81,8 +81,8 @@ function withoutForeignId(secret: MemberSecret, hostname: string, devices: reado
 }
 
 /**
- * A member is lost once two lists in a row show no device of its id, or one whose node key has expired, while it is not
- * ready: the first may be older than its joining.
+ * A member whose key was used is lost once two lists in a row show no device of it, or one whose node key has expired, while
+ * it is not ready: the first may be older than its joining.
  */
 function suspectsAfter(
   members: readonly Member[],
@@ -95,7 +95,7 @@ function suspectsAfter(
   const isSuspect = (member: Member) => {
     const { secret, device } = member;
     if (!secret || secret.hasKey || isReady(member)) return false;
-    return device ? hasExpired(device.expires, now) : secret.deviceId !== undefined;
+    return !device || hasExpired(device.expires, now);
   };
   const names = members.filter(isSuspect).map(({ name }) => name);
   const suspects = new Map(names.map(name => [name, before.get(name) ?? listedAt]));

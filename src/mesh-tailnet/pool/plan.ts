@@ -73,11 +73,11 @@ export function planPool(situation: PoolSituation): readonly Step[] {
  *   Secret                                        step
  *   none                                          create a key
  *   asks for another key                          create a key
- *   has a key: expired or rejected                create a key
+ *   has a key that was rejected                   create a key
+ *   has a key that has expired                    create a key, unless a device is online: it may await approval
  *   has a key                                     none: meshd joins
  *   device whose node key has expired             create a key, with which the device logs in again
  *   device that was removed                       delete the Secret: the next key is for a new device
- *   no device, long after the key was used        delete the Secret
  *   otherwise                                     none: meshd starts
  */
 function renewalOf(member: Member, { isAuthenticated, lost, now }: PoolSituation): readonly Step[] {
@@ -90,12 +90,11 @@ function renewalOf(member: Member, { isAuthenticated, lost, now }: PoolSituation
   if (isReady(member)) return [];
   if (secret.wantsKey) return create;
   if (secret.hasKey) {
-    const isUseless = (secret.joinKey && isPast(secret.joinKey.expires, now)) || isKeyRejected(pod);
-    return isUseless ? create : [];
+    const hasExpired = secret.joinKey !== undefined && isPast(secret.joinKey.expires, now);
+    return isKeyRejected(pod) || (hasExpired && device?.isOnline !== true) ? create : [];
   }
-  if (lost.has(name)) return device ? create : startOver;
-  const isUnknown = secret.deviceId === undefined && !device;
-  return isUnknown && secret.joinKey && isPast(secret.joinKey.expires, now) ? startOver : [];
+  if (!lost.has(name)) return [];
+  return device ? create : startOver;
 }
 
 function restartOf(pod: ResourceOf<'Pod'> | undefined): readonly Step[] {

@@ -126,6 +126,14 @@ describe('a member', () => {
     expect(secretOf(installation)['device_id']).not.toBe(id);
   });
 
+  it('gets another device where an admin has removed its own before its id was stored', async () => {
+    const { scene, installation } = await sceneOf();
+    installation.put();
+    await scene.until(() => expect(Object.keys(secretOf(installation))).toEqual(['_current-profile']));
+    for (const { nodeId } of scene.joined()) scene.api.removeDevice(nodeId);
+    await scene.until(() => expectReady(scene, installation, 2));
+  });
+
   it('logs in again where its node key has expired, as the same device', async () => {
     const { scene, installation } = await readyScene();
     const { device_id: id = '' } = secretOf(installation);
@@ -177,7 +185,7 @@ describe('a member', () => {
 
   it('waits for approval, which the condition asks for', async () => {
     const { scene, installation } = await sceneOf({ settings: { devicesApprovalOn: true } });
-    installation.put({ configuration: { devices: { preauth: false } } });
+    installation.put({ configuration: { devices: { preauth: false, keyExpiry: '1m' } } });
     await scene.until(() =>
       expect(installation.condition('PoolReady')).toMatchObject({ reason: 'AwaitingApproval' }),
     );
