@@ -153,7 +153,7 @@ export type TailnetView = {
   /** Since the last list that succeeded; undefined where none has. */
   readonly ageMs: number | undefined;
   readonly lastSuccess: Date | undefined;
-  /** Until devices are to be listed again. */
+  /** Until it is to be observed again. */
   readonly nextMs: number;
   /** Why credentials were refused, or the last list failed. */
   readonly error: ControlError | undefined;
@@ -165,8 +165,13 @@ export type TailnetView = {
 
 /** The tailnets of a process. All callers share one list of devices per tailnet and interval, and one rate limit. */
 export interface Tailnets {
-  /** Returns what is known after listing devices, if the last list is as old as the interval. Fails only where connections are closed. */
+  /**
+   * Returns what is known after listing devices, if the last list is as old as the interval; after 5 s without a result, as it
+   * was before. Fails only where connections are closed.
+   */
   observe(source: TailnetSource): Promise<TailnetView>;
+  /** What is known of a tailnet without listing devices; undefined before it is observed, and once it is forgotten. */
+  lastView(name: string): Omit<TailnetView, 'nextMs'> | undefined;
   /**
    * The control API of a tailnet, with the token and the rate limit that its lists of devices use. Undefined before the
    * tailnet is observed and once it is forgotten. Its connections are closed when the tailnet is forgotten, or observed

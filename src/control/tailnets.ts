@@ -6,7 +6,7 @@ import { controlApi, exchange } from './api.ts';
 import type { CallDeps } from './call.ts';
 import { ControlError } from './control.ts';
 import type { ControlApi, Credentials, Device, Tailnets, TailnetSource, TailnetView } from './control.ts';
-import { CircuitBreaker, RateLimit } from './limits.ts';
+import { CircuitBreaker, RateLimit, sleep } from './limits.ts';
 import { isSame, TokenSource } from './token.ts';
 import { openWire } from './wire.ts';
 import type { Wire } from './wire.ts';
@@ -48,6 +48,7 @@ export function openTailnets(deps: TailnetsDeps): Tailnets & { readonly close: (
   };
   return {
     observe: async source => tailnetFor(source).observe(source),
+    lastView: name => known.get(name)?.view(),
     api: name => known.get(name)?.api,
     forget,
     close: () => {
@@ -60,6 +61,12 @@ export function openTailnets(deps: TailnetsDeps): Tailnets & { readonly close: (
 
 /** A device that is missing from this many lists in a row, and for this time, no longer exists. */
 const [ABSENCES, ABSENT_MS] = [3, 60_000];
+
+/** How long callers wait for a refresh, so that few workers wait for a server that does not respond; and when to try again. */
+const [MAX_WAIT_MS, PENDING_MS] = [5000, 5000];
+
+/** Before the first refresh has ended. */
+const PENDING = new ControlError('Unreachable', 'no response yet');
 
 /** What a control server supports is detected this often. */
 const CAPABILITIES_MS = 3_600_000;
@@ -82,6 +89,7 @@ class ObservedTailnet {
   #credentialError: ControlError | undefined;
   #refreshedAt = -Infinity;
   #tried: Credentials | undefined;
+  /** Resolved while the refresh continues after its callers have stopped waiting. */
   #running: Promise<void> | undefined;
 
   constructor(source: TailnetSource, deps: TailnetsDeps) {
@@ -112,12 +120,22 @@ class ObservedTailnet {
   async observe({ credentials, intervalMs }: TailnetSource): Promise<TailnetView> {
     await this.#running;
     const isNew = credentials !== undefined && !(this.#tried && isSame(this.#tried, credentials));
-    if (isNew || this.#msToNext(intervalMs) <= 0) {
-      this.#running ??= this.#refresh(credentials).finally(() => (this.#running = undefined));
-    }
+    if (!this.#running && (isNew || this.#msToNext(intervalMs) <= 0)) this.#start(credentials);
     // Also where another caller has just begun it.
     await this.#running;
-    return { ...this.#view(), nextMs: Math.max(0, this.#msToNext(intervalMs)) };
+    const nextMs = this.#running ? PENDING_MS : Math.max(0, this.#msToNext(intervalMs));
+    return { ...this.view(), nextMs };
+  }
+
+  /** Callers wait for the refresh up to a time; it continues without them. */
+  #start(credentials: Credentials | undefined): void {
+    const ended = new AbortController();
+    const refresh = this.#refresh(credentials).finally(() => {
+      this.#running = undefined;
+      ended.abort();
+    });
+    const timeout = sleep(this.#deps.clock, MAX_WAIT_MS, ended.signal).catch(() => undefined);
+    this.#running = Promise.race([refresh, timeout]);
   }
 
   #msToNext(intervalMs: number): number {
@@ -131,14 +149,16 @@ class ObservedTailnet {
   async #refresh(credentials: Credentials | undefined): Promise<void> {
     this.#tried = credentials;
     const isProven = this.#lastSuccess !== undefined && !this.#listError;
-    this.#credentialError = undefined;
-    this.#listError = await failureOf(async () => {
+    let credentialError: ControlError | undefined;
+    const listError = await failureOf(async () => {
       if (!isProven) await this.api.probe();
-      if (credentials) this.#credentialError = await failureOf(() => this.#tokens.use(credentials));
+      if (credentials) credentialError = await failureOf(() => this.#tokens.use(credentials));
       if (!this.#tokens.current()) return;
       this.#take(await this.api.devices());
       await this.#detectServices();
     });
+    // All at once: until then, others see the errors of the refresh before.
+    [this.#credentialError, this.#listError] = [credentialError, listError];
     this.#refreshedAt = this.#deps.clock.now();
   }
 
@@ -171,21 +191,22 @@ class ObservedTailnet {
     this.#devices = [...known.values()].map(({ device }) => device);
   }
 
-  #view(): Omit<TailnetView, 'nextMs'> {
+  view(): Omit<TailnetView, 'nextMs'> {
     const ageMs = this.#deps.clock.now() - this.#listedAt;
     return {
       devices: this.#devices,
       isStale: this.#listError !== undefined,
       ageMs: this.#devices && ageMs,
       lastSuccess: this.#lastSuccess,
-      error: this.#credentialError ?? this.#listError,
+      error:
+        this.#credentialError ?? this.#listError ?? (this.#refreshedAt === -Infinity ? PENDING : undefined),
       hasServices: this.#hasServices,
       token: this.#tokens.current(),
     };
   }
 
   ageOf(tailnet: string) {
-    const { ageMs } = this.#view();
+    const { ageMs } = this.view();
     return ageMs === undefined ? [] : [{ labels: { tailnet }, value: ageMs / 1000 }];
   }
 

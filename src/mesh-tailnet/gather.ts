@@ -55,7 +55,12 @@ export async function gather(tailnet: MeshTailnet, deps: GatherDeps): Promise<Ga
     return without(isSuperseded ? undefined : CONTROL_URL_MISSING);
   }
   const ca = await readAuthority(tailnet, deps.own);
-  if (ca.problem) return without(ca.problem);
+  if (ca.problem) {
+    // Not forgotten: a ConfigMap may be unreadable for a moment only.
+    const known = deps.tailnets.lastView(metadata.name);
+    const view = known && { ...known, isStale: true, nextMs: intervalMsOf(tailnet) };
+    return { ...without(ca.problem), view };
+  }
   const { credentials, ...found } = await readCredentials(tailnet, origin, deps.own);
   const view = await deps.tailnets.observe({
     name: metadata.name,

@@ -115,7 +115,9 @@ describe('the control API of a tailnet', () => {
     expect(tailnets.api('other')).toBeUndefined();
     tailnets.forget('example');
     expect(tailnets.api('example')).toBeUndefined();
-    await observe();
+    expect(tailnets.lastView('example')).toBeUndefined();
+    const { nextMs: _, ...view } = await observe();
+    expect(tailnets.lastView('example')).toEqual(view);
     tailnets.close();
     expect(tailnets.api('example')).toBeUndefined();
   });
@@ -203,6 +205,35 @@ describe('18. what a control server supports', () => {
     expect(await observe()).toMatchObject({ hasServices: undefined, error: undefined, isStale: false });
     expect(await later()).toMatchObject({ hasServices: true });
     expect(api.countByRoute()['services.list']).toBe(2);
+  });
+});
+
+describe('a control API that does not respond', () => {
+  it('holds its callers for 5 seconds, and is known to be unreachable later', async () => {
+    const { api, clock, observe } = await observed();
+    const heal = api.fail({ fault: { is: 'hang' } });
+    const first = await inTime(clock, observe());
+    expect(clock.now()).toBeLessThan(6000);
+    expect(first).toMatchObject({ devices: undefined, error: { reason: 'Unreachable' }, nextMs: 5000 });
+    expect(await observe()).toMatchObject({ error: { message: 'no response yet' } });
+    await clock.advance(10_000);
+    expect((await observe()).error?.message).toBe('no response within 15 s');
+    heal();
+    await clock.advance(30_000);
+    expect(await inTime(clock, observe())).toMatchObject({ devices: [], error: undefined });
+  });
+
+  it('leaves what was known before, until the list has failed', async () => {
+    const { api, clock, observe, later } = await observed();
+    api.addDevice({ hostname: 'web-1' });
+    await later();
+    api.fail({ routes: ['devices.list'], fault: FAULTS.unavailable, times: 4 });
+    const failed = await later();
+    expect(failed.error).toMatchObject({ reason: 'Unavailable' });
+    api.fail({ fault: { is: 'hang' } });
+    await clock.advance(30_000);
+    const pending = await inTime(clock, observe());
+    expect(pending).toMatchObject({ error: failed.error, devices: [{ hostname: 'web-1' }], nextMs: 5000 });
   });
 });
 

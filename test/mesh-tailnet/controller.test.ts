@@ -1,10 +1,12 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import { FAULTS } from '../../lab/control-api/faults.ts';
 import type { Fault } from '../../lab/control-api/faults.ts';
+import { ResourceError } from '../../src/resources/resources.ts';
 import { startScene } from '../support/control/scene.ts';
 import type { Scene, SceneOptions } from '../support/control/scene.ts';
 import { named } from '../support/declared.ts';
 import { eventually } from '../support/eventually.ts';
+import { AUTHORITY } from '../support/kubernetes/wire-certificates.ts';
 import { meshEndpoints, meshTailnet } from '../support/objects.ts';
 
 const scenes: Scene[] = [];
@@ -212,6 +214,30 @@ describe('a MeshTailnet is not authenticated', () => {
     const { condition } = await sceneOf({ spec: { ...EXTERNAL, controlURL: undefined } });
     expect(condition('Authenticated')).toMatchObject({ status: 'False', reason: 'ControlURLMissing' });
     expect(condition('Ready')).toMatchObject({ status: 'True', reason: 'TailnetReady' });
+  });
+});
+
+describe('a ConfigMap with the CA of the control API', () => {
+  const CA = { controlCA: { configMapRef: { name: 'control-ca' } } };
+
+  it('that cannot be read for a moment leaves what was known', async () => {
+    const { api, own, condition, interval, status } = await sceneOf({ spec: CA });
+    expect(condition('Authenticated')).toMatchObject({ status: 'False', reason: 'Unreachable' });
+    own.configMaps.set('control-ca', { version: '1', data: { 'ca.crt': AUTHORITY.ca } });
+    api.addDevice({ hostname: 'web-1' });
+    await interval();
+    expect(condition('Authenticated')).toMatchObject({ status: 'True' });
+    const before = status();
+    own.configMap = () => Promise.reject(new ResourceError('Unavailable', 'no response'));
+    await interval();
+    expect(condition('Authenticated')?.message).toContain(
+      'ConfigMap control-ca (namespace mesh-system) cannot be read',
+    );
+    expect(status()).toMatchObject({
+      devices: before.devices,
+      api: before.api,
+      credential: before.credential,
+    });
   });
 });
 
