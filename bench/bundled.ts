@@ -31,6 +31,11 @@ export function builtProduct(): string {
   return join(folder, 'cli.js');
 }
 
+/** The command that runs the product as the image does: these flags and variables decide what memory it takes. */
+export function productCommand(product = builtProduct()): readonly string[] {
+  return ['env', 'MALLOC_MMAP_THRESHOLD_=32768', process.execPath, '--max-semi-space-size=4', product];
+}
+
 /** The path of a program of the lab, from `npm run parts -- --list`, since only composition roots read the environment. */
 export function labProgram(part: string, program = part): string {
   const args = ['--import', 'tsx', 'lab/commands/parts.ts', '--list', '--only', 'lab'];

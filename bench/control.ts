@@ -9,7 +9,7 @@ import type { Clock } from '../src/api/clock.ts';
 import { API_VERSION } from '../src/api/generated/kinds.ts';
 import { openTailnets } from '../src/control/tailnets.ts';
 import { systemClock } from '../src/runtime/clock.ts';
-import { builtProduct } from './bundled.ts';
+import { productCommand } from './bundled.ts';
 import { median } from './figures.ts';
 import type { Figure } from './figures.ts';
 
@@ -82,9 +82,9 @@ async function productFigures(api: ControlApi): Promise<readonly Figure[]> {
   writeFileSync(join(resources, 'tailnet.json'), JSON.stringify(object));
   const { id, secret } = api.addClient(['devices:core:read']);
   const anywhere = '127.0.0.1:0';
-  const product = builtProduct();
+  const [program = '', ...args] = productCommand();
   const startedAt = performance.now();
-  const child = spawn(process.execPath, [product, 'standalone'], {
+  const child = spawn(program, [...args, 'standalone'], {
     env: {
       RESOURCES_DIR: resources,
       STATE_DIR: join(folder, 'state'),
@@ -95,7 +95,6 @@ async function productFigures(api: ControlApi): Promise<readonly Figure[]> {
       MESH_OAUTH_CLIENT_ID: id,
       MESH_OAUTH_CLIENT_SECRET: secret,
       EXTENSION_SERVER_ADDRESS: '127.0.0.1:5005',
-      MALLOC_MMAP_THRESHOLD_: '32768',
     },
     stdio: ['ignore', 'pipe', 'inherit'],
   });

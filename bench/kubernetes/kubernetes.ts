@@ -4,7 +4,7 @@ import type { KubeClient } from '../../lab/kube/client.ts';
 import type { KubeObject } from '../../lab/kube/object.ts';
 import { freePorts } from '../../lab/process/ports.ts';
 import { trafficKinds } from '../../src/traffic/access.ts';
-import { bundled, builtProduct } from '../bundled.ts';
+import { bundled, productCommand } from '../bundled.ts';
 import { median } from '../figures.ts';
 import type { Figure } from '../figures.ts';
 import { connectionsOf, megabytesOf, startProgram } from './programs.ts';
@@ -177,7 +177,7 @@ async function operatorFigures(
     'health-address': `127.0.0.1:${health}`,
   };
   const args = Object.entries(flags).map(([name, value]) => `--${name}=${value}`);
-  const operator = startProgram([process.execPath, builtProduct(), 'operator', ...args]);
+  const operator = startProgram([...productCommand(), 'operator', ...args]);
   try {
     const ready = async () => (await fetch(`http://127.0.0.1:${health}/readyz`)).ok;
     while (!(await ready().catch(() => false))) await sleep(100);

@@ -7,6 +7,7 @@ import { guard } from '../../lab/process/guard.ts';
 import { freePorts } from '../../lab/process/ports.ts';
 import { isRunning, withLogTail, startProcess, stopProcess } from '../../lab/process/process.ts';
 import type { ProcessRecord } from '../../lab/process/process.ts';
+import { productCommand } from '../bundled.ts';
 import type { World } from './objects.ts';
 
 /** Client and server have a core each; of the two servers, which share one, one is idle. */
@@ -43,21 +44,13 @@ export interface Server {
 export async function startOurs(stage: Stage): Promise<Server> {
   const { bundle, world } = stage;
   const [port, metrics, health] = await freePorts(3);
-  return start(
-    'ours',
-    stage,
-    [process.execPath, '--max-semi-space-size=4', bundle, 'extension-server'],
-    port,
-    {
-      RESOURCES_DIR: world.folder,
-      GRPC_ADDRESS: `127.0.0.1:${port}`,
-      METRICS_ADDRESS: `127.0.0.1:${metrics}`,
-      HEALTH_ADDRESS: `127.0.0.1:${health}`,
-      LOG_LEVEL: 'warn',
-      // As in the image.
-      MALLOC_MMAP_THRESHOLD_: '32768',
-    },
-  );
+  return start('ours', stage, [...productCommand(bundle), 'extension-server'], port, {
+    RESOURCES_DIR: world.folder,
+    GRPC_ADDRESS: `127.0.0.1:${port}`,
+    METRICS_ADDRESS: `127.0.0.1:${metrics}`,
+    HEALTH_ADDRESS: `127.0.0.1:${health}`,
+    LOG_LEVEL: 'warn',
+  });
 }
 
 /** Starts the server that ours is compared with, on the same objects. */
