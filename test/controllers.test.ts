@@ -25,7 +25,7 @@ describe('the registry of controllers', () => {
     orphanAgeMs: 0,
   };
 
-  it('starts each controller under the name that metrics know', async () => {
+  it('starts each controller under its name in metrics', async () => {
     const running = startControllers(deps, { concurrency: 1, syncPeriodMs: 30_000 });
     expect(running.map(({ name }) => name)).toEqual(controllerNames);
     expect(new Set(controllerNames).size).toBe(controllerNames.length);

@@ -115,7 +115,7 @@ describe('an object of others', () => {
     expect(read(gatewayClass('envoy'))).toMatchObject({ controllerName: 'example.com/controller' });
   });
 
-  it('is a ReferenceGrant by whom it lets refer to what', () => {
+  it('is a ReferenceGrant with its from and to', () => {
     const from = [{ group: GATEWAY_GROUP, kind: 'HTTPRoute', namespace: 'team-b' }];
     const to = [
       { group: GROUP, kind: 'MeshEndpoints' },
@@ -245,7 +245,7 @@ describe('any JSON value', () => {
     fc.assert(property, { seed, numRuns: 3000 });
   });
 
-  it('never lets what it inherits count as a field', () => {
+  it('ignores inherited properties', () => {
     const heir: unknown = Object.create({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'a' } });
     expect(decode(heir).is).toBe('faulty');
     const text = '{"apiVersion":"v1","kind":"Namespace","metadata":{"__proto__":{"name":"a"}}}';

@@ -80,14 +80,14 @@ describe('a duration as Go reads it', () => {
   });
 
   it.each(['2562047h47m16.854775807s', '9223372036854775807ns', '-9223372036854775808ns'])(
-    'goes as far as 292 years: %s',
+    'supports up to 292 years: %s',
     text => {
       expect(durationMs(text)).toBeTypeOf('number');
     },
   );
 
   it.each(['2562048h', '2562047h47m16.854775808s', '9223372036854775808ns', '999999999999999999999h'])(
-    'goes no further: %s',
+    'supports no longer time: %s',
     text => {
       expect(durationMs(text)).toBeUndefined();
     },

@@ -34,7 +34,7 @@ describe('the configuration of Envoy Gateway', () => {
     ['127.0.0.1:5005', { ip: { address: '127.0.0.1', port: 5005 } }],
     ['[::1]:5005', { ip: { address: '::1', port: 5005 } }],
     ['mesh.example.com:1', { fqdn: { hostname: 'mesh.example.com', port: 1 } }],
-  ])('names %s as Envoy Gateway wants it', (address, service) => {
+  ])('writes %s in the form of Envoy Gateway', (address, service) => {
     expect(envoyGatewayConfig(optionsFor(address))).toMatchObject({ extensionManager: { service } });
   });
 

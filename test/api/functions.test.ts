@@ -91,7 +91,7 @@ const DUPLICATES: readonly (readonly [
   ['none where one of two keys differs', [first, { ...first, port: 2 }], ['name', 'port'], []],
   ['two equal keys', [first, { ...first }], ['name', 'port'], [[1, 0]]],
   [
-    'none where two keys only look alike when joined',
+    'none where two keys are equal only when joined',
     [
       { a: '1,2', b: '3' },
       { a: '1', b: '2,3' },
@@ -126,7 +126,7 @@ describe('a copy', () => {
     expect(copyMap(map, 10, shout)).toEqual({ a: 'B' });
   });
 
-  it('of a map keeps __proto__ as a key like any other', () => {
+  it('of a map keeps the key __proto__', () => {
     const copied = copyMap(JSON.parse('{"__proto__": "a", "b": "c"}'), 10, shout) as object;
     expect(Object.entries(copied)).toEqual([
       ['__proto__', 'A'],

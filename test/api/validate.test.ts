@@ -127,7 +127,7 @@ describe('a key with the name __proto__', () => {
     expect(({} as Record<string, unknown>)['polluted']).toBeUndefined();
   });
 
-  it('is a key like any other in a map', () => {
+  it('is an ordinary key in a map', () => {
     const given = json(JSON.stringify(first({ metadata: { KEY: 'a' } })).replace('KEY', '__proto__'));
     const metadata = firstOf(stored(given as object))['metadata'] as object;
     expect(Object.keys(metadata)).toEqual(['__proto__']);
@@ -151,7 +151,7 @@ describe('a key with the name __proto__', () => {
 });
 
 describe('an object without prototype', () => {
-  it('is judged like any other', () => {
+  it('is validated like any other', () => {
     const orphan = Object.assign(Object.create(null) as object, meshEndpoints());
     expect(linesOf(orphan)).toEqual([]);
   });

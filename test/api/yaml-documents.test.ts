@@ -238,7 +238,7 @@ describe('the line of a value', () => {
     expect(document?.lineOf(steps)).toBe(line);
   });
 
-  it('is found under a key in quotes that looks like a number', () => {
+  it('is found under a quoted key that could be a number', () => {
     const [document] = readDocuments('labels:\n  other: a\n  "80": b\n').documents;
     expect(document?.lineOf(['labels', '80'])).toBe(3);
   });

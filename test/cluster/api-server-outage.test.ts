@@ -63,7 +63,7 @@ async function putMany(count: number, port = 8080): Promise<void> {
 const many = { apiVersion: 'mesh-gateway.dev/v1alpha1', kind: 'MeshEndpoints', namespace: 'default' };
 
 describe('a source', () => {
-  it('knows everything after the API server was killed and started again, with changes on both sides of it', async () => {
+  it('has every object after the API server was killed and restarted, with changes before and after', async () => {
     await putMany(50, 8081);
     await own.server.kill();
     await own.server.restart();

@@ -85,7 +85,7 @@ describe.skipIf(lacksPrometheus)('a Prometheus that reads an installation', () =
     expect(await valuesOf(`up{job=~"${operator}|${extensionServer}"} == 1`, 4)).toEqual([1, 1, 1, 1]);
   });
 
-  it('sees one leader', async () => {
+  it('reports one leader', async () => {
     expect(await valuesOf(`leader_election_master_status{job="${operator}"} == 1`, 1)).toEqual([1]);
   });
 
@@ -102,7 +102,7 @@ describe.skipIf(lacksPrometheus)('a Prometheus that reads an installation', () =
     expect(await waitFor('all alerts to be inactive', isQuiet, SOON)).toBeDefined();
   });
 
-  it('knows the share of reconciliations that fail', async () => {
+  it('reports the share of reconciles that fail', async () => {
     const stop = new AbortController();
     const changes = (async () => {
       while (!stop.signal.aborted) await scene.addHost(`new-${crypto.randomUUID()}.example.com`);
@@ -116,7 +116,7 @@ describe.skipIf(lacksPrometheus)('a Prometheus that reads an installation', () =
     expect(value).toBe(0);
   });
 
-  it('knows the share of its memory that each operator uses', async () => {
+  it('reports the share of its memory limit that each operator uses', async () => {
     const shares = await valuesOf(measureOf(manifests(), 'HighMemoryUsage'), 2);
     for (const share of shares) {
       expect(share).toBeGreaterThan(0.01);

@@ -269,7 +269,7 @@ describe('the network policies', () => {
     expect(all.filter(call => isAllowed(inForce, call)).map(wordsOfCall)).toEqual([]);
   });
 
-  it('are not enforced by the network plugin of this cluster, so a stranger is let in', async () => {
+  it('are not enforced by the network plugin of this cluster, so other pods can connect', async () => {
     const service = `${extensionServer}.${OWN}.svc.cluster.local`;
     const script = `import { connect } from 'node:net';
       connect(5005, '${service}').on('connect', () => { console.log('let in'); process.exit(0); });`;

@@ -19,7 +19,7 @@ describe('manifests', () => {
     ['12:30', '12:30'],
     ['2026-01-31', '2026-01-31'],
     ['1.5', 1.5],
-  ])('mean by %s what kubectl takes it for', (text, meant) => {
+  ])('parse %s as kubectl does', (text, meant) => {
     expect(parseManifests(`{kind: A, apiVersion: v1, data: ${text}}`, 'a.yaml')).toMatchObject([
       { data: meant },
     ]);

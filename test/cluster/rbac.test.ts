@@ -66,7 +66,7 @@ async function tokenFor(namespace: string): Promise<string> {
 
 const forbidden = { name: 'KubeError', status: 403, reason: 'Forbidden' };
 
-describe('a token with a Role that lets it get ConfigMaps of its namespace', () => {
+describe('a token with a Role for ConfigMaps of its namespace', () => {
   it('gets one there', async () => {
     expect(await reader.get(configRef(own))).toMatchObject({ data: { color: 'blue' } });
   });

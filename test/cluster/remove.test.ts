@@ -42,7 +42,7 @@ async function present(): Promise<readonly string[]> {
   return (await Promise.all(found)).flat();
 }
 
-it("what an installation has brought is gone by the commands of the documentation, users' objects too", async () => {
+it("the commands of the documentation remove an installation completely, users' objects too", async () => {
   const [[apply = ''] = []] = documentedCommands('install.md', 'Apply the manifests');
   const [removal = []] = documentedCommands('install.md', 'Remove');
   await user.sh(apply);

@@ -143,7 +143,7 @@ describe('an owned object', () => {
     await expect(write.apply(route)).rejects.toThrow('.spec.unheard: field not declared in schema');
   });
 
-  it('of another API is written once, whatever the server adds to it', async () => {
+  it('of another API is written once, although the server adds fields', async () => {
     const { write, requests, learn } = beginWriting(client);
     const route = (path: string) => ({
       apiVersion: 'gateway.networking.k8s.io/v1',
@@ -193,7 +193,7 @@ describe('an owned object', () => {
     expect((await objectAt(client, ref))?.metadata.uid).toBe(next.metadata.uid);
   });
 
-  it('with finalizers of others is seen with its deletionTimestamp at once', async () => {
+  it('with finalizers of others has its deletionTimestamp at once', async () => {
     const ref = binding();
     const { write, store } = beginWriting(client);
     await write.apply(bindingOf(ref.name, { revision: revisions[0] }));

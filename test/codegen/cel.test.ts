@@ -89,7 +89,7 @@ const TABLES: Readonly<Record<string, readonly Row[]>> = {
     [{ labels: { a: '1', b: '2' } }, 'self.labels.size() == 2', true],
     [{ labels: {} }, 'self.labels.size() > 0', false],
   ],
-  'looks into texts': [
+  'searches texts': [
     [{ note: 'svc:web' }, "self.note.startsWith('svc:')", true],
     [{ note: 'web' }, "self.note.startsWith('svc:')", false],
     [{ note: 'a.example' }, "self.note.endsWith('.example')", true],
@@ -101,7 +101,7 @@ const TABLES: Readonly<Record<string, readonly Row[]>> = {
     [{ note: 'xaby' }, "self.note.matches('^a[bc]$')", false],
     [{ note: 'ab"' }, `self.note.matches('^ab"$')`, true],
   ],
-  'looks for items and keys': [
+  'searches items and keys': [
     [{ mode: 'Fast' }, "self.mode in ['Fast', 'Slow']", true],
     [{ mode: 'Fast' }, "self.mode in ['Slow']", false],
     [{ mode: 'Fast' }, "!(self.mode in ['Slow'])", true],
@@ -113,7 +113,7 @@ const TABLES: Readonly<Record<string, readonly Row[]>> = {
     [{ labels: { a: '1' } }, "'1' in self.labels", false],
     [{ labels: {} }, "'toString' in self.labels", false],
   ],
-  'asks whether a field is there': [
+  'tests whether a field exists': [
     [{ note: '' }, 'has(self.note)', true],
     [{}, 'has(self.note)', false],
     [{}, '!has(self.note)', true],
@@ -125,7 +125,7 @@ const TABLES: Readonly<Record<string, readonly Row[]>> = {
     [{ amount: 1 }, 'has(self.amount)', true],
     [{}, 'has(self.amount)', false],
   ],
-  'goes over lists': [
+  'iterates over lists': [
     [{ words: ['a', 'ab'] }, "self.words.all(w, w.startsWith('a'))", true],
     [{ words: ['a', 'b'] }, "self.words.all(w, w.startsWith('a'))", false],
     [{ words: [] }, 'self.words.all(w, false)', true],
@@ -141,7 +141,7 @@ const TABLES: Readonly<Record<string, readonly Row[]>> = {
     [{ ports: [WEB], words: ['web'] }, 'self.ports.all(p, self.words.exists(w, w == p.name))', true],
     [{}, "['a', 'b'].all(x, x != self.mode)", true],
   ],
-  'goes over the keys of maps': [
+  'iterates over the keys of maps': [
     [{ labels: { a: '1' } }, "self.labels.all(k, k == 'a')", true],
     [{ labels: { a: '1', b: '2' } }, "self.labels.all(k, k == 'a')", false],
     [{ labels: { a: '1', b: '2' } }, "self.labels.exists(k, k == 'b')", true],
@@ -194,7 +194,7 @@ const TABLES: Readonly<Record<string, readonly Row[]>> = {
     [{ words: ['soon', '1s'] }, "!self.words.all(w, duration(w) == duration('2s'))", true],
     [{ words: ['soon', '2s'] }, "!self.words.all(w, duration(w) == duration('2s'))", false],
   ],
-  'sees the names of the nearest macro': [
+  'uses the names of the innermost macro': [
     [{ words: ['a'], ports: [WEB] }, "self.words.all(x, self.ports.all(x, x.name == 'web'))", true],
     [{ words: ['a'] }, "self.words.all(self, self == 'a')", true],
     [
@@ -213,7 +213,7 @@ const TABLES: Readonly<Record<string, readonly Row[]>> = {
       true,
     ],
   ],
-  'takes any name for a variable': [
+  'accepts any name for a variable': [
     [{ words: ['a'] }, "self.words.all(new, new == 'a')", true],
     [{ words: ['a'] }, 'self.words.all(class, class.size() == 1)', true],
     [{ words: ['a'] }, 'self.words.all(codePoints, codePoints.size() == 1)', true],

@@ -24,7 +24,7 @@ describe('the tiny schema generates', () => {
     expect(readdirSync(FOLDER).sort()).toEqual([...names.keys()].sort());
   });
 
-  it('the same again, whatever the order of its files', async () => {
+  it('the same again, in any order of its files', async () => {
     const schemas = new Map([...tinyFiles()].reverse());
     expect(await generate({ schemas, protos: new Map() }, () => undefined)).toEqual(outputs);
   });

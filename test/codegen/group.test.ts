@@ -55,7 +55,7 @@ function onDisk(folder: string): readonly string[] {
 }
 
 describe('the generated files on disk', () => {
-  it.each([...original])('%s is what the schema gives: npm run generate', (path, text) => {
+  it.each([...original])('%s is generated from the schema: npm run generate', (path, text) => {
     expect(readFileSync(path, 'utf8')).toBe(text);
   });
 

@@ -31,7 +31,7 @@ describe('group.json', () => {
     expect(refusalOf(patch)).toBe(`${place}: ${why}`);
   });
 
-  it.each(['v1', 'v2', 'v1alpha1', 'v1beta12'])('may say version %s', version => {
+  it.each(['v1', 'v2', 'v1alpha1', 'v1beta12'])('may have version %s', version => {
     expect(load(tinyFiles({ 'group.json#/version': version }))[0]?.version).toBe(version);
   });
 });

@@ -246,7 +246,7 @@ describe('a $ref', () => {
     expect(refusalOf(patch)).toBe('nothing is refused');
   });
 
-  it('takes description, default and expectation from beside it, and adds the rules beside it to those of the definition', () => {
+  it('takes description, default and expectation from its siblings, and adds sibling rules to those of the definition', () => {
     const rule = (message: string) => ({ rule: "self != ''", message });
     const kind = tinyKind({
       [`${MODE}/x-kubernetes-validations`]: [rule('of the definition')],

@@ -32,7 +32,7 @@ describe('the proto files of the product', () => {
     );
   });
 
-  it('each say in a comment what they are', () => {
+  it('each have a comment', () => {
     const silent = [...product].filter(([, text]) => !text.startsWith('// ')).map(([path]) => path);
     expect(silent).toEqual([]);
   });
@@ -64,7 +64,7 @@ describe('the proto files of the product', () => {
 });
 
 describe('proto files', () => {
-  it('come after those that they import, in whatever order they are read', () => {
+  it('come after those that they import, in any order of reading', () => {
     const names = (files: ProtoFiles) => protoDescriptors(files).map(({ name }) => name);
     expect(
       names(

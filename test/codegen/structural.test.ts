@@ -118,7 +118,7 @@ const FIELDS: readonly (readonly [sentence: string, field: string, patch: Patch,
     },
   ],
   [
-    'a rule is kept as it is, without what it does not say',
+    'a rule is kept, without absent fields',
     'note',
     { [specField('note', 'x-kubernetes-validations')]: [RULE] },
     { type: 'string', maxLength: 16, 'x-kubernetes-validations': [RULE], description: 'A text.' },

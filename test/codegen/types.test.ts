@@ -50,7 +50,7 @@ describe('the types of the product', () => {
     expectTypeOf(change).returns.toBeVoid();
   });
 
-  it('know every value of an enum', () => {
+  it('have every value of an enum', () => {
     expectTypeOf<stored.Protocol>().toEqualTypeOf<'HTTP' | 'HTTPS' | 'TCP' | 'UDP' | 'TLS' | 'gRPC'>();
     expectTypeOf<stored.MeshBinding['apiVersion']>().toEqualTypeOf<'mesh-gateway.dev/v1alpha1'>();
     expectTypeOf<stored.MeshBinding['kind']>().toEqualTypeOf<'MeshBinding'>();

@@ -67,7 +67,7 @@ export const changeCases: Readonly<Record<string, Case>> = {
     },
   },
 
-  'reports a listener that throws, and goes on': {
+  'reports a listener that throws, and notifies the others': {
     expect: async scene => {
       const failure = new Error('thrown by a listener');
       const leave = scene.read.subscribe(() => {

@@ -34,7 +34,7 @@ const [first, second] = ['0123456789abcdef', 'fedcba9876543210'];
 
 /** Writes of objects that we own. */
 export const ownedCases: Readonly<Record<string, Case>> = {
-  'creates an object that we own, and reads it like any other': {
+  'creates an object that we own, and reads it': {
     expect: async scene => {
       await scene.write.apply(bindingOf(first, { app: 'mesh' }));
       const { metadata, spec } = await untilFound(scene, binding);
@@ -85,7 +85,7 @@ export const ownedCases: Readonly<Record<string, Case>> = {
     },
   },
 
-  'creates routes that we own, and finds them like those of users': {
+  'creates routes that we own, and finds them by the indexes': {
     expect: async scene => {
       await scene.write.apply(anchorTo('web'));
       const route = await untilFound(scene, anchor);

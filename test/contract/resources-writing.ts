@@ -55,7 +55,7 @@ export const writingCases: Readonly<Record<string, Case>> = {
     },
   },
 
-  'keeps a status through changes of spec, and takes none from authors': {
+  'keeps the status when the spec changes, and ignores the status that a user applies': {
     expect: async scene => {
       const before = await put(scene, web, { ...webWith(), status: { observedGeneration: 7 } });
       expect(before.status).toBeUndefined();
@@ -167,7 +167,7 @@ export const writingCases: Readonly<Record<string, Case>> = {
     },
   },
 
-  'gives an object that is created again a new uid': {
+  'sets a new uid when an object is created again': {
     expect: async scene => {
       const old = await put(scene, web, webWith({ paused: true }));
       await scene.write.replaceStatus(old, status);

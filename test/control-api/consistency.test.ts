@@ -16,7 +16,7 @@ const count = async (call: SendCall, path: string, name: string) =>
 const devices = (call: SendCall) => count(call, '/tailnet/-/devices', 'devices');
 
 describe('requirement 11: a write', () => {
-  it('is seen by lists later than by reads of one object', async () => {
+  it('is visible in lists later than in reads of one object', async () => {
     const [api, call] = await withDelay({ listDelayMs: [5_000, 5_000], getDelayMs: [1_000, 1_000] });
     const { nodeId } = api.addDevice({ hostname: 'web-1' });
     const seen = async () => [(await call('GET', `/device/${nodeId}`)).status, await devices(call)];
@@ -31,7 +31,7 @@ describe('requirement 11: a write', () => {
     expect(await devices(call)).toBe(0);
   });
 
-  it('is seen after a time between the two that were given, the same one for the same seed', async () => {
+  it('is visible after a time in the configured range, the same for the same seed', async () => {
     const visibleAfter = async () => {
       const [api, call] = await withDelay({ listDelayMs: [1_000, 9_000] });
       const seconds: number[] = [];
@@ -59,7 +59,7 @@ describe('requirement 11: a write', () => {
     expect(await call('GET', `/device/${nodeId}`)).toMatchObject({ json: { os: 'plan9' } });
   });
 
-  it('of a key, a service and its hosts is seen later, too', async () => {
+  it('of a key, a service and its hosts is visible later, too', async () => {
     const [api, call] = await withDelay({ listDelayMs: [1_000, 1_000], getDelayMs: [1_000, 1_000] });
     await call('POST', '/tailnet/-/keys', keyBody());
     await call('PUT', '/tailnet/-/services/svc:web', { name: 'svc:web', ports: [] });
@@ -75,7 +75,7 @@ describe('requirement 11: a write', () => {
     expect(await counts()).toEqual([2, 1, 1]);
   });
 
-  it('may be missing again in a later read that sees the past', async () => {
+  it('may be missing again in a later stale read', async () => {
     const [api, call] = await withDelay({ staleReads: { share: 0.5, byMs: 60_000 } });
     api.addDevice({ hostname: 'web-1' });
     api.clock.advance(30_000);

@@ -168,7 +168,7 @@ describe('requirement 10: size', () => {
 });
 
 describe('determinism', () => {
-  it('gives the same IDs and secrets for the same seed, and others for another one', async () => {
+  it('has the same IDs and secrets for the same seed, and others for another one', async () => {
     const world = async (seed: number) => {
       const api = await simulated({ seed });
       const client = api.addClient(['auth_keys']);

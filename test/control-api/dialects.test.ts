@@ -65,7 +65,7 @@ describe('requirement 2: the dialect headscale', () => {
     });
   });
 
-  it.each(['example.ts.net', 'T123CNTRL'])('knows no tailnet but its own: %s', async name => {
+  it.each(['example.ts.net', 'T123CNTRL'])('has only its own tailnet: %s', async name => {
     const [, call] = await headscale();
     const answer = await call('GET', `/tailnet/${name}/devices`);
     expect(answer).toMatchObject({ status: 404, json: { message: 'tailnet not found', status: 404 } });
@@ -150,14 +150,14 @@ describe('requirement 2: the dialect headscale', () => {
     expect(await call('GET', '/tailnet/-/keys')).toMatchObject({ status: 200, json: { keys: [] } });
   });
 
-  it('authorizes devices when they register, and cannot take that back', async () => {
+  it('authorizes devices when they register, and cannot revoke that', async () => {
     const [api, call] = await headscale();
     const path = `/device/${api.addDevice({ hostname: 'web-1' }).id}`;
     expect(await call('POST', `${path}/authorized`, { authorized: true })).toMatchObject({ status: 200 });
     expect(await call('POST', `${path}/authorized`, { authorized: false })).toMatchObject({ status: 400 });
   });
 
-  it('lets tokens give the tags that they own, and never takes all tags away', async () => {
+  it('allows tokens to set the tags that they own, and never removes all tags', async () => {
     const [api, call] = await headscale();
     const path = `/device/${api.addDevice({ hostname: 'web-1' }).id}`;
     expect(await call('POST', `${path}/tags`, { tags: ['tag:web'] })).toMatchObject({ status: 200 });
@@ -169,7 +169,7 @@ describe('requirement 2: the dialect headscale', () => {
     expect((await call('GET', path)).json).toMatchObject({ tags: ['tag:web'] });
   });
 
-  it('keeps scopes that it does not know, which allow nothing', async () => {
+  it('keeps unknown scopes, which allow nothing', async () => {
     const [api] = await headscale();
     const call = await callsOf(api, api.addClient(['device:read', 'dns']));
     expect(await call('GET', '/tailnet/-/devices')).toMatchObject({ status: 403 });
@@ -177,7 +177,7 @@ describe('requirement 2: the dialect headscale', () => {
 });
 
 describe('requirement 2: the dialect vendor', () => {
-  it('knows its tailnet as -, by its ID and by its domain', async () => {
+  it('accepts its tailnet as -, by its ID and by its domain', async () => {
     const api = await simulated({ domain: 'blue.ts.net' });
     const call = await callsOf(api, api.addClient(['all']));
     for (const name of ['-', api.state.tailnetId, 'blue.ts.net'])

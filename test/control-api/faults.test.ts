@@ -117,7 +117,7 @@ describe('requirement 16: a fault', () => {
     expect(answer.text).toMatch(/^\{"devices":\[/);
   });
 
-  it('can give the right JSON another content type, or other types', async () => {
+  it('can change the content type of correct JSON, or its types', async () => {
     const [api, call] = await withDevice();
     api.fail({ fault: { is: 'content-type', value: 'text/html' }, times: 1 });
     const html = await call('GET', LIST);

@@ -77,7 +77,7 @@ describe('requirement 7: a key', () => {
     }
   });
 
-  it('lets one device join, and is invalid then', async () => {
+  it('joins one device, and is invalid then', async () => {
     const [api, call] = await withKeys();
     const { id, key } = await created(call);
     api.join(key, { hostname: 'web-1' });
@@ -85,7 +85,7 @@ describe('requirement 7: a key', () => {
     expect(() => api.join(key, { hostname: 'web-2' })).toThrow('is used');
   });
 
-  it('lets many devices join if it is reusable', async () => {
+  it('joins many devices if it is reusable', async () => {
     const [api, call] = await withKeys();
     const { id, key } = await created(call, { reusable: true });
     expect(api.join(key, { hostname: 'web' }).name).toBe('web.example.ts.net');

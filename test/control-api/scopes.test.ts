@@ -102,7 +102,7 @@ describe('requirement 5: names of scopes', () => {
     ['routes', 'POST /device/ID/routes', 200],
     ['acl', 'POST /tailnet/-/acl', 200],
     ['acl', 'GET /tailnet/-/devices', 403],
-  ])('of old clients still count: %s for %s gives %i', async (scope, path, expected) => {
+  ])('of old clients are still valid: %s for %s returns %i', async (scope, path, expected) => {
     expect(await statusOf([scope], path)).toBe(expected);
   });
 
@@ -117,12 +117,12 @@ describe('requirement 5: names of scopes', () => {
     ['device:write', 'PUT /tailnet/-/services/svc:new', 200],
     ['tailnet:read', 'GET /tailnet/-/settings', 200],
     ['tailnet:read', 'PATCH /tailnet/-/settings', 403],
-  ])('of the contract can be made to count: %s for %s gives %i', async (scope, path, expected) => {
+  ])('of the contract can be enabled: %s for %s returns %i', async (scope, path, expected) => {
     expect(await statusOf([scope], path, contract)).toBe(expected);
   });
 
   it.each(['device:create', 'device:read', 'device:write', 'tailnet:read', 'everything'])(
-    'that the vendor does not know are refused for a client: %s',
+    'that are unknown to the vendor are refused for a client: %s',
     async scope => {
       const api: Simulated = await simulated();
       expect(() => api.addClient([scope])).toThrow(`unknown scopes [${scope}]`);

@@ -154,7 +154,7 @@ describe('the resolution cache', () => {
     expect([ofWeb.count, ofApi.count]).toEqual([0, 1]);
   });
 
-  it('notices that a tailnet changes its domain, and that another takes it over', async () => {
+  it('follows a domain from one MeshTailnet to another', async () => {
     const { memory, cache } = await cacheOf(web);
     await memory.author.put(tailnetObject('main', { tailnet: 'other.ts.net' }));
     expect(addressesIn(cache)).toEqual([]);

@@ -126,7 +126,7 @@ describe('the folder of Envoy Gateway after a restart', () => {
     expect(lines.map(({ msg }) => msg)).toContain('the folder for Envoy Gateway cannot be written');
   });
 
-  it('is restored after a restart, whatever was edited in it', async () => {
+  it('is restored after a restart if it was edited', async () => {
     const folders = makeFolders();
     const first = await startGatewayFiles(folders);
     await first.put('a.yaml', web(), secret, naming);

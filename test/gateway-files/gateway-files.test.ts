@@ -239,7 +239,7 @@ describe('the folder of Envoy Gateway', () => {
     await eventually(() => expect(count()).toBe(1));
   });
 
-  it('takes the first of two files that define one object, as the store does', async () => {
+  it('uses the first of two files that define one object, as the store does', async () => {
     const { put, remove, names, contentOf } = await startGatewayFiles(makeFolders());
     const with_ = (value: string) => ({ ...secret, stringData: { key: value } });
     await put('b.yaml', with_('second'));

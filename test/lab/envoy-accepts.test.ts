@@ -39,7 +39,7 @@ describe('Envoy accepts a cluster', () => {
   });
 
   it.each(EVERY_KIND.filter(([, { protocol }]) => protocol !== 'UDP'))(
-    'with %s where a policy asks for PROXY protocol and options of HTTP',
+    'with %s where a policy sets PROXY protocol and options of HTTP',
     (_, wanted) => {
       const options = httpOptions(
         concat([

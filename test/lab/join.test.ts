@@ -119,7 +119,7 @@ describe('a device that has joined', () => {
       end: (id: string) => changeNode(tailnet.admin, id, 'expire'),
       seen: [expect.objectContaining({ expired: true, reachable: false })],
     },
-  ])('works no more when it is $what', async ({ what, end, seen }) => {
+  ])('does not work when it is $what', async ({ what, end, seen }) => {
     const hostname = `to-be-${what}`;
     const daemon = startDaemon(starter, { hostname });
     const { key } = await addJoinKey(tailnet.admin, {});

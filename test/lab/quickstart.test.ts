@@ -45,7 +45,7 @@ const untilBackends = (...wanted: readonly string[]) =>
   );
 
 describe('npm start', () => {
-  it('prints a curl line that goes through the mesh', async () => {
+  it('prints a curl line whose request goes through the mesh', async () => {
     const [line = ''] = /curl -H .*/.exec(running.output()) ?? [];
     const { code, output } = await runCommand(['sh', '-c', `${line} --silent --show-error`]);
     expect([code, (JSON.parse(output) as { host: string }).host]).toEqual([0, QUICKSTART_HOST]);

@@ -99,15 +99,12 @@ describe.each(SERVICES)('the $name service behind the tailnet', ({ name, ask: as
   it.each([
     { mode: 'failing', answer: failing },
     { mode: 'dead', answer: 'refused' },
-  ] as const)(
-    'answers $answer while it is $mode, and is well when it is mended',
-    async ({ mode, answer }) => {
-      await setService(web.control, name, { mode });
-      const broken = await answerOf(askIt);
-      await setService(web.control, name, { mode: 'healthy' });
-      expect({ broken, mended: await answerOf(askIt) }).toEqual({ broken: answer, mended: well });
-    },
-  );
+  ] as const)('answers $answer while it is $mode, and recovers', async ({ mode, answer }) => {
+    await setService(web.control, name, { mode });
+    const broken = await answerOf(askIt);
+    await setService(web.control, name, { mode: 'healthy' });
+    expect({ broken, mended: await answerOf(askIt) }).toEqual({ broken: answer, mended: well });
+  });
 
   it('responds after one that was called later while it is slow', async () => {
     const answers: string[] = [];

@@ -81,7 +81,7 @@ describe('a large configuration of others, with a few routes to the mesh', () =>
     expect(changed).toEqual([]);
   });
 
-  it('takes one kind of call, however many routes there are', () => {
+  it('needs one kind of hook call for any number of routes', () => {
     expect([...new Set(world.recorded.calls.map(({ hook }) => hook))]).toEqual(['PostTranslateModify']);
   });
 
@@ -96,7 +96,7 @@ describe('a large configuration of others, with a few routes to the mesh', () =>
     expect(strange).toEqual([]);
   });
 
-  it('gives the same bytes when it is translated again', async () => {
+  it('returns the same bytes when it is translated again', async () => {
     const again = await Promise.all(world.recorded.calls.map(call => world.recorded.again(call)));
     const different = world.recorded.calls.filter(
       (call, index) => !Buffer.from(again[index] ?? []).equals(call.answer),

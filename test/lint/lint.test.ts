@@ -78,7 +78,7 @@ const FILES: readonly (readonly [sentence: string, text: string, findings: reado
     ['2 error kind: "MeshEndpoint" is not a kind of mesh-gateway.dev/v1alpha1; did you mean MeshEndpoints?'],
   ],
   [
-    'an unknown kind like no other',
+    'an unknown kind without a similar one',
     HEAD.replace('MeshEndpoints', 'Gateway'),
     ['2 error kind: "Gateway" is not a kind of mesh-gateway.dev/v1alpha1'],
   ],
@@ -127,7 +127,7 @@ describe('lint ignores', () => {
   });
 });
 
-describe('lint looks into a List', () => {
+describe('lint reads the items of a List', () => {
   const item = (text: string) => text.replace(/\n$/, '').replaceAll('\n', '\n    ');
   const list = `apiVersion: v1
 kind: List

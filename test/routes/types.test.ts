@@ -49,11 +49,11 @@ const declarations: Cases = {
     text: moduleWith([endpointText('a', 80, 'HTTP'), endpointText('b', 80, 'HTTP')], 'backend(web, 81);'),
     error: '"port 81 is not declared; declared are 80"',
   },
-  'a number that the compiler does not know': {
+  'a number that is not a literal': {
     text: moduleWith(TWO, 'declare const port: number; backend(web, port);'),
     error: `Argument of type 'number' is not assignable to parameter of type '8080 | 9090'`,
   },
-  'a name that the compiler does not know': {
+  'a name that is not a literal': {
     text: moduleWith(TWO, 'declare const name: string; backend(web, name);'),
     error: `Argument of type 'string' is not assignable to parameter of type '"web-1" | "web-2"'`,
   },
@@ -95,11 +95,11 @@ function madeBy(more: string, text: string): string {
 }
 
 const unknowns: Cases = {
-  'endpoints that are computed, with a port that the compiler knows': {
+  'computed endpoints with a literal port': {
     text: madeBy("port: 8080, protocol: 'HTTP'", 'backend(web, 8081);'),
     error: '"port 8081 is not declared; declared are 8080"',
   },
-  'endpoints that are computed, with a protocol that it knows': {
+  'computed endpoints with a literal protocol': {
     text: madeBy("port: 8080, protocol: 'HTTP'", routeText('UDPRoute', 'backend(web, 8080)')),
     error: 'UDPRoute does not support protocol HTTP of port 8080',
   },
@@ -115,7 +115,7 @@ const unknowns: Cases = {
       declare const web: authored.MeshEndpoints; declare const port: number;
       ${routeText('UDPRoute', "[backend(web, 53), backend(web, port), backend(web, 'dns')]")}`,
   },
-  'a function that declares a service of whatever name and port': {
+  'a function that declares a service of any name and port': {
     text: `import { backend, httpRoute, meshEndpoints } from 'mesh-gateway';
       export function service(name: string, port: number) {
         const fields = { meshIP: '100.64.0.1', meshFQDN: \`\${name}.example.ts.net\`, protocol: 'HTTP' } as const;

@@ -2,12 +2,12 @@ import { describe, expect, it, vi } from 'vitest';
 import { systemClock } from '../../src/runtime/clock.ts';
 
 describe('the clock of the machine', () => {
-  it('never goes back', () => {
+  it('is monotonic', () => {
     const times = Array.from({ length: 1000 }, () => systemClock.now());
     expect(times).toEqual(times.toSorted((a, b) => a - b));
   });
 
-  it.each([0, 0.2, 1, 3.7, 20])('calls not before %d ms have gone by', async ms => {
+  it.each([0, 0.2, 1, 3.7, 20])('calls no earlier than after %d ms', async ms => {
     const begin = systemClock.now();
     await new Promise<void>(resolve => void systemClock.after(ms, resolve));
     expect(systemClock.now() - begin).toBeGreaterThanOrEqual(ms);
@@ -45,7 +45,7 @@ describe('the clock of the machine', () => {
     }
   });
 
-  it('calls soon, after all that was promised before', async () => {
+  it('calls soon, after pending promises', async () => {
     const order: string[] = [];
     await new Promise<void>(resolve => {
       systemClock.soon(() => {

@@ -127,7 +127,7 @@ class World {
 }
 
 describe('a controller over a store', () => {
-  it('has seen the last state of everything when it comes to rest, whatever changed, failed and took long', async () => {
+  it('has reconciled the last state of every object when it is idle, after any changes, failures and delays', async () => {
     const worlds = fc.tuple(fc.array(aManner), fc.array(aStep, { maxLength: 60, size: 'max' }));
     const property = fc.asyncProperty(worlds, async ([manners, steps]) => {
       const world = new World(manners);

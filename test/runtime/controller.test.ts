@@ -70,14 +70,14 @@ describe('a controller', () => {
     ['rejects', () => Promise.reject(new Error('no'))],
     ['could not write', () => Promise.reject(new ResourceError('Unavailable', 'no'))],
     // eslint-disable-next-line @typescript-eslint/prefer-promise-reject-errors -- that is what is tested
-    ['rejects with a text', () => Promise.reject('no')],
+    ['rejects with a string', () => Promise.reject('no')],
     // eslint-disable-next-line @typescript-eslint/prefer-promise-reject-errors -- that is what is tested
-    ['rejects with nothing', () => Promise.reject()],
-    ['gives nothing', () => Promise.resolve()],
-    ['gives no promise and nothing', () => undefined],
-    ['gives something else', () => Promise.resolve({ requeue: 'never' })],
-    ['plans for no time', () => Promise.resolve({ requeue: 'after', ms: Number.NaN })],
-    ['plans for the end of time', () => Promise.resolve({ requeue: 'after', ms: Infinity })],
+    ['rejects with undefined', () => Promise.reject()],
+    ['resolves with undefined', () => Promise.resolve()],
+    ['returns undefined', () => undefined],
+    ['resolves with an unknown outcome', () => Promise.resolve({ requeue: 'never' })],
+    ['requeues after NaN', () => Promise.resolve({ requeue: 'after', ms: Number.NaN })],
+    ['requeues after Infinity', () => Promise.resolve({ requeue: 'after', ms: Infinity })],
   ])('that %s is logged, counted and retried with backoff', async (_how, reconcile) => {
     const times: number[] = [];
     const { runtime, clock } = await running((_ref, _context, { clock }) => {
@@ -118,7 +118,7 @@ describe('a controller', () => {
     expect(runtime.lines).toEqual([]);
   });
 
-  it('takes no error from an object that was gone when it was to be written, but tries again', async () => {
+  it('counts no error if the object was deleted before the write, and retries', async () => {
     const times: number[] = [];
     const { runtime, clock } = await running((_ref, _context, { clock }) => {
       times.push(clock.now());

@@ -132,7 +132,7 @@ describe('an election', () => {
       fc.assert(property, { seed, numRuns: 1000 });
     });
 
-    it('has one who leads, and goes on to, soon after all is well again', () => {
+    it('has a stable leader soon after the faults end', () => {
       const property = fc.property(elections(storm), setup => {
         const election = new Election(setup);
         election.runUntil(STORM_ENDS_AT + LEADS_WITHIN_MS);

@@ -65,7 +65,7 @@ describe('the controllers of a leader', () => {
 });
 
 describe('a clock that counts sleep', () => {
-  it('goes on by the time that the machine slept, and never back', async () => {
+  it('counts the time in which the machine was suspended, and is monotonic', async () => {
     const clock = new VirtualClock();
     let [bootMs, sleptMs] = [5000, 0];
     const counting = countingSleep(clock, () => bootMs + clock.now() + sleptMs);

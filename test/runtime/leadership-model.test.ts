@@ -47,7 +47,7 @@ const aProcess = fc.record({
 const [CUT_EVERY, CUT_FOR] = [100, 70];
 
 describe('processes that share a lease', () => {
-  it('never lead at once, whatever their clocks and their requests do', async () => {
+  it('never lead at the same time, with any clocks and any faults of requests', async () => {
     let terms = 0;
     const property = fc.asyncProperty(fc.array(aProcess, { minLength: 2, maxLength: 3 }), async all => {
       const leaders = new Leaders();
@@ -72,7 +72,7 @@ describe('processes that share a lease', () => {
     expect(terms).toBeGreaterThan(2 * 25);
   });
 
-  it('know nothing of the time of day', () => {
+  it('do not use the time of day', () => {
     const folder = 'src/runtime/leader-election';
     const files = readdirSync(folder);
     expect(files.length).toBeGreaterThan(2);

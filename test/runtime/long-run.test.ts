@@ -51,7 +51,7 @@ describe('a run that takes long', () => {
     expect(seen).toEqual(['a', 'b']);
   });
 
-  it('releases its slot if it goes on after it was aborted, which is logged and counted once', async () => {
+  it('releases its slot if it continues after it was aborted, which is logged and counted once', async () => {
     const seen: string[] = [];
     const ends: (() => void)[] = [];
     const objects = ['a', 'b', 'c', 'd'].map(name => web(name));

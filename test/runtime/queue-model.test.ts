@@ -117,7 +117,7 @@ class Pair {
 }
 
 describe('the queue', () => {
-  it('does what its model does, whatever is added, fails, is delayed and is stopped', async () => {
+  it('equals its model for any sequence of adds, failures, delays and stops', async () => {
     const property = fc.asyncProperty(
       fc.integer({ min: 1, max: 4 }),
       steps(true),

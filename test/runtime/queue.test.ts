@@ -47,7 +47,7 @@ describe('a key', () => {
     expect(queue.state()).toEqual(empty);
   });
 
-  it('runs once more, after its run, when it is added during its run', async () => {
+  it('runs again after its run when it is added during its run', async () => {
     const { clock, work, queue } = queueOf({ concurrency: 10 });
     queue.start();
     queue.add('a', 'change');
@@ -277,7 +277,7 @@ describe('at once', () => {
 });
 
 describe('a queue that is stopped', () => {
-  it('forgets what waits, takes nothing, begins nothing and leaves no timer', async () => {
+  it('drops queued keys, accepts none, starts none and leaves no timer', async () => {
     const { clock, work, queue } = queueOf();
     queue.start();
     for (const key of ['retried', 'planned', 'running', 'waiting']) queue.add(key, 'change');
@@ -321,7 +321,7 @@ describe('work that is not as it should be', () => {
         throw new Error('no');
       },
     ],
-    ['gives something whose then throws', () => ({ then: () => void JSON.parse('{') }) as never],
+    ['returns an object whose then throws', () => ({ then: () => void JSON.parse('{') }) as never],
   ])('and %s counts as a run without success', async (_how, work) => {
     const clock = new VirtualClock();
     const queue = new Queue<string>({ clock, work, concurrency: 1, observer: noObserver });
@@ -333,7 +333,7 @@ describe('work that is not as it should be', () => {
 });
 
 describe('an observer', () => {
-  it('hears what is added, how long it waited and what is retried', async () => {
+  it('is notified of adds, waiting times and retries', async () => {
     const heard: string[] = [];
     const { clock, work, queue } = queueOf({
       observer: {
@@ -354,7 +354,7 @@ describe('an observer', () => {
 });
 
 describe('10,000 keys', () => {
-  it("each run once, while Node's event loop goes on", async () => {
+  it('each run once, without blocking the event loop', async () => {
     const seen = new Set<string>();
     const work = (key: string): Promise<Outcome> => {
       seen.add(key);

@@ -68,7 +68,7 @@ describe('a resync', () => {
     expect([...offers.values()].map(times => times.length)).toEqual(Array(20).fill(3));
   });
 
-  it('forgets a key with nothing behind it, until it is kept again', async () => {
+  it('drops a key without an object, until it is added again', async () => {
     const { clock, offers, gone, resync } = resyncOf(1);
     const key = 'MeshEndpoints/team-0/web-0';
     gone.add(key);

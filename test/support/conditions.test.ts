@@ -53,7 +53,7 @@ describe('a condition', () => {
     expect(withCondition(next, ready, later)[0]?.lastTransitionTime).toBe('2026-01-31T13:00:00Z');
   });
 
-  it('forgets a generation that is not said any more', () => {
+  it('drops an observedGeneration that is absent now', () => {
     const { observedGeneration: _generation, ...rest } = ready;
     expect(withCondition(both, rest, later)[0]).not.toHaveProperty('observedGeneration');
   });
@@ -70,7 +70,7 @@ describe('a condition', () => {
     expect(given).toEqual(before);
   });
 
-  it('is cut where it is too long, and says so', () => {
+  it('is truncated with an ellipsis if it is too long', () => {
     const [long] = withCondition(
       [],
       { ...ready, message: 'x'.repeat(40_000), reason: 'R'.repeat(2000) },
@@ -80,7 +80,7 @@ describe('a condition', () => {
     expect(long?.message).toMatch(/x\.\.\.$/);
   });
 
-  it('is valid, and the same after a way through UTF-8, whatever its texts are', () => {
+  it('is valid and survives UTF-8, with any texts', () => {
     const units = fc.string({ unit: 'binary', minLength: 1 }).map(text => text.slice(1) + text.slice(0, 1));
     const halves = fc.constantFrom('\ud83d', '\ude00', '\ude00\ud83d', '\u{1F600}', 'a');
     const texts = fc

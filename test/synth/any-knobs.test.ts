@@ -19,7 +19,7 @@ function someOf(value: unknown): fc.Arbitrary<unknown> {
 const anyKnobs = someOf(everyKnob) as fc.Arbitrary<Written>;
 const parts = ['namespace', 'rbac', 'operator', 'extension-server', 'network-policies', 'monitoring'];
 
-describe('whatever knobs are turned', () => {
+describe('any combination of settings', () => {
   it('every object is valid and passes every policy', () => {
     fc.assert(
       fc.property(anyKnobs, written => {
@@ -32,7 +32,7 @@ describe('whatever knobs are turned', () => {
   });
 });
 
-describe('whatever is given as a configuration', () => {
+describe('any value as a configuration', () => {
   it('is either taken or refused with reasons, each on one line', () => {
     fc.assert(
       fc.property(fc.oneof(fc.jsonValue(), anyKnobs), value => {

@@ -96,7 +96,7 @@ describe('mesh-gateway synth', () => {
     expect(listed('chosen')).toBe(all);
   });
 
-  it('takes away what a chosen part does not have any more', async () => {
+  it('removes files that a chosen part does not have any more', async () => {
     await run('synth', '--out', 'fenced');
     const config = written('open.yaml', 'networkPolicies: {enabled: false}\n');
     const outcome = await run('synth', '--config', config, '--out', 'fenced', '--only', 'network-policies');

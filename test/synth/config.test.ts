@@ -18,7 +18,7 @@ describe('a configuration', () => {
     expect(readConfiguration(text)).toEqual({ installation: installationOf({}) });
   });
 
-  it('has the defaults that are promised', () => {
+  it('has the documented defaults', () => {
     expect(installationOf({})).toMatchObject({
       namespace: 'mesh-system',
       image: { repository: 'mesh-gateway', pullPolicy: 'IfNotPresent' },

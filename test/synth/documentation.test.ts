@@ -87,7 +87,7 @@ describe('docs/install.md', () => {
     expect(readConfiguration(shown).faults).toBeUndefined();
   });
 
-  it('names the least version of Kubernetes that takes the rules of our kinds', () => {
+  it('names the lowest version of Kubernetes that supports the rules of our kinds', () => {
     const called = rulesOfKinds().flatMap(functionsIn);
     const least = Math.max(...called.map(name => SINCE[name] ?? Infinity));
     expect(new Set(called).size).toBeGreaterThan(5);

@@ -6,22 +6,22 @@ const files = synthesized(everyKnob);
 const written = [...files].filter(([path]) => path !== 'crds.yaml');
 
 describe('a configuration that turns every knob', () => {
-  it.each(written)('gives %s as it is in test/golden/synth', async (path, text) => {
+  it.each(written)('writes %s as in test/golden/synth', async (path, text) => {
     await expect(text).toMatchFileSnapshot(`../golden/synth/${path}`);
   });
 
-  it('gives nothing else', () => {
+  it('writes no other file', () => {
     const present = readdirSync('test/golden/synth', { recursive: true, withFileTypes: true });
     expect(present.filter(entry => entry.isFile())).toHaveLength(written.length);
   });
 
-  it('gives the definitions of our kinds as they are generated', () => {
+  it('writes the CRDs of our kinds as generated', () => {
     const definitions = readdirSync('dist/crds').sort();
     for (const name of definitions)
       expect(files.get('crds.yaml')).toContain(readFileSync(`dist/crds/${name}`, 'utf8'));
   });
 
-  it('gives the same again', () => {
+  it('writes the same again', () => {
     expect([...synthesized(everyKnob)]).toEqual([...files]);
   });
 });

@@ -118,7 +118,7 @@ describe('what is in the image', () => {
     for (const library of needed) expect(files()).toContain(library);
   });
 
-  it('is less than 150 MB, of which Node 24 takes 127', () => {
+  it('is less than 150 MB, 127 of which are Node 24', () => {
     const bytes = files().reduce((sum, path) => sum + statSync(join(tree, path)).size, 0);
     expect(bytes).toBeLessThan(150_000_000);
     expect(bytes).toBeGreaterThan(50_000_000);
@@ -135,7 +135,7 @@ describe('what is in the image', () => {
     expect(readFileSync(join(tree, 'etc/passwd'), 'utf8')).toContain('nonroot:x:65532:65532:');
   });
 
-  it('goes into a new folder only', async () => {
+  it('is written into a new folder only', async () => {
     await expect(layOutProduct(project, tree)).rejects.toThrow('exists already: name a new folder');
   });
 

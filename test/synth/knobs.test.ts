@@ -26,7 +26,7 @@ const defaults = installationOf({});
 const usual = textOf({});
 
 describe('the configuration that turns every knob', () => {
-  it('knows of many', () => {
+  it('finds many', () => {
     expect(knobs.length).toBeGreaterThan(35);
   });
 

@@ -4,7 +4,7 @@ import { policies } from '../support/synth/policies.ts';
 
 const configurations = { 'the defaults': {}, 'every knob': everyKnob };
 
-describe.each(Object.entries(configurations))('what %s give', (_, written) => {
+describe.each(Object.entries(configurations))('the manifests of %s', (_, written) => {
   const objects = objectsIn(synthesized(written));
 
   it.each(policies)('$sentence', ({ offenders }) => {

@@ -64,7 +64,7 @@ describe.each(PROCESSES)('the container of $name', ({ name, command, settings })
     },
   );
 
-  it('knows where it is', () => {
+  it('gets its namespace and pod name', () => {
     const fields = listAt(containerOf(name), 'env').flatMap(one => {
       const field = at(one, 'valueFrom', 'fieldRef', 'fieldPath');
       return field === undefined ? [] : [[at(one, 'name'), field]];
@@ -222,7 +222,7 @@ describe('a network policy', () => {
     },
   });
 
-  it('lets Envoy Gateway and its Envoys call the extension server, by namespace and label together', () => {
+  it('allows Envoy Gateway and its Envoys to call the extension server, by namespace and label together', () => {
     const written = { envoyGateway: { namespace: 'eg', proxyNamespaces: ['eg', 'team'] } };
     expect(peersOf(written, 'mesh-extension-server', 5005)).toEqual([
       {
@@ -234,7 +234,7 @@ describe('a network policy', () => {
     ]);
   });
 
-  it('lets Envoys and the operator alone into the mesh, by the proxy and by the ports for datagrams', () => {
+  it('allows only Envoys and the operator to reach mesh pods, at the proxy and the ports for datagrams', () => {
     const written = { meshPods: { relayPorts: { first: 4000, last: 4999 } } };
     const policy = objectOf(objectsIn(synthesized(written)), 'NetworkPolicy', 'mesh-pods');
     expect(listAt(policy, 'spec', 'ingress', 0, 'ports')).toEqual([
@@ -258,7 +258,7 @@ describe('a network policy', () => {
     ['mesh-operator', 8080],
     ['mesh-extension-server', 8080],
     ['mesh-pods', 9002],
-  ])('lets only the monitoring read the metrics of %s', (name, port) => {
+  ])('allows only monitoring to read the metrics of %s', (name, port) => {
     const written = { monitoring: { namespace: 'watchers' } };
     expect(peersOf(written, name, port)).toEqual([
       { namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': 'watchers' } } },

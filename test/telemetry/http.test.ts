@@ -97,7 +97,7 @@ describe('health', () => {
     ['/healthz?verbose', 200, '[+]ping ok\nhealthz check passed\n'],
     ['/readyz', 200, 'ok'],
     ['/readyz?verbose=1', 200, '[+]resources ok\n[+]leader ok\nreadyz check passed\n'],
-  ])('%s is answered by %s where all is well', async (path, status, body) => {
+  ])('%s is answered with %s when all checks pass', async (path, status, body) => {
     const answer = await responseOf(path, readiness => {
       readiness.add('resources', fine);
       readiness.add('leader', fine);
@@ -127,7 +127,7 @@ describe('health', () => {
     expect(answer).toEqual([200, 'ok']);
   });
 
-  it('is not ready once the process stops, whatever its checks report', async () => {
+  it('is not ready once the process stops, even if its checks pass', async () => {
     const answer = await responseOf('/readyz', readiness => {
       readiness.add('resources', fine);
       readiness.stop();
@@ -167,7 +167,7 @@ describe('health', () => {
     },
   );
 
-  it('forgets a part that ends', async () => {
+  it('removes a part that has ended', async () => {
     const answer = await responseOf('/readyz', readiness => readiness.add('resources', () => 'gone')());
     expect(answer).toEqual([200, 'ok']);
   });
@@ -287,7 +287,7 @@ describe('a server under attack', () => {
         .concat('GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n'),
       [404, 404, 404, 404, 404, 200, 404, 404],
     ],
-  ])('answers %s, ends the connection, and goes on', async (_what, parts, expected) => {
+  ])('answers %s, closes the connection, and serves others', async (_what, parts, expected) => {
     const { port, url } = await startedWith([hello]);
     expect(statusesIn(await exchange(port, ...parts))).toEqual(expected);
     expect((await fetch(`${url}/hello`)).status).toBe(200);
@@ -315,7 +315,7 @@ describe('a server under attack', () => {
     expect(statusesIn(await received)[0]).toBe(503);
   });
 
-  it('notices whoever hangs up before the answer', async () => {
+  it('notices a client that disconnects before the response', async () => {
     const { route, requested } = slow();
     const { url } = await startedWith([route]);
     const asking = get(`${url}/slow`);
@@ -365,7 +365,7 @@ describe('closing', () => {
     expect(logged).toEqual([]);
   });
 
-  it('lets an answer finish that is nearly there', async () => {
+  it('finishes a response in progress', async () => {
     const { promise: requested, resolve: isRequested } = withResolvers<undefined>();
     const answer = async () => {
       isRequested(undefined);

@@ -45,7 +45,7 @@ describe('a line', () => {
     ]);
   });
 
-  it('stays one line whatever is in its message', () => {
+  it('is one line for any message', () => {
     const { log, lines } = written();
     log.info('one\n{"level":"error"}\n', { field: 'two\nlines' });
     expect(lines.join('').split('\n')).toHaveLength(2);
@@ -69,7 +69,7 @@ describe('a line', () => {
     });
   });
 
-  it('takes fields that look like a request for fields', () => {
+  it('logs objects that resemble a request as fields', () => {
     const { log, parsed } = written();
     log.info('a message', { method: 'GET', headers: { a: 'b' }, socket: {}, err: { message: 'x' } });
     expect(parsed()[0]).toMatchObject({ method: 'GET', headers: { a: 'b' }, err: { message: 'x' } });
@@ -248,7 +248,7 @@ describe('a value', () => {
     expect(lines[0]).toMatch(/cut|more|too deep/);
   });
 
-  it('may be anything, and takes one line of JSON', () => {
+  it('may be any value, and is one line of JSON', () => {
     const anything = fc.anything({
       withBigInt: true,
       withBoxedValues: true,
@@ -304,7 +304,7 @@ describe('standard output', () => {
     return { code, written, errors };
   }
 
-  it('takes lines at once', async () => {
+  it('writes lines synchronously', async () => {
     const { code, written } = await run('pipe');
     const lines = written.trim().split('\n');
     expect([code, lines.map(line => (JSON.parse(line) as Line)['n'])]).toEqual([0, [0, 1, 2]]);

@@ -102,7 +102,7 @@ describe('the CPU profile', () => {
     },
   );
 
-  it('is taken one at a time, and the next can be taken once the client of the first is gone', async () => {
+  it('runs one at a time, and the next can start once the client of the first has disconnected', async () => {
     const [route] = pprofRoutes({ heap, activities }).filter(({ path }) => path.endsWith('/profile'));
     const ask = (seconds: number, signal: AbortSignal) =>
       Promise.resolve(route?.answer({ query: new URLSearchParams({ seconds: `${seconds}` }), signal }));
@@ -179,7 +179,7 @@ describe('the heap profile', () => {
 });
 
 describe('what runs and waits', () => {
-  it('is text for any value of debug, and says that these are not goroutines', async () => {
+  it('is text for any value of debug, with a note that these are not goroutines', async () => {
     const end = activities.add('reconciles', () => [
       { what: 'MeshEndpoints/default/a', state: 'running', forMs: 1234 },
       { what: 'MeshEndpoints/default/b', state: 'waiting' },
@@ -201,7 +201,7 @@ describe('what runs and waits', () => {
     );
   });
 
-  it('is bounded, hides secrets, and survives parts that cannot say', async () => {
+  it('is bounded, hides secrets, and lists parts that throw as unknown', async () => {
     const ends = [
       activities.add('broken', () => {
         throw new Error('no');

@@ -35,7 +35,7 @@ describe('a frame of a bundle', () => {
 
   afterAll(() => rm(folder, { recursive: true, force: true }));
 
-  it('shows where its function was written, where Node knows the source map', async () => {
+  it('has the position in the source if Node has the source map', async () => {
     const source = '\n\n// first\n\nexport function early() {}\n\nexport function work() {\n  return 1;\n}\n';
     const { code } = await transform(source, {
       format: 'cjs',

@@ -54,7 +54,7 @@ describe('the TLS settings of an endpoint', () => {
       { serverName: fixed('e1.example.com') },
     ],
     [
-      'whose own name only ends like the tailnet',
+      'whose name ends with the domain of the tailnet but is not in it',
       { meshFQDN: 'e1.an-example.ts.net' },
       { serverName: fixed('e1.an-example.ts.net') },
     ],
@@ -130,7 +130,7 @@ describe('the transport sockets of a cluster', () => {
     expect(early?.defaultSocket).toEqual({ is: 'closed' });
   });
 
-  it('give each endpoint its own TLS settings', () => {
+  it('set different TLS settings for each endpoint', () => {
     const all = traffic(secure(shop, {}));
     const settings = assignedIn(all).map(({ socketMatch }) => {
       const match = all.settings?.socketMatches.find(({ name }) => name === socketMatch);

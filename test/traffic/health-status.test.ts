@@ -83,7 +83,7 @@ describe('the health status of endpoints', () => {
       ['HEALTHY', 'UNHEALTHY', 'UNHEALTHY', 'UNHEALTHY'],
     ],
     [
-      'that are all unhealthy, and Envoy looks for itself',
+      'that are all unhealthy, and Envoy checks too',
       [
         { check: ON, entry: UNHEALTHY },
         { check: ON, entry: UNHEALTHY },
@@ -91,7 +91,7 @@ describe('the health status of endpoints', () => {
       ['UNKNOWN', 'UNKNOWN'],
     ],
     [
-      'that are all unhealthy, and Envoy does not look',
+      'that are all unhealthy, and Envoy does not check',
       [
         { check: A, entry: UNHEALTHY },
         { check: B, entry: UNHEALTHY },

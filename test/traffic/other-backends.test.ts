@@ -85,7 +85,7 @@ describe('a Service beside MeshEndpoints', () => {
     ['is terminating, though it serves', { ready: false, serving: true, terminating: true }, 'DRAINING'],
     ['is ready and serving', { ready: true, serving: true, terminating: false }, 'UNKNOWN'],
     ['is ready but not serving', { ready: true, serving: false, terminating: false }, 'DRAINING'],
-  ])('with a pod that %s has the health status that Envoy Gateway gives it', (_, conditions, health) => {
+  ])('with a pod that %s has the health status that Envoy Gateway sets', (_, conditions, health) => {
     const slice = sliceObject('shop', [{ addresses: ['10.0.0.1'], conditions }]);
     const { localities } = localitiesOf([backend('web'), service()], [serviceObject('shop'), slice]);
     expect(localities[1]?.[1]).toBe(`10.0.0.1:8080 ${health} Service/default/shop:80`);

@@ -53,10 +53,7 @@ describe('the revision of a Gateway', () => {
 
   it.each<readonly [string, readonly object[]]>([
     ['the order of objects', [...base].reverse()],
-    [
-      'another endpoint like the others',
-      replaced(endpointsObject('web', endpointList(3, { healthCheck: check }))),
-    ],
+    ['one more endpoint', replaced(endpointsObject('web', endpointList(3, { healthCheck: check })))],
     ['a removed endpoint', replaced(endpointsObject('web', [one ?? {}]))],
     [
       'a status',

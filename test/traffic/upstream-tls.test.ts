@@ -19,7 +19,7 @@ describe('a CA bundle', () => {
 
   it.each([
     ['nothing in it', NONSENSE, 'certificate 1 is malformed'],
-    ['nonsense after a good one', ONE + NONSENSE, 'certificate 2 is malformed'],
+    ['nonsense after a valid one', ONE + NONSENSE, 'certificate 2 is malformed'],
     ['half a certificate', ONE.replace(/(?:.+\n){5}-----END/, '-----END'), 'certificate 1 is malformed'],
     ['no end', ONE.slice(0, -40), DANGLING],
     ['a second one without an end', `${ONE}-----BEGIN CERTIFICATE-----\nMIIB`, DANGLING],

@@ -96,7 +96,7 @@ describe('a stream', () => {
     expect([envoy.pushed, envoy.ended]).toEqual([[[WEB]], undefined]);
   });
 
-  it('that later subscribes to everything ends as well, and is sent nothing more', async () => {
+  it('that later subscribes to everything ends as well, without another response', async () => {
     const { snapshots, scene: one } = scene();
     const envoy = one.envoy().begin(GATEWAY, [WEB]).subscribe('*');
     snapshots.set(WEB, GATEWAY, [81]);

@@ -89,11 +89,7 @@ describe('a closed socket', () => {
 
 describe('TLS', () => {
   it.each([
-    [
-      '1.2 and 1.3 if nothing else is said',
-      {},
-      { tlsMinimumProtocolVersion: 3, tlsMaximumProtocolVersion: 4 },
-    ],
+    ['1.2 and 1.3 by default', {}, { tlsMinimumProtocolVersion: 3, tlsMaximumProtocolVersion: 4 }],
     ['1.2 and 1.3', { minVersion: '1.2' }, { tlsMinimumProtocolVersion: 3, tlsMaximumProtocolVersion: 4 }],
     ['1.3 only', { minVersion: '1.3' }, { tlsMinimumProtocolVersion: 4, tlsMaximumProtocolVersion: 4 }],
   ] as const)('is %s', (_, more, expected) => {

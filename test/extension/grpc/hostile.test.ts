@@ -43,7 +43,7 @@ async function flood(raw: RawConnection, bytes: Uint8Array, times: number): Prom
   }
 }
 
-describe('a connection that does not speak HTTP/2', () => {
+describe('a connection that does not use HTTP/2', () => {
   it.each([
     ['garbage', Buffer.from(Array.from({ length: 4096 }, (_, index) => (index * 7919) % 256))],
     ['HTTP/1.1', Buffer.from('GET /healthz HTTP/1.1\r\nhost: a\r\n\r\n')],

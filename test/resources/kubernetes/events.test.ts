@@ -112,7 +112,7 @@ describe('an event', () => {
 });
 
 describe('equal events', () => {
-  it('are one object with a count, and a hundred at once take one request', async () => {
+  it('are one object with a count, and a hundred at once need one request', async () => {
     const { clock, server, events, outcomes } = begin();
     for (let i = 0; i < 100; i++) events.record(event());
     await clock.advance(5000);
@@ -121,7 +121,7 @@ describe('equal events', () => {
     expect(outcomes).toEqual({ written: 100, dropped: 0, failed: 0 });
   });
 
-  it('for an hour take few requests, and the count is right at the end', async () => {
+  it('for an hour need few requests, and the final count is correct', async () => {
     const { clock, server, events } = begin();
     for (let second = 0; second < 3600; second++) {
       events.record(event());

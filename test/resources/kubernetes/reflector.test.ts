@@ -189,7 +189,7 @@ describe('a watch', () => {
 describe('a reflector', () => {
   it.each<[string, () => Promise<never>]>([
     ['rejects with anything', () => Promise.reject(new Error('no'))],
-    ['rejects with an error of another sort', () => Promise.reject(new TypeError('no'))],
+    ['rejects with an error of another class', () => Promise.reject(new TypeError('no'))],
     ['is closed', () => Promise.reject(new KubeError('Aborted', 'closed'))],
     [
       'throws',

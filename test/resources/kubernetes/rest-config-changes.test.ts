@@ -54,7 +54,7 @@ function filesWith(ca: string): Files {
 }
 
 describe.each(WIRES)('a token in a file, over %s', wire => {
-  it('is read again after a 401, and the request is sent once more', async () => {
+  it('is read again after a 401, and the request is sent again', async () => {
     let good = 'one';
     const server = await serveWire(wire, { respond: serveBearer(() => good) });
     const files = filesWith(AUTHORITY.ca);

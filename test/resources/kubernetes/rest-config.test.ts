@@ -164,7 +164,7 @@ describe('a kubeconfig', () => {
     expect(await refusalOf(accountOf(config))).toContain(message);
   });
 
-  it('in several files takes each entry from the first that has it, and skips missing files', async () => {
+  it('in several files uses the first entry of a name, and skips missing files', async () => {
     const files = makeFiles();
     const entry = (name: string, item: object) => ({ name, ...item });
     const first = { 'current-context': 'x', clusters: [entry('c', { cluster: { server: 'https://one' } })] };
@@ -203,7 +203,7 @@ describe('a pod', () => {
   it.each([
     ['10.0.0.1', 'https://10.0.0.1:443'],
     ['fd00::1', 'https://[fd00::1]:443'],
-  ])('uses the API server %s and the service account that Kubernetes gives it', async (host, server) => {
+  ])('uses the API server %s and the service account of its pod', async (host, server) => {
     const files = makeFiles();
     files.write('ca.crt', 'CA');
     files.write('token', 't');

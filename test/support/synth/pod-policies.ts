@@ -28,7 +28,7 @@ export const podPolicies: readonly Policy[] = [
     [['volumes'], [{ name: 'root', hostPath: { path: '/' } }]],
   ),
   ofPods(
-    'every pod has an account of its own, and asks for its token',
+    'every pod has a ServiceAccount of its own, and mounts its token',
     (pod, { metadata }) =>
       at(pod, 'serviceAccountName') === metadata.name && at(pod, 'automountServiceAccountToken') === true,
     [['serviceAccountName'], 'default'],
@@ -44,7 +44,7 @@ export const podPolicies: readonly Policy[] = [
     [['topologySpreadConstraints']],
   ),
   ofPods(
-    'a pod has longer to end than its process takes, beside what it waits before',
+    'the grace period of a pod is longer than its preStop wait and the shutdown of its process',
     pod => {
       const waits = listAt(pod, 'containers').some(one => at(one, 'lifecycle', 'preStop')) ? 5 : 0;
       return Number(at(pod, 'terminationGracePeriodSeconds')) >= DRAIN_SECONDS + waits;

@@ -51,7 +51,7 @@ const accessPolicies: readonly Policy[] = [
   ),
   ofKinds(
     ['ServiceAccount'],
-    'no account gives its token to a pod that does not ask for it',
+    'no ServiceAccount mounts its token by default',
     account => at(account, 'automountServiceAccountToken') === false,
     [['automountServiceAccountToken']],
   ),
@@ -94,7 +94,7 @@ const objectPolicies: readonly Policy[] = [
   ),
   ofKinds(
     ['Deployment'],
-    'no rollout takes a pod away before another is ready',
+    'no rollout removes a pod before another is ready',
     object => at(object, 'spec', 'strategy', 'rollingUpdate', 'maxUnavailable') === 0,
     [['spec', 'strategy', 'rollingUpdate', 'maxUnavailable'], '25%'],
   ),
@@ -114,7 +114,7 @@ const objectPolicies: readonly Policy[] = [
   ),
   ofKinds(
     ['Namespace'],
-    'the namespace refuses pods that want more than ours',
+    'the namespace enforces the level restricted of Pod Security',
     object => at(object, 'metadata', 'labels', 'pod-security.kubernetes.io/enforce') === 'restricted',
     [['metadata', 'labels', 'pod-security.kubernetes.io/enforce'], 'baseline'],
   ),
