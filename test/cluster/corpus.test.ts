@@ -9,7 +9,7 @@ import { disagreement, verdictDisagreement } from '../support/cluster/agreement.
 import { testCluster } from '../support/cluster/cluster.ts';
 import { judge } from '../support/cluster/judge.ts';
 import { createNamespace, removeNamespace } from '../support/cluster/namespace.ts';
-import { arbitrarySpoilt } from '../support/cluster/spoilt.ts';
+import { arbitraryInvalid } from '../support/cluster/arbitrary-invalid.ts';
 import { readCorpus } from '../support/schema/corpus.ts';
 import { linesOf } from '../support/schema/fault-lines.ts';
 import { meshEndpoints, meshTailnet } from '../support/objects.ts';
@@ -63,7 +63,7 @@ describe('the validator and the API server', () => {
   it.each(productKinds().map(kind => ({ kind, name: kind.name as KindName })))(
     'agree about random objects of $name',
     async ({ kind, name }) => {
-      const objects = fc.sample(arbitrarySpoilt(kind), { seed: 1, numRuns: 200 });
+      const objects = fc.sample(arbitraryInvalid(kind), { seed: 1, numRuns: 200 });
       const compared = objects.map(async object => {
         const here = placed(withMetadataOfUsers(object));
         const theirs = await judge(client, namespace, name, here);

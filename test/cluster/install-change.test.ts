@@ -41,7 +41,7 @@ afterAll(async () => {
 async function underLoad(what: string, work: () => Promise<unknown>): Promise<readonly string[]> {
   printLogsOnFailure(scene.client, scene.namespace, OWN);
   const requests = startLoad(4, async () => {
-    const { status, body } = await scene.ask();
+    const { status, body } = await scene.request();
     if (status !== 200) throw new Error(`${status} ${body}`);
   });
   const changes = startLoad(1, () => scene.addHost(`new-${crypto.randomUUID()}.example.com`));

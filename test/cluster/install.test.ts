@@ -58,7 +58,7 @@ describe('an installation by the documentation', () => {
     await scene.answerOf('web-1');
     note('the first 200 through the tailnet');
     console.log(['from nothing:', ...steps].join('\n'));
-    expect((await scene.ask('other.example.com')).status).toBe(404);
+    expect((await scene.request('other.example.com')).status).toBe(404);
   });
 
   it('runs two pods of each process, although only the autoscaler sets the number', async () => {

@@ -20,7 +20,7 @@ import { startClient } from '../support/control/client.ts';
 import type { Client } from '../support/control/client.ts';
 import { AUTHORITY } from '../support/kubernetes/wire-certificates.ts';
 import { remoteOf, serviceAt } from '../support/lab/lab.ts';
-import { ask, connectTunnel } from '../support/lab/tunnel.ts';
+import { exchange, connectTunnel } from '../support/lab/tunnel.ts';
 
 const cluster = testCluster();
 const client = kubeClient(cluster.access);
@@ -87,7 +87,7 @@ describe('the mesh pods of a pool, in a namespace that enforces the restricted l
 
   it('reach a service of the tailnet through the ClusterIP Service', async () => {
     printLogsOnFailure(client, namespace);
-    const answer = await ask(
+    const answer = await exchange(
       await connectTunnel(pool.proxy, target),
       'GET /hello HTTP/1.1\r\nhost: web\r\nconnection: close\r\n\r\n',
     );

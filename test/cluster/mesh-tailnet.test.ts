@@ -162,9 +162,10 @@ describe('a MeshTailnet in a cluster', () => {
     const lists = () => api.countByRoute()['devices.list'] ?? 0;
     const stays = async (requests: number, atLeastMs = 0) => {
       const { version } = await statusOf('idle');
-      const [before, begun] = [api.requests().length, performance.now()];
+      const [before, startedAt] = [api.requests().length, performance.now()];
       await waitFor(`${requests} more requests`, () => {
-        const isOver = api.requests().length >= before + requests && performance.now() - begun >= atLeastMs;
+        const isOver =
+          api.requests().length >= before + requests && performance.now() - startedAt >= atLeastMs;
         return Promise.resolve(isOver ? true : undefined);
       });
       expect((await statusOf('idle')).version).toBe(version);

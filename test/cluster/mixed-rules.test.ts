@@ -88,7 +88,7 @@ async function podsOf(name: string): Promise<readonly string[]> {
 
 /** Who answers, which is a pod or a remote node; any other answer is an error. */
 async function answerer(name: string): Promise<string> {
-  const { status, body } = await scene.ask(hostOf(name));
+  const { status, body } = await scene.request(hostOf(name));
   if (status !== 200) throw new Error(`${status} ${body}`);
   return (JSON.parse(body) as { readonly backend: string }).backend;
 }

@@ -60,11 +60,11 @@ type Event = {
 /** Reads a watch until `count` names have arrived; a busy server may end it, and it is started again then. */
 async function namesOf(
   transport: KubeTransport,
-  begun: { readonly events: AsyncIterator<unknown>; readonly version: string },
+  position: { readonly events: AsyncIterator<unknown>; readonly version: string },
   count: number,
 ): Promise<readonly string[]> {
   const seen = new Set<string>();
-  let { events, version } = begun;
+  let { events, version } = position;
   while (seen.size < count) {
     const next = await events.next();
     if (next.done) {
@@ -119,8 +119,8 @@ it('12 watches and 200 concurrent requests use one connection for each watch and
   const names = Array.from({ length: 200 }, (_, n) => `many-${n}`);
   await Promise.all(names.map(name => transport.send(settings('blue', name))));
   const version = metadata.resourceVersion;
-  const heard = watches.map(events => namesOf(transport, { events, version }, names.length));
-  for (const one of await Promise.all(heard)) expect(one).toEqual([...names].sort());
+  const received = watches.map(events => namesOf(transport, { events, version }, names.length));
+  for (const one of await Promise.all(received)) expect(one).toEqual([...names].sort());
   expect(relay.open()).toBeLessThanOrEqual(12 + 4);
 });
 

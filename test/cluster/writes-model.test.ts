@@ -180,7 +180,7 @@ const ourFinalizer = fc.tuple(which, fc.boolean()).map(([by, isHeld]): Act => {
   return world => world.hold(world.processes[by] as Writing, isHeld);
 });
 const learning = which.map((by): Act => {
-  return world => (world.processes[by] as Writing).learn(world.ref);
+  return world => (world.processes[by] as Writing).sync(world.ref);
 });
 
 /** What others do. */
@@ -253,10 +253,10 @@ describe('after writes of several clients in any order', () => {
       const world = new World();
       await world.create();
       const [us] = world.processes;
-      for (const each of world.processes) await each.learn(world.ref);
+      for (const each of world.processes) await each.sync(world.ref);
       for (const act of steps) await act(world);
       if (!us) throw new Error('there is no process');
-      await us.learn(world.ref);
+      await us.sync(world.ref);
       await world.writeStatus(us, world.model.status);
       await world.hold(us, world.model.isHeld);
       const { status, isHeld, isHeldByThem, seen, label, git, isPaused, isSpoilt } = world.model;

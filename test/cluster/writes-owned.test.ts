@@ -46,7 +46,7 @@ describe('an owned object', () => {
 
   it('keeps the status and the labels of others, and removes their fields from its spec', async () => {
     const ref = binding();
-    const { write, store, learn, requests } = beginWriting(client);
+    const { write, store, sync: learn, requests } = beginWriting(client);
     const ours = bindingOf(ref.name, { revision: revisions[0] }, { app: 'mesh', old: 'yes' });
     await write.apply(ours);
     const ancestors = [{ ancestorRef: { name: 'public' }, controllerName: 'example.com/gateway' }];
@@ -67,7 +67,7 @@ describe('an owned object', () => {
 
   it('removes our old fields, also after its spec has been restored', async () => {
     const ref = binding();
-    const { write, learn } = beginWriting(client);
+    const { write, sync: learn } = beginWriting(client);
     const direct = { dataPath: { mode: 'Direct' } };
     await write.apply(bindingOf(ref.name, { revision: revisions[0] }));
     await edit(client, ref, { spec: { settings: direct } });
@@ -105,7 +105,7 @@ describe('an owned object', () => {
       });
     };
     let limit = 3;
-    const { write, learn } = beginWriting(client, meddle);
+    const { write, sync: learn } = beginWriting(client, meddle);
     await write.apply(bindingOf(ref.name, { revision: revisions[0] }));
     await edit(client, ref, { spec: { settings: { dataPath: { mode: 'Direct' } } } });
     await learn(ref);
@@ -144,7 +144,7 @@ describe('an owned object', () => {
   });
 
   it('of another API is written once, although the server adds fields', async () => {
-    const { write, requests, learn } = beginWriting(client);
+    const { write, requests, sync: learn } = beginWriting(client);
     const route = (path: string) => ({
       apiVersion: 'gateway.networking.k8s.io/v1',
       kind: 'HTTPRoute' as const,
@@ -160,7 +160,7 @@ describe('an owned object', () => {
     const written = await objectAt(client, ref);
     expect(written?.['spec']).toMatchObject({ rules: [{ matches: [{ path: { value: '/b' } }] }] });
     const again = beginWriting(client);
-    await again.learn(ref);
+    await again.sync(ref);
     await again.write.apply(route('/b'));
     await again.write.apply(route('/b'));
     expect(verbs(again)).toEqual(['apply']);

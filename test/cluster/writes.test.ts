@@ -9,7 +9,7 @@ import type { KubeObject } from '../../lab/kube/object.ts';
 import { testCluster } from '../support/cluster/cluster.ts';
 import { createNamespace, removeNamespace } from '../support/cluster/namespace.ts';
 import { beginWriting, edit, kubeRef, objectAt, once, verbs } from '../support/cluster/writing.ts';
-import type { Beside, Writing } from '../support/cluster/writing.ts';
+import type { BeforeRequest, Writing } from '../support/cluster/writing.ts';
 import { meshEndpoints } from '../support/objects.ts';
 
 const client = kubeClient(testCluster().access);
@@ -35,11 +35,11 @@ const unhealthy: MeshEndpointsStatus = {
 let count = 0;
 
 /** A MeshEndpoints of a user, known to a process that writes. */
-async function known(beside?: Beside) {
+async function known(beside?: BeforeRequest) {
   const ref: Ref<'MeshEndpoints'> = { kind: 'MeshEndpoints', namespace, name: `web-${++count}` };
   await create(ref);
   const writing = beginWriting(client, beside);
-  await writing.learn(ref);
+  await writing.sync(ref);
   return { ref, ...writing, object: stored(writing, ref) };
 }
 
@@ -105,7 +105,7 @@ describe('a status', () => {
   });
 
   it('keeps the fields of others, and is not rewritten because of them', async () => {
-    const { ref, object, write, store, learn, requests } = await known();
+    const { ref, object, write, store, sync: learn, requests } = await known();
     await write.replaceStatus(object, healthy);
     const condition = { type: 'Seen', status: 'True', reason: 'Seen', message: '' };
     const conditions = [{ ...condition, lastTransitionTime: '2026-01-31T12:00:00Z' }];
@@ -119,7 +119,7 @@ describe('a status', () => {
   });
 
   it('is restored after others have changed or removed it', async () => {
-    const { ref, object, write, store, learn } = await known();
+    const { ref, object, write, store, sync: learn } = await known();
     await write.replaceStatus(object, healthy);
     await edit(client, ref, { status: { summary: null, observedGeneration: 7 } }, { subresource: '/status' });
     await learn(ref);
@@ -130,7 +130,7 @@ describe('a status', () => {
   it('loses our removed fields, and is complete after two processes wrote by turns', async () => {
     const { ref, object, write } = await known();
     const other = beginWriting(client);
-    await other.learn(ref);
+    await other.sync(ref);
     await write.replaceStatus(object, healthy);
     await other.write.replaceStatus(object, { observedGeneration: 2 });
     expect((await objectAt(client, ref))?.['status']).toEqual({ observedGeneration: 2 });
@@ -179,7 +179,7 @@ describe('a finalizer', () => {
     if (first.length > 0) await edit(client, ref, { metadata: { finalizers: first } });
     const add = async () => await edit(client, ref, { metadata: { finalizers: [...first, theirs] } });
     const writing = beginWriting(client, once('patch', add));
-    await writing.learn(ref);
+    await writing.sync(ref);
     await writing.write.addFinalizer(stored(writing, ref), ours);
     expect((await objectAt(client, ref))?.metadata).toMatchObject({ finalizers: last });
     await writing.write.removeFinalizer(stored(writing, ref), ours);
@@ -192,7 +192,7 @@ describe('a finalizer', () => {
     const processes = await Promise.all(
       [1, 2, 3].map(async () => {
         const writing = beginWriting(client);
-        await writing.learn(ref);
+        await writing.sync(ref);
         return writing;
       }),
     );
@@ -209,7 +209,7 @@ describe('a finalizer', () => {
     expect((await objectAt(client, ref))?.metadata).not.toHaveProperty('finalizers');
     const held = await known();
     await edit(client, held.ref, { metadata: { finalizers: [ours] } });
-    await held.learn(held.ref);
+    await held.sync(held.ref);
     const old = stored(held, held.ref);
     await edit(client, held.ref, { metadata: { finalizers: null } });
     await recreate(held.ref);
@@ -232,13 +232,13 @@ describe('a finalizer', () => {
 
   it('is added though others add and remove theirs concurrently', async () => {
     const { ref } = await known();
-    const beside: Beside = async ({ verb }) => {
+    const beside: BeforeRequest = async ({ verb }) => {
       const names = verb === 'patch' ? [theirs] : null;
       if (turns++ < 4) await edit(client, ref, { metadata: { finalizers: names } });
     };
     let turns = 0;
     const writing = beginWriting(client, beside);
-    await writing.learn(ref);
+    await writing.sync(ref);
     await writing.write.addFinalizer(stored(writing, ref), ours);
     expect((await objectAt(client, ref))?.metadata).toMatchObject({ finalizers: [ours] });
     expect(verbs(writing)).toEqual(['patch', 'get', 'patch', 'get', 'patch']);

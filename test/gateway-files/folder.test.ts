@@ -16,7 +16,7 @@ const text = fc.array(object, { minLength: 1, maxLength: 2 }).map(all => all.map
 const textOfParts = (parts: Iterable<readonly [string, string]>) =>
   textsOfFiles(parts).get('mesh-gateway.yaml') ?? '';
 
-const objectsOf = (said: string) => said.split('\n---\n').map(one => JSON.parse(one) as unknown);
+const objectsOf = (text: string) => text.split('\n---\n').map(one => JSON.parse(one) as unknown);
 
 describe('the parts of a file', () => {
   it('are read as they were written', () => {
@@ -33,7 +33,7 @@ describe('the parts of a file', () => {
     fc.assert(
       fc.property(fc.dictionary(name, text), parts => {
         const written = Object.entries(parts);
-        const objects = written.sort(([a], [b]) => (a < b ? -1 : 1)).flatMap(([, said]) => objectsOf(said));
+        const objects = written.sort(([a], [b]) => (a < b ? -1 : 1)).flatMap(([, text]) => objectsOf(text));
         const { documents, faults } = readDocuments(textOfParts(written));
         expect(faults).toEqual([]);
         expect(documents.map(({ value }) => value)).toEqual(objects);
@@ -43,10 +43,10 @@ describe('the parts of a file', () => {
   });
 
   it('are separated by lines that no value can contain', () => {
-    const said = textOf({ a: 'x\u2028# foo\n\u0085# bar\n# baz\u007f\ufffe' });
-    expect(said).toBe('{\n  "a": "x\\u2028# foo\\n\\u0085# bar\\n# baz\\u007f\\ufffe"\n}\n');
-    expect(JSON.parse(said)).toEqual({ a: 'x\u2028# foo\n\u0085# bar\n# baz\u007f\ufffe' });
-    expect(partsIn(textOfParts([['Secret/a/b', said]]))).toEqual(new Map([['Secret/a/b', said]]));
+    const text = textOf({ a: 'x\u2028# foo\n\u0085# bar\n# baz\u007f\ufffe' });
+    expect(text).toBe('{\n  "a": "x\\u2028# foo\\n\\u0085# bar\\n# baz\\u007f\\ufffe"\n}\n');
+    expect(JSON.parse(text)).toEqual({ a: 'x\u2028# foo\n\u0085# bar\n# baz\u007f\ufffe' });
+    expect(partsIn(textOfParts([['Secret/a/b', text]]))).toEqual(new Map([['Secret/a/b', text]]));
   });
 
   it('are sorted', () => {

@@ -136,11 +136,11 @@ describe('the folder of Envoy Gateway', () => {
       if (key !== 'HTTPRoute/default/web') return;
       void write.apply({ ...(named(meshBinding(), 'default/public') as Parameters<typeof write.apply>[0]) });
     });
-    const look = setInterval(() => {
+    const timer = setInterval(() => {
       if (names().some(name => name.startsWith('MeshBinding')))
         seen.push(names().includes('HTTPRoute/default/web'));
     }, 0);
-    onTestFinished(() => clearInterval(look));
+    onTestFinished(() => clearInterval(timer));
     await put(
       'a.yaml',
       route('HTTPRoute', 'web'),

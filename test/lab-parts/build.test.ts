@@ -9,24 +9,24 @@ const BUILD = 'echo "program $2" > "$1"';
 
 it('creates a folder with all programs of a part, and nothing else', async () => {
   const folder = emptyFolder();
-  const part = missingPart(folder, 'shop', ['till', 'shelf']);
+  const part = missingPart(folder, 'shop', ['till', 'counter']);
   const { builder, events } = shellBuilder(BUILD);
   expect(await buildAll([part], builder)).toBe(0);
   expect(isBuilt(part)).toBe(true);
-  expect(readFileSync(join(part.folder, 'bin/shelf'), 'utf8')).toBe('program shelf\n');
-  expect(filesBelow(part.folder)).toEqual(['bin', 'bin/shelf', 'bin/till', 'build.log', 'used']);
+  expect(readFileSync(join(part.folder, 'bin/counter'), 'utf8')).toBe('program counter\n');
+  expect(filesBelow(part.folder)).toEqual(['bin', 'bin/counter', 'bin/till', 'build.log', 'used']);
   expect(filesBelow(folder)).not.toContain('shop-0123456789abcdef.unfinished');
   expect(events.map(event => ('binary' in event ? `${event.is} ${event.binary}` : event.is))).toEqual([
     'started till',
     'finished till',
-    'started shelf',
-    'finished shelf',
+    'started counter',
+    'finished counter',
   ]);
 });
 
 it('ends the processes of a build when aborted, leaves no incomplete part, and later builds only what is missing', async () => {
   const folder = emptyFolder();
-  const part = missingPart(folder, 'shop', ['till', 'shelf']);
+  const part = missingPart(folder, 'shop', ['till', 'counter']);
   const slow = `echo $2 >> ${folder}/builds
     [ $2 = till ] && ${BUILD} && exit
     echo half > "$1"; sleep 60 & echo $! > ${folder}/pid; wait`;
@@ -41,8 +41,8 @@ it('ends the processes of a build when aborted, leaves no incomplete part, and l
 
   const second = shellBuilder(`echo $2 >> ${folder}/builds; ${BUILD}`);
   expect(await buildAll([part], second.builder)).toBe(0);
-  expect(readFileSync(join(part.folder, 'bin/shelf'), 'utf8')).toBe('program shelf\n');
-  expect(readFileSync(join(folder, 'builds'), 'utf8')).toBe('till\nshelf\nshelf\n');
+  expect(readFileSync(join(part.folder, 'bin/counter'), 'utf8')).toBe('program counter\n');
+  expect(readFileSync(join(folder, 'builds'), 'utf8')).toBe('till\ncounter\ncounter\n');
 });
 
 it('builds two parts at a time', async () => {

@@ -30,8 +30,8 @@ const recordedPids = () =>
     .sort();
 
 async function untilStarted(count: number): Promise<void> {
-  const look = () => Promise.resolve(folder.processes().length >= count || undefined);
-  await waitFor(`${count} processes of the lab`, look, { everyMs: 2 });
+  const poll = () => Promise.resolve(folder.processes().length >= count || undefined);
+  await waitFor(`${count} processes of the lab`, poll, { everyMs: 2 });
 }
 
 describe('a lab whose up was killed midway', () => {

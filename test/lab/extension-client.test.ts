@@ -63,7 +63,7 @@ beforeAll(async () => {
   });
   const cleaner = guard(['kill', '-KILL', '--', `-${server.pid}`], PROJECT);
   afterAll(() => cleaner.release());
-  await ask('serving');
+  await run('serving');
 });
 
 afterAll(async () => {
@@ -72,7 +72,7 @@ afterAll(async () => {
 });
 
 /** Runs the client to its end; returns its output, also where it found problems. */
-async function ask(mode: string, ...args: readonly string[]): Promise<unknown> {
+async function run(mode: string, ...args: readonly string[]): Promise<unknown> {
   const ran = promisify(execFile)(client, [mode, '--address', address, ...args]);
   const { stdout } = await withLogTail(
     server,
@@ -106,7 +106,7 @@ describe('the extension server with a client in Go', () => {
       'grpc.reflection.v1.ServerReflection',
       'grpc.reflection.v1alpha.ServerReflection',
     ];
-    expect(await ask('check', '--resources', resources(cluster, object))).toEqual({
+    expect(await run('check', '--resources', resources(cluster, object))).toEqual({
       health: {
         check: 'SERVING',
         checkUnknown: 'NotFound',
@@ -130,7 +130,7 @@ describe('the extension server with a client in Go', () => {
 
   it('returns 8192 clusters of a translation, and changes those with mesh backends', async () => {
     const args = ['--resources', resources(WEB, OBJECTS.web), '--calls', '3'];
-    expect(await ask('translation', ...args)).toMatchObject({ calls: 3, verified: 3 });
+    expect(await run('translation', ...args)).toMatchObject({ calls: 3, verified: 3 });
   });
 
   it('sends an added endpoint to every Envoy that watches its cluster', async () => {

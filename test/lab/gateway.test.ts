@@ -17,7 +17,7 @@ import { gatewayOf, remoteOf, startTestLab } from '../support/lab/lab.ts';
 import type { TestLab } from '../support/lab/lab.ts';
 import { routeToPort } from '../support/lab/routes.ts';
 import type { RouteOptions } from '../support/lab/routes.ts';
-import { ask, askUdp } from '../support/lab/tunnel.ts';
+import { exchange, exchangeUdp } from '../support/lab/tunnel.ts';
 
 let own: TestLab;
 let gateway: Gateway;
@@ -52,12 +52,12 @@ async function statusOf(name: string): Promise<number> {
 
 /** Envoy takes over a route some moments after Envoy Gateway has read it. */
 async function untilStatus(name: string, wanted: number): Promise<number> {
-  const look = async (note: (seen: string) => void) => {
+  const poll = async (note: (seen: string) => void) => {
     const status = await statusOf(name);
     note(`status ${status}`);
     return status === wanted ? status : undefined;
   };
-  return withLogTail(gateway, waitFor(`${name} to be answered with ${wanted}`, look, SOON));
+  return withLogTail(gateway, waitFor(`${name} to be answered with ${wanted}`, poll, SOON));
 }
 
 async function endpointOf(cluster: string): Promise<EnvoyEndpoint | undefined> {
@@ -120,9 +120,9 @@ const TRAFFIC = [
     kind: 'GRPCRoute',
     service: 'grpc',
     host: 'grpc.test',
-    ask: async () => {
-      const said = textMessage('hello');
-      const { message } = await callGrpc(connectTo('http'), 'grpc.test', '/lab.v1.Echo/Say', said);
+    call: async () => {
+      const sent = textMessage('hello');
+      const { message } = await callGrpc(connectTo('http'), 'grpc.test', '/lab.v1.Echo/Say', sent);
       return message.toString();
     },
   },
@@ -130,19 +130,19 @@ const TRAFFIC = [
     kind: 'TLSRoute',
     service: 'tls',
     host: 'web-1.example.ts.net',
-    ask: () => {
+    call: () => {
       const ca = readFileSync(web.caFile);
-      return ask(connectTls({ socket: connectTo('tls'), servername: web.fqdn, ca }), 'hello');
+      return exchange(connectTls({ socket: connectTo('tls'), servername: web.fqdn, ca }), 'hello');
     },
   },
-  { kind: 'TCPRoute', service: 'tcp', ask: () => ask(connectTo('tcp'), 'hello') },
-  { kind: 'UDPRoute', service: 'udp', ask: () => askUdp(gateway.listeners.udp, 'hello') },
+  { kind: 'TCPRoute', service: 'tcp', call: () => exchange(connectTo('tcp'), 'hello') },
+  { kind: 'UDPRoute', service: 'udp', call: () => exchangeUdp(gateway.listeners.udp, 'hello') },
 ] as const;
 
 describe('the other kinds of routes', () => {
-  it.each(TRAFFIC)('reach their services: $kind', async ({ kind, ask: askIt, ...put }) => {
+  it.each(TRAFFIC)('reach their services: $kind', async ({ kind, call, ...put }) => {
     await putRoute(kind.toLowerCase(), kind, put);
-    const answer = waitFor(`an answer by a ${kind}`, async () => (await askIt()) || undefined, SOON);
+    const answer = waitFor(`an answer by a ${kind}`, async () => (await call()) || undefined, SOON);
     expect(await withLogTail(gateway, answer)).toContain('hello');
   });
 });

@@ -33,12 +33,12 @@ afterAll(async () => {
 const SOON = { everyMs: 20 };
 
 async function untilKeyIs(id: string, state: JoinKeyState['state']): Promise<void> {
-  const look = async (note: (seen: string) => void) => {
+  const poll = async (note: (seen: string) => void) => {
     const key = (await listJoinKeys(tailnet.admin)).find(one => one.id === id);
     note(String(key?.state));
     return key?.state === state || undefined;
   };
-  await waitFor(`the key to be ${state}`, look, SOON);
+  await waitFor(`the key to be ${state}`, poll, SOON);
 }
 
 const nodeNamed = async (hostname: string): Promise<TailnetNode | undefined> =>

@@ -7,7 +7,7 @@ import { runCommand } from '../support/lab/command-line.ts';
 import { callGrpc, textMessage } from '../support/lab/grpc.ts';
 import { askWeb, QUICKSTART_LISTENER, startQuickstart } from '../support/lab/quickstart.ts';
 import type { RunningQuickstart } from '../support/lab/quickstart.ts';
-import { ask } from '../support/lab/tunnel.ts';
+import { exchange } from '../support/lab/tunnel.ts';
 
 const SOON = { everyMs: 20 };
 
@@ -104,7 +104,7 @@ describe('npm start', () => {
 
   it('routes TCP and gRPC, without any other route to these objects', async () => {
     const port = Number(QUICKSTART_GATEWAY.listeners.tcp);
-    expect(await ask(connect(port, '127.0.0.1'), 'hello')).toContain('hello');
+    expect(await exchange(connect(port, '127.0.0.1'), 'hello')).toContain('hello');
     const [host, httpPort] = QUICKSTART_LISTENER.split(':');
     const sent = textMessage('hello');
     const socket = connect(Number(httpPort), host);

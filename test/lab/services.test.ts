@@ -9,7 +9,7 @@ import { waitFor } from '../../lab/process/wait.ts';
 import { callGrpc, textMessage } from '../support/lab/grpc.ts';
 import { remoteOf, serviceAt, startTestLab } from '../support/lab/lab.ts';
 import type { TestLab } from '../support/lab/lab.ts';
-import { ask, connectTunnel, openDatagrams } from '../support/lab/tunnel.ts';
+import { exchange, connectTunnel, openDatagrams } from '../support/lab/tunnel.ts';
 
 let own: TestLab;
 let web: RemoteNode;
@@ -55,55 +55,55 @@ async function grpcHealth(): Promise<number | undefined> {
 const SERVICES = [
   {
     name: 'http',
-    ask: async (remote: RemoteNode) => statusIn(await ask(await tunnelTo('http', remote), REQUEST)),
+    call: async (remote: RemoteNode) => statusIn(await exchange(await tunnelTo('http', remote), REQUEST)),
     well: '200',
     failing: '503',
   },
   {
     name: 'https',
-    ask: async (remote: RemoteNode) =>
-      statusIn(await ask(await secureTunnelTo('https', ownAuthority(remote), remote), REQUEST)),
+    call: async (remote: RemoteNode) =>
+      statusIn(await exchange(await secureTunnelTo('https', ownAuthority(remote), remote), REQUEST)),
     well: '200',
     failing: '503',
   },
   {
     name: 'grpc',
-    ask: async (remote: RemoteNode) => String((await say('there?', remote)).status),
+    call: async (remote: RemoteNode) => String((await say('there?', remote)).status),
     well: '0',
     failing: String(UNAVAILABLE),
   },
   {
     name: 'tls',
-    ask: async (remote: RemoteNode) =>
-      ask(await secureTunnelTo('tls', ownAuthority(remote), remote), 'there?'),
+    call: async (remote: RemoteNode) =>
+      exchange(await secureTunnelTo('tls', ownAuthority(remote), remote), 'there?'),
     well: 'there?',
     failing: 'refused',
   },
   {
     name: 'tcp',
-    ask: async (remote: RemoteNode) => ask(await tunnelTo('tcp', remote), 'there?'),
+    call: async (remote: RemoteNode) => exchange(await tunnelTo('tcp', remote), 'there?'),
     well: 'there?',
     failing: 'refused',
   },
 ] as const;
 
 /** A connection that is refused or ends is an answer; one that hangs is not. */
-async function answerOf(askIt: (remote: RemoteNode) => Promise<string>): Promise<string> {
-  return askIt(web).catch((error: unknown) => {
+async function answerOf(call: (remote: RemoteNode) => Promise<string>): Promise<string> {
+  return call(web).catch((error: unknown) => {
     if (/AbortError|TimeoutError|no answer for/.test(String(error))) throw error;
     return 'refused';
   });
 }
 
-describe.each(SERVICES)('the $name service behind the tailnet', ({ name, ask: askIt, well, failing }) => {
+describe.each(SERVICES)('the $name service behind the tailnet', ({ name, call, well, failing }) => {
   it.each([
     { mode: 'failing', answer: failing },
     { mode: 'dead', answer: 'refused' },
   ] as const)('answers $answer while it is $mode, and recovers', async ({ mode, answer }) => {
     await setService(web.control, name, { mode });
-    const broken = await answerOf(askIt);
+    const broken = await answerOf(call);
     await setService(web.control, name, { mode: 'healthy' });
-    expect({ broken, mended: await answerOf(askIt) }).toEqual({ broken: answer, mended: well });
+    expect({ broken, mended: await answerOf(call) }).toEqual({ broken: answer, mended: well });
   });
 
   it('responds after one that was called later while it is slow', async () => {
@@ -111,10 +111,10 @@ describe.each(SERVICES)('the $name service behind the tailnet', ({ name, ask: as
     const requests = async () => (await readServices(web.control))[name].requests;
     const before = await requests();
     await setService(web.control, name, { mode: 'slow', delayMs: 60_000 });
-    const slow = answerOf(askIt).then(answer => answers.push(`slow ${answer}`));
+    const slow = answerOf(call).then(answer => answers.push(`slow ${answer}`));
     const hasArrived = async () => ((await requests()) > before ? true : undefined);
     await waitFor('the slow request to arrive', hasArrived, { everyMs: 5 });
-    answers.push(`quick ${await askIt(other)}`);
+    answers.push(`quick ${await call(other)}`);
     await setService(web.control, name, { mode: 'healthy' });
     await slow;
     expect(answers).toEqual([`quick ${well}`, `slow ${well}`]);
@@ -124,7 +124,7 @@ describe.each(SERVICES)('the $name service behind the tailnet', ({ name, ask: as
     const delayMs = 300;
     await setService(web.control, name, { mode: 'slow', delayMs });
     const startMs = performance.now();
-    const answer = await answerOf(askIt);
+    const answer = await answerOf(call);
     const tookMs = performance.now() - startMs;
     await setService(web.control, name, { mode: 'healthy' });
     expect(answer).toBe(well);
@@ -168,9 +168,9 @@ describe('the grpc service behind the tailnet', () => {
 
 describe('the https service behind the tailnet', () => {
   it('has a certificate of its own CA, which no default trust store contains', async () => {
-    const trusting = await ask(await secureTunnelTo('https', ownAuthority()), REQUEST);
+    const trusting = await exchange(await secureTunnelTo('https', ownAuthority()), REQUEST);
     expect(trusting).toContain('"backend":"web-1"');
-    const careful = ask(await secureTunnelTo('https'), REQUEST);
+    const careful = exchange(await secureTunnelTo('https'), REQUEST);
     await expect(careful).rejects.toThrow(/certificate/);
   });
 });

@@ -81,7 +81,7 @@ it('standalone that returns as another version after a long outage has missed no
     world.worksAfter(backMs, 'made-late'),
     world.currentAfter(backMs, 'two'),
   ]);
-  await world.untilAllAsk(anotherTarget());
+  await world.untilAllUse(anotherTarget());
   await load.stop();
   const requests = { answered: load.answered(), slowestMs: load.slowestMs() };
   console.log('standalone that was away:', { ...requests, earlyMs, lateMs, currentMs });

@@ -112,14 +112,14 @@ const chosen = (route: string, count = 100) =>
   answersOf(system.gateway.listeners.http, targetOf(route), count, ({ endpoint }) => endpoint);
 
 async function untilAnswered(route: string): Promise<void> {
-  const ask = async () => (await chosen(route, 1)).size;
-  await waitFor(`an answer of ${route}`, ask);
+  const request = async () => (await chosen(route, 1)).size;
+  await waitFor(`an answer of ${route}`, request);
 }
 
 async function echoed(): Promise<true | undefined> {
   const client = bytesClient({ listener: system.gateway.listeners.tcp, host: '' });
-  const said = await client.echo(Buffer.from('hello'));
-  return said.toString() === 'hello' || undefined;
+  const answer = await client.echo(Buffer.from('hello'));
+  return answer.toString() === 'hello' || undefined;
 }
 
 function untilEchoed(): Promise<true> {
@@ -235,14 +235,14 @@ describe('Envoy follows', () => {
     ]);
     const even = ({ address, weight }: { address: string; weight: number }) => `${address} ${weight}`;
     await untilEndpoints(system.gateway, cluster('pair'), even, [`${at('one')} 1`, `${at('two')} 1`]);
-    const ask = () => longAnswer(system.gateway.listeners.http, hostOf('pair'), LINES);
-    const begun = await Promise.all(Array.from({ length: 10 }, ask));
+    const request = () => longAnswer(system.gateway.listeners.http, hostOf('pair'), LINES);
+    const responses = await Promise.all(Array.from({ length: 10 }, request));
     putPlaces('pair', 'http', [{ name: 'a', on: nodes().one }]);
     await endpoints('pair', [at('one'), `${at('two')} DRAINING`]);
     expect([...(await chosen('pair')).keys()]).toEqual([at('one')]);
     await endpoints('pair', [at('one')]);
-    const whole = await Promise.all(begun.map(({ whole: text }) => text));
-    expect(begun.map(({ endpoint }) => endpoint)).toContain(at('two'));
+    const whole = await Promise.all(responses.map(({ whole: text }) => text));
+    expect(responses.map(({ endpoint }) => endpoint)).toContain(at('two'));
     expect(new Set(whole.map(text => text.trimEnd().split('\n').length))).toEqual(new Set([LINES]));
   });
 
@@ -367,9 +367,9 @@ describe('a rule that mixes MeshEndpoints with a Backend of Envoy Gateway', () =
     putBackend('other', port);
     const mesh = { group: GROUP, kind: 'MeshEndpoints', name: 'mixed', port: portOf('http'), weight: 3 };
     putHttpRoute('mixed', { backendRefs: [mesh, backendRef('other', 1)] });
-    const ask = () => requestThrough(system.gateway.listeners.http, { host: hostOf('mixed') });
+    const request = () => requestThrough(system.gateway.listeners.http, { host: hostOf('mixed') });
     const isShared = async (note: (seen: string) => void) => {
-      const answers = await Promise.all(Array.from({ length: 200 }, ask));
+      const answers = await Promise.all(Array.from({ length: 200 }, request));
       const ofOthers = answers.filter(({ body }) => body === 'of others').length;
       note(`${ofOthers} of 200`);
       return (ofOthers > 30 && ofOthers < 70) || undefined;
@@ -382,7 +382,7 @@ describe('a rule that mixes MeshEndpoints with a Backend of Envoy Gateway', () =
       putHttpRoute('mixed', { name: 'moved', backendRefs: [backendRef('other', 1), mesh] });
       const statuses = new Set<number>();
       const isMoved = async () => {
-        for (const { status } of await Promise.all(Array.from({ length: 20 }, ask))) statuses.add(status);
+        for (const { status } of await Promise.all(Array.from({ length: 20 }, request))) statuses.add(status);
         const since = system.extension.calls().slice(before);
         return since.some(({ request }) => Buffer.from(request).includes('moved')) || undefined;
       };

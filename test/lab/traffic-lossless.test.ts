@@ -25,12 +25,12 @@ const statusOf = async (host: string) =>
   (await requestThrough(world.gateway.listeners.http, { host, path: '/hello' })).status;
 
 async function untilStatus(host: string, wanted: number): Promise<void> {
-  const look = async (note: (seen: string) => void) => {
+  const poll = async (note: (seen: string) => void) => {
     const status = await statusOf(host);
     note(`status ${status}`);
     return status === wanted ? true : undefined;
   };
-  await withLogTail(world.gateway, waitFor(`${host} to be answered`, look, { timeoutMs: READ_WITHIN_MS }));
+  await withLogTail(world.gateway, waitFor(`${host} to be answered`, poll, { timeoutMs: READ_WITHIN_MS }));
 }
 
 const callsOf = (hook: string) => world.recorded.calls.filter(call => call.hook === hook);

@@ -107,7 +107,7 @@ describe('no request fails', () => {
       world.currentAfter(backMs, 'two'),
     ]);
     Object.assign(measured, { 'away: route made early works': worksMs, 'away: current': currentMs });
-    await world.untilAllAsk(system.extension.targetOf('second'));
+    await world.untilAllUse(system.extension.targetOf('second'));
     expect(load.failures()).toEqual([]);
     expect(currentMs).toBeLessThan(FORM.currentMs);
     expect(worksMs).toBeLessThan(worksWithinMs(backMs - madeMs));

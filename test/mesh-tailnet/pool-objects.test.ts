@@ -88,7 +88,7 @@ describe.each([
   const others = /liveness and a readiness|restarted because of something outside|no variable holds a secret/;
   it.each([...podPolicies, ...containerPolicies].filter(({ sentence }) => !others.test(sentence)))(
     'is as every other pod: $sentence',
-    ({ offenders }) => {
+    ({ violations: offenders }) => {
       expect(offenders(objects)).toEqual([]);
     },
   );

@@ -163,7 +163,7 @@ describe('the plan of a pool', () => {
     ]);
   });
 
-  it('applies the objects where they differ, or somebody has scaled the StatefulSet', () => {
+  it('applies the objects where they differ, or the StatefulSet was scaled by others', () => {
     expect(planned({ statefulSet: { ...applied, specHash: 'old' } })).toEqual(['apply 2 of 2']);
     expect(planned({ statefulSet: { ...applied, replicas: 5 } })).toEqual(['apply 2 of 2']);
   });

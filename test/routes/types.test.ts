@@ -229,12 +229,12 @@ const misspelt: Cases = {
 const groups = { cells, declarations, unknowns, misspelt };
 
 describe('the compiler', () => {
-  const said = new Map<string, string>();
+  const errors = new Map<string, string>();
   beforeAll(() => {
     const cases = Object.values(groups).flatMap(group => Object.entries(group));
     const modules = Object.fromEntries(cases.map(([, { text }], at) => [`case-${at}`, text]));
     const results = compile(modules);
-    for (const [at, [name]] of cases.entries()) said.set(name, results.get(`case-${at}`) ?? 'not compiled');
+    for (const [at, [name]] of cases.entries()) errors.set(name, results.get(`case-${at}`) ?? 'not compiled');
   });
 
   for (const [group, cases] of Object.entries(groups)) {
@@ -242,8 +242,8 @@ describe('the compiler', () => {
       it.each(Object.entries(cases).map(([name, { error }]) => ({ name, error })))(
         '$name',
         ({ name, error }) => {
-          if (error === undefined) expect(said.get(name)).toBe('');
-          else expect(said.get(name)).toContain(error);
+          if (error === undefined) expect(errors.get(name)).toBe('');
+          else expect(errors.get(name)).toContain(error);
         },
       );
     });

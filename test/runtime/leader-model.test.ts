@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { LEASE_TIMING } from '../../src/runtime/leader-election/election.ts';
 import { Election } from '../support/runtime/election.ts';
-import type { Candidate, ElectionSetup, Fate, Incident } from '../support/runtime/election.ts';
+import type { Candidate, ElectionSetup, RequestCourse, Incident } from '../support/runtime/election.ts';
 
 /** The same elections in every run; SEED=2 npm test tries others. */
 const seed = Number(process.env['SEED'] ?? 1);
@@ -11,12 +11,12 @@ const seed = Number(process.env['SEED'] ?? 1);
 const [LAST_INCIDENT_AT, CALM_AT, STORM_ENDS_AT] = [60_000, 100_000, 120_000];
 
 const aTime = fc.oneof(fc.nat(50), fc.nat(3000), fc.nat(20_000));
-const goodFate: fc.Arbitrary<Fate> = fc.record({
+const goodFate: fc.Arbitrary<RequestCourse> = fc.record({
   arrivesAfter: fc.nat(50),
   answer: fc.constant('answered'),
   answeredAfter: fc.nat(50),
 });
-const anyFate: fc.Arbitrary<Fate> = fc.record({
+const anyFate: fc.Arbitrary<RequestCourse> = fc.record({
   arrivesAfter: fc.oneof({ weight: 5, arbitrary: aTime }, { weight: 1, arbitrary: fc.constant('never') }),
   answer: fc.constantFrom('answered', 'answered', 'answered', 'lost', 'refused'),
   answeredAfter: aTime,
@@ -60,7 +60,7 @@ const anyDrain = fc.oneof(
 );
 
 type Storm = {
-  readonly fate: fc.Arbitrary<Fate>;
+  readonly fate: fc.Arbitrary<RequestCourse>;
   readonly incident: fc.Arbitrary<Incident>;
   /** How long it takes to end what a leader did; where that is too long, the process ends and another begins. */
   readonly drainMs?: fc.Arbitrary<number>;

@@ -10,7 +10,7 @@ import { VirtualClock } from '../support/virtual-clock.ts';
 describe('the controllers of a leader', () => {
   const limits = { graceMs: 20_000, abortMs: 5000 };
 
-  function begun(): { runtime: Runtime; controller: RunningController; ends: string[] } {
+  function start(): { runtime: Runtime; controller: RunningController; ends: string[] } {
     const runtime = new Runtime([named(meshTailnet(), 'example')]);
     const ends: string[] = [];
     const controller = runtime.start({
@@ -31,7 +31,7 @@ describe('the controllers of a leader', () => {
   }
 
   it('have time to end their runs where the process stops', async () => {
-    const { runtime, controller, ends } = begun();
+    const { runtime, controller, ends } = start();
     await runtime.memory.start();
     await runtime.clock.advance(1000);
     const ended = leadControllers([controller], limits).end('stopping');
@@ -41,7 +41,7 @@ describe('the controllers of a leader', () => {
   });
 
   it('have none where leadership is lost, be it while they end at leisure', async () => {
-    const { runtime, controller, ends } = begun();
+    const { runtime, controller, ends } = start();
     await runtime.memory.start();
     await runtime.clock.advance(1000);
     const leading = leadControllers([controller], limits);

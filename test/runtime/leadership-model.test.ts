@@ -55,7 +55,7 @@ describe('processes that share a lease', () => {
         leaders.start(`process-${index}`, {
           clock: skewed(leaders.clock, rate, offset),
           lease: delayed(leaders.memory.lease, leaders.clock, delays),
-          manner: { afterMs: endsAfterMs },
+          workEnds: { afterMs: endsAfterMs },
         }),
       );
       for (let moments = 0; moments < 400; moments++) {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { releaseOf } from '../../src/resources/lease.ts';
 import { Leaders } from '../support/runtime/leaders.ts';
-import type { Peculiar } from '../support/runtime/leaders.ts';
+import type { ProcessOptions } from '../support/runtime/leaders.ts';
 
 /** Processes whose lease was released, so that the first of them leads at once. */
 function released(): Leaders {
@@ -11,7 +11,7 @@ function released(): Leaders {
 }
 
 /** One who leads and one who would, 10 s after the first began. */
-async function two(first: Peculiar = {}, second: Peculiar = {}) {
+async function two(first: ProcessOptions = {}, second: ProcessOptions = {}) {
   const leaders = released();
   const a = leaders.start('a', first);
   await leaders.clock.advance(5000);
@@ -164,7 +164,7 @@ describe('leadership', () => {
 
   it('begins again, with a higher number, if its old lease was not taken and all of the old term has ended', async () => {
     const leaders = released();
-    const a = leaders.start('a', { manner: { afterMs: 900 } });
+    const a = leaders.start('a', { workEnds: { afterMs: 900 } });
     await leaders.clock.advance(10_000);
     a.path.network = 'failing';
     await leaders.clock.advance(10_000);
@@ -184,7 +184,7 @@ describe('leadership', () => {
   ] as const)(
     'demands the end of the process if what is led %s, and is never held again',
     async (_what, manner) => {
-      const { leaders, clock, a, b } = await two({ manner });
+      const { leaders, clock, a, b } = await two({ workEnds: manner });
       a.path.network = 'failing';
       await clock.advance(8000);
       expect(a.events).toEqual([
@@ -257,7 +257,7 @@ describe('stopping', () => {
   });
 
   it('keeps the lease for as long as what is led needs to end', async () => {
-    const { clock, a, b } = await two({ manner: { afterMs: 60_000 } });
+    const { clock, a, b } = await two({ workEnds: { afterMs: 60_000 } });
     const signal = a.leadership.signal();
     const stopped = a.leadership.stop();
     await clock.advance(59_000);
@@ -269,13 +269,13 @@ describe('stopping', () => {
   });
 
   it('does not release the lease if what is led failed to end', async () => {
-    const { leaders, a } = await two({ manner: 'with an error' });
+    const { leaders, a } = await two({ workEnds: 'with an error' });
     await a.leadership.stop();
     expect([(await leaseOf(leaders)).holder.slice(0, 1), a.leadership.isHeld()]).toEqual(['a', false]);
   });
 
   it('ends the work of the leader at once if leadership is lost during the grace period', async () => {
-    const { leaders, clock, a } = await two({ manner: { afterMs: 60_000 } });
+    const { leaders, clock, a } = await two({ workEnds: { afterMs: 60_000 } });
     void a.leadership.stop();
     await clock.advance(5000);
     a.path.network = 'failing';

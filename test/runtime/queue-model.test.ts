@@ -104,8 +104,8 @@ class Pair {
   }
 
   expectEqual(): void {
-    const { waiting, delayed, running, begun } = this.model;
-    expect(this.work.begun.map((key, at) => `${key} at ${this.work.times[at]}`)).toEqual(begun);
+    const { waiting, delayed, running, started: begun } = this.model;
+    expect(this.work.started.map((key, at) => `${key} at ${this.work.times[at]}`)).toEqual(begun);
     expect(this.work.running).toEqual(running.map(({ key }) => key));
     expect(this.queue.state()).toEqual({
       live: waiting.filter(({ lane }) => lane === 'live').length,

@@ -43,7 +43,7 @@ describe('a key', () => {
     queue.start();
     await clock.settle();
     await work.end('a');
-    expect(work.begun).toEqual(['a']);
+    expect(work.started).toEqual(['a']);
     expect(queue.state()).toEqual(empty);
   });
 
@@ -54,18 +54,18 @@ describe('a key', () => {
     await clock.settle();
     for (let n = 0; n < 100; n++) queue.add('a', 'change');
     await clock.advance(3_600_000);
-    expect(work.begun).toEqual(['a']);
+    expect(work.started).toEqual(['a']);
     await work.end('a');
-    expect(work.begun).toEqual(['a', 'a']);
+    expect(work.started).toEqual(['a', 'a']);
     await work.end('a');
-    expect(work.begun).toEqual(['a', 'a']);
+    expect(work.started).toEqual(['a', 'a']);
   });
 
   it('does not run inside the call that adds it', () => {
     const { work, queue } = queueOf();
     queue.start();
     queue.add('a', 'change');
-    expect(work.begun).toEqual([]);
+    expect(work.started).toEqual([]);
   });
 
   it('has its turn in the order in which keys were added', async () => {
@@ -74,14 +74,14 @@ describe('a key', () => {
     queue.start();
     await clock.settle();
     for (const key of ['c', 'a', 'b']) await work.end(key);
-    expect(work.begun).toEqual(['c', 'a', 'b']);
+    expect(work.started).toEqual(['c', 'a', 'b']);
   });
 
   it('waits until the queue starts', async () => {
     const { clock, work, queue } = queueOf();
     queue.add('a', 'change');
     await clock.advance(3_600_000);
-    expect(work.begun).toEqual([]);
+    expect(work.started).toEqual([]);
   });
 
   it.each<[Parameters<typeof queueWithKeyAt>[0], Cause, Partial<typeof empty>]>([
@@ -132,7 +132,7 @@ describe('keys of the first reading', () => {
     queue.start();
     await clock.settle();
     while (work.running[0] !== undefined) await work.end(work.running[0]);
-    const places = work.begun.flatMap((key, at) => (key.startsWith('first') ? [`${key} at ${at}`] : []));
+    const places = work.started.flatMap((key, at) => (key.startsWith('first') ? [`${key} at ${at}`] : []));
     expect(places).toEqual(['first-0 at 9', 'first-1 at 19', 'first-2 at 22']);
   });
 
@@ -143,7 +143,7 @@ describe('keys of the first reading', () => {
     queue.start();
     await clock.settle();
     while (work.running[0] !== undefined) await work.end(work.running[0]);
-    expect(work.begun).toEqual(['b', 'a', 'c']);
+    expect(work.started).toEqual(['b', 'a', 'c']);
   });
 
   it('stay in the background when they are tried again', async () => {
@@ -231,7 +231,7 @@ describe('a run without success', () => {
     await clock.settle();
     await work.end('new', { requeue: 'after', ms: 7 });
     await clock.advance(7);
-    expect(work.times.filter((_time, at) => work.begun[at] === 'new')).toEqual([0, 7]);
+    expect(work.times.filter((_time, at) => work.started[at] === 'new')).toEqual([0, 7]);
   });
 });
 
@@ -243,9 +243,9 @@ describe('a requeue after a time', () => {
     await clock.settle();
     await work.end('a', { requeue: 'after', ms });
     await clock.advance(Math.max(0, ms - 1));
-    expect(work.begun.length).toBe(ms === 0 ? 2 : 1);
+    expect(work.started.length).toBe(ms === 0 ? 2 : 1);
     await clock.advance(1);
-    expect(work.begun.length).toBe(2);
+    expect(work.started.length).toBe(2);
   });
 
   it('is replaced by what the next run plans', async () => {
@@ -259,7 +259,7 @@ describe('a requeue after a time', () => {
     await work.end('a', { requeue: 'on-change' });
     expect(clock.timers).toBe(0);
     await clock.advance(1000);
-    expect(work.begun).toEqual(['a', 'a']);
+    expect(work.started).toEqual(['a', 'a']);
   });
 });
 
@@ -291,7 +291,7 @@ describe('a queue that is stopped', () => {
     expect(queue.state()).toEqual({ ...empty, running: 1 });
     await work.end('running', { requeue: 'after', ms: 10 });
     await clock.advance(3_600_000);
-    expect(work.begun).toEqual(['retried', 'planned', 'running']);
+    expect(work.started).toEqual(['retried', 'planned', 'running']);
     expect(queue.state()).toEqual(empty);
     expect(clock.timers).toBe(0);
   });
@@ -334,12 +334,12 @@ describe('work that is not as it should be', () => {
 
 describe('an observer', () => {
   it('is notified of adds, waiting times and retries', async () => {
-    const heard: string[] = [];
+    const notified: string[] = [];
     const { clock, work, queue } = queueOf({
       observer: {
-        added: () => void heard.push('added'),
-        waited: ms => void heard.push(`waited ${ms}`),
-        retried: () => void heard.push('retried'),
+        added: () => void notified.push('added'),
+        waited: ms => void notified.push(`waited ${ms}`),
+        retried: () => void notified.push('retried'),
       },
     });
     queue.add('a', 'change');
@@ -349,7 +349,7 @@ describe('an observer', () => {
     await clock.settle();
     await work.reject('a', new Error('no'));
     await clock.advance(5);
-    expect(heard).toEqual(['added', 'waited 40', 'retried', 'added', 'waited 0']);
+    expect(notified).toEqual(['added', 'waited 40', 'retried', 'added', 'waited 0']);
   });
 });
 

@@ -71,38 +71,38 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }));
 describe.each<Signal>(['SIGTERM', 'SIGINT'])('a process at %s', signal => {
   it('waits for the run in progress, is unready, starts no other and exits with 0', async () => {
     const process = new Program('ends soon');
-    await process.whenLogged('begun');
+    await process.whenLogged('started');
     process.send(signal);
     expect(await process.ended).toEqual({ code: 0, signal: null });
-    expect(process.messages).toEqual(['begun', 'stopping', 'ended', 'released']);
+    expect(process.messages).toEqual(['started', 'stopping', 'ended', 'released']);
     expect(process.lines[2]).toMatchObject({ ready: false });
   });
 
   it('aborts a run that does not end before the deadline, and exits with 0', async () => {
     const process = new Program('obeys its signal');
-    await process.whenLogged('begun');
+    await process.whenLogged('started');
     process.send(signal);
     expect(await process.ended).toEqual({ code: 0, signal: null });
-    expect(process.messages).toEqual(['begun', 'stopping', 'reconcile failed', 'released']);
+    expect(process.messages).toEqual(['started', 'stopping', 'reconcile failed', 'released']);
   });
 
   it('exits with 0 and logs a run that does not end when aborted', async () => {
     const process = new Program('never ends');
-    await process.whenLogged('begun');
+    await process.whenLogged('started');
     process.send(signal);
     expect(await process.ended).toEqual({ code: 0, signal: null });
-    expect(process.messages).toEqual(['begun', 'stopping', 'reconciles did not end', 'released']);
+    expect(process.messages).toEqual(['started', 'stopping', 'reconciles did not end', 'released']);
     expect(process.lines[2]).toMatchObject({ objects: ['MeshTailnet//example'] });
   });
 
   it.each<Signal>(['SIGTERM', 'SIGINT'])('and at a second signal, %s, exits at once', async second => {
     const process = new Program('never ends', 60_000);
-    await process.whenLogged('begun');
+    await process.whenLogged('started');
     process.send(signal);
     await process.whenLogged('stopping');
     process.send(second);
     expect(await process.ended).toEqual({ code: second === 'SIGTERM' ? 143 : 130, signal: null });
-    expect(process.messages).toEqual(['begun', 'stopping', 'exiting at once']);
+    expect(process.messages).toEqual(['started', 'stopping', 'exiting at once']);
   });
 });
 

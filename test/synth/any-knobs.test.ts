@@ -25,7 +25,8 @@ describe('any combination of settings', () => {
       fc.property(anyKnobs, written => {
         const objects = objectsIn(synthesized(written, parts));
         for (const object of objects) modelOf(object).validate();
-        for (const { sentence, offenders } of policies) expect(offenders(objects), sentence).toEqual([]);
+        for (const { sentence, violations: offenders } of policies)
+          expect(offenders(objects), sentence).toEqual([]);
       }),
       { seed, numRuns: 40 },
     );

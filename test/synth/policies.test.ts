@@ -7,7 +7,7 @@ const configurations = { 'the defaults': {}, 'every knob': everyKnob };
 describe.each(Object.entries(configurations))('the manifests of %s', (_, written) => {
   const objects = objectsIn(synthesized(written));
 
-  it.each(policies)('$sentence', ({ offenders }) => {
+  it.each(policies)('$sentence', ({ violations: offenders }) => {
     expect(offenders(objects)).toEqual([]);
   });
 });
@@ -15,7 +15,7 @@ describe.each(Object.entries(configurations))('the manifests of %s', (_, written
 const usual = objectsIn(synthesized({}));
 
 describe('a policy would find it where', () => {
-  it.each(policies)('not so: $sentence', ({ offenders, spoil }) => {
+  it.each(policies)('not so: $sentence', ({ violations: offenders, violate: spoil }) => {
     const objects = structuredClone(usual);
     spoil(objects);
     expect(offenders(objects)).not.toEqual([]);

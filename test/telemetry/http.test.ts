@@ -318,10 +318,10 @@ describe('a server under attack', () => {
   it('notices a client that disconnects before the response', async () => {
     const { route, requested } = slow();
     const { url } = await startedWith([route]);
-    const asking = get(`${url}/slow`);
-    asking.on('error', () => undefined);
+    const request = get(`${url}/slow`);
+    request.on('error', () => undefined);
     const signal = await requested;
-    asking.destroy();
+    request.destroy();
     if (!signal.aborted) await once(signal, 'abort');
     expect(signal.aborted).toBe(true);
     expect(logged).toEqual([]);
@@ -332,8 +332,8 @@ describe('closing', () => {
   it('ends connections that are kept alive', async () => {
     const { url, close } = await startedWith([hello]);
     const agent = new Agent({ keepAlive: true });
-    const asking = get(`${url}/hello`, { agent });
-    const [response] = (await once(asking, 'response')) as [IncomingMessage];
+    const request = get(`${url}/hello`, { agent });
+    const [response] = (await once(request, 'response')) as [IncomingMessage];
     const ended = once(response.socket, 'close');
     expect(await text(response)).toBe('hello');
     await close();
@@ -386,8 +386,8 @@ describe('closing', () => {
       return new Promise<never>(() => undefined);
     };
     const { url, close } = await startedWith([{ path: '/never', answer }]);
-    const asking = request(`${url}/never`).end();
-    const failed = once(asking, 'error');
+    const pending = request(`${url}/never`).end();
+    const failed = once(pending, 'error');
     await requested;
     await close();
     await expect(failed).resolves.toMatchObject([{ code: 'ECONNRESET' }]);

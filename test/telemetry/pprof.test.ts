@@ -116,10 +116,10 @@ describe('the CPU profile', () => {
   });
 
   it('does not keep the process from stopping', async () => {
-    const begun = new EventEmitter();
+    const requests = new EventEmitter();
     const routes = pprofRoutes({ heap, activities }).map(({ path, answer }): Route => {
       const noted: Route['answer'] = question => {
-        begun.emit('requested');
+        requests.emit('requested');
         return answer(question);
       };
       return { path, answer: noted };
@@ -127,7 +127,7 @@ describe('the CPU profile', () => {
     const address = { host: '127.0.0.1', port: 0 };
     const own = await serve([{ setting: 'METRICS_ADDRESS', address, routes }], log);
     const response = fetch(`http://127.0.0.1:${own.ports[0] ?? 0}/debug/pprof/profile?seconds=60`);
-    await once(begun, 'requested');
+    await once(requests, 'requested');
     await own.close();
     expect((await response).status).toBe(503);
   });

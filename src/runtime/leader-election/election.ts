@@ -159,7 +159,7 @@ function untouchedMs(
 }
 
 /** The next state. The jitter, from 0 to 1, spreads the requests of many processes. */
-export function learn(
+export function applyResult(
   before: ElectionState,
   result: ElectionResult,
   now: number,

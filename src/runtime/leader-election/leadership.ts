@@ -3,7 +3,7 @@ import type { Clock } from '../../api/clock.ts';
 import { releaseOf } from '../../resources/lease.ts';
 import type { LeasePort } from '../../resources/lease.ts';
 import { endsWithin } from '../clock.ts';
-import { decide, endTerm, INITIAL, learn, LEASE_TIMING } from './election.ts';
+import { decide, endTerm, INITIAL, applyResult, LEASE_TIMING } from './election.ts';
 import type { ElectionResult, ElectionState, ElectionStep, Elector, Term } from './election.ts';
 import { leadershipObserver } from './observer.ts';
 import type { LeadershipObserver, LeadershipTelemetry } from './observer.ts';
@@ -145,10 +145,10 @@ class ElectionRunner implements Leadership {
         this.#state = endTerm(this.#state);
         break;
       case 'read':
-        this.#learn(await this.#read(step));
+        this.#applyResult(await this.#read(step));
         break;
       case 'write':
-        this.#learn(await this.#write(step));
+        this.#applyResult(await this.#write(step));
     }
   }
 
@@ -177,8 +177,8 @@ class ElectionRunner implements Leadership {
     return 'error' in answer ? undefined : answer;
   }
 
-  #learn(result: ElectionResult): void {
-    this.#state = learn(this.#state, result, this.#now, this.#elector, this.#deps.random());
+  #applyResult(result: ElectionResult): void {
+    this.#state = applyResult(this.#state, result, this.#now, this.#elector, this.#deps.random());
   }
 
   /** Starts or ends the work to match the state. */

@@ -19,11 +19,11 @@ describe('Check', () => {
   it.each(['', 'grpc.health.v1.Health'])('returns the status of "%s"', async service => {
     const { port, server } = await serving();
     const client = testClient(port);
-    const ask = async () =>
+    const request = async () =>
       statusIn((await client.call(CHECK, requestFor(service))).message ?? Buffer.alloc(0));
-    expect(await ask()).toBe('SERVING');
+    expect(await request()).toBe('SERVING');
     server.health.set('NOT_SERVING');
-    expect(await ask()).toBe('NOT_SERVING');
+    expect(await request()).toBe('NOT_SERVING');
   });
 
   it('returns NOT_FOUND for other services', async () => {

@@ -12,7 +12,7 @@ import { serving } from '../../support/grpc/serving.ts';
 const ASK = { fileByFilename: 3, fileContainingSymbol: 4, listServices: 7 } as const;
 const ANSWER = { files: 4, services: 6, error: 7 } as const;
 
-async function ask(version: string, ...requests: readonly [keyof typeof ASK, string][]) {
+async function reflect(version: string, ...requests: readonly [keyof typeof ASK, string][]) {
   const files = [file_envoygateway_extension, file_envoy_service_endpoint_v3];
   const { port } = await serving({ files });
   const stream = testClient(port).stream(`/grpc.reflection.${version}.ServerReflection/ServerReflectionInfo`);
@@ -35,7 +35,7 @@ function filesIn(answer: Uint8Array) {
 
 describe.each(['v1', 'v1alpha'])('reflection %s', version => {
   it('lists all services, itself and health included', async () => {
-    const [answer = empty] = await ask(version, ['listServices', '']);
+    const [answer = empty] = await reflect(version, ['listServices', '']);
     const names = valuesOf(bytesOf(answer, ANSWER.services) ?? empty, 1, 100).map(one => textOf(one, 1));
     expect(names.sort()).toEqual([
       'envoy.service.endpoint.v3.EndpointDiscoveryService',
@@ -52,13 +52,13 @@ describe.each(['v1', 'v1alpha'])('reflection %s', version => {
     ['fileContainingSymbol', 'envoygateway.extension.EnvoyGatewayExtension.PostTranslateModify'],
     ['fileContainingSymbol', 'envoygateway.extension.PostTranslateModifyRequest'],
   ])('finds a file by %s %s', async (what, text) => {
-    const [answer = empty] = await ask(version, [what, text]);
+    const [answer = empty] = await reflect(version, [what, text]);
     const [file] = filesIn(answer);
     expect(file?.service[0]?.method.map(({ name }) => name)).toContain('PostTranslateModify');
   });
 
   it('returns a file with its imports', async () => {
-    const [answer = empty] = await ask(version, [
+    const [answer = empty] = await reflect(version, [
       'fileContainingSymbol',
       'envoy.service.endpoint.v3.EndpointDiscoveryService',
     ]);
@@ -74,7 +74,7 @@ describe.each(['v1', 'v1alpha'])('reflection %s', version => {
   });
 
   it('returns NOT_FOUND for unknown names, and continues', async () => {
-    const answers = await ask(
+    const answers = await reflect(
       version,
       ['fileByFilename', 'other.proto'],
       ['fileContainingSymbol', 'absent'],

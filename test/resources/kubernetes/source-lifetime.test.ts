@@ -5,7 +5,7 @@ import type { KubernetesOptions } from '../../../src/resources/kubernetes.ts';
 import { systemClock } from '../../../src/runtime/clock.ts';
 import { eventually } from '../../support/eventually.ts';
 import { named } from '../../support/declared.ts';
-import { requestCounts, untilStates, untilWatching } from '../../support/kubernetes/api-look.ts';
+import { requestCounts, untilStates, untilWatching } from '../../support/kubernetes/api-requests.ts';
 import { openApiScene } from '../../support/kubernetes/api-scene.ts';
 import type { ApiScene, ApiSceneOptions } from '../../support/kubernetes/api-scene.ts';
 import { meshEndpoints } from '../../support/objects.ts';

@@ -7,7 +7,7 @@ import {
   untilStates,
   reflectorStates,
   untilWatching,
-} from '../../support/kubernetes/api-look.ts';
+} from '../../support/kubernetes/api-requests.ts';
 import { CALM, expectInSync, openApiScene } from '../../support/kubernetes/api-scene.ts';
 import type { ApiScene, ApiSceneOptions } from '../../support/kubernetes/api-scene.ts';
 import { meshEndpoints, meshTailnet } from '../../support/objects.ts';

@@ -65,9 +65,9 @@ function answered(version: string, fields: object = {}, metadata: object = {}): 
 }
 
 /** Awaits a promise while the clock advances. */
-async function over(clock: VirtualClock, begun: Promise<void>): Promise<string> {
+async function over(clock: VirtualClock, written: Promise<void>): Promise<string> {
   let outcome = 'waits';
-  void begun.then(
+  void written.then(
     () => (outcome = 'done'),
     (failure: unknown) => (outcome = failure instanceof Error ? `${failure.name}: ${failure.message}` : ''),
   );
@@ -81,11 +81,11 @@ describe('a busy server', () => {
     ['503 with Retry-After', refused('Failed', 503, 2000), 2000],
   ])('is retried after %s', async (_what, busy, retryAfterMs) => {
     const { write, clock, requests, store } = begin([busy, answered('2', { status })]);
-    const begun = write.replaceStatus(web, status);
+    const written = write.replaceStatus(web, status);
     await clock.advance(retryAfterMs - 1);
     expect(requests).toHaveLength(1);
     await clock.advance(1);
-    await begun;
+    await written;
     expect(requests).toHaveLength(2);
     expect(store.get(ref)?.status).toEqual(status);
   });
@@ -96,10 +96,10 @@ describe('a busy server', () => {
       signal: () => terms.find(({ signal }) => !signal.aborted)?.signal ?? AbortSignal.abort(),
     };
     const { write, clock, requests } = begin([refused('Busy', 429, 3000), answered('2', { status })], fence);
-    const begun = write.replaceStatus(web, status);
+    const written = write.replaceStatus(web, status);
     await clock.advance(1000);
     terms[0]?.abort();
-    await expect(begun).rejects.toMatchObject(notLeading);
+    await expect(written).rejects.toMatchObject(notLeading);
     expect([requests.length, clock.timers]).toEqual([1, 0]);
     await write.replaceStatus(web, status);
     expect(requests).toHaveLength(2);
@@ -156,10 +156,10 @@ describe.each(Object.entries(writes).filter(([name]) => name !== 'removeFinalize
     it('fails at once, also while its request is open', async () => {
       const abort = new AbortController();
       const { write, requests, clock } = begin([NEVER], { signal: () => abort.signal });
-      const begun = act(write);
+      const written = act(write);
       await clock.settle();
       abort.abort();
-      await expect(begun).rejects.toMatchObject(notLeading);
+      await expect(written).rejects.toMatchObject(notLeading);
       expect(requests).toHaveLength(1);
     });
   },
@@ -241,9 +241,9 @@ describe('the response to a write', () => {
     const dying = { deletionTimestamp: '2026-01-31T12:00:00Z' };
     const { write, store } = begin([answered('3', {}, dying)]);
     store.put(answered('2', {}, { ...dying, finalizers: ['example.com/a'] }) as Kinds['MeshEndpoints']);
-    const begun = write.removeFinalizer(web, 'example.com/a');
+    const written = write.removeFinalizer(web, 'example.com/a');
     store.remove(ref);
-    await begun;
+    await written;
     expect(store.get(ref)).toBeUndefined();
   });
 });

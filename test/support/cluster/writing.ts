@@ -17,11 +17,11 @@ export type Writing = {
   /** Its requests, in order. */
   readonly requests: readonly KubeRequest[];
   /** Updates the store from the server, as a watch would. */
-  readonly learn: (ref: Ref) => Promise<void>;
+  readonly sync: (ref: Ref) => Promise<void>;
 };
 
 /** What happens before a request; the request is sent when it has resolved. */
-export type Beside = (request: KubeRequest) => Promise<void>;
+export type BeforeRequest = (request: KubeRequest) => Promise<void>;
 
 /** The kinds that are written in tests. */
 const KINDS: readonly ResourceKind[] = ['MeshBinding', 'MeshEndpoints', 'MeshTailnet', 'HTTPRoute'];
@@ -29,7 +29,7 @@ const KINDS: readonly ResourceKind[] = ['MeshBinding', 'MeshEndpoints', 'MeshTai
 /** Creates a writer; `beside` runs before each request. */
 export function beginWriting(
   client: KubeClient,
-  beside?: Beside,
+  beforeRequest?: BeforeRequest,
   transport: Pick<KubeTransport, 'send'> = clientTransport(client),
 ): Writing {
   const requests: KubeRequest[] = [];
@@ -37,14 +37,14 @@ export function beginWriting(
   const updates = createStoreUpdates(KINDS, { store, reportUndecodable: rethrow });
   const send = async (request: KubeRequest) => {
     requests.push(request);
-    await beside?.(request);
+    await beforeRequest?.(request);
     return await transport.send(request);
   };
   return {
     write: createWriter({ transport: { send }, read: store, updates, clock: systemClock, random: () => 0 }),
     store,
     requests,
-    learn: async ref => {
+    sync: async ref => {
       const object = await objectAt(client, ref);
       if (object) updates.of(ref.kind).addListed(object, 'live');
       else store.remove(ref);
@@ -78,7 +78,7 @@ export async function edit(
 }
 
 /** Calls a function before the first request of a verb. */
-export function once(verb: KubeRequest['verb'], act: () => Promise<unknown>): Beside {
+export function once(verb: KubeRequest['verb'], act: () => Promise<unknown>): BeforeRequest {
   let isDone = false;
   return async request => {
     if (isDone || request.verb !== verb) return;

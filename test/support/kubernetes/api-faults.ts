@@ -138,13 +138,13 @@ function failList(scene: ApiScene, failure: Failure, page: number): void {
 /** Acts once at a request, before its response. */
 function once({ server }: ApiScene, when: (request: ApiRequest) => boolean, act: () => void): void {
   let isDone = false;
-  const look = (request: ApiRequest) => {
+  const matches = (request: ApiRequest) => {
     if (isDone || !when(request)) return false;
     isDone = true;
     act();
     return false;
   };
-  server.failNext(look, 'reset');
+  server.failNext(matches, 'reset');
 }
 
 function rotate({ server, account }: ApiScene, failure: Failure): void {

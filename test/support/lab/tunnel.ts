@@ -73,7 +73,7 @@ export async function openDatagrams(proxy: Proxy, target: string): Promise<Datag
 }
 
 /** Sends a datagram to host:port through SOCKS5 and returns the answer. */
-export async function askByDatagram(proxy: Proxy, target: string, text: string): Promise<string> {
+export async function exchangeDatagram(proxy: Proxy, target: string, text: string): Promise<string> {
   const datagrams = await openDatagrams(proxy, target);
   try {
     const answer = datagrams.next();
@@ -85,7 +85,7 @@ export async function askByDatagram(proxy: Proxy, target: string, text: string):
 }
 
 /** Sends a datagram again and again to host:port, without a proxy, until there is an answer. */
-export async function askUdp(target: string, text: string): Promise<string> {
+export async function exchangeUdp(target: string, text: string): Promise<string> {
   const { host, port } = parts(target);
   const socket = createSocket('udp4');
   const again = setInterval(() => socket.send(text, port, host), 50);
@@ -117,7 +117,7 @@ async function associate(proxy: Proxy): Promise<Association> {
 }
 
 /** Sends a text through a connection, returns the first answer, and closes it; fails if the connection closes first. */
-export async function ask(socket: Socket, text: string): Promise<string> {
+export async function exchange(socket: Socket, text: string): Promise<string> {
   const signal = AbortSignal.timeout(TIMEOUT_MS);
   const ended = once(socket, 'close', { signal }).then(() => {
     throw new Error('the connection ended without an answer');

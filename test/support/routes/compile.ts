@@ -28,10 +28,10 @@ export function compile(modules: Readonly<Record<string, string>>): ReadonlyMap<
     return ts.createSourceFile(path, text, options);
   };
   const program = ts.createProgram([...texts.keys()], OPTIONS, host);
-  return new Map(Object.keys(modules).map(name => [name, said(program, pathOf(name))]));
+  return new Map(Object.keys(modules).map(name => [name, errorsOf(program, pathOf(name))]));
 }
 
-function said(program: ts.Program, path: string): string {
+function errorsOf(program: ts.Program, path: string): string {
   const file = program.getSourceFile(path);
   return [...program.getSyntacticDiagnostics(file), ...program.getSemanticDiagnostics(file)]
     .map(({ messageText }) => ts.flattenDiagnosticMessageText(messageText, '\n'))

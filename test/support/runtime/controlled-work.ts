@@ -5,7 +5,7 @@ type Ending = { readonly resolve: (outcome: Outcome) => void; readonly reject: (
 
 /** Work that a test completes, with a record of when each key was started. */
 export class ControlledWork {
-  readonly begun: string[] = [];
+  readonly started: string[] = [];
   readonly times: number[] = [];
   readonly #clock: VirtualClock;
   readonly #running = new Map<string, Ending>();
@@ -16,7 +16,7 @@ export class ControlledWork {
 
   readonly perform = (key: string): Promise<Outcome> => {
     if (this.#running.has(key)) throw new Error(`${key} runs twice at once`);
-    this.begun.push(key);
+    this.started.push(key);
     this.times.push(this.#clock.now());
     return new Promise((resolve, reject) => this.#running.set(key, { resolve, reject }));
   };

@@ -1,6 +1,6 @@
 import { releaseOf } from '../../../src/resources/lease.ts';
 import type { Lease, LeaseHold } from '../../../src/resources/lease.ts';
-import { decide, endTerm, learn, INITIAL } from '../../../src/runtime/leader-election/election.ts';
+import { decide, endTerm, applyResult, INITIAL } from '../../../src/runtime/leader-election/election.ts';
 import type {
   ElectionResult,
   ElectionState,
@@ -10,7 +10,7 @@ import { LEASE_TIMING } from '../../../src/runtime/leader-election/election.ts';
 import type { LeaseTiming } from '../../../src/runtime/leader-election/election.ts';
 
 /** The course of a request: when it takes effect, if ever, and when the process gets which answer. */
-export type Fate = {
+export type RequestCourse = {
   readonly arrivesAfter: number | 'never';
   readonly answer: 'answered' | 'lost' | 'refused';
   readonly answeredAfter: number;
@@ -35,7 +35,7 @@ export type Hold = { readonly who: number; readonly number: number; readonly fro
 /** The input of an election. */
 export type ElectionSetup = {
   readonly candidates: readonly Candidate[];
-  readonly fates: readonly Fate[];
+  readonly fates: readonly RequestCourse[];
   readonly incidents: readonly Incident[];
   readonly jitters: readonly number[];
   /** From this time on, every request is answered after 50 ms. */
@@ -58,8 +58,8 @@ type Member = Candidate & {
   isStopping: boolean;
 };
 
-const LOST: Fate = { arrivesAfter: 'never', answer: 'lost', answeredAfter: 0 };
-const CALM: Fate = { arrivesAfter: 50, answer: 'answered', answeredAfter: 50 };
+const LOST: RequestCourse = { arrivesAfter: 'never', answer: 'lost', answeredAfter: 0 };
+const CALM: RequestCourse = { arrivesAfter: 50, answer: 'answered', answeredAfter: 50 };
 
 /** Several processes that elect a leader, in true time, which none of them knows. */
 export class Election {
@@ -142,7 +142,7 @@ export class Election {
     return jitters[this.#jitter++ % jitters.length] ?? 0;
   }
 
-  #nextFate({ cutOffUntil }: Member): Fate {
+  #nextFate({ cutOffUntil }: Member): RequestCourse {
     if (this.now < cutOffUntil) return LOST;
     const { calmAt, fates } = this.#setup;
     return this.now >= calmAt ? CALM : (fates[this.#fate++ % fates.length] ?? CALM);
@@ -187,7 +187,7 @@ export class Election {
       isHeard = true;
       member.isAsking = false;
       const jitter = this.#nextJitter();
-      member.state = learn(member.state, news, this.#local(member), this.#elector(member), jitter);
+      member.state = applyResult(member.state, news, this.#local(member), this.#elector(member), jitter);
       this.#turn(member);
     };
     const limit = Math.min(this.#timing.requestMs, (member.state.term?.until ?? Infinity) - sentAt);

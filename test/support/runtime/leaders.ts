@@ -13,11 +13,11 @@ import { parseExposition, valueOf } from '../telemetry/exposition.ts';
 import { VirtualClock } from '../virtual-clock.ts';
 
 /** How the leader's work ends when leadership ends. */
-type Manner = 'at once' | 'never' | 'with an error' | { readonly afterMs: number };
+type WorkEnd = 'at once' | 'never' | 'with an error' | { readonly afterMs: number };
 
 /** Options of a process that runs leader election. */
-export type Peculiar = {
-  readonly manner?: Manner;
+export type ProcessOptions = {
+  readonly workEnds?: WorkEnd;
   readonly clock?: Clock;
   readonly lease?: LeasePort;
   readonly random?: () => number;
@@ -64,8 +64,8 @@ export class Leaders {
     return Math.round(this.clock.now() / 100) / 10;
   }
 
-  start(identity: string, peculiar: Peculiar = {}): Process {
-    const { manner = 'at once', clock = this.clock, random = this.random } = peculiar;
+  start(identity: string, peculiar: ProcessOptions = {}): Process {
+    const { workEnds: manner = 'at once', clock = this.clock, random = this.random } = peculiar;
     const events: string[] = [];
     const record = (what: string) => void events.push(`${what} at ${this.seconds}`);
     const lines: string[] = [];
@@ -105,7 +105,7 @@ export class Leaders {
     };
   }
 
-  async #ended(manner: Manner, record: () => void): Promise<void> {
+  async #ended(manner: WorkEnd, record: () => void): Promise<void> {
     record();
     if (manner === 'never') await new Promise(() => undefined);
     if (manner === 'with an error') throw new Error('it will not end');

@@ -8,7 +8,7 @@ type Running = Waiting & { next: Lane | undefined; isReleased: boolean };
 /** The contract of a queue, on plain lists that are searched from end to end. */
 export class QueueModel {
   now = 0;
-  readonly begun: string[] = [];
+  readonly started: string[] = [];
   waiting: Waiting[] = [];
   delayed: Delayed[] = [];
   running: Running[] = [];
@@ -94,7 +94,7 @@ export class QueueModel {
       this.#liveInARow = next.lane === 'live' ? this.#liveInARow + 1 : 0;
       this.waiting = this.waiting.filter(one => one !== next);
       this.running.push({ ...next, next: undefined, isReleased: false });
-      this.begun.push(`${next.key} at ${this.now}`);
+      this.started.push(`${next.key} at ${this.now}`);
     }
   }
 

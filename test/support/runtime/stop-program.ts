@@ -41,7 +41,7 @@ const controller = startController(
     kind: 'MeshTailnet',
     triggers: [],
     reconcile: async (_ref, context): Promise<Outcome> => {
-      log.info('begun');
+      log.info('started');
       await MANNERS[process.argv[2] ?? '']?.(context);
       log.info('ended', { ready: isReady() });
       return { requeue: 'after', ms: 0 };

@@ -4,13 +4,13 @@ import { at, containersOf, podOf, put, workloads } from './parts.ts';
 /** A policy of an installation: a title, what violates it, and a change that would. */
 export type Policy = {
   readonly sentence: string;
-  readonly offenders: (objects: readonly KubeObject[]) => readonly string[];
+  readonly violations: (objects: readonly KubeObject[]) => readonly string[];
   /** Changes valid objects so that some violate it. */
-  readonly spoil: (objects: readonly KubeObject[]) => void;
+  readonly violate: (objects: readonly KubeObject[]) => void;
 };
 
 /** A violation: the value at this path becomes another. */
-type Spoilt = readonly [way: readonly (string | number)[], value?: unknown];
+type Violation = readonly [way: readonly (string | number)[], value?: unknown];
 
 type IsRight = (one: unknown, object: KubeObject, all: readonly KubeObject[]) => boolean;
 
@@ -31,27 +31,27 @@ const objectsOf =
       .filter(({ kind }) => kinds.length === 0 || kinds.includes(kind))
       .map(object => ({ object, one: object }));
 
-function about(subjects: Subjects, sentence: string, isRight: IsRight, [way, value]: Spoilt): Policy {
+function about(subjects: Subjects, sentence: string, isRight: IsRight, [way, value]: Violation): Policy {
   return {
     sentence,
-    offenders: objects =>
+    violations: objects =>
       subjects(objects)
         .filter(({ object, one }) => !isRight(one, object, objects))
         .map(({ object }) => `${object.kind} ${object.metadata.name ?? ''}`),
-    spoil: objects => {
+    violate: objects => {
       for (const { one } of subjects(objects)) if (at(one, ...way.slice(0, -1))) put(one, way, value);
     },
   };
 }
 
 /** A policy about every pod. */
-export const ofPods = (sentence: string, isRight: IsRight, spoilt: Spoilt) =>
+export const ofPods = (sentence: string, isRight: IsRight, spoilt: Violation) =>
   about(pods, sentence, isRight, spoilt);
 
 /** A policy about every container. */
-export const ofContainers = (sentence: string, isRight: IsRight, spoilt: Spoilt) =>
+export const ofContainers = (sentence: string, isRight: IsRight, spoilt: Violation) =>
   about(containers, sentence, isRight, spoilt);
 
 /** A policy about every object of some kinds; of all if none is named. */
-export const ofKinds = (kinds: readonly string[], sentence: string, isRight: IsRight, spoilt: Spoilt) =>
+export const ofKinds = (kinds: readonly string[], sentence: string, isRight: IsRight, spoilt: Violation) =>
   about(objectsOf(kinds), sentence, isRight, spoilt);

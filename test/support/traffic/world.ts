@@ -7,7 +7,7 @@ import { endpoint, meshBinding, meshEndpoints, meshTailnet } from '../objects.ts
 type Fields = Readonly<Record<string, unknown>>;
 
 /** The metadata and status of an object. */
-type Beside = { readonly metadata?: Fields; readonly status?: Fields };
+type Metadata = { readonly metadata?: Fields; readonly status?: Fields };
 
 /** Endpoints with different addresses; the first is at 100.64.0.1. */
 export function endpointList(count: number, fields: Fields = {}): readonly Fields[] {
@@ -22,13 +22,13 @@ export function endpointList(count: number, fields: Fields = {}): readonly Field
 export function endpointsObject(
   name: string,
   endpoints: readonly Fields[] = [endpoint()],
-  { metadata, status, ...spec }: Beside & Fields = {},
+  { metadata, status, ...spec }: Metadata & Fields = {},
 ): object {
   return withStatus(named(meshEndpoints({ endpoints, ...spec }), name, metadata), status);
 }
 
 /** A MeshTailnet of example.ts.net with an external proxy. */
-export function tailnetObject(name = 'main', { metadata, status, ...spec }: Beside & Fields = {}): object {
+export function tailnetObject(name = 'main', { metadata, status, ...spec }: Metadata & Fields = {}): object {
   const pool = { mode: 'External', addresses: ['10.0.0.9:1055'] };
   return withStatus(named(meshTailnet({ pool, ...spec }), name, metadata), status);
 }

@@ -31,7 +31,7 @@ export function connectionsSeen(): readonly Connection[] {
 function processesOfNetworks(): readonly string[] {
   const found = new Map<string, string>();
   for (const pid of processes()) {
-    const network = orNothing(() => readlinkSync(`/proc/${pid}/ns/net`));
+    const network = orUndefined(() => readlinkSync(`/proc/${pid}/ns/net`));
     if (network !== undefined) found.set(network, pid);
   }
   return [...found.values()];
@@ -40,7 +40,7 @@ function processesOfNetworks(): readonly string[] {
 /** Kills the processes of a pod, as on a machine that fails; its sandbox container stays. */
 export function killPod({ metadata: { uid = '', name = '' } }: KubeObject): void {
   const isOurs = (pid: string) =>
-    orNothing(
+    orUndefined(
       () =>
         readFileSync(`/proc/${pid}/cgroup`, 'utf8').includes(uid) &&
         readFileSync(`/proc/${pid}/cmdline`, 'utf8').includes('cli.js'),
@@ -54,16 +54,16 @@ function processes(): readonly string[] {
   return readdirSync('/proc').filter(name => /^\d+$/.test(name));
 }
 
-function orNothing<T>(look: () => T): T | undefined {
+function orUndefined<T>(read: () => T): T | undefined {
   try {
-    return look();
+    return read();
   } catch {
     return undefined;
   }
 }
 
 function socketsIn(table: string): readonly Socket[] {
-  const lines = (orNothing(() => readFileSync(table, 'utf8')) ?? '').trim().split('\n').slice(1);
+  const lines = (orUndefined(() => readFileSync(table, 'utf8')) ?? '').trim().split('\n').slice(1);
   return lines.map(line => {
     const [, local = '', remote = '', state = ''] = line.trim().split(/\s+/);
     const [address = '', port = ''] = local.split(':');

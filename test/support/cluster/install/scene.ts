@@ -37,7 +37,7 @@ export type InstallScene = {
   /** Replaces the host that was added to the route last, and waits until the new one answers. */
   readonly addHost: (host: string) => Promise<void>;
   /** Sends one request through the Gateway. */
-  readonly ask: (host?: string) => Promise<{ readonly status: number; readonly body: string }>;
+  readonly request: (host?: string) => Promise<{ readonly status: number; readonly body: string }>;
   /** Waits until a remote node answers. */
   readonly answerOf: (remote: string, host?: string) => Promise<void>;
   readonly end: () => Promise<void>;
@@ -61,23 +61,23 @@ export async function installScene(manifests: keyof typeof IMAGE = 'committed'):
   const gateway = { namespace, name: 'public' };
   const web = `${namespace}/web`;
   let address: Promise<string> | undefined;
-  const ask: InstallScene['ask'] = async (host = PLACE.host) => {
+  const ask: InstallScene['request'] = async (host = PLACE.host) => {
     address ??= gatewayAddress(client, gateway);
     return await requestThrough(await address, { host, path: '/hello' });
   };
   const answerOf: InstallScene['answerOf'] = async (remote, host) => {
-    const look = async (note: (seen: string) => void) => {
+    const poll = async (note: (seen: string) => void) => {
       const { status, body } = await ask(host);
       note(`${status} ${body}`);
       return status === 200 && body.includes(`"backend":"${remote}"`) ? true : undefined;
     };
-    await waitFor(`${remote} to answer through the Gateway`, look, ANSWER);
+    await waitFor(`${remote} to answer through the Gateway`, poll, ANSWER);
   };
   return {
     client,
     namespace,
     shell,
-    ask,
+    request: ask,
     install: onStep => follow(shell, manifests, onStep),
     use: () =>
       applyAll(client, [
@@ -112,7 +112,7 @@ async function follow(
 /** Waits until one of our Deployments has `count` ready pods of its newest template, and no older ones. */
 export async function waitForReplicas(client: KubeClient, name: string, count: number): Promise<void> {
   const ref = { apiVersion: 'apps/v1', kind: 'Deployment', namespace: PLACE.system, name };
-  const look = async (note: (seen: string) => void) => {
+  const poll = async (note: (seen: string) => void) => {
     const { status, metadata } = await client.get(ref);
     const { readyReplicas, updatedReplicas, observedGeneration } = status as Readonly<Record<string, number>>;
     if (observedGeneration !== metadata.generation) return undefined;
@@ -120,5 +120,5 @@ export async function waitForReplicas(client: KubeClient, name: string, count: n
     note(`${updatedReplicas} updated, ${readyReplicas} ready, ${pods.length} pods`);
     return [readyReplicas, updatedReplicas, pods.length].every(number => number === count) ? true : undefined;
   };
-  await waitFor(`${name} to have ${count} ready pods`, look);
+  await waitFor(`${name} to have ${count} ready pods`, poll);
 }

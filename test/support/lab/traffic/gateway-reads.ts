@@ -31,7 +31,7 @@ export interface Reads {
 export function readsAfterNow({ log }: Pick<Gateway, 'log'>): Reads {
   const lines = linesAfter(log, statSync(log).size);
   let [handled, isReading] = [0, false];
-  const look = () => {
+  const handledChanges = () => {
     for (const line of lines()) {
       if (line.includes('reload resources finished') && isReading) handled++;
       isReading = line.includes('file changed') || (isReading && !line.includes('reload resources finished'));
@@ -39,10 +39,10 @@ export function readsAfterNow({ log }: Pick<Gateway, 'log'>): Reads {
     return handled;
   };
   return {
-    handled: look,
+    handled: handledChanges,
     until: async (count, timeoutMs = READ_WITHIN_MS) => {
       const isHandled = (note: (seen: string) => void) => {
-        note(`${look()} of ${count}`);
+        note(`${handledChanges()} of ${count}`);
         return Promise.resolve(handled >= count || undefined);
       };
       await waitFor('Envoy Gateway to read what has changed', isHandled, { timeoutMs });

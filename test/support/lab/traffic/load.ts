@@ -42,7 +42,7 @@ const MOST_UNDER_WAY = 64;
  * behind.
  */
 export function startLoad({ listener, targets, perSecond }: LoadOptions): Load {
-  const asker = askerOf(listener);
+  const sender = senderOf(listener);
   const startMs = performance.now();
   const failures: Failure[] = [];
   const underWay = new Set<Promise<void>>();
@@ -50,7 +50,7 @@ export function startLoad({ listener, targets, perSecond }: LoadOptions): Load {
   const send = async (target: Target) => {
     const sentMs = performance.now();
     try {
-      await asker.ask(target);
+      await sender.send(target);
       answered++;
     } catch (error) {
       failures.push({ atMs: Math.round(sentMs - startMs), ...target, message: messageOf(error) });
@@ -73,7 +73,7 @@ export function startLoad({ listener, targets, perSecond }: LoadOptions): Load {
     stop: async () => {
       clearInterval(timer);
       await Promise.all(underWay);
-      asker.close();
+      sender.close();
     },
   };
 }
@@ -85,19 +85,19 @@ export async function answersOf(
   count: number,
   nameOf: (answerer: Answerer) => string,
 ): Promise<ReadonlyMap<string, number>> {
-  const asker = askerOf(listener);
+  const sender = senderOf(listener);
   const counts = new Map<string, number>();
   let left = count;
   const askOn = async () => {
     while (left-- > 0) {
-      const name = nameOf(await asker.ask(target));
+      const name = nameOf(await sender.send(target));
       counts.set(name, (counts.get(name) ?? 0) + 1);
     }
   };
   try {
     await Promise.all(Array.from({ length: AT_ONCE }, askOn));
   } finally {
-    asker.close();
+    sender.close();
   }
   return counts;
 }
@@ -107,7 +107,7 @@ const AT_ONCE = 8;
 /** A header that routes of these tests add to answers, with the endpoint that Envoy chose. */
 export const CHOSEN = 'x-chosen-endpoint';
 
-function askerOf(listener: string) {
+function senderOf(listener: string) {
   const agent = new Agent({ keepAlive: true });
   const { hostname, port } = new URL(`http://${listener}`);
   const ask = async ({ host, path = '/' }: Target): Promise<Answerer> => {
@@ -123,5 +123,5 @@ function askerOf(listener: string) {
     const { backend } = JSON.parse(body) as { readonly backend: string };
     return { endpoint: String(answer.headers[CHOSEN]), backend };
   };
-  return { ask, close: () => agent.destroy() };
+  return { send: ask, close: () => agent.destroy() };
 }

@@ -36,7 +36,7 @@ export interface ManyClusters {
   /** The time from a moment until every cluster has its endpoint on a node and nowhere else. */
   currentAfter(startMs: number, node: 'one' | 'two'): Promise<number>;
   /** Waits until Envoy has replaced every cluster by one that gets endpoints from an address. */
-  untilAllAsk(target: string): Promise<void>;
+  untilAllUse(target: string): Promise<void>;
 }
 
 /** Nothing is written yet. */
@@ -70,20 +70,20 @@ export function manyClusters({ lab, gateway, put }: Base, count: number): ManyCl
     },
     endpointFor,
     worksAfter: async (startMs, name) => {
-      const look = () => endpointFor({ host: hostOf(name) });
-      await waitFor(`${name} to work`, look, { timeoutMs: GIVEN_UP_MS, everyMs: 20 });
+      const poll = () => endpointFor({ host: hostOf(name) });
+      await waitFor(`${name} to work`, poll, { timeoutMs: GIVEN_UP_MS, everyMs: 20 });
       return Math.round(performance.now() - startMs);
     },
     currentAfter: async (startMs, node) => {
       await untilCurrent(gateway, names, addressOf(node));
       return Math.round(performance.now() - startMs);
     },
-    untilAllAsk: target => untilAllAsk(gateway, names, target),
+    untilAllUse: target => untilAllUse(gateway, names, target),
   };
 }
 
 async function untilCurrent(gateway: Gateway, names: readonly string[], wanted: string): Promise<void> {
-  const look = async (note: (seen: string) => void) => {
+  const poll = async (note: (seen: string) => void) => {
     const clusters = (await readClusters(gateway.admin)).filter(({ name }) => names.includes(name));
     const old = clusters.filter(({ endpoints }) => {
       const healthy = endpoints.filter(({ health }) => health === 'HEALTHY').map(({ address }) => address);
@@ -92,19 +92,19 @@ async function untilCurrent(gateway: Gateway, names: readonly string[], wanted: 
     note(`${old.length} of ${clusters.length} are not current`);
     return old.length === 0 && clusters.length === names.length ? true : undefined;
   };
-  await waitFor('all clusters to be current', look, { timeoutMs: GIVEN_UP_MS, everyMs: 20 });
+  await waitFor('all clusters to be current', poll, { timeoutMs: GIVEN_UP_MS, everyMs: 20 });
 }
 
-async function untilAllAsk(gateway: Gateway, names: readonly string[], target: string): Promise<void> {
+async function untilAllUse(gateway: Gateway, names: readonly string[], target: string): Promise<void> {
   const wanted = JSON.stringify({ target_uri: target }).slice(1, -1);
-  const look = async (note: (seen: string) => void) => {
+  const poll = async (note: (seen: string) => void) => {
     const clusters = await activeClusters(gateway);
-    const asking = clusters
+    const using = clusters
       .filter(one => JSON.stringify(one).includes(wanted))
       .map(({ cluster }) => cluster.name);
-    const missing = names.filter(name => !asking.includes(name));
+    const missing = names.filter(name => !using.includes(name));
     note(`${missing.length} do not`);
     return missing.length === 0 ? true : undefined;
   };
-  await waitFor('all clusters to ask another', look);
+  await waitFor('all clusters to use another address', poll);
 }

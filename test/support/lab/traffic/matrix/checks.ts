@@ -146,10 +146,10 @@ export async function outcomeOf(work: Promise<unknown>): Promise<string> {
 }
 
 async function untilOpen({ state }: Subject['service'], wanted: number): Promise<void> {
-  const look = async (note: (seen: string) => void): Promise<ServiceState | undefined> => {
+  const poll = async (note: (seen: string) => void): Promise<ServiceState | undefined> => {
     const now = await state();
     note(`${now.openRequests} open requests`);
     return now.openRequests === wanted ? now : undefined;
   };
-  await waitFor(`the service to have ${wanted} open requests`, look, SOON);
+  await waitFor(`the service to have ${wanted} open requests`, poll, SOON);
 }

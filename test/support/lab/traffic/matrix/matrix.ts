@@ -70,17 +70,17 @@ async function fillNodeOff(rows: readonly Prepared[], world: MemorySnapshots): P
 
 /** Nodes are disconnected some moments after the call returns. */
 async function untilItFails({ client }: Subject): Promise<void> {
-  const look = async () => {
+  const poll = async () => {
     const outcome = await outcomeOf(within(OFF_MS, client.echo(PROBE)));
     return outcome === WENT_WELL ? undefined : true;
   };
-  await waitFor('it to lead nowhere', look);
+  await waitFor('it to lead nowhere', poll);
 }
 
 /** Waits until a service answers; a probe that timed out may still reach it, and be counted. */
 export async function untilItWorks({ client }: Pick<Subject, 'client'>): Promise<void> {
-  const look = async () => ((await within(LATE_MS, client.echo(PROBE))).equals(PROBE) ? true : undefined);
-  await waitFor('an answer', look);
+  const poll = async () => ((await within(LATE_MS, client.echo(PROBE))).equals(PROBE) ? true : undefined);
+  await waitFor('an answer', poll);
 }
 
 const CELL_MS = { '100 MB': 300_000, rest: 120_000 } as const;

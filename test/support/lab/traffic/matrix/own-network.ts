@@ -10,14 +10,14 @@ const OWN_NETWORK = ['unshare', '--net', ...(process.getuid?.() === 0 ? [] : ['-
 export async function fillDirect(form: 'short' | 'long'): Promise<readonly Outcome[]> {
   const direct = typescript('test/support/lab/traffic/matrix/direct.ts', form);
   const child = startCommand([...OWN_NETWORK, 'sh', '-c', 'ip link set lo up && exec "$@"', 'sh', ...direct]);
-  if (!child.stdout || !child.stderr) throw new Error('nothing can be heard of it');
-  const [said, complained, [code]] = await Promise.all([
+  if (!child.stdout || !child.stderr) throw new Error('the output of the process cannot be read');
+  const [output, errors, [code]] = await Promise.all([
     text(child.stdout),
     text(child.stderr),
     once(child, 'exit') as Promise<[number | null]>,
   ]);
   if (code !== 0)
-    throw new Error(`the rows of Direct were not proved (${String(code)}):\n${complained}${said}`);
-  const { outcomes } = JSON.parse(said) as { readonly outcomes: readonly Outcome[] };
+    throw new Error(`the rows of Direct were not proved (${String(code)}):\n${errors}${output}`);
+  const { outcomes } = JSON.parse(output) as { readonly outcomes: readonly Outcome[] };
   return outcomes;
 }

@@ -5,7 +5,7 @@ import { arbitraryObject } from '../schema/arbitrary.ts';
 import { placesIn, withValueAt, wrongValues } from '../schema/values.ts';
 
 /** Objects of a kind: valid ones, ones with one value that the schema refuses, and ones with any value in one place. */
-export function arbitrarySpoilt(kind: Kind): Arbitrary<Readonly<Record<string, unknown>>> {
+export function arbitraryInvalid(kind: Kind): Arbitrary<Readonly<Record<string, unknown>>> {
   const spoilt = fc
     .tuple(arbitraryObject(kind), fc.nat(), fc.nat(), fc.jsonValue())
     .chain(([object, at, which, anything]) => {
