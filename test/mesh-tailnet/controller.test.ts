@@ -233,11 +233,7 @@ describe('a ConfigMap with the CA of the control API', () => {
     expect(condition('Authenticated')?.message).toContain(
       'ConfigMap control-ca (namespace mesh-system) cannot be read',
     );
-    expect(status()).toMatchObject({
-      devices: before.devices,
-      api: before.api,
-      credential: before.credential,
-    });
+    expect(status()).toMatchObject({ devices: before.devices, api: before.api });
   });
 });
 
