@@ -1,4 +1,5 @@
-import { withCondition } from '../conditions.ts';
+import { conditionsOf } from '../../../src/api/conditions.ts';
+import type { Finding } from '../../../src/api/conditions.ts';
 import type { Kinds } from '../../../src/api/generated/types.ts';
 import { tailnetsOf } from '../../../src/api/references.ts';
 import type { Index, ReadResources, WriteResources } from '../../../src/resources/resources.ts';
@@ -49,16 +50,13 @@ function usageStatus(
   now: Date,
 ): NonNullable<MeshTailnet['status']> {
   const count = using.reduce((sum, { spec }) => sum + (spec.endpoints?.length ?? 0), 0);
-  const conditions = withCondition(
-    tailnet.status?.conditions ?? [],
-    {
-      type: 'InUse',
-      status: count > 0 ? 'True' : 'False',
-      reason: count > 0 ? 'EndpointsFound' : 'NoEndpoints',
-      message: `${count} endpoints in ${using.length} MeshEndpoints use this tailnet`,
-    },
-    now,
-  );
-  return { ...tailnet.status, conditions };
+  const inUse: Finding = {
+    type: 'InUse',
+    status: count > 0 ? 'True' : 'False',
+    reason: count > 0 ? 'EndpointsFound' : 'NoEndpoints',
+    message: `${count} endpoints in ${using.length} MeshEndpoints use this tailnet`,
+  };
+  const observed = { generation: tailnet.metadata.generation, now };
+  return { conditions: conditionsOf([inUse], tailnet.status?.conditions, observed) };
 }
 // #endregion
