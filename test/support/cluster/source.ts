@@ -30,13 +30,15 @@ export type TestSource = Kubernetes & {
 type More = {
   /** Runs before each request except watches. */
   readonly before?: (request: KubeRequest) => Promise<void>;
+  /** The namespace of Pods. */
+  readonly namespace?: string;
 };
 
 /** Connects to a cluster and reads the given kinds. */
 export async function testSource(
   kubeconfig: string,
   kinds: readonly ResourceKind[],
-  { before = () => Promise.resolve() }: More = {},
+  { before = () => Promise.resolve(), ...place }: More = {},
 ): Promise<TestSource> {
   const metrics = createRegistry({ metrics: { ...restClientMetrics, ...sourceMetrics }, version: 'test' });
   const lines: Readonly<Record<string, unknown>>[] = [];
@@ -52,6 +54,7 @@ export async function testSource(
   const source = openKubernetes({
     transport: { ...transport, send },
     kinds,
+    ...place,
     indexes: [],
     clock,
     random: Math.random,
