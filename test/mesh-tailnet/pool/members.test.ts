@@ -1,7 +1,12 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import type { ControlApiOptions } from '../../../lab/control-api/control-api.ts';
 import type { Installation } from '../../support/mesh-tailnet/installation.ts';
-import { expectReady, expectRemoved, startPoolScene } from '../../support/mesh-tailnet/scene.ts';
+import {
+  expectMembers,
+  expectReady,
+  expectRemoved,
+  startPoolScene,
+} from '../../support/mesh-tailnet/scene.ts';
 import type { PoolScene } from '../../support/mesh-tailnet/scene.ts';
 
 const scenes: PoolScene[] = [];
@@ -53,7 +58,7 @@ describe('a pool', () => {
     expect(scene.api.countByRoute()['keys.create']).toBe(40);
   });
 
-  it('writes nothing and requests no key once it is ready, also after a restart of the operator', async () => {
+  it('writes nothing and requests no key for 5 minutes once it is ready, and none after a restart of the operator', async () => {
     const { scene, installation } = await readyScene();
     await scene.steps(10);
     const before = installation.calls().length;
@@ -194,6 +199,18 @@ describe('a member', () => {
     for (const { nodeId } of scene.joined()) scene.api.changeDevice(nodeId, { authorized: true });
     await scene.until(() => expectReady(scene, installation, 2));
     expect(scene.api.countByRoute()['keys.create']).toBe(2);
+  });
+});
+
+describe('a pool of proxies that others run', () => {
+  it('takes the place of mesh pods, which are removed', async () => {
+    const { scene, installation } = await readyScene();
+    installation.put({ pool: { mode: 'External', addresses: ['192.0.2.1:1055'] } });
+    await scene.until(() => {
+      expect(installation.get()?.metadata.finalizers ?? []).toEqual([]);
+      expectMembers(scene, installation, 0);
+    });
+    expect(installation.condition('Ready')).toMatchObject({ status: 'True' });
   });
 });
 

@@ -110,7 +110,7 @@ export function expectReady(scene: PoolScene, installation: Installation, replic
 }
 
 /** Expects one device and one Secret for each member, and nothing else of a pool in the cluster and the tailnet. */
-function expectMembers(scene: PoolScene, installation: Installation, replicas: number): void {
+export function expectMembers(scene: PoolScene, installation: Installation, replicas: number): void {
   const { namespace, kubelet } = installation;
   const names = Array.from({ length: replicas }, (_, ordinal) => `meshd-example-${ordinal}`);
   expect(kubelet.names().toSorted()).toEqual(names);
