@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { nearest } from '../src/api/validation/nearest.ts';
 import { readConfiguration } from './config.ts';
-import { findDrift, findStrangers, mend, readDefinitions, readMarked } from './folder.ts';
+import { findDrift, findForeignFiles, applyDrift, readDefinitions, readMarked } from './folder.ts';
 import { CHART_NAMES, install, pathsOf } from './install.ts';
 import type { Files } from './install.ts';
 
@@ -46,10 +46,10 @@ export async function runSynth(args: readonly string[], version: string): Promis
   const others = async () => (await readMarked(out)).filter(path => !pathsOf(only).includes(path));
   const staying = values.only === undefined ? [] : await others();
   const files = install({ installation: read.installation, version, definitions }, only, staying);
-  await expectNoStrangers(out, files);
+  await expectNoForeignFiles(out, files);
   const drift = await findDrift(out, files);
   const wanted = drift.filter(({ path }) => !staying.includes(path) || files.has(path));
-  for (const one of wanted) await mend(out, one, files);
+  for (const one of wanted) await applyDrift(out, one, files);
   console.error(`${files.size} files, ${wanted.length} changed`);
   return 0;
 }
@@ -83,10 +83,10 @@ async function expectFolder(path: string): Promise<void> {
   if (found && !found.isDirectory()) throw new Error(`synth: ${path} is there and is not a folder`);
 }
 
-async function expectNoStrangers(folder: string, files: Files): Promise<void> {
-  const [stranger] = await findStrangers(folder, files);
-  if (stranger === undefined) return;
-  const path = join(folder, stranger);
+async function expectNoForeignFiles(folder: string, files: Files): Promise<void> {
+  const [foreignFile] = await findForeignFiles(folder, files);
+  if (foreignFile === undefined) return;
+  const path = join(folder, foreignFile);
   throw new Error(
     `synth: ${path} was not written by synth and would be lost: name another folder, or move it away`,
   );

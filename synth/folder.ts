@@ -13,7 +13,7 @@ export async function readDefinitions(folder: string): Promise<readonly string[]
 }
 
 /** The files that would be replaced though synth did not write them. */
-export async function findStrangers(folder: string, files: Files): Promise<readonly string[]> {
+export async function findForeignFiles(folder: string, files: Files): Promise<readonly string[]> {
   const texts = await Promise.all(
     [...files.keys()].map(path => readFile(join(folder, path), 'utf8').catch(() => undefined)),
   );
@@ -47,7 +47,7 @@ export async function readMarked(folder: string): Promise<readonly string[]> {
 }
 
 /** Writes or removes one file. */
-export async function mend(folder: string, { path, is }: Drift, files: Files): Promise<void> {
+export async function applyDrift(folder: string, { path, is }: Drift, files: Files): Promise<void> {
   const target = join(folder, path);
   if (is === 'stale') return rm(target);
   await mkdir(dirname(target), { recursive: true });

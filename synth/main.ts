@@ -2,7 +2,7 @@
 import { readFile } from 'node:fs/promises';
 import { parseArgs } from 'node:util';
 import { readConfiguration } from './config.ts';
-import { findDrift, mend, readDefinitions } from './folder.ts';
+import { findDrift, applyDrift, readDefinitions } from './folder.ts';
 import { install } from './install.ts';
 
 const FOLDER = 'dist/manifests';
@@ -16,7 +16,7 @@ async function main(): Promise<number> {
   const { installation } = read;
   const files = install({ installation, version, definitions: await readDefinitions(DEFINITIONS) });
   const drift = await findDrift(FOLDER, files);
-  if (!values.check) await Promise.all(drift.map(one => mend(FOLDER, one, files)));
+  if (!values.check) await Promise.all(drift.map(one => applyDrift(FOLDER, one, files)));
   for (const { path, is } of drift)
     console.log(`  ${values.check ? `${path} is ${is}` : `wrote ${path} (was ${is})`}`);
   console.log(`${files.size} files, ${drift.length} ${values.check ? 'not as synthesized' : 'changed'}`);

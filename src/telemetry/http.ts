@@ -8,14 +8,14 @@ import type { Log } from './log.ts';
 import { SettingError } from './setting-error.ts';
 
 /** A request. */
-export type Question = {
+export type HttpRequest = {
   readonly query: URLSearchParams;
   /** Aborted when the client closes its connection. */
   readonly signal: AbortSignal;
 };
 
 /** A response. */
-export type Answer = {
+export type HttpResponse = {
   readonly status: number;
   readonly type: string;
   readonly body: string | Uint8Array;
@@ -25,11 +25,11 @@ export type Answer = {
 /** A path and its handler. */
 export type Route = {
   readonly path: string;
-  readonly answer: (question: Question) => Answer | Promise<Answer>;
+  readonly handle: (request: HttpRequest) => HttpResponse | Promise<HttpResponse>;
 };
 
 /** A response of plain text. */
-export function plainText(status: number, body: string): Answer {
+export function plainText(status: number, body: string): HttpResponse {
   return { status, type: 'text/plain; charset=utf-8', body };
 }
 
@@ -161,13 +161,13 @@ function answerTo(
   request: IncomingMessage,
   routes: ReadonlyMap<string, Route>,
   signal: AbortSignal,
-): Answer | Promise<Answer> {
+): HttpResponse | Promise<HttpResponse> {
   if (request.method !== 'GET' && request.method !== 'HEAD') {
     return { ...plainText(405, 'only GET and HEAD are answered here\n'), headers: { allow: 'GET, HEAD' } };
   }
   const [path = '', ...query] = (request.url ?? '').split('?');
   const route = routes.get(path);
-  if (route) return route.answer({ query: new URLSearchParams(query.join('?')), signal });
+  if (route) return route.handle({ query: new URLSearchParams(query.join('?')), signal });
   return plainText(404, `there is nothing here; there is ${[...routes.keys()].join(', ')}\n`);
 }
 
@@ -175,7 +175,7 @@ function answerTo(
 function send(
   request: IncomingMessage,
   response: ServerResponse,
-  { status, type, body, headers }: Answer,
+  { status, type, body, headers }: HttpResponse,
   isLast: boolean,
 ): void {
   if (response.headersSent || response.destroyed) return;

@@ -1,6 +1,6 @@
 import type { Activities, Activity } from './activity.ts';
 import { plainText } from './http.ts';
-import type { Answer, Question, Route } from './http.ts';
+import type { HttpResponse, HttpRequest, Route } from './http.ts';
 import { profileCpu } from './profile-cpu.ts';
 import type { HeapWatch } from './profile-heap.ts';
 import { withoutSecrets } from './secrets.ts';
@@ -22,10 +22,10 @@ export function pprofRoutes(profiled: Profiled | 'off'): readonly Route[] {
   const names = ['', '/', ...Object.keys(PROFILES).map(name => `/${name}`)];
   if (profiled === 'off') {
     const hint = plainText(404, 'profiling is off: start the process with PPROF=on\n');
-    return names.map(name => ({ path: `${ROOT}${name}`, answer: () => hint }));
+    return names.map(name => ({ path: `${ROOT}${name}`, handle: () => hint }));
   }
   const { heap, activities } = profiled;
-  const answers: Readonly<Record<keyof typeof PROFILES, Route['answer']>> = {
+  const handlers: Readonly<Record<keyof typeof PROFILES, Route['handle']>> = {
     heap: oneAtATime(async ({ query }) => {
       const isCollected = query.has('gc') && query.get('gc') !== '0';
       return file('heap', await heap.profile(isCollected ? 'collection' : 'now'));
@@ -33,23 +33,23 @@ export function pprofRoutes(profiled: Profiled | 'off'): readonly Route[] {
     profile: oneAtATime(cpu),
     goroutine: () => plainText(200, activityText(activities)),
   };
-  const routes = Object.entries(answers).map(([name, answer]) => ({ path: `${ROOT}/${name}`, answer }));
-  return [...['', '/'].map(end => ({ path: `${ROOT}${end}`, answer: index })), ...routes];
+  const routes = Object.entries(handlers).map(([name, handle]) => ({ path: `${ROOT}/${name}`, handle }));
+  return [...['', '/'].map(end => ({ path: `${ROOT}${end}`, handle: index })), ...routes];
 }
 
-function index(): Answer {
+function index(): HttpResponse {
   const lines = Object.entries(PROFILES).map(([name, what]) => `${ROOT}/${name}\n    ${what}`);
   return plainText(200, `${lines.join('\n')}\n`);
 }
 
-function file(name: string, body: Uint8Array): Answer {
+function file(name: string, body: Uint8Array): HttpResponse {
   const headers = { 'content-disposition': `attachment; filename="${name}.pb.gz"` };
   return { status: 200, type: 'application/octet-stream', body, headers };
 }
 
 const [USUAL_SECONDS, MOST_SECONDS] = [30, 60];
 
-async function cpu({ query, signal }: Question): Promise<Answer> {
+async function cpu({ query, signal }: HttpRequest): Promise<HttpResponse> {
   const seconds = Number(query.get('seconds') ?? USUAL_SECONDS);
   if (!Number.isInteger(seconds) || seconds < 1 || seconds > MOST_SECONDS) {
     return plainText(400, `seconds must be a whole number from 1 to ${MOST_SECONDS}\n`);
@@ -59,15 +59,15 @@ async function cpu({ query, signal }: Question): Promise<Answer> {
 
 /** Takes one profile at a time: they cost time, and two CPU profiles would disturb each other. */
 function oneAtATime(
-  answer: (question: Question) => Promise<Answer>,
-): (question: Question) => Promise<Answer> {
+  handle: (request: HttpRequest) => Promise<HttpResponse>,
+): (request: HttpRequest) => Promise<HttpResponse> {
   let isBusy = false;
-  return question => {
+  return request => {
     if (isBusy) {
       return Promise.resolve(plainText(409, 'this profile is already being taken; retry when it is done\n'));
     }
     isBusy = true;
-    return answer(question).finally(() => {
+    return handle(request).finally(() => {
       isBusy = false;
     });
   };

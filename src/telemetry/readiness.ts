@@ -1,5 +1,5 @@
 import { plainText } from './http.ts';
-import type { Answer, Question, Route } from './http.ts';
+import type { HttpResponse, HttpRequest, Route } from './http.ts';
 
 /** Returns why a part is not ready, or undefined if it is; synchronous, so it must be fast. */
 type ReadyCheck = () => string | undefined;
@@ -49,16 +49,16 @@ function failureOf(check: ReadyCheck): string | undefined {
  */
 export function healthRoutes(readiness: Readiness): readonly Route[] {
   return [
-    { path: '/healthz', answer: question => report('healthz', new Map([['ping', undefined]]), question) },
-    { path: '/readyz', answer: question => report('readyz', readiness.failures(), question) },
+    { path: '/healthz', handle: request => report('healthz', new Map([['ping', undefined]]), request) },
+    { path: '/readyz', handle: request => report('readyz', readiness.failures(), request) },
   ];
 }
 
 function report(
   name: string,
   failures: ReadonlyMap<string, string | undefined>,
-  { query }: Question,
-): Answer {
+  { query }: HttpRequest,
+): HttpResponse {
   const hasFailed = [...failures.values()].some(failure => failure !== undefined);
   if (!hasFailed && !query.has('verbose')) return onceOnly(plainText(200, 'ok'));
   const lines = [...failures].map(([part, failure]) =>
@@ -69,6 +69,6 @@ function report(
 }
 
 /** Idle keep-alive connections must not use up the connection limit. */
-function onceOnly(answer: Answer): Answer {
+function onceOnly(answer: HttpResponse): HttpResponse {
   return { ...answer, headers: { connection: 'close' } };
 }

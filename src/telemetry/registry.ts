@@ -191,10 +191,10 @@ function knownSeries(
 
 /** The route that Prometheus scrapes. */
 export function metricsRoutes(metrics: Exposition): readonly Route[] {
-  const answer: Route['answer'] = async () => ({
+  const handle: Route['handle'] = async () => ({
     status: 200,
     type: metrics.contentType,
     body: await metrics.text(),
   });
-  return [{ path: '/metrics', answer }];
+  return [{ path: '/metrics', handle }];
 }

@@ -41,7 +41,7 @@ async function startedWith(routes: readonly Route[]) {
   return { port, url: `http://127.0.0.1:${port}`, close: () => servers.close() };
 }
 
-const hello: Route = { path: '/hello', answer: () => plainText(200, 'hello') };
+const hello: Route = { path: '/hello', handle: () => plainText(200, 'hello') };
 
 /** A route that answers when the test allows it, and that records whether the client still waits. */
 function slow() {
@@ -49,7 +49,7 @@ function slow() {
   const { promise: answered, resolve: answer } = withResolvers<undefined>();
   const route: Route = {
     path: '/slow',
-    answer: async ({ signal }) => {
+    handle: async ({ signal }) => {
       isRequested(signal);
       await Promise.race([answered, once(signal, 'abort').then(() => signal.throwIfAborted())]);
       return plainText(200, 'at last');
@@ -201,7 +201,7 @@ describe('a server', () => {
 
   it('logs why a request failed, and responds only that it did', async () => {
     const answer = () => Promise.reject(new Error('the reason'));
-    const { url } = await startedWith([{ path: '/broken', answer }]);
+    const { url } = await startedWith([{ path: '/broken', handle: answer }]);
     const response = await fetch(`${url}/broken?a=b`);
     const body = await response.text();
     expect([response.status, body]).toEqual([500, 'internal error; see the log of the process\n']);
@@ -372,7 +372,7 @@ describe('closing', () => {
       await wait(50);
       return plainText(200, 'at last');
     };
-    const { url, close } = await startedWith([{ path: '/soon', answer }]);
+    const { url, close } = await startedWith([{ path: '/soon', handle: answer }]);
     const response = fetch(`${url}/soon`);
     await requested;
     await close();
@@ -385,7 +385,7 @@ describe('closing', () => {
       isRequested(undefined);
       return new Promise<never>(() => undefined);
     };
-    const { url, close } = await startedWith([{ path: '/never', answer }]);
+    const { url, close } = await startedWith([{ path: '/never', handle: answer }]);
     const pending = request(`${url}/never`).end();
     const failed = once(pending, 'error');
     await requested;

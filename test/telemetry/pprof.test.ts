@@ -105,7 +105,7 @@ describe('the CPU profile', () => {
   it('runs one at a time, and the next can start once the client of the first has disconnected', async () => {
     const [route] = pprofRoutes({ heap, activities }).filter(({ path }) => path.endsWith('/profile'));
     const ask = (seconds: number, signal: AbortSignal) =>
-      Promise.resolve(route?.answer({ query: new URLSearchParams({ seconds: `${seconds}` }), signal }));
+      Promise.resolve(route?.handle({ query: new URLSearchParams({ seconds: `${seconds}` }), signal }));
     const waiting = new AbortController();
     const first = ask(60, waiting.signal);
     const busy = 'this profile is already being taken; retry when it is done\n';
@@ -117,12 +117,12 @@ describe('the CPU profile', () => {
 
   it('does not keep the process from stopping', async () => {
     const requests = new EventEmitter();
-    const routes = pprofRoutes({ heap, activities }).map(({ path, answer }): Route => {
-      const noted: Route['answer'] = question => {
+    const routes = pprofRoutes({ heap, activities }).map(({ path, handle: answer }): Route => {
+      const noted: Route['handle'] = question => {
         requests.emit('requested');
         return answer(question);
       };
-      return { path, answer: noted };
+      return { path, handle: noted };
     });
     const address = { host: '127.0.0.1', port: 0 };
     const own = await serve([{ setting: 'METRICS_ADDRESS', address, routes }], log);
