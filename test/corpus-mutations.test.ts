@@ -6,8 +6,8 @@ import { readCorpus } from './support/schema/corpus.ts';
 import type { Case } from './support/schema/corpus.ts';
 import { evaluateStructure, evaluateValidator } from './support/schema/evaluate.ts';
 import { schemaWithout } from './support/schema/schema-without.ts';
-import { demandsOf, nameOf } from './support/schema/demands.ts';
-import type { Demand } from './support/schema/demands.ts';
+import { constraintsOf, nameOf } from './support/schema/constraints.ts';
+import type { Constraint } from './support/schema/constraints.ts';
 import { productKinds } from './support/schema/product-schemas.ts';
 
 /** An invalid object of the corpus in its stored shape, and what is wrong with it. */
@@ -34,42 +34,44 @@ function refusedOf(kind: Kind): readonly Refused[] {
     });
 }
 
-/** What one line of a schema file demands, at every path where a $ref brings it. */
-type Line = { readonly line: string; readonly demands: readonly Demand[] };
+/** The constraints of one line of a schema file, at every path that refers to it. */
+type Line = { readonly line: string; readonly constraints: readonly Constraint[] };
 
-function linesOf(all: readonly Demand[]): readonly Line[] {
-  const lines = new Map<string, Demand[]>();
-  for (const demand of all) {
-    const { file, pointer } = demand.by === 'rule' ? demand.rule.place : demand.node.place;
-    const line = `${file}#${pointer} ${nameOf(demand).slice(demand.path.length).trim()}`;
-    lines.set(line, [...(lines.get(line) ?? []), demand]);
+function linesOf(all: readonly Constraint[]): readonly Line[] {
+  const lines = new Map<string, Constraint[]>();
+  for (const constraint of all) {
+    const { file, pointer } = constraint.by === 'rule' ? constraint.rule.place : constraint.node.place;
+    const line = `${file}#${pointer} ${nameOf(constraint).slice(constraint.path.length).trim()}`;
+    lines.set(line, [...(lines.get(line) ?? []), constraint]);
   }
-  return [...lines].map(([line, demands]) => ({ line, demands }));
+  return [...lines].map(([line, constraints]) => ({ line, constraints }));
 }
 
-/** The first file of the corpus that is accepted once the demands are gone. */
-function firstAccepted(demands: readonly Demand[]): string | undefined {
+/** The first file of the corpus that is accepted once the constraints are gone. */
+function firstAccepted(constraints: readonly Constraint[]): string | undefined {
   for (const [name, kind] of kinds) {
-    const ours = demands.filter(demand => demand.kind === name);
+    const ours = constraints.filter(constraint => constraint.kind === name);
     const found = ours.length === 0 ? undefined : firstAcceptedOf(kind, ours);
     if (found) return found.file;
   }
   return undefined;
 }
 
-function firstAcceptedOf(kind: Kind, demands: readonly Demand[]): Refused | undefined {
+function firstAcceptedOf(kind: Kind, constraints: readonly Constraint[]): Refused | undefined {
   const cases = refused.get(kind.name) ?? [];
-  const messages = new Set(demands.flatMap(demand => (demand.by === 'rule' ? [demand.rule.message] : [])));
+  const messages = new Set(
+    constraints.flatMap(constraint => (constraint.by === 'rule' ? [constraint.rule.message] : [])),
+  );
   if (messages.size > 0)
     return cases.find(one => one.hasStructure && [...one.failing].every(rule => messages.has(rule)));
-  const structure = evaluateStructure(structureCode(schemaWithout(kind, demands)));
+  const structure = evaluateStructure(structureCode(schemaWithout(kind, constraints)));
   return cases.find(one => !one.hasStructure && one.failing.size === 0 && structure(one.shaped));
 }
 
 describe('deleting one line of the schema makes the corpus fail', () => {
-  const all = [...kinds.values()].flatMap(demandsOf);
+  const all = [...kinds.values()].flatMap(constraintsOf);
 
-  it.each(linesOf(all))('$line', ({ demands }) => {
-    expect(firstAccepted(demands)).toBeDefined();
+  it.each(linesOf(all))('$line', ({ constraints }) => {
+    expect(firstAccepted(constraints)).toBeDefined();
   });
 });

@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { validate } from '../src/api/validation/validate.ts';
-import { ruleNames } from './support/schema/demands.ts';
+import { ruleNames } from './support/schema/constraints.ts';
 import { readCorpus } from './support/schema/corpus.ts';
 import { placesIn } from './support/schema/values.ts';
-import { showableOf, shownBy } from './support/schema/coverage.ts';
+import { coverageOf, coveredBy } from './support/schema/coverage.ts';
 import { productKinds } from './support/schema/product-schemas.ts';
 
 const corpus = readCorpus();
@@ -27,10 +27,10 @@ describe('the valid objects of the corpus', () => {
       corpus.flatMap(({ kind, object, faultAt }) => {
         const verdict = faultAt === undefined ? validate(kind, object) : undefined;
         const root = kinds.find(({ name }) => name === kind)?.root;
-        return verdict?.valid && root ? placesIn(verdict.object, root).flatMap(shownBy) : [];
+        return verdict?.valid && root ? placesIn(verdict.object, root).flatMap(coveredBy) : [];
       }),
     );
-    const missing = new Set(kinds.flatMap(showableOf).filter(what => !shown.has(what)));
+    const missing = new Set(kinds.flatMap(coverageOf).filter(what => !shown.has(what)));
     expect([...missing]).toEqual([]);
   });
 });

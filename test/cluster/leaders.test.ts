@@ -5,8 +5,8 @@ import { waitFor } from '../../lab/process/wait.ts';
 import { leaseAccess } from '../../src/resources/access.ts';
 import { createAccount } from '../support/cluster/account.ts';
 import { testCluster } from '../support/cluster/cluster.ts';
-import { LeaderProcesses, reignsOf, sharedMs } from '../support/cluster/leader-processes.ts';
-import type { Act, LeaderProcess } from '../support/cluster/leader-processes.ts';
+import { LeaderProcesses, termsOf, sharedMs } from '../support/cluster/leader-processes.ts';
+import type { LeaderWrite, LeaderProcess } from '../support/cluster/leader-processes.ts';
 import { createNamespace, removeNamespace } from '../support/cluster/namespace.ts';
 
 /**
@@ -75,7 +75,7 @@ async function readWritten(): Promise<void> {
 }
 
 /** Waits for an act, and gives it. */
-function act(what: string, isIt: (act: Act) => boolean): Promise<Act> {
+function act(what: string, isIt: (act: LeaderWrite) => boolean): Promise<LeaderWrite> {
   const find = () => Promise.resolve(processes.acts().find(isIt));
   return waitFor(what, find, { everyMs: 20 });
 }
@@ -104,7 +104,7 @@ async function afterLoss(what: string, lose: (leader: LeaderProcess) => void) {
 }
 
 function expectNoTwo(): void {
-  const reigns = reignsOf(processes.acts());
+  const reigns = termsOf(processes.acts());
   for (const [index, reign] of reigns.entries()) {
     const before = reigns[index - 1];
     if (!before) continue;
@@ -119,7 +119,7 @@ function expectNoTwo(): void {
 describe('three processes that share a Lease', () => {
   it('have one leader', async () => {
     await act('a process to lead', () => true);
-    expect(reignsOf(processes.acts())).toHaveLength(1);
+    expect(termsOf(processes.acts())).toHaveLength(1);
   });
 
   it('have another within 15 s after the leader was killed, at one of three times at least', async () => {
@@ -177,11 +177,11 @@ describe('three processes that share a Lease', () => {
 
   it('keep a leader whose connections die silently, if new ones can be opened', async () => {
     const { road, who } = await leader();
-    const before = reignsOf(processes.acts()).length;
+    const before = termsOf(processes.acts()).length;
     const since = sharedMs();
     road.block('connections of now');
     await act('the same to lead on', one => one.who === who && one.ms > since + 15_000);
-    expect(reignsOf(processes.acts())).toHaveLength(before);
+    expect(termsOf(processes.acts())).toHaveLength(before);
   });
 
   it('do the same if the wall clock of one is an hour ahead, as leader or not', async () => {
@@ -202,7 +202,7 @@ describe('three processes that share a Lease', () => {
     expect(terms).toEqual([...terms].sort((a, b) => a - b));
     const acts = processes.acts();
     measured.push(
-      `${acts.length} acts in ${reignsOf(acts).length} reigns, ${terms.length} reads of what they wrote`,
+      `${acts.length} acts in ${termsOf(acts).length} reigns, ${terms.length} reads of what they wrote`,
     );
   });
 });

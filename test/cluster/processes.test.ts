@@ -16,7 +16,7 @@ import { forbiddenToAll, FORBIDDEN_TO_READERS, mayDo, wordsOf } from '../support
 import type { Right } from '../support/cluster/install/rights.ts';
 import { gatewayObject, named, route } from '../support/declared.ts';
 import { endpoint, meshEndpoints, meshTailnet } from '../support/objects.ts';
-import { askPath, startServed } from '../support/standalone/served-process.ts';
+import { requestPath, startServed } from '../support/standalone/served-process.ts';
 import type { ServedProcess } from '../support/standalone/served-process.ts';
 
 const NAMESPACE = 'mesh-system';
@@ -72,7 +72,7 @@ async function revision(): Promise<string | undefined> {
 async function becomesReady(process: ServedProcess): Promise<void> {
   const { healthPort } = await process.line('serving metrics and probes');
   await waitFor('the process to be ready', async note => {
-    const [status, text] = await askPath(healthPort, '/readyz');
+    const [status, text] = await requestPath(healthPort, '/readyz');
     note(text);
     return status === 200 ? true : undefined;
   });

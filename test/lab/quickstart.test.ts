@@ -5,7 +5,7 @@ import { QUICKSTART_GATEWAY, QUICKSTART_HOST, QUICKSTART_PORTS } from '../../lab
 import { waitFor } from '../../lab/process/wait.ts';
 import { runCommand } from '../support/lab/command-line.ts';
 import { callGrpc, textMessage } from '../support/lab/grpc.ts';
-import { askWeb, QUICKSTART_LISTENER, startQuickstart } from '../support/lab/quickstart.ts';
+import { requestWeb, QUICKSTART_LISTENER, startQuickstart } from '../support/lab/quickstart.ts';
 import type { RunningQuickstart } from '../support/lab/quickstart.ts';
 import { exchange } from '../support/lab/tunnel.ts';
 
@@ -22,7 +22,7 @@ beforeAll(async () => {
 afterAll(() => remove());
 
 async function backendOf(): Promise<string> {
-  const { status, body } = await askWeb();
+  const { status, body } = await requestWeb();
   return status === 200 ? (JSON.parse(body) as { backend: string }).backend : String(status);
 }
 

@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { QUICKSTART_HOST } from '../../lab/quickstart/quickstart.ts';
 import { waitFor } from '../../lab/process/wait.ts';
-import { askWeb, startQuickstart } from '../support/lab/quickstart.ts';
+import { requestWeb, startQuickstart } from '../support/lab/quickstart.ts';
 import type { RunningQuickstart } from '../support/lab/quickstart.ts';
 import { generatedIn } from '../support/standalone/generated.ts';
 
@@ -23,7 +23,7 @@ function untilStatus(wanted: number, host?: string, headers?: Readonly<Record<st
   return waitFor(
     `status ${wanted}`,
     async note => {
-      const { status, body } = await askWeb(host, headers);
+      const { status, body } = await requestWeb(host, headers);
       note(`${status} ${body.slice(0, 100)}`);
       return status === wanted || undefined;
     },
@@ -50,7 +50,7 @@ function load(headers: Readonly<Record<string, string>> = {}) {
   const statuses = new Map<number | string, number>();
   const over = new AbortController();
   const askOnce = async () => {
-    const status = await askWeb(QUICKSTART_HOST, headers).then(
+    const status = await requestWeb(QUICKSTART_HOST, headers).then(
       answer => answer.status,
       (error: unknown) => String(error),
     );
@@ -85,7 +85,7 @@ const policy = (kind: string, spec: object, target: object = { kind: 'HTTPRoute'
 describe('a field that is removed from a declaration', () => {
   it('is removed from a route, and no request fails', async () => {
     const { end } = load();
-    expect((await askWeb(OTHER)).status).toBe(404);
+    expect((await requestWeb(OTHER)).status).toBe(404);
     running.edit(withoutHosts);
     expect(await untilStatus(200, OTHER)).toBe(true);
     // Until only the new name is left.

@@ -12,7 +12,7 @@ import {
   endpointsIn,
   hostOf,
   placesOf,
-  tellHealth,
+  writeHealth,
   routeWithEndpointHeader,
   untilEndpoints,
 } from '../support/lab/traffic/changing-world.ts';
@@ -271,13 +271,13 @@ describe('no translation is caused', () => {
     const written = () => generatedIn(system.generated).get('MeshEndpoints/default/checked');
     const before = written();
     const caused = await causedBy(async () => {
-      await tellHealth(system, 'checked', { a: 'Healthy', b: 'Unhealthy' });
+      await writeHealth(system, 'checked', { a: 'Healthy', b: 'Unhealthy' });
       await endpoints('checked', [at('one'), `${at('two')} UNHEALTHY`]);
       expect([...(await chosen('checked')).keys()]).toEqual([at('one')]);
-      await tellHealth(system, 'checked', { a: 'Unhealthy', b: 'Healthy' });
+      await writeHealth(system, 'checked', { a: 'Unhealthy', b: 'Healthy' });
       await endpoints('checked', [`${at('one')} UNHEALTHY`, at('two')]);
       expect([...(await chosen('checked')).keys()]).toEqual([at('two')]);
-      await tellHealth(system, 'checked', { a: 'Healthy', b: 'Healthy' });
+      await writeHealth(system, 'checked', { a: 'Healthy', b: 'Healthy' });
       await endpoints('checked', [at('one'), at('two')]);
       expect([...(await chosen('checked')).keys()].sort()).toEqual([at('one'), at('two')].sort());
     });

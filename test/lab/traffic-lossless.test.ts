@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { readClusters, requestThrough } from '../../lab/gateway/envoy.ts';
 import { withLogTail } from '../../lab/process/process.ts';
 import { waitFor } from '../../lab/process/wait.ts';
-import { strangeChanges } from '../support/lab/traffic/lossless/differences.ts';
+import { foreignChanges } from '../support/lab/traffic/lossless/differences.ts';
 import { startMixedWorld } from '../support/lab/traffic/lossless/mixed-world.ts';
 import type { MixedWorld } from '../support/lab/traffic/lossless/mixed-world.ts';
 import type { HookCall } from '../support/lab/traffic/lossless/recorded.ts';
@@ -88,7 +88,7 @@ describe('a large configuration of others, with a few routes to the mesh', () =>
   it('is changed for each route to the mesh, in our fields only', () => {
     const ours = pairsOf(translation(), 2, 1).filter(({ name }) => isOurs(name));
     const strange = ours.flatMap(({ name, before, after }) =>
-      strangeChanges(before, after).map(change => `${name}: ${change}`),
+      foreignChanges(before, after).map(change => `${name}: ${change}`),
     );
     const unchanged = ours.filter(({ before, after }) => before.equals(after));
     expect(ours).toHaveLength(8);

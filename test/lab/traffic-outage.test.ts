@@ -6,7 +6,7 @@ import { startComposed } from '../support/lab/traffic/composed.ts';
 import type { Composed } from '../support/lab/traffic/composed.ts';
 import { startExtensionProcess } from '../support/lab/traffic/extension-process.ts';
 import type { ExtensionProcess } from '../support/lab/traffic/extension-process.ts';
-import { untilConsidered } from '../support/lab/traffic/gateway-reads.ts';
+import { untilRead } from '../support/lab/traffic/gateway-reads.ts';
 import { startLoad } from '../support/lab/traffic/load.ts';
 import type { Load } from '../support/lab/traffic/load.ts';
 import { manyClusters } from '../support/lab/traffic/many-clusters.ts';
@@ -58,7 +58,7 @@ afterAll(async () => {
 
 /** Makes a route, of which Envoy Gateway then knows and about which it asks the extension server. */
 async function makeRoute(name: string): Promise<void> {
-  await untilConsidered(system.gateway, () => system.put(name, [world.route(name)]));
+  await untilRead(system.gateway, () => system.put(name, [world.route(name)]));
 }
 
 /** In milliseconds after the return. */

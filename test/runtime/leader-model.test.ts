@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { LEASE_TIMING } from '../../src/runtime/leader-election/election.ts';
 import { Election } from '../support/runtime/election.ts';
-import type { Candidate, ElectionSetup, RequestCourse, Incident } from '../support/runtime/election.ts';
+import type { Candidate, ElectionSetup, RequestCourse, ElectionEvent } from '../support/runtime/election.ts';
 
 /** The same elections in every run; SEED=2 npm test tries others. */
 const seed = Number(process.env['SEED'] ?? 1);
@@ -36,20 +36,20 @@ function candidates(mostDrift: number, drainMs: fc.Arbitrary<number>): fc.Arbitr
   });
 }
 
-function incident<W extends Incident['what']>(what: W) {
+function incident<W extends ElectionEvent['what']>(what: W) {
   return { what: fc.constant(what), at: fc.nat(LAST_INCIDENT_AT), to: fc.nat(3) };
 }
 const aSpan = fc.oneof(fc.nat(3000), fc.nat(30_000));
-const freeze: fc.Arbitrary<Incident> = fc.record({ ...incident('freeze'), ms: aSpan });
-const cutOff: fc.Arbitrary<Incident> = fc.record({ ...incident('cut off'), ms: aSpan });
-const kill: fc.Arbitrary<Incident> = fc.record({ ...incident('kill'), ms: aSpan });
-const stop: fc.Arbitrary<Incident> = fc.record({ ...incident('stop'), ms: aSpan });
-const edit: fc.Arbitrary<Incident> = fc.record({
+const freeze: fc.Arbitrary<ElectionEvent> = fc.record({ ...incident('freeze'), ms: aSpan });
+const cutOff: fc.Arbitrary<ElectionEvent> = fc.record({ ...incident('cut off'), ms: aSpan });
+const kill: fc.Arbitrary<ElectionEvent> = fc.record({ ...incident('kill'), ms: aSpan });
+const stop: fc.Arbitrary<ElectionEvent> = fc.record({ ...incident('stop'), ms: aSpan });
+const edit: fc.Arbitrary<ElectionEvent> = fc.record({
   ...incident('edit'),
   holder: fc.constantFrom('none', 'another'),
 });
-const deletion: fc.Arbitrary<Incident> = fc.record(incident('delete'));
-const exchange: fc.Arbitrary<Incident> = fc.record({
+const deletion: fc.Arbitrary<ElectionEvent> = fc.record(incident('delete'));
+const exchange: fc.Arbitrary<ElectionEvent> = fc.record({
   ...incident('edit'),
   holder: fc.constantFrom('none', 'another', 'one of them'),
 });
@@ -61,7 +61,7 @@ const anyDrain = fc.oneof(
 
 type Storm = {
   readonly fate: fc.Arbitrary<RequestCourse>;
-  readonly incident: fc.Arbitrary<Incident>;
+  readonly incident: fc.Arbitrary<ElectionEvent>;
   /** How long it takes to end what a leader did; where that is too long, the process ends and another begins. */
   readonly drainMs?: fc.Arbitrary<number>;
   readonly mostDrift?: number;

@@ -15,7 +15,7 @@ import type { Folders } from '../support/resources/folder.ts';
 import { PROJECT, typescript } from '../support/lab/command-line.ts';
 import { meshBinding, meshEndpoints, meshTailnet } from '../support/objects.ts';
 import { startHere } from '../support/standalone/served-here.ts';
-import { askPath, startServed } from '../support/standalone/served-process.ts';
+import { requestPath, startServed } from '../support/standalone/served-process.ts';
 import type { ServedProcess } from '../support/standalone/served-process.ts';
 import { generatedIn } from '../support/standalone/generated.ts';
 
@@ -54,7 +54,7 @@ describe('standalone', () => {
     const { port } = await running.line('serving Envoy Gateway and Envoy');
     const { healthPort, metricsPort } = await running.line('serving metrics and probes');
     expect(port).toBeGreaterThan(0);
-    expect(await askPath(healthPort, '/readyz')).toEqual([200, 'ok']);
+    expect(await requestPath(healthPort, '/readyz')).toEqual([200, 'ok']);
     const { generated, state } = folders;
     await eventually(() =>
       expect([...generatedIn(generated).keys()]).toEqual([
@@ -64,7 +64,7 @@ describe('standalone', () => {
         'MeshEndpoints/default/web',
       ]),
     );
-    const [, metrics] = await askPath(metricsPort, '/metrics');
+    const [, metrics] = await requestPath(metricsPort, '/metrics');
     expect(metrics).toContain(
       'controller_runtime_reconcile_total{controller="mesh-binding",result="success"}',
     );
@@ -80,9 +80,9 @@ describe('standalone', () => {
     const folders = makeFolders();
     const running = await startHere(folders);
     const { healthPort } = await running.line('serving metrics and probes');
-    expect((await askPath(healthPort, '/readyz'))[0]).toBe(503);
+    expect((await requestPath(healthPort, '/readyz'))[0]).toBe(503);
     await running.line('problem in a resource file');
-    const [status, text] = await askPath(healthPort, '/readyz');
+    const [status, text] = await requestPath(healthPort, '/readyz');
     expect(status).toBe(503);
     expect(text).toContain('[-]folder failed: not synced yet');
     expect(text).toContain('[-]grpc failed: not listening');
@@ -220,7 +220,7 @@ describe('the extension server', () => {
     const running = startServed('extension-server', {}, { RESOURCES_DIR: folders.folder });
     const { healthPort } = await running.line('serving metrics and probes');
     await running.line('serving Envoy Gateway and Envoy');
-    expect(await askPath(healthPort, '/readyz')).toEqual([200, 'ok']);
+    expect(await requestPath(healthPort, '/readyz')).toEqual([200, 'ok']);
     expect(readdirSync(folders.root)).toEqual(['declared']);
     expect(await stop(running)).toBe(0);
   });

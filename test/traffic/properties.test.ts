@@ -11,7 +11,7 @@ import { resourceOf } from '../support/resources/resources.ts';
 import { productKinds } from '../support/schema/product-schemas.ts';
 import { resourcesOf, ruleOf, trafficOf } from '../support/traffic/resolve.ts';
 import type { Traffic } from '../support/traffic/resolve.ts';
-import { aWorld, CLUSTERS } from '../support/traffic/worlds.ts';
+import { randomWorld, CLUSTERS } from '../support/traffic/worlds.ts';
 import { backend, endpointsObject, routeObject, tailnetObject } from '../support/traffic/world.ts';
 
 /** The same worlds in every run; SEED=2 npm test tries others. */
@@ -39,7 +39,7 @@ function allTraffic(objects: readonly Resource[]): readonly Traffic[] {
 
 function forAllTraffic(check: (traffic: Traffic) => void): number {
   let seen = 0;
-  const property = fc.property(aWorld, world => {
+  const property = fc.property(randomWorld, world => {
     for (const traffic of allTraffic(readAll(world))) {
       check(traffic);
       seen += traffic.through.Direct.assignment.localities.length;
@@ -100,7 +100,7 @@ describe('with random resources', () => {
 
   it('no endpoint selects a socket of an earlier cluster with other settings', () => {
     let seen = 0;
-    const property = fc.property(aWorld, aWorld, (before, after) => {
+    const property = fc.property(randomWorld, randomWorld, (before, after) => {
       const early = new Map(allTraffic(readAll(before)).map(each => [each.rule.cluster.text, each.settings]));
       for (const { rule, through } of allTraffic(readAll(after))) {
         const settings = early.get(rule.cluster.text);
@@ -143,7 +143,7 @@ describe('with random resources', () => {
   });
 
   it('results do not depend on the order of lists or on earlier calls', () => {
-    const property = fc.property(aWorld, world => {
+    const property = fc.property(randomWorld, world => {
       const resources = readAll(world);
       const first = allTraffic(resources);
       expect(allTraffic(resources)).toEqual(first);
@@ -153,7 +153,7 @@ describe('with random resources', () => {
   });
 
   it('cluster settings do not depend on status or proxies', () => {
-    const property = fc.property(aWorld, world => {
+    const property = fc.property(randomWorld, world => {
       const resources = readAll(world);
       const silent = resources.map(each => {
         if (each.kind === 'MeshEndpoints') return { ...each, status: {} };

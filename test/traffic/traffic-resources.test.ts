@@ -8,7 +8,7 @@ import { dependenciesOf, trackDependencies } from '../../src/traffic/traffic-res
 import type { TrafficResources, Dependency } from '../../src/traffic/traffic-resources.ts';
 import { resourceOf } from '../support/resources/resources.ts';
 import { resourcesFrom, resourcesOf, ruleOf, trafficOf } from '../support/traffic/resolve.ts';
-import { anyObject, aWorld, CLUSTERS } from '../support/traffic/worlds.ts';
+import { anyObject, randomWorld, CLUSTERS } from '../support/traffic/worlds.ts';
 import {
   backend,
   bindingObject,
@@ -97,7 +97,7 @@ describe('the dependencies of a cluster', () => {
 
   it('are complete: every change of the result changes a recorded one', () => {
     let changes = 0;
-    const property = fc.property(aWorld, anyObject, fc.boolean(), (objects, object, isRemoved) => {
+    const property = fc.property(randomWorld, anyObject, fc.boolean(), (objects, object, isRemoved) => {
       const existing = objects.map(resourceOf);
       const changed = resourceOf(object);
       const isChanged = (each: Resource) => keyOf(refTo(each)) === keyOf(refTo(changed));

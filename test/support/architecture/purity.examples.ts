@@ -24,8 +24,8 @@ export const purityExamples: readonly Example[] = [
       'src/health/threshold.ts:1: Date.now is the clock: take the time as an argument (this file is pure by name)',
       'src/health/threshold.ts:2: new Date() is the clock: take the time as an argument (this file is pure by name)',
       'src/health/threshold.ts:3: performance is the clock: take the time as an argument (this file is pure by name)',
-      'src/runtime/backoff.ts:1: setTimeout is a timer: return when to look again, and let the caller wait (this file is pure by name)',
-      'src/runtime/backoff.ts:2: setInterval is a timer: return when to look again, and let the caller wait (this file is pure by name)',
+      'src/runtime/backoff.ts:1: setTimeout is a timer: return when to run again, and let the caller wait (this file is pure by name)',
+      'src/runtime/backoff.ts:2: setInterval is a timer: return when to run again, and let the caller wait (this file is pure by name)',
     ],
   },
   {

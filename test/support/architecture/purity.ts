@@ -21,7 +21,7 @@ const PURE_NAMES = new Set([
 ]);
 
 const CLOCK = 'the clock: take the time as an argument';
-const TIMER = 'a timer: return when to look again, and let the caller wait';
+const TIMER = 'a timer: return when to run again, and let the caller wait';
 const RANDOMNESS = 'randomness: take the number as an argument';
 const PROCESS = 'the environment: take the setting as an argument';
 const WORLD = 'the outside world: return what is to be done as data';

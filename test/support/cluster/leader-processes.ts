@@ -22,10 +22,10 @@ export type LeaderSettings = {
 };
 
 /** A write of a leader, with its time by the clock that all processes share. */
-export type Act = { readonly who: string; readonly term: number; readonly ms: number };
+export type LeaderWrite = { readonly who: string; readonly term: number; readonly ms: number };
 
 /** A term, from its first to its last write. */
-export type Reign = {
+export type LeaderTerm = {
   readonly who: string;
   readonly term: number;
   readonly from: number;
@@ -83,9 +83,9 @@ export class LeaderProcesses {
   }
 
   /** All writes so far. */
-  acts(): readonly Act[] {
+  acts(): readonly LeaderWrite[] {
     const lines = readFileSync(this.#log, 'utf8').split('\n').slice(0, -1);
-    return lines.map(line => JSON.parse(line) as Act);
+    return lines.map(line => JSON.parse(line) as LeaderWrite);
   }
 
   /** Ends all processes, and removes all files. */
@@ -97,8 +97,8 @@ export class LeaderProcesses {
 }
 
 /** The terms by their writes, in order of their start. */
-export function reignsOf(acts: readonly Act[]): readonly Reign[] {
-  const reigns = new Map<string, Reign>();
+export function termsOf(acts: readonly LeaderWrite[]): readonly LeaderTerm[] {
+  const reigns = new Map<string, LeaderTerm>();
   for (const { who, term, ms } of acts) {
     const key = `${who} ${term}`;
     const { from = ms, until = ms } = reigns.get(key) ?? {};

@@ -81,7 +81,7 @@ export async function startQuickstart(): Promise<RunningQuickstart> {
 }
 
 /** Sends a request to the web service, or to another host. */
-export function askWeb(
+export function requestWeb(
   host = QUICKSTART_HOST,
   headers: Readonly<Record<string, string>> = {},
 ): Promise<GatewayResponse> {

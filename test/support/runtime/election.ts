@@ -17,7 +17,7 @@ export type RequestCourse = {
 };
 
 /** An event of a process or of the lease. */
-export type Incident = { readonly at: number; readonly to: number } & (
+export type ElectionEvent = { readonly at: number; readonly to: number } & (
   | { readonly what: 'freeze'; readonly ms: number }
   | { readonly what: 'cut off'; readonly ms: number }
   | { readonly what: 'kill'; readonly ms: number }
@@ -36,7 +36,7 @@ export type Hold = { readonly who: number; readonly number: number; readonly fro
 export type ElectionSetup = {
   readonly candidates: readonly Candidate[];
   readonly fates: readonly RequestCourse[];
-  readonly incidents: readonly Incident[];
+  readonly incidents: readonly ElectionEvent[];
   readonly jitters: readonly number[];
   /** From this time on, every request is answered after 50 ms. */
   readonly calmAt: number;
@@ -256,7 +256,7 @@ export class Election {
       this.clashes.push(`${member.index} at ${this.now} while ${index} until ${hold?.until}`);
   }
 
-  #happen(incident: Incident): void {
+  #happen(incident: ElectionEvent): void {
     const member = this.#members[incident.to % this.#members.length];
     if (!member) return;
     switch (incident.what) {

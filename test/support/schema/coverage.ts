@@ -3,7 +3,7 @@ import { walk } from '../../../codegen/walk.ts';
 import type { PlacedValue } from './values.ts';
 
 /** What valid objects can show of a schema: that a field may exist, and that a limit may be reached. */
-export function showableOf(kind: Kind): readonly string[] {
+export function coverageOf(kind: Kind): readonly string[] {
   return walk(kind.root)
     .filter(({ path }) => /^(spec|status)\b/.test(path))
     .flatMap(({ node }) => [
@@ -14,7 +14,7 @@ export function showableOf(kind: Kind): readonly string[] {
 }
 
 /** What one value of a valid object shows. */
-export function shownBy({ node, value }: PlacedValue): readonly string[] {
+export function coveredBy({ node, value }: PlacedValue): readonly string[] {
   const size = sizeOf(value);
   return [
     nameOf(node, 'is there'),

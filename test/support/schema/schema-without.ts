@@ -1,25 +1,27 @@
 import type { JsonObject } from '../../../codegen/json.ts';
 import type { Kind } from '../../../codegen/kind.ts';
 import { structureSchema } from '../../../codegen/validator/structure.ts';
-import type { Demand } from './demands.ts';
+import type { Constraint } from './constraints.ts';
 
 /** A mutable schema object. */
 type Draft = { [key: string]: unknown };
 
 /** The structure schema of a kind with some constraints deleted. */
-export function schemaWithout(kind: Kind, demands: readonly Demand[]): JsonObject {
+export function schemaWithout(kind: Kind, constraints: readonly Constraint[]): JsonObject {
   const schema = structuredClone(structureSchema(kind)) as Draft;
-  for (const demand of demands) remove(schemaAt(schema, demand.path), demand);
+  for (const constraint of constraints) remove(schemaAt(schema, constraint.path), constraint);
   return schema as JsonObject;
 }
 
-function remove(schema: Draft, demand: Demand): void {
-  switch (demand.by) {
+function remove(schema: Draft, constraint: Constraint): void {
+  switch (constraint.by) {
     case 'keyword':
-      Reflect.deleteProperty(schema, KEYWORDS[demand.keyword] ?? demand.keyword);
+      Reflect.deleteProperty(schema, KEYWORDS[constraint.keyword] ?? constraint.keyword);
       return;
     case 'required':
-      schema['required'] = (schema['required'] as readonly string[]).filter(field => field !== demand.field);
+      schema['required'] = (schema['required'] as readonly string[]).filter(
+        field => field !== constraint.field,
+      );
       return;
     case 'rule':
       throw new Error('a CEL rule is not in the structure schema');

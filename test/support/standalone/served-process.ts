@@ -59,7 +59,10 @@ export function startServed(
 }
 
 /** The response of a process to a path: status and text. */
-export async function askPath(port: unknown, path: string): Promise<readonly [status: number, text: string]> {
+export async function requestPath(
+  port: unknown,
+  path: string,
+): Promise<readonly [status: number, text: string]> {
   const response = await fetch(`http://127.0.0.1:${String(port)}${path}`);
   return [response.status, await response.text()];
 }

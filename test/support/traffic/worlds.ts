@@ -188,7 +188,7 @@ export const anyObject: Arbitrary<object> = fc.oneof(
 );
 
 /** Random sets of objects with many references; of several objects with one name the last counts. */
-export const aWorld: Arbitrary<readonly object[]> = fc
+export const randomWorld: Arbitrary<readonly object[]> = fc
   .tuple(
     fc.array(aTailnet, { minLength: 1, maxLength: 3 }),
     fc.array(anObject, { minLength: 2, maxLength: 5 }),

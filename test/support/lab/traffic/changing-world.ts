@@ -4,7 +4,7 @@ import type { EnvoyEndpoint } from '../../../../lab/gateway/envoy.ts';
 import type { KubernetesObject } from '../../../../lab/gateway/objects.ts';
 import type { Lab, RemoteNode } from '../../../../lab/state.ts';
 import { waitFor } from '../../../../lab/process/wait.ts';
-import type { AtWork, Composed } from './composed.ts';
+import type { RunningExtension, Composed } from './composed.ts';
 import { CHOSEN } from './load.ts';
 import { meshEndpoint, meshEndpoints, meshRoute } from './objects.ts';
 import type { MeshRouteOptions } from './objects.ts';
@@ -78,8 +78,8 @@ export async function endpointsIn(admin: string, cluster: string): Promise<reado
 }
 
 /** Writes the status that an operator would write for the endpoints of an object, by their names. */
-export async function tellHealth(
-  { operator }: Pick<Composed<AtWork>, 'operator'>,
+export async function writeHealth(
+  { operator }: Pick<Composed<RunningExtension>, 'operator'>,
   object: string,
   health: Readonly<Record<string, 'Healthy' | 'Unhealthy'>>,
 ): Promise<void> {

@@ -30,13 +30,13 @@ export type ExtensionBase = {
 };
 
 /** A running extension server. */
-export type AtWork = { readonly address: string; readonly close: () => Promise<void> };
+export type RunningExtension = { readonly address: string; readonly close: () => Promise<void> };
 
 /**
  * The whole system, with the operator side in this process, so that a test can write status as an operator does, and
  * an extension server of the test's choice, so that it can end while the operator continues.
  */
-export interface Composed<Extension extends AtWork> {
+export interface Composed<Extension extends RunningExtension> {
   readonly lab: Lab;
   readonly gateway: Gateway;
   readonly operator: OperatorSide;
@@ -52,7 +52,7 @@ export interface Composed<Extension extends AtWork> {
 }
 
 /** Starts it with a Gateway that has no routes yet. */
-export async function startComposed<Extension extends AtWork>(
+export async function startComposed<Extension extends RunningExtension>(
   start: (base: ExtensionBase) => Promise<Extension>,
 ): Promise<Composed<Extension>> {
   const home = mkdtempSync(join(tmpdir(), 'mesh-composed-'));

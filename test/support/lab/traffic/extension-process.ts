@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import type { AtWork, ExtensionBase } from './composed.ts';
+import type { RunningExtension, ExtensionBase } from './composed.ts';
 import { standaloneProcess } from './standalone-process.ts';
 import type { StandaloneProcess } from './standalone-process.ts';
 
@@ -7,7 +7,8 @@ import type { StandaloneProcess } from './standalone-process.ts';
 type Version = 'first' | 'second';
 
 /** An extension server as a separate process, which can end and restart while the rest continues. */
-export interface ExtensionProcess extends AtWork, Pick<StandaloneProcess, 'kill' | 'freeze' | 'thaw'> {
+export interface ExtensionProcess
+  extends RunningExtension, Pick<StandaloneProcess, 'kill' | 'freeze' | 'thaw'> {
   /** The address that Envoys dial for a version. */
   targetOf(version: Version): string;
   /** Starts it, and waits until it is ready. */

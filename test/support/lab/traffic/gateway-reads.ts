@@ -7,7 +7,7 @@ import { waitFor } from '../../../../lab/process/wait.ts';
 export const READ_WITHIN_MS = 600_000;
 
 /** Makes a change, and waits until Envoy Gateway has read the generated folder after it. */
-export async function untilConsidered(
+export async function untilRead(
   { log }: Pick<Gateway, 'log'>,
   change: () => void,
   timeoutMs = READ_WITHIN_MS,

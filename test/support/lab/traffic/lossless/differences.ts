@@ -17,7 +17,7 @@ const PANIC_THRESHOLD = 1;
  * The fields of a cluster that differ although they are not ours; empty if none do. Health checks and the panic
  * threshold are ours only where they were not set before.
  */
-export function strangeChanges(before: Uint8Array, after: Uint8Array): readonly string[] {
+export function foreignChanges(before: Uint8Array, after: Uint8Array): readonly string[] {
   const hadChecks = valuesOf(before, HEALTH_CHECKS).length > 0;
   const ours = [EDS_CONFIG, TRANSPORT_SOCKET, SOCKET_MATCHES, ...(hadChecks ? [] : [HEALTH_CHECKS])];
   const kept = (cluster: Uint8Array) =>

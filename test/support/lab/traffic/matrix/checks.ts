@@ -135,12 +135,12 @@ function expectFailure(outcome: string): void {
 }
 
 /** The result of an action that succeeded. */
-export const WENT_WELL = 'it went well';
+export const SUCCEEDED = 'it went well';
 
 /** The result of an action: the text of its error, or that it succeeded. */
 export async function outcomeOf(work: Promise<unknown>): Promise<string> {
   return work.then(
-    () => WENT_WELL,
+    () => SUCCEEDED,
     (error: unknown) => String(error),
   );
 }

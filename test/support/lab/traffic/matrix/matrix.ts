@@ -3,7 +3,7 @@ import { messageOf } from '../../../../../lab/process/errors.ts';
 import { waitFor } from '../../../../../lab/process/wait.ts';
 import { nameOf } from './cells.ts';
 import type { Cell, Part, Row } from './cells.ts';
-import { CHECKS, outcomeOf, WENT_WELL } from './checks.ts';
+import { CHECKS, outcomeOf, SUCCEEDED } from './checks.ts';
 import type { Subject } from './subject.ts';
 
 /** The outcome of a cell. */
@@ -60,7 +60,7 @@ async function fillNodeOff(rows: readonly Prepared[], world: MemorySnapshots): P
   return Promise.all(
     concerned.map((one, index) => {
       const back = async () => {
-        if (whileOff[index] !== WENT_WELL) throw new Error(`past the tailnet: ${whileOff[index]}`);
+        if (whileOff[index] !== SUCCEEDED) throw new Error(`past the tailnet: ${whileOff[index]}`);
         await untilItWorks(one.subject);
       };
       return proved(one.row, 'node off', back());
@@ -72,7 +72,7 @@ async function fillNodeOff(rows: readonly Prepared[], world: MemorySnapshots): P
 async function untilItFails({ client }: Subject): Promise<void> {
   const poll = async () => {
     const outcome = await outcomeOf(within(OFF_MS, client.echo(PROBE)));
-    return outcome === WENT_WELL ? undefined : true;
+    return outcome === SUCCEEDED ? undefined : true;
   };
   await waitFor('it to lead nowhere', poll);
 }

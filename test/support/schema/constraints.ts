@@ -2,7 +2,7 @@ import type { Kind, Node, Rule } from '../../../codegen/kind.ts';
 import { walk } from '../../../codegen/walk.ts';
 
 /** A constraint of the schema, at one path. */
-export type Demand = {
+export type Constraint = {
   readonly kind: string;
   readonly path: string;
   readonly node: Node;
@@ -13,7 +13,7 @@ export type Demand = {
 );
 
 /** The constraints of a kind's schema on spec, status and the metadata that users write. */
-export function demandsOf(kind: Kind): readonly Demand[] {
+export function constraintsOf(kind: Kind): readonly Constraint[] {
   return walk(kind.root)
     .filter(({ path }) => isJudged(path))
     .flatMap(({ path, node }) => {
@@ -25,18 +25,18 @@ export function demandsOf(kind: Kind): readonly Demand[] {
         ...node.rules.map(rule => ({ ...at, by: 'rule', rule }) as const),
       ];
     })
-    .filter(demand => !isApiServers(demand));
+    .filter(constraint => !isApiServers(constraint));
 }
 
 /** The name of a constraint in files of the corpus. */
-export function nameOf(demand: Demand): string {
-  switch (demand.by) {
+export function nameOf(constraint: Constraint): string {
+  switch (constraint.by) {
     case 'keyword':
-      return `${demand.path} ${demand.keyword}`;
+      return `${constraint.path} ${constraint.keyword}`;
     case 'required':
-      return `${demand.path} required: ${demand.field}`.trim();
+      return `${constraint.path} required: ${constraint.field}`.trim();
     case 'rule':
-      return `${demand.path} rule: ${demand.rule.message}`;
+      return `${constraint.path} rule: ${constraint.rule.message}`;
   }
 }
 
@@ -48,7 +48,7 @@ export function ruleNames(kind: Kind): ReadonlySet<string> {
     .map(({ path }) => `${path} default`);
   const types = nodes.map(({ path }) => `${path} type`);
   const pruned = nodes.filter(({ node }) => node.is === 'object').map(({ path }) => `${path} pruned`.trim());
-  return new Set([...demandsOf(kind).map(nameOf), ...defaults, ...types, ...pruned]);
+  return new Set([...constraintsOf(kind).map(nameOf), ...defaults, ...types, ...pruned]);
 }
 
 /** The API server validates the rest of metadata before any schema. */
@@ -59,9 +59,11 @@ function isJudged(path: string): boolean {
 }
 
 /** What the API server requires of every object, before and independent of the schema. */
-function isApiServers(demand: Demand): boolean {
-  if (demand.path === '') return demand.by === 'required' && demand.field !== 'spec';
-  return demand.path.startsWith('metadata') && demand.by === 'keyword' && demand.keyword === 'type';
+function isApiServers(constraint: Constraint): boolean {
+  if (constraint.path === '') return constraint.by === 'required' && constraint.field !== 'spec';
+  return (
+    constraint.path.startsWith('metadata') && constraint.by === 'keyword' && constraint.keyword === 'type'
+  );
 }
 
 /** The keywords that can be deleted one at a time; a type cannot where enum or CEL rules imply it. */
