@@ -27,7 +27,7 @@ const gateway = gatewayObject('Gateway', 'team-a/public', {
   listeners: [{ name: 'http', port: 80, protocol: 'HTTP' }],
 });
 
-describe('an object of ours', () => {
+describe('an object of our kinds', () => {
   it('has its defaults, and none of what managers noted', () => {
     const object = named(meshEndpoints(), 'team-a/web', { managedFields: [{ manager: 'kubectl' }] });
     expect(read(object)).toMatchObject({
@@ -97,7 +97,7 @@ function gatewayClass(name: string): object {
 }
 
 describe('an object of others', () => {
-  it('keeps of its metadata what is read, and nothing else', () => {
+  it('keeps only the metadata that is used', () => {
     const kept = { name: 'public', namespace: 'team-a', uid: 'u', generation: 2, resourceVersion: '5' };
     const more = { labels: { a: 'b' }, annotations: { c: 'd' }, deletionTimestamp: '2026-01-01T00:00:00Z' };
     const dropped = { managedFields: [], finalizers: ['a'], creationTimestamp: '2026-01-01T00:00:00Z' };

@@ -93,7 +93,7 @@ describe('a duration as Go reads it', () => {
     },
   );
 
-  it('is exact: what is equally long is equal, however it is written', () => {
+  it('is exact: equal durations are equal in any notation', () => {
     const isExact = fc.property(PARTS, parts => {
       const text = parts.map(({ whole, thousandths, unit }) => `${whole}.${thousandths}${unit}`).join('');
       const us = parts.reduce((sum, { whole, thousandths, unit }) => {

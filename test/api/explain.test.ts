@@ -199,7 +199,7 @@ describe('a long value', () => {
   });
 });
 
-describe('what is no object at all', () => {
+describe('a value that is not an object', () => {
   it.each([
     [null, 'null is not an object with fields'],
     [undefined, 'undefined is not an object with fields'],
@@ -242,7 +242,7 @@ describe('an explanation', () => {
     expect(JSON.stringify(faults)).not.toContain('hunter2');
   });
 
-  it('never shows a secret that is there twice', () => {
+  it('never shows a repeated secret', () => {
     const error = {
       instancePath: '/keys',
       keyword: 'unique',

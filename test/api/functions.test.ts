@@ -135,7 +135,7 @@ describe('a copy', () => {
     expect(Object.getPrototypeOf(copied)).toBe(Object.prototype);
   });
 
-  it.each([null, undefined, 1, 'text'])('of what is neither is the same: %j', value => {
+  it.each([null, undefined, 1, 'text'])('of any other value is that value: %j', value => {
     expect(copyList(value, 10, shout)).toBe(value);
     expect(copyMap(value, 10, shout)).toBe(value);
     expect(isRecord(value)).toBe(false);

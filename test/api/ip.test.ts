@@ -167,7 +167,7 @@ const RANGES: readonly (readonly [range: string, inside: readonly string[], outs
 ];
 
 describe('a range', () => {
-  it.each(RANGES)('%s holds what is in it and nothing else', (range, inside, outside) => {
+  it.each(RANGES)('%s contains the addresses of its range only', (range, inside, outside) => {
     const isIn = (text: string) => containsIP(parseCidr(range), text);
     expect(inside.filter(text => !isIn(text))).toEqual([]);
     expect(outside.filter(isIn)).toEqual([]);

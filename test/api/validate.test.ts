@@ -31,7 +31,7 @@ describe('a valid object', () => {
     expect(linesOf(object)).toEqual([]);
   });
 
-  it('is given back as a copy, the one that came in unchanged', () => {
+  it('is returned as a copy, and the argument is unchanged', () => {
     const object = frozen(first({ healthCheck: { path: null }, colour: 'red', metadata: { a: 'b' } }));
     const before = structuredClone(object);
     const verdict = validate('MeshEndpoints', object);
@@ -66,7 +66,7 @@ describe('a valid object', () => {
 });
 
 describe('a default', () => {
-  it('is filled in where nothing is, at any depth', () => {
+  it('is set for absent fields, at any depth', () => {
     expect(spec(stored(meshTailnet()))).toMatchObject({
       dialect: 'Auto',
       tags: ['tag:mesh'],
@@ -85,7 +85,7 @@ describe('a default', () => {
     expect(firstOf(stored(first({ weight: null })))['weight']).toBe(1);
   });
 
-  it('is filled into what is there, and replaces nothing', () => {
+  it('is set in existing objects, and replaces no value', () => {
     expect(
       firstOf(stored(first({ healthCheck: { enabled: true, path: '/up' } })))['healthCheck'],
     ).toMatchObject({
@@ -97,7 +97,7 @@ describe('a default', () => {
     expect(spec(stored(meshEndpoints({ paused: false })))['paused']).toBe(false);
   });
 
-  it('makes nothing of an optional object without one', () => {
+  it('creates no optional object without a default', () => {
     expect(firstOf(stored(first({})))).not.toHaveProperty('healthCheck');
   });
 
@@ -217,7 +217,7 @@ describe('a fault of a rule', () => {
   });
 });
 
-describe('anything at all', () => {
+describe('any value', () => {
   it.each([0, '', NaN, true, Symbol('s'), () => 1, new Date(0), new Map(), /a/, 10n])(
     'can be judged: %s',
     value => {

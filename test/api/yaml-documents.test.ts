@@ -138,7 +138,7 @@ describe('a file is refused with', () => {
     expect(faultsOf(often(10_001))).toEqual(['2: there are too many aliases']);
   });
 
-  it.each(['a: {<<: 5}\n', 'x: &x [1]\na: {<<: *x}\n'])('a merge of what is no map: %j', text => {
+  it.each(['a: {<<: 5}\n', 'x: &x [1]\na: {<<: *x}\n'])('a merge of a value that is not a map: %j', text => {
     expect(faultsOf(text)).toEqual(['1: what is merged by << must be maps']);
   });
 
@@ -185,7 +185,7 @@ describe('a file that would fill the memory is refused', () => {
     expect(faultsOf(text)).toEqual(['1: the aliases of this document stand for too much']);
   });
 
-  it('but not one whose aliases stand for a million values at most, beside what is written', () => {
+  it('but not one whose aliases expand to at most a million values', () => {
     const uses = (times: number) => `a: &a [${'{a: b}, '.repeat(100)}]\nb: [${'*a, '.repeat(times)}]\n`;
     const ofOne = 1 + 100 * 3;
     expect(faultsOf(uses(Math.floor(1_000_000 / ofOne)))).toEqual([]);
@@ -233,7 +233,7 @@ const LINES: readonly (readonly [steps: readonly string[], line: number])[] = [
 ];
 
 describe('the line of a value', () => {
-  it.each(LINES)('at %j is %i, or that of the nearest thing around it', (steps, line) => {
+  it.each(LINES)('at %j is %i, or that of the innermost value around it', (steps, line) => {
     const [document] = readDocuments(SOURCE).documents;
     expect(document?.lineOf(steps)).toBe(line);
   });

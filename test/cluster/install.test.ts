@@ -73,7 +73,7 @@ describe('an installation by the documentation', () => {
     expect(restarts.map(({ restartCount }) => restartCount)).toEqual([0, 0, 0, 0]);
   });
 
-  it('differs in nothing from what was applied', async () => {
+  it('is equal to what was applied', async () => {
     expect(await scene.shell.sh('kubectl diff --server-side -k manifests')).toBe('');
   });
 });

@@ -28,7 +28,7 @@ function schema(change: object = {}): string {
 const PLACE = '../synth/config.json#';
 
 describe('the schema of a configuration', () => {
-  it('is read as one object, which is no kind', () => {
+  it('is read as one object, which is not a kind', () => {
     const { name, root } = loadConfiguration(schema());
     expect(name).toBe('Small');
     expect(Object.keys(root.fields)).toEqual(['port']);

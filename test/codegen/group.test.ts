@@ -40,11 +40,11 @@ describe('another group, version and categories in group.json', () => {
     ]);
   });
 
-  it.each([...replaced(original)])('change %s in nothing but these names', (path, text) => {
+  it.each([...replaced(original)])('change only these names in %s', (path, text) => {
     expect(renamed.get(path)).toBe(text);
   });
 
-  it('change the number of files in nothing', () => {
+  it('do not change the number of files', () => {
     expect(renamed.size).toBe(original.size);
   });
 });

@@ -251,7 +251,7 @@ describe('a map is refused with a rule', () => {
 });
 
 describe('a schema is refused', () => {
-  it('for a mistake in a definition that nothing uses', () => {
+  it('for a mistake in an unused definition', () => {
     const unused = 'sample.json#/$defs/Unused';
     expect(refusalOf({ [unused]: { type: 'string', oneOf: [] } })).toContain(
       `${unused}/oneOf: "oneOf" cannot`,

@@ -54,7 +54,7 @@ const BOUNDS: readonly Refused[] = [
   ],
 ];
 
-describe('what is not bounded is refused', () => {
+describe('an unbounded value is refused', () => {
   it.each(BOUNDS)('%s', (_sentence, patch, place, why) => {
     expect(refusalOf(patch)).toBe(`${place}: ${why}`);
   });

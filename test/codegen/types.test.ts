@@ -58,7 +58,7 @@ describe('the types of the product', () => {
 });
 
 describe('a field with a default', () => {
-  it('is there in what is stored', () => {
+  it('exists in stored objects', () => {
     expectTypeOf<stored.MeshEndpointsSpec['paused']>().toEqualTypeOf<boolean>();
     expectTypeOf<stored.MeshEndpoint['weight']>().toEqualTypeOf<number>();
     expectTypeOf<stored.HealthCheck['interval']>().toEqualTypeOf<string>();
@@ -76,7 +76,7 @@ describe('a field with a default', () => {
     expectTypeOf<{ tailnet: string }>().not.toExtend<stored.MeshTailnetSpec>();
   });
 
-  it('makes what is stored a case of what may be written, and not the other way around', () => {
+  it('makes stored objects assignable to written ones, and not the other way around', () => {
     expectTypeOf<stored.Kinds>().toExtend<authored.Kinds>();
     expectTypeOf<authored.Kinds>().not.toExtend<stored.Kinds>();
   });
@@ -146,12 +146,12 @@ const SHAPES: readonly (readonly [sentence: string, schema: object])[] = [
 ];
 
 describe.each(['stored', 'authored'] as const)('the %s types', view => {
-  it.each(SHAPES)('can be changed nowhere: %s', async (_sentence, schema) => {
+  it.each(SHAPES)('are readonly everywhere: %s', async (_sentence, schema) => {
     const kind = tinyKind({ [specField('shape')]: structuredClone(schema) as Record<string, string> });
     expect(changeable(await typesModule([kind], view))).toEqual([]);
   });
 
-  it('of the product can be changed nowhere either', async () => {
+  it('of the product are readonly everywhere, too', async () => {
     expect(changeable(await typesModule(productKinds(), view))).toEqual([]);
   });
 

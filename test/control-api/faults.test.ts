@@ -142,7 +142,7 @@ describe('requirement 16: a fault', () => {
     await expect(send(api, '/api/v2/tailnet/-/devices', { signal })).rejects.toThrow('timeout');
   });
 
-  it('can be that nothing listens any more; closing again does nothing', async () => {
+  it('can be that the server is closed; closing it again has no effect', async () => {
     const [api, call] = await withDevice();
     await api.close();
     await expect(call('GET', LIST)).rejects.toThrow('fetch failed');

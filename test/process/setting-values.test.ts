@@ -71,7 +71,7 @@ describe('a size', () => {
     },
   );
 
-  it('shows no more than the beginning of what it refuses', () => {
+  it('shows only the beginning of an invalid value', () => {
     expect(refusalOf(parseSize, 'x'.repeat(10_000)).length).toBeLessThan(200);
   });
 });

@@ -132,7 +132,7 @@ describe('a controller', () => {
 });
 
 describe('the metrics of a controller', () => {
-  it('are there at zero from the start', async () => {
+  it('exist with 0 from the start', async () => {
     const runtime = new Runtime([web('a')]);
     runtime.start({ kind: 'MeshEndpoints', reconcile: () => FOREVER }, { concurrency: 7 });
     for (const result of ['success', 'error', 'requeue', 'requeue_after']) {

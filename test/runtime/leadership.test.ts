@@ -200,7 +200,7 @@ describe('leadership', () => {
     },
   );
 
-  it('demands the end of the process if what is led cannot begin', async () => {
+  it('calls mustExit if the work of the leader cannot start', async () => {
     const leaders = released();
     const a = leaders.start('a', {
       lead: () => {
@@ -256,7 +256,7 @@ describe('stopping', () => {
     expect(b.events).toEqual([expect.stringMatching(/^leads as 2 at 1[0-2]/)]);
   });
 
-  it('keeps the lease for as long as what is led needs to end', async () => {
+  it('keeps the lease until the work of the leader has ended', async () => {
     const { clock, a, b } = await two({ workEnds: { afterMs: 60_000 } });
     const signal = a.leadership.signal();
     const stopped = a.leadership.stop();
@@ -268,7 +268,7 @@ describe('stopping', () => {
     expect(b.events).toEqual([expect.stringMatching(/^leads as 2 at 7/)]);
   });
 
-  it('does not release the lease if what is led failed to end', async () => {
+  it('does not release the lease if the work of the leader failed to end', async () => {
     const { leaders, a } = await two({ workEnds: 'with an error' });
     await a.leadership.stop();
     expect([(await leaseOf(leaders)).holder.slice(0, 1), a.leadership.isHeld()]).toEqual(['a', false]);
@@ -341,7 +341,7 @@ describe('stopping', () => {
 });
 
 describe('leadership shows', () => {
-  it('in a gauge, among the activities and in lines of the log where something turns', async () => {
+  it('in a gauge, among the activities and in a log line for each change', async () => {
     const { clock, a, b } = await two();
     expect([await a.gauge(), await b.gauge()]).toEqual([1, 0]);
     expect(a.activities()).toEqual(['this process leader']);

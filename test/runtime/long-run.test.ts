@@ -184,7 +184,7 @@ describe('a controller that is drained', () => {
     expect(clock.timers).toBe(0);
   });
 
-  it('before anything was read never begins', async () => {
+  it('before the source is synced never starts', async () => {
     const seen: string[] = [];
     const runtime = new Runtime([web('a')]);
     const controller = runtime.start({

@@ -68,7 +68,7 @@ describe('a key', () => {
     expect(work.started).toEqual([]);
   });
 
-  it('has its turn in the order in which keys were added', async () => {
+  it('runs in the order in which keys were added', async () => {
     const { clock, work, queue } = queueOf();
     for (const key of ['c', 'a', 'b', 'a', 'c']) queue.add(key, 'change');
     queue.start();

@@ -93,7 +93,7 @@ describe('a resync', () => {
     expect(Math.max(...gaps)).toBeLessThanOrEqual(PERIOD_MS);
   });
 
-  it.each(['before', 'after'])('offers nothing when it was stopped %s it started', async when => {
+  it.each(['before', 'after'])('enqueues nothing when it was stopped %s it started', async when => {
     const { clock, offers, resync } = resyncOf(10);
     if (when === 'after') resync.start();
     resync.stop();

@@ -47,7 +47,7 @@ const filesIn = (folder: string) =>
     .sort();
 
 describe('mesh-gateway synth', () => {
-  it('writes by the defaults what is committed', async () => {
+  it('writes the committed files by default', async () => {
     expect(await run('synth', '--out', 'default')).toMatchObject({
       status: 0,
       err: '13 files, 13 changed\n',
@@ -72,7 +72,7 @@ describe('mesh-gateway synth', () => {
     expect(operator).toContain(`image: registry.example.com/mesh:${version}\n`);
   });
 
-  it('writes only what is named, and then leaves the rest alone', async () => {
+  it('writes only the named parts, and does not change the rest', async () => {
     await run('synth', '--out', 'part');
     const config = written('part.yaml', 'operator: {replicas: 5}\n');
     const outcome = await run('synth', '--config', config, '--out', 'part', '--only', 'operator, rbac');
@@ -144,7 +144,7 @@ describe('mesh-gateway synth', () => {
     expect(existsSync(join(root, 'wrong'))).toBe(false);
   });
 
-  it('leaves what is there as it is where the configuration is wrong', async () => {
+  it('changes no file if the configuration is invalid', async () => {
     await run('synth', '--out', 'kept');
     const config = written('kept.yaml', 'namespace: A\n');
     writeFileSync(join(root, 'kept/operator.yaml'), 'mine');

@@ -94,7 +94,7 @@ describe('docs/install.md', () => {
     expect(text).toContain(`Kubernetes 1.${least} or newer`);
   });
 
-  it('links to what is there', () => {
+  it('has links that resolve', () => {
     for (const [, target = ''] of text.matchAll(/\]\((\.\.\/[^)]+)\)/g))
       expect(existsSync(`docs/${target}`)).toBe(true);
   });

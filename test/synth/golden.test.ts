@@ -41,7 +41,7 @@ describe('every file', () => {
 });
 
 describe('a kustomization', () => {
-  it('names what is applied together, the namespace before what is in it', () => {
+  it('names what is applied together, the namespace before its objects', () => {
     expect(synthesized({}).get('kustomization.yaml')).toContain(
       [
         'resources:',

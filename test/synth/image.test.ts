@@ -124,14 +124,14 @@ describe('what is in the image', () => {
     expect(bytes).toBeGreaterThan(50_000_000);
   });
 
-  it('is no more than what runs needs: no shell, no packages, nothing for debuggers', () => {
+  it('has only what the processes need: no shell, no packages, no files for debuggers', () => {
     expect(files().filter(path => /\/(sh|bash|npm|node_modules|types)(\/|$)|\.map$/.test(path))).toEqual([]);
     expect(files().filter(path => path.startsWith('/usr') || path.startsWith('/bin'))).toEqual([
       '/usr/local/bin/node',
     ]);
   });
 
-  it('trusts whom this machine trusts, and names the user', () => {
+  it('has the CA certificates of this machine, and names the user', () => {
     expect(readFileSync(join(tree, 'etc/passwd'), 'utf8')).toContain('nonroot:x:65532:65532:');
   });
 

@@ -152,7 +152,7 @@ describe('the extension server', () => {
   });
 });
 
-describe('what is allowed', () => {
+describe('network policies', () => {
   const objects = objectsIn(synthesized({}));
   const rulesOf = (kind: string, name: string) => listAt(objectOf(objects, kind, name), 'rules');
 

@@ -35,7 +35,7 @@ describe('an object', () => {
     ['ClusterRole', ['rules', 0, 'verbs'], 'get'],
     ['PrometheusRule', ['spec', 'groups', 0, 'rules', 0, 'expr'], undefined],
     ['ServiceMonitor', ['spec', 'endpoints'], { port: 'metrics' }],
-  ])('of kind %s would be refused with something wrong in it', (kind, way, wrong) => {
+  ])('of kind %s are refused with a wrong value', (kind, way, wrong) => {
     const object = objectOf(structuredClone(usual), kind);
     expect(at(object, ...way)).not.toEqual(wrong);
     put(object, way, wrong);

@@ -271,7 +271,7 @@ describe('a value', () => {
     fc.assert(property, { seed, numRuns: 2000 });
   });
 
-  it('may be anything in place of fields', () => {
+  it('may be any value in place of fields', () => {
     const { log, lines } = written();
     for (const fields of ['text', 3, null, [], new Proxy({}, {}), new Error('e')]) {
       log.info('a message', fields as unknown as Line);

@@ -134,7 +134,7 @@ describe('the CPU profile', () => {
 });
 
 describe('the heap profile', () => {
-  it('shows what is in use where it was allocated, and nothing of what is not any more', async () => {
+  it('shows memory in use where it was allocated, and no freed memory', async () => {
     const count = 60_000;
     const kept = allocateLists(count);
     const { profile } = await profileAt('/heap?gc=1');
@@ -222,7 +222,7 @@ describe('what runs and waits', () => {
 });
 
 describe('the index', () => {
-  it.each(['', '/'])('at %j names each profile, and each is there', async path => {
+  it.each(['', '/'])('at %j names each profile, and each exists', async path => {
     const text = await (await fetch(`${url}${path}`)).text();
     const named = [...text.matchAll(/^\/debug\/pprof\/(\w+)$/gm)].map(([, name]) => name);
     expect(named).toEqual(['heap', 'profile', 'goroutine']);

@@ -60,7 +60,7 @@ describe('declarations', () => {
     expect(help).not.toBe('');
   });
 
-  it.each(everything)('of $name have buckets that rise', (declared: MetricDeclaration) => {
+  it.each(everything)('of $name have increasing buckets', (declared: MetricDeclaration) => {
     const buckets = declared.type === 'histogram' ? declared.buckets : [1];
     expect(buckets.length).toBeGreaterThan(0);
     expect([...buckets].sort((a, b) => a - b)).toEqual([...new Set(buckets)]);
@@ -108,7 +108,7 @@ describe('an exposition', () => {
     expect(operator().contentType).toBe('text/plain; version=0.0.4; charset=utf-8');
   });
 
-  it('leaves nothing behind in another registry', async () => {
+  it('does not affect another registry', async () => {
     operator().record.queueAdds({ name: 'mesh-endpoints' }, 5);
     expect(valueOf(await read(operator()), 'workqueue_adds_total', { name: 'mesh-endpoints' })).toBe(0);
   });
@@ -223,7 +223,7 @@ describe('a recorder', () => {
 describe('the number of series', () => {
   const label = (index: number) => ({ controller: `c${index}` });
 
-  it('is bounded: what is one too many is counted under other', async () => {
+  it('is bounded: excess series are counted as other', async () => {
     const registry = createRegistry({ metrics: controllerMetrics, version: '1', mostSeries: 10 });
     for (let index = 0; index < 1000; index++) registry.record.reconcileErrors(label(index));
     for (let index = 0; index < 1000; index++) registry.record.reconcileSeconds(label(index), 1);

@@ -216,7 +216,7 @@ describe('a log', () => {
     fc.assert(property, { seed, numRuns: 3000 });
   });
 
-  it('shows what is no secret', () => {
+  it('shows texts without secrets', () => {
     const line = lineOf(log =>
       log.info('a message', { object: 'MeshTailnet//a', isToken: true, token: null }),
     );
