@@ -26,6 +26,17 @@ const shrinks: Scenario = {
   },
 };
 
+const losesItsDevices: Scenario = {
+  before: joins.run,
+  run: async (scene, installation) => {
+    const [expired, removed] = scene.joined().map(({ nodeId }) => nodeId);
+    scene.api.changeDevice(expired ?? '', { expiresMs: scene.now().getTime(), keyExpiryDisabled: false });
+    scene.api.removeDevice(removed ?? '');
+    await scene.until(() => expect(installation.condition('PoolReady')).toMatchObject({ status: 'False' }));
+    await scene.until(() => expectReady(scene, installation, 2));
+  },
+};
+
 const isDeleted: Scenario = {
   before: joins.run,
   run: async (scene, installation) => {
@@ -102,6 +113,7 @@ async function failuresOf(
 describe.each([
   ['joins', joins, DISTURBANCES],
   ['shrinks', shrinks, DISTURBANCES],
+  ['loses its devices', losesItsDevices, ['loses its response', 'is followed by a crash']],
   ['is deleted', isDeleted, DISTURBANCES],
   ['is deleted while it joins', isDeletedWhileItJoins, ['fails', 'is followed by a crash']],
 ] as const)('a pool that %s', (_, scenario, disturbances) => {

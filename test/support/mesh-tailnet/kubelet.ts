@@ -184,6 +184,7 @@ export class SimulatedKubelet {
       );
       return;
     }
+    this.#patch(pod, { pod_uid: pod.uid });
     pod.key = secret.data['authkey'];
     const device = api.state.devices.current(secret.data[STATE] ?? '');
     if (device && !this.#isExpired(device)) {
