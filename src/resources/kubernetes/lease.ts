@@ -2,6 +2,7 @@ import type { Lease, LeaseHold, LeasePort } from '../lease.ts';
 import { ResourceError } from '../resources.ts';
 import { KubeError } from './transport/transport.ts';
 import { fieldsOf, textIn } from './unstructured.ts';
+import { FIELD_MANAGER } from './write/requests.ts';
 import type { KubeRequest, KubeTransport } from './transport/transport.ts';
 
 export type KubernetesLeaseDeps = {
@@ -49,8 +50,6 @@ export function kubernetesLease({ transport, namespace, name, date }: Kubernetes
     write: (hold, over, signal) => (over ? replace(hold, over, signal) : create(hold, signal)),
   };
 }
-
-const FIELD_MANAGER = { fieldManager: 'mesh-gateway' };
 
 const MAX_TRANSITIONS = 2 ** 31 - 1;
 

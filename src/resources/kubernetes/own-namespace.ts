@@ -1,9 +1,9 @@
 import type { OwnData, OwnNamespace, ReadOwnNamespace, Workload, WorkloadKind } from '../own-namespace.ts';
-import { ResourceError } from '../resources.ts';
-import { goneError } from './write/errors.ts';
+import { pathOfAll } from './served-kinds.ts';
+import { goneError, requestError } from './write/errors.ts';
 import { fencedWrites } from './write/fenced.ts';
 import type { FencedDeps } from './write/fenced.ts';
-import { applyRequest, deleteRequest, failedWith, FIELD_MANAGER } from './write/requests.ts';
+import { applyRequest, deleteRequest, failedWith, FIELD_MANAGER, getExisting } from './write/requests.ts';
 import { KubeError } from './transport/transport.ts';
 import { fieldsOf, textIn } from './unstructured.ts';
 import type { Fields } from './unstructured.ts';
@@ -18,17 +18,17 @@ export type OwnNamespaceDeps = FencedDeps & {
 
 type Kind = WorkloadKind | 'Pod';
 
-/** API path and plural of the kinds. */
-const COLLECTIONS: Readonly<Record<Kind, readonly [root: string, plural: string]>> = {
-  ConfigMap: ['/api/v1', 'configmaps'],
-  Pod: ['/api/v1', 'pods'],
-  PodDisruptionBudget: ['/apis/policy/v1', 'poddisruptionbudgets'],
-  Role: ['/apis/rbac.authorization.k8s.io/v1', 'roles'],
-  RoleBinding: ['/apis/rbac.authorization.k8s.io/v1', 'rolebindings'],
-  Secret: ['/api/v1', 'secrets'],
-  Service: ['/api/v1', 'services'],
-  ServiceAccount: ['/api/v1', 'serviceaccounts'],
-  StatefulSet: ['/apis/apps/v1', 'statefulsets'],
+/** All are namespaced kinds in v1. */
+const KINDS: Readonly<Record<Kind, readonly [group: string, plural: string]>> = {
+  ConfigMap: ['', 'configmaps'],
+  Pod: ['', 'pods'],
+  PodDisruptionBudget: ['policy', 'poddisruptionbudgets'],
+  Role: ['rbac.authorization.k8s.io', 'roles'],
+  RoleBinding: ['rbac.authorization.k8s.io', 'rolebindings'],
+  Secret: ['', 'secrets'],
+  Service: ['', 'services'],
+  ServiceAccount: ['', 'serviceaccounts'],
+  StatefulSet: ['apps', 'statefulsets'],
 };
 
 /** The operator's namespace in a cluster; it needs a Role there with the verbs of its requests. */
@@ -42,8 +42,8 @@ type Names = ReturnType<typeof namesIn>;
 /** The paths of objects in a namespace, and their names for errors. */
 function namesIn(namespace: string) {
   const collectionOf = (kind: Kind) => {
-    const [root, plural] = COLLECTIONS[kind];
-    return `${root}/namespaces/${encodeURIComponent(namespace)}/${plural}`;
+    const [group, plural] = KINDS[kind];
+    return pathOfAll({ group, plural, isNamespaced: true }, 'v1', namespace);
   };
   return {
     collectionOf,
@@ -58,10 +58,9 @@ function readNamespace(
 ): ReadOwnNamespace {
   const read = async (kind: Kind, name: string): Promise<Fields | undefined> => {
     try {
-      return fieldsOf(await transport.send({ verb: 'get', path: pathOf(kind, name) }));
-    } catch (error) {
-      if (failedWith(error, 'NotFound')) return undefined;
-      throw readError(describe(kind, name), error);
+      return fieldsOf(await getExisting(request => transport.send(request), pathOf(kind, name)));
+    } catch (failure) {
+      throw requestError(describe(kind, name), failure);
     }
   };
   return {
@@ -81,8 +80,8 @@ function readNamespace(
         const path = `${pathOf('ServiceAccount', serviceAccount)}/token`;
         const response = await transport.send(tokenRequest(path, audience));
         return textIn(fieldsOf(fieldsOf(response)?.['status']), 'token');
-      } catch (error) {
-        throw readError(describe('ServiceAccount', serviceAccount), error);
+      } catch (failure) {
+        throw requestError(describe('ServiceAccount', serviceAccount), failure);
       }
     },
   };
@@ -104,26 +103,22 @@ function changeNamespace(
     },
     get: (kind, name) =>
       perform(describe(kind, name), 'get', async send => {
-        try {
-          return objectIn(await send({ verb: 'get', path: pathOf(kind, name) }));
-        } catch (failure) {
-          if (failedWith(failure, 'NotFound')) return undefined;
-          throw failure;
-        }
+        const response = await getExisting(send, pathOf(kind, name));
+        return response === undefined ? undefined : objectIn(response);
       }),
     createSecret: ({ data, ...metadata }) =>
       perform(describe('Secret', metadata.name), 'create', async send => {
         const type = { apiVersion: 'v1', kind: 'Secret' };
         const value = { ...type, metadata: { ...metadata, namespace }, data: encoded(data) };
         const body = { type: 'application/json', value };
-        await send({ verb: 'create', path: collectionOf('Secret'), query, body });
+        await send({ verb: 'create', path: collectionOf('Secret'), query: FIELD_MANAGER, body });
       }),
     changeSecret: (name, resourceVersion, { data = {}, annotations = {} }) =>
       perform(describe('Secret', name), 'patch', async send => {
         const value = { metadata: { resourceVersion, annotations }, data: encoded(data) };
         const body = { type: 'application/merge-patch+json', value };
         try {
-          await send({ verb: 'patch', path: pathOf('Secret', name), query, body });
+          await send({ verb: 'patch', path: pathOf('Secret', name), query: FIELD_MANAGER, body });
         } catch (failure) {
           throw failedWith(failure, 'NotFound') ? goneError(describe('Secret', name)) : failure;
         }
@@ -139,8 +134,6 @@ function changeNamespace(
       }),
   };
 }
-
-const query = { fieldManager: FIELD_MANAGER };
 
 const TOKEN_SECONDS = 600;
 
@@ -178,10 +171,4 @@ function decoded(text: string): string {
 function encoded(data: Readonly<Record<string, string | null>>): Readonly<Record<string, string | null>> {
   const encode = (text: string | null) => (text === null ? null : Buffer.from(text).toString('base64'));
   return Object.fromEntries(Object.entries(data).map(([key, text]) => [key, encode(text)]));
-}
-
-function readError(what: string, error: unknown): unknown {
-  if (!(error instanceof KubeError)) return error;
-  const reason = error.reason === 'Forbidden' ? 'Refused' : 'Unavailable';
-  return new ResourceError(reason, `${what}: ${error.message}`, { cause: error });
 }

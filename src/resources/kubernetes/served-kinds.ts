@@ -58,7 +58,7 @@ export function pageSizeOf(kind: ResourceKind): number {
 
 /** The path of a kind's collection, in all namespaces or in one. */
 export function pathOfAll(
-  { group, plural, isNamespaced }: ServedKind,
+  { group, plural, isNamespaced }: Pick<ServedKind, 'group' | 'plural' | 'isNamespaced'>,
   version: string,
   namespace = '',
 ): string {

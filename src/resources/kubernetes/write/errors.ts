@@ -17,9 +17,9 @@ export function contendedError(ref: Ref): ResourceError {
 }
 
 /** A failed request as ResourceError; other failures are returned unchanged. */
-export function writeError(what: string, doing: string, failure: unknown): unknown {
+export function requestError(what: string, failure: unknown): unknown {
   if (!(failure instanceof KubeError)) return failure;
-  const message = `${what}: ${doing} failed: ${failure.message}`;
+  const message = `${what}: ${failure.message}`;
   return new ResourceError(isPermanent(failure) ? 'Refused' : 'Unavailable', message, { cause: failure });
 }
 

@@ -1,6 +1,6 @@
 import { ResourceError } from '../../resources.ts';
 import type { KubeRequest } from '../transport/transport.ts';
-import { writeError } from './errors.ts';
+import { requestError } from './errors.ts';
 import { sendWithRetries } from './requests.ts';
 import type { RetryDeps, Send } from './requests.ts';
 
@@ -32,7 +32,7 @@ export function fencedWrites({ fence, ...retrying }: FencedDeps): Perform {
       signal?.throwIfAborted();
       return await act(send);
     } catch (failure) {
-      if (!signal?.aborted) throw writeError(what, doing, failure);
+      if (!signal?.aborted) throw requestError(`${what}: ${doing} failed`, failure);
       throw new ResourceError('Unavailable', `${what}: ${doing} failed: this process is not the leader`);
     }
   };

@@ -22,8 +22,8 @@ export type WriteDeps = {
 /** How often a write is tried while it conflicts with others. */
 export const MAX_ATTEMPTS = 8;
 
-/** Server-side apply keeps which manager set which field. */
-export const FIELD_MANAGER = 'mesh-gateway';
+/** The query of writes: an API server keeps which manager set which field. */
+export const FIELD_MANAGER = { fieldManager: 'mesh-gateway' };
 
 /** An operation of a JSON patch; a failed test fails the whole patch. */
 export type PatchStep =
@@ -31,8 +31,12 @@ export type PatchStep =
   | { readonly op: 'remove'; readonly path: string };
 
 export function patchRequest(path: string, steps: readonly PatchStep[]): KubeRequest {
-  const query = { fieldManager: FIELD_MANAGER };
-  return { verb: 'patch', path, query, body: { type: 'application/json-patch+json', value: steps } };
+  return {
+    verb: 'patch',
+    path,
+    query: FIELD_MANAGER,
+    body: { type: 'application/json-patch+json', value: steps },
+  };
 }
 
 /** With a uid, deletes the object that has it, and not one that was created later under its name. */
@@ -59,7 +63,7 @@ export async function apply({ send }: WriteDeps, path: string, object: Fields): 
 
 /** Server-side apply, which takes over fields that other managers have set. */
 export function applyRequest(path: string, value: Fields): KubeRequest {
-  const query = { fieldManager: FIELD_MANAGER, force: 'true' };
+  const query = { ...FIELD_MANAGER, force: 'true' };
   return { verb: 'apply', path, query, body: { type: 'application/apply-patch+yaml', value } };
 }
 
@@ -150,10 +154,16 @@ export function putResponse({ updates }: Pick<WriteDeps, 'updates'>, response: u
 
 /** Reads an object from the server and stores it; undefined where it does not exist. */
 export async function getLive(deps: WriteDeps, path: string): Promise<Seen | undefined> {
+  const response = await getExisting(deps.send, path);
+  if (response === undefined) return undefined;
+  putResponse(deps, response);
+  return seenIn(response);
+}
+
+/** Reads an object; undefined where it does not exist. */
+export async function getExisting(send: Send, path: string): Promise<unknown> {
   try {
-    const response = await deps.send({ verb: 'get', path });
-    putResponse(deps, response);
-    return seenIn(response);
+    return await send({ verb: 'get', path });
   } catch (failure) {
     if (failedWith(failure, 'NotFound')) return undefined;
     throw failure;
