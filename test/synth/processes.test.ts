@@ -152,11 +152,11 @@ describe('the extension server', () => {
   });
 });
 
-describe('network policies', () => {
+describe('RBAC', () => {
   const objects = objectsIn(synthesized({}));
   const rulesOf = (kind: string, name: string) => listAt(objectOf(objects, kind, name), 'rules');
 
-  it('to the processes is what their code declares', () => {
+  it('grants the processes what their code declares', () => {
     expect(rulesOf('ClusterRole', 'mesh-operator.mesh-system')).toEqual(operatorAccess.cluster);
     expect(rulesOf('Role', 'mesh-operator')).toEqual(operatorAccess.own);
     expect(rulesOf('ClusterRole', 'mesh-extension-server.mesh-system')).toEqual(
@@ -165,7 +165,7 @@ describe('network policies', () => {
     expect(extensionServerAccess.own).toEqual([]);
   });
 
-  it('to Envoy Gateway is to read the kinds that its configuration names, and to write the status of policies', () => {
+  it('allows Envoy Gateway to read the kinds that its configuration names, and to write the status of policies', () => {
     expect(rulesOf('ClusterRole', 'mesh-envoy-gateway.mesh-system')).toEqual([
       {
         apiGroups: ['mesh-gateway.dev'],
@@ -180,7 +180,7 @@ describe('network policies', () => {
     ]);
   });
 
-  it('to no process is reading Secrets, until the owner of a namespace binds it there', () => {
+  it('allows no process to read Secrets, until the owner of a namespace binds it there', () => {
     const name = 'mesh-secret-reader.mesh-system';
     expect(rulesOf('ClusterRole', name)).toEqual([
       { apiGroups: [''], resources: ['secrets'], verbs: ['get'] },
