@@ -40,7 +40,7 @@ import { groupInOnePlace, noMachinePath, noRegistryHost } from './support/archit
 
 const { sources, texts } = readProject();
 
-/** The files that a rule is about, and how those of an example become such files. */
+/** The files to which a rule applies, and the function that parses those of an example. */
 type Scope<File> = {
   readonly files: readonly File[];
   readonly read: (path: string, text: string) => File;

@@ -8,7 +8,7 @@ const patterns = productKinds()
     (node.is === 'text' || node.is === 'int-or-string') && node.pattern ? [node.pattern] : [],
   );
 
-/** What makes a careless pattern try every way to split a text: long runs of what it repeats, and a bad end. */
+/** Texts that make a badly written pattern backtrack: long runs of what it repeats, and an end that does not match. */
 const RUNS = [
   'a',
   'A',

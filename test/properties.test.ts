@@ -29,7 +29,7 @@ function withOneFault(kind: Kind) {
   });
 }
 
-/** A valid object with one value replaced by anything at all. */
+/** A valid object with one value replaced by any value. */
 function withAnythingInside(kind: Kind) {
   return fc.tuple(arbitraryObject(kind), fc.nat(), fc.jsonValue()).map(([object, at, anything]) => {
     const places = placesIn(object, kind.root);

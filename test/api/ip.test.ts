@@ -75,7 +75,7 @@ const GROUPS = fc.oneof(
   fc.tuple(fc.nat(0xffff), fc.nat(0xffff)).map(tail => [0, 0, 0, 0, 0, 0xffff, ...tail]),
 );
 
-/** All ways to write groups that are known to be right; one of them for each choice. */
+/** All spellings of valid groups; one of them for each choice. */
 const SPELLINGS: readonly ((groups: readonly number[]) => string)[] = [
   groups => groups.map(group => group.toString(16)).join(':'),
   groups => groups.map(group => group.toString(16).toUpperCase().padStart(4, '0')).join(':'),
@@ -104,7 +104,7 @@ function isMapped(groups: readonly number[]): boolean {
   return groups.slice(0, 5).every(group => group === 0) && groups[5] === 0xffff;
 }
 
-/** What Node makes of a text, less what the API server refuses: zones, and IPv4 mapped into IPv6. */
+/** The family of a text in Node, without what the API server refuses: zones, and IPv4-mapped IPv6 addresses. */
 function isAddressByNode(text: string): boolean {
   if (isIP(text) !== 6) return isIP(text) === 4;
   if (text.includes('%')) return false;

@@ -5,7 +5,7 @@ import { endpoint, meshEndpoints, meshTailnet } from '../support/objects.ts';
 
 const first = (fields: object) => meshEndpoints({ endpoints: [endpoint({ ...fields })] });
 
-/** An object, and for each unknown field its path and what was meant. */
+/** An object, and for each unknown field its path and the suggestion. */
 const OBJECTS: readonly (readonly [sentence: string, object: object, found: readonly string[]])[] = [
   ['nothing', meshEndpoints(), []],
   ['a field beside spec', { ...meshEndpoints(), data: {} }, ['data']],

@@ -10,13 +10,13 @@ function stored(object: object): unknown {
   return verdict.valid ? verdict.object : verdict.faults;
 }
 
-/** An object in which nothing can be changed, at any depth. */
+/** A deeply frozen object. */
 function frozen<T>(value: T): T {
   if (typeof value === 'object' && value !== null) Object.values(value).forEach(frozen);
   return Object.freeze(value);
 }
 
-/** The same, with what cannot be written in a literal: keys of the name __proto__ that are the object's own. */
+/** The same, with own keys named __proto__, which a literal cannot have. */
 function json(text: string): unknown {
   return JSON.parse(text) as unknown;
 }

@@ -27,7 +27,8 @@ let own: OwnApiServer;
 let client: KubeClient;
 let source: TestSource;
 beforeAll(async () => {
-  // Otherwise a list can be read on though the store has forgotten its first page, which not every API server can.
+  // Otherwise a later page could be read although the store has forgotten the first, which not every API server
+  // supports.
   own = await ownApiServer('--feature-gates=ListFromCacheSnapshot=false');
   client = own.server.client;
   await client.apply(named(meshTailnet(), 'example') as KubeObject);
@@ -163,7 +164,7 @@ function warnings(): readonly unknown[] {
   return source.lines.filter(({ level }) => level !== 'info');
 }
 
-/** The server keeps a definition until its objects are gone. */
+/** The server keeps a CRD until its objects are deleted. */
 async function untilAway({ metadata }: KubeObject): Promise<void> {
   const path = `/apis/apiextensions.k8s.io/v1/customresourcedefinitions/${metadata.name}`;
   const isAway = async () => ((await client.request('GET', path)).status === 404 ? true : undefined);

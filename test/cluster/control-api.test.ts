@@ -31,7 +31,7 @@ describe('a control API in front of the tailnet of a cluster', () => {
   it('exchanges a token of a ServiceAccount for one of its own, for a pod', async () => {
     printLogsOnFailure(client, namespace);
     const read = async (path: string): Promise<unknown> => {
-      // The API server gives its keys only to those who accept any type.
+      // The API server sends its keys only for this Accept header.
       const { stdout } = await run(kubectl, [`--kubeconfig=${kubeconfig}`, 'get', '--raw', path]);
       return JSON.parse(stdout);
     };

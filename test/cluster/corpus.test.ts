@@ -34,13 +34,13 @@ function placed(object: Fields): Fields {
   return isNamespaced ? { ...object, metadata: { ...metadata, namespace } } : object;
 }
 
-/** The metadata that we judge: the rest is the server's, and random values of it are refused there. */
+/** The metadata that we validate: the rest belongs to the server, which refuses random values of it. */
 function withMetadataOfUsers(object: Fields): Fields {
   const { name, namespace: _other, labels, annotations } = object['metadata'] as Fields;
   return { ...object, metadata: { name, namespace, labels, annotations } };
 }
 
-/** The number that agree as a sentence, and all that do not. The client limits concurrent requests. */
+/** The number of agreements as a sentence, and all disagreements. The client limits concurrent requests. */
 async function report(what: string, compared: readonly Promise<string | undefined>[]) {
   const disagreements = (await Promise.all(compared)).filter(found => found !== undefined);
   const sentence = `${what}: ${compared.length - disagreements.length} of ${compared.length} agree`;

@@ -29,12 +29,12 @@ beforeAll(async () => {
 
 const specOf = (object: KubeObject) => object['spec'] as Spec;
 
-/** The server adds one field: definitions of a single version need no conversion. */
+/** The server adds one field: CRDs with a single version need no conversion. */
 const asStored = (written: KubeObject) => ({ ...specOf(written), conversion: { strategy: 'None' } });
 
 /**
- * The same definition for a group of its own. Others use the real one meanwhile, so that it cannot be
- * removed; and the server compiles rules again only where they are new.
+ * The same CRD in another group. Other tests use the real one, so it cannot be deleted; and the server compiles only
+ * new rules.
  */
 function elsewhere(definition: KubeObject): KubeObject {
   const spec = { ...specOf(definition), group: `g${randomBytes(4).toString('hex')}.example.com` };
@@ -100,7 +100,7 @@ describe.each(definitions)('$file', ({ file, written }) => {
   });
 });
 
-/** Each of unbounded many with each: the name of an object has no limit in its schema. */
+/** The cost estimate of a comparison of unbounded lists: the name of an object has no limit in its schema. */
 const EXPENSIVE =
   "self.metadata.name.split('').all(a, self.metadata.name.split('').all(b, a.matches('x*y*z*') || b != a))";
 

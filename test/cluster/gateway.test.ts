@@ -36,7 +36,7 @@ afterAll(async () => {
   await removeNamespace(client, namespace);
 });
 
-/** Waits until the Gateway answers with a status; what it answered last is in the error. */
+/** Waits until the Gateway answers with a status code; the error has the last answer. */
 const awaitStatus = (status: number) =>
   waitFor(`${status} through the Gateway`, async note => {
     const answer = await requestThrough(address, { host: 'web.example.com', path: '/hello' });

@@ -37,7 +37,7 @@ afterAll(async () => {
   await images.remove(...otherImages);
 });
 
-/** Does something while requests go through the Gateway and the route is given one new host after the other; gives what failed. */
+/** Calls a function while requests go through the Gateway and hosts are added to the route; returns the failures. */
 async function underLoad(what: string, work: () => Promise<unknown>): Promise<readonly string[]> {
   printLogsOnFailure(scene.client, scene.namespace, OWN);
   const requests = startLoad(4, async () => {

@@ -54,7 +54,7 @@ describe('the monitoring of a cluster', () => {
       kind: 'PrometheusRule',
       namespace: PLACE.system,
     });
-    // The configuration of the documentation asks for it.
+    // The documented configuration enables it.
     expect(rules.map(({ metadata }) => metadata.labels?.['release'])).toEqual(['prometheus']);
     expect(await scene.shell.sh('kubectl diff --server-side -k manifests/monitoring')).toBe('');
   });

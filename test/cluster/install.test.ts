@@ -132,7 +132,7 @@ describe('the namespace of an installation', () => {
   });
 });
 
-/** The rights of a list that an account has, in words. */
+/** The rights of a list that an account has, as texts. */
 async function heldBy(namespace: string, name: string, rights: readonly Right[]): Promise<readonly string[]> {
   const account = scene.client.withToken(await tokenOf(scene.client, { namespace, name }));
   const held = await Promise.all(
@@ -172,7 +172,7 @@ describe('a user with the role of a namespace', () => {
       subjects: [{ kind: 'ServiceAccount', ...metadata }],
     });
     const user = client.withToken(await tokenOf(client, metadata));
-    // The API server hears of a new binding a moment later; each of the roles may at least read.
+    // The API server applies a new binding after a moment; each of the roles may at least read.
     const mayRead = async () => (await mayDo(user, ['list', GROUP, 'meshendpoints', namespace])) || undefined;
     await waitFor(`${role} to hold`, mayRead);
     return user;
@@ -180,7 +180,7 @@ describe('a user with the role of a namespace', () => {
 
   const OBJECTS = { MeshEndpoints: meshEndpoints(), MeshBinding: meshBinding(), MeshTailnet: meshTailnet() };
 
-  /** What becomes of making an object of each of our kinds. */
+  /** The result of creating an object of each of our kinds. */
   async function makesAs(role: string): Promise<unknown> {
     const user = await userWith(role);
     const entries = Object.entries(OBJECTS).map(async ([kind, object]) => {
@@ -232,7 +232,7 @@ describe('the network policies', () => {
     `${namespace}/${labels['app.kubernetes.io/name'] ?? labels['app'] ?? ''}`;
   const wordsOfCall = ({ from, to, port }: Call) => `${nameOf(from)} -> ${nameOf(to)}:${port}`;
 
-  /** The calls to our pods right now, but for those of the node, which asks how they are. */
+  /** The current connections to our pods, without the probes of the node. */
   async function callsSeen(): Promise<readonly Call[]> {
     const pods = await podsByAddress();
     return connectionsSeen()

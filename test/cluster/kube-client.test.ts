@@ -22,7 +22,7 @@ afterAll(async () => {
   await removeNamespace(client, namespace);
 });
 
-/** A MeshEndpoints of this test that really is there. */
+/** An existing MeshEndpoints of this test. */
 async function createEndpoints(): Promise<KubeObject> {
   return await client.create({
     ...meshEndpoints(),

@@ -10,8 +10,8 @@ import type { LeaderWrite, LeaderProcess } from '../support/cluster/leader-proce
 import { createNamespace, removeNamespace } from '../support/cluster/namespace.ts';
 
 /**
- * What is promised is 15 s, and a retry period where the leader releases the lease, for answers within 0.1 s; a machine that
- * does much else is given longer, and less than it takes to find out that a leader is gone without a word.
+ * The limit is 15 s, and a retry period where the leader releases the lease, if answers take at most 0.1 s. A slow
+ * machine gets longer, but less than it takes to replace a leader that died.
  */
 const [PROMISED_MS, WITHIN_MS, TOLD_WITHIN_MS] = [15_000, 60_000, 9_500];
 const HOUR_MS = 3_600_000;
@@ -21,7 +21,7 @@ const NAME = 'leaders';
 const processes = new LeaderProcesses();
 const all = new Map<string, LeaderProcess>();
 const measured: string[] = [];
-/** When the Lease was deleted: a process that had not read its last term may give the same number to the next one. */
+/** A process that had not read the last term of a deleted Lease may give the same number to the next one. */
 const deletedAt: number[] = [];
 const written: { readonly who: string; readonly term: number }[] = [];
 
@@ -57,7 +57,7 @@ async function start(who: string, wallClockOffByMs = 0): Promise<void> {
   all.set(who, await processes.start(settings));
 }
 
-/** One read after the other, so that results are in order; one that fails does not matter. */
+/** One read at a time, so that results are in order; a failed one is ignored. */
 async function lookOn(): Promise<void> {
   while (!over.signal.aborted) {
     await readWritten().catch(() => undefined);
@@ -74,13 +74,13 @@ async function readWritten(): Promise<void> {
   written.push({ who: data.who, term: Number(data.term) });
 }
 
-/** Waits for an act, and gives it. */
+/** Waits for a write, and returns it. */
 function act(what: string, isIt: (act: LeaderWrite) => boolean): Promise<LeaderWrite> {
   const find = () => Promise.resolve(processes.acts().find(isIt));
   return waitFor(what, find, { everyMs: 20 });
 }
 
-/** The process that has led for a while now. */
+/** The process that has been leading for some time. */
 async function leader(): Promise<LeaderProcess> {
   const since = sharedMs();
   const { who } = await act('a process to lead', ({ ms }) => ms > since + 1500);
@@ -89,7 +89,7 @@ async function leader(): Promise<LeaderProcess> {
   return found;
 }
 
-/** Does something to the leader, and gives how long it then acted, and when another began, after that. */
+/** Disturbs the leader; returns how long it wrote after that, and how long after that another began. */
 async function afterLoss(what: string, lose: (leader: LeaderProcess) => void) {
   const old = await leader();
   const lostAt = sharedMs();

@@ -26,7 +26,7 @@ function openLease(name: string, date = () => new Date()) {
   return kubernetesLease({ transport, namespace, name, date });
 }
 
-/** Merges into the Lease, as an editor does. */
+/** Merge-patches the Lease, as kubectl edit does. */
 async function edit(name: string, change: unknown): Promise<void> {
   const path = await admin.pathOf({ ...LEASE, namespace, name });
   const contentType = 'application/merge-patch+json';

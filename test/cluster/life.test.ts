@@ -21,13 +21,13 @@ beforeAll(async () => {
   await runCommand(cluster('down'));
   before = machineState();
 });
-/** A cluster that was up before is up again, but empty. */
+/** Starts the cluster again that was running before; it is empty then. */
 afterAll(async () => {
   await runCommand(cluster(wasUp ? 'up' : 'down'));
   cleaner.release();
 });
 
-/** Waits until a process of a cluster that is starting has been noted. */
+/** Waits until a process of a starting cluster is recorded. */
 const untilStarted = (name: string) =>
   waitFor(
     `${name} to start`,

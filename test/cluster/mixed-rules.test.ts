@@ -33,7 +33,7 @@ const KINDS = [
 
 const PORT = 8080;
 
-/** Pods that answer with their own names. Each goes on for a while when it is deleted, as Envoy hears of that a moment later. */
+/** Pods that answer with their names. A deleted one serves a while longer, because Envoy is updated a moment later. */
 function pods(name: string, replicas: number): KubeObject {
   const container = {
     image: 'backends',
@@ -86,7 +86,7 @@ async function podsOf(name: string): Promise<readonly string[]> {
   return found.map(({ metadata }) => metadata.name ?? '');
 }
 
-/** Who answers, which is a pod or a remote node; any other answer is an error. */
+/** The pod or remote node that answers; any other answer is an error. */
 async function answerer(name: string): Promise<string> {
   const { status, body } = await scene.request(hostOf(name));
   if (status !== 200) throw new Error(`${status} ${body}`);

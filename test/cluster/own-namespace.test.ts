@@ -53,7 +53,7 @@ async function openNamespace(): Promise<OwnNamespace> {
     ...{ transport, namespace, serviceAccount: COMPONENTS.operator },
     ...{ clock: systemClock, random: Math.random },
   });
-  // The server learns of new rights a moment after they are stored.
+  // The server applies new rights a moment after they are stored.
   await waitFor('the rights to hold', async () => ({ seen: await workloads.secret('any') }));
   return workloads;
 }

@@ -42,7 +42,7 @@ afterAll(async () => {
   await own.end();
 });
 
-/** A process of ours, as the account that it has in a cluster. */
+/** One of our processes, with the ServiceAccount that it has in a cluster. */
 function start(command: string, account: string, more: Readonly<Record<string, string>> = {}): ServedProcess {
   const KUBECONFIG = writeKubeconfig(folder, admin, tokens[account] ?? '');
   return startServed(command, {}, { KUBECONFIG, POD_NAMESPACE: NAMESPACE, ...more });
@@ -51,7 +51,7 @@ function start(command: string, account: string, more: Readonly<Record<string, s
 const operator = (more: Readonly<Record<string, string>> = {}) =>
   start('operator', COMPONENTS.operator, more);
 
-/** All kinds that decide how traffic goes, so that one Gateway carries a mesh route. */
+/** Objects of all kinds that decide traffic, so that one Gateway has a mesh route. */
 const WORLD = [
   gatewayObject('Gateway', 'public', {
     gatewayClassName: 'mesh',
@@ -78,7 +78,7 @@ async function becomesReady(process: ServedProcess): Promise<void> {
   });
 }
 
-/** The one of them that leads, which there must be soon. */
+/** The leader, for which it waits. */
 function leaderOf(operators: readonly ServedProcess[]): Promise<ServedProcess> {
   const leads = ({ lines }: ServedProcess) =>
     lines.filter(({ msg }) => msg === 'became leader' || msg === 'lost leadership').at(-1)?.msg ===

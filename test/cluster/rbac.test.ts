@@ -17,7 +17,7 @@ beforeAll(async () => {
   [own, other] = await Promise.all([createNamespace(admin), createNamespace(admin)]);
   await applyAll(admin, [...rightsIn(own), configMap(own), configMap(other)]);
   reader = admin.withToken(await tokenFor(own));
-  // The server learns of new rights a moment after they are stored.
+  // The server applies new rights a moment after they are stored.
   await waitFor('the rights to hold', async () => await reader.get(configRef(own)));
 });
 afterAll(async () => {

@@ -34,7 +34,7 @@ beforeAll(async () => {
 });
 afterAll(() => transport.close());
 
-/** Whoever uses the cluster at the same time is not in the way: each case has a part of it. */
+/** Other users of the cluster do not interfere: each case has a part of it. */
 describeResources('a cluster', async ({ indexes, first, reportFailure }) => {
   const prefix = `part-${randomUUID().slice(0, 8)}-`;
   const part = new ApiPart(prefix);
@@ -86,7 +86,7 @@ function refTo({ apiVersion, kind, metadata: { name = '' } }: KubeObject): KubeR
   return { apiVersion, kind, name };
 }
 
-/** A namespace does not go before what is held in it. */
+/** A namespace is deleted only after its objects. */
 async function letGo(namespace: string): Promise<void> {
   const [version] = SERVED.MeshEndpoints.versions;
   const type = { apiVersion: `${SERVED.MeshEndpoints.group}/${version}`, kind: 'MeshEndpoints', namespace };

@@ -78,7 +78,7 @@ async function namesOf(
   return [...seen].sort();
 }
 
-/** A transport whose connections can be counted and cut. */
+/** A transport through a relay that counts and resets connections. */
 async function relayed(): Promise<{ readonly relay: Relay; readonly transport: KubeTransport }> {
   const relay = await relayTo(new URL(admin.server));
   const cluster = { server: relay.url, 'certificate-authority': admin.caFile };

@@ -50,7 +50,7 @@ const STATUSES: readonly MeshEndpointsStatus[] = [
   {},
 ];
 
-/** What each writer wrote last. */
+/** The last write of each writer. */
 type Model = {
   status: MeshEndpointsStatus;
   isHeld: boolean;
@@ -90,7 +90,7 @@ class World {
     this.model = { ...fresh };
   }
 
-  /** Writes with what a process knows; where that is a deleted object of the same name, the write fails with Gone. */
+  /** Writes with the store of a process; if that has a deleted object of the same name, the write fails with Gone. */
   async writeAs(
     process: Writing,
     note: () => void,
@@ -100,7 +100,7 @@ class World {
     if (!known) return;
     if (known.metadata.uid !== this.#uid) {
       const reason = await write(process).catch((failure: unknown) => (failure as ResourceError).reason);
-      // Without a difference from what it knows it sends no request; the new object never gets any of it.
+      // Without a difference from its store it sends no request; the new object is not changed.
       expect([undefined, 'Gone']).toContain(reason);
       return;
     }
@@ -136,7 +136,7 @@ class World {
     return answer.status;
   }
 
-  /** Another that applies: a tool that deploys what is declared, or one that reports what it observed. */
+  /** Another manager that applies: a tool that deploys, or a controller that writes status. */
   async apply(manager: string, labels: object, fields: object, subresource = ''): Promise<void> {
     const { kind, name } = this.ref;
     const object = {
@@ -148,7 +148,7 @@ class World {
     await this.patch('apply-patch+yaml', object, `fieldManager=${manager}&force=true`, subresource);
   }
 
-  /** As kubectl edit does: what was read, with a change, unless another write was faster. */
+  /** As kubectl edit does: a change of what was read, unless another write came first. */
   async edit(change: (object: KubeObject) => object): Promise<void> {
     for (let status = 409; status === 409;) {
       const object = await objectAt(client, this.ref);
@@ -172,7 +172,7 @@ type Act = (world: World) => Promise<void>;
 const which = fc.nat(1);
 const word = fc.constantFrom('a', 'b', undefined);
 
-/** What we do; only one of our processes writes at a time. */
+/** Our writes; only one of our processes writes at a time. */
 const ourStatus = fc.tuple(which, fc.nat(STATUSES.length - 1)).map(([by, status]): Act => {
   return world => world.writeStatus(world.processes[by] as Writing, STATUSES[status] ?? {});
 });
@@ -183,7 +183,7 @@ const learning = which.map((by): Act => {
   return world => (world.processes[by] as Writing).sync(world.ref);
 });
 
-/** What others do. */
+/** The writes of others. */
 const editing = word.map((label): Act => {
   return async world => {
     world.model = { ...world.model, label };
@@ -211,12 +211,12 @@ const deploying = fc.tuple(word, fc.boolean()).map(([git, isPaused]): Act => {
 const seeing = word.map((seen): Act => {
   return async world => {
     world.model = { ...world.model, seen };
-    // A server takes a status that loses all its fields for null.
+    // The server stores null for a status that loses all its fields.
     const applied = { status: { conditions: [{ type: 'Seen', ...condition, message: seen }] } };
     await world.apply('envoy-gateway', {}, seen === undefined ? {} : applied, '/status');
   };
 });
-/** A field that another manager takes is theirs, until we write it again. */
+/** A field that another manager has written is theirs, until we write it again. */
 const spoiling: Act = async world => {
   world.model = { ...world.model, isSpoilt: true };
   const status = { observedGeneration: 77, summary: null };

@@ -34,7 +34,7 @@ const unhealthy: MeshEndpointsStatus = {
 
 let count = 0;
 
-/** A MeshEndpoints of a user, known to a process that writes. */
+/** A MeshEndpoints of a user, and a process that has read it. */
 async function known(beside?: BeforeRequest) {
   const ref: Ref<'MeshEndpoints'> = { kind: 'MeshEndpoints', namespace, name: `web-${++count}` };
   await create(ref);

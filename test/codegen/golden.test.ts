@@ -10,7 +10,7 @@ const phases: string[] = [];
 const outputs = await generate({ schemas: tinyFiles(), protos: new Map() }, phase => phases.push(phase));
 const names = new Map([...outputs].map(([path, text]) => [goldenName(path), text]));
 
-/** Code is kept as text: it is there to be read, not to be compiled. */
+/** Code is kept as .txt files, which are not compiled. */
 function goldenName(path: string): string {
   return path.endsWith('.ts') ? `${basename(path)}.txt` : basename(path);
 }

@@ -102,7 +102,7 @@ describe('a field is refused', () => {
     expect(refusalOf(patch)).toBe(`${place}: ${why}`);
   });
 
-  /** Names become JavaScript as they are: these would break the validator, or read what every object inherits. */
+  /** Names are used in JavaScript: these would break the validator, or read inherited properties. */
   it.each(['not-a-name', 'a.b', '1st', 'toString', '__proto__'])('with the name %s', name => {
     const place = specField('flags');
     const patch = { [place]: { ...flags('Flags'), properties: named(name) } };

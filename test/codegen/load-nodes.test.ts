@@ -229,7 +229,7 @@ const OBJECTS: readonly Refused[] = [
   ],
 ];
 
-/** Keywords of objects that a map cannot keep: to drop them without a word would be worse. */
+/** Keywords of objects that a map does not support; dropping them silently would be worse. */
 const MAPS: readonly (readonly [keyword: string, value: Json])[] = [
   ['required', ['a']],
   ['x-kubernetes-map-type', 'atomic'],

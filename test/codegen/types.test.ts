@@ -7,7 +7,7 @@ import type * as stored from '../../src/api/generated/types.ts';
 import { productKinds } from '../support/schema/product-schemas.ts';
 import { specField, tinyKind } from '../support/codegen/tiny-schema.ts';
 
-/** The same type, changeable nowhere. */
+/** The same type, deeply readonly. */
 type Frozen<T> = T extends string | number | boolean | undefined
   ? T
   : T extends readonly (infer Item)[]
@@ -95,7 +95,7 @@ describe('a field without a default', () => {
   });
 });
 
-/** The parts of a module's types that could be changed. */
+/** The mutable parts of a module's types. */
 function changeable(source: string): readonly string[] {
   const found: string[] = [];
   const visit = (node: ts.Node, parent: ts.Node): void => {

@@ -9,7 +9,7 @@ import { failureOf, inTime, startClient } from '../support/control/client.ts';
 import type { Client, ClientOptions } from '../support/control/client.ts';
 import { AUTHORITY, OTHER_AUTHORITY } from '../support/kubernetes/wire-certificates.ts';
 
-/** Begins a response of 100 bytes. */
+/** Starts a response of 100 bytes. */
 const HALF = 'HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\n{';
 
 const closing: (() => unknown)[] = [];

@@ -86,7 +86,7 @@ spec:
     const { status } = await explainWith({ TMPDIR: root, HOME: root, XDG_STATE_HOME: root }, folder);
     expect(status).toBe(0);
     expect(stamps()).toEqual(before);
-    // That is the cache of the program that runs TypeScript.
+    // It is the cache of the TypeScript loader.
     expect(readdirSync(root).filter(name => !name.startsWith('tsx-'))).toEqual([]);
   });
 

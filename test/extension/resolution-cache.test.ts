@@ -28,7 +28,7 @@ const GATEWAY = 'default/public';
 const settings = { dataPath: 'Proxy', edsTarget: 'a:5005' } as const;
 const web = [httpRoute('web', [backend('web')]), endpointsObject('web'), tailnetObject()];
 
-/** A cache over objects, and the author who can change them. */
+/** A cache over objects, and the user who changes them. */
 async function cacheOf(objects: readonly object[]) {
   const memory = createMemory(extensionIndexes, objects);
   await memory.start();
@@ -259,7 +259,7 @@ const aDomain = fc.constantFrom('example.ts.net', 'other.ts.net');
 const aMode = fc.constantFrom('Proxy', 'Direct');
 const aNamespace = fc.constantFrom('default', 'team');
 
-/** Objects of every kind that matters, a few of each by few names, so that they often meet. */
+/** Objects of every relevant kind, few of each with few names, so that they often refer to each other. */
 const anObject: fc.Arbitrary<object> = fc.oneof(
   fc.tuple(aName, someParents, someBackends).map(([name, parents, refs]) =>
     route('HTTPRoute', name, {

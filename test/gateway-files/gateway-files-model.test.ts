@@ -42,7 +42,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   { weight: 1, arbitrary: fc.record({ do: fc.constant('restart' as const) }) },
 );
 
-/** One of a few objects, of different sorts, with something in it that can change. */
+/** One of a few objects of several kinds, with a field that can change. */
 function objectOf([of, value]: readonly [number, number]): object {
   const objects = [
     { apiVersion: 'v1', kind: 'Secret', metadata: { name: 'one' }, stringData: { value: String(value) } },
@@ -89,7 +89,7 @@ async function open(root: string): Promise<Open> {
   return { directory, close };
 }
 
-/** What is in a generated part that can change. */
+/** The field of a generated part that can change. */
 function valuesIn(root: string): Readonly<Record<string, unknown>> {
   const parts = [...generatedIn(join(root, 'generated'))];
   return Object.fromEntries(
@@ -100,7 +100,7 @@ function valuesIn(root: string): Readonly<Record<string, unknown>> {
   );
 }
 
-/** The same, as the store and what is written say it. */
+/** The same, by the store and the manifests. */
 function valuesWanted({ read, manifests }: Directory): Readonly<Record<string, unknown>> {
   const endpoints = read.get({ kind: 'MeshEndpoints', namespace: 'default', name: 'one' });
   const whole = (key: Parameters<typeof manifests.get>[0]) => manifests.get(key)?.object.content;
@@ -125,7 +125,7 @@ function valuesWanted({ read, manifests }: Directory): Readonly<Record<string, u
   );
 }
 
-/** Which objects the files of a user have, as far as these are well. */
+/** The objects in the files of a user, as far as these are valid. */
 function namesDeclared(steps: readonly Step[]): ReadonlySet<number> {
   const files = new Map<string, readonly number[]>();
   for (const one of steps) {
@@ -161,7 +161,7 @@ async function take(one: Step, root: string, opened: Open): Promise<Open> {
   }
 }
 
-/** Takes one step after the other. */
+/** Takes the steps in order. */
 async function takeAll([first, ...rest]: readonly Step[], root: string, opened: Open): Promise<Open> {
   return first ? takeAll(rest, root, await take(first, root, opened)) : opened;
 }
@@ -173,7 +173,7 @@ describe('after any sequence of edits', () => {
         const root = mkdtempSync(join(tmpdir(), 'gateway-files-'));
         await mkdir(join(root, 'declared'));
         await writeWhole(join(root, 'declared', 'naming.yaml'), JSON.stringify(NAMING));
-        // All that was broken is mended by its removal, so that nothing has to be kept from before.
+        // Removing all invalid files, so that no earlier content has to be kept.
         const broken = new Set(steps.flatMap(one => (one.do === 'break' ? [one.file] : [])));
         const mends = [...broken].map(name => ({ do: 'remove', file: name }) as const);
         const opened = await takeAll([...steps, ...mends], root, await open(root));

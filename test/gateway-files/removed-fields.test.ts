@@ -133,7 +133,7 @@ describe('the file of another kind', () => {
   });
 });
 
-/** What Envoy Gateway has after it has read a text: each object merged into the one of that name. */
+/** The objects of Envoy Gateway after it has read a text: each is merged into the one of that name. */
 function merged(known: ReadonlyMap<string, object>, of: string): ReadonlyMap<string, object> {
   const read = of
     .split('\n---\n')

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { emptyFolder } from './sample.ts';
 
-/** What a program that stands for `npm run shop` may use. */
+/** The environment of a program that stands for `npm run shop`. */
 const PREAMBLE = `
   import { writeFileSync } from 'node:fs';
   import { runCommand } from './lab/commands/up-down.ts';
@@ -25,7 +25,7 @@ const PREAMBLE = `
 
 type Ended = { readonly code: unknown; readonly out: string; readonly err: string };
 
-/** Runs such a program with a folder that is not there yet. */
+/** Runs such a program with a folder that does not exist. */
 function runShop(program: string, folder = join(emptyFolder(), 'shop')): Promise<Ended> {
   const args = ['--import', 'tsx', '--input-type=module', '-e', `${PREAMBLE}\n${program}`, '-', folder];
   return new Promise(resolve => {

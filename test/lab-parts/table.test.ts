@@ -11,7 +11,7 @@ const goModules = thirdParty.filter(({ from }) => from === 'go');
 
 const goModOf = ({ name }: Part) => readFileSync(join(FOLDER, name, 'go.mod'), 'utf8');
 
-/** What stands behind a word, on its line or one per line in parentheses. */
+/** The text after a word, on its line, or one per line in parentheses. */
 function directives(text: string, word: string): readonly string[] {
   const blocks = [...text.matchAll(new RegExp(`^${word} (?:\\(\\n([^)]*)\\)|(.*))$`, 'gm'))];
   return blocks.flatMap(([, block, line]) => (block ?? line ?? '').trim().split(/\n\s*/));

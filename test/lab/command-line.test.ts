@@ -22,13 +22,13 @@ afterAll(async () => {
 const inFolder = (...args: readonly string[]) => commandLine(...args, '--folder', own.folder.path);
 const lab = (...args: readonly string[]) => runCommand(inFolder(...args));
 
-/** The variables among what was printed. */
+/** The variables in the output. */
 function variablesIn(output: string): Readonly<Record<string, string>> {
   const lines = [...output.matchAll(/^([A-Z_\d]+)=(.*)$/gm)];
   return Object.fromEntries(lines.map(([, name = '', value = '']) => [name, value]));
 }
 
-/** A cache in which some programs are scripts in place of the real ones. */
+/** A cache in which some programs are replaced by scripts. */
 function partsWith(scripts: Readonly<Record<string, string>>): string {
   const cache = mkdtempSync(join(tmpdir(), 'mesh-lab-parts-'));
   onTestFinished(() => rmSync(cache, { recursive: true }));

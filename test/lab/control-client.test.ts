@@ -9,7 +9,7 @@ import { FAULTS } from '../../lab/control-api/faults.ts';
 import type { Dialect } from '../../lab/control-api/state.ts';
 import { locateBinaries } from '../../lab/parts/locate.ts';
 
-/** What the vendor's client returned, or the error that it made of the answer. */
+/** The result of the vendor's client, or the error that it made of the answer. */
 type Outcome = { readonly result?: unknown; readonly error?: ClientError };
 
 type ClientError = {
@@ -58,7 +58,7 @@ async function result<T = unknown>(name: string, argument: unknown = null): Prom
   return outcome.result as T;
 }
 
-/** From now on calls are made with a new OAuth client. */
+/** Later calls use a new OAuth client. */
 async function useClient(scopes: readonly string[]): Promise<void> {
   const { id, secret } = api.addClient(scopes);
   await request({ client: { url: api.url, clientId: id, clientSecret: secret } });

@@ -56,7 +56,7 @@ const mint = async (create: object = {}) =>
 const isInvalid = async ({ id }: Key) =>
   ((await call('GET', `/tailnet/-/keys/${id}`)).json as { readonly invalid: boolean }).invalid;
 
-/** A daemon joins with a key, and is found among the devices. */
+/** Joins a daemon with a key, and returns its device. */
 async function joined(hostname: string, { key }: Key) {
   const daemon = startDaemon(starter, { hostname });
   await joinTailnet(starter, daemon, tailnet, key);

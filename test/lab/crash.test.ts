@@ -21,7 +21,7 @@ afterEach(async () => {
 
 const lab = (...args: readonly string[]) => commandLine(...args, '--folder', folder.path);
 
-/** Those that live in the folder, recorded or not, in an order of their own. */
+/** The processes of the folder, recorded or not, sorted. */
 const livingPids = () => [...processesOf(folder.path)].sort();
 const recordedPids = () =>
   folder

@@ -21,7 +21,7 @@ beforeAll(() => {
 });
 afterAll(() => rmSync(folder, { recursive: true }));
 
-/** Lets Envoy judge a bootstrap of one cluster; returns its objections. */
+/** Validates a bootstrap of one cluster with Envoy; returns its errors. */
 function refusalOf(cluster: Uint8Array): string {
   const file = join(folder, 'bootstrap.pb');
   const node = bytesField(1, concat([bytesField(1, Buffer.from('a')), bytesField(2, Buffer.from('b'))]));

@@ -26,7 +26,7 @@ const CLUSTER_TYPE = 'type.googleapis.com/envoy.config.cluster.v3.Cluster';
 const ignore = () => undefined;
 const nameOf = (at: number) => `httproute/default/web-${at}/rule/0`;
 
-/** An EDS for as many clusters as Envoy asks for, all of which go to one place; the number of streams is read. */
+/** An EDS server for any cluster, all with one endpoint, which counts its streams. */
 async function startEds(backend: number) {
   let [weight, streams] = [1, () => 0];
   const watchers = new Map<string, Watcher>();

@@ -71,7 +71,7 @@ afterAll(async () => {
   rmSync(scratch, { recursive: true });
 });
 
-/** Runs the client to its end; returns its output, also where it found problems. */
+/** Runs the client to its end; returns its output, even if it found problems. */
 async function run(mode: string, ...args: readonly string[]): Promise<unknown> {
   const ran = promisify(execFile)(client, [mode, '--address', address, ...args]);
   const { stdout } = await withLogTail(

@@ -35,7 +35,7 @@ const SOON = { everyMs: 10 };
 
 type Put = { readonly service: ServiceName; readonly host?: string };
 
-/** Puts a route to a service of web-1 on this machine, past the tailnet. */
+/** Writes a route to a service of web-1 on this machine, without the tailnet. */
 async function putRoute(name: string, kind: RouteOptions['kind'], { service, host }: Put): Promise<string> {
   const port = web.ports[service] ?? 0;
   const objects = routeToPort(gateway, { name, kind, port, ...(host ? { hostnames: [host] } : {}) });
@@ -43,14 +43,14 @@ async function putRoute(name: string, kind: RouteOptions['kind'], { service, hos
   return `127.0.0.1:${port}`;
 }
 
-/** Puts a route for NAME.test. */
+/** Writes a route for NAME.test. */
 const putHttpRoute = (name: string) => putRoute(name, 'HTTPRoute', { service: 'http', host: `${name}.test` });
 
 async function statusOf(name: string): Promise<number> {
   return (await requestThrough(gateway.listeners.http, { host: `${name}.test` })).status;
 }
 
-/** Envoy takes over a route some moments after Envoy Gateway has read it. */
+/** Envoy applies a route some moments after Envoy Gateway has read it. */
 async function untilStatus(name: string, wanted: number): Promise<number> {
   const poll = async (note: (seen: string) => void) => {
     const status = await statusOf(name);
@@ -109,7 +109,7 @@ describe('an HTTPRoute to a service', () => {
   });
 });
 
-/** A connection to a listener, which may not lead anywhere yet. */
+/** A connection to a listener, which may not be forwarded yet. */
 function connectTo(listener: ListenerName): Socket {
   const [host, port] = gateway.listeners[listener].split(':');
   return connect(Number(port), host);

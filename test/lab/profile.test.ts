@@ -11,7 +11,7 @@ import { watchHeap } from '../../src/telemetry/profile-heap.ts';
 const run = promisify(execFile);
 let folder: string;
 
-// Go builds this tool when it is first needed, which takes half a minute on a machine that has built little else.
+// Go builds this tool on first use, which takes half a minute on a machine with an empty build cache.
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'profile-'));
   await run('go', ['tool', 'pprof', '-h']);

@@ -6,7 +6,7 @@ import { requestWeb, startQuickstart } from '../support/lab/quickstart.ts';
 import type { RunningQuickstart } from '../support/lab/quickstart.ts';
 import { generatedIn } from '../support/standalone/generated.ts';
 
-/** What is removed twice in a row is removed for the second time when the first has been dealt with. */
+/** A second removal is applied after the first. */
 const SOON = { everyMs: 20 };
 
 let running: RunningQuickstart;

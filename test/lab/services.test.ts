@@ -31,7 +31,7 @@ const UNAVAILABLE = 14;
 const tunnelTo = (service: ServiceName, remote = web) =>
   connectTunnel(own.lab.proxy, serviceAt(remote, service));
 
-/** Without authorities it trusts those of Node. */
+/** Without CAs it trusts those of Node. */
 async function secureTunnelTo(service: ServiceName, ca?: Buffer, remote = web): Promise<TLSSocket> {
   const socket = await tunnelTo(service, remote);
   return connectTls({ socket, servername: remote.fqdn, ...(ca ? { ca } : {}) });
@@ -87,7 +87,7 @@ const SERVICES = [
   },
 ] as const;
 
-/** A connection that is refused or ends is an answer; one that hangs is not. */
+/** A refused or closed connection is an answer; a hanging one is not. */
 async function answerOf(call: (remote: RemoteNode) => Promise<string>): Promise<string> {
   return call(web).catch((error: unknown) => {
     if (/AbortError|TimeoutError|no answer for/.test(String(error))) throw error;

@@ -11,15 +11,15 @@ import { startSystem } from '../support/lab/traffic/system.ts';
 import type { System } from '../support/lab/traffic/system.ts';
 
 /**
- * How long it is away, and how soon then a route works and all clusters are current: Envoy asks again for each by itself, at
- * a moment that it chooses by chance from 30 s at most. The short form leaves time to machines that do much else.
+ * How long the extension server is away, and within which time a route works and all clusters are current: Envoy
+ * reconnects each by itself, after a random time of up to 30 s. The short form has time limits for slow machines.
  */
 const FORM =
   process.env['MESH_GATEWAY_FORM'] === 'long'
     ? { awayMs: 150_000, worksMs: 2_000, currentMs: 30_500 }
     : { awayMs: 5_000, worksMs: 60_000, currentMs: 90_000 };
 
-/** Of two routes; Envoy Gateway takes up to a seventh of a second for each object that it reads when one has changed. */
+/** For two routes; Envoy Gateway takes up to 150 ms for each object that it reads when one has changed. */
 const CLUSTERS = 20;
 
 const PER_SECOND = 200;
@@ -47,10 +47,10 @@ afterAll(async () => {
   }
 });
 
-/** Longer than from one change of ours to the next, and than Envoy Gateway takes to read what was changed. */
+/** Longer than the time between two of our changes, and than Envoy Gateway takes to read one. */
 const QUIET_MS = 10_000;
 
-/** Waits until Envoy Gateway has sent no request for a while: failed calls would be retried with growing backoff. */
+/** Waits until Envoy Gateway has sent no request for a while: failed calls would be retried with a growing backoff. */
 async function untilQuiet(): Promise<void> {
   let [seen, sinceMs] = [-1, performance.now()];
   const isQuiet = async () => {
@@ -63,7 +63,7 @@ async function untilQuiet(): Promise<void> {
   await waitFor('Envoy Gateway to have nothing to ask', isQuiet);
 }
 
-/** The address that another version has Envoy dial, so that every cluster changes. */
+/** The address that Envoy dials with another version, so that every cluster changes. */
 function anotherTarget(): string {
   return `localhost:${system.standalone.address.split(':')[1] ?? ''}`;
 }

@@ -77,12 +77,12 @@ function nodes() {
   return { one: remoteOf(system.lab, 'web-1'), two: remoteOf(system.lab, 'web-2') };
 }
 
-/** Every endpoint has the port of a service of web-1, also where it is on web-2. */
+/** Every endpoint has the port of a service of web-1, even on web-2. */
 function portOf(service: 'http' | 'tcp'): number {
   return nodes().one.ports[service] ?? 0;
 }
 
-/** What a node is reached at. */
+/** The address of a node. */
 function at(node: 'one' | 'two', service: 'http' | 'tcp' = 'http'): string {
   return `${nodes()[node].address}:${portOf(service)}`;
 }
@@ -107,7 +107,7 @@ const endpoints = (route: string, wanted: readonly string[]) =>
     wanted.map(one => (one.includes(' ') ? one : `${one} HEALTHY`)),
   );
 
-/** Which endpoints answer a number of requests, and how many each. */
+/** The endpoints that answer a number of requests, with the count of each. */
 const chosen = (route: string, count = 100) =>
   answersOf(system.gateway.listeners.http, targetOf(route), count, ({ endpoint }) => endpoint);
 
@@ -126,7 +126,7 @@ function untilEchoed(): Promise<true> {
   return waitFor('an echo', echoed);
 }
 
-/** How many of the calls are translations. */
+/** The number of translations among the calls. */
 const translationsIn = (calls: readonly HookCall[]) =>
   calls.filter(({ hook }) => hook === 'PostTranslateModify').length;
 
@@ -171,7 +171,7 @@ function putHttpRoute(name: string, rule: object): void {
   ]);
 }
 
-/** Changes a route of others, and waits until Envoy Gateway has handled that, and has translated it. */
+/** Changes a route of others, and waits until Envoy Gateway has read and translated it. */
 async function untilMarked(reads: Reads): Promise<void> {
   const marker = `marker-${markers++}`;
   // The cluster of a route carries the name of its rule.
@@ -187,9 +187,9 @@ async function untilMarked(reads: Reads): Promise<void> {
 }
 
 /**
- * What Envoy Gateway does by something that begins when it is at rest: how many changes of files it handles, and how many
- * translations it makes, but for those of two markers at the end. It may translate the first one already with earlier
- * changes, and handle the change of it later; what that causes comes before it is done with the second.
+ * What an idle Envoy Gateway does because of an action: how many changes of files it handles, and how many
+ * translations it makes, without those of two markers at the end. It may translate the first marker together with
+ * earlier changes, and handle its change later; everything before is done when it has handled the second.
  */
 async function causedBy(work: () => Promise<void>): Promise<typeof NOTHING> {
   const [reads, before] = [readsAfterNow(system.gateway), translations()];
@@ -201,7 +201,7 @@ async function causedBy(work: () => Promise<void>): Promise<typeof NOTHING> {
 
 const NOTHING = { changes: 0, translations: 0 };
 
-/** More lines than arrive before an endpoint that leaves is drained. */
+/** More lines than arrive before a removed endpoint has drained. */
 const LINES = 100;
 
 describe('Envoy follows', () => {
@@ -223,7 +223,7 @@ describe('Envoy follows', () => {
     const textOf = ({ address, weight }: { address: string; weight: number }) => `${address} ${weight}`;
     await untilEndpoints(system.gateway, cluster('pair'), textOf, weights);
     const counts = await chosen('pair', 1_000);
-    // Envoy prefers whoever has little to do, so that weights are not kept to the letter.
+    // Envoy prefers the endpoint with fewer requests, so weights are not exact.
     expect(counts.get(at('one'))).toBeGreaterThan(2 * (counts.get(at('two')) ?? 0));
     expect(counts.get(at('two'))).toBeGreaterThan(20);
   });
@@ -338,13 +338,13 @@ describe('an object that an HTTPRoute uses', () => {
 
 const modifiedClusters = () => statOf(system.gateway, 'cluster_manager.cluster_modified');
 
-/** How many connections Envoy has made to an endpoint; a cluster that is replaced counts from zero. */
+/** The number of connections of Envoy to an endpoint; a replaced cluster counts from zero. */
 async function connectionsTo(address: string): Promise<number> {
   const found = await endpointsIn(system.gateway.admin, cluster('pair'));
   return found.find(endpoint => endpoint.address === address)?.stats['cx_total'] ?? 0;
 }
 
-/** Envoy gets updates in order: once it knows a later route, it knows all that was translated before. */
+/** Envoy gets updates in order: when it has a later route, it has everything that was translated before. */
 async function untilAnotherRouteWorks(name: string): Promise<void> {
   const refs = [{ name: 'checked', port: portOf('http') }];
   system.put(name, [routeWithEndpointHeader(system.gateway, { name, refs })]);

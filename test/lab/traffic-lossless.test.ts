@@ -35,7 +35,7 @@ async function untilStatus(host: string, wanted: number): Promise<void> {
 
 const callsOf = (hook: string) => world.recorded.calls.filter(call => call.hook === hook);
 const isOurs = (name: string) => /^(http|grpc|tls|tcp|udp)route\/default\/mesh-/.test(name);
-/** The translation of everything: the one with the most clusters. */
+/** The translation with the most clusters, which has everything. */
 const translation = (): HookCall => {
   const all = callsOf('PostTranslateModify').toSorted(
     (one, other) => other.request.length - one.request.length,
@@ -44,7 +44,7 @@ const translation = (): HookCall => {
   return all[0];
 };
 
-/** Pairs of what went in and what came out, by the name of the cluster. */
+/** The clusters of the request and the response, by name. */
 function pairsOf({ request, answer }: HookCall, fromField: number, toField: number) {
   const after = valuesOf(answer, toField);
   return valuesOf(request, fromField).map((before, index) => ({
@@ -111,7 +111,7 @@ describe('a large configuration of others, with a few routes to the mesh', () =>
     const stats = await (await fetch(`${world.gateway.admin}/stats?filter=update_rejected`)).text();
     const rejected = stats.split('\n').filter(line => /[^:]+: [1-9]/.test(line));
     expect({ refused, rejected }).toEqual({ refused: [], rejected: [] });
-    // A cluster is listed once it has warmed, and some look up names for that.
+    // A cluster is listed once it is warm, and some resolve names for that.
     const untilAll = async (note: (seen: string) => void) => {
       const known = (await readClusters(world.gateway.admin)).map(({ name }) => name);
       const missing = pairsOf(translation(), 2, 1).filter(({ name }) => !known.includes(name));

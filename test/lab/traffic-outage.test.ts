@@ -14,9 +14,9 @@ import type { ManyClusters } from '../support/lab/traffic/many-clusters.ts';
 import { meshTailnet } from '../support/lab/traffic/objects.ts';
 
 /**
- * How many clusters there are, how long the outages take, and how soon after the return a route works and all clusters are
- * current: Envoy asks again for each by itself, at a moment that it chooses by chance from 30 s at most. The short form
- * leaves time to machines that do much else.
+ * The number of clusters, the durations of the outages, and within which time after the return a route works and all
+ * clusters are current: Envoy reconnects each by itself, after a random time of up to 30 s. The short form has time
+ * limits for slow machines.
  */
 const FORM =
   process.env['MESH_GATEWAY_FORM'] === 'long'
@@ -26,9 +26,9 @@ const FORM =
 const PER_SECOND = 200;
 
 /**
- * Envoy Gateway calls a server that is away again after 1 s, 1.6 s, 2.56 s ... 120 s, each a fifth more or less, counted
- * from the first call that it cannot make; nothing that the server does brings the next one nearer. So a route may wait
- * longer after the return the longer it has waited before.
+ * Envoy Gateway retries a call of an absent server after 1 s, 1.6 s, 2.56 s ... 120 s, ± 20 %, counted from the first
+ * call that failed; the server cannot shorten that. So a route may wait longer after the return the longer it has
+ * waited before.
  */
 function worksWithinMs(waitedMs: number): number {
   return FORM.worksMs + 1.2 * Math.min(120_000, 1_000 + 0.6 * waitedMs);
@@ -56,7 +56,7 @@ afterAll(async () => {
   await system.end();
 });
 
-/** Makes a route, of which Envoy Gateway then knows and about which it asks the extension server. */
+/** Creates a route, which Envoy Gateway reads and calls the extension server for. */
 async function makeRoute(name: string): Promise<void> {
   await untilRead(system.gateway, () => system.put(name, [world.route(name)]));
 }
@@ -122,7 +122,7 @@ describe('no request fails', () => {
     const madeMs = performance.now();
     await starting;
     const backMs = performance.now();
-    // Envoy Gateway may know of the route only now, and had to wait for nothing then.
+    // Envoy Gateway may have read the route only now, without a failed call.
     const [fromMs, waitedMs] = [Math.max(backMs, madeMs), Math.max(0, backMs - madeMs)];
     measured['away again: route made late waited before'] = Math.round(waitedMs);
     const [worksMs, currentMs] = await Promise.all([

@@ -6,7 +6,7 @@ import { text as readAll } from 'node:stream/consumers';
 import { build } from 'esbuild';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
-/** What a run of the program wrote and how it ended. */
+/** The output of a run and its exit code. */
 type Run = { readonly status: number | null; readonly out: string; readonly err: string };
 
 let folder = '';
@@ -20,7 +20,7 @@ async function run(args: readonly string[], input = ''): Promise<Run> {
   return { status, out, err };
 }
 
-/** Bundled as it is for users: that starts faster than a loader, and there are many runs here. */
+/** Bundled as for users, which starts faster than a TypeScript loader; there are many runs. */
 async function bundle(): Promise<void> {
   const banner =
     "import { createRequire as requireFor } from 'node:module'; const require = requireFor(import.meta.url);";
@@ -73,7 +73,7 @@ afterAll(async () => {
   await rm(folder, { recursive: true });
 });
 
-/** Arguments, what is to be printed to standard output, the last line of standard error, and the status. */
+/** Arguments, the expected standard output, the last line of standard error, and the exit code. */
 type Row = readonly [sentence: string, args: readonly string[], out: string, err: string, status: number];
 
 const JUDGED: readonly Row[] = [

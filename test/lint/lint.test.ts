@@ -12,7 +12,7 @@ metadata:
   name: web
 `;
 
-/** A MeshEndpoints with one endpoint, whose port and more stand from line 12 on. */
+/** A MeshEndpoints with one endpoint, whose port and further fields begin on line 12. */
 const endpoints = (port: string, more = '') => `${HEAD}spec:
   tailnet: example.ts.net
   endpoints:

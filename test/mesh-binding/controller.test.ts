@@ -18,7 +18,7 @@ const web = (...endpoints: object[]) => named(meshEndpoints({ endpoints }), 'def
 
 const WORLD = [gateway('default/public'), tailnet(), web(endpoint()), route('HTTPRoute', 'default/web')];
 
-/** The controller at work on a memory. */
+/** The controller on resources in memory. */
 async function controllerOn(first: readonly object[]) {
   const runtime = new Runtime(first, [...extensionIndexes, ...bindingIndexes]);
   const { memory, clock } = runtime;

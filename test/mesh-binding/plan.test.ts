@@ -23,7 +23,7 @@ type Case = {
   readonly does: string;
 };
 
-/** What is done, in one line. */
+/** The action as a line of text. */
 function shown(state: Partial<State>): string {
   const action = plan({ gateway, revision: 'aaaaaaaa', binding: undefined, unchangedForMs: 0, ...state });
   switch (action.do) {

@@ -91,7 +91,7 @@ function textOf(written: Content): string {
   }
 }
 
-/** A real directory beside the model of it. */
+/** A real directory and its model. */
 class World {
   readonly #root: string;
   readonly #model = new DirectoryModel();
@@ -135,7 +135,7 @@ class World {
     await eventually(() => this.#expectAgreement());
   }
 
-  /** A last change, by which all earlier ones have been read. */
+  /** A last change: when it is read, all earlier ones are. */
   async #catchUp(): Promise<void> {
     const port = 1 + (this.#steps++ % 60_000);
     await writeWhole(this.#path('last.yaml'), webFile('last', port));

@@ -9,7 +9,7 @@ import { FolderWatch } from '../../src/resources/directory/watch.ts';
 import { eventually } from '../support/eventually.ts';
 import { makeFolders, openAndRead, portOf, QUICK, webFile, writeWhole } from '../support/resources/folder.ts';
 
-/** No rescan happens within the time of a test. */
+/** No rescan runs within the time of a test. */
 const UNHURRIED = { ...QUICK, rescanMs: 60_000, unwatchedRescanMs: 60_000 };
 
 describe('a subfolder', () => {

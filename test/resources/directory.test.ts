@@ -13,7 +13,7 @@ type Written = {
 
 const WITHOUT_NAMESPACE: readonly ResourceKind[] = ['MeshTailnet', 'GatewayClass', 'Namespace'];
 
-/** The key under which an author keeps an object, valid or not. */
+/** The key of an object of a user, valid or not. */
 function keyOfWritten(object: object): Key {
   const { kind, metadata } = object as Written;
   const namespace = WITHOUT_NAMESPACE.includes(kind) ? '' : (metadata.namespace ?? 'default');

@@ -20,7 +20,7 @@ import { tailnetObject } from '../support/traffic/world.ts';
 /** The same objects in every run; SEED=2 npm test tries others. */
 const seed = Number(process.env['SEED'] ?? 1);
 
-/** The library as programs without types see it. */
+/** The library without its types, as JavaScript programs use it. */
 type Untyped = (...given: unknown[]) => unknown;
 const untyped = {
   backend: backend as Untyped,

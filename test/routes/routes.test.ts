@@ -33,7 +33,7 @@ const web = meshEndpoints({
 const metadata = { name: 'web', namespace: 'shop' } as const;
 const ref = { group: 'mesh-gateway.dev', kind: 'MeshEndpoints', name: 'web' } as const;
 
-/** One route of each kind in its shortest form, and the spec that it stands for. */
+/** One route of each kind in its shortest form, and the spec that it produces. */
 const shortest = [
   {
     route: httpRoute({ metadata, parentRefs: 'public', backendRefs: backend(web, 8080) }),

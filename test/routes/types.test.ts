@@ -5,7 +5,7 @@ import { routeKindsFor } from '../../src/traffic/upstream-protocol.ts';
 import { compile } from '../support/routes/compile.ts';
 import { endpointText, moduleWith, routeText } from '../support/routes/modules.ts';
 
-/** Modules by what they do, each with what the compiler must say of it: nothing, or a part of its errors. */
+/** Modules by title, each with the expected compiler error: none, or a part of it. */
 type Cases = Readonly<Record<string, { readonly text: string; readonly error?: string }>>;
 
 const PROTOCOLS: readonly Protocol[] = ['HTTP', 'HTTPS', 'gRPC', 'TCP', 'TLS', 'UDP'];

@@ -48,7 +48,7 @@ const aStep: fc.Arbitrary<Step> = fc.oneof(
   fc.record({ do: fc.constant('wait' as const), ms: fc.nat(30) }),
 );
 
-/** How a run goes on after it has read what is there: how long it takes, and its outcome. */
+/** How a run continues after reading: its duration, and its outcome. */
 type Manner = { readonly ms: number; readonly ends: Outcome | 'fails' };
 
 const aManner: fc.Arbitrary<Manner> = fc.record({
@@ -63,10 +63,10 @@ const aManner: fc.Arbitrary<Manner> = fc.record({
 
 const domainOf = (n: number) => `domain-${n}.ts.net`;
 
-/** A controller of MeshTailnets that sums up the ports of their endpoints, in the manners that it is given. */
+/** A controller of MeshTailnets that sums the ports of their endpoints, with the given durations and outcomes. */
 class World {
   readonly runtime = new Runtime([], [tailnetsByDomain, endpointsByTailnet]);
-  /** What each run that ended well found, the last of each tailnet. */
+  /** The result of each successful run, the last of each tailnet. */
   readonly sums = new Map<string, string>();
   readonly #running = new Set<string>();
   readonly #manners: Manner[];

@@ -14,7 +14,7 @@ const web = (name: string, domain: string, names: readonly string[]) =>
     `default/${name}`,
   );
 
-/** The example at work on two tailnets, of which the first has two endpoints. */
+/** The example with two tailnets, of which the first has two endpoints. */
 async function example() {
   const first = [
     tailnet('one', 'one.ts.net'),

@@ -7,7 +7,7 @@ import type { Candidate, ElectionSetup, RequestCourse, ElectionEvent } from '../
 /** The same elections in every run; SEED=2 npm test tries others. */
 const seed = Number(process.env['SEED'] ?? 1);
 
-/** The last incident begins, the last request goes wrong, and the last of what both led to has ended. */
+/** The last event begins, the last request fails, and all their effects have ended. */
 const [LAST_INCIDENT_AT, CALM_AT, STORM_ENDS_AT] = [60_000, 100_000, 120_000];
 
 const aTime = fc.oneof(fc.nat(50), fc.nat(3000), fc.nat(20_000));
@@ -62,7 +62,7 @@ const anyDrain = fc.oneof(
 type Storm = {
   readonly fate: fc.Arbitrary<RequestCourse>;
   readonly incident: fc.Arbitrary<ElectionEvent>;
-  /** How long it takes to end what a leader did; where that is too long, the process ends and another begins. */
+  /** How long the work of a leader takes to end; if that is too long, the process ends and another begins. */
   readonly drainMs?: fc.Arbitrary<number>;
   readonly mostDrift?: number;
   readonly timing?: typeof LEASE_TIMING;
@@ -83,7 +83,9 @@ function elections(storm: Storm): fc.Arbitrary<ElectionSetup> {
 
 const anything = { fate: fc.oneof(anyFate, mixedFate), incident: fc.oneof(freeze, cutOff, kill, stop) };
 
-/** What may happen while never two lead at once, with clocks of any offset that go wrong by 10 percent. */
+/**
+ * Events under which two never lead at the same time, with clocks of any offset and rates that differ by 10 percent.
+ */
 const storms: Readonly<Record<string, Storm>> = {
   'while requests and processes fail': anything,
   'when most requests succeed': { ...anything, fate: mixedFate },
@@ -106,10 +108,10 @@ const storms: Readonly<Record<string, Storm>> = {
   },
 };
 
-/** The longest that it takes until one leads, once nothing is wrong any more, with clocks that are 10 percent slow. */
+/** The maximum time until one leads after the faults end, with clocks that are 10 percent slow. */
 const LEADS_WITHIN_MS = 16_000;
 
-/** How soon another leads, and for how long no leader acts before: the table of election.ts. */
+/** How soon another leads, and for how long none acts before: the table of election.ts. */
 const ends = [
   { what: 'kill', drift: 0, within: 12_400, rest: 7000 },
   { what: 'freeze', drift: 0, within: 12_400, rest: 3000 },
@@ -181,7 +183,7 @@ describe('an election', () => {
   );
 });
 
-/** One who leads when the others come, and then leads no longer; the leader's clock goes by another rate than theirs. */
+/** A leader that exists when the others start, and then stops leading; its clock has another rate than theirs. */
 function endings(
   what: 'kill' | 'freeze' | 'cut off' | 'stop',
   both: fc.Arbitrary<readonly [number, number]>,

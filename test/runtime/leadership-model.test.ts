@@ -8,7 +8,7 @@ import { Leaders } from '../support/runtime/leaders.ts';
 /** The same processes in every run; SEED=2 npm test tries others. */
 const seed = Number(process.env['SEED'] ?? 1);
 
-/** A clock that goes by its own rate from its own beginning. */
+/** A clock with its own rate and origin. */
 function skewed(clock: Clock, rate: number, offset: number): Clock {
   return {
     now: () => clock.now() * rate + offset,
@@ -17,7 +17,7 @@ function skewed(clock: Clock, rate: number, offset: number): Clock {
   };
 }
 
-/** A lease whose requests take their time on the way and back; no signal shortens it. */
+/** A lease whose requests are delayed in both directions; signals have no effect. */
 function delayed(lease: LeasePort, clock: Clock, delays: readonly number[]): LeasePort {
   let next = 0;
   const wait = () =>
@@ -43,7 +43,7 @@ const aProcess = fc.record({
   endsAfterMs: fc.oneof({ weight: 5, arbitrary: fc.nat(900) }, fc.constant(5000)),
 });
 
-/** The leader's answers are cut off each 20 s, for 14 s, in moments of 200 ms. */
+/** The leader gets no answers for 14 s of each 20 s, in intervals of 200 ms. */
 const [CUT_EVERY, CUT_FOR] = [100, 70];
 
 describe('processes that share a lease', () => {
@@ -68,7 +68,7 @@ describe('processes that share a lease', () => {
       terms += started.flatMap(({ events }) => events).filter(events => events.startsWith('leads')).length;
     });
     await fc.assert(property, { seed, numRuns: 25 });
-    // One after the other does lead.
+    // Each of them leads in turn.
     expect(terms).toBeGreaterThan(2 * 25);
   });
 

@@ -3,14 +3,14 @@ import { releaseOf } from '../../src/resources/lease.ts';
 import { Leaders } from '../support/runtime/leaders.ts';
 import type { ProcessOptions } from '../support/runtime/leaders.ts';
 
-/** Processes whose lease was released, so that the first of them leads at once. */
+/** Processes with a released lease, so that the first of them leads at once. */
 function released(): Leaders {
   const leaders = new Leaders();
   leaders.memory.author.put(releaseOf({ holder: 'before', durationMs: 10_000, transitions: 0 }));
   return leaders;
 }
 
-/** One who leads and one who would, 10 s after the first began. */
+/** A leader and a standby, 10 s after the first began. */
 async function two(first: ProcessOptions = {}, second: ProcessOptions = {}) {
   const leaders = released();
   const a = leaders.start('a', first);

@@ -45,7 +45,7 @@ const steps = (withStop: boolean) => {
   return fc.array(fc.oneof(...all), { maxLength: 120, size: 'max' });
 };
 
-/** The queue and its model, which take each step together. */
+/** The queue and its model; each step is applied to both. */
 class Pair {
   readonly clock = new VirtualClock();
   readonly work = new ControlledWork(this.clock);

@@ -12,7 +12,7 @@ const noObserver: QueueObserver = {
   retried: () => undefined,
 };
 
-/** A queue that works at once, on a clock and with work that the test controls. */
+/** A queue that starts at once, with a clock and work that the test controls. */
 function queueOf({ concurrency = 1, observer = noObserver } = {}) {
   const clock = new VirtualClock();
   const work = new ControlledWork(clock);

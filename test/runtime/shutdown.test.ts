@@ -17,7 +17,7 @@ type Signal = 'SIGTERM' | 'SIGINT';
 const folder = mkdtempSync(join(tmpdir(), 'stop-'));
 const program = join(folder, 'program.mjs');
 
-/** A process that is at work, which logs what it did and how it ended. */
+/** A process with a run in progress, which logs what it did and how it ended. */
 class Program {
   readonly lines: LogLine[] = [];
   readonly ended: Promise<{ readonly code: number | null; readonly signal: string | null }>;

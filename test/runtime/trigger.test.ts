@@ -13,7 +13,7 @@ const tailnetsByDomain: Index<'MeshTailnet'> = {
 };
 
 describe('a trigger', () => {
-  /** A controller of MeshTailnets for which MeshEndpoints of their tailnet matter. */
+  /** A controller of MeshTailnets that MeshEndpoints of their tailnet trigger. */
   async function tailnetsSeen(textsOf: typeof tailnetsOf = tailnetsOf) {
     const seen: string[] = [];
     const runtime = new Runtime(

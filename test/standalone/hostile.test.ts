@@ -37,13 +37,13 @@ const STREAMING = [
 
 const OK = 0;
 const INTERNAL = 13;
-/** The responses to an invalid request; any other would be a fault of the server. */
+/** The allowed responses to an invalid request. */
 const REFUSALS = { invalid: 3, notFound: 5, exhausted: 8 } as const;
 const RESET = Buffer.of(0, 0, 0, 8);
 const MB = 1_000_000;
 const WEB = gatewayCluster([], { name: 'httproute/default/web/rule/0' });
 
-/** A process that serves a folder with one route, and how to speak with it. */
+/** A process that serves a folder with one route, and functions that call it. */
 async function startTarget() {
   const { folder } = makeFolders();
   mkdirSync(folder, { recursive: true });
@@ -71,12 +71,12 @@ async function startTarget() {
 
 type Target = Awaited<ReturnType<typeof startTarget>>;
 
-/** Asks every method the same, and gives how it ended. */
+/** Sends the same to every method, and returns how each call ended. */
 async function askAll({ ask }: Target, bytes: Uint8Array, paths = [...UNARY, ...STREAMING]) {
   const codes: number[] = [];
   for (const path of paths) {
     const code = await ask(path, bytes);
-    // What the library cannot read, for the services that it brings, is INTERNAL.
+    // What the library cannot decode is INTERNAL in the services that it brings.
     codes.push(path.startsWith('/grpc.') && code === INTERNAL ? REFUSALS.invalid : code);
   }
   return codes;
@@ -159,7 +159,7 @@ async function callAtOnce({ meshCluster }: Target): Promise<void> {
   expect(answers.filter(answer => !right.equals(answer))).toEqual([]);
 }
 
-/** Sends as much as a message may have, ten times at once, without having it in memory here. */
+/** Sends ten messages of the maximum size at once, without holding them in this process. */
 async function sendTenOfTheLargest({ port }: Target): Promise<void> {
   const session = connect(`http://127.0.0.1:${port}`);
   const largest = 100 * MB;
@@ -192,7 +192,7 @@ async function sendTenOfTheLargest({ port }: Target): Promise<void> {
   session.close();
 }
 
-/** Asks for a lot, and takes nothing. The windows of its streams are empty. */
+/** Requests much and reads nothing: the windows of its streams are empty. */
 async function readSlowly({ port }: Target): Promise<void> {
   const raw = await RawConnection.open(port, [[4, 0]]);
   const request = message(bytesField(1, new Uint8Array(MB / 2)));
@@ -221,7 +221,7 @@ async function floodWithStreams({ port }: Target): Promise<void> {
   }
 }
 
-/** Asks one stream without end, and takes no answer. */
+/** Sends endless requests on one stream, and reads no response. */
 async function floodOneStream({ port }: Target): Promise<void> {
   const raw = await RawConnection.open(port, [[4, 0]]);
   const batch = Buffer.concat(Array.from({ length: 500 }, () => LIST));
@@ -247,7 +247,7 @@ const ATTACKS = [
   floodOneStream,
 ];
 
-/** The most memory that a process has ever had, in MB. */
+/** The peak memory of a process, in MB. */
 function peakOf(pid: number): number {
   const [, kilobytes = ''] = /VmHWM:\s+(\d+) kB/.exec(readFileSync(`/proc/${pid}/status`, 'utf8')) ?? [];
   return Number(kilobytes) / 1024;

@@ -145,7 +145,7 @@ describe('standalone', () => {
   });
 });
 
-/** What keeps it from beginning; it has ended then. */
+/** The error with which it does not start and exits. */
 async function refusalOf(folders: Folders, flags: Readonly<Record<string, string>>): Promise<string> {
   try {
     const { started } = await startHere(folders, flags);

@@ -17,7 +17,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 const root = mkdtempSync(join(tmpdir(), 'mesh-gateway-synth-'));
 const { version } = JSON.parse(readFileSync('package.json', 'utf8')) as { readonly version: string };
 
-// As a package has it: the command beside the definitions of our kinds.
+// As in the package: the command beside the CRDs of our kinds.
 beforeAll(() => {
   execFileSync(process.execPath, ['esbuild.config.mjs', join(root, 'dist/js')]);
   cpSync('dist/crds', join(root, 'dist/crds'), { recursive: true });

@@ -215,7 +215,7 @@ describe('a configuration', () => {
 describe('the schema of the configuration', () => {
   const schema = JSON.parse(readFileSync('synth/config.json', 'utf8')) as Readonly<Record<string, unknown>>;
   const { $schema: dialect, ...own } = schema;
-  // Editors pass over what they do not know.
+  // Editors ignore unknown keywords.
   const validate = new Ajv({ strict: false, formats: { int32: true } }).compile(own);
 
   it('is one that editors read', () => {

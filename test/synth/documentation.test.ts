@@ -18,7 +18,10 @@ const rows = text
       .map(cell => cell.trim()),
   );
 
-/** The version of Kubernetes, 1.N, that takes a definition whose rules call a function: the one after that which brought it. */
+/**
+ * The version of Kubernetes, 1.N, that accepts a CRD whose rules call a function: the one after the version that
+ * added it.
+ */
 const SINCE: Readonly<Record<string, number>> = {
   ...Object.fromEntries(['has', 'size', 'matches', 'all', 'exists', 'map', 'filter'].map(name => [name, 25])),
   startsWith: 25,
@@ -39,7 +42,7 @@ function rulesOfKinds(): readonly string[] {
   return found;
 }
 
-/** What a rule calls, whatever stands in its texts. */
+/** The functions that a rule calls, without the contents of its strings. */
 function functionsIn(rule: string): readonly string[] {
   const code = rule.replaceAll(/'[^']*'|"[^"]*"/g, '');
   return [...code.matchAll(/([A-Za-z]+)\(/g)].map(([, name = '']) => name);

@@ -13,7 +13,7 @@ const metrics: readonly Known[] = [
   ...Object.values(foreignMetrics),
 ];
 
-/** Labels that Prometheus gives to whatever it reads by our ServiceMonitors. */
+/** Labels that Prometheus adds to everything that our ServiceMonitors select. */
 const OF_TARGETS = ['job', 'instance', 'namespace', 'pod', 'container'];
 
 const panels = [...dashboards().values()].flatMap(dashboard =>

@@ -4,7 +4,7 @@ import { outline } from '../../synth/generated/outline.ts';
 import { everyKnob, installationOf, objectsIn, synthesized } from '../support/synth/synthesized.ts';
 import type { Written } from '../support/synth/synthesized.ts';
 
-/** The way to a value that can be configured: an object is not one, but all of its fields are. */
+/** The path of a setting: an object is not one, but all of its fields are. */
 function knobsOf(at: Outline, steps: readonly string[] = []): readonly (readonly string[])[] {
   if (!at.fields) return [steps];
   return Object.entries(at.fields).flatMap(([name, field]) => knobsOf(field, [...steps, name]));

@@ -39,7 +39,7 @@ const containerOf = (name: string, written: Written = {}) =>
 
 function variablesOf(container: unknown): ReadonlyMap<string, string> {
   const given = listAt(container, 'env').filter(one => at(one, 'value') !== undefined);
-  // As Kubernetes hands it on where no other variable is meant.
+  // As Kubernetes passes it on if no other variable is named.
   const expanded = (value: unknown) => String(value).replaceAll('$$', '$');
   for (const one of given) expect(String(at(one, 'value'))).not.toMatch(/(^|[^$])(\$\$)*\$\(/);
   return new Map(given.map(one => [String(at(one, 'name')), expanded(at(one, 'value'))]));
@@ -56,7 +56,7 @@ describe.each(PROCESSES)('the container of $name', ({ name, command, settings })
       const variables = variablesOf(containerOf(name, written));
       expect(variables.size).toBeGreaterThan(5);
       for (const [variable, value] of variables) {
-        if (variable === 'MALLOC_MMAP_THRESHOLD_') continue; // It is for the C library.
+        if (variable === 'MALLOC_MMAP_THRESHOLD_') continue; // The C library reads it.
         const setting = Object.values(settings).find(one => one.name === variable);
         expect(setting, variable).toBeDefined();
         expect(() => setting?.parse(variable, value)).not.toThrow();

@@ -43,7 +43,7 @@ async function startedWith(routes: readonly Route[]) {
 
 const hello: Route = { path: '/hello', handle: () => plainText(200, 'hello') };
 
-/** A route that answers when the test allows it, and that records whether the client still waits. */
+/** A route whose response the test triggers, and which records whether the client is still connected. */
 function slow() {
   const { promise: requested, resolve: isRequested } = withResolvers<AbortSignal>();
   const { promise: answered, resolve: answer } = withResolvers<undefined>();

@@ -20,7 +20,7 @@ function written(level: LogLevel = 'debug') {
   return { log, lines, parsed: () => lines.map(line => JSON.parse(line) as Line) };
 }
 
-/** What one line shows of a field. */
+/** The value of a field in one line. */
 function shown(value: unknown): unknown {
   const { log, parsed } = written();
   log.info('a message', { field: value });

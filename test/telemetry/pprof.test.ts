@@ -47,7 +47,7 @@ function computeSquareRoots(count: number): number {
   return sum;
 }
 
-/** Keeps the process computing, with pauses in which it can answer, until something has come. */
+/** Keeps the process computing, with pauses for responses, until a promise resolves. */
 async function workUntil<T>(promise: Promise<T>): Promise<T> {
   const work = setInterval(computeSquareRoots, 1, 3_000_000);
   return promise.finally(() => clearInterval(work));

@@ -24,7 +24,7 @@ type World = {
   readonly udp?: boolean;
   readonly metadata?: Fields;
   readonly withStatus?: boolean;
-  /** Backends of others in the rule. */
+  /** Other backends in the rule. */
   readonly others?: readonly Fields[];
 };
 
@@ -50,7 +50,7 @@ function verdicts(entries: readonly Entry[], world: World = {}) {
   );
 }
 
-/** Two checks that differ, so that Envoy makes none. */
+/** Two different checks, so that Envoy makes none. */
 const [A, B] = [{ path: '/a' }, { path: '/b' }];
 const ON = {};
 

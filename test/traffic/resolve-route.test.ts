@@ -26,7 +26,7 @@ const pair = ['one', 'two'].map((name, at) =>
   ]),
 );
 
-/** Index, object and endpoint of all that may be used. */
+/** Index, object and endpoint of all used endpoints. */
 function usedIn(rule: ResolvedRule | undefined): readonly string[] {
   return (rule?.backends ?? []).flatMap(({ index, endpoints }) =>
     endpoints.map(({ object, endpoint }) => `${index} ${object.metadata.name} ${endpoint.name}`),

@@ -30,7 +30,7 @@ function upstreamOf({ rule, settings }: Traffic): string {
 
 const NO = 'ProtocolMismatch';
 
-/** Written down from the table of protocols and routes: all cells, without and with `tls`. */
+/** From the table of protocols and routes: all cells, without and with `tls`. */
 const TABLE: readonly (readonly [
   Protocol,
   'without tls' | 'with tls',

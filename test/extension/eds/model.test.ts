@@ -222,7 +222,7 @@ describe('the EDS server', () => {
   });
 });
 
-/** What an Envoy would have that knows nothing yet; its endpoints are those of the snapshots. */
+/** The state of a new Envoy; its endpoints are those of the snapshots. */
 function initialState(model: Model, client: Client): Envoy | undefined {
   if (client.subscribed.size === 0) return undefined;
   const fresh = model.scene.envoy().begin(client.gateway, [...client.subscribed]);

@@ -49,7 +49,7 @@ async function scene(routes: number) {
   return { memory, client: testClient(port), streams };
 }
 
-/** Follows a cluster over a stream of its own, as Envoy does; what comes is kept. */
+/** Subscribes to a cluster over a stream of its own, as Envoy does, and records the responses. */
 function follow(
   stream: ClientDuplexStream<Buffer, Buffer>,
   cluster: string,

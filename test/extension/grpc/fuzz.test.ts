@@ -27,7 +27,7 @@ const word = fc.constantFrom(0, 1, 8, 1000, 2 ** 31 - 1, 2 ** 32 - 1).map(number
 });
 const some = fc.uint8Array({ maxLength: 40 });
 
-/** Frames that are as they should be, so that what is done to them reaches far. */
+/** Valid frames, so that mutations of them reach far. */
 const sensible = fc.oneof(
   fc.record({
     type: fc.constant(FRAMES.headers),
@@ -84,7 +84,7 @@ it(
     const unhandled: unknown[] = [];
     const note = (error: unknown) => void unhandled.push(error);
     process.on('unhandledRejection', note);
-    // Whatever is not given back is missed soon.
+    // Memory that is not released is missing soon.
     const limits = { streams: 100, pooledBytes: 100_000 };
     const server = await serving({ methods: { [ECHO]: echo, [STREAM]: echoStream }, limits });
     const client = testClient(server.port);

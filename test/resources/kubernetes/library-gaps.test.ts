@@ -3,8 +3,8 @@ import { describe, expect, it } from 'vitest';
 import { kubeconfigText, makeFiles } from '../../support/kubernetes/wire-kubeconfig.ts';
 
 /**
- * What src/resources/kubernetes/auth/library-gaps.ts does in place of the library. Where a test here fails, the library
- * has closed the gap: then delete the test and the code.
+ * The gaps of the library that src/resources/kubernetes/auth/library-gaps.ts fills. If a test here fails, the library
+ * has closed the gap: delete the test and the code.
  */
 async function headersOf(user: object): Promise<unknown> {
   const config = new KubeConfig();

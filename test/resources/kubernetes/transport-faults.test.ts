@@ -194,7 +194,7 @@ describe.each(WIRES)('over %s', wire => {
     it(`is ${followed} for a stream`, async () => {
       const faulty = await faultyServer(wire, each => {
         respond(each);
-        // A stream gets a drip as long as it lasts.
+        // A stream gets a byte at a time.
         if (takes) setTimeout(() => each.reset(), 50);
       });
       const all = allFrom(faulty.transport);

@@ -28,7 +28,10 @@ async function scene(wire: Wire, respond: (exchange: Exchange) => unknown): Prom
   return { server, transport: wireTransport(server.url) };
 }
 
-/** Which timer runs for a connection of this process, by its port, and for how many hundredths of a second: 02 is keepalive. */
+/**
+ * The active timer of a connection of this process, by its port, and the hundredths of a second until it fires: 02 is
+ * keepalive.
+ */
 function timerOf(port: number): string | undefined {
   const local = `:${port.toString(16).toUpperCase().padStart(4, '0')}`;
   const lines = ['tcp', 'tcp6'].flatMap(name => readFileSync(`/proc/net/${name}`, 'utf8').split('\n'));
@@ -36,7 +39,7 @@ function timerOf(port: number): string | undefined {
   return columns?.[5];
 }
 
-/** Responds to requests, and begins streams. */
+/** Responds to requests, and starts streams. */
 function serveBoth(each: Exchange): void {
   if (each.path.startsWith('/watch')) {
     each.begin(200);
