@@ -3,13 +3,24 @@ import { authorized, call } from './call.ts';
 import type { CallDeps } from './call.ts';
 import { ControlError } from './control.ts';
 import type { ControlApi, ControlErrorReason, Credentials, KeyOptions } from './control.ts';
-import { decodeCreatedKey, decodeDevices, decodeKeys, decodeSettings, decodeToken } from './decode.ts';
+import {
+  decodeCreatedKey,
+  decodeDevice,
+  decodeDevices,
+  decodeKeys,
+  decodeSettings,
+  decodeToken,
+} from './decode.ts';
 import type { GrantedToken } from './token.ts';
 import type { TokenSource } from './token.ts';
 import type { WireRequest } from './wire.ts';
 
 /** The tailnet of the token: headscale knows no other name. */
 const TAILNET = '/api/v2/tailnet/-';
+
+function devicePath(id: string): string {
+  return `/api/v2/device/${encodeURIComponent(id)}`;
+}
 
 /** Exchanges credentials for a token. */
 export async function exchange(
@@ -66,10 +77,17 @@ export function controlApi(tokens: TokenSource, deps: CallDeps): ControlApi {
     },
     devices: async () =>
       decodeDevices(await send({ route: 'devices', method: 'GET', path: `${TAILNET}/devices` })),
-    deleteDevice: async id => {
-      const path = `/api/v2/device/${encodeURIComponent(id)}`;
+    device: async id => {
       try {
-        const isDeleted = await remove(send({ route: 'device', method: 'DELETE', path }));
+        return decodeDevice(await send({ route: 'device', method: 'GET', path: devicePath(id) }));
+      } catch (error) {
+        if (error instanceof ControlError && error.reason === 'NotFound') return undefined;
+        throw error;
+      }
+    },
+    deleteDevice: async id => {
+      try {
+        const isDeleted = await remove(send({ route: 'device', method: 'DELETE', path: devicePath(id) }));
         count.device(isDeleted ? 'deleted' : 'absent');
       } catch (error) {
         count.device('failed');

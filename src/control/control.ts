@@ -96,6 +96,8 @@ export interface ControlApi {
   probe(): Promise<void>;
   /** All devices, in one response. */
   devices(): Promise<readonly Device[]>;
+  /** One device by its id; undefined where it does not exist. */
+  device(id: string): Promise<Device | undefined>;
   /** Succeeds where the device no longer exists. */
   deleteDevice(id: string): Promise<void>;
   /** Creates a single-use key. After an ambiguous failure, a key of this description is revoked. */

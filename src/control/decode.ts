@@ -58,8 +58,8 @@ export function decodeDevices(body: Fields): readonly Device[] {
   return listIn(body, 'devices').map(decodeDevice);
 }
 
-/** Headscale shows no connectedToControl, and both show lastSeen only of devices that are offline. */
-function decodeDevice(fields: Fields): Device {
+/** A device, of both dialects. Headscale shows no connectedToControl, and both show lastSeen only of those that are offline. */
+export function decodeDevice(fields: Fields): Device {
   const online = fields['connectedToControl'];
   const expires = textIn(fields, 'expires');
   return {

@@ -68,8 +68,8 @@ function describeStep(step: Step): string {
       return `apply ${step.replicas} of ${step.members}`;
     case 'create-key':
       return `create-key ${step.member.ordinal}`;
-    case 'revoke-key':
-      return `revoke-key ${step.id}`;
+    case 'revoke-keys':
+      return `revoke-keys ${step.ordinal}`;
     case 'delete-device':
       return `delete-device ${step.id}`;
     case 'delete-secret':
@@ -209,12 +209,12 @@ describe('a member that is no longer wanted', () => {
   it('loses a key that it has not used', () => {
     const stopped = { ...three, replicas: 2, specHash: '2/3', pods: 2 };
     expect(planned({ statefulSet: stopped, members: extra({ secret: waiting }) })).toEqual([
-      'revoke-key k1',
+      'revoke-keys 2',
       'delete-secret meshd-example-2',
     ]);
     const unwritten = { secret: { ...joined, deviceId: undefined }, device: deviceWith({ id: 'n7' }) };
     expect(planned({ statefulSet: stopped, members: extra(unwritten) })).toEqual([
-      'revoke-key k1',
+      'revoke-keys 2',
       'delete-device n7',
       'delete-secret meshd-example-2',
     ]);

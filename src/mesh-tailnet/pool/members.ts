@@ -117,6 +117,9 @@ export function deviceOf(
   return tagged.find(({ isOnline }) => isOnline) ?? tagged.at(-1);
 }
 
+/** What is part of a path of the control API, so that it cannot be `..`. */
+const DEVICE_ID = /^[A-Za-z0-9]{1,64}$/;
+
 /** Decodes a Secret, which meshd writes: what is not as expected counts as absent. */
 export function memberSecretOf({ version = '', data, annotations }: OwnSecret): MemberSecret {
   const { [JOIN_KEY]: id, [JOIN_KEY_EXPIRES]: expires = '' } = annotations;
@@ -126,7 +129,7 @@ export function memberSecretOf({ version = '', data, annotations }: OwnSecret): 
     version,
     joinKey: id === undefined ? undefined : { id, expires: dateOf(expires) },
     hasKey: authkey !== undefined && authkey !== '',
-    deviceId: filled('device_id'),
+    deviceId: DEVICE_ID.test(data['device_id'] ?? '') ? data['device_id'] : undefined,
     fqdn: filled('device_fqdn')?.replace(/\.$/, ''),
     ips: addressesOf(data['device_ips'] ?? ''),
     // It names the key that did not work, or that there was none; a newer key answers that.

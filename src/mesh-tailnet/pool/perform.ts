@@ -75,13 +75,17 @@ async function performStep(
     case 'create-key':
       await createKey(step.member, listKeys, options, deps);
       break;
-    case 'revoke-key':
-      await apiOf(deps).revokeKey(step.id);
-      deps.report({ reason: 'JoinKeyRevoked', note: 'revoked a join key that was not used' });
+    case 'revoke-keys': {
+      const unused = options.names.description(step.ordinal);
+      await revokeKeys(description => description === unused, listKeys, deps);
       break;
-    case 'delete-device':
-      await deleteDevice(step, deps);
+    }
+    case 'delete-device': {
+      // A mesh pod may have written the id of any device into its Secret, in either form that the control API takes.
+      const device = await apiOf(deps).device(step.id);
+      if (device?.hostname === step.hostname && !device.isExternal) await deleteDevice(device, deps);
       break;
+    }
     case 'delete-secret':
       await workloads.remove('Secret', step.name);
       break;
@@ -110,9 +114,7 @@ async function createKey(
   const { tags, configuration } = tailnet.spec;
   const { preauth, requireApproval, ephemeral, keyExpiry } = configuration.devices;
   const description = names.description(ordinal);
-  for (const key of await listKeys()) {
-    if (key.description === description && !key.isInvalid) await apiOf(deps).revokeKey(key.id);
-  }
+  await revokeKeys(other => other === description, listKeys, deps);
   const lifetimeMs = durationMs(keyExpiry) ?? 3_600_000;
   const expires = new Date(deps.now().getTime() + lifetimeMs);
   const key = await apiOf(deps).createKey({
@@ -136,6 +138,19 @@ async function createKey(
   deps.report({ reason: 'JoinKeyCreated', note: `created a join key for ${hostname}` });
 }
 
+/** By their descriptions: a mesh pod may have written the id of any key into its Secret. */
+async function revokeKeys(
+  isOurs: (description: string) => boolean,
+  listKeys: () => Promise<readonly KeyInfo[]>,
+  deps: PerformDeps,
+): Promise<void> {
+  for (const { id, description, isInvalid } of await listKeys()) {
+    if (isInvalid || !isOurs(description)) continue;
+    await apiOf(deps).revokeKey(id);
+    deps.report({ reason: 'JoinKeyRevoked', note: 'revoked a join key that was not used' });
+  }
+}
+
 async function deleteDevice(
   { id, hostname }: { readonly id: string; readonly hostname: string },
   deps: PerformDeps,
@@ -151,9 +166,7 @@ async function finish(
   deps: PerformDeps,
 ): Promise<void> {
   const { workloads, write } = deps;
-  for (const key of await listKeys()) {
-    if (names.isDescription(key.description) && !key.isInvalid) await apiOf(deps).revokeKey(key.id);
-  }
+  await revokeKeys(names.isDescription, listKeys, deps);
   const { tags } = tailnet.spec;
   for (const device of await apiOf(deps).devices()) {
     const isOurs = names.isHostname(device.hostname) && device.tags.some(tag => tags.includes(tag));

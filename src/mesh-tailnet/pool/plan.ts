@@ -37,7 +37,8 @@ export type Step =
   | ({ readonly do: 'apply' } & PoolSize)
   /** Stores a new join key in the Secret of a member, which is created if it does not exist. */
   | { readonly do: 'create-key'; readonly member: Member }
-  | { readonly do: 'revoke-key'; readonly id: string }
+  /** Revokes what a member has not used of the keys that were created for it. */
+  | { readonly do: 'revoke-keys'; readonly ordinal: number }
   | { readonly do: 'delete-device'; readonly id: string; readonly hostname: string }
   | { readonly do: 'delete-secret'; readonly name: string }
   | { readonly do: 'delete-pod'; readonly pod: ResourceOf<'Pod'> }
@@ -106,10 +107,9 @@ function removalOf({ ordinal, name, hostname, secret, pod, device }: Member, sit
   const { statefulSet } = situation;
   const arePodsGone = !statefulSet || (statefulSet.pods !== undefined && statefulSet.pods <= ordinal);
   if (!secret || pod || !arePodsGone) return [];
-  const id = secret.deviceId ?? device?.id;
-  const isUnused = secret.joinKey && (secret.hasKey || secret.deviceId === undefined);
+  const id = device?.id ?? secret.deviceId;
   const steps: Step[] = [];
-  if (secret.joinKey && isUnused) steps.push({ do: 'revoke-key', id: secret.joinKey.id });
+  if (secret.hasKey || secret.deviceId === undefined) steps.push({ do: 'revoke-keys', ordinal });
   if (id !== undefined) steps.push({ do: 'delete-device', id, hostname });
   return [...steps, { do: 'delete-secret', name } as const];
 }

@@ -79,7 +79,7 @@ async function runOnce({ before, run }: Scenario, disturbance?: Disturbance): Pr
   }
 }
 
-const READS = /^(get|secret|configMap|probe|devices\.list|keys\.list)\b/;
+const READS = /^(get|secret|configMap|probe|devices\.list|device\.get|keys\.list)\b/;
 const CONTROL_WRITES = /^(token|keys\.create|keys\.delete|device\.delete)$/;
 
 /**
