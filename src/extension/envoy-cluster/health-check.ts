@@ -12,6 +12,9 @@ import { CodecClientType } from '../proto/envoy/type/v3_pb.ts';
 /** The first health check is delayed by up to a tenth of the interval, at most a second. */
 const JITTER = { fraction: 0.1, maxMs: 1000 } as const;
 
+/** Between a successful check and those that confirm it, and between all checks of a new cluster until one is healthy. */
+const RECHECK_MS = 1000;
+
 /**
  * Encodes the active health check of a cluster; undefined if it has none that Envoy accepts: gRPC health checks require
  * HTTP/2. The Host is set for each endpoint.
@@ -21,8 +24,11 @@ export function encodeHealthCheck({ healthCheck, protocol }: EnvoyClusterSetting
   if (healthCheck.type === 'GRPC' && protocol !== 'HTTP/2') return undefined;
   return encode(HealthCheckSchema, {
     interval: durationOf(healthCheck.intervalMs),
-    // By default a cluster without traffic is checked once a minute.
-    noTrafficInterval: durationOf(healthCheck.intervalMs),
+    // Until the first connection of a cluster: its endpoints, or the mesh pods before them, may still be starting.
+    noTrafficInterval: durationOf(Math.min(healthCheck.intervalMs, RECHECK_MS)),
+    // By default once a minute.
+    noTrafficHealthyInterval: durationOf(healthCheck.intervalMs),
+    healthyEdgeInterval: durationOf(Math.min(healthCheck.intervalMs, RECHECK_MS)),
     timeout: durationOf(Math.min(healthCheck.timeoutMs, healthCheck.intervalMs)),
     initialJitter: durationOf(Math.min(Math.ceil(healthCheck.intervalMs * JITTER.fraction), JITTER.maxMs)),
     healthyThreshold: healthCheck.healthyThreshold,

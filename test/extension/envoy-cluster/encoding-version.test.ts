@@ -12,6 +12,7 @@ const KNOWN: Readonly<Record<number, string>> = {
   3: 'f9dfb4e98f4c537f',
   4: '91cf446987a2a2f8',
   5: '63e572671dfedac9',
+  6: '9768a4eabfb55ce2',
 };
 
 describe('the encoding version of clusters', () => {

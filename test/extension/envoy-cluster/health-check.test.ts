@@ -17,14 +17,24 @@ function read(wanted: EnvoyClusterSettings) {
 }
 
 describe("Envoy's health check", () => {
-  it('has the configured times and thresholds, with or without traffic', () => {
+  it('has the configured times and thresholds, also while a cluster has no traffic', () => {
     expect(read(settings({ healthCheck: TCP_CHECK }))).toMatchObject({
       interval: { seconds: 5n, nanos: 0 },
-      noTrafficInterval: { seconds: 5n, nanos: 0 },
+      noTrafficHealthyInterval: { seconds: 5n, nanos: 0 },
       timeout: { seconds: 1n, nanos: 500_000_000 },
       initialJitter: { seconds: 0n, nanos: 500_000_000 },
       healthyThreshold: 2,
       unhealthyThreshold: 3,
+    });
+  });
+
+  it.each([
+    [60_000, { seconds: 1n, nanos: 0 }],
+    [200, { seconds: 0n, nanos: 200_000_000 }],
+  ])('is repeated sooner before the first traffic, and after a success: %i ms', (intervalMs, sooner) => {
+    expect(read(settings({ healthCheck: { ...TCP_CHECK, intervalMs } }))).toMatchObject({
+      noTrafficInterval: sooner,
+      healthyEdgeInterval: sooner,
     });
   });
 
