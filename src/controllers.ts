@@ -79,5 +79,5 @@ export const operatorAccess: Access = {
 
 /** Several controllers may need the same rule. */
 function distinct(rules: readonly AccessRule[]): readonly AccessRule[] {
-  return rules.filter((rule, at) => rules.findIndex(other => isEqual(other, rule)) === at);
+  return rules.filter((rule, index) => rules.findIndex(other => isEqual(other, rule)) === index);
 }

@@ -30,11 +30,11 @@ export class Fields implements Field {
   isMalformed = false;
   readonly #bytes: Uint8Array;
   readonly #limit: number;
-  #at: number;
+  #offset: number;
 
   constructor(bytes: Uint8Array, from = 0, to = bytes.length) {
     this.#bytes = bytes;
-    this.#at = from;
+    this.#offset = from;
     this.#limit = to;
     this.end = from;
   }
@@ -43,11 +43,11 @@ export class Fields implements Field {
   next(): boolean {
     if (this.isMalformed || this.end >= this.#limit) return false;
     this.start = this.end;
-    this.#at = this.start;
+    this.#offset = this.start;
     const tag = this.#shortVarint();
     this.number = Math.floor(tag / 8);
     this.wireType = tag & 7;
-    this.tagEnd = this.#at;
+    this.tagEnd = this.#offset;
     const end = tag < 8 ? -1 : this.#endOfValue();
     this.isMalformed = end < 0 || end > this.#limit;
     if (!this.isMalformed) this.end = end;
@@ -55,18 +55,18 @@ export class Fields implements Field {
   }
 
   #endOfValue(): number {
-    this.valueStart = this.#at;
+    this.valueStart = this.#offset;
     switch (this.wireType) {
       case WIRE_TYPES.varint:
         return this.#endOfVarint();
       case WIRE_TYPES.fixed64:
-        return this.#at + 8;
+        return this.#offset + 8;
       case WIRE_TYPES.fixed32:
-        return this.#at + 4;
+        return this.#offset + 4;
       case WIRE_TYPES.bytes: {
         const length = this.#shortVarint();
-        this.valueStart = this.#at;
-        return length < 0 ? -1 : this.#at + length;
+        this.valueStart = this.#offset;
+        return length < 0 ? -1 : this.#offset + length;
       }
       default:
         return -1;
@@ -76,8 +76,8 @@ export class Fields implements Field {
   /** A varint below 2^32, or -1. */
   #shortVarint(): number {
     let value = 0;
-    for (let shift = 1; shift <= 2 ** 28 && this.#at < this.#limit; shift *= 128) {
-      const byte = this.#bytes[this.#at++] ?? 0;
+    for (let shift = 1; shift <= 2 ** 28 && this.#offset < this.#limit; shift *= 128) {
+      const byte = this.#bytes[this.#offset++] ?? 0;
       value += (byte & 127) * shift;
       if (byte < 128) return value < 2 ** 32 ? value : -1;
     }
@@ -85,8 +85,12 @@ export class Fields implements Field {
   }
 
   #endOfVarint(): number {
-    for (let at = this.#at; at < this.#limit && at < this.#at + MAX_VARINT_BYTES; at++) {
-      if ((this.#bytes[at] ?? 0) < 128) return at + 1;
+    for (
+      let offset = this.#offset;
+      offset < this.#limit && offset < this.#offset + MAX_VARINT_BYTES;
+      offset++
+    ) {
+      if ((this.#bytes[offset] ?? 0) < 128) return offset + 1;
     }
     return -1;
   }
@@ -165,10 +169,10 @@ export function varint(value: number): readonly number[] {
 /** Concatenates byte arrays. */
 export function concat(parts: readonly Uint8Array[]): Uint8Array {
   const whole = new Uint8Array(parts.reduce((sum, { length }) => sum + length, 0));
-  let at = 0;
+  let offset = 0;
   for (const part of parts) {
-    whole.set(part, at);
-    at += part.length;
+    whole.set(part, offset);
+    offset += part.length;
   }
   return whole;
 }
@@ -223,16 +227,16 @@ export function applyEdits(message: Uint8Array, edits: readonly Edit[]): Uint8Ar
   const fields = new Fields(message);
   let kept = 0;
   while (fields.next()) {
-    const at = edits.findIndex(({ number }) => number === fields.number);
-    const edit = edits[at];
+    const index = edits.findIndex(({ number }) => number === fields.number);
+    const edit = edits[index];
     if (!edit) continue;
     buffer.append(message, kept, fields.start);
-    if (offsets[at] === fields.start) for (const field of edit.fields) buffer.append(field);
+    if (offsets[index] === fields.start) for (const field of edit.fields) buffer.append(field);
     kept = edit.replaces(message.subarray(fields.valueStart, fields.end)) ? fields.end : fields.start;
   }
   buffer.append(message, kept);
-  for (const [at, edit] of edits.entries()) {
-    if (offsets[at] === undefined) for (const field of edit.fields) buffer.append(field);
+  for (const [index, edit] of edits.entries()) {
+    if (offsets[index] === undefined) for (const field of edit.fields) buffer.append(field);
   }
   return buffer.bytes();
 }

@@ -34,7 +34,7 @@ function copy(place: Place, faults: Fault[], visit: Visit): unknown {
   const complaint = complaintOf(place);
   if (complaint !== undefined) refuse(complaint);
   else if (Array.isArray(value)) {
-    return Object.freeze(Array.from(value, (_, at) => copy(item(place, at), faults, visit)));
+    return Object.freeze(Array.from(value, (_, index) => copy(item(place, index), faults, visit)));
   } else if (isPlain(value)) {
     const entries = Object.entries(visit(value, refuse))
       .filter(([, inner]) => inner !== undefined && inner !== null)
@@ -52,12 +52,12 @@ function complaintOf({ value, around }: Place): string | undefined {
   return Array.isArray(value) || isPlain(value) ? undefined : `is ${described(value)}: use plain data`;
 }
 
-function item(place: Place, at: number): Place {
+function item(place: Place, index: number): Place {
   const list = place.value as readonly unknown[];
   return {
-    value: list[at],
-    steps: [...place.steps, String(at)],
-    path: `${place.path}[${at}]`,
+    value: list[index],
+    steps: [...place.steps, String(index)],
+    path: `${place.path}[${index}]`,
     around: [...place.around, list],
   };
 }

@@ -57,20 +57,20 @@ export class Resync<K extends string> {
     const { clock, periodMs } = this.#deps;
     const elapsed = Math.floor(((clock.now() - this.#startedAt) * SLOTS) / periodMs);
     const end = Math.max(elapsed, this.#done + 1);
-    for (let at = Math.max(this.#done, end - SLOTS); at < end; at++) this.#enqueueSlot(at % SLOTS);
+    for (let slot = Math.max(this.#done, end - SLOTS); slot < end; slot++) this.#enqueueSlot(slot % SLOTS);
     this.#done = end;
     this.#wait();
   }
 
-  #enqueueSlot(at: number): void {
-    const slot = this.#slots[at];
-    for (const key of slot ?? []) if (!this.#deps.enqueue(key)) slot?.delete(key);
+  #enqueueSlot(slot: number): void {
+    const keys = this.#slots[slot];
+    for (const key of keys ?? []) if (!this.#deps.enqueue(key)) keys?.delete(key);
   }
 }
 
 /** FNV-1a, which spreads similar texts well. */
 function slotOf(key: string): number {
   let hash = 0x811c9dc5;
-  for (let at = 0; at < key.length; at++) hash = Math.imul(hash ^ key.charCodeAt(at), 0x01000193);
+  for (let index = 0; index < key.length; index++) hash = Math.imul(hash ^ key.charCodeAt(index), 0x01000193);
   return ((hash >>> 16) ^ hash) & (SLOTS - 1);
 }

@@ -118,15 +118,15 @@ export class Calls {
   #countReset({ session }: ServerHttp2Stream): void {
     if (!session || session.destroyed) return;
     const now = this.#deps.clock.now();
-    const last = this.#resets.get(session) ?? { left: RESET_BURST, at: now };
-    const left = Math.min(RESET_BURST, last.left + (now - last.at) * RESETS_PER_MS) - 1;
-    this.#resets.set(session, { left, at: now });
+    const last = this.#resets.get(session) ?? { left: RESET_BURST, updatedAt: now };
+    const left = Math.min(RESET_BURST, last.left + (now - last.updatedAt) * RESETS_PER_MS) - 1;
+    this.#resets.set(session, { left, updatedAt: now });
     if (left < 0) session.destroy();
   }
 }
 
 /** The tokens left in a bucket, and when it was last refilled. */
-type ResetBucket = { readonly left: number; readonly at: number };
+type ResetBucket = { readonly left: number; readonly updatedAt: number };
 
 /** Limits a call of the library's services, which have no limits of their own. */
 function interceptLibraryCall(

@@ -46,19 +46,19 @@ export function modifyTranslation(request: Uint8Array, deps: TranslationDeps): U
   const given = Buffer.from(request.buffer, request.byteOffset, request.length);
   const { tags, cuts, length } = changesOf(given, deps);
   const response = new Uint8Array(Buffer.allocUnsafeSlow(length).buffer);
-  let [at, from, tag] = [0, 0, 0];
+  let [offset, from, tag] = [0, 0, 0];
   for (const { from: cutFrom, to, cluster } of [...cuts, { from: given.length, to: given.length }]) {
-    given.copy(response, at, from, cutFrom);
+    given.copy(response, offset, from, cutFrom);
     for (; (tags[tag] ?? cutFrom) < cutFrom; tag++) {
-      const place = at + (tags[tag] ?? 0) - from;
+      const place = offset + (tags[tag] ?? 0) - from;
       response[place] = ((response[place] ?? 0) & ONE_BYTE) - TAG_STEP;
     }
-    at += cutFrom - from;
+    offset += cutFrom - from;
     from = to;
     if (!cluster) continue;
-    for (const byte of varint(cluster.length)) response[at++] = byte;
-    response.set(cluster, at);
-    at += cluster.length;
+    for (const byte of varint(cluster.length)) response[offset++] = byte;
+    response.set(cluster, offset);
+    offset += cluster.length;
   }
   return response;
 }

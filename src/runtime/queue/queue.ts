@@ -53,7 +53,7 @@ export type QueueState = {
 type Entry<K> = {
   readonly key: K;
   /** A released run goes on without a slot. */
-  at: LaneName | 'running' | 'released' | 'later' | 'backoff';
+  state: LaneName | 'running' | 'released' | 'later' | 'backoff';
   /** The lane that it was in last, in which a retry is queued. */
   lane: LaneName;
   /** The lane in which it is queued after its run, because it was added during the run. */
@@ -110,8 +110,8 @@ export class Queue<K extends string> {
   /** Gives the slot of a run that does not end to another key; its own key does not run again until it ends. */
   release(key: K): void {
     const entry = this.#entries.get(key);
-    if (entry?.at !== 'running') return;
-    entry.at = 'released';
+    if (entry?.state !== 'running') return;
+    entry.state = 'released';
     this.#released++;
     this.#schedule();
   }
@@ -138,7 +138,7 @@ export class Queue<K extends string> {
   #newEntry(key: K): Entry<K> {
     const entry: Entry<K> = {
       key,
-      at: 'live',
+      state: 'live',
       lane: 'live',
       next: undefined,
       failures: 0,
@@ -149,7 +149,7 @@ export class Queue<K extends string> {
   }
 
   #addAgain(entry: Entry<K>, cause: Cause, lane: LaneName): void {
-    switch (entry.at) {
+    switch (entry.state) {
       case 'live':
         return;
       case 'background':
@@ -163,7 +163,7 @@ export class Queue<K extends string> {
         return;
       case 'backoff':
       case 'later':
-        if (cause === 'resync' && entry.at === 'backoff') return;
+        if (cause === 'resync' && entry.state === 'backoff') return;
         this.#timers.get(entry)?.();
         this.#timers.delete(entry);
         this.#push(entry, lane);
@@ -178,7 +178,7 @@ export class Queue<K extends string> {
   }
 
   #place(entry: Entry<K>, lane: LaneName): void {
-    entry.at = lane;
+    entry.state = lane;
     entry.lane = lane;
     this.#lanes.push(entry, lane);
   }
@@ -206,7 +206,7 @@ export class Queue<K extends string> {
   }
 
   #run(entry: Entry<K>): void {
-    entry.at = 'running';
+    entry.state = 'running';
     this.#running++;
     this.#deps.observer.waited(this.#deps.clock.now() - entry.queuedAt);
     const run = new Promise<Outcome>(resolve => resolve(this.#deps.work(entry.key)));
@@ -218,7 +218,7 @@ export class Queue<K extends string> {
 
   #end(entry: Entry<K>, outcome: Outcome): void {
     this.#running--;
-    if (entry.at === 'released') this.#released--;
+    if (entry.state === 'released') this.#released--;
     entry.failures = outcome.requeue === 'with-backoff' ? entry.failures + 1 : 0;
     if (this.#phase !== 'stopped') this.#requeue(entry, outcome);
     if (this.#running === 0) for (const resolve of this.#whenIdle.splice(0)) resolve();
@@ -240,11 +240,11 @@ export class Queue<K extends string> {
     this.#deps.observer.retried();
   }
 
-  #delay(entry: Entry<K>, at: 'later' | 'backoff', ms: number): void {
-    entry.at = at;
+  #delay(entry: Entry<K>, state: 'later' | 'backoff', ms: number): void {
+    entry.state = state;
     const cancel = this.#deps.clock.after(ms, () => {
       this.#timers.delete(entry);
-      this.#push(entry, at === 'backoff' ? entry.lane : 'live');
+      this.#push(entry, state === 'backoff' ? entry.lane : 'live');
     });
     this.#timers.set(entry, cancel);
   }
