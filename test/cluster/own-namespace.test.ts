@@ -30,7 +30,8 @@ let admin: KubeClient;
 const transports: KubeTransport[] = [];
 
 beforeAll(async () => {
-  own = await ownApiServer();
+  // With this plugin a cluster demands more rights of those who set owners.
+  own = await ownApiServer('--enable-admission-plugins=OwnerReferencesPermissionEnforcement');
   admin = own.server.client;
 });
 afterAll(async () => {
