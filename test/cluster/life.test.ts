@@ -7,7 +7,7 @@ import { guard } from '../../lab/process/guard.ts';
 import { isRunning } from '../../lab/process/process.ts';
 import type { ProcessRecord } from '../../lab/process/process.ts';
 import { waitFor } from '../../lab/process/wait.ts';
-import { machineState } from '../support/cluster/machine.ts';
+import { machineState } from '../support/cluster/machine-state.ts';
 import { PROJECT, runCommand, startCommand, typescript } from '../support/lab/command-line.ts';
 
 const cluster = (...args: readonly string[]) => typescript('lab/commands/cluster.ts', ...args);

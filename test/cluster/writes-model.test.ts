@@ -10,8 +10,8 @@ import type { KubeObject } from '../../lab/kube/object.ts';
 import type { ResourceError } from '../../src/resources/resources.ts';
 import { testCluster } from '../support/cluster/cluster.ts';
 import { createNamespace, removeNamespace } from '../support/cluster/namespace.ts';
-import { beginWriting, objectAt } from '../support/cluster/writing.ts';
-import type { Writing } from '../support/cluster/writing.ts';
+import { beginWriting, objectAt } from '../support/cluster/writer.ts';
+import type { Writing } from '../support/cluster/writer.ts';
 import { meshEndpoints } from '../support/objects.ts';
 
 /** The same in every run; another with SEED=2. */

@@ -7,7 +7,7 @@ import { readManifests } from '../../lab/kube/manifests.ts';
 import type { KubeRequest } from '../../src/resources/kubernetes/transport/transport.ts';
 import { testCluster } from '../support/cluster/cluster.ts';
 import { createNamespace, removeNamespace } from '../support/cluster/namespace.ts';
-import { beginWriting, edit, kubeRef, objectAt, verbs } from '../support/cluster/writing.ts';
+import { beginWriting, edit, kubeRef, objectAt, verbs } from '../support/cluster/writer.ts';
 import { meshBinding } from '../support/objects.ts';
 
 const client = kubeClient(testCluster().access);

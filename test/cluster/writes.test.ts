@@ -8,8 +8,8 @@ import { readManifests } from '../../lab/kube/manifests.ts';
 import type { KubeObject } from '../../lab/kube/object.ts';
 import { testCluster } from '../support/cluster/cluster.ts';
 import { createNamespace, removeNamespace } from '../support/cluster/namespace.ts';
-import { beginWriting, edit, kubeRef, objectAt, once, verbs } from '../support/cluster/writing.ts';
-import type { BeforeRequest, Writing } from '../support/cluster/writing.ts';
+import { beginWriting, edit, kubeRef, objectAt, once, verbs } from '../support/cluster/writer.ts';
+import type { BeforeRequest, Writing } from '../support/cluster/writer.ts';
 import { meshEndpoints } from '../support/objects.ts';
 
 const client = kubeClient(testCluster().access);

@@ -18,7 +18,7 @@ import {
   routeObject,
   service,
   tailnetObject,
-} from '../support/traffic/world.ts';
+} from '../support/traffic/objects.ts';
 
 /** The same steps in every run; SEED=2 npm test tries others. */
 const seed = Number(process.env['SEED'] ?? 1);

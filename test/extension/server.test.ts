@@ -22,7 +22,7 @@ import {
   endpointsObject,
   httpRoute,
   tailnetObject,
-} from '../support/traffic/world.ts';
+} from '../support/traffic/objects.ts';
 import { VirtualClock } from '../support/virtual-clock.ts';
 
 const WEB = 'httproute/default/web/rule/0';

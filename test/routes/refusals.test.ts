@@ -15,7 +15,7 @@ import {
   udpRoute,
 } from '../../src/index.ts';
 import { resourcesFrom, ruleOf } from '../support/traffic/resolve.ts';
-import { tailnetObject } from '../support/traffic/world.ts';
+import { tailnetObject } from '../support/traffic/objects.ts';
 
 /** The same objects in every run; SEED=2 npm test tries others. */
 const seed = Number(process.env['SEED'] ?? 1);

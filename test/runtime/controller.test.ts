@@ -5,7 +5,7 @@ import { startController } from '../../src/runtime/controller.ts';
 import type { Outcome } from '../../src/runtime/queue/queue.ts';
 import { controllerMetrics, queueMetrics } from '../../src/telemetry/metrics.ts';
 import { createRegistry } from '../../src/telemetry/registry.ts';
-import { DONE, FOREVER, refOfWeb, running, tailnet, web } from '../support/runtime/running.ts';
+import { DONE, FOREVER, refOfWeb, running, tailnet, web } from '../support/runtime/running-controller.ts';
 import { Runtime } from '../support/runtime/runtime.ts';
 import { parseExposition, valueOf } from '../support/telemetry/exposition.ts';
 

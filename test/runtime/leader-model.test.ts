@@ -1,8 +1,13 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { LEASE_TIMING } from '../../src/runtime/leader-election/election.ts';
-import { Election } from '../support/runtime/election.ts';
-import type { Candidate, ElectionSetup, RequestCourse, ElectionEvent } from '../support/runtime/election.ts';
+import { Election } from '../support/runtime/election-model.ts';
+import type {
+  Candidate,
+  ElectionSetup,
+  RequestCourse,
+  ElectionEvent,
+} from '../support/runtime/election-model.ts';
 
 /** The same elections in every run; SEED=2 npm test tries others. */
 const seed = Number(process.env['SEED'] ?? 1);

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { RunContext } from '../../src/runtime/runs.ts';
-import { DONE, FOREVER, running, web } from '../support/runtime/running.ts';
+import { DONE, FOREVER, running, web } from '../support/runtime/running-controller.ts';
 import { Runtime } from '../support/runtime/runtime.ts';
 
 const LIMITS = { graceMs: 20_000, abortMs: 1000 };

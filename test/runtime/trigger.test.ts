@@ -3,7 +3,7 @@ import { meshBackendsOf, tailnetsOf } from '../../src/api/references.ts';
 import type { Index } from '../../src/resources/resources.ts';
 import { byIndex, byKey, whenChanges } from '../../src/runtime/trigger.ts';
 import { route } from '../support/declared.ts';
-import { DONE, refOfWeb, tailnet, web } from '../support/runtime/running.ts';
+import { DONE, refOfWeb, tailnet, web } from '../support/runtime/running-controller.ts';
 import { Runtime } from '../support/runtime/runtime.ts';
 
 const tailnetsByDomain: Index<'MeshTailnet'> = {

@@ -11,7 +11,7 @@ import {
   routeObject,
   service,
   tailnetObject,
-} from '../support/traffic/world.ts';
+} from '../support/traffic/objects.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 

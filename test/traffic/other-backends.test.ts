@@ -12,7 +12,7 @@ import {
   serviceObject,
   sliceObject,
   tailnetObject,
-} from '../support/traffic/world.ts';
+} from '../support/traffic/objects.ts';
 
 const CLUSTER = 'httproute/default/web/rule/0';
 const ENVOY = { group: 'gateway.envoyproxy.io', kind: 'Backend' };

@@ -12,7 +12,7 @@ import {
   namespaceObject,
   routeObject,
   tailnetObject,
-} from '../support/traffic/world.ts';
+} from '../support/traffic/objects.ts';
 
 const NAME = 'kubernetes.io/metadata.name';
 

@@ -11,8 +11,8 @@ import { resourceOf } from '../support/resources/resources.ts';
 import { productKinds } from '../support/schema/product-schemas.ts';
 import { resourcesOf, ruleOf, trafficOf } from '../support/traffic/resolve.ts';
 import type { Traffic } from '../support/traffic/resolve.ts';
-import { randomWorld, CLUSTERS } from '../support/traffic/worlds.ts';
-import { backend, endpointsObject, routeObject, tailnetObject } from '../support/traffic/world.ts';
+import { randomWorld, CLUSTERS } from '../support/traffic/random-objects.ts';
+import { backend, endpointsObject, routeObject, tailnetObject } from '../support/traffic/objects.ts';
 
 /** The same worlds in every run; SEED=2 npm test tries others. */
 const seed = Number(process.env['SEED'] ?? 1);

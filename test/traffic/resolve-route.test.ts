@@ -12,7 +12,7 @@ import {
   serviceObject,
   sliceObject,
   tailnetObject,
-} from '../support/traffic/world.ts';
+} from '../support/traffic/objects.ts';
 
 const tailnet = tailnetObject();
 const web = endpointsObject('web');

@@ -16,7 +16,7 @@ import {
   service,
   serviceObject,
   tailnetObject,
-} from '../support/traffic/world.ts';
+} from '../support/traffic/objects.ts';
 
 const gateway = { kind: 'Gateway', namespace: 'default', name: 'public' } as const;
 const KINDS: readonly string[] = ['HTTPRoute', 'GRPCRoute', 'TLSRoute', 'TCPRoute', 'UDPRoute'];

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { endpoint } from '../support/objects.ts';
 import { resourcesFrom, trafficOf } from '../support/traffic/resolve.ts';
 import type { Traffic } from '../support/traffic/resolve.ts';
-import { backend, endpointsObject, httpRoute, tailnetObject } from '../support/traffic/world.ts';
+import { backend, endpointsObject, httpRoute, tailnetObject } from '../support/traffic/objects.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 

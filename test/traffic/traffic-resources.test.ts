@@ -8,7 +8,7 @@ import { dependenciesOf, trackDependencies } from '../../src/traffic/traffic-res
 import type { TrafficResources, Dependency } from '../../src/traffic/traffic-resources.ts';
 import { resourceOf } from '../support/resources/resources.ts';
 import { resourcesFrom, resourcesOf, ruleOf, trafficOf } from '../support/traffic/resolve.ts';
-import { anyObject, randomWorld, CLUSTERS } from '../support/traffic/worlds.ts';
+import { anyObject, randomWorld, CLUSTERS } from '../support/traffic/random-objects.ts';
 import {
   backend,
   bindingObject,
@@ -17,7 +17,7 @@ import {
   httpRoute,
   namespaceObject,
   tailnetObject,
-} from '../support/traffic/world.ts';
+} from '../support/traffic/objects.ts';
 
 /** The same worlds in every run; SEED=2 npm test tries others. */
 const seed = Number(process.env['SEED'] ?? 1);

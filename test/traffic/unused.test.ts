@@ -12,7 +12,7 @@ import {
   routeObject,
   service,
   tailnetObject,
-} from '../support/traffic/world.ts';
+} from '../support/traffic/objects.ts';
 
 const tailnet = tailnetObject();
 const route = httpRoute('web', [backend('web')]);

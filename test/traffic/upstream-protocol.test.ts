@@ -3,7 +3,7 @@ import type { Protocol } from '../../src/api/generated/types.ts';
 import type { RouteKind } from '../../src/api/key.ts';
 import type { Traffic } from '../support/traffic/resolve.ts';
 import { resourcesFrom, trafficOf } from '../support/traffic/resolve.ts';
-import { backend, endpointsObject, routeObject, tailnetObject } from '../support/traffic/world.ts';
+import { backend, endpointsObject, routeObject, tailnetObject } from '../support/traffic/objects.ts';
 import { endpoint } from '../support/objects.ts';
 
 const CLUSTERS: Readonly<Record<RouteKind, string>> = {

@@ -24,7 +24,7 @@ import {
   endpointsObject,
   httpRoute,
   tailnetObject,
-} from '../../support/traffic/world.ts';
+} from '../../support/traffic/objects.ts';
 
 const DELTA_ENDPOINTS = '/envoy.service.endpoint.v3.EndpointDiscoveryService/DeltaEndpoints';
 const clusterOf = (n: number) => `httproute/default/web-${n}/rule/0`;

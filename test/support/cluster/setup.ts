@@ -5,7 +5,7 @@ import { CLUSTER_FOLDER, ClusterFolder } from '../../../lab/cluster/cluster-fold
 import { guard } from '../../../lab/process/guard.ts';
 import type { Guard } from '../../../lab/process/guard.ts';
 import { PROJECT, runCommand, typescript } from '../lab/command-line.ts';
-import { takeTurn } from '../take-turns.ts';
+import { takeTurn } from '../run-lock.ts';
 import './cluster.ts';
 
 const up = typescript('lab/commands/cluster.ts', 'up');

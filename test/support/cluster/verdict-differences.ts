@@ -3,7 +3,7 @@ import type { Fault } from '../../../src/api/validation/fault.ts';
 import { formatFault, valueAt } from '../../../src/api/validation/fault.ts';
 import type { Verdict } from '../../../src/api/validation/validate.ts';
 import type { KubeCause } from '../../../lab/kube/error.ts';
-import type { Judgement } from './judge.ts';
+import type { Judgement } from './api-server-verdict.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 

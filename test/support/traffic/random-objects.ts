@@ -13,7 +13,7 @@ import {
   routeObject,
   service,
   tailnetObject,
-} from './world.ts';
+} from './objects.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 
