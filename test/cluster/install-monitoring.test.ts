@@ -22,7 +22,7 @@ const SOON = { timeoutMs: 240_000 };
 
 let scene: InstallScene;
 beforeAll(async () => {
-  scene = await installScene('documented');
+  scene = await installScene({ manifests: 'documented' });
   await scene.install(() => undefined);
   await scene.use();
   await scene.answerOf('web-1');

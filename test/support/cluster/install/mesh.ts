@@ -1,6 +1,12 @@
 import { NETWORK } from '../../../../lab/cluster/network.ts';
 import type { Cluster } from '../../../../lab/cluster/cluster-folder.ts';
+import { imageOf } from '../../../../lab/cluster/images/table.ts';
+import { startControlApi } from '../../../../lab/control-api/control-api.ts';
+import type { ClientCredentials, ControlApi } from '../../../../lab/control-api/control-api.ts';
+import { tailnetBehind } from '../../../../lab/control-api/real-tailnet.ts';
+import { nodeImages } from '../../../../lab/install/image.ts';
 import type { KubeObject } from '../../../../lab/kube/object.ts';
+import { MESH_POD } from '../../../../src/api/names.ts';
 import { locateBinaries } from '../../../../lab/parts/locate.ts';
 import { startMeshNode } from '../../../../lab/tailnet/mesh-node.ts';
 import { freePorts } from '../../../../lab/process/ports.ts';
@@ -10,34 +16,56 @@ import { named, route } from '../../declared.ts';
 import { ownFolder, remoteOf } from '../../lab/lab.ts';
 import { endpoint, meshEndpoints, meshTailnet } from '../../objects.ts';
 
-/** A device on this machine with a proxy that pods reach, as a MeshTailnet with an external pool names it. */
-export type ExternalPool = { readonly address: string; readonly end: () => Promise<void> };
+/** A tailnet as a user declares it, with the name of the MeshTailnet. */
+export type DeclaredTailnet = {
+  readonly tailnetNamed: (name: string) => KubeObject;
+  readonly end: () => Promise<void>;
+};
 
 /**
  * Starts a device with a proxy on the address by which pods reach this machine; it ends with the test, even if that
  * is killed.
  */
-export async function startExternalPool(
-  { tailnet }: Pick<Cluster, 'tailnet'>,
-  hostname: string,
-): Promise<ExternalPool> {
+export async function startExternalPool({ tailnet }: Pick<Cluster, 'tailnet'>): Promise<DeclaredTailnet> {
   const own = ownFolder();
   own.folder.create();
   const starter = starterIn(own.folder, locateBinaries(process.env), process.env['PATH'] ?? '');
   const [port = 0] = await freePorts(1);
-  const address = `${NETWORK.outer}:${port}`;
-  const node = await startMeshNode(starter, tailnet, { hostname, tags: ['tag:mesh'], proxy: address });
-  const end = async () => {
-    await own.end();
-    await removeNode(tailnet.admin, node.id);
+  const proxy = `${NETWORK.outer}:${port}`;
+  const hostname = `install-${crypto.randomUUID().slice(0, 8)}`;
+  const node = await startMeshNode(starter, tailnet, { hostname, tags: ['tag:mesh'], proxy });
+  const spec = { pool: { mode: 'External', addresses: [proxy] } };
+  return {
+    tailnetNamed: name => named(meshTailnet(spec), name) as KubeObject,
+    end: async () => {
+      await own.end();
+      await removeNode(tailnet.admin, node.id);
+    },
   };
-  return { address, end };
 }
 
-/** A MeshTailnet for the tailnet of a cluster, with an external pool. */
-export function externalTailnet(name: string, pool: ExternalPool): KubeObject {
-  const spec = { pool: { mode: 'External', addresses: [pool.address] } };
-  return named(meshTailnet(spec), name) as KubeObject;
+/** A tailnet that the operator joins, with its control API and an OAuth client for the operator. */
+export type ManagedTailnet = DeclaredTailnet & {
+  readonly api: ControlApi;
+  readonly addClient: () => ClientCredentials;
+};
+
+/** Starts a control API in front of the tailnet, and gives the image of mesh pods its default name. */
+export async function startManagedTailnet({ tailnet }: Pick<Cluster, 'tailnet'>): Promise<ManagedTailnet> {
+  const images = nodeImages(locateBinaries(process.env));
+  const image = `docker.io/${MESH_POD.image}`;
+  await images.rename(imageOf('tailscale'), image);
+  const api = await startControlApi({ host: NETWORK.outer, behind: tailnetBehind(tailnet.admin) });
+  const spec = { controlURL: api.url, loginServer: tailnet.url, syncInterval: '1s' };
+  return {
+    api,
+    addClient: () => api.addClient(['devices:core', 'auth_keys'], ['tag:mesh']),
+    tailnetNamed: name => named(meshTailnet(spec), name) as KubeObject,
+    end: async () => {
+      await api.close();
+      await images.remove(image);
+    },
+  };
 }
 
 /** The HTTP service of a remote node of a cluster. */

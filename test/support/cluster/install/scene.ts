@@ -9,7 +9,8 @@ import { tryAll } from '../../../../lab/process/errors.ts';
 import { waitFor } from '../../../../lab/process/wait.ts';
 import { testCluster } from '../cluster.ts';
 import { buildProduct, nodeImages } from '../../../../lab/install/image.ts';
-import { externalTailnet, meshRoute, remoteEndpoints, startExternalPool } from './mesh.ts';
+import { meshRoute, remoteEndpoints, startExternalPool } from './mesh.ts';
+import type { DeclaredTailnet } from './mesh.ts';
 import { documentedCommands, installer } from '../../../../lab/install/installer.ts';
 import type { Installer } from '../../../../lab/install/installer.ts';
 import { createNamespace } from '../namespace.ts';
@@ -45,8 +46,12 @@ export type InstallScene = {
 
 const ANSWER = { everyMs: 50 };
 
-/** Creates the scene: the image is on the node, and the tailnet has a device with a proxy. */
-export async function installScene(manifests: keyof typeof IMAGE = 'committed'): Promise<InstallScene> {
+/** Which manifests are installed, and the tailnet; by default one with a pool that others run. */
+type SceneOptions = { readonly manifests?: keyof typeof IMAGE; readonly tailnet?: DeclaredTailnet };
+
+/** Creates the scene: the image is on the node, and the tailnet can be declared. */
+export async function installScene(options: SceneOptions = {}): Promise<InstallScene> {
+  const { manifests = 'committed' } = options;
   const cluster = testCluster();
   const client = kubeClient(cluster.access);
   const product = await buildProduct();
@@ -54,8 +59,8 @@ export async function installScene(manifests: keyof typeof IMAGE = 'committed'):
   const pathOf = locateBinaries(process.env);
   const images = nodeImages(pathOf);
   const shell = installer(cluster, { product, namespace, pathOf });
-  const [pool] = await Promise.all([
-    startExternalPool(cluster, `install-${crypto.randomUUID().slice(0, 8)}`),
+  const [tailnet] = await Promise.all([
+    options.tailnet ?? startExternalPool(cluster),
     images.importProduct(product, IMAGE[manifests]),
   ]);
   const gateway = { namespace, name: 'public' };
@@ -81,7 +86,7 @@ export async function installScene(manifests: keyof typeof IMAGE = 'committed'):
     install: onStep => follow(shell, manifests, onStep),
     use: () =>
       applyAll(client, [
-        externalTailnet(namespace, pool),
+        tailnet.tailnetNamed(namespace),
         remoteEndpoints(cluster, 'web-1', web),
         httpGateway(namespace, 'public'),
         meshRoute(cluster, 'web-1', web, [PLACE.host]),
@@ -91,7 +96,7 @@ export async function installScene(manifests: keyof typeof IMAGE = 'committed'):
       await answerOf('web-1', host);
     },
     answerOf,
-    end: () => tryAll([shell.end, pool.end, () => images.remove(IMAGE[manifests])]),
+    end: () => tryAll([shell.end, tailnet.end, () => images.remove(IMAGE[manifests])]),
   };
 }
 
