@@ -1,6 +1,8 @@
 import { execFileSync } from 'node:child_process';
 import { basename, join } from 'node:path';
 import { buildSync } from 'esbuild';
+import { PARTS } from '../lab/parts/parts.ts';
+import type { BinaryName } from '../lab/parts/parts.ts';
 
 /** Bundles a program of a bench like the product, and returns its path. */
 export function bundled(name: string): string {
@@ -36,11 +38,14 @@ export function productCommand(product = builtProduct()): readonly string[] {
   return ['env', 'MALLOC_MMAP_THRESHOLD_=32768', process.execPath, '--max-semi-space-size=4', product];
 }
 
-/** The path of a program of the lab, from `npm run parts -- --list`, since only composition roots read the environment. */
-export function labProgram(part: string, program = part): string {
-  const args = ['--import', 'tsx', 'lab/commands/parts.ts', '--list', '--only', 'lab'];
+/** Finds programs of the parts in `npm run parts -- --list`, since only composition roots read the environment. */
+export function locatePrograms(): (name: BinaryName) => string {
+  const args = ['--import', 'tsx', 'lab/commands/parts.ts', '--list'];
   const listed = execFileSync(process.execPath, args, { encoding: 'utf8' });
-  const folder = new RegExp(`^${part} .*built\\s+(\\S+)$`, 'm').exec(listed)?.[1];
-  if (folder === undefined) throw new Error(`${part} is not built: run npm run parts -- --only lab`);
-  return join(folder, 'bin', program);
+  return name => {
+    const part = PARTS.find(({ binaries }) => binaries.some(binary => binary.name === name))?.name;
+    const folder = new RegExp(`^${part} .*built\\s+(\\S+)$`, 'm').exec(listed)?.[1];
+    if (folder === undefined) throw new Error(`${name} is not built: run npm run parts`);
+    return join(folder, 'bin', name);
+  };
 }

@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { availableParallelism, tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { builtProduct, labProgram } from '../bundled.ts';
+import { builtProduct, locatePrograms } from '../bundled.ts';
 import type { Figure } from '../figures.ts';
 import { endpointFigures } from './endpoints.ts';
 import { hookFigures } from './hooks.ts';
@@ -13,7 +13,7 @@ const SERVICES = 1_000;
 export async function traffic(): Promise<readonly Figure[]> {
   if (availableParallelism() < 2)
     throw new Error('two cores are needed: one for the server, one for its caller');
-  const [bundle, peer] = [builtProduct(), labProgram('extension-peer')];
+  const [bundle, peer] = [builtProduct(), locatePrograms()('extension-peer')];
   const root = mkdtempSync(join(tmpdir(), 'mesh-traffic-'));
   try {
     const stage = { bundle, peer, root, world: writeWorld(root, SERVICES) };

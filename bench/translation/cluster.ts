@@ -5,7 +5,6 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { parse, stringify } from 'yaml';
 import { extensionManager } from '../../src/api/envoy-gateway.ts';
-import { CLUSTER_FOLDER, ClusterFolder } from '../../lab/cluster/cluster-folder.ts';
 import type { Cluster } from '../../lab/cluster/cluster-folder.ts';
 import { ENVOY_GATEWAY } from '../../lab/cluster/envoy-gateway.ts';
 import { applyAll } from '../../lab/kube/apply.ts';
@@ -21,7 +20,8 @@ import { starterIn } from '../../lab/process/starter.ts';
 import { LabFolder } from '../../lab/state.ts';
 import { removeNode } from '../../lab/tailnet/tailnet.ts';
 import { waitFor } from '../../lab/process/wait.ts';
-import { builtProduct, labProgram } from '../bundled.ts';
+import { builtProduct, locatePrograms } from '../bundled.ts';
+import { commandLine, useCluster } from '../cluster.ts';
 import { startProgram } from '../kubernetes/programs.ts';
 import type { Program } from '../kubernetes/programs.ts';
 
@@ -50,20 +50,9 @@ export type BenchCluster = {
  * into its tailnet.
  */
 export async function withCluster<T>(work: (bench: BenchCluster) => Promise<T>): Promise<T> {
-  const folder = new ClusterFolder(CLUSTER_FOLDER);
-  const ended: (() => Promise<unknown>)[] = [];
-  if (!folder.running()) {
-    const down = commandLine('lab/commands/cluster.ts', 'down');
-    const cleaner = guard(down, process.cwd());
-    ended.unshift(async () => {
-      await runLine(down);
-      cleaner.release();
-    });
-  }
+  const { cluster, end: endCluster } = await useCluster();
+  const ended: (() => Promise<unknown>)[] = [endCluster];
   try {
-    await runLine(commandLine('lab/commands/cluster.ts', 'up'));
-    const cluster = folder.running();
-    if (!cluster) throw new Error('there is no cluster');
     const client = kubeClient(cluster.access);
     for (const name of ['namespace', 'crds', 'rbac'])
       await applyAll(client, readManifests(`dist/manifests/${name}.yaml`));
@@ -84,21 +73,13 @@ export async function withCluster<T>(work: (bench: BenchCluster) => Promise<T>):
   }
 }
 
-function commandLine(...args: readonly string[]): readonly string[] {
-  return [process.execPath, '--import', 'tsx', ...args];
-}
-
-async function runLine([program = '', ...args]: readonly string[]): Promise<void> {
-  await run(program, args, { maxBuffer: 64 * 1024 * 1024 });
-}
-
 async function startProxy({ tailnet }: Cluster) {
   const folder = new LabFolder(mkdtempSync(join(tmpdir(), 'mesh-lab-')));
   const cleaner = guard(commandLine('lab/commands/lab.ts', 'down', '--folder', folder.path), process.cwd());
   folder.create();
   const [port = 0] = await freePorts(1);
   const address = `${NETWORK.outer}:${port}`;
-  const starter = starterIn(folder, name => labProgram('tailscale', name), '/usr/bin:/bin');
+  const starter = starterIn(folder, locatePrograms(), '/usr/bin:/bin');
   const node = await startMeshNode(starter, tailnet, {
     hostname: 'bench-proxy',
     tags: ['tag:mesh'],

@@ -3,6 +3,7 @@ import type { ClientCredentials } from '../../lab/control-api/control-api.ts';
 import { gatewayAddress } from '../../lab/cluster/gateway.ts';
 import type { KubeObject } from '../../lab/kube/object.ts';
 import { documentedCommands } from '../../lab/install/installer.ts';
+import { containerProcess } from '../../lab/install/mesh-pod.ts';
 import { podsWith } from '../../lab/kube/pods.ts';
 import { conditionsOf } from '../../lab/kube/state.ts';
 import { waitForAbsence, waitForCondition, waitForObject } from '../../lab/kube/wait.ts';
@@ -18,7 +19,6 @@ import type { ManagedTailnet } from '../support/cluster/install/mesh.ts';
 import { installScene, PLACE } from '../support/cluster/install/scene.ts';
 import type { InstallScene } from '../support/cluster/install/scene.ts';
 import { printLogsOnFailure } from '../support/cluster/logs.ts';
-import { containerProcess } from '../support/cluster/mesh-pool.ts';
 import { startLoad } from '../support/lab/traffic/load.ts';
 import type { Load } from '../support/lab/traffic/load.ts';
 

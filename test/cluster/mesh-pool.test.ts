@@ -2,18 +2,13 @@ import type { Socket } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { NETWORK } from '../../lab/cluster/network.ts';
 import { tailnetBehind } from '../../lab/control-api/real-tailnet.ts';
+import { containerProcess, proxyConnections } from '../../lab/install/mesh-pod.ts';
 import { kubeClient } from '../../lab/kube/client.ts';
 import { waitForCondition, waitForObject } from '../../lab/kube/wait.ts';
 import { waitFor } from '../../lab/process/wait.ts';
 import { testCluster } from '../support/cluster/cluster.ts';
 import { printLogsOnFailure } from '../support/cluster/logs.ts';
-import {
-  containerProcess,
-  createPool,
-  openTunnels,
-  proxyConnections,
-  startLoginServer,
-} from '../support/cluster/mesh-pool.ts';
+import { createPool, openTunnels, startLoginServer } from '../support/cluster/mesh-pool.ts';
 import type { TestPool } from '../support/cluster/mesh-pool.ts';
 import { createNamespace, removeNamespace } from '../support/cluster/namespace.ts';
 import { startClient } from '../support/control/client.ts';

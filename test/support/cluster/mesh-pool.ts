@@ -1,5 +1,4 @@
 import { once } from 'node:events';
-import { readdirSync, readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { IncomingMessage } from 'node:http';
 import { connect } from 'node:net';
@@ -112,36 +111,6 @@ export async function createPool(
     podRef: ordinal => ({ kind: 'Pod', ...place(ordinal) }),
     remove: () => client.remove({ apiVersion: owner.apiVersion, kind: owner.kind, name: namespace }),
   };
-}
-
-/** The process of containerboot in a pod, which runs on this machine. */
-export function containerProcess(podUid: string): number {
-  const pids = readdirSync('/proc').filter(name => /^\d+$/.test(name));
-  const isOfPod = (pid: string) => {
-    try {
-      const variables = readFileSync(`/proc/${pid}/environ`, 'latin1').split('\0');
-      return (
-        variables.includes(`POD_UID=${podUid}`) &&
-        readFileSync(`/proc/${pid}/comm`, 'latin1').trim() === 'containerboot'
-      );
-    } catch {
-      return false;
-    }
-  };
-  const found = pids.find(isOfPod);
-  if (found === undefined) throw new Error(`no process of pod ${podUid} runs`);
-  return Number(found);
-}
-
-const ESTABLISHED = '01';
-
-/** The number of connections to the proxy of a pod, by the network of one of its processes. */
-export function proxyConnections(pid: number): number {
-  const port = MESH_POD.ports.proxy.toString(16).padStart(4, '0').toUpperCase();
-  return ['tcp', 'tcp6']
-    .flatMap(table => readFileSync(`/proc/${pid}/net/${table}`, 'latin1').trim().split('\n').slice(1))
-    .map(line => line.trim().split(/\s+/))
-    .filter(([, local = '', , state]) => local.endsWith(`:${port}`) && state === ESTABLISHED).length;
 }
 
 /** A new connection that failed: when it began, and why. */

@@ -1,0 +1,35 @@
+import { execFile } from 'node:child_process';
+import { promisify } from 'node:util';
+import { CLUSTER_FOLDER, ClusterFolder } from '../lab/cluster/cluster-folder.ts';
+import type { Cluster } from '../lab/cluster/cluster-folder.ts';
+import { guard } from '../lab/process/guard.ts';
+
+const run = promisify(execFile);
+
+/** The command that runs a file of the project. */
+export function commandLine(...args: readonly string[]): readonly string[] {
+  return [process.execPath, '--import', 'tsx', ...args];
+}
+
+/** The running cluster, or one that is started and ends with this process at the latest. */
+export async function useCluster(): Promise<{
+  readonly cluster: Cluster;
+  readonly end: () => Promise<void>;
+}> {
+  const folder = new ClusterFolder(CLUSTER_FOLDER);
+  const [up, down] = ['up', 'down'].map(command => commandLine('lab/commands/cluster.ts', command));
+  const cleaner = folder.running() ? undefined : guard(down ?? [], process.cwd());
+  const end = async () => {
+    if (!cleaner) return;
+    await runLine(down);
+    cleaner.release();
+  };
+  await runLine(up);
+  const cluster = folder.running();
+  if (!cluster) throw new Error('there is no cluster');
+  return { cluster, end };
+}
+
+async function runLine([program = '', ...args]: readonly string[] = []): Promise<void> {
+  await run(program, args, { maxBuffer: 64 * 1024 * 1024 });
+}
