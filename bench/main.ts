@@ -4,6 +4,7 @@ import { control } from './control.ts';
 import { report } from './figures.ts';
 import type { Bench } from './figures.ts';
 import { kubernetes } from './kubernetes/kubernetes.ts';
+import { meshPods } from './mesh-pods/mesh-pods.ts';
 import { parts } from './parts.ts';
 import { runtime } from './runtime/runtime.ts';
 import { traffic } from './traffic/traffic.ts';
@@ -13,6 +14,7 @@ const BENCHES: Readonly<Record<string, Bench>> = {
   compiler,
   control,
   kubernetes,
+  'mesh-pods': meshPods,
   parts,
   runtime,
   traffic,

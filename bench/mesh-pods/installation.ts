@@ -1,0 +1,107 @@
+import { readFileSync } from 'node:fs';
+import type { Cluster } from '../../lab/cluster/cluster-folder.ts';
+import { gatewayAddress } from '../../lab/cluster/gateway.ts';
+import { imageOf } from '../../lab/cluster/images/table.ts';
+import { NETWORK } from '../../lab/cluster/network.ts';
+import { startControlApi } from '../../lab/control-api/control-api.ts';
+import type { ControlApi } from '../../lab/control-api/control-api.ts';
+import { tailnetBehind } from '../../lab/control-api/real-tailnet.ts';
+import { requestThrough } from '../../lab/gateway/envoy.ts';
+import { buildProduct, nodeImages } from '../../lab/install/image.ts';
+import { documentedCommands, installer } from '../../lab/install/installer.ts';
+import type { Installer } from '../../lab/install/installer.ts';
+import { applyAll } from '../../lab/kube/apply.ts';
+import { kubeClient } from '../../lab/kube/client.ts';
+import type { KubeClient } from '../../lab/kube/client.ts';
+import { tryAll } from '../../lab/process/errors.ts';
+import { waitFor } from '../../lab/process/wait.ts';
+import type { RemoteNode } from '../../lab/state.ts';
+import { MESH_POD } from '../../src/api/names.ts';
+import { locatePrograms } from '../bundled.ts';
+import { useCluster } from '../cluster.ts';
+import { GATEWAY, MESH_HOST, secretOf, tailnetOf, userObjects } from './objects.ts';
+
+/** The product in a cluster, installed by the documentation, with a route into the tailnet that answers. */
+export type Installation = {
+  readonly client: KubeClient;
+  readonly api: ControlApi;
+  /** The namespace of the user, and the name of the MeshTailnet. */
+  readonly namespace: string;
+  readonly tailnet: ReturnType<typeof tailnetOf>;
+  /** The device behind the route. */
+  readonly remote: RemoteNode;
+  /** The Gateway, as host:port. */
+  readonly gateway: string;
+  /** From the first command to the first 200 through Envoy and a mesh pod. */
+  readonly installMs: number;
+};
+
+/** Installs the product, runs `work` and removes the product; its images are imported first. */
+export async function withInstallation<T>(work: (installation: Installation) => Promise<T>): Promise<T> {
+  const { cluster, end } = await useCluster();
+  const ended: (() => Promise<unknown>)[] = [end];
+  try {
+    const client = kubeClient(cluster.access);
+    const behind = tailnetBehind(cluster.tailnet.admin);
+    const api = await startControlApi({ host: NETWORK.outer, behind });
+    ended.unshift(() => api.close());
+    const created = { apiVersion: 'v1', kind: 'Namespace', metadata: { generateName: 'bench-' } };
+    const { name: namespace = '' } = (await client.create(created)).metadata;
+    const { shell, removeImages } = await prepare(cluster, namespace);
+    ended.unshift(removeImages);
+    ended.unshift(shell.end);
+    const remote = cluster.remotes[0];
+    if (!remote) throw new Error('the tailnet has no device');
+    const tailnet = tailnetOf(namespace, { controlURL: api.url, loginServer: cluster.tailnet.url });
+    const { gateway, installMs } = await install(shell, client, namespace, [
+      secretOf(api.addClient(['devices:core', 'auth_keys'])),
+      tailnet,
+      ...userObjects(namespace, remote),
+    ]);
+    return await work({ client, api, namespace, tailnet, remote, gateway, installMs });
+  } finally {
+    await tryAll(ended);
+  }
+}
+
+/** Imports the images into the node, under the names in the committed manifests. */
+async function prepare(cluster: Cluster, namespace: string) {
+  const pathOf = locatePrograms();
+  const product = await buildProduct();
+  const shell = installer(cluster, { product, namespace, pathOf });
+  const images = nodeImages(pathOf);
+  const [, image = ''] = /image: (\S+)/.exec(readFileSync('dist/manifests/operator.yaml', 'utf8')) ?? [];
+  const meshd = `docker.io/${MESH_POD.image}`;
+  await images.importProduct(product, image);
+  await images.rename(imageOf('tailscale'), meshd);
+  return { shell, removeImages: () => images.remove(image, meshd) };
+}
+
+/** Runs the commands of the documentation, applies the objects, and sends requests until one is answered with 200. */
+async function install(
+  shell: Installer,
+  client: KubeClient,
+  namespace: string,
+  objects: Parameters<typeof applyAll>[1],
+) {
+  const [commands = []] = documentedCommands('install.md', 'Apply the manifests');
+  const begun = performance.now();
+  const note = (what: string) =>
+    console.error(`${((performance.now() - begun) / 1000).toFixed(1).padStart(6)} s  ${what}`);
+  for (const command of commands) {
+    await shell.sh(command);
+    note(command);
+  }
+  await applyAll(client, objects);
+  note('objects of the user');
+  const gateway = await gatewayAddress(client, { namespace, name: GATEWAY });
+  note('the Gateway is programmed');
+  const isAnswered = async (seen: (what: string) => void) => {
+    const { status, body } = await requestThrough(gateway, { host: MESH_HOST });
+    seen(`${status} ${body}`);
+    return status === 200 || undefined;
+  };
+  await waitFor('the first 200', isAnswered, { everyMs: 50 });
+  note('the first 200 through the tailnet');
+  return { gateway, installMs: performance.now() - begun };
+}
