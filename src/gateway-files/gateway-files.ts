@@ -31,7 +31,7 @@ export class GatewayFiles {
   readonly #renames: RouteRenames;
   readonly #texts = new WeakMap<object, string>();
   /** The desired text of each part; the written one may still be an intermediate step of a rename. */
-  readonly #wanted = new Map<string, string>();
+  readonly #desired = new Map<string, string>();
   /** Parts of an earlier run, not yet found among the declarations. */
   readonly #leftovers = new Set<string>();
   #omitted = new Map<string, string>();
@@ -46,7 +46,7 @@ export class GatewayFiles {
     this.#deps = deps;
     this.#folder = new GeneratedFolder(deps.folder);
     const requeue = (part: string) => {
-      this.#wanted.delete(part);
+      this.#desired.delete(part);
       this.#schedule();
     };
     this.#renames = new RouteRenames(deps.clock, () => this.#folder.parts().length, requeue);
@@ -123,7 +123,7 @@ export class GatewayFiles {
   /** Restarts renames too: perhaps not even their first step was written. */
   async #open(): Promise<void> {
     this.#renames.close();
-    this.#wanted.clear();
+    this.#desired.clear();
     const { folder, log } = this.#deps;
     const foreignFiles = await this.#folder.open();
     for (const part of this.#folder.parts()) this.#leftovers.add(part);
@@ -143,15 +143,15 @@ export class GatewayFiles {
 
   #remove(part: string): void {
     this.#leftovers.delete(part);
-    this.#wanted.delete(part);
+    this.#desired.delete(part);
     this.#renames.forget(part);
     this.#folder.remove(part);
   }
 
   #put(part: string, text: string): void {
     this.#leftovers.delete(part);
-    if (this.#wanted.get(part) === text) return;
-    this.#wanted.set(part, text);
+    if (this.#desired.get(part) === text) return;
+    this.#desired.set(part, text);
     let next: NextText = { text };
     this.#folder.put(part, text, now => {
       next = nextText(part, now, text, this.#renames.phaseOf(part));

@@ -27,16 +27,16 @@ export type NextText = {
  */
 
 /** The text to write next for a part, from its current and its desired text. */
-export function nextText(part: string, now: string, wanted: string, phase: Phase): NextText {
-  const [[first, second], [plain]] = [readAll(now), readAll(wanted)];
+export function nextText(part: string, now: string, desired: string, phase: Phase): NextText {
+  const [[first, second], [plain]] = [readAll(now), readAll(desired)];
   const kind = kindOfPart(part);
-  if (!first || !plain || OWN.includes(kind)) return { text: wanted };
+  if (!first || !plain || OWN.includes(kind)) return { text: desired };
   const { declared, nth } = declaredNameOf(first.metadata.name);
-  if (declared !== plain.metadata.name) return { text: wanted };
+  if (declared !== plain.metadata.name) return { text: desired };
   if (WITH_DATA.includes(kind)) return { text: textOf(withoutKeys(first, plain)) };
   if (second && phase === 'retire') return { text: textOf(first), enter: 'cooldown' };
   const lost = lostFields({ ...first, metadata: {} }, { ...plain, metadata: {} }).slice(0, MAX_FIELDS);
-  const same = textNamed(plain, nth) ?? wanted;
+  const same = textNamed(plain, nth) ?? desired;
   if (lost.length === 0) return second ? both(same, textNamed(plain, 1 - nth), phase) : { text: same };
   if (POLICIES.includes(kind)) return orKept(textNamed(plain, nth + 1), same, lost);
   if (!RENAMED_ROUTES.includes(kind)) return { text: same, kept: lost };
