@@ -35,12 +35,12 @@ import type { WriteDeps } from './requests.ts';
 
 /** Creates or updates an object that we own. */
 export async function applyOwned(deps: WriteDeps, object: OwnedResource): Promise<void> {
-  const wanted = admitted(object);
-  const ref = refTo(wanted);
-  const value = fieldsToApply(object, wanted);
+  const desired = admitted(object);
+  const ref = refTo(desired);
+  const value = fieldsToApply(object, desired);
   const known = deps.read.get(ref);
-  if (known && (deps.applied.has(known, value) || isSame(known, wanted))) return;
-  const response = await applyWhole(deps, ref, value, wanted);
+  if (known && (deps.applied.has(known, value) || isSame(known, desired))) return;
+  const response = await applyWhole(deps, ref, value, desired);
   putResponse(deps, response);
   deps.applied.note(ref, response, value);
 }
@@ -55,10 +55,10 @@ function admitted(object: OwnedResource): Resource {
 }
 
 /** Our fields: of our own kinds as they would be stored, because server-side apply fails at unknown fields. */
-function fieldsToApply({ apiVersion, kind, metadata, spec }: OwnedResource, wanted: Resource) {
-  const { name, namespace } = wanted.metadata;
+function fieldsToApply({ apiVersion, kind, metadata, spec }: OwnedResource, desired: Resource) {
+  const { name, namespace } = desired.metadata;
   const { labels } = metadata;
-  return { apiVersion, kind, metadata: { name, namespace, labels }, spec: specOf(wanted) ?? spec };
+  return { apiVersion, kind, metadata: { name, namespace, labels }, spec: specOf(desired) ?? spec };
 }
 
 /** Undefined for kinds of which only some fields are read. */
@@ -66,15 +66,15 @@ function specOf(object: Resource): object | undefined {
   return 'spec' in object ? object.spec : undefined;
 }
 
-function isSame(known: Resource, wanted: Resource): boolean {
-  const spec = specOf(wanted);
+function isSame(known: Resource, desired: Resource): boolean {
+  const spec = specOf(desired);
   if (!spec || !isEqual(specOf(known), spec)) return false;
-  return isEqual(known.metadata.labels ?? {}, wanted.metadata.labels ?? {});
+  return isEqual(known.metadata.labels ?? {}, desired.metadata.labels ?? {});
 }
 
-async function applyWhole(deps: WriteDeps, ref: Ref, value: Fields, wanted: Resource): Promise<unknown> {
-  const path = pathOf(ref, wanted.apiVersion.slice(wanted.apiVersion.lastIndexOf('/') + 1));
-  const spec = specOf(wanted);
+async function applyWhole(deps: WriteDeps, ref: Ref, value: Fields, desired: Resource): Promise<unknown> {
+  const path = pathOf(ref, desired.apiVersion.slice(desired.apiVersion.lastIndexOf('/') + 1));
+  const spec = specOf(desired);
   for (let attempts = 1; attempts <= MAX_ATTEMPTS; attempts++) {
     const response = await apply(deps, path, value);
     if (!spec || !hasExtraFields(response, spec)) return response;

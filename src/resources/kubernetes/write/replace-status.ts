@@ -24,11 +24,11 @@ export async function replaceStatus<T extends OwnResource>(
   const ref = refTo<KindName>(object);
   const stored = sameObject(object, deps.read.get(ref));
   const known = stored ?? object;
-  const wanted = admittedStatus(known, status);
-  if (stored && (isEqual(stored.status ?? {}, wanted) || deps.applied.has(stored, wanted))) return;
-  const response = await applyStatus(deps, ref, known, wanted);
+  const desired = admittedStatus(known, status);
+  if (stored && (isEqual(stored.status ?? {}, desired) || deps.applied.has(stored, desired))) return;
+  const response = await applyStatus(deps, ref, known, desired);
   putResponse(deps, response);
-  deps.applied.note(ref, response, wanted);
+  deps.applied.note(ref, response, desired);
 }
 
 /** The stored object, if it has the uid of the given one. */
