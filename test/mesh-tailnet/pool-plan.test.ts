@@ -21,7 +21,7 @@ const names = poolNames('example', 'abcd1234');
 
 const joined: MemberSecret = {
   version: '1',
-  joinKey: { id: 'k1', expires: AFTER },
+  keyExpires: AFTER,
   hasKey: false,
   deviceId: 'n1',
   fqdn: 'meshd-example-0-abcd1234.example.ts.net',
@@ -34,7 +34,7 @@ type Given = { readonly secret?: MemberSecret; readonly pod?: Member['pod']; rea
 
 function member(ordinal: number, { secret, pod, device: found }: Given = {}): Member {
   const [name, hostname] = [names.pod(ordinal), names.hostname(ordinal)];
-  return { ordinal, name, hostname, secret, pod, device: found };
+  return { ordinal, name, hostname, secret, hasForeignSecret: false, pod, device: found };
 }
 
 const ready = (ordinal: number, revision = 'r1') => podOf(names.pod(ordinal), { isReady: true, revision });
@@ -115,11 +115,7 @@ describe('the plan of a pool', () => {
 
   it.each<[string, Given, readonly string[]]>([
     ['has a key that is valid', { secret: waiting }, []],
-    [
-      'has a key that has expired',
-      { secret: { ...waiting, joinKey: { id: 'k1', expires: BEFORE } } },
-      ['create-key 1'],
-    ],
+    ['has a key that has expired', { secret: { ...waiting, keyExpires: BEFORE } }, ['create-key 1']],
     [
       'has a key that was rejected',
       { secret: waiting, pod: podOf(names.pod(1), { terminated: 'backend error: invalid key: is used' }) },
@@ -139,7 +135,7 @@ describe('the plan of a pool', () => {
     [
       'has joined with a key that has expired, and awaits approval',
       {
-        secret: { ...waiting, joinKey: { id: 'k1', expires: BEFORE } },
+        secret: { ...waiting, keyExpires: BEFORE },
         device: deviceWith({ isAuthorized: false }),
         pod: unready(1),
       },
@@ -275,7 +271,7 @@ describe('the names of a pool', () => {
 
 describe('what meshd has written into a Secret', () => {
   const read = (data: Readonly<Record<string, string>>) =>
-    memberSecretOf({ version: '1', data, annotations: {} });
+    memberSecretOf({ version: '1', data, annotations: { 'mesh-gateway.dev/join-key': 'k1' } });
 
   it('is its device', () => {
     const data = { device_id: 'n1', device_fqdn: 'a.example.ts.net.', device_ips: '["100.64.0.1"]' };
@@ -289,14 +285,14 @@ describe('what meshd has written into a Secret', () => {
 
   it('is ignored where it is not as expected', () => {
     expect(read({ device_id: '', device_ips: '{"a":' })).toMatchObject({ deviceId: undefined, ips: [] });
-    expect(read({ device_ips: '[1, "100.64.0.1"]' }).ips).toEqual(['100.64.0.1']);
+    expect(read({ device_ips: '[1, "100.64.0.1"]' })?.ips).toEqual(['100.64.0.1']);
   });
 
   it('asks for another key only in place of the one that it has', () => {
-    expect(read({ authkey: 'a', reissue_authkey: 'a' }).wantsKey).toBe(true);
-    expect(read({ authkey: 'b', reissue_authkey: 'a' }).wantsKey).toBe(false);
-    expect(read({ reissue_authkey: 'no-authkey' }).wantsKey).toBe(true);
-    expect(read({ authkey: 'a' }).wantsKey).toBe(false);
+    expect(read({ authkey: 'a', reissue_authkey: 'a' })?.wantsKey).toBe(true);
+    expect(read({ authkey: 'b', reissue_authkey: 'a' })?.wantsKey).toBe(false);
+    expect(read({ reissue_authkey: 'no-authkey' })?.wantsKey).toBe(true);
+    expect(read({ authkey: 'a' })?.wantsKey).toBe(false);
   });
 
   it('names the device by its id, also where another has its hostname', () => {

@@ -61,10 +61,12 @@ export async function gatherPool(options: GatherPoolOptions, deps: GatherPoolDep
     Array.from({ length: count }, async (_, ordinal): Promise<Member> => {
       const [name, hostname] = [names.pod(ordinal), names.hostname(ordinal)];
       const stored = await workloads.secret(name);
-      const secret = stored && withoutForeignId(memberSecretOf(stored), hostname, devices);
+      const decoded = stored && memberSecretOf(stored);
+      const secret = decoded && withoutForeignId(decoded, hostname, devices);
+      const hasForeignSecret = stored !== undefined && !decoded;
       const pod = pods.find(({ metadata }) => metadata.name === name);
       const device = deviceOf({ hostname, secret }, devices, tailnet.spec.tags);
-      return { ordinal, name, hostname, secret, pod, device };
+      return { ordinal, name, hostname, secret, hasForeignSecret, pod, device };
     }),
   );
   const now = deps.now();

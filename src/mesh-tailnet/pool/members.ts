@@ -62,8 +62,8 @@ export function poolNames(tailnet: string, installation: string): PoolNames {
 /** The Secret of a member, as far as it is read. */
 export type MemberSecret = {
   readonly version: string;
-  /** The key that was created for it; it may be used by now. */
-  readonly joinKey: { readonly id: string; readonly expires: Date } | undefined;
+  /** When the last key that was created for it expires; it may be used by now. */
+  readonly keyExpires: Date;
   /** Whether the key is still in it: meshd removes it once it has joined. */
   readonly hasKey: boolean;
   /** Written by meshd once it has joined. */
@@ -80,6 +80,8 @@ export type Member = {
   readonly name: string;
   readonly hostname: string;
   readonly secret: MemberSecret | undefined;
+  /** Whether there is a Secret of this name that was not created for a member: it is neither changed nor deleted. */
+  readonly hasForeignSecret: boolean;
   readonly pod: ResourceOf<'Pod'> | undefined;
   readonly device: Device | undefined;
 };
@@ -120,14 +122,18 @@ export function deviceOf(
 /** What is part of a path of the control API, so that it cannot be `..`. */
 const DEVICE_ID = /^[A-Za-z0-9]{1,64}$/;
 
-/** Decodes a Secret, which meshd writes: what is not as expected counts as absent. */
-export function memberSecretOf({ version = '', data, annotations }: OwnSecret): MemberSecret {
+/**
+ * Decodes a Secret, which meshd writes: what is not as expected counts as absent. Undefined for a Secret that was not created
+ * for a member.
+ */
+export function memberSecretOf({ version = '', data, annotations }: OwnSecret): MemberSecret | undefined {
   const { [JOIN_KEY]: id, [JOIN_KEY_EXPIRES]: expires = '' } = annotations;
+  if (id === undefined) return undefined;
   const filled = (key: string) => (data[key] === '' ? undefined : data[key]);
   const { authkey, reissue_authkey: rejected } = data;
   return {
     version,
-    joinKey: id === undefined ? undefined : { id, expires: dateOf(expires) },
+    keyExpires: dateOf(expires),
     hasKey: authkey !== undefined && authkey !== '',
     deviceId: DEVICE_ID.test(data['device_id'] ?? '') ? data['device_id'] : undefined,
     fqdn: filled('device_fqdn')?.replace(/\.$/, ''),

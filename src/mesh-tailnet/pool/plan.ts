@@ -73,6 +73,7 @@ export function planPool(situation: PoolSituation): readonly Step[] {
  *
  *   Secret                                        step
  *   none                                          create a key
+ *   not created for a member                      none: it has to be removed by hand
  *   asks for another key                          create a key
  *   has a key that was rejected                   create a key
  *   has a key that has expired                    create a key, unless a device is online: it may await approval
@@ -82,16 +83,17 @@ export function planPool(situation: PoolSituation): readonly Step[] {
  *   otherwise                                     none: meshd starts
  */
 function renewalOf(member: Member, { isAuthenticated, lost, now }: PoolSituation): readonly Step[] {
-  const { name, secret, pod, device } = member;
+  const { name, secret, hasForeignSecret, pod, device } = member;
   const restart = restartOf(pod);
   // Both at once where there is no pod yet; otherwise a pod that starts finds the new key.
   const create = isAuthenticated ? [{ do: 'create-key', member } as const, ...restart] : [];
   const startOver = [{ do: 'delete-secret', name } as const, ...restart];
+  if (hasForeignSecret) return [];
   if (!secret) return create;
   if (isReady(member)) return [];
   if (secret.wantsKey) return create;
   if (secret.hasKey) {
-    const hasExpired = secret.joinKey !== undefined && isPast(secret.joinKey.expires, now);
+    const hasExpired = isPast(secret.keyExpires, now);
     return isKeyRejected(pod) || (hasExpired && device?.isOnline !== true) ? create : [];
   }
   if (!lost.has(name)) return [];

@@ -80,8 +80,12 @@ function memberProblem(
   { isAuthenticated, now }: PoolSituation,
 ): PoolProblem | undefined {
   if (isReady(member)) return undefined;
-  const { name, hostname, secret, pod, device } = member;
+  const { name, hostname, secret, hasForeignSecret, pod, device } = member;
   const problem = (reason: PoolProblem['reason'], message: string): PoolProblem => ({ reason, message });
+  if (hasForeignSecret) {
+    const fix = 'delete that Secret, or give the MeshTailnet another name';
+    return problem('Starting', `a Secret ${name} exists that is not of a mesh pod: ${fix}`);
+  }
   if (device && !device.isAuthorized) {
     const fix = `approve the device ${hostname} in the admin console of the tailnet`;
     return problem('AwaitingApproval', `${name} has joined and waits: ${fix}`);

@@ -77,3 +77,49 @@ describe('a mesh pod that writes into its Secret', () => {
     expect(deleted.filter(({ path }) => path.includes(client.id))).toEqual([]);
   });
 });
+
+describe('a Secret that has the name of a member', () => {
+  const FOREIGN = {
+    apiVersion: 'v1',
+    kind: 'Secret',
+    metadata: { name: 'meshd-example-0' },
+    data: { password: 'x' },
+  } as const;
+  const foreignData = ({ namespace }: Installation) => namespace.readSecret(FOREIGN.metadata.name)?.data;
+
+  it('and was not created for it is neither changed nor deleted, and no key is created for it', async () => {
+    const { scene, installation } = await newScene();
+    await installation.namespace.apply(FOREIGN);
+    installation.put({ pool: { replicas: 1 } });
+    await scene.steps(60, 5000);
+    expect(installation.condition('PoolReady')?.message).toContain('a Secret meshd-example-0 exists');
+    expect(scene.api.countByRoute()['keys.create']).toBeUndefined();
+    installation.remove();
+    await scene.until(() => expect(installation.get()).toBeUndefined());
+    expect(foreignData(installation)).toEqual(FOREIGN.data);
+  });
+
+  it('stops the member only until it is deleted', async () => {
+    const { scene, installation } = await newScene();
+    await installation.namespace.apply(FOREIGN);
+    installation.put();
+    await scene.steps(20);
+    installation.namespace.delete('Secret', FOREIGN.metadata.name);
+    await scene.until(() => expectReady(scene, installation, 2));
+  });
+
+  it('stays where the annotation of the StatefulSet counts it as one', async () => {
+    const { scene, installation } = await readyScene();
+    const metadata = { name: 'meshd-example-2' };
+    await installation.namespace.apply({ ...FOREIGN, metadata });
+    const statefulSet = installation.namespace.find('StatefulSet', 'meshd-example');
+    const annotations = { ...statefulSet?.metadata.annotations, 'mesh-gateway.dev/members': '1000000000' };
+    await installation.namespace.apply({
+      ...statefulSet,
+      ...{ apiVersion: 'apps/v1', kind: 'StatefulSet' },
+      metadata: { ...statefulSet?.metadata, name: 'meshd-example', annotations },
+    });
+    await scene.steps(20, 5000);
+    expect(installation.namespace.readSecret('meshd-example-2')?.data).toEqual(FOREIGN.data);
+  });
+});
