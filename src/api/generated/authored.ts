@@ -1139,11 +1139,11 @@ export interface DeviceCounts {
    */
   readonly online?: number;
   /**
-   * Devices that are mesh pods of this installation.
+   * Devices of this installation: those of mesh pods, and orphaned ones.
    */
   readonly managed?: number;
   /**
-   * Devices of this installation that are offline and belong to no mesh pod. They are deleted once they have been so for 10 minutes.
+   * Devices of this installation that are offline and belong to no mesh pod. The operator deletes each after a while (ORPHAN_AGE, 10 minutes by default).
    */
   readonly orphaned?: number;
 }
