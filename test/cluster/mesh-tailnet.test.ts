@@ -5,6 +5,7 @@ import { text } from 'node:stream/consumers';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
+import { gunzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { JSONWebKeySet } from 'jose';
 import { startControlApi } from '../../lab/control-api/control-api.ts';
@@ -117,6 +118,14 @@ async function eventsOf(name: string): Promise<readonly string[]> {
     .map(event => String(event['reason']));
 }
 
+/** A successful response; profiles are compressed. */
+async function textAt(url: string): Promise<string> {
+  const response = await fetch(url);
+  expect(response.status).toBe(200);
+  const body = Buffer.from(await response.arrayBuffer());
+  return (url.includes('pprof') ? gunzipSync(body) : body).toString('latin1');
+}
+
 describe('a MeshTailnet in a cluster', () => {
   it('shows within an interval what becomes of its credentials', async () => {
     const operator = await startOperator();
@@ -149,7 +158,12 @@ describe('a MeshTailnet in a cluster', () => {
     expect(events).toEqual(
       expect.arrayContaining(['SecretNotFound', 'CredentialsInvalid', 'Authenticated', 'PoolNotReady']),
     );
-    const shown = JSON.stringify([operator.lines, events, await statusOf('life')]) + operator.output();
+    const { metricsPort } = await operator.line('serving metrics and probes');
+    const served = ['/metrics', '/debug/pprof/heap', '/debug/pprof/profile?seconds=1'];
+    const texts = await Promise.all(
+      served.map(path => textAt(`http://127.0.0.1:${String(metricsPort)}${path}`)),
+    );
+    const shown = JSON.stringify([operator.lines, events, await statusOf('life'), texts]) + operator.output();
     for (const secret of [first.secret, second.secret]) expect(shown).not.toContain(secret);
   });
 
