@@ -173,6 +173,11 @@ describe('a MeshTailnet in a cluster', () => {
     await putSecret(api.addClient(SCOPES));
     await putTailnet('idle', { controlURL: api.url });
     await authenticated('idle', 'Authenticated');
+    // There is no controller of StatefulSets here, so that this is all that becomes of its mesh pods.
+    await waitFor('Secrets of both mesh pods', async () => {
+      const { pool } = await statusOf('idle');
+      return pool?.members?.length === 2 ? true : undefined;
+    });
     const lists = () => api.countByRoute()['devices.list'] ?? 0;
     const stays = async (requests: number, atLeastMs = 0) => {
       const { version } = await statusOf('idle');
