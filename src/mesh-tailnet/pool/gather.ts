@@ -30,7 +30,7 @@ export type GatherPoolOptions = {
   readonly specHashOf: (size: PoolSize) => string;
   readonly view: TailnetView | undefined;
   readonly isAuthenticated: boolean;
-  /** Of members without a usable identity; see `lostAfter`. */
+  /** Of the last pass. */
   readonly suspects: Suspects;
 };
 
