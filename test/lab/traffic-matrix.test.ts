@@ -2,8 +2,8 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { cellsOf, rowsOf } from '../support/lab/traffic/matrix/cells.ts';
 import { HOLDS, matrixTable } from '../support/lab/traffic/matrix/matrix.ts';
 import type { Outcome } from '../support/lab/traffic/matrix/matrix.ts';
-import { fillDirect } from '../support/lab/traffic/matrix/own-network.ts';
-import { fillProxied } from '../support/lab/traffic/matrix/proxied.ts';
+import { proveDirect } from '../support/lab/traffic/matrix/own-network.ts';
+import { proveProxied } from '../support/lab/traffic/matrix/proxied.ts';
 
 const FORM = process.env['MESH_GATEWAY_FORM'] === 'long' ? 'long' : 'short';
 const LIMIT_MS = { short: 900_000, long: 1_800_000 }[FORM];
@@ -12,15 +12,15 @@ const rows = rowsOf(FORM);
 const outcomes: Outcome[] = [];
 
 beforeAll(async () => {
-  outcomes.push(...(await fillProxied(rows.filter(({ path }) => path === 'Proxy'))));
-  outcomes.push(...(await fillDirect(FORM)));
+  outcomes.push(...(await proveProxied(rows.filter(({ path }) => path === 'Proxy'))));
+  outcomes.push(...(await proveDirect(FORM)));
 }, LIMIT_MS);
 
 afterAll(() => {
   console.log(`\n${matrixTable(rows, outcomes)}\n`);
 });
 
-const textOf = ({ row, part }: Pick<Outcome, 'row' | 'part'>) => `${row}, ${part}`;
+const textOf = ({ row, property }: Pick<Outcome, 'row' | 'property'>) => `${row}, ${property}`;
 
 describe('traffic through the real Envoy and the real tailnet', () => {
   it.each(cellsOf(rows))('$row, $part', cell => {

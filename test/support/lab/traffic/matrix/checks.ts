@@ -2,7 +2,7 @@ import { deepEqual, equal, ok } from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import type { ServiceState } from '../../../../../lab/tailnet/backends.ts';
 import { waitFor } from '../../../../../lab/process/wait.ts';
-import type { Part } from './cells.ts';
+import type { Property } from './cells.ts';
 import type { Exchange } from '../clients/client.ts';
 import type { Subject } from './subject.ts';
 
@@ -13,7 +13,7 @@ const MB = 1 << 20;
 const TURNS = 20;
 
 /** The check of each property; `node off` concerns all rows at once. */
-export const CHECKS: Readonly<Record<Exclude<Part, 'node off'>, Check>> = {
+export const CHECKS: Readonly<Record<Exclude<Property, 'node off'>, Check>> = {
   'only by mesh': async ({ addresses, meshAddress }) => deepEqual(await addresses(), [meshAddress]),
   '0 B': subject => (subject.countsConnections ? visit(subject) : payload(subject, 0)),
   '1 B': subject => payload(subject, 1),

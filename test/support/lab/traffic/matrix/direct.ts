@@ -4,10 +4,10 @@ import { startMeshNode } from '../../../../../lab/tailnet/mesh-node.ts';
 import { starterIn } from '../../../../../lab/process/starter.ts';
 import { rowsOf } from './cells.ts';
 import { interfaceCounters } from './counters.ts';
-import { fillMatrix } from './matrix.ts';
+import { proveRows } from './matrix.ts';
 import { meshTailnet } from '../objects.ts';
 import { startSystem } from '../system.ts';
-import { TCP_LISTENERS, worldOf } from './world.ts';
+import { TCP_LISTENERS, matrixSystem } from './matrix-system.ts';
 
 const INTERFACE = 'mesh0';
 
@@ -22,7 +22,7 @@ try {
   await startMeshNode(starter, system.lab.tailnet, options);
   system.put('tailnet', [meshTailnet(system.lab, [NO_PROXY])]);
   const carriedTo = () => ({ tunnels: 0, ...interfaceCounters(INTERFACE) });
-  const outcomes = await fillMatrix(rows, await worldOf({ system, rows, carriedTo, isShared: true }));
+  const outcomes = await proveRows(rows, await matrixSystem({ system, rows, carriedTo, isShared: true }));
   console.log(JSON.stringify({ outcomes }));
 } finally {
   await system.end();

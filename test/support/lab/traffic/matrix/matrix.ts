@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { messageOf } from '../../../../../lab/process/errors.ts';
 import { waitFor } from '../../../../../lab/process/wait.ts';
 import { nameOf } from './cells.ts';
-import type { Cell, Part, Row } from './cells.ts';
+import type { Cell, Property, Row } from './cells.ts';
 import { CHECKS, outcomeOf, SUCCEEDED } from './checks.ts';
 import type { Subject } from './subject.ts';
 
@@ -13,7 +13,7 @@ export type Outcome = Cell & { readonly text: string; readonly tookMs: number };
 export const HOLDS = 'holds';
 
 /** The system in which rows are proved. */
-export interface MemorySnapshots {
+export interface MatrixSystem {
   subjectOf(row: Row): Promise<Subject>;
   /** Disconnects every node with services from the tailnet, or reconnects all. */
   change(to: 'offline' | 'online'): Promise<void>;
@@ -24,14 +24,14 @@ export interface MemorySnapshots {
 type Prepared = { readonly row: Row; readonly subject: Subject };
 
 /** Proves rows, the cells of a row in sequence, and returns the outcome of each. */
-export async function fillMatrix(rows: readonly Row[], world: MemorySnapshots): Promise<readonly Outcome[]> {
-  const prepared = await Promise.all(rows.map(async row => ({ row, subject: await world.subjectOf(row) })));
+export async function proveRows(rows: readonly Row[], matrix: MatrixSystem): Promise<readonly Outcome[]> {
+  const prepared = await Promise.all(rows.map(async row => ({ row, subject: await matrix.subjectOf(row) })));
   try {
     const outcomes: Outcome[] = [];
     const fill = async (one: Prepared) => void outcomes.push(...(await fillRow(one)));
-    if (world.isShared) for (const one of prepared) await fill(one);
+    if (matrix.isShared) for (const one of prepared) await fill(one);
     else await Promise.all(prepared.map(fill));
-    return [...outcomes, ...(await fillNodeOff(prepared, world))];
+    return [...outcomes, ...(await fillNodeOff(prepared, matrix))];
   } finally {
     for (const { subject } of prepared) {
       subject.client.close();
@@ -42,8 +42,8 @@ export async function fillMatrix(rows: readonly Row[], world: MemorySnapshots): 
 
 async function fillRow({ row, subject }: Prepared): Promise<readonly Outcome[]> {
   const outcomes: Outcome[] = [];
-  for (const part of row.parts) {
-    if (part !== 'node off') outcomes.push(await proved(row, part, CHECKS[part](subject)));
+  for (const property of row.properties) {
+    if (property !== 'node off') outcomes.push(await proved(row, property, CHECKS[property](subject)));
   }
   return outcomes;
 }
@@ -52,11 +52,11 @@ const [OFF_MS, LATE_MS] = [2_000, 15_000];
 const PROBE = Buffer.from('is there anyone?');
 
 /** While their nodes are off, no row reaches its service, so none bypasses the tailnet. Then all reach it again. */
-async function fillNodeOff(rows: readonly Prepared[], world: MemorySnapshots): Promise<readonly Outcome[]> {
-  const concerned = rows.filter(({ row }) => row.parts.includes('node off'));
-  await world.change('offline');
+async function fillNodeOff(rows: readonly Prepared[], matrix: MatrixSystem): Promise<readonly Outcome[]> {
+  const concerned = rows.filter(({ row }) => row.properties.includes('node off'));
+  await matrix.change('offline');
   const whileOff = await Promise.all(concerned.map(({ subject }) => outcomeOf(untilItFails(subject))));
-  await world.change('online');
+  await matrix.change('online');
   return Promise.all(
     concerned.map((one, index) => {
       const back = async () => {
@@ -85,14 +85,14 @@ export async function untilItWorks({ client }: Pick<Subject, 'client'>): Promise
 
 const CELL_MS = { '100 MB': 300_000, rest: 120_000 } as const;
 
-async function proved(row: Row, part: Part, check: Promise<void>): Promise<Outcome> {
+async function proved(row: Row, property: Property, check: Promise<void>): Promise<Outcome> {
   const startMs = performance.now();
-  const limitMs = part === '100 MB' ? CELL_MS['100 MB'] : CELL_MS.rest;
+  const limitMs = property === '100 MB' ? CELL_MS['100 MB'] : CELL_MS.rest;
   const text = await within(limitMs, check).then(
     () => HOLDS,
     (error: unknown) => messageOf(error),
   );
-  return { row: nameOf(row), part, text, tookMs: performance.now() - startMs };
+  return { row: nameOf(row), property, text, tookMs: performance.now() - startMs };
 }
 
 async function within<T>(limitMs: number, work: Promise<T>): Promise<T> {
@@ -110,15 +110,20 @@ async function within<T>(limitMs: number, work: Promise<T>): Promise<T> {
 
 /** The matrix as a table: what is proved, in how many milliseconds, and what is not. */
 export function matrixTable(rows: readonly Row[], outcomes: readonly Outcome[]): string {
-  const parts = [...new Set(rows.flatMap(row => row.parts))];
-  const text = (row: Row, part: Part) => {
-    if (!row.parts.includes(part)) return '';
-    const found = outcomes.find(one => one.row === nameOf(row) && one.part === part);
+  const properties = [...new Set(rows.flatMap(row => row.properties))];
+  const text = (row: Row, property: Property) => {
+    if (!row.properties.includes(property)) return '';
+    const found = outcomes.find(one => one.row === nameOf(row) && one.property === property);
     if (!found) return 'MISSING';
     return found.text === HOLDS ? `${Math.round(found.tookMs)} ms` : 'FAILED';
   };
-  const table = [['', ...parts], ...rows.map(row => [nameOf(row), ...parts.map(part => text(row, part))])];
-  const widths = parts.map((_, column) => Math.max(...table.map(line => (line[column + 1] ?? '').length)));
+  const table = [
+    ['', ...properties],
+    ...rows.map(row => [nameOf(row), ...properties.map(property => text(row, property))]),
+  ];
+  const widths = properties.map((_, column) =>
+    Math.max(...table.map(line => (line[column + 1] ?? '').length)),
+  );
   const first = Math.max(...table.map(line => (line[0] ?? '').length));
   return table
     .map(([name = '', ...cells]) =>

@@ -7,7 +7,7 @@ import type { Outcome } from './matrix.ts';
 const OWN_NETWORK = ['unshare', '--net', ...(process.getuid?.() === 0 ? [] : ['--user', '--map-root-user'])];
 
 /** Runs the rows in which Envoy is on the mesh itself, and returns their outcomes. */
-export async function fillDirect(form: 'short' | 'long'): Promise<readonly Outcome[]> {
+export async function proveDirect(form: 'short' | 'long'): Promise<readonly Outcome[]> {
   const direct = typescript('test/support/lab/traffic/matrix/direct.ts', form);
   const child = startCommand([...OWN_NETWORK, 'sh', '-c', 'ip link set lo up && exec "$@"', 'sh', ...direct]);
   if (!child.stdout || !child.stderr) throw new Error('the output of the process cannot be read');

@@ -6,7 +6,7 @@ export type Protocol =
   'HTTP' | 'HTTPS' | 'gRPC' | 'gRPC over TLS' | 'TCP' | 'TLS passthrough' | 'TLS originated' | 'UDP';
 
 /** The endpoint and the route of a protocol. */
-export type Way = {
+export type ProtocolRoute = {
   readonly kind: RouteKind;
   /** The listener of the Gateway; a kind below HTTP has one for itself. */
   readonly listener: 'http' | 'tls' | 'tcp' | 'originated' | 'udp';
@@ -14,7 +14,7 @@ export type Way = {
 };
 
 /** The endpoint and the route of each protocol. */
-export const WAYS: Readonly<Record<Protocol, Way>> = {
+export const PROTOCOL_ROUTES: Readonly<Record<Protocol, ProtocolRoute>> = {
   HTTP: { kind: 'HTTPRoute', listener: 'http', service: 'http' },
   HTTPS: { kind: 'HTTPRoute', listener: 'http', service: 'https' },
   gRPC: { kind: 'GRPCRoute', listener: 'http', service: 'grpc' },

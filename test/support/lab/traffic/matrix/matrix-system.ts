@@ -14,19 +14,19 @@ import type { Row } from './cells.ts';
 import type { Client } from '../clients/client.ts';
 import { clientOf } from '../clients/clients.ts';
 import { untilItWorks } from './matrix.ts';
-import type { MemorySnapshots } from './matrix.ts';
+import type { MatrixSystem } from './matrix.ts';
 import { clusterOf, meshEndpointsOf, meshRoute } from '../objects.ts';
 import type { MeshRouteOptions } from '../objects.ts';
 import type { Subject } from './subject.ts';
 import type { System } from '../system.ts';
-import { WAYS } from './ways.ts';
+import { PROTOCOL_ROUTES } from './protocol-routes.ts';
 import type { Carried } from './witness.ts';
 
 /** The listeners that rows need in addition to one for each kind of route. */
 export const TCP_LISTENERS = ['originated', 'distrusted'] as const;
 
-/** The parts of a world. */
-export type WorldParts = {
+/** What the system of the rows needs. */
+export type MatrixSystemDeps = {
   readonly system: System;
   readonly rows: readonly Row[];
   /** The bytes that the tailnet has carried to a service so far. */
@@ -38,9 +38,9 @@ export type WorldParts = {
 type Place = System & { readonly nodes: ReadonlyMap<string, RemoteNode> };
 
 /** Writes a route for each row at once, and returns the system in which the rows are proved. */
-export async function worldOf(parts: WorldParts): Promise<MemorySnapshots> {
-  const { rows, carriedTo, isShared } = parts;
-  const system = { ...parts.system, nodes: await startNodes(parts) };
+export async function matrixSystem(deps: MatrixSystemDeps): Promise<MatrixSystem> {
+  const { rows, carriedTo, isShared } = deps;
+  const system = { ...deps.system, nodes: await startNodes(deps) };
   system.put('rows', [...endpointsOf(system), ...rows.flatMap(row => routesOf(system, row))]);
   return {
     isShared,
@@ -52,7 +52,7 @@ export async function worldOf(parts: WorldParts): Promise<MemorySnapshots> {
     },
     subjectOf: async row => {
       const remote = remoteFor(system, row);
-      const { service } = WAYS[row.protocol];
+      const { service } = PROTOCOL_ROUTES[row.protocol];
       const port = remote.ports[service] ?? 0;
       const client = clientFor(system, row, routeFor(system, row, 'trusted'));
       await withLogTail(system.standalone, withLogTail(system.gateway, untilItWorks({ client })));
@@ -70,7 +70,7 @@ export async function worldOf(parts: WorldParts): Promise<MemorySnapshots> {
         meshAddress: `${remote.address}:${port}`,
         repeats: row.client === 'datagrams',
         countsConnections: row.client === 'bytes' || row.client === 'TLS',
-        ...(row.parts.includes('wrong CA') ? { distrusted: distrustedOf(system, row) } : {}),
+        ...(row.properties.includes('wrong CA') ? { distrusted: distrustedOf(system, row) } : {}),
       };
     },
   };
@@ -80,7 +80,7 @@ export async function worldOf(parts: WorldParts): Promise<MemorySnapshots> {
  * A node for each row, so that the counts of a service belong to one row. A daemon that forwards to several ports of
  * its machine refuses a connection now and then, when two have the same source port.
  */
-async function startNodes({ system, rows }: WorldParts): Promise<Place['nodes']> {
+async function startNodes({ system, rows }: MatrixSystemDeps): Promise<Place['nodes']> {
   const starter = starterIn(system.folder, locateBinaries(process.env), process.env['PATH'] ?? '');
   const start = async (row: Row, index: number) =>
     [nameOf(row), await startRemote(starter, system.lab.tailnet, `row-${index}`)] as const;
@@ -97,7 +97,9 @@ function endpointsOf({ lab, nodes }: Place): readonly KubernetesObject[] {
 type Trust = 'trusted' | 'distrusted';
 
 function routesOf(system: Place, row: Row): readonly KubernetesObject[] {
-  const trusts: readonly Trust[] = row.parts.includes('wrong CA') ? ['trusted', 'distrusted'] : ['trusted'];
+  const trusts: readonly Trust[] = row.properties.includes('wrong CA')
+    ? ['trusted', 'distrusted']
+    : ['trusted'];
   return trusts.map(trust => meshRoute(system.gateway, routeFor(system, row, trust)));
 }
 
@@ -111,7 +113,7 @@ type RouteOptions = MeshRouteOptions & { readonly host: string };
 
 function routeFor(system: Place, row: Row, trust: Trust): RouteOptions {
   const remote = remoteFor(system, row);
-  const { kind, listener, service } = WAYS[row.protocol];
+  const { kind, listener, service } = PROTOCOL_ROUTES[row.protocol];
   const isTrusted = trust === 'trusted';
   const name = `${isTrusted ? '' : 'distrusted-'}${nameOf(row)}`.toLowerCase().replace(/[^a-z0-9]+/g, '-');
   const host = kind === 'TLSRoute' ? remote.fqdn : `${name}.test`;
