@@ -63,8 +63,14 @@ export function tailnetController(deps: TailnetDeps): Controller<'MeshTailnet'> 
   const create = creator(deps);
   const pools = poolsOf(deps);
   const reconcilePool = (situation: Gathered) => {
-    const isAuthenticated = authenticatedOf(situation).status === 'True';
-    return pools?.reconcile(situation.tailnet, { ...situation, isAuthenticated });
+    const { status, reason } = authenticatedOf(situation);
+    const input = { ...situation, isAuthenticated: status === 'True' };
+    const { tailnet } = situation;
+    // Another tailnet has none of our devices and keys, which must not count as removed.
+    if (reason === 'TailnetMismatch') {
+      return pools?.reconcile(tailnet, { ...input, api: undefined, view: undefined });
+    }
+    return pools?.reconcile(tailnet, { ...input, api: tailnets.api(tailnet.metadata.name) });
   };
   return {
     name: 'mesh-tailnet',
@@ -126,11 +132,10 @@ function outcomeOf(situation: Gathered, pool: ReconciledPool | undefined): Outco
 
 /** Undefined where there is no cluster to run mesh pods in. */
 function poolsOf(deps: TailnetDeps) {
-  const { workloads, installation, events, tailnets } = deps;
+  const { workloads, installation, events } = deps;
   if (!workloads || installation === undefined) return undefined;
   return poolReconciler({
     ...{ ...deps, workloads, installation },
-    api: name => tailnets.api(name),
     report: (tailnet, { reason, note }) => {
       const { name, uid } = tailnet.metadata;
       events.record({

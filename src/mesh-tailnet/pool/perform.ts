@@ -20,7 +20,7 @@ export type PoolEvent = {
 export type PerformDeps = {
   readonly workloads: OwnNamespace;
   readonly write: Pick<WriteResources, 'addFinalizer' | 'removeFinalizer'>;
-  /** Undefined before the tailnet was authenticated for the first time. */
+  /** Undefined where there are no credentials for this tailnet. */
   readonly api: ControlApi | undefined;
   readonly now: () => Date;
   readonly report: (event: PoolEvent) => void;
@@ -100,7 +100,10 @@ async function performStep(
 
 function apiOf({ api }: PerformDeps): ControlApi {
   if (api) return api;
-  throw new ControlError('Unreachable', 'the control API has not been used yet');
+  throw new ControlError(
+    'Unreachable',
+    'there are no credentials for this tailnet, see the condition Authenticated',
+  );
 }
 
 /** Only one key of a member is ever valid: one that an earlier attempt has left behind is revoked first. */

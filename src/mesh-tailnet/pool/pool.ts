@@ -15,7 +15,7 @@ import type { PoolOptions } from './objects.ts';
 import { performSteps } from './perform.ts';
 import type { FailedStep, PoolEvent } from './perform.ts';
 import { planPool } from './plan.ts';
-import type { PoolSituation, PoolSize, Step } from './plan.ts';
+import type { PoolSituation, PoolSize } from './plan.ts';
 import { poolFinding, poolStatusOf } from './status.ts';
 import type { PoolProblem } from './status.ts';
 import { NO_ORPHANS, sweep } from './sweep.ts';
@@ -33,7 +33,6 @@ export type PoolDeps = {
   readonly meshPods: PoolOptions['defaults'];
   /** How long a device without a mesh pod is reported before it is deleted. */
   readonly orphanAgeMs: number;
-  readonly api: (tailnet: string) => ControlApi | undefined;
   readonly report: (tailnet: MeshTailnet, event: PoolEvent) => void;
   readonly log: Log;
   readonly now: () => Date;
@@ -44,6 +43,9 @@ export type Reach = { readonly controlURL: string; readonly ca: string | undefin
 
 /** What a pool depends on beside its MeshTailnet. */
 export type PoolInput = {
+  /** Undefined where there are no credentials for this tailnet. */
+  readonly api: ControlApi | undefined;
+  /** Of this tailnet. */
   readonly view: TailnetView | undefined;
   readonly isAuthenticated: boolean;
   /** Undefined where it is not known: then mesh pods are left as they are. */
@@ -111,8 +113,8 @@ async function sweepOrphans(
   tailnet: MeshTailnet,
   { desired, members }: PoolSituation,
   { orphans, devices }: Memory,
-  { view, isAuthenticated }: PoolInput,
-  { read, installation, orphanAgeMs, api, report, log }: PoolDeps,
+  { api, view, isAuthenticated }: PoolInput,
+  { read, installation, orphanAgeMs, report, log }: PoolDeps,
 ): Promise<Pick<Memory, 'orphans' | 'devices'>> {
   const listedAt = view?.isStale === false ? view.lastSuccess : undefined;
   // The removal of a pool deletes all of its devices, and knows them better.
@@ -133,7 +135,7 @@ async function sweepOrphans(
   }
   for (const { hostname, id } of swept.remove) {
     try {
-      await api(name)?.deleteDevice(id);
+      await api?.deleteDevice(id);
       report(tailnet, { reason: 'OrphanDeleted', note: `deleted the device ${hostname} (${id})` });
     } catch (error) {
       if (!(error instanceof ControlError)) throw error;
@@ -150,7 +152,7 @@ const UNKNOWN: Reach = { controlURL: 'http://unknown.invalid', ca: undefined };
 type ReconcileOptions = PoolInput & { readonly suspects: Suspects; readonly isDue: boolean };
 
 async function reconcilePool(tailnet: MeshTailnet, options: ReconcileOptions, deps: PoolDeps) {
-  const { view, isAuthenticated, reach, suspects, isDue } = options;
+  const { api, view, isAuthenticated, reach, suspects, isDue } = options;
   const { workloads, installation, meshPods, log } = deps;
   const { namespace } = workloads;
   const names = poolNames(tailnet.metadata.name, installation);
@@ -165,7 +167,8 @@ async function reconcilePool(tailnet: MeshTailnet, options: ReconcileOptions, de
   const pool = await gatherPool(gathered, deps);
   const isRemoving = pool.situation.desired === 0;
   const steps = reach || isRemoving ? planPool(pool.situation) : [];
-  const failure = await perform(steps, { tailnet, names, objectsOf }, deps);
+  const report = (event: PoolEvent) => deps.report(tailnet, event);
+  const failure = await performSteps(steps, { tailnet, names, objectsOf }, { ...deps, api, report });
   if (failure?.step.do === 'create-key') {
     // Part of the contract.
     log.error('failed to create device', { tailnet: tailnet.metadata.name, why: failure.error.message });
@@ -178,16 +181,6 @@ async function reconcilePool(tailnet: MeshTailnet, options: ReconcileOptions, de
     isSettled: steps.length === 0 && finding.status === 'True',
     error: failure?.error,
   };
-}
-
-function perform(
-  steps: readonly Step[],
-  options: Parameters<typeof performSteps>[1],
-  { api, report, ...deps }: PoolDeps,
-): Promise<FailedStep | undefined> {
-  const { tailnet } = options;
-  const reporting = (event: PoolEvent) => report(tailnet, event);
-  return performSteps(steps, options, { ...deps, api: api(tailnet.metadata.name), report: reporting });
 }
 
 /** A step that failed is taken again; what the pods show may be of more help. */

@@ -242,6 +242,53 @@ describe('a deletion', () => {
   });
 });
 
+describe('credentials of another tailnet', () => {
+  /** Responds as the control API does with such credentials; the returned function ends that. */
+  function answerForAnother({ api }: PoolScene): () => void {
+    const devices = [{ nodeId: 'n1', name: 'web.other.ts.net', hostname: 'web' }];
+    const answers = {
+      'devices.list': { status: 200, json: { devices } },
+      'device.get': { status: 404, json: { message: 'no manageable device matching this ID found' } },
+      'device.delete': { status: 404, json: { message: 'no manageable device matching this ID found' } },
+      'keys.list': { status: 200, json: { keys: [] } },
+      'keys.delete': { status: 404, json: { message: 'key not found' } },
+    };
+    const ends = Object.entries(answers).map(([route, answer]) =>
+      api.fail({ routes: [route], fault: { is: 'answer', ...answer } }),
+    );
+    return () => {
+      for (const end of ends) end();
+    };
+  }
+
+  it('take no identity from a member that is not ready', async () => {
+    const { scene, installation } = await readyScene();
+    const end = answerForAnother(scene);
+    installation.kubelet.holdImages();
+    installation.kubelet.delete(FIRST);
+    await scene.steps(60, 5000);
+    expect(installation.condition('Authenticated')).toMatchObject({ reason: 'TailnetMismatch' });
+    end();
+    installation.kubelet.releaseImages();
+    await scene.until(() => expectReady(scene, installation, 2));
+    expect(scene.api.countByRoute()['keys.create']).toBe(2);
+  });
+
+  it('do not let a deletion forget the devices', async () => {
+    const { scene, installation } = await readyScene();
+    const end = answerForAnother(scene);
+    await scene.until(() =>
+      expect(installation.condition('Authenticated')).toMatchObject({ reason: 'TailnetMismatch' }),
+    );
+    installation.remove();
+    await scene.steps(60, 5000);
+    expect(installation.condition('Ready')?.message).toContain('skip-cleanup');
+    expect(scene.joined()).toHaveLength(2);
+    end();
+    await scene.until(() => expectRemoved(scene, installation));
+  });
+});
+
 describe('devices that no Secret names any more', () => {
   it('are removed after the namespace was deleted and the operator was installed again', async () => {
     const { scene, installation } = await readyScene();
