@@ -79,6 +79,19 @@ describe('a pool', () => {
     expectReady(scene, installation, 2);
   });
 
+  it('stays as it is while the control API is away, also after a restart of the operator', async () => {
+    const { scene, installation } = await readyScene();
+    const end = scene.api.fail({ fault: { is: 'reset', when: 'before' } });
+    await scene.steps(60, 5000);
+    await installation.restart();
+    await scene.steps(60, 5000);
+    expect(installation.status().pool).toMatchObject({ ready: 2 });
+    expect(installation.condition('PoolReady')).toMatchObject({ status: 'True' });
+    end();
+    await scene.until(() => expectReady(scene, installation, 2));
+    expect(scene.api.countByRoute()['keys.create']).toBe(2);
+  });
+
   it('grows and shrinks, and the first member stays', async () => {
     const { scene, installation } = await readyScene(2);
     const { device_id: id } = secretOf(installation);
@@ -230,6 +243,20 @@ describe('a deletion', () => {
       expect(installation.secrets()).toEqual([]);
       expect(installation.kubelet.names()).toEqual([]);
     });
+  });
+
+  it('is finished where the Secret with the credentials was deleted with it', async () => {
+    const { scene, installation } = await readyScene();
+    installation.namespace.delete('Secret', 'mesh-oauth');
+    installation.remove();
+    await scene.until(() => expectRemoved(scene, installation));
+  });
+
+  it('is finished after the namespace was deleted and the operator was installed again', async () => {
+    const { scene, installation } = await readyScene();
+    installation.remove();
+    await installation.reinstall();
+    await scene.until(() => expectRemoved(scene, installation));
   });
 
   it('goes on once the control API is back', async () => {
