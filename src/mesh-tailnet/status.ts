@@ -59,20 +59,22 @@ export function statusOf(situation: Situation): Status {
     ...apiOf(view),
     ...credentialOf(view, secretVersion),
   };
-  return before && isEqual(stable(before), stable(status)) ? before : status;
+  const hasFailed = status.api?.lastError !== undefined || situation.pool?.error !== undefined;
+  return before && isEqual(stable(before, hasFailed), stable(status, hasFailed)) ? before : status;
 }
 
 /** What is worth a write. A server may put the id of the request into each error. */
-function stable({ api, vipServices: _services, conditions = [], ...rest }: Status) {
+function stable({ api, vipServices: _services, conditions = [], ...rest }: Status, hasFailed: boolean) {
   const { lastSuccess: _time, lastError, ...others } = api ?? {};
-  if (lastError === undefined) return { ...rest, conditions, api: others };
+  if (!hasFailed) return { ...rest, conditions, api: { ...others, lastError } };
   const messages = conditions.map(condition => ({ ...condition, message: withoutIds(condition.message) }));
-  return { ...rest, conditions: messages, api: { ...others, lastError: withoutIds(lastError) } };
+  const error = lastError === undefined ? undefined : withoutIds(lastError);
+  return { ...rest, conditions: messages, api: { ...others, lastError: error } };
 }
 
-/** Without words that have digits, except HTTP statuses. */
+/** Without words that have digits, except the HTTP status after the request. */
 function withoutIds(message: string): string {
-  return message.replace(/(?<![\w-])(?!\d{3}(?![\w-]))[\w-]*\d[\w-]*/g, '#');
+  return message.replace(/(?<![\w-])(?!(?<=: )\d{3}(?![\w-]))[\w-]*\d[\w-]*/g, '#');
 }
 
 function findingsOf(situation: Situation): readonly Finding[] {

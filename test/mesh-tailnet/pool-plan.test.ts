@@ -51,6 +51,7 @@ function situation(more: Partial<PoolSituation>): PoolSituation {
     specHashOf: ({ replicas, members }) => `${replicas}/${members}`,
     members: [carrying(0), carrying(1)],
     lost: new Set(),
+    renewed: new Set(),
     isAuthenticated: true,
     now: NOW,
     ...more,

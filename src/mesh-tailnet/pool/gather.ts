@@ -32,6 +32,7 @@ export type GatherPoolOptions = {
   readonly isAuthenticated: boolean;
   /** Of the last pass. */
   readonly suspects: Suspects;
+  readonly renewed: PoolSituation['renewed'];
 };
 
 /** The members that a list of devices showed without a usable identity: the time of that list by the name of the pod. */
@@ -71,8 +72,8 @@ export async function gatherPool(options: GatherPoolOptions, deps: GatherPoolDep
   );
   const now = deps.now();
   const { suspects, lost } = suspectsAfter(members, view, options.suspects, now);
-  const { specHashOf, isAuthenticated } = options;
-  const situation = { desired, statefulSet: state, specHashOf, members, lost, isAuthenticated, now };
+  const { specHashOf, isAuthenticated, renewed } = options;
+  const situation = { desired, statefulSet: state, specHashOf, members, lost, renewed, isAuthenticated, now };
   return { situation, suspects, proxyAddress: service && addressOf(service) };
 }
 

@@ -91,8 +91,9 @@ export function isReady({ pod }: Member): boolean {
   return pod !== undefined && pod.status.isReady && pod.metadata.deletionTimestamp === undefined;
 }
 
-/** Whether meshd ended because the control server did not accept its join key. */
+/** Whether meshd ended because the control server did not accept its join key; a pod that is being deleted had an earlier one. */
 export function isKeyRejected(pod: ResourceOf<'Pod'> | undefined): boolean {
+  if (pod?.metadata.deletionTimestamp !== undefined) return false;
   const message = pod?.status.container?.lastTerminated?.message ?? '';
   return /invalid key|auth ?key (?:already used|expired|not found)|key (?:\S+ )?(?:has expired|is used|is not valid|not valid|was revoked)/i.test(
     message,

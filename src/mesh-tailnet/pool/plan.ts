@@ -28,6 +28,8 @@ export type PoolSituation = {
   readonly members: readonly Member[];
   /** The names of members without a usable identity: the device was removed, or its node key has expired. */
   readonly lost: ReadonlySet<string>;
+  /** The names of members whose join key was replaced so recently that it is not replaced again yet. */
+  readonly renewed: ReadonlySet<string>;
   readonly isAuthenticated: boolean;
   readonly now: Date;
 };
@@ -81,8 +83,10 @@ export function planPool(situation: PoolSituation): readonly Step[] {
  *   device whose node key has expired             create a key, with which the device logs in again
  *   device that was removed                       delete the Secret: the next key is for a new device
  *   otherwise                                     none: meshd starts
+ *
+ * The key in a Secret is replaced once a minute at most, also where the control server rejects all of them.
  */
-function renewalOf(member: Member, { isAuthenticated, lost, now }: PoolSituation): readonly Step[] {
+function renewalOf(member: Member, { isAuthenticated, lost, renewed, now }: PoolSituation): readonly Step[] {
   const { name, secret, hasForeignSecret, pod, device } = member;
   const restart = restartOf(pod);
   // Both at once where there is no pod yet; otherwise a pod that starts finds the new key.
@@ -90,7 +94,7 @@ function renewalOf(member: Member, { isAuthenticated, lost, now }: PoolSituation
   const startOver = [{ do: 'delete-secret', name } as const, ...restart];
   if (hasForeignSecret) return [];
   if (!secret) return create;
-  if (isReady(member)) return [];
+  if (isReady(member) || renewed.has(name)) return [];
   if (secret.wantsKey) return create;
   if (secret.hasKey) {
     const hasExpired = isPast(secret.keyExpires, now);

@@ -7,7 +7,7 @@ import { ResourceError } from '../../resources/resources.ts';
 import type { ReadResources, WriteResources } from '../../resources/resources.ts';
 import type { Log } from '../../telemetry/log.ts';
 import { gatherPool } from './gather.ts';
-import type { Suspects } from './gather.ts';
+import type { GatherPoolOptions, Suspects } from './gather.ts';
 import { keyProblemOf } from './key-problem.ts';
 import { poolNames } from './members.ts';
 import { poolObjects, POOL_ANNOTATIONS } from './objects.ts';
@@ -70,8 +70,13 @@ export type ReconciledPool = {
 /** Everything is applied again after this time, in case others have changed it. */
 const REAPPLY_MS = 600_000;
 
+/** The time between two join keys for the same Secret, after the first two. */
+const RENEWAL_MS = 60_000;
+
 type Memory = {
   readonly suspects: Suspects;
+  /** When a join key was last replaced by another one, by the name of the pod. */
+  readonly keyTimes: ReadonlyMap<string, number>;
   readonly appliedAt: number;
   readonly orphans: OrphanMemory;
   readonly devices: ReconciledPool['devices'];
@@ -79,6 +84,7 @@ type Memory = {
 
 const NOTHING: Memory = {
   suspects: new Map(),
+  keyTimes: new Map(),
   appliedAt: -Infinity,
   orphans: NO_ORPHANS,
   devices: undefined,
@@ -95,11 +101,16 @@ export function poolReconciler(deps: PoolDeps) {
       const now = deps.now().getTime();
       const isDue = now - memory.appliedAt >= REAPPLY_MS;
       const { suspects } = memory;
-      const { pool, steps, ...outcome } = await reconcilePool(tailnet, { ...input, suspects, isDue }, deps);
-      const isApplied = isDue && steps.some(step => step.do === 'apply') && outcome.error === undefined;
+      const keyTimes = new Map([...memory.keyTimes].filter(([, at]) => Math.abs(now - at) < RENEWAL_MS));
+      const options = { ...input, suspects, renewed: new Set(keyTimes.keys()), isDue };
+      const { pool, performed, ...outcome } = await reconcilePool(tailnet, options, deps);
+      const isApplied = isDue && performed.some(step => step.do === 'apply');
+      for (const step of performed) {
+        if (step.do === 'create-key' && step.member.secret) keyTimes.set(step.member.name, now);
+      }
       const swept = await sweepOrphans(tailnet, pool.situation, memory, input, deps);
       memories.set(name, {
-        suspects: pool.suspects,
+        ...{ suspects: pool.suspects, keyTimes },
         appliedAt: isApplied ? now : memory.appliedAt,
         ...swept,
       });
@@ -149,10 +160,11 @@ async function sweepOrphans(
 /** Pods that are only removed reach nothing. */
 const UNKNOWN: Reach = { controlURL: 'http://unknown.invalid', ca: undefined };
 
-type ReconcileOptions = PoolInput & { readonly suspects: Suspects; readonly isDue: boolean };
+type ReconcileOptions = PoolInput &
+  Pick<GatherPoolOptions, 'suspects' | 'renewed'> & { readonly isDue: boolean };
 
 async function reconcilePool(tailnet: MeshTailnet, options: ReconcileOptions, deps: PoolDeps) {
-  const { api, view, isAuthenticated, reach, suspects, isDue } = options;
+  const { api, view, isAuthenticated, reach, suspects, renewed, isDue } = options;
   const { workloads, installation, meshPods, log } = deps;
   const { namespace } = workloads;
   const names = poolNames(tailnet.metadata.name, installation);
@@ -163,7 +175,7 @@ async function reconcilePool(tailnet: MeshTailnet, options: ReconcileOptions, de
     });
   const specHashOf = (size: PoolSize) =>
     isDue ? '' : objectsOf(size).statefulSet.metadata.annotations[POOL_ANNOTATIONS.specHash];
-  const gathered = { tailnet, names, specHashOf, view, isAuthenticated, suspects };
+  const gathered = { tailnet, names, specHashOf, view, isAuthenticated, suspects, renewed };
   const pool = await gatherPool(gathered, deps);
   const isRemoving = pool.situation.desired === 0;
   const steps = reach || isRemoving ? planPool(pool.situation) : [];
@@ -176,7 +188,8 @@ async function reconcilePool(tailnet: MeshTailnet, options: ReconcileOptions, de
   const isRemoved = steps.at(-1)?.do === 'finish' && !failure;
   const finding = poolFinding(tailnet, pool.situation, failure && problemOf(failure, tailnet.spec.tags));
   return {
-    ...{ pool, steps, finding, isRemoved },
+    ...{ pool, finding, isRemoved },
+    performed: failure ? steps.slice(0, steps.indexOf(failure.step)) : steps,
     status: poolStatusOf(pool.situation, pool.proxyAddress),
     isSettled: steps.length === 0 && finding.status === 'True',
     error: failure?.error,

@@ -61,6 +61,8 @@ export class SimulatedKubelet {
   readonly #deps: KubeletDeps;
   readonly #pods = new Map<string, Pod>();
   #canPull = true;
+  /** Whether pods that are deleted stay, as on a node that does not respond. */
+  #keepsDeleted = false;
   /** Keys that the control server did not accept, with the reason. */
   readonly rejected: string[] = [];
 
@@ -110,6 +112,11 @@ export class SimulatedKubelet {
     this.#canPull = true;
   }
 
+  /** Lets pods that are deleted stay from now on, as on a node that does not respond. */
+  keepDeleted(): void {
+    this.#keepsDeleted = true;
+  }
+
   /** Whether a pod is ready. */
   isReady(name: string): boolean {
     const pod = this.#pods.get(name);
@@ -119,7 +126,7 @@ export class SimulatedKubelet {
   step(): void {
     for (const pod of this.#pods.values()) {
       if (pod.ends === undefined) this.#advance(pod);
-      else if (--pod.ends <= 0) this.#end(pod);
+      else if (!this.#keepsDeleted && --pod.ends <= 0) this.#end(pod);
       if (this.#pods.has(pod.name)) this.#report(pod);
     }
   }
