@@ -106,7 +106,7 @@ export interface ControlApi {
   /** Succeeds where the key no longer exists. */
   revokeKey(id: string): Promise<void>;
   settings(): Promise<TailnetSettings>;
-  /** Whether the control server has VIP services; undefined where its response leaves that open. */
+  /** Whether the control server has VIP services; undefined where its response is ambiguous. */
   hasServices(): Promise<boolean | undefined>;
 }
 

@@ -62,8 +62,11 @@ export function openTailnets(deps: TailnetsDeps): Tailnets & { readonly close: (
 /** A device that is missing from this many lists in a row, and for this time, no longer exists. */
 const [ABSENCES, ABSENT_MS] = [3, 60_000];
 
-/** How long callers wait for a refresh, so that few workers wait for a server that does not respond; and when to try again. */
-const [MAX_WAIT_MS, PENDING_MS] = [5000, 5000];
+/** How long callers wait for a refresh, so that a server that does not respond holds no worker for long. */
+const MAX_WAIT_MS = 5000;
+
+/** When a tailnet whose refresh has not ended is to be observed again. */
+const PENDING_MS = 5000;
 
 /** Before the first refresh has ended. */
 const PENDING = new ControlError('Unreachable', 'no response yet');
