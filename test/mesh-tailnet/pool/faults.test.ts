@@ -117,7 +117,7 @@ describe.each([
   ['is deleted', isDeleted, DISTURBANCES],
   ['is deleted while it joins', isDeletedWhileItJoins, ['fails', 'is followed by a crash']],
 ] as const)('a pool that %s', (_, scenario, disturbances) => {
-  it.each(disturbances)('gets there whichever call %s', async is => {
+  it.each(disturbances)('still succeeds if any one call %s', async is => {
     expect(await failuresOf(await runOnce(scenario), is, scenario)).toEqual([]);
   });
 });
