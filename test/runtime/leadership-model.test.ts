@@ -62,8 +62,8 @@ describe('processes that share a lease', () => {
         await leaders.clock.advance(200);
         const holders = started.filter(({ leadership }) => leadership.isHeld());
         expect(holders.length).toBeLessThanOrEqual(1);
-        if (moments % CUT_EVERY === 0) for (const { path } of holders) path.network = 'deaf';
-        if (moments % CUT_EVERY === CUT_FOR) for (const { path } of started) path.network = 'well';
+        if (moments % CUT_EVERY === 0) for (const { path } of holders) path.network = 'losing answers';
+        if (moments % CUT_EVERY === CUT_FOR) for (const { path } of started) path.network = 'working';
       }
       terms += started.flatMap(({ events }) => events).filter(events => events.startsWith('leads')).length;
     });

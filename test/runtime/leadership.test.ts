@@ -29,7 +29,7 @@ async function leaseOf({ memory }: Leaders) {
 }
 
 describe('leadership', () => {
-  it('is gained where there was no lease once a new one has stood for its duration', async () => {
+  it('is gained without a lease once a new one is unchanged for its duration', async () => {
     const leaders = new Leaders();
     const { leadership, events } = leaders.start('a');
     await leaders.clock.advance(9900);
@@ -43,8 +43,8 @@ describe('leadership', () => {
     ]);
   });
 
-  it.each(['failing', 'silent', 'deaf'] as const)(
-    'is never held by two where the lease is deleted while requests of the leader end %s and another begins',
+  it.each(['failing', 'losing requests', 'losing answers'] as const)(
+    'is never held by two if the lease is deleted while the network of the leader is %s and another begins',
     async network => {
       const { leaders, clock, a, b } = await two();
       await b.leadership.stop();
@@ -59,7 +59,7 @@ describe('leadership', () => {
     },
   );
 
-  it('is not taken by a process that could not do what a leader does, and is soon once it could', async () => {
+  it('is not taken by a process that is not ready, and soon after it is', async () => {
     const leaders = new Leaders();
     let isReady = false;
     const a = leaders.start('a', { isReady: () => isReady });
@@ -113,29 +113,32 @@ describe('leadership', () => {
     ]);
   });
 
-  it.each(['silent', 'deaf'] as const)('is lost in time if requests end %s', async network => {
-    const { clock, a, b } = await two();
-    a.path.network = network;
-    const signal = a.leadership.signal();
-    await clock.advance(7000);
-    expect([a.leadership.isHeld(), signal.aborted, a.events.length]).toEqual([false, true, 1]);
-    expect(b.events).toEqual([]);
-    await clock.advance(10_000);
-    expect([b.leadership.isHeld(), a.leadership.isHeld()]).toEqual([true, false]);
-  });
+  it.each(['losing requests', 'losing answers'] as const)(
+    'is lost in time while the network is %s',
+    async network => {
+      const { clock, a, b } = await two();
+      a.path.network = network;
+      const signal = a.leadership.signal();
+      await clock.advance(7000);
+      expect([a.leadership.isHeld(), signal.aborted, a.events.length]).toEqual([false, true, 1]);
+      expect(b.events).toEqual([]);
+      await clock.advance(10_000);
+      expect([b.leadership.isHeld(), a.leadership.isHeld()]).toEqual([true, false]);
+    },
+  );
 
   it('survives some requests that fail or are not answered', async () => {
     const { clock, a, b } = await two();
-    for (const network of ['failing', 'silent', 'deaf', 'failing'] as const) {
+    for (const network of ['failing', 'losing requests', 'losing answers', 'failing'] as const) {
       a.path.network = network;
       await clock.advance(1500);
-      a.path.network = 'well';
+      a.path.network = 'working';
       await clock.advance(5000);
     }
     expect([a.leadership.isHeld(), a.events, b.events]).toEqual([true, [], []]);
   });
 
-  it('is not held from the first moment at which a process that was frozen wakes', async () => {
+  it('is not held from the first moment after a process was frozen', async () => {
     const leaders = released();
     let frozenMs = 0;
     const { clock } = leaders;
@@ -168,7 +171,7 @@ describe('leadership', () => {
     await leaders.clock.advance(10_000);
     a.path.network = 'failing';
     await leaders.clock.advance(10_000);
-    a.path.network = 'well';
+    a.path.network = 'working';
     await leaders.clock.advance(10_000);
     expect(a.events).toEqual([
       'leads as 1 at 0',
@@ -182,7 +185,7 @@ describe('leadership', () => {
     ['ends too late', { afterMs: 1100 }],
     ['fails to end', 'with an error'],
   ] as const)(
-    'demands the end of the process if what is led %s, and is never held again',
+    'calls mustExit if the work of the leader %s, and is never held again',
     async (_what, manner) => {
       const { leaders, clock, a, b } = await two({ workEnds: manner });
       a.path.network = 'failing';
@@ -191,7 +194,7 @@ describe('leadership', () => {
         expect.stringMatching(/^ends because lost/),
         expect.stringMatching(/^must exit .the work of the leader did not end/),
       ]);
-      a.path.network = 'well';
+      a.path.network = 'working';
       await clock.advance(3000);
       await b.leadership.stop();
       await clock.advance(100_000);
@@ -298,7 +301,7 @@ describe('stopping', () => {
     expect([clock.timers, b.events, (await leaseOf(leaders)).holder]).toEqual([0, [], '']);
   });
 
-  it('releases what was taken while the answer was still under way', async () => {
+  it('releases a lease whose answer was pending', async () => {
     const leaders = released();
     let hold: (() => void) | undefined;
     const { lease } = leaders.memory;
@@ -326,7 +329,7 @@ describe('stopping', () => {
 
   it('ends even if the lease can no longer be reached', async () => {
     const { clock, a } = await two();
-    a.path.network = 'silent';
+    a.path.network = 'losing requests';
     const stopped = a.leadership.stop();
     await clock.advance(5100);
     await stopped;
@@ -349,7 +352,7 @@ describe('leadership shows', () => {
     a.path.network = 'failing';
     await clock.advance(20_000);
     expect([await a.gauge(), await b.gauge()]).toEqual([0, 1]);
-    a.path.network = 'well';
+    a.path.network = 'working';
     await clock.advance(20_000);
     expect(a.messages()).toEqual([
       'became leader',
@@ -368,12 +371,12 @@ describe('leadership shows', () => {
     const { clock, a } = await two();
     a.path.network = 'read-only';
     await clock.advance(60_000);
-    a.path.network = 'well';
+    a.path.network = 'working';
     const leaders = new Leaders();
     const alone = leaders.start('alone');
     alone.path.network = 'read-only';
     await leaders.clock.advance(300_000);
-    alone.path.network = 'well';
+    alone.path.network = 'working';
     await leaders.clock.advance(20_000);
     expect([a.messages(), alone.messages()]).toEqual([
       ['became leader', 'cannot write the lease', 'lost leadership', 'another process holds the lease'],

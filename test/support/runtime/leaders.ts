@@ -2,9 +2,11 @@ import type { Clock } from '../../../src/api/clock.ts';
 import type { LeasePort } from '../../../src/resources/lease.ts';
 import { createMemoryLease } from '../resources/memory-lease.ts';
 import { startLeaderElection } from '../../../src/runtime/leader-election/leadership.ts';
-import type { Leadership } from '../../../src/runtime/leader-election/leadership.ts';
-import type { LeadershipDeps } from '../../../src/runtime/leader-election/leadership.ts';
-import type { LeaderWork } from '../../../src/runtime/leader-election/leadership.ts';
+import type {
+  LeaderWork,
+  Leadership,
+  LeadershipDeps,
+} from '../../../src/runtime/leader-election/leadership.ts';
 import { createActivities } from '../../../src/telemetry/activity.ts';
 import { createLog } from '../../../src/telemetry/log.ts';
 import { leaderMetrics } from '../../../src/telemetry/metrics.ts';
@@ -27,11 +29,8 @@ export type ProcessOptions = {
 
 /** The connection of a process to the lease, and the number of its requests. */
 type Path = {
-  /**
-   * The outcome of requests: success, an immediate error, no answer, no answer although they took effect, or success
-   * for reads only.
-   */
-  network: 'well' | 'failing' | 'silent' | 'deaf' | 'read-only';
+  /** `losing answers`: requests take effect, without an answer. */
+  network: 'working' | 'failing' | 'losing requests' | 'losing answers' | 'read-only';
   read: number;
   write: number;
 };
@@ -64,8 +63,8 @@ export class Leaders {
     return Math.round(this.clock.now() / 100) / 10;
   }
 
-  start(identity: string, peculiar: ProcessOptions = {}): Process {
-    const { workEnds: manner = 'at once', clock = this.clock, random = this.random } = peculiar;
+  start(identity: string, options: ProcessOptions = {}): Process {
+    const { workEnds = 'at once', clock = this.clock, random = this.random } = options;
     const events: string[] = [];
     const record = (what: string) => void events.push(`${what} at ${this.seconds}`);
     const lines: string[] = [];
@@ -76,11 +75,11 @@ export class Leaders {
       known: { name: ['test'] },
     });
     const activities = createActivities();
-    const path: Path = { network: 'well', read: 0, write: 0 };
-    const lease = through(peculiar.lease ?? this.memory.lease, path);
+    const path: Path = { network: 'working', read: 0, write: 0 };
+    const lease = through(options.lease ?? this.memory.lease, path);
     const lead = ({ number }: { readonly number: number }): LeaderWork => {
       record(`leads as ${number}`);
-      return { end: because => this.#ended(manner, () => record(`ends because ${because}`)) };
+      return { end: because => this.#ended(workEnds, () => record(`ends because ${because}`)) };
     };
     const leadership = startLeaderElection({
       name: 'test',
@@ -89,8 +88,8 @@ export class Leaders {
       clock,
       random,
       telemetry: { log, metrics, activities },
-      lead: peculiar.lead ?? lead,
-      ...(peculiar.isReady ? { isReady: peculiar.isReady } : {}),
+      lead: options.lead ?? lead,
+      ...(options.isReady ? { isReady: options.isReady } : {}),
       mustExit: ({ message }) => record(`must exit (${message})`),
     });
     return {
@@ -105,12 +104,12 @@ export class Leaders {
     };
   }
 
-  async #ended(manner: WorkEnd, record: () => void): Promise<void> {
+  async #ended(workEnds: WorkEnd, record: () => void): Promise<void> {
     record();
-    if (manner === 'never') await new Promise(() => undefined);
-    if (manner === 'with an error') throw new Error('it will not end');
-    if (typeof manner === 'object')
-      await new Promise<void>(resolve => void this.clock.after(manner.afterMs, resolve));
+    if (workEnds === 'never') await new Promise(() => undefined);
+    if (workEnds === 'with an error') throw new Error('it will not end');
+    if (typeof workEnds === 'object')
+      await new Promise<void>(resolve => void this.clock.after(workEnds.afterMs, resolve));
   }
 }
 
@@ -118,9 +117,9 @@ export class Leaders {
 function through(lease: LeasePort, path: Path): LeasePort {
   const carried = async <T>(request: () => Promise<T>): Promise<T> => {
     if (path.network === 'failing') throw new Error('no network');
-    if (path.network === 'silent') return new Promise(() => undefined);
+    if (path.network === 'losing requests') return new Promise(() => undefined);
     const answer = await request();
-    return path.network === 'deaf' ? new Promise(() => undefined) : answer;
+    return path.network === 'losing answers' ? new Promise(() => undefined) : answer;
   };
   return {
     read: signal => {
