@@ -83,9 +83,12 @@ function withoutForeignId(secret: MemberSecret, hostname: string, devices: reado
   return claimed && claimed.hostname !== hostname ? { ...secret, deviceId: undefined } : secret;
 }
 
+/** Lists of a control API may be this late. */
+const LATE_MS = 60_000;
+
 /**
- * A member whose key was used is lost once two lists in a row show no device of it, or one whose node key has expired, while
- * it is not ready: the first may be older than its joining.
+ * A member whose key was used is lost once all lists of a minute show no device of it while it is not ready, or two lists in a
+ * row one whose node key has expired: the first may be older than its login.
  */
 function suspectsAfter(
   members: readonly Member[],
@@ -100,9 +103,12 @@ function suspectsAfter(
     if (!secret || secret.hasKey || isReady(member)) return false;
     return !device || hasExpired(device.expires, now);
   };
-  const names = members.filter(isSuspect).map(({ name }) => name);
-  const suspects = new Map(names.map(name => [name, before.get(name) ?? listedAt]));
-  return { suspects, lost: new Set(names.filter(name => (suspects.get(name) ?? listedAt) < listedAt)) };
+  const found = members.filter(isSuspect);
+  const suspects = new Map(found.map(({ name }) => [name, before.get(name) ?? listedAt]));
+  const isLost = ({ name, device }: Member) =>
+    // The clock may have been set back.
+    Math.abs(listedAt - (suspects.get(name) ?? listedAt)) >= (device ? 1 : LATE_MS);
+  return { suspects, lost: new Set(found.filter(isLost).map(({ name }) => name)) };
 }
 
 function hasExpired(expires: string | undefined, now: Date): boolean {

@@ -123,3 +123,20 @@ describe('a Secret that has the name of a member', () => {
     expect(installation.namespace.readSecret('meshd-example-2')?.data).toEqual(FOREIGN.data);
   });
 });
+
+describe('a list of devices that lacks those of mesh pods', () => {
+  it('does not give a pod that restarts another identity, also after a restart of the operator', async () => {
+    const { scene, installation } = await readyScene();
+    const before = scene.joined().map(({ nodeId }) => nodeId);
+    const end = scene.api.fail({
+      routes: ['devices.list'],
+      fault: { is: 'answer', status: 200, json: { devices: [] } },
+    });
+    await installation.restart();
+    installation.kubelet.delete('meshd-example-0');
+    await scene.steps(20);
+    end();
+    await scene.until(() => expectReady(scene, installation, 2));
+    expect(scene.joined().map(({ nodeId }) => nodeId)).toEqual(before);
+  });
+});
