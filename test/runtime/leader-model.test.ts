@@ -16,17 +16,17 @@ const seed = Number(process.env['SEED'] ?? 1);
 const [LAST_INCIDENT_AT, CALM_AT, STORM_ENDS_AT] = [60_000, 100_000, 120_000];
 
 const aTime = fc.oneof(fc.nat(50), fc.nat(3000), fc.nat(20_000));
-const goodFate: fc.Arbitrary<RequestCourse> = fc.record({
+const goodCourse: fc.Arbitrary<RequestCourse> = fc.record({
   arrivesAfter: fc.nat(50),
   answer: fc.constant('answered'),
   answeredAfter: fc.nat(50),
 });
-const anyFate: fc.Arbitrary<RequestCourse> = fc.record({
+const anyCourse: fc.Arbitrary<RequestCourse> = fc.record({
   arrivesAfter: fc.oneof({ weight: 5, arbitrary: aTime }, { weight: 1, arbitrary: fc.constant('never') }),
   answer: fc.constantFrom('answered', 'answered', 'answered', 'lost', 'refused'),
   answeredAfter: aTime,
 });
-const mixedFate = fc.oneof({ weight: 3, arbitrary: goodFate }, { weight: 1, arbitrary: anyFate });
+const mixedCourse = fc.oneof({ weight: 3, arbitrary: goodCourse }, { weight: 1, arbitrary: anyCourse });
 
 function rates(most: number): fc.Arbitrary<number> {
   const [slow, fast] = [1 - most, 1 + most];
@@ -41,21 +41,21 @@ function candidates(mostDrift: number, drainMs: fc.Arbitrary<number>): fc.Arbitr
   });
 }
 
-function incident<W extends ElectionEvent['what']>(what: W) {
+function event<W extends ElectionEvent['what']>(what: W) {
   return { what: fc.constant(what), at: fc.nat(LAST_INCIDENT_AT), to: fc.nat(3) };
 }
 const aSpan = fc.oneof(fc.nat(3000), fc.nat(30_000));
-const freeze: fc.Arbitrary<ElectionEvent> = fc.record({ ...incident('freeze'), ms: aSpan });
-const cutOff: fc.Arbitrary<ElectionEvent> = fc.record({ ...incident('cut off'), ms: aSpan });
-const kill: fc.Arbitrary<ElectionEvent> = fc.record({ ...incident('kill'), ms: aSpan });
-const stop: fc.Arbitrary<ElectionEvent> = fc.record({ ...incident('stop'), ms: aSpan });
+const freeze: fc.Arbitrary<ElectionEvent> = fc.record({ ...event('freeze'), ms: aSpan });
+const cutOff: fc.Arbitrary<ElectionEvent> = fc.record({ ...event('cut off'), ms: aSpan });
+const kill: fc.Arbitrary<ElectionEvent> = fc.record({ ...event('kill'), ms: aSpan });
+const stop: fc.Arbitrary<ElectionEvent> = fc.record({ ...event('stop'), ms: aSpan });
 const edit: fc.Arbitrary<ElectionEvent> = fc.record({
-  ...incident('edit'),
+  ...event('edit'),
   holder: fc.constantFrom('none', 'another'),
 });
-const deletion: fc.Arbitrary<ElectionEvent> = fc.record(incident('delete'));
+const deletion: fc.Arbitrary<ElectionEvent> = fc.record(event('delete'));
 const exchange: fc.Arbitrary<ElectionEvent> = fc.record({
-  ...incident('edit'),
+  ...event('edit'),
   holder: fc.constantFrom('none', 'another', 'one of them'),
 });
 
@@ -65,8 +65,8 @@ const anyDrain = fc.oneof(
 );
 
 type Storm = {
-  readonly fate: fc.Arbitrary<RequestCourse>;
-  readonly incident: fc.Arbitrary<ElectionEvent>;
+  readonly course: fc.Arbitrary<RequestCourse>;
+  readonly event: fc.Arbitrary<ElectionEvent>;
   /** How long the work of a leader takes to end; if that is too long, the process ends and another begins. */
   readonly drainMs?: fc.Arbitrary<number>;
   readonly mostDrift?: number;
@@ -74,42 +74,42 @@ type Storm = {
 };
 
 function elections(storm: Storm): fc.Arbitrary<ElectionSetup> {
-  const { fate, drainMs = anyDrain, mostDrift = 0.1, timing = LEASE_TIMING } = storm;
+  const { course, drainMs = anyDrain, mostDrift = 0.1, timing = LEASE_TIMING } = storm;
   const jitter = fc.double({ min: 0, max: 1, noNaN: true });
   return fc.record({
     candidates: fc.array(candidates(mostDrift, drainMs), { minLength: 2, maxLength: 4 }),
-    fates: fc.array(fate, { minLength: 1, maxLength: 60, size: 'max' }),
-    incidents: fc.array(storm.incident, { maxLength: 12, size: 'max' }),
+    courses: fc.array(course, { minLength: 1, maxLength: 60, size: 'max' }),
+    events: fc.array(storm.event, { maxLength: 12, size: 'max' }),
     jitters: fc.array(jitter, { minLength: 1, maxLength: 20 }),
     calmAt: fc.constant(CALM_AT),
     timing: fc.constant(timing),
   });
 }
 
-const anything = { fate: fc.oneof(anyFate, mixedFate), incident: fc.oneof(freeze, cutOff, kill, stop) };
+const anything = { course: fc.oneof(anyCourse, mixedCourse), event: fc.oneof(freeze, cutOff, kill, stop) };
 
 /**
  * Events under which two never lead at the same time, with clocks of any offset and rates that differ by 10 percent.
  */
 const storms: Readonly<Record<string, Storm>> = {
   'while requests and processes fail': anything,
-  'when most requests succeed': { ...anything, fate: mixedFate },
-  'while another writer edits the lease': { fate: mixedFate, incident: fc.oneof(edit, freeze, kill, stop) },
+  'when most requests succeed': { ...anything, course: mixedCourse },
+  'while another writer edits the lease': { course: mixedCourse, event: fc.oneof(edit, freeze, kill, stop) },
   'while another writer writes other names into the lease': {
-    fate: goodFate,
-    incident: fc.oneof(exchange, freeze, kill, stop),
+    course: goodCourse,
+    event: fc.oneof(exchange, freeze, kill, stop),
   },
   'while another writer deletes the lease, and requests and processes fail': {
-    fate: fc.oneof(anyFate, mixedFate),
-    incident: fc.oneof(deletion, freeze, cutOff, kill, stop),
+    course: fc.oneof(anyCourse, mixedCourse),
+    event: fc.oneof(deletion, freeze, cutOff, kill, stop),
   },
   'while another writer deletes the lease and most requests succeed': {
-    fate: mixedFate,
-    incident: fc.oneof(deletion, freeze, cutOff, kill, stop),
+    course: mixedCourse,
+    event: fc.oneof(deletion, freeze, cutOff, kill, stop),
   },
   'while another writer edits and deletes the lease': {
-    fate: mixedFate,
-    incident: fc.oneof(deletion, edit, cutOff, kill),
+    course: mixedCourse,
+    event: fc.oneof(deletion, edit, cutOff, kill),
   },
 };
 
@@ -155,7 +155,7 @@ describe('an election', () => {
 
   it.each<readonly [string, Partial<Storm>]>([
     ['clocks go wrong by 30 percent', { mostDrift: 0.3 }],
-    ['leaders lead for nearly as long as others forbear', { timing: { ...LEASE_TIMING, holdMs: 9500 } }],
+    ['leaders lead for nearly as long as others wait', { timing: { ...LEASE_TIMING, holdMs: 9500 } }],
   ])('can have two who lead at once if %s', (_what, change) => {
     const property = fc.property(elections({ ...anything, ...change }), setup => {
       const election = new Election(setup);
@@ -177,7 +177,7 @@ describe('an election', () => {
         const election = new Election(setup);
         election.runUntil(60_000);
         const [first, second] = election.holds;
-        const endedAt = setup.incidents.at(-1)?.at ?? 0;
+        const endedAt = setup.events.at(-1)?.at ?? 0;
         expect(election.clashes).toEqual([]);
         expect(first?.who).toBe(0);
         expect((second?.from ?? Infinity) - endedAt).toBeLessThan(within);
@@ -199,10 +199,8 @@ function endings(
     candidates: both.map(([own, theirs]) =>
       [own, theirs, theirs].map(rate => ({ rate, offset: 0, drainMs: 0 })),
     ),
-    fates: fc.array(goodFate, { minLength: 1, maxLength: 60, size: 'max' }),
-    incidents: fc
-      .integer({ min: 20_000, max: 24_000 })
-      .map(at => [...late, { what, at, to: 0, ms: 100_000 }]),
+    courses: fc.array(goodCourse, { minLength: 1, maxLength: 60, size: 'max' }),
+    events: fc.integer({ min: 20_000, max: 24_000 }).map(at => [...late, { what, at, to: 0, ms: 100_000 }]),
     jitters: fc.array(jitter, { minLength: 1, maxLength: 20 }),
     calmAt: fc.constant(Infinity),
   });

@@ -7,15 +7,15 @@ import { AUTHORITY } from './wire-certificates.ts';
 import type { Wire } from './wire-server.ts';
 
 /** Starts a server on loopback that sends bytes as they are; returns its address. It ends with the test. */
-export async function serveRaw(wire: Wire, speak: (socket: Socket) => void): Promise<string> {
+export async function serveRaw(wire: Wire, respond: (socket: Socket) => void): Promise<string> {
   const sockets = new Set<Socket>();
-  const meet = (socket: Socket) => {
+  const accept = (socket: Socket) => {
     sockets.add(socket);
     socket.on('error', () => undefined);
     socket.once('close', () => sockets.delete(socket));
-    speak(socket);
+    respond(socket);
   };
-  const server: Server = serverFor(wire, meet);
+  const server: Server = serverFor(wire, accept);
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
   onTestFinished(async () => {
@@ -28,6 +28,6 @@ export async function serveRaw(wire: Wire, speak: (socket: Socket) => void): Pro
   return `${wire === 'HTTP' ? 'http' : 'https'}://127.0.0.1:${port}`;
 }
 
-function serverFor(wire: Wire, meet: (socket: Socket) => void): Server {
-  return wire === 'HTTP' ? createServer(meet) : createTlsServer({ ...AUTHORITY.server }, meet);
+function serverFor(wire: Wire, accept: (socket: Socket) => void): Server {
+  return wire === 'HTTP' ? createServer(accept) : createTlsServer({ ...AUTHORITY.server }, accept);
 }

@@ -16,24 +16,24 @@ export type Relay = {
 
 /** Relays connections of loopback to a server, until the end of the test. */
 export async function relayTo({ protocol, hostname, port }: URL): Promise<Relay> {
-  const [sockets, nears] = [new Set<Socket>(), new Set<Socket>()];
+  const [sockets, clients] = [new Set<Socket>(), new Set<Socket>()];
   let opened = 0;
-  const server = createServer(near => {
+  const server = createServer(client => {
     opened++;
-    nears.add(near);
-    near.once('close', () => nears.delete(near));
-    const far = connect(Number(port), hostname);
-    for (const socket of [near, far]) {
+    clients.add(client);
+    client.once('close', () => clients.delete(client));
+    const upstream = connect(Number(port), hostname);
+    for (const socket of [client, upstream]) {
       sockets.add(socket);
       socket.on('error', () => undefined);
       socket.once('close', () => {
         sockets.delete(socket);
-        near.destroy();
-        far.destroy();
+        client.destroy();
+        upstream.destroy();
       });
     }
-    near.pipe(far);
-    far.pipe(near);
+    client.pipe(upstream);
+    upstream.pipe(client);
   });
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
@@ -47,5 +47,5 @@ export async function relayTo({ protocol, hostname, port }: URL): Promise<Relay>
     await closed;
   });
   const { port: bound } = server.address() as AddressInfo;
-  return { url: `${protocol}//127.0.0.1:${bound}`, opened: () => opened, open: () => nears.size, cut };
+  return { url: `${protocol}//127.0.0.1:${bound}`, opened: () => opened, open: () => clients.size, cut };
 }

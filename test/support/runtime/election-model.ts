@@ -35,8 +35,8 @@ export type Hold = { readonly who: number; readonly number: number; readonly fro
 /** The input of an election. */
 export type ElectionSetup = {
   readonly candidates: readonly Candidate[];
-  readonly fates: readonly RequestCourse[];
-  readonly incidents: readonly ElectionEvent[];
+  readonly courses: readonly RequestCourse[];
+  readonly events: readonly ElectionEvent[];
   readonly jitters: readonly number[];
   /** From this time on, every request is answered after 50 ms. */
   readonly calmAt: number;
@@ -54,7 +54,7 @@ type Member = Candidate & {
   /** Incremented when the process restarts; answers to an earlier one are dropped. */
   life: number;
   isAlive: boolean;
-  isAsking: boolean;
+  isRequesting: boolean;
   isStopping: boolean;
 };
 
@@ -70,7 +70,7 @@ export class Election {
   now = 0;
   #lease: Lease | undefined;
   #version = 0;
-  #fate = 0;
+  #course = 0;
   #jitter = 0;
   #order = 0;
   readonly #events: { readonly at: number; readonly order: number; readonly call: () => void }[] = [];
@@ -92,11 +92,11 @@ export class Election {
       cutOffUntil: 0,
       life: 0,
       isAlive: true,
-      isAsking: false,
+      isRequesting: false,
       isStopping: false,
     }));
     for (const member of this.#members) this.#at(0, () => this.#turn(member));
-    for (const incident of setup.incidents) this.#at(incident.at, () => this.#happen(incident));
+    for (const event of setup.events) this.#at(event.at, () => this.#happen(event));
   }
 
   /** Advances true time. */
@@ -142,10 +142,10 @@ export class Election {
     return jitters[this.#jitter++ % jitters.length] ?? 0;
   }
 
-  #nextFate({ cutOffUntil }: Member): RequestCourse {
+  #nextCourse({ cutOffUntil }: Member): RequestCourse {
     if (this.now < cutOffUntil) return LOST;
-    const { calmAt, fates } = this.#setup;
-    return this.now >= calmAt ? CALM : (fates[this.#fate++ % fates.length] ?? CALM);
+    const { calmAt, courses: fates } = this.#setup;
+    return this.now >= calmAt ? CALM : (fates[this.#course++ % fates.length] ?? CALM);
   }
 
   #elector(member: Member) {
@@ -170,38 +170,38 @@ export class Election {
         }
       case 'read':
       case 'write': {
-        this.#ask(member, step);
+        this.#request(member, step);
         return;
       }
     }
   }
 
-  #ask(member: Member, step: Extract<ElectionStep, { do: 'read' | 'write' }>): void {
+  #request(member: Member, step: Extract<ElectionStep, { do: 'read' | 'write' }>): void {
     this.requests++;
-    member.isAsking = true;
+    member.isRequesting = true;
     const sentAt = this.#local(member);
-    const { arrivesAfter, answer, answeredAfter } = this.#nextFate(member);
-    let isHeard = false;
-    const hear = (news: ElectionResult) => {
-      if (isHeard) return;
-      isHeard = true;
-      member.isAsking = false;
+    const { arrivesAfter, answer, answeredAfter } = this.#nextCourse(member);
+    let isReceived = false;
+    const receive = (result: ElectionResult) => {
+      if (isReceived) return;
+      isReceived = true;
+      member.isRequesting = false;
       const jitter = this.#nextJitter();
-      member.state = applyResult(member.state, news, this.#local(member), this.#elector(member), jitter);
+      member.state = applyResult(member.state, result, this.#local(member), this.#elector(member), jitter);
       this.#turn(member);
     };
     const limit = Math.min(this.#timing.requestMs, (member.state.term?.until ?? Infinity) - sentAt);
     const noAnswer: ElectionResult = { got: 'no-answer', to: step };
     const { life } = member;
-    this.#when(member, this.now + limit / member.rate, () => hear(noAnswer));
+    this.#when(member, this.now + limit / member.rate, () => receive(noAnswer));
     const arrive = () => {
-      const news = this.#serve(step, sentAt);
+      const result = this.#serve(step, sentAt);
       if (answer === 'lost') return;
-      const heard = answer === 'refused' ? noAnswer : news;
-      this.#when(member, this.now + answeredAfter, () => hear(heard), life);
+      const received = answer === 'refused' ? noAnswer : result;
+      this.#when(member, this.now + answeredAfter, () => receive(received), life);
     };
     if (arrivesAfter !== 'never') this.#at(this.now + arrivesAfter, arrive);
-    else if (answer === 'refused') this.#when(member, this.now + answeredAfter, () => hear(noAnswer));
+    else if (answer === 'refused') this.#when(member, this.now + answeredAfter, () => receive(noAnswer));
   }
 
   #serve(step: Extract<ElectionStep, { do: 'read' | 'write' }>, sentAt: number): ElectionResult {
@@ -256,29 +256,29 @@ export class Election {
       this.clashes.push(`${member.index} at ${this.now} while ${index} until ${hold?.until}`);
   }
 
-  #happen(incident: ElectionEvent): void {
-    const member = this.#members[incident.to % this.#members.length];
+  #happen(event: ElectionEvent): void {
+    const member = this.#members[event.to % this.#members.length];
     if (!member) return;
-    switch (incident.what) {
+    switch (event.what) {
       case 'freeze':
-        member.frozenUntil = Math.max(member.frozenUntil, this.now + incident.ms);
+        member.frozenUntil = Math.max(member.frozenUntil, this.now + event.ms);
         return;
       case 'cut off':
-        member.cutOffUntil = Math.max(member.cutOffUntil, this.now + incident.ms);
+        member.cutOffUntil = Math.max(member.cutOffUntil, this.now + event.ms);
         return;
       case 'kill': {
-        this.#kill(member, incident.ms);
+        this.#kill(member, event.ms);
         return;
       }
       case 'stop': {
-        this.#when(member, this.now, () => this.#stop(member, incident.ms));
+        this.#when(member, this.now, () => this.#stop(member, event.ms));
         return;
       }
       case 'delete':
         this.#lease = undefined;
         return;
       case 'edit': {
-        const holder = { none: '', another: 'another', 'one of them': member.holder }[incident.holder];
+        const holder = { none: '', another: 'another', 'one of them': member.holder }[event.holder];
         this.#put({ holder, durationMs: 10_000, transitions: this.#lease?.transitions ?? 0 });
       }
     }
@@ -293,7 +293,7 @@ export class Election {
       Object.assign(member, { isAlive: true, isStopping: false, state: INITIAL, led: 'nothing' });
       Object.assign(member, {
         hold: undefined,
-        isAsking: false,
+        isRequesting: false,
         frozenUntil: 0,
         holder: `${member.index}-${member.life}`,
       });
@@ -308,13 +308,13 @@ export class Election {
   }
 
   #release(member: Member, ms: number): void {
-    if (member.isAsking) {
+    if (member.isRequesting) {
       this.#when(member, this.now + 1, () => this.#release(member, ms));
       return;
     }
     if (member.hold) member.hold.until = Math.min(member.hold.until, this.now);
     const { seen } = member.state;
-    const { arrivesAfter } = this.#nextFate(member);
+    const { arrivesAfter } = this.#nextCourse(member);
     if (seen?.isOurs && seen.lease && arrivesAfter !== 'never') {
       const over = seen.lease;
       const release = { do: 'write', hold: releaseOf(over), over } as const;

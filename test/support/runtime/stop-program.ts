@@ -28,7 +28,7 @@ async function untilUnready(): Promise<void> {
   while (isReady()) await wait(10);
 }
 
-const MANNERS: Readonly<Record<string, (context: RunContext) => Promise<unknown>>> = {
+const BEHAVIOURS: Readonly<Record<string, (context: RunContext) => Promise<unknown>>> = {
   'ends soon': untilUnready,
   'obeys its signal': ({ signal }) =>
     new Promise((_resolve, reject) => signal.addEventListener('abort', () => reject(new Error('aborted')))),
@@ -42,7 +42,7 @@ const controller = startController(
     triggers: [],
     reconcile: async (_ref, context): Promise<Outcome> => {
       log.info('started');
-      await MANNERS[process.argv[2] ?? '']?.(context);
+      await BEHAVIOURS[process.argv[2] ?? '']?.(context);
       log.info('ended', { ready: isReady() });
       return { requeue: 'after', ms: 0 };
     },
