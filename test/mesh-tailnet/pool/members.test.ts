@@ -178,6 +178,16 @@ describe('a member', () => {
     expect(installation.kubelet.rejected).toHaveLength(1);
   });
 
+  it('keeps a key that its container has not used when it ends', async () => {
+    const { scene, installation } = await sceneOf();
+    installation.kubelet.holdImages();
+    installation.put();
+    await scene.until(() => expect(installation.kubelet.names()).toHaveLength(2));
+    for (const pod of installation.kubelet.names()) installation.kubelet.kill(pod);
+    await scene.until(() => expectReady(scene, installation, 2));
+    expect(scene.api.countByRoute()['keys.create']).toBe(2);
+  });
+
   it('gets another key where its key expired before it started', async () => {
     const { scene, installation } = await sceneOf();
     installation.kubelet.holdImages();

@@ -53,6 +53,10 @@ export type KubeletDeps = {
 /** Where tailscaled stores its identity in the Secret; here this is the node ID of its device. */
 const STATE = '_current-profile';
 
+/** containerboot logs this at each start, also where it has found a key; the message of a container is the end of its log. */
+const FIRST_LINE =
+  'boot: No authkey found in state Secret and TS_AUTHKEY not provided, login will be interactive if needed.';
+
 /** How many steps the restart of a container waits, and the end of a pod takes. */
 const [BACKOFF_STEPS, GRACE_STEPS] = [3, 2];
 
@@ -259,7 +263,8 @@ export class SimulatedKubelet {
         : stage === 'pulls its image'
           ? { reason: 'ContainerCreating', message: '' }
           : undefined;
-    const terminated = error === undefined ? undefined : { reason: 'Error', message: error, exitCode: 1 };
+    const message = `${FIRST_LINE}\nboot: ${error}`;
+    const terminated = error === undefined ? undefined : { reason: 'Error', message, exitCode: 1 };
     this.#deps.putPod({
       apiVersion: 'v1',
       kind: 'Pod',
