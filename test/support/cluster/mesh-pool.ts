@@ -113,23 +113,17 @@ export async function createPool(
   };
 }
 
-/** A new connection that failed: when it began, and why. */
-type Failure = { readonly atMs: number; readonly message: string };
-
 /** Opens and ends connections through a proxy, one after the other, until it is stopped. */
 export function openTunnels(proxy: string, target: string) {
-  const failures: Failure[] = [];
-  const begun = performance.now();
-  const nowMs = () => Math.round(performance.now() - begun);
+  const failures: string[] = [];
   let [opened, isStopped] = [0, false];
   const open = async () => {
     while (!isStopped) {
-      const atMs = nowMs();
       try {
         (await tunnelWithin(proxy, target, 2_000)).destroy();
         opened++;
       } catch (error) {
-        failures.push({ atMs, message: messageOf(error) });
+        failures.push(messageOf(error));
       }
       await sleep(20);
     }
@@ -137,7 +131,6 @@ export function openTunnels(proxy: string, target: string) {
   const work = open();
   return {
     failures,
-    nowMs,
     /** Waits until a number of further connections have been opened. */
     more: async (count: number) => {
       const wanted = opened + count;
