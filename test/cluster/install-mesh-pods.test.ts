@@ -68,13 +68,14 @@ function statusOf(object: KubeObject): NonNullable<Kinds['MeshTailnet']['status'
 }
 
 /** Waits until the pool has all of its members. */
-function poolOf(count: number) {
+function poolOf(count: number, timeoutMs = 120_000) {
   const isWhole = (object: KubeObject) => {
     const { pool } = statusOf(object);
     const ready = conditionsOf(object).find(({ type }) => type === 'PoolReady');
     return pool?.ready === count && pool.desired === count && ready?.status === 'True';
   };
-  return waitForObject(scene.client, tailnetRef(), `to have ${count} ready mesh pods`, isWhole);
+  const what = `to have ${count} ready mesh pods`;
+  return waitForObject(scene.client, tailnetRef(), what, isWhole, timeoutMs);
 }
 
 /** Waits until the pool is not ready for a reason. */
