@@ -252,7 +252,7 @@ function suffixesOf(devices: readonly Device[]): readonly string[] {
 }
 
 function tailnetInfoOf(view: TailnetView | undefined): Pick<Status, 'tailnetInfo'> {
-  const [suffix] = suffixesOf(view?.devices ?? []);
+  const suffix = suffixesOf(view?.devices ?? [])[0]?.slice(0, 253);
   return suffix === undefined ? {} : { tailnetInfo: { name: suffix, magicDNSSuffix: suffix } };
 }
 

@@ -140,3 +140,28 @@ describe('a list of devices that lacks those of mesh pods', () => {
     expect(scene.joined().map(({ nodeId }) => nodeId)).toEqual(before);
   });
 });
+
+describe('a device', () => {
+  it('with a longer name than a status may have does not prevent the write of the status', async () => {
+    const { scene, installation } = await newScene();
+    scene.api.addDevice({ hostname: 'web', name: `web.${'x'.repeat(400)}` });
+    installation.put();
+    await scene.until(() =>
+      expect(installation.condition('Authenticated')).toMatchObject({ reason: 'TailnetMismatch' }),
+    );
+  });
+
+  it.each([
+    ['that is shared in from another tailnet', { isExternal: true, tags: ['tag:mesh'] }],
+    ['with the tag of another owner', { tags: ['tag:other'] }],
+    ['of a user', { tags: [] }],
+  ])('%s stays where it has the hostname of a mesh pod', async (_, device) => {
+    const { scene, installation } = await newScene();
+    const { nodeId } = scene.api.addDevice({ hostname: `meshd-example-0-${installation.id}`, ...device });
+    installation.put();
+    await scene.until(() => expect(installation.condition('PoolReady')).toMatchObject({ status: 'True' }));
+    installation.remove();
+    await scene.until(() => expect(installation.get()).toBeUndefined());
+    expect(scene.api.state.devices.all().map(one => one.nodeId)).toEqual([nodeId]);
+  });
+});
