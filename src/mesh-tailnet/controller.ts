@@ -125,9 +125,18 @@ function outcomeOf(situation: Gathered, pool: ReconciledPool | undefined): Outco
   if (pool?.error instanceof ResourceError) throw pool.error;
   const isPolled = olderName === undefined && problem?.reason !== 'ControlURLMissing';
   const nextMs = isPolled ? (view?.nextMs ?? intervalMsOf(tailnet)) : Infinity;
-  const poolMs = !pool || pool.isSettled ? Infinity : pool.error ? FAILED_MS : UNSETTLED_MS;
+  const isSlow = pool?.error !== undefined || isLongUnready(situation);
+  const poolMs = !pool || pool.isSettled ? Infinity : isSlow ? FAILED_MS : UNSETTLED_MS;
   const ms = Math.min(nextMs, poolMs);
   return ms === Infinity ? { requeue: 'on-change' } : { requeue: 'after', ms };
+}
+
+/** A pool that has not been ready for this long waits for more than the operator, so that it is read less often. */
+const LONG_MS = 300_000;
+
+function isLongUnready({ tailnet, now }: Gathered): boolean {
+  const ready = tailnet.status?.conditions?.find(({ type }) => type === 'PoolReady');
+  return ready?.status === 'False' && now.getTime() - Date.parse(ready.lastTransitionTime) > LONG_MS;
 }
 
 /** Undefined where there is no cluster to run mesh pods in. */

@@ -47,6 +47,19 @@ describe('a pool that cannot become ready', () => {
     expect(installation.events.length).toBeLessThanOrEqual(5);
   });
 
+  it('is read every 10 s after 5 minutes, and reconciled at once when its pods change', async () => {
+    const { scene, installation } = await newScene();
+    installation.kubelet.holdImages();
+    installation.put({ syncInterval: '30s' });
+    await pass(scene);
+    const before = count(installation, /^get StatefulSet/);
+    await pass(scene);
+    expect(count(installation, /^get StatefulSet/) - before).toBeLessThanOrEqual(MINUTES * 6 + 2);
+    installation.kubelet.releaseImages();
+    await scene.steps(10);
+    expect(installation.condition('PoolReady')).toMatchObject({ status: 'True' });
+  });
+
   it('gets one key a minute for each member where the control server rejects all of them', async () => {
     const { scene, installation } = await newScene();
     vi.spyOn(scene.api, 'join').mockImplementation(() => {
