@@ -23,7 +23,7 @@ afterAll(() => {
 const textOf = ({ row, property }: Pick<Outcome, 'row' | 'property'>) => `${row}, ${property}`;
 
 describe('traffic through the real Envoy and the real tailnet', () => {
-  it.each(cellsOf(rows))('$row, $part', cell => {
+  it.each(cellsOf(rows))('$row, $property', cell => {
     const found = outcomes.filter(outcome => textOf(outcome) === textOf(cell));
     expect(found.map(({ text }) => text)).toEqual([HOLDS]);
   });
