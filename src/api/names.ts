@@ -26,6 +26,19 @@ export function poolName(tailnet: string): string {
   return `meshd-${tailnet}`;
 }
 
+/** The container of mesh pods that carries datagrams. */
+export const RELAY = {
+  container: 'relay',
+  ports: { http: 9003 },
+  /** Of the pods that have the container; its value is `true`. */
+  label: `${GROUP}/relay`,
+} as const;
+
+/** The name of the Service whose endpoints are the relays of a MeshTailnet, and of the ConfigMap with their targets. */
+export function relayName(tailnet: string): string {
+  return `mesh-relay-${tailnet}`;
+}
+
 /** The address of the extension server of a namespace, for Envoy Gateway and Envoys. */
 export function extensionServerIn(namespace: string): string {
   return `${COMPONENTS.extensionServer}.${namespace}.svc.cluster.local:${PORTS.grpc}`;
