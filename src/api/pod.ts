@@ -1,4 +1,5 @@
 import type { Header, Metadata } from './gateway-api.ts';
+import { familyOf } from './ip.ts';
 import { isRecord } from './json.ts';
 import { field, forms, optionalText, present } from './place.ts';
 import type { Place } from './place.ts';
@@ -10,6 +11,8 @@ export type Pod = {
   readonly metadata: Metadata & { readonly creationTimestamp?: string };
   readonly status: {
     readonly isReady: boolean;
+    /** Its IP addresses, the primary one first; none until its node has assigned them. */
+    readonly addresses: readonly string[];
     /** Why no node can run it; undefined where it is scheduled, or has yet to be. */
     readonly unschedulable: string | undefined;
     /** Undefined until the container exists. */
@@ -42,10 +45,16 @@ export function decodePod(header: Header<'Pod'>, object: Place): Pod {
     metadata: { ...metadata, ...present({ creationTimestamp: created }) },
     status: {
       isReady: conditionOf('Ready')['status'] === 'True',
+      addresses: addressesIn(status['podIPs']),
       unschedulable: isUnschedulable ? textIn(scheduled, 'message') : undefined,
       container: containerIn(named(status['containerStatuses'], 'name', CONTAINER)),
     },
   };
+}
+
+function addressesIn(podIPs: unknown): readonly string[] {
+  if (!Array.isArray(podIPs)) return [];
+  return podIPs.map(podIP => textIn(fieldsOf(podIP), 'ip')).filter(ip => familyOf(ip) !== undefined);
 }
 
 function containerIn(status: Fields): MeshdStatus | undefined {

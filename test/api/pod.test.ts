@@ -19,7 +19,7 @@ function statusOf(status: unknown): unknown {
 const containerOf = (status: object) =>
   statusOf({ containerStatuses: [{ name: 'relay' }, { name: 'meshd', restartCount: 2, ...status }] });
 
-const UNKNOWN = { isReady: false, unschedulable: undefined, container: undefined };
+const UNKNOWN = { isReady: false, addresses: [], unschedulable: undefined, container: undefined };
 
 describe('a Pod', () => {
   it('keeps the metadata that is read, and its status', () => {
@@ -35,6 +35,16 @@ describe('a Pod', () => {
     const ready = (status: string) => statusOf({ conditions: [{ type: 'Ready', status }] });
     expect(ready('True')).toMatchObject({ isReady: true });
     expect(ready('False')).toMatchObject({ isReady: false });
+  });
+
+  it.each([
+    ['no address', undefined, []],
+    ['one address', [{ ip: '10.1.2.3' }], ['10.1.2.3']],
+    ['an address of each family', [{ ip: 'fd00::7' }, { ip: '10.1.2.3' }], ['fd00::7', '10.1.2.3']],
+    ['no valid address', [{ ip: 'localhost' }, { ip: '' }, {}, '10.1.2.3', { ip: 'fe80::1%eth0' }], []],
+    ['no list of addresses', { ip: '10.1.2.3' }, []],
+  ])('has %s', (_what, podIPs, addresses) => {
+    expect(statusOf({ podIP: '10.9.9.9', podIPs })).toMatchObject({ addresses });
   });
 
   it('shows why no node can run it', () => {
@@ -62,7 +72,16 @@ describe('a Pod', () => {
   });
 
   it('is decoded whatever its status is', () => {
-    const names = ['conditions', 'containerStatuses', 'name', 'type', 'state', 'waiting', 'terminated'];
+    const names = [
+      'conditions',
+      'containerStatuses',
+      'name',
+      'type',
+      'podIPs',
+      'state',
+      'waiting',
+      'terminated',
+    ];
     const key = fc.oneof(fc.constantFrom(...names), fc.string());
     const value = fc.letrec(tie => ({
       any: fc.oneof(

@@ -271,6 +271,7 @@ export class SimulatedKubelet {
       metadata: { name, namespace: 'mesh-system', uid, labels, ...deletionTimestamp },
       status: {
         isReady: stage === 'runs',
+        addresses: [],
         unschedulable: undefined,
         container: { waiting, lastTerminated: terminated, restarts },
       },

@@ -27,7 +27,7 @@ export function podOf(name: string, { isReady = false, revision = 'r1', ...state
       uid: `uid-${name}`,
       labels: { 'mesh-gateway.dev/tailnet': 'example', 'controller-revision-hash': revision },
     },
-    status: { isReady, unschedulable, container: { waiting, lastTerminated, restarts: 0 } },
+    status: { isReady, addresses: [], unschedulable, container: { waiting, lastTerminated, restarts: 0 } },
   };
 }
 
