@@ -1,7 +1,7 @@
 import type { DataPath, Kinds } from '../api/generated/types.ts';
 import type { Ref } from '../api/key.ts';
-import { parseSocketAddress } from './socket-address.ts';
-import type { SocketAddress } from './socket-address.ts';
+import { parseSocketAddress } from '../api/socket-address.ts';
+import type { SocketAddress } from '../api/socket-address.ts';
 import type { TrafficResources } from './traffic-resources.ts';
 
 /** How Envoy reaches the mesh: through the proxies of the MeshTailnet, or as a member of the mesh itself. */

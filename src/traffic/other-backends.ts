@@ -1,6 +1,6 @@
 import { ENVOY_GATEWAY_GROUP } from '../api/backends.ts';
 import type { BackendRef } from '../api/gateway-api.ts';
-import type { SocketAddress } from './socket-address.ts';
+import type { SocketAddress } from '../api/socket-address.ts';
 import type { EnvoyClusterName } from './envoy-cluster-name.ts';
 import type { TrafficResources } from './traffic-resources.ts';
 import { isMeshEndpoints, isPermitted } from './backend-refs.ts';

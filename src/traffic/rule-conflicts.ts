@@ -1,5 +1,5 @@
 import type { Candidate, Filtered } from './resolve-backend-ref.ts';
-import { addressText } from './socket-address.ts';
+import { addressText } from '../api/socket-address.ts';
 import { unusedEndpoint } from './unused.ts';
 import type { UnusedBackend } from './unused.ts';
 import { defaultProtocol } from './upstream-protocol.ts';

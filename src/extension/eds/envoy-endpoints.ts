@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import type { DescField, MessageInitShape } from '@bufbuild/protobuf';
 import { familyOf } from '../../api/ip.ts';
 import type { EnvoyEndpoint, LoadAssignment } from '../../traffic/load-assignment.ts';
-import type { SocketAddress } from '../../traffic/socket-address.ts';
+import type { SocketAddress } from '../../api/socket-address.ts';
 import { encode, pack } from '../encode.ts';
 import { MATCH_KEY } from '../envoy-cluster/transport-socket.ts';
 import { AddressSchema, HealthStatus } from '../proto/envoy/config/core/v3_pb.ts';

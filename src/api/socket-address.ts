@@ -1,5 +1,5 @@
-import { canonicalIPv6, familyOf } from '../api/ip.ts';
-import type { MeshEndpoint } from '../api/generated/types.ts';
+import { canonicalIPv6, familyOf } from './ip.ts';
+import type { MeshEndpoint } from './generated/types.ts';
 
 /** An IP address and port that Envoy can connect to: never a host name. */
 export type SocketAddress = { readonly address: string; readonly port: number };
