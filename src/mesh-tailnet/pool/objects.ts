@@ -2,10 +2,10 @@ import { createHash } from 'node:crypto';
 import { API_VERSION, GROUP } from '../../api/generated/kinds.ts';
 import type { Kinds } from '../../api/generated/types.ts';
 import { MANAGED_BY, MESH_POD, poolName } from '../../api/names.ts';
+import { meshdContainer, PRE_STOP_SECONDS, WRITABLE } from './containers.ts';
 
 type MeshTailnet = Kinds['MeshTailnet'];
 type Pool = MeshTailnet['spec']['pool'];
-type Fields = Readonly<Record<string, unknown>>;
 type Texts = Readonly<Record<string, string>>;
 
 /** What the objects of a pool are made from. */
@@ -172,7 +172,6 @@ function statefulSet(options: PoolOptions) {
 }
 
 const USER = 1000;
-const PRE_STOP_SECONDS = 5;
 /** containerboot withdraws services for up to 25 s before it stops tailscaled. */
 const STOP_SECONDS = 35;
 
@@ -197,120 +196,10 @@ function podSpec(options: PoolOptions) {
     ...(nodeSelector ? { nodeSelector } : {}),
     ...(tolerations ? { tolerations } : {}),
     ...(priorityClassName === undefined ? {} : { priorityClassName }),
-    containers: [container(options)],
+    containers: [meshdContainer(options)],
     volumes: [
       ...WRITABLE.map(({ name: volume }) => ({ name: volume, emptyDir: {} })),
       ...(options.ca === undefined ? [] : [{ name: 'ca', configMap: { name } }]),
     ],
   };
-}
-
-/** What containerboot and tailscaled write: temporary files and the socket. */
-const WRITABLE = [
-  { name: 'tmp', mountPath: '/tmp' },
-  { name: 'run', mountPath: '/var/run/tailscale' },
-] as const;
-
-const CA_FOLDER = '/etc/mesh-gateway/ca';
-
-/*
- * No liveness and no startup probe: either could only restart a member whose control server is away, or whose device
- * waits for approval. Where tailscaled leaves its running state, containerboot exits by itself.
- */
-function container(options: PoolOptions): Fields {
-  const { image = MESH_POD.image, resources } = { ...options.defaults, ...options.tailnet.spec.pool };
-  return {
-    name: MESH_POD.container,
-    image,
-    env: environment(options),
-    ports: Object.entries(MESH_POD.ports).map(([name, containerPort]) => ({
-      ...{ name, containerPort },
-      protocol: 'TCP',
-    })),
-    readinessProbe: {
-      httpGet: { path: '/healthz', port: 'metrics' },
-      // tailscaled trusts an address of a peer for 6.5 s: until then, replies go to where this device was before.
-      ...{ initialDelaySeconds: 7, periodSeconds: 1, timeoutSeconds: 1, failureThreshold: 3 },
-    },
-    // Until kube-proxy and Envoys have noticed that this member stops, it still serves new connections.
-    lifecycle: { preStop: { sleep: { seconds: PRE_STOP_SECONDS } } },
-    terminationMessagePolicy: 'FallbackToLogsOnError',
-    ...(resources ? { resources } : {}),
-    securityContext: {
-      ...{ allowPrivilegeEscalation: false, readOnlyRootFilesystem: true, runAsNonRoot: true },
-      capabilities: { drop: ['ALL'] },
-    },
-    volumeMounts: [
-      ...WRITABLE,
-      ...(options.ca === undefined ? [] : [{ name: 'ca', mountPath: CA_FOLDER, readOnly: true }]),
-    ],
-  };
-}
-
-/** Variables that others refer to come first; extraEnv replaces defaults, and never what makes a pod a member. */
-function environment(options: PoolOptions): readonly Fields[] {
-  const { tailnet, defaults } = options;
-  const extra = [...(defaults.extraEnv ?? []), ...(tailnet.spec.pool.extraEnv ?? [])];
-  const values = {
-    ...defaultVariables(options),
-    ...Object.fromEntries(extra.map(({ name, value }) => [name, value])),
-    ...fixedVariables(options),
-  };
-  return [
-    ...POD_FIELDS.map(([name, fieldPath]) => ({ name, valueFrom: { fieldRef: { fieldPath } } })),
-    ...Object.entries(values)
-      .filter(([name]) => !POD_FIELDS.some(([field]) => field === name))
-      .map(([name, value]) => ({ name, value })),
-  ];
-}
-
-const POD_FIELDS = [
-  ['POD_NAME', 'metadata.name'],
-  ['POD_UID', 'metadata.uid'],
-  ['POD_IPS', 'status.podIPs'],
-] as const;
-
-function defaultVariables(options: PoolOptions): Texts {
-  return {
-    // A member that waits for approval or for its control server is not restarted, so it is ready as soon as that ends.
-    TS_BOOT_TIMEOUT: '24h',
-    // A self-hosted tailnet sends no logs to the vendor; one of the vendor may require them.
-    ...(loginServerOf(options) === undefined ? {} : { TS_NO_LOGS_NO_SUPPORT: 'true' }),
-  };
-}
-
-function fixedVariables(options: PoolOptions): Texts {
-  const loginServer = loginServerOf(options);
-  const { proxyURL } = options.tailnet.spec;
-  const { ports } = MESH_POD;
-  return {
-    TS_KUBE_SECRET: '$(POD_NAME)',
-    TS_HOSTNAME: `$(POD_NAME)-${options.installation}`,
-    TS_AUTH_ONCE: 'true',
-    TS_USERSPACE: 'true',
-    TS_ACCEPT_DNS: 'false',
-    TS_OUTBOUND_HTTP_PROXY_LISTEN: `:${ports.proxy}`,
-    TS_SOCKS5_SERVER: `:${ports.proxy}`,
-    // Without the host, containerboot refuses it.
-    TS_LOCAL_ADDR_PORT: `[::]:${ports.metrics}`,
-    TS_ENABLE_METRICS: 'true',
-    TS_ENABLE_HEALTH_CHECK: 'true',
-    ...(loginServer === undefined ? {} : { TS_EXTRA_ARGS: `--login-server=${loginServer}` }),
-    ...(proxyURL === undefined
-      ? {}
-      : { HTTPS_PROXY: proxyURL, HTTP_PROXY: proxyURL, NO_PROXY: API_SERVER.join(',') }),
-    // The folders that Go reads by default, and that of the CA.
-    ...(options.ca === undefined
-      ? {}
-      : { SSL_CERT_DIR: ['/etc/ssl/certs', '/etc/pki/tls/certs', CA_FOLDER].join(':') }),
-  };
-}
-
-const API_SERVER = ['kubernetes.default.svc', '$(KUBERNETES_SERVICE_HOST)'];
-
-/** Undefined where tailscaled's own default is right: the vendor's API is not the server that devices join. */
-function loginServerOf({ tailnet, controlURL }: PoolOptions): string | undefined {
-  const { loginServer } = tailnet.spec;
-  if (loginServer !== undefined) return loginServer;
-  return new URL(controlURL).hostname === 'api.tailscale.com' ? undefined : controlURL;
 }
