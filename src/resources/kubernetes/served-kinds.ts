@@ -51,9 +51,28 @@ export const SERVED: Readonly<Record<ResourceKind, ServedKind>> = {
   Pod: { ...foreignKind('Pod', 'v1'), labelSelector: MESH_POD_LABELS },
 };
 
+/** Objects of one kind that are listed and watched together. */
+export type Collection = {
+  /** Its name in errors, logs and metrics. */
+  readonly kind: string;
+  readonly served: ServedKind;
+  /** Empty where all namespaces are read. */
+  readonly namespace: string;
+  /** The query that selects the objects. */
+  readonly selection: Readonly<Record<string, string>>;
+};
+
+/** All objects of a kind; those of kinds with a label selector in one namespace. */
+export function collectionOf(kind: ResourceKind, namespace = ''): Collection {
+  const served = SERVED[kind];
+  const { labelSelector } = served;
+  if (labelSelector === undefined) return { kind, served, namespace: '', selection: {} };
+  return { kind, served, namespace, selection: { labelSelector } };
+}
+
 /** The page size of lists of a kind, small enough that parsing a page does not block the event loop. */
-export function pageSizeOf(kind: ResourceKind): number {
-  return SERVED[kind].group === GROUP ? 100 : 500;
+export function pageSizeOf({ group }: ServedKind): number {
+  return group === GROUP ? 100 : 500;
 }
 
 /** The path of a kind's collection, in all namespaces or in one. */

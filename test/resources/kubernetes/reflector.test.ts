@@ -1,6 +1,7 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import { createStoreUpdates } from '../../../src/resources/kubernetes/reflector/store-updates.ts';
 import type { ResourceKind } from '../../../src/api/key.ts';
+import { collectionOf } from '../../../src/resources/kubernetes/served-kinds.ts';
 import { KubeError } from '../../../src/resources/kubernetes/transport/transport.ts';
 import { Reflector } from '../../../src/resources/kubernetes/reflector/reflector.ts';
 import { DEFAULT_TIMING } from '../../../src/resources/kubernetes/reflector/state.ts';
@@ -83,8 +84,7 @@ async function started(
   const broken: unknown[] = [];
   const arrivals = createStoreUpdates([kind], { store, reportUndecodable: () => undefined });
   const reflector = new Reflector({
-    kind,
-    namespace,
+    collection: collectionOf(kind, namespace),
     transport: server,
     clock,
     timing: DEFAULT_TIMING,

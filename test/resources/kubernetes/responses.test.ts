@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { SERVED } from '../../../src/resources/kubernetes/served-kinds.ts';
+import { collectionOf, SERVED } from '../../../src/resources/kubernetes/served-kinds.ts';
 import { KubeError } from '../../../src/resources/kubernetes/transport/transport.ts';
 import { watchEventIn, isServed, pageOf } from '../../../src/resources/kubernetes/reflector/responses.ts';
 import { isOlder } from '../../../src/resources/kubernetes/unstructured.ts';
@@ -39,12 +39,12 @@ describe('a page of a list', () => {
     ['is not a page of a proxy', 'please log in', garbled],
     ['is not null', null, garbled],
   ])('%s', (_sentence, answer, event) => {
-    expect(pageOf('MeshEndpoints', 'v1alpha1', answer)).toMatchObject(event as object);
+    expect(pageOf(collectionOf('MeshEndpoints'), 'v1alpha1', answer)).toMatchObject(event as object);
   });
 
   it('may be any value', () => {
     const property = fc.property(fc.jsonValue(), answer => {
-      expect(['page', 'failure']).toContain(pageOf('Namespace', 'v1', answer).event);
+      expect(['page', 'failure']).toContain(pageOf(collectionOf('Namespace'), 'v1', answer).event);
     });
     fc.assert(property, { seed, numRuns: 1000 });
   });

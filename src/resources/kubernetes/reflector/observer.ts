@@ -1,5 +1,4 @@
 import type { Clock } from '../../../api/clock.ts';
-import type { ResourceKind } from '../../../api/key.ts';
 import type { Activities, Activity } from '../../../telemetry/activity.ts';
 import type { Log } from '../../../telemetry/log.ts';
 import type { sourceMetrics } from '../../../telemetry/metrics.ts';
@@ -18,7 +17,7 @@ type FailureReason = Parameters<Recorder<typeof sourceMetrics>['sourceFailures']
 
 /** Turns the steps of a reflector into metrics, log lines and an activity. */
 export class KindObserver {
-  readonly #kind: ResourceKind;
+  readonly #kind: string;
   readonly #telemetry: Pick<SourceTelemetry, 'log' | 'metrics'>;
   readonly #clock: Clock;
   #state: ReflectorState = NEW;
@@ -27,7 +26,7 @@ export class KindObserver {
   readonly #logged = new Set<string>();
   #failingSince = 0;
 
-  constructor(kind: ResourceKind, telemetry: Pick<SourceTelemetry, 'log' | 'metrics'>, clock: Clock) {
+  constructor(kind: string, telemetry: Pick<SourceTelemetry, 'log' | 'metrics'>, clock: Clock) {
     this.#kind = kind;
     this.#telemetry = telemetry;
     this.#clock = clock;

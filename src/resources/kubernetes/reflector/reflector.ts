@@ -1,10 +1,15 @@
-import { SERVED } from '../served-kinds.ts';
 import { perform } from './requests.ts';
 import type { OpenWatch, RequestDeps } from './requests.ts';
 import { NEW } from './state.ts';
 import type { Effect, Next, ReflectorEvent, ReflectorState, Step } from './state.ts';
 import { step } from './step.ts';
 import type { KindUpdates } from './store-updates.ts';
+
+/** Applies what was listed and watched, in the order of the requests. */
+type Updates = Pick<
+  KindUpdates,
+  'beginList' | 'addListed' | 'endList' | 'applyWatchEvent' | 'noteVersion' | 'removeAll'
+>;
 
 interface ReflectorObserver {
   moved(before: ReflectorState, event: ReflectorEvent, after: ReflectorState): void;
@@ -13,14 +18,14 @@ interface ReflectorObserver {
 }
 
 export type ReflectorDeps = RequestDeps & {
-  readonly updates: KindUpdates;
+  readonly updates: Updates;
   readonly random: () => number;
   readonly observer: ReflectorObserver;
   /** Called when the kind has been read completely, perhaps more than once. */
   readonly onSynced: () => void;
 };
 
-/** Lists and watches the objects of one kind until it is closed; `step` decides, this class carries out. */
+/** Lists and watches a collection until it is closed; `step` decides, this class carries out. */
 export class Reflector {
   readonly #deps: ReflectorDeps;
   #state: ReflectorState = NEW;
@@ -68,8 +73,9 @@ export class Reflector {
   }
 
   #step(event: ReflectorEvent): Step {
-    const { clock, random, kind, timing, observer } = this.#deps;
-    const context = { now: clock.now(), random: random(), versions: SERVED[kind].versions.length, timing };
+    const { clock, random, collection, timing, observer } = this.#deps;
+    const versions = collection.served.versions.length;
+    const context = { now: clock.now(), random: random(), versions, timing };
     const before = this.#state;
     const done = step(before, event, context);
     this.#state = done.state;

@@ -1,18 +1,16 @@
 import type { Clock } from '../../../api/clock.ts';
-import type { ResourceKind } from '../../../api/key.ts';
-import { pageSizeOf, pathOfAll, SERVED } from '../served-kinds.ts';
+import { pageSizeOf, pathOfAll } from '../served-kinds.ts';
+import type { Collection } from '../served-kinds.ts';
 import { KubeError } from '../transport/transport.ts';
 import type { KubeTransport } from '../transport/transport.ts';
 import { isServed, pageOf, watchEventIn } from './responses.ts';
 import type { Next, ReflectorEvent, Timing } from './state.ts';
 
 export type RequestDeps = {
-  readonly kind: ResourceKind;
+  readonly collection: Collection;
   readonly transport: KubeTransport;
   readonly clock: Clock;
   readonly timing: Timing;
-  /** The namespace of kinds that are read in one namespace. */
-  readonly namespace?: string;
 };
 
 export type OpenWatch = {
@@ -46,33 +44,37 @@ export function perform(
 }
 
 function list({ versionIndex, token, halvings }: Action<'list'>, deps: RequestDeps, done: Done): () => void {
-  const { kind, transport, clock } = deps;
+  const { collection, transport, clock } = deps;
   const abort = new AbortController();
-  const version = versionOf(kind, versionIndex);
-  const { path, selection } = collectionOf(deps, version);
-  const limit = Math.ceil(pageSizeOf(kind) / 2 ** halvings);
-  const query = { ...selection, limit: String(limit), ...(token === '' ? {} : { continue: token }) };
+  const version = versionOf(collection, versionIndex);
+  const path = pathOfCollection(collection, version);
+  const limit = Math.ceil(pageSizeOf(collection.served) / 2 ** halvings);
+  const query = {
+    ...collection.selection,
+    limit: String(limit),
+    ...(token === '' ? {} : { continue: token }),
+  };
   const startedAt = clock.now();
   settle(
     async () =>
-      pageOf(kind, version, await transport.send({ verb: 'list', path, query, signal: abort.signal })),
+      pageOf(collection, version, await transport.send({ verb: 'list', path, query, signal: abort.signal })),
     event => done(event.event === 'failure' ? { ...event, tookMs: clock.now() - startedAt } : event),
   );
   return () => abort.abort();
 }
 
-function discover({ kind, transport }: RequestDeps, done: Done): () => void {
+function discover({ collection, transport }: RequestDeps, done: Done): () => void {
   const abort = new AbortController();
   const get = (path: string) => transport.send({ verb: 'get', path, signal: abort.signal });
-  settle(async () => ({ event: 'discovered', isServed: await isServed(SERVED[kind], get) }), done);
+  settle(async () => ({ event: 'discovered', isServed: await isServed(collection.served, get) }), done);
   return () => abort.abort();
 }
 
 function openWatch(action: Action<'watch'>, deps: RequestDeps, watch: OpenWatch, done: Done): () => void {
-  const { kind, transport, clock, timing } = deps;
-  const { path, selection } = collectionOf(deps, versionOf(kind, action.versionIndex));
+  const { collection, transport, clock, timing } = deps;
+  const path = pathOfCollection(collection, versionOf(collection, action.versionIndex));
   const query = {
-    ...selection,
+    ...collection.selection,
     watch: 'true',
     resourceVersion: action.resourceVersion,
     allowWatchBookmarks: 'true',
@@ -116,13 +118,10 @@ function failureOf(error: unknown): ReflectorEvent {
   return { event: 'failure', reason, message, ...(retryAfterMs === undefined ? {} : { retryAfterMs }) };
 }
 
-/** The path of the objects that are read, and the query that selects them. */
-function collectionOf({ kind, namespace }: RequestDeps, version: string) {
-  const { labelSelector, ...served } = SERVED[kind];
-  if (labelSelector === undefined) return { path: pathOfAll(served, version), selection: {} };
-  return { path: pathOfAll(served, version, namespace), selection: { labelSelector } };
+function pathOfCollection({ served, namespace }: Collection, version: string): string {
+  return pathOfAll(served, version, namespace);
 }
 
-function versionOf(kind: ResourceKind, index: number): string {
-  return SERVED[kind].versions[index] ?? '';
+function versionOf({ served }: Collection, index: number): string {
+  return served.versions[index] ?? '';
 }

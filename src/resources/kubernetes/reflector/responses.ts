@@ -1,6 +1,4 @@
-import type { ResourceKind } from '../../../api/key.ts';
-import { SERVED } from '../served-kinds.ts';
-import type { ServedKind } from '../served-kinds.ts';
+import type { Collection, ServedKind } from '../served-kinds.ts';
 import { KubeError } from '../transport/transport.ts';
 import type { KubeErrorReason } from '../transport/transport.ts';
 import { fieldsOf, textIn } from '../unstructured.ts';
@@ -8,7 +6,11 @@ import type { Fields } from '../unstructured.ts';
 import type { ReflectorEvent } from './state.ts';
 
 /** The page of a list in a response of an API server. */
-export function pageOf(kind: ResourceKind, version: string, body: unknown): ReflectorEvent {
+export function pageOf(
+  { kind, served: { group } }: Pick<Collection, 'kind' | 'served'>,
+  version: string,
+  body: unknown,
+): ReflectorEvent {
   const list = fieldsOf(body);
   const metadata = fieldsOf(list?.['metadata']);
   const listVersion = textIn(metadata, 'resourceVersion');
@@ -17,13 +19,12 @@ export function pageOf(kind: ResourceKind, version: string, body: unknown): Refl
   if (!textIn(list, 'kind').endsWith('List') || listVersion === '' || !Array.isArray(items)) {
     return { event: 'failure', reason: 'Garbled', message: `the response is not a list of ${kind}` };
   }
-  const { group } = SERVED[kind];
   const type = { apiVersion: group === '' ? version : `${group}/${version}`, kind };
   const objects = items.map((item: unknown) => typed(item, type));
   return { event: 'page', objects, version: listVersion, token: textIn(metadata, 'continue') };
 }
 
-type Type = { readonly apiVersion: string; readonly kind: ResourceKind };
+type Type = { readonly apiVersion: string; readonly kind: string };
 
 /** Items in lists of built-in kinds have no apiVersion and kind. */
 function typed(item: unknown, type: Type): unknown {

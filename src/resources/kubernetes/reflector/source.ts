@@ -7,6 +7,7 @@ import { Reflector } from './reflector.ts';
 import { KindObserver } from './observer.ts';
 import type { SourceTelemetry } from './observer.ts';
 import type { Timing } from './state.ts';
+import { collectionOf } from '../served-kinds.ts';
 import type { KubeTransport } from '../transport/transport.ts';
 
 export type SourceDeps = {
@@ -45,7 +46,7 @@ export function createSource(deps: SourceDeps): Source {
     const moved = (...move: Parameters<KindObserver['moved']>) => observers[index]?.moved(...move);
     return new Reflector({
       ...deps,
-      kind,
+      collection: collectionOf(kind, deps.namespace),
       updates: updates.of(kind),
       observer: { moved, failed: reportFailure },
       onSynced: () => {
