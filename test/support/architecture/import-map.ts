@@ -32,6 +32,8 @@ const IMPORT_MAP: Readonly<Record<string, readonly Permission[]>> = {
 
   'src/runtime/': ['src/api/', 'src/telemetry/', 'src/resources/lease.ts', 'src/resources/resources.ts'],
 
+  // Controllers: one folder for each kind, and one for the relay ports of tailnets.
+  'src/relay-ports/': ['src/api/', 'src/traffic/', 'src/runtime/', 'src/telemetry/', ...PORTS],
   'src/mesh-*/': [
     'src/api/',
     'src/traffic/',
