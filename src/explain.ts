@@ -62,11 +62,7 @@ async function explain({ start, read, problems }: Directory, path: 'Proxy' | 'Di
   start();
   await read.whenSynced();
   const routes = ROUTE_KINDS.flatMap(kind => read.list(kind));
-  const explained = explainRoutes(
-    trafficResourcesFrom(read, () => undefined),
-    routes,
-    path,
-  );
+  const explained = explainRoutes(trafficResourcesFrom(read), routes, path);
   console.log(textOf(explained));
   return problems().length === 0 && explained.every(({ isHealthy }) => isHealthy) ? 0 : 1;
 }

@@ -11,7 +11,7 @@ const DEBOUNCE_MS = 100;
  * on a terminal, elsewhere a route is printed again when it changes. Returns the function that stops it.
  */
 export function showRoutes(read: ReadResources, screen: Screen): () => void {
-  const declared = trafficResourcesFrom(read, () => undefined);
+  const declared = trafficResourcesFrom(read);
   let shown: readonly string[] = [];
   let timer: NodeJS.Timeout | undefined;
   const show = () => {

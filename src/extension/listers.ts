@@ -2,10 +2,12 @@ import type { Kinds } from '../api/generated/types.ts';
 import type { Route } from '../api/gateway-api.ts';
 import { keyOf, ROUTE_KINDS } from '../api/key.ts';
 import type { Key, Ref, RouteKind } from '../api/key.ts';
+import { relayName } from '../api/names.ts';
 import { gatewaysOf, refTo, tailnetsOf } from '../api/references.ts';
 import type { Resource } from '../api/resource.ts';
 import { byNamespace } from '../resources/resources.ts';
 import type { AnyIndex, Index, ReadResources } from '../resources/resources.ts';
+import { relaysIn } from '../traffic/relays.ts';
 import { readCaBundle } from '../traffic/upstream-tls.ts';
 import type { ReadCaBundle } from '../traffic/upstream-tls.ts';
 import type { TrafficResources } from '../traffic/traffic-resources.ts';
@@ -50,23 +52,35 @@ export const extensionIndexes: readonly AnyIndex[] = [
   ...ROUTE_KINDS.map(kind => routesByGateway(kind) as AnyIndex),
 ];
 
-/** Reads TrafficResources through the indexes; calls `found` with the key of each object that an index returned. */
+type TrafficResourcesOptions = {
+  /** Called with the key of each object that an index returned. */
+  readonly found?: (key: Key) => void;
+  readonly caBundle?: ReadCaBundle;
+  /** The namespace of the mesh pods; undefined where EndpointSlices are not read. */
+  readonly podNamespace?: string | undefined;
+};
+
+/** Reads TrafficResources through the indexes. */
 export function trafficResourcesFrom(
   read: ReadResources,
-  found: (key: Key) => void,
-  caBundle: ReadCaBundle = readCaBundle,
+  { found = () => undefined, caBundle = readCaBundle, podNamespace: namespace }: TrafficResourcesOptions = {},
 ): TrafficResources {
   const reported = <T extends Resource>(objects: readonly T[]): readonly T[] => {
     for (const object of objects) found(keyOf(refTo(object)));
     return objects;
   };
+  const slicesOf = (service: Ref<'Service'>) => reported(read.find(slicesByService, keyOf(service)));
   return {
     route: ref => read.get(ref),
     meshEndpoints: ref => read.get(ref),
     tailnets: domain => reported(read.find(tailnets, domain)),
     grants: namespace => reported(read.find(byNamespace('ReferenceGrant'), namespace)),
     service: ref => read.get(ref),
-    endpointSlices: service => reported(read.find(slicesByService, keyOf(service))),
+    endpointSlices: slicesOf,
+    relays: tailnet =>
+      namespace === undefined
+        ? undefined
+        : relaysIn(slicesOf({ kind: 'Service', namespace, name: relayName(tailnet) })),
     backend: ref => read.get(ref),
     namespace: name => read.get({ kind: 'Namespace', namespace: '', name }),
     gateway: ref => read.get(ref),

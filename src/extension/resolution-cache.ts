@@ -65,19 +65,21 @@ export type ResolutionOptions = {
   readonly dataPath: DataPathMode;
   /** The address that Envoy dials for EDS. */
   readonly edsTarget: string;
+  /** The namespace of the mesh pods; undefined where there are none, or no EndpointSlices are read. */
+  readonly podNamespace?: string | undefined;
 };
 
 /** Creates the cache over resources that have the `extensionIndexes`. */
 export function createResolutionCache(
   read: ReadResources,
-  { dataPath, edsTarget }: ResolutionOptions,
+  { dataPath, edsTarget, podNamespace }: ResolutionOptions,
 ): ResolutionCache {
   const dependencies = new DependencyIndex();
   const caBundles = cachedCaBundles();
   const cached = <V extends object>(compute: (name: string, inputs: Inputs) => V | undefined) =>
     new DependencyCache<V>((name, depend) => {
-      const resources = trackDependencies(trafficResourcesFrom(read, depend, caBundles), depend);
-      return compute(name, { read, resources, depend });
+      const resources = trafficResourcesFrom(read, { found: depend, caBundle: caBundles, podNamespace });
+      return compute(name, { read, resources: trackDependencies(resources, depend), depend });
     }, dependencies);
   const clusters = cached((cluster, { resources }) => resolveCluster(cluster, resources));
   const revisions = cached((gateway, inputs) => computeRevision(gateway, inputs, edsTarget));

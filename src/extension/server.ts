@@ -16,6 +16,8 @@ type ExtensionOptions = {
   readonly dataPath: DataPathMode;
   /** The address that Envoy dials for EDS, such as mesh-extension-server.mesh-system.svc.cluster.local:5005. */
   readonly edsTarget: string;
+  /** The namespace of the mesh pods; undefined where there are none. */
+  readonly podNamespace?: string | undefined;
   /** Max size of a message. */
   readonly messageBytes: number;
 };
@@ -41,8 +43,8 @@ export interface Extension {
 
 /** Creates the hooks of Envoy Gateway and the EDS server over one cache. */
 export function createExtension({ read, options, telemetry, clock }: ExtensionDeps): Extension {
-  const { dataPath, edsTarget, messageBytes } = options;
-  const cache = createResolutionCache(read, { dataPath, edsTarget });
+  const { edsTarget, messageBytes } = options;
+  const cache = createResolutionCache(read, options);
   const eds = createEds({
     snapshots: cache,
     clock,

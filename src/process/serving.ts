@@ -16,6 +16,8 @@ export type ServingOptions = {
   /** host:port from which Envoy gets endpoints. */
   readonly edsTarget: string;
   readonly dataPath: DataPathMode;
+  /** The namespace of the mesh pods; undefined where there are none. */
+  readonly podNamespace?: string | undefined;
   readonly maxMessageSize: number;
   readonly keepaliveMs: number;
   readonly telemetry: ProcessTelemetry;
@@ -40,9 +42,9 @@ const GRACE_MS = 10_000;
  * translation. Not ready before that.
  */
 export function startServing(options: ServingOptions): Serving {
-  const { read, telemetry, clock, dataPath, edsTarget } = options;
+  const { read, telemetry, clock, dataPath, edsTarget, podNamespace } = options;
   const { log, metrics, activities, readiness } = telemetry;
-  const createOptions = { dataPath, edsTarget, messageBytes: options.maxMessageSize };
+  const createOptions = { dataPath, edsTarget, podNamespace, messageBytes: options.maxMessageSize };
   const extension = createExtension({ read, options: createOptions, telemetry, clock });
   const listening = new Set<GrpcServer>();
   const stopped = new AbortController();

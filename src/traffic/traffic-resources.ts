@@ -3,8 +3,10 @@ import type { Gateway, Namespace, ReferenceGrant, Route } from '../api/gateway-a
 import type { Kinds } from '../api/generated/types.ts';
 import { keyOf } from '../api/key.ts';
 import type { Key, Ref, RouteKind } from '../api/key.ts';
+import { relayName } from '../api/names.ts';
 import { refTo } from '../api/references.ts';
 import type { Resource } from '../api/resource.ts';
+import type { Relay } from './relays.ts';
 import type { CaBundle } from './upstream-tls.ts';
 
 /** The resources that traffic depends on, read from a cache without waiting. Lists are in no particular order. */
@@ -17,6 +19,8 @@ export interface TrafficResources {
   grants(namespace: string): readonly ReferenceGrant[];
   service(ref: Ref<'Service'>): Service | undefined;
   endpointSlices(service: Ref<'Service'>): readonly EndpointSlice[];
+  /** The mesh pods of a MeshTailnet that relay datagrams; undefined where EndpointSlices are not read. */
+  relays(tailnet: string): readonly Relay[] | undefined;
   /** A Backend of Envoy Gateway. */
   backend(ref: Ref<'Backend'>): Backend | undefined;
   namespace(name: string): Namespace | undefined;
@@ -29,7 +33,12 @@ export interface TrafficResources {
 
 /** A key under which a read is recorded: one object, or all objects found by a value. */
 export type Dependency =
-  Key | `tailnet:${string}` | `grants:${string}` | `slices:${string}` | `binding:${string}`;
+  | Key
+  | `tailnet:${string}`
+  | `grants:${string}`
+  | `slices:${string}`
+  | `relays:${string}`
+  | `binding:${string}`;
 
 /** The same resources, with each read recorded, whether it finds an object or not. */
 export function trackDependencies(
@@ -62,6 +71,10 @@ export function trackDependencies(
       record(slicesOf(service));
       return resources.endpointSlices(service);
     },
+    relays: tailnet => {
+      record(`relays:${tailnet}`);
+      return resources.relays(tailnet);
+    },
     backend: ref => {
       recordRef(ref);
       return resources.backend(ref);
@@ -92,8 +105,10 @@ export function dependenciesOf(object: Resource): readonly Dependency[] {
       return [`tailnet:${object.spec.tailnet}`];
     case 'ReferenceGrant':
       return [`grants:${object.metadata.namespace ?? ''}`];
-    case 'EndpointSlice':
-      return [slicesOf({ namespace: object.metadata.namespace ?? '', name: object.service })];
+    case 'EndpointSlice': {
+      const { metadata, service: name } = object;
+      return [slicesOf({ namespace: metadata.namespace ?? '', name }), ...relaysOf(name)];
+    }
     case 'MeshBinding': {
       const namespace = object.metadata.namespace ?? '';
       return object.spec.targetRefs.map(({ name }) => bindingOf({ namespace, name }));
@@ -117,6 +132,12 @@ export function dependenciesOf(object: Resource): readonly Dependency[] {
 
 function slicesOf({ namespace, name }: Pick<Ref, 'namespace' | 'name'>): Dependency {
   return `slices:${namespace}/${name}`;
+}
+
+/** Whatever its namespace: only one has relays, and a needless invalidation does no harm. */
+function relaysOf(service: string): readonly Dependency[] {
+  const prefix = relayName('');
+  return service.startsWith(prefix) ? [`relays:${service.slice(prefix.length)}`] : [];
 }
 
 function bindingOf({ namespace, name }: Pick<Ref, 'namespace' | 'name'>): Dependency {

@@ -14,11 +14,7 @@ async function explained(...objects: readonly object[]): Promise<readonly string
   const { read, start } = createMemory(extensionIndexes, objects);
   await start();
   const routes = ROUTE_KINDS.flatMap(kind => read.list(kind));
-  return explainRoutes(
-    trafficResourcesFrom(read, () => undefined),
-    routes,
-    'Proxy',
-  ).map(({ text }) => text);
+  return explainRoutes(trafficResourcesFrom(read), routes, 'Proxy').map(({ text }) => text);
 }
 
 const tailnet = named(meshTailnet({ pool: { mode: 'External', addresses: ['10.0.0.1:1055'] } }), 'one');

@@ -23,7 +23,7 @@ async function controllerOn(first: readonly object[]) {
   const runtime = new Runtime(first, [...extensionIndexes, ...bindingIndexes]);
   const { memory, clock } = runtime;
   const { read, write, author } = memory;
-  const declared = trafficResourcesFrom(read, () => undefined);
+  const declared = trafficResourcesFrom(read);
   let writes = 0;
   const counted = {
     apply: async (...given: Parameters<typeof write.apply>) => {

@@ -16,6 +16,7 @@ import {
   grantObject,
   httpRoute,
   namespaceObject,
+  sliceObject,
   tailnetObject,
 } from '../support/traffic/objects.ts';
 
@@ -89,6 +90,12 @@ describe('the dependencies of a cluster', () => {
     ['a MeshEndpoints', endpointsObject('far/web'), ['MeshEndpoints/far/web']],
     ['a ReferenceGrant', grantObject('far'), ['grants:far']],
     ['a Namespace', namespaceObject('far'), ['Namespace//far']],
+    ['an EndpointSlice', sliceObject('shop', []), ['slices:default/shop']],
+    [
+      'an EndpointSlice of relays',
+      sliceObject('mesh-relay-main', []),
+      ['slices:default/mesh-relay-main', 'relays:main'],
+    ],
     ['a MeshBinding', bindingObject('public'), ['binding:default/public']],
     ['a route', httpRoute('web'), ['HTTPRoute/default/web']],
   ])('change with %s', (_, object, texts) => {

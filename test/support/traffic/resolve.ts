@@ -1,5 +1,6 @@
 import { keyOf } from '../../../src/api/key.ts';
 import type { Ref, ResourceKind } from '../../../src/api/key.ts';
+import { NAMESPACE, relayName } from '../../../src/api/names.ts';
 import { refTo } from '../../../src/api/references.ts';
 import type { Resource, ResourceOf } from '../../../src/api/resource.ts';
 import { loadAssignmentOf } from '../../../src/traffic/load-assignment.ts';
@@ -9,6 +10,7 @@ import { parseEnvoyClusterName } from '../../../src/traffic/envoy-cluster-name.t
 import { envoyClusterSettingsOf } from '../../../src/traffic/envoy-cluster-settings.ts';
 import type { EnvoyClusterSettings } from '../../../src/traffic/envoy-cluster-settings.ts';
 import type { DataPathMode } from '../../../src/traffic/data-path.ts';
+import { relaysIn } from '../../../src/traffic/relays.ts';
 import type { TrafficResources } from '../../../src/traffic/traffic-resources.ts';
 import { resolveEnvoyCluster } from '../../../src/traffic/resolve-route.ts';
 import type { ResolvedRule } from '../../../src/traffic/resolve-route.ts';
@@ -25,6 +27,10 @@ export function resourcesOf(resources: readonly Resource[]): TrafficResources {
   const get = <K extends ResourceKind>(ref: Ref<K>) => byKey.get(keyOf(ref)) as ResourceOf<K> | undefined;
   const list = <K extends ResourceKind>(kind: K) =>
     [...byKey.values()].filter((each): each is Extract<Resource, { kind: K }> => each.kind === kind);
+  const slicesOf = (namespace: string, name: string) =>
+    list('EndpointSlice').filter(
+      ({ metadata, service }) => metadata.namespace === namespace && service === name,
+    );
   return {
     route: get,
     meshEndpoints: get,
@@ -32,10 +38,8 @@ export function resourcesOf(resources: readonly Resource[]): TrafficResources {
     tailnets: domain => list('MeshTailnet').filter(({ spec }) => spec.tailnet === domain),
     grants: namespace => list('ReferenceGrant').filter(({ metadata }) => metadata.namespace === namespace),
     service: get,
-    endpointSlices: ({ namespace, name }) =>
-      list('EndpointSlice').filter(
-        ({ metadata, service }) => metadata.namespace === namespace && service === name,
-      ),
+    endpointSlices: ({ namespace, name }) => slicesOf(namespace, name),
+    relays: tailnet => relaysIn(slicesOf(NAMESPACE, relayName(tailnet))),
     backend: get,
     namespace: name => get({ kind: 'Namespace', namespace: '', name }),
     binding: ({ namespace, name }) =>

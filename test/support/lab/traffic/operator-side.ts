@@ -35,7 +35,7 @@ export async function startOperatorSide(
   });
   const { read, write, manifests } = directory;
   const files = new GatewayFiles({ folder: generated, read, written: manifests, clock: systemClock, log });
-  const declared = trafficResourcesFrom(read, () => undefined);
+  const declared = trafficResourcesFrom(read);
   const binding = bindingController({
     read,
     write,
