@@ -1,4 +1,4 @@
-import { refOf } from '../api/key.ts';
+import { keyOf, refOf } from '../api/key.ts';
 import type { Clock } from '../api/clock.ts';
 import type { Key, Ref, ResourceKind } from '../api/key.ts';
 import { ResourceError } from '../resources/resources.ts';
@@ -21,6 +21,8 @@ export type Controller<K extends ResourceKind = ResourceKind> = {
   readonly name: string;
   readonly kind: K;
   readonly triggers: readonly Trigger<K>[];
+  /** Enqueues objects for reasons that are not in the resources; returns the function that ends it. */
+  readonly subscribe?: (enqueue: (ref: Ref<K>) => void) => (() => void) | undefined;
   /**
    * Reconciles one object in its current state, which may be that it no longer exists. It is not given what changed, and
    * never runs twice at once for one object.
@@ -55,7 +57,7 @@ export interface RunningController {
 
 /** Runs a controller: for every object once the source is synced, and from then on for each that a change concerns. */
 export function startController<K extends ResourceKind>(
-  { name, reconcile, ...watched }: Controller<K>,
+  { name, reconcile, subscribe, ...watched }: Controller<K>,
   { read, clock, telemetry }: ControllerDeps,
   { concurrency, syncPeriodMs }: ControllerOptions,
 ): RunningController {
@@ -84,6 +86,7 @@ export function startController<K extends ResourceKind>(
     enqueue: (key, cause) => queue.add(key, cause),
     triggerFailed: (key, error) => observer.triggerFailed(key, error),
   });
+  const unsubscribe = subscribe?.(ref => queue.add(keyOf(ref), 'change'));
   const unregister = registerGauges(
     name,
     concurrency,
@@ -97,6 +100,7 @@ export function startController<K extends ResourceKind>(
 
   const stop = () => {
     unwatch();
+    unsubscribe?.();
     resync.stop();
     queue.stop();
   };
