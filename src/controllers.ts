@@ -6,6 +6,9 @@ import { COMPONENTS } from './api/names.ts';
 import { access as bindingAccess } from './mesh-binding/access.ts';
 import { bindingController, bindingIndexes } from './mesh-binding/controller.ts';
 import type { BindingDeps } from './mesh-binding/controller.ts';
+import { access as endpointsAccess } from './mesh-endpoints/access.ts';
+import { endpointsController, endpointsIndexes } from './mesh-endpoints/controller.ts';
+import type { EndpointsDeps } from './mesh-endpoints/controller.ts';
 import { eventAccess, leaseAccess } from './resources/access.ts';
 import type { AnyIndex } from './resources/resources.ts';
 import { access as tailnetAccess } from './mesh-tailnet/access.ts';
@@ -16,7 +19,7 @@ import type { ControllerDeps, ControllerOptions, RunningController } from './run
 import { trafficKinds } from './traffic/access.ts';
 
 /** What the composition roots inject: the deps of every controller. */
-type Deps = ControllerDeps & BindingDeps & Omit<TailnetDeps, 'log'>;
+type Deps = ControllerDeps & BindingDeps & EndpointsDeps & Omit<TailnetDeps, 'log'>;
 
 /** A controller, as the processes that start it and the manifests need it. */
 type RegisteredController = {
@@ -39,6 +42,13 @@ const controllers: readonly RegisteredController[] = [
     indexes: bindingIndexes,
     access: bindingAccess,
     start: (deps, options) => startController(bindingController(deps), deps, options),
+  },
+  {
+    name: 'mesh-endpoints',
+    kinds: trafficKinds,
+    indexes: endpointsIndexes,
+    access: endpointsAccess,
+    start: (deps, options) => startController(endpointsController(deps), deps, options),
   },
   {
     name: 'mesh-tailnet',

@@ -3,7 +3,7 @@ import type { Ref } from './api/key.ts';
 import { COMPONENTS, extensionServerIn } from './api/names.ts';
 import { openTailnets } from './control/tailnets.ts';
 import { controllerIndexes, controllerKinds, controllerNames, startControllers } from './controllers.ts';
-import { extensionIndexes } from './extension/listers.ts';
+import { extensionIndexes, trafficResourcesFrom } from './extension/listers.ts';
 import { createResolutionCache } from './extension/resolution-cache.ts';
 import type { ResolutionCache } from './extension/resolution-cache.ts';
 import {
@@ -203,6 +203,8 @@ function electLeader(
         events,
         own,
         workloads: own,
+        traffic: trafficResourcesFrom(read),
+        relayPorts: undefined,
         installation: installationIn(read, podNamespace),
         meshPods,
         orphanAgeMs,

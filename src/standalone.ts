@@ -3,7 +3,7 @@ import { join, relative, resolve, sep } from 'node:path';
 import { controllerIndexes, controllerNames, startControllers } from './controllers.ts';
 import { OAUTH_SECRET } from './api/names.ts';
 import { openTailnets } from './control/tailnets.ts';
-import { extensionIndexes } from './extension/listers.ts';
+import { extensionIndexes, trafficResourcesFrom } from './extension/listers.ts';
 import { GatewayFiles } from './gateway-files/gateway-files.ts';
 import {
   controllerSettings,
@@ -118,6 +118,8 @@ export async function startStandalone(
       tailnets,
       own: secretsOf(settings),
       workloads: undefined,
+      traffic: trafficResourcesFrom(read),
+      relayPorts: undefined,
       installation: undefined,
       meshPods: {},
       orphanAgeMs: 0,

@@ -1,11 +1,12 @@
 import { describe, expect, it } from 'vitest';
 import { controllerIndexes, controllerNames, operatorAccess, startControllers } from '../src/controllers.ts';
 import { openTailnets } from '../src/control/tailnets.ts';
+import { extensionIndexes, trafficResourcesFrom } from '../src/extension/listers.ts';
 import { OwnNamespace } from './support/control/scene.ts';
 import { Runtime } from './support/runtime/runtime.ts';
 
 describe('the registry of controllers', () => {
-  const { memory, clock, telemetry } = new Runtime([], controllerIndexes);
+  const { memory, clock, telemetry } = new Runtime([], [...extensionIndexes, ...controllerIndexes]);
   const now = () => new Date();
   const tailnets = openTailnets({ clock, now, random: Math.random, userAgent: 'mesh-gateway/test' });
   const deps = {
@@ -20,6 +21,8 @@ describe('the registry of controllers', () => {
     events: { record: () => undefined },
     controlURL: undefined,
     workloads: undefined,
+    traffic: trafficResourcesFrom(memory.read),
+    relayPorts: undefined,
     installation: undefined,
     meshPods: {},
     orphanAgeMs: 0,

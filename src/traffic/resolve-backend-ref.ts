@@ -96,7 +96,7 @@ function resolveEndpoint(
 }
 
 /** Of several MeshTailnets with one domain the oldest is used; of equally old ones, the first by name. */
-function oldestTailnet(tailnets: readonly Kinds['MeshTailnet'][]): Kinds['MeshTailnet'] | undefined {
+export function oldestTailnet(tailnets: readonly Kinds['MeshTailnet'][]): Kinds['MeshTailnet'] | undefined {
   return tailnets.reduce<Kinds['MeshTailnet'] | undefined>(
     (oldest, each) => (oldest && !isOlder(each, oldest) ? oldest : each),
     undefined,

@@ -1,0 +1,117 @@
+import type { Kinds } from '../../../src/api/generated/types.ts';
+import { refOf } from '../../../src/api/key.ts';
+import type { Key } from '../../../src/api/key.ts';
+import { extensionIndexes, trafficResourcesFrom } from '../../../src/extension/listers.ts';
+import { endpointsController, endpointsIndexes } from '../../../src/mesh-endpoints/controller.ts';
+import type { RelayPorts } from '../../../src/mesh-endpoints/status.ts';
+import type { RunningController } from '../../../src/runtime/controller.ts';
+import { Runtime } from '../runtime/runtime.ts';
+
+type Status = NonNullable<Kinds['MeshEndpoints']['status']>;
+type Ports = NonNullable<ReturnType<RelayPorts['of']>>;
+
+/** Relay ports of tailnets, as a test publishes them. */
+class PublishedPorts implements RelayPorts {
+  readonly #ports = new Map<string, Ports>();
+  readonly #listeners = new Set<(tailnet: string) => void>();
+
+  of(tailnet: string): Ports | undefined {
+    return this.#ports.get(tailnet);
+  }
+
+  subscribe(listener: (tailnet: string) => void): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  publish(tailnet: string, ports: Ports): void {
+    this.#ports.set(tailnet, ports);
+    for (const listener of this.#listeners) listener(tailnet);
+  }
+}
+
+/** Ports by target, such as `{ '100.64.0.1:53': 20000 }`, which all relays listen on. */
+export function confirmed(ports: Readonly<Record<string, number>>): Ports {
+  return portsOf(ports, true);
+}
+
+/** Ports that are assigned, and on which no relay is known to listen. */
+export function assigned(ports: Readonly<Record<string, number>>): Ports {
+  return portsOf(ports, false);
+}
+
+function portsOf(ports: Readonly<Record<string, number>>, isConfirmed: boolean): Ports {
+  const entries = Object.entries(ports).map(([target, port]) => [target, { port, isConfirmed }] as const);
+  return { ports: new Map(entries), missing: new Map() };
+}
+
+/** The controller on resources in memory. */
+export class EndpointsScene {
+  readonly runtime: Runtime;
+  ports = new PublishedPorts();
+  writes = 0;
+  #running: RunningController | undefined;
+
+  private constructor(first: readonly object[]) {
+    this.runtime = new Runtime(first, [...extensionIndexes, ...endpointsIndexes]);
+  }
+
+  static async start(...first: readonly object[]): Promise<EndpointsScene> {
+    const scene = new EndpointsScene(first);
+    scene.#startController();
+    await scene.runtime.memory.start();
+    await scene.runtime.clock.settle();
+    return scene;
+  }
+
+  #startController(): void {
+    const { memory } = this.runtime;
+    const { read, write } = memory;
+    const replaceStatus: typeof write.replaceStatus = async (object, status) => {
+      this.writes++;
+      await write.replaceStatus(object, status);
+    };
+    const traffic = trafficResourcesFrom(read);
+    const controller = endpointsController({
+      ...{ read, traffic, relayPorts: this.ports },
+      write: { replaceStatus },
+    });
+    this.#running = this.runtime.start(controller, { syncPeriodMs: 30_000 });
+  }
+
+  /** Another process becomes the leader, which has published no relay ports yet. */
+  async restart(): Promise<void> {
+    await this.#running?.drain({ graceMs: 0, abortMs: 0 });
+    this.ports = new PublishedPorts();
+    this.#startController();
+    await this.runtime.clock.settle();
+  }
+
+  async put(...objects: readonly object[]): Promise<void> {
+    for (const object of objects) await this.runtime.memory.author.put(object);
+    await this.runtime.clock.settle();
+  }
+
+  async remove(key: Key): Promise<void> {
+    await this.runtime.memory.author.remove(refOf(key));
+    await this.runtime.clock.settle();
+  }
+
+  async publish(tailnet: string, ports: Ports): Promise<void> {
+    this.ports.publish(tailnet, ports);
+    await this.runtime.clock.settle();
+  }
+
+  /** Writes a status as another writer would. */
+  async write(status: Status, name = 'web'): Promise<void> {
+    const { read, write } = this.runtime.memory;
+    const object = read.get({ kind: 'MeshEndpoints', namespace: 'default', name });
+    if (!object) throw new Error(`MeshEndpoints default/${name} does not exist`);
+    await write.replaceStatus(object, status);
+    await this.runtime.clock.settle();
+  }
+
+  status(name = 'web'): Status | undefined {
+    return this.runtime.memory.read.get({ kind: 'MeshEndpoints', namespace: 'default', name })?.status;
+  }
+}
