@@ -122,6 +122,7 @@ export async function startStandalone(
       relayPorts: undefined,
       installation: undefined,
       meshPods: {},
+      relayImage: undefined,
       orphanAgeMs: 0,
       events: NO_EVENTS,
       controlURL: settings.controlURL,

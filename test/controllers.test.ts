@@ -25,6 +25,7 @@ describe('the registry of controllers', () => {
     relayPorts: undefined,
     installation: undefined,
     meshPods: {},
+    relayImage: undefined,
     orphanAgeMs: 0,
   };
 

@@ -8,7 +8,8 @@ const APPLY_AND_DELETE: AccessRule['verbs'] = ['get', 'create', 'patch', 'delete
 /**
  * What the controller may do in a cluster: read MeshTailnets, write their status and finalizers; in its namespace, read
  * ConfigMaps with CAs, create tokens of its own ServiceAccount for workload identity, and run the pools of mesh pods. It
- * never lists Secrets. A Role of a pool grants rights on Secrets, which the operator must hold to grant them.
+ * never lists Secrets. A Role of a pool grants rights on Secrets and on the ConfigMap of its relays, which the operator must
+ * hold to grant them.
  */
 export const access: Access = {
   cluster: [
@@ -22,7 +23,8 @@ export const access: Access = {
   own: [
     { apiGroups: [''], resources: ['secrets'], verbs: ['get', 'create', 'patch', 'update', 'delete'] },
     { apiGroups: [''], resources: ['pods'], verbs: ['get', 'list', 'watch', 'delete'] },
-    { apiGroups: [''], resources: ['configmaps', 'serviceaccounts', 'services'], verbs: APPLY_AND_DELETE },
+    { apiGroups: [''], resources: ['configmaps'], verbs: [...APPLY_AND_DELETE, 'list', 'watch'] },
+    { apiGroups: [''], resources: ['serviceaccounts', 'services'], verbs: APPLY_AND_DELETE },
     { apiGroups: ['apps'], resources: ['statefulsets'], verbs: APPLY_AND_DELETE },
     { apiGroups: ['policy'], resources: ['poddisruptionbudgets'], verbs: APPLY_AND_DELETE },
     {

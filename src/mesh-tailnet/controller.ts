@@ -35,6 +35,7 @@ export type TailnetDeps = GatherDeps & {
   readonly installation: string | undefined;
   /** Defaults of mesh pods for fields of spec.pool that a MeshTailnet does not set. */
   readonly meshPods: PoolDeps['meshPods'];
+  readonly relayImage: PoolDeps['relayImage'];
   readonly orphanAgeMs: number;
   readonly events: RecordEvents;
   readonly log: Log;
@@ -48,8 +49,15 @@ const triggers: readonly Trigger<'MeshTailnet'>[] = [
   whenChanges('MeshTailnet', tailnetsOf, byIndex(tailnetsByDomain)),
   whenChanges('MeshTailnet', tailnetsOf, byCreatedName),
   whenChanges('MeshEndpoints', tailnetsOf, byCreatedName),
+  whenChanges('MeshEndpoints', datagramTailnetsOf, byIndex(tailnetsByDomain)),
   whenChanges('Pod', poolTailnetsOf, name => [{ kind: 'MeshTailnet', namespace: '', name }]),
 ];
+
+/** The tailnet of an object with UDP endpoints. */
+function datagramTailnetsOf({ spec }: Kinds['MeshEndpoints']): readonly string[] {
+  const hasDatagrams = spec.endpoints?.some(({ protocol }) => protocol === 'UDP') === true;
+  return hasDatagrams ? [spec.tailnet] : [];
+}
 
 /** The MeshTailnet that is created for a domain, which need not exist. */
 function byCreatedName(domain: string): readonly Ref<'MeshTailnet'>[] {
@@ -64,8 +72,10 @@ export function tailnetController(deps: TailnetDeps): Controller<'MeshTailnet'> 
   const pools = poolsOf(deps);
   const reconcilePool = (situation: Gathered) => {
     const { status, reason } = authenticatedOf(situation);
-    const input = { ...situation, isAuthenticated: status === 'True' };
     const { tailnet } = situation;
+    const users = read.find(endpointsByDomain, tailnet.spec.tailnet);
+    const hasDatagrams = users.some(endpoints => datagramTailnetsOf(endpoints).length > 0);
+    const input = { ...situation, isAuthenticated: status === 'True', hasDatagrams };
     // Another tailnet has none of our devices and keys, which must not count as removed.
     if (reason === 'TailnetMismatch') {
       return pools?.reconcile(tailnet, { ...input, api: undefined, view: undefined });

@@ -4,7 +4,7 @@ import { isRecord } from '../api/json.ts';
 import { unknownFields } from '../api/validation/unknown-fields.ts';
 import { validate } from '../api/validation/validate.ts';
 import { SettingError } from '../telemetry/setting-error.ts';
-import { parseDuration } from './settings.ts';
+import { parseDuration, parseOptional } from './settings.ts';
 import type { Settings } from './settings.ts';
 
 type TailnetSpec = Kinds['MeshTailnet']['spec'];
@@ -45,6 +45,11 @@ export const meshPodSettings = {
     help: 'UDP ports on which mesh pods receive datagrams; use the same range in their network policy',
     default: '20000-29999',
     parse: parsePortRange,
+  },
+  relayImage: {
+    name: 'RELAY_IMAGE',
+    help: 'image of mesh-gateway, whose relay carries UDP in mesh pods; without it UDP endpoints get no traffic there',
+    parse: parseOptional,
   },
 } as const satisfies Settings;
 

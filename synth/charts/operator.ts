@@ -1,7 +1,7 @@
 import { k8s } from 'cdk8s-plus-28';
 import type { Construct } from 'constructs';
 import { COMPONENTS, PORTS } from '../../src/api/names.ts';
-import { labelsOf, selectorOf } from '../installation.ts';
+import { imageOf, labelsOf, selectorOf } from '../installation.ts';
 import type { Install } from '../installation.ts';
 import { meshPodEnvironment } from '../mesh-pods.ts';
 import { podTemplate } from '../pod.ts';
@@ -61,5 +61,6 @@ function environmentOf(install: Install): Readonly<Record<string, string>> {
     CONTROLLER_MAX_CONCURRENT_RECONCILES: String(operator.maxConcurrentReconciles),
     SYNC_PERIOD: operator.syncPeriod,
     ...meshPodEnvironment(install.installation),
+    RELAY_IMAGE: imageOf(install),
   };
 }

@@ -74,6 +74,7 @@ describe('the operator', () => {
     const { supporting, statefulSet } = poolObjects({
       ...{ tailnet, installation: '01234567', namespace: workloads.namespace, defaults: {} },
       ...{ controlURL: 'https://control.example', ca: 'a certificate', replicas: 2, members: 2 },
+      relayImage: 'mesh-gateway:test',
     });
     const objects = [...supporting, statefulSet];
     for (const object of objects) await workloads.apply(object);

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { KubeObject } from '../../lab/kube/object.ts';
-import { MESH_POD } from '../../src/api/names.ts';
+import { MESH_POD, RELAY } from '../../src/api/names.ts';
 import { validate } from '../../src/api/validation/validate.ts';
 import { POOL_ANNOTATIONS, poolObjects } from '../../src/mesh-tailnet/pool/objects.ts';
 import type { PoolOptions } from '../../src/mesh-tailnet/pool/objects.ts';
@@ -24,6 +24,7 @@ function optionsOf(spec: Fields = {}, choices: Choices = {}): PoolOptions {
     tailnet: verdict.object,
     ...{ installation: '0a1b2c3d', namespace: 'mesh-system', defaults: { resources: LIMITS } },
     ...{ controlURL: 'https://headscale.example.com', ca: undefined, replicas: 2, members: 3 },
+    relayImage: undefined,
     ...choices,
   };
 }
@@ -48,6 +49,8 @@ function variablesOf(spec: Fields = {}, choices: Choices = {}): Readonly<Record<
   return Object.fromEntries(variables.map(({ name, value }) => [name, value]));
 }
 
+const RELAY_IMAGE = 'mesh-gateway:1.2.3';
+
 const FULL = {
   controlCA: { ca: CERTIFICATE },
   proxyURL: 'http://proxy.example.com:3128',
@@ -60,6 +63,11 @@ const FULL = {
     extraEnv: [{ name: 'TS_DEBUG_MTU', value: '1200' }],
   },
 };
+
+const others = /liveness and a readiness|restarted because of something outside|no variable holds a secret/;
+const commonPolicies = [...podPolicies, ...containerPolicies].filter(
+  ({ sentence }) => !others.test(sentence),
+);
 
 describe.each([
   ['of defaults', {}, {}],
@@ -85,13 +93,9 @@ describe.each([
     },
   );
 
-  const others = /liveness and a readiness|restarted because of something outside|no variable holds a secret/;
-  it.each([...podPolicies, ...containerPolicies].filter(({ sentence }) => !others.test(sentence)))(
-    'is as every other pod: $sentence',
-    ({ violations: offenders }) => {
-      expect(offenders(objects)).toEqual([]);
-    },
-  );
+  it.each(commonPolicies)('is as every other pod: $sentence', ({ violations: offenders }) => {
+    expect(offenders(objects)).toEqual([]);
+  });
 });
 
 describe('the objects of a pool', () => {
@@ -147,6 +151,86 @@ describe('the objects of a pool', () => {
 
   it('have the image that an installation configures, where nothing else names one', () => {
     expect(at(containerOf(), 'image')).toBe(installationOf({}).meshPods.image);
+  });
+});
+
+describe('the container relay', () => {
+  const objects = objectsOf({}, { relayImage: RELAY_IMAGE });
+  const statefulSet = statefulSetOf({}, { relayImage: RELAY_IMAGE });
+  const [, relay, ...others] = listAt(podOf(statefulSet), 'containers');
+  const find = (kind: string, name: string) =>
+    objects.find(object => object.kind === kind && object.metadata.name === name);
+
+  it.each(objects.map(object => [`${object.kind} ${object.metadata.name ?? ''}`, object] as const))(
+    'is part of a valid %s',
+    (_name, object) => {
+      expect(() => {
+        modelOf(object).validate();
+      }).not.toThrow();
+    },
+  );
+
+  // With a limit of its CPU it would lose datagrams whenever it is throttled.
+  const suitable = commonPolicies.filter(({ sentence }) => !/requests and limits of CPU/.test(sentence));
+  it.each(suitable)('is as every other container: $sentence', ({ violations }) => {
+    expect(violations(objects)).toEqual([]);
+  });
+
+  it('is in no pod, and changes no object, where no image is set', () => {
+    const texts = JSON.stringify(objectsOf());
+    expect(listAt(podOf(statefulSetOf()), 'containers')).toHaveLength(1);
+    expect(texts).not.toContain('relay');
+  });
+
+  it('is the second one, of the image that is set, with the name of its ConfigMap and the addresses of its pod', () => {
+    expect(others).toEqual([]);
+    expect(relay).toMatchObject({ name: RELAY.container, image: RELAY_IMAGE, args: ['relay'] });
+    expect(listAt(relay, 'env')).toEqual([
+      { name: 'POD_NAMESPACE', valueFrom: { fieldRef: { fieldPath: 'metadata.namespace' } } },
+      { name: 'POD_IPS', valueFrom: { fieldRef: { fieldPath: 'status.podIPs' } } },
+      { name: 'RELAY_CONFIG_MAP', value: 'mesh-relay-home' },
+    ]);
+    expect(listAt(relay, 'ports')).toEqual([{ name: 'relay-http', containerPort: 9003, protocol: 'TCP' }]);
+  });
+
+  it('is ready by its own probe, is not restarted by one, and serves for 5 s after it begins to stop', () => {
+    expect(relay).not.toHaveProperty('livenessProbe');
+    expect(relay).toMatchObject({
+      readinessProbe: { httpGet: { path: '/readyz', port: 'relay-http' }, periodSeconds: 1 },
+      lifecycle: { preStop: { sleep: { seconds: 5 } } },
+    });
+  });
+
+  it('may watch the ConfigMap with its targets by name, and no other', () => {
+    expect(listAt(find('Role', 'meshd-home'), 'rules')).toContainEqual({
+      apiGroups: [''],
+      resources: ['configmaps'],
+      resourceNames: ['mesh-relay-home'],
+      verbs: ['get', 'list', 'watch'],
+    });
+  });
+
+  it('has a headless Service that selects the ready pods with it', () => {
+    const labels = textsAt(statefulSet, 'spec', 'template', 'metadata', 'labels');
+    const service = find('Service', 'mesh-relay-home');
+    const selector = textsAt(service, 'spec', 'selector');
+    expect(selector).toEqual({
+      'app.kubernetes.io/name': 'mesh-endpoint',
+      'mesh-gateway.dev/tailnet': 'home',
+      'mesh-gateway.dev/relay': 'true',
+    });
+    expect(labels).toMatchObject(selector);
+    expect(at(service, 'spec', 'clusterIP')).toBe('None');
+    expect(at(service, 'spec', 'publishNotReadyAddresses')).toBeUndefined();
+    expect(textsAt(statefulSetOf(), 'spec', 'template', 'metadata', 'labels')).not.toHaveProperty(
+      RELAY.label,
+    );
+  });
+
+  it('is not part of the selector of the StatefulSet, which cannot change', () => {
+    expect(textsAt(statefulSet, 'spec', 'selector', 'matchLabels')).toEqual(
+      textsAt(statefulSetOf(), 'spec', 'selector', 'matchLabels'),
+    );
   });
 });
 

@@ -42,11 +42,15 @@ const unready = (ordinal: number, revision = 'r1') => podOf(names.pod(ordinal), 
 const carrying = (ordinal: number, revision?: string) =>
   member(ordinal, { secret: joined, pod: ready(ordinal, revision), device: deviceWith({ id: 'n1' }) });
 
-const applied = { replicas: 2, members: 2, specHash: '2/2', updateRevision: 'r1', pods: 2 };
+const applied = {
+  ...{ replicas: 2, members: 2, hasRelay: false },
+  ...{ specHash: '2/2', updateRevision: 'r1', pods: 2 },
+};
 
 function situation(more: Partial<PoolSituation>): PoolSituation {
   return {
     desired: 2,
+    hasDatagrams: false,
     statefulSet: applied,
     specHashOf: ({ replicas, members }) => `${replicas}/${members}`,
     members: [carrying(0), carrying(1)],

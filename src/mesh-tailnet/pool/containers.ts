@@ -1,4 +1,4 @@
-import { MESH_POD } from '../../api/names.ts';
+import { MESH_POD, RELAY, relayName } from '../../api/names.ts';
 import type { PoolOptions } from './objects.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
@@ -34,20 +34,50 @@ export function meshdContainer(options: PoolOptions): Fields {
       // tailscaled trusts an address of a peer for 6.5 s: until then, replies go to where this device was before.
       ...{ initialDelaySeconds: 7, periodSeconds: 1, timeoutSeconds: 1, failureThreshold: 3 },
     },
-    // Until kube-proxy and Envoys have noticed that this member stops, it still serves new connections.
-    lifecycle: { preStop: { sleep: { seconds: PRE_STOP_SECONDS } } },
-    terminationMessagePolicy: 'FallbackToLogsOnError',
+    ...CONFINED,
     ...(resources ? { resources } : {}),
-    securityContext: {
-      ...{ allowPrivilegeEscalation: false, readOnlyRootFilesystem: true, runAsNonRoot: true },
-      capabilities: { drop: ['ALL'] },
-    },
     volumeMounts: [
       ...WRITABLE,
       ...(options.ca === undefined ? [] : [{ name: 'ca', mountPath: CA_FOLDER, readOnly: true }]),
     ],
   };
 }
+
+/** How both containers stop, and what they may not do. */
+const CONFINED: Fields = {
+  lifecycle: { preStop: { sleep: { seconds: PRE_STOP_SECONDS } } },
+  terminationMessagePolicy: 'FallbackToLogsOnError',
+  securityContext: {
+    ...{ allowPrivilegeEscalation: false, readOnlyRootFilesystem: true, runAsNonRoot: true },
+    capabilities: { drop: ['ALL'] },
+  },
+};
+
+/** The relay, which carries datagrams between Envoys and meshd. It has no liveness probe either: it ends if it cannot go on. */
+export function relayContainer({ tailnet }: PoolOptions, image: string): Fields {
+  const fieldRefs = [
+    ['POD_NAMESPACE', 'metadata.namespace'],
+    ['POD_IPS', 'status.podIPs'],
+  ] as const;
+  return {
+    name: RELAY.container,
+    image,
+    args: ['relay'],
+    env: [
+      ...fieldRefs.map(variableOf),
+      { name: 'RELAY_CONFIG_MAP', value: relayName(tailnet.metadata.name) },
+    ],
+    ports: [{ name: RELAY_PORT, containerPort: RELAY.ports.http, protocol: 'TCP' }],
+    readinessProbe: {
+      httpGet: { path: '/readyz', port: RELAY_PORT },
+      ...{ periodSeconds: 1, timeoutSeconds: 1, failureThreshold: 3 },
+    },
+    ...CONFINED,
+    resources: { requests: { cpu: '10m', memory: '64Mi' }, limits: { memory: '256Mi' } },
+  };
+}
+
+const RELAY_PORT = 'relay-http';
 
 /** Variables that others refer to come first; extraEnv replaces defaults, and never what makes a pod a member. */
 function environment(options: PoolOptions): readonly Fields[] {
@@ -59,11 +89,15 @@ function environment(options: PoolOptions): readonly Fields[] {
     ...fixedVariables(options),
   };
   return [
-    ...POD_FIELDS.map(([name, fieldPath]) => ({ name, valueFrom: { fieldRef: { fieldPath } } })),
+    ...POD_FIELDS.map(variableOf),
     ...Object.entries(values)
       .filter(([name]) => !POD_FIELDS.some(([field]) => field === name))
       .map(([name, value]) => ({ name, value })),
   ];
+}
+
+function variableOf([name, fieldPath]: readonly [name: string, fieldPath: string]): Fields {
+  return { name, valueFrom: { fieldRef: { fieldPath } } };
 }
 
 const POD_FIELDS = [

@@ -3,7 +3,7 @@ import type { Kinds } from '../../api/generated/types.ts';
 import type { Device, TailnetView } from '../../control/control.ts';
 import type { OwnNamespace } from '../../resources/own-namespace.ts';
 import type { Index, ReadResources } from '../../resources/resources.ts';
-import { MESH_POD } from '../../api/names.ts';
+import { MESH_POD, RELAY } from '../../api/names.ts';
 import { desiredOf, deviceOf, isPast, isReady, memberSecretOf, poolTailnetsOf } from './members.ts';
 import type { Member, MemberSecret, PoolNames } from './members.ts';
 import { POOL_ANNOTATIONS } from './objects.ts';
@@ -27,6 +27,7 @@ export type GatherPoolDeps = {
 export type GatherPoolOptions = {
   readonly tailnet: MeshTailnet;
   readonly names: PoolNames;
+  readonly hasDatagrams: boolean;
   readonly specHashOf: (size: PoolSize) => string;
   readonly view: TailnetView | undefined;
   readonly isAuthenticated: boolean;
@@ -72,8 +73,11 @@ export async function gatherPool(options: GatherPoolOptions, deps: GatherPoolDep
   );
   const now = deps.now();
   const { suspects, lost } = suspectsAfter(members, view, options.suspects, now);
-  const { specHashOf, isAuthenticated, renewed } = options;
-  const situation = { desired, statefulSet: state, specHashOf, members, lost, renewed, isAuthenticated, now };
+  const { hasDatagrams, specHashOf, isAuthenticated, renewed } = options;
+  const situation = {
+    ...{ desired, hasDatagrams, statefulSet: state, specHashOf, members },
+    ...{ lost, renewed, isAuthenticated, now },
+  };
   return { situation, suspects, proxyAddress: service && addressOf(service) };
 }
 
@@ -128,9 +132,15 @@ function stateOf(object: Readonly<Record<string, unknown>>): StatefulSetState {
     replicas: numberOf(spec['replicas']),
     members: numberOf(Number(annotations[POOL_ANNOTATIONS.members])),
     specHash: String(annotations[POOL_ANNOTATIONS.specHash]),
+    hasRelay: hasContainer(spec, RELAY.container),
     updateRevision: isObserved && typeof revision === 'string' ? revision : undefined,
     pods: isObserved ? numberOf(status['replicas']) : undefined,
   };
+}
+
+function hasContainer(spec: Readonly<Record<string, unknown>>, name: string): boolean {
+  const { containers } = fieldsOf(fieldsOf(spec['template'])['spec']);
+  return Array.isArray(containers) && containers.some(container => fieldsOf(container)['name'] === name);
 }
 
 /** Ordinals come from an annotation, which others may change. */

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { GROUP } from '../../api/generated/kinds.ts';
 import type { Kinds } from '../../api/generated/types.ts';
-import { MESH_POD, poolName } from '../../api/names.ts';
+import { MESH_POD, poolName, relayName } from '../../api/names.ts';
 import type { ResourceOf } from '../../api/resource.ts';
 import type { Device } from '../../control/control.ts';
 import type { OwnSecret } from '../../resources/own-namespace.ts';
@@ -24,6 +24,8 @@ export type PoolNames = {
   readonly pool: string;
   /** The name of the headless Service. */
   readonly headless: string;
+  /** The name of the Service and the ConfigMap of its relays. */
+  readonly relay: string;
   /** The name of a pod, and of the Secret with its identity. */
   readonly pod: (ordinal: number) => string;
   /** The hostname of a pod in the tailnet. */
@@ -47,7 +49,7 @@ export function poolNames(tailnet: string, installation: string): PoolNames {
   const pod = (ordinal: number) => `${pool}-${ordinal}`;
   const isOrdinal = (text: string) => /^\d{1,3}$/.test(text);
   return {
-    ...{ pool, headless: `${pool}-pods`, pod },
+    ...{ pool, headless: `${pool}-pods`, relay: relayName(tailnet), pod },
     hostname: ordinal => `${pod(ordinal)}-${installation}`,
     isHostname: hostname =>
       hostname.startsWith(`${pool}-`) &&

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 import { API_VERSION, GROUP } from '../../api/generated/kinds.ts';
 import type { Kinds } from '../../api/generated/types.ts';
-import { MANAGED_BY, MESH_POD, poolName } from '../../api/names.ts';
-import { meshdContainer, PRE_STOP_SECONDS, WRITABLE } from './containers.ts';
+import { MANAGED_BY, MESH_POD, poolName, RELAY, relayName } from '../../api/names.ts';
+import { meshdContainer, PRE_STOP_SECONDS, relayContainer, WRITABLE } from './containers.ts';
 
 type MeshTailnet = Kinds['MeshTailnet'];
 type Pool = MeshTailnet['spec']['pool'];
@@ -24,6 +24,8 @@ export type PoolOptions = {
   readonly controlURL: string;
   /** CA certificates (PEM) that mesh pods trust for the login server, beside those of their system. */
   readonly ca: string | undefined;
+  /** The image of the container relay; undefined where the pods have none. */
+  readonly relayImage: string | undefined;
   readonly replicas: number;
   /** The number of ordinals that have ever had a Secret. */
   readonly members: number;
@@ -39,7 +41,12 @@ export const POOL_ANNOTATIONS = {
 
 /** The objects of a managed pool. Apply `supporting` first: the pods need its ServiceAccount and ConfigMap. */
 export function poolObjects(options: PoolOptions) {
-  const supporting = [...accountObjects(options), ...serviceObjects(options), ...authorityObjects(options)];
+  const supporting = [
+    ...accountObjects(options),
+    ...serviceObjects(options),
+    ...relayObjects(options),
+    ...authorityObjects(options),
+  ];
   const object = statefulSet(options);
   const hash = hashOf(JSON.stringify([supporting, object]));
   const { metadata } = object;
@@ -82,15 +89,19 @@ function selectorOf(tailnet: string): Texts {
 
 const RBAC = 'rbac.authorization.k8s.io';
 
-/** The ServiceAccount of the pods, which may use their own Secrets and nothing else. */
+/** The ServiceAccount of the pods, which may use their own Secrets, watch the targets of their relays, and nothing else. */
 function accountObjects(options: PoolOptions) {
   const metadata = metadataOf(options);
   const { name } = metadata;
   const secrets = Array.from({ length: options.members }, (_, ordinal) => `${name}-${ordinal}`);
-  const verbs = ['get', 'patch', 'update'];
-  // A rule without resourceNames would allow the use of all Secrets.
-  const rules =
-    secrets.length > 0 ? [{ apiGroups: [''], resources: ['secrets'], resourceNames: secrets, verbs }] : [];
+  const targets = options.relayImage === undefined ? [] : [relayName(options.tailnet.metadata.name)];
+  const rules = [
+    { resources: ['secrets'], resourceNames: secrets, verbs: ['get', 'patch', 'update'] },
+    { resources: ['configmaps'], resourceNames: targets, verbs: ['get', 'list', 'watch'] },
+  ]
+    // A rule without resourceNames would allow the use of all objects of the kind.
+    .filter(({ resourceNames }) => resourceNames.length > 0)
+    .map(rule => ({ apiGroups: [''], ...rule }));
   return [
     { apiVersion: 'v1', kind: 'ServiceAccount', metadata, automountServiceAccountToken: false },
     { apiVersion: `${RBAC}/v1`, kind: 'Role', metadata, rules },
@@ -133,6 +144,18 @@ function serviceObjects(options: PoolOptions) {
   ] as const;
 }
 
+/** The Service whose EndpointSlices name the ready relays; Envoys get their addresses by EDS. */
+function relayObjects(options: PoolOptions) {
+  if (options.relayImage === undefined) return [];
+  const { name } = options.tailnet.metadata;
+  const spec = { clusterIP: 'None', selector: { ...selectorOf(name), ...RELAY_LABEL } };
+  return [
+    { apiVersion: 'v1', kind: 'Service', metadata: metadataOf(options, relayName(name)), spec },
+  ] as const;
+}
+
+const RELAY_LABEL: Texts = { [RELAY.label]: 'true' };
+
 function headlessName({ tailnet }: PoolOptions): string {
   return `${poolName(tailnet.metadata.name)}-pods`;
 }
@@ -161,7 +184,7 @@ function statefulSet(options: PoolOptions) {
       selector: { matchLabels: selectorOf(options.tailnet.metadata.name) },
       template: {
         metadata: {
-          labels: metadata.labels,
+          labels: { ...metadata.labels, ...(options.relayImage === undefined ? {} : RELAY_LABEL) },
           // tailscaled reads certificates once, so a changed CA needs new pods.
           ...(options.ca === undefined ? {} : { annotations: { [`${GROUP}/ca-hash`]: hashOf(options.ca) } }),
         },
@@ -196,7 +219,10 @@ function podSpec(options: PoolOptions) {
     ...(nodeSelector ? { nodeSelector } : {}),
     ...(tolerations ? { tolerations } : {}),
     ...(priorityClassName === undefined ? {} : { priorityClassName }),
-    containers: [meshdContainer(options)],
+    containers: [
+      meshdContainer(options),
+      ...(options.relayImage === undefined ? [] : [relayContainer(options, options.relayImage)]),
+    ],
     volumes: [
       ...WRITABLE.map(({ name: volume }) => ({ name: volume, emptyDir: {} })),
       ...(options.ca === undefined ? [] : [{ name: 'ca', configMap: { name } }]),

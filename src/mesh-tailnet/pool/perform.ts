@@ -129,7 +129,8 @@ async function createKey(
     const data = { authkey: key.secret, reissue_authkey: null };
     await workloads.changeSecret(name, secret.version, { data, annotations });
   } else {
-    const { labels = {}, ownerReferences = [] } = objectsOf({ replicas: 0, members: 0 }).statefulSet.metadata;
+    const { labels = {}, ownerReferences = [] } = objectsOf({ replicas: 0, members: 0, hasRelay: false })
+      .statefulSet.metadata;
     await workloads.createSecret({
       name,
       labels,
@@ -176,6 +177,7 @@ async function finish(
     if (isOurs && !device.isExternal) await deleteDevice(device, deps);
   }
   await workloads.remove('Service', names.headless);
+  for (const kind of ['Service', 'ConfigMap'] as const) await workloads.remove(kind, names.relay);
   for (const kind of OBJECT_KINDS) await workloads.remove(kind, names.pool);
   await write.removeFinalizer(tailnet, FINALIZER);
 }

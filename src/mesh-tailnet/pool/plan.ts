@@ -8,19 +8,23 @@ export type StatefulSetState = {
   /** How many ordinals may have a Secret. */
   readonly members: number;
   readonly specHash: string;
+  /** Whether its pods have the container relay. */
+  readonly hasRelay: boolean;
   /** Of the pod template that pods are to have; undefined until its controller has seen the last change. */
   readonly updateRevision: string | undefined;
   /** How many pods there are; undefined until its controller has seen the last change. */
   readonly pods: number | undefined;
 };
 
-/** How many pods run, and how many ordinals may have a Secret. */
-export type PoolSize = { readonly replicas: number; readonly members: number };
+/** How many pods run, how many ordinals may have a Secret, and whether the pods have the container relay. */
+export type PoolSize = { readonly replicas: number; readonly members: number; readonly hasRelay: boolean };
 
 /** Everything that decides what is done about a pool. */
 export type PoolSituation = {
   /** How many mesh pods there are to be; 0 removes the pool. */
   readonly desired: number;
+  /** Whether the tailnet has UDP endpoints. */
+  readonly hasDatagrams: boolean;
   readonly statefulSet: StatefulSetState | undefined;
   /** Of the objects of a pool of this size. */
   readonly specHashOf: (size: PoolSize) => string;
@@ -56,7 +60,12 @@ export function planPool(situation: PoolSituation): readonly Step[] {
   const renewals = kept.flatMap(member => renewalOf(member, situation));
   const removals = surplus.flatMap(member => removalOf(member, situation));
   if (desired === 0 && isEmptied(situation) && removals.length === 0) return [{ do: 'finish' }];
-  const size = { replicas: replicasOf(situation, kept), members: membersOf(situation) };
+  const size = {
+    replicas: replicasOf(situation, kept),
+    members: membersOf(situation),
+    // It stays when the last UDP endpoint is removed, so that one that is added again replaces no pods.
+    hasRelay: situation.hasDatagrams || statefulSet?.hasRelay === true,
+  };
   const created = new Set(renewals.flatMap(step => (step.do === 'create-key' ? [step.member.name] : [])));
   const withKeys = kept.map(member => (created.has(member.name) ? { ...member, hasSecret: true } : member));
   const next = { ...size, replicas: replicasOf(situation, withKeys) };

@@ -31,6 +31,8 @@ export type PoolDeps = {
   readonly workloads: OwnNamespace;
   readonly installation: string;
   readonly meshPods: PoolOptions['defaults'];
+  /** The image of relays; without it pods have none. */
+  readonly relayImage: string | undefined;
   /** How long a device without a mesh pod is reported before it is deleted. */
   readonly orphanAgeMs: number;
   readonly report: (tailnet: MeshTailnet, event: PoolEvent) => void;
@@ -48,6 +50,8 @@ export type PoolInput = {
   /** Of this tailnet. */
   readonly view: TailnetView | undefined;
   readonly isAuthenticated: boolean;
+  /** Whether the tailnet has UDP endpoints. */
+  readonly hasDatagrams: boolean;
   /** Undefined where it is not known: then mesh pods are left as they are. */
   readonly reach: Reach | undefined;
 };
@@ -165,17 +169,19 @@ type ReconcileOptions = PoolInput &
 
 async function reconcilePool(tailnet: MeshTailnet, options: ReconcileOptions, deps: PoolDeps) {
   const { api, view, isAuthenticated, reach, suspects, renewed, isDue } = options;
-  const { workloads, installation, meshPods, log } = deps;
+  const { workloads, installation, meshPods, relayImage, log } = deps;
   const { namespace } = workloads;
   const names = poolNames(tailnet.metadata.name, installation);
-  const objectsOf = (size: PoolSize) =>
+  const objectsOf = ({ hasRelay, ...size }: PoolSize) =>
     poolObjects({
       ...{ tailnet, installation, namespace, defaults: meshPods, ...size },
+      relayImage: hasRelay ? relayImage : undefined,
       ...(reach ?? UNKNOWN),
     });
   const specHashOf = (size: PoolSize) =>
     isDue ? '' : objectsOf(size).statefulSet.metadata.annotations[POOL_ANNOTATIONS.specHash];
-  const gathered = { tailnet, names, specHashOf, view, isAuthenticated, suspects, renewed };
+  const hasDatagrams = options.hasDatagrams && relayImage !== undefined;
+  const gathered = { tailnet, names, hasDatagrams, specHashOf, view, isAuthenticated, suspects, renewed };
   const pool = await gatherPool(gathered, deps);
   const isRemoving = pool.situation.desired === 0;
   const steps = reach || isRemoving ? planPool(pool.situation) : [];

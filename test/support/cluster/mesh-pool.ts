@@ -81,6 +81,7 @@ export async function createPool(
     members: replicas,
     defaults: {},
     ca,
+    relayImage: undefined,
   });
   const place = (ordinal: number) => ({ apiVersion: 'v1', namespace, name: `${name}-${ordinal}` }) as const;
   const secretRef = (ordinal: number) => ({ kind: 'Secret', ...place(ordinal) }) as const;

@@ -55,7 +55,10 @@ export type SceneOptions = {
   readonly isDefault?: boolean;
 };
 
-const NO_PODS = { workloads: undefined, installation: undefined, meshPods: {}, orphanAgeMs: 0 };
+const NO_PODS = {
+  ...{ workloads: undefined, installation: undefined },
+  ...{ meshPods: {}, relayImage: undefined, orphanAgeMs: 0 },
+};
 
 /** The controller of MeshTailnets on a memory, with a simulated control API and a clock that the test moves. */
 export async function startScene({

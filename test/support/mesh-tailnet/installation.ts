@@ -13,7 +13,7 @@ import { createLog } from '../../../src/telemetry/log.ts';
 import { controllerMetrics, controlMetrics, queueMetrics } from '../../../src/telemetry/metrics.ts';
 import { createRegistry } from '../../../src/telemetry/registry.ts';
 import { named } from '../declared.ts';
-import { meshTailnet } from '../objects.ts';
+import { endpoint, meshEndpoints, meshTailnet } from '../objects.ts';
 import type { VirtualClock } from '../virtual-clock.ts';
 import { Calls } from './calls.ts';
 import type { Disturbance } from './calls.ts';
@@ -96,6 +96,16 @@ export class Installation {
   put(spec: object = {}, { name = 'example', annotations = {} } = {}): void {
     const object = meshTailnet({ controlURL: this.#options.api.url, syncInterval: '5s', ...LIMITS, ...spec });
     this.#objects.put(admit(named(object, name, { annotations })));
+  }
+
+  /** Creates MeshEndpoints with one endpoint. */
+  putEndpoints(name: string, protocol: 'TCP' | 'UDP'): void {
+    const object = meshEndpoints({ endpoints: [endpoint({ protocol })] });
+    this.#objects.put(admit(named(object, `default/${name}`)));
+  }
+
+  removeEndpoints(name: string): void {
+    this.#objects.remove({ kind: 'MeshEndpoints', namespace: 'default', name });
   }
 
   /** Deletes a MeshTailnet. */
@@ -203,6 +213,7 @@ export class Installation {
       tailnets,
       installation: this.id,
       meshPods: {},
+      relayImage: 'mesh-gateway:test',
       orphanAgeMs: ORPHAN_AGE_MS,
       controlURL: undefined,
       events: { record: event => void this.events.push(event) },
