@@ -1,14 +1,11 @@
 import type { Route } from '../api/gateway-api.ts';
-import { refOf } from '../api/key.ts';
 import type { Ref } from '../api/key.ts';
-import { gatewaysOf } from '../api/references.ts';
-import { loadAssignmentOf } from '../traffic/load-assignment.ts';
 import type { EnvoyEndpoint } from '../traffic/load-assignment.ts';
-import { envoyClusterSettingsOf } from '../traffic/envoy-cluster-settings.ts';
-import { dataPathOf, poolProblemOf, proxiesOf } from '../traffic/data-path.ts';
+import { poolProblemOf, proxiesOf } from '../traffic/data-path.ts';
 import type { DataPathMode } from '../traffic/data-path.ts';
 import type { TrafficResources } from '../traffic/traffic-resources.ts';
-import { resolveRoute } from '../traffic/resolve-route.ts';
+import { trafficOfRoute } from '../traffic/route-traffic.ts';
+import type { RuleTraffic } from '../traffic/route-traffic.ts';
 import type { ResolvedRule } from '../traffic/resolve-route.ts';
 import type { UnusedBackend } from '../traffic/unused.ts';
 
@@ -26,7 +23,7 @@ export function explainRoutes(
   routes: readonly Route[],
   defaultPath: DataPathMode,
 ): readonly Explained[] {
-  return [...routes].sort(byName).flatMap(route => explainRoute(resources, route, defaultPath) ?? []);
+  return [...routes].sort(byName).flatMap(route => explainRoute(resources, route, defaultPath));
 }
 
 function byName(a: Route, b: Route): number {
@@ -37,28 +34,32 @@ function titleOf({ kind, metadata: { namespace = '', name } }: Route): string {
   return `${kind} ${namespace}/${name}`;
 }
 
+/** An explanation for each data path that the Gateways of the route have. */
 function explainRoute(
   resources: TrafficResources,
   route: Route,
   defaultPath: DataPathMode,
-): Explained | undefined {
-  const rules = resolveRoute(resources, route);
-  if (rules.length === 0) return undefined;
-  const gateway = gatewaysOf(route).map(key => refOf(key) as Ref<'Gateway'>)[0];
+): readonly Explained[] {
   const hosts = route.hostnames.length > 0 ? ` for ${route.hostnames.join(', ')}` : '';
-  const where = gateway ? ` at Gateway ${gateway.namespace}/${gateway.name}` : ' at no Gateway';
-  const path = gateway ? dataPathOf(resources, gateway, defaultPath) : defaultPath;
-  const explained = rules.map(rule => explainRule(rule, path));
-  return {
-    text: [`${titleOf(route)}${hosts}${where}`, ...explained.map(({ text }) => text)].join('\n'),
-    isHealthy: explained.every(({ isHealthy }) => isHealthy),
-  };
+  return trafficOfRoute(resources, route, defaultPath)
+    .filter(({ rules }) => rules.length > 0)
+    .map(({ path, gateways, rules }) => {
+      const explained = rules.map(rule => explainRule(rule, path));
+      const title = `${titleOf(route)}${hosts} at ${placeOf(gateways)}`;
+      return {
+        text: [title, ...explained.map(({ text }) => text)].join('\n'),
+        isHealthy: explained.every(({ isHealthy }) => isHealthy),
+      };
+    });
 }
 
-function explainRule(rule: ResolvedRule, path: DataPathMode): Explained {
-  const settings = envoyClusterSettingsOf(rule);
-  const result = settings && loadAssignmentOf(rule, settings, path);
-  const localities = result?.assignment.localities ?? [];
+function placeOf(gateways: readonly Ref<'Gateway'>[]): string {
+  const names = gateways.map(({ namespace, name }) => `${namespace}/${name}`);
+  if (names.length === 0) return 'no Gateway';
+  return `${names.length > 1 ? 'Gateways' : 'Gateway'} ${names.join(', ')}`;
+}
+
+function explainRule({ rule, localities, unused }: RuleTraffic, path: DataPathMode): Explained {
   const isMeshBackend = (backend: number) => rule.backends.some(({ index }) => index === backend);
   const endpoints = tableOf(
     localities.flatMap(({ backend, weight, priority, endpoints: list }) =>
@@ -70,10 +71,7 @@ function explainRule(rule: ResolvedRule, path: DataPathMode): Explained {
     ),
   );
   const unready = path === 'Proxy' ? unreadyPools(rule) : new Map<number, string>();
-  const problems = [
-    ...[...rule.unused, ...(result?.unused ?? [])].map(unusedLine),
-    ...new Set(unready.values()),
-  ];
+  const problems = [...unused.map(unusedLine), ...new Set(unready.values())];
   const canServe = localities.some(
     ({ backend, endpoints }) => isMeshBackend(backend) && !unready.has(backend) && endpoints.some(isServing),
   );

@@ -5,7 +5,7 @@ import { trafficResourcesFrom, extensionIndexes } from '../../src/extension/list
 import { ROUTE_KINDS } from '../../src/api/key.ts';
 import { createMemory } from '../support/resources/memory.ts';
 import { meshBackend, named, route } from '../support/declared.ts';
-import { endpoint, meshEndpoints, meshTailnet } from '../support/objects.ts';
+import { endpoint, meshBinding, meshEndpoints, meshTailnet } from '../support/objects.ts';
 import { resourceOf } from '../support/resources/resources.ts';
 import { resourcesFrom } from '../support/traffic/resolve.ts';
 
@@ -40,6 +40,23 @@ describe('the explanation of a route', () => {
         /^ {4}\[fd7a:115c:a1e0::1\]:8080 +through 10\.0\.0\.1:1055 +backend 0, weight 1, priority 0, HEALTHY$/,
       ),
     ]);
+  });
+
+  it('is one for each data path that its Gateways have', () => {
+    const direct = named(meshBinding({ settings: { dataPath: { mode: 'Direct' } } }), 'default/public');
+    const parentRefs = ['public', 'b', 'c', 'b'].map(name => ({ name }));
+    const world = [tailnet, web, direct];
+    const many = resourceOf(route('HTTPRoute', 'default/web', { parentRefs })) as Route;
+    const texts = explainRoutes(resourcesFrom(world), [many], 'Proxy').map(({ text }) => text);
+    expect(texts).toEqual([
+      expect.stringMatching(/^HTTPRoute default\/web at Gateway default\/public\n.*\n.* directly /),
+      expect.stringMatching(
+        /^HTTPRoute default\/web at Gateways default\/b, default\/c\n.*\n.* through 10\.0\.0\.1:1055 /,
+      ),
+    ]);
+    const nowhere = resourceOf(route('HTTPRoute', 'default/web', { parentRefs: [] })) as Route;
+    const [text] = explainRoutes(resourcesFrom(world), [nowhere], 'Direct').map(each => each.text);
+    expect(text).toMatch(/^HTTPRoute default\/web at no Gateway\n.*\n.* directly /);
   });
 
   it('lists unused backends with the reason', async () => {

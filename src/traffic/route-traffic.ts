@@ -1,0 +1,61 @@
+import type { Route } from '../api/gateway-api.ts';
+import { refOf } from '../api/key.ts';
+import type { Ref } from '../api/key.ts';
+import { gatewaysOf } from '../api/references.ts';
+import { dataPathOf } from './data-path.ts';
+import type { DataPathMode } from './data-path.ts';
+import { envoyClusterSettingsOf } from './envoy-cluster-settings.ts';
+import { loadAssignmentOf } from './load-assignment.ts';
+import type { EnvoyLocality } from './load-assignment.ts';
+import { resolveRoute } from './resolve-route.ts';
+import type { ResolvedRule } from './resolve-route.ts';
+import type { TrafficResources } from './traffic-resources.ts';
+import type { UnusedBackend } from './unused.ts';
+
+/** What Envoys with one data path get for a rule. */
+export type RuleTraffic = {
+  readonly rule: ResolvedRule;
+  readonly localities: readonly EnvoyLocality[];
+  /** Everything of the rule that gets no traffic. */
+  readonly unused: readonly UnusedBackend[];
+};
+
+/** What the Envoys of some Gateways, which share a data path, get for a route. */
+export type RouteTraffic = {
+  readonly path: DataPathMode;
+  /** Empty for a route without Gateways. */
+  readonly gateways: readonly Ref<'Gateway'>[];
+  /** The rules with MeshEndpoints among their backends. */
+  readonly rules: readonly RuleTraffic[];
+};
+
+/** Resolves a route for each data path that its Gateways have, or for the default where it has no Gateway. */
+export function trafficOfRoute(
+  resources: TrafficResources,
+  route: Route,
+  defaultPath: DataPathMode,
+): readonly RouteTraffic[] {
+  const rules = resolveRoute(resources, route);
+  const byPath = new Map<DataPathMode, Ref<'Gateway'>[]>();
+  for (const key of new Set(gatewaysOf(route))) {
+    const gateway = refOf(key) as Ref<'Gateway'>;
+    const path = dataPathOf(resources, gateway, defaultPath);
+    byPath.set(path, [...(byPath.get(path) ?? []), gateway]);
+  }
+  if (byPath.size === 0) byPath.set(defaultPath, []);
+  return [...byPath].map(([path, gateways]) => ({
+    path,
+    gateways,
+    rules: rules.map(rule => trafficOfRule(rule, path)),
+  }));
+}
+
+function trafficOfRule(rule: ResolvedRule, path: DataPathMode): RuleTraffic {
+  const settings = envoyClusterSettingsOf(rule);
+  const result = settings && loadAssignmentOf(rule, settings, path);
+  return {
+    rule,
+    localities: result?.assignment.localities ?? [],
+    unused: [...rule.unused, ...(result?.unused ?? [])],
+  };
+}
