@@ -11,18 +11,14 @@ import {
   decodeSettings,
   decodeToken,
 } from './decode.ts';
-import type { GrantedToken } from './token.ts';
-import type { TokenSource } from './token.ts';
-import type { WireRequest } from './wire.ts';
+import type { GrantedToken, TokenSource } from './token.ts';
+import type { Route, WireRequest } from './wire.ts';
 
 /** The tailnet of the token: headscale knows no other name. */
 const TAILNET = '/api/v2/tailnet/-';
+const devicePath = (id: string) => `/api/v2/device/${encodeURIComponent(id)}`;
 
-function devicePath(id: string): string {
-  return `/api/v2/device/${encodeURIComponent(id)}`;
-}
-
-/** Exchanges credentials for a token. */
+/** Exchanges credentials for a token. No scope is sent by default: a server refuses a request with one that it does not know. */
 export async function exchange(
   credentials: Credentials,
   scopes: readonly string[],
@@ -31,41 +27,33 @@ export async function exchange(
   return decodeToken(await call(await tokenRequest(credentials, scopes), deps));
 }
 
-/** No scope is sent by default: a server refuses names that it does not know, and then the whole request. */
 async function tokenRequest(credentials: Credentials, scopes: readonly string[]): Promise<WireRequest> {
-  const scope = scopes.length === 0 ? {} : { scope: scopes.join(' ') };
-  const client = { client_id: credentials.clientId };
   if (credentials.kind === 'federated') {
-    const jwt = await idTokenOf(credentials);
-    const path = '/api/v2/oauth/token-exchange';
-    return { route: 'token-exchange', method: 'POST', path, form: { ...client, jwt } };
+    const jwt = await credentials.idToken().catch((error: unknown) => {
+      const why = error instanceof Error ? error.message : 'it failed';
+      throw new ControlError('CredentialsInvalid', `no token of the operator's ServiceAccount: ${why}`);
+    });
+    const form = { client_id: credentials.clientId, jwt };
+    return { route: 'token-exchange', method: 'POST', path: '/api/v2/oauth/token-exchange', form };
   }
-  const secret = { client_secret: credentials.clientSecret, grant_type: 'client_credentials' };
-  return {
-    route: 'token',
-    method: 'POST',
-    path: '/api/v2/oauth/token',
-    form: { ...client, ...secret, ...scope },
+  const form = {
+    client_id: credentials.clientId,
+    client_secret: credentials.clientSecret,
+    grant_type: 'client_credentials',
+    ...(scopes.length === 0 ? {} : { scope: scopes.join(' ') }),
   };
-}
-
-async function idTokenOf({ idToken }: Credentials & { readonly kind: 'federated' }): Promise<string> {
-  try {
-    return await idToken();
-  } catch (error) {
-    const why = error instanceof Error ? error.message : 'it failed';
-    throw new ControlError('CredentialsInvalid', `no token of the operator's ServiceAccount: ${why}`);
-  }
+  return { route: 'token', method: 'POST', path: '/api/v2/oauth/token', form };
 }
 
 /** The calls of the control API over one connection pool and one token. */
 export function controlApi(tokens: TokenSource, deps: CallDeps): ControlApi {
   const send = (request: WireRequest) => authorized(request, tokens, deps);
+  const get = (route: Route, path: string) => send({ route, method: 'GET', path });
   const count = counters(deps);
-  const keys = async () => decodeKeys(await send({ route: 'keys', method: 'GET', path: `${TAILNET}/keys` }));
+  const keys = async () => decodeKeys(await get('keys', `${TAILNET}/keys`));
   const revokeKey = async (id: string) => {
     const path = `${TAILNET}/keys/${encodeURIComponent(id)}`;
-    if (await remove(send({ route: 'key', method: 'DELETE', path }))) count.key('revoked');
+    if (await ifFound(send({ route: 'key', method: 'DELETE', path }))) count.key('revoked');
   };
   return {
     probe: async () => {
@@ -75,20 +63,15 @@ export function controlApi(tokens: TokenSource, deps: CallDeps): ControlApi {
         if (!(error instanceof ControlError) || error.reason === 'Unreachable') throw error;
       }
     },
-    devices: async () =>
-      decodeDevices(await send({ route: 'devices', method: 'GET', path: `${TAILNET}/devices` })),
+    devices: async () => decodeDevices(await get('devices', `${TAILNET}/devices`)),
     device: async id => {
-      try {
-        return decodeDevice(await send({ route: 'device', method: 'GET', path: devicePath(id) }));
-      } catch (error) {
-        if (error instanceof ControlError && error.reason === 'NotFound') return undefined;
-        throw error;
-      }
+      const fields = await ifFound(get('device', devicePath(id)));
+      return fields && decodeDevice(fields);
     },
     deleteDevice: async id => {
       try {
-        const isDeleted = await remove(send({ route: 'device', method: 'DELETE', path: devicePath(id) }));
-        count.device(isDeleted ? 'deleted' : 'absent');
+        const deleted = await ifFound(send({ route: 'device', method: 'DELETE', path: devicePath(id) }));
+        count.device(deleted ? 'deleted' : 'absent');
       } catch (error) {
         count.device('failed');
         throw error;
@@ -97,14 +80,15 @@ export function controlApi(tokens: TokenSource, deps: CallDeps): ControlApi {
     createKey: async options => {
       const json = keyRequest(options);
       try {
-        const body = await send({ route: 'keys', method: 'POST', path: `${TAILNET}/keys`, json });
-        const key = decodeCreatedKey(body);
+        const path = `${TAILNET}/keys`;
+        const key = decodeCreatedKey(await send({ route: 'keys', method: 'POST', path, json }));
         count.key('created');
         return key;
       } catch (error) {
         if (!(error instanceof ControlError)) throw error;
-        count.key(REFUSALS.has(error.reason) ? 'refused' : 'failed');
-        if (AMBIGUOUS.has(error.reason)) {
+        const isAmbiguous = AMBIGUOUS.has(error.reason);
+        count.key(isAmbiguous || error.reason === 'Throttled' ? 'failed' : 'refused');
+        if (isAmbiguous) {
           const leaked = (await keys()).filter(key => key.description === json.description && !key.isInvalid);
           for (const { id } of leaked) await revokeKey(id);
         }
@@ -113,13 +97,12 @@ export function controlApi(tokens: TokenSource, deps: CallDeps): ControlApi {
     },
     keys,
     revokeKey,
-    settings: async () =>
-      decodeSettings(await send({ route: 'settings', method: 'GET', path: `${TAILNET}/settings` })),
+    settings: async () => decodeSettings(await get('settings', `${TAILNET}/settings`)),
     hasServices: async () => {
       // The document of the API has the first spelling, the vendor's clients have the second.
       for (const spelling of ['services', 'vip-services']) {
         try {
-          await send({ route: 'services', method: 'GET', path: `${TAILNET}/${spelling}` });
+          await get('services', `${TAILNET}/${spelling}`);
           return true;
         } catch (error) {
           if (!(error instanceof ControlError)) throw error;
@@ -146,15 +129,6 @@ function counters({ tailnet, record }: CallDeps) {
   };
 }
 
-/** After these, a request was not carried out, and repeating it will not help. */
-const REFUSALS: ReadonlySet<ControlErrorReason> = new Set<ControlErrorReason>([
-  'CredentialsInvalid',
-  'ScopeMissing',
-  'NotFound',
-  'NotSupported',
-  'Invalid',
-]);
-
 /** After these, a request may have been carried out. */
 const AMBIGUOUS: ReadonlySet<ControlErrorReason> = new Set(['Unavailable', 'Unreachable', 'Garbled']);
 
@@ -171,13 +145,12 @@ function keyRequest({ description, tags, expirySeconds, ephemeral, preauthorized
   };
 }
 
-/** Whether a deletion deleted anything; what no longer exists is no failure. */
-async function remove(deletion: Promise<unknown>): Promise<boolean> {
+/** The response, or undefined where the object does not exist. */
+async function ifFound<T>(response: Promise<T>): Promise<T | undefined> {
   try {
-    await deletion;
-    return true;
+    return await response;
   } catch (error) {
-    if (error instanceof ControlError && error.reason === 'NotFound') return false;
+    if (error instanceof ControlError && error.reason === 'NotFound') return undefined;
     throw error;
   }
 }

@@ -8,7 +8,7 @@ export type ControlErrorReason =
   | 'NotFound'
   /** 404 of a whole route, 405, 501: this control server cannot do it. */
   | 'NotSupported'
-  /** 400, 402, 409, 412, 422: repeating the request will not help. */
+  /** 400 and other 4xx: repeating the request will not help. */
   | 'Invalid'
   /** 429, or the rate limit of the tailnet is used up. */
   | 'Throttled'
@@ -19,23 +19,21 @@ export type ControlErrorReason =
   /** A response that is not of the control API: another format, too large, a redirect. */
   | 'Garbled';
 
-type ControlErrorDetails = {
-  /** The HTTP status; undefined where there was no response. */
-  readonly status?: number;
-  /** The scope that is missing, by its real name. */
-  readonly scope?: string;
-  /** When to try again, as the server wants it. */
-  readonly retryAfterMs?: number;
-};
-
 /** The only error of the control API. Its message never holds a credential. */
 export class ControlError extends Error {
   readonly reason: ControlErrorReason;
+  /** The HTTP status; undefined where there was no response. */
   readonly status: number | undefined;
+  /** The scope that is missing, by its real name. */
   readonly scope: string | undefined;
+  /** How long the server wants no request. */
   readonly retryAfterMs: number | undefined;
 
-  constructor(reason: ControlErrorReason, message: string, details: ControlErrorDetails = {}) {
+  constructor(
+    reason: ControlErrorReason,
+    message: string,
+    details: Partial<Pick<ControlError, 'status' | 'scope' | 'retryAfterMs'>> = {},
+  ) {
     super(message);
     this.name = 'ControlError';
     this.reason = reason;
@@ -54,13 +52,10 @@ export type Device = {
   readonly hostname: string;
   readonly addresses: readonly string[];
   readonly tags: readonly string[];
-  readonly os: string;
   readonly isAuthorized: boolean;
   readonly isOnline: boolean;
   /** Shared in from another tailnet. */
   readonly isExternal: boolean;
-  readonly isEphemeral: boolean;
-  readonly blocksIncoming: boolean;
   /** RFC 3339; undefined where the node key never expires. */
   readonly expires: string | undefined;
 };
@@ -78,7 +73,6 @@ export type KeyOptions = {
 /** A key as lists show it. */
 export type KeyInfo = { readonly id: string; readonly description: string; readonly isInvalid: boolean };
 
-/** A key that lets one device join. */
 export type JoinKey = { readonly id: string; readonly secret: string };
 
 /** Settings of a tailnet; one that the credentials may not read is undefined. */
@@ -136,7 +130,6 @@ export type ControlEndpoint = {
   readonly burst: number;
 };
 
-/** A tailnet to be observed. */
 export type TailnetSource = {
   /** The name of its MeshTailnet. */
   readonly name: string;
@@ -152,8 +145,7 @@ export type TailnetView = {
   readonly devices: readonly Device[] | undefined;
   /** Whether the last list failed, so that devices are as they were. */
   readonly isStale: boolean;
-  /** Since the last list that succeeded; undefined where none has. */
-  readonly ageMs: number | undefined;
+  /** Of the last list that succeeded; undefined where none has. */
   readonly lastSuccess: Date | undefined;
   /** Until it is to be observed again. */
   readonly nextMs: number;

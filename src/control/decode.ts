@@ -2,22 +2,35 @@ import { ControlError } from './control.ts';
 import type { Device, JoinKey, KeyInfo, TailnetSettings } from './control.ts';
 import type { GrantedToken } from './token.ts';
 
-type Fields = Readonly<Record<string, unknown>>;
+/** A JSON object of a response. */
+export type Fields = Readonly<Record<string, unknown>>;
 
-/** Fails, since a response without what it must have is not of the control API. */
-function garbled(what: string): ControlError {
-  return new ControlError('Garbled', `the response is not of the control API: ${what}`);
+/** The JSON object that a text is; undefined where it is none. */
+export function jsonIn(text: string): Fields | undefined {
+  try {
+    const value: unknown = JSON.parse(text);
+    return isObject(value) ? value : undefined;
+  } catch {
+    return undefined;
+  }
 }
 
-function fieldsOf(value: unknown, what: string): Fields {
-  if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value as Fields;
-  throw garbled(`${what} is no object`);
+function isObject(value: unknown): value is Fields {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/** The error for a response without what it must have. */
+export function garbled(problem: string): ControlError {
+  return new ControlError('Garbled', `the response is not one of the control API: ${problem}`);
 }
 
 function listIn(body: Fields, name: string): readonly Fields[] {
   const list = body[name];
   if (!Array.isArray(list)) throw garbled(`${name} is no list`);
-  return list.map((item, index) => fieldsOf(item, `${name}[${index}]`));
+  return list.map((item: unknown, index) => {
+    if (isObject(item)) return item;
+    throw garbled(`${name}[${index}] is no object`);
+  });
 }
 
 function textIn(fields: Fields, name: string): string {
@@ -42,14 +55,12 @@ const LONGEST_LIFETIME_S = 24 * 3600;
 
 /** A grant of the token endpoint. Its lifetime is one hour where it names none, and at most a day. */
 export function decodeToken(body: Fields): GrantedToken {
-  const seconds = body['expires_in'];
+  const given = body['expires_in'];
+  const seconds = typeof given === 'number' && given > 0 ? given : 3600;
   return {
     value: requiredText(body, 'access_token'),
-    lifetimeMs:
-      Math.min(typeof seconds === 'number' && seconds > 0 ? seconds : 3600, LONGEST_LIFETIME_S) * 1000,
-    scopes: textIn(body, 'scope')
-      .split(' ')
-      .filter(scope => scope !== ''),
+    lifetimeMs: Math.min(seconds, LONGEST_LIFETIME_S) * 1000,
+    scopes: textIn(body, 'scope').match(/\S+/g) ?? [],
   };
 }
 
@@ -62,25 +73,19 @@ export function decodeDevices(body: Fields): readonly Device[] {
 export function decodeDevice(fields: Fields): Device {
   const online = fields['connectedToControl'];
   const expires = textIn(fields, 'expires');
+  // The second is how Go writes no time.
+  const isNever = expires === '' || expires.startsWith('0001-01-01');
   return {
     id: requiredText(fields, 'nodeId', 'id'),
     name: textIn(fields, 'name'),
     hostname: textIn(fields, 'hostname'),
     addresses: textsIn(fields, 'addresses'),
     tags: textsIn(fields, 'tags'),
-    os: textIn(fields, 'os'),
     isAuthorized: fields['authorized'] !== false,
     isOnline: typeof online === 'boolean' ? online : textIn(fields, 'lastSeen') === '',
     isExternal: fields['isExternal'] === true,
-    isEphemeral: fields['isEphemeral'] === true,
-    blocksIncoming: fields['blocksIncomingConnections'] === true,
-    expires: isNever(expires) || fields['keyExpiryDisabled'] === true ? undefined : expires,
+    expires: isNever || fields['keyExpiryDisabled'] === true ? undefined : expires,
   };
-}
-
-/** How Go writes no time. */
-function isNever(time: string): boolean {
-  return time === '' || time.startsWith('0001-01-01');
 }
 
 /** The key that was created; the secret is in no other response. */

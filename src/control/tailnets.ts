@@ -3,19 +3,17 @@ import { isEqual } from '../api/json.ts';
 import type { controlMetrics } from '../telemetry/metrics.ts';
 import type { GaugeReaders, Recorder } from '../telemetry/recorder.ts';
 import { controlApi, exchange } from './api.ts';
+import { CircuitBreaker, RateLimit, sleep } from './call.ts';
 import type { CallDeps } from './call.ts';
 import { ControlError } from './control.ts';
 import type { ControlApi, Credentials, Device, Tailnets, TailnetSource, TailnetView } from './control.ts';
-import { CircuitBreaker, RateLimit, sleep } from './limits.ts';
 import { isSame, TokenSource } from './token.ts';
 import { openWire } from './wire.ts';
-import type { Wire } from './wire.ts';
 
 export type TailnetsDeps = {
   readonly clock: Clock;
   /** The time of day. */
   readonly now: () => Date;
-  /** At least 0, less than 1. */
   readonly random: () => number;
   readonly userAgent: string;
   readonly metrics?: GaugeReaders<typeof controlMetrics> & {
@@ -28,10 +26,8 @@ export function openTailnets(deps: TailnetsDeps): Tailnets & { readonly close: (
   const known = new Map<string, ObservedTailnet>();
   let isClosed = false;
   const ends = [
-    deps.metrics?.readGauge('snapshotAge', () =>
-      [...known].flatMap(([name, tailnet]) => tailnet.ageOf(name)),
-    ),
-    deps.metrics?.readGauge('tailnetDevices', () => [...known].flatMap(([name, one]) => one.countsOf(name))),
+    deps.metrics?.readGauge('snapshotAge', () => [...known.values()].flatMap(tailnet => tailnet.age())),
+    deps.metrics?.readGauge('tailnetDevices', () => [...known.values()].flatMap(one => one.counts())),
   ];
   const forget = (name: string) => {
     known.get(name)?.close();
@@ -62,11 +58,8 @@ export function openTailnets(deps: TailnetsDeps): Tailnets & { readonly close: (
 /** A device that is missing from this many lists in a row, and for this time, no longer exists. */
 const [ABSENCES, ABSENT_MS] = [3, 60_000];
 
-/** How long callers wait for a refresh, so that a server that does not respond holds no worker for long. */
+/** How long callers wait for a refresh, so that a server that does not respond holds no worker for long; as long again until they observe it again. */
 const MAX_WAIT_MS = 5000;
-
-/** When a tailnet whose refresh has not ended is to be observed again. */
-const PENDING_MS = 5000;
 
 /** Before the first refresh has ended. */
 const PENDING = new ControlError('Unreachable', 'no response yet');
@@ -79,16 +72,15 @@ type Known = { readonly device: Device; readonly absences: number; readonly seen
 class ObservedTailnet {
   readonly source: TailnetSource;
   readonly api: ControlApi;
+  readonly close: () => void;
   readonly #deps: TailnetsDeps;
-  readonly #wire: Wire;
   readonly #tokens: TokenSource;
   #known: ReadonlyMap<string, Known> = new Map();
   #devices: readonly Device[] | undefined;
-  #listedAt = -Infinity;
   #lastSuccess: Date | undefined;
   #hasServices: boolean | undefined;
   #detectedAt = -Infinity;
-  #listError: ControlError | undefined;
+  #listError: ControlError | undefined = PENDING;
   #credentialError: ControlError | undefined;
   #refreshedAt = -Infinity;
   #tried: Credentials | undefined;
@@ -99,15 +91,19 @@ class ObservedTailnet {
     this.source = source;
     this.#deps = deps;
     const { clock, now, random, userAgent, metrics } = deps;
-    this.#wire = openWire({ ...source.endpoint, clock, now, userAgent });
+    const wire = openWire({ ...source.endpoint, clock, now, userAgent });
     const calls: CallDeps = {
-      ...{ send: this.#wire.send, closed: this.#wire.closed, clock, random, tailnet: source.name },
+      wire,
+      clock,
+      random,
+      tailnet: source.name,
       limit: new RateLimit(source.endpoint),
       breaker: new CircuitBreaker(),
       ...(metrics ? { record: metrics.record } : {}),
     };
     this.#tokens = new TokenSource({
-      ...{ clock, now, random },
+      now,
+      random,
       exchange: credentials => exchange(credentials, source.endpoint.scopes, calls),
       ...(metrics ? { record: metrics.record } : {}),
     });
@@ -118,15 +114,16 @@ class ObservedTailnet {
       if (known.delete(id)) this.#know(known);
     };
     this.api = { ...api, deleteDevice };
+    this.close = wire.close;
   }
 
   async observe({ credentials, intervalMs }: TailnetSource): Promise<TailnetView> {
     await this.#running;
     const isNew = credentials !== undefined && !(this.#tried && isSame(this.#tried, credentials));
     if (!this.#running && (isNew || this.#msToNext(intervalMs) <= 0)) this.#start(credentials);
-    // Also where another caller has just begun it.
+    // Also where another caller has just started it.
     await this.#running;
-    const nextMs = this.#running ? PENDING_MS : Math.max(0, this.#msToNext(intervalMs));
+    const nextMs = this.#running ? MAX_WAIT_MS : Math.max(0, this.#msToNext(intervalMs));
     return { ...this.view(), nextMs };
   }
 
@@ -143,10 +140,6 @@ class ObservedTailnet {
 
   #msToNext(intervalMs: number): number {
     return this.#refreshedAt + intervalMs - this.#deps.clock.now();
-  }
-
-  close(): void {
-    this.#wire.close();
   }
 
   async #refresh(credentials: Credentials | undefined): Promise<void> {
@@ -185,7 +178,6 @@ class ObservedTailnet {
       if (!known.has(id) && !isGone) known.set(id, { device, absences: absences + 1, seenAt });
     }
     this.#know(known);
-    this.#listedAt = at;
     this.#lastSuccess = this.#deps.now();
   }
 
@@ -195,26 +187,24 @@ class ObservedTailnet {
   }
 
   view(): Omit<TailnetView, 'nextMs'> {
-    const ageMs = this.#deps.clock.now() - this.#listedAt;
     return {
       devices: this.#devices,
       isStale: this.#listError !== undefined,
-      ageMs: this.#devices && ageMs,
       lastSuccess: this.#lastSuccess,
-      error:
-        this.#credentialError ?? this.#listError ?? (this.#refreshedAt === -Infinity ? PENDING : undefined),
+      error: this.#credentialError ?? this.#listError,
       hasServices: this.#hasServices,
       token: this.#tokens.current(),
     };
   }
 
-  ageOf(tailnet: string) {
-    const { ageMs } = this.view();
-    return ageMs === undefined ? [] : [{ labels: { tailnet }, value: ageMs / 1000 }];
+  age() {
+    if (!this.#lastSuccess) return [];
+    const ageMs = this.#deps.now().getTime() - this.#lastSuccess.getTime();
+    return [{ labels: { tailnet: this.source.name }, value: ageMs / 1000 }];
   }
 
-  countsOf(tailnet: string) {
-    const devices = this.#devices ?? [];
+  counts() {
+    const [tailnet, devices] = [this.source.name, this.#devices ?? []];
     const online = devices.filter(({ isOnline }) => isOnline).length;
     return [
       { labels: { tailnet, state: 'online' as const }, value: online },

@@ -1,4 +1,3 @@
-import type { Clock } from '../api/clock.ts';
 import type { controlMetrics } from '../telemetry/metrics.ts';
 import type { Recorder } from '../telemetry/recorder.ts';
 import { ControlError } from './control.ts';
@@ -14,18 +13,13 @@ export type GrantedToken = {
 export type TokenDeps = {
   /** Exchanges credentials for a token; fails with ControlError. */
   readonly exchange: (credentials: Credentials) => Promise<GrantedToken>;
-  readonly clock: Pick<Clock, 'now'>;
+  /** The time of day. */
   readonly now: () => Date;
-  /** At least 0, less than 1. */
   readonly random: () => number;
   readonly record?: Pick<Recorder<typeof controlMetrics>, 'tokenRenewals'>;
 };
 
-type Token = GrantedToken & {
-  readonly renewAt: number;
-  readonly expiresAtMs: number;
-  readonly expiresAt: Date;
-};
+type Token = GrantedToken & { readonly renewAt: Date; readonly expiresAt: Date };
 
 /** A token is renewed this early, and by up to as much again at random. */
 const EARLY_MS = 60_000;
@@ -56,13 +50,13 @@ export class TokenSource {
   /** Returns a token that is valid as far as is known. */
   async get(): Promise<string> {
     const token = this.#token;
-    const now = this.#deps.clock.now();
+    const now = this.#deps.now();
     if (token && now < token.renewAt) return token.value;
     try {
       return (await this.#renew()).value;
     } catch (error) {
       const isRefused = error instanceof ControlError && error.reason === 'CredentialsInvalid';
-      if (token && now < token.expiresAtMs && !isRefused) return token.value;
+      if (token && now < token.expiresAt && !isRefused) return token.value;
       throw error;
     }
   }
@@ -87,16 +81,14 @@ export class TokenSource {
   }
 
   async #exchange(credentials: Credentials): Promise<Token> {
-    const { exchange, clock, now, random, record } = this.#deps;
-    const begun = clock.now();
-    const begunAt = now().getTime();
+    const { exchange, now, random, record } = this.#deps;
+    const sentAt = now().getTime();
     try {
       const granted = await exchange(credentials);
       record?.tokenRenewals({ result: 'success' });
-      const early = Math.min(EARLY_MS * (1 + random()), granted.lifetimeMs / 2);
-      const expiresAtMs = begun + granted.lifetimeMs;
-      const expiresAt = new Date(begunAt + granted.lifetimeMs);
-      return { ...granted, renewAt: expiresAtMs - early, expiresAtMs, expiresAt };
+      const earlyMs = Math.min(EARLY_MS * (1 + random()), granted.lifetimeMs / 2);
+      const expiresAt = sentAt + granted.lifetimeMs;
+      return { ...granted, renewAt: new Date(expiresAt - earlyMs), expiresAt: new Date(expiresAt) };
     } catch (error) {
       record?.tokenRenewals({ result: 'failure' });
       throw error;

@@ -2,11 +2,15 @@ import ky from 'ky';
 import { Agent, ProxyAgent } from 'undici';
 import type { Dispatcher } from 'undici';
 import type { Clock } from '../api/clock.ts';
-import { withoutSecrets } from '../telemetry/secrets.ts';
+import { REDACTED, withoutSecrets } from '../telemetry/secrets.ts';
 import { ControlError } from './control.ts';
-import type { ControlEndpoint } from './control.ts';
-import { jsonIn, redacted, refusalOf } from './refusal.ts';
-import type { Route } from './refusal.ts';
+import type { ControlEndpoint, ControlErrorReason } from './control.ts';
+import { garbled, jsonIn } from './decode.ts';
+import type { Fields } from './decode.ts';
+
+/** The calls of the control API, as metrics name them. */
+export type Route =
+  'token' | 'token-exchange' | 'probe' | 'devices' | 'device' | 'keys' | 'key' | 'settings' | 'services';
 
 /** A request to the control API. */
 export type WireRequest = {
@@ -19,12 +23,10 @@ export type WireRequest = {
   readonly json?: unknown;
 };
 
-/** Sends a request once, and returns the JSON of a successful response, or {} where it is empty. Fails with ControlError. */
-export type Send = (request: WireRequest) => Promise<Readonly<Record<string, unknown>>>;
-
 /** One connection pool to a control API. */
 export type Wire = {
-  readonly send: Send;
+  /** Sends a request once, and returns the JSON of a successful response, or {} where it is empty. Fails with ControlError. */
+  readonly send: (request: WireRequest) => Promise<Fields>;
   /** Requests in progress fail, with an error that is no ControlError. */
   readonly close: () => void;
   /** Aborted by `close`. */
@@ -44,44 +46,42 @@ export type WireOptions = Pick<ControlEndpoint, 'url' | 'ca' | 'proxyURL'> & {
 const TIMEOUT_MS = 15_000;
 const MAX_BYTES = 32 * 1024 * 1024;
 const MAX_CONNECTIONS = 4;
+const LONGEST_MESSAGE = 500;
 
 /** Opens a pool; nothing is sent before the first request. */
 export function openWire(options: WireOptions): Wire {
   const { url, clock, now, userAgent, timeoutMs = TIMEOUT_MS, maxBytes = MAX_BYTES } = options;
   const dispatcher = dispatcherFor(options);
   const base = url.replace(/\/+$/, '');
+  const http = ky.create({
+    headers: { accept: 'application/json', 'user-agent': userAgent },
+    redirect: 'manual',
+    retry: 0,
+    timeout: false,
+    throwHttpErrors: false,
+    // An option of Node's fetch that its types do not know.
+    ...({ dispatcher } as object),
+  });
   const closing = new AbortController();
 
-  const respond = async (request: WireRequest, signal: AbortSignal) => {
-    const { method, path, token, form, json } = request;
-    const response = await ky(base + path, {
-      ...{ method, signal, redirect: 'manual', retry: 0, timeout: false, throwHttpErrors: false },
-      headers: {
-        accept: 'application/json',
-        'user-agent': userAgent,
-        ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
-      },
-      ...(form ? { body: new URLSearchParams(form) } : {}),
-      ...(json === undefined ? {} : { json }),
-      // An option of Node's fetch that its types do not know.
-      ...({ dispatcher } as object),
-    });
-    return { response, text: await readText(response, maxBytes, `${method} ${path}`) };
-  };
-  const send: Send = async request => {
-    const what = `${request.method} ${request.path}`;
+  const send = async (request: WireRequest): Promise<Fields> => {
+    const { route, method, path, token, form, json } = request;
     const abort = new AbortController();
     const cancel = clock.after(timeoutMs, () => abort.abort());
     try {
-      const { response, text } = await respond(request, abort.signal);
-      const { status, headers, ok } = response;
-      const { token, form = {} } = request;
-      const secrets = [token, form['client_secret'], form['jwt']].filter(text => text !== undefined);
-      if (ok) return bodyOf(text, what, redacted(headers.get('content-type') ?? 'of no type', secrets));
-      throw refusalOf({ route: request.route, what, status, headers, text, secrets, now: now() });
+      const response = await http(base + path, {
+        method,
+        signal: abort.signal,
+        headers: { authorization: token === undefined ? undefined : `Bearer ${token}` },
+        body: form ? new URLSearchParams(form) : null,
+        json,
+      });
+      const text = await readText(response, maxBytes);
+      if (response.ok) return bodyOf(text, response.headers);
+      throw refusalOf(route, response, text, now());
     } catch (error) {
       closing.signal.throwIfAborted();
-      if (error instanceof ControlError) throw error;
+      if (error instanceof ControlError) throw redacted(error, request);
       const why = abort.signal.aborted ? `no response within ${timeoutMs / 1000} s` : wordsFor(error);
       // Without the request, so that the status does not change with the one that happens to fail.
       throw new ControlError('Unreachable', why);
@@ -98,6 +98,18 @@ export function openWire(options: WireOptions): Wire {
   return { send, close, closed: closing.signal };
 }
 
+/** The error with its request, and without the secrets of that, which a server may repeat anywhere in its response. */
+function redacted(error: ControlError, { method, path, token, form = {} }: WireRequest): ControlError {
+  const secrets = [token, form['client_secret'], form['jwt']].filter(secret => secret !== undefined);
+  const message = secrets.reduce((text, secret) => text.replaceAll(secret, REDACTED), error.message);
+  const { reason } = error;
+  return new ControlError(
+    reason,
+    `${method} ${path}: ${withoutSecrets(message).slice(0, LONGEST_MESSAGE)}`,
+    error,
+  );
+}
+
 function dispatcherFor({ ca, proxyURL }: WireOptions): Dispatcher {
   const tls = ca === undefined ? {} : { ca };
   const pool = { connections: MAX_CONNECTIONS };
@@ -106,28 +118,23 @@ function dispatcherFor({ ca, proxyURL }: WireOptions): Dispatcher {
     : new ProxyAgent({ ...pool, uri: proxyURL, requestTls: tls, proxyTls: tls });
 }
 
-async function readText(response: Response, maxBytes: number, what: string): Promise<string> {
-  if (!response.body) return '';
+async function readText({ body }: Response, maxBytes: number): Promise<string> {
   const chunks: Uint8Array[] = [];
   let length = 0;
-  for await (const chunk of response.body as unknown as AsyncIterable<Uint8Array>) {
+  for await (const chunk of (body ?? []) as AsyncIterable<Uint8Array>) {
     length += chunk.length;
-    if (length > maxBytes) {
-      throw new ControlError('Garbled', `${what}: the response has more than ${maxBytes} bytes`);
-    }
+    if (length > maxBytes) throw garbled(`it has more than ${maxBytes} bytes`);
     chunks.push(chunk);
   }
   return Buffer.concat(chunks, length).toString();
 }
 
-function bodyOf(text: string, what: string, type: string): Readonly<Record<string, unknown>> {
+function bodyOf(text: string, headers: Headers): Fields {
   if (text.trim() === '') return {};
   const body = jsonIn(text);
   if (body) return body;
-  throw new ControlError(
-    'Garbled',
-    `${what}: the response is no JSON object but ${type.slice(0, 100)}: does controlURL lead to a control API?`,
-  );
+  const type = headers.get('content-type') ?? 'of no type';
+  throw garbled(`it is no JSON object but ${type}: does controlURL lead to a control API?`);
 }
 
 /** What a connection that breaks is called depends on the moment: one text for all, since it is shown in status. */
@@ -145,4 +152,98 @@ function wordsFor(error: unknown): string {
   // OpenSSL puts an address of memory before its message.
   const stable = message.replace(/^[0-9A-F]{8,}:/, '');
   return stable.includes(code) ? stable : `${code}: ${stable}`;
+}
+
+/** The scope that each route needs, for servers that do not name it. */
+const SCOPES: Readonly<Partial<Record<Route, string>>> = {
+  devices: 'devices:core:read',
+  device: 'devices:core',
+  keys: 'auth_keys',
+  key: 'auth_keys',
+  settings: 'feature_settings:read',
+  services: 'services:read',
+};
+
+/*
+ * The bodies of both dialects, and of proxies before them:
+ *
+ *   vendor                  {"message": "..."}
+ *   headscale, API          {"message": "...", "status": 404, "data": [{"errors": ["..."]}]}
+ *   headscale, token        {"error": "invalid_client", "error_description": "..."}
+ *   unknown routes          404 page not found             (plain text)
+ *   proxies                 HTML, or nothing
+ */
+
+/** What a response without success means, in the words of the server where it has some; they may repeat secrets of the request. */
+function refusalOf(
+  route: Route,
+  { status, headers }: Pick<Response, 'status' | 'headers'>,
+  text: string,
+  now: Date,
+): ControlError {
+  const body = jsonIn(text);
+  const words = redirectOf(status, headers) ?? (body ? wordsOf(body) : plainWords(text, headers));
+  const reason = reasonOf(route, status, body);
+  return new ControlError(reason, `${status} ${words}`.trim(), {
+    status,
+    scope: reason === 'ScopeMissing' ? (scopeIn(words) ?? SCOPES[route] ?? 'unknown') : undefined,
+    retryAfterMs: retryAfterOf(headers, now),
+  });
+}
+
+const REASONS: Readonly<Partial<Record<number, ControlErrorReason>>> = {
+  401: 'CredentialsInvalid',
+  403: 'ScopeMissing',
+  405: 'NotSupported',
+  408: 'Unavailable',
+  429: 'Throttled',
+  501: 'NotSupported',
+};
+
+function reasonOf(route: Route, status: number, body: Fields | undefined): ControlErrorReason {
+  if (status === 404) return body ? 'NotFound' : 'NotSupported';
+  if (route === 'token' || route === 'token-exchange') {
+    if (body?.['error'] === 'invalid_scope') return 'ScopeMissing';
+    if (body?.['error'] === 'invalid_target') return 'Invalid';
+    if (status === 400) return 'CredentialsInvalid';
+  }
+  if (status < 400) return 'Garbled';
+  return REASONS[status] ?? (status < 500 ? 'Invalid' : 'Unavailable');
+}
+
+/** Redirects are not followed, because the credentials would go with them. */
+function redirectOf(status: number, headers: Headers): string | undefined {
+  const location = headers.get('location');
+  if (status < 300 || status >= 400 || location === null) return undefined;
+  return `redirects are not followed: set controlURL to where the API is; it redirects to ${location}`;
+}
+
+/** As in: token is missing the required scope X; OAuth client cannot grant scopes "X"; scope X is not granted. */
+function scopeIn(words: string): string | undefined {
+  return /\bscopes?\s+"?([a-z_]+(?::[a-z_]+)*)/.exec(words)?.[1];
+}
+
+function wordsOf({ message, error, error_description: description, data }: Fields): string {
+  const details = Array.isArray(data)
+    ? data.flatMap(entry => (entry as { readonly errors?: unknown } | null)?.errors ?? [])
+    : [];
+  return [message, error, description, ...details]
+    .filter(part => typeof part === 'string' && part !== '')
+    .join(': ');
+}
+
+/** A page of HTML says nothing that helps in one line. */
+function plainWords(text: string, headers: Headers): string {
+  const type = headers.get('content-type') ?? '';
+  return /html/i.test(type) || /^\s*</.test(text) ? '(a page of HTML)' : text.replace(/\s+/g, ' ').trim();
+}
+
+const MAX_RETRY_AFTER_MS = 30_000;
+
+/** Retry-After in seconds or as a date, up to 30 s. */
+function retryAfterOf(headers: Headers, now: Date): number | undefined {
+  const text = headers.get('retry-after')?.trim() ?? '';
+  if (text === '') return undefined;
+  const ms = /^\d+$/.test(text) ? Number(text) * 1000 : Date.parse(text) - now.getTime();
+  return Number.isNaN(ms) ? undefined : Math.min(Math.max(ms, 0), MAX_RETRY_AFTER_MS);
 }

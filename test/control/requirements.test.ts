@@ -141,7 +141,7 @@ describe('3. an expiring token', () => {
       if (clock.now() > 0 && clientId === 'old') await new Promise<void>(resolve => (grant = resolve));
       return { value: clientId, lifetimeMs: 3600_000, scopes: [] };
     };
-    const tokens = new TokenSource({ exchange, clock, now, random: () => 0 });
+    const tokens = new TokenSource({ exchange, now, random: () => 0 });
     await tokens.use({ kind: 'oauth', clientId: 'old', clientSecret: '1' });
     await clock.advance(3600_000 - 30_000);
     const renewed = tokens.get();

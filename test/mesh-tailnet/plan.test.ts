@@ -7,8 +7,8 @@ import { meshTailnet } from '../support/objects.ts';
 import { resourceOf } from '../support/resources/resources.ts';
 
 const device = {
-  ...{ id: '1', name: 'web.example.ts.net', hostname: 'web', addresses: [], tags: [], os: 'linux' },
-  ...{ isAuthorized: true, isOnline: true, isExternal: false, isEphemeral: false, blocksIncoming: false },
+  ...{ id: '1', name: 'web.example.ts.net', hostname: 'web', addresses: [], tags: [] },
+  ...{ isAuthorized: true, isOnline: true, isExternal: false },
   expires: undefined,
 };
 const ofUser = resourceOf(named(meshTailnet(), 'example-ts-net')) as Kinds['MeshTailnet'];

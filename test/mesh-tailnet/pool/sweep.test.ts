@@ -9,9 +9,9 @@ const START = Date.UTC(2026, 0, 15, 12);
 
 function deviceOf(fields: Partial<Device> & Pick<Device, 'id'>): Device {
   return {
-    ...{ name: '', hostname: `meshd-example-0-${OURS}`, addresses: [], tags: ['tag:mesh'], os: 'linux' },
-    ...{ isAuthorized: true, isOnline: false, isExternal: false, isEphemeral: false },
-    ...{ blocksIncoming: false, expires: undefined },
+    ...{ name: '', hostname: `meshd-example-0-${OURS}`, addresses: [], tags: ['tag:mesh'] },
+    ...{ isAuthorized: true, isOnline: false, isExternal: false },
+    ...{ expires: undefined },
     ...fields,
   };
 }

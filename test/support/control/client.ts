@@ -5,7 +5,7 @@ import { controlApi, exchange } from '../../../src/control/api.ts';
 import type { CallDeps } from '../../../src/control/call.ts';
 import { ControlError } from '../../../src/control/control.ts';
 import type { ControlEndpoint } from '../../../src/control/control.ts';
-import { CircuitBreaker, RateLimit } from '../../../src/control/limits.ts';
+import { CircuitBreaker, RateLimit } from '../../../src/control/call.ts';
 import { TokenSource } from '../../../src/control/token.ts';
 import { openWire } from '../../../src/control/wire.ts';
 import type { Wire, WireOptions } from '../../../src/control/wire.ts';
@@ -49,19 +49,18 @@ export async function startClient({
     ...wire,
   });
   const calls: CallDeps = {
-    ...{
-      send: opened.send,
-      closed: opened.closed,
-      clock,
-      random,
-      tailnet: 'example',
-      record: registry.record,
-    },
+    wire: opened,
+    clock,
+    random,
+    tailnet: 'example',
+    record: registry.record,
     limit: new RateLimit(limits),
     breaker: new CircuitBreaker(),
   };
   const tokens = new TokenSource({
-    ...{ clock, now, random, record: registry.record },
+    now,
+    random,
+    record: registry.record,
     exchange: given => exchange(given, endpoint.scopes ?? [], calls),
   });
   return {

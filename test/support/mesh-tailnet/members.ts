@@ -39,12 +39,9 @@ export function deviceWith(fields: Partial<Device>): Device {
     hostname: 'meshd-example-0-abcd1234',
     addresses: ['100.64.0.1'],
     tags: ['tag:mesh'],
-    os: 'linux',
     isAuthorized: true,
     isOnline: true,
     isExternal: false,
-    isEphemeral: false,
-    blocksIncoming: false,
     expires: undefined,
     ...fields,
   };
