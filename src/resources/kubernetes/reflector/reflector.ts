@@ -6,7 +6,7 @@ import { step } from './step.ts';
 import type { KindUpdates } from './store-updates.ts';
 
 /** Applies what was listed and watched, in the order of the requests. */
-type Updates = Pick<
+export type Updates = Pick<
   KindUpdates,
   'beginList' | 'addListed' | 'endList' | 'applyWatchEvent' | 'noteVersion' | 'removeAll'
 >;
