@@ -1,6 +1,7 @@
 import type { Header, Metadata } from './gateway-api.ts';
 import { familyOf } from './ip.ts';
 import { isRecord } from './json.ts';
+import { MESH_POD, RELAY } from './names.ts';
 import { field, forms, optionalText, present } from './place.ts';
 import type { Place } from './place.ts';
 
@@ -15,13 +16,15 @@ export type Pod = {
     readonly addresses: readonly string[];
     /** Why no node can run it; undefined where it is scheduled, or has yet to be. */
     readonly unschedulable: string | undefined;
-    /** Undefined until the container exists. */
-    readonly container: MeshdStatus | undefined;
+    /** The container meshd; undefined until it exists. */
+    readonly container: ContainerStatus | undefined;
+    /** The container relay; undefined until it exists, and where the pod has none. */
+    readonly relay: ContainerStatus | undefined;
   };
 };
 
-/** The status of the container meshd. */
-type MeshdStatus = {
+type ContainerStatus = {
+  readonly isReady: boolean;
   readonly waiting: { readonly reason: string; readonly message: string } | undefined;
   readonly lastTerminated: Terminated | undefined;
   readonly restarts: number;
@@ -29,8 +32,6 @@ type MeshdStatus = {
 
 /** How the container ended, the last time that it did. */
 type Terminated = { readonly reason: string; readonly message: string; readonly exitCode: number };
-
-const CONTAINER = 'meshd';
 
 /** A Pod. Fields of its status that have other types than those of Kubernetes count as missing. */
 export function decodePod(header: Header<'Pod'>, object: Place): Pod {
@@ -47,7 +48,8 @@ export function decodePod(header: Header<'Pod'>, object: Place): Pod {
       isReady: conditionOf('Ready')['status'] === 'True',
       addresses: addressesIn(status['podIPs']),
       unschedulable: isUnschedulable ? textIn(scheduled, 'message') : undefined,
-      container: containerIn(named(status['containerStatuses'], 'name', CONTAINER)),
+      container: containerIn(named(status['containerStatuses'], 'name', MESH_POD.container)),
+      relay: containerIn(named(status['containerStatuses'], 'name', RELAY.container)),
     },
   };
 }
@@ -57,12 +59,13 @@ function addressesIn(podIPs: unknown): readonly string[] {
   return podIPs.map(podIP => textIn(fieldsOf(podIP), 'ip')).filter(ip => familyOf(ip) !== undefined);
 }
 
-function containerIn(status: Fields): MeshdStatus | undefined {
+function containerIn(status: Fields): ContainerStatus | undefined {
   if (status['name'] === undefined) return undefined;
   const [state, lastState] = [fieldsOf(status['state']), fieldsOf(status['lastState'])];
   const waiting = state['waiting'];
   const terminated = [state, lastState].map(each => each['terminated']).find(isRecord);
   return {
+    isReady: status['ready'] === true,
     waiting: isRecord(waiting) ? reasonIn(waiting) : undefined,
     lastTerminated: terminated && { ...reasonIn(terminated), exitCode: integerIn(terminated, 'exitCode') },
     restarts: integerIn(status, 'restartCount'),

@@ -19,9 +19,27 @@ function statusOf(status: unknown): unknown {
 const containerOf = (status: object) =>
   statusOf({ containerStatuses: [{ name: 'relay' }, { name: 'meshd', restartCount: 2, ...status }] });
 
-const UNKNOWN = { isReady: false, addresses: [], unschedulable: undefined, container: undefined };
+const UNKNOWN = {
+  isReady: false,
+  addresses: [],
+  unschedulable: undefined,
+  container: undefined,
+  relay: undefined,
+};
 
 describe('a Pod', () => {
+  it('shows its two containers apart', () => {
+    const containerStatuses = [
+      { name: 'relay', ready: false, restartCount: 3 },
+      { name: 'meshd', ready: true, restartCount: 1 },
+      { name: 'other', ready: true },
+    ];
+    expect(statusOf({ containerStatuses })).toMatchObject({
+      container: { isReady: true, restarts: 1 },
+      relay: { isReady: false, restarts: 3 },
+    });
+  });
+
   it('keeps the metadata that is read, and its status', () => {
     const annotations = { 'example.com/large': 'x' };
     const object = { apiVersion: 'v1', kind: 'Pod', metadata: { ...metadata, annotations }, spec: {} };

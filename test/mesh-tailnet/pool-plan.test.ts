@@ -373,6 +373,29 @@ describe('the condition PoolReady', () => {
       },
       '(boot: out of memory)',
     ],
+    [
+      'ImagePull',
+      {
+        secret: joined,
+        pod: podOf(names.pod(1), { relay: { waiting: { reason: 'ErrImagePull', message: 'not found' } } }),
+      },
+      'the image of the container relay of meshd-example-1 cannot be pulled (not found): check RELAY_IMAGE of the operator',
+    ],
+    [
+      'CrashLoop',
+      {
+        secret: joined,
+        pod: podOf(names.pod(1), {
+          relay: { waiting: { reason: 'CrashLoopBackOff', message: '' }, terminated: 'it ended' },
+        }),
+      },
+      'the container relay of meshd-example-1 ends again and again (it ended): see its log',
+    ],
+    [
+      'Starting',
+      { secret: joined, pod: podOf(names.pod(1), { relay: {} }) },
+      'the container relay of meshd-example-1 is starting',
+    ],
     ['Starting', { secret: waiting }, 'is not running yet'],
     ['Starting', { secret: joined, pod: unready(1) }, 'meshd-example-1 is starting'],
   ])('is False/%s', (reason, given, text) => {

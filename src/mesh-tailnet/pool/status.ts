@@ -1,11 +1,13 @@
 import type { Finding } from '../../api/conditions.ts';
 import type { Kinds } from '../../api/generated/types.ts';
+import { RELAY } from '../../api/names.ts';
 import type { ResourceOf } from '../../api/resource.ts';
 import { isKeyRejected, isPast, isReady } from './members.ts';
 import type { Member } from './members.ts';
 import type { PoolSituation } from './plan.ts';
 
 type MeshTailnet = Kinds['MeshTailnet'];
+type ContainerStatus = NonNullable<ResourceOf<'Pod'>['status']['container']>;
 type PoolStatus = NonNullable<NonNullable<MeshTailnet['status']>['pool']>;
 
 /** The closed list of reasons why a pool is not ready, the most helpful one first. */
@@ -115,7 +117,9 @@ function startingMessage({ spec }: MeshTailnet, { name, secret, pod }: Member): 
     : '';
   if (!secret) return `${name} waits for a join key${pause}`;
   if (!pod) return `${name} is not running yet${pause}`;
-  return `${name} is starting${pause}`;
+  const { container, relay } = pod.status;
+  const isRelayLast = container?.isReady === true && relay?.isReady === false;
+  return `${isRelayLast ? `the container ${RELAY.container} of ${name}` : name} is starting${pause}`;
 }
 
 const PULL_REASONS: readonly string[] = [
@@ -126,14 +130,25 @@ const PULL_REASONS: readonly string[] = [
 ];
 
 function podProblem({ metadata: { name }, status }: ResourceOf<'Pod'>): PoolProblem | undefined {
-  const { unschedulable, container } = status;
+  const { unschedulable, container, relay } = status;
   if (unschedulable !== undefined) {
     const message = `no node can run ${name} (${lineOf(unschedulable)}): check resources, nodeSelector and tolerations of spec.pool`;
     return { reason: 'NotScheduled', message };
   }
-  const { waiting, lastTerminated, restarts = 0 } = container ?? {};
+  const meshd = container && containerProblem(name, container, 'spec.pool.image');
+  const ofRelay = `the container ${RELAY.container} of ${name}`;
+  return meshd ?? (relay && containerProblem(ofRelay, relay, 'RELAY_IMAGE of the operator'));
+}
+
+/** Why a container does not run; `image` is where its image is set. */
+function containerProblem(
+  name: string,
+  { isReady: isContainerReady, waiting, lastTerminated, restarts }: ContainerStatus,
+  image: string,
+): PoolProblem | undefined {
+  if (isContainerReady) return undefined;
   if (waiting && PULL_REASONS.includes(waiting.reason)) {
-    const message = `the image of ${name} cannot be pulled (${lineOf(waiting.message)}): check spec.pool.image`;
+    const message = `the image of ${name} cannot be pulled (${lineOf(waiting.message)}): check ${image}`;
     return { reason: 'ImagePull', message };
   }
   if (waiting?.reason === 'CrashLoopBackOff' || (lastTerminated && restarts >= RESTARTS)) {

@@ -273,7 +273,8 @@ export class SimulatedKubelet {
         isReady: stage === 'runs',
         addresses: [],
         unschedulable: undefined,
-        container: { waiting, lastTerminated: terminated, restarts },
+        container: { isReady: stage === 'runs', waiting, lastTerminated: terminated, restarts },
+        relay: undefined,
       },
     });
   }

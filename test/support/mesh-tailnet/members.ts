@@ -11,13 +11,13 @@ type PodState = {
   readonly waiting?: { readonly reason: string; readonly message: string };
   /** The message with which its container ended. */
   readonly terminated?: string;
+  /** Its container relay, beside a container meshd that is ready. */
+  readonly relay?: Pick<PodState, 'isReady' | 'waiting' | 'terminated'>;
 };
 
 /** A mesh pod of the MeshTailnet `example`, as it is read. */
 export function podOf(name: string, { isReady = false, revision = 'r1', ...state }: PodState): Pod {
-  const { unschedulable, waiting, terminated } = state;
-  const lastTerminated =
-    terminated === undefined ? undefined : { reason: 'Error', message: terminated, exitCode: 1 };
+  const { unschedulable, relay } = state;
   return {
     apiVersion: 'v1',
     kind: 'Pod',
@@ -27,8 +27,18 @@ export function podOf(name: string, { isReady = false, revision = 'r1', ...state
       uid: `uid-${name}`,
       labels: { 'mesh-gateway.dev/tailnet': 'example', 'controller-revision-hash': revision },
     },
-    status: { isReady, addresses: [], unschedulable, container: { waiting, lastTerminated, restarts: 0 } },
+    status: {
+      ...{ isReady, addresses: [], unschedulable },
+      container: containerOf({ ...state, isReady: isReady || relay !== undefined }),
+      relay: relay && containerOf(relay),
+    },
   };
+}
+
+function containerOf({ isReady = false, waiting, terminated }: PodState) {
+  const lastTerminated =
+    terminated === undefined ? undefined : { reason: 'Error', message: terminated, exitCode: 1 };
+  return { isReady, waiting, lastTerminated, restarts: 0 };
 }
 
 /** A device of a tailnet. */
