@@ -15,7 +15,8 @@ export const access: Access = {
   cluster: [
     { apiGroups: [GROUP], resources: ['meshendpoints'], verbs: ['get', 'list', 'watch'] },
     {
-      ...{ apiGroups: [GROUP], resources: ['meshtailnets'] },
+      apiGroups: [GROUP],
+      resources: ['meshtailnets'],
       verbs: ['get', 'list', 'watch', 'create', 'patch', 'delete'],
     },
     { apiGroups: [GROUP], resources: ['meshtailnets/status'], verbs: ['patch'] },
@@ -33,8 +34,10 @@ export const access: Access = {
       verbs: APPLY_AND_DELETE,
     },
     {
-      ...{ apiGroups: [''], resources: ['serviceaccounts/token'] },
-      ...{ resourceNames: [COMPONENTS.operator], verbs: ['create'] },
+      apiGroups: [''],
+      resources: ['serviceaccounts/token'],
+      resourceNames: [COMPONENTS.operator],
+      verbs: ['create'],
     },
   ],
 };

@@ -154,7 +154,9 @@ function poolsOf(deps: TailnetDeps) {
   const { workloads, installation, events } = deps;
   if (!workloads || installation === undefined) return undefined;
   return poolReconciler({
-    ...{ ...deps, workloads, installation },
+    ...deps,
+    workloads,
+    installation,
     report: (tailnet, { reason, note }) => {
       const { name, uid } = tailnet.metadata;
       events.record({
@@ -164,7 +166,10 @@ function poolsOf(deps: TailnetDeps) {
           name,
           ...(uid === undefined ? {} : { uid }),
         },
-        ...{ type: 'Normal', reason, action: 'Reconcile', note },
+        type: 'Normal',
+        reason,
+        action: 'Reconcile',
+        note,
       });
     },
   });

@@ -45,7 +45,10 @@ export async function gather(tailnet: MeshTailnet, deps: GatherDeps): Promise<Ga
   const base = { tailnet, olderName, origin, secretVersion: undefined, trimmed: [] };
   const without = (problem: AuthenticationProblem | undefined): Gathered => ({
     ...base,
-    ...{ problem, view: undefined, reach: undefined, now: deps.now() },
+    problem,
+    view: undefined,
+    reach: undefined,
+    now: deps.now(),
   });
   const url = spec.controlURL ?? deps.controlURL;
   // A pool that is left of an earlier time is removed also where another object has the tailnet by now.
@@ -65,7 +68,9 @@ export async function gather(tailnet: MeshTailnet, deps: GatherDeps): Promise<Ga
   const view = await deps.tailnets.observe({
     name: metadata.name,
     endpoint: {
-      ...{ url, scopes: spec.oauth.scopes ?? [], ...spec.rateLimit },
+      url,
+      scopes: spec.oauth.scopes ?? [],
+      ...spec.rateLimit,
       ...(ca.pem === undefined ? {} : { ca: ca.pem }),
       ...(spec.proxyURL === undefined ? {} : { proxyURL: spec.proxyURL }),
     },

@@ -86,7 +86,9 @@ function parseObject(setting: string, text: string): Readonly<Record<string, unk
 /** Validates a field as one of a MeshTailnet, so that both accept and refuse the same values. */
 function validateSpec(setting: string, at: string, fields: Readonly<Record<string, unknown>>): TailnetSpec {
   const tailnet = {
-    ...{ apiVersion: API_VERSION, kind: 'MeshTailnet', metadata: { name: 'defaults' } },
+    apiVersion: API_VERSION,
+    kind: 'MeshTailnet',
+    metadata: { name: 'defaults' },
     spec: { tailnet: 'defaults.example', ...fields },
   };
   const refusal = (path: string, message: string) =>

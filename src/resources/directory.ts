@@ -63,7 +63,13 @@ export function openDirectory(settings: DirectoryOptions): Directory {
   const definitions = new Definitions();
   const now = settings.now ?? (() => new Date());
   const objects = new DirectoryObjects({
-    ...{ store, definitions, problems, folder, now, content, defaultNamespace },
+    store,
+    definitions,
+    problems,
+    folder,
+    now,
+    content,
+    defaultNamespace,
   });
   const watch: FolderWatch = new FolderWatch({
     onEvent: (where, name) => follower.onEvent(where, name),
@@ -72,11 +78,20 @@ export function openDirectory(settings: DirectoryOptions): Directory {
   const keepsManifests = onManifests !== undefined;
   let hadUnread = false;
   const reader = new FolderReader({
-    ...{ folder, defaultNamespace, keepsManifests, definitions, problems, reportFailure },
+    folder,
+    defaultNamespace,
+    keepsManifests,
+    definitions,
+    problems,
+    reportFailure,
     onFolder: where => watch.add(where),
   });
   const follower = new FolderFollower({
-    ...{ folder, reader, watch, definitions, reportFailure },
+    folder,
+    reader,
+    watch,
+    definitions,
+    reportFailure,
     timing: { ...DEFAULT_TIMING, ...settings.timing },
     onChanged: keys => {
       for (const key of keys) objects.sync(key);

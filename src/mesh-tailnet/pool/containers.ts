@@ -26,13 +26,17 @@ export function meshdContainer(options: PoolOptions): Fields {
     image,
     env: environment(options),
     ports: Object.entries(MESH_POD.ports).map(([name, containerPort]) => ({
-      ...{ name, containerPort },
+      name,
+      containerPort,
       protocol: 'TCP',
     })),
     readinessProbe: {
       httpGet: { path: '/healthz', port: 'metrics' },
       // tailscaled trusts an address of a peer for 6.5 s: until then, replies go to where this device was before.
-      ...{ initialDelaySeconds: 7, periodSeconds: 1, timeoutSeconds: 1, failureThreshold: 3 },
+      initialDelaySeconds: 7,
+      periodSeconds: 1,
+      timeoutSeconds: 1,
+      failureThreshold: 3,
     },
     ...CONFINED,
     ...(resources ? { resources } : {}),
@@ -48,7 +52,9 @@ const CONFINED: Fields = {
   lifecycle: { preStop: { sleep: { seconds: PRE_STOP_SECONDS } } },
   terminationMessagePolicy: 'FallbackToLogsOnError',
   securityContext: {
-    ...{ allowPrivilegeEscalation: false, readOnlyRootFilesystem: true, runAsNonRoot: true },
+    allowPrivilegeEscalation: false,
+    readOnlyRootFilesystem: true,
+    runAsNonRoot: true,
     capabilities: { drop: ['ALL'] },
   },
 };
@@ -70,7 +76,9 @@ export function relayContainer({ tailnet }: PoolOptions, image: string): Fields 
     ports: [{ name: RELAY_PORT, containerPort: RELAY.ports.http, protocol: 'TCP' }],
     readinessProbe: {
       httpGet: { path: '/readyz', port: RELAY_PORT },
-      ...{ periodSeconds: 1, timeoutSeconds: 1, failureThreshold: 3 },
+      periodSeconds: 1,
+      timeoutSeconds: 1,
+      failureThreshold: 3,
     },
     ...CONFINED,
     resources: { requests: { cpu: '10m', memory: '64Mi' }, limits: { memory: '256Mi' } },

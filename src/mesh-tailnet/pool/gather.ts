@@ -75,8 +75,15 @@ export async function gatherPool(options: GatherPoolOptions, deps: GatherPoolDep
   const { suspects, lost } = suspectsAfter(members, view, options.suspects, now);
   const { hasDatagrams, specHashOf, isAuthenticated, renewed } = options;
   const situation = {
-    ...{ desired, hasDatagrams, statefulSet: state, specHashOf, members },
-    ...{ lost, renewed, isAuthenticated, now },
+    desired,
+    hasDatagrams,
+    statefulSet: state,
+    specHashOf,
+    members,
+    lost,
+    renewed,
+    isAuthenticated,
+    now,
   };
   return { situation, suspects, proxyAddress: service && addressOf(service) };
 }

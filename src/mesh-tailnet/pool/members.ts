@@ -49,7 +49,10 @@ export function poolNames(tailnet: string, installation: string): PoolNames {
   const pod = (ordinal: number) => `${pool}-${ordinal}`;
   const isOrdinal = (text: string) => /^\d{1,3}$/.test(text);
   return {
-    ...{ pool, headless: `${pool}-pods`, relay: relayName(tailnet), pod },
+    pool,
+    headless: `${pool}-pods`,
+    relay: relayName(tailnet),
+    pod,
     hostname: ordinal => `${pod(ordinal)}-${installation}`,
     isHostname: hostname =>
       hostname.startsWith(`${pool}-`) &&

@@ -120,7 +120,9 @@ function serviceObjects(options: PoolOptions) {
   const metadata = metadataOf(options);
   const selector = selectorOf(options.tailnet.metadata.name);
   const ports = (['proxy', 'metrics'] as const).map(name => ({
-    ...{ name, port: MESH_POD.ports[name], targetPort: name },
+    name,
+    port: MESH_POD.ports[name],
+    targetPort: name,
     protocol: 'TCP',
   }));
   return [
@@ -208,12 +210,17 @@ function podSpec(options: PoolOptions) {
     // containerboot reads and writes the Secret of its pod.
     automountServiceAccountToken: true,
     securityContext: {
-      ...{ runAsNonRoot: true, runAsUser: USER, runAsGroup: USER, fsGroup: USER },
+      runAsNonRoot: true,
+      runAsUser: USER,
+      runAsGroup: USER,
+      fsGroup: USER,
       seccompProfile: { type: 'RuntimeDefault' },
     },
     terminationGracePeriodSeconds: PRE_STOP_SECONDS + STOP_SECONDS,
     topologySpreadConstraints: ['kubernetes.io/hostname', 'topology.kubernetes.io/zone'].map(topologyKey => ({
-      ...{ maxSkew: 1, topologyKey, whenUnsatisfiable: 'ScheduleAnyway' },
+      maxSkew: 1,
+      topologyKey,
+      whenUnsatisfiable: 'ScheduleAnyway',
       labelSelector: { matchLabels: selectorOf(tailnet.metadata.name) },
     })),
     ...(nodeSelector ? { nodeSelector } : {}),

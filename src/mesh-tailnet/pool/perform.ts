@@ -121,7 +121,10 @@ async function createKey(
   const lifetimeMs = durationMs(keyExpiry) ?? 3_600_000;
   const expires = new Date(deps.now().getTime() + lifetimeMs);
   const key = await apiOf(deps).createKey({
-    ...{ description, tags, ephemeral, preauthorized: preauth && !requireApproval },
+    description,
+    tags,
+    ephemeral,
+    preauthorized: preauth && !requireApproval,
     expirySeconds: Math.round(lifetimeMs / 1000),
   });
   const annotations = { [JOIN_KEY]: key.id, [JOIN_KEY_EXPIRES]: expires.toISOString() };

@@ -114,7 +114,8 @@ export function poolReconciler(deps: PoolDeps) {
       }
       const swept = await sweepOrphans(tailnet, pool.situation, memory, input, deps);
       memories.set(name, {
-        ...{ suspects: pool.suspects, keyTimes },
+        suspects: pool.suspects,
+        keyTimes,
         appliedAt: isApplied ? now : memory.appliedAt,
         ...swept,
       });
@@ -137,7 +138,10 @@ async function sweepOrphans(
   const { name } = tailnet.metadata;
   const others = read.list('MeshTailnet').map(({ metadata }) => metadata.name);
   const swept = sweep(orphans, {
-    ...{ devices: view.devices, listedAt, installation, minAgeMs: orphanAgeMs },
+    devices: view.devices,
+    listedAt,
+    installation,
+    minAgeMs: orphanAgeMs,
     tags: tailnet.spec.tags,
     others: others.filter(other => other !== name),
     members: members.flatMap(({ hostname, secret }) =>
@@ -174,7 +178,11 @@ async function reconcilePool(tailnet: MeshTailnet, options: ReconcileOptions, de
   const names = poolNames(tailnet.metadata.name, installation);
   const objectsOf = ({ hasRelay, ...size }: PoolSize) =>
     poolObjects({
-      ...{ tailnet, installation, namespace, defaults: meshPods, ...size },
+      tailnet,
+      installation,
+      namespace,
+      defaults: meshPods,
+      ...size,
       relayImage: hasRelay ? relayImage : undefined,
       ...(reach ?? UNKNOWN),
     });
@@ -194,7 +202,9 @@ async function reconcilePool(tailnet: MeshTailnet, options: ReconcileOptions, de
   const isRemoved = steps.at(-1)?.do === 'finish' && !failure;
   const finding = poolFinding(tailnet, pool.situation, failure && problemOf(failure, tailnet.spec.tags));
   return {
-    ...{ pool, finding, isRemoved },
+    pool,
+    finding,
+    isRemoved,
     performed: failure ? steps.slice(0, steps.indexOf(failure.step)) : steps,
     status: poolStatusOf(pool.situation, pool.proxyAddress),
     isSettled: steps.length === 0 && finding.status === 'True',

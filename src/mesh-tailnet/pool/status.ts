@@ -46,7 +46,8 @@ function memberStatusOf({ name, hostname, secret, device }: Member) {
   const addresses = secret && secret.ips.length > 0 ? secret.ips : (device?.addresses ?? []);
   const meshIP = addresses.find(address => !address.includes(':')) ?? addresses[0];
   return {
-    ...{ pod: name, hostname },
+    pod: name,
+    hostname,
     ...(meshIP === undefined ? {} : { meshIP: meshIP.slice(0, 45) }),
     ...(secret?.fqdn === undefined ? {} : { fqdn: secret.fqdn.slice(0, 253) }),
     ...(device ? { online: device.isOnline } : {}),

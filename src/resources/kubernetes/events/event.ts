@@ -56,7 +56,11 @@ export function createRequest(written: Written, { controller, instance }: Report
     eventTime: microTime(first),
     reportingController: controller,
     reportingInstance: cut(instance, MAX_WORD),
-    ...{ regarding, type, reason, action, note },
+    regarding,
+    type,
+    reason,
+    action,
+    note,
     ...(count > 1 ? seriesOf(written) : {}),
   };
   return { verb: 'create', path: pathOfAll(event), body: { type: 'application/json', value } };

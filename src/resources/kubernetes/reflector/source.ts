@@ -80,7 +80,10 @@ function readings(kinds: readonly ResourceKind[], read: (kind: ResourceKind) => 
 function logUndecodable(log: SourceTelemetry['log']): (object: Undecodable) => void {
   return ({ ref: { kind, namespace, name }, version, faults }) =>
     log.warn('cannot decode an object; its last valid version is kept', {
-      ...{ kind, namespace, name },
-      ...{ resourceVersion: version, faults },
+      kind,
+      namespace,
+      name,
+      resourceVersion: version,
+      faults,
     });
 }

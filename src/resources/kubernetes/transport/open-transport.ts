@@ -38,7 +38,9 @@ export function openTransport(options: TransportOptions): KubeTransport {
   const { timeoutMs = TIMEOUT_MS, maxConnections = MAX_CONNECTIONS } = options;
   const deadlines = openDeadlines(clock, timeoutMs);
   const sender = openSender({
-    ...{ configSource, clock, maxConnections },
+    configSource,
+    clock,
+    maxConnections,
     record: (verb, status) =>
       record?.restRequests({ verb, code: status === undefined ? '<error>' : String(status) }),
   });
