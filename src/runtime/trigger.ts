@@ -13,6 +13,8 @@ export type Trigger<K extends ResourceKind> = {
   readonly kind: ResourceKind;
   readonly valuesOf: (object: Resource) => readonly string[];
   readonly refsOf: FindRefs<K>;
+  /** Whether changes that leave metadata.generation as it is are ignored. */
+  readonly isOfGeneration?: true;
 };
 
 /**
@@ -25,6 +27,13 @@ export function whenChanges<K extends ResourceKind, Of extends ResourceKind>(
   refsOf: FindRefs<K>,
 ): Trigger<K> {
   return { kind, valuesOf: valuesOf as Trigger<K>['valuesOf'], refsOf };
+}
+
+/** As `whenChanges`, but ignores a change of status, labels or annotations alone, as GenerationChangedPredicate does. */
+export function whenGenerationChanges<K extends ResourceKind, Of extends ResourceKind>(
+  ...given: Parameters<typeof whenChanges<K, Of>>
+): Trigger<K> {
+  return { ...whenChanges<K, Of>(...given), isOfGeneration: true };
 }
 
 /** Maps a value to the objects that an index has under it. */
@@ -43,6 +52,7 @@ class TriggerState<K extends ResourceKind> {
   readonly #trigger: Trigger<K>;
   readonly #resources: ReadResources;
   readonly #values = new Map<Key, readonly string[]>();
+  readonly #generations = new Map<Key, number | undefined>();
 
   constructor(trigger: Trigger<K>, resources: ReadResources) {
     this.#trigger = trigger;
@@ -53,11 +63,21 @@ class TriggerState<K extends ResourceKind> {
   handle(key: Key, enqueue: (concerned: Key) => void): void {
     const before = this.#values.get(key) ?? NONE;
     const object = this.#resources.get(refOf(key));
+    if (this.#isIgnored(key, object)) return;
     const now = object ? this.#trigger.valuesOf(object) : NONE;
     if (object) this.#values.set(key, now);
     else this.#values.delete(key);
     for (const value of now) this.#enqueueAll(value, enqueue);
     for (const value of before) if (!now.includes(value)) this.#enqueueAll(value, enqueue);
+  }
+
+  #isIgnored(key: Key, object: Resource | undefined): boolean {
+    if (this.#trigger.isOfGeneration !== true) return false;
+    const generation = object?.metadata.generation;
+    if (generation !== undefined && this.#generations.get(key) === generation) return true;
+    if (object) this.#generations.set(key, generation);
+    else this.#generations.delete(key);
+    return false;
   }
 
   #enqueueAll(value: string, enqueue: (concerned: Key) => void): void {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { meshBackendsOf, tailnetsOf } from '../../src/api/references.ts';
 import type { Index } from '../../src/resources/resources.ts';
-import { byIndex, byKey, whenChanges } from '../../src/runtime/trigger.ts';
+import { byIndex, byKey, whenChanges, whenGenerationChanges } from '../../src/runtime/trigger.ts';
 import { route } from '../support/declared.ts';
 import { DONE, refOfWeb, tailnet, web } from '../support/runtime/running-controller.ts';
 import { Runtime } from '../support/runtime/runtime.ts';
@@ -14,7 +14,7 @@ const tailnetsByDomain: Index<'MeshTailnet'> = {
 
 describe('a trigger', () => {
   /** A controller of MeshTailnets that MeshEndpoints of their tailnet trigger. */
-  async function tailnetsSeen(textsOf: typeof tailnetsOf = tailnetsOf) {
+  async function tailnetsSeen(textsOf: typeof tailnetsOf = tailnetsOf, when = whenChanges) {
     const seen: string[] = [];
     const runtime = new Runtime(
       [tailnet('one', 'one.ts.net'), tailnet('two', 'two.ts.net'), web('a', 8080, 'one.ts.net')],
@@ -22,7 +22,7 @@ describe('a trigger', () => {
     );
     const controller = runtime.start({
       kind: 'MeshTailnet',
-      triggers: [whenChanges('MeshEndpoints', textsOf, byIndex(tailnetsByDomain))],
+      triggers: [when('MeshEndpoints', textsOf, byIndex(tailnetsByDomain))],
       reconcile: ({ name }) => {
         seen.push(name);
         return Promise.resolve(DONE);
@@ -70,6 +70,49 @@ describe('a trigger', () => {
     await memory.author.put(web('a', 8080, 'two.ts.net'));
     await clock.settle();
     expect(seen).toEqual(['one', 'two']);
+  });
+
+  it.each([
+    { of: 'every change', when: whenChanges, expected: ['one'] },
+    { of: 'the generation', when: whenGenerationChanges, expected: [] },
+  ])('that is of $of leads to $expected where a status changes', async ({ when, expected }) => {
+    const { memory, clock, seen } = await tailnetsSeen(tailnetsOf, when);
+    const object = memory.read.get(refOfWeb('a'));
+    if (object) await memory.write.replaceStatus(object, { observedGeneration: 1 });
+    await clock.settle();
+    expect(seen.splice(0)).toEqual(expected);
+    await memory.author.put(web('a', 8080, 'two.ts.net'));
+    await clock.settle();
+    expect(seen.splice(0)).toEqual(['two', 'one']);
+    await memory.author.remove(refOfWeb('a'));
+    await clock.settle();
+    await memory.author.put(web('a', 8080, 'two.ts.net'));
+    await clock.settle();
+    expect(seen).toEqual(['two', 'two']);
+  });
+
+  it('enqueues what a source of its own names, until its controller has stopped', async () => {
+    const seen: string[] = [];
+    const listeners = new Set<(name: string) => void>();
+    const runtime = new Runtime([]);
+    const controller = runtime.start({
+      kind: 'MeshTailnet',
+      subscribe: enqueue => {
+        const listener = (name: string) => enqueue({ kind: 'MeshTailnet', namespace: '', name });
+        listeners.add(listener);
+        return () => void listeners.delete(listener);
+      },
+      reconcile: ({ name }) => {
+        seen.push(name);
+        return Promise.resolve(DONE);
+      },
+    });
+    await runtime.memory.start();
+    for (const listener of listeners) listener('one');
+    await runtime.clock.settle();
+    expect(seen).toEqual(['one']);
+    controller.stop();
+    expect(listeners.size).toBe(0);
   });
 
   it('is not called after its controller has stopped', async () => {
