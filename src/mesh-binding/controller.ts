@@ -8,7 +8,7 @@ import type { ResourceOf } from '../api/resource.ts';
 import { byNamespace } from '../resources/resources.ts';
 import type { AnyIndex, Index, ReadResources, WriteResources } from '../resources/resources.ts';
 import type { Controller } from '../runtime/controller.ts';
-import { byKey, whenChanges } from '../runtime/trigger.ts';
+import { byKey, whenChanges, whenGenerationChanges } from '../runtime/trigger.ts';
 import type { Trigger } from '../runtime/trigger.ts';
 import { plan } from './plan.ts';
 import type { Action } from './plan.ts';
@@ -109,11 +109,13 @@ function gatewaysUsingAny(
   return objects.flatMap(object => gatewaysUsing(keyOf(refTo(object)), read));
 }
 
-/** Which Gateways a change concerns; a MeshBinding has the name of its Gateway. */
+/** Which Gateways a change concerns; a MeshBinding has the name of its Gateway. A revision depends on no status. */
 const triggers: readonly Trigger<'Gateway'>[] = [
-  ...ROUTE_KINDS.map(kind => whenChanges(kind, (route: Route) => gatewaysOf(route), byKey<'Gateway'>)),
-  whenChanges('MeshEndpoints', object => [keyOf(refTo(object))], gatewaysUsing),
-  whenChanges('MeshTailnet', tailnetsOf, gatewaysOfTailnet),
+  ...ROUTE_KINDS.map(kind =>
+    whenGenerationChanges(kind, (route: Route) => gatewaysOf(route), byKey<'Gateway'>),
+  ),
+  whenGenerationChanges('MeshEndpoints', object => [keyOf(refTo(object))], gatewaysUsing),
+  whenGenerationChanges('MeshTailnet', tailnetsOf, gatewaysOfTailnet),
   whenChanges('ReferenceGrant', ({ metadata }) => [metadata.namespace ?? ''], gatewaysOfNamespace),
   whenChanges('Namespace', ({ metadata }) => [metadata.name], gatewaysOfNamespace),
   whenChanges(

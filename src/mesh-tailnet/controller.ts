@@ -10,7 +10,7 @@ import type { OwnNamespace } from '../resources/own-namespace.ts';
 import { ResourceError } from '../resources/resources.ts';
 import type { AnyIndex, ReadResources, RecordEvents, WriteResources } from '../resources/resources.ts';
 import type { Controller } from '../runtime/controller.ts';
-import { byIndex, whenChanges } from '../runtime/trigger.ts';
+import { byIndex, whenChanges, whenGenerationChanges } from '../runtime/trigger.ts';
 import type { Trigger } from '../runtime/trigger.ts';
 import type { Outcome } from '../runtime/queue/queue.ts';
 import type { Log } from '../telemetry/log.ts';
@@ -48,8 +48,8 @@ const triggers: readonly Trigger<'MeshTailnet'>[] = [
   // One that is deleted may end the conflict of others.
   whenChanges('MeshTailnet', tailnetsOf, byIndex(tailnetsByDomain)),
   whenChanges('MeshTailnet', tailnetsOf, byCreatedName),
-  whenChanges('MeshEndpoints', tailnetsOf, byCreatedName),
-  whenChanges('MeshEndpoints', datagramTailnetsOf, byIndex(tailnetsByDomain)),
+  whenGenerationChanges('MeshEndpoints', tailnetsOf, byCreatedName),
+  whenGenerationChanges('MeshEndpoints', datagramTailnetsOf, byIndex(tailnetsByDomain)),
   whenChanges('Pod', poolTailnetsOf, name => [{ kind: 'MeshTailnet', namespace: '', name }]),
 ];
 
