@@ -2,7 +2,7 @@ import { k8s } from 'cdk8s-plus-28';
 import type { Construct } from 'constructs';
 import type { RelayPorts } from '../generated/types.ts';
 import { labelsOf, selectorOf } from '../installation.ts';
-import { MESH_POD, PORTS } from '../../src/api/names.ts';
+import { MESH_POD, PORTS, RELAY } from '../../src/api/names.ts';
 import type { Install } from '../installation.ts';
 
 /** The network policies: a selected pod receives connections only from the named peers, and probes from its node. */
@@ -24,13 +24,16 @@ export function addNetworkPolicies(chart: Construct, install: Install): void {
     { from: [envoyGatewayPeer(install), ...envoyPeers(install)], ports: [port(PORTS.grpc)] },
     { from: fromMonitoring, ports: [port(PORTS.metrics)] },
   ]);
-  // The proxy of a mesh pod has no authentication: every client that reaches it reaches the mesh.
+  const operator = { podSelector: { matchLabels: { ...selectorOf('operator') } } };
+  const relayHttp = port(RELAY.ports.http);
+  // The proxy and the relay of a mesh pod have no authentication: every client that reaches them reaches the mesh.
   add('mesh-pods', MESH_POD.labels, [
     {
-      from: [...envoyPeers(install), { podSelector: { matchLabels: { ...selectorOf('operator') } } }],
+      from: envoyPeers(install),
       ports: [port(MESH_POD.ports.proxy), datagramPorts(meshPods.relayPorts)],
     },
-    { from: fromMonitoring, ports: [port(MESH_POD.ports.metrics)] },
+    { from: [operator], ports: [port(MESH_POD.ports.proxy), relayHttp] },
+    { from: fromMonitoring, ports: [port(MESH_POD.ports.metrics), relayHttp] },
   ]);
 }
 

@@ -236,26 +236,6 @@ describe('a network policy', () => {
     ]);
   });
 
-  it('allows only Envoys and the operator to reach mesh pods, at the proxy and the ports for datagrams', () => {
-    const written = { meshPods: { relayPorts: { first: 4000, last: 4999 } } };
-    const policy = objectOf(objectsIn(synthesized(written)), 'NetworkPolicy', 'mesh-pods');
-    expect(listAt(policy, 'spec', 'ingress', 0, 'ports')).toEqual([
-      { protocol: 'TCP', port: 1055 },
-      { protocol: 'UDP', port: 4000, endPort: 4999 },
-    ]);
-    expect(peersOf({}, 'mesh-pods', 1055)).toEqual([
-      envoysIn('envoy-gateway-system'),
-      {
-        podSelector: {
-          matchLabels: {
-            'app.kubernetes.io/instance': 'mesh-gateway',
-            'app.kubernetes.io/name': 'mesh-operator',
-          },
-        },
-      },
-    ]);
-  });
-
   it.each([
     ['mesh-operator', 8080],
     ['mesh-extension-server', 8080],
