@@ -43,7 +43,7 @@ export type Daemon = ProcessRecord & { readonly socket: string };
 export function startDaemon(starter: Starter, options: Omit<NodeOptions, 'tags'>): Daemon {
   const { hostname, proxy, networkInterface = 'userspace-networking' } = options;
   const folder = join(starter.folder, hostname);
-  mkdirSync(folder, { mode: 0o700 });
+  mkdirSync(folder, { mode: 0o700, recursive: true });
   const socket = join(folder, 'tailscaled.sock');
   const proxies =
     proxy === undefined ? [] : [`--socks5-server=${proxy}`, `--outbound-http-proxy-listen=${proxy}`];
