@@ -293,6 +293,34 @@ export const poolMetrics = {
   ),
 } as const satisfies MetricDeclarations;
 
+/** Metrics of the UDP relay of a mesh pod. */
+export const relayMetrics = {
+  relayPackets: counter(
+    'mesh_gateway_relay_packets_total',
+    'Datagrams that the relay received from clients (to_mesh) and from the mesh (from_mesh), by result',
+    { direction: ['to_mesh', 'from_mesh'], result: ['forwarded', 'dropped'] },
+  ),
+  relayAssociations: gauge(
+    'mesh_gateway_relay_associations',
+    'SOCKS5 UDP associations between the relay and meshd, one per client of a port',
+    {},
+  ),
+  relayDropped: counter('mesh_gateway_relay_dropped_total', 'Datagrams that the relay dropped, by reason', {
+    reason: [
+      'too_many_associations',
+      'pending_full',
+      'too_large',
+      'fragmented',
+      'malformed',
+      'wrong_source',
+      'proxy_unavailable',
+      'send_failed',
+      'receive_buffer',
+      'closed',
+    ],
+  }),
+} as const satisfies MetricDeclarations;
+
 /** The metrics of every process; those of parts that a process does not have stay at zero. */
 export const allMetrics = {
   ...controllerMetrics,
@@ -305,6 +333,7 @@ export const allMetrics = {
   ...eventMetrics,
   ...controlMetrics,
   ...poolMetrics,
+  ...relayMetrics,
 } as const;
 
 /** A metric of another program that alerts and dashboards use, and its source. */
