@@ -36,6 +36,7 @@ const DOORS: Readonly<Record<string, readonly Permission[]>> = {
   'pprof-format': ['src/telemetry/profile.ts'],
   'prom-client': ['src/telemetry/registry.ts'],
   protobufjs: ['codegen/protobuf/'],
+  socks: ['src/relay/', 'src/health/'],
   undici: ['src/control/'],
   yaml: [
     'codegen/crd.ts',
