@@ -1,0 +1,30 @@
+import type { Clock } from '../api/clock.ts';
+
+const FIRST_MS = 100;
+const LONGEST_MS = 5000;
+
+/** The time for which no association is opened after one failed or was closed by the proxy; it doubles until one opens. */
+export class ProxyBackoff {
+  readonly #clock: Clock;
+  #delayMs = FIRST_MS;
+  #endsAt = -Infinity;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  get isActive(): boolean {
+    return this.#clock.now() < this.#endsAt;
+  }
+
+  /** Associations that fail together count as one. */
+  failed(): void {
+    if (this.isActive) return;
+    this.#endsAt = this.#clock.now() + this.#delayMs;
+    this.#delayMs = Math.min(this.#delayMs * 2, LONGEST_MS);
+  }
+
+  succeeded(): void {
+    this.#delayMs = FIRST_MS;
+  }
+}

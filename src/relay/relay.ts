@@ -1,0 +1,117 @@
+import type { Clock } from '../api/clock.ts';
+import type { SocketAddress } from '../api/socket-address.ts';
+import type { Log } from '../telemetry/log.ts';
+import type { relayMetrics } from '../telemetry/metrics.ts';
+import type { GaugeReaders, Recorder } from '../telemetry/recorder.ts';
+import { AssociationQuota } from './association-quota.ts';
+import type { Proxy } from './association.ts';
+import { DatagramCounts } from './datagram-counts.ts';
+import { ProxyBackoff } from './proxy-backoff.ts';
+import { RelayPort } from './relay-port.ts';
+
+/** What a relay does with its ports, whatever they are. */
+export type RelayOptions = {
+  /** The addresses on which each port listens. */
+  readonly addresses: readonly string[];
+  readonly socks: Proxy;
+  readonly idleMs: number;
+  readonly maxAssociations: number;
+  /** How long a port that is removed still forwards; 5 s by default. */
+  readonly closeDelayMs?: number;
+};
+
+export type RelayDeps = {
+  readonly log: Log;
+  readonly metrics: GaugeReaders<typeof relayMetrics> & { readonly record: Recorder<typeof relayMetrics> };
+  readonly clock: Clock;
+};
+
+/** Forwards datagrams from UDP ports to targets on the mesh, and replies back. */
+export interface Relay {
+  /** Listens on new ports, and closes those that are removed; resolves when every new port is bound or has failed. */
+  update(targets: ReadonlyMap<number, SocketAddress>): Promise<void>;
+  /** Why ports could not be bound, by port, such as EADDRINUSE; they are tried again at each update and every 10 s. */
+  failed(): ReadonlyMap<number, string>;
+  close(): Promise<void>;
+}
+
+const TICK_MS = 1000;
+const RETRY_MS = 10_000;
+
+/** Starts a relay without ports. */
+export function startRelay(options: RelayOptions, deps: RelayDeps): Relay {
+  const { addresses, socks: proxy, idleMs, maxAssociations, closeDelayMs = 5000 } = options;
+  const { log, metrics, clock } = deps;
+  const counts = new DatagramCounts({ log, record: metrics.record });
+  const quota = new AssociationQuota(maxAssociations);
+  const portDeps = {
+    counts,
+    quota,
+    clock,
+    backoff: new ProxyBackoff(clock),
+    pendingSize: { bytes: 0 },
+  };
+  const ports = new Map<number, RelayPort>();
+  const removed = new Map<number, () => void>();
+  const stopReading = metrics.readGauge('relayAssociations', () => [{ labels: {}, value: quota.total }]);
+  let retryAt = clock.now() + RETRY_MS;
+  let cancelTick = clock.after(TICK_MS, tick);
+
+  function tick(): void {
+    const now = clock.now();
+    for (const port of ports.values()) port.sweep(now);
+    counts.record(now);
+    if (now >= retryAt) {
+      retryAt = now + RETRY_MS;
+      void listenAgain();
+    }
+    cancelTick = clock.after(TICK_MS, tick);
+  }
+
+  async function listenAgain(): Promise<void> {
+    const failed = [...ports.values()].filter(({ failure }) => failure !== undefined);
+    await Promise.all(failed.map(port => port.listen()));
+  }
+
+  function remove(port: number): void {
+    const close = () => {
+      removed.delete(port);
+      void ports.get(port)?.close();
+      ports.delete(port);
+      quota.setPorts(ports.size);
+    };
+    removed.set(port, clock.after(closeDelayMs, close));
+  }
+
+  function keep(port: number, target: SocketAddress): void {
+    removed.get(port)?.();
+    removed.delete(port);
+    ports.get(port)?.setTarget(target);
+  }
+
+  return {
+    update: async targets => {
+      for (const port of ports.keys()) if (!targets.has(port) && !removed.has(port)) remove(port);
+      const added = [...targets].filter(([port]) => !ports.has(port));
+      for (const [port, target] of targets) keep(port, target);
+      for (const [port, target] of added) {
+        ports.set(port, new RelayPort({ port, addresses, proxy, idleMs }, target, portDeps));
+      }
+      quota.setPorts(ports.size);
+      const unbound = added.flatMap(([port]) => ports.get(port) ?? []);
+      await Promise.all([listenAgain(), ...unbound.map(port => port.listen())]);
+    },
+    failed: () =>
+      new Map([...ports].flatMap(([port, { failure }]) => (failure === undefined ? [] : [[port, failure]]))),
+    close: async () => {
+      cancelTick();
+      for (const cancel of removed.values()) cancel();
+      removed.clear();
+      const closing = [...ports.values()].map(port => port.close());
+      ports.clear();
+      await Promise.all(closing);
+      counts.record(clock.now());
+      stopReading();
+    },
+  };
+}

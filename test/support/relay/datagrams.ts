@@ -1,0 +1,72 @@
+import { createSocket } from 'node:dgram';
+import type { RemoteInfo, Socket } from 'node:dgram';
+import { once } from 'node:events';
+import { eventually } from '../eventually.ts';
+
+/** A UDP service; its function returns the replies to a datagram. */
+export type UdpService = {
+  readonly address: string;
+  readonly port: number;
+  /** The datagrams that it received. */
+  readonly received: readonly Buffer[];
+  readonly close: () => void;
+};
+
+/** Starts a service, by default one that echoes. */
+export async function startUdpService(
+  replies: (payload: Buffer) => readonly Buffer[] = payload => [payload],
+  address = '127.0.0.1',
+): Promise<UdpService> {
+  const socket = createSocket({
+    type: address.includes(':') ? 'udp6' : 'udp4',
+    recvBufferSize: 4 * 1024 * 1024,
+  });
+  const received: Buffer[] = [];
+  socket.on('message', (payload, from: RemoteInfo) => {
+    received.push(payload);
+    for (const reply of replies(payload)) socket.send(reply, from.port, from.address);
+  });
+  socket.bind(0, address);
+  await once(socket, 'listening');
+  return { address, port: socket.address().port, received, close: () => void socket.close() };
+}
+
+/** A client of one port of the relay. */
+export type UdpClient = {
+  readonly socket: Socket;
+  readonly received: readonly Buffer[];
+  send(...payloads: readonly (Buffer | string)[]): void;
+  /** Sends a datagram until a reply equals it, as clients of UDP do, and fails if none does. */
+  exchange(text: string): Promise<void>;
+  close(): void;
+};
+
+/** Opens a client of an address and port. */
+export async function openClient(address: string, port: number): Promise<UdpClient> {
+  const socket = createSocket({
+    type: address.includes(':') ? 'udp6' : 'udp4',
+    recvBufferSize: 4 * 1024 * 1024,
+  });
+  const received: Buffer[] = [];
+  socket.on('message', payload => received.push(payload));
+  // A port that is closed is reported to clients.
+  socket.on('error', () => undefined);
+  socket.connect(port, address);
+  await once(socket, 'connect');
+  const client: UdpClient = {
+    socket,
+    received,
+    send: (...payloads) => {
+      for (const payload of payloads) socket.send(payload);
+    },
+    exchange: async text => {
+      let tries = 0;
+      await eventually(() => {
+        if (tries++ % 40 === 0) client.send(text);
+        if (!received.some(payload => payload.toString() === text)) throw new Error(`no reply to ${text}`);
+      });
+    },
+    close: () => void socket.close(),
+  };
+  return client;
+}
