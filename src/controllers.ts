@@ -4,12 +4,13 @@ import { GROUP } from './api/generated/kinds.ts';
 import type { ResourceKind } from './api/key.ts';
 import { COMPONENTS } from './api/names.ts';
 import { access as bindingAccess } from './mesh-binding/access.ts';
-import { bindingController, bindingIndexes } from './mesh-binding/controller.ts';
+import { bindingController } from './mesh-binding/controller.ts';
 import type { BindingDeps } from './mesh-binding/controller.ts';
 import { access as endpointsAccess } from './mesh-endpoints/access.ts';
-import { endpointsController, endpointsIndexes } from './mesh-endpoints/controller.ts';
+import { endpointsController } from './mesh-endpoints/controller.ts';
 import type { EndpointsDeps } from './mesh-endpoints/controller.ts';
 import { eventAccess, leaseAccess } from './resources/access.ts';
+import { sharedIndexes } from './resources/indexes.ts';
 import type { AnyIndex } from './resources/resources.ts';
 import { access as tailnetAccess } from './mesh-tailnet/access.ts';
 import { tailnetController, tailnetIndexes } from './mesh-tailnet/controller.ts';
@@ -27,8 +28,8 @@ type RegisteredController = {
   readonly name: string;
   /** The kinds that it reads. */
   readonly kinds: readonly ResourceKind[];
-  /** The indexes that its store must have. */
-  readonly indexes: readonly AnyIndex[];
+  /** The indexes that its store must have, beside the shared ones. */
+  readonly indexes?: readonly AnyIndex[];
   /** The RBAC rules that it needs. */
   readonly access: Access;
   readonly start: (deps: Deps, options: ControllerOptions) => RunningController;
@@ -39,14 +40,12 @@ const controllers: readonly RegisteredController[] = [
   {
     name: 'mesh-binding',
     kinds: trafficKinds,
-    indexes: bindingIndexes,
     access: bindingAccess,
     start: (deps, options) => startController(bindingController(deps), deps, options),
   },
   {
     name: 'mesh-endpoints',
     kinds: trafficKinds,
-    indexes: endpointsIndexes,
     access: endpointsAccess,
     start: (deps, options) => startController(endpointsController(deps), deps, options),
   },
@@ -74,7 +73,10 @@ export const controllerKinds: readonly ResourceKind[] = [
 ];
 
 /** The indexes of all controllers. */
-export const controllerIndexes: readonly AnyIndex[] = controllers.flatMap(({ indexes }) => indexes);
+export const controllerIndexes: readonly AnyIndex[] = [
+  ...sharedIndexes,
+  ...controllers.flatMap(({ indexes = [] }) => indexes),
+];
 
 /** What the operator may do in a cluster: what its controllers may, and what events and leader election need. */
 export const operatorAccess: Access = {

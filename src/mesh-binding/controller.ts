@@ -2,11 +2,12 @@ import type { Route } from '../api/gateway-api.ts';
 import type { Kinds } from '../api/generated/types.ts';
 import type { Clock } from '../api/clock.ts';
 import { keyOf, refOf, ROUTE_KINDS } from '../api/key.ts';
-import type { Ref, RouteKind } from '../api/key.ts';
-import { gatewaysOf, meshBackendsOf, refTo, tailnetsOf } from '../api/references.ts';
+import type { Key, Ref } from '../api/key.ts';
+import { gatewaysOf, refTo, tailnetsOf } from '../api/references.ts';
 import type { ResourceOf } from '../api/resource.ts';
+import { endpointsByTailnet, routesTo } from '../resources/indexes.ts';
 import { byNamespace } from '../resources/resources.ts';
-import type { AnyIndex, Index, ReadResources, WriteResources } from '../resources/resources.ts';
+import type { ReadResources, WriteResources } from '../resources/resources.ts';
 import type { Controller } from '../runtime/controller.ts';
 import { byKey, whenChanges, whenGenerationChanges } from '../runtime/trigger.ts';
 import type { Trigger } from '../runtime/trigger.ts';
@@ -14,7 +15,7 @@ import { plan } from './plan.ts';
 import type { Action } from './plan.ts';
 
 export type BindingDeps = {
-  /** Of a store with the indexes below. */
+  /** Of a store with the `sharedIndexes`. */
   readonly read: ReadResources;
   readonly write: Pick<WriteResources, 'apply' | 'remove'>;
   readonly clock: Pick<Clock, 'now'>;
@@ -69,25 +70,9 @@ async function perform(action: Action, write: BindingDeps['write']): Promise<voi
   }
 }
 
-function byBackend<K extends RouteKind>(kind: K): Index<K> {
-  return { name: `binding: ${kind} by MeshEndpoints`, kind, valuesOf: route => meshBackendsOf(route) };
-}
-
-const endpointsByTailnet: Index<'MeshEndpoints'> = {
-  name: 'binding: MeshEndpoints by tailnet',
-  kind: 'MeshEndpoints',
-  valuesOf: tailnetsOf,
-};
-
-/** The indexes that the store must have been made with. */
-export const bindingIndexes: readonly AnyIndex[] = [
-  endpointsByTailnet,
-  ...ROUTE_KINDS.map(kind => byBackend(kind) as AnyIndex),
-];
-
 /** The Gateways of all routes that send traffic to a MeshEndpoints, which need not exist. */
 function gatewaysUsing(endpoints: string, read: ReadResources): readonly Ref<'Gateway'>[] {
-  return ROUTE_KINDS.flatMap((kind): readonly Route[] => read.find(byBackend(kind), endpoints))
+  return routesTo(endpoints as Key, read)
     .flatMap(route => gatewaysOf(route))
     .map(key => refOf(key) as Ref<'Gateway'>);
 }

@@ -1,6 +1,7 @@
 import type { Ref } from '../api/key.ts';
 import { refTo, tailnetsOf } from '../api/references.ts';
-import type { AnyIndex, Index, ReadResources, WriteResources } from '../resources/resources.ts';
+import { endpointsByTailnet } from '../resources/indexes.ts';
+import type { ReadResources, WriteResources } from '../resources/resources.ts';
 import type { Controller } from '../runtime/controller.ts';
 import { byIndex, whenChanges } from '../runtime/trigger.ts';
 import { oldestTailnet } from '../traffic/resolve-backend-ref.ts';
@@ -10,7 +11,7 @@ import type { RelayPorts } from './status.ts';
 
 /** What the controller works with. */
 export type EndpointsDeps = {
-  /** Of a store with the indexes below. */
+  /** Of a store with the `sharedIndexes`. */
   readonly read: ReadResources;
   readonly write: Pick<WriteResources, 'replaceStatus'>;
   readonly traffic: TrafficResources;
@@ -18,22 +19,13 @@ export type EndpointsDeps = {
   readonly relayPorts: RelayPorts | undefined;
 };
 
-const endpointsByDomain: Index<'MeshEndpoints'> = {
-  name: 'endpoints: MeshEndpoints by tailnet',
-  kind: 'MeshEndpoints',
-  valuesOf: tailnetsOf,
-};
-
-/** The indexes that the store must have been made with. */
-export const endpointsIndexes: readonly AnyIndex[] = [endpointsByDomain];
-
 /** Writes the status of each MeshEndpoints. */
 export function endpointsController(deps: EndpointsDeps): Controller<'MeshEndpoints'> {
   const { read, write, traffic, relayPorts } = deps;
   return {
     name: 'mesh-endpoints',
     kind: 'MeshEndpoints',
-    triggers: [whenChanges('MeshTailnet', tailnetsOf, byIndex(endpointsByDomain))],
+    triggers: [whenChanges('MeshTailnet', tailnetsOf, byIndex(endpointsByTailnet))],
     subscribe: enqueue =>
       relayPorts?.subscribe(name => {
         for (const ref of usersOf(name, read)) enqueue(ref);
@@ -53,5 +45,5 @@ export function endpointsController(deps: EndpointsDeps): Controller<'MeshEndpoi
 /** The MeshEndpoints of the domain of a MeshTailnet. */
 function usersOf(name: string, read: ReadResources): readonly Ref<'MeshEndpoints'>[] {
   const tailnet = read.get({ kind: 'MeshTailnet', namespace: '', name });
-  return tailnet ? read.find(endpointsByDomain, tailnet.spec.tailnet).map(refTo) : [];
+  return tailnet ? read.find(endpointsByTailnet, tailnet.spec.tailnet).map(refTo) : [];
 }

@@ -7,6 +7,7 @@ import { refTo, tailnetsOf } from '../api/references.ts';
 import { validate } from '../api/validation/validate.ts';
 import type { Device } from '../control/control.ts';
 import type { OwnNamespace } from '../resources/own-namespace.ts';
+import { endpointsByTailnet } from '../resources/indexes.ts';
 import { ResourceError } from '../resources/resources.ts';
 import type { AnyIndex, ReadResources, RecordEvents, WriteResources } from '../resources/resources.ts';
 import type { Controller } from '../runtime/controller.ts';
@@ -14,7 +15,7 @@ import { byIndex, whenChanges, whenGenerationChanges } from '../runtime/trigger.
 import type { Trigger } from '../runtime/trigger.ts';
 import type { Outcome } from '../runtime/queue/queue.ts';
 import type { Log } from '../telemetry/log.ts';
-import { endpointsByDomain, gather, intervalMsOf, tailnetsByDomain } from './gather.ts';
+import { gather, intervalMsOf, tailnetsByDomain } from './gather.ts';
 import type { Gathered, GatherDeps } from './gather.ts';
 import { createdName, createdTailnet, plan } from './plan.ts';
 import { podsByTailnet } from './pool/gather.ts';
@@ -41,8 +42,8 @@ export type TailnetDeps = GatherDeps & {
   readonly log: Log;
 };
 
-/** The indexes that the store must have been made with. */
-export const tailnetIndexes: readonly AnyIndex[] = [tailnetsByDomain, endpointsByDomain, podsByTailnet];
+/** The indexes that the store must have been made with, beside the `sharedIndexes`. */
+export const tailnetIndexes: readonly AnyIndex[] = [tailnetsByDomain, podsByTailnet];
 
 const triggers: readonly Trigger<'MeshTailnet'>[] = [
   // One that is deleted may end the conflict of others.
@@ -73,7 +74,7 @@ export function tailnetController(deps: TailnetDeps): Controller<'MeshTailnet'> 
   const reconcilePool = (situation: Gathered) => {
     const { status, reason } = authenticatedOf(situation);
     const { tailnet } = situation;
-    const users = read.find(endpointsByDomain, tailnet.spec.tailnet);
+    const users = read.find(endpointsByTailnet, tailnet.spec.tailnet);
     const hasDatagrams = users.some(endpoints => datagramTailnetsOf(endpoints).length > 0);
     const input = { ...situation, isAuthenticated: status === 'True', hasDatagrams };
     // Another tailnet has none of our devices and keys, which must not count as removed.
@@ -195,7 +196,7 @@ function creator(deps: TailnetDeps) {
   };
   return async (name: string, existing: MeshTailnet | undefined): Promise<'wanted' | 'not wanted'> => {
     const domains = existing ? [existing.spec.tailnet] : domainsNamed(name, read);
-    const domain = domains.find(one => read.find(endpointsByDomain, one).length > 0);
+    const domain = domains.find(one => read.find(endpointsByTailnet, one).length > 0);
     const others = domain === undefined ? [] : read.find(tailnetsByDomain, domain);
     const isTaken = others.some(({ metadata }) => metadata.name !== name);
     const isCandidate = !existing && domain !== undefined && !isTaken;

@@ -27,13 +27,6 @@ export const tailnetsByDomain: Index<'MeshTailnet'> = {
   valuesOf: tailnetsOf,
 };
 
-/** MeshEndpoints by the domain that needs a MeshTailnet. */
-export const endpointsByDomain: Index<'MeshEndpoints'> = {
-  name: 'tailnet: MeshEndpoints by tailnet',
-  kind: 'MeshEndpoints',
-  valuesOf: tailnetsOf,
-};
-
 /** A situation before its pool is reconciled. */
 export type Gathered = Omit<Situation, 'pool'>;
 

@@ -2,7 +2,8 @@ import { describe, expect, it } from 'vitest';
 import type { Kinds } from '../../src/api/generated/types.ts';
 import { trafficResourcesFrom, extensionIndexes, routesOf } from '../../src/extension/listers.ts';
 import { access } from '../../src/mesh-binding/access.ts';
-import { bindingController, bindingIndexes } from '../../src/mesh-binding/controller.ts';
+import { bindingController } from '../../src/mesh-binding/controller.ts';
+import { sharedIndexes } from '../../src/resources/indexes.ts';
 import { revisionOf } from '../../src/traffic/revision.ts';
 import { gatewayObject, meshBackend, named, route } from '../support/declared.ts';
 import { endpoint, meshBinding, meshEndpoints, meshTailnet } from '../support/objects.ts';
@@ -20,7 +21,7 @@ const WORLD = [gateway('default/public'), tailnet(), web(endpoint()), route('HTT
 
 /** The controller on resources in memory. */
 async function controllerOn(first: readonly object[]) {
-  const runtime = new Runtime(first, [...extensionIndexes, ...bindingIndexes]);
+  const runtime = new Runtime(first, [...extensionIndexes, ...sharedIndexes]);
   const { memory, clock } = runtime;
   const { read, write, author } = memory;
   const declared = trafficResourcesFrom(read);

@@ -8,6 +8,7 @@ import type { Source, Violations } from './source.ts';
 const PORTS = [
   'src/control/control.ts',
   'src/health/probe.ts',
+  'src/resources/indexes.ts',
   'src/resources/own-namespace.ts',
   'src/resources/resources.ts',
 ];
@@ -68,6 +69,7 @@ const IMPORT_MAP: Readonly<Record<string, readonly Permission[]>> = {
     'src/mesh-*/',
     'src/runtime/',
     'src/traffic/',
+    'src/resources/indexes.ts',
     'src/resources/resources.ts',
     'src/*/access.ts',
   ],

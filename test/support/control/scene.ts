@@ -4,6 +4,7 @@ import type { ControlApiOptions } from '../../../lab/control-api/control-api.ts'
 import type { Kinds } from '../../../src/api/generated/types.ts';
 import { openTailnets } from '../../../src/control/tailnets.ts';
 import { tailnetController, tailnetIndexes } from '../../../src/mesh-tailnet/controller.ts';
+import { sharedIndexes } from '../../../src/resources/indexes.ts';
 import type { ObjectEvent } from '../../../src/resources/resources.ts';
 import type { OwnData, OwnSecret, ReadOwnNamespace } from '../../../src/resources/own-namespace.ts';
 import { createRegistry } from '../../../src/telemetry/registry.ts';
@@ -68,7 +69,7 @@ export async function startScene({
   objects,
   isDefault = false,
 }: SceneOptions = {}) {
-  const runtime = new Runtime(objects ?? [], tailnetIndexes);
+  const runtime = new Runtime(objects ?? [], [...sharedIndexes, ...tailnetIndexes]);
   const { clock, memory } = runtime;
   const simulated = await startControlApi({ clock: { now: () => START + clock.now() }, ...api });
   const own = new OwnNamespace();

@@ -2,8 +2,9 @@ import type { Kinds } from '../../../src/api/generated/types.ts';
 import { refOf } from '../../../src/api/key.ts';
 import type { Key } from '../../../src/api/key.ts';
 import { extensionIndexes, trafficResourcesFrom } from '../../../src/extension/listers.ts';
-import { endpointsController, endpointsIndexes } from '../../../src/mesh-endpoints/controller.ts';
+import { endpointsController } from '../../../src/mesh-endpoints/controller.ts';
 import type { RelayPorts } from '../../../src/mesh-endpoints/status.ts';
+import { sharedIndexes } from '../../../src/resources/indexes.ts';
 import type { RunningController } from '../../../src/runtime/controller.ts';
 import { Runtime } from '../runtime/runtime.ts';
 
@@ -53,7 +54,7 @@ export class EndpointsScene {
   #running: RunningController | undefined;
 
   private constructor(first: readonly object[]) {
-    this.runtime = new Runtime(first, [...extensionIndexes, ...endpointsIndexes]);
+    this.runtime = new Runtime(first, [...extensionIndexes, ...sharedIndexes]);
   }
 
   static async start(...first: readonly object[]): Promise<EndpointsScene> {

@@ -3,6 +3,7 @@ import type { Fault } from '../../../lab/control-api/faults.ts';
 import type { Kinds } from '../../../src/api/generated/types.ts';
 import { openTailnets } from '../../../src/control/tailnets.ts';
 import { tailnetController, tailnetIndexes } from '../../../src/mesh-tailnet/controller.ts';
+import { sharedIndexes } from '../../../src/resources/indexes.ts';
 import { admit, ObjectLifecycle, promised } from '../../../src/resources/lifecycle.ts';
 import type { ObjectEvent, WriteResources } from '../../../src/resources/resources.ts';
 import { ResourceStore } from '../../../src/resources/store.ts';
@@ -65,7 +66,7 @@ export class Installation {
     const { api, now, id } = options;
     this.id = id;
     this.#options = options;
-    const store = new ResourceStore(tailnetIndexes, failure =>
+    const store = new ResourceStore([...sharedIndexes, ...tailnetIndexes], failure =>
       queueMicrotask(() => {
         throw failure;
       }),

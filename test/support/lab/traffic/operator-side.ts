@@ -1,7 +1,8 @@
 import { extensionIndexes, trafficResourcesFrom, routesOf } from '../../../../src/extension/listers.ts';
 import { clusterEncoding } from '../../../../src/extension/envoy-cluster/encoding-version.ts';
 import { GatewayFiles } from '../../../../src/gateway-files/gateway-files.ts';
-import { bindingController, bindingIndexes } from '../../../../src/mesh-binding/controller.ts';
+import { bindingController } from '../../../../src/mesh-binding/controller.ts';
+import { sharedIndexes } from '../../../../src/resources/indexes.ts';
 import type { ProcessTelemetry } from '../../../../src/process/telemetry.ts';
 import { openDirectory } from '../../../../src/resources/directory.ts';
 import type { Directory } from '../../../../src/resources/directory.ts';
@@ -28,7 +29,7 @@ export async function startOperatorSide(
   const { log } = telemetry;
   const directory = openDirectory({
     folder: resources,
-    indexes: [...extensionIndexes, ...bindingIndexes],
+    indexes: [...extensionIndexes, ...sharedIndexes],
     report: problem => console.error('problem in a resource file', problem),
     reportFailure: failure => console.error('unexpected error in the folder', failure),
     onManifests: () => files.onWritten(),
