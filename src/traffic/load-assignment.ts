@@ -1,19 +1,17 @@
-import type { EndpointStatus } from '../api/generated/types.ts';
 import { proxiesOf, proxySelector } from './data-path.ts';
 import type { DataPathMode } from './data-path.ts';
 import type { EnvoyClusterSettings } from './envoy-cluster-settings.ts';
 import { healthCheckHostOf, healthCheckOf } from './envoy-health-check.ts';
+import { healthStatusOf } from './health-status.ts';
+import type { HealthStatus } from './health-status.ts';
 import type { OtherBackend } from './other-backends.ts';
 import type { ResolvedEndpoint } from './resolve-backend-ref.ts';
 import type { ResolvedBackend, ResolvedRule } from './resolve-route.ts';
-import { addressText, parseSocketAddress } from '../api/socket-address.ts';
+import { addressText } from '../api/socket-address.ts';
 import type { SocketAddress } from '../api/socket-address.ts';
 import { unreachableBackend } from './unused.ts';
 import type { UnusedBackend } from './unused.ts';
 import { CLEAR_SOCKET, socketName, tlsKey } from './upstream-tls.ts';
-
-/** The health_status of an endpoint in EDS. */
-type HealthStatus = 'UNKNOWN' | 'HEALTHY' | 'UNHEALTHY' | 'DRAINING';
 
 /** An endpoint as Envoy gets it: an LbEndpoint. */
 export type EnvoyEndpoint = SocketAddress & {
@@ -134,36 +132,6 @@ function envoyEndpointOf(
     isHealthCheckDisabled: healthCheck !== undefined && !healthCheckOf(resolved),
     ...(defaultSocket && { socketMatch: tls ? socketName(tlsKey(tls)) : CLEAR_SOCKET }),
   };
-}
-
-/** The error in status.endpoints until the operator has checked an endpoint. */
-export const NOT_CHECKED_YET = 'not checked yet';
-
-/**
- * The health status of an endpoint by its entry in status.endpoints. Before the operator has decided:
- *
- *   Envoy checks the endpoint itself   UNKNOWN     Envoy decides
- *   status.endpoints does not exist    UNKNOWN     there may be no operator
- *   otherwise                          UNHEALTHY   the operator decides soon
- */
-function healthStatusOf(
-  resolved: ResolvedEndpoint,
-  entry: EndpointStatus | undefined,
-  { healthCheck }: Pick<EnvoyClusterSettings, 'healthCheck'>,
-): HealthStatus {
-  const { metadata, status } = resolved.object;
-  if (metadata.deletionTimestamp !== undefined) return 'DRAINING';
-  if (!healthCheckOf(resolved)) return 'HEALTHY';
-  const current = entry && isCurrent(entry, resolved) ? entry : undefined;
-  if (current?.status === 'Healthy') return 'HEALTHY';
-  if (current && current.error !== NOT_CHECKED_YET) return 'UNHEALTHY';
-  return healthCheck || status?.endpoints === undefined ? 'UNKNOWN' : 'UNHEALTHY';
-}
-
-/** Whether a status entry is about the present address of the endpoint, which may have changed since the check. */
-function isCurrent({ address = '' }: EndpointStatus, { endpoint }: ResolvedEndpoint): boolean {
-  const checked = parseSocketAddress(address);
-  return !checked || addressText({ meshIP: checked.address, port: checked.port }) === addressText(endpoint);
 }
 
 /**

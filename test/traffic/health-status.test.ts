@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { NOT_CHECKED_YET } from '../../src/traffic/load-assignment.ts';
+import { NOT_CHECKED_YET } from '../../src/traffic/health-status.ts';
 import { resourcesFrom, trafficOf } from '../support/traffic/resolve.ts';
 import {
   backend,
