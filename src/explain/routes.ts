@@ -1,5 +1,6 @@
 import type { Route } from '../api/gateway-api.ts';
 import type { Ref } from '../api/key.ts';
+import type { SocketAddress } from '../api/socket-address.ts';
 import type { EnvoyEndpoint } from '../traffic/load-assignment.ts';
 import { poolProblemOf, proxiesOf } from '../traffic/data-path.ts';
 import type { DataPathMode } from '../traffic/data-path.ts';
@@ -65,7 +66,7 @@ function explainRule({ rule, localities, unused }: RuleTraffic, path: DataPathMo
     localities.flatMap(({ backend, weight, priority, endpoints: list }) =>
       list.map(endpoint => [
         addressOf(endpoint),
-        endpoint.proxy ? `through ${endpoint.proxy.address}:${endpoint.proxy.port}` : 'directly',
+        howToReach(endpoint),
         `backend ${backend}, weight ${weight}, priority ${priority}, ${endpoint.health}`,
       ]),
     ),
@@ -78,9 +79,11 @@ function explainRule({ rule, localities, unused }: RuleTraffic, path: DataPathMo
   const none = localities.every(locality => locality.endpoints.length === 0)
     ? 'no endpoint'
     : 'no endpoint can take traffic';
-  const consequence = rule.isMixed
-    ? 'the other backends of the rule get all requests'
-    : 'requests are answered with 503';
+  const [onlyMesh, mixed] =
+    rule.protocol === 'UDP'
+      ? ['datagrams are dropped', 'the other backends of the rule get all datagrams']
+      : ['requests are answered with 503', 'the other backends of the rule get all requests'];
+  const consequence = rule.isMixed ? mixed : onlyMesh;
   const title = `  cluster ${rule.cluster.text}: ${rule.protocol}`;
   return {
     text: [title, ...endpoints, ...(canServe ? [] : [`    ${none}: ${consequence}`]), ...problems].join('\n'),
@@ -99,11 +102,16 @@ function unreadyPools({ backends }: ResolvedRule): ReadonlyMap<number, string> {
   return new Map(lines);
 }
 
+function howToReach({ proxy, relayedTo }: EnvoyEndpoint): string {
+  if (relayedTo) return `relays to ${addressOf(relayedTo)}`;
+  return proxy ? `through ${proxy.address}:${proxy.port}` : 'directly';
+}
+
 function isServing({ health }: EnvoyEndpoint): boolean {
   return health === 'HEALTHY' || health === 'UNKNOWN';
 }
 
-function addressOf({ address, port }: EnvoyEndpoint): string {
+function addressOf({ address, port }: SocketAddress): string {
   return `${address.includes(':') ? `[${address}]` : address}:${port}`;
 }
 

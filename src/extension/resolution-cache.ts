@@ -11,6 +11,7 @@ import { envoyClusterSettingsOf } from '../traffic/envoy-cluster-settings.ts';
 import type { EnvoyClusterSettings } from '../traffic/envoy-cluster-settings.ts';
 import { loadAssignmentOf } from '../traffic/load-assignment.ts';
 import type { LoadAssignmentResult } from '../traffic/load-assignment.ts';
+import type { Relay } from '../traffic/relays.ts';
 import { mixedClusterNames, resolveEnvoyCluster } from '../traffic/resolve-route.ts';
 import type { ResolvedRule } from '../traffic/resolve-route.ts';
 import { revisionOf } from '../traffic/revision.ts';
@@ -126,12 +127,24 @@ type Inputs = {
 type ResolvedCluster = {
   readonly rule: ResolvedRule;
   readonly settings: EnvoyClusterSettings | undefined;
+  /** By MeshTailnet; read for UDP only. */
+  readonly relays: ReadonlyMap<string, readonly Relay[] | undefined>;
 };
 
 function resolveCluster(cluster: string, resources: TrafficResources): ResolvedCluster | undefined {
   const name = parseEnvoyClusterName(cluster);
   const rule = name && resolveEnvoyCluster(resources, name);
-  return rule && { rule, settings: envoyClusterSettingsOf(rule) };
+  return rule && { rule, settings: envoyClusterSettingsOf(rule), relays: relaysOf(rule, resources) };
+}
+
+/** Settings do not depend on relays, so a change of a relay changes no revision. */
+function relaysOf(
+  { protocol, backends }: ResolvedRule,
+  resources: TrafficResources,
+): ResolvedCluster['relays'] {
+  if (protocol !== 'UDP') return new Map();
+  const tailnets = backends.flatMap(({ endpoints: [first] }) => (first ? [first.tailnet.metadata.name] : []));
+  return new Map([...new Set(tailnets)].map(tailnet => [tailnet, resources.relays(tailnet)]));
 }
 
 /** Most clusters of a translation are not ours; this recognizes them without tracking dependencies. */
@@ -146,8 +159,10 @@ function snapshotOf(
   dataPath: () => DataPathMode,
 ): ClusterSnapshot | undefined {
   if (!resolved?.settings) return undefined;
-  const { rule, settings } = resolved;
-  const { assignment, unused } = loadAssignmentOf(rule, settings, dataPath());
+  const { rule, settings, relays } = resolved;
+  const { assignment, unused } = loadAssignmentOf(rule, settings, dataPath(), {
+    relays: tailnet => relays.get(tailnet),
+  });
   const objects = rule.backends.map(({ index, ref: { namespace, name } }): [number, Key] => [
     index,
     keyOf({ kind: 'MeshEndpoints', namespace, name }),

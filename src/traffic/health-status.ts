@@ -1,4 +1,4 @@
-import type { EndpointStatus } from '../api/generated/types.ts';
+import type { EndpointStatus, Kinds } from '../api/generated/types.ts';
 import { addressText, parseSocketAddress } from '../api/socket-address.ts';
 import type { EnvoyClusterSettings } from './envoy-cluster-settings.ts';
 import { healthCheckOf } from './envoy-health-check.ts';
@@ -10,25 +10,43 @@ export type HealthStatus = 'UNKNOWN' | 'HEALTHY' | 'UNHEALTHY' | 'DRAINING';
 /** The error in status.endpoints until the operator has checked an endpoint. */
 export const NOT_CHECKED_YET = 'not checked yet';
 
+/** The entries of status.endpoints by the names of the endpoints. */
+export function statusEntriesOf({ status }: Kinds['MeshEndpoints']): ReadonlyMap<string, EndpointStatus> {
+  return new Map(status?.endpoints?.map(entry => [entry.name, entry]));
+}
+
 /**
- * The health status of an endpoint by its entry in status.endpoints. Before the operator has decided:
+ * The health statuses of the endpoints of an object by their entries in status.endpoints. Before the operator has decided:
  *
- *   Envoy checks the endpoint itself   UNKNOWN     Envoy decides
- *   status.endpoints does not exist    UNKNOWN     there may be no operator
- *   otherwise                          UNHEALTHY   the operator decides soon
+ *   Envoy checks the endpoint itself                UNKNOWN     Envoy decides
+ *   no endpoint of the object was ever checked      UNKNOWN     there may be no operator that checks
+ *   otherwise                                       UNHEALTHY   the operator decides soon
  */
-export function healthStatusOf(
-  resolved: ResolvedEndpoint,
-  entry: EndpointStatus | undefined,
+export function healthStatusesOf(
+  object: Kinds['MeshEndpoints'],
   { healthCheck }: Pick<EnvoyClusterSettings, 'healthCheck'>,
-): HealthStatus {
-  const { metadata, status } = resolved.object;
-  if (metadata.deletionTimestamp !== undefined) return 'DRAINING';
-  if (!healthCheckOf(resolved)) return 'HEALTHY';
-  const current = entry && isCurrent(entry, resolved) ? entry : undefined;
-  if (current?.status === 'Healthy') return 'HEALTHY';
-  if (current && current.error !== NOT_CHECKED_YET) return 'UNHEALTHY';
-  return healthCheck || status?.endpoints === undefined ? 'UNKNOWN' : 'UNHEALTHY';
+): (resolved: ResolvedEndpoint) => HealthStatus {
+  const entries = statusEntriesOf(object);
+  const isDeleting = object.metadata.deletionTimestamp !== undefined;
+  const undecided = healthCheck || ![...entries.values()].some(isOfChecks) ? 'UNKNOWN' : 'UNHEALTHY';
+  return resolved => {
+    if (isDeleting) return 'DRAINING';
+    if (!healthCheckOf(resolved)) return 'HEALTHY';
+    const entry = entries.get(resolved.endpoint.name);
+    if (!entry || !isCurrent(entry, resolved)) return undecided;
+    if (entry.status === 'Healthy') return 'HEALTHY';
+    return entry.error === NOT_CHECKED_YET || isOfRelay(entry) ? undecided : 'UNHEALTHY';
+  };
+}
+
+/** Whether an entry is about checks: with lastChecked, or the error of an endpoint that is not checked yet. */
+function isOfChecks(entry: EndpointStatus): boolean {
+  return entry.lastChecked !== undefined || (entry.error !== undefined && !isOfRelay(entry));
+}
+
+/** Whether an entry is about the relay port of a UDP endpoint alone: its error is why there is no port. */
+function isOfRelay({ protocol, lastChecked }: EndpointStatus): boolean {
+  return protocol === 'UDP' && lastChecked === undefined;
 }
 
 /** Whether a status entry is about the present address of the endpoint, which may have changed since the check. */

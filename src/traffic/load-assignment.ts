@@ -1,22 +1,19 @@
-import { proxiesOf, proxySelector } from './data-path.ts';
 import type { DataPathMode } from './data-path.ts';
 import type { EnvoyClusterSettings } from './envoy-cluster-settings.ts';
 import { healthCheckHostOf, healthCheckOf } from './envoy-health-check.ts';
-import { healthStatusOf } from './health-status.ts';
+import { healthStatusesOf } from './health-status.ts';
 import type { HealthStatus } from './health-status.ts';
 import type { OtherBackend } from './other-backends.ts';
 import type { ResolvedEndpoint } from './resolve-backend-ref.ts';
 import type { ResolvedBackend, ResolvedRule } from './resolve-route.ts';
-import { addressText } from '../api/socket-address.ts';
-import type { SocketAddress } from '../api/socket-address.ts';
-import { unreachableBackend } from './unused.ts';
+import { pathsOf } from './path-to-backend.ts';
+import type { Path, Place } from './path-to-backend.ts';
+import type { TrafficResources } from './traffic-resources.ts';
 import type { UnusedBackend } from './unused.ts';
 import { CLEAR_SOCKET, socketName, tlsKey } from './upstream-tls.ts';
 
 /** An endpoint as Envoy gets it: an LbEndpoint. */
-export type EnvoyEndpoint = SocketAddress & {
-  /** The proxy through which Envoy connects; none where Envoy is on the mesh. */
-  readonly proxy?: SocketAddress;
+export type EnvoyEndpoint = Place & {
   /** Set only where the certificate must carry it; Envoy then sends it in CONNECT instead of the address. */
   readonly hostname?: string;
   readonly weight: number;
@@ -48,65 +45,47 @@ export type LoadAssignmentResult = {
   readonly unused: readonly UnusedBackend[];
 };
 
-/** The endpoints of a rule for Envoys with a data path. Without a proxy, Envoy never gets an endpoint to dial directly. */
+/** The endpoints of a rule for Envoys with a data path. */
 export function loadAssignmentOf(
   rule: ResolvedRule,
   settings: EnvoyClusterSettings,
   dataPath: DataPathMode,
+  resources: Pick<TrafficResources, 'relays'>,
 ): LoadAssignmentResult {
   const unused: UnusedBackend[] = [];
   const localities = rule.otherBackends.filter(({ endpoints }) => endpoints.length > 0).map(localityOf);
+  const pathTo = pathsOf(rule, dataPath, resources);
   for (const backend of rule.backends) {
-    const path = pathTo(backend, settings, dataPath);
-    if (path === undefined) continue;
-    if ('reason' in path) unused.push(path);
-    else localities.push(...localitiesOf(backend, path, settings));
+    const [first] = backend.endpoints;
+    if (!first) continue;
+    const { placesOf, unused: unreachable } = pathTo(backend, first.tailnet);
+    unused.push(...unreachable);
+    localities.push(...localitiesOf(backend, placesOf, healthStatusesOf(first.object, settings), settings));
   }
-  const contiguous = withContiguousPriorities(localities);
+  const contiguous = withContiguousPriorities(withoutDrainingRelays(localities));
   return {
     assignment: { cluster: rule.cluster.text, localities: trustEnvoyIfAllUnhealthy(contiguous, settings) },
     unused,
   };
 }
 
-/** How Envoy reaches the endpoints of a backend: through a proxy each, or directly. */
-type Path = { readonly proxyOf?: (endpoint: string) => SocketAddress | undefined };
-
-/** All endpoints of a backend are in one tailnet, so they share the path. */
-function pathTo(
-  backend: ResolvedBackend,
-  { protocol }: EnvoyClusterSettings,
-  dataPath: DataPathMode,
-): Path | UnusedBackend | undefined {
-  const [first] = backend.endpoints;
-  if (!first) return undefined;
-  if (dataPath === 'Direct') return {};
-  if (protocol === 'UDP') return unreachableBackend.datagramsThroughProxy(backend);
-  const proxies = proxiesOf(first.tailnet);
-  switch (proxies.are) {
-    case 'known':
-      return { proxyOf: proxySelector(proxies.addresses) };
-    case 'unknown':
-      return unreachableBackend.proxyUnknown(backend, first.tailnet);
-    case 'names':
-      return unreachableBackend.proxyNotAnAddress(backend, first.tailnet.metadata.name, proxies.names);
-  }
-}
-
+/** An endpoint occurs once for each of its places, with its weight, so that relays share its traffic evenly. */
 function localitiesOf(
   { index, ref, endpoints }: ResolvedBackend,
-  path: Path,
+  placesOf: Path['placesOf'],
+  healthOf: (resolved: ResolvedEndpoint) => HealthStatus,
   settings: EnvoyClusterSettings,
 ): readonly EnvoyLocality[] {
-  const statuses = new Map(endpoints[0]?.object.status?.endpoints?.map(entry => [entry.name, entry]));
   const byPriority = new Map<number, EnvoyEndpoint[]>();
   for (const resolved of endpoints) {
-    const { name, priority } = resolved.endpoint;
-    const health = healthStatusOf(resolved, statuses.get(name), settings);
-    const endpoint = envoyEndpointOf(resolved, path, settings, health);
-    const samePriority = byPriority.get(priority);
-    if (samePriority) samePriority.push(endpoint);
-    else byPriority.set(priority, [endpoint]);
+    const { priority } = resolved.endpoint;
+    const health = healthOf(resolved);
+    for (const { isDraining = false, ...place } of placesOf(resolved)) {
+      const endpoint = envoyEndpointOf(resolved, place, settings, isDraining ? 'DRAINING' : health);
+      const samePriority = byPriority.get(priority);
+      if (samePriority) samePriority.push(endpoint);
+      else byPriority.set(priority, [endpoint]);
+    }
   }
   return [...byPriority]
     .sort(([a], [b]) => a - b)
@@ -115,16 +94,13 @@ function localitiesOf(
 
 function envoyEndpointOf(
   resolved: ResolvedEndpoint,
-  { proxyOf }: Path,
+  place: Place,
   { healthCheck, defaultSocket }: EnvoyClusterSettings,
   health: HealthStatus,
 ): EnvoyEndpoint {
   const { endpoint, tls } = resolved;
-  const proxy = proxyOf?.(addressText(endpoint));
   return {
-    address: endpoint.meshIP,
-    port: endpoint.port,
-    ...(proxy && { proxy }),
+    ...place,
     ...(tls?.serverName.is === 'per-endpoint' && { hostname: endpoint.meshFQDN }),
     weight: endpoint.weight,
     health,
@@ -132,6 +108,18 @@ function envoyEndpointOf(
     isHealthCheckDisabled: healthCheck !== undefined && !healthCheckOf(resolved),
     ...(defaultSocket && { socketMatch: tls ? socketName(tlsKey(tls)) : CLEAR_SOCKET }),
   };
+}
+
+/**
+ * Next to other localities no relay drains, if another one of the locality does not: Envoy counts draining endpoints as
+ * unhealthy, which would shift traffic to the other localities.
+ */
+function withoutDrainingRelays(localities: readonly EnvoyLocality[]): readonly EnvoyLocality[] {
+  if (localities.length < 2) return localities;
+  return localities.map(locality => {
+    const kept = locality.endpoints.filter(({ relayedTo, health }) => !relayedTo || health !== 'DRAINING');
+    return kept.length > 0 ? { ...locality, endpoints: kept } : locality;
+  });
 }
 
 /**

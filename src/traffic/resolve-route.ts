@@ -9,7 +9,7 @@
  *      other-backends          adds the Services and Backends of the rule
  *   5  envoy-cluster-settings  the resolved rule -> the settings of its Envoy cluster (with envoy-health-check);
  *                              revision hashes those of a Gateway
- *   6  load-assignment         the resolved rule -> the endpoints that Envoy gets (by data-path, health-status)
+ *   6  load-assignment         the resolved rule -> the endpoints that Envoy gets (by path-to-backend, health-status)
  *
  * Whatever a stage drops is an entry of `unused`, with a reason and a message from unused.ts.
  */

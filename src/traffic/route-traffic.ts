@@ -46,13 +46,13 @@ export function trafficOfRoute(
   return [...byPath].map(([path, gateways]) => ({
     path,
     gateways,
-    rules: rules.map(rule => trafficOfRule(rule, path)),
+    rules: rules.map(rule => trafficOfRule(rule, path, resources)),
   }));
 }
 
-function trafficOfRule(rule: ResolvedRule, path: DataPathMode): RuleTraffic {
+function trafficOfRule(rule: ResolvedRule, path: DataPathMode, resources: TrafficResources): RuleTraffic {
   const settings = envoyClusterSettingsOf(rule);
-  const result = settings && loadAssignmentOf(rule, settings, path);
+  const result = settings && loadAssignmentOf(rule, settings, path, resources);
   return {
     rule,
     localities: result?.assignment.localities ?? [],

@@ -3,6 +3,7 @@ import { GROUP } from '../api/generated/kinds.ts';
 import type { Kinds, MeshEndpoint } from '../api/generated/types.ts';
 import { keyOf } from '../api/key.ts';
 import type { Key } from '../api/key.ts';
+import { RELAY, relayName } from '../api/names.ts';
 import { meshEndpointsRefOf } from './backend-refs.ts';
 import type { RouteBackendRef } from './backend-refs.ts';
 import { poolProblemOf } from './data-path.ts';
@@ -40,12 +41,14 @@ export type UnusedReason =
   | 'InvalidCertificate'
   /** The TLS settings of the rule are too many or too large for one cluster. */
   | 'TooManyTlsSettings'
-  /** The MeshTailnet has no proxy. */
+  /** The MeshTailnet has no proxy, or for UDP no relay. */
   | 'ProxyUnknown'
   /** The proxy of the MeshTailnet is a host name, and EDS takes IP addresses only. */
   | 'ProxyNotAnAddress'
-  /** UDP cannot pass an HTTP CONNECT proxy. */
-  | 'DatagramsThroughProxy';
+  /** UDP cannot pass the CONNECT proxies of an External pool. */
+  | 'DatagramsThroughProxy'
+  /** The endpoint has no port on the relays of its MeshTailnet. */
+  | 'RelayPortMissing';
 
 /** A backendRef or endpoint that gets no traffic. */
 export type UnusedBackend = {
@@ -207,11 +210,24 @@ export const unusedEndpoint = {
 
 /** Reasons for which Envoy cannot reach the endpoints of a backend. */
 export const unreachableBackend = {
-  datagramsThroughProxy: (backend: BackendPlace) =>
+  datagramsThroughProxy: (backend: BackendPlace, tailnet: Kinds['MeshTailnet']) =>
     unused(
       'DatagramsThroughProxy',
       backend,
-      `${named(backend)} has UDP endpoints, which cannot be reached through a proxy yet: run Envoy on the mesh itself, with data path Direct`,
+      `${named(backend)} has UDP endpoints, and the proxies in spec.pool.addresses of MeshTailnet ${tailnet.metadata.name} carry no datagrams: set spec.pool.mode to Managed, which needs a cluster, or run Envoy on the mesh itself, with data path Direct`,
+    ),
+  relayPortMissing: (backend: BackendPlace, endpoint: MeshEndpoint, why: string) =>
+    unused(
+      'RelayPortMissing',
+      backend,
+      `${namedEndpoint(backend, endpoint)} has no relay port: ${why}`,
+      endpoint,
+    ),
+  noRelay: (backend: BackendPlace, tailnet: Kinds['MeshTailnet']) =>
+    unused(
+      'ProxyUnknown',
+      backend,
+      `MeshTailnet ${tailnet.metadata.name} of ${named(backend)} has no relay for UDP: ${poolProblemOf(tailnet) ?? `Service ${relayName(tailnet.metadata.name)} has no endpoints: check that its mesh pods are ready and have the container ${RELAY.container}`}`,
     ),
   proxyUnknown: (backend: BackendPlace, tailnet: Kinds['MeshTailnet']) =>
     unused(

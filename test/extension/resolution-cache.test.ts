@@ -1,10 +1,12 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { Ref } from '../../src/api/key.ts';
+import { NAMESPACE, relayName } from '../../src/api/names.ts';
 import { extensionIndexes } from '../../src/extension/listers.ts';
 import { createResolutionCache } from '../../src/extension/resolution-cache.ts';
 import type { ResolutionCache } from '../../src/extension/resolution-cache.ts';
 import { createMemory } from '../support/resources/memory.ts';
+import type { Memory } from '../support/resources/memory.ts';
 import { gatewayObject, named, route } from '../support/declared.ts';
 import { meshBinding } from '../support/objects.ts';
 import {
@@ -14,7 +16,9 @@ import {
   endpointsObject,
   grantObject,
   httpRoute,
+  managedTailnet,
   namespaceObject,
+  relaysObject,
   routeObject,
   service,
   tailnetObject,
@@ -25,14 +29,27 @@ const seed = Number(process.env['SEED'] ?? 1);
 
 const WEB = 'httproute/default/web/rule/0';
 const GATEWAY = 'default/public';
-const settings = { dataPath: 'Proxy', edsTarget: 'a:5005' } as const;
+const settings = { dataPath: 'Proxy', edsTarget: 'a:5005', podNamespace: NAMESPACE } as const;
 const web = [httpRoute('web', [backend('web')]), endpointsObject('web'), tailnetObject()];
 
 /** A cache over objects, and the user who changes them. */
 async function cacheOf(objects: readonly object[]) {
   const memory = createMemory(extensionIndexes, objects);
   await memory.start();
+  for (const object of objects) await putStatus(memory, object);
   return { memory, cache: createResolutionCache(memory.read, settings) };
+}
+
+/** Writes an object as its user does, and its status as the operator does. */
+async function put(memory: Memory, object: object): Promise<void> {
+  await memory.author.put(object);
+  await putStatus(memory, object);
+}
+
+async function putStatus({ read, write }: Memory, object: object): Promise<void> {
+  const stored = read.get(refIn(object));
+  const isOurs = stored?.kind === 'MeshEndpoints' || stored?.kind === 'MeshTailnet';
+  if (isOurs && 'status' in object) await write.replaceStatus(stored, object.status ?? {});
 }
 
 /** Counts notifications. */
@@ -217,6 +234,39 @@ describe('the resolution cache', () => {
     }
   });
 
+  it('notifies watchers when a relay or a relay port changes, and keeps the revision', async () => {
+    const dns = (relayPort?: number) =>
+      endpointsObject('dns', endpointList(1, { protocol: 'UDP' }), {
+        status: { endpoints: [{ name: 'e1', status: 'Healthy', address: '100.64.0.1:8080', relayPort }] },
+      });
+    const DNS = 'udproute/default/dns/rule/-1';
+    const { memory, cache } = await cacheOf([
+      ...[managedTailnet(), routeObject('UDPRoute', 'dns', [backend('dns')]), dns()],
+    ]);
+    const ref = { kind: 'Gateway', namespace: 'default', name: 'public' } as const;
+    const revision = cache.revisionOf(ref);
+    const watcher = new Counter();
+    cache.watch(DNS, GATEWAY, watcher);
+    const read = () => [watcher.count, ...(addressesIn(cache, DNS) ?? ['no cluster'])];
+    expect(read()).toEqual([0]);
+    await put(memory, dns(20_001));
+    expect(read()).toEqual([1]);
+    await put(memory, relaysObject('main', { '10.1.0.1': 'ready' }));
+    expect(read()).toEqual([2, 'direct 10.1.0.1:20001']);
+    await put(memory, relaysObject('other', { '10.2.0.1': 'ready' }));
+    expect(read()).toEqual([2, 'direct 10.1.0.1:20001']);
+    await put(memory, dns(20_002));
+    expect(read()).toEqual([3, 'direct 10.1.0.1:20002']);
+    await memory.author.remove({
+      kind: 'EndpointSlice',
+      namespace: NAMESPACE,
+      name: `${relayName('main')}-x`,
+    });
+    expect(read()).toEqual([4]);
+    expect(revision).toBeDefined();
+    expect(cache.revisionOf(ref)).toBe(revision);
+  });
+
   it('returns another revision for another encoding of clusters', async () => {
     const { memory, cache } = await cacheOf(web);
     const ref = { kind: 'Gateway', namespace: 'default', name: 'public' } as const;
@@ -241,6 +291,7 @@ const CLUSTERS = ['web', 'api'].flatMap(name => [
   `httproute/default/${name}/rule/1`,
   `httproute/default/${name}/rule/0/backend/0`,
   `tcproute/default/${name}/rule/-1`,
+  `udproute/default/${name}/rule/-1`,
 ]);
 const GATEWAYS = ['public', 'inner'];
 const CLASSES = ['mesh', 'other'];
@@ -281,7 +332,18 @@ const anObject: fc.Arbitrary<object> = fc.oneof(
         : { from: 'Selector', selector: { matchLabels: { mesh: 'yes' } } },
     }),
   ),
-  fc.constantFrom('HTTPRoute', 'TCPRoute').map(kind => grantObject('team', { from: { kind } })),
+  fc.tuple(aName, someBackends).map(([name, refs]) => routeObject('UDPRoute', name, refs)),
+  fc.tuple(aName, aDomain, fc.integer({ min: 20_000, max: 20_002 })).map(([name, tailnet, relayPort]) =>
+    endpointsObject(name, endpointList(1, { protocol: 'UDP' }), {
+      tailnet,
+      status: { endpoints: [{ name: 'e1', status: 'Healthy', address: '100.64.0.1:8080', relayPort }] },
+    }),
+  ),
+  fc.tuple(aName, aDomain).map(([name, tailnet]) => managedTailnet(name, { tailnet })),
+  fc
+    .tuple(aName, fc.constantFrom('ready', 'unready', 'terminating'))
+    .map(([name, is]) => relaysObject(name, { '10.1.0.1': is, '10.1.0.2': 'ready' })),
+  fc.constantFrom('HTTPRoute', 'TCPRoute', 'UDPRoute').map(kind => grantObject('team', { from: { kind } })),
   fc
     .tuple(aNamespace, fc.boolean())
     .map(([name, isIn]) => namespaceObject(name, isIn ? { mesh: 'yes' } : {})),
@@ -333,7 +395,7 @@ describe('a cache after many changes', () => {
       let before = contentsOf(cache);
       let counts = watchers.map(({ counter }) => counter.count);
       for (const step of steps) {
-        if (step.do === 'put') await memory.author.put(step.object);
+        if (step.do === 'put') await put(memory, step.object);
         else await memory.author.remove(refIn(step.object));
         if (!step.isRead) continue;
         const now = contentsOf(cache);

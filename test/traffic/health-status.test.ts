@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { NOT_CHECKED_YET } from '../../src/traffic/health-status.ts';
+import { endpoint } from '../support/objects.ts';
 import { resourcesFrom, trafficOf } from '../support/traffic/resolve.ts';
 import {
   backend,
@@ -121,7 +122,10 @@ describe('the health status of endpoints', () => {
     const [one] = endpointList(1);
     const here = `${String(one?.['meshIP'])}:${String(one?.['port'])}`;
     const reported = (entry: Fields, address: string) =>
-      verdicts([{ check: A, entry: { ...entry, address } }, { check: B }]);
+      verdicts([
+        { check: A, entry: { ...entry, address, lastChecked: '2026-01-01T00:00:00Z' } },
+        { check: B },
+      ]);
     expect(reported(HEALTHY, here)).toEqual(['HEALTHY', 'UNHEALTHY']);
     expect(reported(HEALTHY, '100.99.99.99:8080')).toEqual(['UNHEALTHY', 'UNHEALTHY']);
     const unhealthy = (address: string) =>
@@ -134,10 +138,47 @@ describe('the health status of endpoints', () => {
     expect(unhealthy('nonsense')).toEqual(['UNHEALTHY', 'HEALTHY']);
   });
 
-  it('of UDP is UNKNOWN without status.endpoints', () => {
+  it('of UDP is UNKNOWN without entries in status.endpoints', () => {
     expect(verdicts([{ check: ON }, {}], { udp: true, withStatus: false })).toEqual(['UNKNOWN', 'HEALTHY']);
-    expect(verdicts([{ check: ON }, {}], { udp: true })).toEqual(['UNHEALTHY', 'HEALTHY']);
+    expect(verdicts([{ check: ON }, {}], { udp: true })).toEqual(['UNKNOWN', 'HEALTHY']);
+    const others = [{ check: ON, entry: HEALTHY }, { check: ON }, { entry: UNDECIDED }];
+    expect(verdicts(others, { udp: true })).toEqual(['HEALTHY', 'UNHEALTHY', 'HEALTHY']);
     expect(verdicts([{ check: ON, entry: UNHEALTHY }, {}], { udp: true })).toEqual(['UNHEALTHY', 'HEALTHY']);
+  });
+
+  it.each<readonly [string, Fields, readonly string[]]>([
+    ['has a relay port', { status: 'Healthy', relayPort: 20_001 }, ['UNKNOWN', 'UNKNOWN']],
+    ['has none', { status: 'Unhealthy', error: 'all ports are in use' }, ['UNKNOWN', 'UNKNOWN']],
+    [
+      'was checked',
+      { status: 'Unhealthy', error: 'no response', lastChecked: '2026-01-01T00:00:00Z' },
+      ['UNHEALTHY', 'UNHEALTHY'],
+    ],
+  ])('of HTTP endpoints beside a UDP endpoint that %s', (_, fields, reported) => {
+    const http = endpointList(2).map((one, at) => ({
+      ...one,
+      healthCheck: { enabled: true, type: 'HTTP', path: `/${at}` },
+    }));
+    const dns = endpoint({ name: 'dns', meshIP: '100.64.9.9', port: 53, protocol: 'UDP' });
+    const entry = { name: 'dns', address: '100.64.9.9:53', protocol: 'UDP', port: 53, ...fields };
+    const web = endpointsObject('web', [...http, dns], { status: { endpoints: [entry] } });
+    const resources = resourcesFrom([tailnetObject(), web, httpRoute('web', [backend('web')])]);
+    const [locality] = trafficOf(resources).through.Proxy.assignment.localities;
+    expect(locality?.endpoints.map(({ health }) => health)).toEqual(reported);
+  });
+
+  it.each([
+    ['has a relay port', { status: 'Healthy', relayPort: 20_001 }, 'HEALTHY'],
+    ['has none', { status: 'Unhealthy', error: 'all ports are in use' }, 'UNKNOWN'],
+    [
+      'has none yet',
+      { status: 'Unhealthy', error: 'all ports are in use', address: '100.9.9.9:1' },
+      'UNKNOWN',
+    ],
+  ])('of a checked UDP endpoint that %s is not that of a check', (_, fields, reported) => {
+    expect(verdicts([{ check: ON, entry: { protocol: 'UDP', ...fields } }], { udp: true })).toEqual([
+      reported,
+    ]);
   });
 
   it('is UNKNOWN without status.endpoints, since there may be no operator', () => {

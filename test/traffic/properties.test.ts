@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { keyOf } from '../../src/api/key.ts';
 import { refTo } from '../../src/api/references.ts';
+import type { SocketAddress } from '../../src/api/socket-address.ts';
 import type { Resource } from '../../src/api/resource.ts';
 import type { EnvoyEndpoint, LoadAssignment } from '../../src/traffic/load-assignment.ts';
 import type { UpstreamTls } from '../../src/traffic/upstream-tls.ts';
@@ -11,7 +12,7 @@ import { resourceOf } from '../support/resources/resources.ts';
 import { productKinds } from '../support/schema/product-schemas.ts';
 import { resourcesOf, ruleOf, trafficOf } from '../support/traffic/resolve.ts';
 import type { Traffic } from '../support/traffic/resolve.ts';
-import { randomWorld, CLUSTERS } from '../support/traffic/random-objects.ts';
+import { CLUSTERS, randomUdpWorld, randomWorld } from '../support/traffic/random-objects.ts';
 import { backend, endpointsObject, routeObject, tailnetObject } from '../support/traffic/objects.ts';
 
 /** The same worlds in every run; SEED=2 npm test tries others. */
@@ -39,18 +40,22 @@ function allTraffic(objects: readonly Resource[]): readonly Traffic[] {
 
 function forAllTraffic(check: (traffic: Traffic) => void): number {
   let seen = 0;
-  const property = fc.property(randomWorld, world => {
+  const property = fc.property(fc.oneof(randomWorld, randomUdpWorld), world => {
     for (const traffic of allTraffic(readAll(world))) {
       check(traffic);
       seen += traffic.through.Direct.assignment.localities.length;
     }
   });
-  fc.assert(property, { seed, numRuns: 600 });
+  fc.assert(property, { seed, numRuns: 1000 });
   return seen;
 }
 
 function endpointsIn({ localities }: LoadAssignment): readonly EnvoyEndpoint[] {
   return localities.flatMap(({ endpoints }) => endpoints);
+}
+
+function textOf({ address, port }: SocketAddress): string {
+  return `${address}:${port}`;
 }
 
 /** The TLS that endpoints take, by their addresses. */
@@ -60,10 +65,65 @@ function takenIn({ backends }: ResolvedRule): ReadonlyMap<string, UpstreamTls | 
 }
 
 describe('with random resources', () => {
-  it('an endpoint has a proxy exactly with data path Proxy', () => {
+  it('an endpoint has a proxy or a relay exactly with data path Proxy', () => {
     const seen = forAllTraffic(({ through: { Proxy, Direct } }) => {
-      expect(endpointsIn(Proxy.assignment).filter(({ proxy }) => !proxy)).toEqual([]);
-      expect(endpointsIn(Direct.assignment).filter(({ proxy }) => proxy)).toEqual([]);
+      expect(endpointsIn(Proxy.assignment).filter(({ proxy, relayedTo }) => !proxy && !relayedTo)).toEqual(
+        [],
+      );
+      expect(endpointsIn(Direct.assignment).filter(({ proxy, relayedTo }) => proxy ?? relayedTo)).toEqual([]);
+    });
+    expect(seen).toBeGreaterThan(200);
+  });
+
+  it('datagrams go to relays of the tailnet of the endpoint only, on the port that status has for its address', () => {
+    let seen = 0;
+    const seenIn = forAllTraffic(({ rule, through }) => {
+      for (const { backend: index, endpoints } of through.Proxy.assignment.localities) {
+        const listed = rule.backends.find(each => each.index === index)?.endpoints ?? [];
+        for (const { address, port, relayedTo, weight } of endpoints) {
+          if (!relayedTo) continue;
+          const service = textOf(relayedTo);
+          const { object, tailnet, endpoint } =
+            listed.find(each => `${each.endpoint.meshIP}:${each.endpoint.port}` === service) ??
+            expect.fail(`${service} is not of the backend`);
+          const entry = object.status?.endpoints?.find(({ name }) => name === endpoint.name);
+          expect(address).toMatch(tailnet.metadata.name === 'a' ? /^10\.1\.0\./ : /^10\.2\.0\./);
+          expect([entry?.address, entry?.relayPort, weight]).toEqual([service, port, endpoint.weight]);
+          expect([rule.protocol, tailnet.spec.pool.mode]).toEqual(['UDP', 'Managed']);
+          seen++;
+        }
+      }
+    });
+    expect(seenIn).toBeGreaterThan(200);
+    expect(seen).toBeGreaterThan(100);
+  });
+
+  it('all endpoints of a locality have equally many relays', () => {
+    forAllTraffic(({ through }) => {
+      for (const { endpoints } of through.Proxy.assignment.localities) {
+        const counts = new Map<string, number>();
+        for (const { relayedTo } of endpoints.filter(each => each.relayedTo)) {
+          const service = relayedTo ? textOf(relayedTo) : '';
+          counts.set(service, (counts.get(service) ?? 0) + 1);
+        }
+        expect(new Set(counts.values()).size).toBeLessThan(2);
+      }
+    });
+  });
+
+  it('every endpoint that resolves is used or reported with the data path', () => {
+    const seen = forAllTraffic(({ rule, through: { Proxy } }) => {
+      for (const { index, path, endpoints } of rule.backends) {
+        const reported = Proxy.unused.filter(({ message }) => message.startsWith(`${path}: `));
+        const isWhole = reported.some(({ endpoint }) => endpoint === undefined);
+        const used = Proxy.assignment.localities
+          .filter(({ backend: at }) => at === index)
+          .flatMap(locality => locality.endpoints.map(each => textOf(each.relayedTo ?? each)));
+        for (const { endpoint } of endpoints) {
+          const isReported = isWhole || reported.some(({ endpoint: name }) => name === endpoint.name);
+          expect(used.includes(`${endpoint.meshIP}:${endpoint.port}`)).toBe(!isReported);
+        }
+      }
     });
     expect(seen).toBeGreaterThan(200);
   });
@@ -115,7 +175,7 @@ describe('with random resources', () => {
         }
       }
     });
-    fc.assert(property, { seed, numRuns: 600 });
+    fc.assert(property, { seed, numRuns: 800 });
     expect(seen).toBeGreaterThan(200);
   });
 

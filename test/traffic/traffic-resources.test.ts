@@ -8,7 +8,7 @@ import { dependenciesOf, trackDependencies } from '../../src/traffic/traffic-res
 import type { TrafficResources, Dependency } from '../../src/traffic/traffic-resources.ts';
 import { resourceOf } from '../support/resources/resources.ts';
 import { resourcesFrom, resourcesOf, ruleOf, trafficOf } from '../support/traffic/resolve.ts';
-import { anyObject, randomWorld, CLUSTERS } from '../support/traffic/random-objects.ts';
+import { anyObject, CLUSTERS, randomUdpWorld, randomWorld } from '../support/traffic/random-objects.ts';
 import {
   backend,
   bindingObject,
@@ -104,21 +104,26 @@ describe('the dependencies of a cluster', () => {
 
   it('are complete: every change of the result changes a recorded one', () => {
     let changes = 0;
-    const property = fc.property(randomWorld, anyObject, fc.boolean(), (objects, object, isRemoved) => {
-      const existing = objects.map(resourceOf);
-      const changed = resourceOf(object);
-      const isChanged = (each: Resource) => keyOf(refTo(each)) === keyOf(refTo(changed));
-      const old = existing.filter(isChanged).at(-1);
-      const others = existing.filter(each => !isChanged(each));
-      const [before, after] = [existing, isRemoved ? others : [...others, changed]].map(resourcesOf);
-      if (!before || !after) return;
-      const touched = [...(old ? dependenciesOf(old) : []), ...(isRemoved ? [] : dependenciesOf(changed))];
-      for (const cluster of CLUSTERS) {
-        const recorded = recordedIn(before, resources => trafficFor(resources, cluster));
-        if (touched.some(text => recorded.has(text))) changes++;
-        else expect(trafficFor(after, cluster)).toEqual(trafficFor(before, cluster));
-      }
-    });
+    const property = fc.property(
+      fc.oneof(randomWorld, randomUdpWorld),
+      anyObject,
+      fc.boolean(),
+      (objects, object, isRemoved) => {
+        const existing = objects.map(resourceOf);
+        const changed = resourceOf(object);
+        const isChanged = (each: Resource) => keyOf(refTo(each)) === keyOf(refTo(changed));
+        const old = existing.filter(isChanged).at(-1);
+        const others = existing.filter(each => !isChanged(each));
+        const [before, after] = [existing, isRemoved ? others : [...others, changed]].map(resourcesOf);
+        if (!before || !after) return;
+        const touched = [...(old ? dependenciesOf(old) : []), ...(isRemoved ? [] : dependenciesOf(changed))];
+        for (const cluster of CLUSTERS) {
+          const recorded = recordedIn(before, resources => trafficFor(resources, cluster));
+          if (touched.some(text => recorded.has(text))) changes++;
+          else expect(trafficFor(after, cluster)).toEqual(trafficFor(before, cluster));
+        }
+      },
+    );
     fc.assert(property, { seed, numRuns: 600 });
     expect(changes).toBeGreaterThan(500);
   });

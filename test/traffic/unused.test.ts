@@ -9,6 +9,8 @@ import {
   endpointList,
   endpointsObject,
   httpRoute,
+  managedTailnet,
+  relaysObject,
   routeObject,
   service,
   tailnetObject,
@@ -21,6 +23,10 @@ const far = endpointsObject('far/web');
 const UDP = 'udproute/default/web/rule/-1';
 const udpRoute = routeObject('UDPRoute', 'web', [backend('web')]);
 const udp = endpointsObject('web', [endpoint({ protocol: 'UDP' })]);
+const udpWithPort = endpointsObject('web', [endpoint({ protocol: 'UDP' })], {
+  status: { endpoints: [{ name: 'web', status: 'Healthy', address: '100.64.0.1:8080', relayPort: 20_001 }] },
+});
+const relays = relaysObject('main', { '10.1.0.1': 'ready' });
 
 const BROKEN = `${CERTIFICATE}-----BEGIN CERTIFICATE-----\nMA==\n-----END CERTIFICATE-----\n`;
 const manyAuthorities = endpointList(10, {
@@ -152,7 +158,21 @@ const CASES: readonly Case[] = [
     world: [tailnet, udp, udpRoute],
     cluster: UDP,
     message:
-      'MeshEndpoints default/web has UDP endpoints, which cannot be reached through a proxy yet: run Envoy on the mesh itself, with data path Direct',
+      'MeshEndpoints default/web has UDP endpoints, and the proxies in spec.pool.addresses of MeshTailnet main carry no datagrams: set spec.pool.mode to Managed, which needs a cluster, or run Envoy on the mesh itself, with data path Direct',
+  },
+  {
+    reason: 'RelayPortMissing',
+    world: [managedTailnet(), relays, udp, udpRoute],
+    cluster: UDP,
+    message:
+      'endpoint web of MeshEndpoints default/web has no relay port: the operator has assigned none yet: check that the operator runs',
+  },
+  {
+    reason: 'ProxyUnknown',
+    world: [managedTailnet(), udpWithPort, udpRoute],
+    cluster: UDP,
+    message:
+      'MeshTailnet main of MeshEndpoints default/web has no relay for UDP: Service mesh-relay-main has no endpoints: check that its mesh pods are ready and have the container relay',
   },
 ];
 

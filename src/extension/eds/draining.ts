@@ -27,9 +27,9 @@ export type SnapshotChange = {
 const NOT_FOUND: readonly UnusedReason[] = ['BackendNotFound', 'PortNotFound'];
 
 /**
- * The endpoints that drain after a change. Endpoints that must not be used any more are removed at once, and so are those
- * whose address is assigned again. Nothing drains next to several localities: Envoy counts draining hosts as unhealthy,
- * which would shift traffic between localities.
+ * The endpoints that drain after a change. Removed at once are endpoints that must not be used any more, those whose
+ * address is assigned again, and relays: they are gone, or their port may soon be that of another endpoint. Nothing drains
+ * next to several localities: Envoy counts draining hosts as unhealthy, which would shift traffic between localities.
  */
 export function drainingAfter(change: SnapshotChange): readonly DrainingEndpoint[] {
   const { previous, draining, next, now, drainMs } = change;
@@ -41,7 +41,7 @@ export function drainingAfter(change: SnapshotChange): readonly DrainingEndpoint
   );
   const candidates = [
     ...draining.filter(({ until }) => until > now),
-    ...endpointsOf(previous, now + drainMs),
+    ...endpointsOf(previous, now + drainMs).filter(({ endpoint }) => !endpoint.relayedTo),
   ];
   const removed = candidates.filter(({ endpoint, object }) => {
     const address = addressOf(endpoint);

@@ -42,6 +42,18 @@ describe('a removed endpoint', () => {
     expect(inTheEnd).toEqual(at(1));
   });
 
+  it('is removed at once if its address is that of a relay, whose port may soon be that of another endpoint', async () => {
+    const relayedTo = { address: '100.64.0.1', port: 53 };
+    const relayed = (...ports: readonly number[]) => {
+      const [one] = [locality(ports)];
+      return clusterSnapshot(WEB, [
+        { ...one, endpoints: one.endpoints.map(each => ({ ...each, relayedTo })) },
+      ]);
+    };
+    const { soon } = await endpointsAfter(relayed(1, 2), relayed(1));
+    expect(soon).toEqual(at(1));
+  });
+
   it('drains even if it was the last one', async () => {
     const next = clusterSnapshot(WEB, [], [unused('BackendNotFound')]);
     const { soon, inTheEnd } = await endpointsAfter(clusterSnapshot(WEB, [locality([1])]), next);

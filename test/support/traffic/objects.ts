@@ -1,5 +1,6 @@
 import { GATEWAY_GROUP } from '../../../src/api/gateway-api.ts';
 import { API_VERSION, GROUP } from '../../../src/api/generated/kinds.ts';
+import { NAMESPACE, relayName } from '../../../src/api/names.ts';
 import type { RouteKind } from '../../../src/api/key.ts';
 import { gatewayObject, meshBackend, named, route } from '../declared.ts';
 import { endpoint, meshBinding, meshEndpoints, meshTailnet } from '../objects.ts';
@@ -31,6 +32,26 @@ export function endpointsObject(
 export function tailnetObject(name = 'main', { metadata, status, ...spec }: Metadata & Fields = {}): object {
   const pool = { mode: 'External', addresses: ['10.0.0.9:1055'] };
   return withStatus(named(meshTailnet({ pool, ...spec }), name, metadata), status);
+}
+
+/** A MeshTailnet of example.ts.net with ready mesh pods. */
+export function managedTailnet(name = 'main', fields: Metadata & Fields = {}): object {
+  const pool = { ready: 2, desired: 2, proxyAddress: '10.96.0.7:1055' };
+  return tailnetObject(name, { pool: {}, status: { pool }, ...fields });
+}
+
+/** The EndpointSlice of the mesh pods of a MeshTailnet that relay datagrams, by their addresses. */
+export function relaysObject(
+  tailnet: string,
+  pods: Readonly<Record<string, 'ready' | 'unready' | 'terminating'>>,
+  namespace: string = NAMESPACE,
+): object {
+  const endpoints = Object.entries(pods).map(([address, is]) => ({
+    addresses: [address],
+    conditions: { ready: is === 'ready', serving: is !== 'unready', terminating: is === 'terminating' },
+  }));
+  const service = relayName(tailnet);
+  return sliceObject(service, endpoints, { name: `${namespace}/${service}-x`, ports: null });
 }
 
 /** A route; each list of backends is a rule. */

@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import type { Arbitrary } from 'fast-check';
 import { GATEWAY_GROUP } from '../../../src/api/gateway-api.ts';
+import { NAMESPACE } from '../../../src/api/names.ts';
 import { named } from '../declared.ts';
 import { endpoint } from '../objects.ts';
 import { CERTIFICATE } from './certificates.ts';
@@ -10,6 +11,7 @@ import {
   endpointsObject,
   grantObject,
   namespaceObject,
+  relaysObject,
   routeObject,
   service,
   tailnetObject,
@@ -62,36 +64,39 @@ const someTls = fc.record(
   { requiredKeys: [] },
 );
 
-const someEndpoint = fc
-  .record({
-    host: fc.nat(5),
-    port: fc.constantFrom(...PORTS),
-    protocol: fc.oneof(
-      { weight: 3, arbitrary: fc.constant('HTTP') },
-      fc.constantFrom(...Object.keys(PROTOCOLS)),
-    ),
-    tls: fc.option(someTls, { nil: undefined }),
-    check: fc.nat(5),
-    path: fc.constantFrom('/', '/up'),
-    weight: fc.integer({ min: 1, max: 100 }),
-    priority: fc.oneof(fc.constant(0), fc.nat(9)),
-    external: fc.nat(20),
-  })
-  .map(({ host, port, protocol, tls, check, path, weight, priority, external }) => {
-    const type = PROTOCOLS[protocol]?.[check];
-    const hasTls = ['HTTPS', 'TLS', 'gRPC'].includes(protocol) && tls !== undefined;
-    return {
-      meshIP: `100.64.0.${host + 1}`,
-      meshFQDN: `e${host}.example.ts.net`,
-      port,
-      protocol,
-      weight,
-      priority,
-      ...(type && { healthCheck: { enabled: true, type, path } }),
-      ...(hasTls && { tls }),
-      ...(external === 0 && { externalTarget: 'db.example.com:5432' }),
-    };
-  });
+const anyProtocol = fc.oneof(
+  { weight: 3, arbitrary: fc.constant('HTTP') },
+  fc.constantFrom(...Object.keys(PROTOCOLS)),
+);
+
+const someEndpoint = (aProtocol: Arbitrary<string>) =>
+  fc
+    .record({
+      host: fc.nat(5),
+      port: fc.constantFrom(...PORTS),
+      protocol: aProtocol,
+      tls: fc.option(someTls, { nil: undefined }),
+      check: fc.nat(5),
+      path: fc.constantFrom('/', '/up'),
+      weight: fc.integer({ min: 1, max: 100 }),
+      priority: fc.oneof(fc.constant(0), fc.nat(9)),
+      external: fc.nat(20),
+    })
+    .map(({ host, port, protocol, tls, check, path, weight, priority, external }) => {
+      const type = PROTOCOLS[protocol]?.[check];
+      const hasTls = ['HTTPS', 'TLS', 'gRPC'].includes(protocol) && tls !== undefined;
+      return {
+        meshIP: `100.64.0.${host + 1}`,
+        meshFQDN: `e${host}.example.ts.net`,
+        port,
+        protocol,
+        weight,
+        priority,
+        ...(type && { healthCheck: { enabled: true, type, path } }),
+        ...(hasTls && { tls }),
+        ...(external === 0 && { externalTarget: 'db.example.com:5432' }),
+      };
+    });
 
 const someStatus = fc.record({
   endpoints: fc.uniqueArray(
@@ -99,31 +104,46 @@ const someStatus = fc.record({
       name: fc.nat(7).map(at => `n${at}`),
       status: fc.constantFrom('Healthy', 'Unhealthy'),
       error: fc.constantFrom('refused', 'not checked yet'),
+      relayPort: fc.option(fc.integer({ min: 20_000, max: 20_019 }), { nil: undefined }),
+      isStale: fc.nat(7).map(number => number === 0),
     }),
     { selector: ({ name }) => name, maxLength: 6 },
   ),
 });
 
-const anObject = fc
-  .record({
-    namespace: aNamespace,
-    name: aName,
-    tailnet: aDomain,
-    endpoints: fc.array(someEndpoint, { minLength: 1, maxLength: 8 }),
-    status: fc.option(someStatus, { nil: undefined }),
-    isGoing: fc.nat(9),
-  })
-  .map(({ namespace, name, tailnet, endpoints, status, isGoing }) =>
-    endpointsObject(
-      `${namespace}/${name}`,
-      endpoints.map((fields, at) => endpoint({ ...fields, name: `n${at}` })),
-      {
-        tailnet,
-        ...(status && { status }),
-        ...(isGoing === 0 && { metadata: { deletionTimestamp: '2026-01-01T00:00:00Z' } }),
-      },
-    ),
-  );
+const objectWith = (aProtocol: Arbitrary<string>) =>
+  fc
+    .record({
+      namespace: aNamespace,
+      name: aName,
+      tailnet: aDomain,
+      endpoints: fc.array(someEndpoint(aProtocol), { minLength: 1, maxLength: 8 }),
+      status: fc.option(someStatus, { nil: undefined }),
+      isGoing: fc.nat(9),
+    })
+    .map(({ namespace, name, tailnet, endpoints, status, isGoing }) =>
+      endpointsObject(
+        `${namespace}/${name}`,
+        endpoints.map((fields, at) => endpoint({ ...fields, name: `n${at}` })),
+        {
+          tailnet,
+          ...(status && { status: { endpoints: status.endpoints.map(entry => entryOf(entry, endpoints)) } }),
+          ...(isGoing === 0 && { metadata: { deletionTimestamp: '2026-01-01T00:00:00Z' } }),
+        },
+      ),
+    );
+
+const anObject = objectWith(anyProtocol);
+
+/** An entry of status.endpoints with the address of its endpoint, or of another one. */
+function entryOf(
+  { isStale, relayPort, ...entry }: Fields & { readonly name: string; readonly isStale: boolean },
+  endpoints: readonly { readonly meshIP: string; readonly port: number }[],
+): Fields {
+  const { meshIP = '100.64.9.9', port = 1 } = endpoints[Number(entry.name.slice(1))] ?? {};
+  const address = `${isStale ? '100.64.8.8' : meshIP}:${port}`;
+  return { ...entry, ...(relayPort !== undefined && { relayPort, address }) };
+}
 
 const somePool = fc.constantFrom<Fields>(
   {},
@@ -132,33 +152,43 @@ const somePool = fc.constantFrom<Fields>(
   { mode: 'External', addresses: ['proxy.example.com:1055'] },
 );
 
-const aTailnet = fc
-  .record({
-    name: aName,
-    tailnet: aDomain,
-    pool: somePool,
-    restriction: fc.nat(3),
-    creationTimestamp: fc.constantFrom('2026-01-01T00:00:00Z', '2026-02-01T00:00:00Z'),
-    proxyAddress: fc.option(fc.constantFrom('10.9.0.1:1055', 'name:1055'), { nil: undefined }),
-  })
-  .map(({ name, tailnet, pool, restriction, creationTimestamp, proxyAddress }) => {
-    const selector = { matchLabels: { team: 'a' } };
-    return tailnetObject(name, {
-      tailnet,
-      pool,
-      ...(restriction === 0 && { allowedNamespaces: { from: 'Selector', selector } }),
-      metadata: { creationTimestamp },
-      ...(proxyAddress !== undefined && { status: { pool: { proxyAddress } } }),
+const someProxy = fc.option(fc.constantFrom('10.9.0.1:1055', 'name:1055'), { nil: undefined });
+
+const tailnetWith = (aPool: Arbitrary<Fields>, aProxy: Arbitrary<string | undefined>) =>
+  fc
+    .record({
+      name: aName,
+      tailnet: aDomain,
+      pool: aPool,
+      restriction: fc.nat(3),
+      creationTimestamp: fc.constantFrom('2026-01-01T00:00:00Z', '2026-02-01T00:00:00Z'),
+      proxyAddress: aProxy,
+    })
+    .map(({ name, tailnet, pool, restriction, creationTimestamp, proxyAddress }) => {
+      const selector = { matchLabels: { team: 'a' } };
+      return tailnetObject(name, {
+        tailnet,
+        pool,
+        ...(restriction === 0 && { allowedNamespaces: { from: 'Selector', selector } }),
+        metadata: { creationTimestamp },
+        ...(proxyAddress !== undefined && { status: { pool: { proxyAddress } } }),
+      });
     });
-  });
+
+const aTailnet = tailnetWith(somePool, someProxy);
+
+/** Most have ready mesh pods. */
+const poolTailnet = tailnetWith(
+  fc.oneof({ weight: 6, arbitrary: fc.constant({}) }, somePool),
+  fc.oneof({ weight: 6, arbitrary: fc.constant('10.9.0.1:1055') }, someProxy),
+);
+
+const meshBackend = fc
+  .record({ namespace: aNamespace, name: aName, port: fc.constantFrom(...PORTS), weight: fc.nat(3) })
+  .map(({ namespace, name, port, weight }) => backend(`${namespace}/${name}`, { port, weight }));
 
 const aBackend = fc.oneof(
-  {
-    weight: 6,
-    arbitrary: fc
-      .record({ namespace: aNamespace, name: aName, port: fc.constantFrom(...PORTS), weight: fc.nat(3) })
-      .map(({ namespace, name, port, weight }) => backend(`${namespace}/${name}`, { port, weight })),
-  },
+  { weight: 6, arbitrary: meshBackend },
   fc.nat(2).map(weight => service({ weight })),
 );
 
@@ -169,7 +199,28 @@ const aRoute = fc
   })
   .map(({ kind, rules }) => routeObject(kind, 'r', ...rules));
 
+/** The address of a relay names its MeshTailnet: 10.1.0.x for a, 10.2.0.x for b. Those in other namespaces are 10.9.0.x. */
+const relaysOf = (aTailnetName: Arbitrary<(typeof NAMES)[number]>) =>
+  fc
+    .record({
+      tailnet: aTailnetName,
+      namespace: fc.constantFrom(NAMESPACE, NAMESPACE, NAMESPACE, 'default'),
+      pods: fc.dictionary(
+        fc.constantFrom('1', '2', '3'),
+        fc.constantFrom('ready', 'ready', 'unready', 'terminating'),
+        { minKeys: 1 },
+      ),
+    })
+    .map(({ tailnet, namespace, pods }) => {
+      const second = namespace === NAMESPACE ? NAMES.indexOf(tailnet) + 1 : 9;
+      const byAddress = Object.entries(pods).map(([last, is]) => [`10.${second}.0.${last}`, is]);
+      return relaysObject(tailnet, Object.fromEntries(byAddress) as typeof pods, namespace);
+    });
+
+const someRelays = relaysOf(aName);
+
 const another = fc.oneof(
+  someRelays,
   aNamespace.map(name => grantObject(name)),
   aNamespace.map(name => namespaceObject(name, { team: 'a' })),
   aNamespace.map(name => namespaceObject(name)),
@@ -186,6 +237,21 @@ export const anyObject: Arbitrary<object> = fc.oneof(
   { weight: 2, arbitrary: aRoute },
   { weight: 2, arbitrary: another },
 );
+
+const udpRoute = fc
+  .array(fc.array(meshBackend, { minLength: 1, maxLength: 3 }), { minLength: 1, maxLength: 2 })
+  .map(rules => routeObject('UDPRoute', 'r', ...rules));
+
+/** Random sets of objects with UDP endpoints, most of them with a relay port. */
+export const randomUdpWorld: Arbitrary<readonly object[]> = fc
+  .tuple(
+    fc.array(poolTailnet, { minLength: 2, maxLength: 3 }),
+    fc.array(objectWith(fc.constantFrom('UDP', 'UDP', 'UDP', 'TCP')), { minLength: 3, maxLength: 6 }),
+    udpRoute.map(route => [route]),
+    fc.tuple(relaysOf(fc.constant('a')), relaysOf(fc.constant('b'))),
+    fc.array(another, { maxLength: 2 }),
+  )
+  .map(lists => lists.flat());
 
 /** Random sets of objects with many references; of several objects with one name the last counts. */
 export const randomWorld: Arbitrary<readonly object[]> = fc

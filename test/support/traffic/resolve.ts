@@ -66,7 +66,7 @@ export function trafficOf(resources: TrafficResources, cluster = 'httproute/defa
   const settings = envoyClusterSettingsOf(rule);
   const assigned = (path: DataPathMode): LoadAssignmentResult =>
     settings
-      ? loadAssignmentOf(rule, settings, path)
+      ? loadAssignmentOf(rule, settings, path, resources)
       : { assignment: { cluster, localities: [] }, unused: [] };
   return { rule, settings, through: { Proxy: assigned('Proxy'), Direct: assigned('Direct') } };
 }

@@ -1,0 +1,100 @@
+import type { Kinds } from '../api/generated/types.ts';
+import { addressText } from '../api/socket-address.ts';
+import type { SocketAddress } from '../api/socket-address.ts';
+import { proxiesOf, proxySelector } from './data-path.ts';
+import type { DataPathMode } from './data-path.ts';
+import { relayPortsOf } from './relays.ts';
+import type { ResolvedEndpoint } from './resolve-backend-ref.ts';
+import type { ResolvedBackend, ResolvedRule } from './resolve-route.ts';
+import type { TrafficResources } from './traffic-resources.ts';
+import { unreachableBackend } from './unused.ts';
+import type { UnusedBackend } from './unused.ts';
+
+/** The address to which Envoy sends what is for an endpoint. */
+export type Place = SocketAddress & {
+  /** The proxy through which Envoy connects; none where Envoy is on the mesh. */
+  readonly proxy?: SocketAddress;
+  /** The endpoint, if the address is that of a relay. */
+  readonly relayedTo?: SocketAddress;
+};
+
+/** How Envoy reaches the endpoints of a backend, and which it cannot reach. */
+export type Path = {
+  /** None for an endpoint that Envoy cannot reach. */
+  readonly placesOf: (resolved: ResolvedEndpoint) => readonly (Place & { readonly isDraining?: boolean })[];
+  readonly unused: readonly UnusedBackend[];
+};
+
+/** The path to a backend; all its endpoints are in this tailnet. */
+type PathTo = (backend: ResolvedBackend, tailnet: Kinds['MeshTailnet']) => Path;
+
+/** The paths to the backends of a rule. Without a proxy or relay, Envoy never gets an endpoint to dial directly. */
+export function pathsOf(
+  { protocol, backends }: ResolvedRule,
+  dataPath: DataPathMode,
+  resources: Pick<TrafficResources, 'relays'>,
+): PathTo {
+  if (dataPath === 'Direct') return () => ({ placesOf: resolved => [placeOf(resolved)], unused: [] });
+  return protocol === 'UDP' ? pathThroughRelays(backends, resources) : pathThroughProxies;
+}
+
+function placeOf({ endpoint: { meshIP, port } }: ResolvedEndpoint): SocketAddress {
+  return { address: meshIP, port };
+}
+
+function noPath(...unused: readonly UnusedBackend[]): Path {
+  return { placesOf: () => [], unused };
+}
+
+function pathThroughProxies(backend: ResolvedBackend, tailnet: Kinds['MeshTailnet']): Path {
+  const proxies = proxiesOf(tailnet);
+  switch (proxies.are) {
+    case 'known': {
+      const proxyOf = proxySelector(proxies.addresses);
+      return {
+        placesOf: resolved => {
+          const proxy = proxyOf(addressText(resolved.endpoint));
+          return proxy ? [{ ...placeOf(resolved), proxy }] : [];
+        },
+        unused: [],
+      };
+    }
+    case 'unknown':
+      return noPath(unreachableBackend.proxyUnknown(backend, tailnet));
+    case 'names':
+      return noPath(unreachableBackend.proxyNotAnAddress(backend, tailnet.metadata.name, proxies.names));
+  }
+}
+
+/** Datagrams cannot pass a CONNECT proxy. Each mesh pod relays them, and has a port for each endpoint. */
+function pathThroughRelays(
+  backends: readonly ResolvedBackend[],
+  resources: Pick<TrafficResources, 'relays'>,
+): PathTo {
+  const ports = relayPortsOf(backends);
+  return (backend, tailnet) => {
+    if (tailnet.spec.pool.mode === 'External') {
+      return noPath(unreachableBackend.datagramsThroughProxy(backend, tailnet));
+    }
+    if (proxiesOf(tailnet).are === 'unknown')
+      return noPath(unreachableBackend.proxyUnknown(backend, tailnet));
+    const relays = resources.relays(tailnet.metadata.name);
+    const unused = backend.endpoints.flatMap(resolved => {
+      const found = ports.get(resolved);
+      return found && 'missing' in found
+        ? [unreachableBackend.relayPortMissing(backend, resolved.endpoint, found.missing)]
+        : [];
+    });
+    const hasPort = unused.length < backend.endpoints.length;
+    if (hasPort && relays?.length === 0) unused.push(unreachableBackend.noRelay(backend, tailnet));
+    return {
+      placesOf: resolved => {
+        const found = ports.get(resolved);
+        if (!found || 'missing' in found) return [];
+        const relayedTo = placeOf(resolved);
+        return (relays ?? []).map(relay => ({ ...relay, port: found.port, relayedTo }));
+      },
+      unused,
+    };
+  };
+}
