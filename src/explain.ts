@@ -5,11 +5,12 @@ import { explainRoutes } from './explain/routes.ts';
 import type { Explained } from './explain/routes.ts';
 import { trafficResourcesFrom, extensionIndexes } from './extension/listers.ts';
 import { ROUTE_KINDS } from './api/key.ts';
+import { NAMESPACE } from './api/names.ts';
 import { openDirectory } from './resources/directory.ts';
 import type { Directory } from './resources/directory.ts';
 
 /** What `mesh-gateway help explain` prints. */
-export const EXPLAIN_HELP = `mesh-gateway explain [--data-path Proxy|Direct] FOLDER
+export const EXPLAIN_HELP = `mesh-gateway explain [--data-path Proxy|Direct] [--namespace NAMESPACE] FOLDER
 
 Reads the objects in a folder of YAML files: those of standalone, or those that
 \`kubectl get --output yaml\` prints, with their status. For each route to MeshEndpoints it prints the
@@ -18,13 +19,14 @@ is not used or not ready and why. It sends nothing.
 
   FOLDER        the folder of files
   --data-path   how Envoy reaches the mesh: Proxy, which is the default, or Direct
+  --namespace   the namespace of mesh-gateway, where mesh pods run (default ${NAMESPACE})
 
 Exit status: 0 every backend can be used, 1 one cannot or a file cannot be read, 2 wrong usage.
 `;
 
 /** Runs `mesh-gateway explain`; returns the exit code. */
 export async function runExplain(args: readonly string[]): Promise<number> {
-  const { folder, path } = await readArguments(args);
+  const { folder, path, namespace } = await readArguments(args);
   const directory = openDirectory({
     folder,
     indexes: extensionIndexes,
@@ -33,7 +35,7 @@ export async function runExplain(args: readonly string[]): Promise<number> {
     reportFailure: failure => console.error(failure),
   });
   try {
-    return await explain(directory, path);
+    return await explain(directory, path, namespace);
   } finally {
     await directory.close();
   }
@@ -42,7 +44,10 @@ export async function runExplain(args: readonly string[]): Promise<number> {
 async function readArguments(args: readonly string[]) {
   const { values, positionals } = parseArgs({
     args: [...args],
-    options: { 'data-path': { type: 'string', default: 'Proxy' } },
+    options: {
+      'data-path': { type: 'string', default: 'Proxy' },
+      namespace: { type: 'string', default: NAMESPACE },
+    },
     allowPositionals: true,
   });
   const path = values['data-path'];
@@ -55,14 +60,18 @@ async function readArguments(args: readonly string[]) {
     () => false,
   );
   if (!isFolder) throw new Error(`explain: ${folder} is not a folder that can be read`);
-  return { folder, path } as const;
+  return { folder, path, namespace: values.namespace } as const;
 }
 
-async function explain({ start, read, problems }: Directory, path: 'Proxy' | 'Direct'): Promise<number> {
+async function explain(
+  { start, read, problems }: Directory,
+  path: 'Proxy' | 'Direct',
+  podNamespace: string,
+): Promise<number> {
   start();
   await read.whenSynced();
   const routes = ROUTE_KINDS.flatMap(kind => read.list(kind));
-  const explained = explainRoutes(trafficResourcesFrom(read), routes, path);
+  const explained = explainRoutes(trafficResourcesFrom(read, { podNamespace }), routes, path);
   console.log(textOf(explained));
   return problems().length === 0 && explained.every(({ isHealthy }) => isHealthy) ? 0 : 1;
 }

@@ -78,6 +78,43 @@ spec:
     expect((await explain(quickstartWith('tailnet.yaml', deleted))).out).toContain('it is being deleted');
   });
 
+  it('finds the relays of the namespace of mesh-gateway', async () => {
+    const text = `apiVersion: mesh-gateway.dev/v1alpha1
+kind: MeshTailnet
+metadata: {name: second}
+spec: {tailnet: other.ts.net}
+status: {pool: {ready: 1, desired: 1, proxyAddress: "10.96.0.7:1055"}}
+---
+apiVersion: mesh-gateway.dev/v1alpha1
+kind: MeshEndpoints
+metadata: {name: dns}
+spec:
+  tailnet: other.ts.net
+  endpoints: [{name: dns, meshIP: 100.64.0.7, meshFQDN: dns.other.ts.net, port: 53, protocol: UDP}]
+status: {endpoints: [{name: dns, status: Healthy, address: "100.64.0.7:53", relayPort: 20053}]}
+---
+apiVersion: gateway.networking.k8s.io/v1alpha2
+kind: UDPRoute
+metadata: {name: dns}
+spec:
+  rules: [{backendRefs: [{group: mesh-gateway.dev, kind: MeshEndpoints, name: dns, port: 53}]}]
+---
+apiVersion: discovery.k8s.io/v1
+kind: EndpointSlice
+metadata: {name: relay, namespace: elsewhere, labels: {kubernetes.io/service-name: mesh-relay-second}}
+addressType: IPv4
+ports: null
+endpoints: [{addresses: [10.1.0.1], conditions: {ready: true, serving: true, terminating: false}}]
+`;
+    const folder = quickstartWith('dns.yaml', text);
+    const found = await explain('--namespace', 'elsewhere', folder);
+    expect(found.out).toMatch(/10\.1\.0\.1:20053 +relays to 100\.64\.0\.7:53 /);
+    expect(found.status).toBe(0);
+    const without = await explain(folder);
+    expect(without.out).toMatch(/ProxyUnknown: .*Service mesh-relay-second has no endpoints/);
+    expect(without.status).toBe(1);
+  });
+
   it('writes no files', async () => {
     const { root } = makeFolders();
     const folder = quickstartWith('more.yaml', '# nothing\n');

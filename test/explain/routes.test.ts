@@ -7,6 +7,7 @@ import { createMemory } from '../support/resources/memory.ts';
 import { meshBackend, named, route } from '../support/declared.ts';
 import { endpoint, meshBinding, meshEndpoints, meshTailnet } from '../support/objects.ts';
 import { resourceOf } from '../support/resources/resources.ts';
+import { managedTailnet, relaysObject } from '../support/traffic/objects.ts';
 import { resourcesFrom } from '../support/traffic/resolve.ts';
 
 /** The explanations of the routes among objects. */
@@ -137,6 +138,27 @@ describe('the explanation of a route', () => {
     expect(found?.isHealthy).toBe(problem === undefined);
     const [direct] = explainRoutes(resourcesFrom([{ ...managed, status }, web]), [toWeb], 'Direct');
     expect(direct?.isHealthy).toBe(true);
+  });
+
+  it('has the relays of UDP endpoints, and the endpoints themselves', () => {
+    const dns = endpoint({ name: 'dns', meshIP: '100.64.0.7', port: 53, protocol: 'UDP' });
+    const entry = { name: 'dns', status: 'Healthy', address: '100.64.0.7:53', relayPort: 20_053 };
+    const object = {
+      ...named(meshEndpoints({ endpoints: [dns] }), 'default/dns'),
+      status: { endpoints: [entry] },
+    };
+    const rules = [{ backendRefs: [meshBackend({ name: 'dns', port: 53 })] }];
+    const toDns = resourceOf(route('UDPRoute', 'default/dns', { rules })) as Route;
+    const explain = (...objects: readonly object[]) =>
+      explainRoutes(resourcesFrom([managedTailnet('one'), object, ...objects]), [toDns], 'Proxy')[0];
+    const found = explain(relaysObject('one', { '10.1.0.1': 'ready', '10.1.0.2': 'terminating' }));
+    expect(found?.text.split('\n').slice(2)).toEqual([
+      '    10.1.0.1:20053  relays to 100.64.0.7:53  backend 0, weight 1, priority 0, HEALTHY',
+      '    10.1.0.2:20053  relays to 100.64.0.7:53  backend 0, weight 1, priority 0, DRAINING',
+    ]);
+    expect(found?.isHealthy).toBe(true);
+    expect(explain()?.text).toContain('no endpoint: datagrams are dropped');
+    expect(explain()?.text).toContain('has no relay for UDP: Service mesh-relay-one has no endpoints');
   });
 
   it('has no endpoints while the MeshTailnet is being deleted', () => {
