@@ -2,7 +2,7 @@ import { App, Chart, Yaml } from 'cdk8s';
 import type { Construct } from 'constructs';
 import { addEnvoyGatewayAccess, addEnvoyGatewayConfig, envoyGatewayValues } from './charts/envoy-gateway.ts';
 import { addExtensionServer } from './charts/extension-server.ts';
-import { addDashboards, addRules, addServiceMonitors } from './charts/monitoring.ts';
+import { addDashboards, addPodMonitor, addRules, addServiceMonitors } from './charts/monitoring.ts';
 import { addNamespace } from './charts/namespace.ts';
 import { addNetworkPolicies } from './charts/network-policies.ts';
 import { addOperator } from './charts/operator.ts';
@@ -33,6 +33,7 @@ const CHARTS: Readonly<Record<string, Readonly<Record<string, (options: InstallO
   'network-policies': { 'network-policies.yaml': charted(addNetworkPolicies) },
   monitoring: {
     'monitoring/service-monitors.yaml': charted(addServiceMonitors),
+    'monitoring/pod-monitors.yaml': charted(addPodMonitor),
     'monitoring/rules.yaml': charted(addRules),
     'monitoring/dashboards.yaml': charted(addDashboards),
   },

@@ -30,6 +30,9 @@ export function poolName(tailnet: string): string {
 export const RELAY = {
   container: 'relay',
   ports: { http: 9003 },
+  portName: 'relay-http',
+  /** The job of its metrics. */
+  job: 'mesh-relay',
   /** Of the pods that have the container; its value is `true`. */
   label: `${GROUP}/relay`,
 } as const;

@@ -1,7 +1,7 @@
 import { ApiObject } from 'cdk8s';
 import { k8s } from 'cdk8s-plus-28';
 import type { Construct } from 'constructs';
-import { COMPONENTS } from '../../src/api/names.ts';
+import { COMPONENTS, MESH_POD, RELAY } from '../../src/api/names.ts';
 import { labelsOf, selectorOf } from '../installation.ts';
 import type { Install } from '../installation.ts';
 import { alerts } from '../monitoring/alerts.ts';
@@ -25,6 +25,34 @@ export function addServiceMonitors(chart: Construct, install: Install): void {
     });
   }
 }
+
+/** The PodMonitor of the relays, whose series have the name of the MeshTailnet in the label `tailnet`. */
+export function addPodMonitor(chart: Construct, install: Install): void {
+  const { namespace, monitoring } = install.installation;
+  new ApiObject(chart, RELAY.job, {
+    apiVersion: PROMETHEUS_OPERATOR,
+    kind: 'PodMonitor',
+    metadata: { name: RELAY.job, labels: labelsOf(install, undefined, monitoring.labels) },
+    spec: {
+      selector: { matchLabels: { ...MESH_POD.labels, [RELAY.label]: 'true' } },
+      namespaceSelector: { matchNames: [namespace] },
+      podMetricsEndpoints: [
+        {
+          port: RELAY.portName,
+          path: '/metrics',
+          interval: monitoring.scrapeInterval,
+          relabelings: [
+            { targetLabel: 'job', replacement: RELAY.job },
+            { targetLabel: 'tailnet', sourceLabels: [TAILNET_OF_POD] },
+          ],
+        },
+      ],
+    },
+  });
+}
+
+/** Prometheus' own label for a label of a pod. */
+const TAILNET_OF_POD = `__meta_kubernetes_pod_label_${MESH_POD.tailnetLabel.replaceAll(/[^a-z0-9]/g, '_')}`;
 
 /** The alerts. */
 export function addRules(chart: Construct, install: Install): void {

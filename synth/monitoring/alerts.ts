@@ -1,10 +1,11 @@
-import { COMPONENTS } from '../../src/api/names.ts';
+import { COMPONENTS, RELAY } from '../../src/api/names.ts';
 import {
   foreignMetrics,
   controllerMetrics,
   extensionMetrics,
   leaderMetrics,
   poolMetrics,
+  relayMetrics,
 } from '../../src/telemetry/metrics.ts';
 import { maxOf, rateOf, seriesOf, sumOf } from '../expression.ts';
 
@@ -30,6 +31,7 @@ export function alerts(namespace: string): readonly Alert[] {
     endpointsRefusedByEnvoy(),
     hookFailures(),
     meshPoolDegraded(),
+    relayDropsDatagrams(),
   ];
 }
 
@@ -140,6 +142,23 @@ function meshPoolDegraded(): Alert {
       summary: 'A tailnet has fewer ready mesh pods than desired',
       description:
         '{{ $value }} mesh pods of the MeshTailnet {{ $labels.tailnet }} are not ready. Traffic passes through those that are. The condition PoolReady of the MeshTailnet has the cause and the fix.',
+    },
+  };
+}
+
+function relayDropsDatagrams(): Alert {
+  const relays = { job: RELAY.job };
+  const dropped = sumOf(rateOf(relayMetrics.relayDropped, relays, OVER), ['tailnet']);
+  const all = sumOf(rateOf(relayMetrics.relayPackets, relays, OVER), ['tailnet']);
+  return {
+    alert: 'RelayDropsDatagrams',
+    expr: `${dropped} / ${all} > 0.01`,
+    for: '10m',
+    labels: { severity: 'warning' },
+    annotations: {
+      summary: 'More than 1% of the datagrams of a tailnet are dropped',
+      description:
+        '{{ $value | humanizePercentage }} of the datagrams of the MeshTailnet {{ $labels.tailnet }} are dropped by its relays. The label reason of mesh_gateway_relay_dropped_total has the cause.',
     },
   };
 }

@@ -1,6 +1,6 @@
 /* eslint-disable @typescript-eslint/no-deprecated -- its replacement needs Grafana 12 or newer */
 import type { Dashboard } from '@grafana/grafana-foundation-sdk/dashboard';
-import { COMPONENTS } from '../../src/api/names.ts';
+import { COMPONENTS, RELAY } from '../../src/api/names.ts';
 import {
   foreignMetrics,
   controlMetrics,
@@ -10,6 +10,7 @@ import {
   leaderMetrics,
   poolMetrics,
   queueMetrics,
+  relayMetrics,
 } from '../../src/telemetry/metrics.ts';
 import { maxOf, quantileOf, rateOf, seriesOf, sumOf } from '../expression.ts';
 import { dashboardOf } from './panels.ts';
@@ -19,6 +20,7 @@ import type { Graph, Row } from './panels.ts';
 const OVER = '$__rate_interval';
 const OPERATOR = { job: COMPONENTS.operator } as const;
 const EXTENSION_SERVER = { job: COMPONENTS.extensionServer } as const;
+const RELAYS = { job: RELAY.job } as const;
 
 /** All dashboards by their names: how the operator does, and how traffic is steered. */
 export function dashboards(): ReadonlyMap<string, Dashboard> {
@@ -146,6 +148,7 @@ function trafficRows(): readonly Row[] {
   return [
     { title: 'Endpoints', graphs: endpoints() },
     { title: 'Calls', graphs: [...calls(), ...hooks()] },
+    { title: 'UDP through mesh pods', graphs: datagrams() },
     { title: 'Process', graphs: processGraphs(EXTENSION_SERVER) },
   ];
 }
@@ -183,6 +186,36 @@ function endpoints(): readonly Graph[] {
       description: 'Backend references and endpoints without traffic, by reason.',
       unit: 'short',
       lines: { '{{reason}}': `max by (reason) (${seriesOf(unresolved, EXTENSION_SERVER)})` },
+    },
+  ];
+}
+
+function datagrams(): readonly Graph[] {
+  const { relayPackets, relayAssociations, relayDropped } = relayMetrics;
+  return [
+    {
+      title: 'Datagrams',
+      description: 'Per second, by direction and result.',
+      unit: 'ops',
+      lines: {
+        '{{tailnet}} {{direction}} {{result}}': sumOf(rateOf(relayPackets, RELAYS, OVER), [
+          'tailnet',
+          'direction',
+          'result',
+        ]),
+      },
+    },
+    {
+      title: 'Associations',
+      description: 'One for each client of each UDP endpoint, until it has been idle for a minute.',
+      unit: 'short',
+      lines: { '{{pod}}': seriesOf(relayAssociations, RELAYS) },
+    },
+    {
+      title: 'Dropped datagrams',
+      description: 'Per second, by reason.',
+      unit: 'ops',
+      lines: { '{{tailnet}} {{reason}}': sumOf(rateOf(relayDropped, RELAYS, OVER), ['tailnet', 'reason']) },
     },
   ];
 }

@@ -48,7 +48,8 @@ describe('the monitoring of a cluster', () => {
     const [, [command = ''] = []] = documentedCommands('install.md', 'Apply the manifests');
     expect(command).toContain('monitoring');
     const applied = await scene.shell.sh(command);
-    for (const kind of ['prometheusrule', 'servicemonitor', 'configmap']) expect(applied).toContain(kind);
+    for (const kind of ['prometheusrule', 'servicemonitor', 'podmonitor', 'configmap'])
+      expect(applied).toContain(kind);
     const rules = await scene.client.list({
       apiVersion: 'monitoring.coreos.com/v1',
       kind: 'PrometheusRule',

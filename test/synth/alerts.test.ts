@@ -41,6 +41,14 @@ const failures = (hook: string, values: string): Series => ({
   [`mesh_gateway_hook_failures_total{${SERVER}, pod="a", hook="${hook}"}`]: values,
 });
 
+const datagrams = (result: string, values: string): Series => ({
+  [`mesh_gateway_relay_packets_total{job="mesh-relay", tailnet="home", direction="to_mesh", result="${result}"}`]:
+    values,
+});
+const drops = (reason: string, values: string): Series => ({
+  [`mesh_gateway_relay_dropped_total{job="mesh-relay", tailnet="home", reason="${reason}"}`]: values,
+});
+
 type Case = readonly [alert: string, when: string, series: Series, at: string, times: number];
 
 const RATE = 'HighReconciliationErrorRate';
@@ -50,6 +58,7 @@ const LEADER = 'NoOperatorLeads';
 const REFUSED = 'EndpointsRefusedByEnvoy';
 const HOOKS = 'HookFailures';
 const POOL = 'MeshPoolDegraded';
+const RELAY = 'RelayDropsDatagrams';
 
 const CASES: readonly Case[] = [
   [RATE, 'a fifth fails for longer than 10 minutes', reconciles('0+4x40', '0+1x40'), '11m', 1],
@@ -67,6 +76,23 @@ const CASES: readonly Case[] = [
     0,
   ],
   [RATE, 'it failed for 5 minutes and then no more', reconciles('0+4x80', '0+1x10 10x70'), '25m', 0],
+
+  [
+    RELAY,
+    'two of a hundred are dropped',
+    { ...datagrams('forwarded', '0+98x60'), ...datagrams('dropped', '0+2x60'), ...drops('a', '0+2x60') },
+    '20m',
+    1,
+  ],
+  [
+    RELAY,
+    'fewer than one of a hundred are dropped',
+    { ...datagrams('forwarded', '0+999x60'), ...drops('a', '0+9x60') },
+    '20m',
+    0,
+  ],
+  [RELAY, 'there is no relay', {}, '20m', 0],
+  [RELAY, 'no datagrams pass', { ...datagrams('forwarded', '5x60'), ...drops('a', '0x60') }, '20m', 0],
 
   [DOWN, 'it is down for 3 minutes', up('a', '1 0x20'), '3m30s', 1],
   [DOWN, 'it is down, but not long enough', up('a', '1 0x20'), '3m', 0],
@@ -175,7 +201,7 @@ describe('the alerts', () => {
     }
   });
 
-  it('are those of the contract, and four more', () => {
+  it('are those of the contract, and five more', () => {
     expect(alerts('a').map(({ alert, for: hold }) => [alert, hold])).toEqual([
       [RATE, '10m'],
       [DOWN, '3m'],
@@ -184,6 +210,7 @@ describe('the alerts', () => {
       [REFUSED, '5m'],
       [HOOKS, '5m'],
       [POOL, '15m'],
+      [RELAY, '10m'],
     ]);
   });
 });

@@ -62,6 +62,7 @@ describe('a kustomization', () => {
       'kustomization.yaml',
       'monitoring/dashboards.yaml',
       'monitoring/kustomization.yaml',
+      'monitoring/pod-monitors.yaml',
       'monitoring/rules.yaml',
       'monitoring/service-monitors.yaml',
       'operator.yaml',

@@ -73,9 +73,9 @@ export function relayContainer({ tailnet }: PoolOptions, image: string): Fields 
       ...fieldRefs.map(variableOf),
       { name: 'RELAY_CONFIG_MAP', value: relayName(tailnet.metadata.name) },
     ],
-    ports: [{ name: RELAY_PORT, containerPort: RELAY.ports.http, protocol: 'TCP' }],
+    ports: [{ name: RELAY.portName, containerPort: RELAY.ports.http, protocol: 'TCP' }],
     readinessProbe: {
-      httpGet: { path: '/readyz', port: RELAY_PORT },
+      httpGet: { path: '/readyz', port: RELAY.portName },
       periodSeconds: 1,
       timeoutSeconds: 1,
       failureThreshold: 3,
@@ -84,8 +84,6 @@ export function relayContainer({ tailnet }: PoolOptions, image: string): Fields 
     resources: { requests: { cpu: '10m', memory: '64Mi' }, limits: { memory: '256Mi' } },
   };
 }
-
-const RELAY_PORT = 'relay-http';
 
 /** Variables that others refer to come first; extraEnv replaces defaults, and never what makes a pod a member. */
 function environment(options: PoolOptions): readonly Fields[] {

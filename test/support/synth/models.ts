@@ -7,6 +7,7 @@ import { HorizontalPodAutoscaler } from 'kubernetes-models/autoscaling/v2/Horizo
 import { Namespace } from 'kubernetes-models/v1/Namespace';
 import { NetworkPolicy } from 'kubernetes-models/networking.k8s.io/v1/NetworkPolicy';
 import { PodDisruptionBudget } from 'kubernetes-models/policy/v1/PodDisruptionBudget';
+import { PodMonitor } from '@kubernetes-models/prometheus-operator/monitoring.coreos.com/v1/PodMonitor';
 import { PrometheusRule } from '@kubernetes-models/prometheus-operator/monitoring.coreos.com/v1/PrometheusRule';
 import { Role } from 'kubernetes-models/rbac.authorization.k8s.io/v1/Role';
 import { RoleBinding } from 'kubernetes-models/rbac.authorization.k8s.io/v1/RoleBinding';
@@ -24,6 +25,7 @@ const MODELS = {
   'apps/v1 Deployment': Deployment,
   'apps/v1 StatefulSet': StatefulSet,
   'autoscaling/v2 HorizontalPodAutoscaler': HorizontalPodAutoscaler,
+  'monitoring.coreos.com/v1 PodMonitor': PodMonitor,
   'monitoring.coreos.com/v1 PrometheusRule': PrometheusRule,
   'monitoring.coreos.com/v1 ServiceMonitor': ServiceMonitor,
   'networking.k8s.io/v1 NetworkPolicy': NetworkPolicy,

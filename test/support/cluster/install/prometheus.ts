@@ -81,7 +81,7 @@ export async function monitoringKinds(): Promise<readonly KubeObject[]> {
   const cwd = join(import.meta.dirname, 'prometheus-operator');
   const { stdout } = await promisify(execFile)('go', ['mod', 'download', '-json', MODULE], { cwd });
   const { Dir: folder } = JSON.parse(stdout) as { readonly Dir: string };
-  return ['prometheusrules', 'servicemonitors'].flatMap(kind =>
+  return ['podmonitors', 'prometheusrules', 'servicemonitors'].flatMap(kind =>
     readManifests(join(folder, 'example/prometheus-operator-crd', `monitoring.coreos.com_${kind}.yaml`)),
   );
 }
