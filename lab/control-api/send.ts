@@ -22,9 +22,10 @@ export async function send(
   response.writeHead(answer.status, { ...headers, 'content-length': body.length });
   if (fault?.is === 'drip') await drip(response, body, fault);
   if (fault?.is === 'reset') {
-    await new Promise<void>(resolve => {
-      response.write(body.subarray(0, Math.max(1, Math.floor(body.length / 2))), () => resolve());
-    });
+    if (body.length > 0) {
+      const half = body.subarray(0, Math.ceil(body.length / 2));
+      await new Promise<void>(resolve => response.write(half, () => resolve()));
+    }
     response.socket?.resetAndDestroy();
     return;
   }

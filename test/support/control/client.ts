@@ -23,6 +23,7 @@ export type ClientOptions = {
   readonly scopes?: readonly string[];
   /** Of renewals and backoffs. */
   readonly random?: () => number;
+  readonly clock?: VirtualClock;
 };
 
 /** A client of the control API with a simulator, on a clock that the test moves. */
@@ -32,8 +33,8 @@ export async function startClient({
   wire = {},
   scopes,
   random = () => 0,
+  clock = new VirtualClock(),
 }: ClientOptions = {}) {
-  const clock = new VirtualClock();
   const now = () => new Date(START + clock.now());
   const simulated = await startControlApi({ clock: { now: () => START + clock.now() }, ...api });
   const client = simulated.addClient(scopes ?? ['devices:core', 'auth_keys', 'feature_settings:read']);
