@@ -44,12 +44,17 @@ function failureOf(check: ReadyCheck): string | undefined {
 }
 
 /**
- * The probes of Kubernetes: /healthz succeeds while the event loop runs, /readyz while all checks pass. With ?verbose, or
- * where a check fails, the response lists each check.
+ * The probes of Kubernetes: /livez and /healthz succeed while the event loop runs, /readyz while all checks pass. With
+ * ?verbose, or where a check fails, the response lists each check.
  */
 export function healthRoutes(readiness: Readiness): readonly Route[] {
+  const live = (name: string): Route => ({
+    path: `/${name}`,
+    handle: request => report(name, new Map([['ping', undefined]]), request),
+  });
   return [
-    { path: '/healthz', handle: request => report('healthz', new Map([['ping', undefined]]), request) },
+    live('livez'),
+    live('healthz'),
     { path: '/readyz', handle: request => report('readyz', readiness.failures(), request) },
   ];
 }

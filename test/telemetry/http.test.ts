@@ -94,6 +94,8 @@ describe('health', () => {
 
   it.each([
     ['/healthz', 200, 'ok'],
+    ['/livez', 200, 'ok'],
+    ['/livez?verbose', 200, '[+]ping ok\nlivez check passed\n'],
     ['/healthz?verbose', 200, '[+]ping ok\nhealthz check passed\n'],
     ['/readyz', 200, 'ok'],
     ['/readyz?verbose=1', 200, '[+]resources ok\n[+]leader ok\nreadyz check passed\n'],
@@ -148,7 +150,7 @@ describe('health', () => {
     expect(answer).toEqual([503, '[-]resources failed: the check itself failed\nreadyz check failed\n']);
   });
 
-  it.each(['/healthz', '/readyz', '/readyz?verbose'])(
+  it.each(['/livez', '/healthz', '/readyz', '/readyz?verbose'])(
     'keeps no connection that requested %s, so that all who keep theirs cannot starve a probe',
     async path => {
       const { url } = await startedWith(healthRoutes(createReadiness()));
