@@ -1,6 +1,5 @@
 #!/usr/bin/env node
 /** `mesh-gateway <command>`: reads the arguments and runs the command. */
-import { LINT_HELP, runLint, UsageError } from './lint.ts';
 
 /** Set by the bundler to the version in package.json. */
 declare const VERSION_OF_PACKAGE: string | undefined;
@@ -22,14 +21,17 @@ Usage: mesh-gateway <command>
 /** A command and its help. */
 type Command = {
   readonly run: (args: readonly string[]) => Promise<number>;
-  readonly help: () => string | Promise<string>;
+  readonly help: () => Promise<string>;
 };
 
 const environment = process.env;
 
-/** Commands are loaded when they run, so that lint starts fast. */
+/** Commands are loaded when they run: lint starts fast, and the relay has little in memory. */
 const COMMANDS: Readonly<Record<string, Command>> = {
-  lint: { run: runLint, help: () => LINT_HELP },
+  lint: {
+    run: async args => (await import('./lint.ts')).runLint(args),
+    help: async () => (await import('./lint.ts')).LINT_HELP,
+  },
   explain: {
     run: async args => (await import('./explain.ts')).runExplain(args),
     help: async () => (await import('./explain.ts')).EXPLAIN_HELP,
@@ -77,7 +79,7 @@ async function main([name, ...args]: readonly string[]): Promise<number> {
       console.error(HELP);
       return 2;
     default:
-      throw new UsageError(`there is no command "${name}"; mesh-gateway help lists them`);
+      throw new Error(`there is no command "${name}"; mesh-gateway help lists them`);
   }
 }
 

@@ -27,7 +27,7 @@ export async function runLint(args: readonly string[]): Promise<number> {
     options: { strict: { type: 'boolean', default: false } },
     allowPositionals: true,
   });
-  if (positionals.length === 0) throw new UsageError('lint: name a file, a folder, or - for standard input');
+  if (positionals.length === 0) throw new Error('lint: name a file, a folder, or - for standard input');
   const sources = (await Promise.all(positionals.map(findSources))).flat();
   const reports: Report[] = [];
   let hasUnread = false;
@@ -44,11 +44,6 @@ export async function runLint(args: readonly string[]): Promise<number> {
 
 function unread(why: string): Report {
   return { findings: [{ severity: 'error', line: 1, message: why }], objects: 0 };
-}
-
-/** Wrong arguments on the command line. */
-export class UsageError extends Error {
-  override readonly name = 'UsageError';
 }
 
 const STANDARD_INPUT = '-';
