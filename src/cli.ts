@@ -13,6 +13,7 @@ Usage: mesh-gateway <command>
   standalone         run everything in one process, from a folder of files
   operator           reconcile mesh-gateway's objects in a cluster
   extension-server   serve Envoy Gateway's hooks and Envoy's endpoints
+  relay              relay UDP between Envoy and the proxy of a mesh pod
   synth              write the manifests of an installation
   help [COMMAND]     print the help of a command
   version            print the version
@@ -52,6 +53,10 @@ const COMMANDS: Readonly<Record<string, Command>> = {
     run: async args =>
       (await import('./extension-server.ts')).runExtensionServer({ args, environment }, version()),
     help: async () => (await import('./extension-server.ts')).extensionServerHelp(),
+  },
+  relay: {
+    run: async args => (await import('./relay.ts')).runRelay({ args, environment }, version()),
+    help: async () => (await import('./relay.ts')).relayHelp(),
   },
 };
 

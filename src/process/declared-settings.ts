@@ -1,14 +1,18 @@
-import { NAMESPACE } from '../api/names.ts';
+import { familyOf } from '../api/ip.ts';
+import { MESH_POD, NAMESPACE, RELAY } from '../api/names.ts';
+import { parseSocketAddress } from '../api/socket-address.ts';
 import {
   parseCount,
   parseDuration,
   parseSize,
   parseChoice,
   parseOptional,
+  parsePort,
   parseRequired,
   parseTarget,
 } from './settings.ts';
 import { parseAddress } from '../telemetry/address.ts';
+import type { Address } from '../telemetry/address.ts';
 import { parseLogLevel } from '../telemetry/log.ts';
 import { SettingError } from '../telemetry/setting-error.ts';
 import type { Settings } from './settings.ts';
@@ -150,6 +154,45 @@ export const podSettings = {
   },
 } as const satisfies Settings;
 
+/** Settings of a relay. */
+export const relaySettings = {
+  podNamespace: podSettings.podNamespace,
+  addresses: {
+    name: 'POD_IPS',
+    help: 'IP addresses of the pod, separated by commas, on which the relay listens',
+    parse: parseIPs,
+  },
+  configMap: {
+    name: 'RELAY_CONFIG_MAP',
+    help: 'ConfigMap of that namespace with the ports to listen on and their targets',
+    parse: parseRequired('name the ConfigMap that the operator writes for the MeshTailnet'),
+  },
+  socks: {
+    name: 'SOCKS_ADDRESS',
+    help: 'IP address and port of the SOCKS5 proxy of meshd',
+    default: `127.0.0.1:${MESH_POD.ports.proxy}`,
+    parse: parseProxy,
+  },
+  httpPort: {
+    name: 'RELAY_HTTP_PORT',
+    help: 'TCP port of /metrics, /livez, /readyz and /relay',
+    default: String(RELAY.ports.http),
+    parse: parsePort,
+  },
+  idleMs: {
+    name: 'ASSOCIATION_IDLE',
+    help: 'time without datagrams after which a client is forgotten',
+    default: '60s',
+    parse: parseDuration,
+  },
+  maxAssociations: {
+    name: 'MAX_ASSOCIATIONS',
+    help: 'max clients of all ports at once; datagrams of others are dropped',
+    default: '4096',
+    parse: parseCount,
+  },
+} as const satisfies Settings;
+
 /** Where Envoy gets endpoints; all processes of a cluster must have the same value. */
 export const dialledAddress = {
   name: 'EXTENSION_SERVER_ADDRESS',
@@ -162,4 +205,26 @@ function parseNamespace(setting: string, text: string): string {
   const name = text.trim();
   if (/^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/.test(name)) return name;
   throw new SettingError(setting, `${JSON.stringify(text.slice(0, 63))} is not a valid name of a namespace`);
+}
+
+/** A relay on the wildcard address would be reachable from the mesh, which meshd forwards to 127.0.0.1. */
+function parseIPs(setting: string, text: string): readonly string[] {
+  const addresses = text.split(',').map(address => address.trim());
+  const isIP = (address: string) => familyOf(address) !== undefined && !/^(0\.0\.0\.0|[0:]+)$/.test(address);
+  if (addresses.every(isIP)) return [...new Set(addresses)];
+  const form = 'write its addresses, such as 10.0.0.7,fd00::7';
+  throw new SettingError(
+    setting,
+    `${JSON.stringify(text.slice(0, 60))} is not a list of IP addresses of a pod; ${form}`,
+  );
+}
+
+function parseProxy(setting: string, text: string): Required<Address> {
+  const proxy = parseSocketAddress(text.trim());
+  if (proxy) return { host: proxy.address, port: proxy.port };
+  const form = 'write an IP address and a port, such as 127.0.0.1:1055';
+  throw new SettingError(
+    setting,
+    `${JSON.stringify(text.slice(0, 60))} is not an address to connect to; ${form}`,
+  );
 }

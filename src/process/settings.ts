@@ -122,6 +122,13 @@ export function parseCount(setting: string, text: string): number {
   throw new SettingError(setting, `${shown(text)} is not a whole number from 1 on, such as 10`);
 }
 
+/** A port to listen on, or 0 for any free one; throws SettingError. */
+export function parsePort(setting: string, text: string): number {
+  const port = /^[0-9]{1,5}$/.test(text.trim()) ? Number(text) : NaN;
+  if (port <= 65_535) return port;
+  throw new SettingError(setting, `${shown(text)} is not a port, such as 9003`);
+}
+
 /** The milliseconds of a duration longer than 0; throws SettingError. */
 export function parseDuration(setting: string, text: string): number {
   const ms = durationMs(text.trim());

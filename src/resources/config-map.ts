@@ -1,9 +1,9 @@
 import type { Clock } from '../api/clock.ts';
-import type { restClientMetrics } from '../telemetry/metrics.ts';
+import type { Log } from '../telemetry/log.ts';
+import type { restClientMetrics, sourceMetrics } from '../telemetry/metrics.ts';
 import type { Recorder } from '../telemetry/recorder.ts';
 import { restConfigSource } from './kubernetes/auth/config-source.ts';
 import { KindObserver } from './kubernetes/reflector/observer.ts';
-import type { SourceTelemetry } from './kubernetes/reflector/observer.ts';
 import { Reflector } from './kubernetes/reflector/reflector.ts';
 import type { Updates } from './kubernetes/reflector/reflector.ts';
 import { DEFAULT_TIMING } from './kubernetes/reflector/state.ts';
@@ -25,8 +25,9 @@ export type ConfigMapOptions = {
   readonly random: () => number;
   /** The time of day. */
   readonly now: () => Date;
-  readonly telemetry: Pick<SourceTelemetry, 'log'> & {
-    readonly metrics: SourceTelemetry['metrics'] & { readonly record: Recorder<typeof restClientMetrics> };
+  readonly telemetry: {
+    readonly log: Log;
+    readonly metrics: { readonly record: Recorder<typeof sourceMetrics & typeof restClientMetrics> };
   };
   /** Called with its data when it has been read, and at each event. */
   readonly onData: (data: Readonly<Record<string, string>>) => void;

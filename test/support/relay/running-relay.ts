@@ -26,7 +26,7 @@ export type RunningRelay = {
 let relays = 0;
 
 /** An address of this machine that no other test has, so that every port is free. */
-function nextAddress(): string {
+export function nextAddress(): string {
   const { pid } = process;
   return `127.${1 + ((pid >> 8) % 250)}.${pid % 256}.${1 + (relays++ % 250)}`;
 }

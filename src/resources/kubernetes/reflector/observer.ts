@@ -15,10 +15,14 @@ export type SourceTelemetry = {
 
 type FailureReason = Parameters<Recorder<typeof sourceMetrics>['sourceFailures']>[0]['reason'];
 
+type KindTelemetry = Pick<SourceTelemetry, 'log'> & {
+  readonly metrics: Pick<SourceTelemetry['metrics'], 'record'>;
+};
+
 /** Turns the steps of a reflector into metrics, log lines and an activity. */
 export class KindObserver {
   readonly #kind: string;
-  readonly #telemetry: Pick<SourceTelemetry, 'log' | 'metrics'>;
+  readonly #telemetry: KindTelemetry;
   readonly #clock: Clock;
   #state: ReflectorState = NEW;
   #since: number;
@@ -26,7 +30,7 @@ export class KindObserver {
   readonly #logged = new Set<string>();
   #failingSince = 0;
 
-  constructor(kind: string, telemetry: Pick<SourceTelemetry, 'log' | 'metrics'>, clock: Clock) {
+  constructor(kind: string, telemetry: KindTelemetry, clock: Clock) {
     this.#kind = kind;
     this.#telemetry = telemetry;
     this.#clock = clock;

@@ -1,0 +1,130 @@
+import { parseTargets, targetsVersion } from './api/relay-targets.ts';
+import { clusterSettings, relaySettings, telemetrySettings } from './process/declared-settings.ts';
+import { helpOn, readSettings } from './process/settings.ts';
+import type { Given } from './process/settings.ts';
+import { startRelay } from './relay/relay.ts';
+import type { Relay } from './relay/relay.ts';
+import { watchConfigMap } from './resources/config-map.ts';
+import { systemClock } from './runtime/clock.ts';
+import { runUntilSignal } from './runtime/shutdown.ts';
+import { serve } from './telemetry/http.ts';
+import type { Route } from './telemetry/http.ts';
+import { createLog } from './telemetry/log.ts';
+import type { Log } from './telemetry/log.ts';
+import { relayMetrics, restClientMetrics, sourceMetrics } from './telemetry/metrics.ts';
+import { createReadiness, healthRoutes } from './telemetry/readiness.ts';
+import { createRegistry, metricsRoutes } from './telemetry/registry.ts';
+
+const SETTINGS = { ...relaySettings, ...clusterSettings, logLevel: telemetrySettings.logLevel };
+
+/** A ConfigMap that is watched is not in a store, whose gauges these are. */
+const { sourceObjects: _objects, sourceUndecodable: _undecodable, ...reflectorMetrics } = sourceMetrics;
+
+const METRICS = { ...relayMetrics, ...reflectorMetrics, ...restClientMetrics };
+
+/** What `mesh-gateway help relay` prints. */
+export function relayHelp(): string {
+  return `mesh-gateway relay
+
+Relays datagrams between Envoy and services on the mesh, through the SOCKS5 proxy of meshd in the same
+pod. It listens on the UDP ports of one ConfigMap, which it watches. The operator runs it in mesh pods.
+
+${helpOn(SETTINGS)}`;
+}
+
+/** Runs `mesh-gateway relay` until a signal ends the process; throws where it cannot start. */
+export async function runRelay(given: Given, version: string): Promise<number> {
+  const { logLevel, podNamespace, configMap, httpPort, kubeconfig, ...options } = readSettings(
+    SETTINGS,
+    given,
+  );
+  const log = createLog({ level: logLevel });
+  const metrics = createRegistry({ metrics: METRICS, version, known: { kind: ['ConfigMap'] } });
+  const telemetry = { log, metrics };
+  const readiness = createReadiness();
+  const relay = startRelay(options, { ...telemetry, clock: systemClock });
+  try {
+    const { currentVersion, onData, onMissing } = followTargets(relay, log);
+    readiness.add('targets', () =>
+      currentVersion() === undefined ? `the ConfigMap ${configMap} has not been read yet` : undefined,
+    );
+    const watch = await watchConfigMap({
+      ...{ namespace: podNamespace, name: configMap, kubeconfig, environment: given.environment },
+      ...{ clock: systemClock, random: Math.random, now: () => new Date() },
+      ...{ telemetry, onData, onMissing },
+    });
+    const routes = [...metricsRoutes(metrics), ...healthRoutes(readiness), relayRoute(relay, currentVersion)];
+    const listeners = options.addresses.map(host => ({
+      setting: 'RELAY_HTTP_PORT',
+      address: { host, port: httpPort },
+      routes,
+    }));
+    const servers = await serve(listeners, log);
+    log.info('serving metrics and probes', { version, ports: servers.ports });
+    watch.start();
+    const steps = [
+      { name: 'become unready', run: () => readiness.stop() },
+      { name: 'close the watch', run: () => watch.close() },
+      { name: 'close the relay', run: () => relay.close() },
+      { name: 'close telemetry', run: () => servers.close() },
+    ];
+    const running = { telemetry, started: Promise.resolve(), steps };
+    await runUntilSignal(running, { signals: process, exit: code => process.exit(code) });
+    return 0;
+  } catch (error) {
+    await relay.close();
+    throw error;
+  }
+}
+
+/** By the version of the targets, the operator knows on which ports a relay listens. */
+function relayRoute(relay: Relay, currentVersion: () => string | undefined): Route {
+  return {
+    path: '/relay',
+    handle: () => {
+      const body = { version: currentVersion(), failed: Object.fromEntries(relay.failed()) };
+      return { status: 200, type: 'application/json', body: JSON.stringify(body) };
+    },
+  };
+}
+
+/**
+ * Updates a relay with the targets in its ConfigMap, one version after the other. While the ConfigMap does not exist, the
+ * last targets stay: it may have been deleted by mistake, and the operator creates it again.
+ */
+function followTargets(relay: Relay, log: Log) {
+  let requested: string | undefined;
+  let current: string | undefined;
+  let isMissing = false;
+  let updates = Promise.resolve();
+  const update = async (text: string, version: string) => {
+    if (version !== requested) return;
+    const targets = parseTargets(text, ignored => log.warn('ignored lines of relay targets', ignored));
+    await relay.update(targets);
+    current = version;
+    const failed = Object.fromEntries(relay.failed());
+    log.info('updated relay targets', { version, ports: targets.size, failed });
+  };
+  return {
+    /** The version of the targets on whose ports the relay listens. */
+    currentVersion: () => current,
+    onData: ({ targets }: Readonly<Record<string, string>>) => {
+      isMissing = false;
+      if (targets === undefined) {
+        log.warn('the ConfigMap of relay targets has no key `targets`; the last ones are kept', { current });
+        return;
+      }
+      const version = targetsVersion(targets);
+      if (version === requested) return;
+      requested = version;
+      updates = updates
+        .then(() => update(targets, version))
+        .catch((error: unknown) => log.error('unexpected error in the relay', { error }));
+    },
+    onMissing: () => {
+      if (isMissing) return;
+      isMissing = true;
+      log.warn('the ConfigMap of relay targets does not exist; the last ones are kept', { current });
+    },
+  };
+}
