@@ -1,6 +1,7 @@
 import { GATEWAY_GROUP } from './gateway-api.ts';
 import type { BackendRef, ParentRef, Route } from './gateway-api.ts';
 import { GROUP } from './generated/kinds.ts';
+import type { Kinds } from './generated/types.ts';
 import { keyOf } from './key.ts';
 import type { Key, Ref, ResourceKind } from './key.ts';
 
@@ -40,4 +41,10 @@ function isGateway({ group, kind }: ParentRef): boolean {
 /** The tailnet that relates MeshEndpoints and MeshTailnets. */
 export function tailnetsOf(object: { readonly spec: { readonly tailnet: string } }): readonly string[] {
   return [object.spec.tailnet];
+}
+
+/** The tailnet of a MeshEndpoints with UDP endpoints. */
+export function datagramTailnetsOf({ spec }: Kinds['MeshEndpoints']): readonly string[] {
+  const hasDatagrams = spec.endpoints?.some(({ protocol }) => protocol === 'UDP') === true;
+  return hasDatagrams ? [spec.tailnet] : [];
 }

@@ -3,7 +3,7 @@ import { API_VERSION } from '../api/generated/kinds.ts';
 import type { Kinds } from '../api/generated/types.ts';
 import type { Ref } from '../api/key.ts';
 import { OAUTH_SECRET } from '../api/names.ts';
-import { refTo, tailnetsOf } from '../api/references.ts';
+import { datagramTailnetsOf, refTo, tailnetsOf } from '../api/references.ts';
 import { validate } from '../api/validation/validate.ts';
 import type { Device } from '../control/control.ts';
 import type { OwnNamespace } from '../resources/own-namespace.ts';
@@ -53,12 +53,6 @@ const triggers: readonly Trigger<'MeshTailnet'>[] = [
   whenGenerationChanges('MeshEndpoints', datagramTailnetsOf, byIndex(tailnetsByDomain)),
   whenChanges('Pod', poolTailnetsOf, name => [{ kind: 'MeshTailnet', namespace: '', name }]),
 ];
-
-/** The tailnet of an object with UDP endpoints. */
-function datagramTailnetsOf({ spec }: Kinds['MeshEndpoints']): readonly string[] {
-  const hasDatagrams = spec.endpoints?.some(({ protocol }) => protocol === 'UDP') === true;
-  return hasDatagrams ? [spec.tailnet] : [];
-}
 
 /** The MeshTailnet that is created for a domain, which need not exist. */
 function byCreatedName(domain: string): readonly Ref<'MeshTailnet'>[] {

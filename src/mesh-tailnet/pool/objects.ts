@@ -58,8 +58,11 @@ function hashOf(text: string): string {
   return createHash('sha256').update(text).digest('hex').slice(0, 16);
 }
 
-/** Metadata that Kubernetes' garbage collector deletes together with the MeshTailnet. */
-function metadataOf({ tailnet: { metadata } }: PoolOptions, name = poolName(metadata.name)) {
+/** The metadata of an object of a pool; Kubernetes' garbage collector deletes the object together with the MeshTailnet. */
+export function metadataOf(
+  { tailnet: { metadata } }: Pick<PoolOptions, 'tailnet'>,
+  name = poolName(metadata.name),
+) {
   const owner = {
     apiVersion: API_VERSION,
     kind: 'MeshTailnet',
