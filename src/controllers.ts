@@ -15,12 +15,20 @@ import type { AnyIndex } from './resources/resources.ts';
 import { access as tailnetAccess } from './mesh-tailnet/access.ts';
 import { tailnetController, tailnetIndexes } from './mesh-tailnet/controller.ts';
 import type { TailnetDeps } from './mesh-tailnet/controller.ts';
+import { access as relayPortsAccess } from './relay-ports/access.ts';
+import { relayPortsController } from './relay-ports/controller.ts';
+import type { RelayPortsDeps } from './relay-ports/controller.ts';
+import { httpGet } from './relay-ports/relay-status.ts';
 import { startController } from './runtime/controller.ts';
 import type { ControllerDeps, ControllerOptions, RunningController } from './runtime/controller.ts';
 import { trafficKinds } from './traffic/access.ts';
 
 /** What the composition roots inject: the deps of every controller. */
-type Deps = ControllerDeps & BindingDeps & EndpointsDeps & Omit<TailnetDeps, 'log'>;
+type Deps = ControllerDeps &
+  BindingDeps &
+  EndpointsDeps &
+  Omit<TailnetDeps, 'log'> &
+  Omit<RelayPortsDeps, 'httpGet' | 'log'>;
 
 /** A controller, as the processes that start it and the manifests need it. */
 type RegisteredController = {
@@ -56,6 +64,13 @@ const controllers: readonly RegisteredController[] = [
     access: tailnetAccess,
     start: (deps, options) =>
       startController(tailnetController({ ...deps, log: deps.telemetry.log }), deps, options),
+  },
+  {
+    name: 'relay-ports',
+    kinds: ['MeshTailnet', 'MeshEndpoints', 'Namespace', 'Pod'],
+    access: relayPortsAccess,
+    start: (deps, options) =>
+      startController(relayPortsController({ ...deps, httpGet, log: deps.telemetry.log }), deps, options),
   },
 ];
 

@@ -16,6 +16,7 @@ import {
 } from './process/declared-settings.ts';
 import { readPoolGauges } from './mesh-tailnet/pool/gauges.ts';
 import { meshPodSettings } from './process/mesh-pods.ts';
+import { createPublishedPorts } from './relay-ports/published-ports.ts';
 import { runUntilSignal } from './runtime/shutdown.ts';
 import type { Running } from './runtime/shutdown.ts';
 import { helpOn, readSettings } from './process/settings.ts';
@@ -154,18 +155,10 @@ const DRAIN = { graceMs: 5000, abortMs: 500 };
 
 /** Runs the controllers while this process is the leader; the caches are kept warm in any case. */
 function electLeader(
-  {
-    podNamespace,
-    podName = hostname(),
-    concurrency,
-    syncPeriodMs,
-    controlURL,
-    meshPods,
-    relayImage,
-    orphanAgeMs,
-  }: OperatorSettings,
+  settings: OperatorSettings,
   { cluster, telemetry, cache, events, startTailnets }: ElectionDeps,
 ): Leadership {
+  const { podNamespace, podName = hostname(), relayPorts: relayPortRange } = settings;
   const { read, write, leaseTransport } = cluster;
   const name = COMPONENTS.operator;
   const own = kubernetesNamespace({
@@ -196,6 +189,7 @@ function electLeader(
       const tailnets = startTailnets();
       const endPoolGauges = readPoolGauges(read, telemetry.metrics);
       const deps = {
+        ...settings,
         read,
         write,
         clock,
@@ -205,16 +199,13 @@ function electLeader(
         own,
         workloads: own,
         traffic: trafficResourcesFrom(read),
-        relayPorts: undefined,
+        relayPorts: createPublishedPorts(),
+        relayPortRange,
         installation: installationIn(read, podNamespace),
-        meshPods,
-        relayImage,
-        orphanAgeMs,
         tailnets,
-        controlURL,
         now: date,
       };
-      const work = leadControllers(startControllers(deps, { concurrency, syncPeriodMs }), DRAIN);
+      const work = leadControllers(startControllers(deps, settings), DRAIN);
       return {
         end: because => {
           const ended = work.end(because);

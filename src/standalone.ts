@@ -120,6 +120,7 @@ export async function startStandalone(
       workloads: undefined,
       traffic: trafficResourcesFrom(read),
       relayPorts: undefined,
+      relayPortRange: { first: 0, last: 0 },
       installation: undefined,
       meshPods: {},
       relayImage: undefined,

@@ -23,6 +23,7 @@ describe('the registry of controllers', () => {
     workloads: undefined,
     traffic: trafficResourcesFrom(memory.read),
     relayPorts: undefined,
+    relayPortRange: { first: 0, last: 0 },
     installation: undefined,
     meshPods: {},
     relayImage: undefined,

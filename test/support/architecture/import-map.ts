@@ -33,8 +33,16 @@ const IMPORT_MAP: Readonly<Record<string, readonly Permission[]>> = {
 
   'src/runtime/': ['src/api/', 'src/telemetry/', 'src/resources/lease.ts', 'src/resources/resources.ts'],
 
-  // Controllers: one folder for each kind, and one for the relay ports of tailnets.
-  'src/relay-ports/': ['src/api/', 'src/traffic/', 'src/runtime/', 'src/telemetry/', ...PORTS],
+  // Controllers: one folder for each kind, and one for the relay ports of pools.
+  'src/relay-ports/': [
+    'src/api/',
+    'src/traffic/',
+    'src/runtime/',
+    'src/telemetry/',
+    ...PORTS,
+    'src/mesh-tailnet/gather.ts',
+    'src/mesh-tailnet/pool/',
+  ],
   'src/mesh-*/': [
     'src/api/',
     'src/traffic/',
@@ -67,6 +75,7 @@ const IMPORT_MAP: Readonly<Record<string, readonly Permission[]>> = {
   'src/controllers.ts': [
     'src/api/',
     'src/mesh-*/',
+    'src/relay-ports/',
     'src/runtime/',
     'src/traffic/',
     'src/resources/indexes.ts',
