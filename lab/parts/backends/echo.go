@@ -10,7 +10,7 @@ import (
 
 const idleLimit = 10 * time.Minute
 
-var errFailing = errors.New("the service was told to fail")
+var errFailing = errors.New("the service is set to fail")
 
 // newEcho is a TCP service that sends back what it gets; with certificates, inside TLS.
 //

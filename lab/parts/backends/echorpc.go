@@ -75,7 +75,7 @@ func (e echoRPC) say(ctx context.Context, in proto.Message) (proto.Message, erro
 // fail answers with the status code that it is given.
 func (e echoRPC) fail(_ context.Context, in proto.Message) (proto.Message, error) {
 	if code := codes.Code(in.(*wrapperspb.Int32Value).GetValue()); code != codes.OK {
-		return nil, status.Error(code, "as asked")
+		return nil, status.Error(code, "as requested")
 	}
 	return &emptypb.Empty{}, nil
 }

@@ -48,7 +48,7 @@ func (g *gate) set(m mode) {
 	g.changed = make(chan struct{})
 }
 
-// pass waits as long as the service is slow, and says what it is then: a change ends or prolongs the wait.
+// pass waits as long as the service is slow, and returns its condition: a change ends or prolongs the wait.
 func (g *gate) pass(ctx context.Context) condition {
 	start := time.Now()
 	for {

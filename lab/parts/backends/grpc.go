@@ -20,18 +20,18 @@ import (
 
 var errUnavailable = status.Error(codes.Unavailable, errFailing.Error())
 
-// newGRPC is a gRPC service: echo, health, reflection; with certificates, inside TLS. Failing, health says NOT_SERVING
-// and every other call, begun or new, ends with UNAVAILABLE.
+// newGRPC is a gRPC service: echo, health, reflection; with certificates, inside TLS. Failing, health is NOT_SERVING
+// and every other call, running or new, ends with UNAVAILABLE.
 func newGRPC(name, backend, address string, secure *tls.Config) *service {
 	s := &service{name: name, gate: newGate()}
 	checks := health.NewServer()
 	s.changed = func(m mode) {
-		said := healthpb.HealthCheckResponse_SERVING
+		serving := healthpb.HealthCheckResponse_SERVING
 		if m.Condition == failing || m.Condition == dead {
-			said = healthpb.HealthCheckResponse_NOT_SERVING
+			serving = healthpb.HealthCheckResponse_NOT_SERVING
 		}
-		checks.SetServingStatus("", said)
-		checks.SetServingStatus(echoService, said)
+		checks.SetServingStatus("", serving)
+		checks.SetServingStatus(echoService, serving)
 	}
 	s.changed(mode{Condition: healthy})
 

@@ -126,12 +126,12 @@ const (
 
 var slowly = mode{Condition: slow, DelayMs: int(delay.Milliseconds())}
 
-// eventually asks again until there is no error, and fails with the last one.
-func eventually(t *testing.T, what string, ask func() error) {
+// eventually tries again until there is no error, and fails with the last one.
+func eventually(t *testing.T, what string, try func() error) {
 	t.Helper()
 	var err error
 	for end := time.Now().Add(timeout); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
-		if err = ask(); err == nil {
+		if err = try(); err == nil {
 			return
 		}
 	}

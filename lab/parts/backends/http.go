@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// newHTTP is an HTTP service; with certificates, inside TLS and with HTTP/2 for those who ask for it.
+// newHTTP is an HTTP service; with certificates, inside TLS and with HTTP/2 for clients that negotiate it.
 // Failing, it answers each request with 503.
 func newHTTP(ctx context.Context, name, address string, answers http.Handler, secure *tls.Config, log *slog.Logger) *service {
 	s := &service{name: name, gate: newGate()}
@@ -32,7 +32,7 @@ func newHTTP(ctx context.Context, name, address string, answers http.Handler, se
 	return s
 }
 
-// gated counts each request and lets it through as the mode says.
+// gated counts each request and lets it through according to the mode.
 func (s *service) gated(answers http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		defer s.begin()()

@@ -65,7 +65,7 @@ func TestAServiceThatCannotListenAgainStaysDead(t *testing.T) {
 		t.Errorf("%d %+v", status, got)
 	}
 	if s := l.state("tcp"); s.Condition != dead {
-		t.Errorf("state says %s", s.Condition)
+		t.Errorf("the state is %s", s.Condition)
 	}
 	thief.Close()
 	l.make("tcp", mode{Condition: healthy})
@@ -107,7 +107,7 @@ func TestProcessIsReadyOnceAndStopsOnSIGTERM(t *testing.T) {
 	for _, name := range []string{"http", "grpc", "https", "tls", "tcp"} {
 		conn, err := net.Dial("tcp", addresses[name])
 		if err != nil {
-			t.Error("it said that it was ready:", err)
+			t.Error("it reported that it was ready:", err)
 			continue
 		}
 		defer conn.Close() // open at the end: it must not hold the process

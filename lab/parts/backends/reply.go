@@ -5,7 +5,7 @@ import (
 	"net/http"
 )
 
-// fault says what is wrong with a call and what would be right.
+// fault describes what is wrong with a call and what would be right.
 type fault struct {
 	Field   string `json:"field"`
 	Message string `json:"message"`

@@ -52,7 +52,7 @@ func (p *udpPort) where() string {
 	return p.address
 }
 
-// newUDP is a service that sends each datagram back; failing, it says nothing.
+// newUDP is a service that sends each datagram back; failing, it sends nothing.
 func newUDP(ctx context.Context, address string) *service {
 	s := &service{name: "udp", gate: newGate()}
 	inHand := make(chan struct{}, maxDatagramsInHand)

@@ -23,12 +23,12 @@ type verdict struct {
 	Problems   []string            `json:"problems"`
 }
 
-// check asks a server everything once, as others would, and fails when something is not as it must be.
+// check calls every method of a server once, as other clients would, and fails when something is not as it must be.
 func check(ctx context.Context, args []string, _ io.Reader, out io.Writer) error {
 	f := flag.NewFlagSet("check", flag.ContinueOnError)
 	address := f.String("address", "", "`address` of the extension server")
 	path := f.String("resources", "", "`path` of a JSON list of clusters and the objects behind them")
-	gateway := f.String("gateway", "default/gateway", "`namespace/name` of the Gateway whose Envoy asks for endpoints")
+	gateway := f.String("gateway", "default/gateway", "`namespace/name` of the Gateway whose Envoy subscribes to endpoints")
 	if err := parse(f, args); err != nil {
 		return err
 	}
@@ -64,53 +64,53 @@ func judge(ctx context.Context, conn *grpc.ClientConn, r resource, gateway strin
 		}
 	}
 	var err error
-	v.Health, err = askHealth(ctx, conn)
+	v.Health, err = checkHealth(ctx, conn)
 	note("health", err)
-	v.Reflection, err = askReflection(ctx, conn)
+	v.Reflection, err = checkReflection(ctx, conn)
 	note("reflection", err)
-	v.Hooks, err = askHooks(ctx, conn, r)
+	v.Hooks, err = checkHooks(ctx, conn, r)
 	note("hooks", err)
-	v.Endpoints, err = askEndpoints(ctx, conn, r.Cluster, gateway)
+	v.Endpoints, err = checkEndpoints(ctx, conn, r.Cluster, gateway)
 	note("endpoints", err)
 	return v
 }
 
-// askHealth asks both methods, for the server as a whole and for a service that does not exist.
-func askHealth(ctx context.Context, conn *grpc.ClientConn) (map[string]string, error) {
+// checkHealth calls both methods, for the server as a whole and for a service that does not exist.
+func checkHealth(ctx context.Context, conn *grpc.ClientConn) (map[string]string, error) {
 	client := healthpb.NewHealthClient(conn)
-	said := map[string]string{}
+	statuses := map[string]string{}
 	checked, err := client.Check(ctx, &healthpb.HealthCheckRequest{})
 	if err != nil {
-		return said, err
+		return statuses, err
 	}
-	said["check"] = checked.GetStatus().String()
+	statuses["check"] = checked.GetStatus().String()
 	_, err = client.Check(ctx, &healthpb.HealthCheckRequest{Service: "unknown"})
-	said["checkUnknown"] = status.Code(err).String()
+	statuses["checkUnknown"] = status.Code(err).String()
 	for name, service := range map[string]string{"watch": "", "watchUnknown": "unknown"} {
 		watching, cancel := context.WithCancel(ctx)
 		defer cancel()
 		stream, err := client.Watch(watching, &healthpb.HealthCheckRequest{Service: service})
 		if err != nil {
-			return said, err
+			return statuses, err
 		}
 		first, err := stream.Recv()
 		if err != nil {
-			return said, fmt.Errorf("%s: %w", name, err)
+			return statuses, fmt.Errorf("%s: %w", name, err)
 		}
-		said[name] = first.GetStatus().String()
+		statuses[name] = first.GetStatus().String()
 	}
 	for name, want := range map[string]string{
 		"check": "SERVING", "watch": "SERVING", "checkUnknown": codes.NotFound.String(), "watchUnknown": "SERVICE_UNKNOWN",
 	} {
-		if said[name] != want {
-			return said, fmt.Errorf("%s says %s, want %s", name, said[name], want)
+		if statuses[name] != want {
+			return statuses, fmt.Errorf("%s is %s, want %s", name, statuses[name], want)
 		}
 	}
-	return said, nil
+	return statuses, nil
 }
 
-// askEndpoints opens one delta stream and gives the addresses that come first.
-func askEndpoints(ctx context.Context, conn *grpc.ClientConn, cluster, gateway string) ([]string, error) {
+// checkEndpoints opens one delta stream and gives the addresses that come first.
+func checkEndpoints(ctx context.Context, conn *grpc.ClientConn, cluster, gateway string) ([]string, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	arrivals := make(chan arrival, 1)

@@ -22,36 +22,36 @@ type hookCall struct {
 	isOurs bool
 }
 
-// askHooks calls every hook: with a cluster of ours, and with messages that are none of our business.
-func askHooks(ctx context.Context, conn *grpc.ClientConn, r resource) (map[string]string, error) {
-	said := map[string]string{}
+// checkHooks calls every hook: with a cluster of ours, and with messages that do not concern the mesh.
+func checkHooks(ctx context.Context, conn *grpc.ClientConn, r resource) (map[string]string, error) {
+	results := map[string]string{}
 	ours, err := clusterRequest(r)
 	if err != nil {
-		return said, err
+		return results, err
 	}
 	foreign, err := sampleCluster("httproute/shop/service/rule/0")
 	if err != nil {
-		return said, err
+		return results, err
 	}
 	for _, c := range hookCalls(ctx, pb.NewEnvoyGatewayExtensionClient(conn), ours, foreign) {
 		before, after, err := c.do()
 		cluster, isCluster := after.(*clusterv3.Cluster)
 		switch {
 		case err != nil:
-			said[c.name] = err.Error()
-			return said, fmt.Errorf("%s: %w", c.name, err)
+			results[c.name] = err.Error()
+			return results, fmt.Errorf("%s: %w", c.name, err)
 		case proto.Equal(before, after):
-			said[c.name] = "unchanged"
+			results[c.name] = "unchanged"
 		case isCluster && isMesh(cluster):
-			said[c.name] = "changed"
+			results[c.name] = "changed"
 		default:
-			said[c.name] = "spoiled"
+			results[c.name] = "spoiled"
 		}
-		if want := map[bool]string{true: "changed", false: "unchanged"}[c.isOurs]; said[c.name] != want {
-			return said, fmt.Errorf("%s came back %s, want %s", c.name, said[c.name], want)
+		if want := map[bool]string{true: "changed", false: "unchanged"}[c.isOurs]; results[c.name] != want {
+			return results, fmt.Errorf("%s came back %s, want %s", c.name, results[c.name], want)
 		}
 	}
-	return said, nil
+	return results, nil
 }
 
 func hookCalls(ctx context.Context, client pb.EnvoyGatewayExtensionClient, ours *pb.PostClusterModifyRequest, foreign *clusterv3.Cluster) []hookCall {

@@ -22,25 +22,25 @@ var mustList = []string{
 	v1alpha.ServerReflection_ServiceDesc.ServiceName,
 }
 
-// askReflection lists services in both versions and asks for the description of each.
-func askReflection(ctx context.Context, conn *grpc.ClientConn) (map[string][]string, error) {
-	said := map[string][]string{}
+// checkReflection lists services in both versions and requests the description of each.
+func checkReflection(ctx context.Context, conn *grpc.ClientConn) (map[string][]string, error) {
+	listed := map[string][]string{}
 	for version, list := range map[string]func(context.Context, *grpc.ClientConn) ([]string, error){
 		"v1": listV1, "v1alpha": listV1alpha,
 	} {
 		names, err := list(ctx, conn)
 		slices.Sort(names)
-		said[version] = names
+		listed[version] = names
 		if err != nil {
-			return said, fmt.Errorf("%s: %w", version, err)
+			return listed, fmt.Errorf("%s: %w", version, err)
 		}
 		for _, name := range mustList {
 			if !slices.Contains(names, name) {
-				return said, fmt.Errorf("%s does not list %s", version, name)
+				return listed, fmt.Errorf("%s does not list %s", version, name)
 			}
 		}
 	}
-	return said, nil
+	return listed, nil
 }
 
 func listV1(ctx context.Context, conn *grpc.ClientConn) ([]string, error) {
@@ -48,20 +48,20 @@ func listV1(ctx context.Context, conn *grpc.ClientConn) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	ask := func(request *v1.ServerReflectionRequest) (*v1.ServerReflectionResponse, error) {
-		if err := stream.Send(request); err != nil {
+	request := func(message *v1.ServerReflectionRequest) (*v1.ServerReflectionResponse, error) {
+		if err := stream.Send(message); err != nil {
 			return nil, err
 		}
 		return stream.Recv()
 	}
-	answer, err := ask(&v1.ServerReflectionRequest{MessageRequest: &v1.ServerReflectionRequest_ListServices{}})
+	answer, err := request(&v1.ServerReflectionRequest{MessageRequest: &v1.ServerReflectionRequest_ListServices{}})
 	if err != nil {
 		return nil, err
 	}
 	var names []string
 	for _, s := range answer.GetListServicesResponse().GetService() {
 		names = append(names, s.GetName())
-		file, err := ask(&v1.ServerReflectionRequest{MessageRequest: &v1.ServerReflectionRequest_FileContainingSymbol{
+		file, err := request(&v1.ServerReflectionRequest{MessageRequest: &v1.ServerReflectionRequest_FileContainingSymbol{
 			FileContainingSymbol: s.GetName(),
 		}})
 		if err != nil {

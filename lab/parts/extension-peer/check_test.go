@@ -99,13 +99,13 @@ func TestProcessServesAndEndsOnSIGTERM(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer process.Process.Kill()
-	var said struct{ Address string }
-	if err := json.NewDecoder(out).Decode(&said); err != nil {
+	var serving struct{ Address string }
+	if err := json.NewDecoder(out).Decode(&serving); err != nil {
 		t.Fatal(err)
 	}
 	var at struct{ AtUnixMs float64 }
-	if err := ran(t, &at, "", "serving", "--address", said.Address); err != nil || at.AtUnixMs == 0 {
-		t.Errorf("it said that it serves: %v, %v", at, err)
+	if err := ran(t, &at, "", "serving", "--address", serving.Address); err != nil || at.AtUnixMs == 0 {
+		t.Errorf("it reported that it serves: %v, %v", at, err)
 	}
 	process.Process.Signal(syscall.SIGTERM)
 	if err := process.Wait(); err != nil {

@@ -141,7 +141,7 @@ func (w *watch) next(ctx context.Context) (arrival, error) {
 	}
 }
 
-// obey makes the changes that its input asks for, one after the other.
+// obey makes the changes that its input demands, one after the other.
 func (w *watch) obey(ctx context.Context, in io.Reader, out io.Writer) error {
 	lines := bufio.NewScanner(in)
 	for lines.Scan() {

@@ -76,7 +76,7 @@ func (e envoy) follow(ctx context.Context, cluster string, report func(arrival))
 		TypeUrl:                assignmentType,
 		ResourceNamesSubscribe: []string{cluster},
 	}
-	// EOF means that the stream is over already: receiving says why.
+	// EOF means that the stream is over already: receiving returns the cause.
 	if err := stream.Send(first); err != nil && !errors.Is(err, io.EOF) {
 		return err
 	}

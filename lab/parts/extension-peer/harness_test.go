@@ -112,7 +112,7 @@ func (o oneAddress) DeltaEndpoints(stream endpointservice.EndpointDiscoveryServi
 		return err
 	}
 	if first.GetNode().GetCluster() == "" || first.GetTypeUrl() != assignmentType {
-		return fmt.Errorf("the first request must say who asks for what: %v", first)
+		return fmt.Errorf("the first request must name the node and the type: %v", first)
 	}
 	for sent := ""; stream.Context().Err() == nil; time.Sleep(time.Millisecond) {
 		text, _ := os.ReadFile(o.path)

@@ -16,7 +16,7 @@ import (
 // largest is the size of a message that both directions allow.
 const largest = 100 << 20
 
-// serve answers the hooks until the context ends; its first line of output says where.
+// serve answers the hooks until the context ends; its first line of output has the address.
 func serve(ctx context.Context, args []string, _ io.Reader, out io.Writer) error {
 	f := flag.NewFlagSet("serve", flag.ContinueOnError)
 	address := f.String("address", "127.0.0.1:0", "`address` to listen on")

@@ -28,7 +28,7 @@ func (c *control) admin() http.Handler {
 	return mux
 }
 
-// fault says what is wrong with a call and what would be right.
+// fault describes what is wrong with a call and what would be right.
 type fault struct {
 	Field   string `json:"field"`
 	Message string `json:"message"`

@@ -42,7 +42,7 @@ func parseConfig(args []string, usage io.Writer) (config, error) {
 	f.IntVar(&c.stunPort, "stun-port", 0, "STUN UDP `port`; 0 takes a free one")
 	f.DurationVar(&c.ephemeralAfter, "ephemeral-after", time.Minute, "`time` without a connection after which an ephemeral node is removed")
 	f.StringVar(&c.readyFile, "ready-file", "", "`path` of a JSON file written when everything answers, removed at exit")
-	f.BoolVar(&c.verbose, "verbose", false, "log what the vendor's packages say, too")
+	f.BoolVar(&c.verbose, "verbose", false, "also log the messages of the vendor's packages")
 	if err := f.Parse(args); err != nil {
 		return c, err
 	}

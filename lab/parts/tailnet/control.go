@@ -15,7 +15,7 @@ import (
 )
 
 // control stands before the vendor's test control server: it ends the Noise connection, so that it can read
-// what a node asks for, and decides who joins and who sees whom. The rest (addresses, netmaps, map polls,
+// what a node requests, and decides who joins and who sees whom. The rest (addresses, netmaps, map polls,
 // DNS, relay) is the vendor's.
 type control struct {
 	vendor  *testcontrol.Server
@@ -50,7 +50,7 @@ func newControl(url, domain string, region *tailcfg.DERPMap, log *slog.Logger) *
 	}
 }
 
-// open serves what a node asks for before it has a Noise connection.
+// open serves what a node requests before it has a Noise connection.
 func (c *control) open() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /key", c.serveKey)
@@ -62,7 +62,7 @@ func (c *control) open() http.Handler {
 	return mux
 }
 
-// inside serves what a node asks for through its Noise connection. The vendor's server ends the process
+// inside serves what a node requests through its Noise connection. The vendor's server ends the process
 // at a path it does not know, so only known ones pass.
 func (c *control) inside() http.Handler {
 	mux := http.NewServeMux()

@@ -14,7 +14,7 @@ import (
 const maxFrame = 16 << 20
 
 // frameWriter passes a stream of map responses on, each changed on its way.
-// A frame is four bytes of length, little end first, and JSON: plain when it comes, compressed when the client asked for it.
+// A frame is four bytes of length, little end first, and JSON: plain when it comes, compressed when the client requested it.
 type frameWriter struct {
 	http.ResponseWriter
 	isCompressed bool

@@ -148,12 +148,12 @@ func (l lab) find(fqdn string) nodeView {
 
 const timeout = 100 * time.Second
 
-// eventually asks again until there is no error, and fails with the last one.
-func eventually(t *testing.T, what string, ask func() error) {
+// eventually tries again until there is no error, and fails with the last one.
+func eventually(t *testing.T, what string, try func() error) {
 	t.Helper()
 	var err error
 	for end := time.Now().Add(timeout); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
-		if err = ask(); err == nil {
+		if err = try(); err == nil {
 			return
 		}
 	}

@@ -23,7 +23,7 @@ type joinKey struct {
 	State     string     `json:"state"`
 }
 
-// refusal says why a key does not admit a node, as of now; empty means that it does.
+// refusal returns why a key does not admit a node, as of now; empty means that it does.
 //
 //	revoked            → revoked
 //	past its time      → expired
@@ -114,7 +114,7 @@ func (r *keyring) revoke(id string, now time.Time) (joinKey, bool) {
 }
 
 // redeem counts a use of the key with this secret, or returns why it is refused.
-// The tags a node asks for must all be the key's own.
+// The tags that a node requests must all be the key's own.
 func (r *keyring) redeem(secret string, tags []string, now time.Time) (joinKey, string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

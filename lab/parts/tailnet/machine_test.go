@@ -13,8 +13,8 @@ import (
 	"tailscale.com/types/key"
 )
 
-// ask sends a message as if it came from a machine through its Noise connection.
-func ask(t *testing.T, c *control, machine key.MachinePublic, path string, message any) *httptest.ResponseRecorder {
+// send sends a message as if it came from a machine through its Noise connection.
+func send(t *testing.T, c *control, machine key.MachinePublic, path string, message any) *httptest.ResponseRecorder {
 	t.Helper()
 	body, err := json.Marshal(message)
 	if err != nil {
@@ -34,33 +34,33 @@ func TestANodeKeyIsOfUseToItsMachineOnly(t *testing.T) {
 	}
 	owner, thief, node := key.NewMachine().Public(), key.NewMachine().Public(), key.NewNode().Public()
 	join := tailcfg.RegisterRequest{Version: 100, NodeKey: node, Hostinfo: &tailcfg.Hostinfo{Hostname: "n"}, Auth: &tailcfg.RegisterResponseAuth{AuthKey: secret}}
-	if w := ask(t, c, owner, "/machine/register", join); len(c.members.all()) != 1 {
+	if w := send(t, c, owner, "/machine/register", join); len(c.members.all()) != 1 {
 		t.Fatalf("the owner does not join: %d %s", w.Code, w.Body)
 	}
 	poll := tailcfg.MapRequest{Version: 100, NodeKey: node, Hostinfo: &tailcfg.Hostinfo{Hostname: "n"}}
-	if w := ask(t, c, owner, "/machine/map", poll); w.Code != http.StatusOK {
+	if w := send(t, c, owner, "/machine/map", poll); w.Code != http.StatusOK {
 		t.Errorf("the owner gets no netmap: %d %s", w.Code, w.Body)
 	}
-	if w := ask(t, c, thief, "/machine/map", poll); w.Code != http.StatusNotFound {
+	if w := send(t, c, thief, "/machine/map", poll); w.Code != http.StatusNotFound {
 		t.Errorf("another machine gets a netmap: %d", w.Code)
 	}
 	var res tailcfg.RegisterResponse
-	if w := ask(t, c, thief, "/machine/register", join); json.Unmarshal(w.Body.Bytes(), &res) != nil || res.Error == "" {
+	if w := send(t, c, thief, "/machine/register", join); json.Unmarshal(w.Body.Bytes(), &res) != nil || res.Error == "" {
 		t.Errorf("another machine registers: %d %s", w.Code, w.Body)
 	}
 }
 
-// Whatever a node sends, the vendor's server must not see what ends the process.
+// No message of a node reaches the vendor's server that would end the process.
 func TestMalformedMessagesAreAnswered(t *testing.T) {
 	c := newControl("http://127.0.0.1:1", "example.ts.net", &tailcfg.DERPMap{}, slog.New(slog.DiscardHandler))
 	for _, path := range []string{"/machine/register", "/machine/map"} {
 		for _, message := range []any{nil, "text", 7, map[string]any{}, map[string]any{"NodeKey": "nodekey:00"}} {
-			if w := ask(t, c, key.NewMachine().Public(), path, message); w.Code < 400 {
+			if w := send(t, c, key.NewMachine().Public(), path, message); w.Code < 400 {
 				t.Errorf("%s with %v: %d", path, message, w.Code)
 			}
 		}
 	}
-	if w := ask(t, c, key.NewMachine().Public(), "/machine/audit-log", nil); w.Code != http.StatusNotFound {
+	if w := send(t, c, key.NewMachine().Public(), "/machine/audit-log", nil); w.Code != http.StatusNotFound {
 		t.Errorf("unknown path: %d", w.Code)
 	}
 }

@@ -23,7 +23,7 @@ type lookup func(key.NodePublic) (member, bool)
 // A dead key is no node's key: WireGuard drops the session with the true one and its handshakes fail,
 // so names and addresses still resolve and traffic hangs, as with a machine whose cable was pulled.
 func redraw(res *tailcfg.MapResponse, viewer member, find lookup, now time.Time) {
-	// The vendor's server says it is 2020, which makes clients distrust every expiry.
+	// The vendor's server sets the time to 2020, which makes clients distrust every expiry.
 	res.ControlTime = &now
 	res.Node.Name = viewer.name + "."
 	res.Node.Tags = viewer.tags

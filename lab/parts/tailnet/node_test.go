@@ -88,7 +88,7 @@ func (n *node) command(ctx context.Context, args ...string) *exec.Cmd {
 }
 
 // cliUntil runs a command that does not end by itself until it has written something, or until the timeout.
-func (n *node) cliUntil(said string, args ...string) (string, error) {
+func (n *node) cliUntil(want string, args ...string) (string, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), timeout)
 	defer cancel()
 	cmd := n.command(ctx, args...)
@@ -100,7 +100,7 @@ func (n *node) cliUntil(said string, args ...string) (string, error) {
 		return "", err
 	}
 	var text strings.Builder
-	for lines := bufio.NewScanner(out); !strings.Contains(text.String(), said) && lines.Scan(); {
+	for lines := bufio.NewScanner(out); !strings.Contains(text.String(), want) && lines.Scan(); {
 		text.WriteString(lines.Text() + "\n")
 	}
 	cancel()
@@ -112,7 +112,7 @@ func (n *node) up(key string, more ...string) (string, error) {
 }
 
 // join brings the node up with a join key and waits until peers can reach it. A client that tried a dead key
-// before may show that one's refusal first, so it asks again.
+// before may show that one's refusal first, so it tries again.
 func (n *node) join(key string, more ...string) *node {
 	n.t.Helper()
 	eventually(n.t, n.name+" joins", func() error {

@@ -39,7 +39,7 @@ func (c *control) reapEphemeral(ctx context.Context, after time.Duration) {
 	}
 }
 
-// removeMember makes a tombstone of a member, unless it came back meanwhile.
+// removeMember makes a tombstone of a member, unless it came back.
 func (c *control) removeMember(m member, now time.Time) {
 	after, ok := c.members.updateKey(m.nodeKey, func(m *member) {
 		if m.streams == 0 {

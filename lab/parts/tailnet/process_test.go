@@ -53,7 +53,7 @@ func TestProcessIsReadyOnceAndStopsOnSIGTERM(t *testing.T) {
 	for _, at := range []string{strings.TrimPrefix(addresses["url"], "http://"), strings.TrimPrefix(addresses["admin"], "http://"), addresses["derp"]} {
 		conn, err := net.Dial("tcp", at)
 		if err != nil {
-			t.Error("it said that it was ready:", err)
+			t.Error("it reported that it was ready:", err)
 			continue
 		}
 		defer conn.Close() // open at the end: it must not hold the process
