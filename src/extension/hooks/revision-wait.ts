@@ -25,7 +25,9 @@ export interface Revisions {
 export type WaitEnd = 'reached' | 'timeout';
 
 const LIMITS = {
-  waitMs: 250,
+  waitMs: 2000,
+  /** After a wait that timed out: the next revisions are probably of another version too. */
+  shortWaitMs: 250,
   /** Changes within this time are inspected together. */
   debounceMs: 5,
   waiting: 16,
@@ -43,10 +45,11 @@ const LIMITS = {
  *   revision of the MeshBinding          the cache is                the translation
  *   current                              up to date                  proceeds at once
  *   an earlier one                       ahead                       proceeds at once: the revision will not return
- *   unknown                              behind, or just started     waits for it, at most 250 ms
+ *   unknown                              behind, or just started     waits for it, at most 2 s
  *   unknown after a wait that timed out  of another version          proceeds at once
  *
- * Envoy Gateway translates all Gateways in sequence, so a wait delays all of them: the number of waits is limited.
+ * Envoy Gateway translates all Gateways in sequence, so a wait delays all of them: the number of waits is limited, and after
+ * one that timed out they are short, until a revision is reached again.
  */
 export function revisionWait(
   revisions: Revisions,
@@ -55,6 +58,7 @@ export function revisionWait(
 ): (request: Uint8Array) => Promise<void> | undefined {
   const seen = new SeenRevisions();
   let waiting = 0;
+  let waitMs: number = LIMITS.waitMs;
   const isSeen = ({ gateway, revision }: Binding) => {
     const key = keyOf(gateway);
     const current = revisions.revisionOf(gateway);
@@ -65,8 +69,9 @@ export function revisionWait(
     const awaited = bindingsIn(request).filter(binding => !isSeen(binding));
     if (awaited.length === 0 || waiting >= LIMITS.waiting) return undefined;
     waiting++;
-    return waitUntil(() => awaited.every(isSeen), revisions, clock).then(end => {
+    return waitUntil(() => awaited.every(isSeen), waitMs, revisions, clock).then(end => {
       waiting--;
+      waitMs = end === 'reached' ? LIMITS.waitMs : LIMITS.shortWaitMs;
       for (const { gateway, revision } of awaited) seen.add(keyOf(gateway), revision);
       recordEnd(end);
     });
@@ -90,7 +95,12 @@ class SeenRevisions {
   }
 }
 
-function waitUntil(isReached: () => boolean, revisions: Revisions, clock: Clock): Promise<WaitEnd> {
+function waitUntil(
+  isReached: () => boolean,
+  waitMs: number,
+  revisions: Revisions,
+  clock: Clock,
+): Promise<WaitEnd> {
   return new Promise(resolve => {
     let cancelDebounce: (() => void) | undefined;
     const finish = (end: WaitEnd) => {
@@ -103,7 +113,7 @@ function waitUntil(isReached: () => boolean, revisions: Revisions, clock: Clock)
       cancelDebounce = undefined;
       if (isReached()) finish('reached');
     };
-    const cancelTimeout = clock.after(LIMITS.waitMs, () => finish('timeout'));
+    const cancelTimeout = clock.after(waitMs, () => finish('timeout'));
     const unsubscribe = revisions.onChange(
       () => (cancelDebounce ??= clock.after(LIMITS.debounceMs, inspect)),
     );
