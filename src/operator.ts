@@ -202,6 +202,7 @@ function electLeader(
         relayPorts: createPublishedPorts(),
         relayPortRange,
         installation: installationIn(read, podNamespace),
+        meshPods: { ...settings.meshPods, imagePullSecrets: settings.imagePullSecrets },
         tailnets,
         now: date,
       };

@@ -51,6 +51,12 @@ export const meshPodSettings = {
     help: 'image of mesh-gateway, whose relay carries UDP in mesh pods; without it UDP endpoints get no traffic there',
     parse: parseOptional,
   },
+  imagePullSecrets: {
+    name: 'IMAGE_PULL_SECRETS',
+    help: 'Secrets with which nodes pull the images of mesh pods, separated by commas',
+    default: '',
+    parse: (_setting, text) => text.split(/[\s,]+/).filter(name => name !== ''),
+  },
 } as const satisfies Settings;
 
 function parseControlURL(setting: string, text: string): string | undefined {

@@ -54,7 +54,8 @@ export function addOperator(chart: Construct, install: Install): void {
 }
 
 function environmentOf(install: Install): Readonly<Record<string, string>> {
-  const { operator } = install.installation;
+  const { operator, image } = install.installation;
+  const { pullSecrets } = image;
   return {
     LOG_LEVEL: operator.logLevel,
     PPROF: operator.pprof ? 'on' : 'off',
@@ -62,5 +63,6 @@ function environmentOf(install: Install): Readonly<Record<string, string>> {
     SYNC_PERIOD: operator.syncPeriod,
     ...meshPodEnvironment(install.installation),
     RELAY_IMAGE: imageOf(install),
+    ...(pullSecrets ? { IMAGE_PULL_SECRETS: pullSecrets.join() } : {}),
   };
 }

@@ -234,6 +234,13 @@ describe('the container relay', () => {
   });
 });
 
+it('Secrets with which nodes pull images are those of the ServiceAccount, and change no pod', () => {
+  const choices = { defaults: { resources: LIMITS, imagePullSecrets: ['registry'] } };
+  const account = objectsOf({}, choices).find(({ kind }) => kind === 'ServiceAccount');
+  expect(account?.['imagePullSecrets']).toEqual([{ name: 'registry' }]);
+  expect(podOf(statefulSetOf({}, choices))).toEqual(podOf(statefulSetOf()));
+});
+
 describe('a mesh pod', () => {
   it('has the label by which network policies select it', () => {
     const labels = textsAt(statefulSetOf(), 'spec', 'template', 'metadata', 'labels');

@@ -23,6 +23,8 @@ describe('the settings of mesh pods', () => {
       meshPods: {},
       orphanAgeMs: 600_000,
       relayPorts: { first: 20_000, last: 29_999 },
+      relayImage: undefined,
+      imagePullSecrets: [],
     });
   });
 
@@ -31,6 +33,7 @@ describe('the settings of mesh pods', () => {
     expect(read({ MESH_PODS: JSON.stringify(pool) }).meshPods).toEqual(pool);
     expect(read({ CONTROL_API_URL: ' https://a.example ' }).controlURL).toBe('https://a.example');
     expect(read({ RELAY_PORTS: '1024-65535' }).relayPorts).toEqual({ first: 1024, last: 65_535 });
+    expect(read({ IMAGE_PULL_SECRETS: 'one, two' }).imagePullSecrets).toEqual(['one', 'two']);
   });
 
   const FIELDS = 'image, resources, nodeSelector, tolerations, priorityClassName, extraEnv';

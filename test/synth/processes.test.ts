@@ -90,13 +90,15 @@ describe.each(PROCESSES)('the container of $name', ({ name, command, settings })
 describe('the operator', () => {
   const valueOf = (variable: string) =>
     variablesOf(containerOf('mesh-operator', everyKnob)).get(variable) ?? '';
-  const { controlURL, meshPods, relayPorts, relayImage } = meshPodSettings;
+  const { controlURL, meshPods, relayPorts, relayImage, imagePullSecrets } = meshPodSettings;
 
   it('understands of tailnets and mesh pods what was configured', () => {
     expect(controlURL.parse('CONTROL_API_URL', valueOf('CONTROL_API_URL'))).toBe(
       'https://control.example.com/base',
     );
     expect(relayPorts.parse('RELAY_PORTS', valueOf('RELAY_PORTS'))).toEqual({ first: 21_000, last: 28_999 });
+    const secrets = imagePullSecrets.parse('IMAGE_PULL_SECRETS', valueOf('IMAGE_PULL_SECRETS'));
+    expect(secrets).toEqual(['registry']);
     const image = relayImage.parse('RELAY_IMAGE', valueOf('RELAY_IMAGE'));
     expect(image).toBe(at(containerOf('mesh-operator', everyKnob), 'image'));
     expect(meshPods.parse('MESH_PODS', valueOf('MESH_PODS'))).toEqual({

@@ -19,7 +19,10 @@ export type PoolOptions = {
   readonly defaults: Pick<
     Pool,
     'image' | 'resources' | 'nodeSelector' | 'tolerations' | 'priorityClassName' | 'extraEnv'
-  >;
+  > & {
+    /** The names of the Secrets with which nodes pull the images. */
+    readonly imagePullSecrets?: readonly string[];
+  };
   /** The control API of this tailnet. */
   readonly controlURL: string;
   /** CA certificates (PEM) that mesh pods trust for the login server, beside those of their system. */
@@ -106,7 +109,14 @@ function accountObjects(options: PoolOptions) {
     .filter(({ resourceNames }) => resourceNames.length > 0)
     .map(rule => ({ apiGroups: [''], ...rule }));
   return [
-    { apiVersion: 'v1', kind: 'ServiceAccount', metadata, automountServiceAccountToken: false },
+    {
+      apiVersion: 'v1',
+      kind: 'ServiceAccount',
+      metadata,
+      automountServiceAccountToken: false,
+      // Pods get them when they are created; in the template a change would replace all of them.
+      imagePullSecrets: (options.defaults.imagePullSecrets ?? []).map(secret => ({ name: secret })),
+    },
     { apiVersion: `${RBAC}/v1`, kind: 'Role', metadata, rules },
     {
       apiVersion: `${RBAC}/v1`,
