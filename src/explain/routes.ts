@@ -8,6 +8,7 @@ import type { TrafficResources } from '../traffic/traffic-resources.ts';
 import { trafficOfRoute } from '../traffic/route-traffic.ts';
 import type { RuleTraffic } from '../traffic/route-traffic.ts';
 import type { ResolvedRule } from '../traffic/resolve-route.ts';
+import { formatUnused } from '../traffic/unused.ts';
 import type { UnusedBackend } from '../traffic/unused.ts';
 
 /** How a route is resolved. */
@@ -124,6 +125,7 @@ function tableOf(rows: readonly (readonly string[])[]): readonly string[] {
   );
 }
 
-function unusedLine({ reason, message, endpoint }: UnusedBackend): string {
-  return `    not used${endpoint === undefined ? '' : ` (endpoint ${endpoint})`}: ${reason}: ${message}`;
+function unusedLine(unused: UnusedBackend): string {
+  const { endpoint } = unused;
+  return `    not used${endpoint === undefined ? '' : ` (endpoint ${endpoint})`}: ${formatUnused(unused)}`;
 }

@@ -53,6 +53,7 @@ export const extensionIndexes: readonly AnyIndex[] = [
 ];
 
 type TrafficResourcesOptions = {
+  readonly readsBackends?: boolean;
   /** Called with the key of each object that an index returned. */
   readonly found?: (key: Key) => void;
   readonly caBundle?: ReadCaBundle;
@@ -63,8 +64,10 @@ type TrafficResourcesOptions = {
 /** Reads TrafficResources through the indexes. */
 export function trafficResourcesFrom(
   read: ReadResources,
-  { found = () => undefined, caBundle = readCaBundle, podNamespace: namespace }: TrafficResourcesOptions = {},
+  options: TrafficResourcesOptions = {},
 ): TrafficResources {
+  const { found = () => undefined, caBundle = readCaBundle, readsBackends = true } = options;
+  const { podNamespace: namespace } = options;
   const reported = <T extends Resource>(objects: readonly T[]): readonly T[] => {
     for (const object of objects) found(keyOf(refTo(object)));
     return objects;
@@ -75,6 +78,7 @@ export function trafficResourcesFrom(
     meshEndpoints: ref => read.get(ref),
     tailnets: domain => reported(read.find(tailnets, domain)),
     grants: namespace => reported(read.find(byNamespace('ReferenceGrant'), namespace)),
+    readsBackends,
     service: ref => read.get(ref),
     endpointSlices: slicesOf,
     relays: tailnet =>

@@ -79,7 +79,7 @@ export function isResolved(resources: TrafficResources, backendRef: RouteBackend
   const { namespace, name } = backendRef.ref;
   if (isMeshEndpoints(backendRef)) {
     if (resources.meshEndpoints({ kind: 'MeshEndpoints', namespace, name }) === undefined) return false;
-  } else if (isServiceOrBackend(backendRef)) {
+  } else if (resources.readsBackends && isServiceOrBackend(backendRef)) {
     if (endpointsOf(resources, backendRef.ref).length === 0) return false;
   }
   return isPermittedFrom(resources, backendRef);

@@ -17,6 +17,8 @@ export interface TrafficResources {
   tailnets(domain: string): readonly Kinds['MeshTailnet'][];
   /** The ReferenceGrants of a namespace. */
   grants(namespace: string): readonly ReferenceGrant[];
+  /** Whether Services, EndpointSlices and Backends are read; where they are not, as in the operator, each counts as found. */
+  readonly readsBackends: boolean;
   service(ref: Ref<'Service'>): Service | undefined;
   endpointSlices(service: Ref<'Service'>): readonly EndpointSlice[];
   /** The mesh pods of a MeshTailnet that relay datagrams; undefined where EndpointSlices are not read. */
@@ -63,6 +65,7 @@ export function trackDependencies(
       record(`grants:${namespace}`);
       return resources.grants(namespace);
     },
+    readsBackends: resources.readsBackends,
     service: ref => {
       recordRef(ref);
       return resources.service(ref);

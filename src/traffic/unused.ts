@@ -61,6 +61,11 @@ export type UnusedBackend = {
   readonly endpoint?: string;
 };
 
+/** The reason and the message, as users read them in `explain` and in status. */
+export function formatUnused({ reason, message }: UnusedBackend): string {
+  return `${reason}: ${message}`;
+}
+
 type Endpoints = readonly Pick<MeshEndpoint, 'port'>[];
 
 /** Reasons for which a whole backendRef is not used. */

@@ -37,6 +37,7 @@ export function resourcesOf(resources: readonly Resource[]): TrafficResources {
     gateway: get,
     tailnets: domain => list('MeshTailnet').filter(({ spec }) => spec.tailnet === domain),
     grants: namespace => list('ReferenceGrant').filter(({ metadata }) => metadata.namespace === namespace),
+    readsBackends: true,
     service: get,
     endpointSlices: ({ namespace, name }) => slicesOf(namespace, name),
     relays: tailnet => relaysIn(slicesOf(NAMESPACE, relayName(tailnet))),
