@@ -7,7 +7,7 @@ import { access as bindingAccess } from './mesh-binding/access.ts';
 import { bindingController } from './mesh-binding/controller.ts';
 import type { BindingDeps } from './mesh-binding/controller.ts';
 import { access as endpointsAccess } from './mesh-endpoints/access.ts';
-import { endpointsController } from './mesh-endpoints/controller.ts';
+import { endpointsController, endpointsIndexes } from './mesh-endpoints/controller.ts';
 import type { EndpointsDeps } from './mesh-endpoints/controller.ts';
 import { eventAccess, leaseAccess } from './resources/access.ts';
 import { sharedIndexes } from './resources/indexes.ts';
@@ -54,6 +54,7 @@ const controllers: readonly RegisteredController[] = [
   {
     name: 'mesh-endpoints',
     kinds: trafficKinds,
+    indexes: endpointsIndexes,
     access: endpointsAccess,
     start: (deps, options) => startController(endpointsController(deps), deps, options),
   },

@@ -36,6 +36,8 @@ import { startLeaderElection } from './runtime/leader-election/leadership.ts';
 import type { Leadership } from './runtime/leader-election/leadership.ts';
 import { leadControllers } from './runtime/controller.ts';
 import { registerSource } from './runtime/observer.ts';
+import type { TrafficResources } from './traffic/traffic-resources.ts';
+import { cachedCaBundles } from './traffic/upstream-tls.ts';
 
 const SETTINGS = {
   ...clusterSettings,
@@ -198,7 +200,7 @@ function electLeader(
         events,
         own,
         workloads: own,
-        traffic: trafficResourcesFrom(read),
+        traffic: trafficOf(read),
         relayPorts: createPublishedPorts(),
         relayPortRange,
         installation: installationIn(read, podNamespace),
@@ -223,6 +225,11 @@ function electLeader(
     },
   });
   return leadership;
+}
+
+/** The operator has no right to read Services, EndpointSlices and Backends. */
+function trafficOf(read: ReadResources): TrafficResources {
+  return trafficResourcesFrom(read, { caBundle: cachedCaBundles(), readsBackends: false });
 }
 
 /** Undefined where the Namespace that identifies a cluster cannot be read. */

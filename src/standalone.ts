@@ -28,6 +28,7 @@ import type { Directory } from './resources/directory.ts';
 import type { ReadResources } from './resources/resources.ts';
 import { systemClock } from './runtime/clock.ts';
 import { registerSource } from './runtime/observer.ts';
+import { cachedCaBundles } from './traffic/upstream-tls.ts';
 import type { ShutdownStep } from './runtime/shutdown.ts';
 import { formatAddress } from './telemetry/address.ts';
 import type { LogDestination } from './telemetry/log.ts';
@@ -118,7 +119,8 @@ export async function startStandalone(
       tailnets,
       own: secretsOf(settings),
       workloads: undefined,
-      traffic: trafficResourcesFrom(read),
+      traffic: trafficResourcesFrom(read, { caBundle: cachedCaBundles() }),
+      dataPath: settings.dataPath,
       relayPorts: undefined,
       relayPortRange: { first: 0, last: 0 },
       installation: undefined,

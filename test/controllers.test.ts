@@ -22,6 +22,7 @@ describe('the registry of controllers', () => {
     controlURL: undefined,
     workloads: undefined,
     traffic: trafficResourcesFrom(memory.read),
+    dataPath: 'Proxy' as const,
     relayPorts: undefined,
     relayPortRange: { first: 0, last: 0 },
     installation: undefined,

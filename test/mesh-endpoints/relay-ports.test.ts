@@ -101,7 +101,7 @@ describe('status.endpoints of other endpoints', () => {
 
   it('does not exist where it was never written', async () => {
     const scene = await EndpointsScene.start(tailnet, web(http));
-    expect(scene.status()).toEqual({ observedGeneration: 1 });
+    expect(scene.status()).not.toHaveProperty('endpoints');
     await scene.publish('one', confirmed({ [TARGET]: 20_000 }));
     expect(scene.status()).not.toHaveProperty('endpoints');
   });
@@ -113,13 +113,13 @@ describe('status.endpoints of other endpoints', () => {
     await scene.put(web(http));
     expect(scene.status()?.endpoints).toEqual([entry]);
     await scene.put(web({ ...http, name: 'other' }));
-    expect(scene.status()).toEqual({ observedGeneration: 3 });
+    expect(scene.status()).not.toHaveProperty('endpoints');
   });
 
   it('keeps the other fields of the status', async () => {
     const scene = await EndpointsScene.start(tailnet, web(http));
     await scene.write({ vipServices: [{ name: 'web', status: 'Registered' }] });
-    expect(scene.status()).toEqual({
+    expect(scene.status()).toMatchObject({
       observedGeneration: 1,
       vipServices: [{ name: 'web', status: 'Registered' }],
     });
@@ -135,7 +135,7 @@ describe('the status of a MeshEndpoints', () => {
     await scene.publish('one', confirmed({}));
     expect(scene.status()).toBe(before);
     await scene.put(web(endpoint()));
-    expect(scene.status()).toEqual({ observedGeneration: 3 });
+    expect(scene.status()).not.toHaveProperty('endpoints');
   });
 
   it('is not written while nothing changes', async () => {

@@ -1,9 +1,13 @@
 import { describe, expect, it } from 'vitest';
+import type { Route } from '../../src/api/gateway-api.ts';
 import { GROUP } from '../../src/api/generated/kinds.ts';
+import { explainRoutes } from '../../src/explain/routes.ts';
+import { statusOf } from '../../src/mesh-endpoints/status.ts';
 import type { UnusedReason } from '../../src/traffic/unused.ts';
 import { endpoint } from '../support/objects.ts';
+import { resourceOf } from '../support/resources/resources.ts';
 import { CERTIFICATE } from '../support/traffic/certificates.ts';
-import { resourcesFrom, trafficOf } from '../support/traffic/resolve.ts';
+import { resourcesFrom, resourcesOf, trafficOf } from '../support/traffic/resolve.ts';
 import {
   backend,
   endpointList,
@@ -183,6 +187,35 @@ describe('an unused backend', () => {
       const { rule, through } = trafficOf(resourcesFrom(world), cluster);
       const reported = [...rule.unused, ...through.Proxy.unused];
       expect(reported).toMatchObject([{ reason, message: `spec.rules[0].backendRefs[0]: ${message}` }]);
+    },
+  );
+
+  it.each(CASES)(
+    'is in the status of its object as explain prints it: $reason',
+    ({ world, reason, message }) => {
+      const objects = world.map(resourceOf);
+      const resources = resourcesOf(objects);
+      const routes = objects.filter((object): object is Route => 'parentRefs' in object);
+      const named = objects.filter(each => each.kind === 'MeshEndpoints');
+      const [{ text } = { text: '' }] = explainRoutes(resources, routes, 'Proxy');
+      const expected = `${reason}: spec.rules[0].backendRefs[0]: ${message}`;
+      expect(text).toContain(expected);
+      expect(named).toHaveLength(reason === 'BackendNotFound' ? 0 : 1);
+      for (const object of named) {
+        const { conditions, routes: statuses } = statusOf({
+          ...{ object, routes, resources, dataPath: 'Proxy', now: new Date() },
+          ...{ tailnet: undefined, relayPorts: undefined },
+        });
+        expect(statuses).toMatchObject([{ resolved: false, message: expected }]);
+        expect(conditions).toMatchObject([
+          {
+            type: 'RoutesResolved',
+            status: 'False',
+            reason,
+            message: expect.stringContaining(expected) as string,
+          },
+        ]);
+      }
     },
   );
 

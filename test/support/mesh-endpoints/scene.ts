@@ -2,9 +2,10 @@ import type { Kinds } from '../../../src/api/generated/types.ts';
 import { refOf } from '../../../src/api/key.ts';
 import type { Key } from '../../../src/api/key.ts';
 import { extensionIndexes, trafficResourcesFrom } from '../../../src/extension/listers.ts';
-import { endpointsController } from '../../../src/mesh-endpoints/controller.ts';
+import { endpointsController, endpointsIndexes } from '../../../src/mesh-endpoints/controller.ts';
 import type { RelayPorts } from '../../../src/mesh-endpoints/status.ts';
 import { sharedIndexes } from '../../../src/resources/indexes.ts';
+import type { ObjectEvent } from '../../../src/resources/resources.ts';
 import type { RunningController } from '../../../src/runtime/controller.ts';
 import { Runtime } from '../runtime/runtime.ts';
 
@@ -50,11 +51,12 @@ function portsOf(ports: Readonly<Record<string, number>>, isConfirmed: boolean):
 export class EndpointsScene {
   readonly runtime: Runtime;
   ports = new PublishedPorts();
+  readonly events: ObjectEvent[] = [];
   writes = 0;
   #running: RunningController | undefined;
 
   private constructor(first: readonly object[]) {
-    this.runtime = new Runtime(first, [...extensionIndexes, ...sharedIndexes]);
+    this.runtime = new Runtime(first, [...extensionIndexes, ...sharedIndexes, ...endpointsIndexes]);
   }
 
   static async start(...first: readonly object[]): Promise<EndpointsScene> {
@@ -72,10 +74,14 @@ export class EndpointsScene {
       this.writes++;
       await write.replaceStatus(object, status);
     };
-    const traffic = trafficResourcesFrom(read);
     const controller = endpointsController({
-      ...{ read, traffic, relayPorts: this.ports },
+      read,
       write: { replaceStatus },
+      events: { record: event => void this.events.push(event) },
+      traffic: trafficResourcesFrom(read, { readsBackends: false }),
+      dataPath: 'Proxy',
+      relayPorts: this.ports,
+      now: () => new Date(Date.parse('2026-01-15T12:00:00Z') + this.runtime.clock.now()),
     });
     this.#running = this.runtime.start(controller, { syncPeriodMs: 30_000 });
   }

@@ -1,0 +1,76 @@
+import type { Finding } from '../api/conditions.ts';
+import type { Route } from '../api/gateway-api.ts';
+import type { Kinds, RouteStatus } from '../api/generated/types.ts';
+import { keyOf } from '../api/key.ts';
+import { refTo } from '../api/references.ts';
+import type { DataPathMode } from '../traffic/data-path.ts';
+import { trafficOfRoute } from '../traffic/route-traffic.ts';
+import type { TrafficResources } from '../traffic/traffic-resources.ts';
+import { formatUnused } from '../traffic/unused.ts';
+import type { UnusedBackend } from '../traffic/unused.ts';
+
+/** A route that names a MeshEndpoints, and what of the object it does not use. */
+type ResolvedRoute = { readonly route: Route; readonly unused: readonly UnusedBackend[] };
+
+/** The routes that have a MeshEndpoints among their backends, sorted by kind, namespace and name. */
+export function resolveRoutes(
+  object: Kinds['MeshEndpoints'],
+  routes: readonly Route[],
+  resources: TrafficResources,
+  defaultPath: DataPathMode,
+): readonly ResolvedRoute[] {
+  const key = keyOf(refTo(object));
+  const { namespace = '', name } = object.metadata;
+  const resolved = routes.flatMap(route => {
+    const rules = trafficOfRoute(resources, route, defaultPath).flatMap(each => each.rules);
+    const backends = rules.flatMap(({ rule }) => rule.backends);
+    // A route may name it as the target of a mirror only.
+    if (!backends.some(({ ref }) => ref.namespace === namespace && ref.name === name)) return [];
+    const unused = rules.flatMap(rule => rule.unused.filter(each => each.object === key));
+    return [{ route, unused, key: keyOf(refTo(route)) }];
+  });
+  return resolved.sort((a, b) => (a.key < b.key ? -1 : 1));
+}
+
+const [MAX_ROUTES, MAX_MESSAGE_LENGTH] = [256, 1024];
+
+/** status.routes; undefined where no route names the object. */
+export function routeStatusesOf(routes: readonly ResolvedRoute[]): readonly RouteStatus[] | undefined {
+  if (routes.length === 0) return undefined;
+  return routes.slice(0, MAX_ROUTES).map(({ route, unused }) => {
+    const { kind, metadata } = route;
+    const named = { kind, namespace: metadata.namespace ?? '', name: metadata.name };
+    if (unused.length === 0) return { ...named, resolved: true };
+    return { ...named, resolved: false, message: messageOf(unused) };
+  });
+}
+
+/** As many reasons as a message may have; a rule that several Gateways have is reported once. */
+function messageOf(unused: readonly UnusedBackend[]): string {
+  const message = [...new Set(unused.map(formatUnused))].join('; ');
+  if (message.length <= MAX_MESSAGE_LENGTH) return message;
+  return `${message.slice(0, MAX_MESSAGE_LENGTH - MORE.length)}${MORE}`;
+}
+
+const MORE = '...';
+
+/** Whether every route that names the object uses all that it names of it. */
+export function routesResolvedOf(routes: readonly ResolvedRoute[]): Finding {
+  const type = 'RoutesResolved';
+  if (routes.length === 0) {
+    const message = 'no route has this object among its backendRefs';
+    return { type, status: 'Unknown', reason: 'NoRoutes', message };
+  }
+  const unresolved = routes.filter(({ unused }) => unused.length > 0);
+  const [first] = unresolved;
+  const [reported] = first?.unused ?? [];
+  if (!first || !reported) {
+    const message = 'every route that names this object resolves to its endpoints';
+    return { type, status: 'True', reason: 'Resolved', message };
+  }
+  const { kind, metadata } = first.route;
+  const others = unresolved.length - 1;
+  const more = others === 0 ? '' : ` (and ${others} more of ${routes.length} routes: see status.routes)`;
+  const message = `${kind} ${metadata.namespace ?? ''}/${metadata.name}: ${messageOf([reported])}${more}`;
+  return { type, status: 'False', reason: reported.reason, message };
+}
