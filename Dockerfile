@@ -1,4 +1,4 @@
-# One image for the operator and the extension server: docker build -t mesh-gateway:0.1.0 . and the argument is the command.
+# One image for the operator, the extension server and the relay: docker build -t mesh-gateway:0.1.0 . and the argument is the command.
 FROM node:24-bookworm-slim AS build
 WORKDIR /build
 RUN apt-get update && apt-get install -y --no-install-recommends ca-certificates

@@ -66,8 +66,21 @@ describe('what is in the image', () => {
     expect(await runInside('version')).toBe(`${version}\n`);
   });
 
-  it.each(['operator', 'extension-server'])('has the command %s', async command => {
+  it.each(['operator', 'extension-server', 'relay'])('has the command %s', async command => {
     expect(await runInside('help', command)).toContain('LOG_LEVEL');
+  });
+
+  it('loads only what the relay needs: no validators, no YAML, no gRPC, no Kubernetes library', () => {
+    const parts = join(project, 'dist/js/parts');
+    const [relay = ''] = readdirSync(parts).filter(name => /^relay-.*\.js$/.test(name));
+    const loaded = new Set([relay]);
+    for (const name of loaded) {
+      const text = readFileSync(join(parts, name), 'utf8');
+      for (const [, found = ''] of text.matchAll(/import(?:\{[^}]*\}from)?"\.\/([^"]+)"/g)) loaded.add(found);
+    }
+    const bytes = [...loaded].reduce((sum, name) => sum + statSync(join(parts, name)).size, 0);
+    expect(loaded.size).toBeGreaterThan(3);
+    expect(bytes).toBeLessThan(500_000);
   });
 
   it('serves health and reflection, with the .proto files that these bring', async () => {
