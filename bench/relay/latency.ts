@@ -1,0 +1,128 @@
+import { createSocket } from 'node:dgram';
+import type { Socket as UdpSocket } from 'node:dgram';
+import { once } from 'node:events';
+import { mkdtempSync } from 'node:fs';
+import type { Socket } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { SocksClient } from 'socks';
+import { startLab } from '../../lab/lab.ts';
+import { guard } from '../../lab/process/guard.ts';
+import { freePorts } from '../../lab/process/ports.ts';
+import { readServices } from '../../lab/tailnet/backends.ts';
+import { LabFolder } from '../../lab/state.ts';
+import type { Lab } from '../../lab/state.ts';
+import { locatePrograms } from '../bundled.ts';
+import { commandLine } from '../cluster.ts';
+import { median } from '../figures.ts';
+import type { Figure } from '../figures.ts';
+import { startProgram } from './scene.ts';
+
+const [WARM_UP, DATAGRAMS] = [500, 5_000];
+const PAYLOAD = Buffer.alloc(512, 'x');
+const TIMEOUT_MS = 5000;
+
+/** The time of a datagram and its reply. */
+type Path = { readonly exchange: () => Promise<number>; readonly close: () => void };
+
+/**
+ * Latency through a real meshd to a device, with and without the relay, measured in turns, one datagram at a time, so that other
+ * load affects both alike.
+ */
+export async function latencyFigures(): Promise<readonly Figure[]> {
+  const folder = new LabFolder(mkdtempSync(join(tmpdir(), 'mesh-lab-')));
+  const down = commandLine('lab/commands/lab.ts', 'down', '--folder', folder.path);
+  const cleaner = guard(down, process.cwd());
+  try {
+    const lab = await startLab({
+      folder: folder.path,
+      pathOf: locatePrograms(),
+      searchPath: '/usr/bin:/bin',
+      onStep: () => undefined,
+      stop: new AbortController().signal,
+    });
+    return await figuresIn(lab);
+  } finally {
+    await folder.remove();
+    cleaner.release();
+  }
+}
+
+async function figuresIn({ proxy, remotes: [remote] }: Lab): Promise<readonly Figure[]> {
+  if (!remote) throw new Error('the lab has no remote node');
+  const socks = { host: '127.0.0.1', port: Number(proxy.split(':').at(-1)) };
+  const target = { address: remote.address, port: remote.ports['udp'] ?? 0 };
+  const [port = 0] = await freePorts(1);
+  const options = { socks, target, ports: [port], maxAssociations: 16 };
+  const relay = await startProgram('relay-program', JSON.stringify(options));
+  const paths = { alone: await openProxyPath(socks, target), relayed: await openPath(port, PAYLOAD) };
+  const took = { alone: [] as number[], relayed: [] as number[] };
+  try {
+    const received = async () => (await readServices(remote.control)).udp.requests;
+    const before = await received();
+    for (let turn = 0; turn < WARM_UP + DATAGRAMS; turn++) {
+      for (const name of ['alone', 'relayed'] as const) {
+        const ms = await paths[name].exchange();
+        if (turn >= WARM_UP) took[name].push(ms);
+      }
+    }
+    const since = (await received()) - before;
+    if (since < 2 * (WARM_UP + DATAGRAMS)) throw new Error(`the device received only ${since} datagrams`);
+  } finally {
+    for (const path of Object.values(paths)) path.close();
+    await relay.end();
+  }
+  const [alone, relayed] = [median(took.alone), median(took.relayed)];
+  return [
+    { name: 'datagram and reply through meshd alone, p50', value: alone, unit: 'ms' },
+    { name: 'the same through the relay and meshd, p50', value: relayed, unit: 'ms' },
+    { name: 'latency that the relay adds, p50', value: relayed - alone, unit: 'ms', aim: 0.3 },
+  ];
+}
+
+type Address = { readonly address: string; readonly port: number };
+
+/** Datagrams straight to the proxy. */
+async function openProxyPath(
+  socks: { readonly host: string; readonly port: number },
+  target: Address,
+): Promise<Path> {
+  const client = new SocksClient({
+    proxy: { ...socks, type: 5 },
+    command: 'associate',
+    destination: { host: '0.0.0.0', port: 0 },
+  });
+  const established = once(client, 'established', { signal: AbortSignal.timeout(TIMEOUT_MS) });
+  client.connect();
+  const [{ socket, remoteHost }] = (await established) as [
+    { readonly socket: Socket; readonly remoteHost: { readonly port: number } },
+  ];
+  const remote = { host: target.address, port: target.port };
+  const path = await openPath(
+    remoteHost.port,
+    SocksClient.createUDPFrame({ remoteHost: remote, data: PAYLOAD }),
+  );
+  return {
+    ...path,
+    close: () => {
+      path.close();
+      socket.destroy();
+    },
+  };
+}
+
+async function openPath(port: number, message: Buffer): Promise<Path> {
+  const socket: UdpSocket = createSocket('udp4');
+  socket.connect(port, '127.0.0.1');
+  await once(socket, 'connect');
+  return {
+    exchange: async () => {
+      const reply = once(socket, 'message', { signal: AbortSignal.timeout(TIMEOUT_MS) });
+      const begun = performance.now();
+      socket.send(message);
+      await reply;
+      return performance.now() - begun;
+    },
+    close: () => void socket.close(),
+  };
+}
