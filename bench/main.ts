@@ -6,6 +6,7 @@ import type { Bench } from './figures.ts';
 import { kubernetes } from './kubernetes/kubernetes.ts';
 import { meshPods } from './mesh-pods/mesh-pods.ts';
 import { parts } from './parts.ts';
+import { relay } from './relay/relay.ts';
 import { runtime } from './runtime/runtime.ts';
 import { traffic } from './traffic/traffic.ts';
 import { translation } from './translation/translation.ts';
@@ -16,6 +17,7 @@ const BENCHES: Readonly<Record<string, Bench>> = {
   kubernetes,
   'mesh-pods': meshPods,
   parts,
+  relay,
   runtime,
   traffic,
   translation,
