@@ -21,10 +21,10 @@ export type RelayPorts = {
 };
 
 /** The relay ports of a tailnet, by target, which is `addressText` of an endpoint. */
-type PortsOfTailnet = {
+export type PortsOfTailnet = {
   /** A port is confirmed once the relays of the tailnet listen on it. */
   readonly ports: ReadonlyMap<string, { readonly port: number; readonly isConfirmed: boolean }>;
-  /** Targets without a port: why, with the fix. */
+  /** Why a target has no port, or what its unconfirmed port waits for, with the fix. */
   readonly missing: ReadonlyMap<string, string>;
 };
 
@@ -90,7 +90,7 @@ function endpointsOf(situation: Situation): readonly EndpointStatus[] {
  *
  *   not known yet             the same entry, if it is about the same address
  *   confirmed                 Healthy, with the port
- *   not confirmed             the same entry, if it has this port; else Unhealthy
+ *   not confirmed             the same entry, if it has this port; else Unhealthy, with the reason if there is one
  *   none                      Unhealthy, with the reason
  *
  * Without such a pool no relay carries UDP, and there is no entry.
@@ -109,9 +109,10 @@ function udpEntryOf(
   if (assigned && (assigned.isConfirmed || known?.relayPort === assigned.port)) {
     return { ...shown, status: 'Healthy', relayPort: assigned.port };
   }
-  const error = assigned
-    ? `the relays of MeshTailnet ${tailnet.metadata.name} do not listen on port ${assigned.port} yet`
-    : relayPorts?.missing.get(target);
+  const unconfirmed =
+    assigned &&
+    `the relays of MeshTailnet ${tailnet.metadata.name} do not listen on port ${assigned.port} yet`;
+  const error = relayPorts?.missing.get(target) ?? unconfirmed;
   return error === undefined
     ? known
     : { ...shown, status: 'Unhealthy', error: error.slice(0, MAX_ERROR_LENGTH) };

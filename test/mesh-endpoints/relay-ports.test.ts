@@ -38,6 +38,14 @@ describe('status.endpoints of UDP endpoints', () => {
     expect(scene.status()?.endpoints).toEqual([UP]);
   });
 
+  it('has the reason why a port is not confirmed', async () => {
+    const scene = await EndpointsScene.start(tailnet, web(dns));
+    const missing = new Map([[TARGET, 'no mesh pod is ready']]);
+    await scene.publish('one', { ...assigned({ [TARGET]: 20_000 }), missing });
+    const entry = { ...ENTRY, status: 'Unhealthy', error: 'no mesh pod is ready' };
+    expect(scene.status()?.endpoints).toEqual([entry]);
+  });
+
   it('has the reason where there is no port, cut to what a status may have', async () => {
     const scene = await EndpointsScene.start(tailnet, web(dns));
     await scene.publish('one', { ports: new Map(), missing: new Map([[TARGET, `${'x'.repeat(256)}yz`]]) });
