@@ -5,6 +5,7 @@ import type { Ref } from '../api/key.ts';
 import { relayName } from '../api/names.ts';
 import { datagramTailnetsOf, refTo, tailnetsOf } from '../api/references.ts';
 import { formatTargets, targetsVersion } from '../api/relay-targets.ts';
+import type { PortsOfTailnet } from '../mesh-endpoints/status.ts';
 import { tailnetsByDomain } from '../mesh-tailnet/gather.ts';
 import { poolTailnetsOf } from '../mesh-tailnet/pool/members.ts';
 import { metadataOf } from '../mesh-tailnet/pool/objects.ts';
@@ -21,7 +22,7 @@ import { gather, runsRelays, TARGETS, targetsIn } from './gather.ts';
 import type { Gathered, GatherDeps } from './gather.ts';
 import { assignPorts } from './plan.ts';
 import type { Assignment, PortRange } from './plan.ts';
-import type { PortsOfTailnet, PublishedPorts } from './published-ports.ts';
+import type { PublishedPorts } from './published-ports.ts';
 import { readRelays } from './relay-status.ts';
 import type { HttpGet } from './relay-status.ts';
 

@@ -1,18 +1,8 @@
 import { isDeepStrictEqual } from 'node:util';
-
-/** The relay ports of a tailnet, by target. */
-export type PortsOfTailnet = {
-  readonly ports: ReadonlyMap<string, { readonly port: number; readonly isConfirmed: boolean }>;
-  /** Why a port is missing or not confirmed, with the fix. */
-  readonly missing: ReadonlyMap<string, string>;
-};
+import type { PortsOfTailnet, RelayPorts } from '../mesh-endpoints/status.ts';
 
 /** The relay ports of all tailnets, by the name of the MeshTailnet. */
-export interface PublishedPorts {
-  /** Undefined until this process has reconciled the tailnet. */
-  of(tailnet: string): PortsOfTailnet | undefined;
-  /** Calls a listener with the name of a MeshTailnet at each change; returns the function that unsubscribes it. */
-  subscribe(listener: (tailnet: string) => void): () => void;
+export interface PublishedPorts extends RelayPorts {
   /** Replaces the ports of a tailnet; undefined removes them. */
   publish(tailnet: string, ports: PortsOfTailnet | undefined): void;
 }
