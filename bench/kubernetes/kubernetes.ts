@@ -1,5 +1,4 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { kubeClient } from '../../lab/kube/client.ts';
 import type { KubeClient } from '../../lab/kube/client.ts';
 import type { KubeObject } from '../../lab/kube/object.ts';
 import { freePorts } from '../../lab/process/ports.ts';
@@ -7,6 +6,7 @@ import { trafficKinds } from '../../src/traffic/access.ts';
 import { bundled, productCommand } from '../bundled.ts';
 import { median } from '../figures.ts';
 import type { Figure } from '../figures.ts';
+import { startApiServer } from './api-server.ts';
 import { connectionsOf, megabytesOf, startProgram } from './programs.ts';
 import type { Program } from './programs.ts';
 import { bareWatch } from './watch.ts';
@@ -22,23 +22,10 @@ const MAX_CONNECTIONS = trafficKinds.length + 1 + 5;
 
 /** Measures the speed and memory of a process that reads a large cluster, on a real API server of its own. */
 export async function kubernetes(): Promise<readonly Figure[]> {
-  const server = startProgram([process.execPath, '--import', 'tsx', 'lab/commands/cluster.ts', 'alone']);
+  const server = await startApiServer();
   try {
-    const variables = new Map<string, string>();
-    await server.next(line => {
-      const [, name = '', value = ''] = /^([A-Z_]+)=(.*)$/.exec(line) ?? [];
-      variables.set(name, value.replaceAll("'", ''));
-      return variables.has('API_SERVER_TOKEN') || undefined;
-    });
-    const of = (name: string) => variables.get(name) ?? '';
-    const client = kubeClient({
-      server: of('API_SERVER'),
-      caFile: of('API_SERVER_CA'),
-      token: of('API_SERVER_TOKEN'),
-    });
+    const { client, kubeconfig, port } = server;
     await fill(client);
-    const kubeconfig = of('KUBECONFIG');
-    const port = Number(new URL(of('API_SERVER')).port);
     return [
       ...(await followerFigures(client, kubeconfig)),
       ...(await operatorFigures(client, kubeconfig, port)),
