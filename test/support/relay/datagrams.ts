@@ -9,6 +9,8 @@ export type UdpService = {
   readonly port: number;
   /** The datagrams that it received. */
   readonly received: readonly Buffer[];
+  /** Sends to the source of the last datagram. */
+  readonly sendToLast: (text: string) => void;
   readonly close: () => void;
 };
 
@@ -22,13 +24,21 @@ export async function startUdpService(
     recvBufferSize: 4 * 1024 * 1024,
   });
   const received: Buffer[] = [];
-  socket.on('message', (payload, from: RemoteInfo) => {
+  let last: RemoteInfo | undefined;
+  socket.on('message', (payload, from) => {
+    last = from;
     received.push(payload);
     for (const reply of replies(payload)) socket.send(reply, from.port, from.address);
   });
   socket.bind(0, address);
   await once(socket, 'listening');
-  return { address, port: socket.address().port, received, close: () => void socket.close() };
+  return {
+    address,
+    port: socket.address().port,
+    received,
+    sendToLast: text => socket.send(text, last?.port, last?.address),
+    close: () => void socket.close(),
+  };
 }
 
 /** A client of one port of the relay. */
@@ -36,8 +46,8 @@ export type UdpClient = {
   readonly socket: Socket;
   readonly received: readonly Buffer[];
   send(...payloads: readonly (Buffer | string)[]): void;
-  /** Sends a datagram until a reply equals it, as clients of UDP do, and fails if none does. */
-  exchange(text: string): Promise<void>;
+  /** Sends a datagram until a reply equals it, as clients of UDP do; returns the reply. */
+  exchange(text: string): Promise<string>;
   close(): void;
 };
 
@@ -59,11 +69,12 @@ export async function openClient(address: string, port: number): Promise<UdpClie
     send: (...payloads) => {
       for (const payload of payloads) socket.send(payload);
     },
-    exchange: async text => {
+    exchange: text => {
       let tries = 0;
-      await eventually(() => {
+      return eventually(() => {
         if (tries++ % 40 === 0) client.send(text);
         if (!received.some(payload => payload.toString() === text)) throw new Error(`no reply to ${text}`);
+        return text;
       });
     },
     close: () => void socket.close(),
