@@ -115,7 +115,6 @@ export class Association {
       // The address is that which replaces 0.0.0.0 in the response.
       proxy: { ipaddress: host, port, type: 5 },
       destination: { host: '0.0.0.0', port: 0 },
-      timeout: OPEN_TIMEOUT_MS,
     });
     client.on('error', error => this.#deps.counts.fail(error));
     client.on('established', ({ remoteHost }) => {
