@@ -7,6 +7,7 @@ import { AssociationQuota } from './association-quota.ts';
 import type { Proxy } from './association.ts';
 import { DatagramCounts } from './datagram-counts.ts';
 import { ProxyBackoff } from './proxy-backoff.ts';
+import { receiveBufferDrops } from './receive-buffer-drops.ts';
 import { RelayPort } from './relay-port.ts';
 
 /** What a relay does with its ports, whatever they are. */
@@ -36,7 +37,8 @@ export interface Relay {
 }
 
 const TICK_MS = 1000;
-const RETRY_MS = 10_000;
+/** How often ports that are not bound are tried, and drops of the kernel are read. */
+const SLOW_TICK_MS = 10_000;
 
 /** Starts a relay without ports. */
 export function startRelay(options: RelayOptions, deps: RelayDeps): Relay {
@@ -54,16 +56,18 @@ export function startRelay(options: RelayOptions, deps: RelayDeps): Relay {
   const ports = new Map<number, RelayPort>();
   const removed = new Map<number, () => void>();
   const stopReading = metrics.readGauge('relayAssociations', () => [{ labels: {}, value: quota.total }]);
-  let retryAt = clock.now() + RETRY_MS;
+  const newDrops = receiveBufferDrops(addresses);
+  let slowTickAt = clock.now() + SLOW_TICK_MS;
   let cancelTick = clock.after(TICK_MS, tick);
 
   function tick(): void {
     const now = clock.now();
     for (const port of ports.values()) port.sweep(now);
     counts.record(now);
-    if (now >= retryAt) {
-      retryAt = now + RETRY_MS;
+    if (now >= slowTickAt) {
+      slowTickAt = now + SLOW_TICK_MS;
       void listenAgain();
+      void countReceiveBufferDrops();
     }
     cancelTick = clock.after(TICK_MS, tick);
   }
@@ -71,6 +75,11 @@ export function startRelay(options: RelayOptions, deps: RelayDeps): Relay {
   async function listenAgain(): Promise<void> {
     const failed = [...ports.values()].filter(({ failure }) => failure !== undefined);
     await Promise.all(failed.map(port => port.listen()));
+  }
+
+  async function countReceiveBufferDrops(): Promise<void> {
+    const count = await newDrops(ports);
+    if (count > 0) counts.drop('to_mesh', 'receive_buffer', count);
   }
 
   function remove(port: number): void {
