@@ -16,6 +16,8 @@ export type SocksServer = {
   /** Requests for an association since the start. */
   readonly requests: () => number;
   answer: Answer;
+  /** Answers the requests that hang. */
+  readonly proceed: () => void;
   /** Turns the frame of a reply into those that are sent. */
   frames: (frame: Buffer) => readonly Buffer[];
   /** Closes all connections, and refuses others until it is started again on the same port. */
@@ -44,6 +46,7 @@ function parseFrame(frame: Buffer): {
 export async function startSocksServer(): Promise<SocksServer> {
   const connections = new Set<Socket>();
   let listening: Server | undefined;
+  const hanging: Socket[] = [];
   let requests = 0;
   let open = 0;
   let chosenPort = 0;
@@ -55,6 +58,9 @@ export async function startSocksServer(): Promise<SocksServer> {
     open: () => open,
     requests: () => requests,
     answer: 'open',
+    proceed: () => {
+      for (const connection of hanging.splice(0)) void associate(connection);
+    },
     frames: frame => [frame],
     start: async () => {
       const listener = createServer(accept);
@@ -82,8 +88,8 @@ export async function startSocksServer(): Promise<SocksServer> {
 
   function respond(connection: Socket): void {
     requests++;
-    if (server.answer === 'hang') return;
-    if (server.answer === 'garble') connection.end('HTTP/1.1 400 Bad Request\r\n\r\n');
+    if (server.answer === 'hang') hanging.push(connection);
+    else if (server.answer === 'garble') connection.end('HTTP/1.1 400 Bad Request\r\n\r\n');
     else if (server.answer === 'refuse') connection.end(Buffer.from([5, 1, 0, 1, 0, 0, 0, 0, 0, 0]));
     else void associate(connection);
   }
