@@ -12,8 +12,7 @@ import { fitsFrame, frameHeader } from './socks-frames.ts';
 
 export type RelayPortDeps = AssociationDeps & { readonly quota: AssociationQuota; readonly clock: Clock };
 
-type RelayPortOptions = {
-  readonly port: number;
+export type RelayPortOptions = {
   readonly addresses: readonly string[];
   readonly proxy: Proxy;
   readonly idleMs: number;
@@ -30,6 +29,7 @@ const MOST_UNSENT = 1024 * 1024;
 
 /** A port of the relay: forwards datagrams of clients to the target, and replies back. */
 export class RelayPort {
+  readonly #port: number;
   readonly #options: RelayPortOptions;
   readonly #deps: RelayPortDeps;
   readonly #listeners = new Map<string, Listener>();
@@ -37,7 +37,8 @@ export class RelayPort {
   #header: Buffer;
   #failure: string | undefined;
 
-  constructor(options: RelayPortOptions, target: SocketAddress, deps: RelayPortDeps) {
+  constructor(port: number, target: SocketAddress, options: RelayPortOptions, deps: RelayPortDeps) {
+    this.#port = port;
     this.#options = options;
     this.#deps = deps;
     this.#target = target;
@@ -105,7 +106,7 @@ export class RelayPort {
         socket.close();
         resolve();
       });
-      socket.bind({ address, port: this.#options.port, exclusive: true });
+      socket.bind({ address, port: this.#port, exclusive: true });
     });
   }
 
@@ -126,17 +127,16 @@ export class RelayPort {
 
   #associate(listener: Listener, key: string, client: RemoteInfo, payload: Buffer): void {
     const { counts, backoff, quota, clock } = this.#deps;
-    const { port, proxy } = this.#options;
     if (backoff.isActive) counts.drop('to_mesh', 'proxy_unavailable');
-    else if (!quota.acquire(port)) counts.drop('to_mesh', 'too_many_associations');
+    else if (!quota.acquire(this.#port)) counts.drop('to_mesh', 'too_many_associations');
     else {
       const options = {
-        proxy,
+        proxy: this.#options.proxy,
         header: this.#header,
         reply: (frame: Buffer, offset: number) => this.#reply(listener.socket, client, frame, offset),
         onEnd: () => {
           listener.associations.delete(key);
-          quota.release(port);
+          quota.release(this.#port);
         },
       };
       const association = new Association(options, this.#deps, clock.now());

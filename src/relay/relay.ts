@@ -6,9 +6,9 @@ import type { GaugeReaders, Recorder } from '../telemetry/recorder.ts';
 import { AssociationQuota } from './association-quota.ts';
 import type { Proxy } from './association.ts';
 import { DatagramCounts } from './datagram-counts.ts';
+import { PortSet } from './port-set.ts';
 import { ProxyBackoff } from './proxy-backoff.ts';
 import { receiveBufferDrops } from './receive-buffer-drops.ts';
-import { RelayPort } from './relay-port.ts';
 
 /** What a relay does with its ports, whatever they are. */
 export type RelayOptions = {
@@ -46,79 +46,37 @@ export function startRelay(options: RelayOptions, deps: RelayDeps): Relay {
   const { log, metrics, clock } = deps;
   const counts = new DatagramCounts({ log, record: metrics.record });
   const quota = new AssociationQuota(maxAssociations);
-  const portDeps = {
-    counts,
-    quota,
-    clock,
-    backoff: new ProxyBackoff(clock),
-    pendingSize: { bytes: 0 },
-  };
-  const ports = new Map<number, RelayPort>();
-  const removed = new Map<number, () => void>();
+  const ports = new PortSet(
+    { addresses, proxy, idleMs, closeDelayMs },
+    { counts, quota, clock, backoff: new ProxyBackoff(clock), pendingSize: { bytes: 0 } },
+  );
+  const newReceiveBufferDrops = receiveBufferDrops(addresses);
   const stopReading = metrics.readGauge('relayAssociations', () => [{ labels: {}, value: quota.total }]);
-  const newDrops = receiveBufferDrops(addresses);
   let slowTickAt = clock.now() + SLOW_TICK_MS;
   let cancelTick = clock.after(TICK_MS, tick);
 
   function tick(): void {
     const now = clock.now();
-    for (const port of ports.values()) port.sweep(now);
-    counts.record(now);
-    if (now >= slowTickAt) {
-      slowTickAt = now + SLOW_TICK_MS;
-      void listenAgain();
-      void countReceiveBufferDrops();
-    }
     cancelTick = clock.after(TICK_MS, tick);
-  }
-
-  async function listenAgain(): Promise<void> {
-    const failed = [...ports.values()].filter(({ failure }) => failure !== undefined);
-    await Promise.all(failed.map(port => port.listen()));
+    ports.sweep(now);
+    counts.record(now);
+    if (now < slowTickAt) return;
+    slowTickAt = now + SLOW_TICK_MS;
+    void ports.listenAgain();
+    void countReceiveBufferDrops();
   }
 
   async function countReceiveBufferDrops(): Promise<void> {
-    const count = await newDrops(ports);
+    const count = await newReceiveBufferDrops(ports);
     if (count > 0) counts.drop('to_mesh', 'receive_buffer', count);
   }
 
-  function remove(port: number): void {
-    const close = () => {
-      removed.delete(port);
-      void ports.get(port)?.close();
-      ports.delete(port);
-      quota.setPorts(ports.size);
-    };
-    removed.set(port, clock.after(closeDelayMs, close));
-  }
-
-  function keep(port: number, target: SocketAddress): void {
-    removed.get(port)?.();
-    removed.delete(port);
-    ports.get(port)?.setTarget(target);
-  }
-
   return {
-    update: async targets => {
-      for (const port of ports.keys()) if (!targets.has(port) && !removed.has(port)) remove(port);
-      const added = [...targets].filter(([port]) => !ports.has(port));
-      for (const [port, target] of targets) keep(port, target);
-      for (const [port, target] of added) {
-        ports.set(port, new RelayPort({ port, addresses, proxy, idleMs }, target, portDeps));
-      }
-      quota.setPorts(ports.size);
-      const unbound = added.flatMap(([port]) => ports.get(port) ?? []);
-      await Promise.all([listenAgain(), ...unbound.map(port => port.listen())]);
-    },
-    failed: () =>
-      new Map([...ports].flatMap(([port, { failure }]) => (failure === undefined ? [] : [[port, failure]]))),
+    update: targets => ports.update(targets),
+    failed: () => ports.failures(),
     close: async () => {
       cancelTick();
-      for (const cancel of removed.values()) cancel();
-      removed.clear();
-      const closing = [...ports.values()].map(port => port.close());
-      ports.clear();
-      await Promise.all(closing);
+      await ports.close();
       counts.record(clock.now());
       stopReading();
     },
