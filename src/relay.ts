@@ -1,4 +1,4 @@
-import { parseTargets, targetsVersion } from './api/relay-targets.ts';
+import { parseTargets, TARGETS_KEY, targetsVersion } from './api/relay-targets.ts';
 import { clusterSettings, relaySettings, telemetrySettings } from './process/declared-settings.ts';
 import { helpOn, readSettings } from './process/settings.ts';
 import type { Given } from './process/settings.ts';
@@ -108,23 +108,23 @@ function followTargets(relay: Relay, log: Log) {
   return {
     /** The version of the targets on whose ports the relay listens. */
     currentVersion: () => current,
-    onData: ({ targets }: Readonly<Record<string, string>>) => {
+    onData: ({ [TARGETS_KEY]: text }: Readonly<Record<string, string>>) => {
       isMissing = false;
-      if (targets === undefined) {
-        log.warn('the ConfigMap of relay targets has no key `targets`; the last ones are kept', { current });
+      if (text === undefined) {
+        log.warn('the ConfigMap has no relay targets; the last ones are kept', { key: TARGETS_KEY, current });
         return;
       }
-      const version = targetsVersion(targets);
+      const version = targetsVersion(text);
       if (version === requested) return;
       requested = version;
       updates = updates
-        .then(() => update(targets, version))
+        .then(() => update(text, version))
         .catch((error: unknown) => log.error('unexpected error in the relay', { error }));
     },
     onMissing: () => {
       if (isMissing) return;
       isMissing = true;
-      log.warn('the ConfigMap of relay targets does not exist; the last ones are kept', { current });
+      log.warn('the ConfigMap does not exist; the last relay targets are kept', { current });
     },
   };
 }

@@ -2,6 +2,9 @@ import { createHash } from 'node:crypto';
 import { parseSocketAddress } from './socket-address.ts';
 import type { SocketAddress } from './socket-address.ts';
 
+/** The key of a relay's ConfigMap that has its targets. */
+export const TARGETS_KEY = 'targets';
+
 /** Lines of relay targets that could not be used: how many, and what is wrong with the first. */
 export type IgnoredLines = { readonly count: number; readonly first: string };
 

@@ -4,7 +4,7 @@ import type { Clock } from '../api/clock.ts';
 import type { Ref } from '../api/key.ts';
 import { relayName } from '../api/names.ts';
 import { datagramTailnetsOf, refTo, tailnetsOf } from '../api/references.ts';
-import { formatTargets, targetsVersion } from '../api/relay-targets.ts';
+import { formatTargets, TARGETS_KEY, targetsVersion } from '../api/relay-targets.ts';
 import type { PortsOfTailnet } from '../mesh-endpoints/status.ts';
 import { tailnetsByDomain } from '../mesh-tailnet/gather.ts';
 import { poolTailnetsOf } from '../mesh-tailnet/pool/members.ts';
@@ -18,7 +18,7 @@ import type { Trigger } from '../runtime/trigger.ts';
 import type { Log } from '../telemetry/log.ts';
 import { confirm, UNCONFIRMED } from './confirmation.ts';
 import type { Confirmation } from './confirmation.ts';
-import { gather, runsRelays, TARGETS, targetsIn } from './gather.ts';
+import { gather, runsRelays, targetsIn } from './gather.ts';
 import type { Gathered, GatherDeps } from './gather.ts';
 import { assignPorts } from './plan.ts';
 import type { Assignment, PortRange } from './plan.ts';
@@ -160,7 +160,7 @@ async function applyTargets(
   const isDue = now - appliedAt >= REAPPLY_MS;
   if (!needsConfigMap || (stored === text && !isDue)) return { appliedAt };
   const metadata = metadataOf({ tailnet }, relayName(tailnet.metadata.name));
-  await workloads.apply({ apiVersion: 'v1', kind: 'ConfigMap', metadata, data: { [TARGETS]: text } });
+  await workloads.apply({ apiVersion: 'v1', kind: 'ConfigMap', metadata, data: { [TARGETS_KEY]: text } });
   if (stored !== text) await new Promise<void>(resolve => void clock.after(SETTLE_MS, resolve));
   return { appliedAt: now };
 }

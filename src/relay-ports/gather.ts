@@ -1,7 +1,7 @@
 import type { Kinds } from '../api/generated/types.ts';
 import { isRecord } from '../api/json.ts';
 import { RELAY, relayName } from '../api/names.ts';
-import { parseTargets } from '../api/relay-targets.ts';
+import { parseTargets, TARGETS_KEY } from '../api/relay-targets.ts';
 import { datagramTailnetsOf } from '../api/references.ts';
 import { addressText } from '../api/socket-address.ts';
 import { podsByTailnet } from '../mesh-tailnet/pool/gather.ts';
@@ -50,7 +50,7 @@ export async function gather(
   const { name } = tailnet.metadata;
   const configMap = await workloads.get('ConfigMap', relayName(name));
   const data = isRecord(configMap?.['data']) ? configMap['data'] : {};
-  const stored = typeof data[TARGETS] === 'string' ? data[TARGETS] : undefined;
+  const stored = typeof data[TARGETS_KEY] === 'string' ? data[TARGETS_KEY] : undefined;
   const users = read
     .find(endpointsByTailnet, tailnet.spec.tailnet)
     .filter(user => datagramTailnetsOf(user).length > 0);
@@ -66,9 +66,6 @@ export async function gather(
     }),
   };
 }
-
-/** The key of the ConfigMap under which relays read their targets. */
-export const TARGETS = 'targets';
 
 /** The targets in the text of a ConfigMap, by port. */
 export function targetsIn(text: string): ReadonlyMap<number, string> {

@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { targetsVersion } from '../../src/api/relay-targets.ts';
 import { runRelay } from '../../src/relay.ts';
+import { parseRelayStatus } from '../../src/relay-ports/relay-status.ts';
 import { eventually } from '../support/eventually.ts';
 import { openClient, startUdpService } from '../support/relay/datagrams.ts';
 import { startConfigMapServer } from '../support/relay/config-map-server.ts';
@@ -40,8 +41,7 @@ async function startProcess(flags: Readonly<Record<string, string>> = {}) {
   };
   const expectVersion = (text: string) =>
     eventually(async () => {
-      const { version } = JSON.parse((await get('/relay')).text) as { readonly version?: string };
-      expect(version).toBe(targetsVersion(text));
+      expect(parseRelayStatus((await get('/relay')).text).version).toBe(targetsVersion(text));
     });
   const expectEcho = async (port: number, text: string) => {
     const client = await openClient(address, port);
@@ -55,7 +55,7 @@ async function startProcess(flags: Readonly<Record<string, string>> = {}) {
 describe('mesh-gateway relay', () => {
   it('is ready once it listens on the ports of its ConfigMap, relays until SIGTERM, and exits with 0', async () => {
     const relay = await startProcess();
-    await relay.line('the ConfigMap of relay targets does not exist; the last ones are kept');
+    await relay.line('the ConfigMap does not exist; the last relay targets are kept');
     expect(await relay.get('/readyz')).toMatchObject({
       status: 503,
       text: expect.stringContaining('the ConfigMap mesh-relay-example has not been read yet') as string,
@@ -81,10 +81,10 @@ describe('mesh-gateway relay', () => {
     relay.server.put({ targets });
     await relay.expectVersion(targets);
     relay.server.remove();
-    await relay.line('the ConfigMap of relay targets does not exist; the last ones are kept');
+    await relay.line('the ConfigMap does not exist; the last relay targets are kept');
     await relay.expectEcho(20001, 'deleted');
     relay.server.put({ other: targets });
-    await relay.line('the ConfigMap of relay targets has no key `targets`; the last ones are kept');
+    await relay.line('the ConfigMap has no relay targets; the last ones are kept');
     await relay.expectEcho(20001, 'empty');
     await relay.server.close();
     await relay.line('the cluster cannot be read');
@@ -123,7 +123,8 @@ describe('mesh-gateway relay', () => {
     await once(other, 'listening');
     relay.server.put({ targets });
     await relay.expectVersion(targets);
-    expect(JSON.parse((await relay.get('/relay')).text)).toMatchObject({ failed: { 20001: 'EADDRINUSE' } });
+    const { failed } = parseRelayStatus((await relay.get('/relay')).text);
+    expect(failed).toEqual(new Map([[20001, 'EADDRINUSE']]));
     expect((await relay.get('/readyz')).status).toBe(200);
     other.close();
   });
