@@ -17,6 +17,14 @@ describe('the status of a relay', () => {
     expect(parseRelayStatus(text)).toEqual({ version: VERSION, failed: new Map([[20_005, 'EADDRINUSE']]) });
   });
 
+  it.each(['see https://evil.example', { toString: 1 }, '', 'A'.repeat(33)])(
+    'has no reason that is not a code: %j',
+    reason => {
+      const text = JSON.stringify({ version: VERSION, failed: { 20005: reason } });
+      expect(parseRelayStatus(text).failed.get(20_005)).toBe('unknown error');
+    },
+  );
+
   it.each([
     ['no JSON', '<html>'],
     ['empty', ''],
@@ -28,11 +36,6 @@ describe('the status of a relay', () => {
     ['with a longer version', `{"version":"${VERSION}0","failed":{}}`],
     ['with a version of several lines', `{"version":"${VERSION}\\n","failed":{}}`],
     ['with a port that is none', `{"version":"${VERSION}","failed":{"__proto__":"EADDRINUSE"}}`],
-    [
-      'with a reason that is no code',
-      `{"version":"${VERSION}","failed":{"20005":"see https://evil.example"}}`,
-    ],
-    ['with a reason that is no text', `{"version":"${VERSION}","failed":{"20005":{}}}`],
     ['nested too deeply', '['.repeat(60_000)],
   ])('is refused where it is %s', (_, text) => {
     expect(() => parseRelayStatus(text)).toThrow(MALFORMED);
@@ -58,6 +61,21 @@ describe('relays', () => {
     const response = { version: VERSION, failed: new Map() };
     expect(reports).toEqual([FOUR, SIX].map(pod => ({ pod, response })));
     expect(deps.clock.timers).toBe(0);
+  });
+
+  it('are read without a warning of Node, however many there are', async () => {
+    const url = await serve((_, response) => response.end(JSON.stringify({ version: VERSION, failed: {} })));
+    const warnings: Error[] = [];
+    const warn = (warning: Error) => void warnings.push(warning);
+    process.on('warning', warn);
+    const pods = Array.from({ length: 30 }, () => FOUR);
+    const deps = { httpGet: ((_, options) => httpGet(url, options)) as HttpGet, clock: new VirtualClock() };
+    const reports = await readRelays(pods, idle, deps);
+    // A warning is emitted in the next turn.
+    await new Promise(setImmediate);
+    process.off('warning', warn);
+    expect(reports.every(({ response }) => 'version' in response)).toBe(true);
+    expect(warnings).toEqual([]);
   });
 
   it('that do not respond are given up after a second, all at once', async () => {
