@@ -12,6 +12,8 @@ export type Confirmation = {
   readonly failed: ReadonlyMap<string, string>;
   /** What an unconfirmed port waits for, by target, where that may take long. */
   readonly pending: ReadonlyMap<string, string>;
+  /** Whether relays are expected to have the targets soon. */
+  readonly isWaiting: boolean;
   /** How soon the relays are read again; undefined where all of them listen on all ports. */
   readonly nextMs: number | undefined;
 };
@@ -26,7 +28,7 @@ type RelayProblem = {
 /** Nothing is known yet. */
 export const UNCONFIRMED: Confirmation = {
   ...{ confirmed: new Map(), behindSince: new Map(), problems: new Map() },
-  ...{ failed: new Map(), pending: new Map(), nextMs: undefined },
+  ...{ failed: new Map(), pending: new Map(), isWaiting: false, nextMs: undefined },
 };
 
 export type ConfirmationInput = {
@@ -65,7 +67,8 @@ export function confirm(before: Confirmation, input: ConfirmationInput): Confirm
   const late = behind.filter(relay => !waiting.includes(relay));
   const found = [...late.map(notCurrent), ...current.flatMap(relay => portsFailed(relay, ports) ?? [])];
   const problems = new Map(found.map(problem => [problem.pod.uid, problem]));
-  const isSettled = waiting.length === 0 && current.length > 0;
+  const isWaiting = waiting.length > 0;
+  const isSettled = !isWaiting && current.length > 0;
   const confirmed = new Map<string, number>();
   const failed = new Map<string, string>();
   const pending = new Map<string, string>();
@@ -75,14 +78,15 @@ export function confirm(before: Confirmation, input: ConfirmationInput): Confirm
     if (isSettled ? isListening : wasConfirmed) confirmed.set(target, port);
     else if (isSettled) failed.set(target, failedText(port, current));
     else if (reports.length === 0) pending.set(target, noRelayText(input.tailnet));
-    else if (waiting.length === 0) pending.set(target, lateText(late));
+    else if (!isWaiting) pending.set(target, lateText(late));
   }
   const isFresh = waiting.every(({ since }) => now - since < SOON_MS);
   const slowMs = problems.size > 0 ? SLOW_MS : undefined;
   return {
     ...{ confirmed, problems, failed, pending },
     behindSince: new Map(behind.map(({ pod, since }) => [pod.uid, since])),
-    nextMs: waiting.length === 0 ? slowMs : isFresh ? FIRST_MS : SOON_MS,
+    isWaiting,
+    nextMs: !isWaiting ? slowMs : isFresh ? FIRST_MS : SOON_MS,
   };
 }
 

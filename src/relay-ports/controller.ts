@@ -17,7 +17,7 @@ import { byIndex, whenChanges, whenGenerationChanges } from '../runtime/trigger.
 import type { Trigger } from '../runtime/trigger.ts';
 import type { Log } from '../telemetry/log.ts';
 import { confirm, UNCONFIRMED } from './confirmation.ts';
-import type { Confirmation } from './confirmation.ts';
+import type { Confirmation, ConfirmationInput } from './confirmation.ts';
 import { gather, runsRelays, targetsIn } from './gather.ts';
 import type { Gathered, GatherDeps } from './gather.ts';
 import { assignPorts } from './plan.ts';
@@ -78,8 +78,8 @@ const REAPPLY_MS = 600_000;
 /** Relays close a port that lost its target after 5 s; by then Envoys send it nothing any more. */
 const FREED_MS = 10_000;
 
-/** Relays need this long for new targets. */
-const SETTLE_MS = 100;
+/** After new targets, relays are read after these times, until they have them: so changes in quick succession are one write. */
+const SETTLE_MS = [100, 200, 400];
 
 /** Assigns a relay port to each UDP endpoint of a tailnet, hands the ports to its relays, and publishes them once they listen. */
 export function relayPortsController(deps: RelayPortsDeps): Controller<'MeshTailnet'> {
@@ -89,7 +89,7 @@ export function relayPortsController(deps: RelayPortsDeps): Controller<'MeshTail
     name: 'relay-ports',
     kind: 'MeshTailnet',
     triggers,
-    reconcile: async (ref, { signal }) => {
+    reconcile: async (ref, context) => {
       const { name } = ref;
       const tailnet = read.get(ref);
       if (!workloads || !tailnet || !runsRelays(tailnet, traffic)) {
@@ -106,11 +106,12 @@ export function relayPortsController(deps: RelayPortsDeps): Controller<'MeshTail
       const { assignment, freed } = plan(gathered, memory, deps);
       const text = formatTargets(inverted(assignment.ports));
       const { appliedAt } = await applyTargets(text, { ...gathered, ...memory, tailnet, workloads }, deps);
-      const confirmation = confirm(memory.confirmation, {
-        ...{ tailnet: name, ports: assignment.ports, version: targetsVersion(text) },
-        reports: assignment.ports.size === 0 ? [] : await readRelays(gathered.pods, signal, deps),
-        now: clock.now(),
-      });
+      const confirmation = await confirmPorts(
+        { tailnet: name, ports: assignment.ports, version: targetsVersion(text) },
+        { ...gathered, before: memory.confirmation, isNew: gathered.stored !== text },
+        context.signal,
+        deps,
+      );
       reportProblems(tailnet, memory.confirmation, confirmation, deps);
       memories.set(name, { appliedAt, freed, confirmation });
       relayPorts?.publish(name, portsOf(assignment, confirmation));
@@ -150,7 +151,7 @@ function inverted(ports: ReadonlyMap<string, number>): ReadonlyMap<number, strin
 type ApplyOptions = Pick<Gathered, 'stored' | 'needsConfigMap'> &
   Pick<Memory, 'appliedAt'> & { readonly tailnet: MeshTailnet; readonly workloads: OwnNamespace };
 
-/** Stores the text of the targets, and gives relays the time to read it. */
+/** Stores the text of the targets where it differs. */
 async function applyTargets(
   text: string,
   { stored, needsConfigMap, appliedAt, tailnet, workloads }: ApplyOptions,
@@ -161,8 +162,32 @@ async function applyTargets(
   if (!needsConfigMap || (stored === text && !isDue)) return { appliedAt };
   const metadata = metadataOf({ tailnet }, relayName(tailnet.metadata.name));
   await workloads.apply({ apiVersion: 'v1', kind: 'ConfigMap', metadata, data: { [TARGETS_KEY]: text } });
-  if (stored !== text) await new Promise<void>(resolve => void clock.after(SETTLE_MS, resolve));
   return { appliedAt: now };
+}
+
+type ConfirmOptions = Pick<Gathered, 'pods'> & {
+  readonly before: Confirmation;
+  /** Whether the targets were stored a moment ago. */
+  readonly isNew: boolean;
+};
+
+/** Reads the relays, and decides which ports are confirmed. */
+async function confirmPorts(
+  targets: Pick<ConfirmationInput, 'tailnet' | 'ports' | 'version'>,
+  { pods, before, isNew }: ConfirmOptions,
+  signal: AbortSignal,
+  deps: RelayPortsDeps,
+): Promise<Confirmation> {
+  const { clock } = deps;
+  const relays = targets.ports.size === 0 ? [] : pods;
+  let confirmation = before;
+  for (const ms of isNew && relays.length > 0 ? SETTLE_MS : [0]) {
+    if (ms > 0) await new Promise<void>(resolve => void clock.after(ms, resolve));
+    const reports = await readRelays(relays, signal, deps);
+    confirmation = confirm(confirmation, { ...targets, reports, now: clock.now() });
+    if (!confirmation.isWaiting) break;
+  }
+  return confirmation;
 }
 
 function portsOf({ ports, missing }: Assignment, confirmation: Confirmation): PortsOfTailnet {

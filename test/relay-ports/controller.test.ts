@@ -179,6 +179,19 @@ describe('the ports of a tailnet', () => {
     expect(scene.urls.length - length).toBeLessThanOrEqual(1);
   });
 
+  it('are confirmed within seconds while endpoints are added all the time, in a bounded number of writes', async () => {
+    await startPool();
+    scene.lagMs = 100;
+    for (let n = 0; n < 600; n++) {
+      scene.putTargets([`100.64.${1 + (n >> 8)}.${n & 255}:53`], `default/dns-${n}`);
+      await scene.advance(20);
+    }
+    const confirmed = Object.values(scene.published() ?? {}).filter(port => !port.includes('?'));
+    expect(confirmed.length).toBeGreaterThan(500);
+    expect(scene.writes().length).toBeLessThan(100);
+    expect(scene.events).toEqual([]);
+  });
+
   it('wait for a ready relay, and name the condition that has the cause', async () => {
     scene.putTailnet();
     scene.putTargets([ONE]);

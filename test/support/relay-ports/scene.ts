@@ -40,7 +40,10 @@ export class RelayScene {
   readonly events: ObjectEvent[] = [];
   readonly lines: string[] = [];
   readonly urls: string[] = [];
+  /** How long relays take to read a change of the ConfigMap. */
+  lagMs = 0;
   readonly #relays = new Map<string, { readonly tailnet: string; behaviour: Behaviour }>();
+  readonly #versions = new Map<string, { readonly at: number; readonly text: string }[]>();
   readonly #store: ResourceStore;
   readonly #objects: ObjectLifecycle;
   readonly #options: Partial<RelayPortsDeps>;
@@ -108,6 +111,15 @@ export class RelayScene {
     });
     this.#store.put(pod);
     this.#relays.set(address, { tailnet, behaviour });
+  }
+
+  /** The targets that the relays of a tailnet have read. */
+  #readBy(tailnet: string): string {
+    const newest = this.stored(tailnet) ?? '';
+    const versions = this.#versions.get(tailnet) ?? [];
+    if (versions.at(-1)?.text !== newest) versions.push({ at: this.clock.now(), text: newest });
+    this.#versions.set(tailnet, versions);
+    return versions.findLast(({ at }) => at <= this.clock.now() - this.lagMs)?.text ?? '';
   }
 
   removePod(name: string): void {
@@ -233,7 +245,7 @@ export class RelayScene {
       );
     }
     if ('text' in behaviour) return Promise.resolve(behaviour.text);
-    const { version = targetsVersion(this.stored(tailnet) ?? ''), failed = {} } = behaviour;
+    const { version = targetsVersion(this.#readBy(tailnet)), failed = {} } = behaviour;
     return Promise.resolve(JSON.stringify({ version, failed }));
   };
 }
