@@ -31,6 +31,9 @@ type AssociationOptions = {
 
 const OPEN_TIMEOUT_MS = 5000;
 
+/** The least time for which an association may be without a reply. */
+const UNANSWERED_MS = 5000;
+
 /** The limits of pending datagrams: of one association, and of all. */
 const MOST_PENDING = 16;
 const MOST_PENDING_BYTES = 8 * 1024 * 1024;
@@ -41,6 +44,10 @@ const PENDING_OVERHEAD = 512;
 /**
  * A UDP association with the proxy for one client of a port: a TCP connection, which only keeps it open, and a connected UDP
  * socket. It ends with the TCP connection, and is not opened again.
+ *
+ * One that sends before meshd is on the tailnet sends from a wrong address until it ends. So one that was opened soon after
+ * the proxy failed ends if it gets no reply for as long as the proxy had worked when it was opened: clients whose target
+ * never replies get another one after 5, 10, 20 s and so on.
  */
 export class Association {
   readonly #deps: AssociationDeps;
@@ -52,11 +59,14 @@ export class Association {
   #pending: Buffer[] = [];
   #isUsed = false;
   #usedAt: number;
+  /** When it ends if there was no reply. */
+  #unansweredUntil: number;
 
   constructor(options: AssociationOptions, deps: AssociationDeps, now: number) {
     this.#options = options;
     this.#deps = deps;
     this.#usedAt = now;
+    this.#unansweredUntil = now + Math.max(UNANSWERED_MS, deps.backoff.workingMs);
     this.#onSent = countSent(deps.counts);
     const { proxy } = options;
     const control = connect(proxy);
@@ -80,7 +90,8 @@ export class Association {
       this.#isUsed = false;
       this.#usedAt = now;
     }
-    if (now - this.#usedAt < (isOpen ? idleMs : OPEN_TIMEOUT_MS)) return;
+    const isUnanswered = isOpen && now >= this.#unansweredUntil;
+    if (!isUnanswered && now - this.#usedAt < (isOpen ? idleMs : OPEN_TIMEOUT_MS)) return;
     if (isOpen) void this.close();
     else this.#fail(new Error('the proxy did not open an association in time'));
   }
@@ -151,6 +162,7 @@ export class Association {
     const fault = faultOfFrame(header, frame);
     if (fault === undefined) {
       this.#isUsed = true;
+      this.#unansweredUntil = Infinity;
       reply(frame, header.length);
     } else {
       this.#deps.counts.drop('from_mesh', fault);

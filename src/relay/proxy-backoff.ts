@@ -8,9 +8,16 @@ export class ProxyBackoff {
   readonly #clock: Clock;
   #delayMs = FIRST_MS;
   #endsAt = -Infinity;
+  #failedAt: number;
 
   constructor(clock: Clock) {
     this.#clock = clock;
+    this.#failedAt = clock.now();
+  }
+
+  /** The time since the last failure, or since the start. */
+  get workingMs(): number {
+    return this.#clock.now() - this.#failedAt;
   }
 
   get isActive(): boolean {
@@ -19,6 +26,7 @@ export class ProxyBackoff {
 
   /** Associations that fail together count as one. */
   failed(): void {
+    this.#failedAt = this.#clock.now();
     if (this.isActive) return;
     this.#endsAt = this.#clock.now() + this.#delayMs;
     this.#delayMs = Math.min(this.#delayMs * 2, LONGEST_MS);
