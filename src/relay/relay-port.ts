@@ -8,7 +8,7 @@ import { Association, givenAddress } from './association.ts';
 import type { AssociationDeps, Proxy } from './association.ts';
 import type { AssociationQuota } from './association-quota.ts';
 import type { DropReason } from './datagram-counts.ts';
-import { fitsFrame, frameHeader } from './socks-frames.ts';
+import { frameHeader, maxPayload } from './socks-frames.ts';
 
 export type RelayPortDeps = AssociationDeps & { readonly quota: AssociationQuota; readonly clock: Clock };
 
@@ -35,6 +35,7 @@ export class RelayPort {
   readonly #listeners = new Map<string, Listener>();
   #target: SocketAddress;
   #header: Buffer;
+  #maxPayload: number;
   #failure: string | undefined;
 
   constructor(port: number, target: SocketAddress, options: RelayPortOptions, deps: RelayPortDeps) {
@@ -43,6 +44,7 @@ export class RelayPort {
     this.#deps = deps;
     this.#target = target;
     this.#header = frameHeader(target);
+    this.#maxPayload = maxPayload(this.#header);
   }
 
   /** Why an address of the port could not be bound. */
@@ -61,6 +63,7 @@ export class RelayPort {
     if (target.address === this.#target.address && target.port === this.#target.port) return;
     this.#target = target;
     this.#header = frameHeader(target);
+    this.#maxPayload = maxPayload(this.#header);
     for (const { associations } of this.#listeners.values()) void closeAll(associations);
   }
 
@@ -120,7 +123,7 @@ export class RelayPort {
   }
 
   #faultOf(payload: Buffer, client: RemoteInfo): DropReason | undefined {
-    if (!fitsFrame(this.#header, payload)) return 'too_large';
+    if (payload.length > this.#maxPayload) return 'too_large';
     // No reply can be sent to port 0.
     return client.port === 0 ? 'malformed' : undefined;
   }

@@ -13,9 +13,14 @@ export function frameHeader({ address, port }: SocketAddress): Buffer {
   return SocksClient.createUDPFrame({ remoteHost: { host: address, port }, data: Buffer.alloc(0) });
 }
 
-/** Whether meshd can read a frame with this payload. */
-export function fitsFrame(header: Buffer, payload: Buffer): boolean {
-  return header.length + payload.length <= MESHD_BUFFER;
+/** The largest payload over IPv6 that meshd sends without fragments: it would lose them. */
+const MOST_OVER_IPV6 = 1232;
+const TYPE_OFFSET = 3;
+const TYPE_IPV6 = 4;
+
+/** The largest payload that meshd forwards whole to the target of this header. */
+export function maxPayload(header: Buffer): number {
+  return header[TYPE_OFFSET] === TYPE_IPV6 ? MOST_OVER_IPV6 : MESHD_BUFFER - header.length;
 }
 
 /** Why a frame from meshd is not a reply of the target; undefined if it is, and its payload follows the header. */

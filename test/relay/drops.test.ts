@@ -1,5 +1,6 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { eventually } from '../support/eventually.ts';
+import { startUdpService } from '../support/relay/datagrams.ts';
 import { openRelay } from '../support/relay/opened.ts';
 
 /** Frames that are not replies of the target, made from one that is, and the reason for which they are dropped. */
@@ -53,6 +54,19 @@ describe('datagrams of clients', () => {
     await from.exchange('hello');
     expect(echo.received.map(String)).toEqual(['hello']);
     expect(await running.dropped()).toEqual({ too_large: 2 });
+  });
+
+  it('that meshd would fragment and lose over IPv6 are dropped', async () => {
+    const target = await startUdpService(undefined, '::1');
+    onTestFinished(target.close);
+    const { running, client } = await openRelay();
+    await running.update({ 20000: target });
+    const from = await client();
+    from.send(Buffer.alloc(1232, 'x'), Buffer.alloc(1233, 'y'));
+    await from.exchange('x'.repeat(1232));
+    await from.exchange('hello');
+    expect(target.received.map(({ length }) => length)).not.toContain(1233);
+    expect(await running.dropped()).toEqual({ too_large: 1 });
   });
 
   it('wait for their association, up to 16 of a client', async () => {
