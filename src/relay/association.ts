@@ -6,6 +6,7 @@ import type { Socket } from 'node:net';
 import { SocksClient } from 'socks';
 import type { DatagramCounts, DropReason } from './datagram-counts.ts';
 import type { ProxyBackoff } from './proxy-backoff.ts';
+import type { ReceiveBuffers } from './receive-buffers.ts';
 import { faultOfFrame } from './socks-frames.ts';
 
 /** The SOCKS5 proxy of meshd. */
@@ -18,6 +19,7 @@ export type AssociationDeps = {
   readonly counts: DatagramCounts;
   readonly backoff: ProxyBackoff;
   readonly pendingSize: PendingSize;
+  readonly receiveBuffers: ReceiveBuffers;
 };
 
 type AssociationOptions = {
@@ -37,6 +39,9 @@ const UNANSWERED_MS = 5000;
 /** The limits of pending datagrams: of one association, and of all. */
 const MOST_PENDING = 16;
 const MOST_PENDING_BYTES = 8 * 1024 * 1024;
+
+/** For bursts of replies; the kernel limits it to net.core.rmem_max. */
+const RECEIVE_BUFFER = 1024 * 1024;
 
 /** What a pending datagram takes beside its bytes. */
 const PENDING_OVERHEAD = 512;
@@ -139,7 +144,8 @@ export class Association {
   }
 
   #connect({ host, port }: { readonly host: string; readonly port: number }): void {
-    const udp = createSocket({ type: isIPv6(host) ? 'udp6' : 'udp4', lookup: givenAddress });
+    const type = isIPv6(host) ? 'udp6' : 'udp4';
+    const udp = createSocket({ type, recvBufferSize: RECEIVE_BUFFER, lookup: givenAddress });
     this.#udp = udp;
     udp.on('error', error => this.#fail(error));
     udp.on('message', frame => this.#receive(frame));
@@ -149,8 +155,9 @@ export class Association {
   }
 
   #opened(): void {
-    if (this.#state !== 'opening') return;
+    if (this.#state !== 'opening' || !this.#udp) return;
     this.#state = 'open';
+    this.#deps.receiveBuffers.watch(this.#udp, 'from_mesh');
     this.#isUsed = true;
     this.#deps.backoff.succeeded();
     for (const payload of this.#takePending()) this.send(payload);

@@ -17,13 +17,9 @@ export class PortSet {
     this.#deps = deps;
   }
 
-  has(port: number): boolean {
-    return this.#ports.has(port);
-  }
-
   async update(targets: ReadonlyMap<number, SocketAddress>): Promise<void> {
     for (const port of this.#ports.keys()) if (!targets.has(port)) this.#closeLater(port);
-    const added = [...targets].filter(([port]) => !this.has(port));
+    const added = [...targets].filter(([port]) => !this.#ports.has(port));
     for (const [port, target] of targets) this.#keep(port, target);
     const opened = added.map(([port, target]) => this.#open(port, target));
     this.#deps.quota.setPorts(this.#ports.size);

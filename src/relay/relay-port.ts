@@ -99,6 +99,7 @@ export class RelayPort {
     return new Promise(resolve => {
       socket.once('listening', () => {
         this.#listeners.set(address, listener);
+        this.#deps.receiveBuffers.watch(socket, 'to_mesh');
         resolve();
       });
       socket.on('error', (error: NodeJS.ErrnoException) => {

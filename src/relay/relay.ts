@@ -8,7 +8,7 @@ import type { Proxy } from './association.ts';
 import { DatagramCounts } from './datagram-counts.ts';
 import { PortSet } from './port-set.ts';
 import { ProxyBackoff } from './proxy-backoff.ts';
-import { receiveBufferDrops } from './receive-buffer-drops.ts';
+import { ReceiveBuffers } from './receive-buffers.ts';
 
 /** What a relay does with its ports, whatever they are. */
 export type RelayOptions = {
@@ -46,11 +46,12 @@ export function startRelay(options: RelayOptions, deps: RelayDeps): Relay {
   const { log, metrics, clock } = deps;
   const counts = new DatagramCounts({ log, record: metrics.record });
   const quota = new AssociationQuota(maxAssociations);
+  const receiveBuffers = new ReceiveBuffers(counts);
+  const backoff = new ProxyBackoff(clock);
   const ports = new PortSet(
     { addresses, proxy, idleMs, closeDelayMs },
-    { counts, quota, clock, backoff: new ProxyBackoff(clock), pendingSize: { bytes: 0 } },
+    { clock, counts, quota, receiveBuffers, backoff, pendingSize: { bytes: 0 } },
   );
-  const newReceiveBufferDrops = receiveBufferDrops(addresses);
   const stopReading = metrics.readGauge('relayAssociations', () => [{ labels: {}, value: quota.total }]);
   let slowTickAt = clock.now() + SLOW_TICK_MS;
   let cancelTick = clock.after(TICK_MS, tick);
@@ -63,12 +64,7 @@ export function startRelay(options: RelayOptions, deps: RelayDeps): Relay {
     if (now < slowTickAt) return;
     slowTickAt = now + SLOW_TICK_MS;
     void ports.listenAgain();
-    void countReceiveBufferDrops();
-  }
-
-  async function countReceiveBufferDrops(): Promise<void> {
-    const count = await newReceiveBufferDrops(ports);
-    if (count > 0) counts.drop('to_mesh', 'receive_buffer', count);
+    void receiveBuffers.countDrops();
   }
 
   return {

@@ -29,7 +29,7 @@ const DOORS: Readonly<Record<string, readonly Permission[]>> = {
     'synth/main.ts',
     'src/resources/',
     'src/gateway-files/',
-    'src/relay/receive-buffer-drops.ts',
+    'src/relay/receive-buffers.ts',
     'lab/',
   ],
   'node:http2': ['src/extension/grpc/', 'src/health/', 'lab/'],
