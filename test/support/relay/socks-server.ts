@@ -1,5 +1,5 @@
 import { createSocket } from 'node:dgram';
-import type { Socket as UdpSocket } from 'node:dgram';
+import type { SocketType, Socket as UdpSocket } from 'node:dgram';
 import { once } from 'node:events';
 import { createServer } from 'node:net';
 import type { AddressInfo, Server, Socket } from 'node:net';
@@ -96,7 +96,7 @@ export async function startSocksServer(): Promise<SocksServer> {
 
   async function associate(connection: Socket): Promise<void> {
     const targets = new Map<string, UdpSocket>();
-    const own = createSocket('udp4').bind(0, server.host);
+    const own = openSocket('udp4').bind(0, server.host);
     await once(own, 'listening');
     open++;
     own.on('message', (frame, { port }) =>
@@ -123,11 +123,16 @@ function forward(frame: Buffer, targets: Map<string, UdpSocket>, reply: (frame: 
   const { address, port, payload } = parseFrame(frame);
   const header = frame.subarray(0, frame.length - payload.length);
   const key = header.toString('hex');
-  const target = targets.get(key) ?? createSocket(address.includes(':') ? 'udp6' : 'udp4');
+  const target = targets.get(key) ?? openSocket(address.includes(':') ? 'udp6' : 'udp4');
   if (!targets.has(key)) {
     targets.set(key, target);
     target.on('error', () => undefined);
     target.on('message', replied => reply(Buffer.concat([header, replied])));
   }
   target.send(payload, port, address);
+}
+
+/** A socket whose receive buffer is no bottleneck. */
+function openSocket(type: SocketType): UdpSocket {
+  return createSocket({ type, recvBufferSize: 4 * 1024 * 1024 });
 }
