@@ -167,7 +167,7 @@ describe('requirement 10: size', () => {
   });
 });
 
-describe('determinism', () => {
+describe('requirement 20: a simulated tailnet', () => {
   it('has the same IDs and secrets for the same seed, and others for another one', async () => {
     const world = async (seed: number) => {
       const api = await simulated({ seed });

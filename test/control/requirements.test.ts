@@ -1,5 +1,8 @@
+import { once } from 'node:events';
 import { createServer } from 'node:http';
+import type { IncomingHttpHeaders } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { text } from 'node:stream/consumers';
 import { afterEach, describe, expect, it } from 'vitest';
 import { FAULTS } from '../../lab/control-api/faults.ts';
 import type { Fault } from '../../lab/control-api/faults.ts';
@@ -38,6 +41,27 @@ describe('1. a token', () => {
       expect.objectContaining({ route: 'token', method: 'POST', status: 200 }),
     ]);
     expect(api.requests()[0]?.userAgent).toBe('mesh-gateway/test');
+  });
+
+  it('is requested with credentials in the body alone, and JSON is accepted', async () => {
+    const received: { headers: IncomingHttpHeaders; form: Readonly<Record<string, string>> }[] = [];
+    const server = createServer((request, response) => {
+      void text(request).then(body => {
+        const form = Object.fromEntries(new URLSearchParams(body));
+        received.push({ headers: request.headers, form });
+        response.end(JSON.stringify({ access_token: 'granted' }));
+      });
+    }).listen(0, '127.0.0.1');
+    closing.push(() => server.close());
+    await once(server, 'listening');
+    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    const { tokens } = await clientOf({ endpoint: { url } });
+    await tokens.use({ kind: 'oauth', clientId: 'id', clientSecret: 'secret' });
+    const form = { client_id: 'id', client_secret: 'secret', grant_type: 'client_credentials' };
+    expect(received).toMatchObject([{ form, headers: { accept: 'application/json' } }]);
+    expect(received[0]?.form).toEqual(form);
+    expect(received[0]?.headers).not.toHaveProperty('authorization');
+    expect(received[0]?.headers['content-type']).toMatch(/^application\/x-www-form-urlencoded/);
   });
 
   it('has the scopes that the tailnet is configured with, where there are any', async () => {
