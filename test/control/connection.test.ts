@@ -1,8 +1,9 @@
 import { once } from 'node:events';
-import { createServer } from 'node:http';
-import { connect, createServer as createTcpServer } from 'node:net';
+import { createServer } from 'node:net';
 import type { AddressInfo, Socket } from 'node:net';
 import { afterEach, describe, expect, it } from 'vitest';
+import { startHttpProxy } from '../../lab/control-api/http-proxy.ts';
+import type { HttpProxy, HttpProxyOptions } from '../../lab/control-api/http-proxy.ts';
 import { openWire } from '../../src/control/wire.ts';
 import { systemClock } from '../../src/runtime/clock.ts';
 import { failureOf, inTime, startClient } from '../support/control/client.ts';
@@ -23,27 +24,10 @@ async function clientOf(options: ClientOptions): Promise<Client> {
   return client;
 }
 
-/** An HTTP proxy that tunnels with CONNECT, and the targets that it was asked for. */
-async function startProxy() {
-  const targets: string[] = [];
-  const proxy = createServer();
-  proxy.on('connect', (request, client) => {
-    targets.push(request.url ?? '');
-    const [host = '', port = ''] = (request.url ?? '').split(':');
-    const upstream = connect(Number(port), host, () => {
-      client.write('HTTP/1.1 200 Connection established\r\n\r\n');
-      upstream.pipe(client).pipe(upstream);
-    });
-    upstream.on('error', () => client.destroy());
-    client.on('error', () => upstream.destroy());
-  });
-  proxy.listen(0, '127.0.0.1');
-  await once(proxy, 'listening');
-  closing.push(() => {
-    proxy.close();
-    proxy.closeAllConnections();
-  });
-  return { targets, url: `http://127.0.0.1:${(proxy.address() as AddressInfo).port}` };
+async function proxied(options: HttpProxyOptions = {}): Promise<HttpProxy> {
+  const proxy = await startHttpProxy(options);
+  closing.push(proxy.close);
+  return proxy;
 }
 
 const https = { api: { certificate: AUTHORITY.server } } as const;
@@ -67,19 +51,30 @@ describe('a control server with a private CA', () => {
   });
 });
 
-describe('a control server behind an HTTP proxy', () => {
+describe('a control server behind a proxy', () => {
   it.each([
-    ['https', { ...https, endpoint: { ca: AUTHORITY.ca } }],
-    ['http', { endpoint: {} }],
-  ])('is reached through a tunnel, over %s', async (_, { endpoint, ...options }) => {
-    const proxy = await startProxy();
+    ['an HTTP proxy, over https', { ...https, proxy: {} }],
+    ['an HTTP proxy, over http', { proxy: {} }],
+    ['an HTTPS proxy with that CA, over https', { ...https, proxy: { certificate: AUTHORITY.server } }],
+    ['an HTTPS proxy with that CA, over http', { proxy: { certificate: AUTHORITY.server } }],
+  ])('is reached through a tunnel of %s', async (_, { proxy: options, ...server }) => {
+    const proxy = await proxied(options);
     const { api, tokens, credentials, control } = await clientOf({
-      ...options,
-      endpoint: { ...endpoint, proxyURL: proxy.url },
+      ...server,
+      endpoint: { ca: AUTHORITY.ca, proxyURL: proxy.url },
     });
     await tokens.use(credentials);
     expect(await control.devices()).toEqual([]);
-    expect(new Set(proxy.targets)).toEqual(new Set([new URL(api.url).host]));
+    expect(new Set(proxy.requests())).toEqual(new Set([`CONNECT ${new URL(api.url).host}`]));
+  });
+
+  it('is Unreachable where the proxy demands credentials', async () => {
+    const proxy = await proxied({ credentials: { user: 'mesh', password: 'secret' } });
+    const { api, tokens, credentials, clock } = await clientOf({ endpoint: { proxyURL: proxy.url } });
+    const error = await inTime(clock, failureOf(tokens.use(credentials)));
+    expect(error).toMatchObject({ reason: 'Unreachable' });
+    expect(error.message).toContain('407');
+    expect(api.requests()).toEqual([]);
   });
 
   it('is Unreachable while the proxy is', async () => {
@@ -98,7 +93,7 @@ describe('a connection that breaks', () => {
     ['reset before the response', (socket: Socket) => void socket.resetAndDestroy()],
     ['ended within the response', (socket: Socket) => void socket.end(HALF)],
   ])('has one message, so that status stays as it is: %s', async (_, end) => {
-    const server = createTcpServer(socket => {
+    const server = createServer(socket => {
       socket.on('error', () => undefined);
       socket.once('data', () => end(socket));
     });
