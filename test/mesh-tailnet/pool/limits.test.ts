@@ -45,6 +45,7 @@ describe('a pool that cannot become ready', () => {
     // All objects are applied again every 10 minutes.
     expect(count(installation, /^apply StatefulSet/)).toBeLessThanOrEqual(2);
     expect(installation.events.length).toBeLessThanOrEqual(5);
+    expect(installation.lines.filter(line => line.includes('"failed to create device"'))).not.toEqual([]);
   });
 
   it('is read every 10 s after 5 minutes, and reconciled at once when its pods change', async () => {
