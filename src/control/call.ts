@@ -140,7 +140,7 @@ export class RateLimit {
     return ms;
   }
 
-  /** Lets nothing through for a time. */
+  /** Holds all requests for a time. */
   pause(now: number, ms: number): void {
     this.#pausedUntil = Math.max(this.#pausedUntil, now + ms);
   }

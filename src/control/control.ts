@@ -60,7 +60,7 @@ export type Device = {
   readonly expires: string | undefined;
 };
 
-/** What a join key is to be like. */
+/** What a caller chooses of a join key. */
 export type KeyOptions = {
   /** Finds the key again after a failure, so it must be unique. Other characters than letters, digits, `-` and blanks become `-`. */
   readonly description: string;
@@ -104,7 +104,7 @@ export interface ControlApi {
   hasServices(): Promise<boolean | undefined>;
 }
 
-/** With what tokens are obtained. */
+/** What tokens are exchanged for. */
 export type Credentials =
   | { readonly kind: 'oauth'; readonly clientId: string; readonly clientSecret: string }
   /** Workload identity: `idToken` returns a fresh token of the operator's ServiceAccount. */
@@ -141,7 +141,7 @@ export type TailnetSource = {
 
 /** What is known of a tailnet. */
 export type TailnetView = {
-  /** Of the last list that succeeded, with devices that are missing from too few lists to be gone, without those deleted since. */
+  /** Of the last list that succeeded, with those that are missing from too few lists, without those that were deleted since. */
   readonly devices: readonly Device[] | undefined;
   /** Whether the last list failed, so that devices are as they were. */
   readonly isStale: boolean;

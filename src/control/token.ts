@@ -96,7 +96,7 @@ export class TokenSource {
   }
 }
 
-/** A federated identity is the same whatever its next token is. */
+/** Federated identities are compared without their tokens, which differ each time. */
 export function isSame(one: Credentials, other: Credentials): boolean {
   const secretOf = (credentials: Credentials) =>
     credentials.kind === 'oauth' ? credentials.clientSecret : credentials.audience;

@@ -137,10 +137,10 @@ function bodyOf(text: string, headers: Headers): Fields {
   throw garbled(`it is no JSON object but ${type}: does controlURL lead to a control API?`);
 }
 
-/** What a connection that breaks is called depends on the moment: one text for all, since it is shown in status. */
+/** The code of a broken connection depends on the moment when it breaks. All have one text, since it is shown in status. */
 const CLOSED: ReadonlySet<string> = new Set(['ECONNRESET', 'EPIPE', 'UND_ERR_SOCKET']);
 
-/** fetch says only that it failed, and keeps why as a chain of causes. */
+/** The message of fetch is always that it failed; the reason is the last of its chain of causes. */
 function wordsFor(error: unknown): string {
   if (!(error instanceof Error)) return 'it failed';
   const { cause } = error;
@@ -232,7 +232,7 @@ function wordsOf({ message, error, error_description: description, data }: Field
     .join(': ');
 }
 
-/** A page of HTML says nothing that helps in one line. */
+/** The text of a response in one line, for which a page of HTML is too long. */
 function plainWords(text: string, headers: Headers): string {
   const type = headers.get('content-type') ?? '';
   return /html/i.test(type) || /^\s*</.test(text) ? '(a page of HTML)' : text.replace(/\s+/g, ' ').trim();

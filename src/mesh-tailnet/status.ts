@@ -208,7 +208,7 @@ function errorProblem(error: ControlError | undefined, origin: string): Authenti
         message: `the credentials of ${origin} lack the scope ${scope} (${message}): grant it to the OAuth client`,
       };
     case 'Throttled':
-      return { reason, message: `the control API asks for fewer requests (${message})` };
+      return { reason, message: `the control API limits the rate of requests (${message})` };
     case 'NotFound':
     case 'NotSupported':
     case 'Garbled':
@@ -226,7 +226,7 @@ function errorProblem(error: ControlError | undefined, origin: string): Authenti
   }
 }
 
-/** Headscale shows short names, from which nothing follows. */
+/** Headscale shows short names, which have no domain to compare. */
 function mismatch(
   view: TailnetView | undefined,
   domain: string,

@@ -137,12 +137,12 @@ async function respond(
   stopping: AbortSignal,
   log: Log,
 ): Promise<void> {
-  const gone = new AbortController();
-  const hangUp = (): void => gone.abort();
-  response.once('close', hangUp);
-  stopping.addEventListener('abort', hangUp);
+  const closed = new AbortController();
+  const abort = (): void => closed.abort();
+  response.once('close', abort);
+  stopping.addEventListener('abort', abort);
   try {
-    const answer = await answerTo(request, routes, gone.signal);
+    const answer = await answerTo(request, routes, closed.signal);
     send(request, response, answer, stopping.aborted);
   } catch (error) {
     if (response.destroyed) return;
@@ -153,7 +153,7 @@ async function respond(
     log.error('a request for telemetry failed', { url: request.url, error });
     send(request, response, plainText(500, 'internal error; see the log of the process\n'), true);
   } finally {
-    stopping.removeEventListener('abort', hangUp);
+    stopping.removeEventListener('abort', abort);
   }
 }
 
@@ -168,7 +168,7 @@ function answerTo(
   const [path = '', ...query] = (request.url ?? '').split('?');
   const route = routes.get(path);
   if (route) return route.handle({ query: new URLSearchParams(query.join('?')), signal });
-  return plainText(404, `there is nothing here; there is ${[...routes.keys()].join(', ')}\n`);
+  return plainText(404, `unknown path; the paths are ${[...routes.keys()].join(', ')}\n`);
 }
 
 /** A request that may have a body closes its connection, since bodies are not read. */

@@ -169,7 +169,7 @@ describe('a MeshTailnet is not authenticated', () => {
     expect(condition('Authenticated')?.message).toContain('belong to the tailnet other.ts.net');
   });
 
-  it('while the control API asks for fewer requests', async () => {
+  it('while the control API limits the rate of requests', async () => {
     const { api, condition, interval, status } = await sceneOf();
     api.fail({
       routes: ['devices.list'],

@@ -195,10 +195,7 @@ describe('a server', () => {
   it('lists the paths in the response to an unknown one', async () => {
     const { url } = await startedWith([hello]);
     const response = await fetch(`${url}/nothing`);
-    expect([response.status, await response.text()]).toEqual([
-      404,
-      'there is nothing here; there is /hello\n',
-    ]);
+    expect([response.status, await response.text()]).toEqual([404, 'unknown path; the paths are /hello\n']);
   });
 
   it('logs why a request failed, and responds only that it did', async () => {

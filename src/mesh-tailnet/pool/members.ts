@@ -75,7 +75,7 @@ export type MemberSecret = {
   readonly deviceId: string | undefined;
   readonly fqdn: string | undefined;
   readonly ips: readonly string[];
-  /** Whether meshd asks for another key in place of the one in it. */
+  /** Whether meshd requests another key in place of the one in it. */
   readonly wantsKey: boolean;
 };
 

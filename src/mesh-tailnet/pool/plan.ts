@@ -85,7 +85,7 @@ export function planPool(situation: PoolSituation): readonly Step[] {
  *   Secret                                        step
  *   none                                          create a key
  *   not created for a member                      none: it has to be removed by hand
- *   asks for another key                          create a key
+ *   requests another key                          create a key
  *   has a key that was rejected                   create a key
  *   has a key that has expired                    create a key, unless a device is online: it may await approval
  *   has a key                                     none: meshd joins
@@ -117,11 +117,11 @@ function restartOf(pod: ResourceOf<'Pod'> | undefined): readonly Step[] {
   return pod && pod.metadata.deletionTimestamp === undefined ? [{ do: 'delete-pod', pod }] : [];
 }
 
-/** Once the pod is gone: the key that it has not used, its device, and then what the device is known by. */
+/** Once the pod is deleted: the key that it has not used, its device, and then what the device is known by. */
 function removalOf({ ordinal, name, hostname, secret, pod, device }: Member, situation: PoolSituation) {
   const { statefulSet } = situation;
-  const arePodsGone = !statefulSet || (statefulSet.pods !== undefined && statefulSet.pods <= ordinal);
-  if (!secret || pod || !arePodsGone) return [];
+  const arePodsStopped = !statefulSet || (statefulSet.pods !== undefined && statefulSet.pods <= ordinal);
+  if (!secret || pod || !arePodsStopped) return [];
   const id = device?.id ?? secret.deviceId;
   const steps: Step[] = [];
   if (secret.hasKey || secret.deviceId === undefined) steps.push({ do: 'revoke-keys', ordinal });
@@ -131,8 +131,8 @@ function removalOf({ ordinal, name, hostname, secret, pod, device }: Member, sit
 
 /** Whether nothing of a pool runs, or can be started by what is stored. */
 function isEmptied({ statefulSet, members }: PoolSituation): boolean {
-  const arePodsGone = !statefulSet || (statefulSet.replicas === 0 && statefulSet.pods === 0);
-  return arePodsGone && members.every(({ pod, secret }) => !pod && !secret);
+  const arePodsStopped = !statefulSet || (statefulSet.replicas === 0 && statefulSet.pods === 0);
+  return arePodsStopped && members.every(({ pod, secret }) => !pod && !secret);
 }
 
 /** Pods are started only once their Secrets exist; those that run are not taken away where a Secret is missing. */

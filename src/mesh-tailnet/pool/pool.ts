@@ -63,7 +63,7 @@ export type ReconciledPool = {
   readonly finding: Finding;
   /** Of this installation; undefined until devices were listed. */
   readonly devices: { readonly managed: number; readonly orphaned: number } | undefined;
-  /** Whether nothing of it is left, and the MeshTailnet may be gone. */
+  /** Whether all of it is removed, so that the finalizer may be removed, too. */
   readonly isRemoved: boolean;
   /** Whether it is as it should be; otherwise it is to be reconciled again soon. */
   readonly isSettled: boolean;
