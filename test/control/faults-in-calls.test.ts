@@ -96,44 +96,47 @@ const ROWS: readonly Row[] = [
 
 const combinations = CALLS.flatMap(call => call.dialects.map(dialect => ({ call, dialect })));
 
-describe.each(combinations)('the call $call.name at $dialect ends as it should with', ({ call, dialect }) => {
-  const { name } = call;
-  // To the simulator of headscale, services are an unknown route.
-  const route = name === 'hasServices' && dialect === 'headscale' ? 'unknown' : call.route;
-  const needsToken = name !== 'token' && name !== 'token exchange';
+describe.each(combinations)(
+  '16. the call $call.name at $dialect ends as it should with',
+  ({ call, dialect }) => {
+    const { name } = call;
+    // To the simulator of headscale, services are an unknown route.
+    const route = name === 'hasServices' && dialect === 'headscale' ? 'unknown' : call.route;
+    const needsToken = name !== 'token' && name !== 'token exchange';
 
-  it.each(ROWS)('$name', async ({ name: what, fault, is, isTransient = false, but }) => {
-    const client = await startClient({ api: { dialect }, scopes: CALL_SCOPES });
-    onTestFinished(client.close);
-    const { api, clock, tokens, credentials } = client;
-    await tokens.use(credentials);
-    const token = await tokens.get();
-    const send = await call.prepare(client);
-    const stepMs = fault.is === 'hang' ? 100 : 5;
+    it.each(ROWS)('$name', async ({ name: what, fault, is, isTransient = false, but }) => {
+      const client = await startClient({ api: { dialect }, scopes: CALL_SCOPES });
+      onTestFinished(client.close);
+      const { api, clock, tokens, credentials } = client;
+      await tokens.use(credentials);
+      const token = await tokens.get();
+      const send = await call.prepare(client);
+      const stepMs = fault.is === 'hang' ? 100 : 5;
 
-    if (isTransient && call.isRetried) {
-      api.fail({ routes: [route], fault, times: 1 });
-      expect((await outcomeOf(client, send, stepMs)).error).toBeUndefined();
-    }
+      if (isTransient && call.isRetried) {
+        api.fail({ routes: [route], fault, times: 1 });
+        expect((await outcomeOf(client, send, stepMs)).error).toBeUndefined();
+      }
 
-    const before = api.countByRoute()[route] ?? 0;
-    const heal = api.fail({ routes: [route], fault });
-    const { error, tookMs } = await outcomeOf(client, send, stepMs);
-    heal();
-    const expected = but[`${name} at ${dialect}`] ?? but[name] ?? is;
-    expect(error?.reason ?? 'success').toBe(expected);
-    expect(error?.message ?? '').not.toContain(token);
-    expect(tookMs).toBeLessThanOrEqual(CALL_BOUND_MS + stepMs);
-    if (expected !== 'success') {
-      // The second try without a response uses up the time that a call has.
-      const tries = fault.is === 'hang' ? 2 : 4;
-      const isRenewed = what === '401' && needsToken;
-      const sent = isRenewed ? 2 : isTransient && call.isRetried ? tries : 1;
-      expect((api.countByRoute()[route] ?? 0) - before).toBe(sent);
-    }
+      const before = api.countByRoute()[route] ?? 0;
+      const heal = api.fail({ routes: [route], fault });
+      const { error, tookMs } = await outcomeOf(client, send, stepMs);
+      heal();
+      const expected = but[`${name} at ${dialect}`] ?? but[name] ?? is;
+      expect(error?.reason ?? 'success').toBe(expected);
+      expect(error?.message ?? '').not.toContain(token);
+      expect(tookMs).toBeLessThanOrEqual(CALL_BOUND_MS + stepMs);
+      if (expected !== 'success') {
+        // The second try without a response uses up the time that a call has.
+        const tries = fault.is === 'hang' ? 2 : 4;
+        const isRenewed = what === '401' && needsToken;
+        const sent = isRenewed ? 2 : isTransient && call.isRetried ? tries : 1;
+        expect((api.countByRoute()[route] ?? 0) - before).toBe(sent);
+      }
 
-    await clock.advance(60_000);
-    expect((await outcomeOf(client, send, 5)).error).toBeUndefined();
-    api.audit();
-  });
-});
+      await clock.advance(60_000);
+      expect((await outcomeOf(client, send, 5)).error).toBeUndefined();
+      api.audit();
+    });
+  },
+);

@@ -33,7 +33,7 @@ const LOSSES: readonly { readonly name: string; readonly loss: Loss & { readonly
   { name: 'stays silent after its first bytes', loss: { is: 'silent', afterBytes: 20 } },
 ];
 
-describe.each(CALLS)('the call $name, where the connection of a response', call => {
+describe.each(CALLS)('16. the call $name, where the connection of a response', call => {
   it.each(LOSSES)('$name, ends in time, and succeeds afterwards', async ({ loss }) => {
     const { client, path } = await clientOnPath();
     const { api, clock } = client;

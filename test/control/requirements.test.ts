@@ -368,41 +368,6 @@ describe('15. a rate limit', () => {
 });
 
 describe('16. faults', () => {
-  const TRANSIENT: readonly { readonly name: string; readonly fault: Fault }[] = [
-    ...(['internalError', 'badGateway', 'unavailable', 'timeout'] as const).map(name => ({
-      name,
-      fault: FAULTS[name],
-    })),
-    { name: 'reset before', fault: { is: 'reset', when: 'before' } },
-    { name: 'reset after', fault: { is: 'reset', when: 'after' } },
-    { name: 'reset in the body', fault: { is: 'reset', when: 'in-body' } },
-    { name: 'hang', fault: { is: 'hang' } },
-    { name: 'drip', fault: { is: 'drip', bytes: 1, everyMs: 20_000 } },
-  ];
-  it.each(TRANSIENT)('of a read are retried: $name', async ({ fault }) => {
-    const { api, control, clock } = await authorizedClient();
-    api.addDevice({ hostname: 'web-1' });
-    // Each of the slow ones takes most of the time that a call has.
-    const times = fault.is === 'hang' || fault.is === 'drip' ? 1 : 2;
-    api.fail({ routes: ['devices.list'], times, fault });
-    expect(await inTime(clock, control.devices(), 200)).toHaveLength(1);
-  });
-
-  const LASTING: readonly { readonly name: string; readonly fault: Fault; readonly reason: string }[] = [
-    { name: 'truncated JSON', fault: { is: 'truncate' }, reason: 'Garbled' },
-    { name: 'wrong types', fault: { is: 'wrong-types' }, reason: 'Garbled' },
-    { name: 'HTML', fault: FAULTS.html, reason: 'Garbled' },
-    { name: 'plain text', fault: FAULTS.plainText, reason: 'Garbled' },
-    { name: 'an empty body', fault: FAULTS.empty, reason: 'Garbled' },
-  ];
-  it.each(LASTING)('of the format fail at once: $name', async ({ fault, reason }) => {
-    const { api, control } = await authorizedClient();
-    api.addDevice({ hostname: 'web-1' });
-    api.fail({ routes: ['devices.list'], fault });
-    expect(await failureOf(control.devices())).toMatchObject({ reason });
-    expect(api.countByRoute()['devices.list']).toBe(1);
-  });
-
   it('open a circuit after five failures in a row, and one try closes it', async () => {
     const { api, control, clock } = await authorizedClient();
     const heal = api.fail({ fault: FAULTS.unavailable });
