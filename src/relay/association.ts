@@ -58,7 +58,6 @@ export class Association {
   readonly #deps: AssociationDeps;
   readonly #options: AssociationOptions;
   readonly #control: Socket;
-  readonly #onSent: (error: Error | null) => void;
   #udp: UdpSocket | undefined;
   #state: 'opening' | 'open' | 'ended' = 'opening';
   #pending: Buffer[] = [];
@@ -72,7 +71,6 @@ export class Association {
     this.#deps = deps;
     this.#usedAt = now;
     this.#unansweredUntil = now + Math.max(UNANSWERED_MS, deps.backoff.workingMs);
-    this.#onSent = countSent(deps.counts);
     const { proxy } = options;
     const control = connect(proxy);
     control.on('error', error => deps.counts.fail(error));
@@ -84,7 +82,8 @@ export class Association {
   /** Sends a datagram to the target, or keeps it until the association is open. */
   send(payload: Buffer): void {
     this.#isUsed = true;
-    if (this.#state === 'open') this.#udp?.send([this.#options.header, payload], this.#onSent);
+    if (this.#state === 'open')
+      this.#udp?.send([this.#options.header, payload], this.#deps.counts.onSent.to_mesh);
     else this.#keep(payload);
   }
 
@@ -191,14 +190,6 @@ export class Association {
     this.#control.destroy();
     this.#options.onEnd();
   }
-}
-
-/** Counts datagrams to the mesh when they have been sent. */
-function countSent(counts: DatagramCounts): (error: Error | null) => void {
-  return error => {
-    if (error) counts.drop('to_mesh', 'send_failed');
-    else counts.forward('to_mesh');
-  };
 }
 
 /** Addresses need no resolver; Node's takes a turn of the event loop even for an address. */

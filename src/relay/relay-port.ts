@@ -8,7 +8,8 @@ import { Association, givenAddress } from './association.ts';
 import type { AssociationDeps, Proxy } from './association.ts';
 import type { AssociationQuota } from './association-quota.ts';
 import type { DropReason } from './datagram-counts.ts';
-import { frameHeader, maxPayload } from './socks-frames.ts';
+import { framesOf } from './socks-frames.ts';
+import type { Frames } from './socks-frames.ts';
 
 export type RelayPortDeps = AssociationDeps & { readonly quota: AssociationQuota; readonly clock: Clock };
 
@@ -34,8 +35,7 @@ export class RelayPort {
   readonly #deps: RelayPortDeps;
   readonly #listeners = new Map<string, Listener>();
   #target: SocketAddress;
-  #header: Buffer;
-  #maxPayload: number;
+  #frames: Frames;
   #failure: string | undefined;
 
   constructor(port: number, target: SocketAddress, options: RelayPortOptions, deps: RelayPortDeps) {
@@ -43,8 +43,7 @@ export class RelayPort {
     this.#options = options;
     this.#deps = deps;
     this.#target = target;
-    this.#header = frameHeader(target);
-    this.#maxPayload = maxPayload(this.#header);
+    this.#frames = framesOf(target);
   }
 
   /** Why an address of the port could not be bound. */
@@ -62,8 +61,7 @@ export class RelayPort {
   setTarget(target: SocketAddress): void {
     if (target.address === this.#target.address && target.port === this.#target.port) return;
     this.#target = target;
-    this.#header = frameHeader(target);
-    this.#maxPayload = maxPayload(this.#header);
+    this.#frames = framesOf(target);
     for (const { associations } of this.#listeners.values()) void closeAll(associations);
   }
 
@@ -103,7 +101,6 @@ export class RelayPort {
         resolve();
       });
       socket.on('error', (error: NodeJS.ErrnoException) => {
-        this.#deps.counts.fail(error);
         this.#failure = error.code ?? error.message;
         this.#listeners.delete(address);
         void closeAll(listener.associations);
@@ -124,7 +121,7 @@ export class RelayPort {
   }
 
   #faultOf(payload: Buffer, client: RemoteInfo): DropReason | undefined {
-    if (payload.length > this.#maxPayload) return 'too_large';
+    if (payload.length > this.#frames.maxPayload) return 'too_large';
     // No reply can be sent to port 0.
     return client.port === 0 ? 'malformed' : undefined;
   }
@@ -136,7 +133,7 @@ export class RelayPort {
     else {
       const options = {
         proxy: this.#options.proxy,
-        header: this.#header,
+        header: this.#frames.header,
         reply: (frame: Buffer, offset: number) => this.#reply(listener.socket, client, frame, offset),
         onEnd: () => {
           listener.associations.delete(key);
@@ -151,13 +148,16 @@ export class RelayPort {
 
   #reply(socket: Socket, client: RemoteInfo, frame: Buffer, offset: number): void {
     if (socket.getSendQueueSize() > MOST_UNSENT) this.#deps.counts.drop('from_mesh', 'send_failed');
-    else socket.send(frame, offset, frame.length - offset, client.port, client.address, this.#onReplied);
+    else
+      socket.send(
+        frame,
+        offset,
+        frame.length - offset,
+        client.port,
+        client.address,
+        this.#deps.counts.onSent.from_mesh,
+      );
   }
-
-  readonly #onReplied = (error: Error | null): void => {
-    if (error) this.#deps.counts.drop('from_mesh', 'send_failed');
-    else this.#deps.counts.forward('from_mesh');
-  };
 }
 
 async function closeAll(associations: ReadonlyMap<string, Association>): Promise<void> {
