@@ -3,7 +3,7 @@ import { API_VERSION } from '../api/generated/kinds.ts';
 import type { Kinds } from '../api/generated/types.ts';
 import { keyOf, refOf, ROUTE_KINDS } from '../api/key.ts';
 import type { Key, Ref, RouteKind } from '../api/key.ts';
-import { meshBackendsOf, refTo, tailnetsOf } from '../api/references.ts';
+import { datagramTailnetsOf, meshBackendsOf, refTo, tailnetsOf } from '../api/references.ts';
 import { endpointsByTailnet, routesTo } from '../resources/indexes.ts';
 import { byNamespace } from '../resources/resources.ts';
 import type { AnyIndex, Index, ReadResources, RecordEvents, WriteResources } from '../resources/resources.ts';
@@ -66,10 +66,12 @@ export function endpointsController(deps: EndpointsDeps): Controller<'MeshEndpoi
   };
 }
 
-/** The MeshEndpoints of the domain of a MeshTailnet. */
+/** The MeshEndpoints of the domain of a MeshTailnet that have UDP endpoints: others have no relay ports. */
 function usersOf(name: string, read: ReadResources): readonly Ref<'MeshEndpoints'>[] {
   const tailnet = read.get({ kind: 'MeshTailnet', namespace: '', name });
-  return tailnet ? read.find(endpointsByTailnet, tailnet.spec.tailnet).map(refTo) : [];
+  if (!tailnet) return [];
+  const users = read.find(endpointsByTailnet, tailnet.spec.tailnet);
+  return users.filter(user => datagramTailnetsOf(user).length > 0).map(refTo);
 }
 
 /** Records that routes do not resolve, or do so again. */
