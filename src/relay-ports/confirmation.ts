@@ -95,7 +95,7 @@ function notCurrent({ pod, response }: RelayReport): RelayProblem {
 }
 
 function whyBehind(response: RelayResponse): string {
-  if ('error' in response) return `its relay does not respond (${response.error.slice(0, 100)})`;
+  if ('error' in response) return `its relay does not respond (${response.error.slice(0, 80)})`;
   return 'its relay has not read its current targets';
 }
 
