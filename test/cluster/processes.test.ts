@@ -3,7 +3,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { API_VERSION } from '../../src/api/generated/kinds.ts';
-import { COMPONENTS } from '../../src/api/names.ts';
+import { COMPONENTS, RELAY } from '../../src/api/names.ts';
+import { TARGETS_KEY, targetsVersion } from '../../src/api/relay-targets.ts';
+import { parseRelayStatus } from '../../src/relay-ports/relay-status.ts';
 import { waitFor } from '../../lab/process/wait.ts';
 import type { KubeClient } from '../../lab/kube/client.ts';
 import type { KubeObject } from '../../lab/kube/object.ts';
@@ -14,6 +16,8 @@ import { ownApiServer } from '../support/cluster/own-api-server.ts';
 import type { OwnApiServer } from '../support/cluster/own-api-server.ts';
 import { forbiddenToAll, FORBIDDEN_TO_READERS, mayDo, wordsOf } from '../support/cluster/install/rights.ts';
 import type { Right } from '../support/cluster/install/rights.ts';
+import { eventually } from '../support/eventually.ts';
+import { nextAddress } from '../support/relay/running-relay.ts';
 import { gatewayObject, named, route } from '../support/declared.ts';
 import { endpoint, meshEndpoints, meshTailnet } from '../support/objects.ts';
 import { requestPath, startServed } from '../support/standalone/served-process.ts';
@@ -188,6 +192,37 @@ describe('the extension server in a cluster', () => {
     running.child.kill('SIGTERM');
     expect(await running.ended).toBe(0);
     expect(troublesOf(running)).toEqual([]);
+  });
+});
+
+describe('the relay in a cluster', () => {
+  it('reads its targets with the right to list and watch one ConfigMap', async () => {
+    const [name, account] = ['mesh-relay-example', 'mesh-relay-account'];
+    const one = { apiGroups: [''], resources: ['configmaps'], resourceNames: [name] };
+    const rule = { ...one, verbs: ['list', 'watch'] } as const;
+    tokens[account] = await createAccount(
+      admin,
+      { namespace: NAMESPACE, name: account },
+      { cluster: [], own: [rule] },
+    );
+    const POD_IPS = nextAddress();
+    const running = start('relay', account, { POD_IPS, RELAY_CONFIG_MAP: name });
+    await running.line('the ConfigMap does not exist; the last relay targets are kept');
+    const metadata = { namespace: NAMESPACE, name };
+    const store = (targets: string) =>
+      admin.apply({ apiVersion: 'v1', kind: 'ConfigMap', metadata, data: { [TARGETS_KEY]: targets } });
+    const expectVersion = (targets: string) =>
+      eventually(async () => {
+        const response = await fetch(`http://${POD_IPS}:${RELAY.ports.http}/relay`);
+        expect(parseRelayStatus(await response.text()).version).toBe(targetsVersion(targets));
+      });
+    for (const targets of ['20001 100.64.0.7:53\n', '20001 100.64.0.7:53\n20002 100.64.0.8:53\n', '']) {
+      await store(targets);
+      await expectVersion(targets);
+    }
+    running.child.kill('SIGTERM');
+    expect(await running.ended).toBe(0);
+    expect(troublesOf(running)).toHaveLength(1);
   });
 });
 
