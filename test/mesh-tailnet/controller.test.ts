@@ -1,6 +1,7 @@
-import { afterEach, describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, it, onTestFinished } from 'vitest';
 import { FAULTS } from '../../lab/control-api/faults.ts';
 import type { Fault } from '../../lab/control-api/faults.ts';
+import { startHttpProxy } from '../../lab/control-api/http-proxy.ts';
 import { ResourceError } from '../../src/resources/resources.ts';
 import { startScene } from '../support/control/scene.ts';
 import type { Scene, SceneOptions } from '../support/control/scene.ts';
@@ -214,6 +215,19 @@ describe('a MeshTailnet is not authenticated', () => {
     const { condition } = await sceneOf({ spec: { ...EXTERNAL, controlURL: undefined } });
     expect(condition('Authenticated')).toMatchObject({ status: 'False', reason: 'ControlURLMissing' });
     expect(condition('Ready')).toMatchObject({ status: 'True', reason: 'TailnetReady' });
+  });
+});
+
+describe('a control API behind a private CA and a proxy', () => {
+  it('is reached with controlCA and through proxyURL', async () => {
+    const proxy = await startHttpProxy();
+    onTestFinished(() => proxy.close());
+    const { api, condition } = await sceneOf({
+      api: { certificate: AUTHORITY.server },
+      spec: { controlCA: { ca: AUTHORITY.ca }, proxyURL: proxy.url },
+    });
+    expect(condition('Authenticated')).toMatchObject({ status: 'True' });
+    expect(new Set(proxy.requests())).toEqual(new Set([`CONNECT ${new URL(api.url).host}`]));
   });
 });
 
