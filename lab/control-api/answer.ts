@@ -38,7 +38,7 @@ export function ok(json: unknown): Answer {
   return { status: 200, json };
 }
 
-/** A 200 of an operation that returns nothing: the vendor sends no body, the other an empty object. */
+/** A 200 of an operation without a result: the vendor sends no body, headscale an empty object. */
 export function done(dialect: Dialect): Answer {
   return dialect === 'vendor' ? { status: 200 } : { status: 200, json: {} };
 }

@@ -1,7 +1,7 @@
 import { authKeyFault } from './operations/keys.ts';
 import type { State } from './state.ts';
 
-/** A request as the log keeps it; nothing secret is in it. */
+/** A request in the log, without secrets. */
 export type LoggedRequest = {
   readonly atMs: number;
   readonly method: string;

@@ -1,6 +1,6 @@
 import type { Answer } from './answer.ts';
 
-/** What goes wrong with a call. */
+/** How a call fails. */
 export type Fault =
   /** Nothing is carried out, and this is the answer. */
   | ({ readonly is: 'answer' } & Answer)
@@ -49,7 +49,7 @@ export const FAULTS = {
   plainText: { is: 'answer', status: 200, text: 'OK' },
 } as const satisfies Readonly<Record<string, Fault>>;
 
-/** The faults that calls are to meet, in the order in which they were added. */
+/** The faults of calls, in the order in which they were added. */
 export class FaultRules {
   readonly #rules: { readonly rule: FaultRule; left: number }[] = [];
   readonly #fraction: () => number;

@@ -119,14 +119,14 @@ async function sendInstead(response: ServerResponse, fault: Instead, url: URL): 
   }
 }
 
-const MOST_BYTES = 1 << 20;
+const MAX_BYTES = 1 << 20;
 
 async function read(incoming: IncomingMessage): Promise<ApiRequest> {
   const chunks: Buffer[] = [];
   let bytes = 0;
   for await (const chunk of incoming as AsyncIterable<Buffer>) {
     bytes += chunk.length;
-    if (bytes <= MOST_BYTES) chunks.push(chunk);
+    if (bytes <= MAX_BYTES) chunks.push(chunk);
   }
   return {
     method: incoming.method ?? '',
