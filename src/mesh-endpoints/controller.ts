@@ -1,7 +1,7 @@
 import type { Route } from '../api/gateway-api.ts';
 import { API_VERSION } from '../api/generated/kinds.ts';
 import type { Kinds } from '../api/generated/types.ts';
-import { keyOf, refOf, ROUTE_KINDS } from '../api/key.ts';
+import { BACKEND_KINDS, keyOf, refOf, ROUTE_KINDS } from '../api/key.ts';
 import type { Key, Ref, RouteKind } from '../api/key.ts';
 import { datagramTailnetsOf, meshBackendsOf, refTo, tailnetsOf } from '../api/references.ts';
 import { endpointsByTailnet, routesTo } from '../resources/indexes.ts';
@@ -13,6 +13,8 @@ import type { Trigger } from '../runtime/trigger.ts';
 import type { DataPathMode } from '../traffic/data-path.ts';
 import { oldestTailnet } from '../traffic/resolve-backend-ref.ts';
 import type { TrafficResources } from '../traffic/traffic-resources.ts';
+import type { UnusedBackend } from '../traffic/unused.ts';
+import { unusedOfRoute } from './routes.ts';
 import { statusOf } from './status.ts';
 import type { RelayPorts } from './status.ts';
 
@@ -36,11 +38,12 @@ export type EndpointsDeps = {
 
 /** Writes the status of each MeshEndpoints. */
 export function endpointsController(deps: EndpointsDeps): Controller<'MeshEndpoints'> {
-  const { read, write, events, traffic, dataPath, relayPorts, now } = deps;
+  const { read, write, events, traffic, relayPorts, now } = deps;
+  const resolutions = new Resolutions(deps);
   return {
     name: 'mesh-endpoints',
     kind: 'MeshEndpoints',
-    triggers,
+    triggers: triggersOf(resolutions),
     subscribe: enqueue =>
       relayPorts?.subscribe(name => {
         for (const ref of usersOf(name, read)) enqueue(ref);
@@ -54,8 +57,7 @@ export function endpointsController(deps: EndpointsDeps): Controller<'MeshEndpoi
         tailnet,
         relayPorts: tailnet && relayPorts?.of(tailnet.metadata.name),
         routes: routesTo(keyOf(ref), read),
-        resources: traffic,
-        dataPath,
+        unusedOf: (route, status) => resolutions.unusedOf(route, object, status),
         now: now(),
       });
       if (status === object.status) return { requeue: 'on-change' };
@@ -64,6 +66,36 @@ export function endpointsController(deps: EndpointsDeps): Controller<'MeshEndpoi
       return { requeue: 'on-change' };
     },
   };
+}
+
+/** What routes do not use, computed once for all MeshEndpoints of a route: a route may name 256 with 1000 endpoints each. */
+class Resolutions {
+  readonly #deps: Pick<EndpointsDeps, 'traffic' | 'dataPath'>;
+  /** A changed route is another object. */
+  #unused = new WeakMap<Route, readonly UnusedBackend[]>();
+
+  constructor(deps: Pick<EndpointsDeps, 'traffic' | 'dataPath'>) {
+    this.#deps = deps;
+  }
+
+  /** Whether a UDP endpoint is used depends on the relay port in its status, which is perhaps not written yet. */
+  unusedOf(route: Route, object: MeshEndpoints, status: Status): readonly UnusedBackend[] {
+    const { traffic, dataPath } = this.#deps;
+    if (datagramTailnetsOf(object).length > 0) {
+      const key = keyOf(refTo(object));
+      const meshEndpoints: TrafficResources['meshEndpoints'] = ref =>
+        keyOf(ref) === key ? { ...object, status } : traffic.meshEndpoints(ref);
+      return unusedOfRoute(route, { ...traffic, meshEndpoints }, dataPath);
+    }
+    const unused = this.#unused.get(route) ?? unusedOfRoute(route, traffic, dataPath);
+    this.#unused.set(route, unused);
+    return unused;
+  }
+
+  /** Must be called when anything but a route has changed that routes depend on. */
+  forgetAll(): void {
+    this.#unused = new WeakMap();
+  }
 }
 
 /** The MeshEndpoints of the domain of a MeshTailnet that have UDP endpoints: others have no relay ports. */
@@ -136,21 +168,38 @@ function byGrants(namespace: string, read: ReadResources): readonly Ref<'MeshEnd
     .map(key => refOf(key) as Ref<'MeshEndpoints'>);
 }
 
-/** Which MeshEndpoints a change concerns. A change of the data path of a Gateway is found by the resync. */
-const triggers: readonly Trigger<'MeshEndpoints'>[] = [
-  ...ROUTE_KINDS.map(kind => whenGenerationChanges(kind, meshBackendsOf, byKey<'MeshEndpoints'>)),
-  whenGenerationChanges(
-    'MeshEndpoints',
-    object => [keyOf(refTo(object))],
-    (key, read) => withSharedRoutes(key as Key, read),
-  ),
-  whenChanges('MeshTailnet', tailnetsOf, (domain, read) =>
-    withSharedRoutesOf(read.find(endpointsByTailnet, domain), read),
-  ),
-  whenChanges(
-    'Namespace',
-    ({ metadata }) => [metadata.name],
-    (name, read) => withSharedRoutesOf(read.find(byNamespace('MeshEndpoints'), name), read),
-  ),
-  whenChanges('ReferenceGrant', ({ metadata }) => [metadata.namespace ?? ''], byGrants),
-];
+/** Which MeshEndpoints a change concerns. What changes of the last kinds concern is found by the resync. */
+function triggersOf(resolutions: Resolutions): readonly Trigger<'MeshEndpoints'>[] {
+  const forgetting =
+    (refsOf: Trigger<'MeshEndpoints'>['refsOf']): Trigger<'MeshEndpoints'>['refsOf'] =>
+    (value, read) => {
+      resolutions.forgetAll();
+      return refsOf(value, read);
+    };
+  return [
+    ...ROUTE_KINDS.map(kind => whenGenerationChanges(kind, meshBackendsOf, byKey<'MeshEndpoints'>)),
+    whenGenerationChanges(
+      'MeshEndpoints',
+      object => [keyOf(refTo(object))],
+      forgetting((key, read) => withSharedRoutes(key as Key, read)),
+    ),
+    whenChanges(
+      'MeshTailnet',
+      tailnetsOf,
+      forgetting((domain, read) => withSharedRoutesOf(read.find(endpointsByTailnet, domain), read)),
+    ),
+    whenChanges(
+      'Namespace',
+      ({ metadata }) => [metadata.name],
+      forgetting((name, read) => withSharedRoutesOf(read.find(byNamespace('MeshEndpoints'), name), read)),
+    ),
+    whenChanges('ReferenceGrant', ({ metadata }) => [metadata.namespace ?? ''], forgetting(byGrants)),
+    ...(['MeshBinding', ...BACKEND_KINDS] as const).map(kind =>
+      whenChanges(
+        kind,
+        () => [kind],
+        forgetting(() => []),
+      ),
+    ),
+  ];
+}

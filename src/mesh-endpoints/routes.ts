@@ -2,12 +2,22 @@ import type { Finding } from '../api/conditions.ts';
 import type { Route } from '../api/gateway-api.ts';
 import type { Kinds, RouteStatus } from '../api/generated/types.ts';
 import { keyOf } from '../api/key.ts';
-import { refTo } from '../api/references.ts';
+import { isMeshBackend, refTo } from '../api/references.ts';
 import type { DataPathMode } from '../traffic/data-path.ts';
 import { trafficOfRoute } from '../traffic/route-traffic.ts';
 import type { TrafficResources } from '../traffic/traffic-resources.ts';
 import { formatUnused } from '../traffic/unused.ts';
 import type { UnusedBackend } from '../traffic/unused.ts';
+
+/** Everything that a route does not use, of all MeshEndpoints that it names; a reason may be repeated. */
+export function unusedOfRoute(
+  route: Route,
+  resources: TrafficResources,
+  defaultPath: DataPathMode,
+): readonly UnusedBackend[] {
+  const rules = trafficOfRoute(resources, route, defaultPath).flatMap(each => each.rules);
+  return rules.flatMap(({ unused }) => unused);
+}
 
 /** A route that names a MeshEndpoints, and what of the object it does not use. */
 type ResolvedRoute = { readonly route: Route; readonly unused: readonly UnusedBackend[] };
@@ -16,20 +26,23 @@ type ResolvedRoute = { readonly route: Route; readonly unused: readonly UnusedBa
 export function resolveRoutes(
   object: Kinds['MeshEndpoints'],
   routes: readonly Route[],
-  resources: TrafficResources,
-  defaultPath: DataPathMode,
+  unusedOf: (route: Route) => readonly UnusedBackend[],
 ): readonly ResolvedRoute[] {
   const key = keyOf(refTo(object));
-  const { namespace = '', name } = object.metadata;
-  const resolved = routes.flatMap(route => {
-    const rules = trafficOfRoute(resources, route, defaultPath).flatMap(each => each.rules);
-    const backends = rules.flatMap(({ rule }) => rule.backends);
-    // A route may name it as the target of a mirror only.
-    if (!backends.some(({ ref }) => ref.namespace === namespace && ref.name === name)) return [];
-    const unused = rules.flatMap(rule => rule.unused.filter(each => each.object === key));
-    return [{ route, unused, key: keyOf(refTo(route)) }];
-  });
-  return resolved.sort((a, b) => (a.key < b.key ? -1 : 1));
+  return routes
+    .filter(route => isBackendOf(route, object))
+    .map(route => ({ route, unused: unusedOf(route).filter(each => each.object === key) }))
+    .map(resolved => ({ ...resolved, key: keyOf(refTo(resolved.route)) }))
+    .sort((a, b) => (a.key < b.key ? -1 : 1));
+}
+
+/** A route may name an object as the target of a mirror only. */
+function isBackendOf({ rules }: Route, { metadata }: Kinds['MeshEndpoints']): boolean {
+  return rules.some(({ backendRefs }) =>
+    backendRefs.some(
+      ref => isMeshBackend(ref) && ref.namespace === (metadata.namespace ?? '') && ref.name === metadata.name,
+    ),
+  );
 }
 
 const [MAX_ROUTES, MAX_MESSAGE_LENGTH] = [256, 1024];

@@ -2,11 +2,8 @@ import { conditionsOf } from '../api/conditions.ts';
 import type { Route } from '../api/gateway-api.ts';
 import { isEqual } from '../api/json.ts';
 import type { EndpointStatus, Kinds, MeshEndpoint } from '../api/generated/types.ts';
-import { keyOf } from '../api/key.ts';
-import { refTo } from '../api/references.ts';
 import { addressText } from '../api/socket-address.ts';
-import type { DataPathMode } from '../traffic/data-path.ts';
-import type { TrafficResources } from '../traffic/traffic-resources.ts';
+import type { UnusedBackend } from '../traffic/unused.ts';
 import { resolveRoutes, routesResolvedOf, routeStatusesOf } from './routes.ts';
 
 type MeshEndpoints = Kinds['MeshEndpoints'];
@@ -37,32 +34,20 @@ export type Situation = {
   readonly relayPorts: PortsOfTailnet | undefined;
   /** The routes of all kinds that name it. */
   readonly routes: readonly Route[];
-  readonly resources: TrafficResources;
-  /** The data path of Gateways that have no other. */
-  readonly dataPath: DataPathMode;
+  /** Everything that a route does not use, if the status of the object were this one. */
+  readonly unusedOf: (route: Route, status: Status) => readonly UnusedBackend[];
   readonly now: Date;
 };
 
 /** The status that a MeshEndpoints is to have; the very same where nothing differs. */
 export function statusOf(situation: Situation): Status {
-  const { object, resources, now } = situation;
+  const { object, now } = situation;
   const { generation } = object.metadata;
   const { endpoints: _endpoints, routes: _routes, conditions: before = [], ...rest } = object.status ?? {};
   const endpoints = endpointsOf(situation);
   // Without the field, the health of endpoints counts as not known, so that they are used.
   const listed = { ...rest, ...(endpoints.length === 0 ? {} : { endpoints }) };
-  const key = keyOf(refTo(object));
-  const resolved = resolveRoutes(
-    object,
-    situation.routes,
-    // Whether a route can use a UDP endpoint depends on the relay port that this status has.
-    {
-      ...resources,
-      meshEndpoints: ref =>
-        keyOf(ref) === key ? { ...object, status: listed } : resources.meshEndpoints(ref),
-    },
-    situation.dataPath,
-  );
+  const resolved = resolveRoutes(object, situation.routes, route => situation.unusedOf(route, listed));
   const routes = routeStatusesOf(resolved);
   const others = before.filter(({ type }) => type !== 'RoutesResolved');
   const status: Status = {

@@ -3,7 +3,7 @@ import type { RouteKind } from '../../src/api/key.ts';
 import { gatewayObject, meshBackend, named, route } from '../support/declared.ts';
 import { confirmed, EndpointsScene } from '../support/mesh-endpoints/scene.ts';
 import { endpoint, meshEndpoints, meshTailnet } from '../support/objects.ts';
-import { grantObject, namespaceObject } from '../support/traffic/objects.ts';
+import { bindingObject, grantObject, namespaceObject } from '../support/traffic/objects.ts';
 
 const EXTERNAL = { pool: { mode: 'External', addresses: ['10.0.0.1:1055'] } };
 const tailnet = named(meshTailnet(EXTERNAL), 'one');
@@ -186,6 +186,15 @@ describe('a route that does not resolve', () => {
     const from = [{ group: 'gateway.networking.k8s.io', kind: 'HTTPRoute', namespace: 'default' }];
     const to_ = [{ group: '', kind: 'Service' }];
     await scene.put(gatewayObject('ReferenceGrant', 'far/grant', { from, to: to_ }, 'v1beta1'));
+    expect(resolvedOf(scene)?.status).toBe('True');
+  });
+
+  it('is resolved by the data path of its Gateway, within a resync', async () => {
+    const names = named(meshTailnet({ pool: { mode: 'External', addresses: ['proxy.test:1055'] } }), 'one');
+    const scene = await EndpointsScene.start(names, web(), toWeb);
+    expect(resolvedOf(scene)?.reason).toBe('ProxyNotAnAddress');
+    await scene.put(bindingObject('public', { dataPath: { mode: 'Direct' } }));
+    await scene.runtime.clock.advance(30_000);
     expect(resolvedOf(scene)?.status).toBe('True');
   });
 

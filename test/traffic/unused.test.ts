@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { Route } from '../../src/api/gateway-api.ts';
 import { GROUP } from '../../src/api/generated/kinds.ts';
 import { explainRoutes } from '../../src/explain/routes.ts';
+import { unusedOfRoute } from '../../src/mesh-endpoints/routes.ts';
 import { statusOf } from '../../src/mesh-endpoints/status.ts';
 import type { UnusedReason } from '../../src/traffic/unused.ts';
 import { endpoint } from '../support/objects.ts';
@@ -203,8 +204,8 @@ describe('an unused backend', () => {
       expect(named).toHaveLength(reason === 'BackendNotFound' ? 0 : 1);
       for (const object of named) {
         const { conditions, routes: statuses } = statusOf({
-          ...{ object, routes, resources, dataPath: 'Proxy', now: new Date() },
-          ...{ tailnet: undefined, relayPorts: undefined },
+          ...{ object, routes, tailnet: undefined, relayPorts: undefined, now: new Date() },
+          unusedOf: each => unusedOfRoute(each, resources, 'Proxy'),
         });
         expect(statuses).toMatchObject([{ resolved: false, message: expected }]);
         expect(conditions).toMatchObject([
