@@ -319,7 +319,7 @@ export interface MeshEndpointsSpec {
    */
   readonly serviceDiscovery?: ServiceDiscovery;
   /**
-   * true: the operator changes nothing for this object. Has no effect yet.
+   * true: the operator leaves the status of this object as it is.
    */
   readonly paused?: boolean;
 }
@@ -611,7 +611,7 @@ export interface MeshEndpointsStatus {
    */
   readonly discovery?: DiscoveryStatus;
   /**
-   * The routes that name this object and whether traffic can flow.
+   * The routes that name this object and whether they resolve: the first 256 by kind, namespace and name.
    */
   readonly routes?: readonly RouteStatus[];
 }
@@ -744,7 +744,7 @@ export interface RouteStatus {
    */
   readonly name: string;
   /**
-   * true: traffic of this route can flow.
+   * true: each reference of this route to the object resolves to endpoints, and Envoy has a path to them.
    */
   readonly resolved: boolean;
   /**
