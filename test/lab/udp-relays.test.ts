@@ -185,14 +185,14 @@ async function answerTo(socket: Socket, number: number): Promise<string | undefi
 type World = Awaited<ReturnType<typeof startWorld>>;
 
 /** Clients of a UDP endpoint with two ready relays. */
-async function startWorld() {
+async function startWorld({ clients: count } = { clients: 20 }) {
   const [port = 0] = await freePorts(1);
   const extension = await startExtension(port);
   for (const address of RELAYS) await startRelay(address, port);
   await extension.setRelays({ '127.0.0.1': 'ready', '127.0.0.2': 'ready' });
   const envoy = await startEnvoy(extension.cluster);
   await eventually(async () => expect(await envoy.endpoints()).toHaveLength(RELAYS.length));
-  const clients = await Promise.all(Array.from({ length: 20 }, () => startClient(envoy.port)));
+  const clients = await Promise.all(Array.from({ length: count }, () => startClient(envoy.port)));
   return { extension, envoy, clients };
 }
 
@@ -238,4 +238,21 @@ it('while no relay is ready, clients that have a session get answers, and new cl
   await eventually(() => expect(later.answered()).toBeGreaterThan(0));
   await Promise.all(clients.map(({ stop }) => stop()));
   expect(clients.map(({ lost }) => lost()).filter(lost => lost > 1)).toEqual([]);
+});
+
+it('2,000 clients have sessions at once', async () => {
+  const { envoy } = await startWorld({ clients: 0 });
+  const waiting = new Set<Socket>();
+  for (let client = 0; client < 2000; client++) {
+    const socket = createSocket('udp4');
+    await once(socket.bind(0, '127.0.0.1'), 'listening');
+    onTestFinished(() => void socket.close());
+    waiting.add(socket);
+    socket.once('message', () => waiting.delete(socket));
+    socket.send('1', envoy.port, '127.0.0.1');
+  }
+  await eventually(() => {
+    for (const socket of waiting) socket.send('1', envoy.port, '127.0.0.1');
+    expect(waiting.size).toBe(0);
+  });
 });

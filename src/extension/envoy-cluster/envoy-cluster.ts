@@ -18,6 +18,7 @@ import {
   nameOfMatch,
   proxyProtocolOf,
 } from './transport-socket.ts';
+import { udpSessions } from './udp-sessions.ts';
 
 /** Sets what a cluster of Envoy Gateway needs to reach mesh endpoints; returns the cluster itself if nothing changes. */
 export type EditEnvoyCluster = (cluster: Uint8Array, settings: EnvoyClusterSettings) => Uint8Array;
@@ -90,6 +91,7 @@ function editCluster(
       : undefined,
     transportSocket && { number: SOCKET.number, replaces: all, fields: [transportSocket] },
     panicThreshold(cluster),
+    settings.protocol === 'UDP' ? udpSessions(cluster) : undefined,
     httpOptions(cluster, settings),
     transportSocket && {
       number: SOCKET_MATCHES.number,

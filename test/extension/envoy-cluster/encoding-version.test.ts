@@ -13,6 +13,7 @@ const KNOWN: Readonly<Record<number, string>> = {
   4: '91cf446987a2a2f8',
   5: '63e572671dfedac9',
   6: '9768a4eabfb55ce2',
+  7: '5f4721e123eb42d3',
 };
 
 describe('the encoding version of clusters', () => {

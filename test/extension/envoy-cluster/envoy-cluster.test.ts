@@ -3,7 +3,8 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { envoyClusterEditor } from '../../../src/extension/envoy-cluster/envoy-cluster.ts';
 import { Cluster_TransportSocketMatchSchema } from '../../../src/extension/proto/envoy/config/cluster/v3_pb.ts';
-import { bytesField, Fields, concat } from '../../../src/extension/wire.ts';
+import { bytesField, bytesOf, Fields, concat } from '../../../src/extension/wire.ts';
+import type { EnvoyClusterSettings } from '../../../src/traffic/envoy-cluster-settings.ts';
 import { varintField } from '../../support/extension/varint-field.ts';
 import {
   gatewayCluster,
@@ -27,12 +28,14 @@ const EMPTY = new Uint8Array();
 
 /** The numbers of the fields that may be set in a cluster. */
 const OURS = [3, 8, 24, 27, 36, 43];
+const CIRCUIT_BREAKERS = 10;
 
-/** The fields of a cluster that we never set. */
-function foreign(cluster: Uint8Array): readonly string[] {
+/** The fields of a cluster that we never set: circuit breakers only for UDP. */
+function foreign(cluster: Uint8Array, { protocol }: EnvoyClusterSettings = settings()): readonly string[] {
   const fields = new Fields(cluster);
   const found: string[] = [];
   while (fields.next()) {
+    if (protocol === 'UDP' && fields.number === CIRCUIT_BREAKERS) continue;
     if (!OURS.includes(fields.number))
       found.push(Buffer.from(cluster.subarray(fields.start, fields.end)).toString('hex'));
   }
@@ -44,7 +47,7 @@ const OTHERS = [{ name: 'Service/default/shop:80', envoyGatewayName: 'a/tls/0' }
 describe('a cluster of a mesh backend', () => {
   it.each(EVERY_KIND)('keeps every other field: %s', (_, wanted) => {
     const cluster = gatewayCluster([bytesField(59, Buffer.from('new')), varintField(5000, 7)]);
-    expect(foreign(mesh(cluster, wanted))).toEqual(foreign(cluster));
+    expect(foreign(mesh(cluster, wanted), wanted)).toEqual(foreign(cluster, wanted));
   });
 
   it.each(EVERY_KIND)('is unchanged by a second edit: %s', (_, wanted) => {
@@ -84,7 +87,7 @@ describe('a cluster of a mesh backend', () => {
       fc.property(unknown, unknown, fc.constantFrom(...EVERY_KIND), (before, after, [, wanted]) => {
         const cluster = concat([...before, gatewayCluster(after)]);
         const changed = mesh(cluster, wanted);
-        expect(foreign(changed)).toEqual(foreign(cluster));
+        expect(foreign(changed, wanted)).toEqual(foreign(cluster, wanted));
         expect(mesh(changed, wanted)).toEqual(changed);
       }),
       { seed },
@@ -93,7 +96,7 @@ describe('a cluster of a mesh backend', () => {
 
   it('is returned unchanged if it is malformed, and else edited validly', () => {
     const clusters = fc
-      .array(anyField(fc.constantFrom(...OURS, 1, 2)), { maxLength: 4 })
+      .array(anyField(fc.constantFrom(...OURS, CIRCUIT_BREAKERS, 1, 2)), { maxLength: 4 })
       .map(more => gatewayCluster(more));
     fc.assert(
       fc.property(hostileBytes(clusters), fc.constantFrom(...EVERY_KIND), (bytes, [, wanted]) => {
@@ -257,6 +260,35 @@ describe('its panic threshold', () => {
     const policy = Uint8Array.from(Buffer.from('0a0909000000000000 3e40'.replaceAll(' ', ''), 'hex'));
     const { commonLbConfig } = read(mesh(gatewayCluster([bytesField(27, policy)]), settings()));
     expect(commonLbConfig?.healthyPanicThreshold?.value).toBe(30);
+  });
+});
+
+describe('its UDP sessions', () => {
+  const thresholds = (...fields: readonly Uint8Array[]) => bytesField(1, concat(fields));
+  const max = (number: number) => bytesField(2, varintField(1, number));
+  const retries = bytesField(5, varintField(1, 1024));
+  const high = concat([varintField(1, 1), retries]);
+  const breakersOf = (breakers: readonly Uint8Array[], wanted = datagrams()) => {
+    const given = bytesField(CIRCUIT_BREAKERS, concat(breakers));
+    const edited = mesh(gatewayCluster([given], { without: [CIRCUIT_BREAKERS] }), wanted);
+    return bytesOf(edited, CIRCUIT_BREAKERS);
+  };
+
+  it('are 16,384, beside other thresholds, where they would be the 1,024 of Envoy', () => {
+    expect(breakersOf([thresholds(retries), thresholds(high)])).toEqual(
+      concat([thresholds(retries, max(16_384)), thresholds(high)]),
+    );
+    expect(breakersOf([])).toEqual(thresholds(max(16_384)));
+    const without = mesh(gatewayCluster([], { without: [CIRCUIT_BREAKERS] }), datagrams());
+    expect(bytesOf(without, CIRCUIT_BREAKERS)).toEqual(thresholds(max(16_384)));
+  });
+
+  it.each([
+    ['where they are set', [thresholds(max(7), retries)], datagrams()],
+    ['where the first thresholds are of another priority', [thresholds(high)], datagrams()],
+    ['of another protocol', [thresholds(retries)], settings({ protocol: 'TCP' })],
+  ])('are left as they are %s', (_, breakers, wanted) => {
+    expect(breakersOf(breakers, wanted)).toEqual(concat(breakers));
   });
 });
 

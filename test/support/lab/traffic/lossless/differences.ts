@@ -2,8 +2,10 @@ import { fieldsOf, textIn, valuesOf } from './wire-fields.ts';
 import type { Field } from './wire-fields.ts';
 
 /** The numbers of the fields of a Cluster that we set. */
+const NAME = 1;
 const EDS_CONFIG = 3;
 const HEALTH_CHECKS = 8;
+const CIRCUIT_BREAKERS = 10;
 const TRANSPORT_SOCKET = 24;
 const COMMON_LB_CONFIG = 27;
 const EXTENSION_OPTIONS = 36;
@@ -15,11 +17,13 @@ const PANIC_THRESHOLD = 1;
 
 /**
  * The fields of a cluster that differ although they are not ours; empty if none do. Health checks and the panic
- * threshold are ours only where they were not set before.
+ * threshold are ours only where they were not set before, and circuit breakers only for UDP.
  */
 export function foreignChanges(before: Uint8Array, after: Uint8Array): readonly string[] {
   const hadChecks = valuesOf(before, HEALTH_CHECKS).length > 0;
-  const ours = [EDS_CONFIG, TRANSPORT_SOCKET, SOCKET_MATCHES, ...(hadChecks ? [] : [HEALTH_CHECKS])];
+  const sessions = isUdp(before) ? [CIRCUIT_BREAKERS] : [];
+  const checks = hadChecks ? [] : [HEALTH_CHECKS];
+  const ours = [EDS_CONFIG, TRANSPORT_SOCKET, SOCKET_MATCHES, ...checks, ...sessions];
   const kept = (cluster: Uint8Array) =>
     fieldsOf(cluster)
       .filter(field => !ours.includes(field.number) && !isSpecial(field))
@@ -29,6 +33,10 @@ export function foreignChanges(before: Uint8Array, after: Uint8Array): readonly 
     ...difference(balancing(before, before), balancing(after, before)),
     ...difference(httpOptions(before, versionsIn(after)), httpOptions(after, versionsIn(after))),
   ];
+}
+
+function isUdp(cluster: Uint8Array): boolean {
+  return textIn(cluster, NAME).startsWith('udproute/');
 }
 
 function isSpecial({ number, value }: Field): boolean {
