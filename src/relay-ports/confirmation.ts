@@ -1,3 +1,4 @@
+import { RELAY } from '../api/names.ts';
 import type { RelayPod, RelayReport, RelayResponse } from './relay-status.ts';
 
 /** What is known of the relays of a tailnet. */
@@ -95,8 +96,8 @@ function notCurrent({ pod, response }: RelayReport): RelayProblem {
 }
 
 function whyBehind(response: RelayResponse): string {
-  if ('error' in response) return `its relay does not respond (${response.error.slice(0, 80)})`;
-  return 'its relay has not read its current targets';
+  if (!('error' in response)) return 'its relay has not read its current targets';
+  return `its relay does not respond on port ${RELAY.ports.http} (${response.error.slice(0, 70)})`;
 }
 
 type FailedPorts = { readonly pod: RelayPod; readonly failed: ReadonlyMap<number, string> };

@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { API_VERSION } from '../api/generated/kinds.ts';
 import type { Kinds } from '../api/generated/types.ts';
 import type { Clock } from '../api/clock.ts';
@@ -11,6 +12,7 @@ import { poolTailnetsOf } from '../mesh-tailnet/pool/members.ts';
 import { metadataOf } from '../mesh-tailnet/pool/objects.ts';
 import type { OwnNamespace } from '../resources/own-namespace.ts';
 import type { ReadResources, RecordEvents } from '../resources/resources.ts';
+import { endsWithin } from '../runtime/clock.ts';
 import type { Controller } from '../runtime/controller.ts';
 import type { Outcome } from '../runtime/queue/queue.ts';
 import { byIndex, whenChanges, whenGenerationChanges } from '../runtime/trigger.ts';
@@ -179,10 +181,11 @@ async function confirmPorts(
   deps: RelayPortsDeps,
 ): Promise<Confirmation> {
   const { clock } = deps;
+  const aborted = once(signal, 'abort');
   const relays = targets.ports.size === 0 ? [] : pods;
   let confirmation = before;
   for (const ms of isNew && relays.length > 0 ? SETTLE_MS : [0]) {
-    if (ms > 0) await new Promise<void>(resolve => void clock.after(ms, resolve));
+    if (ms > 0) await endsWithin(clock, ms, aborted);
     const reports = await readRelays(relays, signal, deps);
     confirmation = confirm(confirmation, { ...targets, reports, now: clock.now() });
     if (!confirmation.isWaiting) break;

@@ -216,7 +216,7 @@ describe('the ports of a tailnet', () => {
   });
 
   it.each([
-    ['hangs', 'hangs', 'no response within 1000 ms'],
+    ['hangs', 'hangs', 'port 9003 .no response within 1000 ms'],
     ['is away', 'is away', 'ECONNREFUSED'],
     ['lies', { text: '{"version":"latest","failed":{}}' }, 'not the status of a relay'],
     ['stays behind', { version: '0'.repeat(16) }, 'has not read its current targets'],
@@ -401,6 +401,20 @@ describe('a new process', () => {
     for (const _ of ['before the crash', 'after it']) await scene.advance(400);
     expect(scene.stored()).toContain(stored);
     expect(scene.published()).toEqual({ [ONE]: portOf(ONE), [TWO]: portOf(TWO) });
+  });
+});
+
+describe('a process that ends', () => {
+  it.each([
+    ['waits for relays to read their targets', 50],
+    ['reads a relay that does not respond', 150],
+  ])('does not wait where a reconcile %s', async (_, ms) => {
+    scene.putTailnet();
+    scene.putPod('meshd-example-0', POD, { behaviour: 'hangs' });
+    await scene.advance(1000);
+    scene.putTargets([ONE]);
+    await scene.advance(ms);
+    expect(await scene.close()).toEqual([]);
   });
 });
 

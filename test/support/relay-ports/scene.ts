@@ -29,6 +29,9 @@ type Behaviour =
   | 'hangs'
   | 'is away';
 
+/** As in the operator. */
+const LEADERSHIP_LOST = { graceMs: 0, abortMs: 500 };
+
 const START = Date.UTC(2026, 0, 15, 12);
 
 const metrics = createRegistry({ metrics: { ...controllerMetrics, ...queueMetrics }, version: 'test' });
@@ -196,11 +199,12 @@ export class RelayScene {
     this.#process = this.start();
   }
 
-  async close(): Promise<void> {
+  /** Ends the process; returns the keys whose reconciles do not end. */
+  async close(): Promise<readonly string[]> {
     this.#process.calls.isOver = true;
-    const drained = this.#process.controller.drain({ graceMs: 0, abortMs: 0 });
-    await this.clock.advance(0);
-    await drained;
+    const drained = this.#process.controller.drain(LEADERSHIP_LOST);
+    await this.clock.advance(LEADERSHIP_LOST.abortMs);
+    return drained;
   }
 
   private start() {
@@ -240,9 +244,10 @@ export class RelayScene {
     const { tailnet, behaviour } = this.#relays.get(address) ?? { tailnet: '', behaviour: 'is away' };
     if (behaviour === 'is away') return Promise.reject(new Error(`connect ECONNREFUSED ${address}:9003`));
     if (behaviour === 'hangs') {
-      return new Promise((_resolve, reject) =>
-        signal.addEventListener('abort', () => reject(signal.reason as Error)),
-      );
+      return new Promise((_resolve, reject) => {
+        signal.throwIfAborted();
+        signal.addEventListener('abort', () => reject(signal.reason as Error));
+      });
     }
     if ('text' in behaviour) return Promise.resolve(behaviour.text);
     const { version = targetsVersion(this.#readBy(tailnet)), failed = {} } = behaviour;
