@@ -19,11 +19,15 @@ export type ServicePorts = Readonly<Partial<Record<ServiceName, number>>>;
  * Starts the control server and the relay of a tailnet on an address of this machine that its nodes can reach. The admin
  * endpoint is always on loopback.
  */
-export async function startTailnet(starter: Starter, host = '127.0.0.1'): Promise<TailnetAddresses> {
+export async function startTailnet(
+  starter: Starter,
+  host = '127.0.0.1',
+  domain = DOMAIN,
+): Promise<TailnetAddresses> {
   const ready = join(starter.folder, 'tailnet.ready');
   const record = starter.start('tailnet', 'tailnet', [
     `--listen=${host}:0`,
-    `--domain=${DOMAIN}`,
+    `--domain=${domain}`,
     `--ready-file=${ready}`,
   ]);
   return (await readWhenReady(record, ready)) as TailnetAddresses;
