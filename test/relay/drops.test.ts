@@ -82,6 +82,17 @@ describe('datagrams of clients', () => {
     expect(await running.dropped()).toEqual({ pending_full: 4 });
   });
 
+  it('that wait are dropped when their port gets another target', async () => {
+    const { running, client, echo, socks } = await openRelay();
+    socks.answer = 'hang';
+    const from = await client();
+    from.send('one', 'two', 'three');
+    await eventually(() => expect(socks.requests()).toBe(1));
+    await running.update({ 20000: { ...echo, port: 9 } });
+    expect(await running.dropped()).toEqual({ closed: 3 });
+    expect(await running.associations()).toBe(0);
+  });
+
   it('wait for their associations, up to 8 MiB of all', async () => {
     const { running, client, socks } = await openRelay();
     socks.answer = 'hang';
@@ -92,6 +103,7 @@ describe('datagrams of clients', () => {
       await new Promise(setImmediate);
     }
     const fitting = Math.floor((8 * 1024 * 1024) / (8000 + 512));
+    await eventually(() => expect(socks.requests()).toBe(80));
     await eventually(async () =>
       expect(await running.dropped()).toEqual({ pending_full: 80 * 16 - fitting }),
     );

@@ -23,8 +23,8 @@ describe('a flood', () => {
     await running.update({ 20000: echo, 20001: echo });
     const flood = await Promise.all(Array.from({ length: 20 }, () => client(20000)));
     for (const from of flood) from.send('flood');
-    await eventually(async () => expect(await running.dropped()).toEqual({ too_many_associations: 12 }));
     await eventually(() => expect(flood.filter(({ received }) => received.length > 0)).toHaveLength(8));
+    expect(await running.dropped()).toEqual({ too_many_associations: 12 });
     expect(await running.associations()).toBe(8);
     await running.clock.advance(62_000);
     expect(await running.associations()).toBe(0);
@@ -56,10 +56,7 @@ describe('a flood', () => {
     await running.update({ 20000: target });
     const [from, other] = [await client(), await client()];
     from.send('one');
-    await eventually(async () => {
-      const { receive_buffer: dropped = 0 } = await running.dropped();
-      expect(from.received.length + dropped).toBe(burst.length);
-    });
+    await eventually(() => expect(from.received).toHaveLength(burst.length));
     expect(other.received).toEqual([]);
     expect(await running.associations()).toBe(1);
   });

@@ -79,6 +79,7 @@ describe('while the proxy fails', () => {
     await eventually(() => expect(socks.requests()).toBe(1));
     await eventually(async () => expect(await running.associations()).toBe(0));
     socks.answer = 'open';
+    await running.clock.advance(1000);
     expect(await from.exchange('again')).toBe('again');
   });
 
