@@ -81,9 +81,9 @@ export class Association {
 
   /** Sends a datagram to the target, or keeps it until the association is open. */
   send(payload: Buffer): void {
+    const { onSent } = this.#deps.counts;
     this.#isUsed = true;
-    if (this.#state === 'open')
-      this.#udp?.send([this.#options.header, payload], this.#deps.counts.onSent.to_mesh);
+    if (this.#state === 'open') this.#udp?.send([this.#options.header, payload], onSent.to_mesh);
     else this.#keep(payload);
   }
 
@@ -127,7 +127,7 @@ export class Association {
   #associate({ host, port }: Proxy): void {
     const client = new SocksClient({
       command: 'associate',
-      // The address is that which replaces 0.0.0.0 in the response.
+      // The proxy's address replaces 0.0.0.0 in its response.
       proxy: { ipaddress: host, port, type: 5 },
       destination: { host: '0.0.0.0', port: 0 },
     });

@@ -147,16 +147,10 @@ export class RelayPort {
   }
 
   #reply(socket: Socket, client: RemoteInfo, frame: Buffer, offset: number): void {
-    if (socket.getSendQueueSize() > MOST_UNSENT) this.#deps.counts.drop('from_mesh', 'send_failed');
-    else
-      socket.send(
-        frame,
-        offset,
-        frame.length - offset,
-        client.port,
-        client.address,
-        this.#deps.counts.onSent.from_mesh,
-      );
+    const { counts } = this.#deps;
+    const length = frame.length - offset;
+    if (socket.getSendQueueSize() > MOST_UNSENT) counts.drop('from_mesh', 'send_failed');
+    else socket.send(frame, offset, length, client.port, client.address, counts.onSent.from_mesh);
   }
 }
 
