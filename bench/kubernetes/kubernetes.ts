@@ -168,8 +168,11 @@ async function operatorFigures(
   try {
     const ready = async () => (await fetch(`http://127.0.0.1:${health}/readyz`)).ok;
     while (!(await ready().catch(() => false))) await sleep(100);
-    // Until the MeshBinding changes no more.
-    await sleep(15_000);
+    // Until the MeshBinding and the status of each object change no more.
+    for (let [last, now] = [-1, await writesIn(client)]; now !== last; now = await writesIn(client)) {
+      last = now;
+      await sleep(15_000);
+    }
     const text = await (await fetch(`http://127.0.0.1:${metrics}/metrics`)).text();
     const objects = Number(/^mesh_gateway_source_objects\{kind="MeshEndpoints"\} (\d+)$/m.exec(text)?.[1]);
     if (objects !== OBJECTS) throw new Error(`the operator has ${objects} objects in place of ${OBJECTS}`);
