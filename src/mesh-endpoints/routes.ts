@@ -61,11 +61,17 @@ export function routeStatusesOf(routes: readonly ResolvedRoute[]): readonly Rout
 /** As many reasons as a message may have; a rule that several Gateways have is reported once. */
 function messageOf(unused: readonly UnusedBackend[]): string {
   const message = [...new Set(unused.map(formatUnused))].join('; ');
-  if (message.length <= MAX_MESSAGE_LENGTH) return message;
-  return `${message.slice(0, MAX_MESSAGE_LENGTH - MORE.length)}${MORE}`;
+  const cut = cutText(message, MAX_MESSAGE_LENGTH);
+  return cut === message ? message : `${cutText(message, MAX_MESSAGE_LENGTH - MORE.length)}${MORE}`;
 }
 
 const MORE = '...';
+
+/** At most as many characters of a text, as an API server counts them: half of one would be stored as another. */
+export function cutText(text: string, maxLength: number): string {
+  const characters = Array.from(text);
+  return characters.length <= maxLength ? text : characters.slice(0, maxLength).join('');
+}
 
 /** Whether every route that names the object uses all that it names of it. */
 export function routesResolvedOf(routes: readonly ResolvedRoute[]): Finding {

@@ -4,7 +4,7 @@ import { isEqual } from '../api/json.ts';
 import type { EndpointStatus, Kinds, MeshEndpoint } from '../api/generated/types.ts';
 import { addressText } from '../api/socket-address.ts';
 import type { UnusedBackend } from '../traffic/unused.ts';
-import { resolveRoutes, routesResolvedOf, routeStatusesOf } from './routes.ts';
+import { cutText, resolveRoutes, routesResolvedOf, routeStatusesOf } from './routes.ts';
 
 type MeshEndpoints = Kinds['MeshEndpoints'];
 type Status = NonNullable<MeshEndpoints['status']>;
@@ -100,7 +100,7 @@ function udpEntryOf(
   const error = relayPorts?.missing.get(target) ?? unconfirmed;
   return error === undefined
     ? known
-    : { ...shown, status: 'Unhealthy', error: error.slice(0, MAX_ERROR_LENGTH) };
+    : { ...shown, status: 'Unhealthy', error: cutText(error, MAX_ERROR_LENGTH) };
 }
 
 const MAX_ERROR_LENGTH = 256;

@@ -48,8 +48,9 @@ describe('status.endpoints of UDP endpoints', () => {
 
   it('has the reason where there is no port, cut to what a status may have', async () => {
     const scene = await EndpointsScene.start(tailnet, web(dns));
-    await scene.publish('one', { ports: new Map(), missing: new Map([[TARGET, `${'x'.repeat(256)}yz`]]) });
-    expect(scene.status()?.endpoints).toEqual([{ ...ENTRY, status: 'Unhealthy', error: 'x'.repeat(256) }]);
+    const error = `${'x'.repeat(255)}\u{1F600}`;
+    await scene.publish('one', { ports: new Map(), missing: new Map([[TARGET, `${error}yz`]]) });
+    expect(scene.status()?.endpoints).toEqual([{ ...ENTRY, status: 'Unhealthy', error }]);
   });
 
   it('keeps the port while a new leader does not know the ports yet, and has not confirmed them', async () => {
