@@ -49,9 +49,16 @@ export async function runRelay(given: Given, version: string): Promise<number> {
       currentVersion() === undefined ? `the ConfigMap ${configMap} has not been read yet` : undefined,
     );
     const watch = await watchConfigMap({
-      ...{ namespace: podNamespace, name: configMap, kubeconfig, environment: given.environment },
-      ...{ clock: systemClock, random: Math.random, now: () => new Date() },
-      ...{ telemetry, onData, onMissing },
+      namespace: podNamespace,
+      name: configMap,
+      kubeconfig,
+      environment: given.environment,
+      clock: systemClock,
+      random: Math.random,
+      now: () => new Date(),
+      telemetry,
+      onData,
+      onMissing,
     });
     const routes = [...metricsRoutes(metrics), ...healthRoutes(readiness), relayRoute(relay, currentVersion)];
     const listeners = options.addresses.map(host => ({

@@ -10,7 +10,7 @@ import { PortSet } from './port-set.ts';
 import { ProxyBackoff } from './proxy-backoff.ts';
 import { ReceiveBuffers } from './receive-buffers.ts';
 
-/** What a relay does with its ports, whatever they are. */
+/** Where a relay listens, how it reaches the mesh, and its limits. */
 export type RelayOptions = {
   /** The addresses on which each port listens. */
   readonly addresses: readonly string[];

@@ -54,7 +54,10 @@ export async function watchConfigMap(options: ConfigMapOptions): Promise<ConfigM
   const { namespace, name, clock, now, random, telemetry } = options;
   const { log, metrics } = telemetry;
   const transport = openTransport({
-    ...{ configSource: await restConfigSource(options), clock, now, record: metrics.record },
+    configSource: await restConfigSource(options),
+    clock,
+    now,
+    record: metrics.record,
     limits: { bodyBytes: MAX_BYTES, lineBytes: MAX_BYTES },
   });
   const collection: Collection = {
@@ -65,7 +68,10 @@ export async function watchConfigMap(options: ConfigMapOptions): Promise<ConfigM
   };
   const observer = new KindObserver(collection.kind, telemetry, clock);
   const reflector = new Reflector({
-    ...{ collection, transport, clock, random },
+    collection,
+    transport,
+    clock,
+    random,
     timing: { ...DEFAULT_TIMING, ...options.timing },
     updates: updatesOf(options),
     observer: {
