@@ -1,6 +1,6 @@
 /**
  * Run by the bench `relay`: a SOCKS5 proxy that returns each frame, so that it does little beside the relay. All
- * associations share a UDP socket. A line on standard input is answered with the number of frames since the last one.
+ * associations share a UDP socket, which is also an echo service. A line on standard input is answered with the number of frames since the last one.
  */
 import { createSocket } from 'node:dgram';
 import { once } from 'node:events';
@@ -38,7 +38,7 @@ function accept(connection: Socket): void {
 
 const server = createServer(accept).listen({ port: 0, host: HOST, backlog: 4096 });
 await once(server, 'listening');
-console.log(JSON.stringify({ port: (server.address() as AddressInfo).port }));
+console.log(JSON.stringify({ port: (server.address() as AddressInfo).port, udpPort: udp.address().port }));
 createInterface({ input: process.stdin })
   .on('line', () => {
     console.log(JSON.stringify({ frames }));

@@ -9,7 +9,6 @@ import { SocksClient } from 'socks';
 import { startLab } from '../../lab/lab.ts';
 import { guard } from '../../lab/process/guard.ts';
 import { freePorts } from '../../lab/process/ports.ts';
-import { readServices } from '../../lab/tailnet/backends.ts';
 import { LabFolder } from '../../lab/state.ts';
 import type { Lab } from '../../lab/state.ts';
 import { locatePrograms } from '../bundled.ts';
@@ -17,19 +16,21 @@ import { commandLine } from '../cluster.ts';
 import { median } from '../figures.ts';
 import type { Figure } from '../figures.ts';
 import { startProgram } from './scene.ts';
+import type { Load, LoadResult } from './scene.ts';
 
 const [WARM_UP, DATAGRAMS] = [500, 5_000];
-const PAYLOAD = Buffer.alloc(512, 'x');
+const BYTES = 512;
+const PAYLOAD = Buffer.alloc(BYTES, 'x');
 const TIMEOUT_MS = 5000;
+
+/** Clients of the rate, and what each has on the way. */
+const [CLIENTS, WINDOW, SECONDS] = [32, 4, 5];
 
 /** The time of a datagram and its reply. */
 type Path = { readonly exchange: () => Promise<number>; readonly close: () => void };
 
-/**
- * Latency through a real meshd to a device, with and without the relay, measured in turns, one datagram at a time, so that other
- * load affects both alike.
- */
-export async function latencyFigures(): Promise<readonly Figure[]> {
+/** Latency and rate through a real meshd to a device. */
+export async function meshdFigures(): Promise<readonly Figure[]> {
   const folder = new LabFolder(mkdtempSync(join(tmpdir(), 'mesh-lab-')));
   const down = commandLine('lab/commands/lab.ts', 'down', '--folder', folder.path);
   const cleaner = guard(down, process.cwd());
@@ -51,33 +52,67 @@ export async function latencyFigures(): Promise<readonly Figure[]> {
 async function figuresIn({ proxy, remotes: [remote] }: Lab): Promise<readonly Figure[]> {
   if (!remote) throw new Error('the lab has no remote node');
   const socks = { host: '127.0.0.1', port: Number(proxy.split(':').at(-1)) };
-  const target = { address: remote.address, port: remote.ports['udp'] ?? 0 };
+  // The device forwards to the same port of this machine. The socket has a larger buffer than those of the lab's services.
+  const service = await startProgram('proxy-program', '');
+  const { udpPort } = service.first as { readonly udpPort: number };
+  const target = { address: remote.address, port: udpPort };
   const [port = 0] = await freePorts(1);
-  const options = { socks, target, ports: [port], maxAssociations: 16 };
+  const options = { socks, target, ports: [port], maxAssociations: 64 };
   const relay = await startProgram('relay-program', JSON.stringify(options));
+  const received = async () => ((await service.request({})) as { readonly frames: number }).frames;
   const paths = { alone: await openProxyPath(socks, target), relayed: await openPath(port, PAYLOAD) };
-  const took = { alone: [] as number[], relayed: [] as number[] };
   try {
-    const received = async () => (await readServices(remote.control)).udp.requests;
-    const before = await received();
-    for (let turn = 0; turn < WARM_UP + DATAGRAMS; turn++) {
-      for (const name of ['alone', 'relayed'] as const) {
-        const ms = await paths[name].exchange();
-        if (turn >= WARM_UP) took[name].push(ms);
-      }
-    }
-    const since = (await received()) - before;
-    if (since < 2 * (WARM_UP + DATAGRAMS)) throw new Error(`the device received only ${since} datagrams`);
+    return [...(await latencyFigures(paths, received)), ...(await rateFigures(port, received))];
   } finally {
     for (const path of Object.values(paths)) path.close();
-    await relay.end();
+    for (const each of [relay, service]) await each.end();
   }
+}
+
+/** With and without the relay in turns, one datagram at a time, so that other load affects both alike. */
+async function latencyFigures(
+  paths: Readonly<Record<'alone' | 'relayed', Path>>,
+  received: () => Promise<number>,
+): Promise<readonly Figure[]> {
+  const took = { alone: [] as number[], relayed: [] as number[] };
+  for (let turn = 0; turn < WARM_UP + DATAGRAMS; turn++) {
+    for (const name of ['alone', 'relayed'] as const) {
+      const ms = await paths[name].exchange();
+      if (turn >= WARM_UP) took[name].push(ms);
+    }
+  }
+  const count = await received();
+  if (count < 2 * (WARM_UP + DATAGRAMS)) throw new Error(`the service received only ${count} datagrams`);
   const [alone, relayed] = [median(took.alone), median(took.relayed)];
   return [
     { name: 'datagram and reply through meshd alone, p50', value: alone, unit: 'ms' },
     { name: 'the same through the relay and meshd, p50', value: relayed, unit: 'ms' },
     { name: 'latency that the relay adds, p50', value: relayed - alone, unit: 'ms', aim: 0.3 },
   ];
+}
+
+/** The most that relay, meshd and a device on this machine forward together, and what is lost at half of it. */
+async function rateFigures(port: number, received: () => Promise<number>): Promise<readonly Figure[]> {
+  const generator = await startProgram(
+    'generator-program',
+    JSON.stringify({ ports: [port], clients: CLIENTS }),
+  );
+  const run = async (load: Load) => (await generator.request(load)) as LoadResult;
+  try {
+    await run({ bytes: BYTES, seconds: 1, window: 1 });
+    const most = await run({ bytes: BYTES, seconds: SECONDS, window: WINDOW });
+    const rate = Math.round((1000 * most.received) / most.tookMs);
+    await received();
+    const half = await run({ bytes: BYTES, seconds: SECONDS, rate: Math.round(rate / 2) });
+    const count = await received();
+    if (count < half.received) throw new Error(`the service received only ${count} datagrams`);
+    return [
+      { name: 'most datagrams with replies through relay and meshd', value: rate, unit: '/s' },
+      { name: `lost at half of it in ${SECONDS} s`, value: half.sent - half.received, unit: '', aim: 0 },
+    ];
+  } finally {
+    await generator.end();
+  }
 }
 
 type Address = { readonly address: string; readonly port: number };
