@@ -107,7 +107,8 @@ export const containerPolicies: readonly Policy[] = [
     one =>
       listAt(one, 'env').every(
         variable =>
-          !/SECRET|TOKEN|PASSWORD/.test(String(at(variable, 'name'))) &&
+          // The value of this one is names of Secrets.
+          !/SECRET|TOKEN|PASSWORD/.test(String(at(variable, 'name')).replace('IMAGE_PULL_SECRETS', '')) &&
           at(variable, 'valueFrom', 'secretKeyRef') === undefined,
       ),
     [['env', 0, 'name'], 'CLIENT_SECRET'],
