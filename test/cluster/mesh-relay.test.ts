@@ -1,6 +1,7 @@
 import { execFile } from 'node:child_process';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { NETWORK } from '../../lab/cluster/network.ts';
@@ -8,6 +9,7 @@ import { startControlApi } from '../../lab/control-api/control-api.ts';
 import { tailnetBehind } from '../../lab/control-api/real-tailnet.ts';
 import { startMeshNode } from '../../lab/tailnet/mesh-node.ts';
 import { startTailnet } from '../../lab/tailnet/remote.ts';
+import { changeNode, listNodes } from '../../lab/tailnet/tailnet.ts';
 import { gatewayAddress } from '../../lab/cluster/gateway.ts';
 import { applyAll } from '../../lab/kube/apply.ts';
 import type { KubeObject } from '../../lab/kube/object.ts';
@@ -24,6 +26,7 @@ import { API_VERSION } from '../../src/api/generated/kinds.ts';
 import type { Kinds } from '../../src/api/generated/types.ts';
 import { COMPONENTS, MESH_POD, OAUTH_SECRET, poolName, RELAY, relayName } from '../../src/api/names.ts';
 import { testCluster } from '../support/cluster/cluster.ts';
+import { datagramSubject } from '../support/cluster/install/datagram-subject.ts';
 import { exchangeAtOnce, startDatagrams } from '../support/cluster/install/datagrams.ts';
 import { startManagedTailnet } from '../support/cluster/install/mesh.ts';
 import type { ManagedTailnet } from '../support/cluster/install/mesh.ts';
@@ -33,6 +36,9 @@ import { printLogsOnFailure } from '../support/cluster/logs.ts';
 import { runInPod } from '../support/cluster/run-pod.ts';
 import { gatewayObject, meshBackend, named, route } from '../support/declared.ts';
 import { ownFolder, remoteOf } from '../support/lab/lab.ts';
+import { CHECKS } from '../support/lab/traffic/matrix/checks.ts';
+import { untilItWorks } from '../support/lab/traffic/matrix/matrix.ts';
+import type { Subject } from '../support/lab/traffic/matrix/subject.ts';
 import { endpoint, meshEndpoints, meshTailnet } from '../support/objects.ts';
 
 const run = promisify(execFile);
@@ -49,6 +55,7 @@ let scene: InstallScene;
 let name: string;
 let host: string;
 let dnsPort: number;
+let subject: Subject;
 beforeAll(async () => {
   dnsPort = await startDnsServer();
   tailnet = await startManagedTailnet(cluster);
@@ -67,8 +74,14 @@ beforeAll(async () => {
     ...service('dns', udpEndpoint(web2, dnsPort)),
   ]);
   host = await gatewayAddress(scene.client, { namespace: name, name: 'datagrams' });
+  subject = await datagramSubject({
+    listener: `${host}:${LISTENERS.echo}`,
+    remote: remoteOf(cluster, 'web-1'),
+    meshdMetrics: () => metricsOf(name, MESH_POD.ports.metrics),
+  });
 });
 afterAll(async () => {
+  subject.client.close();
   await scene.end();
   await own.end();
 });
@@ -170,12 +183,12 @@ async function meshPods(): Promise<readonly KubeObject[]> {
   return pods.toSorted((one, other) => ((one.metadata.name ?? '') < (other.metadata.name ?? '') ? -1 : 1));
 }
 
-/** The metrics of each relay of a MeshTailnet. */
-async function relayMetricsOf(owner: string): Promise<readonly string[]> {
+/** The metrics of a port of each mesh pod of a MeshTailnet. */
+async function metricsOf(owner: string, port: number = RELAY.ports.http): Promise<readonly string[]> {
   const labels = { ...MESH_POD.labels, [MESH_POD.tailnetLabel]: owner };
   const texts = (await podsWith(scene.client, OWN, labels)).map(async ({ status }) => {
     const { podIP = '' } = status as { readonly podIP?: string };
-    const response = await fetch(`http://${podIP}:${RELAY.ports.http}/metrics`);
+    const response = await fetch(`http://${podIP}:${port}/metrics`);
     return await response.text();
   });
   return await Promise.all(texts);
@@ -184,7 +197,7 @@ async function relayMetricsOf(owner: string): Promise<readonly string[]> {
 /** How many datagrams the relays of a MeshTailnet have forwarded to it. */
 async function forwardedBy(owner: string): Promise<number> {
   const series = /^mesh_gateway_relay_packets_total\{direction="to_mesh",result="forwarded"\} (\d+)$/m;
-  const counts = (await relayMetricsOf(owner)).map(metrics => Number(series.exec(metrics)?.[1]));
+  const counts = (await metricsOf(owner)).map(metrics => Number(series.exec(metrics)?.[1]));
   return counts.reduce((sum, count) => sum + count, 0);
 }
 
@@ -258,6 +271,14 @@ describe('UDP through mesh pods', () => {
     expect(containers.map(container => container.name)).toEqual([MESH_POD.container, RELAY.container]);
   });
 
+  it.each(['0 B', '1 B', '1200 B', 'turns'] as const)(
+    'has the property of the traffic matrix: %s',
+    async property => {
+      printLogsOnFailure(scene.client, name, OWN);
+      await CHECKS[property](subject);
+    },
+  );
+
   it.skipIf(NO_DIG)('resolves names by a DNS server on the tailnet', async () => {
     printLogsOnFailure(scene.client, name, OWN);
     await relayPortOf('dns');
@@ -282,7 +303,7 @@ describe('UDP through mesh pods', () => {
     const { late, strays } = await exchangeAtOnce({ host, port: LISTENERS.echo }, 1_000);
     expect(strays).toEqual([]);
     console.log(`1,000 clients at once: at most ${late} had to send again`);
-    const drops = (await relayMetricsOf(name)).join('\n').match(/^mesh_gateway_relay_dropped.* [1-9].*$/gm);
+    const drops = (await metricsOf(name)).join('\n').match(/^mesh_gateway_relay_dropped.* [1-9].*$/gm);
     console.log(drops?.join('\n') ?? 'no relay dropped a datagram');
   });
 
@@ -369,6 +390,27 @@ describe('UDP through mesh pods', () => {
       await waitForAbsence(scene.client, otherRef);
       await end();
     }
+  });
+
+  it('carries datagrams of a client that was open through all of that', async () => {
+    await CHECKS.held(subject);
+  });
+
+  it('reaches a device by the tailnet alone, not while that has it disconnected', async () => {
+    const { client } = subject;
+    const { admin } = cluster.tailnet;
+    const { id = '' } = (await listNodes(admin)).find(({ hostname }) => hostname === 'web-1') ?? {};
+    await changeNode(admin, id, 'offline');
+    try {
+      const isLost = async () => {
+        const response = client.echo(Buffer.from('to a device that is off'));
+        return (await Promise.race([response, sleep(2_000)])) === undefined ? true : undefined;
+      };
+      await waitFor('datagrams to be lost', isLost);
+    } finally {
+      await changeNode(admin, id, 'online');
+    }
+    await untilItWorks({ client });
   });
 
   it('is not possible through proxies that others run, which the status says', async () => {
