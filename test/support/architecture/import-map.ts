@@ -7,7 +7,7 @@ import type { Source, Violations } from './source.ts';
 
 const PORTS = [
   'src/control/control.ts',
-  'src/health/probe.ts',
+  'src/health/health.ts',
   'src/resources/indexes.ts',
   'src/resources/own-namespace.ts',
   'src/resources/resources.ts',
