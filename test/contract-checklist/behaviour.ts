@@ -1,0 +1,372 @@
+import { row } from './row.ts';
+import type { NamedTest, Table } from './row.ts';
+
+const NAMES = 'test/contract-checklist/names.test.ts';
+const CONTROLLER = 'test/runtime/controller.test.ts';
+const TAILNET = 'test/mesh-tailnet/controller.test.ts';
+const ALERTS = 'test/synth/alerts.test.ts';
+
+const REFUSED: NamedTest = ['test/corpus.test.ts', 'refuses $file at one path'];
+const UNUSED: NamedTest = [
+  'test/traffic/unused.test.ts',
+  'is reported with the reason $reason, the field and the fix',
+];
+const REAL_TRAFFIC: NamedTest = ['test/lab/traffic-matrix.test.ts', '$row, $property'];
+const ROUTE_KINDS: NamedTest = [
+  'test/cluster/route-kinds.test.ts',
+  'accepts a MeshEndpoints as its backend, and keeps the reference unchanged',
+];
+const COUNTED: NamedTest = [CONTROLLER, 'exist with 0 from the start'];
+const GRPC_METRICS: NamedTest = [NAMES, 'include $name, and a call is recorded in it'];
+const ALERT: NamedTest = [ALERTS, '$sentence'];
+const CREDENTIALS: NamedTest = [TAILNET, 'with a wrong secret, at %s'];
+const LABELS: NamedTest = [
+  'test/mesh-tailnet/pool-objects.test.ts',
+  'has the label by which network policies select it',
+];
+const CONTAINERS: NamedTest = [NAMES, 'are those of the containers'];
+const DEFAULTS: NamedTest = [NAMES, 'have the defaults of the contract'];
+const SUGGESTED: NamedTest = ['test/synth/config.test.ts', 'has the documented defaults'];
+const INSTALLED: NamedTest = [
+  'test/cluster/install-monitoring.test.ts',
+  'reaches both pods of both processes',
+];
+
+const OBJECTS: readonly Table[] = [
+  {
+    name: 'Kind',
+    columns: ['Item', 'Value'],
+    rows: [
+      row(['apiVersion', '{api_group}/v1alpha1'], [NAMES, 'has group, version, kind and scope']),
+      row(['kind', 'MeshEndpoints'], [NAMES, 'has group, version, kind and scope']),
+      row(['scope', 'namespaced'], [NAMES, 'has group, version, kind and scope']),
+      row(
+        ['dynamic form', 'tagSelectors and serviceDiscovery without endpoints'],
+        ['test/corpus.test.ts', 'accepts $file'],
+      ),
+    ],
+  },
+  {
+    name: 'Check types',
+    columns: ['Type', 'Semantics'],
+    rows: [
+      row(['HTTP', 'path-based and compares the status code']),
+      row(['TCP', 'connection-based']),
+      row(['UDP', 'echo-based and described as limited']),
+    ],
+  },
+  {
+    name: 'Backend reference of a route',
+    columns: ['Field', 'Value'],
+    rows: [
+      row(['group', '{api_group}'], ROUTE_KINDS, UNUSED),
+      row(['kind', 'MeshEndpoints'], ROUTE_KINDS, [
+        'test/explain/routes.test.ts',
+        'is empty for a route without MeshEndpoints',
+      ]),
+      row(['name', 'name of an existing MeshEndpoints resource; must match'], UNUSED),
+      row(['port', 'must match an endpoint port'], UNUSED, [
+        'test/traffic/resolve-route.test.ts',
+        'has the endpoints with exactly the port of the backendRef',
+      ]),
+      row(['HTTPRoute', 'gateway API v1'], ROUTE_KINDS, REAL_TRAFFIC),
+      row(['TCPRoute', 'gateway API v1alpha2'], ROUTE_KINDS, REAL_TRAFFIC),
+    ],
+  },
+  {
+    name: 'MeshGateway',
+    columns: ['Field', 'Type'],
+    rows: [
+      row(['spec.serviceCoordination.enabled', 'bool']),
+      row(['spec.serviceCoordination.strategy', 'string, value `shared` shown']),
+      row(['annotation {api_group}/force-cleanup', '`true`: cleanup of stale service registrations']),
+    ],
+  },
+  {
+    name: 'MeshRoutePolicy',
+    columns: ['Item', 'Description'],
+    rows: [row(['MeshRoutePolicy', 'advanced routing policies'])],
+  },
+];
+
+const STATES: readonly Table[] = [
+  {
+    name: 'States',
+    columns: ['Object', 'State values'],
+    rows: [
+      row(['Endpoint status', '`Healthy`, `Unhealthy`'], REFUSED, [
+        'test/corpus.test.ts',
+        'have every field and enum value, and reach every limit',
+      ]),
+      row(['VIP service status', '`Registered`']),
+      row(['Condition `Ready`', 'status `True` with reason `EndpointsConfigured`']),
+    ],
+  },
+  {
+    name: 'Transitions',
+    columns: ['State', 'Trigger', 'Condition', 'Next state', 'Other effects'],
+    rows: [
+      row([
+        'Unhealthy',
+        'health check result',
+        '`healthyThreshold` consecutive successes',
+        'Healthy',
+        '`lastChecked` updated',
+      ]),
+      row([
+        'Healthy',
+        'health check result',
+        '`unhealthyThreshold` consecutive failures',
+        'Unhealthy',
+        '`error` set, `lastChecked` updated',
+      ]),
+    ],
+  },
+];
+
+const OPERATION: readonly Table[] = [
+  {
+    name: 'Operational interfaces',
+    columns: ['Interface', 'Method / kind', 'Location shape', 'Payload'],
+    rows: [
+      row(
+        ['Operator metrics', 'HTTP GET', '`http://<operator_host>:8080/metrics`', 'Prometheus text'],
+        ['test/telemetry/http.test.ts', 'is answered as Prometheus reads it'],
+        INSTALLED,
+        DEFAULTS,
+      ),
+      row(
+        ['Operator profiling', 'HTTP GET', '`http://<operator_host>:8080/debug/pprof/<profile>`', 'profiles'],
+        ['test/telemetry/pprof.test.ts', 'at %j names each profile, and each exists'],
+        [
+          'test/telemetry/pprof.test.ts',
+          'is text for any value of debug, with a note that these are not goroutines',
+        ],
+      ),
+      row(
+        [
+          'Extension server metrics',
+          'HTTP GET',
+          '`http://<extension_server_host>:8080/metrics`',
+          'metrics text',
+        ],
+        INSTALLED,
+        DEFAULTS,
+      ),
+      row(
+        [
+          'Extension server gRPC',
+          'gRPC',
+          '`<extension_server_host>:5005`, plaintext',
+          '`grpc.health.v1.Health`',
+        ],
+        ['test/extension/grpc/health.test.ts', 'returns the status of "%s"'],
+        ['test/extension/grpc/reflection.test.ts', 'lists all services, itself and health included'],
+        ['test/synth/processes.test.ts', 'has the address that Envoy Gateway and both processes use'],
+      ),
+      row(
+        ['Control API call', 'HTTP GET', '`{control_api_url}/api/v2/tailnet`', 'not shown'],
+        ['test/control/requirements.test.ts', 'take a status of %i as reachable'],
+      ),
+      row(
+        [
+          'Extension manager',
+          'hostname',
+          '`<extension_server_service>.{operator_namespace}.svc.cluster.local`',
+          '5005',
+        ],
+        ['test/synth/processes.test.ts', 'has the address that Envoy Gateway and both processes use'],
+      ),
+    ],
+  },
+  {
+    name: 'Metric names',
+    columns: ['Name', 'Group'],
+    rows: [
+      row(['controller_runtime_reconcile_total', 'Controller'], COUNTED),
+      row(['controller_runtime_reconcile_time_seconds', 'Controller'], COUNTED),
+      row(['controller_runtime_reconcile_errors_total', 'Controller'], COUNTED),
+      row(['grpc_server_requests_total', 'Extension server'], GRPC_METRICS),
+      row(['grpc_server_request_duration_seconds', 'Extension server'], GRPC_METRICS),
+      row(['grpc_server_errors_total', 'Extension server'], GRPC_METRICS),
+      row(['service_coordinator_services_total', 'Service coordinator']),
+      row(['service_coordinator_registrations_total', 'Service coordinator']),
+      row(['health_check_success_total', 'Health check']),
+      row(['health_check_failure_total', 'Health check']),
+      row(['health_check_duration_seconds', 'Health check']),
+    ],
+  },
+  {
+    name: 'Alert rules',
+    columns: ['Name', 'Condition'],
+    rows: [
+      row(
+        ['HighReconciliationErrorRate', 'error rate over total reconciles above 0.1 over 5m, held 10m'],
+        [ALERTS, 'are those of the contract, and five more'],
+        ALERT,
+      ),
+      row(
+        ['ExtensionServerDown', 'extension server target down for 3m'],
+        [ALERTS, 'are those of the contract, and five more'],
+        ALERT,
+        ['test/cluster/install-monitoring.test.ts', 'notices that an extension server is down'],
+      ),
+      row(
+        ['HighMemoryUsage', 'manager container working-set memory above 0.8 of its limit, held 10m'],
+        [ALERTS, 'are those of the contract, and five more'],
+        ALERT,
+      ),
+    ],
+  },
+  {
+    name: 'Workloads',
+    columns: ['Workload', 'Names'],
+    rows: [
+      row(['Operator', 'a deployment with container `manager`'], CONTAINERS),
+      row(['Extension server', 'a deployment with container `extension-server`'], CONTAINERS),
+      row(
+        ['Endpoint pods', 'stateful sets labelled `app.kubernetes.io/name=mesh-endpoint`, container `meshd`'],
+        LABELS,
+        CONTAINERS,
+      ),
+    ],
+  },
+];
+
+const SAFETY: readonly Table[] = [
+  {
+    name: 'Authentication',
+    columns: ['Sentence'],
+    rows: [
+      row(
+        ['OAuth client credentials in the Secret `mesh-oauth` with keys `client-id` and `client-secret`'],
+        [NAMES, 'are those of the Secret with the credentials'],
+        [TAILNET, 'without a Secret, and says how to create it'],
+        [TAILNET, 'where the Secret lacks a key'],
+      ),
+      row(
+        ['The OAuth client requires scopes: `device:create`, `device:read`, `device:write`, `tailnet:read`'],
+        ['test/control/requirements.test.ts', 'is named by its real name, at %s'],
+        [TAILNET, 'where the OAuth client lacks a scope, which is named'],
+      ),
+      row(
+        ['After the secret is changed, the operator deployment must be restarted to pick it up'],
+        [TAILNET, 'is seen within one interval, without a restart'],
+      ),
+      row(
+        [
+          'A service account for each process; the operator may create, the extension server get `meshendpoints`',
+        ],
+        [NAMES, 'include those of the contract'],
+        ['test/synth/processes.test.ts', 'grants the processes what their code declares'],
+      ),
+      row(
+        ['A health check may send custom headers via `healthCheck.headers`'],
+        [
+          'test/extension/envoy-cluster/health-check.test.ts',
+          'by HTTP sends literal headers, except those for which Envoy rejects a cluster',
+        ],
+      ),
+    ],
+  },
+  {
+    name: 'Error signals',
+    columns: ['Condition', 'Signal'],
+    rows: [
+      row(['Endpoint unhealthy', 'status.endpoints[].status = `Unhealthy` with status.endpoints[].error']),
+      row(
+        [
+          'Resource kind not installed',
+          'no matches for kind `MeshEndpoints`; CRD `meshendpoints.{api_group}`',
+        ],
+        [NAMES, 'has group, version, kind and scope'],
+        ['test/cluster/crds.test.ts', 'is established, and its schema is structural'],
+      ),
+      row(
+        ['Invalid OAuth credentials', 'log messages: failure to authenticate with the control API'],
+        CREDENTIALS,
+      ),
+      row(
+        ['Device creation failure', 'log message: failed to create device'],
+        [
+          'test/mesh-tailnet/pool/limits.test.ts',
+          'does not write its status for each error of the control API, and waits between its requests',
+        ],
+      ),
+      row(
+        ['Operator crash', '`CrashLoopBackOff`; missing OAuth secret, RBAC permission missing, `OOMKilled`'],
+        [TAILNET, 'without a Secret, and says how to create it'],
+      ),
+      row(
+        [
+          'Extension server unreachable',
+          'routes not injected; gRPC connection errors; `ExtensionServerDown`',
+        ],
+        ALERT,
+        ['test/cluster/install-monitoring.test.ts', 'notices that an extension server is down'],
+      ),
+      row(
+        ['Backend mismatch', 'backendRef name or port does not match an existing resource / endpoint port'],
+        UNUSED,
+      ),
+    ],
+  },
+  {
+    name: 'Limits',
+    columns: ['Item', 'Rule'],
+    rows: [
+      row(
+        ['Endpoint name', 'RFC 1123, no underscores, at most 63 characters, unique within the resource'],
+        REFUSED,
+      ),
+      row(['Port', '1 to 65535'], REFUSED),
+      row(['protocol', 'one of HTTP, HTTPS, TCP, UDP, TLS, gRPC'], REFUSED),
+      row(['healthCheck.type', 'one of HTTP, TCP, UDP'], REFUSED),
+      row(
+        ['TagSelector.operator', 'one of In, NotIn, Exists, DoesNotExist; `values` required for In/NotIn'],
+        REFUSED,
+      ),
+      row(
+        [
+          'Health check defaults',
+          'interval 30s, timeout 10s, thresholds 2 and 3, expectedStatus 200, path /',
+        ],
+        [NAMES, 'has the defaults of the contract'],
+      ),
+      row(['CONTROLLER_MAX_CONCURRENT_RECONCILES', '10'], DEFAULTS),
+      row(['SYNC_PERIOD', '30s'], DEFAULTS),
+      row(['LOG_LEVEL', '`debug` enables debug logging'], DEFAULTS, [
+        'test/telemetry/log.test.ts',
+        'that is off does not read fields',
+      ]),
+      row(['MAX_MESSAGE_SIZE', '`100M`'], DEFAULTS, [
+        'test/extension/grpc/unary.test.ts',
+        'over the size limit is rejected, in both directions',
+      ]),
+      row(['GRPC_KEEPALIVE_TIME', '`30s`'], DEFAULTS, [
+        'test/extension/grpc/life.test.ts',
+        'is pinged, and stays when it answers',
+      ]),
+      row(['Operator resources', 'limits cpu 1000m, memory 1Gi; requests cpu 200m, memory 256Mi'], SUGGESTED),
+      row(['Extension server autoscaling', '2 to 10 replicas at 70 percent average CPU'], SUGGESTED, [
+        'test/synth/processes.test.ts',
+        'has 2 to 10 pods, at 70 percent of the CPU that they request',
+      ]),
+    ],
+  },
+  {
+    name: 'Versioning',
+    columns: ['Sentence'],
+    rows: [
+      row(['The kind is served at version `v1alpha1`'], [NAMES, 'has group, version, kind and scope']),
+      row(
+        ['Legacy: routes marked with a backend-type annotation; now: `backendRefs` with group and kind'],
+        ROUTE_KINDS,
+      ),
+      row(['Static endpoint lists may be replaced by dynamic discovery with an `Exists` selector']),
+    ],
+  },
+];
+
+/** The tables of the contract that are not about fields. */
+export const BEHAVIOUR_TABLES: readonly Table[] = [...OBJECTS, ...STATES, ...OPERATION, ...SAFETY];

@@ -1,0 +1,105 @@
+import { readFileSync } from 'node:fs';
+import { describe, expect, it } from 'vitest';
+import { readCorpus } from '../support/schema/corpus.ts';
+import { ruleNames } from '../support/schema/constraints.ts';
+import { productKinds } from '../support/schema/product-schemas.ts';
+import { allMetrics } from '../../src/telemetry/metrics.ts';
+import { BEHAVIOUR_TABLES } from './behaviour.ts';
+import { differencesOf, fieldOf, withoutField } from './fields-of-kind.ts';
+import { FIELD_TABLES } from './fields.ts';
+import { faultOf, titlesIn } from './named-tests.ts';
+import { NOT_BUILT, ROWS_NOT_BUILT } from './not-built.ts';
+
+/**
+ * The contract, row by row. Proved by the checklist itself: each field has its type, default and whether it is required,
+ * and the corpus fails without it; each metric is declared, and its tests name it. Of all other rows only the names of
+ * the tests are checked: that they fail without what the row promises is for their reader to judge.
+ */
+const rows = [...FIELD_TABLES, ...BEHAVIOUR_TABLES].flatMap(table =>
+  table.rows.map(row => ({ table, row, id: `${table.name}: ${row.cells[0]}`, field: fieldOf(table, row) })),
+);
+const fields = rows.flatMap(({ id, field }) => (field ? [{ id, field }] : []));
+const notBuilt = Object.values(NOT_BUILT).flat();
+const kinds = productKinds();
+const corpus = readCorpus();
+
+describe('a row of the contract', () => {
+  it('has a name of its own, and as many cells as its table has columns', () => {
+    expect(new Set(rows.map(({ id }) => id)).size).toBe(rows.length);
+    expect(rows.filter(({ table, row }) => row.cells.length !== table.columns.length)).toEqual([]);
+  });
+
+  it.each(rows)('$id is covered by tests that exist and run', ({ id, row }) => {
+    expect(row.tests.map(faultOf).filter(fault => fault !== undefined)).toEqual([]);
+    const isCovered = row.tests.length > 0 || notBuilt.includes(id);
+    expect(isCovered, 'write a test that fails without what the row promises, and name it').toBe(true);
+  });
+});
+
+describe('a field of the contract', () => {
+  it.each(fields)('$id has its type, its default, and is required or not', ({ field }) => {
+    expect(differencesOf(kinds, field)).toEqual([]);
+  });
+
+  it.each(fields)('$id cannot be removed from the schema: this list and the corpus fail', ({ field }) => {
+    const removed = kinds.map(kind => (kind.name === field.kind ? withoutField(kind, field.path) : kind));
+    expect(differencesOf(removed, field)).toEqual([`${field.path} does not exist`]);
+    const known = new Map(removed.map(kind => [kind.name, ruleNames(kind)]));
+    const failing = corpus.filter(({ kind, rule }) => !known.get(kind)?.has(rule));
+    expect(failing.length).toBeGreaterThan(0);
+  });
+
+  it.each([
+    ['of another type', { type: 'int32' }, ['is not of the type int32']],
+    ['with another default', { default: '1m' }, ['has the default 30s instead of 1m']],
+    ['that must be given', { isRequired: true }, ['is not required']],
+  ])('is refused %s', (_sentence, change, differences) => {
+    const interval = fields.find(({ id }) => id === 'HealthCheckConfig: interval')?.field;
+    if (!interval) throw new Error('the interval is not in the list');
+    const expected = differences.map(difference => `${interval.path} ${difference}`);
+    expect(differencesOf(kinds, { ...interval, ...change })).toEqual(expected);
+  });
+});
+
+describe('a metric of the contract', () => {
+  const metrics = rows.filter(({ table, id }) => table.name === 'Metric names' && !notBuilt.includes(id));
+
+  it.each(metrics)('$id is declared, and its tests name it', ({ row }) => {
+    const [name] = row.cells;
+    expect(Object.values(allMetrics).map(metric => metric.name)).toContain(name);
+    for (const [file] of row.tests) expect(readFileSync(file, 'utf8'), file).toContain(name);
+  });
+});
+
+describe('the rows that are not built yet', () => {
+  it('are rows of the contract', () => {
+    expect(notBuilt.filter(each => !rows.some(({ id }) => id === each))).toEqual([]);
+  });
+
+  it('only become fewer', () => {
+    const message =
+      'A feature was built: lower ROWS_NOT_BUILT. A row was added: build it and name its test instead.';
+    expect(notBuilt.length, message).toBe(ROWS_NOT_BUILT);
+    expect(ROWS_NOT_BUILT, message).toBeLessThanOrEqual(36);
+  });
+});
+
+describe('the name of a test', () => {
+  it('must be one of an existing file', () => {
+    expect(faultOf(['test/absent.test.ts', 'a'])).toBe('test/absent.test.ts does not exist');
+    expect(faultOf(['test/words.test.ts', 'a'])).toBe('test/words.test.ts has no test with the title: a');
+  });
+
+  it.each([
+    ["it('a', () => {});", false],
+    ["describe('b', () => { it.each([1])('a', () => {}); });", false],
+    ["it.each([['a', 1]])('%s', () => {});", false],
+    ["it.skip('a', () => {});", true],
+    ["it.skip.each([1])('a', () => {});", true],
+    ["describe.skip('b', () => { it('a', () => {}); });", true],
+    ["it.todo('a');", true],
+    ["f('a');", undefined],
+  ])('is found in %s', (text, isSkipped) => {
+    expect(titlesIn(text).get('a')).toBe(isSkipped);
+  });
+});

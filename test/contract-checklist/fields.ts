@@ -1,0 +1,183 @@
+import { row } from './row.ts';
+import type { NamedTest, Table } from './row.ts';
+
+/** Each field is in a valid object of the corpus, and its limits in invalid ones. */
+const CORPUS: NamedTest = ['test/corpus.test.ts', 'have every field and enum value, and reach every limit'];
+
+const ENDPOINTS_OF_PORT: NamedTest = [
+  'test/traffic/resolve-route.test.ts',
+  'has the endpoints with exactly the port of the backendRef',
+];
+const PROTOCOLS: NamedTest = [
+  'test/traffic/upstream-protocol.test.ts',
+  'of $protocol $tls behind $kind: $expected',
+];
+const ENVOY_CHECKS: NamedTest = ['test/traffic/envoy-health-check.test.ts', 'have all fields'];
+
+/** The tables of fields of the contract. */
+export const FIELD_TABLES: readonly Table[] = [
+  {
+    name: 'MeshEndpointsSpec',
+    fieldsOf: { kind: 'MeshEndpoints', path: 'spec' },
+    columns: ['Field', 'Type', 'Required', 'Description'],
+    rows: [
+      row(
+        [
+          'tailnet',
+          'string',
+          'yes',
+          "Tailnet domain name (a DNS-style name under the mesh network's domain)",
+        ],
+        CORPUS,
+        ['test/traffic/permissions.test.ts', 'those with another domain are ignored'],
+      ),
+      row(['endpoints', '[]MeshEndpoint', 'yes', 'Endpoint definitions'], CORPUS, ENDPOINTS_OF_PORT),
+      row(
+        ['serviceDiscovery', 'ServiceDiscoveryConfig', 'no', 'VIP service discovery configuration'],
+        CORPUS,
+      ),
+      row(['tagSelectors', '[]TagSelector', 'no', 'Tag-based endpoint discovery configuration'], CORPUS),
+    ],
+  },
+  {
+    name: 'MeshEndpoint',
+    fieldsOf: { kind: 'MeshEndpoints', path: 'spec.endpoints[]' },
+    columns: ['Field', 'Type', 'Required', 'Description'],
+    rows: [
+      row(['name', 'string', 'yes', 'Endpoint name, unique within the resource, DNS-compliant'], CORPUS),
+      row(['meshIP', 'string', 'yes', 'Mesh IP address in the 100.x.x.x range'], CORPUS, [
+        'test/extension/eds/envoy-endpoints.test.ts',
+        'has its address and port',
+      ]),
+      row(['meshFQDN', 'string', 'yes', 'Fully qualified domain name inside the tailnet'], CORPUS, [
+        'test/traffic/envoy-cluster-settings.test.ts',
+        'set a hostname only where the server name is its own',
+      ]),
+      row(['port', 'int32', 'yes', 'Port, 1-65535'], CORPUS, ENDPOINTS_OF_PORT),
+      row(
+        ['protocol', 'string', 'yes', 'One of `HTTP`, `HTTPS`, `TCP`, `UDP`, `TLS`, `gRPC`'],
+        CORPUS,
+        PROTOCOLS,
+      ),
+      row(['externalTarget', 'string', 'no', 'External target, format `hostname:port`'], CORPUS),
+      row(['healthCheck', 'HealthCheckConfig', 'no', 'Health check configuration'], CORPUS, ENVOY_CHECKS),
+      row(['metadata', 'map[string]string', 'no', 'Additional metadata labels'], CORPUS),
+    ],
+  },
+  {
+    name: 'HealthCheckConfig',
+    fieldsOf: { kind: 'MeshEndpoints', path: 'spec.endpoints[].healthCheck' },
+    columns: ['Field', 'Type', 'Required', 'Default', 'Description'],
+    rows: [
+      row(['enabled', 'bool', 'no', 'false', 'Enable health checking'], CORPUS, [
+        'test/traffic/envoy-health-check.test.ts',
+        'are disabled for endpoints without a check',
+      ]),
+      row(['type', 'string', 'no', 'HTTP', 'One of `HTTP`, `TCP`, `UDP`'], CORPUS, ENVOY_CHECKS),
+      row(['path', 'string', 'no', '/', 'HTTP path for checks'], CORPUS, ENVOY_CHECKS),
+      row(['interval', 'string', 'no', '30s', 'Check interval (duration string)'], CORPUS, ENVOY_CHECKS),
+      row(['timeout', 'string', 'no', '10s', 'Request timeout (duration string)'], CORPUS, ENVOY_CHECKS),
+      row(
+        ['healthyThreshold', 'int32', 'no', '2', 'Consecutive successes to mark healthy'],
+        CORPUS,
+        ENVOY_CHECKS,
+      ),
+      row(
+        ['unhealthyThreshold', 'int32', 'no', '3', 'Consecutive failures to mark unhealthy'],
+        CORPUS,
+        ENVOY_CHECKS,
+      ),
+      row(['expectedStatus', 'int32', 'no', '200', 'Expected HTTP status code'], CORPUS, ENVOY_CHECKS),
+      row(
+        ['headers', 'map[string]string', 'no', 'none', 'Custom HTTP headers sent with HTTP checks'],
+        CORPUS,
+        ENVOY_CHECKS,
+      ),
+    ],
+  },
+  {
+    name: 'ServiceDiscoveryConfig',
+    fieldsOf: { kind: 'MeshEndpoints', path: 'spec.serviceDiscovery' },
+    columns: ['Field', 'Type', 'Required', 'Default', 'Description'],
+    rows: [
+      row(['vipServices', '[]VIPServiceConfig', 'no', 'none', 'VIP services to define'], CORPUS),
+      row(['autoRegister', 'bool', 'no', 'true', 'Automatically register as VIP service'], CORPUS),
+    ],
+  },
+  {
+    name: 'VIPServiceConfig',
+    fieldsOf: { kind: 'MeshEndpoints', path: 'spec.serviceDiscovery.vipServices[]' },
+    columns: ['Field', 'Type', 'Required', 'Description'],
+    rows: [
+      row(['name', 'string', 'yes', 'VIP service name'], CORPUS),
+      row(['port', 'int32', 'yes', 'VIP service port'], CORPUS),
+      row(['targetEndpoint', 'string', 'yes', 'Name of the target endpoint'], CORPUS),
+    ],
+  },
+  {
+    name: 'TagSelector',
+    fieldsOf: { kind: 'MeshEndpoints', path: 'spec.tagSelectors[]' },
+    columns: ['Field', 'Type', 'Required', 'Description'],
+    rows: [
+      row(['key', 'string', 'yes', 'Tag key to match'], CORPUS),
+      row(['operator', 'string', 'yes', 'One of `In`, `NotIn`, `Exists`, `DoesNotExist`'], CORPUS),
+      row(['values', '[]string', 'no', 'Values to match; required when operator is `In` or `NotIn`'], CORPUS),
+    ],
+  },
+  {
+    name: 'Status: conditions[]',
+    fieldsOf: { kind: 'MeshEndpoints', path: 'status.conditions[]' },
+    columns: ['Field', 'Type', 'Description'],
+    rows: [
+      row(['type', 'string', 'e.g. `Ready`'], CORPUS),
+      row(['status', 'string', 'e.g. `True`'], CORPUS),
+      row(['reason', 'string', 'e.g. `EndpointsConfigured`'], CORPUS),
+      row(['message', 'string', ''], CORPUS),
+    ],
+  },
+  {
+    name: 'Status: endpoints[]',
+    fieldsOf: { kind: 'MeshEndpoints', path: 'status.endpoints[]' },
+    columns: ['Field', 'Type', 'Description'],
+    rows: [
+      row(['name', 'string', ''], CORPUS, [
+        'test/mesh-endpoints/relay-ports.test.ts',
+        'has the relay port once it is confirmed',
+      ]),
+      row(['status', 'string', '`Healthy` or `Unhealthy`'], CORPUS, [
+        'test/traffic/health-status.test.ts',
+        'is UNKNOWN if all endpoints of all priorities are unhealthy and Envoy checks them',
+      ]),
+      row(['lastChecked', 'string', 'ISO 8601 UTC timestamp'], CORPUS),
+      row(['address', 'string', '`<mesh_ip>:<port>`'], CORPUS, [
+        'test/traffic/health-status.test.ts',
+        'ignores a status entry of an earlier address',
+      ]),
+      row(['error', 'string', 'present when unhealthy, e.g. a connection timeout text'], CORPUS),
+    ],
+  },
+  {
+    name: 'Status: vipServices[]',
+    fieldsOf: { kind: 'MeshEndpoints', path: 'status.vipServices[]' },
+    columns: ['Field', 'Type', 'Description'],
+    rows: [
+      row(['name', 'string', ''], CORPUS),
+      row(['status', 'string', 'e.g. `Registered`'], CORPUS),
+      row(['vipAddress', 'string', 'IP'], CORPUS),
+      row(['lastUpdated', 'string', 'ISO 8601 UTC timestamp'], CORPUS),
+    ],
+  },
+  {
+    name: 'MeshTailnet',
+    fieldsOf: { kind: 'MeshTailnet', path: 'spec' },
+    columns: ['Field', 'Type', 'Description'],
+    rows: [
+      row(['tailnet', 'string', ''], CORPUS, [
+        'test/traffic/permissions.test.ts',
+        'those with another domain are ignored',
+      ]),
+      row(['configuration.devices.preauth', 'bool', 'enables pre-authorization'], CORPUS),
+      row(['configuration.devices.requireApproval', 'bool', 'manual approval'], CORPUS),
+    ],
+  },
+];

@@ -1,0 +1,113 @@
+import { describe, expect, it } from 'vitest';
+import { MESH_POD, OAUTH_SECRET } from '../../src/api/names.ts';
+import { validate } from '../../src/api/validation/validate.ts';
+import { operatorAccess } from '../../src/controllers.ts';
+import {
+  controllerSettings,
+  extensionSettings,
+  telemetrySettings,
+} from '../../src/process/declared-settings.ts';
+import type { Settings } from '../../src/process/settings.ts';
+import { grpcMetrics } from '../../src/telemetry/metrics.ts';
+import { createRegistry } from '../../src/telemetry/registry.ts';
+import { extensionServerAccess } from '../../src/traffic/access.ts';
+import { endpoint, meshEndpoints, meshTailnet } from '../support/objects.ts';
+import { productKinds } from '../support/schema/product-schemas.ts';
+import { at, containersOf, listAt } from '../support/synth/parts.ts';
+import { objectOf, objectsIn, synthesized } from '../support/synth/synthesized.ts';
+import { parseExposition, valueOf } from '../support/telemetry/exposition.ts';
+
+/** The object as the API server would store it. */
+function stored(kind: 'MeshEndpoints' | 'MeshTailnet', object: unknown): unknown {
+  const verdict = validate(kind, object);
+  if (!verdict.valid) throw new Error(JSON.stringify(verdict.faults));
+  return verdict.object;
+}
+
+describe('MeshEndpoints', () => {
+  it('has group, version, kind and scope', () => {
+    const kind = productKinds().find(({ name }) => name === 'MeshEndpoints');
+    expect(kind).toMatchObject({ group: 'mesh-gateway.dev', version: 'v1alpha1', scope: 'Namespaced' });
+    expect(`${kind?.plural}.${kind?.group}`).toBe('meshendpoints.mesh-gateway.dev');
+  });
+
+  it('has the defaults of the contract', () => {
+    const object = meshEndpoints({ endpoints: [endpoint({ healthCheck: {} })] });
+    expect(at(stored('MeshEndpoints', object), 'spec', 'endpoints', 0, 'healthCheck')).toEqual({
+      ...{ enabled: false, type: 'HTTP', path: '/', interval: '30s', timeout: '10s' },
+      ...{ healthyThreshold: 2, unhealthyThreshold: 3, expectedStatus: 200 },
+    });
+  });
+});
+
+describe('the names', () => {
+  it('are those of the containers', () => {
+    const objects = objectsIn(synthesized({}));
+    const containers = ['mesh-operator', 'mesh-extension-server'].map(name =>
+      containersOf(objectOf(objects, 'Deployment', name)).map(container => at(container, 'name')),
+    );
+    expect(containers).toEqual([['manager'], ['extension-server']]);
+    expect(MESH_POD.container).toBe('meshd');
+  });
+
+  it('are those of the Secret with the credentials', () => {
+    expect(OAUTH_SECRET).toBe('mesh-oauth');
+    expect(at(stored('MeshTailnet', meshTailnet()), 'spec', 'oauth')).toMatchObject({
+      secretRef: { name: 'mesh-oauth' },
+      ...{ clientIdKey: 'client-id', clientSecretKey: 'client-secret' },
+    });
+  });
+});
+
+describe('the settings', () => {
+  it('have the defaults of the contract', () => {
+    const all: Settings = { ...telemetrySettings, ...controllerSettings, ...extensionSettings };
+    const defaults = new Map(Object.values(all).map(setting => [setting.name, setting.default]));
+    expect(Object.fromEntries(defaults)).toMatchObject({
+      CONTROLLER_MAX_CONCURRENT_RECONCILES: '10',
+      SYNC_PERIOD: '30s',
+      LOG_LEVEL: 'info',
+      MAX_MESSAGE_SIZE: '100M',
+      GRPC_KEEPALIVE_TIME: '30s',
+      METRICS_ADDRESS: ':8080',
+      GRPC_ADDRESS: ':5005',
+    });
+    expect(telemetrySettings.logLevel.parse('LOG_LEVEL', 'debug')).toBe('debug');
+  });
+});
+
+describe('the metrics', () => {
+  const call = { method: '/grpc.health.v1.Health/Check', code: 'NOT_FOUND' };
+
+  it.each([
+    { name: 'grpc_server_requests_total', sample: 'grpc_server_requests_total' },
+    { name: 'grpc_server_request_duration_seconds', sample: 'grpc_server_request_duration_seconds_count' },
+    { name: 'grpc_server_errors_total', sample: 'grpc_server_errors_total' },
+  ])('include $name, and a call is recorded in it', async ({ sample }) => {
+    const registry = createRegistry({ metrics: grpcMetrics, version: '1.2.3' });
+    registry.record.grpcRequests(call);
+    registry.record.grpcSeconds(call, 0.1);
+    registry.record.grpcErrors(call);
+    expect(valueOf(parseExposition(await registry.text()), sample, call)).toBe(1);
+  });
+});
+
+describe('the rights', () => {
+  it('include those of the contract', () => {
+    const verbsOf = (rules: typeof operatorAccess.cluster) =>
+      rules.filter(({ resources }) => resources.includes('meshendpoints')).flatMap(({ verbs }) => verbs);
+    expect(verbsOf(operatorAccess.cluster)).toContain('create');
+    expect(verbsOf(extensionServerAccess.cluster)).toContain('get');
+    const objects = objectsIn(synthesized({}));
+    for (const name of ['mesh-operator', 'mesh-extension-server']) {
+      const binding = objectOf(objects, 'ClusterRoleBinding', `${name}.mesh-system`);
+      expect(listAt(binding, 'subjects')).toEqual([
+        {
+          kind: 'ServiceAccount',
+          namespace: 'mesh-system',
+          name: objectOf(objects, 'ServiceAccount', name).metadata.name,
+        },
+      ]);
+    }
+  });
+});

@@ -1,0 +1,53 @@
+/**
+ * Rows of the contract whose feature is not built yet, each with the feature. This list only shrinks: remove a row with
+ * the feature, and lower the number.
+ */
+export const NOT_BUILT: Readonly<Record<string, readonly string[]>> = {
+  'health checks': [
+    'HealthCheckConfig: enabled',
+    'Status: endpoints[]: lastChecked',
+    'Status: endpoints[]: error',
+    'Check types: HTTP',
+    'Check types: TCP',
+    'Check types: UDP',
+    'States: Condition `Ready`',
+    'Transitions: Unhealthy',
+    'Transitions: Healthy',
+    'Metric names: health_check_success_total',
+    'Metric names: health_check_failure_total',
+    'Metric names: health_check_duration_seconds',
+    'Error signals: Endpoint unhealthy',
+  ],
+  externalTarget: ['MeshEndpoint: externalTarget'],
+  'tag discovery': [
+    'MeshEndpointsSpec: tagSelectors',
+    'TagSelector: key',
+    'TagSelector: operator',
+    'TagSelector: values',
+    'Versioning: Static endpoint lists may be replaced by dynamic discovery with an `Exists` selector',
+  ],
+  'VIP services': [
+    'MeshEndpointsSpec: serviceDiscovery',
+    'ServiceDiscoveryConfig: vipServices',
+    'ServiceDiscoveryConfig: autoRegister',
+    'VIPServiceConfig: name',
+    'VIPServiceConfig: port',
+    'VIPServiceConfig: targetEndpoint',
+    'Status: vipServices[]: name',
+    'Status: vipServices[]: status',
+    'Status: vipServices[]: vipAddress',
+    'Status: vipServices[]: lastUpdated',
+    'States: VIP service status',
+  ],
+  MeshGateway: [
+    'MeshGateway: spec.serviceCoordination.enabled',
+    'MeshGateway: spec.serviceCoordination.strategy',
+    'MeshGateway: annotation {api_group}/force-cleanup',
+    'Metric names: service_coordinator_services_total',
+    'Metric names: service_coordinator_registrations_total',
+  ],
+  MeshRoutePolicy: ['MeshRoutePolicy: MeshRoutePolicy'],
+};
+
+/** The number of rows in the list. */
+export const ROWS_NOT_BUILT = 36;
