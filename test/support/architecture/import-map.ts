@@ -7,6 +7,7 @@ import type { Source, Violations } from './source.ts';
 
 const PORTS = [
   'src/control/control.ts',
+  'src/external-targets/external-targets.ts',
   'src/health/health.ts',
   'src/resources/indexes.ts',
   'src/resources/own-namespace.ts',
@@ -26,6 +27,7 @@ const IMPORT_MAP: Readonly<Record<string, readonly Permission[]>> = {
   'src/traffic/': ['src/api/'],
 
   'src/control/': ['src/api/', 'src/telemetry/'],
+  'src/external-targets/': ['src/api/'],
   'src/health/': ['src/api/', 'src/telemetry/'],
   'src/resources/': ['src/api/', 'src/telemetry/'],
   'src/relay/': ['src/api/', 'src/telemetry/'],

@@ -1,0 +1,110 @@
+import { BlockList, isIP } from 'node:net';
+import { familyOf } from '../api/ip.ts';
+
+/** Returns why traffic may not be sent to a host with these addresses, with the fix; undefined where it may. */
+export type Guard = (host: string, addresses: readonly string[]) => string | undefined;
+
+export type GuardOptions = {
+  /** Host names, addresses and CIDRs that are allowed although they are not public. */
+  readonly allow: readonly string[];
+  /** Host names and addresses of the API server. */
+  readonly apiServer: readonly string[];
+};
+
+/** Ranges that no configuration allows: the machine of Envoy itself, its link, and what hands out credentials. */
+const NEVER: Readonly<Record<string, readonly string[]>> = {
+  'an unspecified address': ['0.0.0.0/8', '::/128'],
+  'a loopback address': ['127.0.0.0/8', '::1/128'],
+  'a link-local address': ['169.254.0.0/16', 'fe80::/10'],
+  'a multicast address': ['224.0.0.0/4', 'ff00::/8'],
+  'the broadcast address': ['255.255.255.255/32'],
+  'the address of a metadata service': [
+    '100.100.100.200/32',
+    '168.63.129.16/32',
+    '192.0.0.192/32',
+    'fd00:ec2::/32',
+    'fd20:ce::254/128',
+  ],
+};
+
+/** The ranges of IANA's registry of special addresses that are not global; of IPv6, what lies in 2000::/3. */
+const SPECIAL = [
+  '0.0.0.0/8',
+  '10.0.0.0/8',
+  '100.64.0.0/10',
+  '127.0.0.0/8',
+  '169.254.0.0/16',
+  '172.16.0.0/12',
+  '192.0.0.0/24',
+  '192.0.2.0/24',
+  '192.88.99.0/24',
+  '192.168.0.0/16',
+  '198.18.0.0/15',
+  '198.51.100.0/24',
+  '203.0.113.0/24',
+  '224.0.0.0/3',
+  '2001::/23',
+  '2001:db8::/32',
+  '2002::/16',
+  '3fff::/20',
+];
+
+/** The prefix of IPv4 addresses that a NAT64 translates; they are judged by the IPv4 address. */
+const NAT64 = '64:ff9b::';
+
+/**
+ * Creates the guard of externalTargets: each address must be public, or be allowed by its host, itself, or a CIDR; and
+ * some are never allowed.
+ */
+export function createGuard({ allow, apiServer }: GuardOptions): Guard {
+  const hosts = new Set(allow.map(entry => entry.toLowerCase()));
+  const allowed = rangesOf(allow.filter(entry => isIP(entry.split('/')[0] ?? '') !== 0));
+  const serverHosts = new Set(apiServer.map(entry => entry.toLowerCase()));
+  const server = rangesOf(apiServer.filter(entry => isIP(entry) !== 0));
+  const whatIs = (address: string) =>
+    contains(server, address) ? 'an address of the API server' : neverAllowed(address);
+  return (host, addresses) => {
+    if (serverHosts.has(host)) return `${host} is the API server: name another service`;
+    const problems = addresses.flatMap(address => {
+      const named = address === host ? address : `${address}, an address of ${host},`;
+      const what = whatIs(address);
+      if (what !== undefined) return [`${named} is ${what}, which is never allowed: name another service`];
+      if (isPublic(address) || hosts.has(host) || contains(allowed, address)) return [];
+      return [`${named} is not public: add ${host} or a CIDR with the address to EXTERNAL_TARGETS_ALLOW`];
+    });
+    return problems[0];
+  };
+}
+
+const neverRanges = Object.entries(NEVER).map(([what, texts]) => ({ what, ranges: rangesOf(texts) }));
+
+function neverAllowed(address: string): string | undefined {
+  if (familyOf(address) === undefined) return 'an IPv4-mapped address';
+  return neverRanges.find(({ ranges }) => contains(ranges, address))?.what;
+}
+
+const special = rangesOf(SPECIAL);
+const global = rangesOf(['0.0.0.0/0', '2000::/3']);
+
+function isPublic(address: string): boolean {
+  return contains(global, address) && !contains(special, address);
+}
+
+/** Of addresses and CIDRs. */
+function rangesOf(texts: readonly string[]): BlockList {
+  const ranges = new BlockList();
+  for (const text of texts) {
+    const [address = '', length] = text.split('/');
+    if (isIP(address) === 4) {
+      const bits = Number(length ?? 32);
+      ranges.addSubnet(address, bits, 'ipv4');
+      ranges.addSubnet(`${NAT64}${address}`, 96 + bits, 'ipv6');
+    } else ranges.addSubnet(address, Number(length ?? 128), 'ipv6');
+  }
+  return ranges;
+}
+
+function contains(ranges: BlockList, address: string): boolean {
+  const family = familyOf(address);
+  return family !== undefined && ranges.check(address, family);
+}
