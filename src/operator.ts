@@ -202,6 +202,8 @@ function electLeader(
         workloads: own,
         traffic: trafficOf(read),
         relayPorts: createPublishedPorts(),
+        health: undefined,
+        inputs: [],
         relayPortRange,
         installation: installationIn(read, podNamespace),
         meshPods: { ...settings.meshPods, imagePullSecrets: settings.imagePullSecrets },

@@ -122,6 +122,8 @@ export async function startStandalone(
       traffic: trafficResourcesFrom(read, { caBundle: cachedCaBundles() }),
       dataPath: settings.dataPath,
       relayPorts: undefined,
+      health: undefined,
+      inputs: [],
       relayPortRange: { first: 0, last: 0 },
       installation: undefined,
       meshPods: {},

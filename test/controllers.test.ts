@@ -24,6 +24,8 @@ describe('the registry of controllers', () => {
     traffic: trafficResourcesFrom(memory.read),
     dataPath: 'Proxy' as const,
     relayPorts: undefined,
+    health: undefined,
+    inputs: [],
     relayPortRange: { first: 0, last: 0 },
     installation: undefined,
     meshPods: {},

@@ -4,6 +4,7 @@ import type { Kinds } from '../api/generated/types.ts';
 import { BACKEND_KINDS, keyOf, refOf, ROUTE_KINDS } from '../api/key.ts';
 import type { Key, Ref, RouteKind } from '../api/key.ts';
 import { datagramTailnetsOf, meshBackendsOf, refTo, tailnetsOf } from '../api/references.ts';
+import type { HealthMonitor } from '../health/health.ts';
 import { endpointsByTailnet, routesTo } from '../resources/indexes.ts';
 import { byNamespace } from '../resources/resources.ts';
 import type { AnyIndex, Index, ReadResources, RecordEvents, WriteResources } from '../resources/resources.ts';
@@ -14,6 +15,8 @@ import type { DataPathMode } from '../traffic/data-path.ts';
 import { oldestTailnet } from '../traffic/resolve-backend-ref.ts';
 import type { TrafficResources } from '../traffic/traffic-resources.ts';
 import type { UnusedBackend } from '../traffic/unused.ts';
+import { readInputs } from './inputs.ts';
+import type { InputSource } from './inputs.ts';
 import { unusedOfRoute } from './routes.ts';
 import { statusOf } from './status.ts';
 import type { RelayPorts } from './status.ts';
@@ -32,30 +35,45 @@ export type EndpointsDeps = {
   readonly dataPath: DataPathMode;
   /** Undefined where no relays run. */
   readonly relayPorts: RelayPorts | undefined;
+  /** Checks endpoints; undefined where none are checked. */
+  readonly health: HealthMonitor | undefined;
+  /** Where what endpoints refer to outside of their object is read. */
+  readonly inputs: readonly InputSource[];
   /** The time of day. */
   readonly now: () => Date;
 };
 
 /** Writes the status of each MeshEndpoints. */
 export function endpointsController(deps: EndpointsDeps): Controller<'MeshEndpoints'> {
-  const { read, write, events, traffic, relayPorts, now } = deps;
+  const { read, write, events, traffic, relayPorts, inputs, now } = deps;
   const resolutions = new Resolutions(deps);
   return {
     name: 'mesh-endpoints',
     kind: 'MeshEndpoints',
     triggers: triggersOf(resolutions),
-    subscribe: enqueue =>
-      relayPorts?.subscribe(name => {
-        for (const ref of usersOf(name, read)) enqueue(ref);
-      }),
-    reconcile: async ref => {
+    subscribe: enqueue => {
+      const unsubscribers = [
+        relayPorts?.subscribe(name => {
+          for (const ref of usersOf(name, read)) enqueue(ref);
+        }),
+        ...inputs.map(source => source.subscribe?.(key => enqueue(refOf(key) as Ref<'MeshEndpoints'>))),
+      ];
+      return () => {
+        for (const unsubscribe of unsubscribers) unsubscribe?.();
+      };
+    },
+    reconcile: async (ref, { signal }) => {
       const object = read.get(ref);
-      if (!object || object.spec.paused) return { requeue: 'on-change' };
+      if (!object || object.spec.paused) {
+        for (const source of inputs) source.forget?.(keyOf(ref));
+        return { requeue: 'on-change' };
+      }
       const tailnet = oldestTailnet(traffic.tailnets(object.spec.tailnet));
       const status = statusOf({
         object,
         tailnet,
         relayPorts: tailnet && relayPorts?.of(tailnet.metadata.name),
+        inputs: await readInputs(inputs, object, signal),
         routes: routesTo(keyOf(ref), read),
         unusedOf: (route, status) => resolutions.unusedOf(route, object, status),
         now: now(),

@@ -4,6 +4,7 @@ import { isEqual } from '../api/json.ts';
 import type { EndpointStatus, Kinds, MeshEndpoint } from '../api/generated/types.ts';
 import { addressText } from '../api/socket-address.ts';
 import type { UnusedBackend } from '../traffic/unused.ts';
+import type { EndpointInputs } from './inputs.ts';
 import { cutText, resolveRoutes, routesResolvedOf, routeStatusesOf } from './routes.ts';
 
 type MeshEndpoints = Kinds['MeshEndpoints'];
@@ -32,6 +33,8 @@ export type Situation = {
   readonly tailnet: Kinds['MeshTailnet'] | undefined;
   /** Undefined until this process has reconciled the relay ports of the tailnet. */
   readonly relayPorts: PortsOfTailnet | undefined;
+  /** What endpoints refer to outside of the object, by their names. */
+  readonly inputs: ReadonlyMap<string, EndpointInputs>;
   /** The routes of all kinds that name it. */
   readonly routes: readonly Route[];
   /** Everything that a route does not use, if the status of the object were this one. */

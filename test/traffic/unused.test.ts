@@ -205,6 +205,7 @@ describe('an unused backend', () => {
       for (const object of named) {
         const { conditions, routes: statuses } = statusOf({
           ...{ object, routes, tailnet: undefined, relayPorts: undefined, now: new Date() },
+          inputs: new Map(),
           unusedOf: each => unusedOfRoute(each, resources, 'Proxy'),
         });
         expect(statuses).toMatchObject([{ resolved: false, message: expected }]);

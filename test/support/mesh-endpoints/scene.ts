@@ -81,6 +81,8 @@ export class EndpointsScene {
       traffic: trafficResourcesFrom(read, { readsBackends: false }),
       dataPath: 'Proxy',
       relayPorts: this.ports,
+      health: undefined,
+      inputs: [],
       now: () => new Date(Date.parse('2026-01-15T12:00:00Z') + this.runtime.clock.now()),
     });
     this.#running = this.runtime.start(controller, { syncPeriodMs: 30_000 });
