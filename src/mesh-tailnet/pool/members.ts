@@ -92,7 +92,7 @@ export type Member = {
 };
 
 /** Whether traffic passes a member. */
-export function isReady({ pod }: Member): boolean {
+export function isReady({ pod }: Pick<Member, 'pod'>): boolean {
   return pod !== undefined && pod.status.isReady && pod.metadata.deletionTimestamp === undefined;
 }
 
