@@ -25,15 +25,15 @@ export function addNetworkPolicies(chart: Construct, install: Install): void {
     { from: fromMonitoring, ports: [port(PORTS.metrics)] },
   ]);
   const operator = { podSelector: { matchLabels: { ...selectorOf('operator') } } };
+  const { proxy, metrics } = MESH_POD.ports;
   const relayHttp = port(RELAY.ports.http);
+  const datagrams = datagramPorts(meshPods.relayPorts);
   // The proxy and the relay of a mesh pod have no authentication: every client that reaches them reaches the mesh.
   add('mesh-pods', MESH_POD.labels, [
-    {
-      from: envoyPeers(install),
-      ports: [port(MESH_POD.ports.proxy), datagramPorts(meshPods.relayPorts)],
-    },
-    { from: [operator], ports: [port(MESH_POD.ports.proxy), relayHttp] },
-    { from: fromMonitoring, ports: [port(MESH_POD.ports.metrics), relayHttp] },
+    { from: envoyPeers(install), ports: [port(proxy), datagrams] },
+    // Health checks take the paths of traffic, and read from /healthz and /readyz whether a mesh pod itself is the cause of a failure.
+    { from: [operator], ports: [port(proxy), port(metrics), relayHttp, datagrams] },
+    { from: fromMonitoring, ports: [port(metrics), relayHttp] },
   ]);
 }
 

@@ -45,7 +45,7 @@ const DATAGRAMS: readonly Port[] = ['UDP 20000', 'UDP 25000', 'UDP 29999'];
 const ALLOWED: Readonly<Record<string, Readonly<Record<string, readonly Port[]>>>> = {
   'a mesh pod': {
     'an Envoy': ['TCP 1055', ...DATAGRAMS],
-    'the operator': ['TCP 1055', 'TCP 9003'],
+    'the operator': ['TCP 1055', 'TCP 9002', 'TCP 9003', ...DATAGRAMS],
     Prometheus: ['TCP 9002', 'TCP 9003'],
   },
   'the extension server': {
@@ -68,10 +68,11 @@ describe('the network policies', () => {
 
   it('open the ports that are configured, and no others', () => {
     const written = { meshPods: { relayPorts: { first: 4000, last: 4001 } } };
-    const [envoy, meshPod] = [PEERS['an Envoy'], PEERS['a mesh pod']];
-    if (!envoy || !meshPod) throw new Error('unknown pod');
+    const [envoy, operator, meshPod] = [PEERS['an Envoy'], PEERS['the operator'], PEERS['a mesh pod']];
+    if (!envoy || !operator || !meshPod) throw new Error('unknown pod');
     const others = objectsIn(synthesized(written));
     const ports: readonly Port[] = ['UDP 3999', 'UDP 4000', 'UDP 4001', 'UDP 4002', 'UDP 20000'];
-    expect(ports.filter(port => isAllowed(others, envoy, meshPod, port))).toEqual(['UDP 4000', 'UDP 4001']);
+    for (const from of [envoy, operator])
+      expect(ports.filter(port => isAllowed(others, from, meshPod, port))).toEqual(['UDP 4000', 'UDP 4001']);
   });
 });
