@@ -1,0 +1,99 @@
+import { CA } from './certificates.ts';
+import {
+  GRPC_SERVICE,
+  startGrpcService,
+  startHttpService,
+  startHttpsService,
+  startTcpService,
+} from './services.ts';
+import type { Service } from './services.ts';
+
+/** A service that fails on command. */
+type FaultyService = {
+  readonly port: number;
+  readonly bad: () => Promise<void>;
+  readonly good: () => Promise<void>;
+  readonly close: () => Promise<void>;
+};
+
+/** A way in which a service fails: the endpoint for it, and the error that its status shows. */
+export type Fault = {
+  readonly name: string;
+  readonly endpoint: Readonly<Record<string, unknown>>;
+  readonly healthCheck: Readonly<Record<string, unknown>>;
+  readonly error: string;
+  readonly start: () => Promise<FaultyService>;
+};
+
+/** Starts a service, and names its modes when it is good and when it is bad. */
+function failing<Mode extends string>(
+  startService: () => Promise<Service<Mode>>,
+  good: NoInfer<Mode>,
+  bad: NoInfer<Mode>,
+): Fault['start'] {
+  return async () => {
+    const { port, set, close } = await startService();
+    return { port, good: () => set(good), bad: () => set(bad), close };
+  };
+}
+
+const HTTP = { endpoint: { protocol: 'HTTP' }, healthCheck: { type: 'HTTP', path: '/health' } };
+const HTTPS = { endpoint: { protocol: 'HTTPS', tls: { ca: CA } }, healthCheck: { type: 'HTTP' } };
+const GRPC = { endpoint: { protocol: 'gRPC' }, healthCheck: { type: 'GRPC', service: GRPC_SERVICE } };
+const TCP = { endpoint: { protocol: 'TCP' }, healthCheck: { type: 'TCP' } };
+
+/** The timeout of the checks. */
+const TIMEOUT = '500ms';
+
+const NO_RESPONSE = `timeout after ${TIMEOUT}`;
+
+/** The faults of services on the device web-1, by the names of their endpoints. */
+export const FAULTS: readonly Fault[] = [
+  {
+    name: 'wrong-code',
+    ...HTTP,
+    error: 'got 503, expected 200',
+    start: failing(startHttpService, 'ok', 'failing'),
+  },
+  {
+    name: 'redirect',
+    ...HTTP,
+    error: 'got 302, expected 200',
+    start: failing(startHttpService, 'ok', 'redirecting'),
+  },
+  { name: 'refused', ...HTTP, error: 'connection refused', start: failing(startHttpService, 'ok', 'closed') },
+  { name: 'hanging', ...HTTP, error: NO_RESPONSE, start: failing(startHttpService, 'ok', 'hanging') },
+  { name: 'slow', ...HTTP, error: NO_RESPONSE, start: failing(startHttpService, 'ok', 'slow') },
+  { name: 'dripping', ...HTTP, error: NO_RESPONSE, start: failing(startHttpService, 'ok', 'dripping') },
+  {
+    name: 'expired',
+    ...HTTPS,
+    error: 'certificate expired',
+    start: failing(startHttpsService, 'valid', 'expired'),
+  },
+  {
+    name: 'other-name',
+    ...HTTPS,
+    error: 'certificate is not valid for web-1.example.ts.net',
+    start: failing(startHttpsService, 'valid', 'ofAnotherName'),
+  },
+  {
+    name: 'unknown-authority',
+    ...HTTPS,
+    error: 'certificate is signed by an unknown authority',
+    start: failing(startHttpsService, 'valid', 'ofAnUnknownAuthority'),
+  },
+  {
+    name: 'not-serving',
+    ...GRPC,
+    error: 'health status NOT_SERVING',
+    start: failing(startGrpcService, 'ok', 'notServing'),
+  },
+  {
+    name: 'unknown-service',
+    ...GRPC,
+    error: `service ${GRPC_SERVICE} is unknown`,
+    start: failing(startGrpcService, 'ok', 'unknownService'),
+  },
+  { name: 'closed', ...TCP, error: 'connection refused', start: failing(startTcpService, 'ok', 'closed') },
+];
