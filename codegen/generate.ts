@@ -1,5 +1,6 @@
 import { configurationModules, loadConfiguration } from './configuration.ts';
 import { crdName, crdYaml } from './crd.ts';
+import { withFieldTables } from './field-tables.ts';
 import type { Kind } from './kind.ts';
 import { load } from './load/load.ts';
 import type { SchemaFiles } from './load/load.ts';
@@ -30,10 +31,15 @@ export type Inputs = {
   readonly protos: ProtoFiles;
   /** The schema of the configuration of synth. */
   readonly configuration?: string;
+  /** The pages with tables of fields, by path. */
+  readonly pages?: ReadonlyMap<string, string>;
 };
 
 /** Generates all files from the schemas and proto files. */
-export function generate({ schemas, protos, configuration }: Inputs, begin: Progress): Promise<Outputs> {
+export function generate(
+  { schemas, protos, configuration, pages = new Map() }: Inputs,
+  begin: Progress,
+): Promise<Outputs> {
   begin('load');
   const kinds = load(schemas);
   const settings = configuration === undefined ? [] : configurationModules(loadConfiguration(configuration));
@@ -51,6 +57,8 @@ export function generate({ schemas, protos, configuration }: Inputs, begin: Prog
   const messages = [...protoModules(protos)].map(
     ([name, text]) => [`${PROTO_FOLDER}/${name}`, text] as const,
   );
+  begin('pages');
+  const documented = [...pages].map(([path, text]) => [path, withFieldTables(text, kinds)] as const);
   return Promise.all([types, settings]).then(([[stored, authored], installation]) => {
     const typed = [
       ['types.ts', stored],
@@ -58,7 +66,7 @@ export function generate({ schemas, protos, configuration }: Inputs, begin: Prog
     ] as const;
     const modules = [...code, ...typed].map(([name, text]) => [`${CODE_FOLDER}/${name}`, text] as const);
     const synth = installation.map(([name, text]) => [`${CONFIGURATION_FOLDER}/${name}`, text] as const);
-    return new Map([...modules, ...crds, ...messages, ...synth]);
+    return new Map([...modules, ...crds, ...messages, ...synth, ...documented]);
   });
 }
 

@@ -10,6 +10,8 @@ import { Refusal } from './refusal.ts';
 const SCHEMA_SOURCES = 'schema';
 const PROTO_SOURCES = 'proto';
 const CONFIGURATION_SOURCE = 'synth/config.json';
+/** The pages that hold generated tables. */
+const PAGES = ['docs/mesh-endpoints.md'];
 
 /** How a file on disk differs from the generated one. */
 type Drift = { readonly path: string; readonly is: 'missing' | 'different' | 'stale' };
@@ -29,11 +31,15 @@ async function readGenerated(folder: string): Promise<readonly (readonly [string
   return [...(await readTree(folder))].map(([path, text]) => [`${folder}/${path}`, text] as const);
 }
 
-async function findDrift(outputs: Outputs): Promise<readonly Drift[]> {
+async function readPages(): Promise<Outputs> {
+  return new Map(await Promise.all(PAGES.map(async path => [path, await readFile(path, 'utf8')] as const)));
+}
+
+async function findDrift(outputs: Outputs, pages: Outputs): Promise<readonly Drift[]> {
   const folders = await Promise.all(
     [CODE_FOLDER, CONFIGURATION_FOLDER, CRD_FOLDER, PROTO_FOLDER].map(readGenerated),
   );
-  const present = new Map(folders.flat());
+  const present = new Map([...folders.flat(), ...pages]);
   const stale = [...present.keys()]
     .filter(path => !outputs.has(path))
     .map(path => ({ path, is: 'stale' }) as const);
@@ -52,10 +58,14 @@ async function mend({ path, is }: Drift, outputs: Outputs): Promise<void> {
 
 async function main(): Promise<number> {
   const { values } = parseArgs({ options: { check: { type: 'boolean', default: false } } });
-  const [schemas, protos] = await Promise.all([readTree(SCHEMA_SOURCES), readTree(PROTO_SOURCES)]);
-  const inputs = { schemas, protos, configuration: await readFile(CONFIGURATION_SOURCE, 'utf8') };
+  const [schemas, protos, pages] = await Promise.all([
+    readTree(SCHEMA_SOURCES),
+    readTree(PROTO_SOURCES),
+    readPages(),
+  ]);
+  const inputs = { schemas, protos, pages, configuration: await readFile(CONFIGURATION_SOURCE, 'utf8') };
   const outputs = await generate(inputs, phase => console.log(`  ${phase}`));
-  const drift = await findDrift(outputs);
+  const drift = await findDrift(outputs, pages);
   if (!values.check) await Promise.all(drift.map(one => mend(one, outputs)));
   for (const { path, is } of drift)
     console.log(values.check ? `  ${path} is ${is}` : `  wrote ${path} (was ${is})`);

@@ -30,7 +30,7 @@ describe('the tiny schema generates', () => {
   });
 
   it('one phase after the other, and reports which', () => {
-    expect(phases).toEqual(['load', 'types', 'validators', 'crds', 'protobuf']);
+    expect(phases).toEqual(['load', 'types', 'validators', 'crds', 'protobuf', 'pages']);
   });
 
   it('text that ends in one line break, without spaces at the ends of lines', () => {
