@@ -1,0 +1,61 @@
+import { readFileSync } from 'node:fs';
+import { describe, expect, it } from 'vitest';
+import { parseAllDocuments } from 'yaml';
+import type { Route } from '../../src/api/gateway-api.ts';
+import type { Kinds } from '../../src/api/generated/types.ts';
+import { ROUTE_KINDS } from '../../src/api/key.ts';
+import { addressText } from '../../src/api/socket-address.ts';
+import { explainRoutes } from '../../src/explain/routes.ts';
+import { lint } from '../../src/lint/lint.ts';
+import { resourceOf } from '../support/resources/resources.ts';
+import { managedTailnet, relaysObject } from '../support/traffic/objects.ts';
+import { resourcesOf } from '../support/traffic/resolve.ts';
+
+type MeshEndpoints = Kinds['MeshEndpoints'];
+type Example = { readonly text: string; readonly object: MeshEndpoints; readonly route: Route };
+
+const page = readFileSync('docs/mesh-endpoints.md', 'utf8');
+const examples = [...page.matchAll(/^```yaml\n(apiVersion: mesh-gateway.*?)^```$/gms)].map(([, text = '']) =>
+  readExample(text),
+);
+
+function readExample(text: string): Example {
+  const [object, route] = parseAllDocuments(text).map(document => {
+    const written = document.toJS() as { readonly metadata: object };
+    return resourceOf({ ...written, metadata: { namespace: 'default', ...written.metadata } });
+  });
+  return { text, object: object as MeshEndpoints, route: route as Route };
+}
+
+/** The object with the relay ports that the operator writes for UDP endpoints. */
+function withRelayPorts(object: MeshEndpoints): MeshEndpoints {
+  const entries = (object.spec.endpoints ?? []).filter(({ protocol }) => protocol === 'UDP');
+  const endpoints = entries.map(endpoint => ({
+    ...{ name: endpoint.name, status: 'Healthy' as const, protocol: endpoint.protocol },
+    ...{ address: addressText(endpoint), relayPort: 20_053 },
+  }));
+  return endpoints.length === 0 ? object : { ...object, status: { endpoints } };
+}
+
+describe('the examples of docs/mesh-endpoints.md', () => {
+  it.each(examples)('are valid, without a warning: $object.metadata.name', ({ text }) => {
+    expect(lint(text)).toEqual({ findings: [], objects: 1 });
+  });
+
+  it.each(examples)('carry the traffic of their route: $object.metadata.name', ({ object, route }) => {
+    const world = [managedTailnet(), relaysObject('main', { '10.1.0.1': 'ready' })].map(resourceOf);
+    const [found] = explainRoutes(resourcesOf([...world, withRelayPorts(object), route]), [route], 'Proxy');
+    expect(found?.text).not.toContain('not used');
+    expect(found?.isHealthy).toBe(true);
+  });
+
+  it('have every protocol, every type of check and every kind of route', () => {
+    const endpoints = examples.flatMap(({ object }) => object.spec.endpoints ?? []);
+    const protocols = new Set(endpoints.map(({ protocol }) => protocol));
+    expect([...protocols].sort()).toEqual(['HTTP', 'HTTPS', 'TCP', 'TLS', 'UDP', 'gRPC']);
+    const checks = new Set(endpoints.flatMap(({ healthCheck }) => healthCheck?.type ?? []));
+    expect([...checks].sort()).toEqual(['GRPC', 'HTTP', 'TCP']);
+    const kinds = new Set(examples.map(({ route }) => route.kind));
+    expect([...kinds].sort()).toEqual([...ROUTE_KINDS].sort());
+  });
+});
