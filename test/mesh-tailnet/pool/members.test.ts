@@ -213,17 +213,26 @@ describe('a member', () => {
     expect(installation.kubelet.rejected).toEqual([]);
   });
 
-  it('waits for approval, which the condition asks for', async () => {
+  it.each([{ preauth: false }, { preauth: true, requireApproval: true }])(
+    'waits for approval with %j, which the condition asks for',
+    async devices => {
+      const { scene, installation } = await sceneOf({ settings: { devicesApprovalOn: true } });
+      installation.put({ configuration: { devices: { ...devices, keyExpiry: '1m' } } });
+      await scene.until(() =>
+        expect(installation.condition('PoolReady')).toMatchObject({ reason: 'AwaitingApproval' }),
+      );
+      expect(installation.condition('PoolReady')?.message).toContain(`${FIRST}-${installation.id}`);
+      await scene.steps(60, 5000);
+      for (const { nodeId } of scene.joined()) scene.api.changeDevice(nodeId, { authorized: true });
+      await scene.until(() => expectReady(scene, installation, 2));
+      expect(scene.api.countByRoute()['keys.create']).toBe(2);
+    },
+  );
+
+  it('needs no approval by default, where the tailnet requires it', async () => {
     const { scene, installation } = await sceneOf({ settings: { devicesApprovalOn: true } });
-    installation.put({ configuration: { devices: { preauth: false, keyExpiry: '1m' } } });
-    await scene.until(() =>
-      expect(installation.condition('PoolReady')).toMatchObject({ reason: 'AwaitingApproval' }),
-    );
-    expect(installation.condition('PoolReady')?.message).toContain(`${FIRST}-${installation.id}`);
-    await scene.steps(60, 5000);
-    for (const { nodeId } of scene.joined()) scene.api.changeDevice(nodeId, { authorized: true });
+    installation.put();
     await scene.until(() => expectReady(scene, installation, 2));
-    expect(scene.api.countByRoute()['keys.create']).toBe(2);
   });
 });
 
