@@ -202,18 +202,18 @@ const OPERATION: readonly Table[] = [
     rows: [
       row(
         ['HighReconciliationErrorRate', 'error rate over total reconciles above 0.1 over 5m, held 10m'],
-        [ALERTS, 'are those of the contract, and five more'],
+        [ALERTS, 'are those of the contract, and some more'],
         ALERT,
       ),
       row(
         ['ExtensionServerDown', 'extension server target down for 3m'],
-        [ALERTS, 'are those of the contract, and five more'],
+        [ALERTS, 'are those of the contract, and some more'],
         ALERT,
         ['test/cluster/install-monitoring.test.ts', 'notices that an extension server is down'],
       ),
       row(
         ['HighMemoryUsage', 'manager container working-set memory above 0.8 of its limit, held 10m'],
-        [ALERTS, 'are those of the contract, and five more'],
+        [ALERTS, 'are those of the contract, and some more'],
         ALERT,
       ),
     ],
@@ -333,6 +333,17 @@ const SAFETY: readonly Table[] = [
         ],
         [NAMES, 'has the defaults of the contract'],
       ),
+      row(['Operator resources', 'limits cpu 1000m, memory 1Gi; requests cpu 200m, memory 256Mi'], SUGGESTED),
+      row(['Extension server autoscaling', '2 to 10 replicas at 70 percent average CPU'], SUGGESTED, [
+        'test/synth/processes.test.ts',
+        'has 2 to 10 pods, at 70 percent of the CPU that they request',
+      ]),
+    ],
+  },
+  {
+    name: 'Settings',
+    columns: ['Variable', 'Default'],
+    rows: [
       row(['CONTROLLER_MAX_CONCURRENT_RECONCILES', '10'], DEFAULTS),
       row(['SYNC_PERIOD', '30s'], DEFAULTS),
       row(['LOG_LEVEL', '`debug` enables debug logging'], DEFAULTS, [
@@ -346,11 +357,6 @@ const SAFETY: readonly Table[] = [
       row(['GRPC_KEEPALIVE_TIME', '`30s`'], DEFAULTS, [
         'test/extension/grpc/life.test.ts',
         'is pinged, and stays when it answers',
-      ]),
-      row(['Operator resources', 'limits cpu 1000m, memory 1Gi; requests cpu 200m, memory 256Mi'], SUGGESTED),
-      row(['Extension server autoscaling', '2 to 10 replicas at 70 percent average CPU'], SUGGESTED, [
-        'test/synth/processes.test.ts',
-        'has 2 to 10 pods, at 70 percent of the CPU that they request',
       ]),
     ],
   },

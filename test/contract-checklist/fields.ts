@@ -176,8 +176,14 @@ export const FIELD_TABLES: readonly Table[] = [
         'test/traffic/permissions.test.ts',
         'those with another domain are ignored',
       ]),
-      row(['configuration.devices.preauth', 'bool', 'enables pre-authorization'], CORPUS),
-      row(['configuration.devices.requireApproval', 'bool', 'manual approval'], CORPUS),
+      row(['configuration.devices.preauth', 'bool', 'enables pre-authorization'], CORPUS, [
+        'test/mesh-tailnet/pool/members.test.ts',
+        'needs no approval by default, where the tailnet requires it',
+      ]),
+      row(['configuration.devices.requireApproval', 'bool', 'manual approval'], CORPUS, [
+        'test/mesh-tailnet/pool/members.test.ts',
+        'waits for approval with %j, which the condition asks for',
+      ]),
     ],
   },
 ];

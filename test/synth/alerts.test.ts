@@ -201,7 +201,7 @@ describe('the alerts', () => {
     }
   });
 
-  it('are those of the contract, and five more', () => {
+  it('are those of the contract, and some more', () => {
     expect(alerts('a').map(({ alert, for: hold }) => [alert, hold])).toEqual([
       [RATE, '10m'],
       [DOWN, '3m'],
