@@ -293,6 +293,56 @@ export const poolMetrics = {
   ),
 } as const satisfies MetricDeclarations;
 
+const CHECK_TYPE = { type: ['HTTP', 'GRPC', 'TCP', 'UDP'] } as const;
+
+/** Metrics of health checks. */
+export const healthMetrics = {
+  healthSuccess: counter('health_check_success_total', 'Health checks that succeeded, by tailnet and type', {
+    ...TAILNET,
+    ...CHECK_TYPE,
+  }),
+  healthFailure: counter('health_check_failure_total', 'Health checks that failed, by tailnet and type', {
+    ...TAILNET,
+    ...CHECK_TYPE,
+  }),
+  healthUnknown: counter(
+    'mesh_gateway_health_check_unknown_total',
+    'Health checks that failed on their way to the endpoint, and so count for no endpoint, by tailnet and type',
+    { ...TAILNET, ...CHECK_TYPE },
+  ),
+  healthSeconds: histogram(
+    'health_check_duration_seconds',
+    'Duration of health checks that succeeded or failed, by type',
+    CHECK_TYPE,
+    [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30],
+  ),
+  healthStartLagSeconds: histogram(
+    'mesh_gateway_health_check_start_lag_seconds',
+    'Time from the scheduled start of a health check to its start',
+    {},
+    [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5, 30],
+  ),
+} as const satisfies MetricDeclarations;
+
+/** Metrics of the endpoints of MeshEndpoints, by their status. */
+export const endpointMetrics = {
+  endpointHealthy: gauge(
+    'mesh_gateway_endpoint_healthy',
+    '1 if a checked endpoint is healthy, else 0; at most 1000 endpoints; only the leader reports them',
+    { namespace: [], name: [], endpoint: [] },
+  ),
+  endpointsNotShown: gauge(
+    'mesh_gateway_endpoint_health_not_shown',
+    'Checked endpoints without a series of their own, because there are more than 1000',
+    {},
+  ),
+  endpoints: gauge(
+    'mesh_gateway_endpoints',
+    'Endpoints by tailnet and status; only the leader reports them',
+    { ...TAILNET, status: ['healthy', 'unhealthy'] },
+  ),
+} as const satisfies MetricDeclarations;
+
 /** Metrics of the UDP relay of a mesh pod. */
 export const relayMetrics = {
   relayPackets: counter(
@@ -333,6 +383,8 @@ export const allMetrics = {
   ...eventMetrics,
   ...controlMetrics,
   ...poolMetrics,
+  ...healthMetrics,
+  ...endpointMetrics,
   ...relayMetrics,
 } as const;
 

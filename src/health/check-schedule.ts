@@ -1,0 +1,148 @@
+import type { Clock } from '../api/clock.ts';
+import { FairLimit } from './fair-limit.ts';
+import type { Probe, ProbeResult } from './probe.ts';
+import { nextStart, phaseOf } from './start-times.ts';
+import type { Check } from './target.ts';
+
+export type ScheduleDeps = {
+  readonly probe: Probe;
+  readonly clock: Clock;
+  /** From 0 to less than 1, for the jitter of start times. */
+  readonly random: () => number;
+  /** The most probes at once. */
+  readonly concurrency: number;
+  /** Called with each start, and how late it was. */
+  readonly started: (check: Check, lagMs: number) => void;
+  /** Called with each result, before the endpoints, and how long the probe took. */
+  readonly ended: (check: Check, result: ProbeResult, tookMs: number) => void;
+};
+
+/** An endpoint that has a check. */
+export interface CheckedBy {
+  /** While it is, checks are about 1 s apart. */
+  readonly isUndecided: boolean;
+  handle(result: ProbeResult): void;
+}
+
+type ScheduledCheck = {
+  readonly check: Check;
+  readonly phase: number;
+  /** Empty once it has ended. */
+  readonly endpoints: CheckedBy[];
+  /** The time of its last start, or since which there was none; the next one is at a later grid time. */
+  startedAt: number;
+  /** Whether its last probe took long. */
+  isSlow: boolean;
+  isDue: boolean;
+  /** Cancels its timer or aborts its probe. */
+  cancel: () => void;
+};
+
+const UNDECIDED_PERIOD_MS = 1000;
+
+/** A timer that fires later than this skips its start: after a pause of the process all would be due at once. */
+const MOST_LATE_MS = 1000;
+
+/** Probes that take longer share the places of slow ones. */
+const SLOW_MS = 1000;
+
+/** Starts the probes of checks, each by its interval, once for all endpoints that have the same check. */
+export class CheckSchedule {
+  readonly #deps: ScheduleDeps;
+  readonly #limit: FairLimit;
+  readonly #checks = new Map<string, ScheduledCheck>();
+
+  constructor(deps: ScheduleDeps) {
+    this.#deps = deps;
+    this.#limit = new FairLimit(deps.concurrency);
+  }
+
+  /** Adds an endpoint to a check, by the key of the check. */
+  add(key: string, check: Check, endpoint: CheckedBy): void {
+    const scheduled = this.#checks.get(key) ?? newCheck(key, check, this.#deps.clock.now());
+    this.#checks.set(key, scheduled);
+    scheduled.endpoints.push(endpoint);
+    if (scheduled.isDue) return;
+    scheduled.cancel();
+    this.#wait(scheduled);
+  }
+
+  /** Removes an endpoint; a check without endpoints ends, and its probe is aborted. */
+  remove(key: string, endpoint: CheckedBy): void {
+    const scheduled = this.#checks.get(key);
+    const index = scheduled?.endpoints.indexOf(endpoint) ?? -1;
+    if (!scheduled || index < 0) return;
+    scheduled.endpoints.splice(index, 1);
+    if (scheduled.endpoints.length > 0) return;
+    this.#checks.delete(key);
+    scheduled.cancel();
+  }
+
+  close(): void {
+    this.#limit.clear();
+    for (const scheduled of this.#checks.values()) {
+      scheduled.endpoints.length = 0;
+      scheduled.cancel();
+    }
+    this.#checks.clear();
+  }
+
+  #wait(scheduled: ScheduledCheck): void {
+    const { clock, random } = this.#deps;
+    const { check, phase, endpoints, startedAt } = scheduled;
+    const isUndecided = endpoints.some(endpoint => endpoint.isUndecided);
+    const periodMs = isUndecided ? Math.min(check.intervalMs, UNDECIDED_PERIOD_MS) : check.intervalMs;
+    const now = clock.now();
+    const dueAt = nextStart({ phase, periodMs }, startedAt, now, random());
+    scheduled.isDue = false;
+    scheduled.cancel = clock.after(dueAt - now, () => this.#due(scheduled, dueAt));
+  }
+
+  #due(scheduled: ScheduledCheck, dueAt: number): void {
+    const { clock } = this.#deps;
+    const now = clock.now();
+    if (now - dueAt > MOST_LATE_MS) {
+      scheduled.startedAt = now;
+      this.#wait(scheduled);
+      return;
+    }
+    scheduled.isDue = true;
+    const { tailnet } = scheduled.check;
+    this.#limit.run(scheduled.isSlow ? `${tailnet} slow` : tailnet, async () => {
+      if (scheduled.endpoints.length > 0) await this.#probe(scheduled, dueAt);
+    });
+  }
+
+  async #probe(scheduled: ScheduledCheck, dueAt: number): Promise<void> {
+    const { clock, probe, started } = this.#deps;
+    const { check } = scheduled;
+    const startedAt = clock.now();
+    started(check, startedAt - dueAt);
+    const abort = new AbortController();
+    scheduled.startedAt = startedAt;
+    scheduled.cancel = () => abort.abort();
+    const result = await probe(check, abort.signal);
+    if (!abort.signal.aborted) this.#ended(scheduled, result);
+  }
+
+  #ended(scheduled: ScheduledCheck, result: ProbeResult): void {
+    const { check, endpoints, startedAt } = scheduled;
+    const tookMs = this.#deps.clock.now() - startedAt;
+    scheduled.isSlow = tookMs > SLOW_MS;
+    this.#deps.ended(check, result, tookMs);
+    for (const endpoint of [...endpoints]) endpoint.handle(result);
+    if (endpoints.length > 0) this.#wait(scheduled);
+  }
+}
+
+function newCheck(key: string, check: Check, now: number): ScheduledCheck {
+  return {
+    check,
+    phase: phaseOf(key),
+    endpoints: [],
+    startedAt: now,
+    isSlow: false,
+    isDue: false,
+    cancel: () => undefined,
+  };
+}

@@ -1,0 +1,89 @@
+import { expect, it } from 'vitest';
+import { checked, healthy, tcpCheck } from '../support/health/checks.ts';
+import { refused, scriptedMonitor, success, unknown } from '../support/health/scripted-monitor.ts';
+
+const object = 'MeshEndpoints/team/web';
+
+it('an endpoint without a written verdict is undecided, and healthy after two successes about 1 s apart', async () => {
+  const { monitor, clock, starts } = scriptedMonitor();
+  monitor.set(object, new Map([['a', checked(tcpCheck('100.64.0.1'))]]));
+  expect(monitor.verdict(object, 'a')).toEqual({ is: 'undecided', lastChecked: undefined });
+  await clock.advance(2500);
+  expect(monitor.verdict(object, 'a')).toMatchObject({ is: 'healthy' });
+  const [first = NaN, second = NaN] = starts.map(({ at }) => at);
+  expect(second - first).toBeGreaterThan(900);
+  expect(second - first).toBeLessThan(1100);
+});
+
+it('a decided endpoint is checked once in each interval', async () => {
+  const { monitor, clock, starts } = scriptedMonitor();
+  monitor.set(object, new Map([['a', checked(tcpCheck('100.64.0.1'), healthy)]]));
+  await clock.advance(600_000);
+  const intervals = starts.slice(1).map(({ at }, index) => at - (starts[index]?.at ?? NaN));
+  expect(intervals.filter(ms => ms < 9500 || ms > 10_500)).toEqual([]);
+  expect(starts).toHaveLength(60);
+});
+
+it('a written verdict holds until failures in a row reach the threshold, and listeners are called once', async () => {
+  const { monitor, clock, behave } = scriptedMonitor();
+  const changed: string[] = [];
+  monitor.subscribe(key => changed.push(key));
+  behave('100.64.0.1', refused);
+  monitor.set(object, new Map([['a', checked(tcpCheck('100.64.0.1'), healthy)]]));
+  await clock.advance(20_000);
+  expect(monitor.verdict(object, 'a')).toMatchObject({ is: 'healthy' });
+  expect(changed).toEqual([]);
+  await clock.advance(12_000);
+  expect(monitor.verdict(object, 'a')).toMatchObject({ is: 'unhealthy', error: 'connection refused' });
+  await clock.advance(60_000);
+  expect(changed).toEqual([object]);
+});
+
+it('the last error and the time of the last check are fresh, without a call of a listener', async () => {
+  const { monitor, clock, behave } = scriptedMonitor();
+  behave('100.64.0.1', refused);
+  monitor.set(object, new Map([['a', checked(tcpCheck('100.64.0.1'))]]));
+  await clock.advance(10_000);
+  const changed: string[] = [];
+  monitor.subscribe(key => changed.push(key));
+  behave('100.64.0.1', { is: 'failure', error: 'got 503, expected 200' });
+  await clock.advance(20_000);
+  const { lastChecked, error } = monitor.verdict(object, 'a') ?? {};
+  expect(error).toBe('got 503, expected 200');
+  expect(clock.now() - Number(lastChecked)).toBeLessThan(11_000);
+  expect(changed).toEqual([]);
+});
+
+it('unknown results change nothing', async () => {
+  const { monitor, clock, behave } = scriptedMonitor();
+  behave('100.64.0.1', unknown);
+  behave('100.64.0.2', unknown);
+  const endpoints = [
+    ['a', checked(tcpCheck('100.64.0.1'), healthy)],
+    ['b', checked(tcpCheck('100.64.0.2'))],
+  ] as const;
+  monitor.set(object, new Map(endpoints));
+  await clock.advance(120_000);
+  expect(monitor.verdict(object, 'a')).toEqual(healthy);
+  expect(monitor.verdict(object, 'b')).toEqual({ is: 'undecided', lastChecked: undefined });
+  behave('100.64.0.2', success);
+  await clock.advance(3000);
+  expect(monitor.verdict(object, 'b')).toMatchObject({ is: 'healthy' });
+});
+
+it('close ends all checks and leaves no timer', async () => {
+  const { monitor, clock, behave, running } = scriptedMonitor();
+  behave('100.64.0.1', 'hang');
+  const endpoints = [
+    ['a', checked(tcpCheck('100.64.0.1'))],
+    ['b', checked(tcpCheck('100.64.0.2'), healthy)],
+  ] as const;
+  monitor.set(object, new Map(endpoints));
+  await clock.advance(1100);
+  expect([...running]).toEqual(['100.64.0.1']);
+  monitor.close();
+  await clock.settle();
+  expect([...running]).toEqual([]);
+  expect(clock.timers).toBe(0);
+  expect(monitor.verdict(object, 'a')).toBeUndefined();
+});
