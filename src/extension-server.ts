@@ -58,7 +58,8 @@ export async function runExtensionServer(given: Given, version: string): Promise
     const { name, read, start, close } = await openSource(settings, given, telemetry);
     registerSource(name, read, telemetry);
     const edsTarget = extensionServerAddress ?? extensionServerIn(podNamespace);
-    const more = { edsTarget, read, telemetry, clock: systemClock };
+    const trustNamespace = name === 'cluster' ? podNamespace : undefined;
+    const more = { edsTarget, trustNamespace, read, telemetry, clock: systemClock };
     const { started, steps } = startServing({ ...settings, ...more });
     start();
     const last = [
@@ -86,7 +87,7 @@ type Source = {
 };
 
 async function openSource(
-  { resourcesDir: folder, kubeconfig }: ExtensionServerSettings,
+  { resourcesDir: folder, kubeconfig, podNamespace: namespace }: ExtensionServerSettings,
   { environment }: Given,
   telemetry: ProcessTelemetry,
 ): Promise<Source> {
@@ -96,6 +97,7 @@ async function openSource(
     environment,
     telemetry,
     kinds: servingKinds,
+    namespace,
     indexes: extensionIndexes,
     fence: WRITES_NOTHING,
     clock: systemClock,

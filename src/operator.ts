@@ -37,6 +37,7 @@ import type { Leadership } from './runtime/leader-election/leadership.ts';
 import { leadControllers } from './runtime/controller.ts';
 import { registerSource } from './runtime/observer.ts';
 import type { TrafficResources } from './traffic/traffic-resources.ts';
+import { cachedTrust } from './traffic/trusted-ca.ts';
 import { cachedCaBundles } from './traffic/upstream-tls.ts';
 
 const SETTINGS = {
@@ -100,7 +101,7 @@ async function startOperator(
   const { read } = cluster;
   registerSource('cluster', read, telemetry);
   const edsTarget = settings.extensionServerAddress ?? extensionServerIn(podNamespace);
-  const cache = createResolutionCache(read, { dataPath, edsTarget });
+  const cache = createResolutionCache(read, { dataPath, edsTarget, trustNamespace: podNamespace });
   const events = eventsFrom(settings, cluster, telemetry);
   const startTailnets = () =>
     openTailnets({
@@ -200,7 +201,7 @@ function electLeader(
         events,
         own,
         workloads: own,
-        traffic: trafficOf(read),
+        traffic: trafficOf(read, podNamespace),
         relayPorts: createPublishedPorts(),
         health: undefined,
         inputs: [],
@@ -230,8 +231,9 @@ function electLeader(
 }
 
 /** The operator has no right to read Services, EndpointSlices and Backends. */
-function trafficOf(read: ReadResources): TrafficResources {
-  return trafficResourcesFrom(read, { caBundle: cachedCaBundles(), readsBackends: false });
+function trafficOf(read: ReadResources, trustNamespace: string): TrafficResources {
+  const caches = { caBundle: cachedCaBundles(), publishedTrust: cachedTrust() };
+  return trafficResourcesFrom(read, { ...caches, trustNamespace, readsBackends: false });
 }
 
 /** Undefined where the Namespace that identifies a cluster cannot be read. */

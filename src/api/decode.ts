@@ -1,4 +1,5 @@
 import { decodeBackendObject, decodeEndpointSlice, decodeService, ENVOY_GATEWAY_GROUP } from './backends.ts';
+import { decodeConfigMap } from './config-map.ts';
 import {
   decodeGateway,
   decodeGatewayClass,
@@ -148,6 +149,8 @@ function decodeBody(kind: ForeignKind, header: Omit<Header<ForeignKind>, 'kind'>
       return decodeEndpointSlice({ ...slim(header), kind }, object);
     case 'Backend':
       return decodeBackendObject({ ...slim(header), kind }, object);
+    case 'ConfigMap':
+      return decodeConfigMap({ ...slim(header), kind }, object);
     case 'Pod':
       return decodePod({ ...header, kind }, object);
   }

@@ -21,6 +21,9 @@ export const MESH_POD = {
   tailnetLabel: `${GROUP}/tailnet`,
 } as const;
 
+/** The ConfigMap of the operator's namespace with the CA certificates that tls.caRef of MeshEndpoints names. */
+export const TRUST = { configMap: 'mesh-trust' } as const;
+
 /** The name of the StatefulSet of a MeshTailnet, and of all its objects except the headless Service. */
 export function poolName(tailnet: string): string {
   return `meshd-${tailnet}`;

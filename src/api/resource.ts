@@ -1,4 +1,5 @@
 import type { Backend, EndpointSlice, Service } from './backends.ts';
+import type { ConfigMap } from './config-map.ts';
 import type { KindName } from './generated/kinds.ts';
 import type { Kinds } from './generated/types.ts';
 import type { Gateway, GatewayClass, Namespace, ReferenceGrant, Route } from './gateway-api.ts';
@@ -26,9 +27,11 @@ export type ResourceOf<K extends ResourceKind> = K extends KindName
                 ? EndpointSlice
                 : K extends 'Backend'
                   ? Backend
-                  : K extends 'Pod'
-                    ? Pod
-                    : never;
+                  : K extends 'ConfigMap'
+                    ? ConfigMap
+                    : K extends 'Pod'
+                      ? Pod
+                      : never;
 
 /** Any decoded object. */
 export type Resource = { [K in ResourceKind]: ResourceOf<K> }[ResourceKind];
@@ -59,6 +62,7 @@ export const FOREIGN_KINDS: Readonly<Record<ForeignKind, ForeignIdentity>> = {
   Service: { group: '', plural: 'services', scope: 'Namespaced' },
   EndpointSlice: { group: 'discovery.k8s.io', plural: 'endpointslices', scope: 'Namespaced' },
   Backend: { group: ENVOY_GATEWAY_GROUP, plural: 'backends', scope: 'Namespaced' },
+  ConfigMap: { group: '', plural: 'configmaps', scope: 'Namespaced' },
   Namespace: { group: '', plural: 'namespaces', scope: 'Cluster' },
   Pod: { group: '', plural: 'pods', scope: 'Namespaced' },
 };

@@ -2,7 +2,7 @@ import type { Kinds } from '../api/generated/types.ts';
 import type { Route } from '../api/gateway-api.ts';
 import { keyOf, ROUTE_KINDS } from '../api/key.ts';
 import type { Key, Ref, RouteKind } from '../api/key.ts';
-import { relayName } from '../api/names.ts';
+import { relayName, TRUST } from '../api/names.ts';
 import { gatewaysOf, refTo, tailnetsOf } from '../api/references.ts';
 import type { Resource } from '../api/resource.ts';
 import { byNamespace } from '../resources/resources.ts';
@@ -11,6 +11,7 @@ import { relaysIn } from '../traffic/relays.ts';
 import { readCaBundle } from '../traffic/upstream-tls.ts';
 import type { ReadCaBundle } from '../traffic/upstream-tls.ts';
 import type { TrafficResources } from '../traffic/traffic-resources.ts';
+import { cachedTrust, caInConfigMap } from '../traffic/trusted-ca.ts';
 
 const tailnets: Index<'MeshTailnet'> = {
   name: 'extension: MeshTailnet by domain',
@@ -59,6 +60,12 @@ type TrafficResourcesOptions = {
   readonly caBundle?: ReadCaBundle;
   /** The namespace of the mesh pods; undefined where EndpointSlices are not read. */
   readonly podNamespace?: string | undefined;
+  /**
+   * The namespace of the ConfigMap `mesh-trust`, which has the certificates of all ConfigMaps that tls.caRef names;
+   * undefined where these are read themselves.
+   */
+  readonly trustNamespace?: string | undefined;
+  readonly publishedTrust?: ReturnType<typeof cachedTrust>;
 };
 
 /** Reads TrafficResources through the indexes. */
@@ -67,12 +74,16 @@ export function trafficResourcesFrom(
   options: TrafficResourcesOptions = {},
 ): TrafficResources {
   const { found = () => undefined, caBundle = readCaBundle, readsBackends = true } = options;
-  const { podNamespace: namespace } = options;
+  const { podNamespace: namespace, trustNamespace, publishedTrust = cachedTrust() } = options;
   const reported = <T extends Resource>(objects: readonly T[]): readonly T[] => {
     for (const object of objects) found(keyOf(refTo(object)));
     return objects;
   };
   const slicesOf = (service: Ref<'Service'>) => reported(read.find(slicesByService, keyOf(service)));
+  const configMap = (namespace: string, name: string) => {
+    const object = read.get({ kind: 'ConfigMap', namespace, name });
+    return object && reported([object])[0];
+  };
   return {
     route: ref => read.get(ref),
     meshEndpoints: ref => read.get(ref),
@@ -89,6 +100,10 @@ export function trafficResourcesFrom(
     namespace: name => read.get({ kind: 'Namespace', namespace: '', name }),
     gateway: ref => read.get(ref),
     binding: gateway => selectBinding(reported(read.find(bindings, keyOf(gateway))), gateway),
+    trusted: ref =>
+      trustNamespace === undefined
+        ? caInConfigMap(configMap(ref.namespace, ref.name), ref, caBundle)
+        : publishedTrust(configMap(trustNamespace, TRUST.configMap), ref),
     caBundle,
   };
 }

@@ -17,6 +17,7 @@ import type { ResolvedRule } from '../traffic/resolve-route.ts';
 import { revisionOf } from '../traffic/revision.ts';
 import { dependenciesOf, trackDependencies } from '../traffic/traffic-resources.ts';
 import type { TrafficResources } from '../traffic/traffic-resources.ts';
+import { cachedTrust } from '../traffic/trusted-ca.ts';
 import type { UnusedBackend } from '../traffic/unused.ts';
 import { DependencyCache, DependencyIndex } from './dependency-cache.ts';
 import type { Watcher } from './dependency-cache.ts';
@@ -68,18 +69,20 @@ export type ResolutionOptions = {
   readonly edsTarget: string;
   /** The namespace of the mesh pods; undefined where there are none, or no EndpointSlices are read. */
   readonly podNamespace?: string | undefined;
+  /** The namespace of the ConfigMap `mesh-trust`; undefined where the ConfigMaps of users are read themselves. */
+  readonly trustNamespace?: string | undefined;
 };
 
 /** Creates the cache over resources that have the `extensionIndexes`. */
 export function createResolutionCache(
   read: ReadResources,
-  { dataPath, edsTarget, podNamespace }: ResolutionOptions,
+  { dataPath, edsTarget, ...namespaces }: ResolutionOptions,
 ): ResolutionCache {
   const dependencies = new DependencyIndex();
-  const caBundles = cachedCaBundles();
+  const caches = { caBundle: cachedCaBundles(), publishedTrust: cachedTrust() };
   const cached = <V extends object>(compute: (name: string, inputs: Inputs) => V | undefined) =>
     new DependencyCache<V>((name, depend) => {
-      const resources = trafficResourcesFrom(read, { found: depend, caBundle: caBundles, podNamespace });
+      const resources = trafficResourcesFrom(read, { found: depend, ...caches, ...namespaces });
       return compute(name, { read, resources: trackDependencies(resources, depend), depend });
     }, dependencies);
   const clusters = cached((cluster, { resources }) => resolveCluster(cluster, resources));

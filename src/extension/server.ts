@@ -18,6 +18,8 @@ type ExtensionOptions = {
   readonly edsTarget: string;
   /** The namespace of the mesh pods; undefined where there are none. */
   readonly podNamespace?: string | undefined;
+  /** The namespace of the ConfigMap `mesh-trust`; undefined where the ConfigMaps of users are read themselves. */
+  readonly trustNamespace?: string | undefined;
   /** Max size of a message. */
   readonly messageBytes: number;
 };

@@ -18,6 +18,8 @@ export type ServingOptions = {
   readonly dataPath: DataPathMode;
   /** The namespace of the mesh pods; undefined where there are none. */
   readonly podNamespace?: string | undefined;
+  /** The namespace of the ConfigMap `mesh-trust`; undefined where the ConfigMaps of users are read themselves. */
+  readonly trustNamespace?: string | undefined;
   readonly maxMessageSize: number;
   readonly keepaliveMs: number;
   readonly telemetry: ProcessTelemetry;
@@ -42,9 +44,10 @@ const GRACE_MS = 10_000;
  * translation. Not ready before that.
  */
 export function startServing(options: ServingOptions): Serving {
-  const { read, telemetry, clock, dataPath, edsTarget, podNamespace } = options;
+  const { read, telemetry, clock, dataPath, edsTarget, podNamespace, trustNamespace } = options;
   const { log, metrics, activities, readiness } = telemetry;
-  const createOptions = { dataPath, edsTarget, podNamespace, messageBytes: options.maxMessageSize };
+  const namespaces = { podNamespace, trustNamespace };
+  const createOptions = { dataPath, edsTarget, ...namespaces, messageBytes: options.maxMessageSize };
   const extension = createExtension({ read, options: createOptions, telemetry, clock });
   const listening = new Set<GrpcServer>();
   const stopped = new AbortController();

@@ -64,7 +64,7 @@ export type KubernetesOptions = {
   /** Aborts all writes when it is lost; without it, writes are always allowed. */
   readonly fence?: Fence;
   readonly kinds: readonly ResourceKind[];
-  /** The namespace of Pods, which are read in no other. */
+  /** The namespace of Pods and of the ConfigMap `mesh-trust`, which are read in no other. */
   readonly namespace?: string;
   readonly indexes: readonly AnyIndex[];
   readonly clock: Clock;

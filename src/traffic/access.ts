@@ -2,12 +2,14 @@ import type { Access, AccessRule } from '../api/access.ts';
 import { ENVOY_GATEWAY_GROUP } from '../api/backends.ts';
 import { GATEWAY_GROUP } from '../api/gateway-api.ts';
 import { GROUP } from '../api/generated/kinds.ts';
+import { TRUST } from '../api/names.ts';
 import { BACKEND_KINDS, ROUTE_KINDS } from '../api/key.ts';
 import type { ResourceKind } from '../api/key.ts';
 
 /** The kinds that the operator watches to compute the settings of Envoy clusters. */
 export const trafficKinds: readonly ResourceKind[] = [
   ...ROUTE_KINDS,
+  'ConfigMap',
   'Gateway',
   'MeshBinding',
   'MeshEndpoints',
@@ -42,6 +44,14 @@ export const trafficAccess: readonly AccessRule[] = [
   },
 ];
 
+/** The right to watch the ConfigMap `mesh-trust`, in the namespace of mesh-gateway. */
+const trustAccess: AccessRule = {
+  apiGroups: [''],
+  resources: ['configmaps'],
+  resourceNames: [TRUST.configMap],
+  verbs: ['list', 'watch'],
+};
+
 /** The rights of the extension server: to watch `servingKinds`. */
 export const extensionServerAccess: Access = {
   cluster: [
@@ -50,5 +60,5 @@ export const extensionServerAccess: Access = {
     { apiGroups: ['discovery.k8s.io'], resources: ['endpointslices'], verbs: ['get', 'list', 'watch'] },
     { apiGroups: [ENVOY_GATEWAY_GROUP], resources: ['backends'], verbs: ['get', 'list', 'watch'] },
   ],
-  own: [],
+  own: [trustAccess],
 };

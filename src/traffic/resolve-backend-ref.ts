@@ -4,6 +4,7 @@ import type { RouteBackendRef } from './backend-refs.ts';
 import type { TrafficResources } from './traffic-resources.ts';
 import { unusedEndpoint, unusedReference } from './unused.ts';
 import type { UnusedBackend } from './unused.ts';
+import { caRefOf } from './trusted-ca.ts';
 import { originatesTls, upstreamFor } from './upstream-protocol.ts';
 import type { UpstreamProtocol } from './upstream-protocol.ts';
 import { upstreamTlsOf } from './upstream-tls.ts';
@@ -52,7 +53,7 @@ export function resolveBackendRef(resources: TrafficResources, backendRef: Route
   const kept: Candidate[] = [];
   const unused: UnusedBackend[] = [];
   for (const endpoint of withPort) {
-    const result = resolveEndpoint(backendRef, objects, endpoint);
+    const result = resolveEndpoint(resources, backendRef, objects, endpoint);
     if ('reason' in result) unused.push(result);
     else kept.push(result);
   }
@@ -80,6 +81,7 @@ function referencedObjects(
 }
 
 function resolveEndpoint(
+  resources: TrafficResources,
   backendRef: RouteBackendRef,
   { object, tailnet }: ReferencedObjects,
   endpoint: MeshEndpoint,
@@ -90,8 +92,11 @@ function resolveEndpoint(
   const { protocol } = upstream;
   if (!originatesTls(upstream, endpoint))
     return { backendRef, protocol, resolved: { endpoint, object, tailnet } };
-  if (endpoint.tls?.caRef) return unusedEndpoint.caReference(backendRef, endpoint);
-  const tls = upstreamTlsOf(endpoint, object.spec.tailnet, protocol);
+  const caRef = caRefOf(object, endpoint);
+  const trusted = caRef && resources.trusted(caRef);
+  if (trusted?.is === 'missing') return unusedEndpoint.caMissing(backendRef, endpoint, trusted);
+  const ca = trusted?.pem ?? endpoint.tls?.ca;
+  const tls = upstreamTlsOf(endpoint, { domain: object.spec.tailnet, protocol, ca });
   return { backendRef, protocol, resolved: { endpoint, object, tailnet, tls } };
 }
 

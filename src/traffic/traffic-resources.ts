@@ -3,9 +3,11 @@ import type { Gateway, Namespace, ReferenceGrant, Route } from '../api/gateway-a
 import type { Kinds } from '../api/generated/types.ts';
 import { keyOf } from '../api/key.ts';
 import type { Key, Ref, RouteKind } from '../api/key.ts';
-import { relayName } from '../api/names.ts';
+import { relayName, TRUST } from '../api/names.ts';
 import { refTo } from '../api/references.ts';
 import type { Resource } from '../api/resource.ts';
+import { caRefIn, parseTrust } from '../api/trust.ts';
+import type { CaRef, TrustedCa } from '../api/trust.ts';
 import type { Relay } from './relays.ts';
 import type { CaBundle } from './upstream-tls.ts';
 
@@ -29,6 +31,8 @@ export interface TrafficResources {
   gateway(ref: Ref<'Gateway'>): Gateway | undefined;
   /** The MeshBinding that targets a Gateway. */
   binding(ref: Ref<'Gateway'>): Kinds['MeshBinding'] | undefined;
+  /** The certificates that tls.caRef of a MeshEndpoints names. */
+  trusted(ref: CaRef): TrustedCa;
   /** The certificates in a PEM text; a pure function that an implementation may cache. */
   caBundle(pem: string): CaBundle;
 }
@@ -40,6 +44,7 @@ export type Dependency =
   | `grants:${string}`
   | `slices:${string}`
   | `relays:${string}`
+  | `trust:${string}`
   | `binding:${string}`;
 
 /** The same resources, with each read recorded, whether it finds an object or not. */
@@ -94,6 +99,10 @@ export function trackDependencies(
       record(bindingOf(ref));
       return resources.binding(ref);
     },
+    trusted: ref => {
+      record(trustOf(ref));
+      return resources.trusted(ref);
+    },
     caBundle: pem => resources.caBundle(pem),
   };
 }
@@ -115,6 +124,12 @@ export function dependenciesOf(object: Resource): readonly Dependency[] {
     case 'MeshBinding': {
       const namespace = object.metadata.namespace ?? '';
       return object.spec.targetRefs.map(({ name }) => bindingOf({ namespace, name }));
+    }
+    case 'ConfigMap': {
+      const { metadata, data } = object;
+      const refs = metadata.name === TRUST.configMap ? [...parseTrust(data).keys()].map(caRefIn) : [];
+      const own = { namespace: metadata.namespace ?? '', name: metadata.name };
+      return [...new Set([own, ...refs].map(trustOf))];
     }
     case 'MeshEndpoints':
     case 'HTTPRoute':
@@ -141,6 +156,10 @@ function slicesOf({ namespace, name }: Pick<Ref, 'namespace' | 'name'>): Depende
 function relaysOf(service: string): readonly Dependency[] {
   const prefix = relayName('');
   return service.startsWith(prefix) ? [`relays:${service.slice(prefix.length)}`] : [];
+}
+
+function trustOf({ namespace, name }: Pick<Ref, 'namespace' | 'name'>): Dependency {
+  return `trust:${namespace}/${name}`;
 }
 
 function bindingOf({ namespace, name }: Pick<Ref, 'namespace' | 'name'>): Dependency {

@@ -4,6 +4,7 @@ import type { Kinds, MeshEndpoint } from '../api/generated/types.ts';
 import { keyOf } from '../api/key.ts';
 import type { Key } from '../api/key.ts';
 import { RELAY, relayName } from '../api/names.ts';
+import type { MissingCa } from '../api/trust.ts';
 import { meshEndpointsRefOf } from './backend-refs.ts';
 import type { RouteBackendRef } from './backend-refs.ts';
 import { poolProblemOf } from './data-path.ts';
@@ -35,9 +36,11 @@ export type UnusedReason =
   | 'MixedBackends'
   /** Another backend of the rule does not resolve, and Envoy Gateway then sends no requests to MeshEndpoints. */
   | 'OtherBackendMissing'
-  /** A field is not implemented yet, such as tls.caRef. */
+  /** A field is not implemented yet, such as externalTarget. */
   | 'NotSupported'
-  /** tls.ca cannot be read. */
+  /** The certificates of tls.caRef do not exist. */
+  | 'CertificateNotFound'
+  /** tls.ca, or the certificates of tls.caRef, cannot be read. */
   | 'InvalidCertificate'
   /** The TLS settings of the rule are too many or too large for one cluster. */
   | 'TooManyTlsSettings'
@@ -156,11 +159,11 @@ export const unusedEndpoint = {
       `externalTarget of ${namedEndpoint(backendRef, endpoint)} is not supported yet: refer to the service itself`,
       endpoint,
     ),
-  caReference: (backendRef: RouteBackendRef, endpoint: MeshEndpoint) =>
+  caMissing: (backendRef: RouteBackendRef, endpoint: MeshEndpoint, { reason, why }: MissingCa) =>
     unused(
-      'NotSupported',
+      reason,
       backendRef,
-      `tls.caRef of ${namedEndpoint(backendRef, endpoint)} is not supported yet: write the certificates into tls.ca`,
+      `tls.caRef of ${namedEndpoint(backendRef, endpoint)} cannot be used: ${why}`,
       endpoint,
     ),
   protocolConflict: (candidate: Candidate, first: Candidate) =>

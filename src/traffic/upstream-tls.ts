@@ -20,29 +20,36 @@ export const MAX_TLS_SETTINGS = 64;
 /** The most bytes of TLS settings in a cluster, their CA bundles included. */
 export const MAX_TLS_BYTES = 256 * 1024;
 
+type UpstreamTlsOptions = {
+  /** spec.tailnet of the MeshEndpoints. */
+  readonly domain: string;
+  readonly protocol: UpstreamProtocol;
+  /** PEM, of tls.ca or tls.caRef. */
+  readonly ca: string | undefined;
+};
+
 /**
  * The TLS settings of an endpoint. `per-endpoint` is for endpoints that set nothing but meshFQDN as server name, because
  * Envoy then sends the hostname to the proxy in CONNECT, and meshd dials it: it must be a name in the tailnet.
  */
 export function upstreamTlsOf(
   { meshFQDN, tls }: MeshEndpoint,
-  domain: string,
-  protocol: UpstreamProtocol,
+  { domain, protocol, ca }: UpstreamTlsOptions,
 ): UpstreamTls {
   const name = tls?.serverName ?? meshFQDN;
   const isMeshName = name === meshFQDN && name.endsWith(`.${domain}`);
   const alpn = alpnOf(protocol);
   return {
-    serverName: isMeshName && hasOnlyServerName(tls) ? { is: 'per-endpoint' } : { is: 'fixed', name },
-    ...(tls?.ca !== undefined && !tls.insecureSkipVerify && { ca: tls.ca }),
+    serverName: isMeshName && hasOnlyServerName(tls, ca) ? { is: 'per-endpoint' } : { is: 'fixed', name },
+    ...(ca !== undefined && !tls?.insecureSkipVerify && { ca }),
     ...(tls?.minVersion !== undefined && { minVersion: tls.minVersion }),
     insecureSkipVerify: tls?.insecureSkipVerify ?? false,
     ...(alpn !== undefined && { alpn }),
   };
 }
 
-function hasOnlyServerName(tls: EndpointTls | undefined): boolean {
-  return tls?.ca === undefined && tls?.minVersion === undefined && tls?.insecureSkipVerify !== true;
+function hasOnlyServerName(tls: EndpointTls | undefined, ca: string | undefined): boolean {
+  return ca === undefined && tls?.minVersion === undefined && tls?.insecureSkipVerify !== true;
 }
 
 function alpnOf(protocol: UpstreamProtocol): UpstreamTls['alpn'] {

@@ -4,14 +4,17 @@ import type { Ref } from '../../src/api/key.ts';
 import { NAMESPACE, relayName } from '../../src/api/names.ts';
 import { extensionIndexes } from '../../src/extension/listers.ts';
 import { createResolutionCache } from '../../src/extension/resolution-cache.ts';
-import type { ResolutionCache } from '../../src/extension/resolution-cache.ts';
+import type { ResolutionCache, ResolutionOptions } from '../../src/extension/resolution-cache.ts';
 import { createMemory } from '../support/resources/memory.ts';
 import type { Memory } from '../support/resources/memory.ts';
 import { gatewayObject, named, route } from '../support/declared.ts';
-import { meshBinding } from '../support/objects.ts';
+import { endpoint, meshBinding } from '../support/objects.ts';
+import { formatTrust } from '../../src/api/trust.ts';
+import { CERTIFICATE, OTHER_CERTIFICATE } from '../support/traffic/certificates.ts';
 import {
   backend,
   bindingObject,
+  configMapObject,
   endpointList,
   endpointsObject,
   grantObject,
@@ -33,11 +36,11 @@ const settings = { dataPath: 'Proxy', edsTarget: 'a:5005', podNamespace: NAMESPA
 const web = [httpRoute('web', [backend('web')]), endpointsObject('web'), tailnetObject()];
 
 /** A cache over objects, and the user who changes them. */
-async function cacheOf(objects: readonly object[]) {
+async function cacheOf(objects: readonly object[], options: Partial<ResolutionOptions> = {}) {
   const memory = createMemory(extensionIndexes, objects);
   await memory.start();
   for (const object of objects) await putStatus(memory, object);
-  return { memory, cache: createResolutionCache(memory.read, settings) };
+  return { memory, cache: createResolutionCache(memory.read, { ...settings, ...options }) };
 }
 
 /** Writes an object as its user does, and its status as the operator does. */
@@ -218,6 +221,55 @@ describe('the resolution cache', () => {
       await memory.author.remove({ kind: 'Gateway', namespace: 'default', name });
     }
     expect(via()).toEqual(['10.0.0.9']);
+  });
+
+  describe('with tls.caRef', () => {
+    const caRef = [
+      httpRoute('web', [backend('web', { port: 443 })]),
+      endpointsObject('web', [endpoint({ port: 443, protocol: 'HTTPS', tls: { caRef: { name: 'ca' } } })]),
+      tailnetObject(),
+      gatewayObject('Gateway', 'public', GATEWAY_SPEC),
+    ];
+    const published = (pem: string) =>
+      configMapObject(
+        `${NAMESPACE}/mesh-trust`,
+        formatTrust(new Map([['default/ca/ca.crt', { is: 'found', pem }]])),
+      );
+    const casOf = (cache: ResolutionCache) =>
+      cache.settingsOf(WEB)?.socketMatches.map(({ socket }) => (socket.is === 'tls' ? socket.tls.ca : ''));
+
+    it('trusts what mesh-trust has, and changes settings and revision with it', async () => {
+      const { memory, cache } = await cacheOf(caRef, { trustNamespace: NAMESPACE });
+      const gateway = { kind: 'Gateway', namespace: 'default', name: 'public' } as const;
+      const watcher = new Counter();
+      cache.watch(WEB, GATEWAY, watcher);
+      expect(cache.snapshot(WEB, GATEWAY)?.unused).toMatchObject([{ reason: 'CertificateNotFound' }]);
+      const revisions = [cache.revisionOf(gateway)];
+      for (const pem of [CERTIFICATE, OTHER_CERTIFICATE]) {
+        await memory.author.put(published(pem));
+        expect(casOf(cache)).toEqual([pem]);
+        expect(addressesIn(cache)).toHaveLength(1);
+        revisions.push(cache.revisionOf(gateway));
+      }
+      expect(watcher.count).toBe(2);
+      expect(new Set(revisions).size).toBe(3);
+      await memory.author.remove({ kind: 'ConfigMap', namespace: NAMESPACE, name: 'mesh-trust' });
+      expect(addressesIn(cache)).toEqual([]);
+    });
+
+    it('trusts no ConfigMap of a user where mesh-trust is read', async () => {
+      const { cache } = await cacheOf([...caRef, configMapObject('ca', { 'ca.crt': CERTIFICATE })], {
+        trustNamespace: NAMESPACE,
+      });
+      expect(cache.snapshot(WEB, GATEWAY)?.unused).toMatchObject([{ reason: 'CertificateNotFound' }]);
+    });
+
+    it('follows the ConfigMap itself in a folder', async () => {
+      const { memory, cache } = await cacheOf([...caRef, configMapObject('ca', { 'ca.crt': CERTIFICATE })]);
+      expect(casOf(cache)).toEqual([CERTIFICATE]);
+      await memory.author.put(configMapObject('ca', { 'ca.crt': OTHER_CERTIFICATE }));
+      expect(casOf(cache)).toEqual([OTHER_CERTIFICATE]);
+    });
   });
 
   it('prefers the MeshBinding of the operator if there are several', async () => {

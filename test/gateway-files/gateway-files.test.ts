@@ -112,7 +112,7 @@ describe('the folder of Envoy Gateway', () => {
   it('omits kinds that Envoy Gateway does not read, and logs why, once', async () => {
     const { put, names, lines } = await startGatewayFiles(makeFolders());
     const service = { apiVersion: 'v1', kind: 'Service', metadata: { name: 'plain' }, spec: {} };
-    const badName = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: '../up' } };
+    const badName = { apiVersion: 'v1', kind: 'Secret', metadata: { name: '../up' } };
     await put('a.yaml', service, badName, secret);
     await eventually(() => expect(names()).toEqual(['Secret/default/cert']));
     await put('a.yaml', { ...service, spec: { type: 'ClusterIP' } }, badName, {
@@ -122,7 +122,7 @@ describe('the folder of Envoy Gateway', () => {
     await put('b.yaml', web(), naming);
     await eventually(() => expect(names()).toHaveLength(3));
     expect(lines.map(({ object }) => object).sort()).toEqual([
-      'ConfigMap/default/../up',
+      'Secret/default/../up',
       'Service/default/plain',
     ]);
     expect(lines.find(({ object }) => object?.startsWith('Service'))?.why).toContain('Backend');

@@ -111,7 +111,7 @@ describe('a manifest in a directory', () => {
 
   it('is deleted when a file of kinds that are not read is emptied', async () => {
     const { put, manifests, folder } = await open();
-    await put('a.yaml', config());
+    await put('a.yaml', { ...config(), kind: 'Secret' });
     await eventually(() => expect(manifests.keys()).toHaveLength(1));
     await writeFile(join(folder, 'a.yaml'), '');
     await eventually(() => expect(manifests.keys()).toEqual([]));

@@ -166,7 +166,7 @@ describe('RBAC', () => {
     expect(rulesOf('ClusterRole', 'mesh-extension-server.mesh-system')).toEqual(
       extensionServerAccess.cluster,
     );
-    expect(extensionServerAccess.own).toEqual([]);
+    expect(rulesOf('Role', 'mesh-extension-server')).toEqual(extensionServerAccess.own);
   });
 
   it('allows Envoy Gateway to read the kinds that its configuration names, and to write the status of policies', () => {

@@ -12,6 +12,7 @@ import { anyObject, CLUSTERS, randomUdpWorld, randomWorld } from '../support/tra
 import {
   backend,
   bindingObject,
+  configMapObject,
   endpointsObject,
   grantObject,
   httpRoute,
@@ -90,6 +91,15 @@ describe('the dependencies of a cluster', () => {
     ['a MeshEndpoints', endpointsObject('far/web'), ['MeshEndpoints/far/web']],
     ['a ReferenceGrant', grantObject('far'), ['grants:far']],
     ['a Namespace', namespaceObject('far'), ['Namespace//far']],
+    ['a ConfigMap', configMapObject('far/ca', {}), ['trust:far/ca']],
+    [
+      'the ConfigMap mesh-trust',
+      configMapObject('mesh-system/mesh-trust', {
+        references: 'far/ca/ca.crt 00\nfar/ca/b CertificateNotFound why\n',
+        '00': '',
+      }),
+      ['trust:mesh-system/mesh-trust', 'trust:far/ca'],
+    ],
     ['an EndpointSlice', sliceObject('shop', []), ['slices:default/shop']],
     [
       'an EndpointSlice of relays',

@@ -11,6 +11,7 @@ import { CERTIFICATE } from '../support/traffic/certificates.ts';
 import { resourcesFrom, resourcesOf, trafficOf } from '../support/traffic/resolve.ts';
 import {
   backend,
+  configMapObject,
   endpointList,
   endpointsObject,
   httpRoute,
@@ -33,6 +34,7 @@ const udpWithPort = endpointsObject('web', [endpoint({ protocol: 'UDP' })], {
 });
 const relays = relaysObject('main', { '10.1.0.1': 'ready' });
 
+const withCaRef = endpointsObject('web', [endpoint({ protocol: 'HTTPS', tls: { caRef: { name: 'ca' } } })]);
 const BROKEN = `${CERTIFICATE}-----BEGIN CERTIFICATE-----\nMA==\n-----END CERTIFICATE-----\n`;
 const manyAuthorities = endpointList(10, {
   protocol: 'HTTPS',
@@ -121,14 +123,28 @@ const CASES: readonly Case[] = [
       'externalTarget of endpoint web of MeshEndpoints default/web is not supported yet: refer to the service itself',
   },
   {
-    reason: 'NotSupported',
-    world: [
-      tailnet,
-      endpointsObject('web', [endpoint({ protocol: 'HTTPS', tls: { caRef: { name: 'ca' } } })]),
-      route,
-    ],
+    reason: 'CertificateNotFound',
+    world: [tailnet, withCaRef, route],
     message:
-      'tls.caRef of endpoint web of MeshEndpoints default/web is not supported yet: write the certificates into tls.ca',
+      'tls.caRef of endpoint web of MeshEndpoints default/web cannot be used: ConfigMap default/ca does not exist: create it, or correct tls.caRef',
+  },
+  {
+    reason: 'CertificateNotFound',
+    world: [tailnet, withCaRef, configMapObject('ca', { 'root.pem': CERTIFICATE }), route],
+    message:
+      'tls.caRef of endpoint web of MeshEndpoints default/web cannot be used: ConfigMap default/ca has no key ca.crt with text (it has root.pem): add it, or correct tls.caRef.key',
+  },
+  {
+    reason: 'InvalidCertificate',
+    world: [tailnet, withCaRef, configMapObject('ca', { 'ca.crt': BROKEN }), route],
+    message:
+      'tls.caRef of endpoint web of MeshEndpoints default/web cannot be used: key ca.crt of ConfigMap default/ca cannot be read: certificate 2 is malformed: write whole PEM certificates, each from its BEGIN line to its END line',
+  },
+  {
+    reason: 'TooManyTlsSettings',
+    world: [tailnet, withCaRef, configMapObject('ca', { 'ca.crt': CERTIFICATE.repeat(500) }), route],
+    message:
+      'tls.caRef of endpoint web of MeshEndpoints default/web cannot be used: key ca.crt of ConfigMap default/ca exceeds 256 KB: use fewer certificates',
   },
   {
     reason: 'InvalidCertificate',

@@ -3,7 +3,7 @@ import type { ForeignKind } from '../../api/resource.ts';
 import { GROUP, kinds, VERSION } from '../../api/generated/kinds.ts';
 import type { KindName } from '../../api/generated/kinds.ts';
 import type { Ref, ResourceKind } from '../../api/key.ts';
-import { MESH_POD } from '../../api/names.ts';
+import { MESH_POD, TRUST } from '../../api/names.ts';
 
 /** How an API server serves a kind. */
 export type ServedKind = {
@@ -13,8 +13,8 @@ export type ServedKind = {
   readonly versions: readonly string[];
   readonly plural: string;
   readonly isNamespaced: boolean;
-  /** The labels of the objects that are read, all in one namespace; without it, all objects are read. */
-  readonly labelSelector?: string;
+  /** The query that selects the objects that are read, all in one namespace; without it, all objects are read. */
+  readonly selection?: Readonly<Record<string, string>>;
 };
 
 function foreignKind(kind: ForeignKind, ...versions: readonly string[]): ServedKind {
@@ -48,7 +48,11 @@ export const SERVED: Readonly<Record<ResourceKind, ServedKind>> = {
   Service: foreignKind('Service', 'v1'),
   EndpointSlice: foreignKind('EndpointSlice', 'v1'),
   Backend: foreignKind('Backend', 'v1alpha1'),
-  Pod: { ...foreignKind('Pod', 'v1'), labelSelector: MESH_POD_LABELS },
+  Pod: { ...foreignKind('Pod', 'v1'), selection: { labelSelector: MESH_POD_LABELS } },
+  ConfigMap: {
+    ...foreignKind('ConfigMap', 'v1'),
+    selection: { fieldSelector: `metadata.name=${TRUST.configMap}` },
+  },
 };
 
 /** Objects of one kind that are listed and watched together. */
@@ -62,12 +66,11 @@ export type Collection = {
   readonly selection: Readonly<Record<string, string>>;
 };
 
-/** All objects of a kind; those of kinds with a label selector in one namespace. */
+/** All objects of a kind; those of kinds with a selection in one namespace. */
 export function collectionOf(kind: ResourceKind, namespace = ''): Collection {
   const served = SERVED[kind];
-  const { labelSelector } = served;
-  if (labelSelector === undefined) return { kind, served, namespace: '', selection: {} };
-  return { kind, served, namespace, selection: { labelSelector } };
+  const { selection } = served;
+  return selection ? { kind, served, namespace, selection } : { kind, served, namespace: '', selection: {} };
 }
 
 /** The page size of lists of a kind, small enough that parsing a page does not block the event loop. */

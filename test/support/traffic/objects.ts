@@ -28,6 +28,11 @@ export function endpointsObject(
   return withStatus(named(meshEndpoints({ endpoints, ...spec }), name, metadata), status);
 }
 
+/** A ConfigMap. */
+export function configMapObject(name: string, data: Fields): object {
+  return named({ apiVersion: 'v1', kind: 'ConfigMap', data }, name);
+}
+
 /** A MeshTailnet of example.ts.net with an external proxy. */
 export function tailnetObject(name = 'main', { metadata, status, ...spec }: Metadata & Fields = {}): object {
   const pool = { mode: 'External', addresses: ['10.0.0.9:1055'] };

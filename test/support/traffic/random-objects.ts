@@ -4,10 +4,11 @@ import { GATEWAY_GROUP } from '../../../src/api/gateway-api.ts';
 import { NAMESPACE } from '../../../src/api/names.ts';
 import { named } from '../declared.ts';
 import { endpoint } from '../objects.ts';
-import { CERTIFICATE } from './certificates.ts';
+import { CERTIFICATE, OTHER_CERTIFICATE } from './certificates.ts';
 import {
   backend,
   bindingObject,
+  configMapObject,
   endpointsObject,
   grantObject,
   namespaceObject,
@@ -57,12 +58,19 @@ const PROTOCOLS: Readonly<Record<string, readonly string[]>> = {
 const someTls = fc.record(
   {
     serverName: fc.constantFrom('e0.example.ts.net', 'shop.example.com'),
-    ca: fc.constantFrom(CERTIFICATE, CERTIFICATE, BROKEN),
+    trust: fc.constantFrom(
+      { ca: CERTIFICATE },
+      { ca: BROKEN },
+      { caRef: { name: 'a' } },
+      { caRef: { name: 'b', key: 'other' } },
+    ),
     insecureSkipVerify: fc.boolean(),
     minVersion: fc.constantFrom('1.2', '1.3'),
   },
   { requiredKeys: [] },
 );
+
+const withTrust = ({ trust, ...tls }: { readonly trust?: object }) => ({ ...trust, ...tls });
 
 const anyProtocol = fc.oneof(
   { weight: 3, arbitrary: fc.constant('HTTP') },
@@ -75,7 +83,7 @@ const someEndpoint = (aProtocol: Arbitrary<string>) =>
       host: fc.nat(5),
       port: fc.constantFrom(...PORTS),
       protocol: aProtocol,
-      tls: fc.option(someTls, { nil: undefined }),
+      tls: fc.option(someTls.map(withTrust), { nil: undefined }),
       check: fc.nat(5),
       path: fc.constantFrom('/', '/up'),
       weight: fc.integer({ min: 1, max: 100 }),
@@ -219,7 +227,17 @@ const relaysOf = (aTailnetName: Arbitrary<(typeof NAMES)[number]>) =>
 
 const someRelays = relaysOf(aName);
 
+const aConfigMap = fc
+  .record({
+    namespace: aNamespace,
+    name: aName,
+    key: fc.constantFrom('ca.crt', 'other'),
+    pem: fc.constantFrom(CERTIFICATE, OTHER_CERTIFICATE, BROKEN),
+  })
+  .map(({ namespace, name, key, pem }) => configMapObject(`${namespace}/${name}`, { [key]: pem }));
+
 const another = fc.oneof(
+  aConfigMap,
   someRelays,
   aNamespace.map(name => grantObject(name)),
   aNamespace.map(name => namespaceObject(name, { team: 'a' })),

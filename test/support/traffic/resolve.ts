@@ -11,6 +11,7 @@ import { envoyClusterSettingsOf } from '../../../src/traffic/envoy-cluster-setti
 import type { EnvoyClusterSettings } from '../../../src/traffic/envoy-cluster-settings.ts';
 import type { DataPathMode } from '../../../src/traffic/data-path.ts';
 import { relaysIn } from '../../../src/traffic/relays.ts';
+import { caInConfigMap } from '../../../src/traffic/trusted-ca.ts';
 import type { TrafficResources } from '../../../src/traffic/traffic-resources.ts';
 import { resolveEnvoyCluster } from '../../../src/traffic/resolve-route.ts';
 import type { ResolvedRule } from '../../../src/traffic/resolve-route.ts';
@@ -48,6 +49,8 @@ export function resourcesOf(resources: readonly Resource[]): TrafficResources {
         ({ metadata, spec }) =>
           metadata.namespace === namespace && spec.targetRefs.some(target => target.name === name),
       ),
+    trusted: ref =>
+      caInConfigMap(get({ kind: 'ConfigMap', namespace: ref.namespace, name: ref.name }), ref, readCaBundle),
     caBundle: readCaBundle,
   };
 }

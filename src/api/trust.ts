@@ -1,0 +1,68 @@
+import { createHash } from 'node:crypto';
+
+/*
+ * The data of the ConfigMap `mesh-trust`, which the operator writes and the extension server reads:
+ *
+ *   references       a line for each ConfigMap and key that tls.caRef names:
+ *                    <namespace>/<name>/<key> <sha256>           its certificates are under this key
+ *                    <namespace>/<name>/<key> <reason> <text>    it has none, and why
+ *   <sha256>         PEM; once for all references to the same certificates
+ */
+
+/** A key of a ConfigMap, as tls.caRef of a MeshEndpoints names it. */
+export type CaRef = { readonly namespace: string; readonly name: string; readonly key: string };
+
+/** Why a caRef has no certificates. */
+export type MissingCa = {
+  readonly is: 'missing';
+  readonly reason: (typeof REASONS)[number];
+  /** For users: what is wrong, and the fix. */
+  readonly why: string;
+};
+
+/** The certificates of a caRef. */
+export type TrustedCa = { readonly is: 'found'; readonly pem: string } | MissingCa;
+
+const REASONS = ['CertificateNotFound', 'InvalidCertificate', 'TooManyTlsSettings'] as const;
+
+const REFERENCES_KEY = 'references';
+
+/** A caRef as one text. */
+export function caRefText({ namespace, name, key }: CaRef): string {
+  return `${namespace}/${name}/${key}`;
+}
+
+/** The caRef of a text. */
+export function caRefIn(text: string): CaRef {
+  const [namespace = '', name = '', key = ''] = text.split('/');
+  return { namespace, name, key };
+}
+
+/** What is trusted, by `caRefText`. */
+export type Trust = ReadonlyMap<string, TrustedCa>;
+
+/** The trust in the data of the ConfigMap; lines of another form are ignored. */
+export function parseTrust(data: Readonly<Record<string, string>>): Trust {
+  const trust = new Map<string, TrustedCa>();
+  for (const line of (data[REFERENCES_KEY] ?? '').split('\n')) {
+    const [, ref = '', what = '', why = ''] = /^(\S+) (\S+)(?: (.+))?$/.exec(line) ?? [];
+    const reason = REASONS.find(each => each === what);
+    const pem = data[what];
+    if (reason) trust.set(ref, { is: 'missing', reason, why });
+    else if (pem !== undefined && what !== REFERENCES_KEY) trust.set(ref, { is: 'found', pem });
+  }
+  return trust;
+}
+
+/** The data of the ConfigMap, equal for equal trust. */
+export function formatTrust(trust: Trust): Readonly<Record<string, string>> {
+  const bundles = new Map<string, string>();
+  const lines = [...trust].map(([ref, ca]) => {
+    if (ca.is === 'missing') return `${ref} ${ca.reason} ${ca.why.replaceAll('\n', ' ')}\n`;
+    const hash = createHash('sha256').update(ca.pem).digest('hex');
+    bundles.set(hash, ca.pem);
+    return `${ref} ${hash}\n`;
+  });
+  const sorted = [...bundles].sort(([one], [other]) => (one < other ? -1 : 1));
+  return { ...Object.fromEntries(sorted), [REFERENCES_KEY]: lines.sort().join('') };
+}
