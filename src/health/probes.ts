@@ -1,0 +1,77 @@
+import type { Clock } from '../api/clock.ts';
+import { Attempt } from './attempt.ts';
+import { CheckError, checkErrorOf, seconds } from './check-error.ts';
+import { checkHttp } from './http.ts';
+import { createMemberChecks } from './member.ts';
+import type { Probe, ProbeResult } from './probe.ts';
+import type { Check, Member, Members } from './target.ts';
+import { connectDirect, openTunnel } from './tunnel.ts';
+
+export type ProbeDeps = { readonly members: Members; readonly clock: Clock };
+
+const ABORTED: ProbeResult = { is: 'unknown', why: 'the check was aborted' };
+
+/** A probe with what its checks share. */
+export type OpenProbe = { readonly probe: Probe; readonly close: () => void };
+
+/** Creates a probe: through the members of a pool in turn, or directly. */
+export function createProbe({ members, clock }: ProbeDeps): OpenProbe {
+  const checks = createMemberChecks(clock);
+  const turns = new Map<string, number>();
+
+  const nextMember = ({ tailnet, via }: Check): Member | undefined => {
+    const usable = members(tailnet).filter(({ pod }) => via.is === 'pool' || pod !== undefined);
+    const turn = turns.get(tailnet) ?? 0;
+    turns.set(tailnet, turn + 1);
+    return usable[turn % usable.length];
+  };
+
+  const carryOut = async (check: Check, attempt: Attempt, signal: AbortSignal): Promise<ProbeResult> => {
+    const { via, timeoutMs } = check;
+    const member = via.is === 'direct' ? undefined : nextMember(check);
+    if (via.is !== 'direct' && !member) return { is: 'unknown', why: 'no mesh pod is ready' };
+    try {
+      await attempt.within(
+        timeoutMs,
+        `timeout after ${seconds(timeoutMs)}`,
+        runCheck(check, member, attempt),
+      );
+      return { is: 'success' };
+    } catch (error) {
+      if (signal.aborted) return ABORTED;
+      const { reason, message } = checkErrorOf(error);
+      if (!member || reason === 'answered') return { is: 'failure', error: message };
+      if (reason === 'unreached') return { is: 'unknown', why: `${member.name}: ${message}` };
+      const isRunning = await checks.isRunning(member, via.is === 'relay' ? 'relay' : 'pool');
+      if (isRunning) return { is: 'failure', error: message };
+      return { is: 'unknown', why: `${member.name} is not running: ${message}` };
+    }
+  };
+
+  const probe: Probe = (check, signal) => {
+    if (signal.aborted) return Promise.resolve(ABORTED);
+    return new Promise(resolve => {
+      const attempt = new Attempt(clock);
+      const abort = () => {
+        attempt.end();
+        resolve(ABORTED);
+      };
+      signal.addEventListener('abort', abort);
+      void carryOut(check, attempt, signal).then(result => {
+        signal.removeEventListener('abort', abort);
+        resolve(result);
+      });
+    });
+  };
+  return { probe, close: () => checks.close() };
+}
+
+async function runCheck(check: Check, member: Member | undefined, attempt: Attempt): Promise<void> {
+  const { settings, target } = check;
+  const isBuilt = settings.type === 'TCP' || (settings.type === 'HTTP' && !settings.tls);
+  if (!isBuilt) throw new CheckError('unreached', `${settings.type} is not checked yet`);
+  const socket = member
+    ? await openTunnel(attempt, member.proxy, target.addresses, target.port)
+    : await connectDirect(attempt, target.addresses, target.port);
+  if (settings.type === 'HTTP') await checkHttp(attempt, socket, settings);
+}
