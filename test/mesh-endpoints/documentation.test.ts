@@ -7,6 +7,7 @@ import { ROUTE_KINDS } from '../../src/api/key.ts';
 import { addressText } from '../../src/api/socket-address.ts';
 import { explainRoutes } from '../../src/explain/routes.ts';
 import { lint } from '../../src/lint/lint.ts';
+import type { UnusedReason } from '../../src/traffic/unused.ts';
 import { resourceOf } from '../support/resources/resources.ts';
 import { managedTailnet, relaysObject } from '../support/traffic/objects.ts';
 import { resourcesOf } from '../support/traffic/resolve.ts';
@@ -57,5 +58,37 @@ describe('the examples of docs/mesh-endpoints.md', () => {
     expect([...checks].sort()).toEqual(['GRPC', 'HTTP', 'TCP']);
     const kinds = new Set(examples.map(({ route }) => route.kind));
     expect([...kinds].sort()).toEqual([...ROUTE_KINDS].sort());
+  });
+});
+
+/** A reason that is added to the type and not here does not compile. */
+const UNRESOLVED: Readonly<Record<UnusedReason, true>> = {
+  BackendNotFound: true,
+  RefNotPermitted: true,
+  PortMissing: true,
+  PortNotFound: true,
+  ProtocolMismatch: true,
+  ProtocolConflict: true,
+  DuplicateAddress: true,
+  TailnetNotFound: true,
+  NamespaceNotAllowed: true,
+  MixedBackends: true,
+  OtherBackendMissing: true,
+  NotSupported: true,
+  CertificateNotFound: true,
+  InvalidCertificate: true,
+  TooManyTlsSettings: true,
+  ProxyUnknown: true,
+  ProxyNotAnAddress: true,
+  DatagramsThroughProxy: true,
+  RelayPortMissing: true,
+};
+
+describe('docs/why-is-my-route-not-working.md', () => {
+  it('has a row for each reason of RoutesResolved', () => {
+    const text = readFileSync('docs/why-is-my-route-not-working.md', 'utf8');
+    const [, section = ''] = text.split('## Check the objects');
+    const rows = [...section.matchAll(/^\| `([A-Z]\w+)`/gm)].map(([, reason]) => reason);
+    expect(rows.sort()).toEqual(Object.keys(UNRESOLVED).sort());
   });
 });
