@@ -18,6 +18,9 @@ const ROUTE_KINDS: NamedTest = [
 ];
 const COUNTED: NamedTest = [CONTROLLER, 'exist with 0 from the start'];
 const GRPC_METRICS: NamedTest = [NAMES, 'include $name, and a call is recorded in it'];
+const HEALTH_METRICS: NamedTest = [NAMES, 'include $name, which counts results but unknown ones'];
+const DECIDED: NamedTest = ['test/health/threshold.test.ts', '%s is after %j %s with the error %j'];
+const CHECKED_AT: NamedTest = ['test/health/threshold.test.ts', 'is that of %s'];
 const ALERT: NamedTest = [ALERTS, '$sentence'];
 const CREDENTIALS: NamedTest = [TAILNET, 'with a wrong secret, at %s'];
 const LABELS: NamedTest = [
@@ -106,20 +109,28 @@ const STATES: readonly Table[] = [
     name: 'Transitions',
     columns: ['State', 'Trigger', 'Condition', 'Next state', 'Other effects'],
     rows: [
-      row([
-        'Unhealthy',
-        'health check result',
-        '`healthyThreshold` consecutive successes',
-        'Healthy',
-        '`lastChecked` updated',
-      ]),
-      row([
-        'Healthy',
-        'health check result',
-        '`unhealthyThreshold` consecutive failures',
-        'Unhealthy',
-        '`error` set, `lastChecked` updated',
-      ]),
+      row(
+        [
+          'Unhealthy',
+          'health check result',
+          '`healthyThreshold` consecutive successes',
+          'Healthy',
+          '`lastChecked` updated',
+        ],
+        DECIDED,
+        CHECKED_AT,
+      ),
+      row(
+        [
+          'Healthy',
+          'health check result',
+          '`unhealthyThreshold` consecutive failures',
+          'Unhealthy',
+          '`error` set, `lastChecked` updated',
+        ],
+        DECIDED,
+        CHECKED_AT,
+      ),
     ],
   },
 ];
@@ -191,9 +202,9 @@ const OPERATION: readonly Table[] = [
       row(['grpc_server_errors_total', 'Extension server'], GRPC_METRICS),
       row(['service_coordinator_services_total', 'Service coordinator']),
       row(['service_coordinator_registrations_total', 'Service coordinator']),
-      row(['health_check_success_total', 'Health check']),
-      row(['health_check_failure_total', 'Health check']),
-      row(['health_check_duration_seconds', 'Health check']),
+      row(['health_check_success_total', 'Health check'], HEALTH_METRICS),
+      row(['health_check_failure_total', 'Health check'], HEALTH_METRICS),
+      row(['health_check_duration_seconds', 'Health check'], HEALTH_METRICS),
     ],
   },
   {

@@ -8,9 +8,13 @@ import {
   telemetrySettings,
 } from '../../src/process/declared-settings.ts';
 import type { Settings } from '../../src/process/settings.ts';
-import { grpcMetrics } from '../../src/telemetry/metrics.ts';
+import { reportResults } from '../../src/health/results.ts';
+import { systemClock } from '../../src/runtime/clock.ts';
+import { createLog } from '../../src/telemetry/log.ts';
+import { grpcMetrics, healthMetrics } from '../../src/telemetry/metrics.ts';
 import { createRegistry } from '../../src/telemetry/registry.ts';
 import { extensionServerAccess } from '../../src/traffic/access.ts';
+import { tcpCheck } from '../support/health/checks.ts';
 import { endpoint, meshEndpoints, meshTailnet } from '../support/objects.ts';
 import { productKinds } from '../support/schema/product-schemas.ts';
 import { at, containersOf, listAt } from '../support/synth/parts.ts';
@@ -89,6 +93,31 @@ describe('the metrics', () => {
     registry.record.grpcSeconds(call, 0.1);
     registry.record.grpcErrors(call);
     expect(valueOf(parseExposition(await registry.text()), sample, call)).toBe(1);
+  });
+});
+
+describe('the metrics of health checks', () => {
+  const labels = { tailnet: 'home', type: 'TCP' };
+
+  it.each([
+    { name: 'health_check_success_total', sample: 'health_check_success_total', labels, value: 1 },
+    { name: 'health_check_failure_total', sample: 'health_check_failure_total', labels, value: 2 },
+    {
+      name: 'health_check_duration_seconds',
+      sample: 'health_check_duration_seconds_count',
+      labels: { type: 'TCP' },
+      value: 3,
+    },
+  ])('include $name, which counts results but unknown ones', async ({ sample, labels, value }) => {
+    const registry = createRegistry({ metrics: healthMetrics, version: '1.2.3' });
+    const log = createLog({ level: 'error', to: { write: () => undefined } });
+    const report = reportResults({ record: registry.record, log, clock: systemClock });
+    const check = { ...tcpCheck('100.64.0.1'), tailnet: 'home' };
+    report(check, { is: 'success' }, 5);
+    report(check, { is: 'failure', error: 'connection refused' }, 5);
+    report(check, { is: 'failure', error: 'connection refused' }, 5);
+    report(check, { is: 'unknown', why: 'no mesh pod is ready' }, 5);
+    expect(valueOf(parseExposition(await registry.text()), sample, labels)).toBe(value);
   });
 });
 
