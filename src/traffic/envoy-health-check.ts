@@ -4,26 +4,31 @@ import type { HealthCheck } from '../api/generated/types.ts';
 import type { ResolvedEndpoint } from './resolve-backend-ref.ts';
 import type { ResolvedRule } from './resolve-route.ts';
 
-/** The active health check of an Envoy cluster. HTTP is spoken in the version of the cluster. */
-export type EnvoyHealthCheck = {
+type CheckTimes = {
   readonly intervalMs: number;
   readonly timeoutMs: number;
   readonly healthyThreshold: number;
   readonly unhealthyThreshold: number;
-} & (
-  | {
-      readonly type: 'HTTP';
-      readonly path: string;
-      readonly expectedStatus: number;
-      /** Sorted by name. */
-      readonly headers: readonly (readonly [name: string, value: string])[];
-    }
-  | { readonly type: 'TCP' }
-  | { readonly type: 'GRPC'; readonly service?: string }
-);
+};
+
+/** The active health check of an Envoy cluster. HTTP is spoken in the version of the cluster. */
+export type EnvoyHealthCheck = CheckTimes &
+  (
+    | {
+        readonly type: 'HTTP';
+        readonly path: string;
+        readonly expectedStatus: number;
+        /** Sorted by name. */
+        readonly headers: readonly (readonly [name: string, value: string])[];
+      }
+    | { readonly type: 'TCP' }
+    | { readonly type: 'GRPC'; readonly service?: string }
+  );
 
 /** The health check of an endpoint, if enabled. */
-export function healthCheckOf({ endpoint: { healthCheck } }: ResolvedEndpoint): HealthCheck | undefined {
+export function healthCheckOf({
+  endpoint: { healthCheck },
+}: Pick<ResolvedEndpoint, 'endpoint'>): HealthCheck | undefined {
   return healthCheck?.enabled ? healthCheck : undefined;
 }
 
@@ -74,14 +79,12 @@ function canEnvoyCheck(
 }
 
 function toEnvoy(check: HealthCheck): EnvoyHealthCheck | undefined {
-  const intervalMs = wholeMs(check.interval);
-  const timeoutMs = Math.min(wholeMs(check.timeout), intervalMs);
-  const { healthyThreshold, unhealthyThreshold } = check;
-  const common = { intervalMs, timeoutMs, healthyThreshold, unhealthyThreshold };
+  const common = timesOf(check);
   switch (check.type) {
     case 'HTTP': {
       const { path, expectedStatus } = check;
-      return { ...common, type: 'HTTP', path, expectedStatus, headers: headersOf(check) };
+      const { headers } = splitHost(Object.entries(check.headers ?? {}));
+      return { ...common, type: 'HTTP', path, expectedStatus, headers };
     }
     case 'GRPC':
       return { ...common, type: 'GRPC', ...(check.service && { service: check.service }) };
@@ -92,23 +95,36 @@ function toEnvoy(check: HealthCheck): EnvoyHealthCheck | undefined {
   }
 }
 
-/** All headers but Host, which each endpoint has for itself in EDS. */
-function headersOf({ headers = {} }: HealthCheck): readonly (readonly [string, string])[] {
-  const others = Object.entries(headers).filter(([name]) => !isHost(name));
-  return others.sort(([a], [b]) => (a < b ? -1 : 1));
+/** The times and thresholds of a check; the timeout is cut to the interval. */
+export function timesOf(check: HealthCheck): CheckTimes {
+  const { interval, timeout, healthyThreshold, unhealthyThreshold } = check;
+  const intervalMs = wholeMs(interval);
+  const timeoutMs = Math.min(wholeMs(timeout), intervalMs);
+  return { intervalMs, timeoutMs, healthyThreshold, unhealthyThreshold };
 }
 
-/** The Host of an endpoint's health check: the header of that name, or meshFQDN. */
-export function healthCheckHostOf(resolved: ResolvedEndpoint): string {
-  const headers = Object.entries(healthCheckOf(resolved)?.headers ?? {});
+function wholeMs(duration: string): number {
+  return Math.max(1, Math.round(durationMs(duration) ?? 0));
+}
+
+type Headers = readonly (readonly [name: string, value: string])[];
+
+/** The first Host among the headers of a check, which each endpoint has for itself in EDS, and the others, sorted by name. */
+export function splitHost(headers: Headers): {
+  readonly host: string | undefined;
+  readonly headers: Headers;
+} {
   const [, host] = headers.find(([name]) => isHost(name)) ?? [];
-  return host || resolved.endpoint.meshFQDN;
+  const others = headers.filter(([name]) => !isHost(name));
+  return { host, headers: others.sort(([a], [b]) => (a < b ? -1 : 1)) };
 }
 
 function isHost(name: string): boolean {
   return name.toLowerCase() === 'host';
 }
 
-function wholeMs(duration: string): number {
-  return Math.max(1, Math.round(durationMs(duration) ?? 0));
+/** The Host of an endpoint's health check: the header of that name, or meshFQDN. */
+export function healthCheckHostOf(resolved: Pick<ResolvedEndpoint, 'endpoint'>): string {
+  const { host } = splitHost(Object.entries(healthCheckOf(resolved)?.headers ?? {}));
+  return host || resolved.endpoint.meshFQDN;
 }
