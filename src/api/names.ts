@@ -76,3 +76,12 @@ export function declaredNameOf(name: string): { readonly declared: string; reado
   const [, declared, nth] = /^(.+)\.([1-9]\d{0,8})$/.exec(name.slice(0, -END.length)) ?? [];
   return declared === undefined ? { declared: name, nth: 0 } : { declared, nth: Number(nth) };
 }
+
+/** The longest name that a MeshTailnet can have, because mesh pods are named after it. */
+const LONGEST_TAILNET_NAME = 40;
+
+/** The name of the MeshTailnet that is created for a domain. */
+export function createdTailnetName(domain: string): string {
+  const name = domain.toLowerCase().replaceAll('.', '-');
+  return name.length <= LONGEST_TAILNET_NAME ? name : OAUTH_SECRET;
+}

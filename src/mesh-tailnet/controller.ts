@@ -2,7 +2,7 @@ import type { Finding } from '../api/conditions.ts';
 import { API_VERSION } from '../api/generated/kinds.ts';
 import type { Kinds } from '../api/generated/types.ts';
 import type { Ref } from '../api/key.ts';
-import { OAUTH_SECRET } from '../api/names.ts';
+import { createdTailnetName, OAUTH_SECRET } from '../api/names.ts';
 import { datagramTailnetsOf, refTo, tailnetsOf } from '../api/references.ts';
 import { validate } from '../api/validation/validate.ts';
 import type { Device } from '../control/control.ts';
@@ -17,7 +17,7 @@ import type { Outcome } from '../runtime/queue/queue.ts';
 import type { Log } from '../telemetry/log.ts';
 import { gather, intervalMsOf, tailnetsByDomain } from './gather.ts';
 import type { Gathered, GatherDeps } from './gather.ts';
-import { createdName, createdTailnet, plan } from './plan.ts';
+import { createdTailnet, plan } from './plan.ts';
 import { podsByTailnet } from './pool/gather.ts';
 import { FINALIZER, isHeld, poolTailnetsOf, SKIP_CLEANUP } from './pool/members.ts';
 import { poolReconciler } from './pool/pool.ts';
@@ -56,7 +56,7 @@ const triggers: readonly Trigger<'MeshTailnet'>[] = [
 
 /** The MeshTailnet that is created for a domain, which need not exist. */
 function byCreatedName(domain: string): readonly Ref<'MeshTailnet'>[] {
-  return [{ kind: 'MeshTailnet', namespace: '', name: createdName(domain) }];
+  return [{ kind: 'MeshTailnet', namespace: '', name: createdTailnetName(domain) }];
 }
 
 /** Authenticates with the control API of each MeshTailnet, and reports what it finds there in its status. */
@@ -207,7 +207,7 @@ function creator(deps: TailnetDeps) {
 /** The domains of MeshEndpoints whose MeshTailnet would have this name. */
 function domainsNamed(name: string, read: ReadResources): readonly string[] {
   const domains = new Set(read.list('MeshEndpoints').map(({ spec }) => spec.tailnet));
-  return [...domains].filter(domain => createdName(domain) === name).sort();
+  return [...domains].filter(domain => createdTailnetName(domain) === name).sort();
 }
 
 /** Records an Event for each transition, and a log line for each that this process has not logged yet. */

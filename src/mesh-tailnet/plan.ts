@@ -1,27 +1,18 @@
 import { API_VERSION } from '../api/generated/kinds.ts';
 import type { Kinds } from '../api/generated/types.ts';
 import type { Ref } from '../api/key.ts';
-import { MANAGED_BY, OAUTH_SECRET } from '../api/names.ts';
+import { createdTailnetName, MANAGED_BY } from '../api/names.ts';
 import type { Device } from '../control/control.ts';
 import type { OwnedResource } from '../resources/resources.ts';
 
 type MeshTailnet = Kinds['MeshTailnet'];
-
-/** The longest name that a MeshTailnet can have, because mesh pods are named after it. */
-const LONGEST_NAME = 40;
-
-/** The name of the MeshTailnet that is created for a domain. */
-export function createdName(domain: string): string {
-  const name = domain.toLowerCase().replaceAll('.', '-');
-  return name.length <= LONGEST_NAME ? name : OAUTH_SECRET;
-}
 
 /** The MeshTailnet that is created for a domain with the contract's Secret, which all fields default to. */
 export function createdTailnet(domain: string): OwnedResource {
   return {
     apiVersion: API_VERSION,
     kind: 'MeshTailnet',
-    metadata: { name: createdName(domain), labels: MANAGED_BY },
+    metadata: { name: createdTailnetName(domain), labels: MANAGED_BY },
     spec: { tailnet: domain },
   };
 }

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { Kinds } from '../../src/api/generated/types.ts';
-import { createdName, createdTailnet, plan } from '../../src/mesh-tailnet/plan.ts';
+import { createdTailnetName } from '../../src/api/names.ts';
+import { createdTailnet, plan } from '../../src/mesh-tailnet/plan.ts';
 import type { Creation } from '../../src/mesh-tailnet/plan.ts';
 import { named } from '../support/declared.ts';
 import { meshTailnet } from '../support/objects.ts';
@@ -60,6 +61,6 @@ describe('the MeshTailnet of the contract', () => {
     ['example.ts.net', 'example-ts-net'],
     [`${'a'.repeat(40)}.ts.net`, 'mesh-oauth'],
   ])('is named after its domain %s: %s', (domain, name) => {
-    expect(createdName(domain)).toBe(name);
+    expect(createdTailnetName(domain)).toBe(name);
   });
 });
