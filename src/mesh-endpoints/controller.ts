@@ -1,5 +1,4 @@
 import type { Route } from '../api/gateway-api.ts';
-import { API_VERSION } from '../api/generated/kinds.ts';
 import type { Kinds } from '../api/generated/types.ts';
 import { BACKEND_KINDS, keyOf, refOf, ROUTE_KINDS } from '../api/key.ts';
 import type { Key, Ref, RouteKind } from '../api/key.ts';
@@ -11,15 +10,19 @@ import type { AnyIndex, Index, ReadResources, RecordEvents, WriteResources } fro
 import type { Controller } from '../runtime/controller.ts';
 import { byKey, whenChanges, whenGenerationChanges } from '../runtime/trigger.ts';
 import type { Trigger } from '../runtime/trigger.ts';
+import { isAllowed } from '../traffic/backend-refs.ts';
 import type { DataPathMode } from '../traffic/data-path.ts';
 import { oldestTailnet } from '../traffic/resolve-backend-ref.ts';
 import type { TrafficResources } from '../traffic/traffic-resources.ts';
 import type { UnusedBackend } from '../traffic/unused.ts';
+import { checkedEndpoints, planEndpoints } from './entries.ts';
+import { eventsOf } from './events.ts';
 import { readInputs } from './inputs.ts';
 import type { InputSource } from './inputs.ts';
+import type { RelayPorts } from './relay-ports.ts';
 import { unusedOfRoute } from './routes.ts';
-import { statusOf } from './status.ts';
-import type { RelayPorts } from './status.ts';
+import { pausedStatusOf, statusOf } from './status.ts';
+import type { Situation } from './status.ts';
 
 type MeshEndpoints = Kinds['MeshEndpoints'];
 type Status = NonNullable<MeshEndpoints['status']>;
@@ -45,8 +48,9 @@ export type EndpointsDeps = {
 
 /** Writes the status of each MeshEndpoints. */
 export function endpointsController(deps: EndpointsDeps): Controller<'MeshEndpoints'> {
-  const { read, write, events, traffic, relayPorts, inputs, now } = deps;
+  const { read, write, events, relayPorts, health, inputs, now } = deps;
   const resolutions = new Resolutions(deps);
+  const gather = gatherer(deps, resolutions);
   return {
     name: 'mesh-endpoints',
     kind: 'MeshEndpoints',
@@ -56,6 +60,7 @@ export function endpointsController(deps: EndpointsDeps): Controller<'MeshEndpoi
         relayPorts?.subscribe(name => {
           for (const ref of usersOf(name, read)) enqueue(ref);
         }),
+        health?.subscribe(key => enqueue(refOf(key) as Ref<'MeshEndpoints'>)),
         ...inputs.map(source => source.subscribe?.(key => enqueue(refOf(key) as Ref<'MeshEndpoints'>))),
       ];
       return () => {
@@ -65,24 +70,51 @@ export function endpointsController(deps: EndpointsDeps): Controller<'MeshEndpoi
     reconcile: async (ref, { signal }) => {
       const object = read.get(ref);
       if (!object || object.spec.paused) {
+        health?.remove(keyOf(ref));
         for (const source of inputs) source.forget?.(keyOf(ref));
-        return { requeue: 'on-change' };
       }
-      const tailnet = oldestTailnet(traffic.tailnets(object.spec.tailnet));
-      const status = statusOf({
-        object,
-        tailnet,
-        relayPorts: tailnet && relayPorts?.of(tailnet.metadata.name),
-        inputs: await readInputs(inputs, object, signal),
-        routes: routesTo(keyOf(ref), read),
-        unusedOf: (route, status) => resolutions.unusedOf(route, object, status),
-        now: now(),
-      });
+      if (!object) return { requeue: 'on-change' };
+      const status = object.spec.paused
+        ? pausedStatusOf(object, now())
+        : statusOf(await gather(object, signal));
       if (status === object.status) return { requeue: 'on-change' };
       await write.replaceStatus(object, status);
-      recordTransition(object, status, events);
+      for (const event of eventsOf(object, status)) events.record(event);
       return { requeue: 'on-change' };
     },
+  };
+}
+
+/** Reads everything that decides the status of an object, and sets its checks. */
+function gatherer(
+  { read, traffic, relayPorts, health, inputs, dataPath, now }: EndpointsDeps,
+  resolutions: Resolutions,
+): (object: MeshEndpoints, signal: AbortSignal) => Promise<Situation> {
+  return async (object, signal) => {
+    const key = keyOf(refTo(object));
+    const tailnet = oldestTailnet(traffic.tailnets(object.spec.tailnet));
+    const mayUse =
+      tailnet !== undefined &&
+      isAllowed(traffic, tailnet.spec.allowedNamespaces, object.metadata.namespace ?? '');
+    const planned = planEndpoints({
+      object,
+      tailnet: mayUse ? tailnet : undefined,
+      relayPorts: tailnet && relayPorts?.of(tailnet.metadata.name),
+      inputs: await readInputs(inputs, object, signal),
+      dataPath,
+      readCa: pem => traffic.caBundle(pem),
+    });
+    health?.set(key, checkedEndpoints(planned));
+    return {
+      object,
+      tailnet,
+      isAllowed: mayUse,
+      planned: health ? planned : planned.filter(({ check }) => check.is === 'off'),
+      verdictOf: endpoint => health?.verdict(key, endpoint),
+      routes: routesTo(key, read),
+      unusedOf: (route, status) => resolutions.unusedOf(route, object, status),
+      now: now(),
+    };
   };
 }
 
@@ -122,28 +154,6 @@ function usersOf(name: string, read: ReadResources): readonly Ref<'MeshEndpoints
   if (!tailnet) return [];
   const users = read.find(endpointsByTailnet, tailnet.spec.tailnet);
   return users.filter(user => datagramTailnetsOf(user).length > 0).map(refTo);
-}
-
-/** Records that routes do not resolve, or do so again. */
-function recordTransition(object: MeshEndpoints, status: Status, events: RecordEvents): void {
-  const [before, now] = [object.status, status].map(each =>
-    each?.conditions?.find(({ type }) => type === 'RoutesResolved'),
-  );
-  if (!now || (before?.status === now.status && before.reason === now.reason)) return;
-  const isFailure = now.status === 'False';
-  if (!isFailure && before?.status !== 'False') return;
-  const { namespace, name, uid } = object.metadata;
-  events.record({
-    regarding: {
-      ...{ apiVersion: API_VERSION, kind: 'MeshEndpoints', name },
-      ...(namespace === undefined ? {} : { namespace }),
-      ...(uid === undefined ? {} : { uid }),
-    },
-    type: isFailure ? 'Warning' : 'Normal',
-    reason: now.reason,
-    action: 'Resolve',
-    note: now.message,
-  });
 }
 
 function intoNamespace<K extends RouteKind>(kind: K): Index<K> {

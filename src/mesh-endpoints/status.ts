@@ -1,40 +1,30 @@
 import { conditionsOf } from '../api/conditions.ts';
+import type { Finding } from '../api/conditions.ts';
 import type { Route } from '../api/gateway-api.ts';
 import { isEqual } from '../api/json.ts';
-import type { EndpointStatus, Kinds, MeshEndpoint } from '../api/generated/types.ts';
-import { addressText } from '../api/socket-address.ts';
+import type { EndpointStatus, EndpointSummary, Kinds } from '../api/generated/types.ts';
+import { keyOf } from '../api/key.ts';
+import { refTo } from '../api/references.ts';
+import type { Verdict } from '../health/health.ts';
 import type { UnusedBackend } from '../traffic/unused.ts';
-import type { EndpointInputs } from './inputs.ts';
-import { cutText, resolveRoutes, routesResolvedOf, routeStatusesOf } from './routes.ts';
+import { entryOf, isRefreshDue, withoutNewTimes } from './entries.ts';
+import type { PlannedEndpoint } from './entries.ts';
+import { PAUSED, readyOf } from './ready.ts';
+import { resolveRoutes, routesResolvedOf, routeStatusesOf } from './routes.ts';
 
 type MeshEndpoints = Kinds['MeshEndpoints'];
 type Status = NonNullable<MeshEndpoints['status']>;
-
-/** The UDP ports on which the relays beside meshd listen. */
-export type RelayPorts = {
-  /** Undefined until this process has reconciled the tailnet. */
-  of(tailnet: string): PortsOfTailnet | undefined;
-  /** Calls a listener with the name of a MeshTailnet at each change; returns the function that unsubscribes it. */
-  subscribe(listener: (tailnet: string) => void): () => void;
-};
-
-/** The relay ports of a tailnet, by target, which is `addressText` of an endpoint. */
-export type PortsOfTailnet = {
-  /** A port is confirmed once the relays of the tailnet listen on it. */
-  readonly ports: ReadonlyMap<string, { readonly port: number; readonly isConfirmed: boolean }>;
-  /** Why a target has no port, or what its unconfirmed port waits for, with the fix. */
-  readonly missing: ReadonlyMap<string, string>;
-};
 
 /** Everything that decides the status of a MeshEndpoints. */
 export type Situation = {
   readonly object: MeshEndpoints;
   /** The MeshTailnet of its domain. */
   readonly tailnet: Kinds['MeshTailnet'] | undefined;
-  /** Undefined until this process has reconciled the relay ports of the tailnet. */
-  readonly relayPorts: PortsOfTailnet | undefined;
-  /** What endpoints refer to outside of the object, by their names. */
-  readonly inputs: ReadonlyMap<string, EndpointInputs>;
+  /** Whether the MeshTailnet allows the namespace of the object. */
+  readonly isAllowed: boolean;
+  readonly planned: readonly PlannedEndpoint[];
+  /** The present verdict about an endpoint; undefined for one that is not checked. */
+  readonly verdictOf: (endpoint: string) => Verdict | undefined;
   /** The routes of all kinds that name it. */
   readonly routes: readonly Route[];
   /** Everything that a route does not use, if the status of the object were this one. */
@@ -42,68 +32,55 @@ export type Situation = {
   readonly now: Date;
 };
 
-/** The status that a MeshEndpoints is to have; the very same where nothing differs. */
+/** The status that a MeshEndpoints is to have; the very same where nothing differs that is worth a write. */
 export function statusOf(situation: Situation): Status {
-  const { object, now } = situation;
+  const { object, planned, verdictOf, now } = situation;
   const { generation } = object.metadata;
-  const { endpoints: _endpoints, routes: _routes, conditions: before = [], ...rest } = object.status ?? {};
-  const endpoints = endpointsOf(situation);
+  const entries = planned.map(each => entryOf(each, verdictOf(each.endpoint.name)));
+  const { endpoints: _endpoints, routes: _routes, ...rest } = object.status ?? {};
   // Without the field, the health of endpoints counts as not known, so that they are used.
-  const listed = { ...rest, ...(endpoints.length === 0 ? {} : { endpoints }) };
+  const listed = { ...rest, ...(entries.length === 0 ? {} : { endpoints: entries }) };
   const resolved = resolveRoutes(object, situation.routes, route => situation.unusedOf(route, listed));
   const routes = routeStatusesOf(resolved);
-  const others = before.filter(({ type }) => type !== 'RoutesResolved');
-  const status: Status = {
-    ...listed,
-    ...(generation === undefined ? {} : { observedGeneration: generation }),
-    conditions: [...others, ...conditionsOf([routesResolvedOf(resolved)], before, { generation, now })],
-    ...(routes ? { routes } : {}),
+  const withEntries = (endpoints: readonly EndpointStatus[]): Status => {
+    const summary = summaryOf(endpoints);
+    const ready = readyOf({ ...situation, entries: endpoints, summary });
+    return {
+      ...rest,
+      ...(generation === undefined ? {} : { observedGeneration: generation }),
+      conditions: conditionsWith([ready, routesResolvedOf(resolved)], object, now),
+      summary,
+      ...(endpoints.length === 0 ? {} : { endpoints }),
+      ...(routes ? { routes } : {}),
+    };
   };
+  const unchanged = withEntries(withoutNewTimes(entries, object));
+  const isSame = object.status !== undefined && isEqual(object.status, unchanged);
+  if (isSame && !isRefreshDue(keyOf(refTo(object)), entries, object)) return object.status;
+  const status = withEntries(entries);
   return object.status && isEqual(object.status, status) ? object.status : status;
 }
 
-/** The entries of UDP endpoints, and those that others wrote for endpoints of other protocols that still exist. */
-function endpointsOf(situation: Situation): readonly EndpointStatus[] {
-  const { spec, status } = situation.object;
-  const before = new Map(status?.endpoints?.map(entry => [entry.name, entry]));
-  return (spec.endpoints ?? []).flatMap(endpoint => {
-    const entry = before.get(endpoint.name);
-    if (endpoint.protocol !== 'UDP') return entry ?? [];
-    return udpEntryOf(endpoint, entry, situation) ?? [];
-  });
+function summaryOf(entries: readonly EndpointStatus[]): EndpointSummary {
+  const total = entries.length;
+  const healthy = entries.filter(({ status }) => status === 'Healthy').length;
+  return { total, healthy, unhealthy: total - healthy, ready: `${healthy}/${total}` };
 }
 
-/*
- * The entry of a UDP endpoint by its relay port, in a pool that the operator runs:
- *
- *   not known yet             the same entry, if it is about the same address
- *   confirmed                 Healthy, with the port
- *   not confirmed             the same entry, if it has this port; else Unhealthy, with the reason if there is one
- *   none                      Unhealthy, with the reason
- *
- * Without such a pool no relay carries UDP, and there is no entry.
- */
-function udpEntryOf(
-  endpoint: MeshEndpoint,
-  before: EndpointStatus | undefined,
-  { tailnet, relayPorts }: Situation,
-): EndpointStatus | undefined {
-  if (tailnet?.spec.pool.mode !== 'Managed') return undefined;
-  const target = addressText(endpoint);
-  const known = before?.address === target ? before : undefined;
-  const { name, meshFQDN, protocol, port } = endpoint;
-  const shown = { name, source: 'Static', address: target, meshFQDN, protocol, port } as const;
-  const assigned = relayPorts?.ports.get(target);
-  if (assigned && (assigned.isConfirmed || known?.relayPort === assigned.port)) {
-    return { ...shown, status: 'Healthy', relayPort: assigned.port };
-  }
-  const unconfirmed =
-    assigned &&
-    `the relays of MeshTailnet ${tailnet.metadata.name} do not listen on port ${assigned.port} yet`;
-  const error = relayPorts?.missing.get(target) ?? unconfirmed;
-  return error === undefined
-    ? known
-    : { ...shown, status: 'Unhealthy', error: cutText(error, MAX_ERROR_LENGTH) };
+/** The status of a paused object: the one that it has, but for Ready. */
+export function pausedStatusOf(object: MeshEndpoints, now: Date): Status {
+  const conditions = conditionsWith([PAUSED], object, now);
+  const isSame = object.status !== undefined && isEqual(object.status.conditions, conditions);
+  return isSame ? object.status : { ...object.status, conditions };
 }
 
-const MAX_ERROR_LENGTH = 256;
+/** The conditions of an object with some replaced. */
+function conditionsWith(findings: readonly Finding[], object: MeshEndpoints, now: Date) {
+  const {
+    metadata: { generation },
+    status,
+  } = object;
+  const before = status?.conditions ?? [];
+  const others = before.filter(({ type }) => !findings.some(finding => finding.type === type));
+  return [...conditionsOf(findings, before, { generation, now }), ...others];
+}

@@ -6,7 +6,7 @@ import type { Ref } from '../api/key.ts';
 import { relayName } from '../api/names.ts';
 import { datagramTailnetsOf, refTo, tailnetsOf } from '../api/references.ts';
 import { formatTargets, TARGETS_KEY, targetsVersion } from '../api/relay-targets.ts';
-import type { PortsOfTailnet } from '../mesh-endpoints/status.ts';
+import type { PortsOfTailnet } from '../mesh-endpoints/relay-ports.ts';
 import { tailnetsByDomain } from '../mesh-tailnet/gather.ts';
 import { poolTailnetsOf } from '../mesh-tailnet/pool/members.ts';
 import { metadataOf } from '../mesh-tailnet/pool/objects.ts';

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import type { PortsOfTailnet, RelayPorts } from '../mesh-endpoints/status.ts';
+import type { PortsOfTailnet, RelayPorts } from '../mesh-endpoints/relay-ports.ts';
 
 /** The relay ports of all tailnets, by the name of the MeshTailnet. */
 export interface PublishedPorts extends RelayPorts {

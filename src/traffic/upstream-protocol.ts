@@ -33,6 +33,7 @@ export function upstreamFor(protocol: Protocol, kind: RouteKind): Upstream | und
   return TABLE[protocol][kind];
 }
 
+/** Whether Envoy originates TLS to an endpoint with an upstream. */
 export function originatesTls(upstream: Upstream, { tls }: MeshEndpoint): boolean {
   switch (upstream.tls) {
     case 'always':

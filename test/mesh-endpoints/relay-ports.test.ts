@@ -18,6 +18,7 @@ const ENTRY = {
   port: 53,
 } as const;
 const UP = { ...ENTRY, relayPort: 20_000 };
+const UNASSIGNED = { ...ENTRY, status: 'Unhealthy', error: 'no relay port is assigned yet' };
 
 /** With a UDP endpoint that has a relay port. */
 async function withPort(...endpoints: object[]): Promise<EndpointsScene> {
@@ -30,7 +31,7 @@ async function withPort(...endpoints: object[]): Promise<EndpointsScene> {
 describe('status.endpoints of UDP endpoints', () => {
   it('has the relay port once it is confirmed', async () => {
     const scene = await EndpointsScene.start(tailnet, web(dns));
-    expect(scene.status()?.endpoints).toBeUndefined();
+    expect(scene.status()?.endpoints).toEqual([UNASSIGNED]);
     await scene.publish('one', assigned({ [TARGET]: 20_000 }));
     const error = 'the relays of MeshTailnet one do not listen on port 20000 yet';
     expect(scene.status()?.endpoints).toEqual([{ ...ENTRY, status: 'Unhealthy', error }]);
@@ -75,7 +76,7 @@ describe('status.endpoints of UDP endpoints', () => {
     const scene = await withPort();
     const moved = { ...dns, meshIP: '100.64.0.9' };
     await scene.put(web(moved));
-    expect(scene.status()?.endpoints).toBeUndefined();
+    expect(scene.status()?.endpoints).toEqual([{ ...UNASSIGNED, address: '100.64.0.9:53' }]);
     await scene.publish('one', confirmed({ '100.64.0.9:53': 20_007 }));
     expect(scene.status()?.endpoints).toEqual([{ ...ENTRY, address: '100.64.0.9:53', relayPort: 20_007 }]);
   });
@@ -86,13 +87,27 @@ describe('status.endpoints of UDP endpoints', () => {
     expect(scene.status()?.endpoints).toEqual([UP]);
   });
 
-  it.each([
-    ['the pool is run by others', { pool: { mode: 'External', addresses: ['10.0.0.1:1055'] } }],
-    ['no MeshTailnet has the domain', { tailnet: 'other.ts.net' }],
-  ])('has no entry where %s', async (_, spec) => {
+  it('has no port where the pool is run by others', async () => {
     const scene = await withPort();
-    await scene.put(named(meshTailnet(spec), 'one'));
-    expect(scene.status()?.endpoints).toBeUndefined();
+    const pool = { mode: 'External', addresses: ['10.0.0.1:1055'] };
+    await scene.put(named(meshTailnet({ pool }), 'one'));
+    expect(scene.status()?.endpoints).toEqual([ENTRY]);
+  });
+
+  it('has no port where no MeshTailnet has the domain', async () => {
+    const scene = await withPort();
+    await scene.put(named(meshTailnet({ tailnet: 'other.ts.net' }), 'one'));
+    const error = 'there is no MeshTailnet that it may use';
+    expect(scene.status()?.endpoints).toEqual([{ ...ENTRY, status: 'Unhealthy', error }]);
+  });
+
+  it('has the reason for a new leader too, before that knows the ports', async () => {
+    const scene = await EndpointsScene.start(tailnet, web(dns));
+    const missing = new Map([[TARGET, 'no relay port is left']]);
+    await scene.publish('one', { ports: new Map(), missing });
+    const { writes } = scene;
+    await scene.restart();
+    expect([scene.status()?.endpoints?.[0]?.error, scene.writes]).toEqual(['no relay port is left', writes]);
   });
 
   it('is one text for all spellings of an IPv6 address', async () => {
@@ -104,47 +119,24 @@ describe('status.endpoints of UDP endpoints', () => {
   });
 });
 
-describe('status.endpoints of other endpoints', () => {
-  const http = endpoint();
-  const entry = { name: 'web', status: 'Healthy', lastChecked: '2026-01-01T00:00:00Z' } as const;
-
-  it('does not exist where it was never written', async () => {
-    const scene = await EndpointsScene.start(tailnet, web(http));
-    expect(scene.status()).not.toHaveProperty('endpoints');
-    await scene.publish('one', confirmed({ [TARGET]: 20_000 }));
-    expect(scene.status()).not.toHaveProperty('endpoints');
-  });
-
-  it('keeps what others wrote while the endpoint exists', async () => {
-    const scene = await withPort(http);
-    await scene.write({ endpoints: [entry, { name: 'gone', status: 'Healthy' }, UP] });
-    expect(scene.status()?.endpoints).toEqual([UP, entry]);
-    await scene.put(web(http));
-    expect(scene.status()?.endpoints).toEqual([entry]);
-    await scene.put(web({ ...http, name: 'other' }));
-    expect(scene.status()).not.toHaveProperty('endpoints');
-  });
-
-  it('keeps the other fields of the status', async () => {
-    const scene = await EndpointsScene.start(tailnet, web(http));
-    await scene.write({ vipServices: [{ name: 'web', status: 'Registered' }] });
-    expect(scene.status()).toMatchObject({
-      observedGeneration: 1,
-      vipServices: [{ name: 'web', status: 'Registered' }],
-    });
-  });
-});
-
 describe('the status of a MeshEndpoints', () => {
-  it('stays as it is while spec.paused is true', async () => {
+  it('stays as it is but for Ready while spec.paused is true', async () => {
     const scene = await withPort();
     const before = scene.status();
     const paused = named(meshEndpoints({ endpoints: [], paused: true }), 'default/web');
     await scene.put(paused);
     await scene.publish('one', confirmed({}));
-    expect(scene.status()).toBe(before);
+    const { conditions, ...rest } = scene.status() ?? {};
+    expect({ ...rest, conditions: before?.conditions }).toEqual(before);
+    expect(conditions).toEqual([
+      expect.objectContaining({ type: 'Ready', status: 'False', reason: 'Paused' }),
+      ...(before?.conditions ?? []).filter(({ type }) => type !== 'Ready'),
+    ]);
     await scene.put(web(endpoint()));
-    expect(scene.status()).not.toHaveProperty('endpoints');
+    expect(scene.status()).toMatchObject({
+      endpoints: [{ name: 'web', status: 'Healthy' }],
+      conditions: [{ type: 'Ready', status: 'True' }, {}],
+    });
   });
 
   it('is not written while nothing changes', async () => {

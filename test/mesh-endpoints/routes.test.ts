@@ -76,12 +76,17 @@ describe('the condition RoutesResolved', () => {
     expect(resolvedOf(scene)?.lastTransitionTime).not.toBe(lastTransitionTime);
   });
 
-  it('leaves other conditions as they are', async () => {
+  it('leaves other conditions and fields as they are', async () => {
     const scene = await EndpointsScene.start(tailnet, web(), toWeb);
-    const ready = { type: 'Ready', status: 'True', reason: 'EndpointsConfigured', message: '' } as const;
-    const condition = { ...ready, lastTransitionTime: '2026-01-01T00:00:00Z' };
-    await scene.write({ conditions: [condition] });
-    expect(scene.status()?.conditions).toEqual([condition, resolvedOf(scene)]);
+    const found = { type: 'Discovered', status: 'True', reason: 'Discovered', message: '' } as const;
+    const condition = { ...found, lastTransitionTime: '2026-01-01T00:00:00Z' };
+    await scene.write({ conditions: [condition], vipServices: [{ name: 'web', status: 'Registered' }] });
+    expect(scene.status()?.conditions).toContainEqual(condition);
+    expect(resolvedOf(scene)?.status).toBe('True');
+    expect(scene.status()).toMatchObject({
+      observedGeneration: 1,
+      vipServices: [{ name: 'web', status: 'Registered' }],
+    });
   });
 });
 

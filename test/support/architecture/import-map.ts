@@ -44,7 +44,7 @@ const IMPORT_MAP: Readonly<Record<string, readonly Permission[]>> = {
     ...PORTS,
     'src/mesh-tailnet/gather.ts',
     'src/mesh-tailnet/pool/',
-    { types: 'src/mesh-endpoints/status.ts' },
+    { types: 'src/mesh-endpoints/relay-ports.ts' },
   ],
   'src/mesh-*/': [
     'src/api/',

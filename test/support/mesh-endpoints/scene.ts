@@ -1,9 +1,12 @@
+import { isDeepStrictEqual } from 'node:util';
 import type { Kinds } from '../../../src/api/generated/types.ts';
 import { refOf } from '../../../src/api/key.ts';
 import type { Key } from '../../../src/api/key.ts';
+import type { CheckedEndpoint, HealthMonitor, Verdict } from '../../../src/health/health.ts';
+import type { EndpointInputs, InputSource } from '../../../src/mesh-endpoints/inputs.ts';
 import { extensionIndexes, trafficResourcesFrom } from '../../../src/extension/listers.ts';
 import { endpointsController, endpointsIndexes } from '../../../src/mesh-endpoints/controller.ts';
-import type { RelayPorts } from '../../../src/mesh-endpoints/status.ts';
+import type { RelayPorts } from '../../../src/mesh-endpoints/relay-ports.ts';
 import { sharedIndexes } from '../../../src/resources/indexes.ts';
 import type { ObjectEvent } from '../../../src/resources/resources.ts';
 import type { RunningController } from '../../../src/runtime/controller.ts';
@@ -47,10 +50,80 @@ function portsOf(ports: Readonly<Record<string, number>>, isConfirmed: boolean):
   return { ports: new Map(entries), missing: new Map() };
 }
 
+type Result = Pick<Verdict, 'is' | 'error'>;
+
+/** Verdicts on endpoints, as a test decides them; an endpoint begins with the verdict that was written. */
+class ScriptedHealth implements HealthMonitor {
+  readonly checked = new Map<Key, ReadonlyMap<string, CheckedEndpoint>>();
+  readonly #verdicts = new Map<string, Verdict>();
+  readonly #listeners = new Set<(object: Key) => void>();
+
+  set(object: Key, endpoints: ReadonlyMap<string, CheckedEndpoint>): void {
+    const before = this.checked.get(object);
+    this.checked.set(object, endpoints);
+    for (const name of before?.keys() ?? []) {
+      if (!endpoints.has(name)) this.#verdicts.delete(`${object} ${name}`);
+    }
+    for (const [name, { check, written }] of endpoints) {
+      const isSame = isDeepStrictEqual(before?.get(name)?.check.target, check.target);
+      const undecided = { is: 'undecided', lastChecked: undefined } as const;
+      if (!isSame) this.#verdicts.set(`${object} ${name}`, written ?? undecided);
+    }
+  }
+
+  remove(object: Key): void {
+    this.set(object, new Map());
+    this.checked.delete(object);
+  }
+
+  verdict(object: Key, endpoint: string): Verdict | undefined {
+    return this.#verdicts.get(`${object} ${endpoint}`);
+  }
+
+  subscribe(listener: (object: Key) => void): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  close(): void {
+    this.checked.clear();
+  }
+
+  /** Another result; as a monitor, notifies only where the verdict is another. */
+  decide(object: Key, endpoint: string, { is, error }: Result, lastChecked: Date): void {
+    const before = this.verdict(object, endpoint);
+    if (!before) throw new Error(`endpoint ${endpoint} of ${object} is not checked`);
+    this.#verdicts.set(`${object} ${endpoint}`, { is, error, lastChecked } as Verdict);
+    if (before.is !== is) for (const listener of this.#listeners) listener(object);
+  }
+}
+
+/** Inputs of the endpoints of default/web, as a test gives them. */
+class GivenInputs implements InputSource {
+  readonly #listeners = new Set<(object: Key) => void>();
+  #inputs: Readonly<Record<string, EndpointInputs>> = {};
+
+  read(): Promise<ReadonlyMap<string, EndpointInputs>> {
+    return Promise.resolve(new Map(Object.entries(this.#inputs)));
+  }
+
+  subscribe(listener: (object: Key) => void): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  replace(inputs: Readonly<Record<string, EndpointInputs>>): void {
+    this.#inputs = inputs;
+    for (const listener of this.#listeners) listener('MeshEndpoints/default/web');
+  }
+}
+
 /** The controller on resources in memory. */
 export class EndpointsScene {
   readonly runtime: Runtime;
   ports = new PublishedPorts();
+  health = new ScriptedHealth();
+  readonly inputs = new GivenInputs();
   readonly events: ObjectEvent[] = [];
   writes = 0;
   #running: RunningController | undefined;
@@ -81,17 +154,22 @@ export class EndpointsScene {
       traffic: trafficResourcesFrom(read, { readsBackends: false }),
       dataPath: 'Proxy',
       relayPorts: this.ports,
-      health: undefined,
-      inputs: [],
-      now: () => new Date(Date.parse('2026-01-15T12:00:00Z') + this.runtime.clock.now()),
+      health: this.health,
+      inputs: [this.inputs],
+      now: () => this.now(),
     });
     this.#running = this.runtime.start(controller, { syncPeriodMs: 30_000 });
   }
 
-  /** Another process becomes the leader, which has published no relay ports yet. */
+  now(): Date {
+    return new Date(Date.parse('2026-01-15T12:00:00Z') + this.runtime.clock.now());
+  }
+
+  /** Another process becomes the leader, which has published no relay ports and checked nothing yet. */
   async restart(): Promise<void> {
     await this.#running?.drain({ graceMs: 0, abortMs: 0 });
     this.ports = new PublishedPorts();
+    this.health = new ScriptedHealth();
     this.#startController();
     await this.runtime.clock.settle();
   }
@@ -108,6 +186,19 @@ export class EndpointsScene {
 
   async publish(tailnet: string, ports: Ports): Promise<void> {
     this.ports.publish(tailnet, ports);
+    await this.runtime.clock.settle();
+  }
+
+  /** Decides that an endpoint is healthy, or unhealthy with an error. */
+  async decide(endpoint: string, error?: string, name = 'web'): Promise<void> {
+    const result: Result = error === undefined ? { is: 'healthy' } : { is: 'unhealthy', error };
+    this.health.decide(`MeshEndpoints/default/${name}`, endpoint, result, this.now());
+    await this.runtime.clock.settle();
+  }
+
+  /** The inputs of endpoints are others. */
+  async give(inputs: Readonly<Record<string, EndpointInputs>>): Promise<void> {
+    this.inputs.replace(inputs);
     await this.runtime.clock.settle();
   }
 
