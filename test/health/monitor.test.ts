@@ -71,6 +71,50 @@ it('unknown results change nothing', async () => {
   expect(monitor.verdict(object, 'b')).toMatchObject({ is: 'healthy' });
 });
 
+it('unknown results of a tailnet are logged once, and at most once a minute while they come and go', async () => {
+  const { monitor, clock, behave, lines } = scriptedMonitor();
+  const check = tcpCheck('100.64.0.1', { intervalMs: 1000 });
+  monitor.set(object, new Map([['a', checked(check, healthy)]]));
+  for (let minute = 0; minute < 10; minute++) {
+    behave('100.64.0.1', unknown);
+    await clock.advance(30_000);
+    behave('100.64.0.1', success);
+    await clock.advance(30_000);
+  }
+  const logged = lines().filter(({ level }) => level !== 'debug');
+  expect(logged.length).toBeLessThanOrEqual(10);
+  expect(logged.slice(0, 2)).toMatchObject([
+    { level: 'info', msg: 'health checks of a tailnet have no results', reason: 'no mesh pod is ready' },
+    { level: 'info', msg: 'health checks of a tailnet have results again', tailnet: 'example' },
+  ]);
+});
+
+it('results are counted by tailnet and type, and no metric or log line has a header of a check', async () => {
+  const { monitor, clock, behave, lines, metrics } = scriptedMonitor();
+  const settings = {
+    type: 'HTTP',
+    host: 'web',
+    path: '/',
+    expectedStatus: 200,
+    tls: undefined,
+    headers: [['X-Probe', 'hidden-value']],
+  } as const;
+  const addresses = ['100.64.0.1', '100.64.0.2', '100.64.0.3'];
+  for (const [index, result] of [success, refused, unknown].entries()) behave(addresses[index] ?? '', result);
+  const entries = addresses.map(
+    address => [address, checked(tcpCheck(address, { settings }), healthy)] as const,
+  );
+  monitor.set(object, new Map(entries));
+  await clock.advance(9_990);
+  const text = await metrics();
+  for (const name of ['health_check_success', 'health_check_failure', 'mesh_gateway_health_check_unknown'])
+    expect(text).toContain(`${name}_total{tailnet="example",type="HTTP"} 1\n`);
+  expect(text).toContain('health_check_duration_seconds_count{type="HTTP"} 2\n');
+  expect(text).toContain('mesh_gateway_health_check_start_lag_seconds_count 3\n');
+  expect(lines()).toMatchObject([{ level: 'debug' }, { level: 'info' }]);
+  expect(text + JSON.stringify(lines())).not.toContain('hidden-value');
+});
+
 it('close ends all checks and leaves no timer', async () => {
   const { monitor, clock, behave, running } = scriptedMonitor();
   behave('100.64.0.1', 'hang');
