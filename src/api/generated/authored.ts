@@ -348,7 +348,7 @@ export interface MeshEndpoint {
    */
   readonly protocol: Protocol;
   /**
-   * A service outside the tailnet, as hostname:port: mesh pods serve it on the tailnet, and a route to this endpoint connects to it directly. Not supported yet: such an endpoint gets no traffic.
+   * A service outside the tailnet, as hostname:port, to which Envoy connects directly, in place of meshIP and port. The operator resolves the name; its addresses must be public, or allowed by EXTERNAL_TARGETS_ALLOW. It is not published on the tailnet yet.
    */
   readonly externalTarget?: string;
   /**
@@ -677,7 +677,11 @@ export interface EndpointStatus {
    */
   readonly error?: string;
   /**
-   * The addresses that externalTarget resolves to.
+   * The externalTarget that was resolved.
+   */
+  readonly externalTarget?: string;
+  /**
+   * The addresses that externalTarget resolves to, to which Envoy connects.
    */
   readonly resolvedAddresses?: readonly string[];
   /**

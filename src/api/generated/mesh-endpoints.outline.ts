@@ -196,6 +196,7 @@ const endpointStatusOutline: Outline = {
     port: { is: "integer", expect: "a port (1 to 65535)" },
     lastChecked: { is: "date-time" },
     error: { is: "text" },
+    externalTarget: { is: "text" },
     resolvedAddresses: { is: "list", items: { is: "text" } },
     relayPort: { is: "integer", expect: "a port (1 to 65535)" },
   },
