@@ -1,7 +1,7 @@
 import { GATEWAY_GROUP } from './gateway-api.ts';
 import type { BackendRef, ParentRef, Route } from './gateway-api.ts';
 import { GROUP } from './generated/kinds.ts';
-import type { Kinds } from './generated/types.ts';
+import type { Kinds, MeshEndpoint } from './generated/types.ts';
 import { keyOf } from './key.ts';
 import type { Key, Ref, ResourceKind } from './key.ts';
 
@@ -43,8 +43,13 @@ export function tailnetsOf(object: { readonly spec: { readonly tailnet: string }
   return [object.spec.tailnet];
 }
 
-/** The tailnet of a MeshEndpoints with UDP endpoints. */
+/** The tailnet of a MeshEndpoints with UDP endpoints in it. */
 export function datagramTailnetsOf({ spec }: Kinds['MeshEndpoints']): readonly string[] {
-  const hasDatagrams = spec.endpoints?.some(({ protocol }) => protocol === 'UDP') === true;
+  const hasDatagrams = spec.endpoints?.some(isRelayed) === true;
   return hasDatagrams ? [spec.tailnet] : [];
+}
+
+/** Whether relays carry the traffic of an endpoint. */
+export function isRelayed({ protocol, externalTarget }: MeshEndpoint): boolean {
+  return protocol === 'UDP' && externalTarget === undefined;
 }

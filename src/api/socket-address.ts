@@ -10,6 +10,12 @@ export function addressText({ meshIP, port }: Pick<MeshEndpoint, 'meshIP' | 'por
   return `[${canonicalIPv6(meshIP)}]:${port}`;
 }
 
+/** The host, in lower case, and the port of an externalTarget. */
+export function hostAndPortOf(externalTarget: string): { readonly host: string; readonly port: number } {
+  const [host = '', port] = externalTarget.toLowerCase().split(':');
+  return { host, port: Number(port) };
+}
+
 /** Parses address:port or [address]:port; undefined for a host name. */
 export function parseSocketAddress(text: string): SocketAddress | undefined {
   const [, bracketed, bare, digits = ''] = /^(?:\[([^\]]*)\]|([^:[\]]*)):([1-9]\d{0,4})$/.exec(text) ?? [];

@@ -75,7 +75,9 @@ function explainRule({ rule, localities, unused }: RuleTraffic, path: DataPathMo
   const unready = path === 'Proxy' ? unreadyPools(rule) : new Map<number, string>();
   const problems = [...unused.map(unusedLine), ...new Set(unready.values())];
   const canServe = localities.some(
-    ({ backend, endpoints }) => isMeshBackend(backend) && !unready.has(backend) && endpoints.some(isServing),
+    ({ backend, endpoints: list }) =>
+      isMeshBackend(backend) &&
+      list.some(each => isServing(each) && (!unready.has(backend) || each.externalTarget !== undefined)),
   );
   const none = localities.every(locality => locality.endpoints.length === 0)
     ? 'no endpoint'
@@ -94,7 +96,8 @@ function explainRule({ rule, localities, unused }: RuleTraffic, path: DataPathMo
 
 /** Backends whose MeshTailnet has a proxy address that no mesh pod serves now, with the line that reports it. */
 function unreadyPools({ backends }: ResolvedRule): ReadonlyMap<number, string> {
-  const lines = backends.flatMap(({ index, endpoints: [first] }) => {
+  const lines = backends.flatMap(({ index, endpoints }) => {
+    const first = endpoints.find(({ endpoint }) => endpoint.externalTarget === undefined);
     const problem = first && proxiesOf(first.tailnet).are === 'known' && poolProblemOf(first.tailnet);
     return problem
       ? [[index, `    not ready: MeshTailnet ${first.tailnet.metadata.name}: ${problem}`] as const]
@@ -103,7 +106,8 @@ function unreadyPools({ backends }: ResolvedRule): ReadonlyMap<number, string> {
   return new Map(lines);
 }
 
-function howToReach({ proxy, relayedTo }: EnvoyEndpoint): string {
+function howToReach({ proxy, relayedTo, externalTarget }: EnvoyEndpoint): string {
+  if (externalTarget !== undefined) return `directly, as ${externalTarget}`;
   if (relayedTo) return `relays to ${addressOf(relayedTo)}`;
   return proxy ? `through ${proxy.address}:${proxy.port}` : 'directly';
 }

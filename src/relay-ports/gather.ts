@@ -2,7 +2,7 @@ import type { Kinds } from '../api/generated/types.ts';
 import { isRecord } from '../api/json.ts';
 import { RELAY, relayName } from '../api/names.ts';
 import { parseTargets, TARGETS_KEY } from '../api/relay-targets.ts';
-import { datagramTailnetsOf } from '../api/references.ts';
+import { datagramTailnetsOf, isRelayed } from '../api/references.ts';
 import { addressText } from '../api/socket-address.ts';
 import { podsByTailnet } from '../mesh-tailnet/pool/gather.ts';
 import { endpointsByTailnet } from '../resources/indexes.ts';
@@ -82,10 +82,9 @@ function mayUse({ metadata }: MeshEndpoints, { spec }: MeshTailnet, traffic: Tra
   return isAllowed(traffic, spec.allowedNamespaces, metadata.namespace ?? '');
 }
 
-/** Traffic to an endpoint with externalTarget passes no relay. */
 function wantedBy({ metadata, spec }: MeshEndpoints): readonly WantedTarget[] {
   const { namespace = '', name, creationTimestamp: createdAt } = metadata;
   return (spec.endpoints ?? [])
-    .filter(({ protocol, externalTarget }) => protocol === 'UDP' && externalTarget === undefined)
+    .filter(isRelayed)
     .map(endpoint => ({ target: addressText(endpoint), createdAt, object: `${namespace}/${name}` }));
 }

@@ -50,7 +50,11 @@ function isOfRelay({ protocol, lastChecked }: EndpointStatus): boolean {
 }
 
 /** Whether a status entry is about the present address of the endpoint, which may have changed since the check. */
-function isCurrent({ address = '' }: EndpointStatus, { endpoint }: ResolvedEndpoint): boolean {
+function isCurrent(
+  { address = '', externalTarget }: EndpointStatus,
+  { endpoint }: ResolvedEndpoint,
+): boolean {
+  if (endpoint.externalTarget !== externalTarget) return false;
   const checked = parseSocketAddress(address);
   return !checked || addressText({ meshIP: checked.address, port: checked.port }) === addressText(endpoint);
 }

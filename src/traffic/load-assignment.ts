@@ -69,7 +69,7 @@ export function loadAssignmentOf(
   };
 }
 
-/** An endpoint occurs once for each of its places, with its weight, so that relays share its traffic evenly. */
+/** An endpoint occurs once for each of its places, which share its traffic evenly. */
 function localitiesOf(
   { index, ref, endpoints }: ResolvedBackend,
   placesOf: Path['placesOf'],
@@ -77,11 +77,17 @@ function localitiesOf(
   settings: EnvoyClusterSettings,
 ): readonly EnvoyLocality[] {
   const byPriority = new Map<number, EnvoyEndpoint[]>();
-  for (const resolved of endpoints) {
-    const { priority } = resolved.endpoint;
+  const placed = endpoints.map(resolved => ({ resolved, places: placesOf(resolved) }));
+  const shareOf = sharesAmong(placed.map(({ places }) => places.length));
+  for (const { resolved, places } of placed) {
+    const { priority, weight } = resolved.endpoint;
     const health = healthOf(resolved);
-    for (const { isDraining = false, ...place } of placesOf(resolved)) {
-      const endpoint = envoyEndpointOf(resolved, place, settings, isDraining ? 'DRAINING' : health);
+    const share = shareOf(weight, places.length);
+    for (const { isDraining = false, ...place } of places) {
+      const endpoint = {
+        ...envoyEndpointOf(resolved, place, settings, isDraining ? 'DRAINING' : health),
+        weight: share,
+      };
       const samePriority = byPriority.get(priority);
       if (samePriority) samePriority.push(endpoint);
       else byPriority.set(priority, [endpoint]);
@@ -91,6 +97,19 @@ function localitiesOf(
     .sort(([a], [b]) => a - b)
     .map(([priority, list]) => ({ backend: index, weight: ref.weight, priority, endpoints: list }));
 }
+
+/**
+ * The weight of each of the places of an endpoint. Where all endpoints have as many, as with relays, it is that of the
+ * endpoint; else it is scaled so that 16 places, the most that an externalTarget has, share even a weight of 1.
+ */
+function sharesAmong(counts: readonly number[]): (weight: number, count: number) => number {
+  const different = new Set(counts.filter(count => count > 0));
+  if (different.size < 2) return weight => weight;
+  return (weight, count) => Math.round((weight * SCALE) / count);
+}
+
+/** Divisible by most numbers up to 16. */
+const SCALE = 720;
 
 function envoyEndpointOf(
   resolved: ResolvedEndpoint,

@@ -3,6 +3,8 @@ import { addressText } from '../api/socket-address.ts';
 import type { SocketAddress } from '../api/socket-address.ts';
 import { proxiesOf, proxySelector } from './data-path.ts';
 import type { DataPathMode } from './data-path.ts';
+import { externalAddressesOf } from './external-targets.ts';
+import type { ExternalAddresses } from './external-targets.ts';
 import { relayPortsOf } from './relays.ts';
 import type { ResolvedEndpoint } from './resolve-backend-ref.ts';
 import type { ResolvedBackend, ResolvedRule } from './resolve-route.ts';
@@ -16,6 +18,8 @@ export type Place = SocketAddress & {
   readonly proxy?: SocketAddress;
   /** The endpoint, if the address is that of a relay. */
   readonly relayedTo?: SocketAddress;
+  /** The externalTarget, if the address is one of those that it resolves to. */
+  readonly externalTarget?: string;
 };
 
 /** How Envoy reaches the endpoints of a backend, and which it cannot reach. */
@@ -28,8 +32,52 @@ export type Path = {
 /** The path to a backend; all its endpoints are in this tailnet. */
 type PathTo = (backend: ResolvedBackend, tailnet: Kinds['MeshTailnet']) => Path;
 
-/** The paths to the backends of a rule. Without a proxy or relay, Envoy never gets an endpoint to dial directly. */
+/**
+ * The paths to the backends of a rule. Without a proxy or relay, Envoy never gets an endpoint in the tailnet to dial
+ * directly; to an externalTarget it connects without either.
+ */
 export function pathsOf(
+  rule: ResolvedRule,
+  dataPath: DataPathMode,
+  resources: Pick<TrafficResources, 'relays'>,
+): PathTo {
+  const intoMesh = pathsIntoMesh(rule, dataPath, resources);
+  const external = externalAddressesOf(rule.backends);
+  if (external.size === 0) return intoMesh;
+  return (backend, tailnet) => {
+    const inMesh = backend.endpoints.filter(resolved => !external.has(resolved));
+    const path = inMesh.length > 0 ? intoMesh({ ...backend, endpoints: inMesh }, tailnet) : noPath();
+    return {
+      placesOf: resolved => {
+        const found = external.get(resolved);
+        return found ? externalPlacesOf(resolved, found) : path.placesOf(resolved);
+      },
+      unused: [...path.unused, ...unresolvedOf(backend, external)],
+    };
+  };
+}
+
+function externalPlacesOf({ endpoint }: ResolvedEndpoint, found: ExternalAddresses): readonly Place[] {
+  const { externalTarget } = endpoint;
+  if (found.are !== 'known' || externalTarget === undefined) return [];
+  return found.addresses.map(address => ({ address, port: found.port, externalTarget }));
+}
+
+function unresolvedOf(
+  backend: ResolvedBackend,
+  external: ReadonlyMap<ResolvedEndpoint, ExternalAddresses>,
+): readonly UnusedBackend[] {
+  return backend.endpoints.flatMap(resolved => {
+    const found = external.get(resolved);
+    if (!found || found.are === 'known') return [];
+    const { endpoint } = resolved;
+    return found.are === 'missing'
+      ? [unreachableBackend.notResolved(backend, endpoint, found.why)]
+      : [unreachableBackend.sameResolvedAddress(backend, endpoint, found.by)];
+  });
+}
+
+function pathsIntoMesh(
   { protocol, backends }: ResolvedRule,
   dataPath: DataPathMode,
   resources: Pick<TrafficResources, 'relays'>,

@@ -86,7 +86,6 @@ function resolveEndpoint(
   { object, tailnet }: ReferencedObjects,
   endpoint: MeshEndpoint,
 ): Candidate | UnusedBackend {
-  if (endpoint.externalTarget !== undefined) return unusedEndpoint.externalTarget(backendRef, endpoint);
   const upstream = upstreamFor(endpoint.protocol, backendRef.route.kind);
   if (!upstream) return unusedEndpoint.protocolMismatch(backendRef, endpoint);
   const { protocol } = upstream;

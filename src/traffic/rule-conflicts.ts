@@ -53,12 +53,24 @@ export function withDefaultProtocol(candidates: readonly Candidate[]): Filtered 
 }
 
 /**
- * Keeps one candidate per address and port, as Envoy does. It is the first whose object is not being deleted, so that a
+ * Keeps one candidate per address and port, as Envoy does, and one per externalTarget. It is the first whose object is not being deleted, so that a
  * replacement of a deleted object gets the traffic. Where an address occurs in several tailnets, none is kept: Envoy would
  * send traffic for one tailnet into another.
  */
 export function withoutDuplicateAddresses(candidates: readonly Candidate[]): Filtered {
-  return oneOfEachGroup(candidates, ({ resolved }) => addressText(resolved.endpoint), duplicatesOf);
+  const { kept, unused } = oneOfEachGroup(candidates, addressOf, duplicatesOf);
+  const targets = oneOfEachGroup(kept, targetOf, group =>
+    othersOf(group).map(([each, first]) => [each, unusedEndpoint.duplicateTarget(each, first)]),
+  );
+  return { kept: targets.kept, unused: [...unused, ...targets.unused] };
+}
+
+function addressOf({ resolved: { endpoint } }: Candidate): string | undefined {
+  return endpoint.externalTarget === undefined ? addressText(endpoint) : undefined;
+}
+
+function targetOf({ resolved: { endpoint } }: Candidate): string | undefined {
+  return endpoint.externalTarget?.toLowerCase();
 }
 
 /** Keeps one candidate per server name and port, because the proxy would dial the same device for all of them. */
@@ -70,7 +82,7 @@ export function withoutDuplicateNames(candidates: readonly Candidate[]): Filtere
 
 /** Undefined where the endpoint is dialled by its address. */
 function serverNameAndPort({ resolved: { endpoint, tls } }: Candidate): string | undefined {
-  if (tls?.serverName.is !== 'per-endpoint') return undefined;
+  if (tls?.serverName.is !== 'per-endpoint' || endpoint.externalTarget !== undefined) return undefined;
   return `${endpoint.meshFQDN.toLowerCase()}:${endpoint.port}`;
 }
 

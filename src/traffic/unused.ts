@@ -51,7 +51,9 @@ export type UnusedReason =
   /** UDP cannot pass the CONNECT proxies of an External pool. */
   | 'DatagramsThroughProxy'
   /** The endpoint has no port on the relays of its MeshTailnet. */
-  | 'RelayPortMissing';
+  | 'RelayPortMissing'
+  /** The operator has not written the addresses of the endpoint's externalTarget into status.endpoints. */
+  | 'ExternalTargetNotResolved';
 
 /** A backendRef or endpoint that gets no traffic. */
 export type UnusedBackend = {
@@ -152,13 +154,6 @@ export const unusedEndpoint = {
       endpoint,
     );
   },
-  externalTarget: (backendRef: RouteBackendRef, endpoint: MeshEndpoint) =>
-    unused(
-      'NotSupported',
-      backendRef,
-      `externalTarget of ${namedEndpoint(backendRef, endpoint)} is not supported yet: refer to the service itself`,
-      endpoint,
-    ),
   caMissing: (backendRef: RouteBackendRef, endpoint: MeshEndpoint, { reason, why }: MissingCa) =>
     unused(
       reason,
@@ -183,6 +178,12 @@ export const unusedEndpoint = {
       'DuplicateAddress',
       candidate,
       `${namedCandidate(candidate)} has the same address and port as ${namedCandidate(first)}, which is used: remove one of them`,
+    ),
+  duplicateTarget: (candidate: Candidate, first: Candidate) =>
+    unusedCandidate(
+      'DuplicateAddress',
+      candidate,
+      `${namedCandidate(candidate)} has the same externalTarget as ${namedCandidate(first)}, which is used: remove one of them`,
     ),
   duplicateName: (candidate: Candidate, first: Candidate) =>
     unusedCandidate(
@@ -229,6 +230,20 @@ export const unreachableBackend = {
       'RelayPortMissing',
       backend,
       `${namedEndpoint(backend, endpoint)} has no relay port: ${why}`,
+      endpoint,
+    ),
+  notResolved: (backend: BackendPlace, endpoint: MeshEndpoint, why: string) =>
+    unused(
+      'ExternalTargetNotResolved',
+      backend,
+      `externalTarget ${endpoint.externalTarget} of ${namedEndpoint(backend, endpoint)} has no addresses: ${why}`,
+      endpoint,
+    ),
+  sameResolvedAddress: (backend: BackendPlace, endpoint: MeshEndpoint, first: MeshEndpoint) =>
+    unused(
+      'DuplicateAddress',
+      backend,
+      `externalTarget ${endpoint.externalTarget} of ${namedEndpoint(backend, endpoint)} has only addresses of endpoint ${first.name}, which is used, and Envoy keeps one endpoint per address: remove one of them`,
       endpoint,
     ),
   noRelay: (backend: BackendPlace, tailnet: Kinds['MeshTailnet']) =>

@@ -161,6 +161,30 @@ describe('the explanation of a route', () => {
     expect(explain()?.text).toContain('has no relay for UDP: Service mesh-relay-one has no endpoints');
   });
 
+  it('has the addresses of an externalTarget, which need no pool, and says that a file has none', () => {
+    const externalTarget = 'web.example.com:443';
+    const entry = {
+      name: 'web',
+      status: 'Healthy',
+      externalTarget,
+      resolvedAddresses: ['1.1.1.1', '1.1.1.2'],
+    };
+    const object = named(meshEndpoints({ endpoints: [endpoint({ externalTarget })] }), 'default/web');
+    const explain = (status: object) =>
+      explainRoutes(resourcesFrom([managed, { ...object, status }]), [toWeb], 'Proxy')[0];
+    const found = explain({ endpoints: [entry] });
+    expect(found?.text.split('\n').slice(2)).toEqual([
+      '    1.1.1.1:443  directly, as web.example.com:443  backend 0, weight 1, priority 0, HEALTHY',
+      '    1.1.1.2:443  directly, as web.example.com:443  backend 0, weight 1, priority 0, HEALTHY',
+    ]);
+    expect(found?.isHealthy).toBe(true);
+    const unresolved = explain({});
+    expect(unresolved?.isHealthy).toBe(false);
+    expect(unresolved?.text).toContain(
+      'Where objects have no status, as in files, its addresses are not known',
+    );
+  });
+
   it('has no endpoints while the MeshTailnet is being deleted', () => {
     const status = { conditions: POOL_READY, pool: { ready: 2, proxyAddress } };
     const deleted = named(meshTailnet(), 'one', { deletionTimestamp: '2026-01-01T00:00:00Z' });

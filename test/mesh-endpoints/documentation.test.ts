@@ -82,6 +82,7 @@ const UNRESOLVED: Readonly<Record<UnusedReason, true>> = {
   ProxyNotAnAddress: true,
   DatagramsThroughProxy: true,
   RelayPortMissing: true,
+  ExternalTargetNotResolved: true,
 };
 
 describe('docs/why-is-my-route-not-working.md', () => {

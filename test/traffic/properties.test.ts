@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import type { MeshEndpoint } from '../../src/api/generated/types.ts';
 import { keyOf } from '../../src/api/key.ts';
 import { refTo } from '../../src/api/references.ts';
 import type { SocketAddress } from '../../src/api/socket-address.ts';
@@ -58,18 +59,27 @@ function textOf({ address, port }: SocketAddress): string {
   return `${address}:${port}`;
 }
 
-/** The TLS that endpoints take, by their addresses. */
+/** What identifies an endpoint within a rule. */
+function idOf({ meshIP, port, externalTarget }: MeshEndpoint): string {
+  return externalTarget ?? `${meshIP}:${port}`;
+}
+
+function idIn(endpoint: EnvoyEndpoint): string {
+  return endpoint.externalTarget ?? textOf(endpoint.relayedTo ?? endpoint);
+}
+
+/** The TLS that endpoints take. */
 function takenIn({ backends }: ResolvedRule): ReadonlyMap<string, UpstreamTls | undefined> {
   const all = backends.flatMap(({ endpoints }) => endpoints);
-  return new Map(all.map(({ endpoint, tls }) => [`${endpoint.meshIP}:${endpoint.port}`, tls]));
+  return new Map(all.map(({ endpoint, tls }) => [idOf(endpoint), tls]));
 }
 
 describe('with random resources', () => {
-  it('an endpoint has a proxy or a relay exactly with data path Proxy', () => {
+  it('an endpoint without externalTarget has a proxy or a relay exactly with data path Proxy', () => {
     const seen = forAllTraffic(({ through: { Proxy, Direct } }) => {
-      expect(endpointsIn(Proxy.assignment).filter(({ proxy, relayedTo }) => !proxy && !relayedTo)).toEqual(
-        [],
-      );
+      for (const { proxy, relayedTo, externalTarget } of endpointsIn(Proxy.assignment)) {
+        expect([proxy, relayedTo, externalTarget].filter(each => each !== undefined)).toHaveLength(1);
+      }
       expect(endpointsIn(Direct.assignment).filter(({ proxy, relayedTo }) => proxy ?? relayedTo)).toEqual([]);
     });
     expect(seen).toBeGreaterThan(200);
@@ -84,11 +94,13 @@ describe('with random resources', () => {
           if (!relayedTo) continue;
           const service = textOf(relayedTo);
           const { object, tailnet, endpoint } =
-            listed.find(each => `${each.endpoint.meshIP}:${each.endpoint.port}` === service) ??
+            listed.find(each => idOf(each.endpoint) === service) ??
             expect.fail(`${service} is not of the backend`);
           const entry = object.status?.endpoints?.find(({ name }) => name === endpoint.name);
           expect(address).toMatch(tailnet.metadata.name === 'a' ? /^10\.1\.0\./ : /^10\.2\.0\./);
-          expect([entry?.address, entry?.relayPort, weight]).toEqual([service, port, endpoint.weight]);
+          const isScaled = endpoints.some(({ externalTarget }) => externalTarget !== undefined);
+          expect([entry?.address, entry?.relayPort]).toEqual([service, port]);
+          if (!isScaled) expect(weight).toBe(endpoint.weight);
           expect([rule.protocol, tailnet.spec.pool.mode]).toEqual(['UDP', 'Managed']);
           seen++;
         }
@@ -111,6 +123,23 @@ describe('with random resources', () => {
     });
   });
 
+  it('endpoints of a locality share its traffic by their weights, whatever number of addresses they have', () => {
+    let seen = 0;
+    forAllTraffic(({ rule, through }) => {
+      for (const { backend: index, endpoints } of through.Direct.assignment.localities) {
+        const listed = rule.backends.find(each => each.index === index)?.endpoints ?? [];
+        const shares = [...new Set(endpoints.map(idIn))].map(id => {
+          const places = endpoints.filter(each => idIn(each) === id);
+          const weight = places.reduce((sum, each) => sum + each.weight, 0);
+          if (places.length > 1 && endpoints.length > places.length) seen++;
+          return weight / (listed.find(({ endpoint }) => idOf(endpoint) === id)?.endpoint.weight ?? NaN);
+        });
+        for (const share of shares) expect(share / (shares[0] ?? NaN)).toBeCloseTo(1, 1);
+      }
+    });
+    expect(seen).toBeGreaterThan(3);
+  });
+
   it('every endpoint that resolves is used or reported with the data path', () => {
     const seen = forAllTraffic(({ rule, through: { Proxy } }) => {
       for (const { index, path, endpoints } of rule.backends) {
@@ -118,10 +147,12 @@ describe('with random resources', () => {
         const isWhole = reported.some(({ endpoint }) => endpoint === undefined);
         const used = Proxy.assignment.localities
           .filter(({ backend: at }) => at === index)
-          .flatMap(locality => locality.endpoints.map(each => textOf(each.relayedTo ?? each)));
+          .flatMap(locality => locality.endpoints.map(idIn));
         for (const { endpoint } of endpoints) {
-          const isReported = isWhole || reported.some(({ endpoint: name }) => name === endpoint.name);
-          expect(used.includes(`${endpoint.meshIP}:${endpoint.port}`)).toBe(!isReported);
+          const isReported =
+            (isWhole && endpoint.externalTarget === undefined) ||
+            reported.some(({ endpoint: name }) => name === endpoint.name);
+          expect(used.includes(idOf(endpoint))).toBe(!isReported);
         }
       }
     });
@@ -148,10 +179,11 @@ describe('with random resources', () => {
   it('every endpoint selects a socket of its cluster', () => {
     const seen = forAllTraffic(({ rule, settings, through }) => {
       const taken = takenIn(rule);
-      for (const { address, port, socketMatch } of endpointsIn(through.Direct.assignment)) {
+      for (const endpoint of endpointsIn(through.Direct.assignment)) {
+        const { socketMatch } = endpoint;
         const match = settings?.socketMatches.find(({ name }) => name === socketMatch);
         const socket = socketMatch === undefined ? settings?.defaultSocket : match?.socket;
-        const tls = taken.get(`${address}:${port}`);
+        const tls = taken.get(idIn(endpoint));
         if (rule.protocol !== 'UDP') expect(socket).toEqual(tls ? { is: 'tls', tls } : { is: 'clear' });
       }
     });
@@ -166,10 +198,11 @@ describe('with random resources', () => {
         const settings = early.get(rule.cluster.text);
         if (!settings || settings.protocol === 'UDP' || rule.protocol === 'UDP') continue;
         const taken = takenIn(rule);
-        for (const { address, port, socketMatch } of endpointsIn(through.Direct.assignment)) {
+        for (const endpoint of endpointsIn(through.Direct.assignment)) {
+          const { socketMatch } = endpoint;
           const match = settings.socketMatches.find(({ name }) => name === socketMatch);
           const socket = match?.socket ?? settings.defaultSocket;
-          const tls = taken.get(`${address}:${port}`);
+          const tls = taken.get(idIn(endpoint));
           expect([{ is: 'closed' }, tls ? { is: 'tls', tls } : { is: 'clear' }]).toContainEqual(socket);
           seen++;
         }

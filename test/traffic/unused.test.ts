@@ -117,10 +117,10 @@ const CASES: readonly Case[] = [
       'a UDPRoute cannot mix MeshEndpoints with other backends: keep one kind of backend, or give the others weight 0',
   },
   {
-    reason: 'NotSupported',
+    reason: 'ExternalTargetNotResolved',
     world: [tailnet, endpointsObject('web', [endpoint({ externalTarget: 'db.example.com:5432' })]), route],
     message:
-      'externalTarget of endpoint web of MeshEndpoints default/web is not supported yet: refer to the service itself',
+      'externalTarget db.example.com:5432 of endpoint web of MeshEndpoints default/web has no addresses: the operator has not resolved it yet: check that the operator runs. Where objects have no status, as in files, its addresses are not known',
   },
   {
     reason: 'CertificateNotFound',

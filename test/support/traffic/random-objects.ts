@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import type { Arbitrary } from 'fast-check';
 import { GATEWAY_GROUP } from '../../../src/api/gateway-api.ts';
+import type { MeshEndpoint } from '../../../src/api/generated/types.ts';
 import { NAMESPACE } from '../../../src/api/names.ts';
 import { named } from '../declared.ts';
 import { endpoint } from '../objects.ts';
@@ -88,7 +89,7 @@ const someEndpoint = (aProtocol: Arbitrary<string>) =>
       path: fc.constantFrom('/', '/up'),
       weight: fc.integer({ min: 1, max: 100 }),
       priority: fc.oneof(fc.constant(0), fc.nat(9)),
-      external: fc.nat(20),
+      external: fc.nat(9).map(number => ['db.example.com:5432', 'dns.example.com:53'][number]),
     })
     .map(({ host, port, protocol, tls, check, path, weight, priority, external }) => {
       const type = PROTOCOLS[protocol]?.[check];
@@ -102,7 +103,7 @@ const someEndpoint = (aProtocol: Arbitrary<string>) =>
         priority,
         ...(type && { healthCheck: { enabled: true, type, path } }),
         ...(hasTls && { tls }),
-        ...(external === 0 && { externalTarget: 'db.example.com:5432' }),
+        ...(external !== undefined && { externalTarget: external }),
       };
     });
 
@@ -114,6 +115,7 @@ const someStatus = fc.record({
       error: fc.constantFrom('refused', 'not checked yet'),
       relayPort: fc.option(fc.integer({ min: 20_000, max: 20_019 }), { nil: undefined }),
       isStale: fc.nat(7).map(number => number === 0),
+      resolvedAddresses: fc.subarray(['1.1.1.1', '8.8.8.8', '2606:4700::1']),
     }),
     { selector: ({ name }) => name, maxLength: 6 },
   ),
@@ -145,11 +147,20 @@ const anObject = objectWith(anyProtocol);
 
 /** An entry of status.endpoints with the address of its endpoint, or of another one. */
 function entryOf(
-  { isStale, relayPort, ...entry }: Fields & { readonly name: string; readonly isStale: boolean },
-  endpoints: readonly { readonly meshIP: string; readonly port: number }[],
+  {
+    isStale,
+    relayPort,
+    resolvedAddresses,
+    ...entry
+  }: Fields & { readonly name: string; readonly isStale: boolean },
+  endpoints: readonly Pick<MeshEndpoint, 'meshIP' | 'port' | 'externalTarget'>[],
 ): Fields {
-  const { meshIP = '100.64.9.9', port = 1 } = endpoints[Number(entry.name.slice(1))] ?? {};
+  const { meshIP = '100.64.9.9', port = 1, externalTarget } = endpoints[Number(entry.name.slice(1))] ?? {};
   const address = `${isStale ? '100.64.8.8' : meshIP}:${port}`;
+  if (externalTarget !== undefined) {
+    const resolved = isStale ? 'earlier.example.com:1' : externalTarget;
+    return { ...entry, address, externalTarget: resolved, resolvedAddresses };
+  }
   return { ...entry, ...(relayPort !== undefined && { relayPort, address }) };
 }
 
