@@ -127,6 +127,12 @@ export const controllerSettings = {
     default: '30s',
     parse: parseDuration,
   },
+  healthCheckConcurrency: {
+    name: 'HEALTH_CHECK_CONCURRENCY',
+    help: 'max concurrent health checks of all endpoints',
+    default: '256',
+    parse: parseCount,
+  },
 } as const satisfies Settings;
 
 /** Settings of a process that uses the API server of a cluster. */

@@ -61,6 +61,7 @@ function environmentOf(install: Install): Readonly<Record<string, string>> {
     PPROF: operator.pprof ? 'on' : 'off',
     CONTROLLER_MAX_CONCURRENT_RECONCILES: String(operator.maxConcurrentReconciles),
     SYNC_PERIOD: operator.syncPeriod,
+    HEALTH_CHECK_CONCURRENCY: String(operator.healthCheckConcurrency),
     ...meshPodEnvironment(install.installation),
     RELAY_IMAGE: imageOf(install),
     ...(pullSecrets ? { IMAGE_PULL_SECRETS: pullSecrets.join() } : {}),

@@ -46,6 +46,7 @@ const operatorInstallationOutline: Outline = {
     pprof: { is: "boolean" },
     maxConcurrentReconciles: { is: "integer" },
     syncPeriod: { is: "text", expect: "a duration (numbers with units h, m, s and ms, each once and in this order), such as 30s or 1m30s", pattern: "^([1-9][0-9]{0,4}h)?([1-9][0-9]{0,4}m)?([1-9][0-9]{0,4}s)?([1-9][0-9]{0,4}ms)?$" },
+    healthCheckConcurrency: { is: "integer" },
   },
 };
 

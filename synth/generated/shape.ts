@@ -47,6 +47,7 @@ function shapeOperatorInstallation(value) {
   out.pprof = (value.pprof ?? true);
   out.maxConcurrentReconciles = (value.maxConcurrentReconciles ?? 10);
   out.syncPeriod = (value.syncPeriod ?? "30s");
+  out.healthCheckConcurrency = (value.healthCheckConcurrency ?? 256);
   return out;
 }
 
@@ -170,7 +171,7 @@ function shapeInstallation(value) {
   out.dataPath = (value.dataPath ?? "Proxy");
   if (value.controlURL !== undefined && value.controlURL !== null) out.controlURL = value.controlURL;
   out.image = shapeInstallationImage((value.image ?? {"repository":"mesh-gateway","pullPolicy":"IfNotPresent"}));
-  out.operator = shapeOperatorInstallation((value.operator ?? {"replicas":2,"resources":{"requests":{"cpu":"200m","memory":"256Mi"},"limits":{"cpu":"1000m","memory":"1Gi"}},"logLevel":"info","pprof":true,"maxConcurrentReconciles":10,"syncPeriod":"30s"}));
+  out.operator = shapeOperatorInstallation((value.operator ?? {"replicas":2,"resources":{"requests":{"cpu":"200m","memory":"256Mi"},"limits":{"cpu":"1000m","memory":"1Gi"}},"logLevel":"info","pprof":true,"maxConcurrentReconciles":10,"syncPeriod":"30s","healthCheckConcurrency":256}));
   out.extensionServer = shapeExtensionServerInstallation((value.extensionServer ?? {"autoscaling":{"minReplicas":2,"maxReplicas":10,"targetCPUPercent":70},"resources":{"requests":{"cpu":"200m","memory":"256Mi"},"limits":{"cpu":"1000m","memory":"1Gi"}},"logLevel":"info","pprof":true,"maxMessageSize":"100M","keepaliveTime":"30s"}));
   out.scheduling = shapeScheduling((value.scheduling ?? {}));
   out.meshPods = shapeMeshPodInstallation((value.meshPods ?? {"image":"tailscale/tailscale:v1.102.5","resources":{"requests":{"cpu":"50m","memory":"64Mi"},"limits":{"cpu":"500m","memory":"256Mi"}},"relayPorts":{"first":20000,"last":29999}}));

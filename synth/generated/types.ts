@@ -119,6 +119,10 @@ export interface OperatorInstallation {
    * How often each object is reconciled when nothing changes.
    */
   readonly syncPeriod: string;
+  /**
+   * Max concurrent health checks of all endpoints.
+   */
+  readonly healthCheckConcurrency: number;
 }
 /**
  * CPU and memory of the container.

@@ -105,6 +105,7 @@ describe('the settings of standalone', () => {
       'STATE_DIR',
       'GATEWAY_DIR',
       'DATA_PATH',
+      'HEALTH_CHECK_CONCURRENCY',
       'PPROF',
     ];
     for (const name of [...contract, ...ours]) {
@@ -131,6 +132,7 @@ describe('the settings of standalone', () => {
       grpcAddress: { port: 5005 },
       dataPath: 'Proxy',
       maxMessageSize: 100_000_000,
+      healthCheckConcurrency: 256,
       keepaliveMs: 30_000,
       logLevel: 'info',
       metricsAddress: { port: 8080 },

@@ -27,6 +27,7 @@ describe('a configuration', () => {
         resources: { limits: { cpu: '1000m', memory: '1Gi' }, requests: { cpu: '200m', memory: '256Mi' } },
         maxConcurrentReconciles: 10,
         syncPeriod: '30s',
+        healthCheckConcurrency: 256,
         logLevel: 'info',
       },
       extensionServer: {
