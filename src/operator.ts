@@ -6,6 +6,8 @@ import { controllerIndexes, controllerKinds, controllerNames, startControllers }
 import { extensionIndexes, trafficResourcesFrom } from './extension/listers.ts';
 import { createResolutionCache } from './extension/resolution-cache.ts';
 import type { ResolutionCache } from './extension/resolution-cache.ts';
+import { startHealthChecks } from './health/health-checks.ts';
+import type { HealthChecks } from './health/health-checks.ts';
 import {
   clusterSettings,
   controllerSettings,
@@ -14,7 +16,9 @@ import {
   podSettings,
   telemetrySettings,
 } from './process/declared-settings.ts';
+import { readEndpointGauges } from './mesh-endpoints/gauges.ts';
 import { readPoolGauges } from './mesh-tailnet/pool/gauges.ts';
+import { readyMembers } from './mesh-tailnet/pool/ready-members.ts';
 import { meshPodSettings } from './process/mesh-pods.ts';
 import { createPublishedPorts } from './relay-ports/published-ports.ts';
 import { runUntilSignal } from './runtime/shutdown.ts';
@@ -190,7 +194,10 @@ function electLeader(
         note: `${podName} became leader (term ${number})`,
       });
       const tailnets = startTailnets();
-      const endPoolGauges = readPoolGauges(read, telemetry.metrics);
+      const { health, close: endChecks } = healthChecksFrom(settings, read, telemetry);
+      const endGauges = [readPoolGauges, readEndpointGauges].map(readGauges =>
+        readGauges(read, telemetry.metrics),
+      );
       const deps = {
         ...settings,
         read,
@@ -203,7 +210,7 @@ function electLeader(
         workloads: own,
         traffic: trafficOf(read, podNamespace),
         relayPorts: createPublishedPorts(),
-        health: undefined,
+        health,
         inputs: [],
         relayPortRange,
         installation: installationIn(read, podNamespace),
@@ -217,8 +224,9 @@ function electLeader(
           const ended = work.end(because);
           // A reconcile may wait longer for the control API than for its grace period.
           tailnets.close();
-          endPoolGauges();
-          return ended;
+          for (const end of endGauges) end();
+          // Until then a reconcile may read verdicts, and write status.
+          return ended.finally(endChecks);
         },
       };
     },
@@ -228,6 +236,15 @@ function electLeader(
     },
   });
   return leadership;
+}
+
+function healthChecksFrom(
+  { healthCheckConcurrency: concurrency }: OperatorSettings,
+  read: ReadResources,
+  { log, metrics: { record } }: ProcessTelemetry,
+): HealthChecks {
+  const members = readyMembers(read);
+  return startHealthChecks({ members, concurrency, clock, now: date, random: Math.random, record, log });
 }
 
 /** The operator has no right to read Services, EndpointSlices and Backends. */

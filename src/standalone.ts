@@ -5,6 +5,8 @@ import { OAUTH_SECRET } from './api/names.ts';
 import { openTailnets } from './control/tailnets.ts';
 import { extensionIndexes, trafficResourcesFrom } from './extension/listers.ts';
 import { GatewayFiles } from './gateway-files/gateway-files.ts';
+import { startHealthChecks } from './health/health-checks.ts';
+import type { HealthChecks } from './health/health-checks.ts';
 import {
   controllerSettings,
   extensionSettings,
@@ -12,6 +14,8 @@ import {
   telemetrySettings,
 } from './process/declared-settings.ts';
 import { envoyGatewayFile } from './api/envoy-gateway.ts';
+import { readEndpointGauges } from './mesh-endpoints/gauges.ts';
+import { readyMembers } from './mesh-tailnet/pool/ready-members.ts';
 import { meshPodSettings } from './process/mesh-pods.ts';
 import { runUntilSignal, controllerSteps } from './runtime/shutdown.ts';
 import { startServing } from './process/serving.ts';
@@ -103,6 +107,8 @@ export async function startStandalone(
     });
     const { revisionOf } = serving;
     const { concurrency, syncPeriodMs } = settings;
+    const { health, close: endChecks } = healthChecksFrom(settings, read, telemetry);
+    readEndpointGauges(read, telemetry.metrics);
     const tailnets = openTailnets({
       clock: systemClock,
       now: () => new Date(),
@@ -122,7 +128,7 @@ export async function startStandalone(
       traffic: trafficResourcesFrom(read, { caBundle: cachedCaBundles() }),
       dataPath: settings.dataPath,
       relayPorts: undefined,
-      health: undefined,
+      health,
       inputs: [],
       relayPortRange: { first: 0, last: 0 },
       installation: undefined,
@@ -141,6 +147,8 @@ export async function startStandalone(
       // Before reconciles are drained: they may wait for the control API.
       { name: 'close the tailnets', run: () => tailnets.close() },
       ...controllerSteps(controllers, telemetry.readiness, DRAIN, telemetry.log),
+      // Until then a reconcile may read verdicts, and write status.
+      { name: 'end health checks', run: endChecks },
       ...serving.steps.slice(1),
       { name: 'finish writing the folder of Envoy Gateway', run: () => files.close() },
       { name: 'close the folders', run: () => directory.close() },
@@ -161,6 +169,15 @@ const DRAIN = { graceMs: 5000, abortMs: 1000 };
 
 /** Without a cluster no events are recorded; the log has what matters. */
 const NO_EVENTS: RecordEvents = { record: () => undefined };
+
+function healthChecksFrom(
+  { healthCheckConcurrency: concurrency }: StandaloneSettings,
+  read: ReadResources,
+  { log, metrics: { record } }: ProcessTelemetry,
+): HealthChecks {
+  const given = { clock: systemClock, now: () => new Date(), random: Math.random };
+  return startHealthChecks({ ...given, members: readyMembers(read), concurrency, record, log });
+}
 
 function secretsOf({ secretsDir, clientId, clientSecret }: StandaloneSettings): ReadOwnNamespace {
   const isGiven = clientId !== undefined || clientSecret !== undefined;

@@ -17,7 +17,7 @@ export type Check = {
 };
 
 /** How a check reaches the service: as traffic does. */
-export type CheckPath =
+type CheckPath =
   /** Through the HTTP CONNECT proxy of a mesh pod. */
   | { readonly is: 'pool' }
   /** Through the UDP relay of a mesh pod. */
