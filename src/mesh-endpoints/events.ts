@@ -51,7 +51,12 @@ function isTransition(before: EndpointStatus | undefined, now: EndpointStatus): 
   return now.status === 'Unhealthy' ? !wasUnhealthy : wasUnhealthy;
 }
 
-function kindOf({ status }: EndpointStatus): Omit<Described, 'note'> {
+/** The closed list of reasons of Events about endpoints. */
+export type EndpointEventReason = 'EndpointHealthy' | 'EndpointUnhealthy';
+
+function kindOf({
+  status,
+}: EndpointStatus): Omit<Described, 'note'> & { readonly reason: EndpointEventReason } {
   return status === 'Healthy'
     ? { type: 'Normal', reason: 'EndpointHealthy', action: 'Check' }
     : { type: 'Warning', reason: 'EndpointUnhealthy', action: 'Check' };

@@ -6,7 +6,7 @@ import type { PlannedEndpoint } from './entries.ts';
 import { cutText } from './routes.ts';
 
 /** The closed list of reasons why a MeshEndpoints is not ready. */
-type NotReadyReason =
+export type NotReadyReason =
   | 'Paused'
   | 'TailnetNotFound'
   | 'NamespaceNotAllowed'

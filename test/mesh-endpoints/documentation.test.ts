@@ -6,6 +6,8 @@ import type { Kinds } from '../../src/api/generated/types.ts';
 import { ROUTE_KINDS } from '../../src/api/key.ts';
 import { addressText } from '../../src/api/socket-address.ts';
 import { explainRoutes } from '../../src/explain/routes.ts';
+import type { EndpointEventReason } from '../../src/mesh-endpoints/events.ts';
+import type { NotReadyReason } from '../../src/mesh-endpoints/ready.ts';
 import { lint } from '../../src/lint/lint.ts';
 import type { UnusedReason } from '../../src/traffic/unused.ts';
 import { resourceOf } from '../support/resources/resources.ts';
@@ -61,7 +63,23 @@ describe('the examples of docs/mesh-endpoints.md', () => {
   });
 });
 
-/** A reason that is added to the type and not here does not compile. */
+// A reason that is added to its type and not here does not compile.
+
+const NOT_READY: Readonly<Record<NotReadyReason, true>> = {
+  Paused: true,
+  TailnetNotFound: true,
+  NamespaceNotAllowed: true,
+  CredentialsInvalid: true,
+  InvalidReference: true,
+  NoEndpoints: true,
+  NoHealthyEndpoints: true,
+};
+
+const ENDPOINT_EVENTS: Readonly<Record<EndpointEventReason, true>> = {
+  EndpointHealthy: true,
+  EndpointUnhealthy: true,
+};
+
 const UNRESOLVED: Readonly<Record<UnusedReason, true>> = {
   BackendNotFound: true,
   RefNotPermitted: true,
@@ -84,6 +102,28 @@ const UNRESOLVED: Readonly<Record<UnusedReason, true>> = {
   RelayPortMissing: true,
   ExternalTargetNotResolved: true,
 };
+
+/** The cells of the rows of the table in a section. */
+function rowsIn(title: string): readonly (readonly string[])[] {
+  const [, section = ''] = page.split(`\n## ${title}\n`);
+  const [table = ''] = section.split('\n## ');
+  const lines = table.split('\n').filter(line => line.startsWith('| '));
+  return lines.slice(2).map(line => line.split('|').map(cell => cell.replaceAll('`', '').trim()));
+}
+
+describe('docs/mesh-endpoints.md', () => {
+  it('has a row for each reason of the condition Ready, with cause and fix', () => {
+    const rows = rowsIn('Conditions').filter(([, type, status]) => type === 'Ready' && status === 'False');
+    expect(rows.map(([, , , reason]) => reason)).toEqual(Object.keys(NOT_READY));
+    expect(rows.filter(([, , , , cause, fix]) => cause === '' || fix === '')).toEqual([]);
+  });
+
+  it('has a row for each Event about an endpoint', () => {
+    const reasons = rowsIn('Events').map(([, reason = '']) => reason);
+    const ofEndpoints = reasons.filter(reason => reason.startsWith('Endpoint') && reason in ENDPOINT_EVENTS);
+    expect(ofEndpoints.sort()).toEqual(Object.keys(ENDPOINT_EVENTS));
+  });
+});
 
 describe('docs/why-is-my-route-not-working.md', () => {
   it('has a row for each reason of RoutesResolved', () => {
