@@ -2,7 +2,6 @@ import type { EndpointStatus, HealthCheck, Kinds, MeshEndpoint } from '../api/ge
 import type { RouteKind } from '../api/key.ts';
 import type { Verdict } from '../health/health.ts';
 import type { Check, CheckSettings, CheckTls } from '../health/target.ts';
-import type { DataPathMode } from '../traffic/data-path.ts';
 import { healthCheckOf, splitHost, timesOf } from '../traffic/envoy-health-check.ts';
 import { NOT_CHECKED_YET } from '../traffic/health-status.ts';
 import { originatesTls, upstreamFor } from '../traffic/upstream-protocol.ts';
@@ -26,8 +25,6 @@ export type CheckContext = {
   readonly domain: string;
   /** The MeshTailnet of the domain; undefined where there is none that the object may use. */
   readonly tailnet: Kinds['MeshTailnet'] | undefined;
-  /** The data path of Gateways that have no other. */
-  readonly dataPath: DataPathMode;
   readonly readCa: ReadCaBundle;
 };
 
@@ -57,8 +54,8 @@ type Impossible = { readonly why: string };
 /** The path of traffic. */
 function pathTo(
   { meshIP, port, protocol, externalTarget }: MeshEndpoint,
-  { metadata, spec: { pool } }: Kinds['MeshTailnet'],
-  { inputs, relayed, dataPath }: CheckContext,
+  { metadata }: Kinds['MeshTailnet'],
+  { inputs, relayed }: CheckContext,
 ): Pick<Check, 'target' | 'via'> | Impossible {
   if (externalTarget !== undefined) {
     const { addresses = [], error = NOT_CHECKED_YET } = inputs;
@@ -67,8 +64,6 @@ function pathTo(
     return { target: { addresses, port: externalPort }, via: { is: 'direct' } };
   }
   const target = { addresses: [meshIP], port };
-  const hasProxy = pool.mode === 'Managed' || (pool.addresses?.length ?? 0) > 0;
-  if (!hasProxy && dataPath === 'Direct') return { target, via: { is: 'direct' } };
   if (protocol !== 'UDP') return { target, via: { is: 'pool' } };
   if (relayed && 'port' in relayed) return { target, via: { is: 'relay', port: relayed.port } };
   return {

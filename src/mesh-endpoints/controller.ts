@@ -2,7 +2,7 @@ import type { Route } from '../api/gateway-api.ts';
 import type { Kinds } from '../api/generated/types.ts';
 import { BACKEND_KINDS, keyOf, refOf, ROUTE_KINDS } from '../api/key.ts';
 import type { Key, Ref, RouteKind } from '../api/key.ts';
-import { datagramTailnetsOf, meshBackendsOf, refTo, tailnetsOf } from '../api/references.ts';
+import { datagramTailnetsOf, gatewaysOf, meshBackendsOf, refTo, tailnetsOf } from '../api/references.ts';
 import type { HealthMonitor } from '../health/health.ts';
 import { endpointsByTailnet, routesTo } from '../resources/indexes.ts';
 import { byNamespace } from '../resources/resources.ts';
@@ -19,6 +19,7 @@ import { checkedEndpoints, planEndpoints } from './entries.ts';
 import { eventsOf } from './events.ts';
 import { readInputs } from './inputs.ts';
 import type { InputSource } from './inputs.ts';
+import type { GatewayBinding } from './programmed.ts';
 import type { RelayPorts } from './relay-ports.ts';
 import { unusedOfRoute } from './routes.ts';
 import { pausedStatusOf, statusOf } from './status.ts';
@@ -36,6 +37,8 @@ export type EndpointsDeps = {
   readonly traffic: TrafficResources;
   /** The data path of Gateways that have no other. */
   readonly dataPath: DataPathMode;
+  /** The revision that the MeshBinding of a Gateway must have; undefined where the Gateway has no mesh clusters. */
+  readonly revisionOf: (gateway: Ref<'Gateway'>) => string | undefined;
   /** Undefined where no relays run. */
   readonly relayPorts: RelayPorts | undefined;
   /** Checks endpoints; undefined where none are checked. */
@@ -87,9 +90,10 @@ export function endpointsController(deps: EndpointsDeps): Controller<'MeshEndpoi
 
 /** Reads everything that decides the status of an object, and sets its checks. */
 function gatherer(
-  { read, traffic, relayPorts, health, inputs, dataPath, now }: EndpointsDeps,
+  deps: EndpointsDeps,
   resolutions: Resolutions,
 ): (object: MeshEndpoints, signal: AbortSignal) => Promise<Situation> {
+  const { read, traffic, relayPorts, health, inputs, now } = deps;
   return async (object, signal) => {
     const key = keyOf(refTo(object));
     const tailnet = oldestTailnet(traffic.tailnets(object.spec.tailnet));
@@ -101,21 +105,33 @@ function gatherer(
       tailnet: mayUse ? tailnet : undefined,
       relayPorts: tailnet && relayPorts?.of(tailnet.metadata.name),
       inputs: await readInputs(inputs, object, signal),
-      dataPath,
       readCa: pem => traffic.caBundle(pem),
     });
     health?.set(key, checkedEndpoints(planned));
+    const routes = routesTo(key, read);
     return {
       object,
       tailnet,
       isAllowed: mayUse,
       planned: health ? planned : planned.filter(({ check }) => check.is === 'off'),
       verdictOf: endpoint => health?.verdict(key, endpoint),
-      routes: routesTo(key, read),
+      routes,
+      bindings: bindingsOf(routes, deps),
       unusedOf: (route, status) => resolutions.unusedOf(route, object, status),
       now: now(),
     };
   };
+}
+
+/** The Gateways that routes name, each once. */
+function bindingsOf(
+  routes: readonly Route[],
+  { traffic, revisionOf }: Pick<EndpointsDeps, 'traffic' | 'revisionOf'>,
+): readonly GatewayBinding[] {
+  return [...new Set(routes.flatMap(gatewaysOf))].map(key => {
+    const gateway = refOf(key) as Ref<'Gateway'>;
+    return { gateway, revision: revisionOf(gateway), binding: traffic.binding(gateway) };
+  });
 }
 
 /** What routes do not use, computed once for all MeshEndpoints of a route: a route may name 256 with 1000 endpoints each. */
@@ -196,6 +212,15 @@ function byGrants(namespace: string, read: ReadResources): readonly Ref<'MeshEnd
     .map(key => refOf(key) as Ref<'MeshEndpoints'>);
 }
 
+/** The MeshEndpoints of routes that Envoy Gateway has not translated, as far as their status shows. */
+function notProgrammed(read: ReadResources): readonly Ref<'MeshEndpoints'>[] {
+  const waiting = read.list('MeshEndpoints').filter(({ status }) => {
+    if (!status?.routes) return false;
+    return !status.conditions?.some(each => each.type === 'Programmed' && each.status === 'True');
+  });
+  return waiting.map(refTo);
+}
+
 /** Which MeshEndpoints a change concerns. What changes of the last kinds concern is found by the resync. */
 function triggersOf(resolutions: Resolutions): readonly Trigger<'MeshEndpoints'>[] {
   const forgetting =
@@ -222,7 +247,17 @@ function triggersOf(resolutions: Resolutions): readonly Trigger<'MeshEndpoints'>
       forgetting((name, read) => withSharedRoutesOf(read.find(byNamespace('MeshEndpoints'), name), read)),
     ),
     whenChanges('ReferenceGrant', ({ metadata }) => [metadata.namespace ?? ''], forgetting(byGrants)),
-    ...(['MeshBinding', ...BACKEND_KINDS] as const).map(kind =>
+    whenGenerationChanges(
+      'MeshBinding',
+      () => ['MeshBinding'],
+      forgetting(() => []),
+    ),
+    whenChanges(
+      'MeshBinding',
+      () => ['MeshBinding'],
+      (_, read) => notProgrammed(read),
+    ),
+    ...BACKEND_KINDS.map(kind =>
       whenChanges(
         kind,
         () => [kind],

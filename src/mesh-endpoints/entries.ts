@@ -4,7 +4,6 @@ import { isEqual } from '../api/json.ts';
 import type { Key } from '../api/key.ts';
 import { addressText } from '../api/socket-address.ts';
 import type { CheckedEndpoint, Verdict } from '../health/health.ts';
-import type { DataPathMode } from '../traffic/data-path.ts';
 import { NOT_CHECKED_YET, statusEntriesOf } from '../traffic/health-status.ts';
 import type { ReadCaBundle } from '../traffic/upstream-tls.ts';
 import { checkOf, writtenVerdict } from './checks.ts';
@@ -23,8 +22,6 @@ export type EndpointsContext = {
   readonly relayPorts: PortsOfTailnet | undefined;
   /** What endpoints refer to outside of the object, by their names. */
   readonly inputs: ReadonlyMap<string, EndpointInputs>;
-  /** The data path of Gateways that have no other. */
-  readonly dataPath: DataPathMode;
   readonly readCa: ReadCaBundle;
 };
 

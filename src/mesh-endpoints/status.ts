@@ -9,6 +9,8 @@ import type { Verdict } from '../health/health.ts';
 import type { UnusedBackend } from '../traffic/unused.ts';
 import { entryOf, isRefreshDue, withoutNewTimes } from './entries.ts';
 import type { PlannedEndpoint } from './entries.ts';
+import { programmedOf } from './programmed.ts';
+import type { GatewayBinding } from './programmed.ts';
 import { PAUSED, readyOf } from './ready.ts';
 import { resolveRoutes, routesResolvedOf, routeStatusesOf } from './routes.ts';
 
@@ -27,6 +29,8 @@ export type Situation = {
   readonly verdictOf: (endpoint: string) => Verdict | undefined;
   /** The routes of all kinds that name it. */
   readonly routes: readonly Route[];
+  /** The Gateways of those routes. */
+  readonly bindings: readonly GatewayBinding[];
   /** Everything that a route does not use, if the status of the object were this one. */
   readonly unusedOf: (route: Route, status: Status) => readonly UnusedBackend[];
   readonly now: Date;
@@ -42,13 +46,14 @@ export function statusOf(situation: Situation): Status {
   const listed = { ...rest, ...(entries.length === 0 ? {} : { endpoints: entries }) };
   const resolved = resolveRoutes(object, situation.routes, route => situation.unusedOf(route, listed));
   const routes = routeStatusesOf(resolved);
+  const programmed = programmedOf(situation.bindings, wasProgrammed(object, routes));
   const withEntries = (endpoints: readonly EndpointStatus[]): Status => {
     const summary = summaryOf(endpoints);
     const ready = readyOf({ ...situation, entries: endpoints, summary });
     return {
       ...rest,
       ...(generation === undefined ? {} : { observedGeneration: generation }),
-      conditions: conditionsWith([ready, routesResolvedOf(resolved)], object, now),
+      conditions: conditionsWith([ready, routesResolvedOf(resolved), programmed], object, now),
       summary,
       ...(endpoints.length === 0 ? {} : { endpoints }),
       ...(routes ? { routes } : {}),
@@ -65,6 +70,13 @@ function summaryOf(entries: readonly EndpointStatus[]): EndpointSummary {
   const total = entries.length;
   const healthy = entries.filter(({ status }) => status === 'Healthy').length;
   return { total, healthy, unhealthy: total - healthy, ready: `${healthy}/${total}` };
+}
+
+/** Whether Programmed was True for the present generation of an object and its present routes. */
+function wasProgrammed({ metadata, status }: MeshEndpoints, routes: Status['routes']): boolean {
+  const before = status?.conditions?.find(({ type }) => type === 'Programmed');
+  if (before?.status !== 'True' || before.observedGeneration !== (metadata.generation ?? 0)) return false;
+  return isEqual(status?.routes, routes);
 }
 
 /** The status of a paused object: the one that it has, but for Ready. */

@@ -135,7 +135,7 @@ describe('the status of a MeshEndpoints', () => {
     await scene.put(web(endpoint()));
     expect(scene.status()).toMatchObject({
       endpoints: [{ name: 'web', status: 'Healthy' }],
-      conditions: [{ type: 'Ready', status: 'True' }, {}],
+      conditions: [{ type: 'Ready', status: 'True' }, {}, {}],
     });
   });
 

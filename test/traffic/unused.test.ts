@@ -221,7 +221,7 @@ describe('an unused backend', () => {
       for (const object of named) {
         const { conditions, routes: statuses } = statusOf({
           ...{ object, routes, tailnet: undefined, isAllowed: false, planned: [], now: new Date() },
-          verdictOf: () => undefined,
+          ...{ verdictOf: () => undefined, bindings: [] },
           unusedOf: each => unusedOfRoute(each, resources, 'Proxy'),
         });
         expect(statuses).toMatchObject([{ resolved: false, message: expected }]);

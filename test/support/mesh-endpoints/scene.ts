@@ -124,6 +124,8 @@ export class EndpointsScene {
   ports = new PublishedPorts();
   health = new ScriptedHealth();
   readonly inputs = new GivenInputs();
+  /** The revisions of Gateways, by name. */
+  readonly revisions = new Map<string, string>();
   readonly events: ObjectEvent[] = [];
   writes = 0;
   #running: RunningController | undefined;
@@ -153,6 +155,7 @@ export class EndpointsScene {
       events: { record: event => void this.events.push(event) },
       traffic: trafficResourcesFrom(read, { readsBackends: false }),
       dataPath: 'Proxy',
+      revisionOf: gateway => this.revisions.get(gateway.name),
       relayPorts: this.ports,
       health: this.health,
       inputs: [this.inputs],

@@ -1,0 +1,52 @@
+import type { Finding } from '../api/conditions.ts';
+import type { Condition, Kinds } from '../api/generated/types.ts';
+import type { Ref } from '../api/key.ts';
+
+/** A Gateway of a route to a MeshEndpoints, and the MeshBinding that makes Envoy Gateway translate it. */
+export type GatewayBinding = {
+  readonly gateway: Ref<'Gateway'>;
+  /** The revision that the MeshBinding must have; undefined where the Gateway does not exist. */
+  readonly revision: string | undefined;
+  readonly binding: Kinds['MeshBinding'] | undefined;
+};
+
+/*
+ * The condition Programmed, by the Gateways that the routes of an object name:
+ *
+ *   none exists                                                        Unknown
+ *   Envoy Gateway has accepted the present revision of each            True
+ *   else, if the object and its routes are as when it was True         True: other objects have changed
+ *   else                                                               Unknown
+ */
+
+/** Whether Envoy Gateway has translated the present state of an object and its routes. */
+export function programmedOf(bindings: readonly GatewayBinding[], wasProgrammed: boolean): Finding {
+  const type = 'Programmed';
+  const existing = bindings.filter(({ revision }) => revision !== undefined);
+  const [missing] =
+    existing.length === 0 ? [NO_GATEWAY] : existing.flatMap(each => missingReport(each) ?? []);
+  if (missing === undefined || (wasProgrammed && existing.length > 0)) {
+    const message = 'Envoy Gateway has translated the routes to this object';
+    return { type, status: 'True', reason: 'Programmed', message };
+  }
+  return { type, status: 'Unknown', reason: 'NotReported', message: missing };
+}
+
+const NO_GATEWAY = 'no Gateway exists that a route to this object names in parentRefs';
+
+/** What Envoy Gateway has not reported yet about a Gateway. */
+function missingReport({ gateway, revision, binding }: GatewayBinding): string | undefined {
+  const named = `MeshBinding ${gateway.namespace}/${gateway.name}`;
+  if (binding?.spec.revision !== revision || !binding)
+    return `${named} does not have the present revision yet`;
+  const { generation = 0 } = binding.metadata;
+  const ancestors = binding.status?.ancestors?.filter(({ ancestorRef }) => ancestorRef.name === gateway.name);
+  const accepted = (ancestors ?? []).flatMap(
+    ({ conditions = [] }) => conditions.find(({ type }) => type === 'Accepted') ?? [],
+  );
+  // A later attempt has the same revision.
+  const isCurrent = ({ observedGeneration = 0 }: Condition) =>
+    observedGeneration >= generation - binding.spec.attempt;
+  if (accepted.some(condition => condition.status === 'True' && isCurrent(condition))) return undefined;
+  return `Envoy Gateway has not reported in ${named} that it has translated generation ${generation}: check that it runs and has policyResources with kind MeshBinding; without a cluster it never does`;
+}
