@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { parseAllDocuments } from 'yaml';
 import type { Route } from '../../src/api/gateway-api.ts';
@@ -105,8 +105,8 @@ const UNRESOLVED: Readonly<Record<UnusedReason, true>> = {
 
 /** The cells of the rows of the table in a section. */
 function rowsIn(title: string): readonly (readonly string[])[] {
-  const [, section = ''] = page.split(`\n## ${title}\n`);
-  const [table = ''] = section.split('\n## ');
+  const [, section = ''] = page.split(new RegExp(`\\n##+ ${title}\\n`));
+  const [table = ''] = section.split(/\n##+ /);
   const lines = table.split('\n').filter(line => line.startsWith('| '));
   return lines.slice(2).map(line => line.split('|').map(cell => cell.replaceAll('`', '').trim()));
 }
@@ -116,6 +116,21 @@ describe('docs/mesh-endpoints.md', () => {
     const rows = rowsIn('Conditions').filter(([, type, status]) => type === 'Ready' && status === 'False');
     expect(rows.map(([, , , reason]) => reason)).toEqual(Object.keys(NOT_READY));
     expect(rows.filter(([, , , , cause, fix]) => cause === '' || fix === '')).toEqual([]);
+  });
+
+  it('has errors that the code writes, each with cause and fix', () => {
+    const folders = ['src/health', 'src/mesh-endpoints', 'src/traffic'];
+    const code = folders
+      .flatMap(folder => readdirSync(folder).flatMap(file => (/\.ts$/.test(file) ? `${folder}/${file}` : [])))
+      .map(file => readFileSync(file, 'utf8'))
+      .join('\n');
+    const rows = rowsIn('Errors');
+    expect(rows.filter(([, , cause, fix]) => cause === '' || fix === '')).toEqual([]);
+    const errors = rows.flatMap(([, texts = '']) => texts.split(/, (?!expected)/));
+    expect(errors.length).toBeGreaterThan(10);
+    // Without numbers and names, which differ.
+    const constant = errors.map(text => text.replace(/\d.*|NAME$/, ''));
+    expect(constant.filter(text => !code.includes(text))).toEqual([]);
   });
 
   it('has a row for each Event about an endpoint', () => {
