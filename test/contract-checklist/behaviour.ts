@@ -21,6 +21,8 @@ const GRPC_METRICS: NamedTest = [NAMES, 'include $name, and a call is recorded i
 const HEALTH_METRICS: NamedTest = [NAMES, 'include $name, which counts results but unknown ones'];
 const DECIDED: NamedTest = ['test/health/threshold.test.ts', '%s is after %j %s with the error %j'];
 const CHECKED_AT: NamedTest = ['test/health/threshold.test.ts', 'is that of %s'];
+const STATUS = 'test/mesh-endpoints/health.test.ts';
+const WRITTEN: NamedTest = [STATUS, 'changes with each decision, at once'];
 const ALERT: NamedTest = [ALERTS, '$sentence'];
 const CREDENTIALS: NamedTest = [TAILNET, 'with a wrong secret, at %s'];
 const LABELS: NamedTest = [
@@ -53,8 +55,19 @@ const OBJECTS: readonly Table[] = [
     name: 'Check types',
     columns: ['Type', 'Semantics'],
     rows: [
-      row(['HTTP', 'path-based and compares the status code']),
-      row(['TCP', 'connection-based']),
+      row(
+        ['HTTP', 'path-based and compares the status code'],
+        [
+          'test/health/http.test.ts',
+          'sends one GET to the address and port of the endpoint, with the host and headers of the check',
+        ],
+        ['test/health/http.test.ts', 'that expects $expects and gets $responds is $result.is'],
+      ),
+      row(
+        ['TCP', 'connection-based'],
+        ['test/health/tcp.test.ts', 'succeeds as soon as the service accepts the connection, and closes it'],
+        ['test/health/tcp.test.ts', 'fails where nothing listens'],
+      ),
       row(['UDP', 'echo-based and described as limited']),
     ],
   },
@@ -102,7 +115,10 @@ const STATES: readonly Table[] = [
         'have every field and enum value, and reach every limit',
       ]),
       row(['VIP service status', '`Registered`']),
-      row(['Condition `Ready`', 'status `True` with reason `EndpointsConfigured`']),
+      row(
+        ['Condition `Ready`', 'status `True` with reason `EndpointsConfigured`'],
+        [STATUS, 'is True while an endpoint is healthy'],
+      ),
     ],
   },
   {
@@ -119,6 +135,7 @@ const STATES: readonly Table[] = [
         ],
         DECIDED,
         CHECKED_AT,
+        WRITTEN,
       ),
       row(
         [
@@ -130,6 +147,7 @@ const STATES: readonly Table[] = [
         ],
         DECIDED,
         CHECKED_AT,
+        WRITTEN,
       ),
     ],
   },
@@ -284,7 +302,11 @@ const SAFETY: readonly Table[] = [
     name: 'Error signals',
     columns: ['Condition', 'Signal'],
     rows: [
-      row(['Endpoint unhealthy', 'status.endpoints[].status = `Unhealthy` with status.endpoints[].error']),
+      row(
+        ['Endpoint unhealthy', 'status.endpoints[].status = `Unhealthy` with status.endpoints[].error'],
+        WRITTEN,
+        DECIDED,
+      ),
       row(
         [
           'Resource kind not installed',

@@ -12,6 +12,13 @@ const PROTOCOLS: NamedTest = [
   'test/traffic/upstream-protocol.test.ts',
   'of $protocol $tls behind $kind: $expected',
 ];
+const STATUS = 'test/mesh-endpoints/health.test.ts';
+const WRITTEN: NamedTest = [STATUS, 'changes with each decision, at once'];
+const DECIDED: NamedTest = ['test/health/threshold.test.ts', '%s is after %j %s with the error %j'];
+const HTTP_CHECK: NamedTest = [
+  'test/health/http.test.ts',
+  'sends one GET to the address and port of the endpoint, with the host and headers of the check',
+];
 const ENVOY_CHECKS: NamedTest = ['test/traffic/envoy-health-check.test.ts', 'have all fields'];
 
 /** The tables of fields of the contract. */
@@ -69,29 +76,43 @@ export const FIELD_TABLES: readonly Table[] = [
     fieldsOf: { kind: 'MeshEndpoints', path: 'spec.endpoints[].healthCheck' },
     columns: ['Field', 'Type', 'Required', 'Default', 'Description'],
     rows: [
-      row(['enabled', 'bool', 'no', 'false', 'Enable health checking'], CORPUS, [
-        'test/traffic/envoy-health-check.test.ts',
-        'are disabled for endpoints without a check',
-      ]),
+      row(
+        ['enabled', 'bool', 'no', 'false', 'Enable health checking'],
+        CORPUS,
+        ['test/traffic/envoy-health-check.test.ts', 'are disabled for endpoints without a check'],
+        [STATUS, 'begins undecided where the address is another, or checks are turned on'],
+      ),
       row(['type', 'string', 'no', 'HTTP', 'One of `HTTP`, `TCP`, `UDP`'], CORPUS, ENVOY_CHECKS),
-      row(['path', 'string', 'no', '/', 'HTTP path for checks'], CORPUS, ENVOY_CHECKS),
-      row(['interval', 'string', 'no', '30s', 'Check interval (duration string)'], CORPUS, ENVOY_CHECKS),
-      row(['timeout', 'string', 'no', '10s', 'Request timeout (duration string)'], CORPUS, ENVOY_CHECKS),
+      row(['path', 'string', 'no', '/', 'HTTP path for checks'], CORPUS, ENVOY_CHECKS, HTTP_CHECK),
+      row(['interval', 'string', 'no', '30s', 'Check interval (duration string)'], CORPUS, ENVOY_CHECKS, [
+        'test/health/monitor.test.ts',
+        'a decided endpoint is checked once in each interval',
+      ]),
+      row(['timeout', 'string', 'no', '10s', 'Request timeout (duration string)'], CORPUS, ENVOY_CHECKS, [
+        'test/health/http.test.ts',
+        '%s fails at the timeout of the whole check',
+      ]),
       row(
         ['healthyThreshold', 'int32', 'no', '2', 'Consecutive successes to mark healthy'],
         CORPUS,
         ENVOY_CHECKS,
+        DECIDED,
       ),
       row(
         ['unhealthyThreshold', 'int32', 'no', '3', 'Consecutive failures to mark unhealthy'],
         CORPUS,
         ENVOY_CHECKS,
+        DECIDED,
       ),
-      row(['expectedStatus', 'int32', 'no', '200', 'Expected HTTP status code'], CORPUS, ENVOY_CHECKS),
+      row(['expectedStatus', 'int32', 'no', '200', 'Expected HTTP status code'], CORPUS, ENVOY_CHECKS, [
+        'test/health/http.test.ts',
+        'that expects $expects and gets $responds is $result.is',
+      ]),
       row(
         ['headers', 'map[string]string', 'no', 'none', 'Custom HTTP headers sent with HTTP checks'],
         CORPUS,
         ENVOY_CHECKS,
+        HTTP_CHECK,
       ),
     ],
   },
@@ -144,16 +165,21 @@ export const FIELD_TABLES: readonly Table[] = [
         'test/mesh-endpoints/relay-ports.test.ts',
         'has the relay port once it is confirmed',
       ]),
-      row(['status', 'string', '`Healthy` or `Unhealthy`'], CORPUS, [
-        'test/traffic/health-status.test.ts',
-        'is UNKNOWN if all endpoints of all priorities are unhealthy and Envoy checks them',
-      ]),
-      row(['lastChecked', 'string', 'ISO 8601 UTC timestamp'], CORPUS),
+      row(
+        ['status', 'string', '`Healthy` or `Unhealthy`'],
+        CORPUS,
+        [
+          'test/traffic/health-status.test.ts',
+          'is UNKNOWN if all endpoints of all priorities are unhealthy and Envoy checks them',
+        ],
+        WRITTEN,
+      ),
+      row(['lastChecked', 'string', 'ISO 8601 UTC timestamp'], CORPUS, WRITTEN),
       row(['address', 'string', '`<mesh_ip>:<port>`'], CORPUS, [
         'test/traffic/health-status.test.ts',
         'ignores a status entry of an earlier address',
       ]),
-      row(['error', 'string', 'present when unhealthy, e.g. a connection timeout text'], CORPUS),
+      row(['error', 'string', 'present when unhealthy, e.g. a connection timeout text'], CORPUS, WRITTEN),
     ],
   },
   {
