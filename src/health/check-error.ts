@@ -1,13 +1,15 @@
 /** Why a check failed: the endpoint answered, it did not, or the check ended before the proxy answered. */
 type Reason = 'answered' | 'unanswered' | 'unreached';
 
+const MOST_CHARACTERS = 256;
+
 /** A check that failed, in a short text for people without secrets. */
 export class CheckError extends Error {
   override readonly name = 'CheckError';
   readonly reason: Reason;
 
   constructor(reason: Reason, text: string) {
-    super(text);
+    super(text.slice(0, MOST_CHARACTERS));
     this.reason = reason;
   }
 }
@@ -98,17 +100,11 @@ const DIAL_ERRORS: readonly (readonly [pattern: RegExp, text: string])[] = [
   [/reset by peer|connection (was )?reset|\bEOF\b/i, CLOSED],
 ];
 
-const MOST_CHARACTERS = 200;
-
-/** Maps the Tailscale-Connect-Error of a proxy, which may be any text, to a short printable one. */
+/** Maps the Tailscale-Connect-Error of a proxy, which may be any text, to a printable one. */
 export function dialError(text: string | undefined): string {
   if (text === undefined) return 'the proxy could not connect';
   const [, known] = DIAL_ERRORS.find(([pattern]) => pattern.test(text)) ?? [];
-  return known ?? `the proxy could not connect: ${printable(text)}`;
-}
-
-function printable(text: string): string {
-  return text.replaceAll(/[^\x21-\x7e]+/g, ' ').slice(0, MOST_CHARACTERS);
+  return known ?? `the proxy could not connect: ${text.replaceAll(/[^\x21-\x7e]+/g, ' ').trim()}`;
 }
 
 /** A time limit in a text. */

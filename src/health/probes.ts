@@ -1,11 +1,16 @@
 import type { Clock } from '../api/clock.ts';
 import { Attempt } from './attempt.ts';
-import { CheckError, checkErrorOf, seconds } from './check-error.ts';
+import { checkErrorOf, seconds } from './check-error.ts';
+import { createGrpcHealth } from './grpc.ts';
+import type { GrpcHealth } from './grpc.ts';
 import { checkHttp } from './http.ts';
 import { createMemberChecks } from './member.ts';
 import type { Probe, ProbeResult } from './probe.ts';
 import type { Check, Member, Members } from './target.ts';
+import { createTls } from './tls.ts';
+import type { StartTls } from './tls.ts';
 import { connectDirect, openTunnel } from './tunnel.ts';
+import { checkUdp } from './udp.ts';
 
 export type ProbeDeps = { readonly members: Members; readonly clock: Clock };
 
@@ -17,6 +22,7 @@ export type OpenProbe = { readonly probe: Probe; readonly close: () => void };
 /** Creates a probe: through the members of a pool in turn, or directly. */
 export function createProbe({ members, clock }: ProbeDeps): OpenProbe {
   const checks = createMemberChecks(clock);
+  const shared: Shared = { startTls: createTls(), grpc: createGrpcHealth() };
   const turns = new Map<string, number>();
 
   const nextMember = ({ tailnet, via }: Check): Member | undefined => {
@@ -31,11 +37,7 @@ export function createProbe({ members, clock }: ProbeDeps): OpenProbe {
     const member = via.is === 'direct' ? undefined : nextMember(check);
     if (via.is !== 'direct' && !member) return { is: 'unknown', why: 'no mesh pod is ready' };
     try {
-      await attempt.within(
-        timeoutMs,
-        `timeout after ${seconds(timeoutMs)}`,
-        runCheck(check, member, attempt),
-      );
+      await attempt.within(timeoutMs, timeoutText(check), runCheck(check, member, attempt, shared));
       return { is: 'success' };
     } catch (error) {
       if (signal.aborted) return ABORTED;
@@ -63,15 +65,35 @@ export function createProbe({ members, clock }: ProbeDeps): OpenProbe {
       });
     });
   };
-  return { probe, close: () => checks.close() };
+  const close = () => {
+    checks.close();
+    shared.grpc.close();
+  };
+  return { probe, close };
 }
 
-async function runCheck(check: Check, member: Member | undefined, attempt: Attempt): Promise<void> {
+function timeoutText({ settings, timeoutMs }: Check): string {
+  return `${settings.type === 'UDP' ? 'no response within' : 'timeout after'} ${seconds(timeoutMs)}`;
+}
+
+/** What checks share. */
+type Shared = { readonly startTls: StartTls; readonly grpc: GrpcHealth };
+
+async function runCheck(
+  check: Check,
+  member: Member | undefined,
+  attempt: Attempt,
+  { startTls, grpc }: Shared,
+): Promise<void> {
   const { settings, target } = check;
-  const isBuilt = settings.type === 'TCP' || (settings.type === 'HTTP' && !settings.tls);
-  if (!isBuilt) throw new CheckError('unreached', `${settings.type} is not checked yet`);
-  const socket = member
+  const { type } = settings;
+  if (type === 'UDP') return checkUdp(attempt, check, member);
+  const open = member
     ? await openTunnel(attempt, member.proxy, target.addresses, target.port)
     : await connectDirect(attempt, target.addresses, target.port);
-  if (settings.type === 'HTTP') await checkHttp(attempt, socket, settings);
+  if (type === 'TCP') return;
+  const protocol = type === 'GRPC' ? 'h2' : 'http/1.1';
+  const socket = settings.tls ? await startTls(attempt, open, settings.tls, protocol) : open;
+  if (type === 'HTTP') await checkHttp(attempt, socket, settings);
+  else await grpc.check(attempt, socket, settings);
 }

@@ -170,7 +170,7 @@ const FAULTS: Readonly<Record<string, { readonly onConnect: OnConnect; readonly 
     onConnect: respond(
       `HTTP/1.1 500 X\r\nTailscale-Connect-Error: ${'é'.repeat(9)}${'x'.repeat(999)}\r\n\r\n`,
     ),
-    result: failure(`the proxy could not connect:  ${'x'.repeat(199)}`),
+    result: failure(`the proxy could not connect: ${'x'.repeat(227)}`),
   },
   'responds with 500 and a body': {
     onConnect: send('HTTP/1.1 500 X\r\ncontent-length: 9\r\n\r\nx'),

@@ -9,7 +9,7 @@ import { onTestFinished } from 'vitest';
 export type Service = { readonly port: number; readonly connections: () => number };
 
 /** Listens until the test has finished. */
-async function listenForTest(server: Server): Promise<Service> {
+export async function listenForTest(server: Server): Promise<Service> {
   const sockets = new Set<Socket>();
   let connections = 0;
   server.on('connection', socket => {
