@@ -16,8 +16,8 @@ export type Resolution =
 
 /** Resolves the hosts of externalTargets, and again when their answers expire. */
 export interface ExternalTargets {
-  /** Replaces the hosts of a MeshEndpoints. */
-  set(object: Key, hosts: readonly string[]): void;
+  /** Replaces the hosts of a MeshEndpoints, with the addresses that were used last: they count until a lookup succeeds. */
+  set(object: Key, hosts: ReadonlyMap<string, readonly string[]>): void;
   /** Undefined until the first lookup of the host has ended. */
   of(host: string): Resolution | undefined;
   /** Calls a listener with each MeshEndpoints of a host when the resolution changes; returns the function that unsubscribes it. */

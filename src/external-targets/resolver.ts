@@ -42,12 +42,12 @@ class HostResolver implements ExternalTargets {
     this.#deps = deps;
   }
 
-  set(object: Key, hosts: readonly string[]): void {
-    const names = new Set(hosts.map(host => host.toLowerCase()));
+  set(object: Key, hosts: ReadonlyMap<string, readonly string[]>): void {
+    const names = new Map([...hosts].map(([host, last]) => [host.toLowerCase(), last]));
     const before = this.#hostsOf.get(object) ?? new Set<string>();
-    for (const name of names) if (!before.has(name)) this.#use(name, object);
+    for (const [name, last] of names) if (!before.has(name)) this.#use(name, object, last);
     for (const name of before) if (!names.has(name)) this.#release(name, object);
-    if (names.size > 0) this.#hostsOf.set(object, names);
+    if (names.size > 0) this.#hostsOf.set(object, new Set(names.keys()));
     else this.#hostsOf.delete(object);
   }
 
@@ -67,10 +67,10 @@ class HostResolver implements ExternalTargets {
     this.#deps.lookup.close();
   }
 
-  #use(name: string, object: Key): void {
-    const known = this.#hosts.get(name);
-    if (known) {
-      known.objects.add(object);
+  #use(name: string, object: Key, last: readonly string[]): void {
+    const shared = this.#hosts.get(name);
+    if (shared) {
+      shared.objects.add(object);
       return;
     }
     const host: Host = {
@@ -81,8 +81,9 @@ class HostResolver implements ExternalTargets {
       cancelTimer: () => {},
     };
     this.#hosts.set(name, host);
+    const known = isIP(name) === 0 ? last : [name];
+    if (known.length > 0) host.resolution = this.#guarded(host, known);
     if (isIP(name) === 0) this.#enqueue(host);
-    else host.resolution = this.#guarded(host, [name]);
   }
 
   #release(name: string, object: Key): void {

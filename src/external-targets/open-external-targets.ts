@@ -1,0 +1,17 @@
+import type { Clock } from '../api/clock.ts';
+import type { ExternalTargets } from './external-targets.ts';
+import { createGuard } from './guard.ts';
+import type { GuardOptions } from './guard.ts';
+import { createLookup } from './lookup.ts';
+import { createResolver } from './resolver.ts';
+
+/** A server that does not answer is queried again once. */
+const LOOKUP = { timeoutMs: 2000, tries: 2 } as const;
+
+/** Resolves externalTargets with the DNS servers of the system. */
+export function openExternalTargets({
+  clock,
+  ...options
+}: GuardOptions & { readonly clock: Clock }): ExternalTargets {
+  return createResolver({ clock, guard: createGuard(options), lookup: createLookup(LOOKUP) });
+}
