@@ -1,5 +1,6 @@
 import type { EndpointStatus, HealthCheck, Kinds, MeshEndpoint } from '../api/generated/types.ts';
 import type { RouteKind } from '../api/key.ts';
+import { hostAndPortOf } from '../api/socket-address.ts';
 import type { Verdict } from '../health/health.ts';
 import type { Check, CheckSettings, CheckTls } from '../health/target.ts';
 import { healthCheckOf, splitHost, timesOf } from '../traffic/envoy-health-check.ts';
@@ -60,8 +61,7 @@ function pathTo(
   if (externalTarget !== undefined) {
     const { addresses = [], error = NOT_CHECKED_YET } = inputs;
     if (addresses.length === 0) return { why: error };
-    const externalPort = Number(externalTarget.slice(externalTarget.lastIndexOf(':') + 1));
-    return { target: { addresses, port: externalPort }, via: { is: 'direct' } };
+    return { target: { addresses, port: hostAndPortOf(externalTarget).port }, via: { is: 'direct' } };
   }
   const target = { addresses: [meshIP], port };
   if (protocol !== 'UDP') return { target, via: { is: 'pool' } };

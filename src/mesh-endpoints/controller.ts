@@ -1,5 +1,5 @@
 import type { Route } from '../api/gateway-api.ts';
-import type { Kinds } from '../api/generated/types.ts';
+import type { Kinds, MeshEndpoint } from '../api/generated/types.ts';
 import { BACKEND_KINDS, keyOf, refOf, ROUTE_KINDS } from '../api/key.ts';
 import type { Key, Ref, RouteKind } from '../api/key.ts';
 import { datagramTailnetsOf, gatewaysOf, meshBackendsOf, refTo, tailnetsOf } from '../api/references.ts';
@@ -41,7 +41,8 @@ export type EndpointsDeps = {
   readonly revisionOf: (gateway: Ref<'Gateway'>) => string | undefined;
   /** Undefined where no relays run. */
   readonly relayPorts: RelayPorts | undefined;
-  readonly health: HealthMonitor;
+  /** Checks endpoints; undefined where none are checked. */
+  readonly health: HealthMonitor | undefined;
   /** Where what endpoints refer to outside of their object is read. */
   readonly inputs: readonly InputSource[];
   /** The time of day. */
@@ -62,7 +63,7 @@ export function endpointsController(deps: EndpointsDeps): Controller<'MeshEndpoi
         relayPorts?.subscribe(name => {
           for (const ref of usersOf(name, read)) enqueue(ref);
         }),
-        health.subscribe(key => enqueue(refOf(key) as Ref<'MeshEndpoints'>)),
+        health?.subscribe(key => enqueue(refOf(key) as Ref<'MeshEndpoints'>)),
         ...inputs.map(source => source.subscribe?.(key => enqueue(refOf(key) as Ref<'MeshEndpoints'>))),
       ];
       return () => {
@@ -72,7 +73,7 @@ export function endpointsController(deps: EndpointsDeps): Controller<'MeshEndpoi
     reconcile: async (ref, { signal }) => {
       const object = read.get(ref);
       if (!object || object.spec.paused) {
-        health.remove(keyOf(ref));
+        health?.remove(keyOf(ref));
         for (const source of inputs) source.forget?.(keyOf(ref));
       }
       if (!object) return { requeue: 'on-change' };
@@ -106,14 +107,14 @@ function gatherer(
       inputs: await readInputs(inputs, object, signal),
       readCa: pem => traffic.caBundle(pem),
     });
-    health.set(key, checkedEndpoints(planned));
+    health?.set(key, checkedEndpoints(planned));
     const routes = routesTo(key, read);
     return {
       object,
       tailnet,
       isAllowed: mayUse,
-      planned,
-      verdictOf: endpoint => health.verdict(key, endpoint),
+      planned: health ? planned : planned.filter(({ check }) => check.is === 'off'),
+      verdictOf: endpoint => health?.verdict(key, endpoint),
       routes,
       bindings: bindingsOf(routes, deps),
       unusedOf: (route, status) => resolutions.unusedOf(route, object, status),
@@ -143,10 +144,10 @@ class Resolutions {
     this.#deps = deps;
   }
 
-  /** Whether a UDP endpoint is used depends on the relay port in its status, which is perhaps not written yet. */
+  /** Whether an endpoint of UDP or with externalTarget is used depends on its status, which is perhaps not written yet. */
   unusedOf(route: Route, object: MeshEndpoints, status: Status): readonly UnusedBackend[] {
     const { traffic, dataPath } = this.#deps;
-    if (datagramTailnetsOf(object).length > 0) {
+    if (object.spec.endpoints?.some(dependsOnStatus)) {
       const key = keyOf(refTo(object));
       const meshEndpoints: TrafficResources['meshEndpoints'] = ref =>
         keyOf(ref) === key ? { ...object, status } : traffic.meshEndpoints(ref);
@@ -161,6 +162,10 @@ class Resolutions {
   forgetAll(): void {
     this.#unused = new WeakMap();
   }
+}
+
+function dependsOnStatus({ protocol, externalTarget }: MeshEndpoint): boolean {
+  return protocol === 'UDP' || externalTarget !== undefined;
 }
 
 /** The MeshEndpoints of the domain of a MeshTailnet that have UDP endpoints: others have no relay ports. */

@@ -48,12 +48,16 @@ export function planEndpoints({
   const entries = statusEntriesOf(object);
   return (object.spec.endpoints ?? []).map(endpoint => {
     const entry = entries.get(endpoint.name);
-    const known = entry?.address === addressText(endpoint) ? entry : undefined;
+    const known = entry && isCurrent(entry, endpoint) ? entry : undefined;
     const inputs = all.get(endpoint.name) ?? NO_INPUTS;
     const relayed = relayedPathOf(endpoint, known, tailnet, relayPorts);
     const context = { inputs, relayed, tailnet, domain: object.spec.tailnet, ...rest };
     return { endpoint, inputs, known, relayed, check: checkOf(endpoint, context) };
   });
+}
+
+function isCurrent({ address, externalTarget }: EndpointStatus, endpoint: MeshEndpoint): boolean {
+  return address === addressText(endpoint) && externalTarget === endpoint.externalTarget;
 }
 
 /** The checks of endpoints that can be used, by their names. */
@@ -69,7 +73,8 @@ export function checkedEndpoints(planned: readonly PlannedEndpoint[]): ReadonlyM
 /*
  * The entry of an endpoint in status.endpoints:
  *
- *   it cannot be used, or has no relay port     Unhealthy, with the reason
+ *   it cannot be used: a reference that is
+ *   wrong, no address, or no relay port         Unhealthy, with the reason
  *   checks are off                              Healthy
  *   decided                                     as decided, with lastChecked
  *   never decided                               Unhealthy: not checked yet, or why it cannot be checked
@@ -78,8 +83,8 @@ export function entryOf(
   { endpoint, inputs, known, relayed, check }: PlannedEndpoint,
   verdict: Verdict | undefined,
 ): EndpointStatus {
-  const { name, meshFQDN, protocol, port } = endpoint;
-  const { addresses } = inputs;
+  const { name, meshFQDN, protocol, port, externalTarget } = endpoint;
+  const { addresses = [] } = inputs;
   const shown = {
     name,
     source: 'Static',
@@ -87,10 +92,15 @@ export function entryOf(
     meshFQDN,
     protocol,
     port,
-    ...(addresses && { resolvedAddresses: addresses }),
+    ...(externalTarget !== undefined && { externalTarget }),
+    ...(addresses.length > 0 && { resolvedAddresses: addresses }),
     ...(relayed && 'port' in relayed && { relayPort: relayed.port }),
   } as const;
-  const unusable = inputs.problem ?? (relayed && 'error' in relayed ? relayed.error : undefined);
+  const hasNoAddress = externalTarget !== undefined && addresses.length === 0;
+  const unusable =
+    inputs.problem ??
+    (hasNoAddress ? (inputs.error ?? NOT_RESOLVED) : undefined) ??
+    (relayed && 'error' in relayed ? relayed.error : undefined);
   if (unusable !== undefined) return { ...shown, status: 'Unhealthy', error: cutError(unusable) };
   const warning = inputs.error === undefined ? {} : { error: cutError(inputs.error) };
   if (check.is === 'off') return { ...shown, status: 'Healthy', ...warning };
@@ -103,6 +113,9 @@ export function entryOf(
   if (decided.is === 'healthy') return { ...shown, status: 'Healthy', lastChecked, ...warning };
   return { ...shown, status: 'Unhealthy', lastChecked, error: cutError(decided.error) };
 }
+
+/** Where no names are resolved. */
+const NOT_RESOLVED = 'externalTarget is not resolved';
 
 function cutError(error: string): string {
   return cutText(error, MAX_ERROR_LENGTH);

@@ -1,16 +1,21 @@
+import { isDeepStrictEqual } from 'node:util';
 import type { Kinds } from '../../../src/api/generated/types.ts';
 import { refOf } from '../../../src/api/key.ts';
 import type { Key } from '../../../src/api/key.ts';
-import type { Verdict } from '../../../src/health/health.ts';
+import type { CheckedEndpoint, HealthMonitor, Verdict } from '../../../src/health/health.ts';
 import type { EndpointInputs, InputSource } from '../../../src/mesh-endpoints/inputs.ts';
+import type { ExternalTargets } from '../../../src/external-targets/external-targets.ts';
+import { createGuard } from '../../../src/external-targets/guard.ts';
+import type { Answer } from '../../../src/external-targets/lookup.ts';
+import { createResolver } from '../../../src/external-targets/resolver.ts';
 import { extensionIndexes, trafficResourcesFrom } from '../../../src/extension/listers.ts';
 import { endpointsController, endpointsIndexes } from '../../../src/mesh-endpoints/controller.ts';
+import { externalTargetInputs } from '../../../src/mesh-endpoints/external-targets.ts';
 import type { RelayPorts } from '../../../src/mesh-endpoints/relay-ports.ts';
 import { sharedIndexes } from '../../../src/resources/indexes.ts';
 import type { ObjectEvent } from '../../../src/resources/resources.ts';
 import type { RunningController } from '../../../src/runtime/controller.ts';
 import { Runtime } from '../runtime/runtime.ts';
-import { ScriptedHealth } from './scripted-health.ts';
 
 type Status = NonNullable<Kinds['MeshEndpoints']['status']>;
 type Ports = NonNullable<ReturnType<RelayPorts['of']>>;
@@ -50,6 +55,54 @@ function portsOf(ports: Readonly<Record<string, number>>, isConfirmed: boolean):
   return { ports: new Map(entries), missing: new Map() };
 }
 
+type Result = Pick<Verdict, 'is' | 'error'>;
+
+/** Verdicts on endpoints, as a test decides them; an endpoint begins with the verdict that was written. */
+class ScriptedHealth implements HealthMonitor {
+  readonly checked = new Map<Key, ReadonlyMap<string, CheckedEndpoint>>();
+  readonly #verdicts = new Map<string, Verdict>();
+  readonly #listeners = new Set<(object: Key) => void>();
+
+  set(object: Key, endpoints: ReadonlyMap<string, CheckedEndpoint>): void {
+    const before = this.checked.get(object);
+    this.checked.set(object, endpoints);
+    for (const name of before?.keys() ?? []) {
+      if (!endpoints.has(name)) this.#verdicts.delete(`${object} ${name}`);
+    }
+    for (const [name, { check, written }] of endpoints) {
+      const isSame = isDeepStrictEqual(before?.get(name)?.check.target, check.target);
+      const undecided = { is: 'undecided', lastChecked: undefined } as const;
+      if (!isSame) this.#verdicts.set(`${object} ${name}`, written ?? undecided);
+    }
+  }
+
+  remove(object: Key): void {
+    this.set(object, new Map());
+    this.checked.delete(object);
+  }
+
+  verdict(object: Key, endpoint: string): Verdict | undefined {
+    return this.#verdicts.get(`${object} ${endpoint}`);
+  }
+
+  subscribe(listener: (object: Key) => void): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  close(): void {
+    this.checked.clear();
+  }
+
+  /** Another result; as a monitor, notifies only where the verdict is another. */
+  decide(object: Key, endpoint: string, { is, error }: Result, lastChecked: Date): void {
+    const before = this.verdict(object, endpoint);
+    if (!before) throw new Error(`endpoint ${endpoint} of ${object} is not checked`);
+    this.#verdicts.set(`${object} ${endpoint}`, { is, error, lastChecked } as Verdict);
+    if (before.is !== is) for (const listener of this.#listeners) listener(object);
+  }
+}
+
 /** Inputs of the endpoints of default/web, as a test gives them. */
 class GivenInputs implements InputSource {
   readonly #listeners = new Set<(object: Key) => void>();
@@ -78,6 +131,8 @@ export class EndpointsScene {
   readonly inputs = new GivenInputs();
   /** The revisions of Gateways, by name. */
   readonly revisions = new Map<string, string>();
+  /** The answers of DNS; other names do not exist. */
+  readonly answers = new Map<string, Answer>();
   readonly events: ObjectEvent[] = [];
   writes = 0;
   #running: RunningController | undefined;
@@ -86,8 +141,17 @@ export class EndpointsScene {
     this.runtime = new Runtime(first, [...extensionIndexes, ...sharedIndexes, ...endpointsIndexes]);
   }
 
-  static async start(...first: readonly object[]): Promise<EndpointsScene> {
+  static start(...first: readonly object[]): Promise<EndpointsScene> {
+    return EndpointsScene.startWith({}, ...first);
+  }
+
+  /** Starts with these addresses of hosts. */
+  static async startWith(
+    hosts: Readonly<Record<string, readonly string[]>>,
+    ...first: readonly object[]
+  ): Promise<EndpointsScene> {
     const scene = new EndpointsScene(first);
+    for (const [host, addresses] of Object.entries(hosts)) scene.resolve(host, ...addresses);
     scene.#startController();
     await scene.runtime.memory.start();
     await scene.runtime.clock.settle();
@@ -110,10 +174,18 @@ export class EndpointsScene {
       revisionOf: gateway => this.revisions.get(gateway.name),
       relayPorts: this.ports,
       health: this.health,
-      inputs: [this.inputs],
+      inputs: [this.inputs, externalTargetInputs(this.#targets())],
       now: () => this.now(),
     });
     this.#running = this.runtime.start(controller, { syncPeriodMs: 30_000 });
+  }
+
+  /** As the guard of an operator that allows 10.1.0.0/16. */
+  #targets(): ExternalTargets {
+    const find = (host: string) =>
+      Promise.resolve(this.answers.get(host) ?? ({ is: 'failed', why: 'no such name' } as const));
+    const guard = createGuard({ allow: ['10.1.0.0/16'], apiServer: [] });
+    return createResolver({ clock: this.runtime.clock, guard, lookup: { find, close: () => undefined } });
   }
 
   now(): Date {
@@ -146,11 +218,15 @@ export class EndpointsScene {
 
   /** Decides that an endpoint is healthy, or unhealthy with an error. */
   async decide(endpoint: string, error?: string, name = 'web'): Promise<void> {
-    const at = this.now();
-    const verdict: Verdict =
-      error === undefined ? { is: 'healthy', lastChecked: at } : { is: 'unhealthy', error, lastChecked: at };
-    this.health.decide(`MeshEndpoints/default/${name}`, endpoint, verdict);
+    const result: Result = error === undefined ? { is: 'healthy' } : { is: 'unhealthy', error };
+    this.health.decide(`MeshEndpoints/default/${name}`, endpoint, result, this.now());
     await this.runtime.clock.settle();
+  }
+
+  /** The addresses of a host, for a minute; none: the DNS server fails. */
+  resolve(host: string, ...addresses: readonly string[]): void {
+    const failed = { is: 'failed', why: 'the DNS server reports a failure (SERVFAIL)' } as const;
+    this.answers.set(host, addresses.length > 0 ? { is: 'found', addresses, ttlMs: 60_000 } : failed);
   }
 
   /** The inputs of endpoints are others. */
