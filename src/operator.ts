@@ -3,6 +3,7 @@ import type { Ref } from './api/key.ts';
 import { COMPONENTS, extensionServerIn } from './api/names.ts';
 import { openTailnets } from './control/tailnets.ts';
 import { controllerIndexes, controllerKinds, controllerNames, startControllers } from './controllers.ts';
+import type { ExternalTargets } from './external-targets/external-targets.ts';
 import { extensionIndexes, trafficResourcesFrom } from './extension/listers.ts';
 import { createResolutionCache } from './extension/resolution-cache.ts';
 import type { ResolutionCache } from './extension/resolution-cache.ts';
@@ -17,6 +18,8 @@ import {
   telemetrySettings,
 } from './process/declared-settings.ts';
 import { readEndpointGauges } from './mesh-endpoints/gauges.ts';
+import { openExternalTargets } from './external-targets/open-external-targets.ts';
+import { externalTargetInputs } from './mesh-endpoints/external-targets.ts';
 import { readPoolGauges } from './mesh-tailnet/pool/gauges.ts';
 import { readyMembers } from './mesh-tailnet/pool/ready-members.ts';
 import { meshPodSettings } from './process/mesh-pods.ts';
@@ -115,7 +118,9 @@ async function startOperator(
       userAgent: `mesh-gateway/${version}`,
       metrics: telemetry.metrics,
     });
-  const leadership = electLeader(settings, { cluster, telemetry, cache, events, startTailnets });
+  const startTargets = () => openExternalTargets(targetOptions(settings, environment));
+  const started = { startTailnets, startTargets };
+  const leadership = electLeader(settings, { cluster, telemetry, cache, events, ...started });
   telemetry.markChecksAdded();
   cluster.start();
   return {
@@ -156,6 +161,8 @@ type ElectionDeps = {
   readonly events: RecordEvents;
   /** A standby observes no tailnet. */
   readonly startTailnets: () => ReturnType<typeof openTailnets>;
+  /** Nor does it resolve names. */
+  readonly startTargets: () => ExternalTargets;
 };
 
 const DRAIN = { graceMs: 5000, abortMs: 500 };
@@ -163,7 +170,7 @@ const DRAIN = { graceMs: 5000, abortMs: 500 };
 /** Runs the controllers while this process is the leader; the caches are kept warm in any case. */
 function electLeader(
   settings: OperatorSettings,
-  { cluster, telemetry, cache, events, startTailnets }: ElectionDeps,
+  { cluster, telemetry, cache, events, startTailnets, startTargets }: ElectionDeps,
 ): Leadership {
   const { podNamespace, podName = hostname(), relayPorts: relayPortRange } = settings;
   const { read, write, leaseTransport } = cluster;
@@ -194,6 +201,7 @@ function electLeader(
         note: `${podName} became leader (term ${number})`,
       });
       const tailnets = startTailnets();
+      const targets = startTargets();
       const { health, close: endChecks } = healthChecksFrom(settings, read, telemetry);
       const endGauges = [readPoolGauges, readEndpointGauges].map(readGauges =>
         readGauges(read, telemetry.metrics),
@@ -211,7 +219,7 @@ function electLeader(
         traffic: trafficOf(read, podNamespace),
         relayPorts: createPublishedPorts(),
         health,
-        inputs: [],
+        inputs: [externalTargetInputs(targets)],
         relayPortRange,
         installation: installationIn(read, podNamespace),
         meshPods: { ...settings.meshPods, imagePullSecrets: settings.imagePullSecrets },
@@ -224,6 +232,7 @@ function electLeader(
           const ended = work.end(because);
           // A reconcile may wait longer for the control API than for its grace period.
           tailnets.close();
+          targets.close();
           for (const end of endGauges) end();
           // Until then a reconcile may read verdicts, and write status.
           return ended.finally(endChecks);
@@ -236,6 +245,14 @@ function electLeader(
     },
   });
   return leadership;
+}
+
+/** Kubernetes gives a pod the address of its API server. */
+function targetOptions(
+  { externalTargetsAllow: allow }: OperatorSettings,
+  { KUBERNETES_SERVICE_HOST: host }: Given['environment'],
+) {
+  return { clock, allow, apiServer: host === undefined ? [] : [host] };
 }
 
 function healthChecksFrom(

@@ -2,6 +2,9 @@ import { homedir } from 'node:os';
 import { join, relative, resolve, sep } from 'node:path';
 import { controllerIndexes, controllerNames, startControllers } from './controllers.ts';
 import { OAUTH_SECRET } from './api/names.ts';
+import type { ExternalTargets } from './external-targets/external-targets.ts';
+import { openExternalTargets } from './external-targets/open-external-targets.ts';
+import { externalTargetInputs } from './mesh-endpoints/external-targets.ts';
 import { openTailnets } from './control/tailnets.ts';
 import { extensionIndexes, trafficResourcesFrom } from './extension/listers.ts';
 import { GatewayFiles } from './gateway-files/gateway-files.ts';
@@ -109,13 +112,8 @@ export async function startStandalone(
     const { concurrency, syncPeriodMs } = settings;
     const { health, close: endChecks } = healthChecksFrom(settings, read, telemetry);
     readEndpointGauges(read, telemetry.metrics);
-    const tailnets = openTailnets({
-      clock: systemClock,
-      now: () => new Date(),
-      random: Math.random,
-      userAgent: `mesh-gateway/${options.version}`,
-      metrics: telemetry.metrics,
-    });
+    const targets = externalTargetsOf(settings);
+    const tailnets = tailnetsFrom(options, telemetry);
     const deps = {
       read,
       write: directory.write,
@@ -129,7 +127,7 @@ export async function startStandalone(
       dataPath: settings.dataPath,
       relayPorts: undefined,
       health,
-      inputs: [],
+      inputs: [externalTargetInputs(targets)],
       relayPortRange: { first: 0, last: 0 },
       installation: undefined,
       meshPods: {},
@@ -146,6 +144,7 @@ export async function startStandalone(
       ...serving.steps.slice(0, 1),
       // Before reconciles are drained: they may wait for the control API.
       { name: 'close the tailnets', run: () => tailnets.close() },
+      { name: 'end lookups', run: () => targets.close() },
       ...controllerSteps(controllers, telemetry.readiness, DRAIN, telemetry.log),
       // Until then a reconcile may read verdicts, and write status.
       { name: 'end health checks', run: endChecks },
@@ -177,6 +176,15 @@ function healthChecksFrom(
 ): HealthChecks {
   const given = { clock: systemClock, now: () => new Date(), random: Math.random };
   return startHealthChecks({ ...given, members: readyMembers(read), concurrency, record, log });
+}
+
+function tailnetsFrom({ version }: StandaloneOptions, { metrics }: ProcessTelemetry) {
+  const given = { clock: systemClock, now: () => new Date(), random: Math.random };
+  return openTailnets({ ...given, userAgent: `mesh-gateway/${version}`, metrics });
+}
+
+function externalTargetsOf({ externalTargetsAllow: allow }: StandaloneSettings): ExternalTargets {
+  return openExternalTargets({ clock: systemClock, allow, apiServer: [] });
 }
 
 function secretsOf({ secretsDir, clientId, clientSecret }: StandaloneSettings): ReadOwnNamespace {

@@ -1,3 +1,4 @@
+import { isHostOrRange } from '../src/api/ip.ts';
 import { formatFault } from '../src/api/validation/fault.ts';
 import { validateWith } from '../src/api/validation/validate.ts';
 import { fieldsBeyond } from '../src/api/validation/unknown-fields.ts';
@@ -36,7 +37,9 @@ export function validateConfiguration(value: unknown): ReadConfiguration {
   );
   const verdict = validateWith<Installation>(validator, value);
   const wrong = verdict.valid
-    ? [excessiveRequests, excessiveVariables, sharedNamespaces].flatMap(faultsOf => faultsOf(verdict.object))
+    ? [excessiveRequests, excessiveVariables, sharedNamespaces, malformedTargets].flatMap(faultsOf =>
+        faultsOf(verdict.object),
+      )
     : verdict.faults.map(formatFault);
   const faults = [...unknown, ...wrong];
   return verdict.valid && faults.length === 0 ? { installation: verdict.object } : { faults };
@@ -59,6 +62,15 @@ function sharedNamespaces({ namespace, envoyGateway, monitoring }: Installation)
   return Object.entries(others)
     .filter(([, names]) => names.includes(namespace))
     .map(([field]) => `namespace: ${namespace} is that of ${field} too; ${advice}`);
+}
+
+/** The operator would refuse them, and not start. */
+function malformedTargets({ externalTargets }: Installation): readonly string[] {
+  return (externalTargets.allow ?? [])
+    .filter(entry => !isHostOrRange(entry))
+    .map(
+      entry => `externalTargets.allow: ${entry} is not a host name, IP address or CIDR, such as 10.1.0.0/16`,
+    );
 }
 
 const UNITS: Readonly<Record<string, number>> = {

@@ -2,7 +2,6 @@ import { describe, expect, it } from 'vitest';
 import { controllerIndexes, controllerNames, operatorAccess, startControllers } from '../src/controllers.ts';
 import { openTailnets } from '../src/control/tailnets.ts';
 import { extensionIndexes, trafficResourcesFrom } from '../src/extension/listers.ts';
-import { ScriptedHealth } from './support/mesh-endpoints/scripted-health.ts';
 import { OwnNamespace } from './support/control/scene.ts';
 import { Runtime } from './support/runtime/runtime.ts';
 
@@ -25,7 +24,7 @@ describe('the registry of controllers', () => {
     traffic: trafficResourcesFrom(memory.read),
     dataPath: 'Proxy' as const,
     relayPorts: undefined,
-    health: new ScriptedHealth(),
+    health: undefined,
     inputs: [],
     relayPortRange: { first: 0, last: 0 },
     installation: undefined,

@@ -21,7 +21,7 @@ export function canonicalIPv6(address: string): string {
   return new SocketAddress({ address, family: 'ipv6' }).address;
 }
 
-/** Parses a CIDR such as 100.64.0.0/10; throws if it is not valid, since all CIDRs are constants. */
+/** Parses a CIDR such as 100.64.0.0/10; throws if it is not valid. */
 export function parseCidr(text: string): Cidr {
   const [, address = '', length = ''] = /^(.*)\/(0|[1-9]\d{0,2})$/.exec(text) ?? [];
   const family = familyOf(address);
@@ -32,6 +32,18 @@ export function parseCidr(text: string): Cidr {
   const members = new BlockList();
   members.addSubnet(address, bits, family);
   return { family, members };
+}
+
+/** Whether a text is a host name, an address or a CIDR. */
+export function isHostOrRange(text: string): boolean {
+  if (familyOf(text) !== undefined) return true;
+  if (!text.includes('/')) return /^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$/i.test(text) && !/^[0-9.]+$/.test(text);
+  try {
+    parseCidr(text);
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 /** Whether a range contains an address; throws if the text is not an address. */

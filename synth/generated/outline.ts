@@ -2,6 +2,13 @@
 
 import type { Outline } from '../../src/api/validation/validator.ts';
 
+const externalTargetsOutline: Outline = {
+  is: 'object',
+  fields: {
+    allow: { is: "list", items: { is: "text", expect: "a host name, IP address or CIDR, such as db.corp.example, 10.1.2.3 or 10.1.0.0/16", pattern: "^[A-Za-z0-9:]([-A-Za-z0-9.:]*[A-Za-z0-9:])?(/[0-9]{1,3})?$" } },
+  },
+};
+
 const installationImageOutline: Outline = {
   is: 'object',
   fields: {
@@ -169,6 +176,7 @@ const installationOutline: Outline = {
     clusterDomain: { is: "text", expect: "an object name (lower-case letters, digits, '-' and '.', at most 253 characters)", pattern: "^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$" },
     dataPath: { is: "text", enum: ["Proxy","Direct"] },
     controlURL: { is: "text", expect: "an http:// or https:// URL without user name, password, query or fragment, at most 1024 characters", isSensitive: true, pattern: "^https?://([A-Za-z0-9]([-A-Za-z0-9]{0,61}[A-Za-z0-9])?(\\.[A-Za-z0-9]([-A-Za-z0-9]{0,61}[A-Za-z0-9])?)*|\\[[0-9A-Fa-f:.]+\\])(:([1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5]))?(/[!\"$->@-~]*)?$" },
+    externalTargets: externalTargetsOutline,
     image: installationImageOutline,
     operator: operatorInstallationOutline,
     extensionServer: extensionServerInstallationOutline,

@@ -3,6 +3,13 @@
 
 import { copyList, copyMap, isRecord } from '../../src/api/validation/validator-functions.ts';
 
+function shapeExternalTargets(value) {
+  if (!isRecord(value)) return value;
+  const out = {};
+  if (value.allow !== undefined && value.allow !== null) out.allow = copyList(value.allow, 256, undefined);
+  return out;
+}
+
 function shapeInstallationImage(value) {
   if (!isRecord(value)) return value;
   const out = {};
@@ -170,6 +177,7 @@ function shapeInstallation(value) {
   out.clusterDomain = (value.clusterDomain ?? "cluster.local");
   out.dataPath = (value.dataPath ?? "Proxy");
   if (value.controlURL !== undefined && value.controlURL !== null) out.controlURL = value.controlURL;
+  out.externalTargets = shapeExternalTargets((value.externalTargets ?? {}));
   out.image = shapeInstallationImage((value.image ?? {"repository":"mesh-gateway","pullPolicy":"IfNotPresent"}));
   out.operator = shapeOperatorInstallation((value.operator ?? {"replicas":2,"resources":{"requests":{"cpu":"200m","memory":"256Mi"},"limits":{"cpu":"1000m","memory":"1Gi"}},"logLevel":"info","pprof":true,"maxConcurrentReconciles":10,"syncPeriod":"30s","healthCheckConcurrency":256}));
   out.extensionServer = shapeExtensionServerInstallation((value.extensionServer ?? {"autoscaling":{"minReplicas":2,"maxReplicas":10,"targetCPUPercent":70},"resources":{"requests":{"cpu":"200m","memory":"256Mi"},"limits":{"cpu":"1000m","memory":"1Gi"}},"logLevel":"info","pprof":true,"maxMessageSize":"100M","keepaliveTime":"30s"}));

@@ -4,26 +4,28 @@
 import { codePoints, duplicates } from '../../src/api/validation/validator-functions.ts';
 
 export const structure = validate10;
-const schema11 = {"$defs":{"InstallationImage":{"type":"object","required":[],"properties":{"repository":{"type":"string","minLength":1,"maxLength":255,"pattern":"^([A-Za-z0-9]([-A-Za-z0-9.]*[A-Za-z0-9])?(:[0-9]{1,5})?/)?[a-z0-9]+((\\.|_|__|-+)[a-z0-9]+)*(/[a-z0-9]+((\\.|_|__|-+)[a-z0-9]+)*)*$"},"tag":{"type":"string","maxLength":128,"pattern":"^[A-Za-z0-9_][-A-Za-z0-9_.]*$"},"digest":{"type":"string","maxLength":71,"pattern":"^sha256:[0-9a-f]{64}$"},"pullPolicy":{"type":"string","enum":["Always","IfNotPresent","Never"]},"pullSecrets":{"type":"array","maxItems":16,"unique":[],"items":{"type":"string","minLength":1,"maxLength":253,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$"}}}},"InstallationRequests":{"type":"object","required":[],"properties":{"cpu":{"type":"string","maxLength":20,"pattern":"^[1-9][0-9]{0,9}m?$"},"memory":{"type":"string","maxLength":20,"pattern":"^[1-9][0-9]{0,12}([KMGT]i|[kMGT])?$"}}},"InstallationLimits":{"type":"object","required":[],"properties":{"cpu":{"type":"string","maxLength":20,"pattern":"^[1-9][0-9]{0,9}m?$"},"memory":{"type":"string","maxLength":20,"pattern":"^[1-9][0-9]{0,12}([KMGT]i|[kMGT])?$"}}},"InstallationResources":{"type":"object","required":[],"properties":{"requests":{"$ref":"#/$defs/InstallationRequests"},"limits":{"$ref":"#/$defs/InstallationLimits"}}},"OperatorInstallation":{"type":"object","required":[],"properties":{"replicas":{"type":"integer","minimum":1,"maximum":10},"resources":{"$ref":"#/$defs/InstallationResources"},"logLevel":{"type":"string","enum":["debug","info","warn","error"]},"pprof":{"type":"boolean"},"maxConcurrentReconciles":{"type":"integer","minimum":1,"maximum":1000},"syncPeriod":{"type":"string","minLength":2,"maxLength":32,"pattern":"^([1-9][0-9]{0,4}h)?([1-9][0-9]{0,4}m)?([1-9][0-9]{0,4}s)?([1-9][0-9]{0,4}ms)?$"},"healthCheckConcurrency":{"type":"integer","minimum":1,"maximum":10000}}},"Autoscaling":{"type":"object","required":[],"properties":{"minReplicas":{"type":"integer","minimum":1,"maximum":100},"maxReplicas":{"type":"integer","minimum":1,"maximum":100},"targetCPUPercent":{"type":"integer","minimum":1,"maximum":100}}},"ExtensionServerInstallation":{"type":"object","required":[],"properties":{"autoscaling":{"$ref":"#/$defs/Autoscaling"},"resources":{"$ref":"#/$defs/InstallationResources"},"logLevel":{"type":"string","enum":["debug","info","warn","error"]},"pprof":{"type":"boolean"},"maxMessageSize":{"type":"string","maxLength":12,"pattern":"^([1-9][0-9]{0,8}|[1-9][0-9]{0,5}(Ki|Mi?|Gi?))$"},"keepaliveTime":{"type":"string","minLength":2,"maxLength":32,"pattern":"^([1-9][0-9]{0,4}h)?([1-9][0-9]{0,4}m)?([1-9][0-9]{0,4}s)?([1-9][0-9]{0,4}ms)?$"}}},"InstallationToleration":{"type":"object","required":[],"properties":{"key":{"type":"string","maxLength":317},"operator":{"type":"string","enum":["Equal","Exists"]},"value":{"type":"string","maxLength":63,"pattern":"^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$"},"effect":{"type":"string","enum":["NoSchedule","PreferNoSchedule","NoExecute"]}}},"Scheduling":{"type":"object","required":[],"properties":{"nodeSelector":{"type":"object","maxProperties":32,"additionalProperties":{"type":"string","maxLength":63,"pattern":"^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$"}},"tolerations":{"type":"array","maxItems":32,"items":{"$ref":"#/$defs/InstallationToleration"}},"priorityClassName":{"type":"string","minLength":1,"maxLength":253,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$"}}},"MeshPodRequests":{"type":"object","required":[],"properties":{"cpu":{"type":"string","maxLength":20,"pattern":"^[1-9][0-9]{0,9}m?$"},"memory":{"type":"string","maxLength":20,"pattern":"^[1-9][0-9]{0,12}([KMGT]i|[kMGT])?$"}}},"MeshPodLimits":{"type":"object","required":[],"properties":{"cpu":{"type":"string","maxLength":20,"pattern":"^[1-9][0-9]{0,9}m?$"},"memory":{"type":"string","maxLength":20,"pattern":"^[1-9][0-9]{0,12}([KMGT]i|[kMGT])?$"}}},"MeshPodResources":{"type":"object","required":[],"properties":{"requests":{"$ref":"#/$defs/MeshPodRequests"},"limits":{"$ref":"#/$defs/MeshPodLimits"}}},"RelayPorts":{"type":"object","required":[],"properties":{"first":{"type":"integer","minimum":1024,"maximum":65535},"last":{"type":"integer","minimum":1024,"maximum":65535}}},"MeshPodInstallation":{"type":"object","required":[],"properties":{"image":{"type":"string","minLength":1,"maxLength":512,"pattern":"^[-A-Za-z0-9._/:@]+$"},"resources":{"$ref":"#/$defs/MeshPodResources"},"nodeSelector":{"type":"object","maxProperties":32,"additionalProperties":{"type":"string","maxLength":63,"pattern":"^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$"}},"tolerations":{"type":"array","maxItems":32,"items":{"$ref":"#/$defs/InstallationToleration"}},"priorityClassName":{"type":"string","minLength":1,"maxLength":253,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$"},"extraEnv":{"type":"object","maxProperties":64,"additionalProperties":{"type":"string","maxLength":4096}},"relayPorts":{"$ref":"#/$defs/RelayPorts"}}},"EnvoyGatewayInstallation":{"type":"object","required":[],"properties":{"namespace":{"type":"string","minLength":1,"maxLength":63,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"},"serviceAccount":{"type":"string","minLength":1,"maxLength":253,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$"},"proxyNamespaces":{"type":"array","minItems":1,"maxItems":64,"unique":[],"items":{"type":"string","minLength":1,"maxLength":63,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"}}}},"NetworkPolicyInstallation":{"type":"object","required":[],"properties":{"enabled":{"type":"boolean"}}},"MonitoringInstallation":{"type":"object","required":[],"properties":{"namespace":{"type":"string","minLength":1,"maxLength":63,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"},"labels":{"type":"object","maxProperties":32,"additionalProperties":{"type":"string","maxLength":63,"pattern":"^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$"}},"scrapeInterval":{"type":"string","minLength":2,"maxLength":32,"pattern":"^([1-9][0-9]{0,4}h)?([1-9][0-9]{0,4}m)?([1-9][0-9]{0,4}s)?([1-9][0-9]{0,4}ms)?$"},"dashboardLabels":{"type":"object","maxProperties":32,"additionalProperties":{"type":"string","maxLength":63,"pattern":"^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$"}}}},"Installation":{"type":"object","required":[],"properties":{"namespace":{"type":"string","minLength":1,"maxLength":63,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"},"labels":{"type":"object","maxProperties":32,"additionalProperties":{"type":"string","maxLength":63,"pattern":"^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$"}},"clusterDomain":{"type":"string","minLength":1,"maxLength":253,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$"},"dataPath":{"type":"string","enum":["Proxy","Direct"]},"controlURL":{"type":"string","maxLength":1024,"pattern":"^https?://([A-Za-z0-9]([-A-Za-z0-9]{0,61}[A-Za-z0-9])?(\\.[A-Za-z0-9]([-A-Za-z0-9]{0,61}[A-Za-z0-9])?)*|\\[[0-9A-Fa-f:.]+\\])(:([1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5]))?(/[!\"$->@-~]*)?$"},"image":{"$ref":"#/$defs/InstallationImage"},"operator":{"$ref":"#/$defs/OperatorInstallation"},"extensionServer":{"$ref":"#/$defs/ExtensionServerInstallation"},"scheduling":{"$ref":"#/$defs/Scheduling"},"meshPods":{"$ref":"#/$defs/MeshPodInstallation"},"envoyGateway":{"$ref":"#/$defs/EnvoyGatewayInstallation"},"networkPolicies":{"$ref":"#/$defs/NetworkPolicyInstallation"},"monitoring":{"$ref":"#/$defs/MonitoringInstallation"}}}},"$ref":"#/$defs/Installation"};
-const schema12 = {"type":"object","required":[],"properties":{"namespace":{"type":"string","minLength":1,"maxLength":63,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"},"labels":{"type":"object","maxProperties":32,"additionalProperties":{"type":"string","maxLength":63,"pattern":"^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$"}},"clusterDomain":{"type":"string","minLength":1,"maxLength":253,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$"},"dataPath":{"type":"string","enum":["Proxy","Direct"]},"controlURL":{"type":"string","maxLength":1024,"pattern":"^https?://([A-Za-z0-9]([-A-Za-z0-9]{0,61}[A-Za-z0-9])?(\\.[A-Za-z0-9]([-A-Za-z0-9]{0,61}[A-Za-z0-9])?)*|\\[[0-9A-Fa-f:.]+\\])(:([1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5]))?(/[!\"$->@-~]*)?$"},"image":{"$ref":"#/$defs/InstallationImage"},"operator":{"$ref":"#/$defs/OperatorInstallation"},"extensionServer":{"$ref":"#/$defs/ExtensionServerInstallation"},"scheduling":{"$ref":"#/$defs/Scheduling"},"meshPods":{"$ref":"#/$defs/MeshPodInstallation"},"envoyGateway":{"$ref":"#/$defs/EnvoyGatewayInstallation"},"networkPolicies":{"$ref":"#/$defs/NetworkPolicyInstallation"},"monitoring":{"$ref":"#/$defs/MonitoringInstallation"}}};
-const schema13 = {"type":"object","required":[],"properties":{"repository":{"type":"string","minLength":1,"maxLength":255,"pattern":"^([A-Za-z0-9]([-A-Za-z0-9.]*[A-Za-z0-9])?(:[0-9]{1,5})?/)?[a-z0-9]+((\\.|_|__|-+)[a-z0-9]+)*(/[a-z0-9]+((\\.|_|__|-+)[a-z0-9]+)*)*$"},"tag":{"type":"string","maxLength":128,"pattern":"^[A-Za-z0-9_][-A-Za-z0-9_.]*$"},"digest":{"type":"string","maxLength":71,"pattern":"^sha256:[0-9a-f]{64}$"},"pullPolicy":{"type":"string","enum":["Always","IfNotPresent","Never"]},"pullSecrets":{"type":"array","maxItems":16,"unique":[],"items":{"type":"string","minLength":1,"maxLength":253,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$"}}}};
-const schema28 = {"type":"object","required":[],"properties":{"namespace":{"type":"string","minLength":1,"maxLength":63,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"},"serviceAccount":{"type":"string","minLength":1,"maxLength":253,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$"},"proxyNamespaces":{"type":"array","minItems":1,"maxItems":64,"unique":[],"items":{"type":"string","minLength":1,"maxLength":63,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"}}}};
-const schema29 = {"type":"object","required":[],"properties":{"enabled":{"type":"boolean"}}};
-const schema30 = {"type":"object","required":[],"properties":{"namespace":{"type":"string","minLength":1,"maxLength":63,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"},"labels":{"type":"object","maxProperties":32,"additionalProperties":{"type":"string","maxLength":63,"pattern":"^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$"}},"scrapeInterval":{"type":"string","minLength":2,"maxLength":32,"pattern":"^([1-9][0-9]{0,4}h)?([1-9][0-9]{0,4}m)?([1-9][0-9]{0,4}s)?([1-9][0-9]{0,4}ms)?$"},"dashboardLabels":{"type":"object","maxProperties":32,"additionalProperties":{"type":"string","maxLength":63,"pattern":"^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$"}}}};
+const schema11 = {"$defs":{"ExternalTargets":{"type":"object","required":[],"properties":{"allow":{"type":"array","maxItems":256,"unique":[],"items":{"type":"string","maxLength":253,"pattern":"^[A-Za-z0-9:]([-A-Za-z0-9.:]*[A-Za-z0-9:])?(/[0-9]{1,3})?$"}}}},"InstallationImage":{"type":"object","required":[],"properties":{"repository":{"type":"string","minLength":1,"maxLength":255,"pattern":"^([A-Za-z0-9]([-A-Za-z0-9.]*[A-Za-z0-9])?(:[0-9]{1,5})?/)?[a-z0-9]+((\\.|_|__|-+)[a-z0-9]+)*(/[a-z0-9]+((\\.|_|__|-+)[a-z0-9]+)*)*$"},"tag":{"type":"string","maxLength":128,"pattern":"^[A-Za-z0-9_][-A-Za-z0-9_.]*$"},"digest":{"type":"string","maxLength":71,"pattern":"^sha256:[0-9a-f]{64}$"},"pullPolicy":{"type":"string","enum":["Always","IfNotPresent","Never"]},"pullSecrets":{"type":"array","maxItems":16,"unique":[],"items":{"type":"string","minLength":1,"maxLength":253,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$"}}}},"InstallationRequests":{"type":"object","required":[],"properties":{"cpu":{"type":"string","maxLength":20,"pattern":"^[1-9][0-9]{0,9}m?$"},"memory":{"type":"string","maxLength":20,"pattern":"^[1-9][0-9]{0,12}([KMGT]i|[kMGT])?$"}}},"InstallationLimits":{"type":"object","required":[],"properties":{"cpu":{"type":"string","maxLength":20,"pattern":"^[1-9][0-9]{0,9}m?$"},"memory":{"type":"string","maxLength":20,"pattern":"^[1-9][0-9]{0,12}([KMGT]i|[kMGT])?$"}}},"InstallationResources":{"type":"object","required":[],"properties":{"requests":{"$ref":"#/$defs/InstallationRequests"},"limits":{"$ref":"#/$defs/InstallationLimits"}}},"OperatorInstallation":{"type":"object","required":[],"properties":{"replicas":{"type":"integer","minimum":1,"maximum":10},"resources":{"$ref":"#/$defs/InstallationResources"},"logLevel":{"type":"string","enum":["debug","info","warn","error"]},"pprof":{"type":"boolean"},"maxConcurrentReconciles":{"type":"integer","minimum":1,"maximum":1000},"syncPeriod":{"type":"string","minLength":2,"maxLength":32,"pattern":"^([1-9][0-9]{0,4}h)?([1-9][0-9]{0,4}m)?([1-9][0-9]{0,4}s)?([1-9][0-9]{0,4}ms)?$"},"healthCheckConcurrency":{"type":"integer","minimum":1,"maximum":10000}}},"Autoscaling":{"type":"object","required":[],"properties":{"minReplicas":{"type":"integer","minimum":1,"maximum":100},"maxReplicas":{"type":"integer","minimum":1,"maximum":100},"targetCPUPercent":{"type":"integer","minimum":1,"maximum":100}}},"ExtensionServerInstallation":{"type":"object","required":[],"properties":{"autoscaling":{"$ref":"#/$defs/Autoscaling"},"resources":{"$ref":"#/$defs/InstallationResources"},"logLevel":{"type":"string","enum":["debug","info","warn","error"]},"pprof":{"type":"boolean"},"maxMessageSize":{"type":"string","maxLength":12,"pattern":"^([1-9][0-9]{0,8}|[1-9][0-9]{0,5}(Ki|Mi?|Gi?))$"},"keepaliveTime":{"type":"string","minLength":2,"maxLength":32,"pattern":"^([1-9][0-9]{0,4}h)?([1-9][0-9]{0,4}m)?([1-9][0-9]{0,4}s)?([1-9][0-9]{0,4}ms)?$"}}},"InstallationToleration":{"type":"object","required":[],"properties":{"key":{"type":"string","maxLength":317},"operator":{"type":"string","enum":["Equal","Exists"]},"value":{"type":"string","maxLength":63,"pattern":"^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$"},"effect":{"type":"string","enum":["NoSchedule","PreferNoSchedule","NoExecute"]}}},"Scheduling":{"type":"object","required":[],"properties":{"nodeSelector":{"type":"object","maxProperties":32,"additionalProperties":{"type":"string","maxLength":63,"pattern":"^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$"}},"tolerations":{"type":"array","maxItems":32,"items":{"$ref":"#/$defs/InstallationToleration"}},"priorityClassName":{"type":"string","minLength":1,"maxLength":253,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$"}}},"MeshPodRequests":{"type":"object","required":[],"properties":{"cpu":{"type":"string","maxLength":20,"pattern":"^[1-9][0-9]{0,9}m?$"},"memory":{"type":"string","maxLength":20,"pattern":"^[1-9][0-9]{0,12}([KMGT]i|[kMGT])?$"}}},"MeshPodLimits":{"type":"object","required":[],"properties":{"cpu":{"type":"string","maxLength":20,"pattern":"^[1-9][0-9]{0,9}m?$"},"memory":{"type":"string","maxLength":20,"pattern":"^[1-9][0-9]{0,12}([KMGT]i|[kMGT])?$"}}},"MeshPodResources":{"type":"object","required":[],"properties":{"requests":{"$ref":"#/$defs/MeshPodRequests"},"limits":{"$ref":"#/$defs/MeshPodLimits"}}},"RelayPorts":{"type":"object","required":[],"properties":{"first":{"type":"integer","minimum":1024,"maximum":65535},"last":{"type":"integer","minimum":1024,"maximum":65535}}},"MeshPodInstallation":{"type":"object","required":[],"properties":{"image":{"type":"string","minLength":1,"maxLength":512,"pattern":"^[-A-Za-z0-9._/:@]+$"},"resources":{"$ref":"#/$defs/MeshPodResources"},"nodeSelector":{"type":"object","maxProperties":32,"additionalProperties":{"type":"string","maxLength":63,"pattern":"^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$"}},"tolerations":{"type":"array","maxItems":32,"items":{"$ref":"#/$defs/InstallationToleration"}},"priorityClassName":{"type":"string","minLength":1,"maxLength":253,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$"},"extraEnv":{"type":"object","maxProperties":64,"additionalProperties":{"type":"string","maxLength":4096}},"relayPorts":{"$ref":"#/$defs/RelayPorts"}}},"EnvoyGatewayInstallation":{"type":"object","required":[],"properties":{"namespace":{"type":"string","minLength":1,"maxLength":63,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"},"serviceAccount":{"type":"string","minLength":1,"maxLength":253,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$"},"proxyNamespaces":{"type":"array","minItems":1,"maxItems":64,"unique":[],"items":{"type":"string","minLength":1,"maxLength":63,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"}}}},"NetworkPolicyInstallation":{"type":"object","required":[],"properties":{"enabled":{"type":"boolean"}}},"MonitoringInstallation":{"type":"object","required":[],"properties":{"namespace":{"type":"string","minLength":1,"maxLength":63,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"},"labels":{"type":"object","maxProperties":32,"additionalProperties":{"type":"string","maxLength":63,"pattern":"^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$"}},"scrapeInterval":{"type":"string","minLength":2,"maxLength":32,"pattern":"^([1-9][0-9]{0,4}h)?([1-9][0-9]{0,4}m)?([1-9][0-9]{0,4}s)?([1-9][0-9]{0,4}ms)?$"},"dashboardLabels":{"type":"object","maxProperties":32,"additionalProperties":{"type":"string","maxLength":63,"pattern":"^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$"}}}},"Installation":{"type":"object","required":[],"properties":{"namespace":{"type":"string","minLength":1,"maxLength":63,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"},"labels":{"type":"object","maxProperties":32,"additionalProperties":{"type":"string","maxLength":63,"pattern":"^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$"}},"clusterDomain":{"type":"string","minLength":1,"maxLength":253,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$"},"dataPath":{"type":"string","enum":["Proxy","Direct"]},"controlURL":{"type":"string","maxLength":1024,"pattern":"^https?://([A-Za-z0-9]([-A-Za-z0-9]{0,61}[A-Za-z0-9])?(\\.[A-Za-z0-9]([-A-Za-z0-9]{0,61}[A-Za-z0-9])?)*|\\[[0-9A-Fa-f:.]+\\])(:([1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5]))?(/[!\"$->@-~]*)?$"},"externalTargets":{"$ref":"#/$defs/ExternalTargets"},"image":{"$ref":"#/$defs/InstallationImage"},"operator":{"$ref":"#/$defs/OperatorInstallation"},"extensionServer":{"$ref":"#/$defs/ExtensionServerInstallation"},"scheduling":{"$ref":"#/$defs/Scheduling"},"meshPods":{"$ref":"#/$defs/MeshPodInstallation"},"envoyGateway":{"$ref":"#/$defs/EnvoyGatewayInstallation"},"networkPolicies":{"$ref":"#/$defs/NetworkPolicyInstallation"},"monitoring":{"$ref":"#/$defs/MonitoringInstallation"}}}},"$ref":"#/$defs/Installation"};
+const schema12 = {"type":"object","required":[],"properties":{"namespace":{"type":"string","minLength":1,"maxLength":63,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"},"labels":{"type":"object","maxProperties":32,"additionalProperties":{"type":"string","maxLength":63,"pattern":"^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$"}},"clusterDomain":{"type":"string","minLength":1,"maxLength":253,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$"},"dataPath":{"type":"string","enum":["Proxy","Direct"]},"controlURL":{"type":"string","maxLength":1024,"pattern":"^https?://([A-Za-z0-9]([-A-Za-z0-9]{0,61}[A-Za-z0-9])?(\\.[A-Za-z0-9]([-A-Za-z0-9]{0,61}[A-Za-z0-9])?)*|\\[[0-9A-Fa-f:.]+\\])(:([1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5]))?(/[!\"$->@-~]*)?$"},"externalTargets":{"$ref":"#/$defs/ExternalTargets"},"image":{"$ref":"#/$defs/InstallationImage"},"operator":{"$ref":"#/$defs/OperatorInstallation"},"extensionServer":{"$ref":"#/$defs/ExtensionServerInstallation"},"scheduling":{"$ref":"#/$defs/Scheduling"},"meshPods":{"$ref":"#/$defs/MeshPodInstallation"},"envoyGateway":{"$ref":"#/$defs/EnvoyGatewayInstallation"},"networkPolicies":{"$ref":"#/$defs/NetworkPolicyInstallation"},"monitoring":{"$ref":"#/$defs/MonitoringInstallation"}}};
+const schema13 = {"type":"object","required":[],"properties":{"allow":{"type":"array","maxItems":256,"unique":[],"items":{"type":"string","maxLength":253,"pattern":"^[A-Za-z0-9:]([-A-Za-z0-9.:]*[A-Za-z0-9:])?(/[0-9]{1,3})?$"}}}};
+const schema14 = {"type":"object","required":[],"properties":{"repository":{"type":"string","minLength":1,"maxLength":255,"pattern":"^([A-Za-z0-9]([-A-Za-z0-9.]*[A-Za-z0-9])?(:[0-9]{1,5})?/)?[a-z0-9]+((\\.|_|__|-+)[a-z0-9]+)*(/[a-z0-9]+((\\.|_|__|-+)[a-z0-9]+)*)*$"},"tag":{"type":"string","maxLength":128,"pattern":"^[A-Za-z0-9_][-A-Za-z0-9_.]*$"},"digest":{"type":"string","maxLength":71,"pattern":"^sha256:[0-9a-f]{64}$"},"pullPolicy":{"type":"string","enum":["Always","IfNotPresent","Never"]},"pullSecrets":{"type":"array","maxItems":16,"unique":[],"items":{"type":"string","minLength":1,"maxLength":253,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$"}}}};
+const schema29 = {"type":"object","required":[],"properties":{"namespace":{"type":"string","minLength":1,"maxLength":63,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"},"serviceAccount":{"type":"string","minLength":1,"maxLength":253,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$"},"proxyNamespaces":{"type":"array","minItems":1,"maxItems":64,"unique":[],"items":{"type":"string","minLength":1,"maxLength":63,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"}}}};
+const schema30 = {"type":"object","required":[],"properties":{"enabled":{"type":"boolean"}}};
+const schema31 = {"type":"object","required":[],"properties":{"namespace":{"type":"string","minLength":1,"maxLength":63,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"},"labels":{"type":"object","maxProperties":32,"additionalProperties":{"type":"string","maxLength":63,"pattern":"^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$"}},"scrapeInterval":{"type":"string","minLength":2,"maxLength":32,"pattern":"^([1-9][0-9]{0,4}h)?([1-9][0-9]{0,4}m)?([1-9][0-9]{0,4}s)?([1-9][0-9]{0,4}ms)?$"},"dashboardLabels":{"type":"object","maxProperties":32,"additionalProperties":{"type":"string","maxLength":63,"pattern":"^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$"}}}};
 const pattern0 = new RegExp("^[a-z0-9]([-a-z0-9]*[a-z0-9])?$", "u");
 const pattern1 = new RegExp("^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$", "u");
 const pattern2 = new RegExp("^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$", "u");
 const pattern3 = new RegExp("^https?://([A-Za-z0-9]([-A-Za-z0-9]{0,61}[A-Za-z0-9])?(\\.[A-Za-z0-9]([-A-Za-z0-9]{0,61}[A-Za-z0-9])?)*|\\[[0-9A-Fa-f:.]+\\])(:([1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5]))?(/[!\"$->@-~]*)?$", "u");
-const pattern4 = new RegExp("^([A-Za-z0-9]([-A-Za-z0-9.]*[A-Za-z0-9])?(:[0-9]{1,5})?/)?[a-z0-9]+((\\.|_|__|-+)[a-z0-9]+)*(/[a-z0-9]+((\\.|_|__|-+)[a-z0-9]+)*)*$", "u");
-const pattern5 = new RegExp("^[A-Za-z0-9_][-A-Za-z0-9_.]*$", "u");
-const pattern6 = new RegExp("^sha256:[0-9a-f]{64}$", "u");
-const pattern12 = new RegExp("^([1-9][0-9]{0,4}h)?([1-9][0-9]{0,4}m)?([1-9][0-9]{0,4}s)?([1-9][0-9]{0,4}ms)?$", "u");
-const schema14 = {"type":"object","required":[],"properties":{"replicas":{"type":"integer","minimum":1,"maximum":10},"resources":{"$ref":"#/$defs/InstallationResources"},"logLevel":{"type":"string","enum":["debug","info","warn","error"]},"pprof":{"type":"boolean"},"maxConcurrentReconciles":{"type":"integer","minimum":1,"maximum":1000},"syncPeriod":{"type":"string","minLength":2,"maxLength":32,"pattern":"^([1-9][0-9]{0,4}h)?([1-9][0-9]{0,4}m)?([1-9][0-9]{0,4}s)?([1-9][0-9]{0,4}ms)?$"},"healthCheckConcurrency":{"type":"integer","minimum":1,"maximum":10000}}};
-const schema15 = {"type":"object","required":[],"properties":{"requests":{"$ref":"#/$defs/InstallationRequests"},"limits":{"$ref":"#/$defs/InstallationLimits"}}};
-const schema16 = {"type":"object","required":[],"properties":{"cpu":{"type":"string","maxLength":20,"pattern":"^[1-9][0-9]{0,9}m?$"},"memory":{"type":"string","maxLength":20,"pattern":"^[1-9][0-9]{0,12}([KMGT]i|[kMGT])?$"}}};
+const pattern4 = new RegExp("^[A-Za-z0-9:]([-A-Za-z0-9.:]*[A-Za-z0-9:])?(/[0-9]{1,3})?$", "u");
+const pattern5 = new RegExp("^([A-Za-z0-9]([-A-Za-z0-9.]*[A-Za-z0-9])?(:[0-9]{1,5})?/)?[a-z0-9]+((\\.|_|__|-+)[a-z0-9]+)*(/[a-z0-9]+((\\.|_|__|-+)[a-z0-9]+)*)*$", "u");
+const pattern6 = new RegExp("^[A-Za-z0-9_][-A-Za-z0-9_.]*$", "u");
+const pattern7 = new RegExp("^sha256:[0-9a-f]{64}$", "u");
+const pattern13 = new RegExp("^([1-9][0-9]{0,4}h)?([1-9][0-9]{0,4}m)?([1-9][0-9]{0,4}s)?([1-9][0-9]{0,4}ms)?$", "u");
+const schema15 = {"type":"object","required":[],"properties":{"replicas":{"type":"integer","minimum":1,"maximum":10},"resources":{"$ref":"#/$defs/InstallationResources"},"logLevel":{"type":"string","enum":["debug","info","warn","error"]},"pprof":{"type":"boolean"},"maxConcurrentReconciles":{"type":"integer","minimum":1,"maximum":1000},"syncPeriod":{"type":"string","minLength":2,"maxLength":32,"pattern":"^([1-9][0-9]{0,4}h)?([1-9][0-9]{0,4}m)?([1-9][0-9]{0,4}s)?([1-9][0-9]{0,4}ms)?$"},"healthCheckConcurrency":{"type":"integer","minimum":1,"maximum":10000}}};
+const schema16 = {"type":"object","required":[],"properties":{"requests":{"$ref":"#/$defs/InstallationRequests"},"limits":{"$ref":"#/$defs/InstallationLimits"}}};
 const schema17 = {"type":"object","required":[],"properties":{"cpu":{"type":"string","maxLength":20,"pattern":"^[1-9][0-9]{0,9}m?$"},"memory":{"type":"string","maxLength":20,"pattern":"^[1-9][0-9]{0,12}([KMGT]i|[kMGT])?$"}}};
-const pattern8 = new RegExp("^[1-9][0-9]{0,9}m?$", "u");
-const pattern9 = new RegExp("^[1-9][0-9]{0,12}([KMGT]i|[kMGT])?$", "u");
+const schema18 = {"type":"object","required":[],"properties":{"cpu":{"type":"string","maxLength":20,"pattern":"^[1-9][0-9]{0,9}m?$"},"memory":{"type":"string","maxLength":20,"pattern":"^[1-9][0-9]{0,12}([KMGT]i|[kMGT])?$"}}};
+const pattern9 = new RegExp("^[1-9][0-9]{0,9}m?$", "u");
+const pattern10 = new RegExp("^[1-9][0-9]{0,12}([KMGT]i|[kMGT])?$", "u");
 
 function validate13(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
 let vErrors = null;
@@ -45,7 +47,7 @@ vErrors.push(err0);
 }
 errors++;
 }
-if(data1.length <= 40 && !pattern8.test(data1)){
+if(data1.length <= 40 && !pattern9.test(data1)){
 const err1 = {instancePath:instancePath+"/requests/cpu",schemaPath:"#/$defs/InstallationRequests/properties/cpu/pattern",keyword:"pattern",params:{}};
 if(vErrors === null){
 vErrors = [err1];
@@ -80,7 +82,7 @@ vErrors.push(err3);
 }
 errors++;
 }
-if(data2.length <= 40 && !pattern9.test(data2)){
+if(data2.length <= 40 && !pattern10.test(data2)){
 const err4 = {instancePath:instancePath+"/requests/memory",schemaPath:"#/$defs/InstallationRequests/properties/memory/pattern",keyword:"pattern",params:{}};
 if(vErrors === null){
 vErrors = [err4];
@@ -130,7 +132,7 @@ vErrors.push(err7);
 }
 errors++;
 }
-if(data4.length <= 40 && !pattern8.test(data4)){
+if(data4.length <= 40 && !pattern9.test(data4)){
 const err8 = {instancePath:instancePath+"/limits/cpu",schemaPath:"#/$defs/InstallationLimits/properties/cpu/pattern",keyword:"pattern",params:{}};
 if(vErrors === null){
 vErrors = [err8];
@@ -165,7 +167,7 @@ vErrors.push(err10);
 }
 errors++;
 }
-if(data5.length <= 40 && !pattern9.test(data5)){
+if(data5.length <= 40 && !pattern10.test(data5)){
 const err11 = {instancePath:instancePath+"/limits/memory",schemaPath:"#/$defs/InstallationLimits/properties/memory/pattern",keyword:"pattern",params:{}};
 if(vErrors === null){
 vErrors = [err11];
@@ -273,7 +275,7 @@ vErrors.push(err3);
 errors++;
 }
 if(!((((data2 === "debug") || (data2 === "info")) || (data2 === "warn")) || (data2 === "error"))){
-const err4 = {instancePath:instancePath+"/logLevel",schemaPath:"#/properties/logLevel/enum",keyword:"enum",params:{allowedValues: schema14.properties.logLevel.enum}};
+const err4 = {instancePath:instancePath+"/logLevel",schemaPath:"#/properties/logLevel/enum",keyword:"enum",params:{allowedValues: schema15.properties.logLevel.enum}};
 if(vErrors === null){
 vErrors = [err4];
 }
@@ -353,7 +355,7 @@ vErrors.push(err10);
 }
 errors++;
 }
-if(data5.length <= 64 && !pattern12.test(data5)){
+if(data5.length <= 64 && !pattern13.test(data5)){
 const err11 = {instancePath:instancePath+"/syncPeriod",schemaPath:"#/properties/syncPeriod/pattern",keyword:"pattern",params:{}};
 if(vErrors === null){
 vErrors = [err11];
@@ -425,9 +427,9 @@ validate12.errors = vErrors;
 return errors === 0;
 }
 
-const schema18 = {"type":"object","required":[],"properties":{"autoscaling":{"$ref":"#/$defs/Autoscaling"},"resources":{"$ref":"#/$defs/InstallationResources"},"logLevel":{"type":"string","enum":["debug","info","warn","error"]},"pprof":{"type":"boolean"},"maxMessageSize":{"type":"string","maxLength":12,"pattern":"^([1-9][0-9]{0,8}|[1-9][0-9]{0,5}(Ki|Mi?|Gi?))$"},"keepaliveTime":{"type":"string","minLength":2,"maxLength":32,"pattern":"^([1-9][0-9]{0,4}h)?([1-9][0-9]{0,4}m)?([1-9][0-9]{0,4}s)?([1-9][0-9]{0,4}ms)?$"}}};
-const schema19 = {"type":"object","required":[],"properties":{"minReplicas":{"type":"integer","minimum":1,"maximum":100},"maxReplicas":{"type":"integer","minimum":1,"maximum":100},"targetCPUPercent":{"type":"integer","minimum":1,"maximum":100}}};
-const pattern13 = new RegExp("^([1-9][0-9]{0,8}|[1-9][0-9]{0,5}(Ki|Mi?|Gi?))$", "u");
+const schema19 = {"type":"object","required":[],"properties":{"autoscaling":{"$ref":"#/$defs/Autoscaling"},"resources":{"$ref":"#/$defs/InstallationResources"},"logLevel":{"type":"string","enum":["debug","info","warn","error"]},"pprof":{"type":"boolean"},"maxMessageSize":{"type":"string","maxLength":12,"pattern":"^([1-9][0-9]{0,8}|[1-9][0-9]{0,5}(Ki|Mi?|Gi?))$"},"keepaliveTime":{"type":"string","minLength":2,"maxLength":32,"pattern":"^([1-9][0-9]{0,4}h)?([1-9][0-9]{0,4}m)?([1-9][0-9]{0,4}s)?([1-9][0-9]{0,4}ms)?$"}}};
+const schema20 = {"type":"object","required":[],"properties":{"minReplicas":{"type":"integer","minimum":1,"maximum":100},"maxReplicas":{"type":"integer","minimum":1,"maximum":100},"targetCPUPercent":{"type":"integer","minimum":1,"maximum":100}}};
+const pattern14 = new RegExp("^([1-9][0-9]{0,8}|[1-9][0-9]{0,5}(Ki|Mi?|Gi?))$", "u");
 
 function validate16(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
 let vErrors = null;
@@ -572,7 +574,7 @@ vErrors.push(err10);
 errors++;
 }
 if(!((((data5 === "debug") || (data5 === "info")) || (data5 === "warn")) || (data5 === "error"))){
-const err11 = {instancePath:instancePath+"/logLevel",schemaPath:"#/properties/logLevel/enum",keyword:"enum",params:{allowedValues: schema18.properties.logLevel.enum}};
+const err11 = {instancePath:instancePath+"/logLevel",schemaPath:"#/properties/logLevel/enum",keyword:"enum",params:{allowedValues: schema19.properties.logLevel.enum}};
 if(vErrors === null){
 vErrors = [err11];
 }
@@ -607,7 +609,7 @@ vErrors.push(err13);
 }
 errors++;
 }
-if(data7.length <= 24 && !pattern13.test(data7)){
+if(data7.length <= 24 && !pattern14.test(data7)){
 const err14 = {instancePath:instancePath+"/maxMessageSize",schemaPath:"#/properties/maxMessageSize/pattern",keyword:"pattern",params:{}};
 if(vErrors === null){
 vErrors = [err14];
@@ -652,7 +654,7 @@ vErrors.push(err17);
 }
 errors++;
 }
-if(data8.length <= 64 && !pattern12.test(data8)){
+if(data8.length <= 64 && !pattern13.test(data8)){
 const err18 = {instancePath:instancePath+"/keepaliveTime",schemaPath:"#/properties/keepaliveTime/pattern",keyword:"pattern",params:{}};
 if(vErrors === null){
 vErrors = [err18];
@@ -689,8 +691,8 @@ validate16.errors = vErrors;
 return errors === 0;
 }
 
-const schema20 = {"type":"object","required":[],"properties":{"nodeSelector":{"type":"object","maxProperties":32,"additionalProperties":{"type":"string","maxLength":63,"pattern":"^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$"}},"tolerations":{"type":"array","maxItems":32,"items":{"$ref":"#/$defs/InstallationToleration"}},"priorityClassName":{"type":"string","minLength":1,"maxLength":253,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$"}}};
-const schema21 = {"type":"object","required":[],"properties":{"key":{"type":"string","maxLength":317},"operator":{"type":"string","enum":["Equal","Exists"]},"value":{"type":"string","maxLength":63,"pattern":"^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$"},"effect":{"type":"string","enum":["NoSchedule","PreferNoSchedule","NoExecute"]}}};
+const schema21 = {"type":"object","required":[],"properties":{"nodeSelector":{"type":"object","maxProperties":32,"additionalProperties":{"type":"string","maxLength":63,"pattern":"^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$"}},"tolerations":{"type":"array","maxItems":32,"items":{"$ref":"#/$defs/InstallationToleration"}},"priorityClassName":{"type":"string","minLength":1,"maxLength":253,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$"}}};
+const schema22 = {"type":"object","required":[],"properties":{"key":{"type":"string","maxLength":317},"operator":{"type":"string","enum":["Equal","Exists"]},"value":{"type":"string","maxLength":63,"pattern":"^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$"},"effect":{"type":"string","enum":["NoSchedule","PreferNoSchedule","NoExecute"]}}};
 
 function validate19(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
 let vErrors = null;
@@ -811,7 +813,7 @@ vErrors.push(err8);
 errors++;
 }
 if(!((data5 === "Equal") || (data5 === "Exists"))){
-const err9 = {instancePath:instancePath+"/tolerations/" + i0+"/operator",schemaPath:"#/$defs/InstallationToleration/properties/operator/enum",keyword:"enum",params:{allowedValues: schema21.properties.operator.enum}};
+const err9 = {instancePath:instancePath+"/tolerations/" + i0+"/operator",schemaPath:"#/$defs/InstallationToleration/properties/operator/enum",keyword:"enum",params:{allowedValues: schema22.properties.operator.enum}};
 if(vErrors === null){
 vErrors = [err9];
 }
@@ -869,7 +871,7 @@ vErrors.push(err13);
 errors++;
 }
 if(!(((data7 === "NoSchedule") || (data7 === "PreferNoSchedule")) || (data7 === "NoExecute"))){
-const err14 = {instancePath:instancePath+"/tolerations/" + i0+"/effect",schemaPath:"#/$defs/InstallationToleration/properties/effect/enum",keyword:"enum",params:{allowedValues: schema21.properties.effect.enum}};
+const err14 = {instancePath:instancePath+"/tolerations/" + i0+"/effect",schemaPath:"#/$defs/InstallationToleration/properties/effect/enum",keyword:"enum",params:{allowedValues: schema22.properties.effect.enum}};
 if(vErrors === null){
 vErrors = [err14];
 }
@@ -963,12 +965,12 @@ validate19.errors = vErrors;
 return errors === 0;
 }
 
-const schema22 = {"type":"object","required":[],"properties":{"image":{"type":"string","minLength":1,"maxLength":512,"pattern":"^[-A-Za-z0-9._/:@]+$"},"resources":{"$ref":"#/$defs/MeshPodResources"},"nodeSelector":{"type":"object","maxProperties":32,"additionalProperties":{"type":"string","maxLength":63,"pattern":"^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$"}},"tolerations":{"type":"array","maxItems":32,"items":{"$ref":"#/$defs/InstallationToleration"}},"priorityClassName":{"type":"string","minLength":1,"maxLength":253,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$"},"extraEnv":{"type":"object","maxProperties":64,"additionalProperties":{"type":"string","maxLength":4096}},"relayPorts":{"$ref":"#/$defs/RelayPorts"}}};
-const schema27 = {"type":"object","required":[],"properties":{"first":{"type":"integer","minimum":1024,"maximum":65535},"last":{"type":"integer","minimum":1024,"maximum":65535}}};
-const pattern18 = new RegExp("^[-A-Za-z0-9._/:@]+$", "u");
-const schema23 = {"type":"object","required":[],"properties":{"requests":{"$ref":"#/$defs/MeshPodRequests"},"limits":{"$ref":"#/$defs/MeshPodLimits"}}};
-const schema24 = {"type":"object","required":[],"properties":{"cpu":{"type":"string","maxLength":20,"pattern":"^[1-9][0-9]{0,9}m?$"},"memory":{"type":"string","maxLength":20,"pattern":"^[1-9][0-9]{0,12}([KMGT]i|[kMGT])?$"}}};
+const schema23 = {"type":"object","required":[],"properties":{"image":{"type":"string","minLength":1,"maxLength":512,"pattern":"^[-A-Za-z0-9._/:@]+$"},"resources":{"$ref":"#/$defs/MeshPodResources"},"nodeSelector":{"type":"object","maxProperties":32,"additionalProperties":{"type":"string","maxLength":63,"pattern":"^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$"}},"tolerations":{"type":"array","maxItems":32,"items":{"$ref":"#/$defs/InstallationToleration"}},"priorityClassName":{"type":"string","minLength":1,"maxLength":253,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$"},"extraEnv":{"type":"object","maxProperties":64,"additionalProperties":{"type":"string","maxLength":4096}},"relayPorts":{"$ref":"#/$defs/RelayPorts"}}};
+const schema28 = {"type":"object","required":[],"properties":{"first":{"type":"integer","minimum":1024,"maximum":65535},"last":{"type":"integer","minimum":1024,"maximum":65535}}};
+const pattern19 = new RegExp("^[-A-Za-z0-9._/:@]+$", "u");
+const schema24 = {"type":"object","required":[],"properties":{"requests":{"$ref":"#/$defs/MeshPodRequests"},"limits":{"$ref":"#/$defs/MeshPodLimits"}}};
 const schema25 = {"type":"object","required":[],"properties":{"cpu":{"type":"string","maxLength":20,"pattern":"^[1-9][0-9]{0,9}m?$"},"memory":{"type":"string","maxLength":20,"pattern":"^[1-9][0-9]{0,12}([KMGT]i|[kMGT])?$"}}};
+const schema26 = {"type":"object","required":[],"properties":{"cpu":{"type":"string","maxLength":20,"pattern":"^[1-9][0-9]{0,9}m?$"},"memory":{"type":"string","maxLength":20,"pattern":"^[1-9][0-9]{0,12}([KMGT]i|[kMGT])?$"}}};
 
 function validate22(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
 let vErrors = null;
@@ -990,7 +992,7 @@ vErrors.push(err0);
 }
 errors++;
 }
-if(data1.length <= 40 && !pattern8.test(data1)){
+if(data1.length <= 40 && !pattern9.test(data1)){
 const err1 = {instancePath:instancePath+"/requests/cpu",schemaPath:"#/$defs/MeshPodRequests/properties/cpu/pattern",keyword:"pattern",params:{}};
 if(vErrors === null){
 vErrors = [err1];
@@ -1025,7 +1027,7 @@ vErrors.push(err3);
 }
 errors++;
 }
-if(data2.length <= 40 && !pattern9.test(data2)){
+if(data2.length <= 40 && !pattern10.test(data2)){
 const err4 = {instancePath:instancePath+"/requests/memory",schemaPath:"#/$defs/MeshPodRequests/properties/memory/pattern",keyword:"pattern",params:{}};
 if(vErrors === null){
 vErrors = [err4];
@@ -1075,7 +1077,7 @@ vErrors.push(err7);
 }
 errors++;
 }
-if(data4.length <= 40 && !pattern8.test(data4)){
+if(data4.length <= 40 && !pattern9.test(data4)){
 const err8 = {instancePath:instancePath+"/limits/cpu",schemaPath:"#/$defs/MeshPodLimits/properties/cpu/pattern",keyword:"pattern",params:{}};
 if(vErrors === null){
 vErrors = [err8];
@@ -1110,7 +1112,7 @@ vErrors.push(err10);
 }
 errors++;
 }
-if(data5.length <= 40 && !pattern9.test(data5)){
+if(data5.length <= 40 && !pattern10.test(data5)){
 const err11 = {instancePath:instancePath+"/limits/memory",schemaPath:"#/$defs/MeshPodLimits/properties/memory/pattern",keyword:"pattern",params:{}};
 if(vErrors === null){
 vErrors = [err11];
@@ -1187,7 +1189,7 @@ vErrors.push(err1);
 }
 errors++;
 }
-if(data0.length <= 1024 && !pattern18.test(data0)){
+if(data0.length <= 1024 && !pattern19.test(data0)){
 const err2 = {instancePath:instancePath+"/image",schemaPath:"#/properties/image/pattern",keyword:"pattern",params:{}};
 if(vErrors === null){
 vErrors = [err2];
@@ -1330,7 +1332,7 @@ vErrors.push(err12);
 errors++;
 }
 if(!((data7 === "Equal") || (data7 === "Exists"))){
-const err13 = {instancePath:instancePath+"/tolerations/" + i0+"/operator",schemaPath:"#/$defs/InstallationToleration/properties/operator/enum",keyword:"enum",params:{allowedValues: schema21.properties.operator.enum}};
+const err13 = {instancePath:instancePath+"/tolerations/" + i0+"/operator",schemaPath:"#/$defs/InstallationToleration/properties/operator/enum",keyword:"enum",params:{allowedValues: schema22.properties.operator.enum}};
 if(vErrors === null){
 vErrors = [err13];
 }
@@ -1388,7 +1390,7 @@ vErrors.push(err17);
 errors++;
 }
 if(!(((data9 === "NoSchedule") || (data9 === "PreferNoSchedule")) || (data9 === "NoExecute"))){
-const err18 = {instancePath:instancePath+"/tolerations/" + i0+"/effect",schemaPath:"#/$defs/InstallationToleration/properties/effect/enum",keyword:"enum",params:{allowedValues: schema21.properties.effect.enum}};
+const err18 = {instancePath:instancePath+"/tolerations/" + i0+"/effect",schemaPath:"#/$defs/InstallationToleration/properties/effect/enum",keyword:"enum",params:{allowedValues: schema22.properties.effect.enum}};
 if(vErrors === null){
 vErrors = [err18];
 }
@@ -1830,14 +1832,14 @@ vErrors.push(err17);
 errors++;
 }
 }
-if(data.image !== undefined){
-let data6 = data.image;
+if(data.externalTargets !== undefined){
+let data6 = data.externalTargets;
 if(data6 && typeof data6 == "object" && !Array.isArray(data6)){
-if(data6.repository !== undefined){
-let data7 = data6.repository;
-if(typeof data7 === "string"){
-if(data7.length > 255 && codePoints(data7) > 255){
-const err18 = {instancePath:instancePath+"/image/repository",schemaPath:"#/$defs/InstallationImage/properties/repository/maxLength",keyword:"maxLength",params:{limit: 255}};
+if(data6.allow !== undefined){
+let data7 = data6.allow;
+if(Array.isArray(data7)){
+if(data7.length > 256){
+const err18 = {instancePath:instancePath+"/externalTargets/allow",schemaPath:"#/$defs/ExternalTargets/properties/allow/maxItems",keyword:"maxItems",params:{limit: 256}};
 if(vErrors === null){
 vErrors = [err18];
 }
@@ -1846,8 +1848,12 @@ vErrors.push(err18);
 }
 errors++;
 }
-if(codePoints(data7) < 1){
-const err19 = {instancePath:instancePath+"/image/repository",schemaPath:"#/$defs/InstallationImage/properties/repository/minLength",keyword:"minLength",params:{limit: 1}};
+const len0 = data7.length;
+for(let i0=0; i0<len0; i0++){
+let data8 = data7[i0];
+if(typeof data8 === "string"){
+if(data8.length > 253 && codePoints(data8) > 253){
+const err19 = {instancePath:instancePath+"/externalTargets/allow/" + i0,schemaPath:"#/$defs/ExternalTargets/properties/allow/items/maxLength",keyword:"maxLength",params:{limit: 253}};
 if(vErrors === null){
 vErrors = [err19];
 }
@@ -1856,8 +1862,8 @@ vErrors.push(err19);
 }
 errors++;
 }
-if(data7.length <= 510 && !pattern4.test(data7)){
-const err20 = {instancePath:instancePath+"/image/repository",schemaPath:"#/$defs/InstallationImage/properties/repository/pattern",keyword:"pattern",params:{}};
+if(data8.length <= 506 && !pattern4.test(data8)){
+const err20 = {instancePath:instancePath+"/externalTargets/allow/" + i0,schemaPath:"#/$defs/ExternalTargets/properties/allow/items/pattern",keyword:"pattern",params:{}};
 if(vErrors === null){
 vErrors = [err20];
 }
@@ -1868,7 +1874,7 @@ errors++;
 }
 }
 else {
-const err21 = {instancePath:instancePath+"/image/repository",schemaPath:"#/$defs/InstallationImage/properties/repository/type",keyword:"type",params:{type: "string"}};
+const err21 = {instancePath:instancePath+"/externalTargets/allow/" + i0,schemaPath:"#/$defs/ExternalTargets/properties/allow/items/type",keyword:"type",params:{type: "string"}};
 if(vErrors === null){
 vErrors = [err21];
 }
@@ -1878,11 +1884,9 @@ vErrors.push(err21);
 errors++;
 }
 }
-if(data6.tag !== undefined){
-let data8 = data6.tag;
-if(typeof data8 === "string"){
-if(data8.length > 128 && codePoints(data8) > 128){
-const err22 = {instancePath:instancePath+"/image/tag",schemaPath:"#/$defs/InstallationImage/properties/tag/maxLength",keyword:"maxLength",params:{limit: 128}};
+const found0 = duplicates(data7, schema13.properties.allow.unique);
+if(found0.length > 0){
+const err22 = {instancePath:instancePath+"/externalTargets/allow",schemaPath:"#/$defs/ExternalTargets/properties/allow/unique",keyword:"unique",params:{duplicates: found0}};
 if(vErrors === null){
 vErrors = [err22];
 }
@@ -1891,8 +1895,9 @@ vErrors.push(err22);
 }
 errors++;
 }
-if(data8.length <= 256 && !pattern5.test(data8)){
-const err23 = {instancePath:instancePath+"/image/tag",schemaPath:"#/$defs/InstallationImage/properties/tag/pattern",keyword:"pattern",params:{}};
+}
+else {
+const err23 = {instancePath:instancePath+"/externalTargets/allow",schemaPath:"#/$defs/ExternalTargets/properties/allow/type",keyword:"type",params:{type: "array"}};
 if(vErrors === null){
 vErrors = [err23];
 }
@@ -1902,8 +1907,9 @@ vErrors.push(err23);
 errors++;
 }
 }
+}
 else {
-const err24 = {instancePath:instancePath+"/image/tag",schemaPath:"#/$defs/InstallationImage/properties/tag/type",keyword:"type",params:{type: "string"}};
+const err24 = {instancePath:instancePath+"/externalTargets",schemaPath:"#/$defs/ExternalTargets/type",keyword:"type",params:{type: "object"}};
 if(vErrors === null){
 vErrors = [err24];
 }
@@ -1913,11 +1919,14 @@ vErrors.push(err24);
 errors++;
 }
 }
-if(data6.digest !== undefined){
-let data9 = data6.digest;
-if(typeof data9 === "string"){
-if(data9.length > 71 && codePoints(data9) > 71){
-const err25 = {instancePath:instancePath+"/image/digest",schemaPath:"#/$defs/InstallationImage/properties/digest/maxLength",keyword:"maxLength",params:{limit: 71}};
+if(data.image !== undefined){
+let data9 = data.image;
+if(data9 && typeof data9 == "object" && !Array.isArray(data9)){
+if(data9.repository !== undefined){
+let data10 = data9.repository;
+if(typeof data10 === "string"){
+if(data10.length > 255 && codePoints(data10) > 255){
+const err25 = {instancePath:instancePath+"/image/repository",schemaPath:"#/$defs/InstallationImage/properties/repository/maxLength",keyword:"maxLength",params:{limit: 255}};
 if(vErrors === null){
 vErrors = [err25];
 }
@@ -1926,8 +1935,8 @@ vErrors.push(err25);
 }
 errors++;
 }
-if(data9.length <= 142 && !pattern6.test(data9)){
-const err26 = {instancePath:instancePath+"/image/digest",schemaPath:"#/$defs/InstallationImage/properties/digest/pattern",keyword:"pattern",params:{}};
+if(codePoints(data10) < 1){
+const err26 = {instancePath:instancePath+"/image/repository",schemaPath:"#/$defs/InstallationImage/properties/repository/minLength",keyword:"minLength",params:{limit: 1}};
 if(vErrors === null){
 vErrors = [err26];
 }
@@ -1936,9 +1945,8 @@ vErrors.push(err26);
 }
 errors++;
 }
-}
-else {
-const err27 = {instancePath:instancePath+"/image/digest",schemaPath:"#/$defs/InstallationImage/properties/digest/type",keyword:"type",params:{type: "string"}};
+if(data10.length <= 510 && !pattern5.test(data10)){
+const err27 = {instancePath:instancePath+"/image/repository",schemaPath:"#/$defs/InstallationImage/properties/repository/pattern",keyword:"pattern",params:{}};
 if(vErrors === null){
 vErrors = [err27];
 }
@@ -1948,10 +1956,8 @@ vErrors.push(err27);
 errors++;
 }
 }
-if(data6.pullPolicy !== undefined){
-let data10 = data6.pullPolicy;
-if(typeof data10 !== "string"){
-const err28 = {instancePath:instancePath+"/image/pullPolicy",schemaPath:"#/$defs/InstallationImage/properties/pullPolicy/type",keyword:"type",params:{type: "string"}};
+else {
+const err28 = {instancePath:instancePath+"/image/repository",schemaPath:"#/$defs/InstallationImage/properties/repository/type",keyword:"type",params:{type: "string"}};
 if(vErrors === null){
 vErrors = [err28];
 }
@@ -1960,8 +1966,12 @@ vErrors.push(err28);
 }
 errors++;
 }
-if(!(((data10 === "Always") || (data10 === "IfNotPresent")) || (data10 === "Never"))){
-const err29 = {instancePath:instancePath+"/image/pullPolicy",schemaPath:"#/$defs/InstallationImage/properties/pullPolicy/enum",keyword:"enum",params:{allowedValues: schema13.properties.pullPolicy.enum}};
+}
+if(data9.tag !== undefined){
+let data11 = data9.tag;
+if(typeof data11 === "string"){
+if(data11.length > 128 && codePoints(data11) > 128){
+const err29 = {instancePath:instancePath+"/image/tag",schemaPath:"#/$defs/InstallationImage/properties/tag/maxLength",keyword:"maxLength",params:{limit: 128}};
 if(vErrors === null){
 vErrors = [err29];
 }
@@ -1970,12 +1980,8 @@ vErrors.push(err29);
 }
 errors++;
 }
-}
-if(data6.pullSecrets !== undefined){
-let data11 = data6.pullSecrets;
-if(Array.isArray(data11)){
-if(data11.length > 16){
-const err30 = {instancePath:instancePath+"/image/pullSecrets",schemaPath:"#/$defs/InstallationImage/properties/pullSecrets/maxItems",keyword:"maxItems",params:{limit: 16}};
+if(data11.length <= 256 && !pattern6.test(data11)){
+const err30 = {instancePath:instancePath+"/image/tag",schemaPath:"#/$defs/InstallationImage/properties/tag/pattern",keyword:"pattern",params:{}};
 if(vErrors === null){
 vErrors = [err30];
 }
@@ -1984,12 +1990,9 @@ vErrors.push(err30);
 }
 errors++;
 }
-const len0 = data11.length;
-for(let i0=0; i0<len0; i0++){
-let data12 = data11[i0];
-if(typeof data12 === "string"){
-if(data12.length > 253 && codePoints(data12) > 253){
-const err31 = {instancePath:instancePath+"/image/pullSecrets/" + i0,schemaPath:"#/$defs/InstallationImage/properties/pullSecrets/items/maxLength",keyword:"maxLength",params:{limit: 253}};
+}
+else {
+const err31 = {instancePath:instancePath+"/image/tag",schemaPath:"#/$defs/InstallationImage/properties/tag/type",keyword:"type",params:{type: "string"}};
 if(vErrors === null){
 vErrors = [err31];
 }
@@ -1998,8 +2001,12 @@ vErrors.push(err31);
 }
 errors++;
 }
-if(codePoints(data12) < 1){
-const err32 = {instancePath:instancePath+"/image/pullSecrets/" + i0,schemaPath:"#/$defs/InstallationImage/properties/pullSecrets/items/minLength",keyword:"minLength",params:{limit: 1}};
+}
+if(data9.digest !== undefined){
+let data12 = data9.digest;
+if(typeof data12 === "string"){
+if(data12.length > 71 && codePoints(data12) > 71){
+const err32 = {instancePath:instancePath+"/image/digest",schemaPath:"#/$defs/InstallationImage/properties/digest/maxLength",keyword:"maxLength",params:{limit: 71}};
 if(vErrors === null){
 vErrors = [err32];
 }
@@ -2008,8 +2015,8 @@ vErrors.push(err32);
 }
 errors++;
 }
-if(data12.length <= 506 && !pattern2.test(data12)){
-const err33 = {instancePath:instancePath+"/image/pullSecrets/" + i0,schemaPath:"#/$defs/InstallationImage/properties/pullSecrets/items/pattern",keyword:"pattern",params:{}};
+if(data12.length <= 142 && !pattern7.test(data12)){
+const err33 = {instancePath:instancePath+"/image/digest",schemaPath:"#/$defs/InstallationImage/properties/digest/pattern",keyword:"pattern",params:{}};
 if(vErrors === null){
 vErrors = [err33];
 }
@@ -2020,7 +2027,7 @@ errors++;
 }
 }
 else {
-const err34 = {instancePath:instancePath+"/image/pullSecrets/" + i0,schemaPath:"#/$defs/InstallationImage/properties/pullSecrets/items/type",keyword:"type",params:{type: "string"}};
+const err34 = {instancePath:instancePath+"/image/digest",schemaPath:"#/$defs/InstallationImage/properties/digest/type",keyword:"type",params:{type: "string"}};
 if(vErrors === null){
 vErrors = [err34];
 }
@@ -2030,9 +2037,10 @@ vErrors.push(err34);
 errors++;
 }
 }
-const found0 = duplicates(data11, schema13.properties.pullSecrets.unique);
-if(found0.length > 0){
-const err35 = {instancePath:instancePath+"/image/pullSecrets",schemaPath:"#/$defs/InstallationImage/properties/pullSecrets/unique",keyword:"unique",params:{duplicates: found0}};
+if(data9.pullPolicy !== undefined){
+let data13 = data9.pullPolicy;
+if(typeof data13 !== "string"){
+const err35 = {instancePath:instancePath+"/image/pullPolicy",schemaPath:"#/$defs/InstallationImage/properties/pullPolicy/type",keyword:"type",params:{type: "string"}};
 if(vErrors === null){
 vErrors = [err35];
 }
@@ -2041,9 +2049,8 @@ vErrors.push(err35);
 }
 errors++;
 }
-}
-else {
-const err36 = {instancePath:instancePath+"/image/pullSecrets",schemaPath:"#/$defs/InstallationImage/properties/pullSecrets/type",keyword:"type",params:{type: "array"}};
+if(!(((data13 === "Always") || (data13 === "IfNotPresent")) || (data13 === "Never"))){
+const err36 = {instancePath:instancePath+"/image/pullPolicy",schemaPath:"#/$defs/InstallationImage/properties/pullPolicy/enum",keyword:"enum",params:{allowedValues: schema14.properties.pullPolicy.enum}};
 if(vErrors === null){
 vErrors = [err36];
 }
@@ -2053,14 +2060,96 @@ vErrors.push(err36);
 errors++;
 }
 }
-}
-else {
-const err37 = {instancePath:instancePath+"/image",schemaPath:"#/$defs/InstallationImage/type",keyword:"type",params:{type: "object"}};
+if(data9.pullSecrets !== undefined){
+let data14 = data9.pullSecrets;
+if(Array.isArray(data14)){
+if(data14.length > 16){
+const err37 = {instancePath:instancePath+"/image/pullSecrets",schemaPath:"#/$defs/InstallationImage/properties/pullSecrets/maxItems",keyword:"maxItems",params:{limit: 16}};
 if(vErrors === null){
 vErrors = [err37];
 }
 else {
 vErrors.push(err37);
+}
+errors++;
+}
+const len1 = data14.length;
+for(let i1=0; i1<len1; i1++){
+let data15 = data14[i1];
+if(typeof data15 === "string"){
+if(data15.length > 253 && codePoints(data15) > 253){
+const err38 = {instancePath:instancePath+"/image/pullSecrets/" + i1,schemaPath:"#/$defs/InstallationImage/properties/pullSecrets/items/maxLength",keyword:"maxLength",params:{limit: 253}};
+if(vErrors === null){
+vErrors = [err38];
+}
+else {
+vErrors.push(err38);
+}
+errors++;
+}
+if(codePoints(data15) < 1){
+const err39 = {instancePath:instancePath+"/image/pullSecrets/" + i1,schemaPath:"#/$defs/InstallationImage/properties/pullSecrets/items/minLength",keyword:"minLength",params:{limit: 1}};
+if(vErrors === null){
+vErrors = [err39];
+}
+else {
+vErrors.push(err39);
+}
+errors++;
+}
+if(data15.length <= 506 && !pattern2.test(data15)){
+const err40 = {instancePath:instancePath+"/image/pullSecrets/" + i1,schemaPath:"#/$defs/InstallationImage/properties/pullSecrets/items/pattern",keyword:"pattern",params:{}};
+if(vErrors === null){
+vErrors = [err40];
+}
+else {
+vErrors.push(err40);
+}
+errors++;
+}
+}
+else {
+const err41 = {instancePath:instancePath+"/image/pullSecrets/" + i1,schemaPath:"#/$defs/InstallationImage/properties/pullSecrets/items/type",keyword:"type",params:{type: "string"}};
+if(vErrors === null){
+vErrors = [err41];
+}
+else {
+vErrors.push(err41);
+}
+errors++;
+}
+}
+const found1 = duplicates(data14, schema14.properties.pullSecrets.unique);
+if(found1.length > 0){
+const err42 = {instancePath:instancePath+"/image/pullSecrets",schemaPath:"#/$defs/InstallationImage/properties/pullSecrets/unique",keyword:"unique",params:{duplicates: found1}};
+if(vErrors === null){
+vErrors = [err42];
+}
+else {
+vErrors.push(err42);
+}
+errors++;
+}
+}
+else {
+const err43 = {instancePath:instancePath+"/image/pullSecrets",schemaPath:"#/$defs/InstallationImage/properties/pullSecrets/type",keyword:"type",params:{type: "array"}};
+if(vErrors === null){
+vErrors = [err43];
+}
+else {
+vErrors.push(err43);
+}
+errors++;
+}
+}
+}
+else {
+const err44 = {instancePath:instancePath+"/image",schemaPath:"#/$defs/InstallationImage/type",keyword:"type",params:{type: "object"}};
+if(vErrors === null){
+vErrors = [err44];
+}
+else {
+vErrors.push(err44);
 }
 errors++;
 }
@@ -2090,89 +2179,13 @@ errors = vErrors.length;
 }
 }
 if(data.envoyGateway !== undefined){
-let data17 = data.envoyGateway;
-if(data17 && typeof data17 == "object" && !Array.isArray(data17)){
-if(data17.namespace !== undefined){
-let data18 = data17.namespace;
-if(typeof data18 === "string"){
-if(data18.length > 63 && codePoints(data18) > 63){
-const err38 = {instancePath:instancePath+"/envoyGateway/namespace",schemaPath:"#/$defs/EnvoyGatewayInstallation/properties/namespace/maxLength",keyword:"maxLength",params:{limit: 63}};
-if(vErrors === null){
-vErrors = [err38];
-}
-else {
-vErrors.push(err38);
-}
-errors++;
-}
-if(codePoints(data18) < 1){
-const err39 = {instancePath:instancePath+"/envoyGateway/namespace",schemaPath:"#/$defs/EnvoyGatewayInstallation/properties/namespace/minLength",keyword:"minLength",params:{limit: 1}};
-if(vErrors === null){
-vErrors = [err39];
-}
-else {
-vErrors.push(err39);
-}
-errors++;
-}
-if(data18.length <= 126 && !pattern0.test(data18)){
-const err40 = {instancePath:instancePath+"/envoyGateway/namespace",schemaPath:"#/$defs/EnvoyGatewayInstallation/properties/namespace/pattern",keyword:"pattern",params:{}};
-if(vErrors === null){
-vErrors = [err40];
-}
-else {
-vErrors.push(err40);
-}
-errors++;
-}
-}
-else {
-const err41 = {instancePath:instancePath+"/envoyGateway/namespace",schemaPath:"#/$defs/EnvoyGatewayInstallation/properties/namespace/type",keyword:"type",params:{type: "string"}};
-if(vErrors === null){
-vErrors = [err41];
-}
-else {
-vErrors.push(err41);
-}
-errors++;
-}
-}
-if(data17.serviceAccount !== undefined){
-let data19 = data17.serviceAccount;
-if(typeof data19 === "string"){
-if(data19.length > 253 && codePoints(data19) > 253){
-const err42 = {instancePath:instancePath+"/envoyGateway/serviceAccount",schemaPath:"#/$defs/EnvoyGatewayInstallation/properties/serviceAccount/maxLength",keyword:"maxLength",params:{limit: 253}};
-if(vErrors === null){
-vErrors = [err42];
-}
-else {
-vErrors.push(err42);
-}
-errors++;
-}
-if(codePoints(data19) < 1){
-const err43 = {instancePath:instancePath+"/envoyGateway/serviceAccount",schemaPath:"#/$defs/EnvoyGatewayInstallation/properties/serviceAccount/minLength",keyword:"minLength",params:{limit: 1}};
-if(vErrors === null){
-vErrors = [err43];
-}
-else {
-vErrors.push(err43);
-}
-errors++;
-}
-if(data19.length <= 506 && !pattern2.test(data19)){
-const err44 = {instancePath:instancePath+"/envoyGateway/serviceAccount",schemaPath:"#/$defs/EnvoyGatewayInstallation/properties/serviceAccount/pattern",keyword:"pattern",params:{}};
-if(vErrors === null){
-vErrors = [err44];
-}
-else {
-vErrors.push(err44);
-}
-errors++;
-}
-}
-else {
-const err45 = {instancePath:instancePath+"/envoyGateway/serviceAccount",schemaPath:"#/$defs/EnvoyGatewayInstallation/properties/serviceAccount/type",keyword:"type",params:{type: "string"}};
+let data20 = data.envoyGateway;
+if(data20 && typeof data20 == "object" && !Array.isArray(data20)){
+if(data20.namespace !== undefined){
+let data21 = data20.namespace;
+if(typeof data21 === "string"){
+if(data21.length > 63 && codePoints(data21) > 63){
+const err45 = {instancePath:instancePath+"/envoyGateway/namespace",schemaPath:"#/$defs/EnvoyGatewayInstallation/properties/namespace/maxLength",keyword:"maxLength",params:{limit: 63}};
 if(vErrors === null){
 vErrors = [err45];
 }
@@ -2181,12 +2194,8 @@ vErrors.push(err45);
 }
 errors++;
 }
-}
-if(data17.proxyNamespaces !== undefined){
-let data20 = data17.proxyNamespaces;
-if(Array.isArray(data20)){
-if(data20.length > 64){
-const err46 = {instancePath:instancePath+"/envoyGateway/proxyNamespaces",schemaPath:"#/$defs/EnvoyGatewayInstallation/properties/proxyNamespaces/maxItems",keyword:"maxItems",params:{limit: 64}};
+if(codePoints(data21) < 1){
+const err46 = {instancePath:instancePath+"/envoyGateway/namespace",schemaPath:"#/$defs/EnvoyGatewayInstallation/properties/namespace/minLength",keyword:"minLength",params:{limit: 1}};
 if(vErrors === null){
 vErrors = [err46];
 }
@@ -2195,8 +2204,8 @@ vErrors.push(err46);
 }
 errors++;
 }
-if(data20.length < 1){
-const err47 = {instancePath:instancePath+"/envoyGateway/proxyNamespaces",schemaPath:"#/$defs/EnvoyGatewayInstallation/properties/proxyNamespaces/minItems",keyword:"minItems",params:{limit: 1}};
+if(data21.length <= 126 && !pattern0.test(data21)){
+const err47 = {instancePath:instancePath+"/envoyGateway/namespace",schemaPath:"#/$defs/EnvoyGatewayInstallation/properties/namespace/pattern",keyword:"pattern",params:{}};
 if(vErrors === null){
 vErrors = [err47];
 }
@@ -2205,12 +2214,9 @@ vErrors.push(err47);
 }
 errors++;
 }
-const len1 = data20.length;
-for(let i1=0; i1<len1; i1++){
-let data21 = data20[i1];
-if(typeof data21 === "string"){
-if(data21.length > 63 && codePoints(data21) > 63){
-const err48 = {instancePath:instancePath+"/envoyGateway/proxyNamespaces/" + i1,schemaPath:"#/$defs/EnvoyGatewayInstallation/properties/proxyNamespaces/items/maxLength",keyword:"maxLength",params:{limit: 63}};
+}
+else {
+const err48 = {instancePath:instancePath+"/envoyGateway/namespace",schemaPath:"#/$defs/EnvoyGatewayInstallation/properties/namespace/type",keyword:"type",params:{type: "string"}};
 if(vErrors === null){
 vErrors = [err48];
 }
@@ -2219,8 +2225,12 @@ vErrors.push(err48);
 }
 errors++;
 }
-if(codePoints(data21) < 1){
-const err49 = {instancePath:instancePath+"/envoyGateway/proxyNamespaces/" + i1,schemaPath:"#/$defs/EnvoyGatewayInstallation/properties/proxyNamespaces/items/minLength",keyword:"minLength",params:{limit: 1}};
+}
+if(data20.serviceAccount !== undefined){
+let data22 = data20.serviceAccount;
+if(typeof data22 === "string"){
+if(data22.length > 253 && codePoints(data22) > 253){
+const err49 = {instancePath:instancePath+"/envoyGateway/serviceAccount",schemaPath:"#/$defs/EnvoyGatewayInstallation/properties/serviceAccount/maxLength",keyword:"maxLength",params:{limit: 253}};
 if(vErrors === null){
 vErrors = [err49];
 }
@@ -2229,8 +2239,8 @@ vErrors.push(err49);
 }
 errors++;
 }
-if(data21.length <= 126 && !pattern0.test(data21)){
-const err50 = {instancePath:instancePath+"/envoyGateway/proxyNamespaces/" + i1,schemaPath:"#/$defs/EnvoyGatewayInstallation/properties/proxyNamespaces/items/pattern",keyword:"pattern",params:{}};
+if(codePoints(data22) < 1){
+const err50 = {instancePath:instancePath+"/envoyGateway/serviceAccount",schemaPath:"#/$defs/EnvoyGatewayInstallation/properties/serviceAccount/minLength",keyword:"minLength",params:{limit: 1}};
 if(vErrors === null){
 vErrors = [err50];
 }
@@ -2239,9 +2249,8 @@ vErrors.push(err50);
 }
 errors++;
 }
-}
-else {
-const err51 = {instancePath:instancePath+"/envoyGateway/proxyNamespaces/" + i1,schemaPath:"#/$defs/EnvoyGatewayInstallation/properties/proxyNamespaces/items/type",keyword:"type",params:{type: "string"}};
+if(data22.length <= 506 && !pattern2.test(data22)){
+const err51 = {instancePath:instancePath+"/envoyGateway/serviceAccount",schemaPath:"#/$defs/EnvoyGatewayInstallation/properties/serviceAccount/pattern",keyword:"pattern",params:{}};
 if(vErrors === null){
 vErrors = [err51];
 }
@@ -2251,9 +2260,8 @@ vErrors.push(err51);
 errors++;
 }
 }
-const found1 = duplicates(data20, schema28.properties.proxyNamespaces.unique);
-if(found1.length > 0){
-const err52 = {instancePath:instancePath+"/envoyGateway/proxyNamespaces",schemaPath:"#/$defs/EnvoyGatewayInstallation/properties/proxyNamespaces/unique",keyword:"unique",params:{duplicates: found1}};
+else {
+const err52 = {instancePath:instancePath+"/envoyGateway/serviceAccount",schemaPath:"#/$defs/EnvoyGatewayInstallation/properties/serviceAccount/type",keyword:"type",params:{type: "string"}};
 if(vErrors === null){
 vErrors = [err52];
 }
@@ -2263,8 +2271,11 @@ vErrors.push(err52);
 errors++;
 }
 }
-else {
-const err53 = {instancePath:instancePath+"/envoyGateway/proxyNamespaces",schemaPath:"#/$defs/EnvoyGatewayInstallation/properties/proxyNamespaces/type",keyword:"type",params:{type: "array"}};
+if(data20.proxyNamespaces !== undefined){
+let data23 = data20.proxyNamespaces;
+if(Array.isArray(data23)){
+if(data23.length > 64){
+const err53 = {instancePath:instancePath+"/envoyGateway/proxyNamespaces",schemaPath:"#/$defs/EnvoyGatewayInstallation/properties/proxyNamespaces/maxItems",keyword:"maxItems",params:{limit: 64}};
 if(vErrors === null){
 vErrors = [err53];
 }
@@ -2273,10 +2284,8 @@ vErrors.push(err53);
 }
 errors++;
 }
-}
-}
-else {
-const err54 = {instancePath:instancePath+"/envoyGateway",schemaPath:"#/$defs/EnvoyGatewayInstallation/type",keyword:"type",params:{type: "object"}};
+if(data23.length < 1){
+const err54 = {instancePath:instancePath+"/envoyGateway/proxyNamespaces",schemaPath:"#/$defs/EnvoyGatewayInstallation/properties/proxyNamespaces/minItems",keyword:"minItems",params:{limit: 1}};
 if(vErrors === null){
 vErrors = [err54];
 }
@@ -2285,13 +2294,12 @@ vErrors.push(err54);
 }
 errors++;
 }
-}
-if(data.networkPolicies !== undefined){
-let data22 = data.networkPolicies;
-if(data22 && typeof data22 == "object" && !Array.isArray(data22)){
-if(data22.enabled !== undefined){
-if(typeof data22.enabled !== "boolean"){
-const err55 = {instancePath:instancePath+"/networkPolicies/enabled",schemaPath:"#/$defs/NetworkPolicyInstallation/properties/enabled/type",keyword:"type",params:{type: "boolean"}};
+const len2 = data23.length;
+for(let i2=0; i2<len2; i2++){
+let data24 = data23[i2];
+if(typeof data24 === "string"){
+if(data24.length > 63 && codePoints(data24) > 63){
+const err55 = {instancePath:instancePath+"/envoyGateway/proxyNamespaces/" + i2,schemaPath:"#/$defs/EnvoyGatewayInstallation/properties/proxyNamespaces/items/maxLength",keyword:"maxLength",params:{limit: 63}};
 if(vErrors === null){
 vErrors = [err55];
 }
@@ -2300,10 +2308,8 @@ vErrors.push(err55);
 }
 errors++;
 }
-}
-}
-else {
-const err56 = {instancePath:instancePath+"/networkPolicies",schemaPath:"#/$defs/NetworkPolicyInstallation/type",keyword:"type",params:{type: "object"}};
+if(codePoints(data24) < 1){
+const err56 = {instancePath:instancePath+"/envoyGateway/proxyNamespaces/" + i2,schemaPath:"#/$defs/EnvoyGatewayInstallation/properties/proxyNamespaces/items/minLength",keyword:"minLength",params:{limit: 1}};
 if(vErrors === null){
 vErrors = [err56];
 }
@@ -2312,15 +2318,8 @@ vErrors.push(err56);
 }
 errors++;
 }
-}
-if(data.monitoring !== undefined){
-let data24 = data.monitoring;
-if(data24 && typeof data24 == "object" && !Array.isArray(data24)){
-if(data24.namespace !== undefined){
-let data25 = data24.namespace;
-if(typeof data25 === "string"){
-if(data25.length > 63 && codePoints(data25) > 63){
-const err57 = {instancePath:instancePath+"/monitoring/namespace",schemaPath:"#/$defs/MonitoringInstallation/properties/namespace/maxLength",keyword:"maxLength",params:{limit: 63}};
+if(data24.length <= 126 && !pattern0.test(data24)){
+const err57 = {instancePath:instancePath+"/envoyGateway/proxyNamespaces/" + i2,schemaPath:"#/$defs/EnvoyGatewayInstallation/properties/proxyNamespaces/items/pattern",keyword:"pattern",params:{}};
 if(vErrors === null){
 vErrors = [err57];
 }
@@ -2329,8 +2328,9 @@ vErrors.push(err57);
 }
 errors++;
 }
-if(codePoints(data25) < 1){
-const err58 = {instancePath:instancePath+"/monitoring/namespace",schemaPath:"#/$defs/MonitoringInstallation/properties/namespace/minLength",keyword:"minLength",params:{limit: 1}};
+}
+else {
+const err58 = {instancePath:instancePath+"/envoyGateway/proxyNamespaces/" + i2,schemaPath:"#/$defs/EnvoyGatewayInstallation/properties/proxyNamespaces/items/type",keyword:"type",params:{type: "string"}};
 if(vErrors === null){
 vErrors = [err58];
 }
@@ -2339,8 +2339,10 @@ vErrors.push(err58);
 }
 errors++;
 }
-if(data25.length <= 126 && !pattern0.test(data25)){
-const err59 = {instancePath:instancePath+"/monitoring/namespace",schemaPath:"#/$defs/MonitoringInstallation/properties/namespace/pattern",keyword:"pattern",params:{}};
+}
+const found2 = duplicates(data23, schema29.properties.proxyNamespaces.unique);
+if(found2.length > 0){
+const err59 = {instancePath:instancePath+"/envoyGateway/proxyNamespaces",schemaPath:"#/$defs/EnvoyGatewayInstallation/properties/proxyNamespaces/unique",keyword:"unique",params:{duplicates: found2}};
 if(vErrors === null){
 vErrors = [err59];
 }
@@ -2351,7 +2353,7 @@ errors++;
 }
 }
 else {
-const err60 = {instancePath:instancePath+"/monitoring/namespace",schemaPath:"#/$defs/MonitoringInstallation/properties/namespace/type",keyword:"type",params:{type: "string"}};
+const err60 = {instancePath:instancePath+"/envoyGateway/proxyNamespaces",schemaPath:"#/$defs/EnvoyGatewayInstallation/properties/proxyNamespaces/type",keyword:"type",params:{type: "array"}};
 if(vErrors === null){
 vErrors = [err60];
 }
@@ -2361,11 +2363,9 @@ vErrors.push(err60);
 errors++;
 }
 }
-if(data24.labels !== undefined){
-let data26 = data24.labels;
-if(data26 && typeof data26 == "object" && !Array.isArray(data26)){
-if(Object.keys(data26).length > 32){
-const err61 = {instancePath:instancePath+"/monitoring/labels",schemaPath:"#/$defs/MonitoringInstallation/properties/labels/maxProperties",keyword:"maxProperties",params:{limit: 32}};
+}
+else {
+const err61 = {instancePath:instancePath+"/envoyGateway",schemaPath:"#/$defs/EnvoyGatewayInstallation/type",keyword:"type",params:{type: "object"}};
 if(vErrors === null){
 vErrors = [err61];
 }
@@ -2374,11 +2374,13 @@ vErrors.push(err61);
 }
 errors++;
 }
-for(const key1 in data26){
-let data27 = data26[key1];
-if(typeof data27 === "string"){
-if(data27.length > 63 && codePoints(data27) > 63){
-const err62 = {instancePath:instancePath+"/monitoring/labels/" + key1.replace(/~/g, "~0").replace(/\//g, "~1"),schemaPath:"#/$defs/MonitoringInstallation/properties/labels/additionalProperties/maxLength",keyword:"maxLength",params:{limit: 63}};
+}
+if(data.networkPolicies !== undefined){
+let data25 = data.networkPolicies;
+if(data25 && typeof data25 == "object" && !Array.isArray(data25)){
+if(data25.enabled !== undefined){
+if(typeof data25.enabled !== "boolean"){
+const err62 = {instancePath:instancePath+"/networkPolicies/enabled",schemaPath:"#/$defs/NetworkPolicyInstallation/properties/enabled/type",keyword:"type",params:{type: "boolean"}};
 if(vErrors === null){
 vErrors = [err62];
 }
@@ -2387,8 +2389,10 @@ vErrors.push(err62);
 }
 errors++;
 }
-if(data27.length <= 126 && !pattern1.test(data27)){
-const err63 = {instancePath:instancePath+"/monitoring/labels/" + key1.replace(/~/g, "~0").replace(/\//g, "~1"),schemaPath:"#/$defs/MonitoringInstallation/properties/labels/additionalProperties/pattern",keyword:"pattern",params:{}};
+}
+}
+else {
+const err63 = {instancePath:instancePath+"/networkPolicies",schemaPath:"#/$defs/NetworkPolicyInstallation/type",keyword:"type",params:{type: "object"}};
 if(vErrors === null){
 vErrors = [err63];
 }
@@ -2398,8 +2402,14 @@ vErrors.push(err63);
 errors++;
 }
 }
-else {
-const err64 = {instancePath:instancePath+"/monitoring/labels/" + key1.replace(/~/g, "~0").replace(/\//g, "~1"),schemaPath:"#/$defs/MonitoringInstallation/properties/labels/additionalProperties/type",keyword:"type",params:{type: "string"}};
+if(data.monitoring !== undefined){
+let data27 = data.monitoring;
+if(data27 && typeof data27 == "object" && !Array.isArray(data27)){
+if(data27.namespace !== undefined){
+let data28 = data27.namespace;
+if(typeof data28 === "string"){
+if(data28.length > 63 && codePoints(data28) > 63){
+const err64 = {instancePath:instancePath+"/monitoring/namespace",schemaPath:"#/$defs/MonitoringInstallation/properties/namespace/maxLength",keyword:"maxLength",params:{limit: 63}};
 if(vErrors === null){
 vErrors = [err64];
 }
@@ -2408,10 +2418,8 @@ vErrors.push(err64);
 }
 errors++;
 }
-}
-}
-else {
-const err65 = {instancePath:instancePath+"/monitoring/labels",schemaPath:"#/$defs/MonitoringInstallation/properties/labels/type",keyword:"type",params:{type: "object"}};
+if(codePoints(data28) < 1){
+const err65 = {instancePath:instancePath+"/monitoring/namespace",schemaPath:"#/$defs/MonitoringInstallation/properties/namespace/minLength",keyword:"minLength",params:{limit: 1}};
 if(vErrors === null){
 vErrors = [err65];
 }
@@ -2420,12 +2428,8 @@ vErrors.push(err65);
 }
 errors++;
 }
-}
-if(data24.scrapeInterval !== undefined){
-let data28 = data24.scrapeInterval;
-if(typeof data28 === "string"){
-if(data28.length > 32 && codePoints(data28) > 32){
-const err66 = {instancePath:instancePath+"/monitoring/scrapeInterval",schemaPath:"#/$defs/MonitoringInstallation/properties/scrapeInterval/maxLength",keyword:"maxLength",params:{limit: 32}};
+if(data28.length <= 126 && !pattern0.test(data28)){
+const err66 = {instancePath:instancePath+"/monitoring/namespace",schemaPath:"#/$defs/MonitoringInstallation/properties/namespace/pattern",keyword:"pattern",params:{}};
 if(vErrors === null){
 vErrors = [err66];
 }
@@ -2434,8 +2438,9 @@ vErrors.push(err66);
 }
 errors++;
 }
-if(codePoints(data28) < 2){
-const err67 = {instancePath:instancePath+"/monitoring/scrapeInterval",schemaPath:"#/$defs/MonitoringInstallation/properties/scrapeInterval/minLength",keyword:"minLength",params:{limit: 2}};
+}
+else {
+const err67 = {instancePath:instancePath+"/monitoring/namespace",schemaPath:"#/$defs/MonitoringInstallation/properties/namespace/type",keyword:"type",params:{type: "string"}};
 if(vErrors === null){
 vErrors = [err67];
 }
@@ -2444,8 +2449,12 @@ vErrors.push(err67);
 }
 errors++;
 }
-if(data28.length <= 64 && !pattern12.test(data28)){
-const err68 = {instancePath:instancePath+"/monitoring/scrapeInterval",schemaPath:"#/$defs/MonitoringInstallation/properties/scrapeInterval/pattern",keyword:"pattern",params:{}};
+}
+if(data27.labels !== undefined){
+let data29 = data27.labels;
+if(data29 && typeof data29 == "object" && !Array.isArray(data29)){
+if(Object.keys(data29).length > 32){
+const err68 = {instancePath:instancePath+"/monitoring/labels",schemaPath:"#/$defs/MonitoringInstallation/properties/labels/maxProperties",keyword:"maxProperties",params:{limit: 32}};
 if(vErrors === null){
 vErrors = [err68];
 }
@@ -2454,9 +2463,11 @@ vErrors.push(err68);
 }
 errors++;
 }
-}
-else {
-const err69 = {instancePath:instancePath+"/monitoring/scrapeInterval",schemaPath:"#/$defs/MonitoringInstallation/properties/scrapeInterval/type",keyword:"type",params:{type: "string"}};
+for(const key1 in data29){
+let data30 = data29[key1];
+if(typeof data30 === "string"){
+if(data30.length > 63 && codePoints(data30) > 63){
+const err69 = {instancePath:instancePath+"/monitoring/labels/" + key1.replace(/~/g, "~0").replace(/\//g, "~1"),schemaPath:"#/$defs/MonitoringInstallation/properties/labels/additionalProperties/maxLength",keyword:"maxLength",params:{limit: 63}};
 if(vErrors === null){
 vErrors = [err69];
 }
@@ -2465,12 +2476,8 @@ vErrors.push(err69);
 }
 errors++;
 }
-}
-if(data24.dashboardLabels !== undefined){
-let data29 = data24.dashboardLabels;
-if(data29 && typeof data29 == "object" && !Array.isArray(data29)){
-if(Object.keys(data29).length > 32){
-const err70 = {instancePath:instancePath+"/monitoring/dashboardLabels",schemaPath:"#/$defs/MonitoringInstallation/properties/dashboardLabels/maxProperties",keyword:"maxProperties",params:{limit: 32}};
+if(data30.length <= 126 && !pattern1.test(data30)){
+const err70 = {instancePath:instancePath+"/monitoring/labels/" + key1.replace(/~/g, "~0").replace(/\//g, "~1"),schemaPath:"#/$defs/MonitoringInstallation/properties/labels/additionalProperties/pattern",keyword:"pattern",params:{}};
 if(vErrors === null){
 vErrors = [err70];
 }
@@ -2479,11 +2486,9 @@ vErrors.push(err70);
 }
 errors++;
 }
-for(const key2 in data29){
-let data30 = data29[key2];
-if(typeof data30 === "string"){
-if(data30.length > 63 && codePoints(data30) > 63){
-const err71 = {instancePath:instancePath+"/monitoring/dashboardLabels/" + key2.replace(/~/g, "~0").replace(/\//g, "~1"),schemaPath:"#/$defs/MonitoringInstallation/properties/dashboardLabels/additionalProperties/maxLength",keyword:"maxLength",params:{limit: 63}};
+}
+else {
+const err71 = {instancePath:instancePath+"/monitoring/labels/" + key1.replace(/~/g, "~0").replace(/\//g, "~1"),schemaPath:"#/$defs/MonitoringInstallation/properties/labels/additionalProperties/type",keyword:"type",params:{type: "string"}};
 if(vErrors === null){
 vErrors = [err71];
 }
@@ -2492,8 +2497,10 @@ vErrors.push(err71);
 }
 errors++;
 }
-if(data30.length <= 126 && !pattern1.test(data30)){
-const err72 = {instancePath:instancePath+"/monitoring/dashboardLabels/" + key2.replace(/~/g, "~0").replace(/\//g, "~1"),schemaPath:"#/$defs/MonitoringInstallation/properties/dashboardLabels/additionalProperties/pattern",keyword:"pattern",params:{}};
+}
+}
+else {
+const err72 = {instancePath:instancePath+"/monitoring/labels",schemaPath:"#/$defs/MonitoringInstallation/properties/labels/type",keyword:"type",params:{type: "object"}};
 if(vErrors === null){
 vErrors = [err72];
 }
@@ -2503,8 +2510,11 @@ vErrors.push(err72);
 errors++;
 }
 }
-else {
-const err73 = {instancePath:instancePath+"/monitoring/dashboardLabels/" + key2.replace(/~/g, "~0").replace(/\//g, "~1"),schemaPath:"#/$defs/MonitoringInstallation/properties/dashboardLabels/additionalProperties/type",keyword:"type",params:{type: "string"}};
+if(data27.scrapeInterval !== undefined){
+let data31 = data27.scrapeInterval;
+if(typeof data31 === "string"){
+if(data31.length > 32 && codePoints(data31) > 32){
+const err73 = {instancePath:instancePath+"/monitoring/scrapeInterval",schemaPath:"#/$defs/MonitoringInstallation/properties/scrapeInterval/maxLength",keyword:"maxLength",params:{limit: 32}};
 if(vErrors === null){
 vErrors = [err73];
 }
@@ -2513,10 +2523,8 @@ vErrors.push(err73);
 }
 errors++;
 }
-}
-}
-else {
-const err74 = {instancePath:instancePath+"/monitoring/dashboardLabels",schemaPath:"#/$defs/MonitoringInstallation/properties/dashboardLabels/type",keyword:"type",params:{type: "object"}};
+if(codePoints(data31) < 2){
+const err74 = {instancePath:instancePath+"/monitoring/scrapeInterval",schemaPath:"#/$defs/MonitoringInstallation/properties/scrapeInterval/minLength",keyword:"minLength",params:{limit: 2}};
 if(vErrors === null){
 vErrors = [err74];
 }
@@ -2525,10 +2533,8 @@ vErrors.push(err74);
 }
 errors++;
 }
-}
-}
-else {
-const err75 = {instancePath:instancePath+"/monitoring",schemaPath:"#/$defs/MonitoringInstallation/type",keyword:"type",params:{type: "object"}};
+if(data31.length <= 64 && !pattern13.test(data31)){
+const err75 = {instancePath:instancePath+"/monitoring/scrapeInterval",schemaPath:"#/$defs/MonitoringInstallation/properties/scrapeInterval/pattern",keyword:"pattern",params:{}};
 if(vErrors === null){
 vErrors = [err75];
 }
@@ -2538,14 +2544,97 @@ vErrors.push(err75);
 errors++;
 }
 }
-}
 else {
-const err76 = {instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}};
+const err76 = {instancePath:instancePath+"/monitoring/scrapeInterval",schemaPath:"#/$defs/MonitoringInstallation/properties/scrapeInterval/type",keyword:"type",params:{type: "string"}};
 if(vErrors === null){
 vErrors = [err76];
 }
 else {
 vErrors.push(err76);
+}
+errors++;
+}
+}
+if(data27.dashboardLabels !== undefined){
+let data32 = data27.dashboardLabels;
+if(data32 && typeof data32 == "object" && !Array.isArray(data32)){
+if(Object.keys(data32).length > 32){
+const err77 = {instancePath:instancePath+"/monitoring/dashboardLabels",schemaPath:"#/$defs/MonitoringInstallation/properties/dashboardLabels/maxProperties",keyword:"maxProperties",params:{limit: 32}};
+if(vErrors === null){
+vErrors = [err77];
+}
+else {
+vErrors.push(err77);
+}
+errors++;
+}
+for(const key2 in data32){
+let data33 = data32[key2];
+if(typeof data33 === "string"){
+if(data33.length > 63 && codePoints(data33) > 63){
+const err78 = {instancePath:instancePath+"/monitoring/dashboardLabels/" + key2.replace(/~/g, "~0").replace(/\//g, "~1"),schemaPath:"#/$defs/MonitoringInstallation/properties/dashboardLabels/additionalProperties/maxLength",keyword:"maxLength",params:{limit: 63}};
+if(vErrors === null){
+vErrors = [err78];
+}
+else {
+vErrors.push(err78);
+}
+errors++;
+}
+if(data33.length <= 126 && !pattern1.test(data33)){
+const err79 = {instancePath:instancePath+"/monitoring/dashboardLabels/" + key2.replace(/~/g, "~0").replace(/\//g, "~1"),schemaPath:"#/$defs/MonitoringInstallation/properties/dashboardLabels/additionalProperties/pattern",keyword:"pattern",params:{}};
+if(vErrors === null){
+vErrors = [err79];
+}
+else {
+vErrors.push(err79);
+}
+errors++;
+}
+}
+else {
+const err80 = {instancePath:instancePath+"/monitoring/dashboardLabels/" + key2.replace(/~/g, "~0").replace(/\//g, "~1"),schemaPath:"#/$defs/MonitoringInstallation/properties/dashboardLabels/additionalProperties/type",keyword:"type",params:{type: "string"}};
+if(vErrors === null){
+vErrors = [err80];
+}
+else {
+vErrors.push(err80);
+}
+errors++;
+}
+}
+}
+else {
+const err81 = {instancePath:instancePath+"/monitoring/dashboardLabels",schemaPath:"#/$defs/MonitoringInstallation/properties/dashboardLabels/type",keyword:"type",params:{type: "object"}};
+if(vErrors === null){
+vErrors = [err81];
+}
+else {
+vErrors.push(err81);
+}
+errors++;
+}
+}
+}
+else {
+const err82 = {instancePath:instancePath+"/monitoring",schemaPath:"#/$defs/MonitoringInstallation/type",keyword:"type",params:{type: "object"}};
+if(vErrors === null){
+vErrors = [err82];
+}
+else {
+vErrors.push(err82);
+}
+errors++;
+}
+}
+}
+else {
+const err83 = {instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}};
+if(vErrors === null){
+vErrors = [err83];
+}
+else {
+vErrors.push(err83);
 }
 errors++;
 }

@@ -34,6 +34,10 @@ export interface Installation {
    */
   readonly controlURL?: string;
   /**
+   * Services outside of the tailnets, which MeshEndpoints name in externalTarget.
+   */
+  readonly externalTargets: ExternalTargets;
+  /**
    * The image of the operator and the extension server. Both use one image; its argument is the command.
    */
   readonly image: InstallationImage;
@@ -65,6 +69,15 @@ export interface Installation {
    * Objects for the Prometheus operator and Grafana. They are in a folder of their own, which you apply separately.
    */
   readonly monitoring: MonitoringInstallation;
+}
+/**
+ * Services outside of the tailnets, which MeshEndpoints name in externalTarget.
+ */
+export interface ExternalTargets {
+  /**
+   * Hosts, IP addresses and CIDRs that externalTarget may name although they are not public, such as db.corp.example or 10.1.0.0/16.
+   */
+  readonly allow?: readonly string[];
 }
 /**
  * The image of the operator and the extension server. Both use one image; its argument is the command.

@@ -12,6 +12,10 @@ const PROTOCOLS: NamedTest = [
   'test/traffic/upstream-protocol.test.ts',
   'of $protocol $tls behind $kind: $expected',
 ];
+const EXTERNAL_TARGET: NamedTest = [
+  'test/traffic/external-targets.test.ts',
+  'is its resolved addresses and its port, without a proxy, with either data path',
+];
 const STATUS = 'test/mesh-endpoints/health.test.ts';
 const WRITTEN: NamedTest = [STATUS, 'changes with each decision, at once'];
 const DECIDED: NamedTest = ['test/health/threshold.test.ts', '%s is after %j %s with the error %j'];
@@ -66,7 +70,11 @@ export const FIELD_TABLES: readonly Table[] = [
         CORPUS,
         PROTOCOLS,
       ),
-      row(['externalTarget', 'string', 'no', 'External target, format `hostname:port`'], CORPUS),
+      row(
+        ['externalTarget', 'string', 'no', 'External target, format `hostname:port`'],
+        CORPUS,
+        EXTERNAL_TARGET,
+      ),
       row(['healthCheck', 'HealthCheckConfig', 'no', 'Health check configuration'], CORPUS, ENVOY_CHECKS),
       row(['metadata', 'map[string]string', 'no', 'Additional metadata labels'], CORPUS),
     ],

@@ -86,6 +86,29 @@ describe('settings', () => {
   });
 });
 
+describe('EXTERNAL_TARGETS_ALLOW', () => {
+  const allowed = (text: string) =>
+    readStandaloneSettings({
+      args: ['--resources-dir', 'x', '--external-targets-allow', text],
+      environment: {},
+    }).externalTargetsAllow;
+
+  it('lists hosts, addresses and CIDRs', () => {
+    const entries = ['db.corp.example', 'localhost', '10.1.2.3', '10.1.0.0/16', 'fd12::1', 'fd12::/16'];
+    expect(allowed(` ${entries.join(' , ')},`)).toEqual(entries);
+    expect(allowed('')).toEqual([]);
+  });
+
+  it.each(['10.1.0.0/33', '10.1.2', '*.corp.example', 'db.corp.example:443', '::ffff:10.1.2.3', 'a b'])(
+    'refuses %s',
+    entry => {
+      expect(refusalOf(() => allowed(`db.corp.example,${entry}`))).toBe(
+        `--external-targets-allow: ${JSON.stringify(entry)} is not a host name, IP address or CIDR; write such as db.corp.example, 10.1.2.3 or 10.1.0.0/16`,
+      );
+    },
+  );
+});
+
 describe('the settings of standalone', () => {
   it('have a flag for each variable, and help for all', () => {
     const help = standaloneHelp({});
@@ -106,6 +129,7 @@ describe('the settings of standalone', () => {
       'GATEWAY_DIR',
       'DATA_PATH',
       'HEALTH_CHECK_CONCURRENCY',
+      'EXTERNAL_TARGETS_ALLOW',
       'PPROF',
     ];
     for (const name of [...contract, ...ours]) {
@@ -133,6 +157,7 @@ describe('the settings of standalone', () => {
       dataPath: 'Proxy',
       maxMessageSize: 100_000_000,
       healthCheckConcurrency: 256,
+      externalTargetsAllow: [],
       keepaliveMs: 30_000,
       logLevel: 'info',
       metricsAddress: { port: 8080 },

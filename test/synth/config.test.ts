@@ -76,6 +76,11 @@ describe('a configuration', () => {
       'namespace: Mesh',
       `namespace: "Mesh" is not the name of a namespace (lower-case letters, digits and '-', at most 63 characters)`,
     ],
+    [
+      'a CIDR that is too long',
+      'externalTargets: {allow: [10.1.0.0/33]}',
+      'externalTargets.allow: 10.1.0.0/33 is not a host name, IP address or CIDR, such as 10.1.0.0/16',
+    ],
     ['another word', 'dataPath: proxy', 'dataPath: "proxy" is not one of Proxy, Direct; write Proxy'],
     [
       'a tag inside of the repository',
