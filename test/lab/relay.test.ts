@@ -1,17 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
-import { locateBinaries } from '../../lab/parts/locate.ts';
-import { killProcess } from '../../lab/process/process.ts';
-import { starterIn } from '../../lab/process/starter.ts';
-import { waitFor } from '../../lab/process/wait.ts';
-import { startDaemon } from '../../lab/tailnet/mesh-node.ts';
 import { listNodes } from '../../lab/tailnet/tailnet.ts';
 import { describeRelay } from '../contract/relay.ts';
 import type { OpenedMesh } from '../contract/relay.ts';
 import { eventually } from '../support/eventually.ts';
-import { remoteOf, serviceAt, startTestLab } from '../support/lab/lab.ts';
+import { remoteOf, startTestLab } from '../support/lab/lab.ts';
 import type { TestLab } from '../support/lab/lab.ts';
-import { exchange, socksTunnel } from '../support/lab/tunnel.ts';
+import { killMeshd, startMeshd, untilMeshdIsOnTheTailnet } from '../support/lab/meshd.ts';
 import { openClient, startUdpService } from '../support/relay/datagrams.ts';
 import type { UdpClient } from '../support/relay/datagrams.ts';
 import { startTestRelay } from '../support/relay/running-relay.ts';
@@ -25,24 +20,6 @@ afterAll(async () => {
   await own.end();
 });
 
-async function killMeshd(): Promise<void> {
-  const meshd = own.folder.processes().findLast(({ name }) => name === 'meshd');
-  if (!meshd) throw new Error('the lab has no meshd');
-  await killProcess(meshd);
-}
-
-/** Starts meshd again on its state and address. */
-function startMeshd(): void {
-  const starter = starterIn(own.folder, locateBinaries(process.env), process.env['PATH'] ?? '');
-  startDaemon(starter, { hostname: 'meshd', proxy: own.lab.proxy });
-}
-
-async function untilMeshdIsOnTheTailnet(): Promise<void> {
-  const target = serviceAt(remoteOf(own.lab, 'web-1'), 'tcp');
-  const answers = async () => exchange(await socksTunnel(own.lab.proxy, target), 'there?');
-  await waitFor('meshd to reach a device', answers);
-}
-
 /** A device forwards what it receives to the same port of this machine's loopback, so services of a test are behind it. */
 async function openMesh(): Promise<OpenedMesh> {
   const { address } = remoteOf(own.lab, 'web-1');
@@ -53,9 +30,9 @@ async function openMesh(): Promise<OpenedMesh> {
     echo: { address, port: echo.port },
     upper: { address, port: upper.port },
     restart: async () => {
-      await killMeshd();
-      startMeshd();
-      await untilMeshdIsOnTheTailnet();
+      await killMeshd(own);
+      startMeshd(own);
+      await untilMeshdIsOnTheTailnet(own);
     },
     close: () => {
       echo.close();
@@ -149,11 +126,11 @@ describe('under steady traffic', () => {
     const { running, clients } = scene;
     await Promise.all(clients.map(client => client.exchange('open')));
     await sendNumbers(scene, [0, 10], 100);
-    await killMeshd();
+    await killMeshd(own);
     await eventually(async () => expect(await running.associations()).toBe(0));
     await sendNumbers(scene, [10, 20], 100);
     expect(await running.dropped()).toEqual({ proxy_unavailable: 10 * clients.length });
-    startMeshd();
+    startMeshd(own);
     let last = 20;
     const isServed = (client: UdpClient) => [...numbersOf(client)].some(number => number >= 20);
     while (!clients.every(isServed)) await sendNumbers(scene, [last, ++last], 100);
