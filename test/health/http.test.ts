@@ -236,16 +236,16 @@ describe('a check that was not answered', () => {
     ['meshd fails', 500],
   ])('is unknown while %s', async (_why, meshd) => {
     const { member, probe } = await startProbing();
-    member.meshd = meshd;
+    member.health.meshd = meshd;
     const result = await probe(checkOf(await closedPort(), httpSettings()));
     expect(result).toEqual(unknown('meshd-0 is not running: connection refused'));
   });
 
   it('is unknown while the health of meshd is silent for a second', async () => {
     const { member, clock, probe } = await startProbing();
-    member.meshd = undefined;
+    member.health.meshd = undefined;
     const result = probe(checkOf(await closedPort(), httpSettings()));
-    while (member.healthRequests.length === 0) await new Promise(setImmediate);
+    while (member.health.requests.length === 0) await new Promise(setImmediate);
     await clock.advance(1000);
     expect(await result).toEqual(unknown('meshd-0 is not running: connection refused'));
   });
@@ -253,7 +253,7 @@ describe('a check that was not answered', () => {
   it('is a failure by the proxy alone where others run it', async () => {
     const { member, probe } = await startProbing();
     const { probe: probeExternal } = await startProbing([{ ...member, pod: undefined, name: 'proxy' }]);
-    member.meshd = 503;
+    member.health.meshd = 503;
     const check = checkOf(await closedPort(), httpSettings());
     expect(await probe(check)).toMatchObject({ is: 'unknown' });
     expect(await probeExternal(check)).toEqual(failure('connection refused'));
@@ -263,20 +263,20 @@ describe('a check that was not answered', () => {
     const { member, probe } = await startProbing();
     const { port } = await startHttpService(status(503));
     await probe(checkOf(port, httpSettings()));
-    expect(member.healthRequests).toEqual([]);
+    expect(member.health.requests).toEqual([]);
   });
 
   it('shares the check of the member with others that come within 100 ms, and it begins after them', async () => {
     const { member, clock, probe } = await startProbing();
     const check = checkOf(await closedPort(), httpSettings());
     expect(await probe(check)).toEqual(failure('connection refused'));
-    member.meshd = 503;
+    member.health.meshd = 503;
     const results: unknown[] = [];
     for (let count = 0; count < 9; count++) void probe(check).then(({ is }) => results.push(is));
     while (member.connects.length < 10) await new Promise(setImmediate);
     while (results.length < 9) await clock.advance(100);
     expect(new Set(results)).toEqual(new Set(['unknown']));
-    expect(member.healthRequests.length).toBeLessThan(5);
+    expect(member.health.requests.length).toBeLessThan(5);
   });
 });
 

@@ -41,7 +41,7 @@ describe('a UDP check through the relay of a mesh pod', () => {
   ])('without a reply is $result.is while $what', async ({ meshd, relay, result }) => {
     const { member, probeUntilTimeout } = await startProbing();
     const service = await serve(() => [], member.pod);
-    Object.assign(member, { meshd, relay });
+    Object.assign(member.health, { meshd, relay });
     const isWaiting = () => service.received.length > 0;
     expect(await probeUntilTimeout(relayed(service.port), isWaiting)).toMatchObject(result);
     expect(service.received.length).toBe(1);

@@ -9,16 +9,22 @@ import { nextAddress } from '../relay/running-relay.ts';
 /** What the proxy does with a CONNECT to an authority. */
 export type OnConnect = (authority: string, socket: Socket, early: Buffer) => void;
 
-/** A mesh pod on an address of its own: a proxy, and the health of meshd and relay; a test can let each fail. */
-export type TestMember = Member & {
-  /** The authorities of the CONNECT requests that it received. */
-  readonly connects: readonly string[];
-  /** The paths of the health requests that it received. */
-  readonly healthRequests: readonly string[];
-  onConnect: OnConnect;
+/** The health endpoints of meshd and relay in a pod. */
+export type PodHealth = {
+  /** The paths of the requests that they received. */
+  readonly requests: readonly string[];
   /** The status of /healthz of meshd, and of /readyz of the relay; undefined for no response. */
   meshd: number | undefined;
   relay: number | undefined;
+  close(): Promise<void>;
+};
+
+/** A mesh pod on an address of its own; a test can let its proxy and its health fail. */
+export type TestMember = Member & {
+  /** The authorities of the CONNECT requests that it received. */
+  readonly connects: readonly string[];
+  readonly health: PodHealth;
+  onConnect: OnConnect;
   /** Closes all connections and listeners. */
   close(): Promise<void>;
 };
@@ -58,53 +64,76 @@ export const reset: OnConnect = (_authority, socket) => void socket.resetAndDest
 /** Sends nothing. */
 export const hang: OnConnect = () => undefined;
 
-/** Starts a member that is running. */
-export async function startMember(name = 'meshd-0'): Promise<TestMember> {
-  const address = nextAddress();
+type OpenServer = { readonly close: () => Promise<void> };
+
+async function listen(server: Server, address: string, port: number): Promise<OpenServer> {
   const sockets = new Set<Socket>();
-  const connects: string[] = [];
-  const healthRequests: string[] = [];
-  const listen = async (server: Server, port: number): Promise<Server> => {
-    server.on('connection', socket => {
-      sockets.add(socket);
-      socket.on('error', () => undefined);
-      socket.once('close', () => sockets.delete(socket));
-    });
-    await once(server.listen(port, address), 'listening');
-    return server;
+  server.on('connection', socket => {
+    sockets.add(socket);
+    socket.on('error', () => undefined);
+    socket.once('close', () => sockets.delete(socket));
+  });
+  await once(server.listen(port, address), 'listening');
+  const close = async () => {
+    for (const socket of sockets) socket.destroy();
+    await new Promise(resolve => server.close(resolve));
   };
-  const health = (port: number, path: string, status: () => number | undefined) =>
-    listen(
-      createServer(({ url = '' }, response) => {
-        healthRequests.push(url);
-        const code = url === path ? status() : 404;
-        if (code !== undefined) response.writeHead(code).end();
-      }),
-      port,
-    );
-  const member: TestMember = {
-    name,
-    proxy: { address, port: MESH_POD.ports.proxy },
-    pod: address,
-    connects,
-    healthRequests,
-    onConnect: forward,
+  return { close };
+}
+
+/** Starts the health endpoints of a pod, which is well. */
+export async function startPodHealth(address: string): Promise<PodHealth> {
+  const requests: string[] = [];
+  const serve = (path: string, status: () => number | undefined) =>
+    createServer(({ url = '' }, response) => {
+      requests.push(url);
+      const code = url === path ? status() : 404;
+      if (code !== undefined) response.writeHead(code).end();
+    });
+  const health: PodHealth = {
+    requests,
     meshd: 200,
     relay: 200,
     close: async () => {
-      for (const socket of sockets) socket.destroy();
-      await Promise.all(servers.map(server => new Promise(resolve => server.close(resolve))));
+      await Promise.all(servers.map(({ close }) => close()));
     },
   };
-  const proxy = createServer((_request, response) => void response.writeHead(400).end());
-  proxy.on('connect', ({ url = '' }, socket, early) => {
+  const servers = await Promise.all([
+    listen(
+      serve('/healthz', () => health.meshd),
+      address,
+      MESH_POD.ports.metrics,
+    ),
+    listen(
+      serve('/readyz', () => health.relay),
+      address,
+      RELAY.ports.http,
+    ),
+  ]);
+  return health;
+}
+
+/** Starts a member that is running. */
+export async function startMember(): Promise<TestMember> {
+  const address = nextAddress();
+  const connects: string[] = [];
+  const health = await startPodHealth(address);
+  const server = createServer((_request, response) => void response.writeHead(400).end());
+  server.on('connect', ({ url = '' }, socket, early) => {
     connects.push(url);
     if (socket instanceof Socket) member.onConnect(url, socket, early);
   });
-  const servers = await Promise.all([
-    listen(proxy, MESH_POD.ports.proxy),
-    health(MESH_POD.ports.metrics, '/healthz', () => member.meshd),
-    health(RELAY.ports.http, '/readyz', () => member.relay),
-  ]);
+  const proxy = await listen(server, address, MESH_POD.ports.proxy);
+  const member: TestMember = {
+    name: 'meshd-0',
+    proxy: { address, port: MESH_POD.ports.proxy },
+    pod: address,
+    connects,
+    health,
+    onConnect: forward,
+    close: async () => {
+      await Promise.all([proxy.close(), health.close()]);
+    },
+  };
   return member;
 }
