@@ -15,7 +15,7 @@ import { locatePrograms } from '../bundled.ts';
 import { commandLine } from '../cluster.ts';
 import { median } from '../figures.ts';
 import type { Figure } from '../figures.ts';
-import { startProgram } from './scene.ts';
+import { startProgram } from '../bench-process.ts';
 import type { Load, LoadResult } from './scene.ts';
 
 const [WARM_UP, DATAGRAMS] = [500, 5_000];
@@ -53,12 +53,12 @@ async function figuresIn({ proxy, remotes: [remote] }: Lab): Promise<readonly Fi
   if (!remote) throw new Error('the lab has no remote node');
   const socks = { host: '127.0.0.1', port: Number(proxy.split(':').at(-1)) };
   // The device forwards to the same port of this machine. The socket has a larger buffer than those of the lab's services.
-  const service = await startProgram('proxy-program', '');
+  const service = await startProgram('relay/proxy-program', '');
   const { udpPort } = service.first as { readonly udpPort: number };
   const target = { address: remote.address, port: udpPort };
   const [port = 0] = await freePorts(1);
   const options = { socks, target, ports: [port], maxAssociations: 64 };
-  const relay = await startProgram('relay-program', JSON.stringify(options));
+  const relay = await startProgram('relay/relay-program', JSON.stringify(options));
   const received = async () => ((await service.request({})) as { readonly frames: number }).frames;
   const paths = { alone: await openProxyPath(socks, target), relayed: await openPath(port, PAYLOAD) };
   try {
@@ -94,7 +94,7 @@ async function latencyFigures(
 /** The most that relay, meshd and a device on this machine forward together, and what is lost at half of it. */
 async function rateFigures(port: number, received: () => Promise<number>): Promise<readonly Figure[]> {
   const generator = await startProgram(
-    'generator-program',
+    'relay/generator-program',
     JSON.stringify({ ports: [port], clients: CLIENTS }),
   );
   const run = async (load: Load) => (await generator.request(load)) as LoadResult;
