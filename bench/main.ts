@@ -3,6 +3,7 @@ import { compiler } from './compiler.ts';
 import { control } from './control.ts';
 import { report } from './figures.ts';
 import type { Bench } from './figures.ts';
+import { health } from './health/health.ts';
 import { kubernetes } from './kubernetes/kubernetes.ts';
 import { meshPods } from './mesh-pods/mesh-pods.ts';
 import { parts } from './parts.ts';
@@ -14,6 +15,7 @@ import { translation } from './translation/translation.ts';
 const BENCHES: Readonly<Record<string, Bench>> = {
   compiler,
   control,
+  health,
   kubernetes,
   'mesh-pods': meshPods,
   parts,
