@@ -68,7 +68,13 @@ const OBJECTS: readonly Table[] = [
         ['test/health/tcp.test.ts', 'succeeds as soon as the service accepts the connection, and closes it'],
         ['test/health/tcp.test.ts', 'fails where nothing listens'],
       ),
-      row(['UDP', 'echo-based and described as limited']),
+      row(
+        ['UDP', 'echo-based and described as limited'],
+        [
+          'test/health/udp.test.ts',
+          'sends one datagram of 16 bytes to the port of the endpoint, and takes any reply for an answer',
+        ],
+      ),
     ],
   },
   {
