@@ -4,6 +4,7 @@ import { COMPONENTS } from '../../src/api/names.ts';
 import { NETWORK } from '../../lab/cluster/network.ts';
 import { KubeError } from '../../lab/kube/error.ts';
 import type { KubeObject } from '../../lab/kube/object.ts';
+import { documentedCommands } from '../../lab/install/installer.ts';
 import { podsWith } from '../../lab/kube/pods.ts';
 import { withPodPort } from '../../lab/cluster/port-forward.ts';
 import { requestThrough } from '../../lab/gateway/envoy.ts';
@@ -57,6 +58,10 @@ describe('an installation by the documentation', () => {
     await scene.use();
     await scene.answerOf('web-1');
     note('the first 200 through the tailnet');
+    const [[wait = ''] = []] = documentedCommands('install.md', 'The first endpoint');
+    expect(await scene.shell.sh(wait.replace('kubectl', `kubectl -n ${scene.namespace}`))).toContain(
+      'condition met',
+    );
     console.log(['from nothing:', ...steps].join('\n'));
     expect((await scene.request('other.example.com')).status).toBe(404);
   });
