@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { controllerIndexes, controllerNames, operatorAccess, startControllers } from '../src/controllers.ts';
 import { openTailnets } from '../src/control/tailnets.ts';
 import { extensionIndexes, trafficResourcesFrom } from '../src/extension/listers.ts';
+import { ScriptedHealth } from './support/mesh-endpoints/scripted-health.ts';
 import { OwnNamespace } from './support/control/scene.ts';
 import { Runtime } from './support/runtime/runtime.ts';
 
@@ -24,7 +25,7 @@ describe('the registry of controllers', () => {
     traffic: trafficResourcesFrom(memory.read),
     dataPath: 'Proxy' as const,
     relayPorts: undefined,
-    health: undefined,
+    health: new ScriptedHealth(),
     inputs: [],
     relayPortRange: { first: 0, last: 0 },
     installation: undefined,

@@ -41,8 +41,7 @@ export type EndpointsDeps = {
   readonly revisionOf: (gateway: Ref<'Gateway'>) => string | undefined;
   /** Undefined where no relays run. */
   readonly relayPorts: RelayPorts | undefined;
-  /** Checks endpoints; undefined where none are checked. */
-  readonly health: HealthMonitor | undefined;
+  readonly health: HealthMonitor;
   /** Where what endpoints refer to outside of their object is read. */
   readonly inputs: readonly InputSource[];
   /** The time of day. */
@@ -63,7 +62,7 @@ export function endpointsController(deps: EndpointsDeps): Controller<'MeshEndpoi
         relayPorts?.subscribe(name => {
           for (const ref of usersOf(name, read)) enqueue(ref);
         }),
-        health?.subscribe(key => enqueue(refOf(key) as Ref<'MeshEndpoints'>)),
+        health.subscribe(key => enqueue(refOf(key) as Ref<'MeshEndpoints'>)),
         ...inputs.map(source => source.subscribe?.(key => enqueue(refOf(key) as Ref<'MeshEndpoints'>))),
       ];
       return () => {
@@ -73,7 +72,7 @@ export function endpointsController(deps: EndpointsDeps): Controller<'MeshEndpoi
     reconcile: async (ref, { signal }) => {
       const object = read.get(ref);
       if (!object || object.spec.paused) {
-        health?.remove(keyOf(ref));
+        health.remove(keyOf(ref));
         for (const source of inputs) source.forget?.(keyOf(ref));
       }
       if (!object) return { requeue: 'on-change' };
@@ -107,14 +106,14 @@ function gatherer(
       inputs: await readInputs(inputs, object, signal),
       readCa: pem => traffic.caBundle(pem),
     });
-    health?.set(key, checkedEndpoints(planned));
+    health.set(key, checkedEndpoints(planned));
     const routes = routesTo(key, read);
     return {
       object,
       tailnet,
       isAllowed: mayUse,
-      planned: health ? planned : planned.filter(({ check }) => check.is === 'off'),
-      verdictOf: endpoint => health?.verdict(key, endpoint),
+      planned,
+      verdictOf: endpoint => health.verdict(key, endpoint),
       routes,
       bindings: bindingsOf(routes, deps),
       unusedOf: (route, status) => resolutions.unusedOf(route, object, status),

@@ -16,11 +16,12 @@ export function statusEntriesOf({ status }: Kinds['MeshEndpoints']): ReadonlyMap
 }
 
 /**
- * The health statuses of the endpoints of an object by their entries in status.endpoints. Before the operator has decided:
+ * The health statuses of the endpoints of an object by their entries in status.endpoints, which the operator writes for all
+ * endpoints at once. Before it has decided about an endpoint:
  *
- *   Envoy checks the endpoint itself                UNKNOWN     Envoy decides
- *   no endpoint of the object was ever checked      UNKNOWN     there may be no operator that checks
- *   otherwise                                       UNHEALTHY   the operator decides soon
+ *   Envoy checks the endpoint itself       UNKNOWN     Envoy decides
+ *   the object has no entries              UNKNOWN     there may be no operator
+ *   otherwise                              UNHEALTHY   the operator decides soon
  */
 export function healthStatusesOf(
   object: Kinds['MeshEndpoints'],
@@ -28,25 +29,15 @@ export function healthStatusesOf(
 ): (resolved: ResolvedEndpoint) => HealthStatus {
   const entries = statusEntriesOf(object);
   const isDeleting = object.metadata.deletionTimestamp !== undefined;
-  const undecided = healthCheck || ![...entries.values()].some(isOfChecks) ? 'UNKNOWN' : 'UNHEALTHY';
+  const undecided = healthCheck || entries.size === 0 ? 'UNKNOWN' : 'UNHEALTHY';
   return resolved => {
     if (isDeleting) return 'DRAINING';
     if (!healthCheckOf(resolved)) return 'HEALTHY';
     const entry = entries.get(resolved.endpoint.name);
     if (!entry || !isCurrent(entry, resolved)) return undecided;
     if (entry.status === 'Healthy') return 'HEALTHY';
-    return entry.error === NOT_CHECKED_YET || isOfRelay(entry) ? undecided : 'UNHEALTHY';
+    return entry.error === NOT_CHECKED_YET ? undecided : 'UNHEALTHY';
   };
-}
-
-/** Whether an entry is about checks: with lastChecked, or the error of an endpoint that is not checked yet. */
-function isOfChecks(entry: EndpointStatus): boolean {
-  return entry.lastChecked !== undefined || (entry.error !== undefined && !isOfRelay(entry));
-}
-
-/** Whether an entry is about the relay port of a UDP endpoint alone: its error is why there is no port. */
-function isOfRelay({ protocol, lastChecked }: EndpointStatus): boolean {
-  return protocol === 'UDP' && lastChecked === undefined;
 }
 
 /** Whether a status entry is about the present address of the endpoint, which may have changed since the check. */

@@ -20,7 +20,15 @@ export function addServiceMonitors(chart: Construct, install: Install): void {
       spec: {
         selector: { matchLabels: selectorOf(component) },
         namespaceSelector: { matchNames: [namespace] },
-        endpoints: [{ port: 'metrics', path: '/metrics', interval: monitoring.scrapeInterval }],
+        endpoints: [
+          {
+            port: 'metrics',
+            path: '/metrics',
+            interval: monitoring.scrapeInterval,
+            // The labels namespace and endpoint of an endpoint's health are those of its MeshEndpoints, not of this target.
+            honorLabels: true,
+          },
+        ],
       },
     });
   }

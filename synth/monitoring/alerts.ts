@@ -2,6 +2,7 @@ import { COMPONENTS, RELAY } from '../../src/api/names.ts';
 import {
   foreignMetrics,
   controllerMetrics,
+  endpointMetrics,
   extensionMetrics,
   leaderMetrics,
   poolMetrics,
@@ -31,6 +32,7 @@ export function alerts(namespace: string): readonly Alert[] {
     endpointsRefusedByEnvoy(),
     hookFailures(),
     meshPoolDegraded(),
+    meshEndpointUnhealthy(),
     relayDropsDatagrams(),
   ];
 }
@@ -142,6 +144,26 @@ function meshPoolDegraded(): Alert {
       summary: 'A tailnet has fewer ready mesh pods than desired',
       description:
         '{{ $value }} mesh pods of the MeshTailnet {{ $labels.tailnet }} are not ready. Traffic passes through those that are. The condition PoolReady of the MeshTailnet has the cause and the fix.',
+    },
+  };
+}
+
+function meshEndpointUnhealthy(): Alert {
+  const healthy = maxOf(seriesOf(endpointMetrics.endpointHealthy, OPERATOR), [
+    'namespace',
+    'name',
+    'endpoint',
+  ]);
+  return {
+    alert: 'MeshEndpointUnhealthy',
+    expr: `${healthy} == 0`,
+    for: '5m',
+    labels: { severity: 'warning' },
+    annotations: {
+      summary:
+        'Endpoint {{ $labels.endpoint }} of MeshEndpoints {{ $labels.namespace }}/{{ $labels.name }} is unhealthy',
+      description:
+        'Its health checks fail, or have no result yet, and it gets no traffic while others are healthy. status.endpoints of the MeshEndpoints has the error. Check that the service runs and answers on its port, and that the tailnet lets mesh pods reach it. docs/mesh-endpoints.md explains the status.',
     },
   };
 }

@@ -5,8 +5,10 @@ import {
   foreignMetrics,
   controlMetrics,
   controllerMetrics,
+  endpointMetrics,
   extensionMetrics,
   grpcMetrics,
+  healthMetrics,
   leaderMetrics,
   poolMetrics,
   queueMetrics,
@@ -33,6 +35,7 @@ export function dashboards(): ReadonlyMap<string, Dashboard> {
 function operatorRows(): readonly Row[] {
   return [
     { title: 'Reconciliation', graphs: [...reconciliations(), ...queues()] },
+    { title: 'Health', graphs: healthGraphs() },
     { title: 'Tailnets', graphs: tailnetGraphs() },
     { title: 'Process', graphs: processGraphs(OPERATOR) },
   ];
@@ -102,6 +105,52 @@ function queues(): readonly Graph[] {
       description: 'A reconcile is aborted after 5 minutes.',
       unit: 's',
       lines: { '{{name}}': seriesOf(queueLongestRunningSeconds, OPERATOR) },
+    },
+  ];
+}
+
+function healthGraphs(): readonly Graph[] {
+  const { healthSuccess, healthFailure, healthUnknown, healthSeconds, healthStartLagSeconds } = healthMetrics;
+  const { endpointHealthy, endpointsNotShown, endpoints } = endpointMetrics;
+  const perEndpoint = maxOf(seriesOf(endpointHealthy, OPERATOR), ['namespace', 'name', 'endpoint']);
+  const rateByTailnet = (metric: typeof healthSuccess | typeof healthFailure | typeof healthUnknown) =>
+    sumOf(rateOf(metric, OPERATOR, OVER), ['tailnet']);
+  return [
+    {
+      title: 'Endpoints',
+      description: 'Endpoints of all MeshEndpoints, by tailnet and status.',
+      unit: 'short',
+      lines: { '{{tailnet}} {{status}}': maxOf(seriesOf(endpoints, OPERATOR), ['tailnet', 'status']) },
+    },
+    {
+      title: 'Unhealthy endpoints',
+      description:
+        'Each checked endpoint that is down; and the number of checked endpoints without a series of their own, because there are more than 1000.',
+      unit: 'short',
+      lines: {
+        '{{namespace}}/{{name}} {{endpoint}}': `1 - ${perEndpoint} > 0`,
+        'not shown': `${sumOf(seriesOf(endpointsNotShown, OPERATOR))} > 0`,
+      },
+    },
+    {
+      title: 'Health checks',
+      description:
+        'Per second, by tailnet and result. Unknown: a check failed before it reached the service, which changes no status.',
+      unit: 'ops',
+      lines: {
+        '{{tailnet}} success': rateByTailnet(healthSuccess),
+        '{{tailnet}} failure': rateByTailnet(healthFailure),
+        '{{tailnet}} unknown': rateByTailnet(healthUnknown),
+      },
+    },
+    {
+      title: 'Duration of health checks',
+      description: '99th percentile by type, and of the time by which checks start late.',
+      unit: 's',
+      lines: {
+        'p99 {{type}}': quantileOf(0.99, healthSeconds, OPERATOR, { by: ['type'], over: OVER }),
+        'p99 start lag': quantileOf(0.99, healthStartLagSeconds, OPERATOR, { over: OVER }),
+      },
     },
   ];
 }

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import type { Verdict } from '../../src/health/health.ts';
 import { named } from '../support/declared.ts';
 import { EndpointsScene } from '../support/mesh-endpoints/scene.ts';
 import { endpoint, meshEndpoints, meshTailnet } from '../support/objects.ts';
@@ -42,8 +43,10 @@ describe('the Events of endpoints', () => {
   it('are at most 10 of one write, and one that sums up the others', async () => {
     const scene = await EndpointsScene.start(tailnet, web(30));
     for (let at = 0; at < 30; at++) {
-      const result = at % 2 === 0 ? { is: 'healthy' } : { is: 'unhealthy', error: 'refused' };
-      scene.health.decide('MeshEndpoints/default/web', `e${at}`, result as never, scene.now());
+      const lastChecked = scene.now();
+      const verdict: Verdict =
+        at % 2 === 0 ? { is: 'healthy', lastChecked } : { is: 'unhealthy', error: 'refused', lastChecked };
+      scene.health.decide('MeshEndpoints/default/web', `e${at}`, verdict);
     }
     await scene.runtime.clock.settle();
     const reported = notes(scene);

@@ -41,6 +41,10 @@ const failures = (hook: string, values: string): Series => ({
   [`mesh_gateway_hook_failures_total{${SERVER}, pod="a", hook="${hook}"}`]: values,
 });
 
+const health = (endpoint: string, values: string, pod = 'a'): Series => ({
+  [`mesh_gateway_endpoint_healthy{${OPERATOR}, pod="${pod}", namespace="shop", name="web", endpoint="${endpoint}"}`]:
+    values,
+});
 const datagrams = (result: string, values: string): Series => ({
   [`mesh_gateway_relay_packets_total{job="mesh-relay", tailnet="home", direction="to_mesh", result="${result}"}`]:
     values,
@@ -58,6 +62,7 @@ const LEADER = 'NoOperatorLeads';
 const REFUSED = 'EndpointsRefusedByEnvoy';
 const HOOKS = 'HookFailures';
 const POOL = 'MeshPoolDegraded';
+const UNHEALTHY = 'MeshEndpointUnhealthy';
 const RELAY = 'RelayDropsDatagrams';
 
 const CASES: readonly Case[] = [
@@ -167,6 +172,25 @@ const CASES: readonly Case[] = [
     0,
   ],
   [POOL, 'there is no pool', {}, '20m', 0],
+
+  [UNHEALTHY, 'an endpoint is unhealthy for 5 minutes', health('one', '0x20'), '5m', 1],
+  [UNHEALTHY, 'an endpoint is unhealthy, but not long enough', health('one', '0x20'), '4m30s', 0],
+  [
+    UNHEALTHY,
+    'two of three endpoints are unhealthy',
+    { ...health('one', '0x20'), ...health('two', '0x20'), ...health('three', '1x20') },
+    '8m',
+    2,
+  ],
+  [UNHEALTHY, 'an endpoint became healthy again', health('one', '0x8 1x20'), '8m', 0],
+  [
+    UNHEALTHY,
+    'another operator took over',
+    { ...health('one', '0x5 stale'), ...health('one', '_x6 0x20', 'b') },
+    '5m',
+    1,
+  ],
+  [UNHEALTHY, 'no endpoint is checked', {}, '20m', 0],
 ];
 
 const SENTENCES = CASES.map(([alert, when, series, moment, times]) => ({
@@ -210,6 +234,7 @@ describe('the alerts', () => {
       [REFUSED, '5m'],
       [HOOKS, '5m'],
       [POOL, '15m'],
+      [UNHEALTHY, '5m'],
       [RELAY, '10m'],
     ]);
   });

@@ -1,10 +1,12 @@
 import { describe, expect, it } from 'vitest';
-import { foreignMetrics } from '../../src/telemetry/metrics.ts';
+import { COMPONENTS } from '../../src/api/names.ts';
+import { allMetrics, foreignMetrics } from '../../src/telemetry/metrics.ts';
 import * as declared from '../../src/telemetry/metrics.ts';
 import { alerts } from '../../synth/monitoring/alerts.ts';
 import { dashboards } from '../../synth/monitoring/dashboards.ts';
 import { at, listAt } from '../support/synth/parts.ts';
 import { lacksPromtool, runPromtool } from '../support/synth/promtool.ts';
+import { objectOf, objectsIn, synthesized } from '../support/synth/synthesized.ts';
 
 type Known = { readonly name: string; readonly labels: object; readonly type?: string };
 
@@ -79,6 +81,23 @@ describe('an expression', () => {
     const groups = [{ name: 'all', rules }];
     const output = await runPromtool({ 'rules.yaml': { groups } }, ['check', 'rules', 'rules.yaml']);
     expect(output).toContain(`SUCCESS: ${expressions.length} rules found`);
+  });
+});
+
+describe('the labels of a metric', () => {
+  it('are not renamed by Prometheus where its own have the same names', () => {
+    const own = Object.values(allMetrics).flatMap(({ name, labels }) =>
+      Object.keys(labels)
+        .filter(label => [...OF_TARGETS, 'endpoint', 'service'].includes(label))
+        .map(label => `${name} ${label}`),
+    );
+    // Only the operator reports them.
+    expect(own).toEqual([
+      'mesh_gateway_endpoint_healthy namespace',
+      'mesh_gateway_endpoint_healthy endpoint',
+    ]);
+    const monitor = objectOf(objectsIn(synthesized({})), 'ServiceMonitor', COMPONENTS.operator);
+    expect(listAt(monitor, 'spec', 'endpoints').map(one => at(one, 'honorLabels'))).toEqual([true]);
   });
 });
 

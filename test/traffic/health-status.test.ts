@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest';
 import { NOT_CHECKED_YET } from '../../src/traffic/health-status.ts';
-import { endpoint } from '../support/objects.ts';
 import { resourcesFrom, trafficOf } from '../support/traffic/resolve.ts';
 import {
   backend,
@@ -146,38 +145,21 @@ describe('the health status of endpoints', () => {
     expect(verdicts([{ check: ON, entry: UNHEALTHY }, {}], { udp: true })).toEqual(['UNHEALTHY', 'HEALTHY']);
   });
 
-  it.each<readonly [string, Fields, readonly string[]]>([
-    ['has a relay port', { status: 'Healthy', relayPort: 20_001 }, ['UNKNOWN', 'UNKNOWN']],
-    ['has none', { status: 'Unhealthy', error: 'all ports are in use' }, ['UNKNOWN', 'UNKNOWN']],
-    [
-      'was checked',
-      { status: 'Unhealthy', error: 'no response', lastChecked: '2026-01-01T00:00:00Z' },
-      ['UNHEALTHY', 'UNHEALTHY'],
-    ],
-  ])('of HTTP endpoints beside a UDP endpoint that %s', (_, fields, reported) => {
-    const http = endpointList(2).map((one, at) => ({
-      ...one,
-      healthCheck: { enabled: true, type: 'HTTP', path: `/${at}` },
-    }));
-    const dns = endpoint({ name: 'dns', meshIP: '100.64.9.9', port: 53, protocol: 'UDP' });
-    const entry = { name: 'dns', address: '100.64.9.9:53', protocol: 'UDP', port: 53, ...fields };
-    const web = endpointsObject('web', [...http, dns], { status: { endpoints: [entry] } });
-    const resources = resourcesFrom([tailnetObject(), web, httpRoute('web', [backend('web')])]);
-    const [locality] = trafficOf(resources).through.Proxy.assignment.localities;
-    expect(locality?.endpoints.map(({ health }) => health)).toEqual(reported);
-  });
-
   it.each([
     ['has a relay port', { status: 'Healthy', relayPort: 20_001 }, 'HEALTHY'],
-    ['has none', { status: 'Unhealthy', error: 'all ports are in use' }, 'UNKNOWN'],
-    [
-      'has none yet',
-      { status: 'Unhealthy', error: 'all ports are in use', address: '100.9.9.9:1' },
-      'UNKNOWN',
-    ],
-  ])('of a checked UDP endpoint that %s is not that of a check', (_, fields, reported) => {
+    ['has none', { status: 'Unhealthy', error: 'all ports are in use' }, 'UNHEALTHY'],
+    ['moved', { status: 'Healthy', relayPort: 20_001, address: '100.9.9.9:1' }, 'UNHEALTHY'],
+  ])('of a checked UDP endpoint that %s is that of its entry', (_, fields, reported) => {
     expect(verdicts([{ check: ON, entry: { protocol: 'UDP', ...fields } }], { udp: true })).toEqual([
       reported,
+    ]);
+  });
+
+  it('of a new endpoint is UNHEALTHY beside entries of others, whether those are checked or not', () => {
+    expect(verdicts([{ check: A }, { check: B }, { entry: HEALTHY }])).toEqual([
+      'UNHEALTHY',
+      'UNHEALTHY',
+      'HEALTHY',
     ]);
   });
 

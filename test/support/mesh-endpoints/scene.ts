@@ -1,8 +1,7 @@
-import { isDeepStrictEqual } from 'node:util';
 import type { Kinds } from '../../../src/api/generated/types.ts';
 import { refOf } from '../../../src/api/key.ts';
 import type { Key } from '../../../src/api/key.ts';
-import type { CheckedEndpoint, HealthMonitor, Verdict } from '../../../src/health/health.ts';
+import type { Verdict } from '../../../src/health/health.ts';
 import type { EndpointInputs, InputSource } from '../../../src/mesh-endpoints/inputs.ts';
 import type { ExternalTargets } from '../../../src/external-targets/external-targets.ts';
 import { createGuard } from '../../../src/external-targets/guard.ts';
@@ -16,6 +15,7 @@ import { sharedIndexes } from '../../../src/resources/indexes.ts';
 import type { ObjectEvent } from '../../../src/resources/resources.ts';
 import type { RunningController } from '../../../src/runtime/controller.ts';
 import { Runtime } from '../runtime/runtime.ts';
+import { ScriptedHealth } from './scripted-health.ts';
 
 type Status = NonNullable<Kinds['MeshEndpoints']['status']>;
 type Ports = NonNullable<ReturnType<RelayPorts['of']>>;
@@ -53,54 +53,6 @@ export function assigned(ports: Readonly<Record<string, number>>): Ports {
 function portsOf(ports: Readonly<Record<string, number>>, isConfirmed: boolean): Ports {
   const entries = Object.entries(ports).map(([target, port]) => [target, { port, isConfirmed }] as const);
   return { ports: new Map(entries), missing: new Map() };
-}
-
-type Result = Pick<Verdict, 'is' | 'error'>;
-
-/** Verdicts on endpoints, as a test decides them; an endpoint begins with the verdict that was written. */
-class ScriptedHealth implements HealthMonitor {
-  readonly checked = new Map<Key, ReadonlyMap<string, CheckedEndpoint>>();
-  readonly #verdicts = new Map<string, Verdict>();
-  readonly #listeners = new Set<(object: Key) => void>();
-
-  set(object: Key, endpoints: ReadonlyMap<string, CheckedEndpoint>): void {
-    const before = this.checked.get(object);
-    this.checked.set(object, endpoints);
-    for (const name of before?.keys() ?? []) {
-      if (!endpoints.has(name)) this.#verdicts.delete(`${object} ${name}`);
-    }
-    for (const [name, { check, written }] of endpoints) {
-      const isSame = isDeepStrictEqual(before?.get(name)?.check.target, check.target);
-      const undecided = { is: 'undecided', lastChecked: undefined } as const;
-      if (!isSame) this.#verdicts.set(`${object} ${name}`, written ?? undecided);
-    }
-  }
-
-  remove(object: Key): void {
-    this.set(object, new Map());
-    this.checked.delete(object);
-  }
-
-  verdict(object: Key, endpoint: string): Verdict | undefined {
-    return this.#verdicts.get(`${object} ${endpoint}`);
-  }
-
-  subscribe(listener: (object: Key) => void): () => void {
-    this.#listeners.add(listener);
-    return () => this.#listeners.delete(listener);
-  }
-
-  close(): void {
-    this.checked.clear();
-  }
-
-  /** Another result; as a monitor, notifies only where the verdict is another. */
-  decide(object: Key, endpoint: string, { is, error }: Result, lastChecked: Date): void {
-    const before = this.verdict(object, endpoint);
-    if (!before) throw new Error(`endpoint ${endpoint} of ${object} is not checked`);
-    this.#verdicts.set(`${object} ${endpoint}`, { is, error, lastChecked } as Verdict);
-    if (before.is !== is) for (const listener of this.#listeners) listener(object);
-  }
 }
 
 /** Inputs of the endpoints of default/web, as a test gives them. */
@@ -218,8 +170,10 @@ export class EndpointsScene {
 
   /** Decides that an endpoint is healthy, or unhealthy with an error. */
   async decide(endpoint: string, error?: string, name = 'web'): Promise<void> {
-    const result: Result = error === undefined ? { is: 'healthy' } : { is: 'unhealthy', error };
-    this.health.decide(`MeshEndpoints/default/${name}`, endpoint, result, this.now());
+    const at = this.now();
+    const verdict: Verdict =
+      error === undefined ? { is: 'healthy', lastChecked: at } : { is: 'unhealthy', error, lastChecked: at };
+    this.health.decide(`MeshEndpoints/default/${name}`, endpoint, verdict);
     await this.runtime.clock.settle();
   }
 
