@@ -53,8 +53,7 @@ export type StandaloneOptions = {
 
 /** Chooses its ports, which it keeps for all starts; does not start it. */
 export async function standaloneProcess(options: StandaloneOptions): Promise<StandaloneProcess> {
-  const [grpc, health, metrics] = (await freePorts(3)).map(port => `127.0.0.1:${port}`);
-  const addresses = { grpc: grpc ?? '', health: health ?? '', metrics: metrics ?? '' };
+  const addresses = await freeAddresses();
   let record: ProcessRecord | undefined;
   const signal = (name: NodeJS.Signals) => process.kill(record?.pid ?? Number.NaN, name);
   const ended = () => Promise.resolve(record && isRunning(record) ? undefined : true);
@@ -76,18 +75,32 @@ export async function standaloneProcess(options: StandaloneOptions): Promise<Sta
     },
     freeze: () => void signal('SIGSTOP'),
     thaw: () => void signal('SIGCONT'),
-    metrics: async () => samplesOf(await (await fetch(`http://${addresses.metrics}/metrics`)).text()),
+    metrics: () => readMetrics(addresses),
     memory: () => memoryOf(record?.pid ?? Number.NaN),
   };
 }
 
 type Addresses = { readonly grpc: string; readonly health: string; readonly metrics: string };
 
-function specOf(options: StandaloneOptions, addresses: Addresses): Parameters<typeof startProcess>[0] {
-  const [command = '', ...args] = typescript('src/cli.ts', options.command ?? 'standalone');
-  const environment = {
-    PATH: options.searchPath,
-    ...markOf(options.labFolder),
+/** Addresses on free ports. */
+export async function freeAddresses(): Promise<Addresses> {
+  const [grpc = '', health = '', metrics = ''] = (await freePorts(3)).map(port => `127.0.0.1:${port}`);
+  return { grpc, health, metrics };
+}
+
+/** The metrics of a process by name and labels, as they are written: `name{label="value"}`. */
+export async function readMetrics({
+  metrics,
+}: Pick<Addresses, 'metrics'>): Promise<ReadonlyMap<string, number>> {
+  return samplesOf(await (await fetch(`http://${metrics}/metrics`)).text());
+}
+
+/** The settings of standalone as environment variables. */
+export function variablesOf(
+  options: Omit<StandaloneOptions, 'log' | 'labFolder' | 'searchPath'>,
+  addresses: Addresses,
+): Readonly<Record<string, string>> {
+  return {
     RESOURCES_DIR: options.resources,
     GATEWAY_DIR: options.generated,
     STATE_DIR: options.state,
@@ -97,6 +110,15 @@ function specOf(options: StandaloneOptions, addresses: Addresses): Parameters<ty
     METRICS_ADDRESS: addresses.metrics,
     DATA_PATH: options.dataPath,
     ...options.variables,
+  };
+}
+
+function specOf(options: StandaloneOptions, addresses: Addresses): Parameters<typeof startProcess>[0] {
+  const [command = '', ...args] = typescript('src/cli.ts', options.command ?? 'standalone');
+  const environment = {
+    PATH: options.searchPath,
+    ...markOf(options.labFolder),
+    ...variablesOf(options, addresses),
   };
   return {
     name: options.command ?? 'standalone',

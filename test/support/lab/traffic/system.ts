@@ -8,7 +8,7 @@ import { gatewayOf, ownFolder, startTestLab } from '../lab.ts';
 import type { OwnFolder } from '../lab.ts';
 import { gatewayWith, portsFor } from './many-listeners.ts';
 import { standaloneProcess } from './standalone-process.ts';
-import type { StandaloneProcess } from './standalone-process.ts';
+import type { StandaloneOptions, StandaloneProcess } from './standalone-process.ts';
 
 /** The options of a system. */
 export type SystemOptions = {
@@ -23,12 +23,12 @@ export type SystemOptions = {
  * The whole system, as users have it who edit YAML in a folder: standalone, Envoy Gateway, Envoy, a tailnet,
  * services.
  */
-export interface System {
+export interface System<Standalone = StandaloneProcess> {
   readonly lab: Lab;
   readonly gateway: Gateway;
   /** The address of each listener, as host:port. */
   readonly listeners: Readonly<Record<string, string>>;
-  readonly standalone: StandaloneProcess;
+  readonly standalone: Standalone;
   /** The folder that a user edits. */
   readonly resources: string;
   /** The folder with the records of its processes. */
@@ -41,7 +41,20 @@ export interface System {
 }
 
 /** Starts a system whose Gateway has no routes yet. */
-export async function startSystem(options: SystemOptions = {}): Promise<System> {
+export function startSystem(options: SystemOptions = {}): Promise<System> {
+  return startSystemWith(standaloneProcess, options);
+}
+
+/** A standalone that a test starts; `end` ends what does not end with the lab. */
+type StartedStandalone = Pick<StandaloneProcess, 'address' | 'start'> & {
+  readonly end?: () => Promise<void>;
+};
+
+/** Starts a system with a standalone of the test's choice. */
+export async function startSystemWith<Standalone extends StartedStandalone>(
+  create: (options: StandaloneOptions) => Promise<Standalone>,
+  options: SystemOptions = {},
+): Promise<System<Standalone>> {
   const home = mkdtempSync(join(tmpdir(), 'mesh-system-'));
   const folder = (name: string) => {
     const path = join(home, name);
@@ -54,12 +67,14 @@ export async function startSystem(options: SystemOptions = {}): Promise<System> 
   const files = filesIn(resources);
   files.put('gateway', gatewayWith(ports, more));
   const own = ownFolder();
+  let created: StartedStandalone | undefined;
   const end = async () => {
+    await created?.end?.();
     await own.end();
     rmSync(home, { recursive: true, force: true });
   };
   try {
-    const standalone = await standaloneProcess({
+    const standalone = await create({
       resources,
       generated,
       state,
@@ -69,6 +84,7 @@ export async function startSystem(options: SystemOptions = {}): Promise<System> 
       variables: options.variables ?? {},
       searchPath: process.env['PATH'] ?? '',
     });
+    created = standalone;
     await standalone.start();
     const objects = { ...GATEWAY_NAME, folder: generated, listeners: ports };
     const { lab } = await startTestLab({ gateway: { extension: standalone.address, objects } }, own);
