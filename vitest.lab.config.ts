@@ -7,6 +7,8 @@ export default defineConfig({
     globalSetup: ['test/support/lab/setup.ts'],
     fileParallelism: false,
     // Nothing is judged by its time: a machine may be slow, or have to build a tool first.
+    // Tests that wait for checks of services do so at once.
+    maxConcurrency: 20,
     testTimeout: 900_000,
     hookTimeout: 900_000,
   },

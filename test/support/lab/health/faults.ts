@@ -1,3 +1,4 @@
+import type { ServiceName } from '../../../../lab/tailnet/backends.ts';
 import { CA } from './certificates.ts';
 import {
   GRPC_SERVICE,
@@ -8,8 +9,17 @@ import {
 } from './services.ts';
 import type { Service } from './services.ts';
 
+/** The timing of the checks in these tests. */
+export const CHECK = {
+  enabled: true,
+  interval: '1s',
+  timeout: '500ms',
+  healthyThreshold: 2,
+  unhealthyThreshold: 3,
+} as const;
+
 /** A service that fails on command. */
-type FaultyService = {
+export type FaultyService = {
   readonly port: number;
   readonly bad: () => Promise<void>;
   readonly good: () => Promise<void>;
@@ -19,6 +29,9 @@ type FaultyService = {
 /** A way in which a service fails: the endpoint for it, and the error that its status shows. */
 export type Fault = {
   readonly name: string;
+  /** The kind of route to such a service, and the service of the lab that takes its place. */
+  readonly kind: 'HTTPRoute' | 'GRPCRoute' | 'TCPRoute';
+  readonly substitute: ServiceName;
   readonly endpoint: Readonly<Record<string, unknown>>;
   readonly healthCheck: Readonly<Record<string, unknown>>;
   readonly error: string;
@@ -37,15 +50,32 @@ function failing<Mode extends string>(
   };
 }
 
-const HTTP = { endpoint: { protocol: 'HTTP' }, healthCheck: { type: 'HTTP', path: '/health' } };
-const HTTPS = { endpoint: { protocol: 'HTTPS', tls: { ca: CA } }, healthCheck: { type: 'HTTP' } };
-const GRPC = { endpoint: { protocol: 'gRPC' }, healthCheck: { type: 'GRPC', service: GRPC_SERVICE } };
-const TCP = { endpoint: { protocol: 'TCP' }, healthCheck: { type: 'TCP' } };
+const HTTP = {
+  kind: 'HTTPRoute',
+  substitute: 'http',
+  endpoint: { protocol: 'HTTP' },
+  healthCheck: { type: 'HTTP', path: '/health' },
+} as const;
+const HTTPS = {
+  kind: 'HTTPRoute',
+  substitute: 'https',
+  endpoint: { protocol: 'HTTPS', tls: { ca: CA } },
+  healthCheck: { type: 'HTTP' },
+} as const;
+const GRPC = {
+  kind: 'GRPCRoute',
+  substitute: 'grpc',
+  endpoint: { protocol: 'gRPC' },
+  healthCheck: { type: 'GRPC', service: GRPC_SERVICE },
+} as const;
+const TCP = {
+  kind: 'TCPRoute',
+  substitute: 'tcp',
+  endpoint: { protocol: 'TCP' },
+  healthCheck: { type: 'TCP' },
+} as const;
 
-/** The timeout of the checks. */
-const TIMEOUT = '500ms';
-
-const NO_RESPONSE = `timeout after ${TIMEOUT}`;
+const NO_RESPONSE = `timeout after ${CHECK.timeout}`;
 
 /** The faults of services on the device web-1, by the names of their endpoints. */
 export const FAULTS: readonly Fault[] = [

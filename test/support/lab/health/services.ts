@@ -17,13 +17,17 @@ export type Service<Mode extends string> = {
 };
 
 /** A request that a service has received. */
-type ReceivedRequest = { readonly path: string; readonly headers: IncomingHttpHeaders };
+export type ReceivedRequest = { readonly path: string; readonly headers: IncomingHttpHeaders };
 
 /** How an HTTP service answers; a service that is closed refuses connections. */
 type HttpMode = keyof typeof ANSWERS | 'closed';
 
 /** An HTTP service, and the requests that it has received. */
-export type HttpService = Service<HttpMode> & { readonly received: readonly ReceivedRequest[] };
+export type HttpService = Service<HttpMode> & {
+  readonly received: readonly ReceivedRequest[];
+  /** Answers each request as the function returns. */
+  readonly answerBy: (answer: (request: ReceivedRequest) => keyof typeof ANSWERS) => void;
+};
 
 const DRIP_MS = 100;
 /** Longer than the timeout of each check in these tests, and shorter than a test waits. */
@@ -48,19 +52,19 @@ function drip({ socket }: ServerResponse): void {
 /** Starts an HTTP service. */
 export async function startHttpService(): Promise<HttpService> {
   const received: ReceivedRequest[] = [];
-  let answer: (response: ServerResponse) => void = ANSWERS.ok;
-  const listener: RequestListener = ({ url = '', headers }, response) => {
-    received.push({ path: url, headers });
-    answer(response);
+  let answer: (request: ReceivedRequest) => keyof typeof ANSWERS = () => 'ok';
+  const listener: RequestListener = ({ url: path = '', headers }, response) => {
+    received.push({ path, headers });
+    ANSWERS[answer({ path, headers })](response);
   };
   const server = createHttpServer(listener);
   const { port, open, shut } = await listening(server);
   const set = async (mode: HttpMode) => {
     if (mode === 'closed') return shut();
-    answer = ANSWERS[mode];
+    answer = () => mode;
     await open();
   };
-  return { port, received, set, close: shut };
+  return { port, received, set, answerBy: next => (answer = next), close: shut };
 }
 
 /** Starts an HTTPS service, whose mode is the certificate that it presents. */
