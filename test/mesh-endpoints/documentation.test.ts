@@ -9,6 +9,8 @@ import { explainRoutes } from '../../src/explain/routes.ts';
 import type { EndpointEventReason } from '../../src/mesh-endpoints/events.ts';
 import type { NotReadyReason } from '../../src/mesh-endpoints/ready.ts';
 import { lint } from '../../src/lint/lint.ts';
+import { endpointMetrics, healthMetrics } from '../../src/telemetry/metrics.ts';
+import type { MetricDeclarations } from '../../src/telemetry/metrics.ts';
 import type { UnusedReason } from '../../src/traffic/unused.ts';
 import { resourceOf } from '../support/resources/resources.ts';
 import { managedTailnet, relaysObject } from '../support/traffic/objects.ts';
@@ -30,14 +32,15 @@ function readExample(text: string): Example {
   return { text, object: object as MeshEndpoints, route: route as Route };
 }
 
-/** The object with the relay ports that the operator writes for UDP endpoints. */
-function withRelayPorts(object: MeshEndpoints): MeshEndpoints {
-  const entries = (object.spec.endpoints ?? []).filter(({ protocol }) => protocol === 'UDP');
-  const endpoints = entries.map(endpoint => ({
-    ...{ name: endpoint.name, status: 'Healthy' as const, protocol: endpoint.protocol },
-    ...{ address: addressText(endpoint), relayPort: 20_053 },
-  }));
-  return endpoints.length === 0 ? object : { ...object, status: { endpoints } };
+/** The object with the relay ports and addresses that the operator writes. */
+function withStatus(object: MeshEndpoints): MeshEndpoints {
+  const endpoints = (object.spec.endpoints ?? []).map(endpoint => {
+    const { name, protocol, externalTarget } = endpoint;
+    const entry = { name, protocol, status: 'Healthy', address: addressText(endpoint) } as const;
+    if (externalTarget === undefined) return protocol === 'UDP' ? { ...entry, relayPort: 20_053 } : entry;
+    return { ...entry, externalTarget, resolvedAddresses: ['198.51.100.7'] };
+  });
+  return { ...object, status: { endpoints } };
 }
 
 describe('the examples of docs/mesh-endpoints.md', () => {
@@ -47,7 +50,7 @@ describe('the examples of docs/mesh-endpoints.md', () => {
 
   it.each(examples)('carry the traffic of their route: $object.metadata.name', ({ object, route }) => {
     const world = [managedTailnet(), relaysObject('main', { '10.1.0.1': 'ready' })].map(resourceOf);
-    const [found] = explainRoutes(resourcesOf([...world, withRelayPorts(object), route]), [route], 'Proxy');
+    const [found] = explainRoutes(resourcesOf([...world, withStatus(object), route]), [route], 'Proxy');
     expect(found?.text).not.toContain('not used');
     expect(found?.isHealthy).toBe(true);
   });
@@ -131,6 +134,16 @@ describe('docs/mesh-endpoints.md', () => {
     // Without numbers and names, which differ.
     const constant = errors.map(text => text.replace(/\d.*|NAME.*|NOT_SERVING$/, '').trim());
     expect(constant.filter(text => !code.includes(text))).toEqual([]);
+  });
+
+  it('has a row for each metric of health', () => {
+    const rows = rowsIn('Metrics and the alert').flatMap(([, names = '']) => names.split(', '));
+    const metrics: MetricDeclarations = { ...healthMetrics, ...endpointMetrics };
+    expect(rows.sort()).toEqual(
+      Object.values(metrics)
+        .map(({ name }) => name)
+        .sort(),
+    );
   });
 
   it('has a row for each Event about an endpoint', () => {

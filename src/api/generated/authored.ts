@@ -319,7 +319,7 @@ export interface MeshEndpointsSpec {
    */
   readonly serviceDiscovery?: ServiceDiscovery;
   /**
-   * true: the operator leaves the status of this object as it is.
+   * true: nothing is checked, and the status of this object stays as it is, but for the condition Ready.
    */
   readonly paused?: boolean;
 }
