@@ -2,6 +2,7 @@ import { API_VERSION } from '../api/generated/kinds.ts';
 import type { Condition, EndpointStatus, Kinds } from '../api/generated/types.ts';
 import type { ObjectEvent } from '../resources/resources.ts';
 import { NOT_CHECKED_YET } from '../traffic/health-status.ts';
+import { NOT_ASSIGNED_YET } from './relay-ports.ts';
 
 type MeshEndpoints = Kinds['MeshEndpoints'];
 type Status = NonNullable<MeshEndpoints['status']>;
@@ -62,14 +63,15 @@ function kindOf({
     : { type: 'Warning', reason: 'EndpointUnhealthy', action: 'Check' };
 }
 
-/** None where the object is not ready only because its first checks have no result yet. */
+/** None where the object is not ready only because its first checks have no result yet, or it has no relay ports yet. */
 function readyEvents(before: Status | undefined, now: Status): readonly Described[] {
   if ([before, now].some(isStarting)) return [];
   return conditionEvents('Ready', 'Reconcile', before, now);
 }
 
 function isStarting(status: Status | undefined): boolean {
-  const isUndecided = status?.endpoints?.some(({ error }) => error === NOT_CHECKED_YET) === true;
+  const isUndecided =
+    status?.endpoints?.some(({ error }) => error === NOT_CHECKED_YET || error === NOT_ASSIGNED_YET) === true;
   return isUndecided && conditionIn(status, 'Ready')?.reason === 'NoHealthyEndpoints';
 }
 

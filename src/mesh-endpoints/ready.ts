@@ -2,6 +2,8 @@ import type { Finding } from '../api/conditions.ts';
 import { API_VERSION } from '../api/generated/kinds.ts';
 import type { EndpointStatus, EndpointSummary, Kinds } from '../api/generated/types.ts';
 import { createdTailnetName, OAUTH_SECRET } from '../api/names.ts';
+import { poolProblemOf } from '../traffic/data-path.ts';
+import { NOT_CHECKED_YET } from '../traffic/health-status.ts';
 import type { PlannedEndpoint } from './entries.ts';
 import { cutText } from './routes.ts';
 
@@ -42,7 +44,7 @@ export function readyOf({ object, tailnet, isAllowed, planned, entries, summary 
   });
   if (references.length > 0) return notReady('InvalidReference', firstOf(references));
   if (planned.length === 0) return notReady('NoEndpoints', NO_ENDPOINTS);
-  if (summary.healthy === 0) return notReady('NoHealthyEndpoints', noneHealthy(entries));
+  if (summary.healthy === 0) return notReady('NoHealthyEndpoints', noneHealthy(entries, tailnet));
   const message = `${summary.ready} endpoints are healthy or not checked`;
   return { type: 'Ready', status: 'True', reason: 'EndpointsConfigured', message };
 }
@@ -89,9 +91,14 @@ function credentialsProblem({ metadata, spec, status }: Kinds['MeshTailnet']): s
   return `MeshTailnet ${metadata.name} has no valid credentials: ${condition.reason}: ${condition.message}`;
 }
 
-function noneHealthy(entries: readonly EndpointStatus[]): string {
+function noneHealthy(entries: readonly EndpointStatus[], tailnet: Kinds['MeshTailnet']): string {
   const reasons = entries.map(({ name, error = 'unhealthy' }) => `${name}: ${error}`);
-  return `no endpoint is healthy: ${firstOf(reasons)}`;
+  const isWaiting = entries.some(({ error }) => error === NOT_CHECKED_YET);
+  const pool =
+    isWaiting && poolProblemOf(tailnet) !== undefined
+      ? `; MeshTailnet ${tailnet.metadata.name} cannot carry checks: see its condition PoolReady`
+      : '';
+  return `no endpoint is healthy: ${firstOf(reasons)}${pool}`;
 }
 
 const MAX_LISTED = 3;

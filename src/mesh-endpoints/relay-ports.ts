@@ -17,6 +17,9 @@ export type PortsOfTailnet = {
   readonly missing: ReadonlyMap<string, string>;
 };
 
+/** The error in status.endpoints until the relay ports of a tailnet have been reconciled. */
+export const NOT_ASSIGNED_YET = 'no relay port is assigned yet';
+
 /** How datagrams reach an endpoint through mesh pods, or why they do not. */
 export type RelayedPath = { readonly port: number } | { readonly error: string };
 
@@ -53,5 +56,5 @@ export function relayedPathOf(
   }
   if (known?.relayPort !== undefined) return { port: known.relayPort };
   const isOfRelay = known?.lastChecked === undefined && known?.protocol === 'UDP';
-  return { error: (isOfRelay ? known.error : undefined) ?? 'no relay port is assigned yet' };
+  return { error: (isOfRelay ? known.error : undefined) ?? NOT_ASSIGNED_YET };
 }

@@ -162,7 +162,8 @@ describe('the condition Ready', () => {
     expect(readyOf(scene)).toMatchObject({
       status: 'False',
       reason: 'NoHealthyEndpoints',
-      message: 'no endpoint is healthy: a: not checked yet; b: not checked yet',
+      message:
+        'no endpoint is healthy: a: not checked yet; b: not checked yet; MeshTailnet one cannot carry checks: see its condition PoolReady',
     });
     await scene.decide('b');
     expect(readyOf(scene)).toEqual({
