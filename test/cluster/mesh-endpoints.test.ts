@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
@@ -68,11 +68,31 @@ const MESSAGE =
   'PortNotFound: spec.rules[0].backendRefs[0]: port 81 is not a port of MeshEndpoints default/web: use one that it has (it has 8080)';
 
 describe('a MeshEndpoints in a cluster', () => {
+  it('has a manifest in its status that creates the MeshTailnet which it lacks', async () => {
+    const operator = await startOperator();
+    await put(named(meshEndpoints({ tailnet: 'alone.ts.net' }), 'default/alone'));
+    const message = '-o=jsonpath={.status.conditions[?(@.type=="Ready")].message}';
+    const manifest = await waitFor('the condition Ready', async () => {
+      const text = await kubectl('get', 'mep', 'alone', message);
+      return text.includes('kind: MeshTailnet') ? text.slice(text.indexOf('apiVersion:')) : undefined;
+    });
+    const file = join(folder, 'tailnet.yaml');
+    writeFileSync(file, manifest);
+    expect(await kubectl('apply', '-f', file)).toContain('/alone-ts-net created');
+    await kubectl('wait', '--for=condition=Ready', 'mep/alone', '--timeout=60s');
+    operator.child.kill('SIGKILL');
+    await operator.ended;
+  });
+
   it('shows kubectl whether its routes resolve, and a new leader writes nothing', async () => {
     const operator = await startOperator();
     const pool = { mode: 'External', addresses: ['10.0.0.1:1055'] };
     await put(named(meshTailnet({ pool }), 'example'), web('web'));
     await routesResolved('Unknown');
+    await kubectl('wait', '--for=condition=Ready', 'mep/web', '--timeout=60s');
+    const [header = '', row = ''] = (await kubectl('get', 'mep', 'web')).split('\n');
+    expect(header.split(/\s+/)).toEqual(['NAME', 'TAILNET', 'HEALTHY', 'READY', 'REASON', 'AGE']);
+    expect(row).toMatch(/^web +example\.ts\.net +1\/1 +True +EndpointsConfigured +\d+s$/);
     await put(toWeb(81));
     await routesResolved('False');
     const events = () =>
