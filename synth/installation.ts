@@ -1,4 +1,4 @@
-import { COMPONENTS, MANAGED_BY, PORTS } from '../src/api/names.ts';
+import { clusterNameIn, COMPONENTS, MANAGED_BY, PORTS } from '../src/api/names.ts';
 import type { Installation } from './generated/types.ts';
 
 /** The input of charts: the configuration, and the version to install. */
@@ -31,7 +31,7 @@ export function labelsOf(
 
 /** The name of a cluster-scoped object: two installations must not share one. */
 export function clusterName({ installation }: Install, name: string): string {
-  return `${name}.${installation.namespace}`;
+  return clusterNameIn(installation.namespace, name);
 }
 
 /** The address of the extension server, for Envoy Gateway and every Envoy. */

@@ -24,6 +24,14 @@ export const MESH_POD = {
 /** The ConfigMap of the operator's namespace with the CA certificates that tls.caRef of MeshEndpoints names. */
 export const TRUST = { configMap: 'mesh-trust' } as const;
 
+/** The ClusterRole with which the owner of a namespace lets the operator read the Secrets of checks there. */
+export const SECRET_READER = 'mesh-secret-reader';
+
+/** The name of a cluster-scoped object of an installation, by the namespace of the installation. */
+export function clusterNameIn(namespace: string, name: string): string {
+  return `${name}.${namespace}`;
+}
+
 /** The name of the StatefulSet of a MeshTailnet, and of all its objects except the headless Service. */
 export function poolName(tailnet: string): string {
   return `meshd-${tailnet}`;

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import type { Kinds, MeshEndpoint } from './generated/types.ts';
 
 /*
  * The data of the ConfigMap `mesh-trust`, which the operator writes and the extension server reads:
@@ -14,7 +15,8 @@ export type CaRef = { readonly namespace: string; readonly name: string; readonl
 
 /** Why a caRef has no certificates. */
 export type MissingCa = {
-  readonly is: 'missing';
+  /** unread: the operator has not read its ConfigMap yet. */
+  readonly is: 'missing' | 'unread';
   readonly reason: (typeof REASONS)[number];
   /** For users: what is wrong, and the fix. */
   readonly why: string;
@@ -38,6 +40,19 @@ export function caRefIn(text: string): CaRef {
   return { namespace, name, key };
 }
 
+/** The caRef of an endpoint; undefined where it has none, or accepts any certificate. */
+export function caRefOf({ metadata }: Kinds['MeshEndpoints'], { tls }: MeshEndpoint): CaRef | undefined {
+  if (!tls?.caRef || tls.insecureSkipVerify) return undefined;
+  const { name, key } = tls.caRef;
+  return { namespace: metadata.namespace ?? '', name, key };
+}
+
+/** The caRefs of a MeshEndpoints, each once. */
+export function caRefsOf(object: Kinds['MeshEndpoints']): readonly CaRef[] {
+  const refs = (object.spec.endpoints ?? []).flatMap(endpoint => caRefOf(object, endpoint) ?? []);
+  return [...new Map(refs.map(ref => [caRefText(ref), ref])).values()];
+}
+
 /** What is trusted, by `caRefText`. */
 export type Trust = ReadonlyMap<string, TrustedCa>;
 
@@ -58,7 +73,7 @@ export function parseTrust(data: Readonly<Record<string, string>>): Trust {
 export function formatTrust(trust: Trust): Readonly<Record<string, string>> {
   const bundles = new Map<string, string>();
   const lines = [...trust].map(([ref, ca]) => {
-    if (ca.is === 'missing') return `${ref} ${ca.reason} ${ca.why.replaceAll('\n', ' ')}\n`;
+    if (ca.is !== 'found') return `${ref} ${ca.reason} ${ca.why.replaceAll('\n', ' ')}\n`;
     const hash = createHash('sha256').update(ca.pem).digest('hex');
     bundles.set(hash, ca.pem);
     return `${ref} ${hash}\n`;

@@ -1,5 +1,7 @@
 import { meshBackendsOf, tailnetsOf } from '../api/references.ts';
+import { caRefsOf } from '../api/trust.ts';
 import { ROUTE_KINDS } from '../api/key.ts';
+import type { Kinds } from '../api/generated/types.ts';
 import type { Key, RouteKind } from '../api/key.ts';
 import type { Route } from '../api/gateway-api.ts';
 import type { AnyIndex, Index, ReadResources } from './resources.ts';
@@ -15,6 +17,20 @@ export const endpointsByTailnet: Index<'MeshEndpoints'> = {
   valuesOf: tailnetsOf,
 };
 
+const ANY = 'any';
+
+/** The MeshEndpoints with a tls.caRef, under one value. */
+const endpointsWithCaRef: Index<'MeshEndpoints'> = {
+  name: 'MeshEndpoints with tls.caRef',
+  kind: 'MeshEndpoints',
+  valuesOf: object => (caRefsOf(object).length > 0 ? [ANY] : []),
+};
+
+/** The MeshEndpoints with a tls.caRef. */
+export function findWithCaRef(read: ReadResources): readonly Kinds['MeshEndpoints'][] {
+  return read.find(endpointsWithCaRef, ANY);
+}
+
 const routesByEndpoints = ROUTE_KINDS.map(<K extends RouteKind>(kind: K): Index<K> => ({
   name: `${kind} by MeshEndpoints`,
   kind,
@@ -22,7 +38,11 @@ const routesByEndpoints = ROUTE_KINDS.map(<K extends RouteKind>(kind: K): Index<
 }));
 
 /** The indexes above. */
-export const sharedIndexes: readonly AnyIndex[] = [endpointsByTailnet, ...(routesByEndpoints as AnyIndex[])];
+export const sharedIndexes: readonly AnyIndex[] = [
+  endpointsByTailnet,
+  endpointsWithCaRef,
+  ...(routesByEndpoints as AnyIndex[]),
+];
 
 /** The routes of all kinds that send or mirror traffic to a MeshEndpoints, which need not exist; unordered. */
 export function routesTo(endpoints: Key, read: ReadResources): readonly Route[] {

@@ -2,6 +2,7 @@ import { readdir, readFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { isMissing, reasonOf } from './directory/file.ts';
 import type { OwnSecret, ReadOwnNamespace } from './own-namespace.ts';
+import type { ReadReferenced } from './referenced.ts';
 import { ResourceError } from './resources.ts';
 
 /** Where a process without a cluster has its secrets. */
@@ -25,6 +26,21 @@ export function localSecrets({ folder, given }: LocalSecretsOptions): ReadOwnNam
     configMap: read,
     serviceAccountToken: () =>
       Promise.reject(new ResourceError('Refused', 'workload identity needs a cluster: use a Secret')),
+  };
+}
+
+/**
+ * Reads what MeshEndpoints refer to on this machine: in the folder of secrets, one folder per namespace, and in it one folder per
+ * Secret. ConfigMaps are read with other resources.
+ */
+export function localReferenced(folder: string | undefined): ReadReferenced {
+  return {
+    configMap: () => Promise.resolve(undefined),
+    secret: (namespace, name) => {
+      if (folder !== undefined)
+        return localSecrets({ folder: join(folder, namespace), given: {} }).secret(name);
+      return Promise.reject(new ResourceError('Refused', 'SECRETS_DIR is not set'));
+    },
   };
 }
 

@@ -45,7 +45,7 @@ export const trafficAccess: readonly AccessRule[] = [
 ];
 
 /** The right to watch the ConfigMap `mesh-trust`, in the namespace of mesh-gateway. */
-const trustAccess: AccessRule = {
+export const trustAccess: AccessRule = {
   apiGroups: [''],
   resources: ['configmaps'],
   resourceNames: [TRUST.configMap],

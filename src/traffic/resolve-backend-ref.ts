@@ -1,10 +1,10 @@
 import type { Kinds, MeshEndpoint } from '../api/generated/types.ts';
+import { caRefOf } from '../api/trust.ts';
 import { isAllowed, isPermitted, meshEndpointsRefOf } from './backend-refs.ts';
 import type { RouteBackendRef } from './backend-refs.ts';
 import type { TrafficResources } from './traffic-resources.ts';
 import { unusedEndpoint, unusedReference } from './unused.ts';
 import type { UnusedBackend } from './unused.ts';
-import { caRefOf } from './trusted-ca.ts';
 import { originatesTls, upstreamFor } from './upstream-protocol.ts';
 import type { UpstreamProtocol } from './upstream-protocol.ts';
 import { upstreamTlsOf } from './upstream-tls.ts';
@@ -93,7 +93,7 @@ function resolveEndpoint(
     return { backendRef, protocol, resolved: { endpoint, object, tailnet } };
   const caRef = caRefOf(object, endpoint);
   const trusted = caRef && resources.trusted(caRef);
-  if (trusted?.is === 'missing') return unusedEndpoint.caMissing(backendRef, endpoint, trusted);
+  if (trusted && trusted.is !== 'found') return unusedEndpoint.caMissing(backendRef, endpoint, trusted);
   const ca = trusted?.pem ?? endpoint.tls?.ca;
   const tls = upstreamTlsOf(endpoint, { domain: object.spec.tailnet, protocol, ca });
   return { backendRef, protocol, resolved: { endpoint, object, tailnet, tls } };

@@ -1,17 +1,9 @@
 import type { ConfigMap } from '../api/config-map.ts';
-import type { Kinds, MeshEndpoint } from '../api/generated/types.ts';
 import { TRUST } from '../api/names.ts';
 import { caRefText, parseTrust } from '../api/trust.ts';
 import type { CaRef, MissingCa, Trust, TrustedCa } from '../api/trust.ts';
 import { MAX_TLS_BYTES } from './upstream-tls.ts';
 import type { ReadCaBundle } from './upstream-tls.ts';
-
-/** The caRef of an endpoint; undefined where it has none, or accepts any certificate. */
-export function caRefOf({ metadata }: Kinds['MeshEndpoints'], { tls }: MeshEndpoint): CaRef | undefined {
-  if (!tls?.caRef || tls.insecureSkipVerify) return undefined;
-  const { name, key } = tls.caRef;
-  return { namespace: metadata.namespace ?? '', name, key };
-}
 
 /** The certificates that a ConfigMap has for a caRef; undefined if there is no such ConfigMap. */
 export function caInConfigMap(
@@ -59,6 +51,6 @@ export function cachedTrust(): (configMap: ConfigMap | undefined, ref: CaRef) =>
     if (configMap && trust) parsed.set(configMap, trust);
     const { namespace, name } = ref;
     const unread = `the operator has not read ConfigMap ${namespace}/${name} into ConfigMap ${TRUST.configMap} of its namespace yet: see its log if this lasts`;
-    return trust?.get(caRefText(ref)) ?? missing('CertificateNotFound', unread);
+    return trust?.get(caRefText(ref)) ?? { is: 'unread', reason: 'CertificateNotFound', why: unread };
   };
 }

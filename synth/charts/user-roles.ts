@@ -1,6 +1,7 @@
 import { k8s } from 'cdk8s-plus-28';
 import type { Construct } from 'constructs';
 import { GROUP, kinds } from '../../src/api/generated/kinds.ts';
+import { SECRET_READER } from '../../src/api/names.ts';
 import { clusterName, labelsOf } from '../installation.ts';
 import type { Install } from '../installation.ts';
 
@@ -22,7 +23,7 @@ const OF_USERS = [kinds.MeshEndpoints.plural];
  * from Secrets of that namespace. The operator may read Secrets nowhere else.
  */
 export function addSecretReader(chart: Construct, install: Install): void {
-  const name = 'mesh-secret-reader';
+  const name = SECRET_READER;
   new k8s.KubeClusterRole(chart, name, {
     metadata: { name: clusterName(install, name), labels: { ...labelsOf(install) } },
     rules: [{ apiGroups: [''], resources: ['secrets'], verbs: ['get'] }],

@@ -1,4 +1,5 @@
 import type { OwnData, OwnNamespace, ReadOwnNamespace, Workload, WorkloadKind } from '../own-namespace.ts';
+import type { ReadReferenced } from '../referenced.ts';
 import { pathOfAll } from './served-kinds.ts';
 import { goneError, requestError } from './write/errors.ts';
 import { fencedWrites } from './write/fenced.ts';
@@ -37,6 +38,16 @@ export function kubernetesNamespace(deps: OwnNamespaceDeps): OwnNamespace {
   return { ...readNamespace(deps, names), ...changeNamespace(deps, names) };
 }
 
+/** Reads the objects of any namespace; it needs the verb get there. */
+export function kubernetesReferenced(transport: OwnNamespaceDeps['transport']): ReadReferenced {
+  const readIn = (namespace: string) =>
+    readNamespace({ transport, namespace, serviceAccount: '' }, namesIn(namespace));
+  return {
+    configMap: (namespace, name) => readIn(namespace).configMap(name),
+    secret: (namespace, name) => readIn(namespace).secret(name),
+  };
+}
+
 type Names = ReturnType<typeof namesIn>;
 
 /** The paths of objects in a namespace, and their names for errors. */
@@ -53,7 +64,11 @@ function namesIn(namespace: string) {
 }
 
 function readNamespace(
-  { transport, namespace, serviceAccount }: OwnNamespaceDeps,
+  {
+    transport,
+    namespace,
+    serviceAccount,
+  }: Pick<OwnNamespaceDeps, 'transport' | 'namespace' | 'serviceAccount'>,
   { pathOf, describe }: Names,
 ): ReadOwnNamespace {
   const read = async (kind: Kind, name: string): Promise<Fields | undefined> => {

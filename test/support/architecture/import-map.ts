@@ -11,6 +11,7 @@ const PORTS = [
   'src/health/health.ts',
   'src/resources/indexes.ts',
   'src/resources/own-namespace.ts',
+  'src/resources/referenced.ts',
   'src/resources/resources.ts',
 ];
 const ALL_FOLDERS_OF_SRC = ['src/*/'];
@@ -46,6 +47,15 @@ const IMPORT_MAP: Readonly<Record<string, readonly Permission[]>> = {
     'src/mesh-tailnet/pool/',
     { types: 'src/mesh-endpoints/relay-ports.ts' },
   ],
+  // What MeshEndpoints refer to in their namespace.
+  'src/references/': [
+    'src/api/',
+    'src/traffic/',
+    'src/runtime/',
+    'src/telemetry/',
+    ...PORTS,
+    { types: 'src/mesh-endpoints/inputs.ts' },
+  ],
   'src/mesh-*/': [
     'src/api/',
     'src/traffic/',
@@ -78,6 +88,7 @@ const IMPORT_MAP: Readonly<Record<string, readonly Permission[]>> = {
   'src/controllers.ts': [
     'src/api/',
     'src/mesh-*/',
+    'src/references/',
     'src/relay-ports/',
     'src/runtime/',
     'src/traffic/',

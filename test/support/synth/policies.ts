@@ -1,4 +1,5 @@
 import type { KubeObject } from '../../../lab/kube/object.ts';
+import { isEqual } from '../../../src/api/json.ts';
 import { areAmong, at, clusterScoped, listAt, podLabels, textsAt, workloads } from './parts.ts';
 import { containerPolicies, podPolicies } from './pod-policies.ts';
 import { ofKinds } from './policy.ts';
@@ -7,6 +8,9 @@ import type { Policy } from './policy.ts';
 const ROLES = ['Role', 'ClusterRole'];
 const BINDINGS = ['RoleBinding', 'ClusterRoleBinding'];
 const RULE = ['rules', 0] as const;
+
+/** For the certificates that MeshEndpoints refer to, in any namespace. */
+const GET_CONFIG_MAPS = { apiGroups: [''], resources: ['configmaps'], verbs: ['get'] };
 
 /** Whether a ClusterRole is bound, or aggregated into one of Kubernetes' own. */
 function isHadByAnybody({ name, labels }: KubeObject['metadata'], all: readonly KubeObject[]): boolean {
@@ -28,10 +32,11 @@ const accessPolicies: readonly Policy[] = [
   ),
   ofKinds(
     ['ClusterRole'],
-    'no cluster-wide role reaches Secrets, ConfigMaps, pods or what creates them',
+    'no cluster-wide role reaches Secrets, pods or what creates them, and more of ConfigMaps than to get one by its name',
     (role, { metadata }, all) =>
       !isHadByAnybody(metadata, all) ||
       listAt(role, 'rules')
+        .filter(rule => !isEqual(rule, GET_CONFIG_MAPS))
         .flatMap(rule => listAt(rule, 'resources').map(String))
         .every(
           name => !/^(secrets|configmaps|pods|nodes|deployments|statefulsets|daemonsets|jobs)\b/.test(name),
