@@ -15,6 +15,9 @@ import type { AnyIndex } from './resources/resources.ts';
 import { access as tailnetAccess } from './mesh-tailnet/access.ts';
 import { tailnetController, tailnetIndexes } from './mesh-tailnet/controller.ts';
 import type { TailnetDeps } from './mesh-tailnet/controller.ts';
+import { access as trustAccess } from './references/access.ts';
+import { trustController } from './references/controller.ts';
+import type { TrustDeps } from './references/controller.ts';
 import { access as relayPortsAccess } from './relay-ports/access.ts';
 import { relayPortsController } from './relay-ports/controller.ts';
 import type { RelayPortsDeps } from './relay-ports/controller.ts';
@@ -27,6 +30,7 @@ import { trafficKinds } from './traffic/access.ts';
 type Deps = ControllerDeps &
   BindingDeps &
   EndpointsDeps &
+  Omit<TrustDeps, 'log'> &
   Omit<TailnetDeps, 'log'> &
   Omit<RelayPortsDeps, 'httpGet' | 'log'>;
 
@@ -57,6 +61,13 @@ const controllers: readonly RegisteredController[] = [
     indexes: endpointsIndexes,
     access: endpointsAccess,
     start: (deps, options) => startController(endpointsController(deps), deps, options),
+  },
+  {
+    name: 'mesh-trust',
+    kinds: ['ConfigMap', 'MeshEndpoints'],
+    access: trustAccess,
+    start: (deps, options) =>
+      startController(trustController({ ...deps, log: deps.telemetry.log }), deps, options),
   },
   {
     name: 'mesh-tailnet',

@@ -20,6 +20,7 @@ import {
 import { readEndpointGauges } from './mesh-endpoints/gauges.ts';
 import { openExternalTargets } from './external-targets/open-external-targets.ts';
 import { externalTargetInputs } from './mesh-endpoints/external-targets.ts';
+import { referenceInputs } from './references/inputs.ts';
 import { readPoolGauges } from './mesh-tailnet/pool/gauges.ts';
 import { readyMembers } from './mesh-tailnet/pool/ready-members.ts';
 import { meshPodSettings } from './process/mesh-pods.ts';
@@ -36,14 +37,13 @@ import type { ReadResources, RecordEvents } from './resources/resources.ts';
 import { clusterInstallationId } from './resources/installation.ts';
 import { createEventRecorder } from './resources/kubernetes/events/recorder.ts';
 import type { KubeEvents } from './resources/kubernetes/events/recorder.ts';
-import { kubernetesNamespace } from './resources/kubernetes/own-namespace.ts';
+import { kubernetesNamespace, kubernetesReferenced } from './resources/kubernetes/own-namespace.ts';
 import { kubernetesLease } from './resources/kubernetes/lease.ts';
 import { systemClock, countingSleep } from './runtime/clock.ts';
 import { startLeaderElection } from './runtime/leader-election/leadership.ts';
 import type { Leadership } from './runtime/leader-election/leadership.ts';
 import { leadControllers } from './runtime/controller.ts';
 import { registerSource } from './runtime/observer.ts';
-import type { TrafficResources } from './traffic/traffic-resources.ts';
 import { cachedTrust } from './traffic/trusted-ca.ts';
 import { cachedCaBundles } from './traffic/upstream-tls.ts';
 
@@ -216,10 +216,9 @@ function electLeader(
         events,
         own,
         workloads: own,
-        traffic: trafficOf(read, podNamespace),
+        ...referencesOf(settings, cluster, targets),
         relayPorts: createPublishedPorts(),
         health,
-        inputs: [externalTargetInputs(targets)],
         relayPortRange,
         installation: installationIn(read, podNamespace),
         meshPods: { ...settings.meshPods, imagePullSecrets: settings.imagePullSecrets },
@@ -264,10 +263,19 @@ function healthChecksFrom(
   return startHealthChecks({ members, concurrency, clock, now: date, random: Math.random, record, log });
 }
 
-/** The operator has no right to read Services, EndpointSlices and Backends. */
-function trafficOf(read: ReadResources, trustNamespace: string): TrafficResources {
+/** Traffic, and what MeshEndpoints refer to. The operator has no right to read Services, EndpointSlices and Backends. */
+function referencesOf(
+  { podNamespace, syncPeriodMs }: OperatorSettings,
+  { read, transport }: ConnectedKubernetes,
+  targets: ExternalTargets,
+) {
   const caches = { caBundle: cachedCaBundles(), publishedTrust: cachedTrust() };
-  return trafficResourcesFrom(read, { ...caches, trustNamespace, readsBackends: false });
+  const options = { ...caches, trustNamespace: podNamespace, readsBackends: false };
+  const traffic = trafficResourcesFrom(read, options);
+  const referenced = kubernetesReferenced(transport);
+  const deps = { read, traffic, referenced, clock };
+  const references = referenceInputs({ ...deps, ownNamespace: podNamespace, syncPeriodMs });
+  return { traffic, referenced, inputs: [...references, externalTargetInputs(targets)] };
 }
 
 /** Undefined where the Namespace that identifies a cluster cannot be read. */

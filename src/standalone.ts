@@ -28,7 +28,8 @@ import { startTelemetry } from './process/telemetry.ts';
 import type { ProcessTelemetry } from './process/telemetry.ts';
 import type { RecordEvents } from './resources/resources.ts';
 import { installationId } from './resources/installation.ts';
-import { localSecrets } from './resources/local-secrets.ts';
+import { referenceInputs } from './references/inputs.ts';
+import { localReferenced, localSecrets } from './resources/local-secrets.ts';
 import type { ReadOwnNamespace } from './resources/own-namespace.ts';
 import { openDirectory } from './resources/directory.ts';
 import type { Directory } from './resources/directory.ts';
@@ -123,11 +124,10 @@ export async function startStandalone(
       tailnets,
       own: secretsOf(settings),
       workloads: undefined,
-      traffic: trafficResourcesFrom(read, { caBundle: cachedCaBundles() }),
       dataPath: settings.dataPath,
       relayPorts: undefined,
       health,
-      inputs: [externalTargetInputs(targets)],
+      ...referencesOf(settings, read, targets),
       relayPortRange: { first: 0, last: 0 },
       installation: undefined,
       meshPods: {},
@@ -162,6 +162,19 @@ export async function startStandalone(
     await telemetry.close();
     throw error;
   }
+}
+
+/** What MeshEndpoints refer to: ConfigMaps of the folder of resources, and Secrets of the folder of secrets. */
+function referencesOf(
+  { secretsDir, syncPeriodMs }: StandaloneSettings,
+  read: ReadResources,
+  targets: ExternalTargets,
+) {
+  const traffic = trafficResourcesFrom(read, { caBundle: cachedCaBundles() });
+  const referenced = localReferenced(secretsDir);
+  const deps = { read, traffic, referenced, clock: systemClock };
+  const references = referenceInputs({ ...deps, ownNamespace: undefined, syncPeriodMs });
+  return { traffic, referenced, inputs: [...references, externalTargetInputs(targets)] };
 }
 
 const DRAIN = { graceMs: 5000, abortMs: 1000 };

@@ -22,6 +22,7 @@ describe('the registry of controllers', () => {
     events: { record: () => undefined },
     controlURL: undefined,
     workloads: undefined,
+    referenced: { configMap: () => Promise.resolve(undefined), secret: () => Promise.resolve(undefined) },
     traffic: trafficResourcesFrom(memory.read),
     dataPath: 'Proxy' as const,
     relayPorts: undefined,

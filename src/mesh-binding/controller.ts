@@ -5,7 +5,7 @@ import { keyOf, refOf, ROUTE_KINDS } from '../api/key.ts';
 import type { Key, Ref } from '../api/key.ts';
 import { gatewaysOf, refTo, tailnetsOf } from '../api/references.ts';
 import type { ResourceOf } from '../api/resource.ts';
-import { endpointsByTailnet, routesTo } from '../resources/indexes.ts';
+import { endpointsByTailnet, findWithCaRef, routesTo } from '../resources/indexes.ts';
 import { byNamespace } from '../resources/resources.ts';
 import type { ReadResources, WriteResources } from '../resources/resources.ts';
 import type { Controller } from '../runtime/controller.ts';
@@ -101,6 +101,11 @@ const triggers: readonly Trigger<'Gateway'>[] = [
   ),
   whenGenerationChanges('MeshEndpoints', object => [keyOf(refTo(object))], gatewaysUsing),
   whenGenerationChanges('MeshTailnet', tailnetsOf, gatewaysOfTailnet),
+  whenChanges(
+    'ConfigMap',
+    ({ metadata }) => [metadata.name],
+    (_, read) => gatewaysUsingAny(findWithCaRef(read), read),
+  ),
   whenChanges('ReferenceGrant', ({ metadata }) => [metadata.namespace ?? ''], gatewaysOfNamespace),
   whenChanges('Namespace', ({ metadata }) => [metadata.name], gatewaysOfNamespace),
   whenChanges(

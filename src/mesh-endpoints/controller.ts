@@ -4,7 +4,7 @@ import { BACKEND_KINDS, keyOf, refOf, ROUTE_KINDS } from '../api/key.ts';
 import type { Key, Ref, RouteKind } from '../api/key.ts';
 import { datagramTailnetsOf, gatewaysOf, meshBackendsOf, refTo, tailnetsOf } from '../api/references.ts';
 import type { HealthMonitor } from '../health/health.ts';
-import { endpointsByTailnet, routesTo } from '../resources/indexes.ts';
+import { endpointsByTailnet, findWithCaRef, routesTo } from '../resources/indexes.ts';
 import { byNamespace } from '../resources/resources.ts';
 import type { AnyIndex, Index, ReadResources, RecordEvents, WriteResources } from '../resources/resources.ts';
 import type { Controller } from '../runtime/controller.ts';
@@ -248,6 +248,11 @@ function triggersOf(resolutions: Resolutions): readonly Trigger<'MeshEndpoints'>
       'Namespace',
       ({ metadata }) => [metadata.name],
       forgetting((name, read) => withSharedRoutesOf(read.find(byNamespace('MeshEndpoints'), name), read)),
+    ),
+    whenChanges(
+      'ConfigMap',
+      ({ metadata }) => [metadata.name],
+      forgetting((_, read) => withSharedRoutesOf(findWithCaRef(read), read)),
     ),
     whenChanges('ReferenceGrant', ({ metadata }) => [metadata.namespace ?? ''], forgetting(byGrants)),
     whenGenerationChanges(

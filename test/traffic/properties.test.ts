@@ -94,8 +94,9 @@ describe('with random resources', () => {
           if (!relayedTo) continue;
           const service = textOf(relayedTo);
           const { object, tailnet, endpoint } =
-            listed.find(each => idOf(each.endpoint) === service) ??
-            expect.fail(`${service} is not of the backend`);
+            listed.find(
+              each => idOf(each.endpoint) === service && each.endpoint.externalTarget === undefined,
+            ) ?? expect.fail(`${service} is not of the backend`);
           const entry = object.status?.endpoints?.find(({ name }) => name === endpoint.name);
           expect(address).toMatch(tailnet.metadata.name === 'a' ? /^10\.1\.0\./ : /^10\.2\.0\./);
           const isScaled = endpoints.some(({ externalTarget }) => externalTarget !== undefined);

@@ -381,7 +381,7 @@ export interface EndpointTls {
    */
   readonly serverName?: string;
   /**
-   * A ConfigMap in the namespace of this object with the CA certificates to trust. Default, without caRef and ca: those of the system. Not supported yet: an endpoint with caRef gets no traffic.
+   * A ConfigMap in the namespace of this object with the CA certificates to trust; a change takes effect within a minute. Default, without caRef and ca: those of the system.
    */
   readonly caRef?: CaReference;
   /**
@@ -398,7 +398,7 @@ export interface EndpointTls {
   readonly minVersion?: '1.2' | '1.3';
 }
 /**
- * A ConfigMap in the namespace of this object with the CA certificates to trust. Default, without caRef and ca: those of the system. Not supported yet: an endpoint with caRef gets no traffic.
+ * A ConfigMap in the namespace of this object with the CA certificates to trust; a change takes effect within a minute. Default, without caRef and ca: those of the system.
  */
 export interface CaReference {
   /**

@@ -1,0 +1,12 @@
+import type { InputSource } from '../mesh-endpoints/inputs.ts';
+import { caCertificates } from './ca-certificates.ts';
+import type { CaCertificatesDeps } from './ca-certificates.ts';
+import { secretHeaders } from './secret-headers.ts';
+import type { SecretHeadersDeps } from './secret-headers.ts';
+
+/** What endpoints refer to in the namespace of their object. */
+export function referenceInputs(
+  deps: CaCertificatesDeps & Omit<SecretHeadersDeps, 'maxAgeMs'> & { readonly syncPeriodMs: number },
+): readonly InputSource[] {
+  return [caCertificates(deps), secretHeaders({ ...deps, maxAgeMs: deps.syncPeriodMs / 2 })];
+}
