@@ -172,6 +172,72 @@ describe('the health status of endpoints', () => {
     ]);
   });
 
+  it('in a mixed rule is that of the operator alone, also if all mesh endpoints are unhealthy', () => {
+    const entries = [
+      { check: ON, entry: UNHEALTHY },
+      { check: ON, entry: UNDECIDED },
+    ];
+    expect(verdicts(entries)).toEqual(['UNHEALTHY', 'UNKNOWN']);
+    expect(verdicts(entries, { others: [service()] })).toEqual(['UNHEALTHY', 'UNHEALTHY']);
+    const all = [{ check: ON, entry: UNHEALTHY }];
+    expect(verdicts(all)).toEqual(['UNKNOWN']);
+    expect(verdicts(all, { others: [service()] })).toEqual(['UNHEALTHY']);
+  });
+
+  it('of endpoints that Envoy checks is UNKNOWN only if those of all objects of the rule are unhealthy', () => {
+    const [a, b] = endpointList(2, { healthCheck: { enabled: true } });
+    const healthOf = (second: Fields) => {
+      const status = (name: string, entry: Fields) => ({ status: { endpoints: [{ name, ...entry }] } });
+      const objects = [
+        tailnetObject(),
+        endpointsObject('one', [a ?? {}], status('e1', UNHEALTHY)),
+        endpointsObject('two', [b ?? {}], status('e2', second)),
+        httpRoute('web', [backend('one'), backend('two')]),
+      ];
+      const { localities } = trafficOf(resourcesFrom(objects)).through.Proxy.assignment;
+      return localities.map(({ endpoints }) => endpoints[0]?.health);
+    };
+    expect(healthOf(HEALTHY)).toEqual(['UNHEALTHY', 'HEALTHY']);
+    expect(healthOf(UNDECIDED)).toEqual(['UNHEALTHY', 'UNKNOWN']);
+    expect(healthOf(UNHEALTHY)).toEqual(['UNKNOWN', 'UNKNOWN']);
+  });
+
+  it('does not depend on the pool, which may be away', () => {
+    const away = {
+      type: 'PoolReady',
+      status: 'False',
+      reason: 'CrashLoop',
+      message: 'meshd ends',
+      lastTransitionTime: '2026-01-01T00:00:00Z',
+    };
+    const healthWith = (status: Fields) => {
+      const tailnet = tailnetObject('main', { pool: {}, status });
+      const web = endpointsObject('web', endpointList(2, { healthCheck: { enabled: true, path: '/a' } }), {
+        status: {
+          endpoints: [
+            { name: 'e1', ...HEALTHY },
+            { name: 'e2', ...UNHEALTHY },
+          ],
+        },
+      });
+      const resources = resourcesFrom([tailnet, web, httpRoute('web', [backend('web')])]);
+      const { localities } = trafficOf(resources).through.Proxy.assignment;
+      return localities.flatMap(({ endpoints }) => endpoints.map(({ health }) => health));
+    };
+    const proxyAddress = '10.96.0.7:1055';
+    expect(healthWith({ pool: { ready: 2, proxyAddress } })).toEqual(['HEALTHY', 'UNHEALTHY']);
+    expect(healthWith({ pool: { ready: 0, proxyAddress }, conditions: [away] })).toEqual([
+      'HEALTHY',
+      'UNHEALTHY',
+    ]);
+  });
+
+  it('of an endpoint that cannot be checked, because a reference of it is wrong, is UNHEALTHY', () => {
+    const headersFrom = [{ name: 'Authorization', secretKeyRef: { name: 's', key: 'k' } }];
+    const entry = { status: 'Unhealthy', error: 'Secret s does not exist' };
+    expect(verdicts([{ check: { headersFrom }, entry }])).toEqual(['UNHEALTHY']);
+  });
+
   it('of a deleted object is DRAINING', () => {
     const metadata = { deletionTimestamp: '2026-01-01T00:00:00Z', finalizers: ['x'] };
     const entries = [{ check: ON, entry: UNHEALTHY }, { check: ON, entry: HEALTHY }, {}];
