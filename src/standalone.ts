@@ -39,7 +39,7 @@ import { registerSource } from './runtime/observer.ts';
 import { cachedCaBundles } from './traffic/upstream-tls.ts';
 import type { ShutdownStep } from './runtime/shutdown.ts';
 import { formatAddress } from './telemetry/address.ts';
-import type { LogDestination } from './telemetry/log.ts';
+import type { Log, LogDestination } from './telemetry/log.ts';
 import { SettingError } from './telemetry/setting-error.ts';
 
 function allSettings({ environment }: Pick<Given, 'environment'>) {
@@ -133,7 +133,7 @@ export async function startStandalone(
       meshPods: {},
       relayImage: undefined,
       orphanAgeMs: 0,
-      events: NO_EVENTS,
+      events: eventsInLog(telemetry.log),
       controlURL: settings.controlURL,
       now: () => new Date(),
     };
@@ -179,8 +179,16 @@ function referencesOf(
 
 const DRAIN = { graceMs: 5000, abortMs: 1000 };
 
-/** Without a cluster no events are recorded; the log has what matters. */
-const NO_EVENTS: RecordEvents = { record: () => undefined };
+/** Without a cluster, Events are lines of the log. */
+function eventsInLog(log: Log): RecordEvents {
+  return {
+    record: ({ regarding: { kind, namespace, name }, type, reason, note }) => {
+      const level = type === 'Warning' ? 'warn' : 'info';
+      const place = namespace === undefined ? name : `${namespace}/${name}`;
+      log[level]('event', { reason, object: `${kind} ${place}`, why: note });
+    },
+  };
+}
 
 function healthChecksFrom(
   { healthCheckConcurrency: concurrency }: StandaloneSettings,

@@ -47,6 +47,18 @@ async function stop({ child, ended }: ServedProcess): Promise<number | string> {
 }
 
 describe('standalone', () => {
+  it('logs Events of objects', async () => {
+    const folders = makeFolders();
+    declare(folders.folder, named(meshEndpoints(), 'web'));
+    const { line } = await startHere(folders);
+    expect(await line('event')).toMatchObject({
+      level: 'warn',
+      reason: 'TailnetNotFound',
+      object: 'MeshEndpoints default/web',
+      why: expect.stringContaining('example.ts.net') as unknown,
+    });
+  });
+
   it('is ready when it serves, has written the folder of Envoy Gateway, and exits with 0', async () => {
     const folders = makeFolders();
     declare(folders.folder, ...WORLD);
@@ -70,7 +82,7 @@ describe('standalone', () => {
     );
     expect(metrics).toContain('grpc_server_requests_total');
     expect(await stop(running)).toBe(0);
-    expect(running.lines.filter(({ level }) => level !== 'info')).toEqual([]);
+    expect(running.lines.filter(({ level, msg }) => level !== 'info' && msg !== 'event')).toEqual([]);
     expect(running.output()).toBe('');
     expect(existsSync(generated)).toBe(true);
     expect(readdirSync(state)).toEqual(['installation-id']);
