@@ -13,10 +13,18 @@ type Way = 'pool' | 'relay';
 const INTERVAL_MS = 100;
 const TIMEOUT_MS = 1000;
 
+/** A member that did not respond has this time to connect to the tailnet once it responds again. */
+const CONNECTS_WITHIN_MS = 30_000;
+
 /** Whether members can carry checks. */
 export interface MemberChecks {
-  /** Whether a member can carry checks now. Calls that come together share a check, which never begins before they do. */
+  /**
+   * Whether a member can carry checks now. After it did not respond, it can once an endpoint is reached through it, or 30 s
+   * after it responds again. Calls that come together share a check, which never begins before they do.
+   */
   isRunning(member: Member, way: Way): Promise<boolean>;
+  /** An endpoint was reached through a member, or the member did not respond. */
+  setReached(member: Member, way: Way, isReached: boolean): void;
   /** Cancels its timers; checks that wait for one are never made. */
   close(): void;
 }
@@ -25,14 +33,15 @@ type Recent = { next?: Promise<boolean>; start?: () => void; readonly cancel: ()
 
 /** Checks members no more often than every 100 ms. */
 export function createMemberChecks(clock: Clock): MemberChecks {
+  const returning = new ReturningMembers(clock);
   /** The members that were checked in the last 100 ms, with the check that is to follow, if any. */
   const recent = new Map<string, Recent>();
-  const isRunning = (member: Member, way: Way): Promise<boolean> => {
+  const responds = (member: Member, way: Way): Promise<boolean> => {
     const key = `${way} ${member.proxy.address} ${member.proxy.port} ${member.pod}`;
     const before = recent.get(key);
     if (before) {
       return (before.next ??= new Promise(resolve => {
-        before.start = () => resolve(isRunning(member, way));
+        before.start = () => resolve(responds(member, way));
       }));
     }
     const cancel = clock.after(INTERVAL_MS, () => {
@@ -43,8 +52,41 @@ export function createMemberChecks(clock: Clock): MemberChecks {
     recent.set(key, now);
     return checkMember(clock, member, way);
   };
-  const close = () => recent.forEach(({ cancel }) => cancel());
-  return { isRunning, close };
+  return {
+    isRunning: async (member, way) => {
+      if (await responds(member, way)) return returning.isConnected(member, way);
+      returning.set(member, way, false);
+      return false;
+    },
+    setReached: (member, way, isReached) => returning.set(member, way, isReached),
+    close: () => recent.forEach(({ cancel }) => cancel()),
+  };
+}
+
+/** Members that did not respond, and through which no endpoint was reached since: by name, which a new pod inherits. */
+class ReturningMembers {
+  readonly #clock: Clock;
+  /** When each responded again, if it did. */
+  readonly #respondsSince = new Map<string, number | undefined>();
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  set({ name }: Member, way: Way, isReached: boolean): void {
+    if (isReached) this.#respondsSince.delete(`${way} ${name}`);
+    else this.#respondsSince.set(`${way} ${name}`, undefined);
+  }
+
+  /** Whether a member that responds has connected to the tailnet, or should have. */
+  isConnected({ name }: Member, way: Way): boolean {
+    const key = `${way} ${name}`;
+    if (!this.#respondsSince.has(key)) return true;
+    const now = this.#clock.now();
+    const since = this.#respondsSince.get(key) ?? now;
+    this.#respondsSince.set(key, since);
+    return now - since >= CONNECTS_WITHIN_MS;
+  }
 }
 
 async function checkMember(clock: Clock, { proxy, pod }: Member, way: Way): Promise<boolean> {

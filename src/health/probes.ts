@@ -36,15 +36,18 @@ export function createProbe({ members, clock }: ProbeDeps): OpenProbe {
     const { via, timeoutMs } = check;
     const member = via.is === 'direct' ? undefined : nextMember(check);
     if (via.is !== 'direct' && !member) return { is: 'unknown', why: 'no mesh pod is ready' };
+    const way = via.is === 'relay' ? 'relay' : 'pool';
     try {
       await attempt.within(timeoutMs, timeoutText(check), runCheck(check, member, attempt, shared));
+      if (member) checks.setReached(member, way, true);
       return { is: 'success' };
     } catch (error) {
       if (signal.aborted) return ABORTED;
       const { reason, message } = checkErrorOf(error);
+      if (member && reason !== 'unanswered') checks.setReached(member, way, reason === 'answered');
       if (!member || reason === 'answered') return { is: 'failure', error: message };
       if (reason === 'unreached') return { is: 'unknown', why: `${member.name}: ${message}` };
-      const isRunning = await checks.isRunning(member, via.is === 'relay' ? 'relay' : 'pool');
+      const isRunning = await checks.isRunning(member, way);
       if (isRunning) return { is: 'failure', error: message };
       return { is: 'unknown', why: `${member.name} is not running: ${message}` };
     }
