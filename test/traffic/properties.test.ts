@@ -88,7 +88,8 @@ describe('with random resources', () => {
   it('datagrams go to relays of the tailnet of the endpoint only, on the port that status has for its address', () => {
     let seen = 0;
     const seenIn = forAllTraffic(({ rule, through }) => {
-      for (const { backend: index, endpoints } of through.Proxy.assignment.localities) {
+      const { Proxy } = through;
+      for (const { backend: index, endpoints } of Proxy.assignment.localities) {
         const listed = rule.backends.find(each => each.index === index)?.endpoints ?? [];
         for (const { address, port, relayedTo, weight } of endpoints) {
           if (!relayedTo) continue;
@@ -99,7 +100,7 @@ describe('with random resources', () => {
             ) ?? expect.fail(`${service} is not of the backend`);
           const entry = object.status?.endpoints?.find(({ name }) => name === endpoint.name);
           expect(address).toMatch(tailnet.metadata.name === 'a' ? /^10\.1\.0\./ : /^10\.2\.0\./);
-          const isScaled = endpoints.some(({ externalTarget }) => externalTarget !== undefined);
+          const isScaled = endpointsIn(Proxy.assignment).some(each => each.externalTarget !== undefined);
           expect([entry?.address, entry?.relayPort]).toEqual([service, port]);
           if (!isScaled) expect(weight).toBe(endpoint.weight);
           expect([rule.protocol, tailnet.spec.pool.mode]).toEqual(['UDP', 'Managed']);
