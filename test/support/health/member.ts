@@ -50,19 +50,19 @@ export const forward: OnConnect = (authority, socket, early) => {
 
 /** Sends bytes, and leaves the connection open. */
 export function send(bytes: string): OnConnect {
-  return (_authority, socket) => void socket.write(bytes);
+  return (_authority, socket) => void socket.resume().write(bytes);
 }
 
 /** Sends bytes, and closes the connection. */
 export function respond(bytes: string): OnConnect {
-  return (_authority, socket) => void socket.end(bytes);
+  return (_authority, socket) => void socket.resume().end(bytes);
 }
 
 /** Resets the connection. */
 export const reset: OnConnect = (_authority, socket) => void socket.resetAndDestroy();
 
 /** Sends nothing. */
-export const hang: OnConnect = () => undefined;
+export const hang: OnConnect = (_authority, socket) => void socket.resume();
 
 type OpenServer = { readonly close: () => Promise<void> };
 
@@ -121,6 +121,8 @@ export async function startMember(): Promise<TestMember> {
   const server = createServer((_request, response) => void response.writeHead(400).end());
   server.on('connect', ({ url = '' }, socket, early) => {
     connects.push(url);
+    // Sockets of HTTP servers stay half open.
+    socket.once('end', () => socket.end());
     if (socket instanceof Socket) member.onConnect(url, socket, early);
   });
   const proxy = await listen(server, address, MESH_POD.ports.proxy);
