@@ -1,5 +1,8 @@
+import { createSocket } from 'node:dgram';
+import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { documentedCommands } from '../../lab/install/installer.ts';
 import { applyAll } from '../../lab/kube/apply.ts';
 import type { KubeObject } from '../../lab/kube/object.ts';
 import { podsWith } from '../../lab/kube/pods.ts';
@@ -16,7 +19,7 @@ import type { InstallScene } from '../support/cluster/install/scene.ts';
 import { printLogsOnFailure } from '../support/cluster/logs.ts';
 import { httpGateway } from '../support/cluster/objects.ts';
 import { meshBackend, named, route } from '../support/declared.ts';
-import { startHttpService } from '../support/lab/health/services.ts';
+import { GRPC_SERVICE, startGrpcService, startHttpService } from '../support/lab/health/services.ts';
 import type { HttpService } from '../support/lab/health/services.ts';
 import { remoteOf } from '../support/lab/lab.ts';
 import { endpoint, meshEndpoints } from '../support/objects.ts';
@@ -30,8 +33,12 @@ const CHECK = { enabled: true, interval: '1s', timeout: '900ms', healthyThreshol
 
 let scene: InstallScene;
 let service: HttpService;
+let datagrams: DatagramService;
+let rpc: Awaited<ReturnType<typeof startGrpcService>>;
 beforeAll(async () => {
   service = await startHttpService();
+  datagrams = await startDatagramService();
+  rpc = await startGrpcService();
   const tailnet = await startManagedTailnet(cluster);
   scene = await installScene({ tailnet });
   await scene.install(() => undefined);
@@ -47,16 +54,35 @@ beforeAll(async () => {
     // Nothing listens on port 1.
     checked('refused', 1),
     routeTo('web', service.port),
+    checked('udp', datagrams.port, 'UDP'),
+    checked('rpc', rpc.port, 'gRPC'),
   ]);
 });
 afterAll(async () => {
   await scene.end();
   await service.close();
+  datagrams.close();
+  await rpc.close();
 });
 
+/** A UDP service on the loopback of this machine, which sends back each datagram unless it is silent. */
+type DatagramService = { readonly port: number; isSilent: boolean; readonly close: () => void };
+
+async function startDatagramService(): Promise<DatagramService> {
+  const socket = createSocket('udp4');
+  await once(socket.bind(0, '127.0.0.1'), 'listening');
+  const started = { port: socket.address().port, isSilent: false, close: () => void socket.close() };
+  socket.on('message', (message, { port, address }) => {
+    if (!started.isSilent) socket.send(message, port, address);
+  });
+  return started;
+}
+
 /** MeshEndpoints with one endpoint, which is checked. */
-function checked(name: string, port: number): KubeObject {
-  const fields = { name, meshIP: remote.address, meshFQDN: remote.fqdn, port, healthCheck: CHECK };
+function checked(name: string, port: number, protocol: 'HTTP' | 'UDP' | 'gRPC' = 'HTTP'): KubeObject {
+  const service = protocol === 'gRPC' ? { service: GRPC_SERVICE } : {};
+  const healthCheck = { ...CHECK, type: protocol.toUpperCase(), ...service };
+  const fields = { name, meshIP: remote.address, meshFQDN: remote.fqdn, port, protocol, healthCheck };
   return named(meshEndpoints({ endpoints: [endpoint(fields)] }), `${scene.namespace}/${name}`) as KubeObject;
 }
 
@@ -164,14 +190,14 @@ async function leader(): Promise<string> {
   return pods.find(({ metadata }) => holderIdentity.startsWith(metadata.name ?? '-'))?.metadata.name ?? '';
 }
 
-/** Does something, and returns every state that the endpoints of both objects had in that time. */
+/** Does something, and returns every state that the endpoints had in that time. */
 async function statesDuring(work: () => Promise<unknown>): Promise<readonly string[]> {
   printLogsOnFailure(scene.client, scene.namespace, OWN);
   const seen = new Set<string>();
   const over = new AbortController();
   const watching = (async () => {
     while (!over.signal.aborted) {
-      const objects = ['web', 'refused'].map(name => scene.client.get(endpointsRef(name)));
+      const objects = ['web', 'refused', 'udp'].map(name => scene.client.get(endpointsRef(name)));
       for (const object of await Promise.all(objects)) {
         const { name, status, error } = entryOf(object) ?? {};
         seen.add([name, status, error].join(' ').trim());
@@ -188,19 +214,25 @@ async function statesDuring(work: () => Promise<unknown>): Promise<readonly stri
   return [...seen].sort();
 }
 
-const STATES = ['refused Unhealthy connection refused', 'web Healthy'];
+const STATES = ['refused Unhealthy connection refused', 'udp Healthy', 'web Healthy'];
 
 describe('health checks through mesh pods', () => {
   it('make an endpoint Ready, and report one that refuses connections', async () => {
     printLogsOnFailure(scene.client, scene.namespace, OWN);
+    const [[wait = ''] = []] = documentedCommands('install.md', 'The first endpoint');
+    const inNamespace = `kubectl -n ${scene.namespace}`;
+    expect(await scene.shell.sh(wait.replace('kubectl', inNamespace))).toContain('condition met');
     await decided('web', 'Healthy');
-    await waitForCondition(scene.client, endpointsRef('web'), 'Ready');
     expect(await decided('refused', 'Unhealthy')).toMatchObject({ error: 'connection refused' });
     await waitForCondition(scene.client, endpointsRef('refused'), 'Ready', 'False');
     await answer(200, 'health');
     await gaugeOf('web', 1);
     await gaugeOf('refused', 0);
-    console.log(await scene.shell.sh(`kubectl -n ${scene.namespace} get mep`));
+    const table = await scene.shell.sh(`${inNamespace} get mep`);
+    expect(table.replaceAll(/ +/g, ' ')).toMatch(
+      /^NAME TAILNET HEALTHY READY REASON AGE\nrefused example\.ts\.net 0\/1 False NoHealthyEndpoints \S+\n/,
+    );
+    expect(table).toMatch(/^web +example\.ts\.net +1\/1 +True +EndpointsConfigured/m);
   });
 
   it('agree in status, Event, metric and Envoy when an endpoint goes bad and good', async () => {
@@ -218,6 +250,29 @@ describe('health checks through mesh pods', () => {
     await answer(200, 'health');
     expect(await eventNoted('web', 'EndpointHealthy')).toBe(`endpoint web (${entry.address})`);
     await gaugeOf('web', 1);
+  });
+
+  it('report that a UDP service is silent, and that it responds again', async () => {
+    printLogsOnFailure(scene.client, scene.namespace, OWN);
+    expect(await decided('udp', 'Healthy')).toHaveProperty('relayPort');
+    datagrams.isSilent = true;
+    const entry = await decided('udp', 'Unhealthy');
+    expect(entry).toMatchObject({ error: 'no response within 900ms' });
+    expect(await eventNoted('udp', 'EndpointUnhealthy')).toBe(
+      `endpoint udp (${entry.address}): no response within 900ms`,
+    );
+    await gaugeOf('udp', 0);
+    datagrams.isSilent = false;
+    await decided('udp', 'Healthy');
+    expect(await eventNoted('udp', 'EndpointHealthy')).toBe(`endpoint udp (${entry.address})`);
+    await gaugeOf('udp', 1);
+  });
+
+  it('report that a gRPC service is not serving', async () => {
+    printLogsOnFailure(scene.client, scene.namespace, OWN);
+    await decided('rpc', 'Healthy');
+    await rpc.set('notServing');
+    expect(await decided('rpc', 'Unhealthy')).toMatchObject({ error: 'health status NOT_SERVING' });
   });
 
   it('change no state when the leader is killed, and another one goes on', async () => {
