@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { createProbe } from '../../src/health/probes.ts';
+import { createProbe } from '../../src/health/create-probe.ts';
 import type { ProbeResult } from '../../src/health/probe.ts';
 import type { Check, CheckSettings, Member } from '../../src/health/target.ts';
 import { systemClock } from '../../src/runtime/clock.ts';

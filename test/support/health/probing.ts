@@ -1,5 +1,5 @@
 import { onTestFinished } from 'vitest';
-import { createProbe } from '../../../src/health/probes.ts';
+import { createProbe } from '../../../src/health/create-probe.ts';
 import type { ProbeResult } from '../../../src/health/probe.ts';
 import type { Check, CheckSettings, Member } from '../../../src/health/target.ts';
 import { VirtualClock } from '../virtual-clock.ts';
