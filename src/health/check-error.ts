@@ -33,7 +33,12 @@ const UNANSWERED: Readonly<Record<string, string>> = {
   EAI_AGAIN: 'names cannot be resolved',
   EACCES: 'connection not permitted',
   EPERM: 'connection not permitted',
-  EMFILE: 'too many open connections',
+};
+
+/** Errors of this process or its machine, which say nothing about the endpoint. */
+const UNREACHED: Readonly<Record<string, string>> = {
+  EMFILE: 'this process has too many open files',
+  ENFILE: 'this machine has too many open files',
   EADDRNOTAVAIL: 'no local port is free',
 };
 
@@ -85,6 +90,8 @@ export function checkErrorOf(error: unknown, serverName = ''): CheckError {
   const [, family] = FAMILIES.find(([prefix]) => code.startsWith(prefix)) ?? [];
   const answered = ANSWERED[code] ?? family;
   if (answered !== undefined) return new CheckError('answered', answered);
+  const unreached = UNREACHED[code];
+  if (unreached !== undefined) return new CheckError('unreached', unreached);
   return new CheckError(
     'unanswered',
     UNANSWERED[code] ?? `connection failed${/^\w{1,60}$/.test(code) ? `: ${code}` : ''}`,

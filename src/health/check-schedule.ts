@@ -18,7 +18,7 @@ export type ScheduleDeps = {
 };
 
 /** An endpoint that has a check. */
-export interface CheckedBy {
+export interface ScheduledEndpoint {
   /** While it is, checks are about 1 s apart. */
   readonly isUndecided: boolean;
   handle(result: ProbeResult): void;
@@ -28,7 +28,7 @@ type ScheduledCheck = {
   readonly check: Check;
   readonly phase: number;
   /** Empty once it has ended. */
-  readonly endpoints: CheckedBy[];
+  readonly endpoints: ScheduledEndpoint[];
   /** The time of its last start, or since which there was none; the next one is at a later grid time. */
   startedAt: number;
   /** Whether its last probe took long. */
@@ -58,7 +58,7 @@ export class CheckSchedule {
   }
 
   /** Adds an endpoint to a check, by the key of the check. */
-  add(key: string, check: Check, endpoint: CheckedBy): void {
+  add(key: string, check: Check, endpoint: ScheduledEndpoint): void {
     const scheduled = this.#checks.get(key) ?? newCheck(key, check, this.#deps.clock.now());
     this.#checks.set(key, scheduled);
     scheduled.endpoints.push(endpoint);
@@ -68,7 +68,7 @@ export class CheckSchedule {
   }
 
   /** Removes an endpoint; a check without endpoints ends, and its probe is aborted. */
-  remove(key: string, endpoint: CheckedBy): void {
+  remove(key: string, endpoint: ScheduledEndpoint): void {
     const scheduled = this.#checks.get(key);
     const index = scheduled?.endpoints.indexOf(endpoint) ?? -1;
     if (!scheduled || index < 0) return;

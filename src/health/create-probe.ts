@@ -45,8 +45,10 @@ export function createProbe({ members, clock }: ProbeDeps): OpenProbe {
       if (signal.aborted) return ABORTED;
       const { reason, message } = checkErrorOf(error);
       if (member && reason !== 'unanswered') checks.setReached(member, way, reason === 'answered');
+      if (reason === 'unreached') {
+        return { is: 'unknown', why: member ? `${member.name}: ${message}` : message };
+      }
       if (!member || reason === 'answered') return { is: 'failure', error: message };
-      if (reason === 'unreached') return { is: 'unknown', why: `${member.name}: ${message}` };
       const isRunning = await checks.isRunning(member, way);
       if (isRunning) return { is: 'failure', error: message };
       return { is: 'unknown', why: `${member.name} is not running: ${message}` };

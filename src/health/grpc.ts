@@ -37,7 +37,12 @@ export function createGrpcHealth(): GrpcHealth {
   if (!method) throw new TypeError('grpc-health-check has no method Check');
   let listening: Promise<Server> | undefined;
   const check = async (attempt: Attempt, socket: Socket, settings: GrpcSettings) => {
-    const { port } = (await (listening ??= listen())).address() as AddressInfo;
+    listening ??= listen().catch((error: unknown) => {
+      // The next check tries again.
+      listening = undefined;
+      throw error;
+    });
+    const { port } = (await listening).address() as AddressInfo;
     const { authority, tls } = settings;
     const client = new Client(`127.0.0.1:${port}`, new OpenConnection(socket, tls !== undefined), {
       ...OPTIONS,
@@ -46,7 +51,14 @@ export function createGrpcHealth(): GrpcHealth {
     attempt.atEnd(() => client.close());
     await callCheck(client, method, socket, settings.service);
   };
-  return { check, close: () => void listening?.then(server => server.close()) };
+  return {
+    check,
+    close: () =>
+      void listening?.then(
+        server => server.close(),
+        () => undefined,
+      ),
+  };
 }
 
 function listen(): Promise<Server> {

@@ -93,12 +93,16 @@ async function checkMember(clock: Clock, { proxy, pod }: Member, way: Way): Prom
   const attempt = new Attempt(clock);
   const at = (port: number) => ({ address: pod ?? '', port });
   const isOk = (status: number) => status === 200;
-  const meshd = () => get(attempt, at(MESH_POD.ports.metrics), '/healthz', isOk);
-  const relay = () => get(attempt, at(RELAY.ports.http), '/readyz', isOk);
+  const meshdIsConnected = () => get(attempt, at(MESH_POD.ports.metrics), '/healthz', isOk);
+  const relayIsReady = () => get(attempt, at(RELAY.ports.http), '/readyz', isOk);
   // To a request that is not for a proxy, meshd responds with 400.
-  const answers = () => get(attempt, proxy, '/', () => true);
+  const proxyResponds = () => get(attempt, proxy, '/', () => true);
   const requests =
-    way === 'relay' ? [meshd(), relay()] : pod === undefined ? [answers()] : [meshd(), answers()];
+    way === 'relay'
+      ? [meshdIsConnected(), relayIsReady()]
+      : pod === undefined
+        ? [proxyResponds()]
+        : [meshdIsConnected(), proxyResponds()];
   const all = Promise.all(requests).then(() => undefined);
   return attempt.within(TIMEOUT_MS, 'the member does not respond', all).then(
     () => true,

@@ -4,7 +4,7 @@ import type { Log } from '../telemetry/log.ts';
 import type { healthMetrics } from '../telemetry/metrics.ts';
 import type { Recorder } from '../telemetry/recorder.ts';
 import { CheckSchedule } from './check-schedule.ts';
-import type { CheckedBy } from './check-schedule.ts';
+import type { ScheduledEndpoint } from './check-schedule.ts';
 import type { CheckedEndpoint, HealthMonitor, Verdict } from './health.ts';
 import type { Probe, ProbeResult } from './probe.ts';
 import { reportResults } from './results.ts';
@@ -115,7 +115,7 @@ type EndpointOptions = {
 };
 
 /** A checked endpoint of an object; others may have the same check. */
-class Endpoint implements CheckedBy {
+class Endpoint implements ScheduledEndpoint {
   readonly key: string;
   readonly check: Check;
   readonly #now: () => Date;
