@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import type { Clock } from '../../src/api/clock.ts';
-import { createProbe } from '../../src/health/probes.ts';
+import { createProbe } from '../../src/health/create-probe.ts';
 import type { Check, CheckSettings, CheckTls } from '../../src/health/target.ts';
 import { systemClock } from '../../src/runtime/clock.ts';
 import { eventually } from '../support/eventually.ts';
