@@ -1,6 +1,6 @@
 import type { Finding } from '../api/conditions.ts';
 import type { Route } from '../api/gateway-api.ts';
-import type { Kinds, RouteStatus } from '../api/generated/types.ts';
+import type { Kinds, MeshEndpoint, RouteStatus } from '../api/generated/types.ts';
 import { keyOf } from '../api/key.ts';
 import { isMeshBackend, refTo } from '../api/references.ts';
 import type { DataPathMode } from '../traffic/data-path.ts';
@@ -92,4 +92,48 @@ export function routesResolvedOf(routes: readonly ResolvedRoute[]): Finding {
   const more = others === 0 ? '' : ` (and ${others} more of ${routes.length} routes: see status.routes)`;
   const message = `${kind} ${metadata.namespace ?? ''}/${metadata.name}: ${messageOf([reported])}${more}`;
   return { type, status: 'False', reason: reported.reason, message };
+}
+
+type ResolutionDeps = {
+  readonly traffic: TrafficResources;
+  /** The data path of Gateways that have no other. */
+  readonly dataPath: DataPathMode;
+};
+
+/** What routes do not use, computed once for all MeshEndpoints of a route: a route may name 256 with 1000 endpoints each. */
+export class Resolutions {
+  readonly #deps: ResolutionDeps;
+  /** A changed route is another object. */
+  #unused = new WeakMap<Route, readonly UnusedBackend[]>();
+
+  constructor(deps: ResolutionDeps) {
+    this.#deps = deps;
+  }
+
+  /** Whether an endpoint of UDP or with externalTarget is used depends on its status, which is perhaps not written yet. */
+  unusedOf(
+    route: Route,
+    object: Kinds['MeshEndpoints'],
+    status: NonNullable<Kinds['MeshEndpoints']['status']>,
+  ): readonly UnusedBackend[] {
+    const { traffic, dataPath } = this.#deps;
+    if (object.spec.endpoints?.some(dependsOnStatus)) {
+      const key = keyOf(refTo(object));
+      const meshEndpoints: TrafficResources['meshEndpoints'] = ref =>
+        keyOf(ref) === key ? { ...object, status } : traffic.meshEndpoints(ref);
+      return unusedOfRoute(route, { ...traffic, meshEndpoints }, dataPath);
+    }
+    const unused = this.#unused.get(route) ?? unusedOfRoute(route, traffic, dataPath);
+    this.#unused.set(route, unused);
+    return unused;
+  }
+
+  /** Must be called when anything but a route has changed that routes depend on. */
+  forgetAll(): void {
+    this.#unused = new WeakMap();
+  }
+}
+
+function dependsOnStatus({ protocol, externalTarget }: MeshEndpoint): boolean {
+  return protocol === 'UDP' || externalTarget !== undefined;
 }
