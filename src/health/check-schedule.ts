@@ -33,10 +33,17 @@ type ScheduledCheck = {
   startedAt: number;
   /** Whether its last probe took long. */
   isSlow: boolean;
-  isDue: boolean;
-  /** Cancels its timer or aborts its probe. */
-  cancel: () => void;
+  /** The slot in which it waits for its next start; undefined once it is due. */
+  slotAt: number | undefined;
+  /** Of the probe in progress. */
+  abort: AbortController | undefined;
 };
+
+/** The checks that start at the same time, with one timer for all. */
+type Slot = { readonly checks: Set<ScheduledCheck>; readonly cancel: () => void };
+
+/** Start times are rounded up to multiples of this, because a timer for each check would cost 1 KB of memory. */
+const SLOT_MS = 20;
 
 const UNDECIDED_PERIOD_MS = 1000;
 
@@ -51,6 +58,7 @@ export class CheckSchedule {
   readonly #deps: ScheduleDeps;
   readonly #limit: FairLimit;
   readonly #checks = new Map<string, ScheduledCheck>();
+  readonly #slots = new Map<number, Slot>();
 
   constructor(deps: ScheduleDeps) {
     this.#deps = deps;
@@ -62,8 +70,10 @@ export class CheckSchedule {
     const scheduled = this.#checks.get(key) ?? newCheck(key, check, this.#deps.clock.now());
     this.#checks.set(key, scheduled);
     scheduled.endpoints.push(endpoint);
-    if (scheduled.isDue) return;
-    scheduled.cancel();
+    const isDue = scheduled.endpoints.length > 1 && scheduled.slotAt === undefined;
+    if (isDue) return;
+    // An undecided endpoint may need an earlier start.
+    this.#leaveSlot(scheduled);
     this.#wait(scheduled);
   }
 
@@ -75,14 +85,14 @@ export class CheckSchedule {
     scheduled.endpoints.splice(index, 1);
     if (scheduled.endpoints.length > 0) return;
     this.#checks.delete(key);
-    scheduled.cancel();
+    this.#end(scheduled);
   }
 
   close(): void {
     this.#limit.clear();
     for (const scheduled of this.#checks.values()) {
       scheduled.endpoints.length = 0;
-      scheduled.cancel();
+      this.#end(scheduled);
     }
     this.#checks.clear();
   }
@@ -92,21 +102,48 @@ export class CheckSchedule {
     const { check, phase, endpoints, startedAt } = scheduled;
     const isUndecided = endpoints.some(endpoint => endpoint.isUndecided);
     const periodMs = isUndecided ? Math.min(check.intervalMs, UNDECIDED_PERIOD_MS) : check.intervalMs;
-    const now = clock.now();
-    const dueAt = nextStart({ phase, periodMs }, startedAt, now, random());
-    scheduled.isDue = false;
-    scheduled.cancel = clock.after(dueAt - now, () => this.#due(scheduled, dueAt));
+    const startAt = nextStart({ phase, periodMs }, startedAt, clock.now(), random());
+    const slotAt = Math.ceil(startAt / SLOT_MS) * SLOT_MS;
+    const slot = this.#slots.get(slotAt) ?? this.#openSlot(slotAt);
+    slot.checks.add(scheduled);
+    scheduled.slotAt = slotAt;
+  }
+
+  #openSlot(slotAt: number): Slot {
+    const { clock } = this.#deps;
+    const cancel = clock.after(slotAt - clock.now(), () => {
+      this.#slots.delete(slotAt);
+      for (const scheduled of slot.checks) this.#due(scheduled, slotAt);
+    });
+    const slot: Slot = { checks: new Set(), cancel };
+    this.#slots.set(slotAt, slot);
+    return slot;
+  }
+
+  #leaveSlot(scheduled: ScheduledCheck): void {
+    if (scheduled.slotAt === undefined) return;
+    const slot = this.#slots.get(scheduled.slotAt);
+    slot?.checks.delete(scheduled);
+    if (slot?.checks.size === 0) {
+      slot.cancel();
+      this.#slots.delete(scheduled.slotAt);
+    }
+    scheduled.slotAt = undefined;
+  }
+
+  #end(scheduled: ScheduledCheck): void {
+    this.#leaveSlot(scheduled);
+    scheduled.abort?.abort();
   }
 
   #due(scheduled: ScheduledCheck, dueAt: number): void {
-    const { clock } = this.#deps;
-    const now = clock.now();
+    const now = this.#deps.clock.now();
+    scheduled.slotAt = undefined;
     if (now - dueAt > MOST_LATE_MS) {
       scheduled.startedAt = now;
       this.#wait(scheduled);
       return;
     }
-    scheduled.isDue = true;
     const { tailnet } = scheduled.check;
     this.#limit.run(scheduled.isSlow ? `${tailnet} slow` : tailnet, async () => {
       if (scheduled.endpoints.length > 0) await this.#probe(scheduled, dueAt);
@@ -120,7 +157,7 @@ export class CheckSchedule {
     started(check, startedAt - dueAt);
     const abort = new AbortController();
     scheduled.startedAt = startedAt;
-    scheduled.cancel = () => abort.abort();
+    scheduled.abort = abort;
     const result = await probe(check, abort.signal);
     if (!abort.signal.aborted) this.#ended(scheduled, result);
   }
@@ -128,6 +165,7 @@ export class CheckSchedule {
   #ended(scheduled: ScheduledCheck, result: ProbeResult): void {
     const { check, endpoints, startedAt } = scheduled;
     const tookMs = this.#deps.clock.now() - startedAt;
+    scheduled.abort = undefined;
     scheduled.isSlow = tookMs > SLOW_MS;
     this.#deps.ended(check, result, tookMs);
     for (const endpoint of [...endpoints]) endpoint.handle(result);
@@ -142,7 +180,7 @@ function newCheck(key: string, check: Check, now: number): ScheduledCheck {
     endpoints: [],
     startedAt: now,
     isSlow: false,
-    isDue: false,
-    cancel: () => undefined,
+    slotAt: undefined,
+    abort: undefined,
   };
 }

@@ -1,6 +1,6 @@
 /** Starts may be up to this part of the period after their grid time. */
-const LATE_PART = 0.05;
-const MOST_LATE_MS = 500;
+const LATE_PART = 0.1;
+const MOST_LATE_MS = 1000;
 
 /** Where the grid of start times of a check lies in its period, from 0 to less than 1, by its `checkKey`. */
 export function phaseOf(key: string): number {
