@@ -115,6 +115,7 @@ export const FORBIDDEN_TO_READERS: readonly Right[] = [
   ['create', 'coordination.k8s.io', 'leases', 'mesh-system'],
   ['get', '', 'secrets', 'mesh-system'],
   ['create', '', 'configmaps', 'mesh-system'],
+  ['get', '', 'configmaps', 'default'],
   ['list', '', 'pods', 'mesh-system'],
   ['delete', '', 'pods', 'mesh-system'],
   ['patch', '', 'serviceaccounts', 'mesh-system'],
