@@ -1,9 +1,10 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { parseAllDocuments } from 'yaml';
+import { parse, parseAllDocuments } from 'yaml';
 import type { Route } from '../../src/api/gateway-api.ts';
 import type { Kinds } from '../../src/api/generated/types.ts';
 import { ROUTE_KINDS } from '../../src/api/key.ts';
+import { clusterNameIn, COMPONENTS, NAMESPACE, SECRET_READER } from '../../src/api/names.ts';
 import { addressText } from '../../src/api/socket-address.ts';
 import { explainRoutes } from '../../src/explain/routes.ts';
 import type { EndpointEventReason } from '../../src/mesh-endpoints/events.ts';
@@ -13,7 +14,8 @@ import { endpointMetrics, healthMetrics } from '../../src/telemetry/metrics.ts';
 import type { MetricDeclarations } from '../../src/telemetry/metrics.ts';
 import type { UnusedReason } from '../../src/traffic/unused.ts';
 import { resourceOf } from '../support/resources/resources.ts';
-import { managedTailnet, relaysObject } from '../support/traffic/objects.ts';
+import { configMapObject, managedTailnet, relaysObject } from '../support/traffic/objects.ts';
+import { CERTIFICATE } from '../support/traffic/certificates.ts';
 import { resourcesOf } from '../support/traffic/resolve.ts';
 
 type MeshEndpoints = Kinds['MeshEndpoints'];
@@ -49,7 +51,9 @@ describe('the examples of docs/mesh-endpoints.md', () => {
   });
 
   it.each(examples)('carry the traffic of their route: $object.metadata.name', ({ object, route }) => {
-    const world = [managedTailnet(), relaysObject('main', { '10.1.0.1': 'ready' })].map(resourceOf);
+    const ca = configMapObject('default/internal-ca', { 'ca.crt': CERTIFICATE });
+    const relays = relaysObject('main', { '10.1.0.1': 'ready' });
+    const world = [managedTailnet(), relays, ca].map(resourceOf);
     const [found] = explainRoutes(resourcesOf([...world, withStatus(object), route]), [route], 'Proxy');
     expect(found?.text).not.toContain('not used');
     expect(found?.isHealthy).toBe(true);
@@ -134,6 +138,15 @@ describe('docs/mesh-endpoints.md', () => {
     // Without numbers and names, which differ.
     const constant = errors.map(text => text.replace(/\d.*|NAME.*|NOT_SERVING$/, '').trim());
     expect(constant.filter(text => !code.includes(text))).toEqual([]);
+  });
+
+  it('has the RoleBinding by which the operator may read Secrets', () => {
+    const [, text = ''] = /^```yaml\n(apiVersion: rbac.*?)^```$/ms.exec(page) ?? [];
+    expect(parse(text)).toMatchObject({
+      metadata: { namespace: 'default' },
+      roleRef: { kind: 'ClusterRole', name: clusterNameIn(NAMESPACE, SECRET_READER) },
+      subjects: [{ kind: 'ServiceAccount', name: COMPONENTS.operator, namespace: NAMESPACE }],
+    });
   });
 
   it('has a row for each metric of health', () => {
