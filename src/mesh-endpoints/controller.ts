@@ -118,12 +118,12 @@ function gatherer(
   };
 }
 
-/** The Gateways that routes name, each once. */
+/** The Gateways that routes name, each once, in an order that does not change. */
 function bindingsOf(
   routes: readonly Route[],
   { traffic, revisionOf }: Pick<EndpointsDeps, 'traffic' | 'revisionOf'>,
 ): readonly GatewayBinding[] {
-  return [...new Set(routes.flatMap(gatewaysOf))].map(key => {
+  return [...new Set(routes.flatMap(gatewaysOf))].sort().map(key => {
     const gateway = refOf(key) as Ref<'Gateway'>;
     return { gateway, revision: revisionOf(gateway), binding: traffic.binding(gateway) };
   });

@@ -1,5 +1,5 @@
 import type { Finding } from '../api/conditions.ts';
-import type { Condition, Kinds } from '../api/generated/types.ts';
+import type { Kinds } from '../api/generated/types.ts';
 import type { Ref } from '../api/key.ts';
 
 /** A Gateway of a route to a MeshEndpoints, and the MeshBinding that makes Envoy Gateway translate it. */
@@ -34,19 +34,23 @@ export function programmedOf(bindings: readonly GatewayBinding[], wasProgrammed:
 
 const NO_GATEWAY = 'no Gateway exists that a route to this object names in parentRefs';
 
-/** What Envoy Gateway has not reported yet about a Gateway. */
-function missingReport({ gateway, revision, binding }: GatewayBinding): string | undefined {
-  const named = `MeshBinding ${gateway.namespace}/${gateway.name}`;
-  if (binding?.spec.revision !== revision || !binding)
-    return `${named} does not have the present revision yet`;
-  const { generation = 0 } = binding.metadata;
-  const ancestors = binding.status?.ancestors?.filter(({ ancestorRef }) => ancestorRef.name === gateway.name);
-  const accepted = (ancestors ?? []).flatMap(
-    ({ conditions = [] }) => conditions.find(({ type }) => type === 'Accepted') ?? [],
-  );
+/** Constant for a Gateway, so that no change of its MeshBinding alone is a write of the status of its objects. */
+function missingReport(bound: GatewayBinding): string | undefined {
+  if (hasReported(bound)) return undefined;
+  const { namespace, name } = bound.gateway;
+  return `Envoy Gateway has not reported in MeshBinding ${namespace}/${name} that it has translated the present revision: check that it runs and has policyResources with kind MeshBinding; without a cluster it never does`;
+}
+
+function hasReported({ gateway, revision, binding }: GatewayBinding): boolean {
+  if (!binding || binding.spec.revision !== revision) return false;
+  const { metadata, spec, status } = binding;
   // A later attempt has the same revision.
-  const isCurrent = ({ observedGeneration = 0 }: Condition) =>
-    observedGeneration >= generation - binding.spec.attempt;
-  if (accepted.some(condition => condition.status === 'True' && isCurrent(condition))) return undefined;
-  return `Envoy Gateway has not reported in ${named} that it has translated generation ${generation}: check that it runs and has policyResources with kind MeshBinding; without a cluster it never does`;
+  const since = (metadata.generation ?? 0) - spec.attempt;
+  const ancestors = status?.ancestors?.filter(({ ancestorRef }) => ancestorRef.name === gateway.name) ?? [];
+  return ancestors
+    .flatMap(({ conditions = [] }) => conditions)
+    .some(
+      ({ type, status: accepted, observedGeneration = 0 }) =>
+        type === 'Accepted' && accepted === 'True' && observedGeneration >= since,
+    );
 }

@@ -101,7 +101,7 @@ export function triggersOf(forget: () => void): readonly Trigger<'MeshEndpoints'
     ),
     whenChanges(
       'MeshBinding',
-      () => ['MeshBinding'],
+      ({ status }) => (status?.ancestors?.length ? ['reported'] : []),
       (_, read) => notProgrammed(read),
     ),
     ...BACKEND_KINDS.map(kind =>

@@ -51,13 +51,15 @@ describe('the condition Programmed', () => {
     const scene = await EndpointsScene.start(tailnet, web(), toWeb());
     scene.revisions.set('public', 'aaaaaaaaaaaaaaaa');
     await scene.runtime.clock.advance(30_000);
-    expect(programmedOf(scene)?.message).toBe(
-      'MeshBinding default/public does not have the present revision yet',
-    );
-    await bind(scene, 'aaaaaaaaaaaaaaaa');
     expect(programmedOf(scene)?.message).toMatch(
       /^Envoy Gateway has not reported in MeshBinding default\/public/,
     );
+    const { writes } = scene;
+    await bind(scene, 'aaaaaaaaaaaaaaaa');
+    await bind(scene, 'bbbbbbbbbbbbbbbb');
+    await bind(scene, 'aaaaaaaaaaaaaaaa');
+    await scene.runtime.clock.advance(60_000);
+    expect(scene.writes).toBe(writes);
     await accept(scene, 'False');
     expect(programmedOf(scene)?.status).toBe('Unknown');
     await accept(scene);
