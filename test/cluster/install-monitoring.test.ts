@@ -16,6 +16,10 @@ import type { Prometheus } from '../support/cluster/install/prometheus.ts';
 import { installScene, PLACE, waitForReplicas } from '../support/cluster/install/scene.ts';
 import { documentedCommands } from '../../lab/install/installer.ts';
 import type { InstallScene } from '../support/cluster/install/scene.ts';
+import { testCluster } from '../support/cluster/cluster.ts';
+import { named } from '../support/declared.ts';
+import { remoteOf } from '../support/lab/lab.ts';
+import { endpoint, meshEndpoints } from '../support/objects.ts';
 
 const { operator, extensionServer } = COMPONENTS;
 const SOON = { timeoutMs: 240_000 };
@@ -123,6 +127,22 @@ describe.skipIf(lacksPrometheus)('a Prometheus that reads an installation', () =
       expect(share).toBeGreaterThan(0.01);
       expect(share).toBeLessThan(0.8);
     }
+  });
+
+  it('notices that an endpoint is unhealthy, and of which object it is', async () => {
+    // Nothing listens on port 1.
+    const healthCheck = { enabled: true, type: 'TCP', interval: '1s', unhealthyThreshold: 1 };
+    const { address, fqdn } = remoteOf(testCluster(), 'web-1');
+    const fields = { name: 'down', meshIP: address, meshFQDN: fqdn, port: 1, protocol: 'TCP', healthCheck };
+    const place = `${scene.namespace}/broken`;
+    await scene.client.apply(named(meshEndpoints({ endpoints: [endpoint(fields)] }), place) as KubeObject);
+    const labels = `namespace="${scene.namespace}", name="broken", endpoint="down"`;
+    expect(await valuesOf(`mesh_gateway_endpoint_healthy{${labels}}`, 1)).toEqual([0]);
+    const isPending = async () => {
+      const { MeshEndpointUnhealthy: state } = await prometheus.alerts();
+      return state === 'pending' ? state : undefined;
+    };
+    expect(await waitFor('MeshEndpointUnhealthy to be pending', isPending, SOON)).toBe('pending');
   });
 
   it('notices that an extension server is down', async () => {

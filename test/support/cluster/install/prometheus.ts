@@ -93,7 +93,11 @@ function ofKind(objects: readonly KubeObject[], wanted: string): readonly KubeOb
 type Monitor = {
   readonly selector: { readonly matchLabels: Readonly<Record<string, string>> };
   readonly namespaceSelector: { readonly matchNames: readonly string[] };
-  readonly endpoints: readonly { readonly port: string; readonly path: string }[];
+  readonly endpoints: readonly {
+    readonly port: string;
+    readonly path: string;
+    readonly honorLabels?: boolean;
+  }[];
 };
 
 type ServiceSpec = {
@@ -123,7 +127,13 @@ async function jobOf(client: KubeClient, { spec, metadata }: KubeObject): Promis
   return {
     job_name: service.metadata.name,
     metrics_path: endpoint?.path,
-    static_configs: [{ targets: addresses.map(address => `${address}:${found.port}`) }],
+    honor_labels: endpoint?.honorLabels ?? false,
+    static_configs: [
+      {
+        targets: addresses.map(address => `${address}:${found.port}`),
+        labels: { namespace, service: service.metadata.name, endpoint: found.name },
+      },
+    ],
   };
 }
 
