@@ -21,7 +21,7 @@ export type OpenProbe = { readonly probe: Probe; readonly close: () => void };
 
 /** Creates a probe: through the members of a pool in turn, or directly. */
 export function createProbe({ members, clock }: ProbeDeps): OpenProbe {
-  const checks = createMemberChecks(clock);
+  const memberChecks = createMemberChecks(clock);
   const shared: Shared = { startTls: createTls(), grpc: createGrpcHealth() };
   const turns = new Map<string, number>();
 
@@ -39,17 +39,17 @@ export function createProbe({ members, clock }: ProbeDeps): OpenProbe {
     const way = via.is === 'relay' ? 'relay' : 'pool';
     try {
       await attempt.within(timeoutMs, timeoutText(check), runCheck(check, member, attempt, shared));
-      if (member) checks.setReached(member, way, true);
+      if (member) memberChecks.setReached(member, way, true);
       return { is: 'success' };
     } catch (error) {
       if (signal.aborted) return ABORTED;
       const { reason, message } = checkErrorOf(error);
-      if (member && reason !== 'unanswered') checks.setReached(member, way, reason === 'answered');
+      if (member && reason !== 'unanswered') memberChecks.setReached(member, way, reason === 'answered');
       if (reason === 'unreached') {
         return { is: 'unknown', why: member ? `${member.name}: ${message}` : message };
       }
       if (!member || reason === 'answered') return { is: 'failure', error: message };
-      const isRunning = await checks.isRunning(member, way);
+      const isRunning = await memberChecks.isRunning(member, way);
       if (isRunning) return { is: 'failure', error: message };
       return { is: 'unknown', why: `${member.name} is not running: ${message}` };
     }
@@ -71,7 +71,7 @@ export function createProbe({ members, clock }: ProbeDeps): OpenProbe {
     });
   };
   const close = () => {
-    checks.close();
+    memberChecks.close();
     shared.grpc.close();
   };
   return { probe, close };
@@ -93,12 +93,12 @@ async function runCheck(
   const { settings, target } = check;
   const { type } = settings;
   if (type === 'UDP') return checkUdp(attempt, check, member);
-  const open = member
+  const connection = member
     ? await openTunnel(attempt, member.proxy, target.addresses, target.port)
     : await connectDirect(attempt, target.addresses, target.port);
   if (type === 'TCP') return;
   const protocol = type === 'GRPC' ? 'h2' : 'http/1.1';
-  const socket = settings.tls ? await startTls(attempt, open, settings.tls, protocol) : open;
+  const socket = settings.tls ? await startTls(attempt, connection, settings.tls, protocol) : connection;
   if (type === 'HTTP') await checkHttp(attempt, socket, settings);
   else await grpc.check(attempt, socket, settings);
 }
