@@ -3,7 +3,15 @@ import { API_VERSION, GROUP, kinds } from '../api/generated/kinds.ts';
 import type { KindName } from '../api/generated/kinds.ts';
 import { nearest } from '../api/validation/nearest.ts';
 import { objectsIn, readDocuments } from '../api/yaml-documents.ts';
+import type { ConfigMap } from '../api/config-map.ts';
+import { decode } from '../api/decode.ts';
 import { isRecord } from '../api/json.ts';
+import { keyOf } from '../api/key.ts';
+import type { Key } from '../api/key.ts';
+import { refTo } from '../api/references.ts';
+import { caRefOf } from '../api/trust.ts';
+import { caInConfigMap } from '../traffic/trusted-ca.ts';
+import { readCaBundle } from '../traffic/upstream-tls.ts';
 import { unknownFields } from '../api/validation/unknown-fields.ts';
 import { validate } from '../api/validation/validate.ts';
 
@@ -21,16 +29,51 @@ export type Report = { readonly findings: readonly Finding[]; readonly objects: 
 export function lint(text: string): Report {
   const { documents, faults } = readDocuments(text);
   const unreadable = faults.map(fault => ({ severity: 'error', ...fault }) as const);
-  const reports = documents.flatMap(({ value, lineOf }) =>
-    objectsIn(value).map(({ object, steps }) => lintObject(object, inner => lineOf([...steps, ...inner]))),
+  const placed = documents.flatMap(({ value, lineOf }) =>
+    objectsIn(value).map(({ object, steps }) => ({
+      object,
+      lineOf: (inner: readonly string[]) => lineOf([...steps, ...inner]),
+    })),
   );
-  const findings = [...unreadable, ...reports.flatMap(report => report ?? [])];
+  const reports = placed.map(({ object, lineOf }) => lintObject(object, lineOf));
+  const findings = [...unreadable, ...reports.flatMap(report => report ?? []), ...lintCertificates(placed)];
   findings.sort((a, b) => a.line - b.line);
   return { findings: findings.slice(0, MAX_FINDINGS), objects: reports.filter(Boolean).length };
 }
 
 /** Per file. */
 const MAX_FINDINGS = 1000;
+
+/** An object, and the lines of its fields. */
+type Placed = { readonly object: unknown; readonly lineOf: (steps: readonly string[]) => number };
+
+/** Warnings about each tls.caRef whose ConfigMap is in the same file, and has no certificates for it. */
+function lintCertificates(placed: readonly Placed[]): readonly Finding[] {
+  const configMaps = new Map<Key, ConfigMap>();
+  for (const { object } of placed.filter(isOfKind('ConfigMap'))) {
+    const decoding = decode(object);
+    if (decoding.is !== 'resource' || decoding.resource.kind !== 'ConfigMap') continue;
+    configMaps.set(keyOf(refTo(decoding.resource)), decoding.resource);
+  }
+  if (configMaps.size === 0) return [];
+  return placed.filter(isOfKind('MeshEndpoints')).flatMap(({ object, lineOf }) => {
+    const decoding = decode(object);
+    if (decoding.is !== 'resource' || decoding.resource.kind !== 'MeshEndpoints') return [];
+    const { resource } = decoding;
+    return (resource.spec.endpoints ?? []).flatMap((endpoint, index): Finding[] => {
+      const ref = caRefOf(resource, endpoint);
+      const configMap = ref && configMaps.get(keyOf({ kind: 'ConfigMap', ...ref }));
+      const ca = configMap && caInConfigMap(configMap, ref, readCaBundle);
+      if (!ca || ca.is === 'found') return [];
+      const line = lineOf(['spec', 'endpoints', String(index), 'tls', 'caRef']);
+      return [{ severity: 'warning', line, message: `spec.endpoints[${index}].tls.caRef: ${ca.why}` }];
+    });
+  });
+}
+
+function isOfKind(kind: string): (placed: Placed) => boolean {
+  return ({ object }) => isRecord(object) && object['kind'] === kind;
+}
 
 /** The findings of an object; undefined where it is not of our group. */
 function lintObject(

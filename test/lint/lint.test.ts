@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { lint } from '../../src/lint/lint.ts';
+import { CERTIFICATE } from '../support/traffic/certificates.ts';
 
 /** `line severity message` of each finding. */
 function findingsOf(text: string): readonly string[] {
@@ -27,8 +28,26 @@ const PORT = 'spec.endpoints[0].port';
 const NOT_A_PORT = 'is not a port (1 to 65535)';
 const DROPPED = 'is not a field of MeshEndpoints and is dropped by the API server';
 
+/** A MeshEndpoints whose tls.caRef is on line 14, and the ConfigMap that it names, with this data. */
+const withCaRef = (data: Readonly<Record<string, string>>, configMap = 'ca') =>
+  `${endpoints('443', '      tls:\n        caRef: {name: ca}\n').replace('HTTP', 'HTTPS')}---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: ${configMap}}
+data: ${JSON.stringify(data)}
+`;
+
 const FILES: readonly (readonly [sentence: string, text: string, findings: readonly string[]])[] = [
   ['nothing in a valid object', endpoints('80'), []],
+  ['nothing in a tls.caRef with certificates', withCaRef({ 'ca.crt': CERTIFICATE }), []],
+  ['nothing in a tls.caRef whose ConfigMap may be elsewhere', withCaRef({}, 'other'), []],
+  [
+    'a ConfigMap without the key of tls.caRef',
+    withCaRef({ 'root.pem': CERTIFICATE }),
+    [
+      '14 warning spec.endpoints[0].tls.caRef: ConfigMap default/ca has no key ca.crt with text (it has root.pem): add it, or correct tls.caRef.key',
+    ],
+  ],
   ['a fault on its line', endpoints('0'), [`12 error ${PORT}: 0 ${NOT_A_PORT}`]],
   ['a fault of YAML 1.1', endpoints('yes'), [`12 error ${PORT}: true ${NOT_A_PORT}`]],
   [
