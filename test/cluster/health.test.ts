@@ -308,4 +308,16 @@ describe('health checks through mesh pods', () => {
     });
     expect(states).toEqual(STATES);
   });
+
+  it('change no state while all mesh pods are killed, and others take their places', async () => {
+    const tailnetRef = { apiVersion: API_VERSION, kind: 'MeshTailnet', name: scene.namespace };
+    const states = await statesDuring(async () => {
+      const selector = `${MESH_POD.tailnetLabel}=${scene.namespace}`;
+      await scene.shell.sh(`kubectl -n ${OWN} delete pods -l ${selector} --grace-period=0 --force`);
+      await waitForCondition(scene.client, tailnetRef, 'PoolReady', 'False');
+      await waitForCondition(scene.client, tailnetRef, 'PoolReady');
+      await moreChecks('health_check_success_total', 3);
+    });
+    expect(states).toEqual(STATES);
+  });
 });
