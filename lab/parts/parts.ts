@@ -157,7 +157,7 @@ const TABLE = [
   },
   {
     name: 'coredns',
-    set: 'cluster',
+    set: 'lab',
     from: 'go',
     source: 'github.com/coredns/coredns',
     needs: ['go'],

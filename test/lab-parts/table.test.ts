@@ -31,7 +31,7 @@ describe('the table of parts', () => {
   it('lists the parts of each set', () => {
     const names = (set: PartSet) => partsOf(set).map(({ name }) => name);
     expect(names('quickstart')).toEqual(['tailscale', 'tailnet', 'backends', 'envoy', 'envoy-gateway']);
-    expect(names('lab')).toEqual([...names('quickstart'), 'extension-peer', 'control-peer']);
+    expect(names('lab')).toEqual([...names('quickstart'), 'extension-peer', 'control-peer', 'coredns']);
     expect(partsOf('cluster')).toEqual(PARTS);
   });
 

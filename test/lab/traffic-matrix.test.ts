@@ -1,9 +1,10 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { typescript } from '../support/lab/command-line.ts';
 import { cellsOf, rowsOf } from '../support/lab/traffic/matrix/cells.ts';
 import { HOLDS, matrixTable } from '../support/lab/traffic/matrix/matrix.ts';
 import type { Outcome } from '../support/lab/traffic/matrix/matrix.ts';
-import { proveDirect } from '../support/lab/traffic/matrix/own-network.ts';
 import { proveProxied } from '../support/lab/traffic/matrix/proxied.ts';
+import { outputInOwnNetwork } from '../support/lab/traffic/own-network.ts';
 
 const FORM = process.env['MESH_GATEWAY_FORM'] === 'long' ? 'long' : 'short';
 const LIMIT_MS = { short: 900_000, long: 1_800_000 }[FORM];
@@ -13,7 +14,9 @@ const outcomes: Outcome[] = [];
 
 beforeAll(async () => {
   outcomes.push(...(await proveProxied(rows.filter(({ path }) => path === 'Proxy'))));
-  outcomes.push(...(await proveDirect(FORM)));
+  const direct = typescript('test/support/lab/traffic/matrix/direct.ts', FORM);
+  const output = JSON.parse(await outputInOwnNetwork(direct)) as { readonly outcomes: readonly Outcome[] };
+  outcomes.push(...output.outcomes);
 }, LIMIT_MS);
 
 afterAll(() => {
