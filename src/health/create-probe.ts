@@ -10,7 +10,8 @@ import type { Check, Member, Members } from './target.ts';
 import { createTls } from './tls.ts';
 import type { StartTls } from './tls.ts';
 import { connectDirect, openTunnel } from './tunnel.ts';
-import { checkUdp } from './udp.ts';
+import { createUdpChecks } from './udp.ts';
+import type { CheckUdp } from './udp.ts';
 
 export type ProbeDeps = { readonly members: Members; readonly clock: Clock };
 
@@ -22,7 +23,7 @@ export type OpenProbe = { readonly probe: Probe; readonly close: () => void };
 /** Creates a probe: through the members of a pool in turn, or directly. */
 export function createProbe({ members, clock }: ProbeDeps): OpenProbe {
   const memberChecks = createMemberChecks(clock);
-  const shared: Shared = { startTls: createTls(), grpc: createGrpcHealth() };
+  const shared: Shared = { startTls: createTls(), grpc: createGrpcHealth(), checkUdp: createUdpChecks() };
   const turns = new Map<string, number>();
 
   const nextMember = ({ tailnet, via }: Check): Member | undefined => {
@@ -82,13 +83,13 @@ function timeoutText({ settings, timeoutMs }: Check): string {
 }
 
 /** What checks share. */
-type Shared = { readonly startTls: StartTls; readonly grpc: GrpcHealth };
+type Shared = { readonly startTls: StartTls; readonly grpc: GrpcHealth; readonly checkUdp: CheckUdp };
 
 async function runCheck(
   check: Check,
   member: Member | undefined,
   attempt: Attempt,
-  { startTls, grpc }: Shared,
+  { startTls, grpc, checkUdp }: Shared,
 ): Promise<void> {
   const { settings, target } = check;
   const { type } = settings;

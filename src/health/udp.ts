@@ -6,33 +6,51 @@ import { CheckError, checkErrorOf } from './check-error.ts';
 import type { Check, Member } from './target.ts';
 
 /** Sends one datagram of random bytes, through the relay of a member or directly; any datagram back is a success. */
-export async function checkUdp(
-  attempt: Attempt,
-  { via, target }: Check,
-  member: Member | undefined,
-): Promise<void> {
-  const [address = ''] = target.addresses;
-  if (via.is === 'direct') return exchange(attempt, address, target.port);
-  if (via.is === 'pool' || member?.pod === undefined) {
-    throw new CheckError('unreached', 'UDP is checked through relays only');
-  }
-  try {
-    await exchange(attempt, member.pod, via.port);
-  } catch (error) {
-    // It is an error of the relay: of errors behind it, the relay reports nothing.
-    throw new CheckError('unreached', `the relay does not receive: ${checkErrorOf(error).message}`);
-  }
+export type CheckUdp = (attempt: Attempt, check: Check, member: Member | undefined) => Promise<void>;
+
+/** The local port of the last check of each address and port. */
+type LocalPorts = Map<string, number>;
+
+const MOST_LOCAL_PORTS = 20_000;
+
+/** Creates UDP checks, which send from the same port each time: a relay holds an association for each port for some time. */
+export function createUdpChecks(): CheckUdp {
+  const localPorts: LocalPorts = new Map();
+  return async (attempt, { via, target }, member) => {
+    const [address = ''] = target.addresses;
+    if (localPorts.size > MOST_LOCAL_PORTS) localPorts.clear();
+    if (via.is === 'direct') return exchange(attempt, address, target.port, localPorts);
+    if (via.is === 'pool' || member?.pod === undefined) {
+      throw new CheckError('unreached', 'UDP is checked through relays only');
+    }
+    try {
+      await exchange(attempt, member.pod, via.port, localPorts);
+    } catch (error) {
+      // It is an error of the relay: of errors behind it, the relay reports nothing.
+      throw new CheckError('unreached', `the relay does not receive: ${checkErrorOf(error).message}`);
+    }
+  };
 }
 
-function exchange(attempt: Attempt, address: string, port: number): Promise<void> {
+function exchange(attempt: Attempt, address: string, port: number, localPorts: LocalPorts): Promise<void> {
+  const key = `${address} ${port}`;
+  const localPort = localPorts.get(key) ?? 0;
   return new Promise((resolve, reject) => {
     const socket = createSocket(isIPv6(address) ? 'udp6' : 'udp4');
     attempt.atEnd(() => void socket.close());
-    socket.on('error', error => reject(checkErrorOf(error)));
-    socket.once('message', () => resolve());
-    socket.connect(port, address, (error?: Error) => {
-      if (error) reject(checkErrorOf(error));
-      else socket.send(randomBytes(16));
+    socket.on('error', error => {
+      if (localPort !== 0 && 'code' in error && error.code === 'EADDRINUSE') {
+        localPorts.delete(key);
+        resolve(exchange(attempt, address, port, localPorts));
+      } else {
+        reject(checkErrorOf(error));
+      }
     });
+    socket.once('message', () => resolve());
+    socket.once('connect', () => {
+      localPorts.set(key, socket.address().port);
+      socket.send(randomBytes(16));
+    });
+    socket.bind({ port: localPort, exclusive: true }, () => socket.connect(port, address));
   });
 }

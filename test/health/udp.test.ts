@@ -1,3 +1,5 @@
+import { createSocket } from 'node:dgram';
+import { once } from 'node:events';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import type { Check } from '../../src/health/target.ts';
 import { checkOf, startProbing } from '../support/health/probing.ts';
@@ -26,6 +28,23 @@ describe('a UDP check through the relay of a mesh pod', () => {
     expect(await probe(relayed(relay.port))).toEqual(SUCCESS);
     expect(relay.received.map(({ length }) => length)).toEqual([16]);
     expect(member.connects).toEqual([]);
+  });
+
+  it('sends from one port each time, so that the relay holds one association, and from two at once', async () => {
+    const { member, probe } = await startProbing();
+    const socket = createSocket('udp4').bind(0, member.pod);
+    onTestFinished(() => void socket.close());
+    await once(socket, 'listening');
+    const sources = new Set<number>();
+    socket.on('message', (payload, { port, address }) => {
+      sources.add(port);
+      socket.send(payload, port, address);
+    });
+    const check = relayed(socket.address().port);
+    for (let count = 0; count < 5; count++) expect(await probe(check)).toEqual(SUCCESS);
+    expect(sources.size).toBe(1);
+    expect(await Promise.all([probe(check), probe(check)])).toEqual([SUCCESS, SUCCESS]);
+    expect(sources.size).toBe(2);
   });
 
   it('succeeds by an empty datagram', async () => {
