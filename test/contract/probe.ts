@@ -123,6 +123,16 @@ const cases: Readonly<Record<string, (scene: Scene) => Promise<void>>> = {
     silent.close();
   },
 
+  'a check in progress when the proxy ends is unknown': async ({ probe, stop }) => {
+    const service = await startHttpService();
+    await service.set('hanging');
+    const result = probe(service.port, HTTP);
+    await eventually(() => expect(service.received.length).toBe(1));
+    await stop();
+    expect(await result).toMatchObject({ is: 'unknown' });
+    await service.close();
+  },
+
   'a proxy that has ended is unknown for every type': async ({ probe, stop }) => {
     await stop();
     for (const settings of [HTTP, HTTPS, GRPC, TCP]) {
