@@ -52,8 +52,8 @@ async function startIdle(): Promise<Idle> {
   return { standalone, service };
 }
 
-/** A write: the object, and whether anything but the time of the last check differs. */
-type Write = { readonly name: string; readonly isRefresh: boolean };
+/** A write: the object, and the status before and after it if more differs than the time of the last check. */
+type Write = { readonly name: string; readonly change?: readonly unknown[] };
 
 /** Collects the writes to the status of MeshEndpoints, from now on. */
 function writesIn(read: ReadResources): readonly Write[] {
@@ -66,7 +66,8 @@ function writesIn(read: ReadResources): readonly Write[] {
       const last = before.get(name);
       if (last === object) continue;
       before.set(name, object);
-      writes.push({ name, isRefresh: last !== undefined && isEqual(undated(last), undated(object)) });
+      const isRefresh = last !== undefined && isEqual(undated(last), undated(object));
+      writes.push({ name, ...(isRefresh ? {} : { change: [last?.status, object.status] }) });
     }
   });
   return writes;
@@ -86,7 +87,7 @@ it('1,000 objects that are idle are checked, and written only to refresh lastChe
   const before = service.received.length;
   await sleep(IDLE_MS);
   expect(service.received.length - before).toBeGreaterThan(OBJECTS);
-  expect(writes.filter(({ isRefresh }) => !isRefresh)).toEqual([]);
+  expect(writes.filter(({ change }) => change)).toEqual([]);
   expect(new Set(writes.map(({ name }) => name)).size).toBe(writes.length);
   // A tenth of the objects in a minute, spread.
   if (IDLE_MS < 600_000) expect(writes.length).toBeLessThan(OBJECTS / 3);
