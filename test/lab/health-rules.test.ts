@@ -1,4 +1,8 @@
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { readConfigDump } from '../../lab/gateway/envoy.ts';
 import { eventually } from '../support/eventually.ts';
 import { startHttpService } from '../support/lab/health/services.ts';
 import type { HttpService, ReceivedRequest } from '../support/lab/health/services.ts';
@@ -6,12 +10,20 @@ import { httpCluster, startHealthWorld } from '../support/lab/health/world.ts';
 import type { HealthWorld } from '../support/lab/health/world.ts';
 import { meshEndpoints } from '../support/lab/traffic/objects.ts';
 
+/** The value of an Authorization header from a Secret. */
+const TOKEN = 'Bearer 4cZ-secret-of-a-Secret';
+
 let world: HealthWorld;
+let secrets: string;
 beforeAll(async () => {
-  world = await startHealthWorld();
+  secrets = mkdtempSync(join(tmpdir(), 'mesh-secrets-'));
+  mkdirSync(join(secrets, 'default', 'probe'), { recursive: true });
+  writeFileSync(join(secrets, 'default', 'probe', 'token'), TOKEN);
+  world = await startHealthWorld({ variables: { SECRETS_DIR: secrets } });
 });
 afterAll(async () => {
   await world.end();
+  rmSync(secrets, { recursive: true });
 });
 
 /** Starts a service that ends with the test. */
@@ -148,15 +160,20 @@ describe('a check', () => {
 });
 
 const SECRET = 'Bearer 4cZ-secret-of-a-check';
+const HEADERS_FROM = [{ name: 'Authorization', secretKeyRef: { name: 'probe', key: 'token' } }];
 
-/** What standalone shows and writes: log, metrics, status, and the files for Envoy Gateway. */
+/** What standalone shows: log, metrics and status. */
 async function shownByStandalone(): Promise<readonly string[]> {
   const { standalone } = world;
-  const statuses = standalone
-    .read()
-    .list('MeshEndpoints')
-    .map(({ status }) => JSON.stringify(status));
-  return [...standalone.lines, ...[...(await standalone.metrics()).keys()], ...statuses];
+  const objects = standalone.read().list('MeshEndpoints');
+  const statuses = objects.map(({ status }) => JSON.stringify(status));
+  return [...standalone.lines, ...(await standalone.metrics()).keys(), ...statuses];
+}
+
+async function expectNoSecret(): Promise<void> {
+  const shown = await shownByStandalone();
+  expect(shown.length).toBeGreaterThan(100);
+  expect(shown.filter(text => /4cZ-secret|a secret body/.test(text))).toEqual([]);
 }
 
 describe('a secret header of a check', () => {
@@ -165,10 +182,20 @@ describe('a secret header of a check', () => {
     expect(service.received.find(isOfOperator)?.headers.authorization).toBe(SECRET);
     await service.set('failing');
     await untilStatus('secret', 'Unhealthy');
-    await service.set('closed');
-    await eventually(() => expect(world.entry('secret')?.error).toBeDefined());
-    const shown = await shownByStandalone();
-    expect(shown.length).toBeGreaterThan(100);
-    expect(shown.filter(text => /4cZ-secret|a secret body/.test(text))).toEqual([]);
+    await expectNoSecret();
+  });
+
+  it('that is in a Secret is sent by the operator alone, which alone takes the endpoint out of use', async () => {
+    const service = await checkedService('from-secret', { headersFrom: HEADERS_FROM });
+    expect(service.received.find(isOfOperator)?.headers.authorization).toBe(TOKEN);
+    service.answerBy(request => (isOfOperator(request) ? 'failing' : 'ok'));
+    await untilStatus('from-secret', 'Unhealthy');
+    await eventually(async () =>
+      expect(await world.usable(httpCluster('from-secret'), service.port)).toBe(false),
+    );
+    expect(await world.responseOf('from-secret')).toMatchObject({ status: 503 });
+    expect(service.received.filter(({ headers }) => headers['user-agent'] === 'Envoy/HC')).toEqual([]);
+    await expectNoSecret();
+    expect(JSON.stringify(await readConfigDump(world.gateway.admin))).not.toContain('4cZ-secret-of-a-Secret');
   });
 });

@@ -68,6 +68,12 @@ async function backendsOf({ name }: Fault): Promise<ReadonlySet<string>> {
   return backends;
 }
 
+/** Whether there was an Event about an endpoint: without a cluster, a line of the log. */
+function isLogged(reason: string, { name }: Fault, text = ''): boolean {
+  const events = world.standalone.lines.filter(line => line.includes(`"reason":"${reason}"`));
+  return events.some(line => line.includes(`endpoint ${name} (`) && line.includes(text));
+}
+
 /** Waits until status, metric and Envoy agree that an endpoint is healthy. */
 async function expectHealthy(fault: Fault): Promise<void> {
   const { name } = fault;
@@ -97,13 +103,15 @@ async function expectWithin(intervals: number, change: Promise<void>): Promise<v
 }
 
 describe('an endpoint whose service fails and recovers', { concurrent: !IS_LONG }, () => {
-  it.each(FAULTS)('is reported alike by status, metric and Envoy: $name', async fault => {
+  it.each(FAULTS)('is reported alike by status, Event, metric and Envoy: $name', async fault => {
     await expectHealthy(fault);
     await serviceOf(fault).bad();
     await expectWithin(3, expectUnhealthy(fault));
+    await eventually(() => expect(isLogged('EndpointUnhealthy', fault, fault.error)).toBe(true));
     if (fault.kind === 'HTTPRoute') expect([...(await backendsOf(fault))]).toEqual(['web-2']);
     await serviceOf(fault).good();
     await expectWithin(2, expectHealthy(fault));
+    await eventually(() => expect(isLogged('EndpointHealthy', fault)).toBe(true));
     if (fault.kind === 'HTTPRoute') {
       await eventually(async () =>
         expect([...(await backendsOf(fault))].sort()).toEqual(['health', 'web-2']),

@@ -7,7 +7,7 @@ import { remoteOf } from '../lab.ts';
 import { clusterOf, meshEndpoints, meshRoute, meshTailnet } from '../traffic/objects.ts';
 import type { StandaloneProcess } from '../traffic/standalone-process.ts';
 import { startSystemWith } from '../traffic/system.ts';
-import type { System } from '../traffic/system.ts';
+import type { System, SystemOptions } from '../traffic/system.ts';
 import { CHECK } from './faults.ts';
 import { standaloneHere } from './standalone-here.ts';
 import type { StandaloneHere } from './standalone-here.ts';
@@ -82,8 +82,8 @@ export interface HealthWorld extends System<StandaloneHere>, CheckedSystem {
 }
 
 /** Starts it with a Gateway that has no routes yet. */
-export async function startHealthWorld(): Promise<HealthWorld> {
-  const system = await startSystemWith(standaloneHere);
+export async function startHealthWorld(options: SystemOptions = {}): Promise<HealthWorld> {
+  const system = await startSystemWith(standaloneHere, options);
   const read = system.standalone.read();
   const statusOf = (name: string) => read.get({ kind: 'MeshEndpoints', namespace: 'default', name })?.status;
   return {
