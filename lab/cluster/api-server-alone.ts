@@ -18,7 +18,7 @@ import type { KubeAccess } from '../kube/transport.ts';
 
 /**
  * An API server with etcd and the controller manager, but nothing that runs pods: on loopback, without root, and for one
- * test alone, which may break it. It serves our kinds and those of Gateway API.
+ * test alone, which may break it. It serves our kinds and those of Gateway API. It has no garbage collector.
  */
 export interface ApiServerAlone {
   readonly access: KubeAccess;
@@ -63,7 +63,11 @@ export async function startApiServerAlone(options: ApiServerOptions): Promise<Ap
   const starter = starterIn(notes, pathOf, searchPath);
   startEtcd(starter, place);
   let record = startApiServer(starter, credentials, place, flags);
-  startControllerManager(starter, credentials, [`--secure-port=${controllers}`]);
+  startControllerManager(starter, credentials, [
+    `--secure-port=${controllers}`,
+    // Tests create objects whose owners do not exist, which it would delete at any moment.
+    '--controllers=*,-garbage-collector-controller',
+  ]);
   const access = { server, caFile: credentials.ca, token: credentials.adminToken };
   const client = kubeClient(access);
   await withLogTail(record, untilReady(client));
