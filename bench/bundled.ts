@@ -1,6 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { basename, join } from 'node:path';
 import { buildSync } from 'esbuild';
+import { NODE_FLAGS } from '../lab/cluster/images/product.ts';
 import { PARTS } from '../lab/parts/parts.ts';
 import type { BinaryName } from '../lab/parts/parts.ts';
 
@@ -35,7 +36,7 @@ export function builtProduct(): string {
 
 /** The command that runs the product as the image does: these flags and variables decide what memory it takes. */
 export function productCommand(product = builtProduct()): readonly string[] {
-  return ['env', 'MALLOC_MMAP_THRESHOLD_=32768', process.execPath, '--max-semi-space-size=4', product];
+  return ['env', 'MALLOC_MMAP_THRESHOLD_=32768', process.execPath, ...NODE_FLAGS, product];
 }
 
 /** Finds programs of the parts in `npm run parts -- --list`, since only composition roots read the environment. */

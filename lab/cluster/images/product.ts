@@ -11,8 +11,11 @@ import { StateFolder } from '../../process/state-folder.ts';
 /** The folder of the product in its image. */
 const INSIDE = '/app';
 
+/** Flags of Node, as in the Dockerfile. */
+export const NODE_FLAGS = ['--max-semi-space-size=4', '--heap-growing-percent=60'];
+
 /** As in the Dockerfile; its argument is the command. */
-const ENTRYPOINT = [`${PROGRAMS}/node`, '--max-semi-space-size=4', `${INSIDE}/dist/js/cli.js`];
+const ENTRYPOINT = [`${PROGRAMS}/node`, ...NODE_FLAGS, `${INSIDE}/dist/js/cli.js`];
 
 /** As in the Dockerfile. */
 const ENVIRONMENT = { MALLOC_MMAP_THRESHOLD_: '32768' };
