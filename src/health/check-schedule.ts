@@ -1,8 +1,7 @@
 import type { Clock } from '../api/clock.ts';
 import { FairLimit } from './fair-limit.ts';
-import type { Probe, ProbeResult } from './probe.ts';
+import type { Check, Probe, ProbeResult } from './check.ts';
 import { nextStart, phaseOf } from './start-times.ts';
-import type { Check } from './target.ts';
 
 export type ScheduleDeps = {
   readonly probe: Probe;

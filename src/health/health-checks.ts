@@ -1,8 +1,8 @@
 import { createMonitor } from './monitor.ts';
 import type { MonitorDeps } from './monitor.ts';
 import type { HealthMonitor } from './health.ts';
-import { createProbe } from './create-probe.ts';
-import type { ProbeDeps } from './create-probe.ts';
+import { createProbe } from './probe/create-probe.ts';
+import type { ProbeDeps } from './probe/create-probe.ts';
 
 /** The health checks of a process. */
 export type HealthChecks = { readonly health: HealthMonitor; readonly close: () => void };

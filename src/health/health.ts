@@ -1,5 +1,5 @@
 import type { Key } from '../api/key.ts';
-import type { Check } from './target.ts';
+import type { Check } from './check.ts';
 
 /** The health of an endpoint by its checks. */
 export type Verdict =

@@ -6,10 +6,9 @@ import type { Recorder } from '../telemetry/recorder.ts';
 import { CheckSchedule } from './check-schedule.ts';
 import type { ScheduledEndpoint } from './check-schedule.ts';
 import type { CheckedEndpoint, HealthMonitor, Verdict } from './health.ts';
-import type { Probe, ProbeResult } from './probe.ts';
+import type { Check, Probe, ProbeResult } from './check.ts';
 import { reportResults } from './results.ts';
-import { checkKey } from './target.ts';
-import type { Check } from './target.ts';
+import { checkKey } from './check.ts';
 import { applyResult, initialState } from './threshold.ts';
 import type { HealthState } from './threshold.ts';
 

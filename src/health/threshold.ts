@@ -1,6 +1,5 @@
 import type { Verdict } from './health.ts';
-import type { ProbeResult } from './probe.ts';
-import type { Check } from './target.ts';
+import type { Check, ProbeResult } from './check.ts';
 
 /** The verdict about an endpoint, and how many of its latest results in a row were the same. */
 export type HealthState = {

@@ -2,7 +2,7 @@ import type { EndpointStatus, HealthCheck, Kinds, MeshEndpoint } from '../api/ge
 import type { RouteKind } from '../api/key.ts';
 import { hostAndPortOf } from '../api/socket-address.ts';
 import type { Verdict } from '../health/health.ts';
-import type { Check, CheckSettings, CheckTls } from '../health/target.ts';
+import type { Check, CheckSettings, CheckTls } from '../health/check.ts';
 import { healthCheckOf, splitHost, timesOf } from '../traffic/envoy-health-check.ts';
 import { NOT_CHECKED_YET } from '../traffic/health-status.ts';
 import { originatesTls, upstreamFor } from '../traffic/upstream-protocol.ts';

@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { createProbe } from '../../src/health/create-probe.ts';
-import type { ProbeResult } from '../../src/health/probe.ts';
-import type { Check, CheckSettings, Member } from '../../src/health/target.ts';
+import { createProbe } from '../../src/health/probe/create-probe.ts';
+import type { Check, CheckSettings, Member, ProbeResult } from '../../src/health/check.ts';
 import { systemClock } from '../../src/runtime/clock.ts';
 import { eventually } from '../support/eventually.ts';
 import { checkOf, httpSettings } from '../support/health/probing.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { CheckError, checkErrorOf, dialError, seconds } from '../../src/health/check-error.ts';
+import { CheckError, checkErrorOf, dialError, seconds } from '../../src/health/probe/check-error.ts';
 
 const withCode = (code: string) => Object.assign(new Error('a message with Bearer secret'), { code });
 

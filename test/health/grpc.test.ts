@@ -4,7 +4,7 @@ import { Server, ServerCredentials, status } from '@grpc/grpc-js';
 import { HealthImplementation, service as healthService } from 'grpc-health-check';
 import type { ServingStatus } from 'grpc-health-check';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import type { CheckSettings, CheckTls } from '../../src/health/target.ts';
+import type { CheckSettings, CheckTls } from '../../src/health/check.ts';
 import { checkOf, startProbing } from '../support/health/probing.ts';
 import { closedPort, listenForTest, startHttpService, startTcpService } from '../support/health/services.ts';
 import { CA, CERTIFICATES } from '../support/lab/health/certificates.ts';

@@ -2,7 +2,7 @@ import { createServer } from 'node:https';
 import type { ServerOptions } from 'node:https';
 import { createServer as createTlsServer } from 'node:tls';
 import { describe, expect, it } from 'vitest';
-import type { CheckTls } from '../../src/health/target.ts';
+import type { CheckTls } from '../../src/health/check.ts';
 import { checkOf, httpSettings, startProbing } from '../support/health/probing.ts';
 import { listenForTest, startHttpService, startTcpService } from '../support/health/services.ts';
 import type { Service } from '../support/health/services.ts';

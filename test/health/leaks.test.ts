@@ -1,8 +1,8 @@
 import type { Socket } from 'node:net';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import type { Clock } from '../../src/api/clock.ts';
-import { createProbe } from '../../src/health/create-probe.ts';
-import type { Check, CheckSettings, CheckTls } from '../../src/health/target.ts';
+import { createProbe } from '../../src/health/probe/create-probe.ts';
+import type { Check, CheckSettings, CheckTls } from '../../src/health/check.ts';
 import { systemClock } from '../../src/runtime/clock.ts';
 import { eventually } from '../support/eventually.ts';
 import { forward, hang, reset, respond, send, startMember } from '../support/health/member.ts';

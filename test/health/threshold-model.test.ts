@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import type { Verdict } from '../../src/health/health.ts';
-import type { ProbeResult } from '../../src/health/probe.ts';
+import type { ProbeResult } from '../../src/health/check.ts';
 import { applyResult, initialState } from '../../src/health/threshold.ts';
 
 /** The same sequences in every run; SEED=2 npm test tries others. */

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { Verdict } from '../../src/health/health.ts';
-import type { ProbeResult } from '../../src/health/probe.ts';
+import type { ProbeResult } from '../../src/health/check.ts';
 import { applyResult, initialState } from '../../src/health/threshold.ts';
 
 const THRESHOLDS = { healthyThreshold: 2, unhealthyThreshold: 3 };

@@ -1,7 +1,7 @@
 import { createSocket } from 'node:dgram';
 import { once } from 'node:events';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import type { Check } from '../../src/health/target.ts';
+import type { Check } from '../../src/health/check.ts';
 import { checkOf, startProbing } from '../support/health/probing.ts';
 import { startUdpService } from '../support/relay/datagrams.ts';
 import type { UdpService } from '../support/relay/datagrams.ts';

@@ -1,5 +1,5 @@
 import { MESH_POD } from '../../api/names.ts';
-import type { Members } from '../../health/target.ts';
+import type { Members } from '../../health/check.ts';
 import type { ReadResources } from '../../resources/resources.ts';
 import { formatAddress } from '../../telemetry/address.ts';
 import { proxiesOf } from '../../traffic/data-path.ts';

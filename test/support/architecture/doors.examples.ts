@@ -11,7 +11,7 @@ export const doorExamples: readonly Example[] = [
     },
     violations: [
       'src/api/a.ts:1: imports @kubernetes/client-node, which is used only in src/resources/kubernetes/: call what stands behind that door, or take it as a port',
-      'src/extension/hooks/cluster.ts:1: imports @grpc/grpc-js, which is used only in src/extension/grpc/, src/health/grpc.ts: call what stands behind that door, or take it as a port',
+      'src/extension/hooks/cluster.ts:1: imports @grpc/grpc-js, which is used only in src/extension/grpc/, src/health/probe/grpc.ts: call what stands behind that door, or take it as a port',
       'codegen/load/checks.ts:1: imports ajv, which is used only in codegen/validator/: call what stands behind that door, or take it as a port',
     ],
   },

@@ -62,7 +62,7 @@ const IMPORT_MAP: Readonly<Record<string, readonly Permission[]>> = {
     'src/runtime/',
     'src/telemetry/',
     ...PORTS,
-    'src/health/target.ts',
+    'src/health/check.ts',
     'src/health/threshold.ts',
   ],
   'src/extension/': ['src/api/', 'src/traffic/', 'src/telemetry/', 'src/resources/resources.ts'],

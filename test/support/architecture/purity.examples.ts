@@ -66,7 +66,7 @@ export const purityExamples: readonly Example[] = [
         'const time = new Date(given).toISOString(); Date.parse(time); Math.max(1, 2);',
       'src/traffic/revision.ts':
         "import { createHash } from 'node:crypto';\nimport { join } from 'node:path';",
-      'src/health/target.ts':
+      'src/health/check.ts':
         'function f(process: { env: string }, x: A) { return process.env + x.fetch + { crypto: 1 }; }',
       'src/health/monitor.ts': 'setTimeout(() => performance.now() + Date.now(), Math.random());',
       'codegen/main.ts': 'await main(process.env);',

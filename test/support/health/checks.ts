@@ -1,5 +1,5 @@
 import type { CheckedEndpoint, Verdict } from '../../../src/health/health.ts';
-import type { Check } from '../../../src/health/target.ts';
+import type { Check } from '../../../src/health/check.ts';
 
 /** A TCP check, with some of its fields replaced. */
 export function tcpCheck(address: string, fields: Partial<Check> = {}): Check {

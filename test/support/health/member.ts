@@ -3,7 +3,7 @@ import { createServer } from 'node:http';
 import type { Server } from 'node:http';
 import { connect, Socket } from 'node:net';
 import { MESH_POD, RELAY } from '../../../src/api/names.ts';
-import type { Member } from '../../../src/health/target.ts';
+import type { Member } from '../../../src/health/check.ts';
 import { nextAddress } from '../relay/running-relay.ts';
 
 /** What the proxy does with a CONNECT to an authority. */

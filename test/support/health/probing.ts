@@ -1,7 +1,6 @@
 import { onTestFinished } from 'vitest';
-import { createProbe } from '../../../src/health/create-probe.ts';
-import type { ProbeResult } from '../../../src/health/probe.ts';
-import type { Check, CheckSettings, Member } from '../../../src/health/target.ts';
+import { createProbe } from '../../../src/health/probe/create-probe.ts';
+import type { Check, CheckSettings, Member, ProbeResult } from '../../../src/health/check.ts';
 import { VirtualClock } from '../virtual-clock.ts';
 import { startMember } from './member.ts';
 import type { TestMember } from './member.ts';

@@ -1,6 +1,6 @@
 import type { HealthMonitor } from '../../../src/health/health.ts';
 import { createMonitor } from '../../../src/health/monitor.ts';
-import type { Probe, ProbeResult } from '../../../src/health/probe.ts';
+import type { Probe, ProbeResult } from '../../../src/health/check.ts';
 import { createLog } from '../../../src/telemetry/log.ts';
 import { healthMetrics } from '../../../src/telemetry/metrics.ts';
 import { createRegistry } from '../../../src/telemetry/registry.ts';

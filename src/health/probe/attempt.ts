@@ -1,4 +1,4 @@
-import type { Clock } from '../api/clock.ts';
+import type { Clock } from '../../api/clock.ts';
 import { CheckError } from './check-error.ts';
 
 type Destroyable = { destroy(): unknown; on(event: 'error', listener: () => void): unknown };

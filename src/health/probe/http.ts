@@ -3,7 +3,7 @@ import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Attempt } from './attempt.ts';
 import { CheckError, checkErrorOf } from './check-error.ts';
-import type { CheckSettings } from './target.ts';
+import type { CheckSettings } from '../check.ts';
 import { USER_AGENT } from './tunnel.ts';
 
 type HttpSettings = Extract<CheckSettings, { readonly type: 'HTTP' }>;

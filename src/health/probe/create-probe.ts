@@ -1,12 +1,11 @@
-import type { Clock } from '../api/clock.ts';
+import type { Clock } from '../../api/clock.ts';
 import { Attempt } from './attempt.ts';
 import { checkErrorOf, seconds } from './check-error.ts';
 import { createGrpcHealth } from './grpc.ts';
 import type { GrpcHealth } from './grpc.ts';
 import { checkHttp } from './http.ts';
 import { createMemberChecks } from './member.ts';
-import type { Probe, ProbeResult } from './probe.ts';
-import type { Check, Member, Members } from './target.ts';
+import type { Check, Member, Members, Probe, ProbeResult } from '../check.ts';
 import { createTls } from './tls.ts';
 import type { StartTls } from './tls.ts';
 import { connectDirect, openTunnel } from './tunnel.ts';

@@ -1,10 +1,10 @@
 import { request } from 'node:http';
-import type { Clock } from '../api/clock.ts';
-import { MESH_POD, RELAY } from '../api/names.ts';
-import type { SocketAddress } from '../api/socket-address.ts';
+import type { Clock } from '../../api/clock.ts';
+import { MESH_POD, RELAY } from '../../api/names.ts';
+import type { SocketAddress } from '../../api/socket-address.ts';
 import { Attempt } from './attempt.ts';
 import { CheckError } from './check-error.ts';
-import type { Member } from './target.ts';
+import type { Member } from '../check.ts';
 
 /** The way of a check through a member: its proxy, or its relay. */
 type Way = 'pool' | 'relay';

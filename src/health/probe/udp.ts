@@ -3,7 +3,7 @@ import { createSocket } from 'node:dgram';
 import { isIPv6 } from 'node:net';
 import type { Attempt } from './attempt.ts';
 import { CheckError, checkErrorOf } from './check-error.ts';
-import type { Check, Member } from './target.ts';
+import type { Check, Member } from '../check.ts';
 
 /** Sends one datagram of random bytes, through the relay of a member or directly; any datagram back is a success. */
 export type CheckUdp = (attempt: Attempt, check: Check, member: Member | undefined) => Promise<void>;

@@ -4,7 +4,7 @@ import { connect, createSecureContext } from 'node:tls';
 import type { SecureContext, TLSSocket } from 'node:tls';
 import type { Attempt } from './attempt.ts';
 import { checkErrorOf } from './check-error.ts';
-import type { CheckTls } from './target.ts';
+import type { CheckTls } from '../check.ts';
 
 /** Starts TLS on a connection, for a protocol of ALPN, and verifies the certificate. */
 export type StartTls = (

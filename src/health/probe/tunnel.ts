@@ -1,7 +1,7 @@
 import { request } from 'node:http';
 import { connect, isIPv6 } from 'node:net';
 import type { Socket } from 'node:net';
-import type { SocketAddress } from '../api/socket-address.ts';
+import type { SocketAddress } from '../../api/socket-address.ts';
 import type { Attempt } from './attempt.ts';
 import { CheckError, checkErrorOf, dialError } from './check-error.ts';
 

@@ -5,7 +5,7 @@ import type { experimental, ServiceError } from '@grpc/grpc-js';
 import { service as healthService } from 'grpc-health-check';
 import type { Attempt } from './attempt.ts';
 import { CheckError, checkErrorOf } from './check-error.ts';
-import type { CheckSettings } from './target.ts';
+import type { CheckSettings } from '../check.ts';
 import { USER_AGENT } from './tunnel.ts';
 
 type GrpcSettings = Extract<CheckSettings, { readonly type: 'GRPC' }>;
