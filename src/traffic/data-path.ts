@@ -44,7 +44,7 @@ export function proxiesOf({ metadata, spec: { pool }, status }: Kinds['MeshTailn
 export function poolProblemOf(tailnet: Kinds['MeshTailnet']): string | undefined {
   const { metadata, spec, status } = tailnet;
   if (metadata.deletionTimestamp !== undefined) {
-    return 'it is being deleted: create it again once it is gone, or move the endpoints to another tailnet';
+    return 'it is being deleted: create it again after its deletion, or move the endpoints to another tailnet';
   }
   if (spec.pool.mode === 'External') {
     return proxiesOf(tailnet).are === 'unknown' ? 'list one in spec.pool.addresses' : undefined;
