@@ -4,13 +4,7 @@ import { addressText } from '../api/socket-address.ts';
 import { statusEntriesOf } from './health-status.ts';
 import type { ResolvedEndpoint } from './resolve-backend-ref.ts';
 import type { ResolvedBackend } from './resolve-route.ts';
-
-/** A mesh pod that relays datagrams into a tailnet. */
-export type Relay = {
-  readonly address: string;
-  /** It terminates or is not ready: it gets no new traffic. */
-  readonly isDraining: boolean;
-};
+import type { Relay } from './traffic-resources.ts';
 
 /** The relays in the EndpointSlices of a Service, in an order that follows from their addresses. */
 export function relaysIn(slices: readonly EndpointSlice[]): readonly Relay[] {

@@ -8,7 +8,6 @@ import { refTo } from '../api/references.ts';
 import type { Resource } from '../api/resource.ts';
 import { caRefIn, parseTrust } from '../api/trust.ts';
 import type { CaRef, TrustedCa } from '../api/trust.ts';
-import type { Relay } from './relays.ts';
 import type { CaBundle } from './upstream-tls.ts';
 
 /** The resources that traffic depends on, read from a cache without waiting. Lists are in no particular order. */
@@ -36,6 +35,13 @@ export interface TrafficResources {
   /** The certificates in a PEM text; a pure function that an implementation may cache. */
   caBundle(pem: string): CaBundle;
 }
+
+/** A mesh pod that relays datagrams into a tailnet. */
+export type Relay = {
+  readonly address: string;
+  /** It terminates or is not ready: it gets no new traffic. */
+  readonly isDraining: boolean;
+};
 
 /** A key under which a read is recorded: one object, or all objects found by a value. */
 export type Dependency =
