@@ -1,12 +1,12 @@
 import type { Route } from '../api/gateway-api.ts';
 import type { Ref } from '../api/key.ts';
 import type { SocketAddress } from '../api/socket-address.ts';
-import type { EnvoyEndpoint } from '../traffic/load-assignment.ts';
+import type { EnvoyEndpoint } from '../traffic/endpoints/load-assignment.ts';
 import { poolProblemOf, proxiesOf } from '../traffic/data-path.ts';
 import type { DataPathMode } from '../traffic/data-path.ts';
 import type { TrafficResources } from '../traffic/traffic-resources.ts';
-import { trafficOfRoute } from '../traffic/route-traffic.ts';
-import type { RuleTraffic } from '../traffic/route-traffic.ts';
+import { trafficOfRoute } from '../traffic/endpoints/route-traffic.ts';
+import type { RuleTraffic } from '../traffic/endpoints/route-traffic.ts';
 import type { ResolvedRule } from '../traffic/resolve-route.ts';
 import { formatUnused } from '../traffic/unused.ts';
 import type { UnusedBackend } from '../traffic/unused.ts';

@@ -7,7 +7,7 @@ import { gatewaysOf, refTo, tailnetsOf } from '../api/references.ts';
 import type { Resource } from '../api/resource.ts';
 import { byNamespace } from '../resources/resources.ts';
 import type { AnyIndex, Index, ReadResources } from '../resources/resources.ts';
-import { relaysIn } from '../traffic/relays.ts';
+import { relaysIn } from '../traffic/endpoints/relays.ts';
 import { readCaBundle } from '../traffic/upstream-tls.ts';
 import type { ReadCaBundle } from '../traffic/upstream-tls.ts';
 import type { TrafficResources } from '../traffic/traffic-resources.ts';

@@ -4,7 +4,7 @@ import { isEqual } from '../api/json.ts';
 import type { Key } from '../api/key.ts';
 import { addressText } from '../api/socket-address.ts';
 import type { CheckedEndpoint, Verdict } from '../health/health.ts';
-import { NOT_CHECKED_YET, statusEntriesOf } from '../traffic/health-status.ts';
+import { NOT_CHECKED_YET, statusEntriesOf } from '../traffic/endpoints/health-status.ts';
 import type { ReadCaBundle } from '../traffic/upstream-tls.ts';
 import { checkOf, writtenVerdict } from './checks.ts';
 import type { PlannedCheck } from './checks.ts';

@@ -1,7 +1,7 @@
 import { API_VERSION } from '../api/generated/kinds.ts';
 import type { Condition, EndpointStatus, Kinds } from '../api/generated/types.ts';
 import type { ObjectEvent } from '../resources/resources.ts';
-import { NOT_CHECKED_YET } from '../traffic/health-status.ts';
+import { NOT_CHECKED_YET } from '../traffic/endpoints/health-status.ts';
 import { NOT_ASSIGNED_YET } from './relay-ports.ts';
 
 type MeshEndpoints = Kinds['MeshEndpoints'];

@@ -3,7 +3,7 @@ import { keyOf } from '../api/key.ts';
 import { refTo } from '../api/references.ts';
 import { hostAndPortOf } from '../api/socket-address.ts';
 import type { ExternalTargets, Resolution } from '../external-targets/external-targets.ts';
-import { statusEntriesOf } from '../traffic/health-status.ts';
+import { statusEntriesOf } from '../traffic/endpoints/health-status.ts';
 import type { EndpointInputs, InputSource } from './inputs.ts';
 
 /** The addresses of externalTargets. They are resolved in the background, so that no reconcile waits for DNS. */

@@ -3,7 +3,7 @@ import { API_VERSION } from '../api/generated/kinds.ts';
 import type { EndpointStatus, EndpointSummary, Kinds } from '../api/generated/types.ts';
 import { createdTailnetName, OAUTH_SECRET } from '../api/names.ts';
 import { poolProblemOf } from '../traffic/data-path.ts';
-import { NOT_CHECKED_YET } from '../traffic/health-status.ts';
+import { NOT_CHECKED_YET } from '../traffic/endpoints/health-status.ts';
 import type { PlannedEndpoint } from './entries.ts';
 import { cutText } from './routes.ts';
 

@@ -4,7 +4,7 @@ import type { Kinds, MeshEndpoint, RouteStatus } from '../api/generated/types.ts
 import { keyOf } from '../api/key.ts';
 import { isMeshBackend, refTo } from '../api/references.ts';
 import type { DataPathMode } from '../traffic/data-path.ts';
-import { trafficOfRoute } from '../traffic/route-traffic.ts';
+import { trafficOfRoute } from '../traffic/endpoints/route-traffic.ts';
 import type { TrafficResources } from '../traffic/traffic-resources.ts';
 import { formatUnused } from '../traffic/unused.ts';
 import type { UnusedBackend } from '../traffic/unused.ts';

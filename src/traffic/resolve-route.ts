@@ -7,11 +7,13 @@
  *                              (by permissions, upstream-protocol, upstream-tls)
  *   4  rule-conflicts          drops endpoints that cannot be in one Envoy cluster with the others of the rule
  *      other-backends          adds the Services and Backends of the rule
- *   5  envoy-cluster-settings  the resolved rule -> the settings of its Envoy cluster (with envoy-health-check);
- *                              revision hashes those of a Gateway
- *   6  load-assignment         the resolved rule -> the endpoints that Envoy gets (by path-to-backend, health-status)
  *
- * Whatever a stage drops is an entry of `unused`, with a reason and a message from unused.ts.
+ * Whatever a stage drops is an entry of `unused`, with a reason and a message from unused.ts. Two folders continue from
+ * the resolved rule, in this order; nothing in this folder imports them:
+ *
+ *   5  settings/envoy-cluster-settings  the settings of its Envoy cluster (with envoy-health-check);
+ *                                       revision hashes those of a Gateway
+ *   6  endpoints/load-assignment        the endpoints that Envoy gets (by path-to-backend, health-status)
  */
 import type { BackendRef, Route } from '../api/gateway-api.ts';
 import { backendRefsOf, isMeshEndpoints } from './backend-refs.ts';

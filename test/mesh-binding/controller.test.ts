@@ -4,7 +4,7 @@ import { trafficResourcesFrom, extensionIndexes, routesOf } from '../../src/exte
 import { access } from '../../src/mesh-binding/access.ts';
 import { bindingController } from '../../src/mesh-binding/controller.ts';
 import { sharedIndexes } from '../../src/resources/indexes.ts';
-import { revisionOf } from '../../src/traffic/revision.ts';
+import { revisionOf } from '../../src/traffic/settings/revision.ts';
 import { gatewayObject, meshBackend, named, route } from '../support/declared.ts';
 import { endpoint, meshBinding, meshEndpoints, meshTailnet } from '../support/objects.ts';
 import { Runtime } from '../support/runtime/runtime.ts';

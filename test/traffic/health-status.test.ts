@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { NOT_CHECKED_YET } from '../../src/traffic/health-status.ts';
+import { NOT_CHECKED_YET } from '../../src/traffic/endpoints/health-status.ts';
 import { resourcesFrom, trafficOf } from '../support/traffic/resolve.ts';
 import {
   backend,

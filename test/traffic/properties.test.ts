@@ -5,7 +5,7 @@ import { keyOf } from '../../src/api/key.ts';
 import { refTo } from '../../src/api/references.ts';
 import type { SocketAddress } from '../../src/api/socket-address.ts';
 import type { Resource } from '../../src/api/resource.ts';
-import type { EnvoyEndpoint, LoadAssignment } from '../../src/traffic/load-assignment.ts';
+import type { EnvoyEndpoint, LoadAssignment } from '../../src/traffic/endpoints/load-assignment.ts';
 import type { UpstreamTls } from '../../src/traffic/upstream-tls.ts';
 import type { ResolvedRule } from '../../src/traffic/resolve-route.ts';
 import { arbitraryObject } from '../support/schema/arbitrary.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { loadAssignmentOf } from '../../src/traffic/load-assignment.ts';
-import type { EnvoyEndpoint } from '../../src/traffic/load-assignment.ts';
+import { loadAssignmentOf } from '../../src/traffic/endpoints/load-assignment.ts';
+import type { EnvoyEndpoint } from '../../src/traffic/endpoints/load-assignment.ts';
 import { endpoint } from '../support/objects.ts';
 import { resourcesFrom, ruleOf, trafficOf } from '../support/traffic/resolve.ts';
 import type { Traffic } from '../support/traffic/resolve.ts';

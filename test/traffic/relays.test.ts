@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { relaysIn } from '../../src/traffic/relays.ts';
+import { relaysIn } from '../../src/traffic/endpoints/relays.ts';
 import { resourceOf } from '../support/resources/resources.ts';
 import { sliceObject } from '../support/traffic/objects.ts';
 

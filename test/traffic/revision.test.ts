@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { Route } from '../../src/api/gateway-api.ts';
 import { dataPathOf } from '../../src/traffic/data-path.ts';
-import { revisionOf } from '../../src/traffic/revision.ts';
+import { revisionOf } from '../../src/traffic/settings/revision.ts';
 import { route } from '../support/declared.ts';
 import { endpoint } from '../support/objects.ts';
 import { resourceOf } from '../support/resources/resources.ts';

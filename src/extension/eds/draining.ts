@@ -1,5 +1,9 @@
 import type { Key } from '../../api/key.ts';
-import type { EnvoyEndpoint, EnvoyLocality, LoadAssignment } from '../../traffic/load-assignment.ts';
+import type {
+  EnvoyEndpoint,
+  EnvoyLocality,
+  LoadAssignment,
+} from '../../traffic/endpoints/load-assignment.ts';
 import type { UnusedReason } from '../../traffic/unused.ts';
 import type { ClusterSnapshot } from '../resolution-cache.ts';
 

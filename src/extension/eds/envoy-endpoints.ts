@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { DescField, MessageInitShape } from '@bufbuild/protobuf';
 import { familyOf } from '../../api/ip.ts';
-import type { EnvoyEndpoint, LoadAssignment } from '../../traffic/load-assignment.ts';
+import type { EnvoyEndpoint, LoadAssignment } from '../../traffic/endpoints/load-assignment.ts';
 import type { SocketAddress } from '../../api/socket-address.ts';
 import { encode, pack } from '../encode.ts';
 import { MATCH_KEY } from '../envoy-cluster/transport-socket.ts';

@@ -1,4 +1,4 @@
-import type { EnvoyClusterSettings } from '../../traffic/envoy-cluster-settings.ts';
+import type { EnvoyClusterSettings } from '../../traffic/settings/envoy-cluster-settings.ts';
 import {
   Cluster_CommonLbConfigSchema,
   Cluster_DiscoveryType as DiscoveryType,

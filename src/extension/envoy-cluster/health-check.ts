@@ -1,6 +1,6 @@
 import type { MessageInitShape } from '@bufbuild/protobuf';
-import type { EnvoyHealthCheck } from '../../traffic/envoy-health-check.ts';
-import type { EnvoyClusterSettings } from '../../traffic/envoy-cluster-settings.ts';
+import type { EnvoyHealthCheck } from '../../traffic/settings/envoy-health-check.ts';
+import type { EnvoyClusterSettings } from '../../traffic/settings/envoy-cluster-settings.ts';
 import { durationOf, encode } from '../encode.ts';
 import {
   HealthCheckSchema,

@@ -1,6 +1,6 @@
 import type { DescMessage, MessageInitShape } from '@bufbuild/protobuf';
 import { AnySchema } from '@bufbuild/protobuf/wkt';
-import type { TransportSocketMatch, TransportSocket } from '../../traffic/envoy-cluster-settings.ts';
+import type { TransportSocketMatch, TransportSocket } from '../../traffic/settings/envoy-cluster-settings.ts';
 import { setField, updateField, bytesField, bytesOf, isMessage, concat, textOf } from '../wire.ts';
 import { encode, pack, typeUrlOf } from '../encode.ts';
 import { Cluster_TransportSocketMatchSchema as MatchSchema } from '../proto/envoy/config/cluster/v3_pb.ts';

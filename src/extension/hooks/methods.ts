@@ -2,7 +2,7 @@ import type { Clock } from '../../api/clock.ts';
 import type { Log } from '../../telemetry/log.ts';
 import type { extensionMetrics } from '../../telemetry/metrics.ts';
 import type { Recorder } from '../../telemetry/recorder.ts';
-import type { EnvoyClusterSettings } from '../../traffic/envoy-cluster-settings.ts';
+import type { EnvoyClusterSettings } from '../../traffic/settings/envoy-cluster-settings.ts';
 import { envoyClusterEditor } from '../envoy-cluster/envoy-cluster.ts';
 import type { Bytes, Methods, Unary } from '../grpc/method.ts';
 import { EnvoyGatewayExtension } from '../proto/envoygateway/extension_pb.ts';

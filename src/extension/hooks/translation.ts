@@ -1,7 +1,7 @@
 import { PostTranslateModifyRequestSchema as RequestSchema } from '../proto/envoygateway/extension_pb.ts';
 import { Fields, varint, WIRE_TYPES } from '../wire.ts';
 import type { Field } from '../wire.ts';
-import type { EnvoyClusterSettings } from '../../traffic/envoy-cluster-settings.ts';
+import type { EnvoyClusterSettings } from '../../traffic/settings/envoy-cluster-settings.ts';
 import type { EditEnvoyCluster } from '../envoy-cluster/envoy-cluster.ts';
 import type { FailOpen } from './methods.ts';
 import { GrpcError } from '../grpc/method.ts';

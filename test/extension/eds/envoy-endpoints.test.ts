@@ -5,7 +5,7 @@ import { encodeAssignment } from '../../../src/extension/eds/envoy-endpoints.ts'
 import { AddressSchema } from '../../../src/extension/proto/envoy/config/core/v3_pb.ts';
 import { ClusterLoadAssignmentSchema } from '../../../src/extension/proto/envoy/config/endpoint/v3_pb.ts';
 import type { LbEndpoint } from '../../../src/extension/proto/envoy/config/endpoint/v3_pb.ts';
-import type { EnvoyEndpoint } from '../../../src/traffic/load-assignment.ts';
+import type { EnvoyEndpoint } from '../../../src/traffic/endpoints/load-assignment.ts';
 import { assignment, direct, endpoint } from '../../support/extension/assignments.ts';
 import { CLUSTER } from '../../support/extension/clusters.ts';
 

@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { envoyClusterEditor } from '../../../src/extension/envoy-cluster/envoy-cluster.ts';
 import { Cluster_TransportSocketMatchSchema } from '../../../src/extension/proto/envoy/config/cluster/v3_pb.ts';
 import { bytesField, bytesOf, Fields, concat } from '../../../src/extension/wire.ts';
-import type { EnvoyClusterSettings } from '../../../src/traffic/envoy-cluster-settings.ts';
+import type { EnvoyClusterSettings } from '../../../src/traffic/settings/envoy-cluster-settings.ts';
 import { varintField } from '../../support/extension/varint-field.ts';
 import {
   gatewayCluster,

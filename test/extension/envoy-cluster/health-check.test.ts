@@ -2,7 +2,7 @@ import { fromBinary } from '@bufbuild/protobuf';
 import { describe, expect, it } from 'vitest';
 import { encodeHealthCheck } from '../../../src/extension/envoy-cluster/health-check.ts';
 import { HealthCheckSchema } from '../../../src/extension/proto/envoy/config/core/v3_pb.ts';
-import type { EnvoyClusterSettings } from '../../../src/traffic/envoy-cluster-settings.ts';
+import type { EnvoyClusterSettings } from '../../../src/traffic/settings/envoy-cluster-settings.ts';
 import {
   datagrams,
   GRPC_CHECK,

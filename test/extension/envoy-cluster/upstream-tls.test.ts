@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { envoyClusterEditor } from '../../../src/extension/envoy-cluster/envoy-cluster.ts';
 import type { UpstreamTlsContext } from '../../../src/extension/proto/envoy/extensions/transport_sockets/tls/v3_pb.ts';
-import type { TransportSocket } from '../../../src/traffic/envoy-cluster-settings.ts';
+import type { TransportSocket } from '../../../src/traffic/settings/envoy-cluster-settings.ts';
 import type { UpstreamTls } from '../../../src/traffic/upstream-tls.ts';
 import { gatewayCluster, opened, read } from '../../support/extension/clusters.ts';
 import { CA, settings, tlsSocket } from '../../support/extension/cluster-settings.ts';

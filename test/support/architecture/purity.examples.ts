@@ -64,7 +64,7 @@ export const purityExamples: readonly Example[] = [
     files: {
       'src/mesh-endpoints/status.ts':
         'const time = new Date(given).toISOString(); Date.parse(time); Math.max(1, 2);',
-      'src/traffic/revision.ts':
+      'src/traffic/settings/revision.ts':
         "import { createHash } from 'node:crypto';\nimport { join } from 'node:path';",
       'src/health/check.ts':
         'function f(process: { env: string }, x: A) { return process.env + x.fetch + { crypto: 1 }; }',

@@ -1,4 +1,4 @@
-import type { EnvoyEndpoint, LoadAssignment } from '../../../src/traffic/load-assignment.ts';
+import type { EnvoyEndpoint, LoadAssignment } from '../../../src/traffic/endpoints/load-assignment.ts';
 import { CLUSTER } from './clusters.ts';
 
 /** An endpoint that is reached through a proxy by default. */

@@ -1,5 +1,8 @@
-import type { EnvoyHealthCheck } from '../../../src/traffic/envoy-health-check.ts';
-import type { EnvoyClusterSettings, TransportSocket } from '../../../src/traffic/envoy-cluster-settings.ts';
+import type { EnvoyHealthCheck } from '../../../src/traffic/settings/envoy-health-check.ts';
+import type {
+  EnvoyClusterSettings,
+  TransportSocket,
+} from '../../../src/traffic/settings/envoy-cluster-settings.ts';
 import type { UpstreamTls } from '../../../src/traffic/upstream-tls.ts';
 import { CLUSTER } from './clusters.ts';
 

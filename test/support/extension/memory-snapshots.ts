@@ -1,7 +1,7 @@
 import type { Key } from '../../../src/api/key.ts';
 import type { Watcher } from '../../../src/extension/dependency-cache.ts';
 import type { ClusterSnapshot, SnapshotCache } from '../../../src/extension/resolution-cache.ts';
-import type { EnvoyEndpoint, EnvoyLocality } from '../../../src/traffic/load-assignment.ts';
+import type { EnvoyEndpoint, EnvoyLocality } from '../../../src/traffic/endpoints/load-assignment.ts';
 import type { UnusedBackend } from '../../../src/traffic/unused.ts';
 
 /** An endpoint at 100.64.0.1 with this port by default. */

@@ -8,7 +8,7 @@ import { openDirectory } from '../../../../src/resources/directory.ts';
 import type { Directory } from '../../../../src/resources/directory.ts';
 import { systemClock } from '../../../../src/runtime/clock.ts';
 import { startController } from '../../../../src/runtime/controller.ts';
-import { revisionOf } from '../../../../src/traffic/revision.ts';
+import { revisionOf } from '../../../../src/traffic/settings/revision.ts';
 
 /** The folders that the operator side works on. */
 export type OperatorFolders = {

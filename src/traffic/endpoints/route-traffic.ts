@@ -1,16 +1,16 @@
-import type { Route } from '../api/gateway-api.ts';
-import { refOf } from '../api/key.ts';
-import type { Ref } from '../api/key.ts';
-import { gatewaysOf } from '../api/references.ts';
-import { dataPathOf } from './data-path.ts';
-import type { DataPathMode } from './data-path.ts';
-import { envoyClusterSettingsOf } from './envoy-cluster-settings.ts';
+import type { Route } from '../../api/gateway-api.ts';
+import { refOf } from '../../api/key.ts';
+import type { Ref } from '../../api/key.ts';
+import { gatewaysOf } from '../../api/references.ts';
+import { dataPathOf } from '../data-path.ts';
+import type { DataPathMode } from '../data-path.ts';
+import { envoyClusterSettingsOf } from '../settings/envoy-cluster-settings.ts';
 import { loadAssignmentOf } from './load-assignment.ts';
 import type { EnvoyLocality } from './load-assignment.ts';
-import { resolveRoute } from './resolve-route.ts';
-import type { ResolvedRule } from './resolve-route.ts';
-import type { TrafficResources } from './traffic-resources.ts';
-import type { UnusedBackend } from './unused.ts';
+import { resolveRoute } from '../resolve-route.ts';
+import type { ResolvedRule } from '../resolve-route.ts';
+import type { TrafficResources } from '../traffic-resources.ts';
+import type { UnusedBackend } from '../unused.ts';
 
 /** What Envoys with one data path get for a rule. */
 export type RuleTraffic = {

@@ -1,9 +1,9 @@
-import type { EndpointStatus, MeshEndpoint } from '../api/generated/types.ts';
-import { familyOf } from '../api/ip.ts';
-import { hostAndPortOf } from '../api/socket-address.ts';
+import type { EndpointStatus, MeshEndpoint } from '../../api/generated/types.ts';
+import { familyOf } from '../../api/ip.ts';
+import { hostAndPortOf } from '../../api/socket-address.ts';
 import { statusEntriesOf } from './health-status.ts';
-import type { ResolvedEndpoint } from './resolve-backend-ref.ts';
-import type { ResolvedBackend } from './resolve-route.ts';
+import type { ResolvedEndpoint } from '../resolve-backend-ref.ts';
+import type { ResolvedBackend } from '../resolve-route.ts';
 
 /** The addresses to which Envoy connects for an endpoint with externalTarget, or why there are none. */
 export type ExternalAddresses =

@@ -1,16 +1,16 @@
-import type { Kinds } from '../api/generated/types.ts';
-import { addressText } from '../api/socket-address.ts';
-import type { SocketAddress } from '../api/socket-address.ts';
-import { proxiesOf, proxySelector } from './data-path.ts';
-import type { DataPathMode } from './data-path.ts';
+import type { Kinds } from '../../api/generated/types.ts';
+import { addressText } from '../../api/socket-address.ts';
+import type { SocketAddress } from '../../api/socket-address.ts';
+import { proxiesOf, proxySelector } from '../data-path.ts';
+import type { DataPathMode } from '../data-path.ts';
 import { externalAddressesOf } from './external-targets.ts';
 import type { ExternalAddresses } from './external-targets.ts';
 import { relayPortsOf } from './relays.ts';
-import type { ResolvedEndpoint } from './resolve-backend-ref.ts';
-import type { ResolvedBackend, ResolvedRule } from './resolve-route.ts';
-import type { TrafficResources } from './traffic-resources.ts';
-import { unreachableBackend } from './unused.ts';
-import type { UnusedBackend } from './unused.ts';
+import type { ResolvedEndpoint } from '../resolve-backend-ref.ts';
+import type { ResolvedBackend, ResolvedRule } from '../resolve-route.ts';
+import type { TrafficResources } from '../traffic-resources.ts';
+import { unreachableBackend } from '../unused.ts';
+import type { UnusedBackend } from '../unused.ts';
 
 /** The address to which Envoy sends what is for an endpoint. */
 export type Place = SocketAddress & {

@@ -1,10 +1,10 @@
 import { envoyHealthCheckOf } from './envoy-health-check.ts';
 import type { EnvoyHealthCheck } from './envoy-health-check.ts';
-import type { OtherSocket } from './other-backends.ts';
-import type { ResolvedRule } from './resolve-route.ts';
-import type { UpstreamProtocol } from './upstream-protocol.ts';
-import { CLEAR_SOCKET, socketName, tlsKey } from './upstream-tls.ts';
-import type { UpstreamTls } from './upstream-tls.ts';
+import type { OtherSocket } from '../other-backends.ts';
+import type { ResolvedRule } from '../resolve-route.ts';
+import type { UpstreamProtocol } from '../upstream-protocol.ts';
+import { CLEAR_SOCKET, socketName, tlsKey } from '../upstream-tls.ts';
+import type { UpstreamTls } from '../upstream-tls.ts';
 
 /** A transport socket, inside of the tunnel. */
 export type TransportSocket =

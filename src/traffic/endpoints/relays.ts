@@ -1,10 +1,10 @@
-import type { EndpointSlice } from '../api/backends.ts';
-import type { EndpointStatus } from '../api/generated/types.ts';
-import { addressText } from '../api/socket-address.ts';
+import type { EndpointSlice } from '../../api/backends.ts';
+import type { EndpointStatus } from '../../api/generated/types.ts';
+import { addressText } from '../../api/socket-address.ts';
 import { statusEntriesOf } from './health-status.ts';
-import type { ResolvedEndpoint } from './resolve-backend-ref.ts';
-import type { ResolvedBackend } from './resolve-route.ts';
-import type { Relay } from './traffic-resources.ts';
+import type { ResolvedEndpoint } from '../resolve-backend-ref.ts';
+import type { ResolvedBackend } from '../resolve-route.ts';
+import type { Relay } from '../traffic-resources.ts';
 
 /** The relays in the EndpointSlices of a Service, in an order that follows from their addresses. */
 export function relaysIn(slices: readonly EndpointSlice[]): readonly Relay[] {

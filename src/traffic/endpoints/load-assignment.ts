@@ -1,16 +1,16 @@
-import type { DataPathMode } from './data-path.ts';
-import type { EnvoyClusterSettings } from './envoy-cluster-settings.ts';
-import { healthCheckHostOf, healthCheckOf } from './envoy-health-check.ts';
+import type { DataPathMode } from '../data-path.ts';
+import type { EnvoyClusterSettings } from '../settings/envoy-cluster-settings.ts';
+import { healthCheckHostOf, healthCheckOf } from '../settings/envoy-health-check.ts';
 import { healthStatusesOf } from './health-status.ts';
 import type { HealthStatus } from './health-status.ts';
-import type { OtherBackend } from './other-backends.ts';
-import type { ResolvedEndpoint } from './resolve-backend-ref.ts';
-import type { ResolvedBackend, ResolvedRule } from './resolve-route.ts';
+import type { OtherBackend } from '../other-backends.ts';
+import type { ResolvedEndpoint } from '../resolve-backend-ref.ts';
+import type { ResolvedBackend, ResolvedRule } from '../resolve-route.ts';
 import { pathsOf } from './path-to-backend.ts';
 import type { Path, Place } from './path-to-backend.ts';
-import type { TrafficResources } from './traffic-resources.ts';
-import type { UnusedBackend } from './unused.ts';
-import { CLEAR_SOCKET, socketName, tlsKey } from './upstream-tls.ts';
+import type { TrafficResources } from '../traffic-resources.ts';
+import type { UnusedBackend } from '../unused.ts';
+import { CLEAR_SOCKET, socketName, tlsKey } from '../upstream-tls.ts';
 
 /** An endpoint as Envoy gets it: an LbEndpoint. */
 export type EnvoyEndpoint = Place & {

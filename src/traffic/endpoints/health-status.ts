@@ -1,8 +1,8 @@
-import type { EndpointStatus, Kinds } from '../api/generated/types.ts';
-import { addressText, parseSocketAddress } from '../api/socket-address.ts';
-import type { EnvoyClusterSettings } from './envoy-cluster-settings.ts';
-import { healthCheckOf } from './envoy-health-check.ts';
-import type { ResolvedEndpoint } from './resolve-backend-ref.ts';
+import type { EndpointStatus, Kinds } from '../../api/generated/types.ts';
+import { addressText, parseSocketAddress } from '../../api/socket-address.ts';
+import type { EnvoyClusterSettings } from '../settings/envoy-cluster-settings.ts';
+import { healthCheckOf } from '../settings/envoy-health-check.ts';
+import type { ResolvedEndpoint } from '../resolve-backend-ref.ts';
 
 /** The health_status of an endpoint in EDS. */
 export type HealthStatus = 'UNKNOWN' | 'HEALTHY' | 'UNHEALTHY' | 'DRAINING';

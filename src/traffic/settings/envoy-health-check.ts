@@ -1,8 +1,8 @@
-import { durationMs } from '../api/duration.ts';
-import { isEqual } from '../api/json.ts';
-import type { HealthCheck } from '../api/generated/types.ts';
-import type { ResolvedEndpoint } from './resolve-backend-ref.ts';
-import type { ResolvedRule } from './resolve-route.ts';
+import { durationMs } from '../../api/duration.ts';
+import { isEqual } from '../../api/json.ts';
+import type { HealthCheck } from '../../api/generated/types.ts';
+import type { ResolvedEndpoint } from '../resolve-backend-ref.ts';
+import type { ResolvedRule } from '../resolve-route.ts';
 
 type CheckTimes = {
   readonly intervalMs: number;
