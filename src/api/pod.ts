@@ -5,7 +5,7 @@ import { MESH_POD, RELAY } from './names.ts';
 import { field, forms, optionalText, present } from './place.ts';
 import type { Place } from './place.ts';
 
-/** A mesh pod, reduced to the fields that say how far it is. */
+/** A mesh pod, reduced to the fields that show its progress. */
 export type Pod = {
   readonly kind: 'Pod';
   readonly apiVersion: string;

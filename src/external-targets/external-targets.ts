@@ -11,7 +11,7 @@ export type Resolution =
     }
   /** No lookup has succeeded yet. */
   | { readonly is: 'unresolved'; readonly problem: string }
-  /** Traffic may not be sent to the host, or to one of its addresses. `problem` says which, and has the fix. */
+  /** Traffic may not be sent to the host, or to one of its addresses. `problem` names it, and has the fix. */
   | { readonly is: 'refused'; readonly problem: string };
 
 /** Resolves the hosts of externalTargets, and again when their answers expire. */

@@ -11,7 +11,7 @@ export type GuardOptions = {
   readonly apiServer: readonly string[];
 };
 
-/** Ranges that no configuration allows: the machine of Envoy itself, its link, and what hands out credentials. */
+/** Ranges that no configuration allows: the machine of Envoy itself, its link, and metadata services. */
 const NEVER: Readonly<Record<string, readonly string[]>> = {
   'an unspecified address': ['0.0.0.0/8', '::/128'],
   'a loopback address': ['127.0.0.0/8', '::1/128'],
@@ -49,7 +49,7 @@ const SPECIAL = [
   '3fff::/20',
 ];
 
-/** The prefix of IPv4 addresses that a NAT64 translates; they are judged by the IPv4 address. */
+/** The prefix of IPv4 addresses that a NAT64 translates; they are checked as the IPv4 address. */
 const NAT64 = '64:ff9b::';
 
 /**

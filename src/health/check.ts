@@ -79,7 +79,7 @@ export type ProbeResult =
   | { readonly is: 'success' }
   /** A short text for people, without secrets: timeout after 10s; connection refused; got 503, expected 200. */
   | { readonly is: 'failure'; readonly error: string }
-  /** It failed on its way to the endpoint, which says nothing about the endpoint. */
+  /** It failed on its way to the endpoint, so it is no result of the endpoint. */
   | { readonly is: 'unknown'; readonly why: string };
 
 /** Carries out a check once. It never rejects, and ends soon after the timeout of the check or an abort. */

@@ -17,7 +17,7 @@ export type EndpointInputs = {
   readonly checkProblem?: string;
 };
 
-/** Reads one sort of references of endpoints: CA certificates, Secrets, or names in DNS. */
+/** Reads one kind of references of endpoints: CA certificates, Secrets, or names in DNS. */
 export interface InputSource {
   /** By the names of endpoints; without endpoints that have no such reference. It never rejects. */
   read(object: Kinds['MeshEndpoints'], signal: AbortSignal): Promise<ReadonlyMap<string, EndpointInputs>>;

@@ -65,7 +65,7 @@ function readFlags(known: readonly string[], args: readonly string[]): ReadonlyM
   return flags;
 }
 
-/** The help text: flag, variable, meaning and default of each setting. */
+/** The help text: flag, variable, description and default of each setting. */
 export function helpOn(settings: Settings): string {
   const lines = Object.values(settings).map(setting => {
     const preset =

@@ -77,13 +77,13 @@ const NOTHING: Memory = { appliedAt: -Infinity, freed: new Map(), confirmation: 
 /** The ConfigMap is applied again after this time, in case others have changed its metadata. */
 const REAPPLY_MS = 600_000;
 
-/** Relays close a port that lost its target after 5 s; by then Envoys send it nothing any more. */
+/** Relays close a port that lost its target after 5 s; by then Envoys no longer send to it. */
 const FREED_MS = 10_000;
 
 /** After new targets, relays are read after these times, until they have them: so changes in quick succession are one write. */
 const SETTLE_MS = [100, 200, 400];
 
-/** Assigns a relay port to each UDP endpoint of a tailnet, hands the ports to its relays, and publishes them once they listen. */
+/** Assigns a relay port to each UDP endpoint of a tailnet, publishes the targets to its relays, and the ports once they listen. */
 export function relayPortsController(deps: RelayPortsDeps): Controller<'MeshTailnet'> {
   const { read, workloads, relayPorts, relayImage, traffic, clock } = deps;
   const memories = new Map<string, Memory>();
@@ -129,7 +129,7 @@ function withoutRelays({ wanted }: Gathered): PortsOfTailnet {
   return { ports: new Map(), missing: new Map(wanted.map(({ target }) => [target, NO_IMAGE])) };
 }
 
-/** Assigns ports, and notes those that have lost their target. */
+/** Assigns ports, and keeps those that have lost their target. */
 function plan(
   { wanted, stored = '' }: Gathered,
   { freed: before }: Memory,

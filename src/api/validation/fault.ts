@@ -1,6 +1,6 @@
 import type { Outline } from './validator.ts';
 
-/** An error in an object: its path, and a message that says what is valid. */
+/** An error in an object: its path, and a message with what is valid. */
 export type Fault = {
   /** Such as spec.endpoints[2].port. */
   readonly path: string;

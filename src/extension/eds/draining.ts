@@ -32,7 +32,7 @@ const NOT_FOUND: readonly UnusedReason[] = ['BackendNotFound', 'PortNotFound'];
 
 /**
  * The endpoints that drain after a change. Removed at once are endpoints that must not be used any more, those whose
- * address is assigned again, and relays: they are gone, or their port may soon be that of another endpoint. Nothing drains
+ * address is assigned again, and relays: they are deleted, or their port may soon be that of another endpoint. Nothing drains
  * next to several localities: Envoy counts draining hosts as unhealthy, which would shift traffic between localities.
  */
 export function drainingAfter(change: SnapshotChange): readonly DrainingEndpoint[] {

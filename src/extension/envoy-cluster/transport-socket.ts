@@ -69,7 +69,7 @@ export function isOurMatch(match: Uint8Array): boolean {
   return nameOfMatch(match)?.startsWith(MATCH_PREFIX) ?? false;
 }
 
-/** Returns the PROXY protocol socket of a cluster: the socket that Envoy Gateway made, or the one inside of ours. */
+/** Returns the PROXY protocol socket of a cluster: the socket that Envoy Gateway made, or the one that our socket wraps. */
 export function proxyProtocolOf(socket: Uint8Array): ProxyProtocolSocket | undefined {
   const { typeUrl, value } = configOf(socket);
   if (typeUrl === typeUrlOf(ProxyProtocolSchema)) return isMessage(value) ? socket : undefined;

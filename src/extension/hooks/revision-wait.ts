@@ -40,7 +40,7 @@ const LIMITS = {
 
 /**
  * Returns the function by which a translation waits for a cache that is behind the MeshBinding of the request; it returns
- * undefined if there is nothing to wait for:
+ * undefined if no wait is needed:
  *
  *   revision of the MeshBinding          the cache is                the translation
  *   current                              up to date                  proceeds at once

@@ -1,4 +1,4 @@
-/** Why a check failed: the endpoint answered, it did not, or the check ended before the proxy answered. */
+/** Why a check failed: the endpoint answered, it did not, or the check did not get as far as the endpoint. */
 type Reason = 'answered' | 'unanswered' | 'unreached';
 
 const MOST_CHARACTERS = 256;
@@ -35,7 +35,7 @@ const UNANSWERED: Readonly<Record<string, string>> = {
   EPERM: 'connection not permitted',
 };
 
-/** Errors of this process or its machine, which say nothing about the endpoint. */
+/** Errors of this process or its machine, which are no result of the endpoint. */
 const UNREACHED: Readonly<Record<string, string>> = {
   EMFILE: 'this process has too many open files',
   ENFILE: 'this machine has too many open files',
@@ -98,7 +98,7 @@ export function checkErrorOf(error: unknown, serverName = ''): CheckError {
   );
 }
 
-/** What meshd and the network libraries that it is made of say about a failed dial. */
+/** The errors of meshd and its network libraries for a failed dial. */
 const DIAL_ERRORS: readonly (readonly [pattern: RegExp, text: string])[] = [
   [/connection (was )?refused/i, 'connection refused'],
   [/no such host|server misbehaving/i, 'no such name'],

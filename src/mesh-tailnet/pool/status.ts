@@ -159,7 +159,7 @@ function containerProblem(
   return undefined;
 }
 
-/** After so many restarts a pod that is not ready counts as crashing. */
+/** After this number of restarts a pod that is not ready counts as crashing. */
 const RESTARTS = 3;
 
 /** The last line of a message, without what may be a secret: it may come from a log. */

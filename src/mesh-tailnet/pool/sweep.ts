@@ -69,7 +69,7 @@ const MOST_REMOVED = 10;
  *
  * Each device chooses its own hostname, so that any device of the tailnet can claim one of these; but only the owners of a
  * tag can assign it. An owner of our tags who gives a device such a hostname has that device deleted once it is offline, and
- * gains nothing else: the device of another cannot be made an orphan, because only that device can change its hostname.
+ * achieves nothing else: the device of another cannot be made an orphan, because only that device can change its hostname.
  */
 
 /**

@@ -191,7 +191,7 @@ export class Applied {
     return this.#applied.has(object) && isEqual(this.#applied.get(object), value);
   }
 
-  /** Notes what was applied, if the store has the object of the response. */
+  /** Records what was applied, if the store has the object of the response. */
   note<K extends ResourceKind>(ref: Ref<K>, response: unknown, value: unknown): void {
     const object = this.#read.get(ref);
     const { version } = seenIn(response);
