@@ -50,7 +50,7 @@ async function findDrift(outputs: Outputs, pages: Outputs): Promise<readonly Dri
   return [...wrong, ...stale];
 }
 
-async function mend({ path, is }: Drift, outputs: Outputs): Promise<void> {
+async function write({ path, is }: Drift, outputs: Outputs): Promise<void> {
   if (is === 'stale') return rm(path);
   await mkdir(dirname(path), { recursive: true });
   await writeFile(path, outputs.get(path) ?? '');
@@ -66,7 +66,7 @@ async function main(): Promise<number> {
   const inputs = { schemas, protos, pages, configuration: await readFile(CONFIGURATION_SOURCE, 'utf8') };
   const outputs = await generate(inputs, phase => console.log(`  ${phase}`));
   const drift = await findDrift(outputs, pages);
-  if (!values.check) await Promise.all(drift.map(one => mend(one, outputs)));
+  if (!values.check) await Promise.all(drift.map(one => write(one, outputs)));
   for (const { path, is } of drift)
     console.log(values.check ? `  ${path} is ${is}` : `  wrote ${path} (was ${is})`);
   console.log(`${outputs.size} files, ${drift.length} ${values.check ? 'not as generated' : 'changed'}`);

@@ -154,7 +154,7 @@ async function configure(
     ]);
   await rollout('restart');
   await rollout('status');
-  await waitFor('the Envoy Gateway before to be gone', async () => {
+  await waitFor('the previous Envoy Gateway to be deleted', async () => {
     return (await envoyGatewayPods(client)).length === 1 || undefined;
   });
 }

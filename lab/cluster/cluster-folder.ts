@@ -41,7 +41,7 @@ export class ClusterFolder extends StateFolder<Cluster> {
       ...sandbox.map(record => () => stopProcess(record)),
       () => super.remove(),
       removeCgroup,
-      () => waitFor('the network of the cluster to be gone', isNetworkGone),
+      () => waitFor('the network of the cluster to be deleted', isNetworkGone),
     ]);
     return running;
   }

@@ -146,7 +146,7 @@ function nextSteps({ gateway }: Lab, options: Options, { status, body }: Gateway
   const title =
     status === 200
       ? 'A request went from here through Envoy and a mesh daemon into the tailnet, to a service there:'
-      : `No request for ${QUICKSTART_HOST} was answered with 200; the routes above say why. To send it again:`;
+      : `No request for ${QUICKSTART_HOST} was answered with 200; the reason is in the routes above. To send it again:`;
   return `
 ${title}
 

@@ -85,7 +85,7 @@ function clientOf(access: KubeAccess, transport: KubeTransport, discover: KubeDi
   };
 }
 
-/** Where an object is that does not say it. Kinds without namespaces disregard it. */
+/** The namespace of an object that names none. Kinds without namespaces disregard it. */
 const DEFAULT = { namespace: 'default' };
 
 const MERGE = 'application/merge-patch+json';

@@ -26,9 +26,9 @@ export function describeState({ metadata, status }: KubeObject): string {
   const lists = conditionListsIn(status, '').map(
     ([path, conditions]) => path + describeConditions(conditions),
   );
-  const leaving = 'deletionTimestamp' in metadata ? ['is being deleted'] : [];
+  const deletion = 'deletionTimestamp' in metadata ? ['is being deleted'] : [];
   const waiting = waitingIn(status);
-  const texts = [...leaving, ...lists, ...waiting];
+  const texts = [...deletion, ...lists, ...waiting];
   if (texts.length > 0) return texts.join('; ');
   return status === undefined ? 'it has no status' : JSON.stringify(status).slice(0, LONGEST);
 }

@@ -39,7 +39,7 @@ export function issueToken(state: State, request: TokenRequest): Answer {
   return client ? grant(state, client, form) : refuse(state, WRONG_CLIENT);
 }
 
-/** `POST /oauth/token-exchange`: exchanges a signed token of another issuer for one of ours. */
+/** `POST /oauth/token-exchange`: exchanges a signed token of another issuer for an access token. */
 export async function exchangeToken(
   state: State,
   request: TokenRequest,
