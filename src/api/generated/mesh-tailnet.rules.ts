@@ -130,7 +130,7 @@ export const rules = [
   {"message":"keyExpiry must be from 1m to 2160h (90 days)","fieldPath":""},
   {"message":"addresses must hold at least one host:port when mode is External","fieldPath":".addresses"},
   {"message":"addresses may be given only when mode is External","fieldPath":".addresses"},
-  {"message":"mode External has no pods of ours: remove image, resources, nodeSelector, tolerations, priorityClassName and extraEnv","fieldPath":".mode"},
+  {"message":"mode External has no mesh pods: remove image, resources, nodeSelector, tolerations, priorityClassName and extraEnv","fieldPath":".mode"},
   {"message":"resource names must look like cpu or example.com/gpu: letters, digits, '-', '_' and '.', at most 63 characters after the '/'","fieldPath":""},
   {"message":"key is required unless operator is Exists","fieldPath":".key"},
   {"message":"value must be left out when operator is Exists","fieldPath":".value"},
