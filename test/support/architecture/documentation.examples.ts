@@ -12,10 +12,10 @@ export const documentationExamples: readonly Example[] = [
         '/** Of what follows. */\ntype D = 1;\nexport interface C {}\nexport const e = () => 1;',
     },
     violations: [
-      'src/api/a.ts:1: is exported without a comment: say in a sentence what it promises',
-      'src/api/a.ts:4: is exported without a comment: say in a sentence what it promises',
-      'codegen/c.ts:3: is exported without a comment: say in a sentence what it promises',
-      'codegen/c.ts:4: is exported without a comment: say in a sentence what it promises',
+      'src/api/a.ts:1: is exported without a comment: write its contract in one sentence',
+      'src/api/a.ts:4: is exported without a comment: write its contract in one sentence',
+      'codegen/c.ts:3: is exported without a comment: write its contract in one sentence',
+      'codegen/c.ts:4: is exported without a comment: write its contract in one sentence',
     ],
   },
   {

@@ -18,7 +18,7 @@ export function documentedExports(sources: readonly Source[]): Violations {
           !hasDocComment(source, node),
       );
       return undocumented.map(node =>
-        at(source, node, 'is exported without a comment: say in a sentence what it promises'),
+        at(source, node, 'is exported without a comment: write its contract in one sentence'),
       );
     });
 }

@@ -59,10 +59,10 @@ export const barrelExamples: readonly Example[] = [
   },
 ];
 
-/** Which names say nothing. */
+/** Which names are vague. */
 export const vagueNameExamples: readonly Example[] = [
   {
-    it: 'say what is inside',
+    it: 'name what is inside',
     files: { 'src/api/utils/a.ts': '', 'src/runtime/queue-manager.ts': '', 'test/Helper.test.ts': '' },
     violations: [
       'src/api/utils/a.ts: "utils" is vague: name what it holds or does',

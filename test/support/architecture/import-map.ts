@@ -36,7 +36,7 @@ const IMPORT_MAP: Readonly<Record<string, readonly Permission[]>> = {
 
   'src/runtime/': ['src/api/', 'src/telemetry/', 'src/resources/lease.ts', 'src/resources/resources.ts'],
 
-  // Controllers: one folder for each kind, and one for the relay ports of pools.
+  // Controllers: one folder for each kind, one for the relay ports of pools, and one for references.
   'src/relay-ports/': [
     'src/api/',
     'src/traffic/',

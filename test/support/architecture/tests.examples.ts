@@ -32,9 +32,9 @@ export const testExpectationExamples: readonly Example[] = [
         "it.each([1, 2])('b', async () => {\n  await run();\n});\ntest.concurrent('c', run);",
     },
     violations: [
-      'test/a.test.ts:1: this test expects nothing: say what must be true',
-      'test/contract/b.ts:1: this test expects nothing: say what must be true',
-      'test/contract/b.ts:4: this test expects nothing: say what must be true',
+      'test/a.test.ts:1: this test expects nothing: assert what must be true',
+      'test/contract/b.ts:1: this test expects nothing: assert what must be true',
+      'test/contract/b.ts:4: this test expects nothing: assert what must be true',
     ],
   },
   {

@@ -31,7 +31,7 @@ export function allTestsExpect(sources: readonly Source[]): Violations {
     .flatMap(source =>
       source.nodes
         .filter(node => isTestCall(node) && !expects(node))
-        .map(node => at(source, node, 'this test expects nothing: say what must be true')),
+        .map(node => at(source, node, 'this test expects nothing: assert what must be true')),
     );
 }
 

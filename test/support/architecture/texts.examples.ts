@@ -28,10 +28,10 @@ export const machinePathExamples: readonly Example[] = [
   },
 ];
 
-/** Where packages may be said to come from. */
+/** Where packages may come from in the lock file. */
 export const registryExamples: readonly Example[] = [
   {
-    it: 'do not say where packages came from',
+    it: 'do not name a registry',
     files: {
       'package-lock.json': '{\n  "resolved": "https://registry.example.com/ajv.tgz",\n  "version": "1"\n}',
     },
@@ -40,7 +40,7 @@ export const registryExamples: readonly Example[] = [
     ],
   },
   {
-    it: 'may say what they are',
+    it: 'may have checksums and links',
     files: {
       'package-lock.json': '{ "integrity": "sha512-a", "funding": { "url": "https://example.com" } }',
     },
