@@ -23,7 +23,7 @@ function checkTotals(file) {
   return { passed: hasPassed ? 1 : 0, failed: hasPassed ? 0 : 1, skipped: 0 };
 }
 
-/** A suite that wrote no report, or one of whose files could not run or be set up, has failed whatever its tests say. */
+/** A suite that wrote no report, or one of whose files could not run or be set up, has failed whatever the results of its tests. */
 function suiteTotals(report) {
   if (!existsSync(report)) return { passed: 0, failed: 1, skipped: 0, note: 'no report' };
   const { numPassedTests, numFailedTests, numPendingTests, numTodoTests, success, testResults } = JSON.parse(

@@ -413,7 +413,7 @@ describe('UDP through mesh pods', () => {
     await expect(untilItWorks({ client })).resolves.toBeUndefined();
   });
 
-  it('is not possible through proxies that others run, which the status says', async () => {
+  it('is not possible through proxies that others run, which the status reports', async () => {
     const external = meshTailnet({
       tailnet: 'external.ts.net',
       pool: { mode: 'External', addresses: ['192.0.2.1:1055'] },

@@ -115,7 +115,7 @@ describe('the operator in a cluster', () => {
     await waitFor('another revision', async () => ((await revision()) !== first ? true : undefined));
     await admin.remove({ apiVersion: 'gateway.networking.k8s.io/v1', kind: 'HTTPRoute', name: 'web' });
     const isGone = async () => ((await revision()) === undefined ? true : undefined);
-    expect(await waitFor('the MeshBinding to be gone', isGone)).toBe(true);
+    expect(await waitFor('the MeshBinding to be deleted', isGone)).toBe(true);
     running.child.kill('SIGTERM');
     expect(await running.ended).toBe(0);
     expect(troublesOf(running)).toEqual([]);

@@ -98,7 +98,7 @@ async function letGo(namespace: string): Promise<void> {
 }
 
 it.each<[string, ServedKind, boolean]>([
-  ['a kind of ours', SERVED.MeshEndpoints, true],
+  ['a kind of mesh-gateway', SERVED.MeshEndpoints, true],
   ['a kind of its own', SERVED.Namespace, true],
   ['a kind in its second version', { ...SERVED.HTTPRoute, versions: ['v0', 'v1beta1'] }, true],
   ['a kind in a version that is not served', { ...SERVED.HTTPRoute, versions: ['v0'] }, false],

@@ -152,7 +152,7 @@ class World {
   async edit(change: (object: KubeObject) => object): Promise<void> {
     for (let status = 409; status === 409;) {
       const object = await objectAt(client, this.ref);
-      if (!object) throw new Error('is gone');
+      if (!object) throw new Error('does not exist');
       const { resourceVersion } = object.metadata;
       const metadata = { ...change(object), resourceVersion };
       status = await this.patch('merge-patch+json', { metadata }, 'fieldManager=kubectl-edit');

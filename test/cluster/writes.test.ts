@@ -86,7 +86,7 @@ describe('a status', () => {
   });
 
   it.each([
-    ['is gone', async (ref: Ref) => await client.remove(kubeRef(ref))],
+    ['was deleted', async (ref: Ref) => await client.remove(kubeRef(ref))],
     ['is another of its name', recreate],
   ])('is not written where the object %s', async (_what, act) => {
     const { ref, object, write } = await known();

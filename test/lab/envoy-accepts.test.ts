@@ -80,11 +80,11 @@ describe('Envoy refuses', () => {
     expect(readCaBundle(ca).is).toBe('invalid');
   });
 
-  it('an empty check, so that it would refuse one of ours too', () => {
+  it('an empty check, so that it would refuse one in our clusters too', () => {
     expect(refusalOf(gatewayCluster([bytesField(8, new Uint8Array())]))).toContain('HealthCheck');
   });
 
-  it('an address of an endpoint that is none, so that it would refuse one of ours too', () => {
+  it('an address of an endpoint that is none, so that it would refuse one in our clusters too', () => {
     const socket = concat([bytesField(2, Buffer.from('not-an-address')), varintField(3, 80)]);
     const locality = bytesField(2, bytesField(2, bytesField(1, bytesField(1, bytesField(1, socket)))));
     const endpoints = bytesField(33, concat([bytesField(1, Buffer.from('a')), locality]));

@@ -47,7 +47,7 @@ describe('a guard', () => {
     const { folder, ended, processes } = await startGuarded('release');
     expect(await ended).toEqual([0, null]);
     const isOver = () => Promise.resolve(processesWith('GUARDED', folder.path).length === 0 || undefined);
-    await waitFor('the guard to be gone', isOver, SOON);
+    await waitFor('the guard to end', isOver, SOON);
     expect(processes.filter(isRunning)).toHaveLength(1);
     await folder.remove();
   });

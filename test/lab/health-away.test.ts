@@ -42,7 +42,7 @@ function meshd(): ProcessRecord {
   return record;
 }
 
-/** How many checks said nothing about their endpoint. */
+/** The number of checks with an unknown result. */
 async function unknownResults(): Promise<number> {
   const samples = [...(await world.standalone.metrics())];
   const unknown = samples.filter(([name]) => name.startsWith('mesh_gateway_health_check_unknown_total{'));

@@ -50,7 +50,7 @@ const untilStatus = (name: string, status: string) =>
 
 const isOfOperator = ({ headers }: ReceivedRequest) => headers['user-agent'] === 'mesh-gateway-health-check';
 
-/** Waits until a service has received so many more requests of the operator. */
+/** Waits until a service has received `count` more requests of the operator. */
 async function untilChecked({ received }: HttpService, count: number): Promise<void> {
   const before = received.length;
   await eventually(() =>
@@ -96,7 +96,7 @@ describe('thresholds alone damp results that alternate', () => {
 });
 
 describe('where operator and Envoy check an endpoint', () => {
-  it('requests get 503 at once when both find every endpoint bad, and status says so', async () => {
+  it('requests get 503 at once when both find every endpoint bad, and status reports it', async () => {
     const service = await checkedService('all-bad');
     await service.set('failing');
     await eventually(async () =>
@@ -110,7 +110,7 @@ describe('where operator and Envoy check an endpoint', () => {
     );
   });
 
-  it('requests go on where the checks of the operator alone fail, and status says what they get', async () => {
+  it('requests go on where the checks of the operator alone fail, and status reports what they get', async () => {
     const service = await checkedService('only-operator');
     service.answerBy(request => (isOfOperator(request) ? 'failing' : 'ok'));
     await untilStatus('only-operator', 'Unhealthy');

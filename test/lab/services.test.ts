@@ -40,7 +40,7 @@ async function secureTunnelTo(service: ServiceName, ca?: Buffer, remote = web): 
 const statusIn = (answer: string) => /^HTTP\/1.1 (\d+)/.exec(answer)?.[1] ?? answer;
 const ownAuthority = (remote = web) => readFileSync(remote.caFile);
 
-async function say(text: string, remote = web) {
+async function callEcho(text: string, remote = web) {
   return callGrpc(await tunnelTo('grpc', remote), remote.fqdn, '/lab.v1.Echo/Say', textMessage(text));
 }
 
@@ -68,7 +68,7 @@ const SERVICES = [
   },
   {
     name: 'grpc',
-    call: async (remote: RemoteNode) => String((await say('there?', remote)).status),
+    call: async (remote: RemoteNode) => String((await callEcho('there?', remote)).status),
     well: '0',
     failing: String(UNAVAILABLE),
   },
@@ -151,7 +151,7 @@ describe('the udp service behind the tailnet', () => {
 
 describe('the grpc service behind the tailnet', () => {
   it('echoes a call', async () => {
-    const { status, message } = await say('over grpc');
+    const { status, message } = await callEcho('over grpc');
     expect(status).toBe(0);
     expect(message.toString()).toContain('over grpc');
     expect(message.toString()).toContain(web.fqdn);

@@ -6,7 +6,7 @@ import type { KubeRequest, KubeTransport } from '../../../src/resources/kubernet
 
 /**
  * A part of a cluster: all names of namespaces and cluster-scoped objects have the same prefix. A client of it sees
- * only that part, without the prefix, so many tests share one cluster and each finds it empty.
+ * only that part, without the prefix: tests share one cluster, and each finds it empty.
  */
 export class ApiPart {
   readonly #prefix: string;

@@ -20,7 +20,7 @@ export function verdictDisagreement(ours: Verdict<unknown>, theirs: Judgement): 
 
 function pathDisagreement(object: Fields, ours: Verdict<unknown>, theirs: Judgement): string | undefined {
   if (ours.valid || theirs.valid) return undefined;
-  const paths = new Set(ours.faults.map(fault => pathAsTheServerSays(fault, object)));
+  const paths = new Set(ours.faults.map(fault => pathAsTheServerReports(fault, object)));
   if (isDeepStrictEqual(paths, new Set(pathsOf(theirs.causes)))) return undefined;
   return `the paths at fault differ${showBoth(ours, theirs)}`;
 }
@@ -41,11 +41,11 @@ function showJudgement(theirs: Judgement): string {
 
 /** The paths that the server reports, sorted: several causes may be about one path. */
 function pathsOf(causes: readonly KubeCause[]): readonly string[] {
-  return causes.filter(cause => !tellsThatRulesWereSkipped(cause)).map(pathOfCause);
+  return causes.filter(cause => !isAboutSkippedRules(cause)).map(pathOfCause);
 }
 
 /** After a wrong type, a missing field or an extra one the server evaluates no rules, which it reports as a cause. */
-function tellsThatRulesWereSkipped({ field, message }: KubeCause): boolean {
+function isAboutSkippedRules({ field, message }: KubeCause): boolean {
   return field === '<nil>' && message.includes('some validation rules were not checked');
 }
 
@@ -57,7 +57,7 @@ function pathOfCause({ field, message }: KubeCause): string {
 }
 
 /** The server never quotes keys of maps, and does not name the key of a label with an invalid value. */
-function pathAsTheServerSays({ steps }: Fault, object: Fields): string {
+function pathAsTheServerReports({ steps }: Fault, object: Fields): string {
   if (steps[0] === 'metadata' && steps[1] === 'labels') return 'metadata.labels';
   return steps
     .map((step, at) => {

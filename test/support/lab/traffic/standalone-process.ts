@@ -71,7 +71,7 @@ export async function standaloneProcess(options: StandaloneOptions): Promise<Sta
     },
     kill: async () => {
       signal('SIGKILL');
-      await waitFor('it to be gone', ended, { everyMs: 5 });
+      await waitFor('it to end', ended, { everyMs: 5 });
     },
     freeze: () => void signal('SIGSTOP'),
     thaw: () => void signal('SIGCONT'),
