@@ -47,7 +47,7 @@ function linesOf(all: readonly Constraint[]): readonly Line[] {
   return [...lines].map(([line, constraints]) => ({ line, constraints }));
 }
 
-/** The first file of the corpus that is accepted once the constraints are gone. */
+/** The first file of the corpus that is accepted once the constraints are removed. */
 function firstAccepted(constraints: readonly Constraint[]): string | undefined {
   for (const [name, kind] of kinds) {
     const ours = constraints.filter(constraint => constraint.kind === name);

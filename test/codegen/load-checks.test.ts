@@ -210,7 +210,7 @@ describe('a rule is refused', () => {
 });
 
 const MAP_VALUES = 'has rules on its values: write them on the map, with self.all(key, ...)';
-const ALWAYS = [{ rule: 'true', message: 'never said' }];
+const ALWAYS = [{ rule: 'true', message: 'never reported' }];
 const FLAGS = {
   ...flags('Flags'),
   properties: { on: { description: 'On.', type: 'boolean', 'x-kubernetes-validations': ALWAYS } },

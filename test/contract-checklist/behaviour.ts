@@ -276,7 +276,7 @@ const SAFETY: readonly Table[] = [
       row(
         ['OAuth client credentials in the Secret `mesh-oauth` with keys `client-id` and `client-secret`'],
         [NAMES, 'are those of the Secret with the credentials'],
-        [TAILNET, 'without a Secret, and says how to create it'],
+        [TAILNET, 'without a Secret, and reports how to create it'],
         [TAILNET, 'where the Secret lacks a key'],
       ),
       row(
@@ -334,7 +334,7 @@ const SAFETY: readonly Table[] = [
       ),
       row(
         ['Operator crash', '`CrashLoopBackOff`; missing OAuth secret, RBAC permission missing, `OOMKilled`'],
-        [TAILNET, 'without a Secret, and says how to create it'],
+        [TAILNET, 'without a Secret, and reports how to create it'],
       ),
       row(
         [

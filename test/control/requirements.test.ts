@@ -303,7 +303,7 @@ describe('10. a list of devices', () => {
     expect(await control.devices()).toHaveLength(10_000);
   });
 
-  it('that is larger than the limit fails, and says so', async () => {
+  it('that is larger than the limit fails, and reports the limit', async () => {
     const { api, control } = await authorizedClient({ wire: { maxBytes: 10_000 } });
     for (let index = 0; index < 100; index++) api.addDevice({ hostname: `web-${index}` });
     const error = await failureOf(control.devices());

@@ -57,7 +57,7 @@ describe('10. all callers', () => {
 });
 
 describe('11. a device that is missing', () => {
-  it('from a few lists stays, and from three in a row for a minute is gone', async () => {
+  it('from a few lists stays, and from three in a row for a minute is left out', async () => {
     const { api, later } = await observed();
     const { nodeId } = api.addDevice({ hostname: 'web-1' });
     api.addDevice({ hostname: 'web-2' });
@@ -68,7 +68,7 @@ describe('11. a device that is missing', () => {
     expect((await later()).devices).toHaveLength(1);
   });
 
-  it('because it was deleted here is gone at once', async () => {
+  it('because it was deleted here is left out at once', async () => {
     const { api, clock, later, observe, tailnets } = await observed();
     const { nodeId } = api.addDevice({ hostname: 'web-1', tags: ['tag:mesh'] });
     api.addDevice({ hostname: 'web-2' });
@@ -272,7 +272,7 @@ describe('workload identity', () => {
     expect(issued).toContain('other');
   });
 
-  it('that cannot get such a token says so', async () => {
+  it('that cannot get such a token reports the error', async () => {
     const { observe } = await observed();
     const idToken = () => Promise.reject(new Error('forbidden'));
     const { error } = await observe({

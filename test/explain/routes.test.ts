@@ -161,7 +161,7 @@ describe('the explanation of a route', () => {
     expect(explain()?.text).toContain('has no relay for UDP: Service mesh-relay-one has no endpoints');
   });
 
-  it('has the addresses of an externalTarget, which need no pool, and says that a file has none', () => {
+  it('has the addresses of an externalTarget, which need no pool, and reports that a file has none', () => {
     const externalTarget = 'web.example.com:443';
     const entry = {
       name: 'web',

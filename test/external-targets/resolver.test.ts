@@ -136,7 +136,7 @@ describe('the resolver of externalTargets', () => {
     await eventually(() => expect(targets.of(HOST)).toEqual(resolved('8.8.8.8')));
   });
 
-  it('says why a host was never resolved, and looks it up again after 5, 10, 20, 40, 60 and 60 s', async () => {
+  it('reports why a host was never resolved, and resolves it again after 5, 10, 20, 40, 60 and 60 s', async () => {
     const { dns, targets, clock } = await resolverWith({ [HOST]: 'SERVFAIL' });
     targets.set(ONE, hosts(HOST));
     await isResolved(targets);

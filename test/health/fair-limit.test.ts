@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { FairLimit } from '../../src/health/fair-limit.ts';
 
-/** A limit whose tasks end when a test says so; `running` has their names in the order of their starts. */
+/** A limit whose tasks a test ends; `running` has their names in the order of their starts. */
 function limited(max: number) {
   const limit = new FairLimit(max);
   const running: string[] = [];

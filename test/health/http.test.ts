@@ -222,7 +222,7 @@ describe('a check through a proxy that', () => {
     expect(result).toEqual(failure('timeout after 10s'));
   });
 
-  it('is gone is unknown', async () => {
+  it('has ended is unknown', async () => {
     const { member, probe } = await startProbing();
     await member.close();
     const why = 'meshd-0: the proxy did not respond: connection refused';

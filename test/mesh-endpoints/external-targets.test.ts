@@ -33,7 +33,7 @@ describe('an endpoint with externalTarget', () => {
     expect(entryOf(scene)?.resolvedAddresses).toEqual(['9.9.9.9']);
   });
 
-  it('keeps its addresses while lookups fail, also under a new leader, and says so', async () => {
+  it('keeps its addresses while lookups fail, also under a new leader, and reports that they fail', async () => {
     const scene = await EndpointsScene.startWith({ [HOST]: ['1.1.1.1'] }, tailnet, web(db()));
     scene.resolve(HOST);
     await scene.runtime.clock.advance(MINUTE);

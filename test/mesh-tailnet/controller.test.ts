@@ -105,7 +105,7 @@ describe('a MeshTailnet with the credentials of an OAuth client', () => {
     expect(condition('Authenticated')?.message).toContain('409 request 7c1-ac failed');
   });
 
-  it('says that white space around a value was ignored', async () => {
+  it('reports that white space around a value was ignored', async () => {
     const { own, client, condition, interval } = await sceneOf({ hasSecret: false });
     own.put(`${client.id}\n`, ` ${client.secret}\n`);
     await interval();
@@ -117,7 +117,7 @@ describe('a MeshTailnet with the credentials of an OAuth client', () => {
 });
 
 describe('a MeshTailnet is not authenticated', () => {
-  it('without a Secret, and says how to create it', async () => {
+  it('without a Secret, and reports how to create it', async () => {
     const { condition, events, lines } = await sceneOf({ hasSecret: false });
     expect(condition('Authenticated')).toMatchObject({ status: 'False', reason: 'SecretNotFound' });
     expect(condition('Authenticated')?.message).toBe(

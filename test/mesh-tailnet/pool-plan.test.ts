@@ -411,7 +411,7 @@ describe('the condition PoolReady', () => {
     });
   });
 
-  it('says that traffic pauses while the only mesh pod is replaced', () => {
+  it('reports that traffic pauses while the only mesh pod is replaced', () => {
     const single = tailnetWith(1);
     const members = [member(0, { secret: joined, pod: unready(0) })];
     const { message } = poolFinding(single, situation({ desired: 1, members }), undefined);

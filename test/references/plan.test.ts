@@ -23,7 +23,7 @@ function reasons(trust: Trust): Readonly<Record<string, string>> {
 }
 
 describe('the plan of mesh-trust', () => {
-  it('leaves out what does not fit, and says so', () => {
+  it('leaves out what does not fit, and reports it', () => {
     const found = new Map(['a', 'b', 'c', 'd'].map(name => [`n/${name}/k`, bundle(name, 250)]));
     const planned = plan(found);
     expect(reasons(planned)).toEqual({

@@ -260,7 +260,7 @@ describe('the ports of a tailnet', () => {
     expect(scene.events).toHaveLength(2);
   });
 
-  it('are not confirmed where no relay responds, and say why', async () => {
+  it('are not confirmed where no relay responds, and have the reason', async () => {
     scene.putTailnet();
     scene.putTargets([ONE]);
     scene.putPod('meshd-example-0', POD, { behaviour: 'is away' });

@@ -181,7 +181,7 @@ describe('any assignment of relay ports', () => {
     );
   });
 
-  it('keeps its ports over any sequence of changes, as a model that never forgets a port says', () => {
+  it('keeps its ports over any sequence of changes, as a model that never forgets a port', () => {
     const changes = fc.array(fc.array(aWanted, { maxLength: 12 }), { maxLength: 12 });
     fc.assert(
       fc.property(changes, aRange, (steps, range) => {

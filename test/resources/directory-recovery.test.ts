@@ -38,16 +38,16 @@ describe('a subfolder', () => {
       onIncomplete: () => undefined,
     });
     onTestFinished(() => watch.close());
-    const say = () => {
+    const rescan = () => {
       watch.begin();
       watch.add({ absolute: inner, identity: 'same', path: 'inner' });
       watch.end();
     };
-    say();
+    rescan();
     await rm(inner, { recursive: true });
     await eventually(() => expect(events).toContain(undefined));
     await mkdir(inner);
-    say();
+    rescan();
     await writeFile(join(inner, 'a'), '');
     await eventually(() => expect(events).toContain('a'));
   });

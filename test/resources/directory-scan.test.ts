@@ -130,13 +130,13 @@ describe('a watch', () => {
     const { root } = makeFolders();
     const { watch, events } = makeWatch();
     for (const name of ['a', 'b']) await mkdir(join(root, name));
-    const say = (names: readonly string[], identity: string) => {
+    const rescan = (names: readonly string[], identity: string) => {
       watch.begin();
       for (const name of names) watch.add({ absolute: join(root, name), identity });
       watch.end();
     };
-    say(['a', 'b'], '1');
-    say(['b'], '2');
+    rescan(['a', 'b'], '1');
+    rescan(['b'], '2');
     await writeFile(join(root, 'a/x'), '');
     await writeFile(join(root, 'b/y'), '');
     await eventually(() => expect(events).toContain('b y'));

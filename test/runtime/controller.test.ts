@@ -122,7 +122,7 @@ describe('a controller', () => {
     const times: number[] = [];
     const { runtime, clock } = await running((_ref, _context, { clock }) => {
       times.push(clock.now());
-      return times.length > 1 ? Promise.resolve(DONE) : Promise.reject(new ResourceError('Gone', 'is gone'));
+      return times.length > 1 ? Promise.resolve(DONE) : Promise.reject(new ResourceError('Gone', 'deleted'));
     });
     await clock.advance(100);
     expect(times).toEqual([0, 5]);

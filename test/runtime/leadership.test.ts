@@ -103,7 +103,7 @@ describe('leadership', () => {
     }
   });
 
-  it('is lost before another gains it, if the lease can no longer be reached', async () => {
+  it('is lost before another acquires it, if the lease can no longer be reached', async () => {
     const { clock, a, b } = await two();
     a.path.network = 'failing';
     await clock.advance(13_000);

@@ -30,13 +30,13 @@ function shown(value: unknown): unknown {
 describe('a line', () => {
   it('is one JSON object with a level, a time, a message and fields', () => {
     const { log, lines, parsed } = written();
-    log.warn('the device is gone', { device: 'd1', attempts: 3, isLast: false, tags: ['a', 'b'] });
+    log.warn('the device was deleted', { device: 'd1', attempts: 3, isLast: false, tags: ['a', 'b'] });
     expect(lines).toEqual([expect.stringMatching(/^\{.*\}\n$/)]);
     expect(parsed()).toEqual([
       {
         level: 'warn',
         time: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/) as string,
-        msg: 'the device is gone',
+        msg: 'the device was deleted',
         device: 'd1',
         attempts: 3,
         isLast: false,

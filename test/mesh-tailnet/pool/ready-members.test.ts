@@ -58,9 +58,9 @@ describe('the members of a pool that can carry checks', () => {
 
   it('are none while the MeshTailnet is being deleted, and where it does not exist', () => {
     const tailnet = named(meshTailnet({}), 'home') as { readonly metadata: Fields };
-    const leaving = { ...tailnet, metadata: { ...tailnet.metadata, ...deleted } };
+    const deletedTailnet = { ...tailnet, metadata: { ...tailnet.metadata, ...deleted } };
     const pods = [pod('home-0', ['10.0.0.7'])];
-    expect(membersOf('home', [leaving, ...pods])).toEqual([]);
+    expect(membersOf('home', [deletedTailnet, ...pods])).toEqual([]);
     expect(membersOf('home', pods)).toEqual([]);
   });
 });

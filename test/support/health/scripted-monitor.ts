@@ -31,7 +31,7 @@ export type ScriptedMonitor = {
 /** How long the probe of a service that neither hangs takes. */
 const PROBE_MS = 10;
 
-/** A monitor on a virtual clock, with a probe that does what a test says. */
+/** A monitor on a virtual clock, with a probe that a test scripts. */
 export function scriptedMonitor(options: { readonly concurrency?: number } = {}): ScriptedMonitor {
   const clock = new VirtualClock();
   const behaviours = new Map<string, Behaviour>();
