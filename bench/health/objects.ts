@@ -1,5 +1,5 @@
 import type { KubeObject } from '../../lab/kube/object.ts';
-import { GATEWAY_GROUP } from '../../src/api/gateway-api.ts';
+import { GATEWAY_GROUP } from '../../src/api/objects/gateway-api.ts';
 import { API_VERSION, GROUP } from '../../src/api/generated/kinds.ts';
 import { formatEnvoyClusterName } from '../../src/traffic/envoy-cluster-name.ts';
 

@@ -1,7 +1,7 @@
 /** Run by the bench `runtime`, bundled as the product is: prints the memory of a store of 10,000 objects. */
-import { decode } from '../../src/api/decode.ts';
+import { decode } from '../../src/api/objects/decode.ts';
 import { keyOf } from '../../src/api/key.ts';
-import { refTo, tailnetsOf } from '../../src/api/references.ts';
+import { refTo, tailnetsOf } from '../../src/api/objects/references.ts';
 import type { Index } from '../../src/resources/resources.ts';
 import { ResourceStore } from '../../src/resources/store.ts';
 import { manyEndpoints } from '../many-endpoints.ts';

@@ -3,10 +3,10 @@ import { mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { stringify } from 'yaml';
-import { decode } from '../../src/api/decode.ts';
+import { decode } from '../../src/api/objects/decode.ts';
 import type { Key } from '../../src/api/key.ts';
-import { tailnetsOf } from '../../src/api/references.ts';
-import type { Resource } from '../../src/api/resource.ts';
+import { tailnetsOf } from '../../src/api/objects/references.ts';
+import type { Resource } from '../../src/api/objects/resource.ts';
 import { openDirectory } from '../../src/resources/directory.ts';
 import type { Directory } from '../../src/resources/directory.ts';
 import type { Index } from '../../src/resources/resources.ts';

@@ -1,7 +1,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { stringify } from 'yaml';
-import { GATEWAY_GROUP } from '../../src/api/gateway-api.ts';
+import { GATEWAY_GROUP } from '../../src/api/objects/gateway-api.ts';
 import { API_VERSION, GROUP } from '../../src/api/generated/kinds.ts';
 import { formatEnvoyClusterName } from '../../src/traffic/envoy-cluster-name.ts';
 

@@ -1,4 +1,4 @@
-import type { Route } from '../api/gateway-api.ts';
+import type { Route } from '../api/objects/gateway-api.ts';
 import type { Ref } from '../api/key.ts';
 import type { SocketAddress } from '../api/socket-address.ts';
 import type { EnvoyEndpoint } from '../traffic/endpoints/load-assignment.ts';

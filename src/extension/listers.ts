@@ -1,10 +1,10 @@
 import type { Kinds } from '../api/generated/types.ts';
-import type { Route } from '../api/gateway-api.ts';
+import type { Route } from '../api/objects/gateway-api.ts';
 import { keyOf, ROUTE_KINDS } from '../api/key.ts';
 import type { Key, Ref, RouteKind } from '../api/key.ts';
 import { relayName, TRUST } from '../api/names.ts';
-import { gatewaysOf, refTo, tailnetsOf } from '../api/references.ts';
-import type { Resource } from '../api/resource.ts';
+import { gatewaysOf, refTo, tailnetsOf } from '../api/objects/references.ts';
+import type { Resource } from '../api/objects/resource.ts';
 import { byNamespace } from '../resources/resources.ts';
 import type { AnyIndex, Index, ReadResources } from '../resources/resources.ts';
 import { relaysIn } from '../traffic/endpoints/relays.ts';

@@ -1,7 +1,7 @@
 import { keyOf, refOf, ROUTE_KINDS } from '../api/key.ts';
 import type { Key, Ref } from '../api/key.ts';
-import { gatewaysOf, isMeshBackend, refTo } from '../api/references.ts';
-import type { Resource } from '../api/resource.ts';
+import { gatewaysOf, isMeshBackend, refTo } from '../api/objects/references.ts';
+import type { Resource } from '../api/objects/resource.ts';
 import type { ReadResources } from '../resources/resources.ts';
 import { cachedCaBundles } from '../traffic/upstream-tls.ts';
 import { commonDataPath, dataPathOf } from '../traffic/data-path.ts';

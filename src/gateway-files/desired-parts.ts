@@ -1,5 +1,5 @@
 import { ROUTE_KINDS } from '../api/key.ts';
-import { meshBackendsOf, refTo } from '../api/references.ts';
+import { meshBackendsOf, refTo } from '../api/objects/references.ts';
 import type { ReadResources } from '../resources/resources.ts';
 import type { ReadManifests } from '../resources/manifests.ts';
 import { hasValidName, partNameOf, textOfOwnObject, textOfUserObject } from './part.ts';

@@ -1,4 +1,4 @@
-import { GATEWAY_GROUP } from '../api/gateway-api.ts';
+import { GATEWAY_GROUP } from '../api/objects/gateway-api.ts';
 import { API_VERSION, GROUP } from '../api/generated/kinds.ts';
 
 /** The version in which a kind is written for Envoy Gateway, and its scope. */

@@ -1,10 +1,10 @@
-import type { Route } from '../api/gateway-api.ts';
+import type { Route } from '../api/objects/gateway-api.ts';
 import type { Kinds } from '../api/generated/types.ts';
 import type { Clock } from '../api/clock.ts';
 import { keyOf, refOf, ROUTE_KINDS } from '../api/key.ts';
 import type { Key, Ref } from '../api/key.ts';
-import { gatewaysOf, refTo, tailnetsOf } from '../api/references.ts';
-import type { ResourceOf } from '../api/resource.ts';
+import { gatewaysOf, refTo, tailnetsOf } from '../api/objects/references.ts';
+import type { ResourceOf } from '../api/objects/resource.ts';
 import { endpointsByTailnet, findWithCaRef, routesTo } from '../resources/indexes.ts';
 import { byNamespace } from '../resources/resources.ts';
 import type { ReadResources, WriteResources } from '../resources/resources.ts';

@@ -1,5 +1,5 @@
 import { isEqual } from '../api/json.ts';
-import { GATEWAY_GROUP } from '../api/gateway-api.ts';
+import { GATEWAY_GROUP } from '../api/objects/gateway-api.ts';
 import { API_VERSION } from '../api/generated/kinds.ts';
 import type { Kinds } from '../api/generated/types.ts';
 import { MANAGED_BY } from '../api/names.ts';

@@ -1,8 +1,8 @@
-import type { Route } from '../api/gateway-api.ts';
+import type { Route } from '../api/objects/gateway-api.ts';
 import type { Kinds } from '../api/generated/types.ts';
 import { keyOf, refOf } from '../api/key.ts';
 import type { Ref } from '../api/key.ts';
-import { datagramTailnetsOf, gatewaysOf, refTo } from '../api/references.ts';
+import { datagramTailnetsOf, gatewaysOf, refTo } from '../api/objects/references.ts';
 import type { HealthMonitor } from '../health/health.ts';
 import { endpointsByTailnet, routesTo } from '../resources/indexes.ts';
 import type { ReadResources, RecordEvents, WriteResources } from '../resources/resources.ts';

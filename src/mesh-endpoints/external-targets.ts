@@ -1,6 +1,6 @@
 import type { Kinds } from '../api/generated/types.ts';
 import { keyOf } from '../api/key.ts';
-import { refTo } from '../api/references.ts';
+import { refTo } from '../api/objects/references.ts';
 import { hostAndPortOf } from '../api/socket-address.ts';
 import type { ExternalTargets, Resolution } from '../external-targets/external-targets.ts';
 import { statusEntriesOf } from '../traffic/endpoints/health-status.ts';

@@ -1,8 +1,8 @@
 import type { Finding } from '../api/conditions.ts';
-import type { Route } from '../api/gateway-api.ts';
+import type { Route } from '../api/objects/gateway-api.ts';
 import type { Kinds, MeshEndpoint, RouteStatus } from '../api/generated/types.ts';
 import { keyOf } from '../api/key.ts';
-import { isMeshBackend, refTo } from '../api/references.ts';
+import { isMeshBackend, refTo } from '../api/objects/references.ts';
 import type { DataPathMode } from '../traffic/data-path.ts';
 import { trafficOfRoute } from '../traffic/endpoints/route-traffic.ts';
 import type { TrafficResources } from '../traffic/traffic-resources.ts';

@@ -1,10 +1,10 @@
 import { conditionsOf } from '../api/conditions.ts';
 import type { Finding } from '../api/conditions.ts';
-import type { Route } from '../api/gateway-api.ts';
+import type { Route } from '../api/objects/gateway-api.ts';
 import { isEqual } from '../api/json.ts';
 import type { EndpointStatus, EndpointSummary, Kinds } from '../api/generated/types.ts';
 import { keyOf } from '../api/key.ts';
-import { refTo } from '../api/references.ts';
+import { refTo } from '../api/objects/references.ts';
 import type { Verdict } from '../health/health.ts';
 import type { UnusedBackend } from '../traffic/unused.ts';
 import { entryOf, isRefreshDue, withoutNewTimes } from './entries.ts';

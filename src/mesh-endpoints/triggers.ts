@@ -1,8 +1,8 @@
-import type { Route } from '../api/gateway-api.ts';
+import type { Route } from '../api/objects/gateway-api.ts';
 import type { Kinds } from '../api/generated/types.ts';
 import { BACKEND_KINDS, keyOf, refOf, ROUTE_KINDS } from '../api/key.ts';
 import type { Key, Ref, RouteKind } from '../api/key.ts';
-import { meshBackendsOf, refTo, tailnetsOf } from '../api/references.ts';
+import { meshBackendsOf, refTo, tailnetsOf } from '../api/objects/references.ts';
 import { endpointsByTailnet, findWithCaRef, routesTo } from '../resources/indexes.ts';
 import { byNamespace } from '../resources/resources.ts';
 import type { AnyIndex, Index, ReadResources } from '../resources/resources.ts';

@@ -3,7 +3,7 @@ import { API_VERSION } from '../api/generated/kinds.ts';
 import type { Kinds } from '../api/generated/types.ts';
 import type { Ref } from '../api/key.ts';
 import { createdTailnetName, OAUTH_SECRET } from '../api/names.ts';
-import { datagramTailnetsOf, refTo, tailnetsOf } from '../api/references.ts';
+import { datagramTailnetsOf, refTo, tailnetsOf } from '../api/objects/references.ts';
 import { validate } from '../api/validation/validate.ts';
 import type { Device } from '../control/control.ts';
 import type { OwnNamespace } from '../resources/own-namespace.ts';

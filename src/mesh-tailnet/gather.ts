@@ -1,6 +1,6 @@
 import { durationMs } from '../api/duration.ts';
 import type { Kinds } from '../api/generated/types.ts';
-import { tailnetsOf } from '../api/references.ts';
+import { tailnetsOf } from '../api/objects/references.ts';
 import type { Credentials, Tailnets } from '../control/control.ts';
 import type { OwnData, ReadOwnNamespace } from '../resources/own-namespace.ts';
 import { ResourceError } from '../resources/resources.ts';

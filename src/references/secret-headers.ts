@@ -3,7 +3,7 @@ import type { HealthCheck, Kinds } from '../api/generated/types.ts';
 import { keyOf } from '../api/key.ts';
 import type { Key } from '../api/key.ts';
 import { clusterNameIn, COMPONENTS, SECRET_READER } from '../api/names.ts';
-import { refTo } from '../api/references.ts';
+import { refTo } from '../api/objects/references.ts';
 import type { EndpointInputs, InputSource } from '../mesh-endpoints/inputs.ts';
 import type { ReadReferenced } from '../resources/referenced.ts';
 import { ResourceError } from '../resources/resources.ts';

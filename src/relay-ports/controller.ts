@@ -4,7 +4,7 @@ import type { Kinds } from '../api/generated/types.ts';
 import type { Clock } from '../api/clock.ts';
 import type { Ref } from '../api/key.ts';
 import { relayName } from '../api/names.ts';
-import { datagramTailnetsOf, refTo, tailnetsOf } from '../api/references.ts';
+import { datagramTailnetsOf, refTo, tailnetsOf } from '../api/objects/references.ts';
 import { formatTargets, TARGETS_KEY, targetsVersion } from '../api/relay-targets.ts';
 import type { PortsOfTailnet } from '../mesh-endpoints/relay-ports.ts';
 import { tailnetsByDomain } from '../mesh-tailnet/gather.ts';

@@ -2,7 +2,7 @@ import type { Kinds } from '../api/generated/types.ts';
 import { isRecord } from '../api/json.ts';
 import { RELAY, relayName } from '../api/names.ts';
 import { parseTargets, TARGETS_KEY } from '../api/relay-targets.ts';
-import { datagramTailnetsOf, isRelayed } from '../api/references.ts';
+import { datagramTailnetsOf, isRelayed } from '../api/objects/references.ts';
 import { addressText } from '../api/socket-address.ts';
 import { podsByTailnet } from '../mesh-tailnet/pool/gather.ts';
 import { endpointsByTailnet } from '../resources/indexes.ts';

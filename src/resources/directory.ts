@@ -1,11 +1,11 @@
 import { createHash } from 'node:crypto';
 import { resolve } from 'node:path';
-import { FOREIGN_KINDS, isDeclaredKind } from '../api/resource.ts';
-import type { ForeignKind } from '../api/resource.ts';
+import { FOREIGN_KINDS, isDeclaredKind } from '../api/objects/resource.ts';
+import type { ForeignKind } from '../api/objects/resource.ts';
 import { GROUP, kinds } from '../api/generated/kinds.ts';
 import { keyOf } from '../api/key.ts';
 import type { Key, Ref, ResourceKind } from '../api/key.ts';
-import { refTo } from '../api/references.ts';
+import { refTo } from '../api/objects/references.ts';
 import { Definitions } from './directory/definitions.ts';
 import { DEFAULT_TIMING, FolderFollower } from './directory/follow.ts';
 import type { Timing } from './directory/follow.ts';

@@ -1,9 +1,9 @@
-import { meshBackendsOf, tailnetsOf } from '../api/references.ts';
+import { meshBackendsOf, tailnetsOf } from '../api/objects/references.ts';
 import { caRefsOf } from '../api/trust.ts';
 import { ROUTE_KINDS } from '../api/key.ts';
 import type { Kinds } from '../api/generated/types.ts';
 import type { Key, RouteKind } from '../api/key.ts';
-import type { Route } from '../api/gateway-api.ts';
+import type { Route } from '../api/objects/gateway-api.ts';
 import type { AnyIndex, Index, ReadResources } from './resources.ts';
 
 /*

@@ -1,6 +1,6 @@
 import { isEqual } from '../api/json.ts';
 import type { Key } from '../api/key.ts';
-import type { Resource } from '../api/resource.ts';
+import type { Resource } from '../api/objects/resource.ts';
 import type { AnyIndex } from './resources.ts';
 import { shareStructure } from './structural-sharing.ts';
 

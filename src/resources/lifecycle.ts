@@ -1,11 +1,11 @@
-import { decode } from '../api/decode.ts';
+import { decode } from '../api/objects/decode.ts';
 import { isEqual } from '../api/json.ts';
 import { formatFault } from '../api/validation/fault.ts';
 import type { ObjectMeta } from '../api/generated/types.ts';
 import { keyOf } from '../api/key.ts';
 import type { Key, Ref } from '../api/key.ts';
-import { refTo } from '../api/references.ts';
-import type { Resource } from '../api/resource.ts';
+import { refTo } from '../api/objects/references.ts';
+import type { Resource } from '../api/objects/resource.ts';
 import { validate } from '../api/validation/validate.ts';
 import { ResourceError } from './resources.ts';
 import type { OwnResource, WriteResources } from './resources.ts';

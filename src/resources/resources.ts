@@ -1,7 +1,7 @@
 import type { KindName } from '../api/generated/kinds.ts';
 import type { Kinds } from '../api/generated/types.ts';
 import type { Key, Ref, ResourceKind } from '../api/key.ts';
-import type { ResourceOf } from '../api/resource.ts';
+import type { ResourceOf } from '../api/objects/resource.ts';
 
 /** Finds objects of a kind by values that are computed from each of them, as an indexer of client-go. */
 export type Index<K extends ResourceKind = ResourceKind> = {

@@ -1,7 +1,7 @@
 import { keyOf, refOf } from '../api/key.ts';
 import type { Key, Ref, ResourceKind } from '../api/key.ts';
-import { refTo } from '../api/references.ts';
-import type { Resource, ResourceOf } from '../api/resource.ts';
+import { refTo } from '../api/objects/references.ts';
+import type { Resource, ResourceOf } from '../api/objects/resource.ts';
 import { KindStore } from './kind-store.ts';
 import { byNamespace } from './resources.ts';
 import type { AnyIndex, Change, Index, ReadResources } from './resources.ts';

@@ -1,6 +1,6 @@
-import { decode } from '../api/decode.ts';
+import { decode } from '../api/objects/decode.ts';
 import type { Fault } from '../api/validation/fault.ts';
-import { GATEWAY_GROUP } from '../api/gateway-api.ts';
+import { GATEWAY_GROUP } from '../api/objects/gateway-api.ts';
 import { GROUP } from '../api/generated/kinds.ts';
 import type { RouteKind } from '../api/key.ts';
 import { isRecord } from '../api/json.ts';

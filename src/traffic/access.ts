@@ -1,6 +1,6 @@
 import type { Access, AccessRule } from '../api/access.ts';
-import { ENVOY_GATEWAY_GROUP } from '../api/backends.ts';
-import { GATEWAY_GROUP } from '../api/gateway-api.ts';
+import { ENVOY_GATEWAY_GROUP } from '../api/objects/backends.ts';
+import { GATEWAY_GROUP } from '../api/objects/gateway-api.ts';
 import { GROUP } from '../api/generated/kinds.ts';
 import { TRUST } from '../api/names.ts';
 import { BACKEND_KINDS, ROUTE_KINDS } from '../api/key.ts';

@@ -1,8 +1,8 @@
-import { GATEWAY_GROUP } from '../api/gateway-api.ts';
-import type { BackendRef, ReferenceGrant, Route } from '../api/gateway-api.ts';
+import { GATEWAY_GROUP } from '../api/objects/gateway-api.ts';
+import type { BackendRef, ReferenceGrant, Route } from '../api/objects/gateway-api.ts';
 import type { AllowedNamespaces, LabelRequirement, LabelSelector } from '../api/generated/types.ts';
 import type { Ref, RouteKind } from '../api/key.ts';
-import { isMeshBackend } from '../api/references.ts';
+import { isMeshBackend } from '../api/objects/references.ts';
 import type { EnvoyClusterName } from './envoy-cluster-name.ts';
 import type { TrafficResources } from './traffic-resources.ts';
 

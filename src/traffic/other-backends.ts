@@ -1,5 +1,5 @@
-import { ENVOY_GATEWAY_GROUP } from '../api/backends.ts';
-import type { BackendRef } from '../api/gateway-api.ts';
+import { ENVOY_GATEWAY_GROUP } from '../api/objects/backends.ts';
+import type { BackendRef } from '../api/objects/gateway-api.ts';
 import type { SocketAddress } from '../api/socket-address.ts';
 import type { EnvoyClusterName } from './envoy-cluster-name.ts';
 import type { TrafficResources } from './traffic-resources.ts';

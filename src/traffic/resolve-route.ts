@@ -15,7 +15,7 @@
  *                                       revision hashes those of a Gateway
  *   6  endpoints/load-assignment        the endpoints that Envoy gets (by path-to-backend, health-status)
  */
-import type { BackendRef, Route } from '../api/gateway-api.ts';
+import type { BackendRef, Route } from '../api/objects/gateway-api.ts';
 import { backendRefsOf, isMeshEndpoints } from './backend-refs.ts';
 import type { RouteBackendRef } from './backend-refs.ts';
 import { formatEnvoyClusterName } from './envoy-cluster-name.ts';

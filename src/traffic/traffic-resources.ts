@@ -1,11 +1,11 @@
-import type { Backend, EndpointSlice, Service } from '../api/backends.ts';
-import type { Gateway, Namespace, ReferenceGrant, Route } from '../api/gateway-api.ts';
+import type { Backend, EndpointSlice, Service } from '../api/objects/backends.ts';
+import type { Gateway, Namespace, ReferenceGrant, Route } from '../api/objects/gateway-api.ts';
 import type { Kinds } from '../api/generated/types.ts';
 import { keyOf } from '../api/key.ts';
 import type { Key, Ref, RouteKind } from '../api/key.ts';
 import { relayName, TRUST } from '../api/names.ts';
-import { refTo } from '../api/references.ts';
-import type { Resource } from '../api/resource.ts';
+import { refTo } from '../api/objects/references.ts';
+import type { Resource } from '../api/objects/resource.ts';
 import { caRefIn, parseTrust } from '../api/trust.ts';
 import type { CaRef, TrustedCa } from '../api/trust.ts';
 import type { CaBundle } from './upstream-tls.ts';

@@ -1,4 +1,4 @@
-import type { ConfigMap } from '../api/config-map.ts';
+import type { ConfigMap } from '../api/objects/config-map.ts';
 import { TRUST } from '../api/names.ts';
 import { caRefText, parseTrust } from '../api/trust.ts';
 import type { CaRef, MissingCa, Trust, TrustedCa } from '../api/trust.ts';

@@ -1,4 +1,4 @@
-import { GATEWAY_GROUP } from '../api/gateway-api.ts';
+import { GATEWAY_GROUP } from '../api/objects/gateway-api.ts';
 import { GROUP } from '../api/generated/kinds.ts';
 import type { Kinds, MeshEndpoint } from '../api/generated/types.ts';
 import { keyOf } from '../api/key.ts';

@@ -1,11 +1,11 @@
 import { describe, expect, it } from 'vitest';
-import { decode } from '../../src/api/decode.ts';
+import { decode } from '../../src/api/objects/decode.ts';
 import { formatFault } from '../../src/api/validation/fault.ts';
-import { GATEWAY_GROUP } from '../../src/api/gateway-api.ts';
+import { GATEWAY_GROUP } from '../../src/api/objects/gateway-api.ts';
 import { GROUP } from '../../src/api/generated/kinds.ts';
 import type { RouteKind } from '../../src/api/key.ts';
-import { gatewaysOf, meshBackendsOf } from '../../src/api/references.ts';
-import type { Resource } from '../../src/api/resource.ts';
+import { gatewaysOf, meshBackendsOf } from '../../src/api/objects/references.ts';
+import type { Resource } from '../../src/api/objects/resource.ts';
 import { gatewayObject, meshBackend, route } from '../support/declared.ts';
 import { resourceOf } from '../support/resources/resources.ts';
 

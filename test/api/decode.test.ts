@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { decode } from '../../src/api/decode.ts';
+import { decode } from '../../src/api/objects/decode.ts';
 import { formatFault } from '../../src/api/validation/fault.ts';
-import { GATEWAY_GROUP } from '../../src/api/gateway-api.ts';
+import { GATEWAY_GROUP } from '../../src/api/objects/gateway-api.ts';
 import { API_VERSION, GROUP } from '../../src/api/generated/kinds.ts';
 import { gatewayObject, named, route } from '../support/declared.ts';
 import { meshEndpoints, meshTailnet } from '../support/objects.ts';

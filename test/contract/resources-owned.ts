@@ -1,5 +1,5 @@
 import { expect } from 'vitest';
-import { GATEWAY_GROUP } from '../../src/api/gateway-api.ts';
+import { GATEWAY_GROUP } from '../../src/api/objects/gateway-api.ts';
 import { API_VERSION, GROUP } from '../../src/api/generated/kinds.ts';
 import { keyOf } from '../../src/api/key.ts';
 import type { Ref } from '../../src/api/key.ts';

@@ -1,8 +1,8 @@
 import { expect } from 'vitest';
 import type { Key, Ref } from '../../src/api/key.ts';
 import { keyOf } from '../../src/api/key.ts';
-import { refTo } from '../../src/api/references.ts';
-import type { Resource } from '../../src/api/resource.ts';
+import { refTo } from '../../src/api/objects/references.ts';
+import type { Resource } from '../../src/api/objects/resource.ts';
 import { byNamespace } from '../../src/resources/resources.ts';
 import { named } from '../support/declared.ts';
 import { meshEndpoints, meshTailnet } from '../support/objects.ts';

@@ -1,5 +1,5 @@
 import { expect } from 'vitest';
-import { GATEWAY_GROUP } from '../../src/api/gateway-api.ts';
+import { GATEWAY_GROUP } from '../../src/api/objects/gateway-api.ts';
 import { GROUP } from '../../src/api/generated/kinds.ts';
 import type { Ref, ResourceKind, RouteKind } from '../../src/api/key.ts';
 import { gatewayObject, meshBackend, named, route } from '../support/declared.ts';

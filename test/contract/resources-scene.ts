@@ -2,8 +2,8 @@ import { randomUUID } from 'node:crypto';
 import { expect } from 'vitest';
 import type { Key, Ref, ResourceKind } from '../../src/api/key.ts';
 import { keyOf } from '../../src/api/key.ts';
-import { meshBackendsOf, tailnetsOf } from '../../src/api/references.ts';
-import type { ResourceOf } from '../../src/api/resource.ts';
+import { meshBackendsOf, tailnetsOf } from '../../src/api/objects/references.ts';
+import type { ResourceOf } from '../../src/api/objects/resource.ts';
 import type {
   AnyIndex,
   Change,

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { Route } from '../../src/api/gateway-api.ts';
+import type { Route } from '../../src/api/objects/gateway-api.ts';
 import { explainRoutes } from '../../src/explain/routes.ts';
 import { trafficResourcesFrom, extensionIndexes } from '../../src/extension/listers.ts';
 import { ROUTE_KINDS } from '../../src/api/key.ts';

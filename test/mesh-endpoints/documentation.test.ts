@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { parse, parseAllDocuments } from 'yaml';
-import type { Route } from '../../src/api/gateway-api.ts';
+import type { Route } from '../../src/api/objects/gateway-api.ts';
 import type { Kinds } from '../../src/api/generated/types.ts';
 import { ROUTE_KINDS } from '../../src/api/key.ts';
 import { clusterNameIn, COMPONENTS, NAMESPACE, SECRET_READER } from '../../src/api/names.ts';

@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path';
 import { publint } from 'publint';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { parseAllDocuments } from 'yaml';
-import { decode } from '../../src/api/decode.ts';
+import { decode } from '../../src/api/objects/decode.ts';
 import { lint } from '../../src/lint/lint.ts';
 import { consumer, pack, runScript, TSC } from '../support/package/packed.ts';
 import type { Packed } from '../support/package/packed.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { tailnetsOf } from '../../src/api/references.ts';
+import { tailnetsOf } from '../../src/api/objects/references.ts';
 import { byNamespace } from '../../src/resources/resources.ts';
 import type { Change, Index } from '../../src/resources/resources.ts';
 import { ResourceStore } from '../../src/resources/store.ts';

@@ -1,7 +1,7 @@
 import { ApiObject, App, Chart, Testing } from 'cdk8s';
 import { describe, expect, it } from 'vitest';
 import { parse, stringify } from 'yaml';
-import { decode } from '../../src/api/decode.ts';
+import { decode } from '../../src/api/objects/decode.ts';
 import {
   AuthoringError,
   backend,

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { meshBackendsOf, tailnetsOf } from '../../src/api/references.ts';
+import { meshBackendsOf, tailnetsOf } from '../../src/api/objects/references.ts';
 import type { Index } from '../../src/resources/resources.ts';
 import { byIndex, byKey, whenChanges, whenGenerationChanges } from '../../src/runtime/trigger.ts';
 import { route } from '../support/declared.ts';

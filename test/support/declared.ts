@@ -1,4 +1,4 @@
-import { GATEWAY_GROUP } from '../../src/api/gateway-api.ts';
+import { GATEWAY_GROUP } from '../../src/api/objects/gateway-api.ts';
 import { GROUP } from '../../src/api/generated/kinds.ts';
 import type { RouteKind } from '../../src/api/key.ts';
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { Route } from '../../src/api/gateway-api.ts';
+import type { Route } from '../../src/api/objects/gateway-api.ts';
 import { dataPathOf } from '../../src/traffic/data-path.ts';
 import { revisionOf } from '../../src/traffic/settings/revision.ts';
 import { route } from '../support/declared.ts';

@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { keyOf } from '../../src/api/key.ts';
-import { refTo } from '../../src/api/references.ts';
-import type { Resource } from '../../src/api/resource.ts';
+import { refTo } from '../../src/api/objects/references.ts';
+import type { Resource } from '../../src/api/objects/resource.ts';
 import { dataPathOf } from '../../src/traffic/data-path.ts';
 import { dependenciesOf, trackDependencies } from '../../src/traffic/traffic-resources.ts';
 import type { TrafficResources, Dependency } from '../../src/traffic/traffic-resources.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { Route } from '../../src/api/gateway-api.ts';
+import type { Route } from '../../src/api/objects/gateway-api.ts';
 import { GROUP } from '../../src/api/generated/kinds.ts';
 import { explainRoutes } from '../../src/explain/routes.ts';
 import { unusedOfRoute } from '../../src/mesh-endpoints/routes.ts';

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { GROUP } from '../../api/generated/kinds.ts';
 import type { Kinds } from '../../api/generated/types.ts';
 import { MESH_POD, poolName, relayName } from '../../api/names.ts';
-import type { ResourceOf } from '../../api/resource.ts';
+import type { ResourceOf } from '../../api/objects/resource.ts';
 import type { Device } from '../../control/control.ts';
 import type { OwnSecret } from '../../resources/own-namespace.ts';
 

@@ -1,4 +1,4 @@
-import type { ResourceOf } from '../../api/resource.ts';
+import type { ResourceOf } from '../../api/objects/resource.ts';
 import { isKeyRejected, isPast, isReady } from './members.ts';
 import type { Member } from './members.ts';
 

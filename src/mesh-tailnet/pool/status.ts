@@ -1,7 +1,7 @@
 import type { Finding } from '../../api/conditions.ts';
 import type { Kinds } from '../../api/generated/types.ts';
 import { RELAY } from '../../api/names.ts';
-import type { ResourceOf } from '../../api/resource.ts';
+import type { ResourceOf } from '../../api/objects/resource.ts';
 import { isKeyRejected, isPast, isReady } from './members.ts';
 import type { Member } from './members.ts';
 import type { PoolSituation } from './plan.ts';

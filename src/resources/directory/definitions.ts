@@ -1,4 +1,4 @@
-import type { Resource } from '../../api/resource.ts';
+import type { Resource } from '../../api/objects/resource.ts';
 import type { ManifestKey, Manifest } from '../manifests.ts';
 
 /** An object in a file: decoded, where its kind is read, and its manifest, where manifests are kept. */

@@ -1,10 +1,10 @@
-import { decode } from '../../api/decode.ts';
-import type { Decoding } from '../../api/decode.ts';
+import { decode } from '../../api/objects/decode.ts';
+import type { Decoding } from '../../api/objects/decode.ts';
 import { formatFault } from '../../api/validation/fault.ts';
 import { GROUP } from '../../api/generated/kinds.ts';
 import { objectsIn, readDocuments } from '../../api/yaml-documents.ts';
 import { isRecord } from '../../api/json.ts';
-import { isDeclaredKind } from '../../api/resource.ts';
+import { isDeclaredKind } from '../../api/objects/resource.ts';
 import type { SourceDocument } from '../../api/yaml-documents.ts';
 import { groupOf, manifestKeyOf } from '../manifests.ts';
 import type { ManifestKey, Manifest } from '../manifests.ts';

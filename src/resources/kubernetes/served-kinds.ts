@@ -1,5 +1,5 @@
-import { FOREIGN_KINDS } from '../../api/resource.ts';
-import type { ForeignKind } from '../../api/resource.ts';
+import { FOREIGN_KINDS } from '../../api/objects/resource.ts';
+import type { ForeignKind } from '../../api/objects/resource.ts';
 import { GROUP, kinds, VERSION } from '../../api/generated/kinds.ts';
 import type { KindName } from '../../api/generated/kinds.ts';
 import type { Ref, ResourceKind } from '../../api/key.ts';

@@ -1,4 +1,4 @@
-import type { EndpointSlice } from '../../api/backends.ts';
+import type { EndpointSlice } from '../../api/objects/backends.ts';
 import type { EndpointStatus } from '../../api/generated/types.ts';
 import { addressText } from '../../api/socket-address.ts';
 import { statusEntriesOf } from './health-status.ts';

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
-import type { Route } from '../../api/gateway-api.ts';
+import type { Route } from '../../api/objects/gateway-api.ts';
 import { keyOf } from '../../api/key.ts';
 import type { Ref } from '../../api/key.ts';
-import { gatewaysOf, refTo } from '../../api/references.ts';
+import { gatewaysOf, refTo } from '../../api/objects/references.ts';
 import { envoyClusterSettingsOf } from './envoy-cluster-settings.ts';
 import type { TrafficResources } from '../traffic-resources.ts';
 import { resolveRoute } from '../resolve-route.ts';

@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { keyOf, refOf } from '../../../src/api/key.ts';
 import type { Key } from '../../../src/api/key.ts';
-import type { Resource } from '../../../src/api/resource.ts';
+import type { Resource } from '../../../src/api/objects/resource.ts';
 import { eventually } from '../../support/eventually.ts';
 import { named } from '../../support/declared.ts';
 import { FAULTS } from '../../support/kubernetes/api-answer.ts';

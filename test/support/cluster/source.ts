@@ -1,6 +1,6 @@
 import { keyOf } from '../../../src/api/key.ts';
 import type { Key, ResourceKind } from '../../../src/api/key.ts';
-import { refTo } from '../../../src/api/references.ts';
+import { refTo } from '../../../src/api/objects/references.ts';
 import type { KubeClient } from '../../../lab/kube/client.ts';
 import type { KubeRef } from '../../../lab/kube/object.ts';
 import { waitFor } from '../../../lab/process/wait.ts';

@@ -1,6 +1,6 @@
 import type { ControlApi } from '../../../lab/control-api/control-api.ts';
 import type { Device } from '../../../lab/control-api/state.ts';
-import type { ResourceOf } from '../../../src/api/resource.ts';
+import type { ResourceOf } from '../../../src/api/objects/resource.ts';
 import type { MemoryNamespace } from './namespace.ts';
 
 type PodObject = ResourceOf<'Pod'>;

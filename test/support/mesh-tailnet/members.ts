@@ -1,4 +1,4 @@
-import type { ResourceOf } from '../../../src/api/resource.ts';
+import type { ResourceOf } from '../../../src/api/objects/resource.ts';
 import type { Device } from '../../../src/control/control.ts';
 
 type Pod = ResourceOf<'Pod'>;

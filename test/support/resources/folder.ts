@@ -5,7 +5,7 @@ import { dirname, join } from 'node:path';
 import { onTestFinished } from 'vitest';
 import type { Key, Ref, ResourceKind } from '../../../src/api/key.ts';
 import { keyOf } from '../../../src/api/key.ts';
-import type { ResourceOf } from '../../../src/api/resource.ts';
+import type { ResourceOf } from '../../../src/api/objects/resource.ts';
 import type { Timing } from '../../../src/resources/directory/follow.ts';
 import type { Problem } from '../../../src/resources/directory/problems.ts';
 import { openDirectory } from '../../../src/resources/directory.ts';

@@ -1,7 +1,7 @@
-import { decode } from '../../../src/api/decode.ts';
+import { decode } from '../../../src/api/objects/decode.ts';
 import { formatFault } from '../../../src/api/validation/fault.ts';
 import type { Kinds } from '../../../src/api/generated/types.ts';
-import type { Resource } from '../../../src/api/resource.ts';
+import type { Resource } from '../../../src/api/objects/resource.ts';
 import { named } from '../declared.ts';
 import { meshEndpoints } from '../objects.ts';
 

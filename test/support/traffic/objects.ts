@@ -1,4 +1,4 @@
-import { GATEWAY_GROUP } from '../../../src/api/gateway-api.ts';
+import { GATEWAY_GROUP } from '../../../src/api/objects/gateway-api.ts';
 import { API_VERSION, GROUP } from '../../../src/api/generated/kinds.ts';
 import { NAMESPACE, relayName } from '../../../src/api/names.ts';
 import type { RouteKind } from '../../../src/api/key.ts';

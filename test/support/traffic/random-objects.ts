@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import type { Arbitrary } from 'fast-check';
-import { GATEWAY_GROUP } from '../../../src/api/gateway-api.ts';
+import { GATEWAY_GROUP } from '../../../src/api/objects/gateway-api.ts';
 import type { MeshEndpoint } from '../../../src/api/generated/types.ts';
 import { NAMESPACE } from '../../../src/api/names.ts';
 import { named } from '../declared.ts';

@@ -1,8 +1,8 @@
 import { keyOf } from '../../../src/api/key.ts';
 import type { Ref, ResourceKind } from '../../../src/api/key.ts';
 import { NAMESPACE, relayName } from '../../../src/api/names.ts';
-import { refTo } from '../../../src/api/references.ts';
-import type { Resource, ResourceOf } from '../../../src/api/resource.ts';
+import { refTo } from '../../../src/api/objects/references.ts';
+import type { Resource, ResourceOf } from '../../../src/api/objects/resource.ts';
 import { loadAssignmentOf } from '../../../src/traffic/endpoints/load-assignment.ts';
 import type { LoadAssignmentResult } from '../../../src/traffic/endpoints/load-assignment.ts';
 import { readCaBundle } from '../../../src/traffic/upstream-tls.ts';

@@ -1,10 +1,10 @@
-import { decode } from '../../../api/decode.ts';
-import type { Decoding } from '../../../api/decode.ts';
+import { decode } from '../../../api/objects/decode.ts';
+import type { Decoding } from '../../../api/objects/decode.ts';
 import { formatFault } from '../../../api/validation/fault.ts';
 import type { Key, Ref, ResourceKind } from '../../../api/key.ts';
 import { keyOf } from '../../../api/key.ts';
-import { refTo } from '../../../api/references.ts';
-import type { Resource } from '../../../api/resource.ts';
+import { refTo } from '../../../api/objects/references.ts';
+import type { Resource } from '../../../api/objects/resource.ts';
 import type { Arrival, ResourceStore } from '../../store.ts';
 import { fieldsOf, identityOf, isOlder, textIn, withoutUnusedMetadata } from '../unstructured.ts';
 import type { ObjectIdentity } from '../unstructured.ts';

@@ -1,7 +1,7 @@
 import { VERSION } from '../../../api/generated/kinds.ts';
 import type { KindName } from '../../../api/generated/kinds.ts';
 import type { Ref } from '../../../api/key.ts';
-import { refTo } from '../../../api/references.ts';
+import { refTo } from '../../../api/objects/references.ts';
 import { ResourceError } from '../../resources.ts';
 import type { OwnResource } from '../../resources.ts';
 import { pathOf } from '../served-kinds.ts';

@@ -1,8 +1,8 @@
-import { decode } from '../../../api/decode.ts';
+import { decode } from '../../../api/objects/decode.ts';
 import { isEqual } from '../../../api/json.ts';
 import type { Ref } from '../../../api/key.ts';
-import { refTo } from '../../../api/references.ts';
-import type { Resource } from '../../../api/resource.ts';
+import { refTo } from '../../../api/objects/references.ts';
+import type { Resource } from '../../../api/objects/resource.ts';
 import { admit } from '../../lifecycle.ts';
 import { ResourceError } from '../../resources.ts';
 import type { OwnedResource } from '../../resources.ts';

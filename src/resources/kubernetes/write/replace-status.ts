@@ -3,7 +3,7 @@ import { formatFault } from '../../../api/validation/fault.ts';
 import { VERSION } from '../../../api/generated/kinds.ts';
 import type { KindName } from '../../../api/generated/kinds.ts';
 import type { Ref } from '../../../api/key.ts';
-import { refTo } from '../../../api/references.ts';
+import { refTo } from '../../../api/objects/references.ts';
 import { validate } from '../../../api/validation/validate.ts';
 import { ResourceError } from '../../resources.ts';
 import type { OwnResource } from '../../resources.ts';

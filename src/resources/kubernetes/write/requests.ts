@@ -1,7 +1,7 @@
 import type { Clock } from '../../../api/clock.ts';
 import { isEqual } from '../../../api/json.ts';
 import type { Ref, ResourceKind } from '../../../api/key.ts';
-import type { Resource } from '../../../api/resource.ts';
+import type { Resource } from '../../../api/objects/resource.ts';
 import type { ReadResources } from '../../resources.ts';
 import { KubeError } from '../transport/transport.ts';
 import type { KubeErrorReason, KubeRequest, KubeTransport } from '../transport/transport.ts';

@@ -1,9 +1,9 @@
 import { GATEWAY_GROUP } from './gateway-api.ts';
 import type { BackendRef, ParentRef, Route } from './gateway-api.ts';
-import { GROUP } from './generated/kinds.ts';
-import type { Kinds, MeshEndpoint } from './generated/types.ts';
-import { keyOf } from './key.ts';
-import type { Key, Ref, ResourceKind } from './key.ts';
+import { GROUP } from '../generated/kinds.ts';
+import type { Kinds, MeshEndpoint } from '../generated/types.ts';
+import { keyOf } from '../key.ts';
+import type { Key, Ref, ResourceKind } from '../key.ts';
 
 /** The reference of an object. */
 export function refTo<K extends ResourceKind>(object: {

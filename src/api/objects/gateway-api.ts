@@ -1,5 +1,5 @@
-import type { ObjectMeta } from './generated/types.ts';
-import type { RouteKind } from './key.ts';
+import type { ObjectMeta } from '../generated/types.ts';
+import type { RouteKind } from '../key.ts';
 import {
   field,
   items,

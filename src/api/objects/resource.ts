@@ -1,9 +1,9 @@
 import type { Backend, EndpointSlice, Service } from './backends.ts';
 import type { ConfigMap } from './config-map.ts';
-import type { KindName } from './generated/kinds.ts';
-import type { Kinds } from './generated/types.ts';
+import type { KindName } from '../generated/kinds.ts';
+import type { Kinds } from '../generated/types.ts';
 import type { Gateway, GatewayClass, Namespace, ReferenceGrant, Route } from './gateway-api.ts';
-import type { ResourceKind, RouteKind } from './key.ts';
+import type { ResourceKind, RouteKind } from '../key.ts';
 import type { Pod } from './pod.ts';
 import { ENVOY_GATEWAY_GROUP } from './backends.ts';
 import { GATEWAY_GROUP } from './gateway-api.ts';

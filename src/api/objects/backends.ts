@@ -1,7 +1,7 @@
 import type { Header, Metadata } from './gateway-api.ts';
 import { field, items, withFields, forms, optionalPort, optionalText, port, present, text } from './place.ts';
 import type { Place } from './place.ts';
-import { isRecord } from './json.ts';
+import { isRecord } from '../json.ts';
 
 /** The API group of Envoy Gateway's own kinds. */
 export const ENVOY_GATEWAY_GROUP = 'gateway.envoyproxy.io';

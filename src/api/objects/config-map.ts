@@ -1,5 +1,5 @@
 import type { Header, Metadata } from './gateway-api.ts';
-import { isRecord } from './json.ts';
+import { isRecord } from '../json.ts';
 import { field } from './place.ts';
 import type { Place } from './place.ts';
 

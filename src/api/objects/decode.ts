@@ -9,12 +9,12 @@ import {
 } from './gateway-api.ts';
 import type { Header, Metadata } from './gateway-api.ts';
 import { decodePod } from './pod.ts';
-import type { Fault } from './validation/fault.ts';
+import type { Fault } from '../validation/fault.ts';
 import { FOREIGN_KINDS } from './resource.ts';
 import type { ForeignKind, Scope, Resource } from './resource.ts';
-import { API_VERSION, GROUP, kinds } from './generated/kinds.ts';
-import type { KindName } from './generated/kinds.ts';
-import { nearest } from './validation/nearest.ts';
+import { API_VERSION, GROUP, kinds } from '../generated/kinds.ts';
+import type { KindName } from '../generated/kinds.ts';
+import { nearest } from '../validation/nearest.ts';
 import {
   field,
   refuse,
@@ -28,7 +28,7 @@ import {
   text,
 } from './place.ts';
 import type { Place } from './place.ts';
-import { validate } from './validation/validate.ts';
+import { validate } from '../validation/validate.ts';
 
 /** The result of decoding a value. */
 export type Decoding =

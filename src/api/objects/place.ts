@@ -1,6 +1,6 @@
-import type { Fault } from './validation/fault.ts';
-import { isRecord } from './json.ts';
-import { copyMap } from './validation/validator-functions.ts';
+import type { Fault } from '../validation/fault.ts';
+import { isRecord } from '../json.ts';
+import { copyMap } from '../validation/validator-functions.ts';
 
 /** A value in an object that is being decoded, its path, and the faults of that object so far. */
 export type Place = {

@@ -1,7 +1,7 @@
 import type { Header, Metadata } from './gateway-api.ts';
-import { familyOf } from './ip.ts';
-import { isRecord } from './json.ts';
-import { MESH_POD, RELAY } from './names.ts';
+import { familyOf } from '../ip.ts';
+import { isRecord } from '../json.ts';
+import { MESH_POD, RELAY } from '../names.ts';
 import { field, forms, optionalText, present } from './place.ts';
 import type { Place } from './place.ts';
 
