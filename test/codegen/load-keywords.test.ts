@@ -37,7 +37,7 @@ describe('a keyword that cannot be expressed', () => {
   });
 
   it.each(['maxlength', 'examples', '$comment', 'toString', '__proto__x'])(
-    '%s is refused as no keyword of ours',
+    '%s is refused as an unknown keyword',
     keyword => {
       const place = specField('note', keyword);
       const why = `"${keyword}" is not a keyword of this schema language`;
