@@ -140,18 +140,17 @@ function stable({ lastChecked, error, ...rest }: EndpointStatus): object {
   return { ...rest, isChecked: true, hasError: error !== undefined };
 }
 
-/** How often new times of checks are written, where nothing else of an object is. */
+/** The shortest time between two writes of an object that only refresh lastChecked. */
 const REFRESH_MS = 600_000;
 
-/** Whether the newest time of a check is in a later period than the newest one that was written; periods differ by object. */
+/** Whether the newest time of a check is 10 to 15 minutes, by object, after the newest one that was written. */
 export function isRefreshDue(
   key: Key,
   entries: readonly EndpointStatus[],
   { status }: Kinds['MeshEndpoints'],
 ): boolean {
-  const phase = createHash('sha256').update(key).digest().readUInt32BE() % REFRESH_MS;
-  const periodOf = (list: readonly EndpointStatus[]) => Math.floor((newestMs(list) + phase) / REFRESH_MS);
-  return periodOf(entries) > periodOf(status?.endpoints ?? []);
+  const spreadMs = createHash('sha256').update(key).digest().readUInt32BE() % (REFRESH_MS / 2);
+  return newestMs(entries) - newestMs(status?.endpoints ?? []) >= REFRESH_MS + spreadMs;
 }
 
 function newestMs(entries: readonly EndpointStatus[]): number {

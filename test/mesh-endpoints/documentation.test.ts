@@ -126,7 +126,7 @@ describe('docs/mesh-endpoints.md', () => {
   });
 
   it('has errors that the code writes, each with cause and fix', () => {
-    const folders = ['src/health', 'src/mesh-endpoints', 'src/traffic'];
+    const folders = ['src/health', 'src/health/probe', 'src/mesh-endpoints', 'src/traffic'];
     const code = folders
       .flatMap(folder => readdirSync(folder).flatMap(file => (/\.ts$/.test(file) ? `${folder}/${file}` : [])))
       .map(file => readFileSync(file, 'utf8'))

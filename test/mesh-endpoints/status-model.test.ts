@@ -181,7 +181,7 @@ describe('the status of a MeshEndpoints', () => {
         model.apply(step, scene.now().getTime());
         await perform(scene, model, step);
         const changes = model.visible === visible ? 0 : 1;
-        // New times are written where they are of a later period of 10 minutes, at the next resync.
+        // New times are written 10 to 15 minutes after the last ones, at a resync.
         const refreshes = step.do === 'advance' ? 1 : 0;
         expect(scene.writes - writes).toBeLessThanOrEqual(changes + refreshes);
         expectTruth(scene, model);
