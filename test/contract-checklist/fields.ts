@@ -18,6 +18,7 @@ const EXTERNAL_TARGET: NamedTest = [
 ];
 const STATUS = 'test/mesh-endpoints/health.test.ts';
 const WRITTEN: NamedTest = [STATUS, 'changes with each decision, at once'];
+const READY: NamedTest = [STATUS, 'is True while an endpoint is healthy'];
 const DECIDED: NamedTest = ['test/health/threshold.test.ts', '%s is after %j %s with the error %j'];
 const HTTP_CHECK: NamedTest = [
   'test/health/http.test.ts',
@@ -55,7 +56,10 @@ export const FIELD_TABLES: readonly Table[] = [
     fieldsOf: { kind: 'MeshEndpoints', path: 'spec.endpoints[]' },
     columns: ['Field', 'Type', 'Required', 'Description'],
     rows: [
-      row(['name', 'string', 'yes', 'Endpoint name, unique within the resource, DNS-compliant'], CORPUS),
+      row(['name', 'string', 'yes', 'Endpoint name, unique within the resource, DNS-compliant'], CORPUS, [
+        STATUS,
+        'has all endpoints in the order of spec, healthy where they are not checked',
+      ]),
       row(['meshIP', 'string', 'yes', 'Mesh IP address in the 100.x.x.x range'], CORPUS, [
         'test/extension/eds/envoy-endpoints.test.ts',
         'has its address and port',
@@ -158,10 +162,10 @@ export const FIELD_TABLES: readonly Table[] = [
     fieldsOf: { kind: 'MeshEndpoints', path: 'status.conditions[]' },
     columns: ['Field', 'Type', 'Description'],
     rows: [
-      row(['type', 'string', 'e.g. `Ready`'], CORPUS),
-      row(['status', 'string', 'e.g. `True`'], CORPUS),
-      row(['reason', 'string', 'e.g. `EndpointsConfigured`'], CORPUS),
-      row(['message', 'string', ''], CORPUS),
+      row(['type', 'string', 'e.g. `Ready`'], CORPUS, READY),
+      row(['status', 'string', 'e.g. `True`'], CORPUS, READY),
+      row(['reason', 'string', 'e.g. `EndpointsConfigured`'], CORPUS, READY),
+      row(['message', 'string', ''], CORPUS, READY),
     ],
   },
   {
