@@ -99,14 +99,14 @@ describe('where operator and Envoy check an endpoint', () => {
   it('requests get 503 at once when both find every endpoint bad, and status reports it', async () => {
     const service = await checkedService('all-bad');
     await service.set('failing');
-    await eventually(async () =>
-      expect(await world.responseOf('all-bad')).toMatchObject({ status: 503, body: 'no healthy upstream' }),
-    );
     await eventually(() =>
       expect(world.condition('all-bad', 'Ready')).toMatchObject({
         status: 'False',
         reason: 'NoHealthyEndpoints',
       }),
+    );
+    await eventually(async () =>
+      expect(await world.responseOf('all-bad')).toMatchObject({ status: 503, body: 'no healthy upstream' }),
     );
   });
 
