@@ -1,17 +1,12 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { requestThrough } from '../../lab/gateway/envoy.ts';
-import { eventually } from '../support/eventually.ts';
+import { eventually, expectWithin, IS_LONG } from '../support/eventually.ts';
 import { FAULTS } from '../support/lab/health/faults.ts';
 import type { Fault, FaultyService } from '../support/lab/health/faults.ts';
 import { startHealthWorld } from '../support/lab/health/world.ts';
 import type { HealthWorld } from '../support/lab/health/world.ts';
 import { remoteOf } from '../support/lab/lab.ts';
 import { clusterOf, meshEndpoint, meshEndpoints, meshRoute } from '../support/lab/traffic/objects.ts';
-
-const IS_LONG = process.env['MESH_GATEWAY_FORM'] === 'long';
-
-/** Beyond interval x threshold, in the long form, which checks one fault after another. */
-const BEYOND_MS = 1_000;
 
 let world: HealthWorld;
 const services = new Map<string, FaultyService>();
@@ -85,21 +80,21 @@ async function expectHealthy(fault: Fault): Promise<void> {
   expect(world.condition(name, 'Ready')).toMatchObject({ status: 'True', reason: 'EndpointsConfigured' });
 }
 
-/** Waits until status, metric and Envoy agree that an endpoint is unhealthy. */
+/** Waits until status, Event, metric and Envoy agree that an endpoint is healthy again. */
+async function expectRecovered(fault: Fault): Promise<void> {
+  await expectHealthy(fault);
+  await eventually(() => expect(isLogged('EndpointHealthy', fault)).toBe(true));
+}
+
+/** Waits until status, Event, metric and Envoy agree that an endpoint is unhealthy. */
 async function expectUnhealthy(fault: Fault): Promise<void> {
   const { name, error } = fault;
   const { port } = serviceOf(fault);
   await eventually(() => expect(world.entry(name)).toMatchObject({ status: 'Unhealthy', error }));
   await eventually(async () => expect(await world.gauge(name)).toBe(0));
   await eventually(async () => expect(await world.usable(clusterOf(fault), port)).toBe(false));
+  await eventually(() => expect(isLogged('EndpointUnhealthy', fault, error)).toBe(true));
   expect(world.condition(name, 'Ready')).toMatchObject({ status: 'False', reason: 'NoHealthyEndpoints' });
-}
-
-/** In the long form, the time of a change must be within interval x threshold and a second. */
-async function expectWithin(intervals: number, change: Promise<void>): Promise<void> {
-  const startMs = performance.now();
-  await change;
-  if (IS_LONG) expect(performance.now() - startMs).toBeLessThan(intervals * 1_000 + BEYOND_MS);
 }
 
 describe('an endpoint whose service fails and recovers', { concurrent: !IS_LONG }, () => {
@@ -107,11 +102,9 @@ describe('an endpoint whose service fails and recovers', { concurrent: !IS_LONG 
     await expectHealthy(fault);
     await serviceOf(fault).bad();
     await expectWithin(3, expectUnhealthy(fault));
-    await eventually(() => expect(isLogged('EndpointUnhealthy', fault, fault.error)).toBe(true));
     if (fault.kind === 'HTTPRoute') expect([...(await backendsOf(fault))]).toEqual(['web-2']);
     await serviceOf(fault).good();
-    await expectWithin(2, expectHealthy(fault));
-    await eventually(() => expect(isLogged('EndpointHealthy', fault)).toBe(true));
+    await expectWithin(2, expectRecovered(fault));
     if (fault.kind === 'HTTPRoute') {
       await eventually(async () =>
         expect([...(await backendsOf(fault))].sort()).toEqual(['health', 'web-2']),
