@@ -20,6 +20,8 @@ import {
 import { readEndpointGauges } from './mesh-endpoints/gauges.ts';
 import { openExternalTargets } from './external-targets/open-external-targets.ts';
 import { externalTargetInputs } from './mesh-endpoints/external-targets.ts';
+import { apiServerInputs } from './mesh-endpoints/inputs.ts';
+import type { InputSource } from './mesh-endpoints/inputs.ts';
 import { referenceInputs } from './references/inputs.ts';
 import { readPoolGauges } from './mesh-tailnet/pool/gauges.ts';
 import { readyMembers } from './mesh-tailnet/pool/ready-members.ts';
@@ -118,8 +120,9 @@ async function startOperator(
       userAgent: `mesh-gateway/${version}`,
       metrics: telemetry.metrics,
     });
-  const startTargets = () => openExternalTargets(targetOptions(settings, environment));
-  const started = { startTailnets, startTargets };
+  const apiServer = apiServerIn(environment);
+  const startTargets = () => openExternalTargets({ clock, allow: settings.externalTargetsAllow, apiServer });
+  const started = { startTailnets, startTargets, apiServer };
   const leadership = electLeader(settings, { cluster, telemetry, cache, events, ...started });
   telemetry.markChecksAdded();
   cluster.start();
@@ -163,6 +166,7 @@ type ElectionDeps = {
   readonly startTailnets: () => ReturnType<typeof openTailnets>;
   /** Nor does it resolve names. */
   readonly startTargets: () => ExternalTargets;
+  readonly apiServer: readonly string[];
 };
 
 const DRAIN = { graceMs: 5000, abortMs: 500 };
@@ -170,7 +174,7 @@ const DRAIN = { graceMs: 5000, abortMs: 500 };
 /** Runs the controllers while this process is the leader; the caches are kept warm in any case. */
 function electLeader(
   settings: OperatorSettings,
-  { cluster, telemetry, cache, events, startTailnets, startTargets }: ElectionDeps,
+  { cluster, telemetry, cache, events, startTailnets, startTargets, apiServer }: ElectionDeps,
 ): Leadership {
   const { podNamespace, podName = hostname(), relayPorts: relayPortRange } = settings;
   const { read, write, leaseTransport } = cluster;
@@ -216,7 +220,7 @@ function electLeader(
         events,
         own,
         workloads: own,
-        ...referencesOf(settings, cluster, targets),
+        ...referencesOf(settings, cluster, [apiServerInputs(apiServer), externalTargetInputs(targets)]),
         relayPorts: createPublishedPorts(),
         health,
         relayPortRange,
@@ -247,11 +251,8 @@ function electLeader(
 }
 
 /** Kubernetes gives a pod the address of its API server. */
-function targetOptions(
-  { externalTargetsAllow: allow }: OperatorSettings,
-  { KUBERNETES_SERVICE_HOST: host }: Given['environment'],
-) {
-  return { clock, allow, apiServer: host === undefined ? [] : [host] };
+function apiServerIn({ KUBERNETES_SERVICE_HOST: host }: Given['environment']): readonly string[] {
+  return host === undefined ? [] : [host];
 }
 
 function healthChecksFrom(
@@ -267,7 +268,7 @@ function healthChecksFrom(
 function referencesOf(
   { podNamespace, syncPeriodMs }: OperatorSettings,
   { read, transport }: ConnectedKubernetes,
-  targets: ExternalTargets,
+  inputs: readonly InputSource[],
 ) {
   const caches = { caBundle: cachedCaBundles(), publishedTrust: cachedTrust() };
   const options = { ...caches, trustNamespace: podNamespace, readsBackends: false };
@@ -275,7 +276,7 @@ function referencesOf(
   const referenced = kubernetesReferenced(transport);
   const deps = { read, traffic, referenced, clock };
   const references = referenceInputs({ ...deps, ownNamespace: podNamespace, syncPeriodMs });
-  return { traffic, referenced, inputs: [...references, externalTargetInputs(targets)] };
+  return { traffic, referenced, inputs: [...references, ...inputs] };
 }
 
 /** Undefined where the Namespace that identifies a cluster cannot be read. */

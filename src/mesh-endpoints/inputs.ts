@@ -27,6 +27,22 @@ export interface InputSource {
   forget?(object: Key): void;
 }
 
+/** Refuses endpoints whose meshIP is an address of the API server: some clusters use the range of tailnets themselves. */
+export function apiServerInputs(apiServer: readonly string[]): InputSource {
+  return {
+    read: ({ spec: { endpoints = [] } }) => {
+      const refused = endpoints.filter(({ meshIP }) => apiServer.includes(meshIP));
+      return Promise.resolve(
+        new Map(refused.map(({ name, meshIP }) => [name, { problem: problemOf(meshIP) }])),
+      );
+    },
+  };
+}
+
+function problemOf(meshIP: string): string {
+  return `meshIP ${meshIP} is an address of the API server: name a device of the tailnet`;
+}
+
 /** The inputs of all sources; of two problems of an endpoint, the first counts. */
 export async function readInputs(
   sources: readonly InputSource[],

@@ -146,6 +146,14 @@ describe('the inputs of endpoints', () => {
     });
   });
 
+  it('refuse an address of the API server', async () => {
+    const scene = await EndpointsScene.start(tailnet, web(one('a'), one('b', {}, 99)));
+    const problem = 'meshIP 100.64.0.99 is an address of the API server: name a device of the tailnet';
+    expect(entries(scene)?.[1]).toBe(`b Unhealthy ${problem}`);
+    expect(readyOf(scene)).toMatchObject({ reason: 'InvalidReference', message: `endpoint b: ${problem}` });
+    expect(scene.health.checked.get('MeshEndpoints/default/web')?.has('b')).toBe(false);
+  });
+
   it('leave the health of an endpoint as it is that cannot be checked', async () => {
     const scene = await EndpointsScene.start(tailnet, web(one('a'), one('b', {}, 2)));
     await scene.decide('a');

@@ -5,11 +5,12 @@ import { both, cidr, codePoints, containsIP, duration, either, holds, intersects
 
 const cidr0 = cidr("100.64.0.0/10");
 const cidr1 = cidr("fd7a:115c:a1e0::/48");
-const duration2 = duration("1s");
-const duration3 = duration("1h");
-const duration4 = duration("100ms");
-const duration5 = duration("5m");
-const pattern6 = new RegExp("^[!#$%&'*+.^_`|~0-9A-Za-z-]+$", "u");
+const cidr2 = cidr("100.100.100.0/24");
+const duration3 = duration("1s");
+const duration4 = duration("1h");
+const duration5 = duration("100ms");
+const duration6 = duration("5m");
+const pattern7 = new RegExp("^[!#$%&'*+.^_`|~0-9A-Za-z-]+$", "u");
 
 // has(self.endpoints) || (has(self.tagSelectors) && self.tagSelectors.size() > 0) || (has(self.serviceDiscovery) && has(self.serviceDiscovery.vipServices) && self.serviceDiscovery.vipServices.size() > 0)
 const rule0 = self => (((self.endpoints !== undefined) || ((self.tagSelectors !== undefined) && (self.tagSelectors.length > 0))) || (((self.serviceDiscovery !== undefined) && (self.serviceDiscovery.vipServices !== undefined)) && (self.serviceDiscovery.vipServices.length > 0)));
@@ -33,34 +34,36 @@ const rule8 = self => (((!(self.healthCheck !== undefined) || !self.healthCheck.
 const rule9 = self => (!(self.tls !== undefined) || ["HTTPS", "TLS", "gRPC"].includes(self.protocol));
 // isIP(self) && (cidr('100.64.0.0/10').containsIP(self) || cidr('fd7a:115c:a1e0::/48').containsIP(self))
 const rule10 = self => (isIP(self) && either(() => containsIP(cidr0, self), () => containsIP(cidr1, self)));
+// !isIP(self) || !cidr('100.100.100.0/24').containsIP(self)
+const rule11 = self => (!isIP(self) || !containsIP(cidr2, self));
 // !has(self.ca) || !has(self.caRef)
-const rule11 = self => (!(self.ca !== undefined) || !(self.caRef !== undefined));
+const rule12 = self => (!(self.ca !== undefined) || !(self.caRef !== undefined));
 // duration(self) >= duration('1s') && duration(self) <= duration('1h')
-const rule12 = self => both(() => (duration(self) >= duration2), () => (duration(self) <= duration3));
+const rule13 = self => both(() => (duration(self) >= duration3), () => (duration(self) <= duration4));
 // duration(self) >= duration('100ms') && duration(self) <= duration('5m')
-const rule13 = self => both(() => (duration(self) >= duration4), () => (duration(self) <= duration5));
+const rule14 = self => both(() => (duration(self) >= duration5), () => (duration(self) <= duration6));
 // self.all(name, name.size() <= 128 && name.matches("^[!#$%&'*+.^_`|~0-9A-Za-z-]+$"))
-const rule14 = self => Object.keys(self).every($1 => ((codePoints($1) <= 128) && pattern6.test($1)));
+const rule15 = self => Object.keys(self).every($1 => ((codePoints($1) <= 128) && pattern7.test($1)));
 // !has(self.protocol) || !has(self.healthCheck) || !self.healthCheck.enabled || self.protocol != 'HTTP' || self.healthCheck.type in ['HTTP', 'TCP']
-const rule15 = self => ((((!(self.protocol !== undefined) || !(self.healthCheck !== undefined)) || !self.healthCheck.enabled) || (self.protocol !== "HTTP")) || ["HTTP", "TCP"].includes(self.healthCheck.type));
+const rule16 = self => ((((!(self.protocol !== undefined) || !(self.healthCheck !== undefined)) || !self.healthCheck.enabled) || (self.protocol !== "HTTP")) || ["HTTP", "TCP"].includes(self.healthCheck.type));
 // !has(self.protocol) || !has(self.healthCheck) || !self.healthCheck.enabled || self.protocol != 'HTTPS' || self.healthCheck.type in ['HTTP', 'GRPC', 'TCP']
-const rule16 = self => ((((!(self.protocol !== undefined) || !(self.healthCheck !== undefined)) || !self.healthCheck.enabled) || (self.protocol !== "HTTPS")) || ["HTTP", "GRPC", "TCP"].includes(self.healthCheck.type));
+const rule17 = self => ((((!(self.protocol !== undefined) || !(self.healthCheck !== undefined)) || !self.healthCheck.enabled) || (self.protocol !== "HTTPS")) || ["HTTP", "GRPC", "TCP"].includes(self.healthCheck.type));
 // !has(self.protocol) || !has(self.healthCheck) || !self.healthCheck.enabled || self.protocol != 'gRPC' || self.healthCheck.type in ['GRPC', 'TCP']
-const rule17 = self => ((((!(self.protocol !== undefined) || !(self.healthCheck !== undefined)) || !self.healthCheck.enabled) || (self.protocol !== "gRPC")) || ["GRPC", "TCP"].includes(self.healthCheck.type));
+const rule18 = self => ((((!(self.protocol !== undefined) || !(self.healthCheck !== undefined)) || !self.healthCheck.enabled) || (self.protocol !== "gRPC")) || ["GRPC", "TCP"].includes(self.healthCheck.type));
 // !has(self.protocol) || !has(self.healthCheck) || !self.healthCheck.enabled || self.protocol != 'TCP' || self.healthCheck.type == 'TCP'
-const rule18 = self => ((((!(self.protocol !== undefined) || !(self.healthCheck !== undefined)) || !self.healthCheck.enabled) || (self.protocol !== "TCP")) || (self.healthCheck.type === "TCP"));
+const rule19 = self => ((((!(self.protocol !== undefined) || !(self.healthCheck !== undefined)) || !self.healthCheck.enabled) || (self.protocol !== "TCP")) || (self.healthCheck.type === "TCP"));
 // !has(self.protocol) || !has(self.healthCheck) || !self.healthCheck.enabled || self.protocol != 'TLS' || self.healthCheck.type == 'TCP'
-const rule19 = self => ((((!(self.protocol !== undefined) || !(self.healthCheck !== undefined)) || !self.healthCheck.enabled) || (self.protocol !== "TLS")) || (self.healthCheck.type === "TCP"));
+const rule20 = self => ((((!(self.protocol !== undefined) || !(self.healthCheck !== undefined)) || !self.healthCheck.enabled) || (self.protocol !== "TLS")) || (self.healthCheck.type === "TCP"));
 // !has(self.protocol) || !has(self.healthCheck) || !self.healthCheck.enabled || self.protocol != 'UDP' || self.healthCheck.type == 'UDP'
-const rule20 = self => ((((!(self.protocol !== undefined) || !(self.healthCheck !== undefined)) || !self.healthCheck.enabled) || (self.protocol !== "UDP")) || (self.healthCheck.type === "UDP"));
+const rule21 = self => ((((!(self.protocol !== undefined) || !(self.healthCheck !== undefined)) || !self.healthCheck.enabled) || (self.protocol !== "UDP")) || (self.healthCheck.type === "UDP"));
 // !has(self.tls) || !has(self.protocol) || self.protocol in ['HTTPS', 'TLS', 'gRPC']
-const rule21 = self => ((!(self.tls !== undefined) || !(self.protocol !== undefined)) || ["HTTPS", "TLS", "gRPC"].includes(self.protocol));
+const rule22 = self => ((!(self.tls !== undefined) || !(self.protocol !== undefined)) || ["HTTPS", "TLS", "gRPC"].includes(self.protocol));
 // !(self.operator in ['In', 'NotIn']) || (has(self.values) && self.values.size() > 0)
-const rule22 = self => (!["In", "NotIn"].includes(self.operator) || ((self.values !== undefined) && (self.values.length > 0)));
+const rule23 = self => (!["In", "NotIn"].includes(self.operator) || ((self.values !== undefined) && (self.values.length > 0)));
 // self.operator in ['In', 'NotIn'] || !has(self.values) || self.values.size() == 0
-const rule23 = self => ((["In", "NotIn"].includes(self.operator) || !(self.values !== undefined)) || (self.values.length === 0));
+const rule24 = self => ((["In", "NotIn"].includes(self.operator) || !(self.values !== undefined)) || (self.values.length === 0));
 // self.startsWith('svc:') || self.size() <= 63
-const rule24 = self => (self.startsWith("svc:") || (codePoints(self) <= 63));
+const rule25 = self => (self.startsWith("svc:") || (codePoints(self) <= 63));
 
 export function evaluate(root, report) {
   if (isRecord(root)) {
@@ -82,20 +85,21 @@ export function evaluate(root, report) {
               if (isRecord(item0)) {
                 if (item0.meshIP !== undefined) {
                   if (!holds(rule10, item0.meshIP)) report(10, `spec.endpoints[${index0}].meshIP`);
+                  if (!holds(rule11, item0.meshIP)) report(11, `spec.endpoints[${index0}].meshIP`);
                 }
                 if (item0.tls !== undefined) {
-                  if (!holds(rule11, item0.tls)) report(11, `spec.endpoints[${index0}].tls`);
+                  if (!holds(rule12, item0.tls)) report(12, `spec.endpoints[${index0}].tls`);
                 }
                 if (item0.healthCheck !== undefined) {
                   if (isRecord(item0.healthCheck)) {
                     if (item0.healthCheck.interval !== undefined) {
-                      if (!holds(rule12, item0.healthCheck.interval)) report(12, `spec.endpoints[${index0}].healthCheck.interval`);
+                      if (!holds(rule13, item0.healthCheck.interval)) report(13, `spec.endpoints[${index0}].healthCheck.interval`);
                     }
                     if (item0.healthCheck.timeout !== undefined) {
-                      if (!holds(rule13, item0.healthCheck.timeout)) report(13, `spec.endpoints[${index0}].healthCheck.timeout`);
+                      if (!holds(rule14, item0.healthCheck.timeout)) report(14, `spec.endpoints[${index0}].healthCheck.timeout`);
                     }
                     if (item0.healthCheck.headers !== undefined) {
-                      if (!holds(rule14, item0.healthCheck.headers)) report(14, `spec.endpoints[${index0}].healthCheck.headers`);
+                      if (!holds(rule15, item0.healthCheck.headers)) report(15, `spec.endpoints[${index0}].healthCheck.headers`);
                     }
                   }
                 }
@@ -104,37 +108,37 @@ export function evaluate(root, report) {
           }
         }
         if (root.spec.endpointTemplate !== undefined) {
-          if (!holds(rule15, root.spec.endpointTemplate)) report(15, `spec.endpointTemplate`);
           if (!holds(rule16, root.spec.endpointTemplate)) report(16, `spec.endpointTemplate`);
           if (!holds(rule17, root.spec.endpointTemplate)) report(17, `spec.endpointTemplate`);
           if (!holds(rule18, root.spec.endpointTemplate)) report(18, `spec.endpointTemplate`);
           if (!holds(rule19, root.spec.endpointTemplate)) report(19, `spec.endpointTemplate`);
           if (!holds(rule20, root.spec.endpointTemplate)) report(20, `spec.endpointTemplate`);
           if (!holds(rule21, root.spec.endpointTemplate)) report(21, `spec.endpointTemplate`);
+          if (!holds(rule22, root.spec.endpointTemplate)) report(22, `spec.endpointTemplate`);
           if (isRecord(root.spec.endpointTemplate)) {
             if (root.spec.endpointTemplate.healthCheck !== undefined) {
               if (isRecord(root.spec.endpointTemplate.healthCheck)) {
                 if (root.spec.endpointTemplate.healthCheck.interval !== undefined) {
-                  if (!holds(rule12, root.spec.endpointTemplate.healthCheck.interval)) report(12, `spec.endpointTemplate.healthCheck.interval`);
+                  if (!holds(rule13, root.spec.endpointTemplate.healthCheck.interval)) report(13, `spec.endpointTemplate.healthCheck.interval`);
                 }
                 if (root.spec.endpointTemplate.healthCheck.timeout !== undefined) {
-                  if (!holds(rule13, root.spec.endpointTemplate.healthCheck.timeout)) report(13, `spec.endpointTemplate.healthCheck.timeout`);
+                  if (!holds(rule14, root.spec.endpointTemplate.healthCheck.timeout)) report(14, `spec.endpointTemplate.healthCheck.timeout`);
                 }
                 if (root.spec.endpointTemplate.healthCheck.headers !== undefined) {
-                  if (!holds(rule14, root.spec.endpointTemplate.healthCheck.headers)) report(14, `spec.endpointTemplate.healthCheck.headers`);
+                  if (!holds(rule15, root.spec.endpointTemplate.healthCheck.headers)) report(15, `spec.endpointTemplate.healthCheck.headers`);
                 }
               }
             }
             if (root.spec.endpointTemplate.tls !== undefined) {
-              if (!holds(rule11, root.spec.endpointTemplate.tls)) report(11, `spec.endpointTemplate.tls`);
+              if (!holds(rule12, root.spec.endpointTemplate.tls)) report(12, `spec.endpointTemplate.tls`);
             }
           }
         }
         if (root.spec.tagSelectors !== undefined) {
           if (Array.isArray(root.spec.tagSelectors)) {
             for (const [index0, item0] of root.spec.tagSelectors.entries()) {
-              if (!holds(rule22, item0)) report(22, `spec.tagSelectors[${index0}]`);
               if (!holds(rule23, item0)) report(23, `spec.tagSelectors[${index0}]`);
+              if (!holds(rule24, item0)) report(24, `spec.tagSelectors[${index0}]`);
             }
           }
         }
@@ -145,7 +149,7 @@ export function evaluate(root, report) {
                 for (const [index0, item0] of root.spec.serviceDiscovery.vipServices.entries()) {
                   if (isRecord(item0)) {
                     if (item0.name !== undefined) {
-                      if (!holds(rule24, item0.name)) report(24, `spec.serviceDiscovery.vipServices[${index0}].name`);
+                      if (!holds(rule25, item0.name)) report(25, `spec.serviceDiscovery.vipServices[${index0}].name`);
                     }
                   }
                 }
@@ -170,6 +174,7 @@ export const rules = [
   {"message":"healthCheck.type must be UDP for a UDP endpoint","fieldPath":".healthCheck.type"},
   {"message":"tls may be given only where protocol is HTTPS, TLS or gRPC","fieldPath":".tls"},
   {"message":"meshIP must be in 100.64.0.0/10 (100.64.0.0 to 100.127.255.255) or in fd7a:115c:a1e0::/48; `tailscale ip` prints it","fieldPath":""},
+  {"message":"meshIP must not be in 100.100.100.0/24: no device has such an address, but the metadata service of a cloud may; `tailscale ip` prints it","fieldPath":""},
   {"message":"ca and caRef must not both be given: keep one","fieldPath":".ca"},
   {"message":"interval must be from 1s to 1h","fieldPath":""},
   {"message":"timeout must be from 100ms to 5m","fieldPath":""},

@@ -11,6 +11,7 @@ import { extensionIndexes, trafficResourcesFrom } from '../../../src/extension/l
 import { endpointsController } from '../../../src/mesh-endpoints/controller.ts';
 import { endpointsIndexes } from '../../../src/mesh-endpoints/triggers.ts';
 import { externalTargetInputs } from '../../../src/mesh-endpoints/external-targets.ts';
+import { apiServerInputs } from '../../../src/mesh-endpoints/inputs.ts';
 import type { RelayPorts } from '../../../src/mesh-endpoints/relay-ports.ts';
 import { sharedIndexes } from '../../../src/resources/indexes.ts';
 import type { ObjectEvent } from '../../../src/resources/resources.ts';
@@ -127,7 +128,7 @@ export class EndpointsScene {
       revisionOf: gateway => this.revisions.get(gateway.name),
       relayPorts: this.ports,
       health: this.health,
-      inputs: [this.inputs, externalTargetInputs(this.#targets())],
+      inputs: [this.inputs, apiServerInputs(['100.64.0.99']), externalTargetInputs(this.#targets())],
       now: () => this.now(),
     });
     this.#running = this.runtime.start(controller, { syncPeriodMs: 30_000 });
