@@ -11,9 +11,9 @@ const UNUSED: NamedTest = [
   'test/traffic/unused.test.ts',
   'is reported with the reason $reason, the field and the fix',
 ];
-const REAL_TRAFFIC: NamedTest = ['test/lab/traffic-matrix.test.ts', '$row, $property'];
+const REAL_TRAFFIC: NamedTest = ['test/lab/traffic/matrix.test.ts', '$row, $property'];
 const ROUTE_KINDS: NamedTest = [
-  'test/cluster/route-kinds.test.ts',
+  'test/cluster/traffic/route-kinds.test.ts',
   'accepts a MeshEndpoints as its backend, and keeps the reference unchanged',
 ];
 const COUNTED: NamedTest = [CONTROLLER, 'exist with 0 from the start'];
@@ -33,7 +33,7 @@ const CONTAINERS: NamedTest = [NAMES, 'are those of the containers'];
 const DEFAULTS: NamedTest = [NAMES, 'have the defaults of the contract'];
 const SUGGESTED: NamedTest = ['test/synth/config.test.ts', 'has the documented defaults'];
 const INSTALLED: NamedTest = [
-  'test/cluster/install-monitoring.test.ts',
+  'test/cluster/install/monitoring.test.ts',
   'reaches both pods of both processes',
 ];
 
@@ -244,7 +244,7 @@ const OPERATION: readonly Table[] = [
         ['ExtensionServerDown', 'extension server target down for 3m'],
         [ALERTS, 'are those of the contract, and some more'],
         ALERT,
-        ['test/cluster/install-monitoring.test.ts', 'notices that an extension server is down'],
+        ['test/cluster/install/monitoring.test.ts', 'notices that an extension server is down'],
       ),
       row(
         ['HighMemoryUsage', 'manager container working-set memory above 0.8 of its limit, held 10m'],
@@ -319,7 +319,7 @@ const SAFETY: readonly Table[] = [
           'no matches for kind `MeshEndpoints`; CRD `meshendpoints.{api_group}`',
         ],
         [NAMES, 'has group, version, kind and scope'],
-        ['test/cluster/crds.test.ts', 'is established, and its schema is structural'],
+        ['test/cluster/api-server/crds.test.ts', 'is established, and its schema is structural'],
       ),
       row(
         ['Invalid OAuth credentials', 'log messages: failure to authenticate with the control API'],
@@ -342,7 +342,7 @@ const SAFETY: readonly Table[] = [
           'routes not injected; gRPC connection errors; `ExtensionServerDown`',
         ],
         ALERT,
-        ['test/cluster/install-monitoring.test.ts', 'notices that an extension server is down'],
+        ['test/cluster/install/monitoring.test.ts', 'notices that an extension server is down'],
       ),
       row(
         ['Backend mismatch', 'backendRef name or port does not match an existing resource / endpoint port'],

@@ -1,0 +1,294 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { ClientCredentials } from '../../../lab/control-api/control-api.ts';
+import { gatewayAddress } from '../../../lab/cluster/gateway.ts';
+import type { KubeObject } from '../../../lab/kube/object.ts';
+import { documentedCommands } from '../../../lab/install/installer.ts';
+import { containerProcess } from '../../../lab/install/mesh-pod.ts';
+import { podsWith } from '../../../lab/kube/pods.ts';
+import { conditionsOf } from '../../../lab/kube/state.ts';
+import { waitForAbsence, waitForCondition, waitForObject } from '../../../lab/kube/wait.ts';
+import { waitFor } from '../../../lab/process/wait.ts';
+import { changeNode, listNodes, removeNode, revokeJoinKey } from '../../../lab/tailnet/tailnet.ts';
+import type { TailnetNode } from '../../../lab/tailnet/tailnet.ts';
+import { API_VERSION, GROUP } from '../../../src/api/generated/kinds.ts';
+import type { Kinds } from '../../../src/api/generated/types.ts';
+import { COMPONENTS, MESH_POD, OAUTH_SECRET, poolName } from '../../../src/api/names.ts';
+import { testCluster } from '../../support/cluster/cluster.ts';
+import { startManagedTailnet } from '../../support/cluster/install/mesh.ts';
+import type { ManagedTailnet } from '../../support/cluster/install/mesh.ts';
+import { installScene, PLACE } from '../../support/cluster/install/scene.ts';
+import type { InstallScene } from '../../support/cluster/install/scene.ts';
+import { printLogsOnFailure } from '../../support/cluster/logs.ts';
+import { startLoad } from '../../support/lab/traffic/load.ts';
+import type { Load } from '../../support/lab/traffic/load.ts';
+
+const cluster = testCluster();
+const { admin } = cluster.tailnet;
+const OWN = PLACE.system;
+
+let tailnet: ManagedTailnet;
+let oauth: ClientCredentials;
+let scene: InstallScene;
+let name: string;
+beforeAll(async () => {
+  tailnet = await startManagedTailnet(cluster);
+  oauth = tailnet.addClient();
+  scene = await installScene({ tailnet });
+  name = scene.namespace;
+});
+afterAll(async () => {
+  await scene.end();
+});
+
+const tailnetRef = () => ({ apiVersion: API_VERSION, kind: 'MeshTailnet', name });
+const podRef = (ordinal: number) => ({
+  apiVersion: 'v1',
+  kind: 'Pod',
+  namespace: OWN,
+  name: `${poolName(name)}-${ordinal}`,
+});
+
+/** Stores an OAuth client in the Secret of the operator. */
+async function storeClient({ id, secret }: ClientCredentials): Promise<void> {
+  const metadata = { namespace: OWN, name: OAUTH_SECRET };
+  const stringData = { 'client-id': id, 'client-secret': secret };
+  await scene.client.apply({ apiVersion: 'v1', kind: 'Secret', metadata, stringData });
+}
+
+/** Changes fields of the spec of the MeshTailnet. */
+async function change(spec: Readonly<Record<string, unknown>>): Promise<void> {
+  const path = await scene.client.pathOf(tailnetRef());
+  const content = { contentType: 'application/merge-patch+json' };
+  const { status, body } = await scene.client.request('PATCH', path, { spec }, content);
+  if (status !== 200) throw new Error(JSON.stringify(body));
+}
+
+function statusOf(object: KubeObject): NonNullable<Kinds['MeshTailnet']['status']> {
+  return (object as unknown as Kinds['MeshTailnet']).status ?? {};
+}
+
+/** Waits until the pool has all of its members. */
+function poolOf(count: number, timeoutMs = 120_000) {
+  const isWhole = (object: KubeObject) => {
+    const { pool } = statusOf(object);
+    const ready = conditionsOf(object).find(({ type }) => type === 'PoolReady');
+    return pool?.ready === count && pool.desired === count && ready?.status === 'True';
+  };
+  const what = `to have ${count} ready mesh pods`;
+  return waitForObject(scene.client, tailnetRef(), what, isWhole, timeoutMs);
+}
+
+/** Waits until the pool is not ready for a reason. */
+function poolReason(reason: string) {
+  const isThat = (object: KubeObject) =>
+    conditionsOf(object).some(condition => condition.type === 'PoolReady' && condition.reason === reason);
+  return waitForObject(scene.client, tailnetRef(), `to have PoolReady=False/${reason}`, isThat);
+}
+
+/** The devices of mesh pods, in the order of their pods. */
+async function devices(): Promise<readonly TailnetNode[]> {
+  const nodes = await listNodes(admin);
+  return nodes
+    .filter(({ hostname }) => hostname.startsWith(`${poolName(name)}-`))
+    .sort((a, b) => (a.hostname < b.hostname ? -1 : 1));
+}
+
+const PER_SECOND = 20;
+/** How long the control API is away: longer in the long form. */
+const AWAY_SECONDS = process.env['MESH_GATEWAY_FORM'] === 'long' ? 60 : 2;
+
+/** Does something while requests go through the Gateway; returns the requests that failed, by when they were sent. */
+async function underTraffic(
+  what: string,
+  work: (load: { readonly more: (answers: number) => Promise<unknown> }) => Promise<unknown>,
+) {
+  printLogsOnFailure(scene.client, scene.namespace, OWN);
+  const address = await gatewayAddress(scene.client, { namespace: scene.namespace, name: 'public' });
+  const load = startLoad({
+    listener: `${address}:80`,
+    targets: [{ host: PLACE.host, path: '/hello' }],
+    perSecond: PER_SECOND,
+  });
+  const more = async (count: number) => {
+    const wanted = load.answered() + count;
+    await waitFor('requests', () => Promise.resolve(load.answered() >= wanted ? true : undefined));
+  };
+  try {
+    await more(PER_SECOND);
+    await work({ more });
+    await more(2 * PER_SECOND);
+  } finally {
+    await load.stop();
+  }
+  const failures = load.failures();
+  const times = failures.map(({ atMs }) => atMs).join(', ');
+  const slowest = `the slowest took ${Math.round(load.slowestMs())} ms`;
+  console.log(`${what}: ${load.answered()} answered, ${failures.length} failed (${times}), ${slowest}`);
+  return failures;
+}
+
+/** Those of requests that were sent more than 3 s after the first that failed. */
+function lateFailures(failures: ReturnType<Load['failures']>) {
+  const firstMs = failures[0]?.atMs ?? 0;
+  return failures.filter(({ atMs }) => atMs > firstMs + 3_000);
+}
+
+/** The whole log of each container in a namespace. */
+async function logsOf(namespace: string): Promise<string> {
+  const pods = await scene.client.list({ apiVersion: 'v1', kind: 'Pod', namespace });
+  const bodies = pods.map(async ({ metadata }) => {
+    const { body } = await scene.client.request(
+      'GET',
+      `/api/v1/namespaces/${namespace}/pods/${metadata.name}/log`,
+    );
+    return typeof body === 'string' ? body : JSON.stringify(body);
+  });
+  return (await Promise.all(bodies)).join('\n');
+}
+
+describe('an installation that runs mesh pods', () => {
+  it('carries a request with nothing but manifests, Secret, MeshTailnet, MeshEndpoints and HTTPRoute', async () => {
+    printLogsOnFailure(scene.client, scene.namespace, OWN);
+    const start = performance.now();
+    const steps: string[] = [];
+    const note = (what: string) =>
+      steps.push(`${((performance.now() - start) / 1000).toFixed(1)} s  ${what}`);
+    await scene.install(note);
+    const [[createSecret = ''] = []] = documentedCommands('tailnets.md', 'Join a tailnet');
+    await scene.shell.sh(`CLIENT_ID='${oauth.id}' CLIENT_SECRET='${oauth.secret}'\n${createSecret}`);
+    note(createSecret);
+    await scene.use();
+    note('objects of the user');
+    await poolOf(2);
+    note('pool ready');
+    await scene.answerOf('web-1');
+    note('the first 200 through the tailnet');
+    console.log(['from nothing:', ...steps].join('\n'));
+    const { pool } = statusOf(await scene.client.get(tailnetRef()));
+    expect(pool).toMatchObject({ ready: 2, desired: 2 });
+    expect((await devices()).map(({ tags }) => tags)).toEqual([['tag:mesh'], ['tag:mesh']]);
+  });
+
+  it('fails no request later than 3 s after a mesh pod is killed', async () => {
+    const { metadata } = await scene.client.get(podRef(0));
+    const failures = await underTraffic('a mesh pod killed', async () => {
+      process.kill(containerProcess(metadata.uid ?? ''), 'SIGKILL');
+      await waitForCondition(scene.client, podRef(0), 'Ready', 'False');
+      await waitForCondition(scene.client, podRef(0), 'Ready');
+    });
+    expect(lateFailures(failures)).toEqual([]);
+  });
+
+  it('fails no request while the control API is away', async () => {
+    const failures = await underTraffic('the control API away', async load => {
+      const heal = tailnet.api.fail({ fault: { is: 'reset', when: 'before' } });
+      await waitForCondition(scene.client, tailnetRef(), 'Authenticated', 'False');
+      await load.more(PER_SECOND * AWAY_SECONDS);
+      heal();
+      await waitForCondition(scene.client, tailnetRef(), 'Authenticated');
+    });
+    expect(failures).toEqual([]);
+  });
+
+  it('fails only what is in flight on a mesh pod that stops while it is scaled from 2 to 3 to 1 to 3', async () => {
+    const failures = await underTraffic('scaled', async () => {
+      await change({ pool: { replicas: 3 } });
+      await poolOf(3);
+      await change({ pool: { replicas: 1 } });
+      await poolOf(1);
+      await waitFor('one device', async () => ((await devices()).length === 1 ? true : undefined));
+      await change({ pool: { replicas: 3 } });
+      await poolOf(3);
+    });
+    // Two of them stop, and Envoy may send one request at once on a connection that ends.
+    expect(failures.length).toBeLessThanOrEqual(2);
+  });
+
+  it('repairs members: a join key revoked before its use, a device removed, a node key expired', async () => {
+    await change({ pool: { replicas: 4, nodeSelector: { 'example.com/no-node': 'has-this' } } });
+    await poolReason('NotScheduled');
+    const secret = await scene.client.get({ ...podRef(3), kind: 'Secret' });
+    await revokeJoinKey(admin, secret.metadata.annotations?.[`${GROUP}/join-key`] ?? '');
+    await change({ pool: { nodeSelector: null } });
+    const [removed, expired, other] = await devices();
+    const failures = await underTraffic('two of three members without identity', async () => {
+      await removeNode(admin, removed?.id ?? '');
+      await changeNode(admin, expired?.id ?? '', 'expire');
+      for (const ordinal of [0, 1]) await waitForCondition(scene.client, podRef(ordinal), 'Ready', 'False');
+      // A device counts as removed once the lists of two minutes lack it.
+      await poolOf(4, 300_000);
+    });
+    expect(lateFailures(failures)).toEqual([]);
+    const [first, ...rest] = await devices();
+    expect(first?.id).not.toBe(removed?.id);
+    expect(rest.slice(0, 2).map(({ id }) => id)).toEqual([expired?.id, other?.id]);
+    expect(rest).toHaveLength(3);
+  });
+
+  it('uses the credentials of a Secret that was replaced', async () => {
+    const before = oauth;
+    oauth = tailnet.addClient();
+    await storeClient(oauth);
+    tailnet.api.revoke(before.id);
+    await waitForCondition(scene.client, tailnetRef(), 'Authenticated');
+    await change({ pool: { replicas: 2 } });
+    await poolOf(2);
+    const areTwo = async () => ((await devices()).length === 2 ? true : undefined);
+    expect(await waitFor('two devices', areTwo)).toBe(true);
+  });
+
+  it('writes no secret into logs, events or objects', async () => {
+    const keys = [...tailnet.api.state.keys.all()].flatMap(key => ('secret' in key ? [key.secret] : []));
+    const texts = [await logsOf(OWN)];
+    for (const [apiVersion, kind] of [
+      ['v1', 'Event'],
+      ['apps/v1', 'StatefulSet'],
+      [API_VERSION, 'MeshTailnet'],
+    ] as const)
+      texts.push(JSON.stringify(await scene.client.list({ apiVersion, kind })));
+    expect(keys.length).toBeGreaterThan(3);
+    for (const key of keys) expect(texts.join('\n')).not.toContain(key);
+  });
+
+  it('is installed again after its namespace was deleted, and removes the devices of before', async () => {
+    printLogsOnFailure(scene.client, scene.namespace, OWN);
+    const before = await devices();
+    await scene.shell.sh(`kubectl delete namespace ${OWN} --timeout=120s`);
+    expect((await devices()).map(({ id }) => id)).toEqual(before.map(({ id }) => id));
+    await scene.shell.sh('kubectl apply --server-side -k manifests');
+    await scene.shell.sh(`kubectl -n ${OWN} set env deployment/${COMPONENTS.operator} ORPHAN_AGE=1s`);
+    await storeClient(oauth);
+    const isSwept = async () => {
+      const after = await devices();
+      const isNew = after.every(({ id, online }) => online && before.every(old => old.id !== id));
+      return after.length === 2 && isNew ? true : undefined;
+    };
+    await waitFor('only new devices', isSwept);
+    await poolOf(2);
+    await scene.answerOf('web-1');
+  });
+
+  it('answers fast with 503 while its tailnet is deleted, of which nothing is left', async () => {
+    printLogsOnFailure(scene.client, scene.namespace, OWN);
+    await scene.client.remove(tailnetRef());
+    const { status } = await waitForCondition(scene.client, tailnetRef(), 'Ready', 'False');
+    expect(status).toMatchObject({
+      conditions: expect.arrayContaining([
+        expect.objectContaining({ type: 'Ready', reason: 'Deleting' }),
+      ]) as unknown,
+    });
+    const unavailable = async (note: (seen: string) => void) => {
+      const begun = performance.now();
+      const { status: code, body } = await scene.request();
+      note(`${code} ${body}`);
+      return code === 503 ? performance.now() - begun : undefined;
+    };
+    // Envoy waits 10 s for a connection.
+    expect(await waitFor('503 through the Gateway', unavailable)).toBeLessThan(5_000);
+    await waitForAbsence(scene.client, tailnetRef());
+    const pods = async () => await podsWith(scene.client, OWN, MESH_POD.labels);
+    await waitFor('no mesh pods', async () => ((await pods()).length === 0 ? true : undefined));
+    expect(await devices()).toEqual([]);
+    expect(() => tailnet.api.audit()).not.toThrow();
+  });
+});

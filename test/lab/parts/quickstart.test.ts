@@ -1,0 +1,125 @@
+import { connect } from 'node:net';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { isFree } from '../../../lab/process/ports.ts';
+import { QUICKSTART_GATEWAY, QUICKSTART_HOST, QUICKSTART_PORTS } from '../../../lab/quickstart/quickstart.ts';
+import { waitFor } from '../../../lab/process/wait.ts';
+import { runCommand } from '../../support/lab/command-line.ts';
+import { callGrpc, textMessage } from '../../support/lab/grpc.ts';
+import { requestWeb, QUICKSTART_LISTENER, startQuickstart } from '../../support/lab/quickstart.ts';
+import type { RunningQuickstart } from '../../support/lab/quickstart.ts';
+import { exchange } from '../../support/lab/tunnel.ts';
+
+const SOON = { everyMs: 20 };
+
+let running: RunningQuickstart;
+let remove = () => Promise.resolve();
+
+beforeAll(async () => {
+  running = await startQuickstart();
+  remove = running.remove;
+});
+
+afterAll(() => remove());
+
+async function backendOf(): Promise<string> {
+  const { status, body } = await requestWeb();
+  return status === 200 ? (JSON.parse(body) as { backend: string }).backend : String(status);
+}
+
+/** The backends that answer a number of requests. */
+async function backends(count = 20): Promise<readonly string[]> {
+  const answers: string[] = [];
+  for (let at = 0; at < count; at++) answers.push(await backendOf());
+  return [...new Set(answers)].sort();
+}
+
+const untilBackends = (...wanted: readonly string[]) =>
+  waitFor(
+    `answers of ${wanted.join(', ')}`,
+    async note => {
+      const found = await backends();
+      note(found.join(', '));
+      return found.join() === wanted.join() ? true : undefined;
+    },
+    SOON,
+  );
+
+describe('npm start', () => {
+  it('prints a curl line whose request goes through the mesh', async () => {
+    const [line = ''] = /curl -H .*/.exec(running.output()) ?? [];
+    const { code, output } = await runCommand(['sh', '-c', `${line} --silent --show-error`]);
+    expect([code, (JSON.parse(output) as { host: string }).host]).toEqual([0, QUICKSTART_HOST]);
+  });
+
+  it('sends half of the requests to each device, and follows an edited weight', async () => {
+    expect(await backends()).toEqual(['web-1', 'web-2']);
+    running.edit(text => text.replace(/weight: 1\n$/, 'weight: 0\n'));
+    expect(await untilBackends('web-1')).toBe(true);
+    running.edit(text => text.replace(/weight: 0\n$/, 'weight: 1\n'));
+    expect(await untilBackends('web-1', 'web-2')).toBe(true);
+  });
+
+  it('reports an invalid edit, and keeps the last valid version', async () => {
+    running.edit(text => text.replace('port: 18082', 'port: 0'));
+    await waitFor(
+      'it to be reported',
+      () => Promise.resolve(running.output().includes('is not a port') || undefined),
+      SOON,
+    );
+    expect(await backends()).toEqual(['web-1', 'web-2']);
+    running.restore();
+    expect(await untilBackends('web-1', 'web-2')).toBe(true);
+  });
+
+  it('reports why an endpoint gets no requests', async () => {
+    running.edit(text => text.replace('          port: 18081', '          port: 18080'));
+    const isReported = () => Promise.resolve(running.output().includes('PortNotFound') || undefined);
+    expect(await waitFor('it to be reported', isReported, SOON)).toBe(true);
+    running.restore();
+    expect(await untilBackends('web-1', 'web-2')).toBe(true);
+  });
+
+  it('fails a rule with a missing backend, as Envoy Gateway does, and reports why', async () => {
+    running.edit(text => text.replace(/name: web\n( +port: 18082\n +weight)/, 'name: gone\n$1'));
+    expect(await untilBackends('500')).toBe(true);
+    const isReported = () => Promise.resolve(running.output().includes('OtherBackendMissing') || undefined);
+    expect(await waitFor('it to be reported', isReported, SOON)).toBe(true);
+    running.restore();
+    expect(await untilBackends('web-1', 'web-2')).toBe(true);
+  });
+
+  it('reports what Envoy Gateway refuses, and continues when it is corrected', async () => {
+    running.edit(text =>
+      text.replace('    - backendRefs:', '    - filters: [{ type: Nonsense }]\n      backendRefs:'),
+    );
+    const isReported = () => Promise.resolve(running.output().includes('reads no file until') || undefined);
+    expect(await waitFor('it to be reported', isReported, SOON)).toBe(true);
+    expect(running.output()).toContain('Unsupported value: "Nonsense"');
+    running.restore();
+    running.edit(text => text.replace(/weight: 1\n$/, 'weight: 0\n'));
+    expect(await untilBackends('web-1')).toBe(true);
+    running.restore();
+    expect(await untilBackends('web-1', 'web-2')).toBe(true);
+  });
+
+  it('routes TCP and gRPC, without any other route to these objects', async () => {
+    const port = Number(QUICKSTART_GATEWAY.listeners.tcp);
+    expect(await exchange(connect(port, '127.0.0.1'), 'hello')).toContain('hello');
+    const [host, httpPort] = QUICKSTART_LISTENER.split(':');
+    const sent = textMessage('hello');
+    const socket = connect(Number(httpPort), host);
+    const { message } = await callGrpc(socket, 'grpc.example.com', '/lab.v1.Echo/Say', sent);
+    expect(message.toString()).toContain('hello');
+  });
+
+  it('is not started twice', async () => {
+    const { code, output } = await runCommand(running.command);
+    expect([code, output]).toEqual([2, expect.stringContaining('npm start runs already')]);
+  });
+
+  it('leaves nothing when it is ended', async () => {
+    expect(await running.end('SIGINT')).toBe(0);
+    const ports = [QUICKSTART_PORTS.proxyPort, ...Object.values(QUICKSTART_GATEWAY.listeners), 18_000];
+    expect(await Promise.all(ports.map(isFree))).toEqual(ports.map(() => true));
+  });
+});

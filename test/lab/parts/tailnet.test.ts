@@ -1,0 +1,119 @@
+import { connect as connectTls } from 'node:tls';
+import { readFileSync } from 'node:fs';
+import { once } from 'node:events';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { readServices, setService } from '../../../lab/tailnet/backends.ts';
+import { processesOf } from '../../../lab/process/process-table.ts';
+import { isRunning } from '../../../lab/process/process.ts';
+import { changeNode, listNodes } from '../../../lab/tailnet/tailnet.ts';
+import { waitFor } from '../../../lab/process/wait.ts';
+import { remoteOf, serviceAt, startTestLab } from '../../support/lab/lab.ts';
+import type { TestLab } from '../../support/lab/lab.ts';
+import { exchange, exchangeDatagram, connectTunnel, socksTunnel } from '../../support/lab/tunnel.ts';
+
+let own: TestLab;
+beforeAll(async () => {
+  own = await startTestLab();
+});
+afterAll(async () => {
+  await own.end();
+});
+
+const HTTP = 'GET /hello HTTP/1.1\r\nhost: web\r\nconnection: close\r\n\r\n';
+
+describe('a service on a remote node answers through the proxy of the mesh node', () => {
+  it('by CONNECT to its address', async () => {
+    const web = remoteOf(own.lab, 'web-1');
+    const answer = await exchange(await connectTunnel(own.lab.proxy, serviceAt(web, 'http')), HTTP);
+    expect(answer).toMatch(/^HTTP\/1.1 200 OK/);
+    expect(answer).toContain('"backend":"web-1"');
+  });
+
+  it('by CONNECT to its MagicDNS name', async () => {
+    const web = remoteOf(own.lab, 'web-2');
+    const answer = await exchange(
+      await connectTunnel(own.lab.proxy, `${web.fqdn}:${web.ports['http']}`),
+      HTTP,
+    );
+    expect(answer).toContain('"backend":"web-2"');
+  });
+
+  it('by SOCKS5 over TCP', async () => {
+    const target = serviceAt(remoteOf(own.lab, 'web-1'), 'tcp');
+    expect(await exchange(await socksTunnel(own.lab.proxy, target), 'over tcp')).toContain('over tcp');
+  });
+
+  it('by SOCKS5 over UDP', async () => {
+    const target = serviceAt(remoteOf(own.lab, 'web-1'), 'udp');
+    expect(await exchangeDatagram(own.lab.proxy, target, 'over udp')).toContain('over udp');
+  });
+
+  it('over TLS with a certificate of its own authority, for its MagicDNS name', async () => {
+    const web = remoteOf(own.lab, 'web-1');
+    const socket = await connectTunnel(own.lab.proxy, serviceAt(web, 'tls'));
+    const secure = connectTls({ socket, servername: web.fqdn, ca: readFileSync(web.caFile) });
+    await once(secure, 'secureConnect');
+    expect(secure.authorized).toBe(true);
+    expect(await exchange(secure, 'over tls')).toContain('over tls');
+  });
+});
+
+describe('a service can be broken and repaired', () => {
+  it('so that it responds with 503 and then with 200 again', async () => {
+    const web = remoteOf(own.lab, 'web-1');
+    const status = async () =>
+      (await exchange(await connectTunnel(own.lab.proxy, serviceAt(web, 'http')), HTTP)).slice(9, 12);
+    await setService(web.control, 'http', { mode: 'failing' });
+    expect(await status()).toBe('503');
+    await setService(web.control, 'http', { mode: 'healthy' });
+    expect(await status()).toBe('200');
+  });
+
+  it('so that nothing listens, which the proxy reports', async () => {
+    const web = remoteOf(own.lab, 'web-2');
+    await setService(web.control, 'tcp', { mode: 'dead' });
+    const echo = async () => exchange(await connectTunnel(own.lab.proxy, serviceAt(web, 'tcp')), 'there?');
+    await expect(echo()).rejects.toThrow();
+    await setService(web.control, 'tcp', { mode: 'healthy' });
+    expect(await echo()).toContain('there?');
+  });
+
+  it('and its control endpoint reports its mode and the number of requests', async () => {
+    const web = remoteOf(own.lab, 'web-2');
+    await setService(web.control, 'http', { mode: 'slow', delayMs: 1 });
+    const before = (await readServices(web.control)).http;
+    expect(before).toMatchObject({ mode: 'slow', delayMs: 1 });
+    await exchange(await connectTunnel(own.lab.proxy, serviceAt(web, 'http')), HTTP);
+    expect((await readServices(web.control)).http.requests).toBe(before.requests + 1);
+    await setService(web.control, 'http', { mode: 'healthy' });
+  });
+});
+
+describe('a node can be disconnected from the tailnet and connected again', () => {
+  it('so that it is unreachable, and then reachable again', async () => {
+    const web = remoteOf(own.lab, 'web-2');
+    const { admin } = own.lab.tailnet;
+    const node = (await listNodes(admin)).find(({ hostname }) => hostname === 'web-2');
+    const echo = async () => exchange(await connectTunnel(own.lab.proxy, serviceAt(web, 'tcp')), 'there?');
+    await changeNode(admin, node?.id ?? '', 'offline');
+    const isCutOff = async () =>
+      await echo().then(
+        () => undefined,
+        () => true,
+      );
+    expect(await waitFor('web-2 to be cut off', isCutOff)).toBe(true);
+    await changeNode(admin, node?.id ?? '', 'online');
+    expect(await waitFor('web-2 to be back', echo)).toContain('there?');
+  });
+});
+
+describe('ending a lab', () => {
+  it('leaves no process of it behind', async () => {
+    const other = await startTestLab();
+    const processes = other.folder.processes();
+    expect(processes.filter(isRunning)).toHaveLength(6);
+    await other.end();
+    expect(processes.filter(isRunning)).toEqual([]);
+    expect(processesOf(other.folder.path)).toEqual([]);
+  });
+});
