@@ -1,5 +1,5 @@
-import { createExtension } from '../extension/server.ts';
-import type { Extension } from '../extension/server.ts';
+import { createExtension } from '../extension/extension.ts';
+import type { Extension } from '../extension/extension.ts';
 import { DEFAULT_GRPC_LIMITS } from '../extension/grpc/limits.ts';
 import { startGrpcServer } from '../extension/grpc/server.ts';
 import type { GrpcServer } from '../extension/grpc/server.ts';

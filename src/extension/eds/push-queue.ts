@@ -35,7 +35,7 @@ export class PushQueue {
     for (const cluster of this.#changed) {
       this.#changed.delete(cluster);
       for (const subscription of cluster.subscriptions) {
-        if (cluster.isDue(subscription)) subscription.stream.enqueue(subscription);
+        if (cluster.isOutdated(subscription)) subscription.stream.enqueue(subscription);
       }
       if (this.#clock.now() > end) {
         this.#clock.soon(() => this.#flush());

@@ -121,7 +121,7 @@ export class EdsStream implements StreamListener {
       if (known) known.isRequestedAgain ||= known.sentVersion !== undefined;
       const subscription = known ?? this.#addSubscription(cluster, versionOf(cluster));
       if (!subscription) return TOO_MANY;
-      if (subscription.cluster.isDue(subscription)) this.#pending.add(subscription);
+      if (subscription.cluster.isOutdated(subscription)) this.#pending.add(subscription);
     }
     return undefined;
   }
@@ -164,7 +164,7 @@ export class EdsStream implements StreamListener {
       if (bytes > FULL_RESPONSE_BYTES) break;
       this.#pending.delete(subscription);
       const { cluster } = subscription;
-      if (!cluster.isDue(subscription)) continue;
+      if (!cluster.isOutdated(subscription)) continue;
       const resource = cluster.resource();
       if (resource) push.resources.push(resource);
       else push.removed.push(cluster.name);

@@ -71,7 +71,8 @@ export class WatchedCluster implements Watcher {
     return this.#resource;
   }
 
-  isDue({ sentVersion, isRequestedAgain }: Subscription): boolean {
+  /** Whether a subscription must be sent the current resource, which is resolved and encoded first if it is stale. */
+  isOutdated({ sentVersion, isRequestedAgain }: Subscription): boolean {
     return isRequestedAgain || sentVersion !== (this.resource()?.version ?? REMOVED);
   }
 

@@ -45,7 +45,8 @@ export function hookMethods(deps: HookDeps): Methods {
   const translate = (request: Uint8Array): Bytes | Promise<Bytes> => {
     const respond = () =>
       modifyTranslation(request, { settingsOf, editCluster, failOpen, countClusters, messageBytes });
-    return waitForRevisions(request)?.then(respond) ?? respond();
+    const reached = waitForRevisions(request);
+    return reached ? reached.then(respond) : respond();
   };
   const { method } = EnvoyGatewayExtension;
   return new Map([

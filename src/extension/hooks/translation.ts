@@ -34,8 +34,13 @@ export type TranslationDeps = {
 /** A range of the request that is left out of the response, or replaced by a cluster. */
 type Cut = { readonly from: number; readonly to: number; readonly cluster?: Uint8Array };
 
-/** How the response differs from the request: it has other clusters, lacks the context, and its tags are lower by one. */
-type Changes = { readonly tags: readonly number[]; readonly cuts: readonly Cut[]; readonly length: number };
+/** How the response differs from the request: it has other clusters, lacks the context, and its lists have other numbers. */
+type Changes = {
+  /** Where in the request the tags of the lists are. */
+  readonly tagOffsets: readonly number[];
+  readonly cuts: readonly Cut[];
+  readonly length: number;
+};
 
 /**
  * The response of PostTranslateModify: everything in the request, in its order, with the settings of mesh backends in
@@ -44,13 +49,13 @@ type Changes = { readonly tags: readonly number[]; readonly cuts: readonly Cut[]
  */
 export function modifyTranslation(request: Uint8Array, deps: TranslationDeps): Uint8Array {
   const given = Buffer.from(request.buffer, request.byteOffset, request.length);
-  const { tags, cuts, length } = changesOf(given, deps);
+  const { tagOffsets, cuts, length } = changesOf(given, deps);
   const response = new Uint8Array(Buffer.allocUnsafeSlow(length).buffer);
-  let [offset, from, tag] = [0, 0, 0];
+  let [offset, from, nextTag] = [0, 0, 0];
   for (const { from: cutFrom, to, cluster } of [...cuts, { from: given.length, to: given.length }]) {
     given.copy(response, offset, from, cutFrom);
-    for (; (tags[tag] ?? cutFrom) < cutFrom; tag++) {
-      const place = offset + (tags[tag] ?? 0) - from;
+    for (let tag = tagOffsets[nextTag]; tag !== undefined && tag < cutFrom; tag = tagOffsets[++nextTag]) {
+      const place = offset + tag - from;
       response[place] = ((response[place] ?? 0) & ONE_BYTE) - TAG_STEP;
     }
     offset += cutFrom - from;
@@ -68,14 +73,14 @@ function isListed({ number, wireType }: Field): boolean {
 }
 
 function changesOf(request: Buffer, deps: TranslationDeps): Changes {
-  const tags: number[] = [];
+  const tagOffsets: number[] = [];
   const cuts: Cut[] = [];
   const fields = new Fields(request);
   let length = request.length;
   let meshClusters = 0;
   const maxFields = FREE_FIELDS + request.length / BYTES_PER_FIELD;
   const add = (cut: Cut): void => {
-    if (cuts.push(cut) + tags.length > maxFields) throw tooManyFields();
+    if (cuts.push(cut) + tagOffsets.length > maxFields) throw tooManyFields();
     length += growthBy(cut);
   };
   while (fields.next()) {
@@ -84,7 +89,7 @@ function changesOf(request: Buffer, deps: TranslationDeps): Changes {
       add({ from: start, to: end });
       continue;
     }
-    if (tags.push(start) > maxFields) throw tooManyFields();
+    if (tagOffsets.push(start) > maxFields) throw tooManyFields();
     if (tagEnd > start + 1) add({ from: start + 1, to: tagEnd });
     const room = deps.messageBytes - length;
     const edited = number === CLUSTERS.number ? editAt(request, fields, deps, room) : undefined;
@@ -94,7 +99,7 @@ function changesOf(request: Buffer, deps: TranslationDeps): Changes {
   }
   if (fields.isMalformed) throw malformedRequest();
   if (meshClusters > 0) deps.countClusters(meshClusters);
-  return { tags, cuts, length };
+  return { tagOffsets, cuts, length };
 }
 
 function growthBy({ from, to, cluster }: Cut): number {

@@ -8,7 +8,7 @@ import {
   DeltaDiscoveryResponseSchema,
 } from '../../../src/extension/proto/envoy/service/discovery/v3_pb.ts';
 import type { DeltaDiscoveryResponse } from '../../../src/extension/proto/envoy/service/discovery/v3_pb.ts';
-import { createExtension } from '../../../src/extension/server.ts';
+import { createExtension } from '../../../src/extension/extension.ts';
 import { createMemory } from '../../support/resources/memory.ts';
 import { systemClock } from '../../../src/runtime/clock.ts';
 import { createLog } from '../../../src/telemetry/log.ts';

@@ -211,7 +211,7 @@ describe('an Envoy that reconnects', () => {
     expect(other.envoy().begin(GATEWAY, [WEB, API], versions).pushed).toEqual([[WEB]]);
   });
 
-  it('is sent the removal of a cluster that no mesh backend has any more', () => {
+  it('is sent the removal of a cluster without mesh backends', () => {
     const { snapshots, scene: one } = scene();
     const versions = Object.fromEntries(one.envoy().begin(GATEWAY, [WEB]).versions);
     snapshots.set(WEB, GATEWAY, undefined);

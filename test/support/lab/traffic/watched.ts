@@ -1,4 +1,4 @@
-import { createExtension } from '../../../../src/extension/server.ts';
+import { createExtension } from '../../../../src/extension/extension.ts';
 import { DEFAULT_GRPC_LIMITS } from '../../../../src/extension/grpc/limits.ts';
 import type { Methods } from '../../../../src/extension/grpc/method.ts';
 import { startGrpcServer } from '../../../../src/extension/grpc/server.ts';

@@ -1,4 +1,4 @@
-import { createExtension } from '../../../../../src/extension/server.ts';
+import { createExtension } from '../../../../../src/extension/extension.ts';
 import { extensionIndexes } from '../../../../../src/extension/listers.ts';
 import { DEFAULT_GRPC_LIMITS } from '../../../../../src/extension/grpc/limits.ts';
 import type { Bytes, Methods } from '../../../../../src/extension/grpc/method.ts';

@@ -10,7 +10,7 @@ import {
   PostTranslateModifyRequestSchema,
   PostTranslateModifyResponseSchema,
 } from '../../src/extension/proto/envoygateway/extension_pb.ts';
-import { createExtension } from '../../src/extension/server.ts';
+import { createExtension } from '../../src/extension/extension.ts';
 import { createMemory } from '../support/resources/memory.ts';
 import { createLog } from '../../src/telemetry/log.ts';
 import { extensionMetrics } from '../../src/telemetry/metrics.ts';
