@@ -31,7 +31,7 @@ describe('an HTTP check through a mesh pod', () => {
     expect(requests[0]?.headers).toEqual({
       host: 'web.example.ts.net',
       'user-agent': 'mesh-gateway-health-check',
-      connection: 'close',
+      connection: 'keep-alive',
       authorization: 'Bearer t',
     });
   });
@@ -46,6 +46,20 @@ describe('an HTTP check through a mesh pod', () => {
     const { port, connections } = await startHttpService(status(responds));
     expect(await probe(checkOf(port, httpSettings({ expectedStatus: expects })))).toEqual(result);
     expect(connections()).toBe(1);
+  });
+
+  it('closes the connection, so that no port of the service is left in TIME_WAIT', async () => {
+    const { probe } = await startProbing();
+    let isClosedByService: Promise<boolean> | undefined;
+    const { port } = await startHttpService(({ socket }, response) => {
+      isClosedByService = new Promise(resolve => {
+        socket.prependOnceListener('end', () => resolve(socket.writableEnded));
+        socket.once('close', () => resolve(true));
+      });
+      response.end('well');
+    });
+    expect(await probe(checkOf(port, httpSettings(), { via: { is: 'direct' } }))).toEqual(SUCCESS);
+    expect(await isClosedByService).toBe(false);
   });
 
   it('succeeds by the headers alone, while the body is endless', async () => {

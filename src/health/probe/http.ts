@@ -26,7 +26,9 @@ export function checkHttp(
         headers: {
           host,
           'user-agent': USER_AGENT,
-          connection: 'close',
+          // The check closes the connection. If the service closed it, its address and port would stay in TIME_WAIT on its
+          // device, where the network stack of a mesh daemon without a TUN device drops new connections from the same port.
+          connection: 'keep-alive',
           ...Object.fromEntries(headers),
         },
       }),
