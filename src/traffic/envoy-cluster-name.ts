@@ -26,33 +26,21 @@ const KINDS: ReadonlyMap<string, RouteKind> = new Map(
   ]),
 );
 
-/** Parses the name of a cluster; undefined unless it is that of a rule. Most of many names are not, so it gives up early. */
+const INDEX = String.raw`0|[1-9]\d{0,8}`;
+
+const NAME = new RegExp(
+  `^(${[...KINDS.keys()].join('|')})/([^/]+)/([^/]+)/rule/(-1|${INDEX})(?:/backend/(${INDEX}))?$`,
+);
+
+/** Parses the name of a cluster; undefined unless it is that of a rule. */
 export function parseEnvoyClusterName(text: string): EnvoyClusterName | undefined {
-  const kindEnd = text.indexOf('/');
-  if (kindEnd < SHORTEST_KIND || kindEnd > LONGEST_KIND) return undefined;
-  const kind = KINDS.get(text.slice(0, kindEnd));
+  const [, word = '', namespace = '', known = '', rule = '', backend] = NAME.exec(text) ?? [];
+  const kind = KINDS.get(word);
   if (kind === undefined) return undefined;
-  const [, namespace = '', known = '', ruleWord, rule = '', backendWord, backend, rest] = text.split(
-    '/',
-    MAX_PARTS,
-  );
   const { declared: name, nth } = declaredNameOf(known);
   if (nth > MOST_OTHER_NAMES) return undefined;
-  if (namespace === '' || name === '' || ruleWord !== 'rule' || rest !== undefined) return undefined;
-  const ruleIndex = rule === '-1' ? 'only' : parseIndex(rule);
-  if (ruleIndex === undefined) return undefined;
-  if (backendWord === undefined) return { text, kind, namespace, name, rule: ruleIndex };
-  const index = backendWord === 'backend' && backend !== undefined ? parseIndex(backend) : undefined;
-  return index === undefined ? undefined : { text, kind, namespace, name, rule: ruleIndex, backend: index };
-}
-
-const [SHORTEST_KIND, LONGEST_KIND] = ['tcproute'.length, 'httproute'.length];
-
-/** One more than the longest name has, so that a longer one is refused. */
-const MAX_PARTS = 8;
-
-function parseIndex(text: string): number | undefined {
-  return /^(0|[1-9]\d{0,8})$/.test(text) ? Number(text) : undefined;
+  const parsed = { text, kind, namespace, name, rule: rule === '-1' ? 'only' : Number(rule) } as const;
+  return backend === undefined ? parsed : { ...parsed, backend: Number(backend) };
 }
 
 /** The name that Envoy Gateway gives to the cluster of a rule, or of one of its backends. */

@@ -49,6 +49,7 @@ export type ResolvedRule = {
   readonly otherBackends: readonly OtherBackend[];
   /** The backendRefs to MeshEndpoints in their order, also those without endpoints. */
   readonly backends: readonly ResolvedBackend[];
+  /** What gets no traffic, or no filters, although the rule names it. */
   readonly unused: readonly UnusedBackend[];
 };
 
@@ -176,11 +177,11 @@ function unusedMixed(meshRefs: readonly RouteBackendRef[]): Filtered {
 function refusedByEnvoyGateway(
   resources: TrafficResources,
   route: Route,
-  { backend: _, ...rule }: EnvoyClusterName,
+  { backend: _, ...wholeRule }: EnvoyClusterName,
   meshRefs: readonly RouteBackendRef[],
 ): readonly UnusedBackend[] {
   if (!isOverHttp(route.kind)) return [];
-  const weighted = (backendRefsOf(route, rule) ?? []).filter(({ ref }) => ref.weight > 0);
+  const weighted = (backendRefsOf(route, wholeRule) ?? []).filter(({ ref }) => ref.weight > 0);
   const withFilters = weighted.find(each => each.ref.hasFilters && !isMeshEndpoints(each));
   const unresolved = weighted.filter(each => !isResolved(resources, each));
   return meshRefs.flatMap(backendRef => {

@@ -7,7 +7,7 @@ import type { ResolvedEndpoint } from '../resolve-backend-ref.ts';
 /** The health_status of an endpoint in EDS. */
 export type HealthStatus = 'UNKNOWN' | 'HEALTHY' | 'UNHEALTHY' | 'DRAINING';
 
-/** The error in status.endpoints until the operator has checked an endpoint. */
+/** The error in status.endpoints until the operator has checked an endpoint, by which the extension server knows it. */
 export const NOT_CHECKED_YET = 'not checked yet';
 
 /** The entries of status.endpoints by the names of the endpoints. */
@@ -36,8 +36,13 @@ export function healthStatusesOf(
     const entry = entries.get(resolved.endpoint.name);
     if (!entry || !isCurrent(entry, resolved)) return undecided;
     if (entry.status === 'Healthy') return 'HEALTHY';
-    return entry.error === NOT_CHECKED_YET ? undecided : 'UNHEALTHY';
+    return isDecided(entry) ? 'UNHEALTHY' : undecided;
   };
+}
+
+/** The operator has checked the endpoint. The contract has no field for that, so the text of the error is compared. */
+function isDecided({ error }: EndpointStatus): boolean {
+  return error !== NOT_CHECKED_YET;
 }
 
 /** Whether a status entry is about the present address of the endpoint, which may have changed since the check. */
