@@ -2,7 +2,7 @@ import { isEqual } from '../api/json.ts';
 import type { Key } from '../api/key.ts';
 import type { Resource } from '../api/objects/resource.ts';
 import type { AnyIndex } from './resources.ts';
-import { shareStructure } from './structural-sharing.ts';
+import { RecentStrings, shareStructure } from './structural-sharing.ts';
 
 /** An entry stays while its object is replaced, so that unchanged values need no update of an index. */
 type Entry = { object: Resource; values: readonly (readonly string[])[] };
@@ -13,6 +13,7 @@ export class KindStore {
   readonly #indexes: readonly AnyIndex[];
   readonly #reportFailure: (failure: unknown) => void;
   readonly #tables: readonly IndexTable<Entry>[];
+  readonly #strings = new RecentStrings();
   /** The object that was stored last: new objects share structure with it. */
   #last: Resource | undefined;
 
@@ -43,7 +44,7 @@ export class KindStore {
   /** Whether the object differs from the stored one. An index that throws is reported, and has no values for it. */
   put(key: Key, object: Resource): boolean {
     const old = this.#entries.get(key);
-    const frozen = shareStructure(old ? old.object : this.#last, object) as Resource;
+    const frozen = shareStructure(old ? old.object : this.#last, object, this.#strings) as Resource;
     if (old?.object === frozen) return false;
     this.#last = frozen;
     const values = this.#indexes.map(index => this.#computeValues(index, key, frozen));

@@ -1,28 +1,49 @@
+/** The last strings of many objects, such as messages, times and names: equal ones take memory once. */
+export class RecentStrings {
+  readonly #strings = new Map<string, string>();
+
+  /** The same text, from an earlier object if one had it. */
+  share(text: string): string {
+    if (text.length > LONGEST) return text;
+    const known = this.#strings.get(text);
+    if (known !== undefined) return known;
+    if (this.#strings.size === MOST_STRINGS) this.#strings.clear();
+    this.#strings.set(text, text);
+    return text;
+  }
+}
+
+const MOST_STRINGS = 4096;
+const LONGEST = 1024;
+
 /**
  * A frozen copy of a JSON value that shares its equal parts with an earlier frozen value, and is that value if all is
  * equal. So unchanged parts stay identical, and repeated ones take memory once.
  */
-export function shareStructure(before: unknown, value: unknown): unknown {
+export function shareStructure(before: unknown, value: unknown, strings: RecentStrings): unknown {
   if (value === before) return before;
+  if (typeof value === 'string') return strings.share(value);
   if (typeof value !== 'object' || value === null) return value;
-  return Array.isArray(value) ? shareList(before, value) : shareRecord(before, value as Fields);
+  return Array.isArray(value)
+    ? shareList(before, value, strings)
+    : shareRecord(before, value as Fields, strings);
 }
 
 type Fields = Readonly<Record<string, unknown>>;
 
 /** Items of a list are often alike, so a new item shares with the one before it. */
-function shareList(before: unknown, list: readonly unknown[]): unknown {
+function shareList(before: unknown, list: readonly unknown[], strings: RecentStrings): unknown {
   const old: readonly unknown[] = Array.isArray(before) ? before : [];
   const copy: unknown[] = [];
   for (const [index, item] of list.entries())
-    copy.push(shareStructure(index < old.length ? old[index] : copy[index - 1], item));
+    copy.push(shareStructure(index < old.length ? old[index] : copy[index - 1], item, strings));
   const isSame =
     before === old && old.length === copy.length && copy.every((item, index) => item === old[index]);
   return isSame ? old : Object.freeze(copy);
 }
 
 /** Fields are copied one by one: V8 11 gives each frozen object that was created by a spread its own hidden class. */
-function shareRecord(before: unknown, fields: Fields): unknown {
+function shareRecord(before: unknown, fields: Fields, strings: RecentStrings): unknown {
   const isRecord = typeof before === 'object' && before !== null && !Array.isArray(before);
   const old: Fields = isRecord ? (before as Fields) : {};
   const keys = Object.keys(fields);
@@ -30,7 +51,7 @@ function shareRecord(before: unknown, fields: Fields): unknown {
   let isSame = isRecord && Object.keys(old).length === keys.length;
   for (const key of keys) {
     const had = Object.hasOwn(old, key);
-    const value = shareStructure(had ? old[key] : undefined, fields[key]);
+    const value = shareStructure(had ? old[key] : undefined, fields[key], strings);
     if (key === '__proto__') Object.defineProperty(copy, key, { value, enumerable: true });
     else copy[key] = value;
     isSame &&= had && value === old[key];

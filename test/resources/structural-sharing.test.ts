@@ -2,7 +2,10 @@ import { isDeepStrictEqual } from 'node:util';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { isEqual } from '../../src/api/json.ts';
-import { shareStructure } from '../../src/resources/structural-sharing.ts';
+import { RecentStrings, shareStructure } from '../../src/resources/structural-sharing.ts';
+
+const strings = new RecentStrings();
+const share = (before: unknown, value: unknown) => shareStructure(before, value, strings);
 
 /** The same values in every run; SEED=2 npm test tries others. */
 const seed = Number(process.env['SEED'] ?? 1);
@@ -56,39 +59,36 @@ describe('isEqual', () => {
 describe('structural sharing', () => {
   it('returns an equal, deeply frozen value, which is the earlier one exactly if they are equal', () => {
     const property = fc.property(pairs, ([a, b]) => {
-      const before = shareStructure(undefined, a);
-      const after = shareStructure(before, b);
+      const before = share(undefined, a);
+      const after = share(before, b);
       expect(isDeepStrictEqual(after, b)).toBe(true);
       expect(isFrozenThrough(after)).toBe(true);
       expect(after === before).toBe(isDeepStrictEqual(a, b));
-      expect(shareStructure(after, structuredClone(b))).toBe(after);
+      expect(share(after, structuredClone(b))).toBe(after);
     });
     fc.assert(property, { seed, numRuns: 2000 });
   });
 
   it('keeps every unchanged part', () => {
-    const before = shareStructure(undefined, { spec: { a: [1, { b: 2 }] }, status: { c: 3 } }) as Record<
+    const before = share(undefined, { spec: { a: [1, { b: 2 }] }, status: { c: 3 } }) as Record<
       string,
       unknown
     >;
-    const after = shareStructure(before, { spec: { a: [1, { b: 2 }] }, status: { c: 4 } }) as Record<
-      string,
-      unknown
-    >;
+    const after = share(before, { spec: { a: [1, { b: 2 }] }, status: { c: 4 } }) as Record<string, unknown>;
     expect(after).not.toBe(before);
     expect(after['spec']).toBe(before['spec']);
   });
 
   it('shares with neighbours in a list', () => {
     const list = [1, 2].map(name => ({ name, check: { path: '/' } }));
-    const [first, second] = shareStructure(undefined, list) as typeof list;
+    const [first, second] = share(undefined, list) as typeof list;
     expect(second?.check).toBe(first?.check);
     expect(second).toEqual({ name: 2, check: { path: '/' } });
   });
 
   it('does not change its input', () => {
     const value = { spec: { a: [] } };
-    shareStructure(undefined, value);
+    share(undefined, value);
     expect([value, value.spec, value.spec.a].map(Object.isFrozen)).toEqual([false, false, false]);
   });
 
@@ -98,13 +98,8 @@ describe('structural sharing', () => {
     '{"constructor":{"name":"x"}}',
     '{"a":{"__proto__":[]}}',
   ])('treats %s as a normal field', text => {
-    for (const before of [
-      undefined,
-      {},
-      shareStructure(undefined, JSON.parse(text)),
-      { constructor: {}, a: {} },
-    ]) {
-      const shared = shareStructure(before, JSON.parse(text));
+    for (const before of [undefined, {}, share(undefined, JSON.parse(text)), { constructor: {}, a: {} }]) {
+      const shared = share(before, JSON.parse(text));
       expect(JSON.stringify(shared)).toBe(text);
       expect(shared === before).toBe(JSON.stringify(before) === text);
       expect(isFrozenThrough(shared)).toBe(true);

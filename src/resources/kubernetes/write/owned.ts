@@ -42,7 +42,7 @@ export async function applyOwned(deps: WriteDeps, object: OwnedResource): Promis
   if (known && (deps.applied.has(known, value) || isSame(known, desired))) return;
   const response = await applyWhole(deps, ref, value, desired);
   putResponse(deps, response);
-  deps.applied.note(ref, response, value);
+  deps.applied.note(ref, response, value, stored => isSame(stored, desired));
 }
 
 function admitted(object: OwnedResource): Resource {

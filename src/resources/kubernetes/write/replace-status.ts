@@ -25,10 +25,11 @@ export async function replaceStatus<T extends OwnResource>(
   const stored = sameObject(object, deps.read.get(ref));
   const known = stored ?? object;
   const desired = admittedStatus(known, status);
-  if (stored && (isEqual(stored.status ?? {}, desired) || deps.applied.has(stored, desired))) return;
+  const hasStatus = ({ status: current }: OwnResource) => isEqual(current ?? {}, desired);
+  if (stored && (hasStatus(stored) || deps.applied.has(stored, desired))) return;
   const response = await applyStatus(deps, ref, known, desired);
   putResponse(deps, response);
-  deps.applied.note(ref, response, desired);
+  deps.applied.note(ref, response, desired, hasStatus);
 }
 
 /** The stored object, if it has the uid of the given one. */

@@ -1,7 +1,7 @@
 import type { Clock } from '../../../api/clock.ts';
 import { isEqual } from '../../../api/json.ts';
 import type { Ref, ResourceKind } from '../../../api/key.ts';
-import type { Resource } from '../../../api/objects/resource.ts';
+import type { Resource, ResourceOf } from '../../../api/objects/resource.ts';
 import type { ReadResources } from '../../resources.ts';
 import { KubeError } from '../transport/transport.ts';
 import type { KubeErrorReason, KubeRequest, KubeTransport } from '../transport/transport.ts';
@@ -176,8 +176,8 @@ export function failedWith(failure: unknown, ...reasons: readonly KubeErrorReaso
 }
 
 /**
- * What was last applied to each stored object. Where others add fields, or fields are not read, the object never equals
- * what was applied, and would be applied again at each reconcile.
+ * What was last applied to stored objects that do not equal it: because others add fields, or because fields are not read.
+ * Such an object would be applied again at each reconcile.
  */
 export class Applied {
   readonly #applied = new WeakMap<Resource, unknown>();
@@ -191,11 +191,16 @@ export class Applied {
     return this.#applied.has(object) && isEqual(this.#applied.get(object), value);
   }
 
-  /** Records what was applied, if the store has the object of the response. */
-  note<K extends ResourceKind>(ref: Ref<K>, response: unknown, value: unknown): void {
+  /** Records what was applied, if the store has the object of the response and that does not equal it. */
+  note<K extends ResourceKind>(
+    ref: Ref<K>,
+    response: unknown,
+    value: unknown,
+    equals: (object: ResourceOf<K>) => boolean,
+  ): void {
     const object = this.#read.get(ref);
     const { version } = seenIn(response);
-    if (object && version !== '' && object.metadata.resourceVersion === version)
-      this.#applied.set(object, value);
+    if (!object || version === '' || object.metadata.resourceVersion !== version) return;
+    if (!equals(object)) this.#applied.set(object, value);
   }
 }
