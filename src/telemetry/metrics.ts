@@ -136,7 +136,7 @@ export const grpcMetrics = {
 export const extensionMetrics = {
   hookFailures: counter(
     'mesh_gateway_hook_failures_total',
-    'Hook calls that returned their input unchanged because of an error',
+    'Clusters left unchanged, and revisions not computed, because of an error in a hook',
     { hook: ['translation'] },
   ),
   meshClusters: counter(

@@ -128,7 +128,7 @@ function hookFailures(): Alert {
     annotations: {
       summary: 'The extension server fails to change translations of Envoy Gateway',
       description:
-        'Translations pass unchanged, so mesh routes that changed may have no endpoints. The log of the extension server has the error of the hook {{ $labels.hook }}.',
+        'Clusters stay unchanged in translations, so mesh routes that changed may have no endpoints. The log of the extension server has the error of the hook {{ $labels.hook }}.',
     },
   };
 }

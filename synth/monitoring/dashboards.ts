@@ -301,7 +301,7 @@ function hooks(): readonly Graph[] {
     {
       title: 'Hooks',
       description:
-        'Clusters with mesh endpoints that were returned, and calls that returned their input unchanged after an error.',
+        'Clusters with mesh endpoints that were returned, and clusters that stayed unchanged because of an error.',
       unit: 'ops',
       lines: {
         'clusters {{hook}}': sumOf(rateOf(meshClusters, EXTENSION_SERVER, OVER), ['hook']),
