@@ -15,4 +15,4 @@ ENV PATH=/usr/local/bin
 # collects the old one when that has grown by 60 %.
 ENV MALLOC_MMAP_THRESHOLD_=32768
 USER 65532:65532
-ENTRYPOINT ["/usr/local/bin/node", "--max-semi-space-size=4", "--heap-growing-percent=60", "/app/dist/js/cli.js"]
+ENTRYPOINT ["/usr/local/bin/node", "--max-semi-space-size=4", "--heap-growing-percent=50", "/app/dist/js/cli.js"]

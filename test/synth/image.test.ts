@@ -171,7 +171,7 @@ describe('the Dockerfile', () => {
     expect(last).toContain('ENV PATH=/usr/local/bin\n');
     expect(last).toContain('ENV MALLOC_MMAP_THRESHOLD_=32768\n');
     expect(last).toContain(
-      'ENTRYPOINT ["/usr/local/bin/node", "--max-semi-space-size=4", "--heap-growing-percent=60", "/app/dist/js/cli.js"]\n',
+      'ENTRYPOINT ["/usr/local/bin/node", "--max-semi-space-size=4", "--heap-growing-percent=50", "/app/dist/js/cli.js"]\n',
     );
   });
 

@@ -12,7 +12,7 @@ import { StateFolder } from '../../process/state-folder.ts';
 const INSIDE = '/app';
 
 /** Flags of Node, as in the Dockerfile. */
-export const NODE_FLAGS = ['--max-semi-space-size=4', '--heap-growing-percent=60'];
+export const NODE_FLAGS = ['--max-semi-space-size=4', '--heap-growing-percent=50'];
 
 /** As in the Dockerfile; its argument is the command. */
 const ENTRYPOINT = [`${PROGRAMS}/node`, ...NODE_FLAGS, `${INSIDE}/dist/js/cli.js`];
