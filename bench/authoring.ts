@@ -1,5 +1,6 @@
 /** Makes many MeshEndpoints with two routes each, and prints how many objects and how many bytes of JSON they are. */
 import { backend, httpRoute, meshEndpoints, tcpRoute } from '../src/index.ts';
+import { addressOf } from './many-endpoints.ts';
 
 const OBJECTS = 1000;
 const ENDPOINTS = 5;
@@ -8,7 +9,7 @@ function declared(index: number): readonly object[] {
   const metadata = { name: `service-${index}`, namespace: `team-${index % 50}` };
   const endpoints = Array.from({ length: ENDPOINTS }, (_, at) => ({
     name: `e${at}`,
-    meshIP: `100.${64 + (index % 60)}.${Math.floor(index / 60) % 250}.${at + 1}`,
+    meshIP: addressOf(ENDPOINTS * index + at),
     meshFQDN: `device-${index}-${at}.example.ts.net`,
     port: 8080 as const,
     protocol: 'HTTP' as const,

@@ -23,10 +23,15 @@ export function manyEndpoints(index: number, revision = 0): Readonly<Record<stri
       endpoints: Array.from({ length: ENDPOINTS }, (_, at) => ({
         name: `e${at}`,
         meshFQDN: `device-${index}-${at}.example.ts.net`,
-        meshIP: `100.${64 + (index % 60)}.${Math.floor(index / 60) % 250}.${at + 1}`,
+        meshIP: addressOf(ENDPOINTS * index + at),
         port: 8080,
         protocol: 'HTTP',
       })),
     },
   };
+}
+
+/** The address of an endpoint, by its number among all. */
+export function addressOf(number: number): string {
+  return `100.64.${number >> 8}.${number & 255}`;
 }
