@@ -138,9 +138,9 @@ class Endpoint implements ScheduledEndpoint {
   }
 
   handle(result: ProbeResult): void {
-    const before = this.verdict.is;
+    const { is, error } = this.verdict;
     this.#state = applyResult(this.#state, result, this.check, this.#now());
-    if (this.verdict.is !== before) this.#changed();
+    if (this.verdict.is !== is || this.verdict.error !== error) this.#changed();
   }
 }
 

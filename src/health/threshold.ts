@@ -1,10 +1,11 @@
 import type { Verdict } from './health.ts';
 import type { Check, ProbeResult } from './check.ts';
 
-/** The verdict about an endpoint, and how many of its latest results in a row were the same. */
+/** The verdict about an endpoint, and how many of the latest results in a row differ from it. */
 export type HealthState = {
   readonly verdict: Verdict;
   readonly successes: number;
+  /** Failures with another error than that of the verdict. */
   readonly failures: number;
 };
 
@@ -13,7 +14,8 @@ export type Thresholds = Pick<Check, 'healthyThreshold' | 'unhealthyThreshold'>;
 
 /** A written verdict holds until new results decide. */
 export function initialState(written: Verdict | undefined): HealthState {
-  return { verdict: written ?? { is: 'undecided', lastChecked: undefined }, successes: 0, failures: 0 };
+  const verdict = written ?? { is: 'undecided', lastChecked: undefined };
+  return { verdict, successes: 0, failures: 0 };
 }
 
 /*
@@ -21,8 +23,9 @@ export function initialState(written: Verdict | undefined): HealthState {
  *
  *   verdict                  result    in a row             next verdict
  *   undecided or unhealthy   success   healthyThreshold     healthy
- *   undecided or healthy     failure   unhealthyThreshold   unhealthy, with the error
- *   unhealthy                failure   any                  unhealthy, with the new error
+ *   undecided or healthy     failure   unhealthyThreshold   unhealthy, with the latest error
+ *   unhealthy                failure   unhealthyThreshold   unhealthy, with the latest error, if all of them
+ *                                                           have other errors than the verdict
  *   any                      unknown   any                  the same, and nothing is counted
  */
 export function applyResult(
@@ -42,14 +45,10 @@ export function applyResult(
       return { verdict: isHealthy ? { is: 'healthy', lastChecked: at } : checked, successes, failures: 0 };
     }
     case 'failure': {
-      const failures = state.failures + 1;
-      const isUnhealthy = verdict.is === 'unhealthy' || failures >= thresholds.unhealthyThreshold;
-      const { error } = result;
-      return {
-        verdict: isUnhealthy ? { is: 'unhealthy', error, lastChecked: at } : checked,
-        successes: 0,
-        failures,
-      };
+      const failures = result.error === verdict.error ? 0 : state.failures + 1;
+      if (failures < thresholds.unhealthyThreshold) return { verdict: checked, successes: 0, failures };
+      const next: Verdict = { is: 'unhealthy', error: result.error, lastChecked: at };
+      return { verdict: next, successes: 0, failures: 0 };
     }
   }
 }

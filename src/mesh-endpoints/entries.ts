@@ -123,7 +123,7 @@ function cutError(error: string): string {
 
 const MAX_ERROR_LENGTH = 256;
 
-/** The entries, each as it was written where it differs from that in lastChecked, or in the text of its error, only. */
+/** The entries, each as it was written where only the time of lastChecked differs. */
 export function withoutNewTimes(
   entries: readonly EndpointStatus[],
   { status }: Kinds['MeshEndpoints'],
@@ -135,9 +135,8 @@ export function withoutNewTimes(
   });
 }
 
-function stable({ lastChecked, error, ...rest }: EndpointStatus): object {
-  if (lastChecked === undefined) return { ...rest, error };
-  return { ...rest, isChecked: true, hasError: error !== undefined };
+function stable({ lastChecked, ...rest }: EndpointStatus): object {
+  return { ...rest, isChecked: lastChecked !== undefined };
 }
 
 /** The shortest time between two writes of an object that only refresh lastChecked. */

@@ -11,7 +11,10 @@ type Thresholds = { readonly healthyThreshold: number; readonly unhealthyThresho
 
 const arbitraryResult: fc.Arbitrary<ProbeResult> = fc.oneof(
   { weight: 4, arbitrary: fc.constant({ is: 'success' } as const) },
-  { weight: 4, arbitrary: fc.string().map(error => ({ is: 'failure', error }) as const) },
+  {
+    weight: 4,
+    arbitrary: fc.constantFrom('written', 'a', 'b').map(error => ({ is: 'failure', error }) as const),
+  },
   { weight: 1, arbitrary: fc.constant({ is: 'unknown', why: 'no mesh pod is ready' } as const) },
 );
 
@@ -27,25 +30,45 @@ const arbitraryThresholds: fc.Arbitrary<Thresholds> = fc.record({
   unhealthyThreshold: fc.integer({ min: 1, max: 10 }),
 });
 
-/** The fold counts; this model searches the whole history, result by result, for the last run that decided. */
+/**
+ * The fold counts; this model searches the history from each decision for the next one: the first run of results that
+ * is long enough and differs from what is decided.
+ */
 function modelOf(
   written: Verdict | undefined,
   results: readonly ProbeResult[],
-  thresholds: Thresholds,
+  { healthyThreshold, unhealthyThreshold }: Thresholds,
 ): Verdict {
   const known = results.map((result, at) => ({ result, at })).filter(({ result }) => result.is !== 'unknown');
-  const endsRun = (index: number, is: ProbeResult['is'], length: number) =>
-    index + 1 >= length && known.slice(index + 1 - length, index + 1).every(({ result }) => result.is === is);
-  const indexes = known.map((_, index) => index);
-  const lastUp = indexes.findLast(index => endsRun(index, 'success', thresholds.healthyThreshold)) ?? -1;
-  const lastDown = indexes.findLast(index => endsRun(index, 'failure', thresholds.unhealthyThreshold)) ?? -1;
   const last = known.at(-1);
   const lastChecked = last ? new Date(last.at) : written?.lastChecked;
-  const decided =
-    lastUp === lastDown ? (written?.is ?? 'undecided') : lastUp > lastDown ? 'healthy' : 'unhealthy';
-  if (decided !== 'unhealthy') return { is: decided, lastChecked };
-  const errors = known.flatMap(({ result }) => (result.is === 'failure' ? [result.error] : []));
-  return { is: 'unhealthy', error: errors.at(-1) ?? written?.error ?? '', lastChecked };
+  const runEnd = (from: number, length: number, belongs: (result: ProbeResult) => boolean) => {
+    const starts = known
+      .map((_, index) => index)
+      .filter(index => index >= from && index + length <= known.length);
+    const start = starts.find(index =>
+      known.slice(index, index + length).every(({ result }) => belongs(result)),
+    );
+    return start === undefined ? Infinity : start + length;
+  };
+  let decided: Verdict = written ?? { is: 'undecided', lastChecked: undefined };
+  for (let from = 0; ;) {
+    const { is, error } = decided;
+    const up =
+      is === 'healthy' ? Infinity : runEnd(from, healthyThreshold, result => result.is === 'success');
+    const down = runEnd(
+      from,
+      unhealthyThreshold,
+      result => result.is === 'failure' && result.error !== error,
+    );
+    from = Math.min(up, down);
+    const decisive = known[from - 1]?.result;
+    if (!decisive) return { ...decided, lastChecked };
+    decided =
+      decisive.is === 'failure'
+        ? { is: 'unhealthy', error: decisive.error, lastChecked: undefined }
+        : { is: 'healthy', lastChecked: undefined };
+  }
 }
 
 it('the verdict after any results is that of a model of the whole history', () => {

@@ -9,7 +9,7 @@ const long = new Date('2025-01-01T00:00:00Z');
 const written: Readonly<Record<string, Verdict | undefined>> = {
   undecided: undefined,
   healthy: { is: 'healthy', lastChecked: long },
-  unhealthy: { is: 'unhealthy', error: 'old', lastChecked: long },
+  unhealthy: { is: 'unhealthy', error: 'o', lastChecked: long },
 };
 
 /** `+` is a success, `?` an unknown result, and any other character a failure with itself as error. */
@@ -47,14 +47,23 @@ describe('with 2 successes to be healthy and 3 failures to be unhealthy', () => 
     ['healthy', 'ab+ab', 'healthy', undefined],
     ['healthy', 'ab?c', 'unhealthy', 'c'],
     ['healthy', '?????', 'healthy', undefined],
-    ['unhealthy', '', 'unhealthy', 'old'],
-    ['unhealthy', 'a', 'unhealthy', 'a'],
-    ['unhealthy', '+', 'unhealthy', 'old'],
-    ['unhealthy', '+a', 'unhealthy', 'a'],
+    ['unhealthy', '', 'unhealthy', 'o'],
+    ['unhealthy', 'aa', 'unhealthy', 'o'],
+    ['unhealthy', 'aaa', 'unhealthy', 'a'],
+    ['unhealthy', 'abc', 'unhealthy', 'c'],
+    ['unhealthy', 'a?aa', 'unhealthy', 'a'],
+    ['unhealthy', 'aa+a', 'unhealthy', 'o'],
+    ['unhealthy', 'aooaa', 'unhealthy', 'o'],
+    ['unhealthy', 'aaabba', 'unhealthy', 'a'],
+    ['unhealthy', 'aaabb', 'unhealthy', 'a'],
+    ['unhealthy', 'aaabbb', 'unhealthy', 'b'],
+    ['undecided', 'aabaa', 'unhealthy', 'b'],
+    ['undecided', 'aabaaa', 'unhealthy', 'a'],
+    ['unhealthy', '+', 'unhealthy', 'o'],
     ['unhealthy', '++', 'healthy', undefined],
     ['unhealthy', '+?+', 'healthy', undefined],
-    ['unhealthy', '+a+', 'unhealthy', 'a'],
-    ['unhealthy', '???', 'unhealthy', 'old'],
+    ['unhealthy', '+a+', 'unhealthy', 'o'],
+    ['unhealthy', '???', 'unhealthy', 'o'],
     ['unhealthy', '++abc', 'unhealthy', 'c'],
   ])('%s is after %j %s with the error %j', (from, results, is, error) => {
     const verdict = apply(written[from], results);

@@ -44,6 +44,7 @@ export class ScriptedHealth implements HealthMonitor {
     const before = this.verdict(object, endpoint);
     if (!before) throw new Error(`endpoint ${endpoint} of ${object} is not checked`);
     this.#verdicts.set(`${object} ${endpoint}`, verdict);
-    if (before.is !== verdict.is) for (const listener of this.#listeners) listener(object);
+    const isSame = before.is === verdict.is && before.error === verdict.error;
+    if (!isSame) for (const listener of this.#listeners) listener(object);
   }
 }
