@@ -5,7 +5,12 @@ import { tailnetBehind } from '../../../lab/control-api/real-tailnet.ts';
 import { containerProcess, proxyConnections } from '../../../lab/install/mesh-pod.ts';
 import { kubeClient } from '../../../lab/kube/client.ts';
 import { waitForCondition, waitForObject } from '../../../lab/kube/wait.ts';
+import { starterIn } from '../../../lab/process/starter.ts';
 import { waitFor } from '../../../lab/process/wait.ts';
+import { locateBinaries } from '../../../lab/parts/locate.ts';
+import { startMeshNode } from '../../../lab/tailnet/mesh-node.ts';
+import { removeNode } from '../../../lab/tailnet/tailnet.ts';
+import type { TailnetNode } from '../../../lab/tailnet/tailnet.ts';
 import { testCluster } from '../../support/cluster/cluster.ts';
 import { printLogsOnFailure } from '../../support/cluster/logs.ts';
 import { createPool, openTunnels, startLoginServer } from '../../support/cluster/mesh-pool.ts';
@@ -14,17 +19,24 @@ import { createNamespace, removeNamespace } from '../../support/cluster/namespac
 import { startClient } from '../../support/control/client.ts';
 import type { Client } from '../../support/control/client.ts';
 import { AUTHORITY } from '../../support/kubernetes/wire-certificates.ts';
-import { remoteOf, serviceAt } from '../../support/lab/lab.ts';
+import { ownFolder, remoteOf } from '../../support/lab/lab.ts';
 import { exchange, connectTunnel } from '../../support/lab/tunnel.ts';
 
 const cluster = testCluster();
 const client = kubeClient(cluster.access);
-const target = serviceAt(remoteOf(cluster, 'web-1'), 'http');
+const own = ownFolder();
 
+/** A device that forwards to one service only: see the limits of docs/tailnets.md. */
+let device: TailnetNode;
+let target: string;
 let namespace: string;
 let vendor: Client;
 let pool: TestPool;
 beforeAll(async () => {
+  own.folder.create();
+  const starter = starterIn(own.folder, locateBinaries(process.env), process.env['PATH'] ?? '');
+  device = await startMeshNode(starter, cluster.tailnet, { hostname: 'pool-web', tags: ['tag:web'] });
+  target = `${device.addresses[0]}:${remoteOf(cluster, 'web-1').ports['http']}`;
   namespace = await createNamespace(client, { 'pod-security.kubernetes.io/enforce': 'restricted' });
   vendor = await startClient({ api: { host: NETWORK.outer, behind: tailnetBehind(cluster.tailnet.admin) } });
   await vendor.tokens.use(vendor.credentials);
@@ -36,6 +48,8 @@ afterAll(async () => {
   await vendor.close();
   await pool.remove();
   await removeNamespace(client, namespace);
+  await own.end();
+  await removeNode(cluster.tailnet.admin, device.id);
 });
 
 function dataOf(object: object): Readonly<Record<string, string>> {

@@ -1,24 +1,27 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { requestThrough } from '../../../lab/gateway/envoy.ts';
+import { locateBinaries } from '../../../lab/parts/locate.ts';
+import { starterIn } from '../../../lab/process/starter.ts';
+import { startMeshNode } from '../../../lab/tailnet/mesh-node.ts';
 import { eventually, expectWithin, IS_LONG } from '../../support/eventually.ts';
 import { FAULTS } from '../../support/lab/health/faults.ts';
 import type { Fault, FaultyService } from '../../support/lab/health/faults.ts';
 import { startHealthWorld } from '../../support/lab/health/world.ts';
 import type { HealthWorld } from '../../support/lab/health/world.ts';
-import { remoteOf } from '../../support/lab/lab.ts';
+import { ownFolder, remoteOf } from '../../support/lab/lab.ts';
 import { clusterOf, meshEndpoint, meshEndpoints, meshRoute } from '../../support/lab/traffic/objects.ts';
 
 let world: HealthWorld;
 const services = new Map<string, FaultyService>();
+const own = ownFolder();
 beforeAll(async () => {
   world = await startHealthWorld();
-  for (const fault of FAULTS) {
-    services.set(fault.name, await fault.start());
-    putFault(fault);
-  }
+  own.folder.create();
+  await Promise.all(FAULTS.map(startFault));
 });
 afterAll(async () => {
   await world.end();
+  await own.end();
   for (const { close } of services.values()) await close();
 });
 
@@ -28,8 +31,23 @@ function serviceOf({ name }: Fault): FaultyService {
   return service;
 }
 
+/**
+ * Starts a service that fails on command, behind a device that forwards to nothing else: if it did, it would refuse a
+ * connection now and then: see the limits of docs/tailnets.md.
+ */
+async function startFault(fault: Fault): Promise<void> {
+  const starter = starterIn(own.folder, locateBinaries(process.env), process.env['PATH'] ?? '');
+  const device = { hostname: fault.name, tags: ['tag:web'] };
+  const [{ addresses }, service] = await Promise.all([
+    startMeshNode(starter, world.lab.tailnet, device),
+    fault.start(),
+  ]);
+  services.set(fault.name, service);
+  putFault(fault, addresses[0] ?? '');
+}
+
 /** A route to a service that fails on command, and to one of the lab that is not checked and never fails. */
-function putFault(fault: Fault): void {
+function putFault(fault: Fault, meshIP: string): void {
   const { name, kind, substitute, endpoint, healthCheck } = fault;
   const { lab, gateway } = world;
   const other = meshEndpoint(remoteOf(lab, 'web-2'), substitute);
@@ -40,7 +58,7 @@ function putFault(fault: Fault): void {
     { name: `${name}-substitute`, port: Number(other['port']) },
   ];
   world.put(name, [
-    meshEndpoints(lab, name, [world.endpoint(name, port, endpoint, healthCheck)]),
+    meshEndpoints(lab, name, [world.endpoint(name, port, { ...endpoint, meshIP }, healthCheck)]),
     meshEndpoints(lab, `${name}-substitute`, [other]),
     meshRoute(gateway, {
       name,

@@ -77,7 +77,7 @@ const TCP = {
 
 const NO_RESPONSE = `timeout after ${CHECK.timeout}`;
 
-/** The faults of services on the device web-1, by the names of their endpoints. */
+/** The faults of services, by the names of their endpoints. */
 export const FAULTS: readonly Fault[] = [
   {
     name: 'wrong-code',

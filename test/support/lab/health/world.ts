@@ -25,7 +25,7 @@ export interface CheckedSystem {
   putChecked(name: string, port: number, healthCheck?: Fields): void;
   /** The gauge of an endpoint in the object of the same name. */
   gauge(name: string): Promise<number | undefined>;
-  /** Whether Envoy uses a service of the test in a cluster; undefined if it has no such endpoint. */
+  /** Whether Envoy uses a service of the test in a cluster, by its port; undefined if it has no such endpoint. */
   usable(cluster: string, port: number): Promise<boolean | undefined>;
   /** A response of a route. */
   responseOf(name: string): Promise<GatewayResponse>;
@@ -62,7 +62,7 @@ export function checkedSystem(
     },
     usable: async (cluster, port) => {
       const found = (await readClusters(gateway.admin)).find(each => each.name === cluster);
-      const host = found?.endpoints.find(({ address }) => address === `${web.address}:${port}`);
+      const host = found?.endpoints.find(({ address }) => address.endsWith(`:${port}`));
       return host && host.health !== 'UNHEALTHY' && !host.failing.includes('failed_active_health_check');
     },
     responseOf: name => requestThrough(listeners['http'] ?? '', { host: `${name}.test` }),
