@@ -39,21 +39,31 @@ export function bindingController(deps: BindingDeps): Controller<'Gateway'> {
   };
 }
 
-/** Plans with the time since which each version of a MeshBinding has been observed. */
+/** A MeshBinding as this process has observed it since a time. */
+type Observed = {
+  readonly binding: Kinds['MeshBinding'] | undefined;
+  readonly isCurrent: boolean;
+  readonly sinceMs: number;
+};
+
+/** Plans with the time since which a MeshBinding has been as it is. */
 function planner({ read, clock, revisionOf }: BindingDeps): (gateway: Ref<'Gateway'>) => Action {
-  const firstSeenMs = new WeakMap<Kinds['MeshBinding'], number>();
-  const unchangedForMs = (binding: Kinds['MeshBinding']) => {
-    const since = firstSeenMs.get(binding) ?? clock.now();
-    firstSeenMs.set(binding, since);
-    return clock.now() - since;
+  const observed = new Map<Key, Observed>();
+  const unchangedForMs = (key: Key, binding: Observed['binding'], isCurrent: boolean) => {
+    const known = observed.get(key);
+    if (known?.binding === binding && known?.isCurrent === isCurrent) return clock.now() - known.sinceMs;
+    observed.set(key, { binding, isCurrent, sinceMs: clock.now() });
+    return 0;
   };
   return gateway => {
+    const revision = read.get(gateway) && revisionOf(gateway);
     const binding = read.get({ ...gateway, kind: 'MeshBinding' });
+    const key = keyOf(gateway);
+    if (revision === undefined) observed.delete(key);
+    const isCurrent = binding?.spec.revision === revision;
     return plan({
-      gateway,
-      revision: read.get(gateway) && revisionOf(gateway),
-      binding,
-      unchangedForMs: binding ? unchangedForMs(binding) : 0,
+      ...{ gateway, revision, binding },
+      unchangedForMs: revision === undefined ? 0 : unchangedForMs(key, binding, isCurrent),
     });
   };
 }

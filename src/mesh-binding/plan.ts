@@ -12,7 +12,7 @@ export type State = {
   /** The desired revision; undefined where the Gateway does not exist or has no mesh routes. */
   readonly revision: string | undefined;
   readonly binding: Kinds['MeshBinding'] | undefined;
-  /** How long this process has seen the binding unchanged. */
+  /** How long this process has seen this binding, and that it has, or lacks, the desired revision. */
   readonly unchangedForMs: number;
 };
 
@@ -21,8 +21,14 @@ export type Action =
   | { readonly do: 'nothing' }
   | { readonly do: 'apply'; readonly object: OwnedResource }
   | { readonly do: 'remove'; readonly ref: Ref<'MeshBinding'> }
-  /** Attempt 1 is due after this time. */
+  /** A write is due after this time. */
   | { readonly do: 'wait'; readonly ms: number };
+
+/**
+ * The delay of a new revision. Envoy Gateway translates at once for most changes, such as a new route, because it watches
+ * them too. If the new revision caused another translation beside that one, traffic would wait for both.
+ */
+export const APPLY_AFTER_MS = 150;
 
 /**
  * The delay of attempt 1, a second translation after every change. It repairs a translation that an extension server
@@ -42,6 +48,7 @@ const LAST_ATTEMPT = 1;
  *   attempt 0, for 2 s            remove    apply, attempt 0              apply, attempt 1
  *   attempt 1 or more             remove    apply, attempt 0              nothing
  *
+ * A revision that differs is applied once it, or another, has differed for 150 ms.
  * A binding without our labels is never removed. Other changes to a binding are reverted, and its attempt is kept; labels
  * that others added stay.
  */
@@ -54,13 +61,15 @@ export function plan({ gateway, revision, binding, unchangedForMs }: State): Act
       ? { do: 'remove', ref: { kind: 'MeshBinding', namespace, name } }
       : { do: 'nothing' };
   }
-  const isSame = binding?.spec.revision === revision;
-  const attempt = isSame ? binding.spec.attempt : 0;
+  const applyAfter = (delayMs: number, attempt: number): Action =>
+    unchangedForMs < delayMs
+      ? { do: 'wait', ms: delayMs - unchangedForMs }
+      : { do: 'apply', object: bindingFor(gateway, revision, attempt) };
+  if (binding?.spec.revision !== revision) return applyAfter(APPLY_AFTER_MS, 0);
+  const { attempt } = binding.spec;
   const desired = bindingFor(gateway, revision, attempt);
-  if (!binding || !isAsDesired(binding, desired)) return { do: 'apply', object: desired };
-  if (attempt >= LAST_ATTEMPT) return { do: 'nothing' };
-  if (unchangedForMs < REPEAT_AFTER_MS) return { do: 'wait', ms: REPEAT_AFTER_MS - unchangedForMs };
-  return { do: 'apply', object: bindingFor(gateway, revision, LAST_ATTEMPT) };
+  if (!isAsDesired(binding, desired)) return { do: 'apply', object: desired };
+  return attempt >= LAST_ATTEMPT ? { do: 'nothing' } : applyAfter(REPEAT_AFTER_MS, LAST_ATTEMPT);
 }
 
 function isOurs({ metadata: { labels = {} } }: Kinds['MeshBinding']): boolean {

@@ -3,6 +3,7 @@ import type { Kinds } from '../../src/api/generated/types.ts';
 import { trafficResourcesFrom, extensionIndexes, routesOf } from '../../src/extension/listers.ts';
 import { access } from '../../src/mesh-binding/access.ts';
 import { bindingController } from '../../src/mesh-binding/controller.ts';
+import { APPLY_AFTER_MS } from '../../src/mesh-binding/plan.ts';
 import { sharedIndexes } from '../../src/resources/indexes.ts';
 import { revisionOf } from '../../src/traffic/settings/revision.ts';
 import { gatewayObject, meshBackend, named, route } from '../support/declared.ts';
@@ -44,12 +45,12 @@ async function controllerOn(first: readonly object[]) {
     { syncPeriodMs: 30_000 },
   );
   await memory.start();
-  await clock.settle();
+  await clock.advance(APPLY_AFTER_MS);
   const bindingOf = (name: string, namespace = 'default'): Kinds['MeshBinding'] | undefined =>
     read.get({ kind: 'MeshBinding', namespace, name });
   const put = async (object: object) => {
     await author.put(object);
-    await clock.settle();
+    await clock.advance(APPLY_AFTER_MS);
   };
   const remove = async (kind: 'HTTPRoute' | 'Gateway', name: string) => {
     await author.remove({ kind, namespace: 'default', name });
@@ -69,6 +70,20 @@ describe('the MeshBinding of a Gateway', () => {
     expect(bindingOf('public')?.spec).toEqual({ ...first?.spec, attempt: 1 });
     await clock.advance(3_600_000);
     expect(countWrites()).toBe(2);
+  });
+
+  it('is written once for changes within 150 ms, which Envoy Gateway translates by itself', async () => {
+    const { bindingOf, author, clock, countWrites } = await controllerOn(WORLD);
+    await clock.advance(5000);
+    const [before, writes] = [bindingOf('public'), countWrites()];
+    for (const name of ['a', 'b', 'c']) {
+      await author.put(route('HTTPRoute', `default/${name}`));
+      await clock.advance(APPLY_AFTER_MS / 3 - 1);
+      expect(bindingOf('public')).toBe(before);
+    }
+    await clock.advance(3);
+    expect(bindingOf('public')?.spec.revision).not.toBe(before?.spec.revision);
+    expect(countWrites() - writes).toBe(1);
   });
 
   it('does not exist for a Gateway without mesh routes', async () => {

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { Kinds } from '../../src/api/generated/types.ts';
 import { MANAGED_BY } from '../../src/api/names.ts';
 import { validate } from '../../src/api/validation/validate.ts';
-import { REPEAT_AFTER_MS, plan } from '../../src/mesh-binding/plan.ts';
+import { APPLY_AFTER_MS, REPEAT_AFTER_MS, plan } from '../../src/mesh-binding/plan.ts';
 import type { State } from '../../src/mesh-binding/plan.ts';
 import { named } from '../support/declared.ts';
 import { meshBinding } from '../support/objects.ts';
@@ -42,7 +42,12 @@ function shown(state: Partial<State>): string {
 
 const CASES: readonly Case[] = [
   { it: 'does nothing without a mesh route and a binding', given: { revision: undefined }, does: 'nothing' },
-  { it: 'applies a binding for a mesh route', given: {}, does: 'apply aaaaaaaa 0' },
+  { it: 'waits before the first binding', given: {}, does: `wait ${APPLY_AFTER_MS}` },
+  {
+    it: 'applies a binding for a mesh route',
+    given: { unchangedForMs: APPLY_AFTER_MS },
+    does: 'apply aaaaaaaa 0',
+  },
   {
     it: 'removes the binding with the last mesh route',
     given: { revision: undefined, binding: bindingWith() },
@@ -54,11 +59,16 @@ const CASES: readonly Case[] = [
     does: 'nothing',
   },
   {
+    it: 'waits for the remaining time before another revision',
+    given: { revision: 'bbbbbbbb', binding: bindingWith({ attempt: 1 }), unchangedForMs: 100 },
+    does: `wait ${APPLY_AFTER_MS - 100}`,
+  },
+  {
     it: 'applies attempt 0 of another revision',
     given: { revision: 'bbbbbbbb', binding: bindingWith({ attempt: 1 }), unchangedForMs: 1e6 },
     does: 'apply bbbbbbbb 0',
   },
-  { it: 'waits after a change', given: { binding: bindingWith() }, does: `wait ${REPEAT_AFTER_MS}` },
+  { it: 'waits before attempt 1', given: { binding: bindingWith() }, does: `wait ${REPEAT_AFTER_MS}` },
   {
     it: 'waits for the remaining time only',
     given: { binding: bindingWith(), unchangedForMs: 1500 },
@@ -112,7 +122,7 @@ describe('the plan for the MeshBinding of a Gateway', () => {
       gateway: { ...gateway, name },
       revision: 'a'.repeat(32),
       binding: undefined,
-      unchangedForMs: 0,
+      unchangedForMs: APPLY_AFTER_MS,
     });
     const object = action.do === 'apply' ? action.object : undefined;
     expect(name).toHaveLength(253);
