@@ -36,7 +36,7 @@ const IMPORT_MAP: Readonly<Record<string, readonly Permission[]>> = {
 
   'src/runtime/': ['src/api/', 'src/telemetry/', 'src/resources/lease.ts', 'src/resources/resources.ts'],
 
-  // Controllers: one folder for each kind, one for the relay ports of pools, and one for references.
+  // Controllers: one folder for each kind, one for the ConfigMap mesh-trust, and one for the relay ports of pools.
   'src/relay-ports/': [
     'src/api/',
     'src/traffic/',
@@ -48,14 +48,7 @@ const IMPORT_MAP: Readonly<Record<string, readonly Permission[]>> = {
     { types: 'src/mesh-endpoints/relay-ports.ts' },
   ],
   // What MeshEndpoints refer to in their namespace.
-  'src/references/': [
-    'src/api/',
-    'src/traffic/',
-    'src/runtime/',
-    'src/telemetry/',
-    ...PORTS,
-    { types: 'src/mesh-endpoints/inputs.ts' },
-  ],
+  'src/references/': ['src/api/', 'src/traffic/', ...PORTS, { types: 'src/mesh-endpoints/inputs.ts' }],
   'src/mesh-*/': [
     'src/api/',
     'src/traffic/',
@@ -88,7 +81,6 @@ const IMPORT_MAP: Readonly<Record<string, readonly Permission[]>> = {
   'src/controllers.ts': [
     'src/api/',
     'src/mesh-*/',
-    'src/references/',
     'src/relay-ports/',
     'src/runtime/',
     'src/traffic/',

@@ -3,7 +3,7 @@ import { parseTrust } from '../../src/api/trust.ts';
 import type { ReadReferenced } from '../../src/resources/referenced.ts';
 import { sharedIndexes } from '../../src/resources/indexes.ts';
 import { ResourceError } from '../../src/resources/resources.ts';
-import { trustController } from '../../src/references/controller.ts';
+import { trustController } from '../../src/mesh-trust/controller.ts';
 import { readCaBundle } from '../../src/traffic/upstream-tls.ts';
 import { MemoryNamespace } from '../support/mesh-tailnet/namespace.ts';
 import { endpoint } from '../support/objects.ts';

@@ -9,7 +9,7 @@ export type Gathered = {
   readonly found: Trust;
   /** What is published. */
   readonly published: Trust;
-  /** Published references that no MeshEndpoints has any more, but had until a short time ago. */
+  /** Published references that no MeshEndpoints has, but one had until a short time ago. */
   readonly unreferenced: ReadonlySet<string>;
 };
 

@@ -2,8 +2,8 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { caRefIn, formatTrust } from '../../src/api/trust.ts';
 import type { Trust, TrustedCa } from '../../src/api/trust.ts';
-import type { Gathered } from '../../src/references/plan.ts';
-import { isAsPlanned, MAX_BYTES, planTrust } from '../../src/references/plan.ts';
+import type { Gathered } from '../../src/mesh-trust/plan.ts';
+import { isAsPlanned, MAX_BYTES, planTrust } from '../../src/mesh-trust/plan.ts';
 
 const bundle = (text: string, kilobytes = 1): TrustedCa => ({
   is: 'found',

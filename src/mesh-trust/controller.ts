@@ -28,7 +28,7 @@ export type TrustDeps = {
   readonly log: Pick<Log, 'warn'>;
 };
 
-/** A reference that no MeshEndpoints has any more stays published for this time. */
+/** A reference stays published for this time after the last MeshEndpoints with it. */
 const KEPT_MS = 60_000;
 
 /** One ConfigMap that cannot be read delays no other, as a backoff of all of them would. */
