@@ -19,6 +19,8 @@ const shared = {
   minifyWhitespace: true,
   legalComments: 'linked',
   define: { VERSION_OF_PACKAGE: JSON.stringify(version) },
+  // Node's own is deprecated, with a warning at each start that reads a kubeconfig.
+  alias: { punycode: 'punycode/punycode.js' },
   // CommonJS packages inside an ES module still call require for Node's own modules, and look for files near their own: the
   // two of gRPC find their .proto files two folders above, as bundled in proto/ beside the command.
   banner: {

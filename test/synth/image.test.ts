@@ -70,6 +70,18 @@ describe('what is in the image', () => {
     expect(await runInside('help', command)).toContain('LOG_LEVEL');
   });
 
+  it('loads no module of Node that prints a warning, such as punycode', () => {
+    const js = join(project, 'dist/js');
+    const scripts = readdirSync(js, { recursive: true, encoding: 'utf8' }).filter(name =>
+      name.endsWith('.js'),
+    );
+    const uses = scripts.filter(name =>
+      /require\("punycode"\)|from"punycode"/.test(readFileSync(join(js, name), 'utf8')),
+    );
+    expect(scripts.length).toBeGreaterThan(2);
+    expect(uses).toEqual([]);
+  });
+
   it('loads only what the relay needs: no validators, no YAML, no gRPC, no Kubernetes library', () => {
     const parts = join(project, 'dist/js/parts');
     const [relay = ''] = readdirSync(parts).filter(name => /^relay-.*\.js$/.test(name));
