@@ -76,7 +76,7 @@ export function openWire(options: WireOptions): Wire {
         body: form ? new URLSearchParams(form) : null,
         json,
       });
-      const text = await readText(response, maxBytes);
+      const text = await readText(response, maxBytes, abort.signal);
       if (response.ok) return bodyOf(text, response.headers);
       throw refusalOf(route, response, text, now());
     } catch (error) {
@@ -118,14 +118,19 @@ function dispatcherFor({ ca, proxyURL }: WireOptions): Dispatcher {
     : new ProxyAgent({ ...pool, uri: proxyURL, requestTls: tls, proxyTls: tls });
 }
 
-async function readText({ body }: Response, maxBytes: number): Promise<string> {
+/**
+ * The body, unless the signal is aborted before its end. The signal of the request is not enough: fetch ignores it once its
+ * Request has been garbage-collected (undici issue 4627).
+ */
+async function readText({ body }: Response, maxBytes: number, signal: AbortSignal): Promise<string> {
   const chunks: Uint8Array[] = [];
   let length = 0;
-  for await (const chunk of (body ?? []) as AsyncIterable<Uint8Array>) {
+  const write = (chunk: Uint8Array) => {
     length += chunk.length;
     if (length > maxBytes) throw garbled(`it has more than ${maxBytes} bytes`);
     chunks.push(chunk);
-  }
+  };
+  await body?.pipeTo(new WritableStream({ write }), { signal });
   return Buffer.concat(chunks, length).toString();
 }
 

@@ -1,3 +1,5 @@
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { CALL_BOUND_MS, CALL_SCOPES, CALLS, outcomeOf } from '../support/control/calls.ts';
 import type { TestedCall } from '../support/control/calls.ts';
@@ -100,5 +102,18 @@ describe('a long list on a slow path', () => {
     expect(slow.tookMs).toBeLessThanOrEqual(CALL_BOUND_MS + 50);
     path.lose({ is: 'slow', delayMs: 100, bytesPerSecond: 32_768 });
     expect((await outcomeOf(client, () => control.devices(), 50)).error).toBeUndefined();
+  });
+
+  it('fails in time although garbage is collected while its body arrives', async () => {
+    const { client, path } = await clientOnPath();
+    const { api, control, clock } = client;
+    for (let index = 0; index < 200; index++) api.addDevice({ hostname: `web-${index}` });
+    path.lose({ is: 'slow', delayMs: 100, bytesPerSecond: 4096 });
+    setFlagsFromString('--expose-gc');
+    const collectGarbage = runInNewContext('gc') as () => void;
+    const timer = clock.after(10_000, collectGarbage);
+    onTestFinished(timer);
+    const slow = await outcomeOf(client, () => control.devices(), 50);
+    expect(slow.error).toMatchObject({ reason: 'Unreachable', message: 'no response within 15 s' });
   });
 });
