@@ -36,7 +36,7 @@ export type UnusedReason =
   | 'MixedBackends'
   /** Another backend of the rule does not resolve, and Envoy Gateway then sends no requests to MeshEndpoints. */
   | 'OtherBackendMissing'
-  /** A field is not implemented yet, such as externalTarget. */
+  /** Envoy Gateway does not support the filters of the rule's backends together with MeshEndpoints. */
   | 'NotSupported'
   /** The certificates of tls.caRef do not exist. */
   | 'CertificateNotFound'
