@@ -10,6 +10,7 @@ import { bytesField, isMessage, messageOf } from '../wire.ts';
 import { revisionWait } from './revision-wait.ts';
 import type { Revisions } from './revision-wait.ts';
 import { malformedRequest, modifyTranslation } from './translation.ts';
+import type { FailOpen } from './translation.ts';
 
 type HookTelemetry = { readonly log: Log; readonly record: Recorder<typeof extensionMetrics> };
 
@@ -61,9 +62,6 @@ export function hookMethods(deps: HookDeps): Methods {
 
 const TRANSLATION = { hook: 'translation' } as const;
 const LOG_INTERVAL_MS = 1000;
-
-/** Returns the result, or undefined if `compute` throws; `subject` is named in the log. */
-export type FailOpen = <Result>(subject: string, compute: () => Result) => Result | undefined;
 
 /**
  * The one place that catches errors in a hook: what cannot be computed stays unchanged, because an error returned to Envoy

@@ -3,7 +3,6 @@ import { Fields, varint, WIRE_TYPES } from '../wire.ts';
 import type { Field } from '../wire.ts';
 import type { EnvoyClusterSettings } from '../../traffic/settings/envoy-cluster-settings.ts';
 import type { EditEnvoyCluster } from '../envoy-cluster/envoy-cluster.ts';
-import type { FailOpen } from './methods.ts';
 import { GrpcError } from '../grpc/method.ts';
 
 const { clusters: CLUSTERS, routes: LAST_LIST } = RequestSchema.field;
@@ -20,6 +19,9 @@ const ONE_BYTE = 127;
 /** Max fields and cuts of any request, and of a larger one per this many bytes: fewer than the smallest clusters have. */
 const FREE_FIELDS = 100_000;
 const BYTES_PER_FIELD = 100;
+
+/** Returns the result, or undefined if `compute` throws; `subject` is named in the log. */
+export type FailOpen = <Result>(subject: string, compute: () => Result) => Result | undefined;
 
 export type TranslationDeps = {
   /** Returns undefined if the cluster must stay unchanged, as most do. */
