@@ -98,7 +98,7 @@ describe('the mesh pods of a pool, in a namespace that enforces the restricted l
     printLogsOnFailure(client, namespace);
     const answer = await exchange(
       await connectTunnel(pool.proxy, target),
-      'GET /hello HTTP/1.1\r\nhost: web\r\nconnection: close\r\n\r\n',
+      'GET /hello HTTP/1.1\r\nhost: web\r\n\r\n',
     );
     expect(answer).toContain('"backend":"web-1"');
   });

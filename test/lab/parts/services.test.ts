@@ -23,7 +23,7 @@ afterAll(async () => {
   await own.end();
 });
 
-const REQUEST = 'GET /hello HTTP/1.1\r\nhost: web\r\nconnection: close\r\n\r\n';
+const REQUEST = 'GET /hello HTTP/1.1\r\nhost: web\r\n\r\n';
 const SERVING = 1;
 const NOT_SERVING = 2;
 const UNAVAILABLE = 14;

@@ -19,7 +19,7 @@ afterAll(async () => {
   await own.end();
 });
 
-const HTTP = 'GET /hello HTTP/1.1\r\nhost: web\r\nconnection: close\r\n\r\n';
+const HTTP = 'GET /hello HTTP/1.1\r\nhost: web\r\n\r\n';
 
 describe('a service on a remote node answers through the proxy of the mesh node', () => {
   it('by CONNECT to its address', async () => {

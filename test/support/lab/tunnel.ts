@@ -116,7 +116,10 @@ async function associate(proxy: Proxy): Promise<Association> {
   return bound;
 }
 
-/** Sends a text through a connection, returns the first answer, and closes it; fails if the connection closes first. */
+/**
+ * Sends a text through a connection, returns the first answer, and closes it; fails if the connection closes first. Where a
+ * service closes first, its device drops a later connection from the same port: see the limits of docs/tailnets.md.
+ */
 export async function exchange(socket: Socket, text: string): Promise<string> {
   const signal = AbortSignal.timeout(TIMEOUT_MS);
   const ended = once(socket, 'close', { signal }).then(() => {
