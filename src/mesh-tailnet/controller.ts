@@ -219,7 +219,7 @@ function reporter({ events, log }: Pick<TailnetDeps, 'events' | 'log'>) {
       const { name } = tailnet.metadata;
       for (const condition of conditions) {
         const before = tailnet.status?.conditions?.find(({ type }) => type === condition.type);
-        if (!isSame(before, condition) && !UNREPORTED.includes(condition.reason)) {
+        if (!isSame(before, condition) && isReported(tailnet, condition)) {
           events.record(eventOf(tailnet, condition));
         }
         const key = `${condition.status} ${condition.reason}`;
@@ -233,6 +233,12 @@ function reporter({ events, log }: Pick<TailnetDeps, 'events' | 'log'>) {
 
 /** Reasons without an Event: another condition has the cause, or it is only a matter of time. */
 const UNREPORTED: readonly string[] = ['NotAuthenticated', 'Starting'];
+
+function isReported({ spec }: MeshTailnet, { reason }: Finding): boolean {
+  // Proxies that others run need no control API.
+  if (spec.pool.mode === 'External' && reason === 'ControlURLMissing') return false;
+  return !UNREPORTED.includes(reason);
+}
 
 function isSame(before: Finding | undefined, now: Finding): boolean {
   return before?.status === now.status && before.reason === now.reason;

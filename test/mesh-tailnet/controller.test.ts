@@ -206,15 +206,17 @@ describe('a MeshTailnet is not authenticated', () => {
   });
 
   it('where it is not known where the control API is', async () => {
-    const { condition } = await sceneOf({ spec: { controlURL: undefined } });
+    const { condition, events } = await sceneOf({ spec: { controlURL: undefined } });
     expect(condition('Authenticated')).toMatchObject({ status: 'False', reason: 'ControlURLMissing' });
+    expect(events.map(({ type, reason }) => `${type} ${reason}`)).toContain('Warning ControlURLMissing');
     expect(condition('Ready')).toMatchObject({ status: 'False', reason: 'NotAuthenticated' });
   });
 
   it('without a control API, which proxies that others run do not need to be Ready', async () => {
-    const { condition } = await sceneOf({ spec: { ...EXTERNAL, controlURL: undefined } });
+    const { condition, events } = await sceneOf({ spec: { ...EXTERNAL, controlURL: undefined } });
     expect(condition('Authenticated')).toMatchObject({ status: 'False', reason: 'ControlURLMissing' });
     expect(condition('Ready')).toMatchObject({ status: 'True', reason: 'TailnetReady' });
+    expect(events.filter(({ type }) => type === 'Warning')).toEqual([]);
   });
 });
 
