@@ -29,14 +29,17 @@ async function scene(wire: Wire, respond: (exchange: Exchange) => unknown): Prom
 }
 
 /**
- * The active timer of a connection of this process, by its port, and the hundredths of a second until it fires: 02 is
- * keepalive.
+ * The active timer of a client's connection, and the hundredths of a second until it fires: 02 is keepalive. Both
+ * ports name it, because an old connection to another server may have the same port of the client.
  */
-function timerOf(port: number): string | undefined {
-  const local = `:${port.toString(16).toUpperCase().padStart(4, '0')}`;
+function timerOf(clientPort: number, serverPort: number): string | undefined {
   const lines = ['tcp', 'tcp6'].flatMap(name => readFileSync(`/proc/net/${name}`, 'utf8').split('\n'));
-  const columns = lines.map(line => line.trim().split(/\s+/)).find(([, from]) => from?.endsWith(local));
-  return columns?.[5];
+  const connections = lines.map(line => line.trim().split(/\s+/));
+  return connections.find(([, from, to]) => hasPort(from, clientPort) && hasPort(to, serverPort))?.[5];
+}
+
+function hasPort(address: string | undefined, port: number): boolean {
+  return Number.parseInt(address?.split(':')[1] ?? '', 16) === port;
 }
 
 /** Responds to requests, and starts streams. */
@@ -222,8 +225,8 @@ describe.each(WIRES)('over %s', wire => {
   it.runIf(process.platform === 'linux')('a stream has TCP keepalives', async () => {
     const { server, transport } = await scene(wire, serveBoth);
     await firstOf(transport);
-    const [{ remotePort = 0 } = {}] = server.sockets;
-    await eventually(() => expect(timerOf(remotePort)).toMatch(/^02:0000(?!0000)/));
+    const [{ remotePort = 0, localPort = 0 } = {}] = server.sockets;
+    await eventually(() => expect(timerOf(remotePort, localPort)).toMatch(/^02:0000(?!0000)/));
   });
 
   it('closing ends all requests and connections, and later requests fail', async () => {
