@@ -1,12 +1,6 @@
-import { decodeBackendObject, decodeEndpointSlice, decodeService, ENVOY_GATEWAY_GROUP } from './backends.ts';
+import { decodeBackendObject, decodeEndpointSlice, decodeService } from './backends.ts';
 import { decodeConfigMap } from './config-map.ts';
-import {
-  decodeGateway,
-  decodeGatewayClass,
-  decodeReferenceGrant,
-  decodeRoute,
-  GATEWAY_GROUP,
-} from './gateway-api.ts';
+import { decodeGateway, decodeGatewayClass, decodeReferenceGrant, decodeRoute } from './gateway-api.ts';
 import type { Header, Metadata } from './gateway-api.ts';
 import { decodePod } from './pod.ts';
 import type { Fault } from '../validation/fault.ts';
@@ -38,15 +32,6 @@ export type Decoding =
   | { readonly is: 'faulty'; readonly faults: readonly Fault[] }
   /** An object of a kind that is not read. */
   | { readonly is: 'foreign'; readonly apiVersion: string; readonly kind: string };
-
-/** The versions of Gateway API's kinds; the fields that are read are the same in all. */
-const GATEWAY_VERSIONS: readonly string[] = ['v1', 'v1beta1', 'v1alpha3', 'v1alpha2'];
-
-/** The versions of other groups; all else is read in v1. */
-const VERSIONS: Readonly<Partial<Record<string, readonly string[]>>> = {
-  [GATEWAY_GROUP]: GATEWAY_VERSIONS,
-  [ENVOY_GATEWAY_GROUP]: ['v1alpha1'],
-};
 
 /**
  * Decodes any JSON value as the API server would store it. A namespaced object without a namespace gets the default one.
@@ -101,8 +86,7 @@ function decodeForeign(
   object: Place,
   defaultNamespace: string,
 ): Decoding {
-  const { group, scope } = FOREIGN_KINDS[kind];
-  const versions = VERSIONS[group] ?? ['v1'];
+  const { versions, scope } = FOREIGN_KINDS[kind];
   if (!versions.includes(apiVersion.slice(apiVersion.lastIndexOf('/') + 1))) {
     refuse(field(object, 'apiVersion'), `has none of the versions that are read: ${versions.join(', ')}`);
   }

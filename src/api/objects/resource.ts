@@ -42,29 +42,48 @@ export type ForeignKind = Exclude<ResourceKind, KindName>;
 /** The scope of a kind. */
 export type Scope = 'Namespaced' | 'Cluster';
 
-/** Group, plural and scope of a kind; the core group is empty. */
-type ForeignIdentity = { readonly group: string; readonly plural: string; readonly scope: Scope };
+/** What the API of another project calls a kind; the core group is empty. */
+type ForeignIdentity = {
+  readonly group: string;
+  /** The versions that are read, the preferred one first; the fields that are read are the same in all. */
+  readonly versions: readonly string[];
+  readonly plural: string;
+  readonly scope: Scope;
+};
 
-function gatewayKind(plural: string, scope: Scope = 'Namespaced'): ForeignIdentity {
-  return { group: GATEWAY_GROUP, plural, scope };
+function gatewayKind(
+  plural: string,
+  olderVersions: readonly string[],
+  scope: Scope = 'Namespaced',
+): ForeignIdentity {
+  return { group: GATEWAY_GROUP, versions: ['v1', ...olderVersions], plural, scope };
+}
+
+function coreKind(plural: string, scope: Scope = 'Namespaced'): ForeignIdentity {
+  return { group: '', versions: ['v1'], plural, scope };
 }
 
 /** The kinds of other projects by their names. */
 export const FOREIGN_KINDS: Readonly<Record<ForeignKind, ForeignIdentity>> = {
-  HTTPRoute: gatewayKind('httproutes'),
-  GRPCRoute: gatewayKind('grpcroutes'),
-  TLSRoute: gatewayKind('tlsroutes'),
-  TCPRoute: gatewayKind('tcproutes'),
-  UDPRoute: gatewayKind('udproutes'),
-  Gateway: gatewayKind('gateways'),
-  GatewayClass: gatewayKind('gatewayclasses', 'Cluster'),
-  ReferenceGrant: gatewayKind('referencegrants'),
-  Service: { group: '', plural: 'services', scope: 'Namespaced' },
-  EndpointSlice: { group: 'discovery.k8s.io', plural: 'endpointslices', scope: 'Namespaced' },
-  Backend: { group: ENVOY_GATEWAY_GROUP, plural: 'backends', scope: 'Namespaced' },
-  ConfigMap: { group: '', plural: 'configmaps', scope: 'Namespaced' },
-  Namespace: { group: '', plural: 'namespaces', scope: 'Cluster' },
-  Pod: { group: '', plural: 'pods', scope: 'Namespaced' },
+  HTTPRoute: gatewayKind('httproutes', ['v1beta1']),
+  GRPCRoute: gatewayKind('grpcroutes', ['v1alpha2']),
+  TLSRoute: gatewayKind('tlsroutes', ['v1alpha3', 'v1alpha2']),
+  TCPRoute: gatewayKind('tcproutes', ['v1alpha2']),
+  UDPRoute: gatewayKind('udproutes', ['v1alpha2']),
+  Gateway: gatewayKind('gateways', ['v1beta1']),
+  GatewayClass: gatewayKind('gatewayclasses', ['v1beta1'], 'Cluster'),
+  ReferenceGrant: gatewayKind('referencegrants', ['v1beta1']),
+  Service: coreKind('services'),
+  EndpointSlice: {
+    group: 'discovery.k8s.io',
+    versions: ['v1'],
+    plural: 'endpointslices',
+    scope: 'Namespaced',
+  },
+  Backend: { group: ENVOY_GATEWAY_GROUP, versions: ['v1alpha1'], plural: 'backends', scope: 'Namespaced' },
+  ConfigMap: coreKind('configmaps'),
+  Namespace: coreKind('namespaces', 'Cluster'),
+  Pod: coreKind('pods'),
 };
 
 /** Whether objects of a kind are declared in files; those of the others are only in a cluster. */

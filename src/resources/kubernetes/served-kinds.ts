@@ -1,7 +1,5 @@
 import { FOREIGN_KINDS } from '../../api/objects/resource.ts';
-import type { ForeignKind } from '../../api/objects/resource.ts';
 import { GROUP, kinds, VERSION } from '../../api/generated/kinds.ts';
-import type { KindName } from '../../api/generated/kinds.ts';
 import type { Ref, ResourceKind } from '../../api/key.ts';
 import { MESH_POD, TRUST } from '../../api/names.ts';
 
@@ -17,43 +15,28 @@ export type ServedKind = {
   readonly selection?: Readonly<Record<string, string>>;
 };
 
-function foreignKind(kind: ForeignKind, ...versions: readonly string[]): ServedKind {
-  const { group, plural, scope } = FOREIGN_KINDS[kind];
-  return { group, versions, plural, isNamespaced: scope === 'Namespaced' };
-}
-
-function ownKind(kind: KindName): ServedKind {
-  const { plural, scope } = kinds[kind];
-  return { group: GROUP, versions: [VERSION], plural, isNamespaced: scope === 'Namespaced' };
-}
-
 const MESH_POD_LABELS = Object.entries(MESH_POD.labels)
   .map(([name, value]) => `${name}=${value}`)
   .join();
 
-/** Every kind that is read. */
-export const SERVED: Readonly<Record<ResourceKind, ServedKind>> = {
-  MeshBinding: ownKind('MeshBinding'),
-  MeshEndpoints: ownKind('MeshEndpoints'),
-  MeshTailnet: ownKind('MeshTailnet'),
-  HTTPRoute: foreignKind('HTTPRoute', 'v1', 'v1beta1'),
-  GRPCRoute: foreignKind('GRPCRoute', 'v1', 'v1alpha2'),
-  TLSRoute: foreignKind('TLSRoute', 'v1', 'v1alpha3', 'v1alpha2'),
-  TCPRoute: foreignKind('TCPRoute', 'v1', 'v1alpha2'),
-  UDPRoute: foreignKind('UDPRoute', 'v1', 'v1alpha2'),
-  Gateway: foreignKind('Gateway', 'v1', 'v1beta1'),
-  GatewayClass: foreignKind('GatewayClass', 'v1', 'v1beta1'),
-  ReferenceGrant: foreignKind('ReferenceGrant', 'v1', 'v1beta1'),
-  Namespace: foreignKind('Namespace', 'v1'),
-  Service: foreignKind('Service', 'v1'),
-  EndpointSlice: foreignKind('EndpointSlice', 'v1'),
-  Backend: foreignKind('Backend', 'v1alpha1'),
-  Pod: { ...foreignKind('Pod', 'v1'), selection: { labelSelector: MESH_POD_LABELS } },
-  ConfigMap: {
-    ...foreignKind('ConfigMap', 'v1'),
-    selection: { fieldSelector: `metadata.name=${TRUST.configMap}` },
-  },
+/** Of these kinds only some objects are read. */
+const SELECTIONS: Readonly<Partial<Record<ResourceKind, ServedKind['selection']>>> = {
+  Pod: { labelSelector: MESH_POD_LABELS },
+  ConfigMap: { fieldSelector: `metadata.name=${TRUST.configMap}` },
 };
+
+const OWN_KINDS = Object.values(kinds).map(
+  identity => [identity.kind, { ...identity, group: GROUP, versions: [VERSION] }] as const,
+);
+
+/** Every kind that is read. */
+export const SERVED = Object.fromEntries(
+  [...OWN_KINDS, ...Object.entries(FOREIGN_KINDS)].map(([kind, { group, versions, plural, scope }]) => {
+    const selection = SELECTIONS[kind as ResourceKind];
+    const isNamespaced = scope === 'Namespaced';
+    return [kind, { group, versions, plural, isNamespaced, ...(selection && { selection }) }];
+  }),
+) as Readonly<Record<ResourceKind, ServedKind>>;
 
 /** Objects of one kind that are listed and watched together. */
 export type Collection = {
