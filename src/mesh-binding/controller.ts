@@ -1,6 +1,8 @@
+import type { Access } from '../api/access.ts';
 import type { Route } from '../api/objects/gateway-api.ts';
 import type { Kinds } from '../api/generated/types.ts';
 import type { Clock } from '../api/clock.ts';
+import { GROUP } from '../api/generated/kinds.ts';
 import { keyOf, refOf, ROUTE_KINDS } from '../api/key.ts';
 import type { Key, Ref } from '../api/key.ts';
 import { gatewaysOf, refTo, tailnetsOf } from '../api/objects/references.ts';
@@ -11,6 +13,7 @@ import type { ReadResources, WriteResources } from '../resources/resources.ts';
 import type { Controller } from '../runtime/controller.ts';
 import { byKey, whenChanges, whenGenerationChanges } from '../runtime/trigger.ts';
 import type { Trigger } from '../runtime/trigger.ts';
+import { trafficAccess } from '../traffic/access.ts';
 import { plan } from './plan.ts';
 import type { Action } from './plan.ts';
 
@@ -21,6 +24,15 @@ export type BindingDeps = {
   readonly clock: Pick<Clock, 'now'>;
   /** The revision of the mesh clusters of a Gateway; undefined where it has none. */
   readonly revisionOf: (gateway: Ref<'Gateway'>) => string | undefined;
+};
+
+/** What the controller may do in a cluster: read what decides traffic, and write MeshBindings. */
+export const access: Access = {
+  cluster: [
+    ...trafficAccess,
+    { apiGroups: [GROUP], resources: ['meshbindings'], verbs: ['create', 'patch', 'delete'] },
+  ],
+  own: [],
 };
 
 /** Keeps one MeshBinding for each Gateway with mesh routes, so that Envoy Gateway translates when their clusters change. */

@@ -1,3 +1,5 @@
+import type { Access } from '../api/access.ts';
+import { GROUP } from '../api/generated/kinds.ts';
 import type { Route } from '../api/objects/gateway-api.ts';
 import type { Kinds } from '../api/generated/types.ts';
 import { keyOf, refOf } from '../api/key.ts';
@@ -7,6 +9,7 @@ import type { HealthMonitor } from '../health/health.ts';
 import { endpointsByTailnet, routesTo } from '../resources/indexes.ts';
 import type { ReadResources, RecordEvents, WriteResources } from '../resources/resources.ts';
 import type { Controller } from '../runtime/controller.ts';
+import { trafficAccess } from '../traffic/access.ts';
 import { isAllowed } from '../traffic/backend-refs.ts';
 import type { DataPathMode } from '../traffic/data-path.ts';
 import { oldestTailnet } from '../traffic/resolve-backend-ref.ts';
@@ -42,6 +45,12 @@ export type EndpointsDeps = {
   readonly inputs: readonly InputSource[];
   /** The time of day. */
   readonly now: () => Date;
+};
+
+/** What the controller may do in a cluster: read what decides traffic, and write the status of MeshEndpoints. */
+export const access: Access = {
+  cluster: [...trafficAccess, { apiGroups: [GROUP], resources: ['meshendpoints/status'], verbs: ['patch'] }],
+  own: [],
 };
 
 /** Writes the status of each MeshEndpoints. */

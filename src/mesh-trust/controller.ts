@@ -1,4 +1,6 @@
+import type { Access } from '../api/access.ts';
 import type { Clock } from '../api/clock.ts';
+import { GROUP } from '../api/generated/kinds.ts';
 import type { Kinds } from '../api/generated/types.ts';
 import { isRecord } from '../api/json.ts';
 import type { Ref } from '../api/key.ts';
@@ -12,6 +14,7 @@ import type { ReadResources } from '../resources/resources.ts';
 import type { Controller } from '../runtime/controller.ts';
 import { whenGenerationChanges } from '../runtime/trigger.ts';
 import type { Log } from '../telemetry/log.ts';
+import { trustAccess } from '../traffic/access.ts';
 import { caInConfigMap } from '../traffic/trusted-ca.ts';
 import type { TrafficResources } from '../traffic/traffic-resources.ts';
 import { isAsPlanned, planTrust } from './plan.ts';
@@ -35,6 +38,18 @@ const KEPT_MS = 60_000;
 const RETRY_MS = 10_000;
 
 const MAX_CONCURRENT = 16;
+
+/**
+ * What the controller may do in a cluster: read the ConfigMaps that tls.caRef names, in any namespace, and write the ConfigMap
+ * `mesh-trust` of its own. RBAC cannot limit `create` to a name.
+ */
+export const access: Access = {
+  cluster: [
+    { apiGroups: [GROUP], resources: ['meshendpoints'], verbs: ['get', 'list', 'watch'] },
+    { apiGroups: [''], resources: ['configmaps'], verbs: ['get'] },
+  ],
+  own: [trustAccess, { apiGroups: [''], resources: ['configmaps'], verbs: ['get', 'create', 'patch'] }],
+};
 
 /** Publishes the certificates of all ConfigMaps that tls.caRef names in one ConfigMap, from which extension servers read them. */
 export function trustController(deps: TrustDeps): Controller<'ConfigMap'> {

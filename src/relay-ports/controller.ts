@@ -1,4 +1,5 @@
 import { once } from 'node:events';
+import type { Access } from '../api/access.ts';
 import { API_VERSION } from '../api/generated/kinds.ts';
 import type { Kinds } from '../api/generated/types.ts';
 import type { Clock } from '../api/clock.ts';
@@ -18,6 +19,7 @@ import type { Outcome } from '../runtime/queue/queue.ts';
 import { byIndex, whenChanges, whenGenerationChanges } from '../runtime/trigger.ts';
 import type { Trigger } from '../runtime/trigger.ts';
 import type { Log } from '../telemetry/log.ts';
+import { trafficAccess } from '../traffic/access.ts';
 import { confirm, UNCONFIRMED } from './confirmation.ts';
 import type { Confirmation, ConfirmationInput } from './confirmation.ts';
 import { gather, runsRelays, targetsIn } from './gather.ts';
@@ -82,6 +84,15 @@ const FREED_MS = 10_000;
 
 /** After new targets, relays are read after these times, until they have them: so changes in quick succession are one write. */
 const SETTLE_MS = [100, 200, 400];
+
+/** What the controller may do in a cluster: read what decides traffic and, in its namespace, mesh pods; and write the ConfigMaps of relays. */
+export const access: Access = {
+  cluster: trafficAccess,
+  own: [
+    { apiGroups: [''], resources: ['configmaps'], verbs: ['get', 'create', 'patch'] },
+    { apiGroups: [''], resources: ['pods'], verbs: ['get', 'list', 'watch'] },
+  ],
+};
 
 /** Assigns a relay port to each UDP endpoint of a tailnet, publishes the targets to its relays, and the ports once they listen. */
 export function relayPortsController(deps: RelayPortsDeps): Controller<'MeshTailnet'> {

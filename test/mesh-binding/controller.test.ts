@@ -1,8 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { Kinds } from '../../src/api/generated/types.ts';
 import { trafficResourcesFrom, extensionIndexes, routesOf } from '../../src/extension/listers.ts';
-import { access } from '../../src/mesh-binding/access.ts';
-import { bindingController } from '../../src/mesh-binding/controller.ts';
+import { access, bindingController } from '../../src/mesh-binding/controller.ts';
 import { APPLY_AFTER_MS } from '../../src/mesh-binding/plan.ts';
 import { sharedIndexes } from '../../src/resources/indexes.ts';
 import { revisionOf } from '../../src/traffic/settings/revision.ts';

@@ -15,7 +15,7 @@ import type { FailOpen } from './translation.ts';
 type HookTelemetry = { readonly log: Log; readonly record: Recorder<typeof extensionMetrics> };
 
 export type HookDeps = {
-  /** Is called for each cluster of a translation; returns undefined if it must stay unchanged, as most do. */
+  /** Of resolution-cache.ts, called for each cluster of a translation; undefined if it must stay unchanged, as most do. */
   readonly settingsOf: (cluster: string) => EnvoyClusterSettings | undefined;
   readonly revisions: Revisions;
   /** The address that Envoy dials for EDS, such as mesh-extension-server.mesh-system.svc.cluster.local:5005. */

@@ -70,7 +70,7 @@ export const importMapExamples: readonly Example[] = [
       'src/cli.ts': "import { runLint } from './lint.ts';\nimport { synth } from '../synth/install.ts';",
       'src/mesh-tailnet/reconcile.ts': "import type { Control } from '../control/control.ts';",
       'lab/commands/start.ts': "import { runStandalone } from '../../src/standalone.ts';",
-      'synth/charts/rbac.ts': "import { access } from '../../src/mesh-tailnet/access.ts';",
+      'synth/charts/rbac.ts': "import { trafficAccess } from '../../src/traffic/access.ts';",
       'test/lint.test.ts': "import { runLint } from '../src/lint.ts';\nimport json from '../package.json';",
     },
   },
