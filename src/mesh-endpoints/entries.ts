@@ -4,7 +4,7 @@ import { isEqual } from '../api/json.ts';
 import type { Key } from '../api/key.ts';
 import { addressText } from '../api/socket-address.ts';
 import type { CheckedEndpoint, Verdict } from '../health/health.ts';
-import { NOT_CHECKED_YET, statusEntriesOf } from '../traffic/endpoints/health-status.ts';
+import { isCurrent, NOT_CHECKED_YET, statusEntriesOf } from '../traffic/endpoints/health-status.ts';
 import type { ReadCaBundle } from '../traffic/upstream-tls.ts';
 import { checkOf, writtenVerdict } from './checks.ts';
 import type { PlannedCheck } from './checks.ts';
@@ -54,10 +54,6 @@ export function planEndpoints({
     const context = { inputs, relayed, tailnet, domain: object.spec.tailnet, ...rest };
     return { endpoint, inputs, known, relayed, check: checkOf(endpoint, context) };
   });
-}
-
-function isCurrent({ address, externalTarget }: EndpointStatus, endpoint: MeshEndpoint): boolean {
-  return address === addressText(endpoint) && externalTarget === endpoint.externalTarget;
 }
 
 /** The checks of endpoints that can be used, by their names. */

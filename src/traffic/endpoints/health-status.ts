@@ -34,7 +34,7 @@ export function healthStatusesOf(
     if (isDeleting) return 'DRAINING';
     if (!healthCheckOf(resolved)) return 'HEALTHY';
     const entry = entries.get(resolved.endpoint.name);
-    if (!entry || !isCurrent(entry, resolved)) return undecided;
+    if (!entry || !isCurrent(entry, resolved.endpoint)) return undecided;
     if (entry.status === 'Healthy') return 'HEALTHY';
     return isDecided(entry) ? 'UNHEALTHY' : undecided;
   };
@@ -46,9 +46,9 @@ function isDecided({ error }: EndpointStatus): boolean {
 }
 
 /** Whether a status entry is about the present address of the endpoint, which may have changed since the check. */
-function isCurrent(
+export function isCurrent(
   { address = '', externalTarget }: EndpointStatus,
-  { endpoint }: ResolvedEndpoint,
+  endpoint: ResolvedEndpoint['endpoint'],
 ): boolean {
   if (endpoint.externalTarget !== externalTarget) return false;
   const checked = parseSocketAddress(address);
