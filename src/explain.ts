@@ -3,7 +3,7 @@ import { stat } from 'node:fs/promises';
 import { parseArgs } from 'node:util';
 import { explainRoutes } from './explain/routes.ts';
 import type { Explained } from './explain/routes.ts';
-import { trafficResourcesFrom, extensionIndexes } from './extension/listers.ts';
+import { trafficResourcesFrom, extensionIndexes } from './extension/traffic-from-store.ts';
 import { ROUTE_KINDS } from './api/key.ts';
 import { NAMESPACE } from './api/names.ts';
 import { openDirectory } from './resources/directory.ts';

@@ -1,6 +1,6 @@
 import { extensionServerIn } from './api/names.ts';
 import { servingKinds } from './traffic/access.ts';
-import { extensionIndexes } from './extension/listers.ts';
+import { extensionIndexes } from './extension/traffic-from-store.ts';
 import {
   clusterSettings,
   dialledAddress,

@@ -4,7 +4,7 @@ import { COMPONENTS, extensionServerIn } from './api/names.ts';
 import { openTailnets } from './control/tailnets.ts';
 import { controllerIndexes, controllerKinds, controllerNames, startControllers } from './controllers.ts';
 import type { ExternalTargets } from './external-targets/external-targets.ts';
-import { extensionIndexes, trafficResourcesFrom } from './extension/listers.ts';
+import { extensionIndexes, trafficResourcesFrom } from './extension/traffic-from-store.ts';
 import { createResolutionCache } from './extension/resolution-cache.ts';
 import type { ResolutionCache } from './extension/resolution-cache.ts';
 import { startHealthChecks } from './health/health-checks.ts';
@@ -22,7 +22,7 @@ import { openExternalTargets } from './external-targets/open-external-targets.ts
 import { externalTargetInputs } from './mesh-endpoints/external-targets.ts';
 import { apiServerInputs } from './mesh-endpoints/inputs.ts';
 import type { InputSource } from './mesh-endpoints/inputs.ts';
-import { referenceInputs } from './references/inputs.ts';
+import { referenceInputs } from './endpoint-inputs/inputs.ts';
 import { readPoolGauges } from './mesh-tailnet/pool/gauges.ts';
 import { readyMembers } from './mesh-tailnet/pool/ready-members.ts';
 import { meshPodSettings } from './process/mesh-pods.ts';

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { controllerIndexes, controllerNames, operatorAccess, startControllers } from '../src/controllers.ts';
 import { openTailnets } from '../src/control/tailnets.ts';
-import { extensionIndexes, trafficResourcesFrom } from '../src/extension/listers.ts';
+import { extensionIndexes, trafficResourcesFrom } from '../src/extension/traffic-from-store.ts';
 import { ScriptedHealth } from './support/mesh-endpoints/scripted-health.ts';
 import { OwnNamespace } from './support/control/scene.ts';
 import { Runtime } from './support/runtime/runtime.ts';

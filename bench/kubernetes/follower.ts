@@ -1,6 +1,6 @@
 /** Run by the bench `kubernetes`, bundled as the product is: reads a cluster as the operator does, and prints its events. */
 import { trafficKinds } from '../../src/traffic/access.ts';
-import { extensionIndexes } from '../../src/extension/listers.ts';
+import { extensionIndexes } from '../../src/extension/traffic-from-store.ts';
 import { startTelemetry } from '../../src/process/telemetry.ts';
 import { connectKubernetes } from '../../src/resources/kubernetes.ts';
 import { systemClock } from '../../src/runtime/clock.ts';

@@ -1,5 +1,5 @@
 /** Run by the bench `traffic`, bundled as the product is: prints how long after its first reading a server answers. */
-import { extensionIndexes } from '../../src/extension/listers.ts';
+import { extensionIndexes } from '../../src/extension/traffic-from-store.ts';
 import { startServing } from '../../src/process/serving.ts';
 import { startTelemetry } from '../../src/process/telemetry.ts';
 import { openDirectory } from '../../src/resources/directory.ts';

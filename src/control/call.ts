@@ -1,6 +1,6 @@
 import type { Clock } from '../api/clock.ts';
 import type { controlMetrics } from '../telemetry/metrics.ts';
-import type { Recorder } from '../telemetry/recorder.ts';
+import type { Recorder } from '../telemetry/metric-recorder.ts';
 import { ControlError } from './control.ts';
 import type { ControlEndpoint, ControlErrorReason } from './control.ts';
 import type { Fields } from './decode.ts';

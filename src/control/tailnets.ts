@@ -1,7 +1,7 @@
 import type { Clock } from '../api/clock.ts';
 import { isEqual } from '../api/json.ts';
 import type { controlMetrics } from '../telemetry/metrics.ts';
-import type { GaugeReaders, Recorder } from '../telemetry/recorder.ts';
+import type { GaugeReaders, Recorder } from '../telemetry/metric-recorder.ts';
 import { controlApi, exchange } from './api.ts';
 import { CircuitBreaker, RateLimit, sleep } from './call.ts';
 import type { CallDeps } from './call.ts';

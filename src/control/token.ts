@@ -1,5 +1,5 @@
 import type { controlMetrics } from '../telemetry/metrics.ts';
-import type { Recorder } from '../telemetry/recorder.ts';
+import type { Recorder } from '../telemetry/metric-recorder.ts';
 import { ControlError } from './control.ts';
 import type { Credentials } from './control.ts';
 

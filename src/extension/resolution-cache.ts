@@ -21,7 +21,7 @@ import type { UnusedBackend } from '../traffic/unused.ts';
 import { DependencyCache, DependencyIndex } from './dependency-cache.ts';
 import type { Watcher } from './dependency-cache.ts';
 import { clusterEncoding } from './envoy-cluster/encoding-version.ts';
-import { gatewaysOfClass, routesOf, trafficResourcesFrom } from './listers.ts';
+import { gatewaysOfClass, routesOf, trafficResourcesFrom } from './traffic-from-store.ts';
 
 /** The endpoints of a cluster for the Envoys of one Gateway. */
 export type ClusterSnapshot = LoadAssignmentResult & {

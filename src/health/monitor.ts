@@ -2,7 +2,7 @@ import type { Clock } from '../api/clock.ts';
 import type { Key } from '../api/key.ts';
 import type { Log } from '../telemetry/log.ts';
 import type { healthMetrics } from '../telemetry/metrics.ts';
-import type { Recorder } from '../telemetry/recorder.ts';
+import type { Recorder } from '../telemetry/metric-recorder.ts';
 import { CheckSchedule } from './check-schedule.ts';
 import type { ScheduledEndpoint } from './check-schedule.ts';
 import type { CheckedEndpoint, HealthMonitor, Verdict } from './health.ts';

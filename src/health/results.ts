@@ -1,7 +1,7 @@
 import type { Clock } from '../api/clock.ts';
 import type { Log } from '../telemetry/log.ts';
 import type { healthMetrics } from '../telemetry/metrics.ts';
-import type { Recorder } from '../telemetry/recorder.ts';
+import type { Recorder } from '../telemetry/metric-recorder.ts';
 import type { Check, ProbeResult } from './check.ts';
 
 export type ResultsDeps = {

@@ -1,6 +1,6 @@
 import type { Log } from '../telemetry/log.ts';
 import type { relayMetrics } from '../telemetry/metrics.ts';
-import type { Recorder } from '../telemetry/recorder.ts';
+import type { Recorder } from '../telemetry/metric-recorder.ts';
 
 /** Why a datagram was dropped. */
 export type DropReason = (typeof relayMetrics.relayDropped.labels.reason)[number];

@@ -2,7 +2,7 @@ import type { Clock } from '../api/clock.ts';
 import type { SocketAddress } from '../api/socket-address.ts';
 import type { Log } from '../telemetry/log.ts';
 import type { relayMetrics } from '../telemetry/metrics.ts';
-import type { GaugeReaders, Recorder } from '../telemetry/recorder.ts';
+import type { GaugeReaders, Recorder } from '../telemetry/metric-recorder.ts';
 import { AssociationQuota } from './association-quota.ts';
 import type { Proxy } from './association.ts';
 import { DatagramCounts } from './datagram-counts.ts';

@@ -1,7 +1,7 @@
 import type { Clock } from '../api/clock.ts';
 import type { Log } from '../telemetry/log.ts';
 import type { restClientMetrics, sourceMetrics } from '../telemetry/metrics.ts';
-import type { Recorder } from '../telemetry/recorder.ts';
+import type { Recorder } from '../telemetry/metric-recorder.ts';
 import { restConfigSource } from './kubernetes/auth/config-source.ts';
 import { KindObserver } from './kubernetes/reflector/observer.ts';
 import { Reflector } from './kubernetes/reflector/reflector.ts';

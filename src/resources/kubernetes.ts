@@ -1,7 +1,7 @@
 import type { Clock } from '../api/clock.ts';
 import type { ResourceKind } from '../api/key.ts';
 import type { restClientMetrics } from '../telemetry/metrics.ts';
-import type { Recorder } from '../telemetry/recorder.ts';
+import type { Recorder } from '../telemetry/metric-recorder.ts';
 import { restConfigSource } from './kubernetes/auth/config-source.ts';
 import type { SourceTelemetry } from './kubernetes/reflector/observer.ts';
 import { createSource } from './kubernetes/reflector/source.ts';

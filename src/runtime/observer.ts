@@ -4,7 +4,7 @@ import type { Activities } from '../telemetry/activity.ts';
 import type { Log } from '../telemetry/log.ts';
 import type { controllerMetrics, queueMetrics } from '../telemetry/metrics.ts';
 import type { Readiness } from '../telemetry/readiness.ts';
-import type { GaugeReaders, Recorder } from '../telemetry/recorder.ts';
+import type { GaugeReaders, Recorder } from '../telemetry/metric-recorder.ts';
 import type { QueueObserver, QueueState } from './queue/queue.ts';
 
 type RuntimeMetrics = typeof controllerMetrics & typeof queueMetrics;

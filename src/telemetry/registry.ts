@@ -2,7 +2,7 @@ import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom
 import type { Route } from './http.ts';
 import { processMetrics } from './metrics.ts';
 import type { MetricDeclaration, MetricDeclarations } from './metrics.ts';
-import type { GaugeReaders, OpenLabel, Recorder } from './recorder.ts';
+import type { GaugeReaders, OpenLabel, Recorder } from './metric-recorder.ts';
 
 /** The exposition of all metrics, and its content type. */
 export interface Exposition {

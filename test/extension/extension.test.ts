@@ -1,6 +1,6 @@
 import { fromBinary } from '@bufbuild/protobuf';
 import { describe, expect, it } from 'vitest';
-import { extensionIndexes } from '../../src/extension/listers.ts';
+import { extensionIndexes } from '../../src/extension/traffic-from-store.ts';
 import { encode } from '../../src/extension/encode.ts';
 import {
   Cluster_DiscoveryType,

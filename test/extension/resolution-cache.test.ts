@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { Ref } from '../../src/api/key.ts';
 import { NAMESPACE, relayName } from '../../src/api/names.ts';
-import { extensionIndexes } from '../../src/extension/listers.ts';
+import { extensionIndexes } from '../../src/extension/traffic-from-store.ts';
 import { createResolutionCache } from '../../src/extension/resolution-cache.ts';
 import type { ResolutionCache, ResolutionOptions } from '../../src/extension/resolution-cache.ts';
 import { createMemory } from '../support/resources/memory.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { Kinds } from '../../src/api/generated/types.ts';
-import { trafficResourcesFrom, extensionIndexes, routesOf } from '../../src/extension/listers.ts';
+import { trafficResourcesFrom, extensionIndexes, routesOf } from '../../src/extension/traffic-from-store.ts';
 import { access, bindingController } from '../../src/mesh-binding/controller.ts';
 import { APPLY_AFTER_MS } from '../../src/mesh-binding/plan.ts';
 import { sharedIndexes } from '../../src/resources/indexes.ts';

@@ -1,7 +1,7 @@
 import type { Clock } from '../../api/clock.ts';
 import type { Log } from '../../telemetry/log.ts';
 import type { extensionMetrics } from '../../telemetry/metrics.ts';
-import type { GaugeReaders, Recorder } from '../../telemetry/recorder.ts';
+import type { GaugeReaders, Recorder } from '../../telemetry/metric-recorder.ts';
 import type { Methods, ServerStream } from '../grpc/method.ts';
 import type { SnapshotCache, UnusedInCluster } from '../resolution-cache.ts';
 import { PushQueue } from './push-queue.ts';

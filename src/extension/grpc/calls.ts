@@ -4,7 +4,7 @@ import type { Http2Session, ServerHttp2Stream } from 'node:http2';
 import type { Clock } from '../../api/clock.ts';
 import type { Activity } from '../../telemetry/activity.ts';
 import type { grpcMetrics } from '../../telemetry/metrics.ts';
-import type { Recorder } from '../../telemetry/recorder.ts';
+import type { Recorder } from '../../telemetry/metric-recorder.ts';
 import { libraryStatus, PREFIX_BYTES } from './serve-method.ts';
 import type { GrpcLimits } from './limits.ts';
 import { RequestMemory } from './request-memory.ts';

@@ -9,7 +9,7 @@ import { formatAddress } from '../../telemetry/address.ts';
 import type { Address } from '../../telemetry/address.ts';
 import type { Log } from '../../telemetry/log.ts';
 import type { grpcMetrics } from '../../telemetry/metrics.ts';
-import type { Recorder } from '../../telemetry/recorder.ts';
+import type { Recorder } from '../../telemetry/metric-recorder.ts';
 import { SettingError } from '../../telemetry/setting-error.ts';
 import { Calls } from './calls.ts';
 import { serviceOf } from './serve-method.ts';

@@ -1,7 +1,7 @@
 import type { Clock } from '../../api/clock.ts';
 import type { Log } from '../../telemetry/log.ts';
 import type { extensionMetrics } from '../../telemetry/metrics.ts';
-import type { Recorder } from '../../telemetry/recorder.ts';
+import type { Recorder } from '../../telemetry/metric-recorder.ts';
 import type { EnvoyClusterSettings } from '../../traffic/settings/envoy-cluster-settings.ts';
 import { envoyClusterEditor } from '../envoy-cluster/envoy-cluster.ts';
 import type { Bytes, Methods, Unary } from '../grpc/method.ts';

@@ -1,6 +1,6 @@
 import type { ReadResources } from '../../resources/resources.ts';
 import type { poolMetrics } from '../../telemetry/metrics.ts';
-import type { GaugeReaders } from '../../telemetry/recorder.ts';
+import type { GaugeReaders } from '../../telemetry/metric-recorder.ts';
 
 /**
  * Reads the gauges of all pools from the status of MeshTailnets, so that those of a deleted one disappear with it; returns

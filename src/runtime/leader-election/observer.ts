@@ -2,7 +2,7 @@ import type { Lease } from '../../resources/lease.ts';
 import type { Activities } from '../../telemetry/activity.ts';
 import type { Log } from '../../telemetry/log.ts';
 import type { leaderMetrics } from '../../telemetry/metrics.ts';
-import type { GaugeReaders } from '../../telemetry/recorder.ts';
+import type { GaugeReaders } from '../../telemetry/metric-recorder.ts';
 import type { ElectionState, Term } from './election.ts';
 
 /** Where leader election is logged and measured. */

@@ -1,7 +1,7 @@
 import { fromBinary } from '@bufbuild/protobuf';
 import type { ClientDuplexStream } from '@grpc/grpc-js';
 import { describe, expect, it } from 'vitest';
-import { extensionIndexes } from '../../../src/extension/listers.ts';
+import { extensionIndexes } from '../../../src/extension/traffic-from-store.ts';
 import { encode } from '../../../src/extension/encode.ts';
 import {
   DeltaDiscoveryRequestSchema,

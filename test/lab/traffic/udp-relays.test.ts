@@ -9,7 +9,7 @@ import { expect, it, onTestFinished } from 'vitest';
 import { NAMESPACE } from '../../../src/api/names.ts';
 import { createEds } from '../../../src/extension/eds/server.ts';
 import { envoyClusterEditor } from '../../../src/extension/envoy-cluster/envoy-cluster.ts';
-import { extensionIndexes } from '../../../src/extension/listers.ts';
+import { extensionIndexes } from '../../../src/extension/traffic-from-store.ts';
 import { createResolutionCache } from '../../../src/extension/resolution-cache.ts';
 import { bytesField, concat } from '../../../src/extension/wire.ts';
 import { systemClock } from '../../../src/runtime/clock.ts';

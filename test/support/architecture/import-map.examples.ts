@@ -26,7 +26,7 @@ export const importMapExamples: readonly Example[] = [
       'src/mesh-tailnet/plan.ts': "type A = import('../health/monitor.ts').A;",
     },
     violations: [
-      'src/index.ts:1: imports src/lint/lint.ts: src/index.ts may import src/api/, src/routes/: hand in what is needed, or decide on an edge in the import map',
+      'src/index.ts:1: imports src/lint/lint.ts: src/index.ts may import src/api/, src/typed-routes/: hand in what is needed, or decide on an edge in the import map',
       'src/extension/eds/server.ts:1: imports src/resources/memory.ts: src/extension/ may import src/api/, src/traffic/, src/telemetry/, src/resources/resources.ts: hand in what is needed, or decide on an edge in the import map',
       'src/mesh-tailnet/plan.ts:1: imports src/health/monitor.ts: src/mesh-tailnet/ may import src/api/, src/traffic/, src/runtime/, src/telemetry/, src/control/control.ts, src/external-targets/external-targets.ts, src/health/health.ts, src/resources/indexes.ts, src/resources/own-namespace.ts, src/resources/referenced.ts, src/resources/resources.ts, src/health/check.ts, src/health/threshold.ts: hand in what is needed, or decide on an edge in the import map',
     ],

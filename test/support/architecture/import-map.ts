@@ -32,7 +32,7 @@ const IMPORT_MAP: Readonly<Record<string, readonly Permission[]>> = {
   'src/health/': ['src/api/', 'src/telemetry/'],
   'src/resources/': ['src/api/', 'src/telemetry/'],
   'src/relay/': ['src/api/', 'src/telemetry/'],
-  'src/routes/': ['src/api/'],
+  'src/typed-routes/': ['src/api/'],
 
   'src/runtime/': ['src/api/', 'src/telemetry/', 'src/resources/lease.ts', 'src/resources/resources.ts'],
 
@@ -48,7 +48,7 @@ const IMPORT_MAP: Readonly<Record<string, readonly Permission[]>> = {
     { types: 'src/mesh-endpoints/relay-ports.ts' },
   ],
   // What MeshEndpoints refer to in their namespace.
-  'src/references/': ['src/api/', 'src/traffic/', ...PORTS, { types: 'src/mesh-endpoints/inputs.ts' }],
+  'src/endpoint-inputs/': ['src/api/', 'src/traffic/', ...PORTS, { types: 'src/mesh-endpoints/inputs.ts' }],
   'src/mesh-*/': [
     'src/api/',
     'src/traffic/',
@@ -88,7 +88,7 @@ const IMPORT_MAP: Readonly<Record<string, readonly Permission[]>> = {
     'src/resources/resources.ts',
     'src/resources/access.ts',
   ],
-  'src/index.ts': ['src/api/', 'src/routes/'],
+  'src/index.ts': ['src/api/', 'src/typed-routes/'],
   ...Object.fromEntries(ROOTS_OF_SRC.map(root => [root, [...ALL_FOLDERS_OF_SRC, 'src/controllers.ts']])),
   'src/cli.ts': [...ALL_FOLDERS_OF_SRC, ...ROOTS_OF_SRC, 'synth/'],
 

@@ -7,7 +7,7 @@ import type { ExternalTargets } from '../../../src/external-targets/external-tar
 import { createGuard } from '../../../src/external-targets/guard.ts';
 import type { Answer } from '../../../src/external-targets/lookup.ts';
 import { createResolver } from '../../../src/external-targets/resolver.ts';
-import { extensionIndexes, trafficResourcesFrom } from '../../../src/extension/listers.ts';
+import { extensionIndexes, trafficResourcesFrom } from '../../../src/extension/traffic-from-store.ts';
 import { endpointsController } from '../../../src/mesh-endpoints/controller.ts';
 import { endpointsIndexes } from '../../../src/mesh-endpoints/triggers.ts';
 import { externalTargetInputs } from '../../../src/mesh-endpoints/external-targets.ts';

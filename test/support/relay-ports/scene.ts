@@ -1,6 +1,6 @@
 import { MESH_POD, RELAY, relayName } from '../../../src/api/names.ts';
 import { targetsVersion } from '../../../src/api/relay-targets.ts';
-import { extensionIndexes, trafficResourcesFrom } from '../../../src/extension/listers.ts';
+import { extensionIndexes, trafficResourcesFrom } from '../../../src/extension/traffic-from-store.ts';
 import { tailnetIndexes } from '../../../src/mesh-tailnet/controller.ts';
 import { relayPortsController } from '../../../src/relay-ports/controller.ts';
 import type { RelayPortsDeps } from '../../../src/relay-ports/controller.ts';

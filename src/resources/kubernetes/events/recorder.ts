@@ -1,6 +1,6 @@
 import type { Clock } from '../../../api/clock.ts';
 import type { eventMetrics } from '../../../telemetry/metrics.ts';
-import type { Recorder } from '../../../telemetry/recorder.ts';
+import type { Recorder } from '../../../telemetry/metric-recorder.ts';
 import type { ObjectEvent, RecordEvents } from '../../resources.ts';
 import type { KubeTransport } from '../transport/transport.ts';
 import { sendWithRetries, failedWith } from '../write/requests.ts';

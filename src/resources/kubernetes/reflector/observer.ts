@@ -2,7 +2,7 @@ import type { Clock } from '../../../api/clock.ts';
 import type { Activities, Activity } from '../../../telemetry/activity.ts';
 import type { Log } from '../../../telemetry/log.ts';
 import type { sourceMetrics } from '../../../telemetry/metrics.ts';
-import type { GaugeReaders, Recorder } from '../../../telemetry/recorder.ts';
+import type { GaugeReaders, Recorder } from '../../../telemetry/metric-recorder.ts';
 import { NEW } from './state.ts';
 import type { ReflectorEvent, ReflectorState } from './state.ts';
 

@@ -1,6 +1,6 @@
 import type { Clock } from '../../../api/clock.ts';
 import type { restClientMetrics } from '../../../telemetry/metrics.ts';
-import type { Recorder } from '../../../telemetry/recorder.ts';
+import type { Recorder } from '../../../telemetry/metric-recorder.ts';
 import { CredentialsError } from '../auth/rest-config.ts';
 import type { RestConfigSource } from '../auth/rest-config.ts';
 import { linesOf, readAll, readStart } from './body.ts';

@@ -1,4 +1,8 @@
-import { extensionIndexes, trafficResourcesFrom, routesOf } from '../../../../src/extension/listers.ts';
+import {
+  extensionIndexes,
+  trafficResourcesFrom,
+  routesOf,
+} from '../../../../src/extension/traffic-from-store.ts';
 import { clusterEncoding } from '../../../../src/extension/envoy-cluster/encoding-version.ts';
 import { GatewayFiles } from '../../../../src/gateway-files/gateway-files.ts';
 import { bindingController } from '../../../../src/mesh-binding/controller.ts';

@@ -1,5 +1,5 @@
 import { createExtension } from '../../../../../src/extension/extension.ts';
-import { extensionIndexes } from '../../../../../src/extension/listers.ts';
+import { extensionIndexes } from '../../../../../src/extension/traffic-from-store.ts';
 import { DEFAULT_GRPC_LIMITS } from '../../../../../src/extension/grpc/limits.ts';
 import type { Bytes, Methods } from '../../../../../src/extension/grpc/method.ts';
 import { startGrpcServer } from '../../../../../src/extension/grpc/server.ts';

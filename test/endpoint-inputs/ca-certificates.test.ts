@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import type { Kinds } from '../../src/api/generated/types.ts';
 import { formatTrust } from '../../src/api/trust.ts';
-import { extensionIndexes, trafficResourcesFrom } from '../../src/extension/listers.ts';
-import { caCertificates } from '../../src/references/ca-certificates.ts';
+import { extensionIndexes, trafficResourcesFrom } from '../../src/extension/traffic-from-store.ts';
+import { caCertificates } from '../../src/endpoint-inputs/ca-certificates.ts';
 import { endpoint } from '../support/objects.ts';
 import { createMemory } from '../support/resources/memory.ts';
 import { resourceOf } from '../support/resources/resources.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { Kinds } from '../../src/api/generated/types.ts';
-import { secretHeaders } from '../../src/references/secret-headers.ts';
+import { secretHeaders } from '../../src/endpoint-inputs/secret-headers.ts';
 import { ResourceError } from '../../src/resources/resources.ts';
 import { endpoint } from '../support/objects.ts';
 import { resourceOf } from '../support/resources/resources.ts';
