@@ -1,6 +1,7 @@
 import { k8s } from 'cdk8s-plus-28';
 import type { Construct } from 'constructs';
 import { GROUP, kinds } from '../../src/api/generated/kinds.ts';
+import type { KindName } from '../../src/api/generated/kinds.ts';
 import { SECRET_READER } from '../../src/api/names.ts';
 import { clusterName, labelsOf } from '../installation.ts';
 import type { Install } from '../installation.ts';
@@ -15,8 +16,16 @@ const VERBS: Readonly<Record<string, readonly string[]>> = {
   view: READ,
 };
 
-/** The kinds of users; MeshTailnets belong to the platform team, and MeshBindings to the operator. */
-const OF_USERS = [kinds.MeshEndpoints.plural];
+/** Who writes objects of each kind. */
+const WRITERS: Readonly<Record<KindName, 'users' | 'platform team' | 'operator'>> = {
+  MeshBinding: 'operator',
+  MeshEndpoints: 'users',
+  MeshTailnet: 'platform team',
+};
+
+const OF_USERS = Object.values(kinds)
+  .filter(({ kind }) => WRITERS[kind] === 'users')
+  .map(({ plural }) => plural);
 
 /**
  * A ClusterRole without a binding: the owner of a namespace binds it there to the operator, so that checks may send headers

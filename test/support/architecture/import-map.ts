@@ -92,13 +92,7 @@ const IMPORT_MAP: Readonly<Record<string, readonly Permission[]>> = {
   ...Object.fromEntries(ROOTS_OF_SRC.map(root => [root, [...ALL_FOLDERS_OF_SRC, 'src/controllers.ts']])),
   'src/cli.ts': [...ALL_FOLDERS_OF_SRC, ...ROOTS_OF_SRC, 'synth/'],
 
-  'synth/': [
-    'src/api/',
-    'src/controllers.ts',
-    'src/telemetry/*metrics.ts',
-    'src/traffic/access.ts',
-    'src/*/workload.ts',
-  ],
+  'synth/': ['src/api/', 'src/controllers.ts', 'src/telemetry/*metrics.ts', 'src/traffic/access.ts'],
   'codegen/': [],
 
   // Real parts for tests, benches and `npm start`; nothing of the product imports them.
