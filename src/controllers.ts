@@ -43,7 +43,7 @@ type RegisteredController = {
   readonly start: (deps: Deps, options: ControllerOptions) => RunningController;
 };
 
-/** All controllers; a new one is its own folder and one entry here. */
+/** All controllers; a new one is its own folder, its deps above and one entry here. */
 const controllers: readonly RegisteredController[] = [
   {
     name: 'mesh-binding',
