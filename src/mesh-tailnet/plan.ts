@@ -59,6 +59,8 @@ export function plan({ existing, domain, isTaken, devices }: Creation): Action {
     : { do: 'nothing' };
 }
 
+/** Whole domains are compared: every device of a vendor is below `ts.net`, which is no tailnet. */
 function isIn({ name, isExternal }: Device, domain: string): boolean {
-  return !isExternal && name.toLowerCase().replace(/\.$/, '').endsWith(`.${domain.toLowerCase()}`);
+  const [, ...labels] = name.toLowerCase().replace(/\.$/, '').split('.');
+  return !isExternal && labels.join('.') === domain.toLowerCase();
 }

@@ -358,6 +358,20 @@ describe('MeshEndpoints without a MeshTailnet', () => {
     expect([other, without].flatMap(({ memory }) => memory.read.list('MeshTailnet'))).toEqual([]);
   });
 
+  it('get none for the end of a domain, however many there are', async () => {
+    const { api, put, interval, memory } = await sceneOf({ isDefault: true, objects: [] });
+    api.addDevice({ hostname: 'web-1' });
+    for (const [name, tailnet] of Object.entries({
+      one: 'net',
+      two: 'ts.net',
+      three: 'web-1.example.ts.net',
+    })) {
+      await put(named(meshEndpoints({ tailnet }), `default/${name}`));
+    }
+    await interval();
+    expect(memory.read.list('MeshTailnet')).toEqual([]);
+  });
+
   it('of many unknown domains cause one list in an interval together', async () => {
     const { api, put, interval, metrics, memory, clock } = await sceneOf({ isDefault: true, objects: [] });
     const names = ['one', 'two', 'three'];

@@ -34,6 +34,13 @@ describe('the MeshTailnet of the contract', () => {
         given: { devices: [{ ...device, name: 'web.anexample.ts.net' }] },
         does: 'nothing',
       },
+      { it: 'is not created for the end of a domain', given: { domain: 'ts.net' }, does: 'nothing' },
+      { it: 'is not created for a top-level domain', given: { domain: 'net' }, does: 'nothing' },
+      {
+        it: 'is not created for the name of a device',
+        given: { domain: 'web.example.ts.net' },
+        does: 'nothing',
+      },
       { it: 'is not created where another has the domain', given: { isTaken: true }, does: 'nothing' },
       { it: 'is not created where no MeshEndpoints wants it', given: { domain: undefined }, does: 'nothing' },
       { it: 'stays while it is wanted', given: { existing: ofUs }, does: 'nothing' },
