@@ -1,5 +1,5 @@
 import type { Clock } from '../api/clock.ts';
-import { FairLimit } from './fair-limit.ts';
+import { FairLimit } from '../api/fair-limit.ts';
 import type { Check, Probe, ProbeResult } from './check.ts';
 import { nextStart, phaseOf } from './start-times.ts';
 

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { FairLimit } from '../../src/health/fair-limit.ts';
+import { FairLimit } from '../../src/api/fair-limit.ts';
 
 /** A limit whose tasks a test ends; `running` has their names in the order of their starts. */
 function limited(max: number) {
