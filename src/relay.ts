@@ -1,3 +1,4 @@
+import { MESH_POD } from './api/names.ts';
 import { parseTargets, TARGETS_KEY, targetsVersion } from './api/relay-targets.ts';
 import { clusterSettings, relaySettings, telemetrySettings } from './process/declared-settings.ts';
 import { helpOn, readSettings } from './process/settings.ts';
@@ -34,10 +35,12 @@ ${helpOn(SETTINGS)}`;
 
 /** Runs `mesh-gateway relay` until a signal ends the process; throws where it cannot start. */
 export async function runRelay(given: Given, version: string): Promise<number> {
-  const { logLevel, podNamespace, configMap, httpPort, kubeconfig, ...options } = readSettings(
+  const { logLevel, podNamespace, configMap, httpPort, kubeconfig, ...settings } = readSettings(
     SETTINGS,
     given,
   );
+  const [host = ''] = settings.addresses;
+  const options = { ...settings, socks: settings.socks ?? { host, port: MESH_POD.ports.proxy } };
   const log = createLog({ level: logLevel });
   const metrics = createRegistry({ metrics: METRICS, version, known: { kind: ['ConfigMap'] } });
   const telemetry = { log, metrics };

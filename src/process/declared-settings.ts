@@ -181,8 +181,7 @@ export const relaySettings = {
   },
   socks: {
     name: 'SOCKS_ADDRESS',
-    help: 'IP address and port of the SOCKS5 proxy of meshd',
-    default: `127.0.0.1:${MESH_POD.ports.proxy}`,
+    help: `IP address and port of the SOCKS5 proxy of meshd; port ${MESH_POD.ports.proxy} of the first of POD_IPS if not set`,
     parse: parseProxy,
   },
   httpPort: {
@@ -243,10 +242,11 @@ function parseAllowed(setting: string, text: string): readonly string[] {
   });
 }
 
-function parseProxy(setting: string, text: string): Required<Address> {
+function parseProxy(setting: string, text: string): Required<Address> | undefined {
+  if (text.trim() === '') return undefined;
   const proxy = parseSocketAddress(text.trim());
   if (proxy) return { host: proxy.address, port: proxy.port };
-  const form = 'write an IP address and a port, such as 127.0.0.1:1055';
+  const form = 'write an IP address and a port, such as 10.0.0.7:1055';
   throw new SettingError(
     setting,
     `${JSON.stringify(text.slice(0, 60))} is not an address to connect to; ${form}`,

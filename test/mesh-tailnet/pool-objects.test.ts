@@ -49,7 +49,28 @@ function variablesOf(spec: Fields = {}, choices: Choices = {}): Readonly<Record<
   return Object.fromEntries(variables.map(({ name, value }) => [name, value]));
 }
 
+/** The variables of a container of a pod with addresses: a variable is replaced where it occurs after its definition. */
+function expandedVariables(container: unknown, podIPs: readonly string[]): ReadonlyMap<string, string> {
+  const podFields: Readonly<Record<string, string | undefined>> = {
+    'status.podIP': podIPs[0],
+    'status.podIPs': podIPs.join(','),
+  };
+  const expanded = new Map<string, string>();
+  for (const variable of listAt(container, 'env')) {
+    const { name, value = '' } = variable as { name: string; value?: string };
+    const fieldPath = at(variable, 'valueFrom', 'fieldRef', 'fieldPath');
+    const text = typeof fieldPath === 'string' ? (podFields[fieldPath] ?? fieldPath) : value;
+    expanded.set(
+      name,
+      text.replaceAll(/\$\((\w+)\)/g, (reference, other: string) => expanded.get(other) ?? reference),
+    );
+  }
+  return expanded;
+}
+
 const RELAY_IMAGE = 'mesh-gateway:1.2.3';
+
+const LISTENING = ['TS_OUTBOUND_HTTP_PROXY_LISTEN', 'TS_SOCKS5_SERVER', 'TS_LOCAL_ADDR_PORT'];
 
 const FULL = {
   controlCA: { ca: CERTIFICATE },
@@ -239,6 +260,53 @@ it('Secrets with which nodes pull images are those of the ServiceAccount, and ch
   const account = objectsOf({}, choices).find(({ kind }) => kind === 'ServiceAccount');
   expect(account?.['imagePullSecrets']).toEqual([{ name: 'registry' }]);
   expect(podOf(statefulSetOf({}, choices))).toEqual(podOf(statefulSetOf()));
+});
+
+describe('a mesh pod listens on its own address, to which meshd forwards nothing from the tailnet', () => {
+  it.each([
+    ['IPv4', ['10.0.0.7'], '[10.0.0.7]:1055', '10.0.0.7:9002'],
+    ['IPv6', ['fd00::7'], '[fd00::7]:1055', 'fd00::7:9002'],
+    ['IPv4 first, and IPv6', ['10.0.0.7', 'fd00::7'], '[10.0.0.7]:1055', '10.0.0.7:9002'],
+    ['IPv6 first, and IPv4', ['fd00::7', '10.0.0.7'], '[fd00::7]:1055', 'fd00::7:9002'],
+  ])('where it has %s', (_, podIPs, proxy, metrics) => {
+    const variables = expandedVariables(containerOf(), podIPs);
+    expect(variables.get('TS_OUTBOUND_HTTP_PROXY_LISTEN')).toBe(proxy);
+    expect(variables.get('TS_SOCKS5_SERVER')).toBe(proxy);
+    // With POD_IPS, containerboot adds the brackets of an IPv6 address; it refuses those of an IPv4 address.
+    expect(variables.get('TS_LOCAL_ADDR_PORT')).toBe(metrics);
+    expect(variables.get('POD_IPS')).toBe(podIPs.join(','));
+  });
+
+  it('whatever the variables of the MeshTailnet and of the defaults are', () => {
+    const everywhere = ['POD_IP', ...LISTENING].map(name => ({ name, value: '0.0.0.0:1055' }));
+    const choices = { defaults: { extraEnv: everywhere } };
+    const variables = expandedVariables(containerOf({ pool: { extraEnv: everywhere } }, choices), [
+      '10.0.0.7',
+    ]);
+    expect(['POD_IP', ...LISTENING].map(name => variables.get(name))).toEqual([
+      '10.0.0.7',
+      '[10.0.0.7]:1055',
+      '[10.0.0.7]:1055',
+      '10.0.0.7:9002',
+    ]);
+  });
+
+  it('by no variable on loopback, or on all addresses', () => {
+    for (const container of listAt(podOf(statefulSetOf({}, { relayImage: RELAY_IMAGE })), 'containers')) {
+      const values = [...expandedVariables(container, ['10.0.0.7']).values()];
+      expect(values.filter(value => /(^|\D)(127\.0\.0\.1|0\.0\.0\.0)|::|localhost|^:\d/.test(value))).toEqual(
+        [],
+      );
+    }
+  });
+
+  it('and its probes and Services use that address', () => {
+    const objects = objectsOf({}, { relayImage: RELAY_IMAGE });
+    const texts = JSON.stringify(objects);
+    // A probe without a host connects to status.podIP; a Service without ipFamilies has the first family of the cluster.
+    expect(texts).toContain('"httpGet":{"path":"/healthz","port":"metrics"}');
+    expect(texts).not.toMatch(/"host"|"hostNetwork"|"ipFamil/);
+  });
 });
 
 describe('a mesh pod', () => {

@@ -16,21 +16,21 @@ const SECRET = 'planted-secret-77aa';
 
 /** A relay as a process, with its API server, proxy and an echoing service on the mesh. */
 async function startProcess(flags: Readonly<Record<string, string>> = {}) {
+  const address = nextAddress();
   const [server, socks, service] = await Promise.all([
     startConfigMapServer(),
-    startSocksServer(),
+    // Where the meshd of a pod listens.
+    startSocksServer({ host: address, port: 1055 }),
     startUdpService(),
   ]);
   onTestFinished(async () => {
     service.close();
     await socks.stop();
   });
-  const address = nextAddress();
   const settings = {
-    POD_IPS: address,
+    POD_IPS: `${address},::1`,
     RELAY_CONFIG_MAP: 'mesh-relay-example',
     RELAY_HTTP_PORT: '9003',
-    SOCKS_ADDRESS: `${socks.host}:${socks.port}`,
     KUBECONFIG: server.kubeconfig(TOKEN),
     SOME_PASSWORD: SECRET,
   };
@@ -49,7 +49,16 @@ async function startProcess(flags: Readonly<Record<string, string>> = {}) {
     client.close();
   };
   await running.line('serving metrics and probes');
-  return { ...running, server, address, get, expectVersion, expectEcho, target: `127.0.0.1:${service.port}` };
+  return {
+    socks,
+    ...running,
+    server,
+    address,
+    get,
+    expectVersion,
+    expectEcho,
+    target: `127.0.0.1:${service.port}`,
+  };
 }
 
 describe('mesh-gateway relay', () => {

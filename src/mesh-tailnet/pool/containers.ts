@@ -109,6 +109,7 @@ function variableOf([name, fieldPath]: readonly [name: string, fieldPath: string
 const POD_FIELDS = [
   ['POD_NAME', 'metadata.name'],
   ['POD_UID', 'metadata.uid'],
+  ['POD_IP', 'status.podIP'],
   ['POD_IPS', 'status.podIPs'],
 ] as const;
 
@@ -121,6 +122,11 @@ function defaultVariables(options: PoolOptions): Texts {
   };
 }
 
+/*
+ * Every port of a mesh pod listens on the pod's address only. A tailscaled without a TUN device forwards connections of the
+ * tailnet to the same port of 127.0.0.1, past all NetworkPolicies: a proxy that listens there, or on all addresses, is open
+ * to each device that the tailnet lets reach this one.
+ */
 function fixedVariables(options: PoolOptions): Texts {
   const loginServer = loginServerOf(options);
   const { proxyURL } = options.tailnet.spec;
@@ -131,10 +137,11 @@ function fixedVariables(options: PoolOptions): Texts {
     TS_AUTH_ONCE: 'true',
     TS_USERSPACE: 'true',
     TS_ACCEPT_DNS: 'false',
-    TS_OUTBOUND_HTTP_PROXY_LISTEN: `:${ports.proxy}`,
-    TS_SOCKS5_SERVER: `:${ports.proxy}`,
-    // Without the host, containerboot refuses it.
-    TS_LOCAL_ADDR_PORT: `[::]:${ports.metrics}`,
+    // Where both have the same value, one listener serves both protocols.
+    TS_OUTBOUND_HTTP_PROXY_LISTEN: `[$(POD_IP)]:${ports.proxy}`,
+    TS_SOCKS5_SERVER: `[$(POD_IP)]:${ports.proxy}`,
+    // containerboot refuses brackets around an IPv4 address, and adds those of an IPv6 address in POD_IPS.
+    TS_LOCAL_ADDR_PORT: `$(POD_IP):${ports.metrics}`,
     TS_ENABLE_METRICS: 'true',
     TS_ENABLE_HEALTH_CHECK: 'true',
     ...(loginServer === undefined ? {} : { TS_EXTRA_ARGS: `--login-server=${loginServer}` }),

@@ -42,16 +42,16 @@ function parseFrame(frame: Buffer): {
   return { address, port: frame.readUInt16BE(end), payload: frame.subarray(end + 2) };
 }
 
-/** Starts a server on a free port of 127.0.0.1. */
-export async function startSocksServer(): Promise<SocksServer> {
+/** Starts a server, on a free port of 127.0.0.1 by default. */
+export async function startSocksServer(at: { host?: string; port?: number } = {}): Promise<SocksServer> {
   const connections = new Set<Socket>();
   let listening: Server | undefined;
   const hanging: Socket[] = [];
   let requests = 0;
   let open = 0;
-  let chosenPort = 0;
+  let chosenPort = at.port ?? 0;
   const server: SocksServer = {
-    host: '127.0.0.1',
+    host: at.host ?? '127.0.0.1',
     get port() {
       return chosenPort;
     },
@@ -99,16 +99,16 @@ export async function startSocksServer(): Promise<SocksServer> {
     const own = openSocket('udp4').bind(0, server.host);
     await once(own, 'listening');
     open++;
-    own.on('message', (frame, { port }) =>
+    own.on('message', (frame, { port, address }) =>
       forward(frame, targets, reply => {
-        for (const sent of server.frames(reply)) own.send(sent, port, server.host);
+        for (const sent of server.frames(reply)) own.send(sent, port, address);
       }),
     );
     connection.once('close', () => {
       open--;
       for (const socket of [own, ...targets.values()]) socket.close();
     });
-    const response = Buffer.from([5, 0, 0, 1, 127, 0, 0, 1, 0, 0]);
+    const response = Buffer.from([5, 0, 0, 1, ...server.host.split('.').map(Number), 0, 0]);
     response.writeUInt16BE(own.address().port, 8);
     connection.write(response);
     if (server.answer === 'end') connection.end();
