@@ -41,6 +41,11 @@ function event(fields: Partial<ObjectEvent> = {}, name = 'web'): ObjectEvent {
   };
 }
 
+/** An event about an object of another namespace; of a cluster-scoped one where that is empty. */
+function eventIn(namespace: string, name: string): ObjectEvent {
+  return event({ regarding: { ...event({}, name).regarding, namespace } });
+}
+
 function bytes(text: string): number {
   return Buffer.byteLength(text);
 }
@@ -177,6 +182,61 @@ describe('a flood of events', () => {
   });
 });
 
+describe('a namespace with more events than its share', () => {
+  const floods = (namespaces: readonly string[], events: ReturnType<typeof begin>['events'], each = 1000) => {
+    for (let i = 0; i < each; i++) for (const one of namespaces) events.record(eventIn(one, `web-${i}`));
+  };
+  const noisyOnes = (count: number) => Array.from({ length: count }, (_, index) => `noisy-${index}`);
+  const storedIn = (server: EventServer, namespace: string) =>
+    [...server.stored.keys()].filter(path => path.includes(`/namespaces/${namespace}/`)).length;
+
+  it.each(['quiet', 'mesh-system', ''])('leaves all of its own to namespace "%s"', async quiet => {
+    const { clock, server, events } = begin();
+    for (let minute = 0; minute < 10; minute++) {
+      floods(['noisy'], events);
+      await clock.advance(60_000);
+    }
+    floods(['noisy'], events);
+    floods([quiet], events, 100);
+    await clock.advance(1000);
+    expect(storedIn(server, quiet === '' ? 'default' : quiet)).toBe(100);
+  });
+
+  it('leaves a share to another one also where many do the same for an hour', async () => {
+    const { clock, server, events } = begin();
+    for (let minute = 0; minute < 60; minute++) {
+      floods(noisyOnes(30), events, 60);
+      await clock.advance(60_000);
+    }
+    floods(noisyOnes(30), events, 100);
+    floods(['quiet'], events, 10);
+    await clock.advance(60_000);
+    expect(storedIn(server, 'quiet')).toBe(10);
+  });
+
+  it('does not delay those of another one while the server has it wait', async () => {
+    const { clock, server, events } = begin();
+    server.busyNamespace = 'noisy';
+    floods(['noisy'], events, 100);
+    events.record(eventIn('quiet', 'web'));
+    await clock.settle();
+    expect(storedIn(server, 'quiet')).toBe(1);
+  });
+
+  it('has no more series than its share, so that memory is bounded and others begin theirs', async () => {
+    const { clock, server, events, outcomes } = begin();
+    server.behaviour = 'hangs';
+    for (let second = 0; second < 3600; second++) {
+      floods(['noisy'], events, 1);
+      events.record(eventIn('noisy', `more-${second}`));
+      await clock.advance(1000);
+    }
+    const { dropped } = outcomes;
+    floods(['quiet'], events, 100);
+    expect(outcomes.dropped).toBe(dropped);
+  });
+});
+
 describe('a server that is down', () => {
   it('costs few requests, is reported once, and later events are written', async () => {
     const { clock, server, events, outcomes, failures } = begin();
@@ -196,14 +256,14 @@ describe('a server that is down', () => {
     expect(outcomes.written + outcomes.dropped + outcomes.failed).toBe(3 * 3600 + 1);
   });
 
-  it('and never responds costs one request and bounded memory', async () => {
+  it('and never responds costs two requests and bounded memory', async () => {
     const { clock, server, events, outcomes } = begin();
     server.behaviour = 'hangs';
     for (let second = 0; second < 3600; second++) {
       events.record(event({}, `web-${second}`));
       await clock.advance(1000);
     }
-    expect(server.requests).toHaveLength(1);
+    expect(server.requests).toHaveLength(2);
     expect(outcomes.dropped).toBe(2600);
   });
 });

@@ -14,13 +14,16 @@ export type ServerBehaviour = 'answers' | 'refuses' | 'is-down' | 'is-busy' | 'h
 /** An API server for events, with the behaviour that a test sets. */
 export class EventServer {
   behaviour: ServerBehaviour = 'answers';
+  /** A namespace whose events it rate limits, as the admission plugin EventRateLimit does. */
+  busyNamespace: string | undefined;
   readonly requests: KubeRequest[] = [];
   readonly stored = new Map<string, StoredEvent>();
 
   send = async (request: KubeRequest): Promise<unknown> => {
     this.requests.push(request);
     await Promise.resolve();
-    switch (this.behaviour) {
+    const isBusy = this.busyNamespace !== undefined && request.path.includes(`/${this.busyNamespace}/`);
+    switch (isBusy ? 'is-busy' : this.behaviour) {
       case 'refuses':
         throw new KubeError('Forbidden', 'may not', { status: 403 });
       case 'is-down':

@@ -1,10 +1,13 @@
 import type { Clock } from '../../../api/clock.ts';
+import { FairLimit } from '../../../api/fair-limit.ts';
+import { MAX_EVENT_SERIES, MAX_EVENT_WRITES } from '../../../api/shares.ts';
 import type { eventMetrics } from '../../../telemetry/metrics.ts';
 import type { Recorder } from '../../../telemetry/metric-recorder.ts';
 import type { ObjectEvent, RecordEvents } from '../../resources.ts';
 import type { KubeTransport } from '../transport/transport.ts';
 import { sendWithRetries, failedWith } from '../write/requests.ts';
 import { bounded, createRequest, eventName, seriesRequest } from './event.ts';
+import { EventRate } from './event-rate.ts';
 import type { Reporter } from './event.ts';
 
 export type EventDeps = Reporter & {
@@ -27,6 +30,8 @@ export type KubeEvents = RecordEvents & {
 /** Equal events: one object with a count. */
 type Series = {
   readonly key: string;
+  /** Empty for a cluster-scoped object. */
+  readonly namespace: string;
   readonly event: ObjectEvent;
   name: string;
   first: Date;
@@ -39,18 +44,13 @@ type Series = {
   cancelPause: () => void;
 };
 
-/** Rate limit for new series of all objects together. */
-const RATE = { burst: 100, intervalMs: 1000 };
-
-const MAX_SERIES = 1000;
-
 /** A series ends after this time without an event, as in client-go. */
 const FINISHED_MS = 360_000;
 
 const MAX_PAUSE_MS = 300_000;
 const CLOSE_TIMEOUT_MS = 2000;
 
-/** Writes events one after the other; counts each as written, dropped or failed. */
+/** Writes events, those of each namespace within its share; counts each as written, dropped or failed. */
 export function createEventRecorder(deps: EventDeps): KubeEvents {
   const recorder = new EventRecorder(deps);
   return {
@@ -69,9 +69,14 @@ class EventRecorder {
   readonly #deps: EventDeps;
   /** In the order of their last events. */
   readonly #series = new Map<string, Series>();
+  /** How many series there are of each namespace. */
+  readonly #counts = new Map<string, number>();
+  readonly #rate = new EventRate();
+  readonly #writes = new FairLimit(MAX_EVENT_WRITES);
   readonly #abort = new AbortController();
-  #sent: Promise<void> = Promise.resolve();
-  #bucketFullAt = -Infinity;
+  #queued = 0;
+  /** Called when no write is queued any more. */
+  #onWritten = (): void => undefined;
   #isFailing = false;
   #isClosed = false;
 
@@ -82,16 +87,16 @@ class EventRecorder {
   record(given: ObjectEvent): void {
     const event = bounded(given);
     const { regarding, type, reason, action, note } = event;
-    const { apiVersion, kind, namespace, name, uid } = regarding;
+    const { apiVersion, kind, namespace = '', name, uid } = regarding;
     const key = JSON.stringify([apiVersion, kind, namespace, name, uid, type, reason, action, note]);
     const now = this.#deps.now();
     this.#forgetFinished(now);
     const known = this.#series.get(key);
-    if (this.#isClosed || !(known || this.#admits())) {
+    if (this.#isClosed || !(known || this.#admits(namespace))) {
       this.#deps.record.events({ outcome: 'dropped' });
       return;
     }
-    const series = known ?? this.#begin(key, event, now);
+    const series = known ?? this.#begin({ key, namespace, event, now });
     series.count++;
     series.last = now;
     this.#series.delete(key);
@@ -104,31 +109,26 @@ class EventRecorder {
     for (const series of this.#series.values()) {
       if (series.state === 'pausing') this.#enqueue(series);
     }
-    await new Promise<void>(resolve => {
-      const cancel = this.#deps.clock.after(CLOSE_TIMEOUT_MS, resolve);
-      void this.#drained().then(() => {
-        cancel();
-        resolve();
+    if (this.#queued > 0) {
+      await new Promise<void>(resolve => {
+        const cancel = this.#deps.clock.after(CLOSE_TIMEOUT_MS, resolve);
+        this.#onWritten = () => {
+          cancel();
+          resolve();
+        };
       });
-    });
+    }
     for (const series of [...this.#series.values()]) this.#forget(series, 'dropped');
     this.#abort.abort();
   }
 
-  /** Resolves when the queue is empty. */
-  async #drained(): Promise<void> {
-    let awaited;
-    do {
-      awaited = this.#sent;
-      await awaited;
-    } while (awaited !== this.#sent);
-  }
-
-  #begin(key: string, event: ObjectEvent, now: Date): Series {
+  #begin({ key, namespace, event, now }: BeginOptions): Series {
     const name = this.#newName(event, now);
+    this.#counts.set(namespace, this.#countOf(namespace) + 1);
     const counts = { count: 0, written: 0, writes: 0 };
     return {
       key,
+      namespace,
       event,
       name,
       first: now,
@@ -144,13 +144,14 @@ class EventRecorder {
     return eventName(event, `${now.getTime().toString(16)}${digits.padStart(8, '0')}`);
   }
 
-  /** Takes a token for a new series, if there is one. */
-  #admits(): boolean {
-    const now = this.#deps.clock.now();
-    const fullAt = Math.max(this.#bucketFullAt, now) + RATE.intervalMs;
-    if (fullAt - now > RATE.burst * RATE.intervalMs || this.#series.size >= MAX_SERIES) return false;
-    this.#bucketFullAt = fullAt;
-    return true;
+  /** Whether a new series of a namespace may begin: it has no more of them than it leaves to others. */
+  #admits(namespace: string): boolean {
+    const free = MAX_EVENT_SERIES - this.#series.size;
+    return this.#countOf(namespace) < free && this.#rate.take(namespace, this.#deps.clock.now());
+  }
+
+  #countOf(namespace: string): number {
+    return this.#counts.get(namespace) ?? 0;
   }
 
   /** The first event is written at once; later ones are collected for 1 s, 10 s, 100 s, then 300 s each. */
@@ -167,7 +168,13 @@ class EventRecorder {
   #enqueue(series: Series): void {
     series.cancelPause();
     series.state = 'queued';
-    this.#sent = this.#sent.then(() => this.#write(series));
+    this.#queued++;
+    this.#writes.run(series.namespace, async () => {
+      // Equal events that are recorded together are one request.
+      await Promise.resolve();
+      await this.#write(series);
+      if (--this.#queued === 0) this.#onWritten();
+    });
   }
 
   async #write(series: Series): Promise<void> {
@@ -215,15 +222,24 @@ class EventRecorder {
 
   #forgetFinished(now: Date): void {
     for (const series of this.#series.values()) {
-      if (series.count > series.written || now.getTime() - series.last.getTime() <= FINISHED_MS) return;
-      this.#series.delete(series.key);
+      if (now.getTime() - series.last.getTime() <= FINISHED_MS) return;
+      if (series.count === series.written) this.#remove(series);
     }
   }
 
   #forget(series: Series, outcome: 'dropped' | 'failed'): void {
     series.cancelPause();
-    this.#series.delete(series.key);
+    this.#remove(series);
     const left = series.count - series.written;
     if (left > 0) this.#deps.record.events({ outcome }, left);
   }
+
+  #remove({ key, namespace }: Series): void {
+    this.#series.delete(key);
+    const left = this.#countOf(namespace) - 1;
+    if (left > 0) this.#counts.set(namespace, left);
+    else this.#counts.delete(namespace);
+  }
 }
+
+type BeginOptions = Pick<Series, 'key' | 'namespace' | 'event'> & { readonly now: Date };
