@@ -64,6 +64,9 @@ const MAX_WAIT_MS = 5000;
 /** Before the first refresh has ended. */
 const PENDING = new ControlError('Unreachable', 'no response yet');
 
+/** A control API that is away is tried again after this time, also where the interval between two lists is longer. */
+const MAX_AWAY_MS = 30_000;
+
 /** What a control server supports is detected this often. */
 const CAPABILITIES_MS = 3_600_000;
 
@@ -139,7 +142,9 @@ class ObservedTailnet {
   }
 
   #msToNext(intervalMs: number): number {
-    return this.#refreshedAt + intervalMs - this.#deps.clock.now();
+    const isAway = isUnavailable(this.#listError) || isUnavailable(this.#credentialError);
+    const ms = isAway ? Math.min(intervalMs, MAX_AWAY_MS) : intervalMs;
+    return this.#refreshedAt + ms - this.#deps.clock.now();
   }
 
   async #refresh(credentials: Credentials | undefined): Promise<void> {
@@ -211,6 +216,10 @@ class ObservedTailnet {
       { labels: { tailnet, state: 'offline' as const }, value: devices.length - online },
     ];
   }
+}
+
+function isUnavailable(error: ControlError | undefined): boolean {
+  return error?.reason === 'Unavailable' || error?.reason === 'Unreachable';
 }
 
 async function failureOf(act: () => Promise<void>): Promise<ControlError | undefined> {

@@ -56,6 +56,28 @@ describe('10. all callers', () => {
   });
 });
 
+describe('a control API that was away for half an hour', () => {
+  it('is found again within a minute, however long the interval is', async () => {
+    const { api, clock, observe } = await observed();
+    const hourly = { intervalMs: 3_600_000 };
+    await observe(hourly);
+    await clock.advance(3_600_000);
+    const repair = api.fail({ fault: { is: 'reset', when: 'before' } });
+    const awayUntil = clock.now() + 1_800_000;
+    let { nextMs } = await inTime(clock, observe(hourly));
+    while (clock.now() + nextMs < awayUntil) {
+      await clock.advance(nextMs);
+      ({ nextMs } = await inTime(clock, observe(hourly)));
+    }
+    repair();
+    await clock.advance(nextMs);
+    const view = await inTime(clock, observe(hourly));
+    expect(view).toMatchObject({ isStale: false, error: undefined });
+    expect(clock.now() - awayUntil).toBeLessThan(60_000);
+    expect(view.nextMs).toBe(3_600_000);
+  });
+});
+
 describe('11. a device that is missing', () => {
   it('from a few lists stays, and from three in a row for a minute is left out', async () => {
     const { api, later } = await observed();
