@@ -152,7 +152,7 @@ describe('the next action', () => {
       [GO, failure('Busy', 2000)],
       { do: 'wait', ms: 2100 },
     ],
-    ['Retry-After counts up to a minute', [GO, failure('Busy', 1e9)], { do: 'wait', ms: 60_100 }],
+    ['Retry-After counts up to half a minute', [GO, failure('Busy', 1e9)], { do: 'wait', ms: 30_100 }],
     ['a change leads to the next line', [...WATCHED, change('8')], { do: 'read-watch' }],
     [
       'the end of a short watch with changes leads to the shortest wait',

@@ -207,7 +207,8 @@ function backoffMs(failures: number, failure: RetryableFailure, { random, timing
   return retryAfterMs + Math.max(firstBackoffMs / 2, random * most);
 }
 
-const MAX_RETRY_AFTER_MS = 60_000;
+/** With the backoff after it, at most a minute. */
+const MAX_RETRY_AFTER_MS = 30_000;
 
 function waiting(
   state: ReflectorState,
