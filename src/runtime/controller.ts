@@ -142,27 +142,37 @@ export function leadControllers(
 /** How a run ended. */
 type Ending = { readonly result: Result; readonly outcome: Outcome; readonly error?: unknown };
 
-const RESULTS = { 'on-change': 'success', after: 'requeue_after', 'with-backoff': 'requeue' } as const;
+const RESULTS = {
+  'on-change': 'success',
+  after: 'requeue_after',
+  'with-backoff': 'requeue',
+  'once-available': 'requeue',
+} as const;
 
 /**
- * Runs a reconcile; never fails. This is the one place that decides what an error means: all are retried with backoff. An
- * object that was deleted before it could be written is no error, since that happens in normal operation.
+ * Runs a reconcile; never fails. This is the one place that decides what an error means:
+ *
+ *   error          retry                                           counts as
+ *   Unavailable    with backoff, once what is away can be back     error
+ *   Gone           with backoff                                    no error: it happens in normal operation
+ *   any other      with backoff                                    error
  */
 async function attempt(run: () => Promise<Outcome>): Promise<Ending> {
   try {
     const outcome = checkedOutcome(await run());
     return { result: RESULTS[outcome.requeue], outcome };
   } catch (error) {
-    const outcome = { requeue: 'with-backoff' } as const;
-    const isGone = error instanceof ResourceError && error.reason === 'Gone';
-    return isGone ? { result: 'requeue', outcome } : { result: 'error', outcome, error };
+    const reason = error instanceof ResourceError ? error.reason : undefined;
+    const outcome = { requeue: reason === 'Unavailable' ? 'once-available' : 'with-backoff' } as const;
+    return reason === 'Gone' ? { result: 'requeue', outcome } : { result: 'error', outcome, error };
   }
 }
 
 /** Checks at run time what a reconcile returned; throws where it is no outcome. */
 function checkedOutcome(given: unknown): Outcome {
   const { requeue, ms } = Object(given) as { readonly requeue?: unknown; readonly ms?: unknown };
-  if (requeue === 'on-change' || requeue === 'with-backoff') return { requeue };
+  if (requeue === 'on-change' || requeue === 'with-backoff' || requeue === 'once-available')
+    return { requeue };
   if (requeue === 'after' && typeof ms === 'number' && Number.isFinite(ms))
     return { requeue, ms: Math.max(0, ms) };
   throw new TypeError('reconcile did not return an outcome');

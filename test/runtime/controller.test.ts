@@ -103,6 +103,7 @@ describe('a controller', () => {
     [{ requeue: 'after', ms: 10 }, 'requeue_after', [0, 10, 20, 30, 40]],
     [{ requeue: 'after', ms: -5 }, 'requeue_after', [0, 0, 0, 0, 0, 0]],
     [{ requeue: 'with-backoff' }, 'requeue', [0, 5, 15, 35]],
+    [{ requeue: 'once-available' }, 'requeue', [0, 5, 15, 35]],
   ])('that returns %o counts it as %s', async (outcome, result, expected) => {
     const times: number[] = [];
     const { runtime, clock } = await running((_ref, _context, { clock }) => {

@@ -27,6 +27,7 @@ const anOutcome = fc.oneof(
   fc.constant({ requeue: 'on-change' as const }),
   aTime.map(ms => ({ requeue: 'after' as const, ms })),
   fc.constant({ requeue: 'with-backoff' as const }),
+  fc.constant({ requeue: 'once-available' as const }),
   fc.constant('rejects' as const),
 );
 const anEnd = fc.record({ do: fc.constant('end' as const), nth: fc.nat(9), outcome: anOutcome });

@@ -235,6 +235,58 @@ describe('a run without success', () => {
   });
 });
 
+describe('a run that finds away what it needs', () => {
+  const away: Outcome = { requeue: 'once-available' };
+  const queueWith = async (keys: number) => {
+    const scene = queueOf({ concurrency: 1000 });
+    scene.queue.start();
+    for (let n = 0; n < keys; n++) scene.queue.add(`key-${n}`, 'change');
+    await scene.clock.settle();
+    for (const key of scene.work.running) await scene.work.end(key, away);
+    return scene;
+  };
+
+  it('is repeated after 5 ms, twice as long each time, and at most 30 s', async () => {
+    const { clock, work } = await queueWith(1);
+    const waits: number[] = [];
+    for (let failures = 1; failures <= 15; failures++) {
+      const failedAt = clock.now();
+      await clock.advance(30_000);
+      waits.push((work.times.at(-1) ?? 0) - failedAt);
+      await work.end('key-0', away);
+    }
+    expect(waits).toEqual([...Array.from({ length: 13 }, (_, n) => 5 * 2 ** n), 30_000, 30_000]);
+  });
+
+  it('is repeated when another finds it, the first at once, and then ten a second', async () => {
+    const { clock, work } = await queueWith(31);
+    for (let failures = 0; failures < 13; failures++) {
+      await clock.advance(60_000);
+      for (const key of work.running) await work.end(key, away);
+    }
+    await clock.advance(30_000);
+    const [first = '', ...others] = work.running;
+    const [backAt, before] = [clock.now(), work.started.length];
+    for (const key of others) await work.end(key, away);
+    await work.end(first);
+    await clock.advance(20_000);
+    expect(work.times.slice(before).map(at => at - backAt)).toEqual(others.map((_key, index) => index * 100));
+  });
+
+  it('and fails otherwise afterwards has the backoff of a first failure', async () => {
+    const { clock, work } = await queueWith(1);
+    for (let failures = 0; failures < 20; failures++) {
+      await clock.advance(30_000);
+      await work.end('key-0', away);
+    }
+    await clock.advance(30_000);
+    await work.reject('key-0', new Error('no'));
+    const before = work.times.length;
+    await clock.advance(5);
+    expect(work.times.length).toBe(before + 1);
+  });
+});
+
 describe('a requeue after a time', () => {
   it.each([0, 1, 250, 86_400_000])('comes after %i ms', async ms => {
     const { clock, work, queue } = queueOf();

@@ -1,14 +1,19 @@
 import type { Clock } from '../../api/clock.ts';
 import { Lanes } from './lanes.ts';
 import type { LaneName } from './lanes.ts';
-import { backoffMs, TokenBucket } from './retry.ts';
+import { backoffMs, returnIntervalMs, TokenBucket } from './retry.ts';
 
 /** What a reconcile returns: when the key is reconciled next if no change enqueues it before. */
 export type Outcome =
   | { readonly requeue: 'on-change' }
   | { readonly requeue: 'after'; readonly ms: number }
   /** As after an error; for a dependency that is missing and expected to appear. */
-  | { readonly requeue: 'with-backoff' };
+  | { readonly requeue: 'with-backoff' }
+  /**
+   * What the run needs is away, such as the API server. As with a backoff, of 30 s at most, and at once when a run of any such
+   * key finds it again.
+   */
+  | { readonly requeue: 'once-available' };
 
 /** Why a key is added. */
 export type Cause =
@@ -53,18 +58,15 @@ export type QueueState = {
 type Entry<K> = {
   readonly key: K;
   /** A released run goes on without a slot. */
-  state: LaneName | 'running' | 'released' | 'later' | 'backoff';
+  state: LaneName | 'running' | 'released' | 'later' | 'backoff' | 'away';
   /** The lane that it was in last, in which a retry is queued. */
   lane: LaneName;
   /** The lane in which it is queued after its run, because it was added during the run. */
   next: LaneName | undefined;
-  /** Failed runs in a row. */
-  failures: number;
+  /** Failed runs since the last success, by why they failed: the end of a long outage is no reason for a long backoff. */
+  failures: { failed: number; away: number };
   queuedAt: number;
 };
-
-/** The rate limit of all keys' retries together; changes and requeues after a time are not limited. */
-const RETRIES = { burst: 100, intervalMs: 100 };
 
 /**
  * Keys to be reconciled, never one of them twice at once. However often a key is added while it is queued, it runs once; if
@@ -80,14 +82,16 @@ export class Queue<K extends string> {
   readonly #deps: QueueDeps<K>;
   readonly #entries = new Map<K, Entry<K>>();
   readonly #lanes = new Lanes<Entry<K>>();
-  /** How to cancel the timer of each key that waits for a time. */
-  readonly #timers = new Map<Entry<K>, () => void>();
-  readonly #bucket = new TokenBucket(RETRIES);
+  /** The timer of each key that waits for a time. */
+  readonly #timers = new Map<Entry<K>, { readonly dueAt: number; readonly cancel: () => void }>();
+  readonly #bucket = new TokenBucket();
   readonly #whenIdle: (() => void)[] = [];
   #phase: 'created' | 'started' | 'stopped' = 'created';
   #running = 0;
   #released = 0;
   #isScheduled = false;
+  /** Whether a run has found away what it needs, and no such key's run has found it again since. */
+  #isAway = false;
 
   constructor(deps: QueueDeps<K>) {
     this.#deps = deps;
@@ -120,7 +124,7 @@ export class Queue<K extends string> {
   stop(): void {
     this.#phase = 'stopped';
     this.#lanes.clear();
-    for (const cancel of this.#timers.values()) cancel();
+    for (const { cancel } of this.#timers.values()) cancel();
     this.#timers.clear();
     this.#entries.clear();
   }
@@ -141,7 +145,7 @@ export class Queue<K extends string> {
       state: 'live',
       lane: 'live',
       next: undefined,
-      failures: 0,
+      failures: { failed: 0, away: 0 },
       queuedAt: 0,
     };
     this.#entries.set(key, entry);
@@ -162,9 +166,10 @@ export class Queue<K extends string> {
         if (cause !== 'resync' && entry.next !== 'live') entry.next = lane;
         return;
       case 'backoff':
+      case 'away':
       case 'later':
-        if (cause === 'resync' && entry.state === 'backoff') return;
-        this.#timers.get(entry)?.();
+        if (cause === 'resync' && entry.state !== 'later') return;
+        this.#timers.get(entry)?.cancel();
         this.#timers.delete(entry);
         this.#push(entry, lane);
     }
@@ -219,33 +224,55 @@ export class Queue<K extends string> {
   #end(entry: Entry<K>, outcome: Outcome): void {
     this.#running--;
     if (entry.state === 'released') this.#released--;
-    entry.failures = outcome.requeue === 'with-backoff' ? entry.failures + 1 : 0;
-    if (this.#phase !== 'stopped') this.#requeue(entry, outcome);
+    if (this.#phase !== 'stopped') {
+      if (entry.failures.away > 0 && outcome.requeue !== 'once-available') this.#retryAway();
+      this.#requeue(entry, outcome);
+    }
     if (this.#running === 0) for (const resolve of this.#whenIdle.splice(0)) resolve();
     this.#schedule();
   }
 
   #requeue(entry: Entry<K>, outcome: Outcome): void {
-    const { next } = entry;
+    const { next, failures } = entry;
     entry.next = undefined;
+    if (outcome.requeue === 'with-backoff') entry.failures = { failed: failures.failed + 1, away: 0 };
+    else if (outcome.requeue === 'once-available') entry.failures = { ...failures, away: failures.away + 1 };
+    else entry.failures = { failed: 0, away: 0 };
     if (next) this.#push(entry, next);
     else if (outcome.requeue === 'on-change') this.#entries.delete(entry.key);
     else if (outcome.requeue === 'after') this.#delay(entry, 'later', outcome.ms);
-    else this.#retry(entry);
+    else this.#retry(entry, outcome.requeue === 'with-backoff' ? 'failed' : 'away');
   }
 
-  #retry(entry: Entry<K>): void {
+  #retry(entry: Entry<K>, why: 'failed' | 'away'): void {
     const tokenMs = this.#bucket.take(this.#deps.clock.now());
-    this.#delay(entry, 'backoff', Math.max(tokenMs, backoffMs(entry.failures)));
+    const ms = Math.max(tokenMs, backoffMs(entry.failures[why], why));
+    this.#delay(entry, why === 'failed' ? 'backoff' : 'away', ms);
+    if (why === 'away') this.#isAway = true;
     this.#deps.observer.retried();
   }
 
-  #delay(entry: Entry<K>, state: 'later' | 'backoff', ms: number): void {
-    entry.state = state;
-    const cancel = this.#deps.clock.after(ms, () => {
-      this.#timers.delete(entry);
-      this.#push(entry, state === 'backoff' ? entry.lane : 'live');
+  /** Retries what waits for something that is no longer away, evenly; tokens for the times at which it was due are not used. */
+  #retryAway(): void {
+    if (!this.#isAway) return;
+    this.#isAway = false;
+    this.#bucket.fill();
+    const now = this.#deps.clock.now();
+    const away = [...this.#timers].filter(([{ state }]) => state === 'away');
+    const intervalMs = returnIntervalMs(away.length);
+    away.forEach(([entry, { dueAt, cancel }], index) => {
+      cancel();
+      this.#delay(entry, 'backoff', Math.min(dueAt - now, index * intervalMs));
     });
-    this.#timers.set(entry, cancel);
+  }
+
+  #delay(entry: Entry<K>, state: 'later' | 'backoff' | 'away', ms: number): void {
+    entry.state = state;
+    const { clock } = this.#deps;
+    const cancel = clock.after(ms, () => {
+      this.#timers.delete(entry);
+      this.#push(entry, state === 'later' ? 'live' : entry.lane);
+    });
+    this.#timers.set(entry, { dueAt: clock.now() + ms, cancel });
   }
 }

@@ -2,8 +2,17 @@ import type { Cause, Outcome } from '../../../src/runtime/queue/queue.ts';
 
 type Lane = 'live' | 'background';
 type Waiting = { readonly key: string; readonly lane: Lane };
-type Delayed = Waiting & { readonly dueAt: number; readonly isRetry: boolean };
+type Delayed = Waiting & { dueAt: number; waitsFor: 'a time' | 'a retry' | 'what is away' };
 type Running = Waiting & { next: Lane | undefined; isReleased: boolean };
+
+type Failures = { readonly failed: number; readonly away: number };
+
+const NONE: Failures = { failed: 0, away: 0 };
+
+function failuresAfter({ requeue }: Outcome, { failed, away }: Failures): Failures {
+  if (requeue === 'with-backoff') return { failed: failed + 1, away: 0 };
+  return requeue === 'once-available' ? { failed, away: away + 1 } : NONE;
+}
 
 /** The contract of a queue, on plain lists that are searched from end to end. */
 export class QueueModel {
@@ -13,8 +22,9 @@ export class QueueModel {
   delayed: Delayed[] = [];
   running: Running[] = [];
   readonly #concurrency: number;
-  readonly #failures = new Map<string, number>();
+  readonly #failures = new Map<string, Failures>();
   #isStopped = false;
+  #isAway = false;
   #liveInARow = 0;
   /** In thousandths, of which each millisecond brings ten. */
   #tokens = 100_000;
@@ -33,7 +43,7 @@ export class QueueModel {
       if (cause !== 'resync') running.next = running.next === 'live' ? 'live' : lane;
     } else if (waiting) {
       if (waiting.lane === 'background' && lane === 'live') this.#line(key, 'live');
-    } else if (!(delayed?.isRetry && cause === 'resync')) this.#line(key, lane);
+    } else if (!delayed || delayed.waitsFor === 'a time' || cause !== 'resync') this.#line(key, lane);
     this.#begin();
   }
 
@@ -41,14 +51,18 @@ export class QueueModel {
     const running = this.running.find(one => one.key === key);
     if (!running) throw new Error(`${key} does not run`);
     this.running = this.running.filter(one => one !== running);
-    const failures = outcome.requeue === 'with-backoff' ? (this.#failures.get(key) ?? 0) + 1 : 0;
-    this.#failures.set(key, failures);
+    const { failed, away } = this.#failures.get(key) ?? NONE;
     if (this.#isStopped) return;
+    if (away > 0 && outcome.requeue !== 'once-available') this.#retryAway();
+    const failures = failuresAfter(outcome, { failed, away });
+    this.#failures.set(key, failures);
     if (running.next) this.#line(key, running.next);
-    else if (outcome.requeue === 'after') this.#delay({ key, lane: 'live', isRetry: false }, outcome.ms);
-    else if (outcome.requeue === 'with-backoff') {
-      const wait = Math.max(this.#waitForToken(), Math.min(1_000_000, 5 * 2 ** (failures - 1)));
-      this.#delay({ key, lane: running.lane, isRetry: true }, wait);
+    else if (outcome.requeue === 'after') this.#delay({ key, lane: 'live', waitsFor: 'a time' }, outcome.ms);
+    else if (outcome.requeue === 'with-backoff')
+      this.#retry({ key, lane: running.lane, waitsFor: 'a retry' }, failures.failed, 1_000_000);
+    else if (outcome.requeue === 'once-available') {
+      this.#isAway = true;
+      this.#retry({ key, lane: running.lane, waitsFor: 'what is away' }, failures.away, 30_000);
     }
     this.#begin();
     this.advance(0);
@@ -83,6 +97,22 @@ export class QueueModel {
 
   #delay(what: Omit<Delayed, 'dueAt'>, ms: number): void {
     this.delayed.push({ ...what, dueAt: this.now + ms });
+  }
+
+  #retry(what: Omit<Delayed, 'dueAt'>, failures: number, longestMs: number): void {
+    this.#delay(what, Math.max(this.#waitForToken(), Math.min(longestMs, 5 * 2 ** (failures - 1))));
+  }
+
+  #retryAway(): void {
+    const away = this.delayed.filter(({ waitsFor }) => waitsFor === 'what is away');
+    if (this.#isAway) this.#tokens = 100_000;
+    this.#isAway = false;
+    for (const [index, one] of away.entries()) {
+      one.dueAt = Math.min(one.dueAt, this.now + index * Math.min(100, 20_000 / away.length));
+      one.waitsFor = 'a retry';
+    }
+    // Those that are due together run in the order in which they were delayed.
+    this.delayed = [...this.delayed.filter(one => !away.includes(one)), ...away];
   }
 
   #begin(): void {
