@@ -2,6 +2,7 @@ import { conditionsOf } from '../api/conditions.ts';
 import type { Finding } from '../api/conditions.ts';
 import { isEqual } from '../api/json.ts';
 import type { Kinds } from '../api/generated/types.ts';
+import { isClearText } from './clear-text.ts';
 import { proxiesOf } from '../traffic/data-path.ts';
 import { SKIP_CLEANUP } from './pool/members.ts';
 import type { Reach, ReconciledPool } from './pool/pool.ts';
@@ -179,14 +180,24 @@ export function authenticatedOf(situation: Omit<Situation, 'pool'>): Finding {
     const message = `not tried: ${conflictWith(domain, olderName)}`;
     return { type: 'Authenticated', status: 'Unknown', reason: 'Conflict', message };
   }
-  const problem = situation.problem ?? errorProblem(view?.error, origin) ?? mismatch(view, domain, origin);
-  if (problem) return { type: 'Authenticated', status: 'False', ...problem, message: cut(problem.message) };
+  if (situation.problem) return notAuthenticated(situation.problem);
+  const problem = errorProblem(view?.error, origin) ?? mismatch(view, domain, origin);
+  const url = situation.reach?.controlURL;
+  const clearText =
+    url !== undefined && isClearText(url)
+      ? '; the secret is sent in clear text, because the URL of the control API begins with http: use https'
+      : '';
+  if (problem) return notAuthenticated({ ...problem, message: cut(problem.message) + clearText });
   const spaces =
     trimmed.length === 0
       ? ''
       : `; white space around ${trimmed.join(' and ')} was ignored: store the value without it`;
-  const message = `the control API lists devices with the credentials of ${origin}${spaces}`;
+  const message = `the control API lists devices with the credentials of ${origin}${spaces}${clearText}`;
   return { type: 'Authenticated', status: 'True', reason: 'Authenticated', message };
+}
+
+function notAuthenticated({ reason, message }: AuthenticationProblem): Finding {
+  return { type: 'Authenticated', status: 'False', reason, message: cut(message) };
 }
 
 function cut(message: string): string {
