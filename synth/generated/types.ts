@@ -358,7 +358,7 @@ export interface EnvoyGatewayInstallation {
    */
   readonly serviceAccount: string;
   /**
-   * The namespaces of the Envoys; the namespace of Envoy Gateway if it is not set.
+   * The namespaces of the Envoys; the namespace of Envoy Gateway if it is not set. Ports 1055, 5005 and those of UDP are open to whoever creates pods there with the two labels of an Envoy: name no namespaces of tenants.
    */
   readonly proxyNamespaces?: readonly string[];
 }
