@@ -129,6 +129,7 @@ export async function startStandalone(
       health,
       ...referencesOf(settings, read, targets),
       relayPortRange: { first: 0, last: 0 },
+      relayPortsPerNamespace: undefined,
       installation: undefined,
       meshPods: {},
       relayImage: undefined,

@@ -5,13 +5,16 @@ import type { Installation } from './generated/types.ts';
 export function meshPodEnvironment(
   installation: Pick<Installation, 'controlURL' | 'meshPods'>,
 ): Readonly<Record<string, string>> {
-  const { relayPorts, extraEnv, ...same } = installation.meshPods;
+  const { relayPorts, relayPortsPerNamespace, extraEnv, ...same } = installation.meshPods;
   const variables = Object.entries(extraEnv ?? {}).map(([name, value]) => ({ name, value }));
   const pool = { ...same, ...(variables.length > 0 ? { extraEnv: variables } : {}) };
   return {
     ...(installation.controlURL === undefined ? {} : { CONTROL_API_URL: installation.controlURL }),
     MESH_PODS: escapedJson(pool, NO_PLAIN_ASCII),
     RELAY_PORTS: `${relayPorts.first}-${relayPorts.last}`,
+    ...(relayPortsPerNamespace === undefined
+      ? {}
+      : { RELAY_PORTS_PER_NAMESPACE: String(relayPortsPerNamespace) }),
   };
 }
 

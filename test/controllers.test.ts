@@ -29,6 +29,7 @@ describe('the registry of controllers', () => {
     health: new ScriptedHealth(),
     inputs: [],
     relayPortRange: { first: 0, last: 0 },
+    relayPortsPerNamespace: undefined,
     installation: undefined,
     meshPods: {},
     relayImage: undefined,

@@ -17,3 +17,6 @@ export const MAX_EVENT_SERIES = 2000;
 
 /** Events that are written at once: a namespace whose writes have to wait takes half of them. */
 export const MAX_EVENT_WRITES = 4;
+
+/** A namespace may take one part of this many of the relay ports of a tailnet, so that eight of them can have all they may. */
+export const RELAY_PORT_SHARES = 8;

@@ -4,7 +4,7 @@ import { isRecord } from '../api/json.ts';
 import { unknownFields } from '../api/validation/unknown-fields.ts';
 import { validate } from '../api/validation/validate.ts';
 import { SettingError } from '../telemetry/setting-error.ts';
-import { parseDuration, parseOptional } from './settings.ts';
+import { parseCount, parseDuration, parseOptional } from './settings.ts';
 import type { Settings } from './settings.ts';
 
 type TailnetSpec = Kinds['MeshTailnet']['spec'];
@@ -45,6 +45,11 @@ export const meshPodSettings = {
     help: 'UDP ports on which mesh pods receive datagrams; use the same range in their network policy',
     default: '20000-29999',
     parse: parsePortRange,
+  },
+  relayPortsPerNamespace: {
+    name: 'RELAY_PORTS_PER_NAMESPACE',
+    help: 'how many of these ports new UDP endpoints of a namespace may take on a tailnet; an eighth of them if not set',
+    parse: parsePortCount,
   },
   relayImage: {
     name: 'RELAY_IMAGE',
@@ -114,4 +119,8 @@ function parsePortRange(setting: string, text: string): { readonly first: number
   if (from !== '' && FIRST_FREE_PORT <= first && first <= last && last <= 65_535) return { first, last };
   const form = `write the first and the last port, from ${FIRST_FREE_PORT} to 65535, such as 20000-29999`;
   throw new SettingError(setting, `${JSON.stringify(text.slice(0, 60))} is not a range of ports; ${form}`);
+}
+
+function parsePortCount(setting: string, text: string): number | undefined {
+  return text.trim() === '' ? undefined : parseCount(setting, text);
 }

@@ -4,6 +4,7 @@ import { API_VERSION } from '../api/generated/kinds.ts';
 import type { Kinds } from '../api/generated/types.ts';
 import type { Clock } from '../api/clock.ts';
 import type { Ref } from '../api/key.ts';
+import { RELAY_PORT_SHARES } from '../api/shares.ts';
 import { relayName } from '../api/names.ts';
 import { datagramTailnetsOf, refTo, tailnetsOf } from '../api/objects/references.ts';
 import { formatTargets, TARGETS_KEY, targetsVersion } from '../api/relay-targets.ts';
@@ -40,6 +41,8 @@ export type RelayPortsDeps = GatherDeps & {
   readonly relayPorts: PublishedPorts | undefined;
   /** Which ports relays may listen on. */
   readonly relayPortRange: PortRange;
+  /** How many of them new endpoints of a namespace may take on a tailnet; its share of the range if undefined. */
+  readonly relayPortsPerNamespace: number | undefined;
   /** The image of relays; without it mesh pods have none. */
   readonly relayImage: string | undefined;
   readonly httpGet: HttpGet;
@@ -68,13 +71,17 @@ function bySelector(_: string, read: ReadResources): readonly Ref<'MeshTailnet'>
 type Memory = {
   readonly appliedAt: number;
   readonly freed: FreedPorts;
+  readonly owners: Assignment['owners'];
   readonly confirmation: Confirmation;
 };
 
 /** Ports that lost their target a short time ago, which are not given to another one. */
 type FreedPorts = ReadonlyMap<number, { readonly target: string; readonly at: number }>;
 
-const NOTHING: Memory = { appliedAt: -Infinity, freed: new Map(), confirmation: UNCONFIRMED };
+const NOTHING: Memory = {
+  ...{ appliedAt: -Infinity, freed: new Map(), owners: new Map() },
+  confirmation: UNCONFIRMED,
+};
 
 /** The ConfigMap is applied again after this time, in case others have changed its metadata. */
 const REAPPLY_MS = 600_000;
@@ -126,7 +133,7 @@ export function relayPortsController(deps: RelayPortsDeps): Controller<'MeshTail
         deps,
       );
       reportProblems(tailnet, memory.confirmation, confirmation, deps);
-      memories.set(name, { appliedAt, freed, confirmation });
+      memories.set(name, { appliedAt, freed, owners: assignment.owners, confirmation });
       relayPorts?.publish(name, portsOf(assignment, confirmation));
       return outcomeOf(assignment, freed, confirmation, clock.now());
     },
@@ -143,18 +150,23 @@ function withoutRelays({ wanted }: Gathered): PortsOfTailnet {
 /** Assigns ports, and keeps those that have lost their target. */
 function plan(
   { wanted, stored = '' }: Gathered,
-  { freed: before }: Memory,
-  { relayPortRange, clock }: RelayPortsDeps,
+  { freed: before, owners }: Memory,
+  { relayPortRange: range, relayPortsPerNamespace: perNamespace = shareOf(range), clock }: RelayPortsDeps,
 ): { readonly assignment: Assignment; readonly freed: FreedPorts } {
   const now = clock.now();
   const held = new Map([...before].filter(([, { at }]) => now - at < FREED_MS));
   const heldTargets = [...held].map(([port, { target }]) => [port, target] as const);
   const previous = new Map([...heldTargets, ...targetsIn(stored)]);
-  const assignment = assignPorts(previous, wanted, relayPortRange);
+  const assignment = assignPorts(previous, wanted, { range, perNamespace, owners });
   const assigned = new Set(assignment.ports.values());
   const lost = [...previous].filter(([port]) => !assigned.has(port));
   const freed = lost.map(([port, target]) => [port, { target, at: held.get(port)?.at ?? now }] as const);
   return { assignment, freed: new Map(freed) };
+}
+
+/** The relay ports of a namespace where no setting has their number. */
+function shareOf({ first, last }: PortRange): number {
+  return Math.max(1, Math.floor((last - first + 1) / RELAY_PORT_SHARES));
 }
 
 function inverted(ports: ReadonlyMap<string, number>): ReadonlyMap<number, string> {

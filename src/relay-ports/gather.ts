@@ -86,5 +86,5 @@ function wantedBy({ metadata, spec }: MeshEndpoints): readonly WantedTarget[] {
   const { namespace = '', name, creationTimestamp: createdAt } = metadata;
   return (spec.endpoints ?? [])
     .filter(isRelayed)
-    .map(endpoint => ({ target: addressText(endpoint), createdAt, object: `${namespace}/${name}` }));
+    .map(endpoint => ({ target: addressText(endpoint), createdAt, namespace, name }));
 }

@@ -5,18 +5,28 @@ export type WantedTarget = {
   readonly target: string;
   /** The creationTimestamp of the object. */
   readonly createdAt: string | undefined;
-  /** The namespace and name of the object. */
-  readonly object: string;
+  readonly namespace: string;
+  readonly name: string;
 };
 
 /** The first and the last of a range of ports. */
 export type PortRange = { readonly first: number; readonly last: number };
+
+export type AssignOptions = {
+  readonly range: PortRange;
+  /** How many ports a namespace may have and still get another one. */
+  readonly perNamespace: number;
+  /** The namespaces to which ports counted before, by target. */
+  readonly owners: ReadonlyMap<string, string>;
+};
 
 /** The relay ports of a tailnet, by target. */
 export type Assignment = {
   readonly ports: ReadonlyMap<string, number>;
   /** Why a target has no port, with the fix. */
   readonly missing: ReadonlyMap<string, string>;
+  /** The namespace to which a port counts, by target, also of those that are no longer wanted and not free yet. */
+  readonly owners: ReadonlyMap<string, string>;
 };
 
 /*
@@ -24,43 +34,120 @@ export type Assignment = {
  * that had a port of the range                  the same; of several, the lowest
  * that had none, or one outside of the range    the first free one, searched from a hash of the target
  * while no port is free                         none; the targets of older objects go first
+ * while its namespaces have all of their ports  none; likewise
  *
  * A port that had a target is not free, even if the target is no longer wanted: datagrams for that target may be on their way.
+ *
+ * A port counts to one namespace, its owner
+ *
+ *   as before                                   while that wants the target, however small its share has become
+ *   of a target that the owner does not want    one that wants it and has room; without any, the target loses its port
+ *   of a new target                             likewise: the one with the oldest object
+ *   of a target that none wants                 as before, until the port is free
+ *   where the owner is not known                likewise the oldest, even without room: a restart takes no port away
+ *
+ * So a namespace has no more counted than it wants itself, and none gets more ports by passing them on, or by replacing its
+ * targets quickly.
  */
 export function assignPorts(
   previous: ReadonlyMap<number, string>,
   wanted: readonly WantedTarget[],
-  range: PortRange,
+  { range, perNamespace, owners: before }: AssignOptions,
 ): Assignment {
-  const targets = new Set(byAge(wanted));
-  const taken = new Set<number>();
-  const ports = new Map<string, number>();
-  for (const [port, target] of [...previous].sort(([one], [other]) => one - other)) {
-    if (port < range.first || port > range.last) continue;
-    taken.add(port);
-    if (targets.has(target) && !ports.has(target)) ports.set(target, port);
+  const namespacesOf = namespacesByTarget(wanted);
+  const inRange = [...previous].filter(([port]) => port >= range.first && port <= range.last);
+  const ports = keptPorts(inRange, namespacesOf);
+  const shares = new Shares(perNamespace);
+  const orphans = [];
+  for (const [target, namespaces] of namespacesOf) {
+    if (!ports.has(target)) continue;
+    const owner = before.get(target);
+    if (owner === undefined) shares.count(target, namespaces);
+    else if (namespaces.includes(owner)) shares.count(target, [owner]);
+    else orphans.push([target, namespaces] as const);
   }
+  for (const [target, namespaces] of orphans) {
+    if (shares.haveRoom(namespaces)) shares.count(target, namespaces);
+    else ports.delete(target);
+  }
+  for (const [, target] of inRange) {
+    const owner = before.get(target);
+    if (owner !== undefined && !ports.has(target)) shares.count(target, [owner]);
+  }
+  const taken = new Set(inRange.map(([port]) => port));
   const missing = new Map<string, string>();
-  for (const target of targets) {
+  for (const [target, namespaces] of namespacesOf) {
     if (ports.has(target)) continue;
+    if (!shares.haveRoom(namespaces)) {
+      missing.set(target, shareUsedUp(perNamespace));
+      continue;
+    }
     const port = freePort(target, taken, range);
     if (port === undefined) missing.set(target, exhausted(range));
-    else ports.set(target, port);
+    else {
+      ports.set(target, port);
+      shares.count(target, namespaces);
+    }
   }
-  return { ports, missing };
+  return { ports, missing, owners: shares.owners };
 }
 
-/** The targets of older objects first; of equally old objects, by name. */
-function byAge(wanted: readonly WantedTarget[]): readonly string[] {
-  const ranked = wanted.map(each => ({ rank: rankOf(each), target: each.target }));
-  return ranked.sort((one, other) => (one.rank < other.rank ? -1 : 1)).map(({ target }) => target);
+/** The ports of wanted targets, each the lowest that it had. */
+function keptPorts(
+  previous: readonly (readonly [number, string])[],
+  wanted: ReadonlyMap<string, unknown>,
+): Map<string, number> {
+  const ports = new Map<string, number>();
+  for (const [port, target] of [...previous].sort(([one], [other]) => one - other))
+    if (wanted.has(target) && !ports.has(target)) ports.set(target, port);
+  return ports;
+}
+
+/** The ports of each namespace. */
+class Shares {
+  readonly owners = new Map<string, string>();
+  readonly #counts = new Map<string, number>();
+  readonly #max: number;
+
+  constructor(max: number) {
+    this.#max = max;
+  }
+
+  haveRoom(namespaces: readonly string[]): boolean {
+    return namespaces.some(namespace => this.#countOf(namespace) < this.#max);
+  }
+
+  /** Counts the port of a target to the first of these namespaces that has room, or else to the first one. */
+  count(target: string, namespaces: readonly string[]): void {
+    const owner = namespaces.find(namespace => this.#countOf(namespace) < this.#max) ?? namespaces[0];
+    if (owner === undefined) return;
+    this.owners.set(target, owner);
+    this.#counts.set(owner, this.#countOf(owner) + 1);
+  }
+
+  #countOf(namespace: string): number {
+    return this.#counts.get(namespace) ?? 0;
+  }
+}
+
+/** The targets of older objects first; of equally old objects, by name. Their namespaces likewise. */
+function namespacesByTarget(wanted: readonly WantedTarget[]): ReadonlyMap<string, readonly string[]> {
+  const ranked = wanted.map(each => ({ rank: rankOf(each), ...each }));
+  ranked.sort((one, other) => (one.rank < other.rank ? -1 : 1));
+  const namespaces = new Map<string, string[]>();
+  for (const { target, namespace } of ranked) {
+    const known = namespaces.get(target);
+    if (known?.includes(namespace)) continue;
+    if (known) known.push(namespace);
+    else namespaces.set(target, [namespace]);
+  }
+  return namespaces;
 }
 
 /** An object without a creationTimestamp counts as the newest. */
-function rankOf({ createdAt = '~', object, target }: WantedTarget): string {
-  return [createdAt, object, target].join(' ');
+function rankOf({ createdAt = '~', namespace, name, target }: WantedTarget): string {
+  return [createdAt, `${namespace}/${name}`, target].join(' ');
 }
-
 /** Takes the first free port, by linear probing: with the same targets a lost assignment is nearly the same again. */
 function freePort(target: string, taken: Set<number>, { first, last }: PortRange): number | undefined {
   const size = last - first + 1;
@@ -73,4 +160,8 @@ function freePort(target: string, taken: Set<number>, { first, last }: PortRange
 
 function exhausted({ first, last }: PortRange): string {
   return `no relay port is left in ${first}-${last}: widen meshPods.relayPorts (RELAY_PORTS)`;
+}
+
+function shareUsedUp(perNamespace: number): string {
+  return `the namespace has all of its ${perNamespace} relay ports: remove UDP endpoints, or raise meshPods.relayPortsPerNamespace (RELAY_PORTS_PER_NAMESPACE)`;
 }

@@ -139,6 +139,7 @@ const meshPodInstallationOutline: Outline = {
     priorityClassName: { is: "text", expect: "an object name (lower-case letters, digits, '-' and '.', at most 253 characters)", pattern: "^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$" },
     extraEnv: { is: "map", values: { is: "text", isSensitive: true } },
     relayPorts: relayPortsOutline,
+    relayPortsPerNamespace: { is: "integer" },
   },
 };
 

@@ -140,6 +140,7 @@ function shapeMeshPodInstallation(value) {
   if (value.priorityClassName !== undefined && value.priorityClassName !== null) out.priorityClassName = value.priorityClassName;
   if (value.extraEnv !== undefined && value.extraEnv !== null) out.extraEnv = copyMap(value.extraEnv, 64, undefined);
   out.relayPorts = shapeRelayPorts((value.relayPorts ?? {"first":20000,"last":29999}));
+  if (value.relayPortsPerNamespace !== undefined && value.relayPortsPerNamespace !== null) out.relayPortsPerNamespace = value.relayPortsPerNamespace;
   return out;
 }
 

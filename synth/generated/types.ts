@@ -292,6 +292,10 @@ export interface MeshPodInstallation {
    * The UDP ports on which mesh pods receive datagrams from Envoy, one for each UDP endpoint.
    */
   readonly relayPorts: RelayPorts;
+  /**
+   * How many of these ports new UDP endpoints of one namespace may take on a tailnet; an eighth of them if it is not set. Endpoints that have a port keep it.
+   */
+  readonly relayPortsPerNamespace?: number;
 }
 /**
  * CPU and memory of the mesh daemon.

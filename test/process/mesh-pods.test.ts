@@ -23,6 +23,7 @@ describe('the settings of mesh pods', () => {
       meshPods: {},
       orphanAgeMs: 600_000,
       relayPorts: { first: 20_000, last: 29_999 },
+      relayPortsPerNamespace: undefined,
       relayImage: undefined,
       imagePullSecrets: [],
     });
@@ -33,6 +34,7 @@ describe('the settings of mesh pods', () => {
     expect(read({ MESH_PODS: JSON.stringify(pool) }).meshPods).toEqual(pool);
     expect(read({ CONTROL_API_URL: ' https://a.example ' }).controlURL).toBe('https://a.example');
     expect(read({ RELAY_PORTS: '1024-65535' }).relayPorts).toEqual({ first: 1024, last: 65_535 });
+    expect(read({ RELAY_PORTS_PER_NAMESPACE: '500' }).relayPortsPerNamespace).toBe(500);
     expect(read({ IMAGE_PULL_SECRETS: 'one, two' }).imagePullSecrets).toEqual(['one', 'two']);
   });
 
@@ -62,6 +64,10 @@ describe('the settings of mesh pods', () => {
     [{ RELAY_PORTS: '80-90' }, `RELAY_PORTS: "80-90" is not a range of ports; ${PORTS}`],
     [{ RELAY_PORTS: '3000-2000' }, `RELAY_PORTS: "3000-2000" is not a range of ports; ${PORTS}`],
     [{ RELAY_PORTS: '3000' }, `RELAY_PORTS: "3000" is not a range of ports; ${PORTS}`],
+    [
+      { RELAY_PORTS_PER_NAMESPACE: '0' },
+      'RELAY_PORTS_PER_NAMESPACE: "0" is not a whole number from 1 on, such as 10',
+    ],
     [{ RELAY_PORTS: '3000-65536' }, `RELAY_PORTS: "3000-65536" is not a range of ports; ${PORTS}`],
   ])('refuse %j', (environment, message) => {
     expect(refusalOf(environment)).toBe(message);

@@ -307,7 +307,7 @@ describe('the ports of a tailnet', () => {
   });
 
   it('are kept by other targets for 10 s after they were freed', async () => {
-    await scene.restart({ relayPortRange: { first: 20_000, last: 20_000 } });
+    await scene.restart({ relayPortRange: { first: 20_000, last: 20_000 }, relayPortsPerNamespace: 2 });
     await startPool();
     scene.putTargets([TWO]);
     await scene.advance(200);
@@ -315,6 +315,19 @@ describe('the ports of a tailnet', () => {
     expect(scene.published()?.[TWO]).toContain('no relay port is left');
     await scene.advance(10_000);
     expect(scene.published()).toEqual({ [TWO]: '20000' });
+  });
+
+  it('are an eighth of the range for a namespace, also while those that it had are not free yet', async () => {
+    await scene.restart({ relayPortRange: { first: 20_000, last: 20_009 } });
+    await startPool();
+    scene.putTargets([TWO]);
+    await scene.advance(200);
+    expect(scene.published()?.[TWO]).toContain('all of its 1 relay ports');
+    scene.putTargets(['100.64.0.3:53'], 'other/dns');
+    await scene.advance(1000);
+    expect(scene.published()?.['100.64.0.3:53']).toMatch(/^2000\d$/);
+    await scene.advance(10_000);
+    expect(scene.published()?.[TWO]).toMatch(/^2000\d$/);
   });
 
   it('are withdrawn where the operator runs no relays', async () => {

@@ -90,13 +90,16 @@ describe.each(PROCESSES)('the container of $name', ({ name, command, settings })
 describe('the operator', () => {
   const valueOf = (variable: string) =>
     variablesOf(containerOf('mesh-operator', everyKnob)).get(variable) ?? '';
-  const { controlURL, meshPods, relayPorts, relayImage, imagePullSecrets } = meshPodSettings;
+  const { controlURL, meshPods, relayPorts, relayImage, imagePullSecrets, relayPortsPerNamespace } =
+    meshPodSettings;
 
   it('understands of tailnets and mesh pods what was configured', () => {
     expect(controlURL.parse('CONTROL_API_URL', valueOf('CONTROL_API_URL'))).toBe(
       'https://control.example.com/base',
     );
     expect(relayPorts.parse('RELAY_PORTS', valueOf('RELAY_PORTS'))).toEqual({ first: 21_000, last: 28_999 });
+    const share = valueOf('RELAY_PORTS_PER_NAMESPACE');
+    expect(relayPortsPerNamespace.parse('RELAY_PORTS_PER_NAMESPACE', share)).toBe(500);
     const secrets = imagePullSecrets.parse('IMAGE_PULL_SECRETS', valueOf('IMAGE_PULL_SECRETS'));
     expect(secrets).toEqual(['registry']);
     const image = relayImage.parse('RELAY_IMAGE', valueOf('RELAY_IMAGE'));

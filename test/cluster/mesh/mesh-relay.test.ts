@@ -437,7 +437,7 @@ describe('UDP through mesh pods', () => {
   it('reports endpoints for which no port is left, and gives them those that become free', async () => {
     printLogsOnFailure(scene.client, name, OWN);
     await scene.shell.sh(
-      `kubectl -n ${OWN} set env deployment/${COMPONENTS.operator} RELAY_PORTS=20000-20001`,
+      `kubectl -n ${OWN} set env deployment/${COMPONENTS.operator} RELAY_PORTS=20000-20001 RELAY_PORTS_PER_NAMESPACE=2`,
     );
     const services = ['echo', 'dns', 'more'] as const;
     const statuses = () =>

@@ -220,6 +220,7 @@ export class RelayScene {
       workloads: calls.counted(this.namespace),
       relayPorts,
       relayPortRange: { first: 20_000, last: 29_999 },
+      relayPortsPerNamespace: undefined,
       relayImage: 'mesh-gateway:test',
       httpGet: this.#respond,
       clock: this.clock,
