@@ -30,8 +30,8 @@ type ScheduledCheck = {
   readonly endpoints: ScheduledEndpoint[];
   /** The time of its last start, or since which there was none; the next one is at a later grid time. */
   startedAt: number;
-  /** Whether its last probe took long. */
-  isSlow: boolean;
+  /** By its last probe; one that has not been probed is not known to be quick. */
+  pace: 'new' | 'quick' | 'slow';
   /** The slot in which it waits for its next start; undefined once it is due. */
   slotAt: number | undefined;
   /** Of the probe in progress. */
@@ -49,7 +49,7 @@ const UNDECIDED_PERIOD_MS = 1000;
 /** A timer that fires later than this skips its start: after a pause of the process all would be due at once. */
 const MOST_LATE_MS = 1000;
 
-/** Probes that take longer share the places of slow ones. */
+/** Probes that take longer are limited apart from quick ones. */
 const SLOW_MS = 1000;
 
 /** Starts the probes of checks, each by its interval, once for all endpoints that have the same check. */
@@ -143,8 +143,8 @@ export class CheckSchedule {
       this.#wait(scheduled);
       return;
     }
-    const { tailnet } = scheduled.check;
-    this.#limit.run(scheduled.isSlow ? `${tailnet} slow` : tailnet, async () => {
+    const { tailnet, namespace } = scheduled.check;
+    this.#limit.run([tailnet, namespace, scheduled.pace], async () => {
       if (scheduled.endpoints.length > 0) await this.#probe(scheduled, dueAt);
     });
   }
@@ -165,7 +165,7 @@ export class CheckSchedule {
     const { check, endpoints, startedAt } = scheduled;
     const tookMs = this.#deps.clock.now() - startedAt;
     scheduled.abort = undefined;
-    scheduled.isSlow = tookMs > SLOW_MS;
+    scheduled.pace = tookMs > SLOW_MS ? 'slow' : 'quick';
     this.#deps.ended(check, result, tookMs);
     for (const endpoint of [...endpoints]) endpoint.handle(result);
     if (endpoints.length > 0) this.#wait(scheduled);
@@ -178,7 +178,7 @@ function newCheck(key: string, check: Check, now: number): ScheduledCheck {
     phase: phaseOf(key),
     endpoints: [],
     startedAt: now,
-    isSlow: false,
+    pace: 'new',
     slotAt: undefined,
     abort: undefined,
   };

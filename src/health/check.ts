@@ -5,6 +5,8 @@ import type { SocketAddress } from '../api/socket-address.ts';
 export type Check = {
   /** The name of the MeshTailnet. */
   readonly tailnet: string;
+  /** The namespace of the object, which takes turns with others; so equal checks of two namespaces are two. */
+  readonly namespace: string;
   /** The addresses of the service, which are tried in this order, and its port. */
   readonly target: { readonly addresses: readonly string[]; readonly port: number };
   readonly via: CheckPath;

@@ -22,6 +22,7 @@ export type PlannedCheck =
 export type CheckContext = {
   readonly inputs: EndpointInputs;
   readonly relayed: RelayedPath | undefined;
+  readonly namespace: string;
   /** The domain of the object. */
   readonly domain: string;
   /** The MeshTailnet of the domain; undefined where there is none that the object may use. */
@@ -42,7 +43,13 @@ export function checkOf(endpoint: MeshEndpoint, context: CheckContext): PlannedC
   if ('why' in settings) return impossible(settings.why);
   return {
     is: 'on',
-    check: { tailnet: tailnet.metadata.name, ...path, ...timesOf(healthCheck), settings },
+    check: {
+      tailnet: tailnet.metadata.name,
+      namespace: context.namespace,
+      ...path,
+      ...timesOf(healthCheck),
+      settings,
+    },
   };
 }
 

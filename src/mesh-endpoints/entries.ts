@@ -46,12 +46,13 @@ export function planEndpoints({
   ...rest
 }: EndpointsContext): readonly PlannedEndpoint[] {
   const entries = statusEntriesOf(object);
+  const { namespace = '' } = object.metadata;
   return (object.spec.endpoints ?? []).map(endpoint => {
     const entry = entries.get(endpoint.name);
     const known = entry && isCurrent(entry, endpoint) ? entry : undefined;
     const inputs = all.get(endpoint.name) ?? NO_INPUTS;
     const relayed = relayedPathOf(endpoint, known, tailnet, relayPorts);
-    const context = { inputs, relayed, tailnet, domain: object.spec.tailnet, ...rest };
+    const context = { inputs, relayed, tailnet, namespace, domain: object.spec.tailnet, ...rest };
     return { endpoint, inputs, known, relayed, check: checkOf(endpoint, context) };
   });
 }

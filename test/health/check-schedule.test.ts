@@ -113,6 +113,24 @@ describe('the limit of probes at once', () => {
       195,
     );
   });
+
+  it.each([
+    ['from now on', 0],
+    ['for minutes already', 120_000],
+  ] as const)('delays no namespace while all endpoints of another hang %s', async (_, aheadMs) => {
+    const { monitor, clock, starts, behave } = scriptedMonitor({ concurrency: 64 });
+    for (const address of setMany(monitor, 1000, '100.64', { namespace: 'noisy', timeoutMs: 30_000 }))
+      behave(address, 'hang');
+    await clock.advance(aheadMs);
+    const quiet = setMany(monitor, 20, '100.65', { namespace: 'quiet', intervalMs: 2000 });
+    await clock.advance(120_000);
+    for (const address of quiet) {
+      const times = starts.filter(start => start.address === address).map(({ at }) => at);
+      const gaps = times.slice(1).map((at, index) => at - (times[index] ?? NaN));
+      expect(Math.max(...gaps)).toBeLessThan(4000);
+      expect(times.length).toBeGreaterThan(50);
+    }
+  });
 });
 
 describe('equal checks', () => {
@@ -126,6 +144,14 @@ describe('equal checks', () => {
     await clock.advance(35_000);
     expect(starts.length).toBeLessThanOrEqual(4);
     expect(changed).toEqual([web, api]);
+  });
+
+  it('of two namespaces are probed for each of them, so that none waits for the turn of the other', async () => {
+    const { monitor, clock, starts } = scriptedMonitor();
+    setOne(monitor, checked(tcpCheck('100.64.0.1'), healthy), web);
+    setOne(monitor, checked(tcpCheck('100.64.0.1', { namespace: 'other' }), healthy), api);
+    await clock.advance(10_000);
+    expect(starts).toHaveLength(2);
   });
 
   it('go on while one object has them', async () => {
@@ -197,7 +223,7 @@ describe('set', () => {
   it('ignores the result of a probe that it aborted', async () => {
     const { monitor, clock, behave } = scriptedMonitor();
     behave('100.64.0.1', 'hang');
-    const check = tcpCheck('100.64.0.1', { unhealthyThreshold: 1, timeoutMs: 2000 });
+    const check = tcpCheck('100.64.0.1', { unhealthyThreshold: 1, intervalMs: 3_600_000, timeoutMs: 2000 });
     setOne(monitor, checked(check));
     await clock.advance(1100);
     monitor.remove(web);

@@ -23,6 +23,7 @@ function check(fields: Fields, healthCheck: Fields = {}, context: Partial<CheckC
   const planned = checkOf(object.spec.endpoints?.[0] as MeshEndpoint, {
     inputs: {},
     relayed: undefined,
+    namespace: 'default',
     domain: 'example.ts.net',
     tailnet: tailnetWith(),
     readCa: readCaBundle,
@@ -40,6 +41,7 @@ describe('the check of an endpoint', () => {
   it('has the defaults of the contract, and goes through the pool', () => {
     expect(check({})).toEqual({
       tailnet: 'one',
+      namespace: 'default',
       target: { addresses: ['100.64.0.1'], port: 8080 },
       via: { is: 'pool' },
       intervalMs: 30_000,

@@ -5,6 +5,7 @@ import type { Check } from '../../../src/health/check.ts';
 export function tcpCheck(address: string, fields: Partial<Check> = {}): Check {
   return {
     tailnet: 'example',
+    namespace: 'team',
     target: { addresses: [address], port: 8080 },
     via: { is: 'pool' },
     intervalMs: 10_000,

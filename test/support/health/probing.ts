@@ -11,6 +11,7 @@ type SettingsOf<T extends CheckSettings['type']> = Extract<CheckSettings, { read
 export function checkOf(port: number, settings: CheckSettings, changes: Partial<Check> = {}): Check {
   return {
     tailnet: 'example',
+    namespace: 'team',
     target: { addresses: ['127.0.0.1'], port },
     via: { is: 'pool' },
     intervalMs: 30_000,

@@ -169,7 +169,7 @@ class EventRecorder {
     series.cancelPause();
     series.state = 'queued';
     this.#queued++;
-    this.#writes.run(series.namespace, async () => {
+    this.#writes.run([series.namespace], async () => {
       // Equal events that are recorded together are one request.
       await Promise.resolve();
       await this.#write(series);
