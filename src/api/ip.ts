@@ -36,8 +36,13 @@ export function parseCidr(text: string): Cidr {
 
 /** Whether a text is a host name, an address or a CIDR. */
 export function isHostOrRange(text: string): boolean {
+  if (isAddressOrRange(text)) return true;
+  return /^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$/i.test(text) && !/^[0-9.]+$/.test(text);
+}
+
+/** Whether a text is an address or a CIDR. */
+export function isAddressOrRange(text: string): boolean {
   if (familyOf(text) !== undefined) return true;
-  if (!text.includes('/')) return /^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$/i.test(text) && !/^[0-9.]+$/.test(text);
   try {
     parseCidr(text);
     return true;
@@ -51,4 +56,27 @@ export function containsIP({ family, members }: Cidr, text: string): boolean {
   const ownFamily = familyOf(text);
   if (ownFamily === undefined) throw new TypeError(`${text} is not an address`);
   return ownFamily === family && members.check(text, family);
+}
+
+/** The prefix of IPv4 addresses that a NAT64 translates; they count as the IPv4 address. */
+const NAT64 = '64:ff9b::';
+
+/** The ranges of addresses and CIDRs, each of which `isAddressOrRange` accepts. */
+export function rangesOf(texts: readonly string[]): BlockList {
+  const ranges = new BlockList();
+  for (const text of texts) {
+    const [address = '', length] = text.split('/');
+    if (isIP(address) === 4) {
+      const bits = Number(length ?? 32);
+      ranges.addSubnet(address, bits, 'ipv4');
+      ranges.addSubnet(`${NAT64}${address}`, 96 + bits, 'ipv6');
+    } else ranges.addSubnet(address, Number(length ?? 128), 'ipv6');
+  }
+  return ranges;
+}
+
+/** Whether ranges contain an address, in any spelling; IPv4-mapped addresses count as the IPv4 address. */
+export function containsAddress(ranges: BlockList, address: string): boolean {
+  const version = isIP(address);
+  return version !== 0 && ranges.check(address, version === 4 ? 'ipv4' : 'ipv6');
 }

@@ -1,7 +1,7 @@
 import type { Clock } from '../api/clock.ts';
 import type { ExternalTargets } from './external-targets.ts';
-import { createGuard } from './guard.ts';
-import type { GuardOptions } from './guard.ts';
+import { createGuard } from '../traffic/address-guard.ts';
+import type { GuardOptions } from '../traffic/address-guard.ts';
 import { createLookup } from './lookup.ts';
 import { createResolver } from './resolver.ts';
 

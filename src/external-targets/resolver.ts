@@ -3,7 +3,7 @@ import type { Clock } from '../api/clock.ts';
 import { isEqual } from '../api/json.ts';
 import type { Key } from '../api/key.ts';
 import type { ExternalTargets, Resolution } from './external-targets.ts';
-import type { Guard } from './guard.ts';
+import type { Guard } from '../traffic/address-guard.ts';
 import type { Answer, Lookup } from './lookup.ts';
 
 export type ResolverDeps = { readonly lookup: Lookup; readonly guard: Guard; readonly clock: Clock };

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it } from 'vitest';
-import { createGuard } from '../../src/external-targets/guard.ts';
+import { createGuard } from '../../src/traffic/address-guard.ts';
 import { createLookup } from '../../src/external-targets/lookup.ts';
 import type { ExternalTargets } from '../../src/external-targets/external-targets.ts';
 import { createResolver } from '../../src/external-targets/resolver.ts';

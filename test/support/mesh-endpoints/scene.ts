@@ -4,7 +4,7 @@ import type { Key } from '../../../src/api/key.ts';
 import type { Verdict } from '../../../src/health/health.ts';
 import type { EndpointInputs, InputSource } from '../../../src/mesh-endpoints/inputs.ts';
 import type { ExternalTargets } from '../../../src/external-targets/external-targets.ts';
-import { createGuard } from '../../../src/external-targets/guard.ts';
+import { createGuard } from '../../../src/traffic/address-guard.ts';
 import type { Answer } from '../../../src/external-targets/lookup.ts';
 import { createResolver } from '../../../src/external-targets/resolver.ts';
 import { extensionIndexes, trafficResourcesFrom } from '../../../src/extension/traffic-from-store.ts';

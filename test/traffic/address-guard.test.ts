@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { createGuard } from '../../src/external-targets/guard.ts';
+import { createGuard } from '../../src/traffic/address-guard.ts';
 
 const strict = createGuard({ allow: [], apiServer: ['10.96.0.1', 'api.cluster.example', '8.8.4.4'] });
 const everything = createGuard({

@@ -1,5 +1,4 @@
-import { BlockList, isIP } from 'node:net';
-import { familyOf } from '../api/ip.ts';
+import { containsAddress, familyOf, isAddressOrRange, rangesOf } from '../api/ip.ts';
 
 /** Returns why traffic may not be sent to a host with these addresses, with the fix; undefined where it may. */
 export type Guard = (host: string, addresses: readonly string[]) => string | undefined;
@@ -49,27 +48,24 @@ const SPECIAL = [
   '3fff::/20',
 ];
 
-/** The prefix of IPv4 addresses that a NAT64 translates; they are checked as the IPv4 address. */
-const NAT64 = '64:ff9b::';
-
 /**
  * Creates the guard of externalTargets: each address must be public, or be allowed by its host, itself, or a CIDR; and
  * some are never allowed.
  */
 export function createGuard({ allow, apiServer }: GuardOptions): Guard {
   const hosts = new Set(allow.map(entry => entry.toLowerCase()));
-  const allowed = rangesOf(allow.filter(entry => isIP(entry.split('/')[0] ?? '') !== 0));
+  const allowed = rangesOf(allow.filter(isAddressOrRange));
   const serverHosts = new Set(apiServer.map(entry => entry.toLowerCase()));
-  const server = rangesOf(apiServer.filter(entry => isIP(entry) !== 0));
+  const server = rangesOf(apiServer.filter(isAddressOrRange));
   const whatIs = (address: string) =>
-    contains(server, address) ? 'an address of the API server' : neverAllowed(address);
+    containsAddress(server, address) ? 'an address of the API server' : neverAllowed(address);
   return (host, addresses) => {
     if (serverHosts.has(host)) return `${host} is the API server: name another service`;
     const problems = addresses.flatMap(address => {
       const named = address === host ? address : `${address}, an address of ${host},`;
       const what = whatIs(address);
       if (what !== undefined) return [`${named} is ${what}, which is never allowed: name another service`];
-      if (isPublic(address) || hosts.has(host) || contains(allowed, address)) return [];
+      if (isPublic(address) || hosts.has(host) || containsAddress(allowed, address)) return [];
       return [`${named} is not public: add ${host} or a CIDR with the address to EXTERNAL_TARGETS_ALLOW`];
     });
     return problems[0];
@@ -80,31 +76,12 @@ const neverRanges = Object.entries(NEVER).map(([what, texts]) => ({ what, ranges
 
 function neverAllowed(address: string): string | undefined {
   if (familyOf(address) === undefined) return 'an IPv4-mapped address';
-  return neverRanges.find(({ ranges }) => contains(ranges, address))?.what;
+  return neverRanges.find(({ ranges }) => containsAddress(ranges, address))?.what;
 }
 
 const special = rangesOf(SPECIAL);
 const global = rangesOf(['0.0.0.0/0', '2000::/3']);
 
 function isPublic(address: string): boolean {
-  return contains(global, address) && !contains(special, address);
-}
-
-/** Of addresses and CIDRs. */
-function rangesOf(texts: readonly string[]): BlockList {
-  const ranges = new BlockList();
-  for (const text of texts) {
-    const [address = '', length] = text.split('/');
-    if (isIP(address) === 4) {
-      const bits = Number(length ?? 32);
-      ranges.addSubnet(address, bits, 'ipv4');
-      ranges.addSubnet(`${NAT64}${address}`, 96 + bits, 'ipv6');
-    } else ranges.addSubnet(address, Number(length ?? 128), 'ipv6');
-  }
-  return ranges;
-}
-
-function contains(ranges: BlockList, address: string): boolean {
-  const family = familyOf(address);
-  return family !== undefined && ranges.check(address, family);
+  return containsAddress(global, address) && !containsAddress(special, address);
 }
