@@ -6,11 +6,13 @@ import type { Explained } from './explain/routes.ts';
 import { trafficResourcesFrom, extensionIndexes } from './extension/traffic-from-store.ts';
 import { ROUTE_KINDS } from './api/key.ts';
 import { NAMESPACE } from './api/names.ts';
+import { addressSettings, guardOf } from './process/addresses.ts';
+import type { AddressGuard } from './traffic/address-guard.ts';
 import { openDirectory } from './resources/directory.ts';
 import type { Directory } from './resources/directory.ts';
 
 /** What `mesh-gateway help explain` prints. */
-export const EXPLAIN_HELP = `mesh-gateway explain [--data-path Proxy|Direct] [--namespace NAMESPACE] FOLDER
+export const EXPLAIN_HELP = `mesh-gateway explain [options] FOLDER
 
 Reads the objects in a folder of YAML files: those of standalone, or those that
 \`kubectl get --output yaml\` prints, with their status. For each route to MeshEndpoints it prints the
@@ -20,13 +22,16 @@ is not used or not ready and why. It sends nothing.
   FOLDER        the folder of files
   --data-path   how Envoy reaches the mesh: Proxy, which is the default, or Direct
   --namespace   the namespace of mesh-gateway, where mesh pods run (default ${NAMESPACE})
+  --external-targets-allow, --refused-addresses, --kubernetes-service-host
+                which addresses may get traffic, as the processes have it in EXTERNAL_TARGETS_ALLOW,
+                REFUSED_ADDRESSES and KUBERNETES_SERVICE_HOST
 
 Exit status: 0 every backend can be used, 1 one cannot or a file cannot be read, 2 wrong usage.
 `;
 
 /** Runs `mesh-gateway explain`; returns the exit code. */
 export async function runExplain(args: readonly string[]): Promise<number> {
-  const { folder, path, namespace } = await readArguments(args);
+  const { folder, path, ...options } = await readArguments(args);
   const directory = openDirectory({
     folder,
     indexes: extensionIndexes,
@@ -35,7 +40,7 @@ export async function runExplain(args: readonly string[]): Promise<number> {
     reportFailure: failure => console.error(failure),
   });
   try {
-    return await explain(directory, path, namespace);
+    return await explain(directory, path, options);
   } finally {
     await directory.close();
   }
@@ -47,6 +52,9 @@ async function readArguments(args: readonly string[]) {
     options: {
       'data-path': { type: 'string', default: 'Proxy' },
       namespace: { type: 'string', default: NAMESPACE },
+      'external-targets-allow': { type: 'string', default: '' },
+      'refused-addresses': { type: 'string', default: '' },
+      'kubernetes-service-host': { type: 'string', default: '' },
     },
     allowPositionals: true,
   });
@@ -60,18 +68,27 @@ async function readArguments(args: readonly string[]) {
     () => false,
   );
   if (!isFolder) throw new Error(`explain: ${folder} is not a folder that can be read`);
-  return { folder, path, namespace: values.namespace } as const;
+  const { externalTargetsAllow, refusedAddresses } = addressSettings;
+  const guard = guardOf({
+    externalTargetsAllow: externalTargetsAllow.parse(
+      '--external-targets-allow',
+      values['external-targets-allow'],
+    ),
+    refusedAddresses: refusedAddresses.parse('--refused-addresses', values['refused-addresses']),
+    apiServer: values['kubernetes-service-host'] || undefined,
+  });
+  return { folder, path, podNamespace: values.namespace, guard } as const;
 }
 
 async function explain(
   { start, read, problems }: Directory,
   path: 'Proxy' | 'Direct',
-  podNamespace: string,
+  options: { readonly podNamespace: string; readonly guard: AddressGuard },
 ): Promise<number> {
   start();
   await read.whenSynced();
   const routes = ROUTE_KINDS.flatMap(kind => read.list(kind));
-  const explained = explainRoutes(trafficResourcesFrom(read, { podNamespace }), routes, path);
+  const explained = explainRoutes(trafficResourcesFrom(read, options), routes, path);
   console.log(textOf(explained));
   return problems().length === 0 && explained.every(({ isHealthy }) => isHealthy) ? 0 : 1;
 }

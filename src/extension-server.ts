@@ -10,6 +10,7 @@ import {
   telemetrySettings,
 } from './process/declared-settings.ts';
 import { runUntilSignal } from './runtime/shutdown.ts';
+import { addressSettings, guardOf } from './process/addresses.ts';
 import { startServing } from './process/serving.ts';
 import { helpOn, parseOptional, readSettings } from './process/settings.ts';
 import type { Given, Values } from './process/settings.ts';
@@ -32,6 +33,7 @@ const SETTINGS = {
   podNamespace: podSettings.podNamespace,
   extensionServerAddress: dialledAddress,
   ...extensionSettings,
+  ...addressSettings,
   ...telemetrySettings,
 };
 
@@ -59,7 +61,8 @@ export async function runExtensionServer(given: Given, version: string): Promise
     registerSource(name, read, telemetry);
     const edsTarget = extensionServerAddress ?? extensionServerIn(podNamespace);
     const trustNamespace = name === 'cluster' ? podNamespace : undefined;
-    const more = { edsTarget, trustNamespace, read, telemetry, clock: systemClock };
+    const guard = guardOf(settings);
+    const more = { edsTarget, trustNamespace, guard, read, telemetry, clock: systemClock };
     const { started, steps } = startServing({ ...settings, ...more });
     start();
     const last = [

@@ -20,11 +20,11 @@ import {
 import { readEndpointGauges } from './mesh-endpoints/gauges.ts';
 import { openExternalTargets } from './external-targets/open-external-targets.ts';
 import { externalTargetInputs } from './mesh-endpoints/external-targets.ts';
-import { apiServerInputs } from './mesh-endpoints/inputs.ts';
-import type { InputSource } from './mesh-endpoints/inputs.ts';
+import { meshAddressInputs } from './mesh-endpoints/inputs.ts';
 import { referenceInputs } from './endpoint-inputs/inputs.ts';
 import { readPoolGauges } from './mesh-tailnet/pool/gauges.ts';
 import { readyMembers } from './mesh-tailnet/pool/ready-members.ts';
+import { addressSettings, guardOf } from './process/addresses.ts';
 import { meshPodSettings } from './process/mesh-pods.ts';
 import { createPublishedPorts } from './relay-ports/published-ports.ts';
 import { runUntilSignal } from './runtime/shutdown.ts';
@@ -46,6 +46,7 @@ import { startLeaderElection } from './runtime/leader-election/leadership.ts';
 import type { Leadership } from './runtime/leader-election/leadership.ts';
 import { leadControllers } from './runtime/controller.ts';
 import { registerSource } from './runtime/observer.ts';
+import type { AddressGuard } from './traffic/address-guard.ts';
 import { cachedTrust } from './traffic/trusted-ca.ts';
 import { cachedCaBundles } from './traffic/upstream-tls.ts';
 
@@ -55,6 +56,7 @@ const SETTINGS = {
   extensionServerAddress: dialledAddress,
   dataPath: extensionSettings.dataPath,
   ...controllerSettings,
+  ...addressSettings,
   ...meshPodSettings,
   ...telemetrySettings,
 };
@@ -110,7 +112,8 @@ async function startOperator(
   const { read } = cluster;
   registerSource('cluster', read, telemetry);
   const edsTarget = settings.extensionServerAddress ?? extensionServerIn(podNamespace);
-  const cache = createResolutionCache(read, { dataPath, edsTarget, trustNamespace: podNamespace });
+  const guard = guardOf(settings);
+  const cache = createResolutionCache(read, { dataPath, edsTarget, trustNamespace: podNamespace, guard });
   const events = eventsFrom(settings, cluster, telemetry);
   const startTailnets = () =>
     openTailnets({
@@ -120,10 +123,9 @@ async function startOperator(
       userAgent: `mesh-gateway/${version}`,
       metrics: telemetry.metrics,
     });
-  const apiServer = apiServerIn(environment);
-  const startTargets = () => openExternalTargets({ clock, allow: settings.externalTargetsAllow, apiServer });
-  const started = { startTailnets, startTargets, apiServer };
-  const leadership = electLeader(settings, { cluster, telemetry, cache, events, ...started });
+  const startTargets = () => openExternalTargets({ clock, guard });
+  const started = { startTailnets, startTargets };
+  const leadership = electLeader(settings, { cluster, telemetry, cache, guard, events, ...started });
   telemetry.markChecksAdded();
   cluster.start();
   return {
@@ -166,7 +168,7 @@ type ElectionDeps = {
   readonly startTailnets: () => ReturnType<typeof openTailnets>;
   /** Nor does it resolve names. */
   readonly startTargets: () => ExternalTargets;
-  readonly apiServer: readonly string[];
+  readonly guard: AddressGuard;
 };
 
 const DRAIN = { graceMs: 5000, abortMs: 500 };
@@ -174,7 +176,7 @@ const DRAIN = { graceMs: 5000, abortMs: 500 };
 /** Runs the controllers while this process is the leader; the caches are kept warm in any case. */
 function electLeader(
   settings: OperatorSettings,
-  { cluster, telemetry, cache, events, startTailnets, startTargets, apiServer }: ElectionDeps,
+  { cluster, telemetry, cache, events, startTailnets, startTargets, guard }: ElectionDeps,
 ): Leadership {
   const { podNamespace, podName = hostname(), relayPorts: relayPortRange } = settings;
   const { read, write, leaseTransport } = cluster;
@@ -220,7 +222,7 @@ function electLeader(
         events,
         own,
         workloads: own,
-        ...referencesOf(settings, cluster, [apiServerInputs(apiServer), externalTargetInputs(targets)]),
+        ...referencesOf(settings, cluster, guard, targets),
         relayPorts: createPublishedPorts(),
         health,
         relayPortRange,
@@ -250,11 +252,6 @@ function electLeader(
   return leadership;
 }
 
-/** Kubernetes gives a pod the address of its API server. */
-function apiServerIn({ KUBERNETES_SERVICE_HOST: host }: Given['environment']): readonly string[] {
-  return host === undefined ? [] : [host];
-}
-
 function healthChecksFrom(
   { healthCheckConcurrency: concurrency }: OperatorSettings,
   read: ReadResources,
@@ -268,15 +265,17 @@ function healthChecksFrom(
 function referencesOf(
   { podNamespace, syncPeriodMs }: OperatorSettings,
   { read, transport }: ConnectedKubernetes,
-  inputs: readonly InputSource[],
+  guard: AddressGuard,
+  targets: ExternalTargets,
 ) {
   const caches = { caBundle: cachedCaBundles(), publishedTrust: cachedTrust() };
-  const options = { ...caches, trustNamespace: podNamespace, readsBackends: false };
+  const options = { ...caches, trustNamespace: podNamespace, readsBackends: false, guard };
   const traffic = trafficResourcesFrom(read, options);
   const referenced = kubernetesReferenced(transport);
   const deps = { read, traffic, referenced, clock };
   const references = referenceInputs({ ...deps, ownNamespace: podNamespace, syncPeriodMs });
-  return { traffic, referenced, inputs: [...references, ...inputs] };
+  const addresses = [meshAddressInputs(guard), externalTargetInputs(targets)];
+  return { traffic, referenced, inputs: [...references, ...addresses] };
 }
 
 /** Undefined where the Namespace that identifies a cluster cannot be read. */

@@ -5,6 +5,7 @@ import { OAUTH_SECRET } from './api/names.ts';
 import type { ExternalTargets } from './external-targets/external-targets.ts';
 import { openExternalTargets } from './external-targets/open-external-targets.ts';
 import { externalTargetInputs } from './mesh-endpoints/external-targets.ts';
+import { meshAddressInputs } from './mesh-endpoints/inputs.ts';
 import { openTailnets } from './control/tailnets.ts';
 import { extensionIndexes, trafficResourcesFrom } from './extension/traffic-from-store.ts';
 import { GatewayFiles } from './gateway-files/gateway-files.ts';
@@ -21,6 +22,7 @@ import { readEndpointGauges } from './mesh-endpoints/gauges.ts';
 import { readyMembers } from './mesh-tailnet/pool/ready-members.ts';
 import { meshPodSettings } from './process/mesh-pods.ts';
 import { runUntilSignal, controllerSteps } from './runtime/shutdown.ts';
+import { addressSettings, guardOf } from './process/addresses.ts';
 import { startServing } from './process/serving.ts';
 import { helpOn, readSettings } from './process/settings.ts';
 import type { Given, Values } from './process/settings.ts';
@@ -36,6 +38,7 @@ import type { Directory } from './resources/directory.ts';
 import type { ReadResources } from './resources/resources.ts';
 import { systemClock } from './runtime/clock.ts';
 import { registerSource } from './runtime/observer.ts';
+import type { AddressGuard } from './traffic/address-guard.ts';
 import { cachedCaBundles } from './traffic/upstream-tls.ts';
 import type { ShutdownStep } from './runtime/shutdown.ts';
 import { formatAddress } from './telemetry/address.ts';
@@ -47,6 +50,7 @@ function allSettings({ environment }: Pick<Given, 'environment'>) {
   return {
     ...standaloneSettings(state),
     ...controllerSettings,
+    ...addressSettings,
     controlURL: meshPodSettings.controlURL,
     ...extensionSettings,
     ...telemetrySettings,
@@ -102,9 +106,11 @@ export async function startStandalone(
     const { directory, files } = openFolders(settings, telemetry);
     const { read } = directory;
     registerSource('folder', read, telemetry);
+    const guard = guardOf(settings);
     const serving = startServing({
       ...settings,
       edsTarget,
+      guard,
       read,
       telemetry,
       clock: systemClock,
@@ -113,7 +119,7 @@ export async function startStandalone(
     const { concurrency, syncPeriodMs } = settings;
     const { health, close: endChecks } = healthChecksFrom(settings, read, telemetry);
     readEndpointGauges(read, telemetry.metrics);
-    const targets = externalTargetsOf(settings);
+    const targets = openExternalTargets({ clock: systemClock, guard });
     const tailnets = tailnetsFrom(options, telemetry);
     const deps = {
       read,
@@ -127,7 +133,7 @@ export async function startStandalone(
       dataPath: settings.dataPath,
       relayPorts: undefined,
       health,
-      ...referencesOf(settings, read, targets),
+      ...referencesOf(settings, read, guard, targets),
       relayPortRange: { first: 0, last: 0 },
       relayPortsPerNamespace: undefined,
       installation: undefined,
@@ -169,13 +175,18 @@ export async function startStandalone(
 function referencesOf(
   { secretsDir, syncPeriodMs }: StandaloneSettings,
   read: ReadResources,
+  guard: AddressGuard,
   targets: ExternalTargets,
 ) {
-  const traffic = trafficResourcesFrom(read, { caBundle: cachedCaBundles() });
+  const traffic = trafficResourcesFrom(read, { caBundle: cachedCaBundles(), guard });
   const referenced = localReferenced(secretsDir);
   const deps = { read, traffic, referenced, clock: systemClock };
   const references = referenceInputs({ ...deps, ownNamespace: undefined, syncPeriodMs });
-  return { traffic, referenced, inputs: [...references, externalTargetInputs(targets)] };
+  return {
+    traffic,
+    referenced,
+    inputs: [...references, meshAddressInputs(guard), externalTargetInputs(targets)],
+  };
 }
 
 const DRAIN = { graceMs: 5000, abortMs: 1000 };
@@ -203,10 +214,6 @@ function healthChecksFrom(
 function tailnetsFrom({ version }: StandaloneOptions, { metrics }: ProcessTelemetry) {
   const given = { clock: systemClock, now: () => new Date(), random: Math.random };
   return openTailnets({ ...given, userAgent: `mesh-gateway/${version}`, metrics });
-}
-
-function externalTargetsOf({ externalTargetsAllow: allow }: StandaloneSettings): ExternalTargets {
-  return openExternalTargets({ clock: systemClock, allow, apiServer: [] });
 }
 
 function secretsOf({ secretsDir, clientId, clientSecret }: StandaloneSettings): ReadOwnNamespace {

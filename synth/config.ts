@@ -1,4 +1,4 @@
-import { isHostOrRange } from '../src/api/ip.ts';
+import { isAddressOrRange, isHostOrRange } from '../src/api/ip.ts';
 import { formatFault } from '../src/api/validation/fault.ts';
 import { validateWith } from '../src/api/validation/validate.ts';
 import { fieldsBeyond } from '../src/api/validation/unknown-fields.ts';
@@ -37,7 +37,7 @@ export function validateConfiguration(value: unknown): ReadConfiguration {
   );
   const verdict = validateWith<Installation>(validator, value);
   const wrong = verdict.valid
-    ? [excessiveRequests, excessiveVariables, sharedNamespaces, malformedTargets].flatMap(faultsOf =>
+    ? [excessiveRequests, excessiveVariables, sharedNamespaces, malformedAddresses].flatMap(faultsOf =>
         faultsOf(verdict.object),
       )
     : verdict.faults.map(formatFault);
@@ -64,13 +64,16 @@ function sharedNamespaces({ namespace, envoyGateway, monitoring }: Installation)
     .map(([field]) => `namespace: ${namespace} is that of ${field} too; ${advice}`);
 }
 
-/** The operator would refuse them, and not start. */
-function malformedTargets({ externalTargets }: Installation): readonly string[] {
-  return (externalTargets.allow ?? [])
-    .filter(entry => !isHostOrRange(entry))
-    .map(
+/** The processes would refuse them, and not start. */
+function malformedAddresses({ externalTargets, refusedAddresses }: Installation): readonly string[] {
+  const allowed = (externalTargets.allow ?? []).filter(entry => !isHostOrRange(entry));
+  const refused = (refusedAddresses ?? []).filter(entry => !isAddressOrRange(entry));
+  return [
+    ...allowed.map(
       entry => `externalTargets.allow: ${entry} is not a host name, IP address or CIDR, such as 10.1.0.0/16`,
-    );
+    ),
+    ...refused.map(entry => `refusedAddresses: ${entry} is not an IP address or CIDR, such as 100.64.0.0/16`),
+  ];
 }
 
 const UNITS: Readonly<Record<string, number>> = {

@@ -99,8 +99,11 @@ function literally(value: string): string {
 
 /** Environment variables that both processes must share, since both compute the clusters of a Gateway. */
 function sharedEnvironment(install: Install): Readonly<Record<string, string>> {
+  const { dataPath, externalTargets, refusedAddresses } = install.installation;
   return {
-    DATA_PATH: install.installation.dataPath,
+    DATA_PATH: dataPath,
+    ...(externalTargets.allow ? { EXTERNAL_TARGETS_ALLOW: externalTargets.allow.join() } : {}),
+    ...(refusedAddresses ? { REFUSED_ADDRESSES: refusedAddresses.join() } : {}),
     EXTENSION_SERVER_ADDRESS: extensionServerAddress(install),
     METRICS_ADDRESS: `:${PORTS.metrics}`,
     HEALTH_ADDRESS: `:${PORTS.health}`,

@@ -3,6 +3,7 @@ import { extensionIndexes } from '../../src/extension/traffic-from-store.ts';
 import { startServing } from '../../src/process/serving.ts';
 import { startTelemetry } from '../../src/process/telemetry.ts';
 import { openDirectory } from '../../src/resources/directory.ts';
+import { DEFAULT_GUARD } from '../../src/traffic/address-guard.ts';
 import { systemClock } from '../../src/runtime/clock.ts';
 
 const [, , folder = ''] = process.argv;
@@ -35,6 +36,7 @@ const { started, steps } = startServing({
   grpcAddress: anywhere,
   edsTarget: '127.0.0.1:5005',
   dataPath: 'Proxy',
+  guard: DEFAULT_GUARD,
   maxMessageSize: 100_000_000,
   keepaliveMs: 30_000,
   clock: systemClock,

@@ -2,6 +2,7 @@ import type { DescFile } from '@bufbuild/protobuf';
 import type { Clock } from '../api/clock.ts';
 import type { Ref } from '../api/key.ts';
 import type { ReadResources } from '../resources/resources.ts';
+import type { AddressGuard } from '../traffic/address-guard.ts';
 import type { DataPathMode } from '../traffic/data-path.ts';
 import { createEds } from './eds/server.ts';
 import type { EdsTelemetry } from './eds/server.ts';
@@ -20,6 +21,8 @@ type ExtensionOptions = {
   readonly podNamespace?: string | undefined;
   /** The namespace of the ConfigMap `mesh-trust`; undefined where the ConfigMaps of users are read themselves. */
   readonly trustNamespace?: string | undefined;
+  /** Which addresses may get traffic. */
+  readonly guard?: AddressGuard | undefined;
   /** Max size of a message. */
   readonly messageBytes: number;
 };

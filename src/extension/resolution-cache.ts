@@ -3,6 +3,8 @@ import type { Key, Ref } from '../api/key.ts';
 import { gatewaysOf, isMeshBackend, refTo } from '../api/objects/references.ts';
 import type { Resource } from '../api/objects/resource.ts';
 import type { ReadResources } from '../resources/resources.ts';
+import { DEFAULT_GUARD } from '../traffic/address-guard.ts';
+import type { AddressGuard } from '../traffic/address-guard.ts';
 import { cachedCaBundles } from '../traffic/upstream-tls.ts';
 import { commonDataPath, dataPathOf } from '../traffic/data-path.ts';
 import type { DataPathMode } from '../traffic/data-path.ts';
@@ -70,18 +72,19 @@ export type ResolutionOptions = {
   readonly podNamespace?: string | undefined;
   /** The namespace of the ConfigMap `mesh-trust`; undefined where the ConfigMaps of users are read themselves. */
   readonly trustNamespace?: string | undefined;
+  readonly guard?: AddressGuard | undefined;
 };
 
 /** Creates the cache over resources that have the `extensionIndexes`. */
 export function createResolutionCache(
   read: ReadResources,
-  { dataPath, edsTarget, ...namespaces }: ResolutionOptions,
+  { dataPath, edsTarget, guard = DEFAULT_GUARD, ...namespaces }: ResolutionOptions,
 ): ResolutionCache {
   const dependencies = new DependencyIndex();
   const caches = { caBundle: cachedCaBundles(), publishedTrust: cachedTrust() };
   const cached = <V extends object>(compute: (name: string, inputs: Inputs) => V | undefined) =>
     new DependencyCache<V>((name, depend) => {
-      const resources = trafficResourcesFrom(read, { found: depend, ...caches, ...namespaces });
+      const resources = trafficResourcesFrom(read, { found: depend, guard, ...caches, ...namespaces });
       return compute(name, { read, resources: trackDependencies(resources, depend), depend });
     }, dependencies);
   const clusters = cached((cluster, { resources }) => resolveCluster(cluster, resources));
@@ -92,7 +95,7 @@ export function createResolutionCache(
   });
   return {
     snapshot: (cluster, gateway) =>
-      snapshotOf(clusters.read(cluster), () => dataPaths.read(gateway)?.mode ?? dataPath),
+      snapshotOf(clusters.read(cluster), () => dataPaths.read(gateway)?.mode ?? dataPath, guard),
     watch: (cluster, gateway, watcher) => {
       clusters.watch(cluster, watcher);
       dataPaths.watch(gateway, watcher);
@@ -159,11 +162,13 @@ function isMeshCluster(read: ReadResources, cluster: string): boolean {
 function snapshotOf(
   resolved: ResolvedCluster | undefined,
   dataPath: () => DataPathMode,
+  guard: AddressGuard,
 ): ClusterSnapshot | undefined {
   if (!resolved?.settings) return undefined;
   const { rule, settings, relays } = resolved;
   const { assignment, unused } = loadAssignmentOf(rule, settings, dataPath(), {
     relays: tailnet => relays.get(tailnet),
+    guard,
   });
   const objects = rule.backends.map(({ index, ref: { namespace, name } }): [number, Key] => [
     index,

@@ -7,6 +7,8 @@ import { gatewaysOf, refTo, tailnetsOf } from '../api/objects/references.ts';
 import type { Resource } from '../api/objects/resource.ts';
 import { byNamespace } from '../resources/resources.ts';
 import type { AnyIndex, Index, ReadResources } from '../resources/resources.ts';
+import { DEFAULT_GUARD } from '../traffic/address-guard.ts';
+import type { AddressGuard } from '../traffic/address-guard.ts';
 import { relaysIn } from '../traffic/endpoints/relays.ts';
 import { readCaBundle } from '../traffic/upstream-tls.ts';
 import type { ReadCaBundle } from '../traffic/upstream-tls.ts';
@@ -66,6 +68,7 @@ type TrafficResourcesOptions = {
    */
   readonly trustNamespace?: string | undefined;
   readonly publishedTrust?: ReturnType<typeof cachedTrust>;
+  readonly guard?: AddressGuard | undefined;
 };
 
 /** Reads TrafficResources through the indexes. */
@@ -75,6 +78,7 @@ export function trafficResourcesFrom(
 ): TrafficResources {
   const { found = () => undefined, caBundle = readCaBundle, readsBackends = true } = options;
   const { podNamespace: namespace, trustNamespace, publishedTrust = cachedTrust() } = options;
+  const { guard = DEFAULT_GUARD } = options;
   const reported = <T extends Resource>(objects: readonly T[]): readonly T[] => {
     for (const object of objects) found(keyOf(refTo(object)));
     return objects;
@@ -105,6 +109,7 @@ export function trafficResourcesFrom(
         ? caInConfigMap(configMap(ref.namespace, ref.name), ref, caBundle)
         : publishedTrust(configMap(trustNamespace, TRUST.configMap), ref),
     caBundle,
+    guard,
   };
 }
 

@@ -1,7 +1,6 @@
 import type { Clock } from '../api/clock.ts';
+import type { AddressGuard } from '../traffic/address-guard.ts';
 import type { ExternalTargets } from './external-targets.ts';
-import { createGuard } from '../traffic/address-guard.ts';
-import type { GuardOptions } from '../traffic/address-guard.ts';
 import { createLookup } from './lookup.ts';
 import { createResolver } from './resolver.ts';
 
@@ -9,9 +8,9 @@ import { createResolver } from './resolver.ts';
 const LOOKUP = { timeoutMs: 2000, tries: 2 } as const;
 
 /** Resolves externalTargets with the DNS servers of the system. */
-export function openExternalTargets({
-  clock,
-  ...options
-}: GuardOptions & { readonly clock: Clock }): ExternalTargets {
-  return createResolver({ clock, guard: createGuard(options), lookup: createLookup(LOOKUP) });
+export function openExternalTargets(deps: {
+  readonly clock: Clock;
+  readonly guard: AddressGuard;
+}): ExternalTargets {
+  return createResolver({ ...deps, lookup: createLookup(LOOKUP) });
 }

@@ -3,10 +3,14 @@ import type { Clock } from '../api/clock.ts';
 import { isEqual } from '../api/json.ts';
 import type { Key } from '../api/key.ts';
 import type { ExternalTargets, Resolution } from './external-targets.ts';
-import type { Guard } from '../traffic/address-guard.ts';
+import type { AddressGuard } from '../traffic/address-guard.ts';
 import type { Answer, Lookup } from './lookup.ts';
 
-export type ResolverDeps = { readonly lookup: Lookup; readonly guard: Guard; readonly clock: Clock };
+export type ResolverDeps = {
+  readonly lookup: Lookup;
+  readonly guard: Pick<AddressGuard, 'targetProblem'>;
+  readonly clock: Clock;
+};
 
 /** An answer is used for its TTL, but neither shorter nor longer than this. */
 const [MIN_TTL_MS, MAX_TTL_MS] = [5000, 3_600_000];
@@ -131,7 +135,7 @@ class HostResolver implements ExternalTargets {
   }
 
   #guarded({ name }: Host, addresses: readonly string[]): Resolution {
-    const problem = this.#deps.guard(name, addresses);
+    const problem = this.#deps.guard.targetProblem(name, addresses);
     if (problem !== undefined) return { is: 'refused', problem };
     return { is: 'resolved', addresses: addresses.slice(0, MAX_ADDRESSES) };
   }

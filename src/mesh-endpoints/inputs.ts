@@ -1,5 +1,6 @@
 import type { Kinds } from '../api/generated/types.ts';
 import type { Key } from '../api/key.ts';
+import type { AddressGuard } from '../traffic/address-guard.ts';
 
 /** What an endpoint refers to outside of its object, as it was read last. */
 export type EndpointInputs = {
@@ -27,20 +28,18 @@ export interface InputSource {
   forget?(object: Key): void;
 }
 
-/** Refuses endpoints whose meshIP is an address of the API server: some clusters use the range of tailnets themselves. */
-export function apiServerInputs(apiServer: readonly string[]): InputSource {
+/** Refuses endpoints whose meshIP may get no traffic. */
+export function meshAddressInputs({ meshProblem }: AddressGuard): InputSource {
   return {
     read: ({ spec: { endpoints = [] } }) => {
-      const refused = endpoints.filter(({ meshIP }) => apiServer.includes(meshIP));
-      return Promise.resolve(
-        new Map(refused.map(({ name, meshIP }) => [name, { problem: problemOf(meshIP) }])),
-      );
+      const inputs = new Map<string, EndpointInputs>();
+      for (const { name, meshIP, externalTarget } of endpoints) {
+        const problem = externalTarget === undefined ? meshProblem(meshIP) : undefined;
+        if (problem !== undefined) inputs.set(name, { problem });
+      }
+      return Promise.resolve(inputs);
     },
   };
-}
-
-function problemOf(meshIP: string): string {
-  return `meshIP ${meshIP} is an address of the API server: name a device of the tailnet`;
 }
 
 /** The inputs of all sources; of two problems of an endpoint, the first counts. */

@@ -1,4 +1,4 @@
-import { familyOf, isHostOrRange } from '../api/ip.ts';
+import { familyOf } from '../api/ip.ts';
 import { MESH_POD, NAMESPACE, RELAY } from '../api/names.ts';
 import { parseSocketAddress } from '../api/socket-address.ts';
 import {
@@ -133,12 +133,6 @@ export const controllerSettings = {
     default: '256',
     parse: parseCount,
   },
-  externalTargetsAllow: {
-    name: 'EXTERNAL_TARGETS_ALLOW',
-    help: 'hosts, IP addresses and CIDRs that externalTarget may name although they are not public, separated by commas',
-    default: '',
-    parse: parseAllowed,
-  },
 } as const satisfies Settings;
 
 /** Settings of a process that uses the API server of a cluster. */
@@ -228,18 +222,6 @@ function parseIPs(setting: string, text: string): readonly string[] {
     setting,
     `${JSON.stringify(text.slice(0, 60))} is not a list of IP addresses of a pod; ${form}`,
   );
-}
-
-function parseAllowed(setting: string, text: string): readonly string[] {
-  const entries = text.split(',').map(entry => entry.trim());
-  return entries.filter(Boolean).map(entry => {
-    if (isHostOrRange(entry)) return entry;
-    const form = 'write such as db.corp.example, 10.1.2.3 or 10.1.0.0/16';
-    throw new SettingError(
-      setting,
-      `${JSON.stringify(entry.slice(0, 60))} is not a host name, IP address or CIDR; ${form}`,
-    );
-  });
 }
 
 function parseProxy(setting: string, text: string): Required<Address> | undefined {

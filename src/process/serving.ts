@@ -6,6 +6,7 @@ import type { GrpcServer } from '../extension/grpc/server.ts';
 import type { ReadResources } from '../resources/resources.ts';
 import type { Clock } from '../api/clock.ts';
 import type { ShutdownStep } from '../runtime/shutdown.ts';
+import type { AddressGuard } from '../traffic/address-guard.ts';
 import type { DataPathMode } from '../traffic/data-path.ts';
 import type { Address } from '../telemetry/address.ts';
 import type { ProcessTelemetry } from './telemetry.ts';
@@ -20,6 +21,7 @@ export type ServingOptions = {
   readonly podNamespace?: string | undefined;
   /** The namespace of the ConfigMap `mesh-trust`; undefined where the ConfigMaps of users are read themselves. */
   readonly trustNamespace?: string | undefined;
+  readonly guard: AddressGuard;
   readonly maxMessageSize: number;
   readonly keepaliveMs: number;
   readonly telemetry: ProcessTelemetry;
@@ -47,7 +49,8 @@ export function startServing(options: ServingOptions): Serving {
   const { read, telemetry, clock, dataPath, edsTarget, podNamespace, trustNamespace } = options;
   const { log, metrics, activities, readiness } = telemetry;
   const namespaces = { podNamespace, trustNamespace };
-  const createOptions = { dataPath, edsTarget, ...namespaces, messageBytes: options.maxMessageSize };
+  const { guard, maxMessageSize: messageBytes } = options;
+  const createOptions = { dataPath, edsTarget, guard, ...namespaces, messageBytes };
   const extension = createExtension({ read, options: createOptions, telemetry, clock });
   const listening = new Set<GrpcServer>();
   const stopped = new AbortController();
@@ -63,7 +66,7 @@ export function startServing(options: ServingOptions): Serving {
       files: extension.files,
       limits: {
         ...DEFAULT_GRPC_LIMITS,
-        messageBytes: options.maxMessageSize,
+        messageBytes,
         keepaliveMs: options.keepaliveMs,
       },
       telemetry: { log, record: metrics.record, activities },

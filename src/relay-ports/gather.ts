@@ -56,7 +56,7 @@ export async function gather(
     .filter(user => datagramTailnetsOf(user).length > 0);
   const withRelay = read.find(podsByTailnet, name).filter(hasRelay);
   return {
-    wanted: users.filter(user => mayUse(user, tailnet, traffic)).flatMap(wantedBy),
+    wanted: users.filter(user => mayUse(user, tailnet, traffic)).flatMap(user => wantedBy(user, traffic)),
     needsConfigMap: configMap !== undefined || users.length > 0 || withRelay.length > 0,
     stored,
     pods: withRelay.flatMap(({ metadata, status }) => {
@@ -82,9 +82,10 @@ function mayUse({ metadata }: MeshEndpoints, { spec }: MeshTailnet, traffic: Tra
   return isAllowed(traffic, spec.allowedNamespaces, metadata.namespace ?? '');
 }
 
-function wantedBy({ metadata, spec }: MeshEndpoints): readonly WantedTarget[] {
+/** Relays send no datagrams to an address that must get no traffic. */
+function wantedBy({ metadata, spec }: MeshEndpoints, { guard }: TrafficResources): readonly WantedTarget[] {
   const { namespace = '', name, creationTimestamp: createdAt } = metadata;
   return (spec.endpoints ?? [])
-    .filter(isRelayed)
+    .filter(endpoint => isRelayed(endpoint) && guard.meshProblem(endpoint.meshIP) === undefined)
     .map(endpoint => ({ target: addressText(endpoint), createdAt, namespace, name }));
 }

@@ -1,11 +1,18 @@
 import { containsAddress, familyOf, isAddressOrRange, rangesOf } from '../api/ip.ts';
 
-/** Returns why traffic may not be sent to a host with these addresses, with the fix; undefined where it may. */
-export type Guard = (host: string, addresses: readonly string[]) => string | undefined;
+/** Decides to which addresses traffic may be sent; each returns why it may not, with the fix, and undefined where it may. */
+export type AddressGuard = {
+  /** For an address in a tailnet, in any spelling. */
+  readonly meshProblem: (meshIP: string) => string | undefined;
+  /** For a host outside of the tailnets, in lower case, with these addresses. */
+  readonly targetProblem: (host: string, addresses: readonly string[]) => string | undefined;
+};
 
 export type GuardOptions = {
-  /** Host names, addresses and CIDRs that are allowed although they are not public. */
+  /** Host names, addresses and CIDRs that externalTarget may name although they are not public. */
   readonly allow: readonly string[];
+  /** Addresses and CIDRs that get no traffic, whatever is allowed. */
+  readonly refuse: readonly string[];
   /** Host names and addresses of the API server. */
   readonly apiServer: readonly string[];
 };
@@ -49,28 +56,40 @@ const SPECIAL = [
 ];
 
 /**
- * Creates the guard of externalTargets: each address must be public, or be allowed by its host, itself, or a CIDR; and
- * some are never allowed.
+ * Creates the guard. The API server and what the configuration refuses never get traffic. Each address of an externalTarget
+ * must also be public, or be allowed by its host, itself, or a CIDR; and some are never allowed.
  */
-export function createGuard({ allow, apiServer }: GuardOptions): Guard {
+export function createGuard({ allow, refuse, apiServer }: GuardOptions): AddressGuard {
   const hosts = new Set(allow.map(entry => entry.toLowerCase()));
   const allowed = rangesOf(allow.filter(isAddressOrRange));
   const serverHosts = new Set(apiServer.map(entry => entry.toLowerCase()));
   const server = rangesOf(apiServer.filter(isAddressOrRange));
-  const whatIs = (address: string) =>
-    containsAddress(server, address) ? 'an address of the API server' : neverAllowed(address);
-  return (host, addresses) => {
+  const refused = refuse.map(text => ({ text, ranges: rangesOf([text]) }));
+  const whyRefused = (address: string) => {
+    if (containsAddress(server, address)) return 'an address of the API server';
+    const found = refused.find(({ ranges }) => containsAddress(ranges, address));
+    return found && `in ${found.text} of REFUSED_ADDRESSES`;
+  };
+  const meshProblem: AddressGuard['meshProblem'] = meshIP => {
+    const why = whyRefused(meshIP);
+    return why && `meshIP ${meshIP} is ${why}: name a device of the tailnet`;
+  };
+  const targetProblem: AddressGuard['targetProblem'] = (host, addresses) => {
     if (serverHosts.has(host)) return `${host} is the API server: name another service`;
     const problems = addresses.flatMap(address => {
       const named = address === host ? address : `${address}, an address of ${host},`;
-      const what = whatIs(address);
+      const what = whyRefused(address) ?? neverAllowed(address);
       if (what !== undefined) return [`${named} is ${what}, which is never allowed: name another service`];
       if (isPublic(address) || hosts.has(host) || containsAddress(allowed, address)) return [];
       return [`${named} is not public: add ${host} or a CIDR with the address to EXTERNAL_TARGETS_ALLOW`];
     });
     return problems[0];
   };
+  return { meshProblem, targetProblem };
 }
+
+/** The guard where nothing is configured. */
+export const DEFAULT_GUARD = createGuard({ allow: [], refuse: [], apiServer: [] });
 
 const neverRanges = Object.entries(NEVER).map(([what, texts]) => ({ what, ranges: rangesOf(texts) }));
 

@@ -8,6 +8,7 @@ import { refTo } from '../api/objects/references.ts';
 import type { Resource } from '../api/objects/resource.ts';
 import { caRefIn, parseTrust } from '../api/trust.ts';
 import type { CaRef, TrustedCa } from '../api/trust.ts';
+import type { AddressGuard } from './address-guard.ts';
 import type { CaBundle } from './upstream-tls.ts';
 
 /** The resources that traffic depends on, read from a cache without waiting. Lists are in no particular order. */
@@ -34,6 +35,8 @@ export interface TrafficResources {
   trusted(ref: CaRef): TrustedCa;
   /** The certificates in a PEM text; a pure function that an implementation may cache. */
   caBundle(pem: string): CaBundle;
+  /** Which addresses may get traffic. The settings of clusters do not depend on it, and so no revision does. */
+  readonly guard: AddressGuard;
 }
 
 /** A mesh pod that relays datagrams into a tailnet. */
@@ -110,6 +113,7 @@ export function trackDependencies(
       return resources.trusted(ref);
     },
     caBundle: pem => resources.caBundle(pem),
+    guard: resources.guard,
   };
 }
 

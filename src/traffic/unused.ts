@@ -53,7 +53,9 @@ export type UnusedReason =
   /** The endpoint has no port on the relays of its MeshTailnet. */
   | 'RelayPortMissing'
   /** The operator has not written the addresses of the endpoint's externalTarget into status.endpoints. */
-  | 'ExternalTargetNotResolved';
+  | 'ExternalTargetNotResolved'
+  /** The endpoint has an address that must get no traffic, such as that of the API server. */
+  | 'AddressRefused';
 
 /** A backendRef or endpoint that gets no traffic. */
 export type UnusedBackend = {
@@ -237,6 +239,13 @@ export const unreachableBackend = {
       'ExternalTargetNotResolved',
       backend,
       `externalTarget ${endpoint.externalTarget} of ${namedEndpoint(backend, endpoint)} has no addresses: ${why}`,
+      endpoint,
+    ),
+  addressRefused: (backend: BackendPlace, endpoint: MeshEndpoint, why: string) =>
+    unused(
+      'AddressRefused',
+      backend,
+      `${namedEndpoint(backend, endpoint)} has an address that must get no traffic: ${why}`,
       endpoint,
     ),
   sameResolvedAddress: (backend: BackendPlace, endpoint: MeshEndpoint, first: MeshEndpoint) =>

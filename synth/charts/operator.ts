@@ -54,14 +54,13 @@ export function addOperator(chart: Construct, install: Install): void {
 }
 
 function environmentOf(install: Install): Readonly<Record<string, string>> {
-  const { operator, image, externalTargets } = install.installation;
+  const { operator, image } = install.installation;
   const { pullSecrets } = image;
   return {
     LOG_LEVEL: operator.logLevel,
     PPROF: operator.pprof ? 'on' : 'off',
     CONTROLLER_MAX_CONCURRENT_RECONCILES: String(operator.maxConcurrentReconciles),
     SYNC_PERIOD: operator.syncPeriod,
-    ...(externalTargets.allow ? { EXTERNAL_TARGETS_ALLOW: externalTargets.allow.join() } : {}),
     HEALTH_CHECK_CONCURRENCY: String(operator.healthCheckConcurrency),
     ...meshPodEnvironment(install.installation),
     RELAY_IMAGE: imageOf(install),

@@ -178,6 +178,7 @@ const installationOutline: Outline = {
     dataPath: { is: "text", enum: ["Proxy","Direct"] },
     controlURL: { is: "text", expect: "an http:// or https:// URL without user name, password, query or fragment, at most 1024 characters", isSensitive: true, pattern: "^https?://([A-Za-z0-9]([-A-Za-z0-9]{0,61}[A-Za-z0-9])?(\\.[A-Za-z0-9]([-A-Za-z0-9]{0,61}[A-Za-z0-9])?)*|\\[[0-9A-Fa-f:.]+\\])(:([1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5]))?(/[!\"$->@-~]*)?$" },
     externalTargets: externalTargetsOutline,
+    refusedAddresses: { is: "list", items: { is: "text", expect: "an IP address or CIDR, such as 100.64.0.1 or 100.64.0.0/16", pattern: "^[A-Fa-f0-9:]([A-Fa-f0-9.:]*[A-Fa-f0-9:])?(/[0-9]{1,3})?$" } },
     image: installationImageOutline,
     operator: operatorInstallationOutline,
     extensionServer: extensionServerInstallationOutline,

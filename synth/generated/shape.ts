@@ -179,6 +179,7 @@ function shapeInstallation(value) {
   out.dataPath = (value.dataPath ?? "Proxy");
   if (value.controlURL !== undefined && value.controlURL !== null) out.controlURL = value.controlURL;
   out.externalTargets = shapeExternalTargets((value.externalTargets ?? {}));
+  if (value.refusedAddresses !== undefined && value.refusedAddresses !== null) out.refusedAddresses = copyList(value.refusedAddresses, 256, undefined);
   out.image = shapeInstallationImage((value.image ?? {"repository":"mesh-gateway","pullPolicy":"IfNotPresent"}));
   out.operator = shapeOperatorInstallation((value.operator ?? {"replicas":2,"resources":{"requests":{"cpu":"200m","memory":"256Mi"},"limits":{"cpu":"1000m","memory":"1Gi"}},"logLevel":"info","pprof":true,"maxConcurrentReconciles":10,"syncPeriod":"30s","healthCheckConcurrency":256}));
   out.extensionServer = shapeExtensionServerInstallation((value.extensionServer ?? {"autoscaling":{"minReplicas":2,"maxReplicas":10,"targetCPUPercent":70},"resources":{"requests":{"cpu":"200m","memory":"256Mi"},"limits":{"cpu":"1000m","memory":"1Gi"}},"logLevel":"info","pprof":true,"maxMessageSize":"100M","keepaliveTime":"30s"}));

@@ -4,8 +4,8 @@
 import { codePoints, duplicates } from '../../src/api/validation/validator-functions.ts';
 
 export const structure = validate10;
-const schema11 = {"$defs":{"ExternalTargets":{"type":"object","required":[],"properties":{"allow":{"type":"array","maxItems":256,"unique":[],"items":{"type":"string","maxLength":253,"pattern":"^[A-Za-z0-9:]([-A-Za-z0-9.:]*[A-Za-z0-9:])?(/[0-9]{1,3})?$"}}}},"InstallationImage":{"type":"object","required":[],"properties":{"repository":{"type":"string","minLength":1,"maxLength":255,"pattern":"^([A-Za-z0-9]([-A-Za-z0-9.]*[A-Za-z0-9])?(:[0-9]{1,5})?/)?[a-z0-9]+((\\.|_|__|-+)[a-z0-9]+)*(/[a-z0-9]+((\\.|_|__|-+)[a-z0-9]+)*)*$"},"tag":{"type":"string","maxLength":128,"pattern":"^[A-Za-z0-9_][-A-Za-z0-9_.]*$"},"digest":{"type":"string","maxLength":71,"pattern":"^sha256:[0-9a-f]{64}$"},"pullPolicy":{"type":"string","enum":["Always","IfNotPresent","Never"]},"pullSecrets":{"type":"array","maxItems":16,"unique":[],"items":{"type":"string","minLength":1,"maxLength":253,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$"}}}},"InstallationRequests":{"type":"object","required":[],"properties":{"cpu":{"type":"string","maxLength":20,"pattern":"^[1-9][0-9]{0,9}m?$"},"memory":{"type":"string","maxLength":20,"pattern":"^[1-9][0-9]{0,12}([KMGT]i|[kMGT])?$"}}},"InstallationLimits":{"type":"object","required":[],"properties":{"cpu":{"type":"string","maxLength":20,"pattern":"^[1-9][0-9]{0,9}m?$"},"memory":{"type":"string","maxLength":20,"pattern":"^[1-9][0-9]{0,12}([KMGT]i|[kMGT])?$"}}},"InstallationResources":{"type":"object","required":[],"properties":{"requests":{"$ref":"#/$defs/InstallationRequests"},"limits":{"$ref":"#/$defs/InstallationLimits"}}},"OperatorInstallation":{"type":"object","required":[],"properties":{"replicas":{"type":"integer","minimum":1,"maximum":10},"resources":{"$ref":"#/$defs/InstallationResources"},"logLevel":{"type":"string","enum":["debug","info","warn","error"]},"pprof":{"type":"boolean"},"maxConcurrentReconciles":{"type":"integer","minimum":1,"maximum":1000},"syncPeriod":{"type":"string","minLength":2,"maxLength":32,"pattern":"^([1-9][0-9]{0,4}h)?([1-9][0-9]{0,4}m)?([1-9][0-9]{0,4}s)?([1-9][0-9]{0,4}ms)?$"},"healthCheckConcurrency":{"type":"integer","minimum":1,"maximum":10000}}},"Autoscaling":{"type":"object","required":[],"properties":{"minReplicas":{"type":"integer","minimum":1,"maximum":100},"maxReplicas":{"type":"integer","minimum":1,"maximum":100},"targetCPUPercent":{"type":"integer","minimum":1,"maximum":100}}},"ExtensionServerInstallation":{"type":"object","required":[],"properties":{"autoscaling":{"$ref":"#/$defs/Autoscaling"},"resources":{"$ref":"#/$defs/InstallationResources"},"logLevel":{"type":"string","enum":["debug","info","warn","error"]},"pprof":{"type":"boolean"},"maxMessageSize":{"type":"string","maxLength":12,"pattern":"^([1-9][0-9]{0,8}|[1-9][0-9]{0,5}(Ki|Mi?|Gi?))$"},"keepaliveTime":{"type":"string","minLength":2,"maxLength":32,"pattern":"^([1-9][0-9]{0,4}h)?([1-9][0-9]{0,4}m)?([1-9][0-9]{0,4}s)?([1-9][0-9]{0,4}ms)?$"}}},"InstallationToleration":{"type":"object","required":[],"properties":{"key":{"type":"string","maxLength":317},"operator":{"type":"string","enum":["Equal","Exists"]},"value":{"type":"string","maxLength":63,"pattern":"^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$"},"effect":{"type":"string","enum":["NoSchedule","PreferNoSchedule","NoExecute"]}}},"Scheduling":{"type":"object","required":[],"properties":{"nodeSelector":{"type":"object","maxProperties":32,"additionalProperties":{"type":"string","maxLength":63,"pattern":"^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$"}},"tolerations":{"type":"array","maxItems":32,"items":{"$ref":"#/$defs/InstallationToleration"}},"priorityClassName":{"type":"string","minLength":1,"maxLength":253,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$"}}},"MeshPodRequests":{"type":"object","required":[],"properties":{"cpu":{"type":"string","maxLength":20,"pattern":"^[1-9][0-9]{0,9}m?$"},"memory":{"type":"string","maxLength":20,"pattern":"^[1-9][0-9]{0,12}([KMGT]i|[kMGT])?$"}}},"MeshPodLimits":{"type":"object","required":[],"properties":{"cpu":{"type":"string","maxLength":20,"pattern":"^[1-9][0-9]{0,9}m?$"},"memory":{"type":"string","maxLength":20,"pattern":"^[1-9][0-9]{0,12}([KMGT]i|[kMGT])?$"}}},"MeshPodResources":{"type":"object","required":[],"properties":{"requests":{"$ref":"#/$defs/MeshPodRequests"},"limits":{"$ref":"#/$defs/MeshPodLimits"}}},"RelayPorts":{"type":"object","required":[],"properties":{"first":{"type":"integer","minimum":1024,"maximum":65535},"last":{"type":"integer","minimum":1024,"maximum":65535}}},"MeshPodInstallation":{"type":"object","required":[],"properties":{"image":{"type":"string","minLength":1,"maxLength":512,"pattern":"^[-A-Za-z0-9._/:@]+$"},"resources":{"$ref":"#/$defs/MeshPodResources"},"nodeSelector":{"type":"object","maxProperties":32,"additionalProperties":{"type":"string","maxLength":63,"pattern":"^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$"}},"tolerations":{"type":"array","maxItems":32,"items":{"$ref":"#/$defs/InstallationToleration"}},"priorityClassName":{"type":"string","minLength":1,"maxLength":253,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$"},"extraEnv":{"type":"object","maxProperties":64,"additionalProperties":{"type":"string","maxLength":4096}},"relayPorts":{"$ref":"#/$defs/RelayPorts"},"relayPortsPerNamespace":{"type":"integer","minimum":1,"maximum":64512}}},"EnvoyGatewayInstallation":{"type":"object","required":[],"properties":{"namespace":{"type":"string","minLength":1,"maxLength":63,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"},"serviceAccount":{"type":"string","minLength":1,"maxLength":253,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$"},"proxyNamespaces":{"type":"array","minItems":1,"maxItems":64,"unique":[],"items":{"type":"string","minLength":1,"maxLength":63,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"}}}},"NetworkPolicyInstallation":{"type":"object","required":[],"properties":{"enabled":{"type":"boolean"}}},"MonitoringInstallation":{"type":"object","required":[],"properties":{"namespace":{"type":"string","minLength":1,"maxLength":63,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"},"labels":{"type":"object","maxProperties":32,"additionalProperties":{"type":"string","maxLength":63,"pattern":"^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$"}},"scrapeInterval":{"type":"string","minLength":2,"maxLength":32,"pattern":"^([1-9][0-9]{0,4}h)?([1-9][0-9]{0,4}m)?([1-9][0-9]{0,4}s)?([1-9][0-9]{0,4}ms)?$"},"dashboardLabels":{"type":"object","maxProperties":32,"additionalProperties":{"type":"string","maxLength":63,"pattern":"^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$"}}}},"Installation":{"type":"object","required":[],"properties":{"namespace":{"type":"string","minLength":1,"maxLength":63,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"},"labels":{"type":"object","maxProperties":32,"additionalProperties":{"type":"string","maxLength":63,"pattern":"^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$"}},"clusterDomain":{"type":"string","minLength":1,"maxLength":253,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$"},"dataPath":{"type":"string","enum":["Proxy","Direct"]},"controlURL":{"type":"string","maxLength":1024,"pattern":"^https?://([A-Za-z0-9]([-A-Za-z0-9]{0,61}[A-Za-z0-9])?(\\.[A-Za-z0-9]([-A-Za-z0-9]{0,61}[A-Za-z0-9])?)*|\\[[0-9A-Fa-f:.]+\\])(:([1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5]))?(/[!\"$->@-~]*)?$"},"externalTargets":{"$ref":"#/$defs/ExternalTargets"},"image":{"$ref":"#/$defs/InstallationImage"},"operator":{"$ref":"#/$defs/OperatorInstallation"},"extensionServer":{"$ref":"#/$defs/ExtensionServerInstallation"},"scheduling":{"$ref":"#/$defs/Scheduling"},"meshPods":{"$ref":"#/$defs/MeshPodInstallation"},"envoyGateway":{"$ref":"#/$defs/EnvoyGatewayInstallation"},"networkPolicies":{"$ref":"#/$defs/NetworkPolicyInstallation"},"monitoring":{"$ref":"#/$defs/MonitoringInstallation"}}}},"$ref":"#/$defs/Installation"};
-const schema12 = {"type":"object","required":[],"properties":{"namespace":{"type":"string","minLength":1,"maxLength":63,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"},"labels":{"type":"object","maxProperties":32,"additionalProperties":{"type":"string","maxLength":63,"pattern":"^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$"}},"clusterDomain":{"type":"string","minLength":1,"maxLength":253,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$"},"dataPath":{"type":"string","enum":["Proxy","Direct"]},"controlURL":{"type":"string","maxLength":1024,"pattern":"^https?://([A-Za-z0-9]([-A-Za-z0-9]{0,61}[A-Za-z0-9])?(\\.[A-Za-z0-9]([-A-Za-z0-9]{0,61}[A-Za-z0-9])?)*|\\[[0-9A-Fa-f:.]+\\])(:([1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5]))?(/[!\"$->@-~]*)?$"},"externalTargets":{"$ref":"#/$defs/ExternalTargets"},"image":{"$ref":"#/$defs/InstallationImage"},"operator":{"$ref":"#/$defs/OperatorInstallation"},"extensionServer":{"$ref":"#/$defs/ExtensionServerInstallation"},"scheduling":{"$ref":"#/$defs/Scheduling"},"meshPods":{"$ref":"#/$defs/MeshPodInstallation"},"envoyGateway":{"$ref":"#/$defs/EnvoyGatewayInstallation"},"networkPolicies":{"$ref":"#/$defs/NetworkPolicyInstallation"},"monitoring":{"$ref":"#/$defs/MonitoringInstallation"}}};
+const schema11 = {"$defs":{"ExternalTargets":{"type":"object","required":[],"properties":{"allow":{"type":"array","maxItems":256,"unique":[],"items":{"type":"string","maxLength":253,"pattern":"^[A-Za-z0-9:]([-A-Za-z0-9.:]*[A-Za-z0-9:])?(/[0-9]{1,3})?$"}}}},"InstallationImage":{"type":"object","required":[],"properties":{"repository":{"type":"string","minLength":1,"maxLength":255,"pattern":"^([A-Za-z0-9]([-A-Za-z0-9.]*[A-Za-z0-9])?(:[0-9]{1,5})?/)?[a-z0-9]+((\\.|_|__|-+)[a-z0-9]+)*(/[a-z0-9]+((\\.|_|__|-+)[a-z0-9]+)*)*$"},"tag":{"type":"string","maxLength":128,"pattern":"^[A-Za-z0-9_][-A-Za-z0-9_.]*$"},"digest":{"type":"string","maxLength":71,"pattern":"^sha256:[0-9a-f]{64}$"},"pullPolicy":{"type":"string","enum":["Always","IfNotPresent","Never"]},"pullSecrets":{"type":"array","maxItems":16,"unique":[],"items":{"type":"string","minLength":1,"maxLength":253,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$"}}}},"InstallationRequests":{"type":"object","required":[],"properties":{"cpu":{"type":"string","maxLength":20,"pattern":"^[1-9][0-9]{0,9}m?$"},"memory":{"type":"string","maxLength":20,"pattern":"^[1-9][0-9]{0,12}([KMGT]i|[kMGT])?$"}}},"InstallationLimits":{"type":"object","required":[],"properties":{"cpu":{"type":"string","maxLength":20,"pattern":"^[1-9][0-9]{0,9}m?$"},"memory":{"type":"string","maxLength":20,"pattern":"^[1-9][0-9]{0,12}([KMGT]i|[kMGT])?$"}}},"InstallationResources":{"type":"object","required":[],"properties":{"requests":{"$ref":"#/$defs/InstallationRequests"},"limits":{"$ref":"#/$defs/InstallationLimits"}}},"OperatorInstallation":{"type":"object","required":[],"properties":{"replicas":{"type":"integer","minimum":1,"maximum":10},"resources":{"$ref":"#/$defs/InstallationResources"},"logLevel":{"type":"string","enum":["debug","info","warn","error"]},"pprof":{"type":"boolean"},"maxConcurrentReconciles":{"type":"integer","minimum":1,"maximum":1000},"syncPeriod":{"type":"string","minLength":2,"maxLength":32,"pattern":"^([1-9][0-9]{0,4}h)?([1-9][0-9]{0,4}m)?([1-9][0-9]{0,4}s)?([1-9][0-9]{0,4}ms)?$"},"healthCheckConcurrency":{"type":"integer","minimum":1,"maximum":10000}}},"Autoscaling":{"type":"object","required":[],"properties":{"minReplicas":{"type":"integer","minimum":1,"maximum":100},"maxReplicas":{"type":"integer","minimum":1,"maximum":100},"targetCPUPercent":{"type":"integer","minimum":1,"maximum":100}}},"ExtensionServerInstallation":{"type":"object","required":[],"properties":{"autoscaling":{"$ref":"#/$defs/Autoscaling"},"resources":{"$ref":"#/$defs/InstallationResources"},"logLevel":{"type":"string","enum":["debug","info","warn","error"]},"pprof":{"type":"boolean"},"maxMessageSize":{"type":"string","maxLength":12,"pattern":"^([1-9][0-9]{0,8}|[1-9][0-9]{0,5}(Ki|Mi?|Gi?))$"},"keepaliveTime":{"type":"string","minLength":2,"maxLength":32,"pattern":"^([1-9][0-9]{0,4}h)?([1-9][0-9]{0,4}m)?([1-9][0-9]{0,4}s)?([1-9][0-9]{0,4}ms)?$"}}},"InstallationToleration":{"type":"object","required":[],"properties":{"key":{"type":"string","maxLength":317},"operator":{"type":"string","enum":["Equal","Exists"]},"value":{"type":"string","maxLength":63,"pattern":"^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$"},"effect":{"type":"string","enum":["NoSchedule","PreferNoSchedule","NoExecute"]}}},"Scheduling":{"type":"object","required":[],"properties":{"nodeSelector":{"type":"object","maxProperties":32,"additionalProperties":{"type":"string","maxLength":63,"pattern":"^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$"}},"tolerations":{"type":"array","maxItems":32,"items":{"$ref":"#/$defs/InstallationToleration"}},"priorityClassName":{"type":"string","minLength":1,"maxLength":253,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$"}}},"MeshPodRequests":{"type":"object","required":[],"properties":{"cpu":{"type":"string","maxLength":20,"pattern":"^[1-9][0-9]{0,9}m?$"},"memory":{"type":"string","maxLength":20,"pattern":"^[1-9][0-9]{0,12}([KMGT]i|[kMGT])?$"}}},"MeshPodLimits":{"type":"object","required":[],"properties":{"cpu":{"type":"string","maxLength":20,"pattern":"^[1-9][0-9]{0,9}m?$"},"memory":{"type":"string","maxLength":20,"pattern":"^[1-9][0-9]{0,12}([KMGT]i|[kMGT])?$"}}},"MeshPodResources":{"type":"object","required":[],"properties":{"requests":{"$ref":"#/$defs/MeshPodRequests"},"limits":{"$ref":"#/$defs/MeshPodLimits"}}},"RelayPorts":{"type":"object","required":[],"properties":{"first":{"type":"integer","minimum":1024,"maximum":65535},"last":{"type":"integer","minimum":1024,"maximum":65535}}},"MeshPodInstallation":{"type":"object","required":[],"properties":{"image":{"type":"string","minLength":1,"maxLength":512,"pattern":"^[-A-Za-z0-9._/:@]+$"},"resources":{"$ref":"#/$defs/MeshPodResources"},"nodeSelector":{"type":"object","maxProperties":32,"additionalProperties":{"type":"string","maxLength":63,"pattern":"^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$"}},"tolerations":{"type":"array","maxItems":32,"items":{"$ref":"#/$defs/InstallationToleration"}},"priorityClassName":{"type":"string","minLength":1,"maxLength":253,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$"},"extraEnv":{"type":"object","maxProperties":64,"additionalProperties":{"type":"string","maxLength":4096}},"relayPorts":{"$ref":"#/$defs/RelayPorts"},"relayPortsPerNamespace":{"type":"integer","minimum":1,"maximum":64512}}},"EnvoyGatewayInstallation":{"type":"object","required":[],"properties":{"namespace":{"type":"string","minLength":1,"maxLength":63,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"},"serviceAccount":{"type":"string","minLength":1,"maxLength":253,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$"},"proxyNamespaces":{"type":"array","minItems":1,"maxItems":64,"unique":[],"items":{"type":"string","minLength":1,"maxLength":63,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"}}}},"NetworkPolicyInstallation":{"type":"object","required":[],"properties":{"enabled":{"type":"boolean"}}},"MonitoringInstallation":{"type":"object","required":[],"properties":{"namespace":{"type":"string","minLength":1,"maxLength":63,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"},"labels":{"type":"object","maxProperties":32,"additionalProperties":{"type":"string","maxLength":63,"pattern":"^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$"}},"scrapeInterval":{"type":"string","minLength":2,"maxLength":32,"pattern":"^([1-9][0-9]{0,4}h)?([1-9][0-9]{0,4}m)?([1-9][0-9]{0,4}s)?([1-9][0-9]{0,4}ms)?$"},"dashboardLabels":{"type":"object","maxProperties":32,"additionalProperties":{"type":"string","maxLength":63,"pattern":"^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$"}}}},"Installation":{"type":"object","required":[],"properties":{"namespace":{"type":"string","minLength":1,"maxLength":63,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"},"labels":{"type":"object","maxProperties":32,"additionalProperties":{"type":"string","maxLength":63,"pattern":"^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$"}},"clusterDomain":{"type":"string","minLength":1,"maxLength":253,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$"},"dataPath":{"type":"string","enum":["Proxy","Direct"]},"controlURL":{"type":"string","maxLength":1024,"pattern":"^https?://([A-Za-z0-9]([-A-Za-z0-9]{0,61}[A-Za-z0-9])?(\\.[A-Za-z0-9]([-A-Za-z0-9]{0,61}[A-Za-z0-9])?)*|\\[[0-9A-Fa-f:.]+\\])(:([1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5]))?(/[!\"$->@-~]*)?$"},"externalTargets":{"$ref":"#/$defs/ExternalTargets"},"refusedAddresses":{"type":"array","maxItems":256,"unique":[],"items":{"type":"string","maxLength":43,"pattern":"^[A-Fa-f0-9:]([A-Fa-f0-9.:]*[A-Fa-f0-9:])?(/[0-9]{1,3})?$"}},"image":{"$ref":"#/$defs/InstallationImage"},"operator":{"$ref":"#/$defs/OperatorInstallation"},"extensionServer":{"$ref":"#/$defs/ExtensionServerInstallation"},"scheduling":{"$ref":"#/$defs/Scheduling"},"meshPods":{"$ref":"#/$defs/MeshPodInstallation"},"envoyGateway":{"$ref":"#/$defs/EnvoyGatewayInstallation"},"networkPolicies":{"$ref":"#/$defs/NetworkPolicyInstallation"},"monitoring":{"$ref":"#/$defs/MonitoringInstallation"}}}},"$ref":"#/$defs/Installation"};
+const schema12 = {"type":"object","required":[],"properties":{"namespace":{"type":"string","minLength":1,"maxLength":63,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"},"labels":{"type":"object","maxProperties":32,"additionalProperties":{"type":"string","maxLength":63,"pattern":"^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$"}},"clusterDomain":{"type":"string","minLength":1,"maxLength":253,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$"},"dataPath":{"type":"string","enum":["Proxy","Direct"]},"controlURL":{"type":"string","maxLength":1024,"pattern":"^https?://([A-Za-z0-9]([-A-Za-z0-9]{0,61}[A-Za-z0-9])?(\\.[A-Za-z0-9]([-A-Za-z0-9]{0,61}[A-Za-z0-9])?)*|\\[[0-9A-Fa-f:.]+\\])(:([1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5]))?(/[!\"$->@-~]*)?$"},"externalTargets":{"$ref":"#/$defs/ExternalTargets"},"refusedAddresses":{"type":"array","maxItems":256,"unique":[],"items":{"type":"string","maxLength":43,"pattern":"^[A-Fa-f0-9:]([A-Fa-f0-9.:]*[A-Fa-f0-9:])?(/[0-9]{1,3})?$"}},"image":{"$ref":"#/$defs/InstallationImage"},"operator":{"$ref":"#/$defs/OperatorInstallation"},"extensionServer":{"$ref":"#/$defs/ExtensionServerInstallation"},"scheduling":{"$ref":"#/$defs/Scheduling"},"meshPods":{"$ref":"#/$defs/MeshPodInstallation"},"envoyGateway":{"$ref":"#/$defs/EnvoyGatewayInstallation"},"networkPolicies":{"$ref":"#/$defs/NetworkPolicyInstallation"},"monitoring":{"$ref":"#/$defs/MonitoringInstallation"}}};
 const schema13 = {"type":"object","required":[],"properties":{"allow":{"type":"array","maxItems":256,"unique":[],"items":{"type":"string","maxLength":253,"pattern":"^[A-Za-z0-9:]([-A-Za-z0-9.:]*[A-Za-z0-9:])?(/[0-9]{1,3})?$"}}}};
 const schema14 = {"type":"object","required":[],"properties":{"repository":{"type":"string","minLength":1,"maxLength":255,"pattern":"^([A-Za-z0-9]([-A-Za-z0-9.]*[A-Za-z0-9])?(:[0-9]{1,5})?/)?[a-z0-9]+((\\.|_|__|-+)[a-z0-9]+)*(/[a-z0-9]+((\\.|_|__|-+)[a-z0-9]+)*)*$"},"tag":{"type":"string","maxLength":128,"pattern":"^[A-Za-z0-9_][-A-Za-z0-9_.]*$"},"digest":{"type":"string","maxLength":71,"pattern":"^sha256:[0-9a-f]{64}$"},"pullPolicy":{"type":"string","enum":["Always","IfNotPresent","Never"]},"pullSecrets":{"type":"array","maxItems":16,"unique":[],"items":{"type":"string","minLength":1,"maxLength":253,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$"}}}};
 const schema29 = {"type":"object","required":[],"properties":{"namespace":{"type":"string","minLength":1,"maxLength":63,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"},"serviceAccount":{"type":"string","minLength":1,"maxLength":253,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$"},"proxyNamespaces":{"type":"array","minItems":1,"maxItems":64,"unique":[],"items":{"type":"string","minLength":1,"maxLength":63,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"}}}};
@@ -16,16 +16,17 @@ const pattern1 = new RegExp("^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$", "u"
 const pattern2 = new RegExp("^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$", "u");
 const pattern3 = new RegExp("^https?://([A-Za-z0-9]([-A-Za-z0-9]{0,61}[A-Za-z0-9])?(\\.[A-Za-z0-9]([-A-Za-z0-9]{0,61}[A-Za-z0-9])?)*|\\[[0-9A-Fa-f:.]+\\])(:([1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5]))?(/[!\"$->@-~]*)?$", "u");
 const pattern4 = new RegExp("^[A-Za-z0-9:]([-A-Za-z0-9.:]*[A-Za-z0-9:])?(/[0-9]{1,3})?$", "u");
-const pattern5 = new RegExp("^([A-Za-z0-9]([-A-Za-z0-9.]*[A-Za-z0-9])?(:[0-9]{1,5})?/)?[a-z0-9]+((\\.|_|__|-+)[a-z0-9]+)*(/[a-z0-9]+((\\.|_|__|-+)[a-z0-9]+)*)*$", "u");
-const pattern6 = new RegExp("^[A-Za-z0-9_][-A-Za-z0-9_.]*$", "u");
-const pattern7 = new RegExp("^sha256:[0-9a-f]{64}$", "u");
-const pattern13 = new RegExp("^([1-9][0-9]{0,4}h)?([1-9][0-9]{0,4}m)?([1-9][0-9]{0,4}s)?([1-9][0-9]{0,4}ms)?$", "u");
+const pattern5 = new RegExp("^[A-Fa-f0-9:]([A-Fa-f0-9.:]*[A-Fa-f0-9:])?(/[0-9]{1,3})?$", "u");
+const pattern6 = new RegExp("^([A-Za-z0-9]([-A-Za-z0-9.]*[A-Za-z0-9])?(:[0-9]{1,5})?/)?[a-z0-9]+((\\.|_|__|-+)[a-z0-9]+)*(/[a-z0-9]+((\\.|_|__|-+)[a-z0-9]+)*)*$", "u");
+const pattern7 = new RegExp("^[A-Za-z0-9_][-A-Za-z0-9_.]*$", "u");
+const pattern8 = new RegExp("^sha256:[0-9a-f]{64}$", "u");
+const pattern14 = new RegExp("^([1-9][0-9]{0,4}h)?([1-9][0-9]{0,4}m)?([1-9][0-9]{0,4}s)?([1-9][0-9]{0,4}ms)?$", "u");
 const schema15 = {"type":"object","required":[],"properties":{"replicas":{"type":"integer","minimum":1,"maximum":10},"resources":{"$ref":"#/$defs/InstallationResources"},"logLevel":{"type":"string","enum":["debug","info","warn","error"]},"pprof":{"type":"boolean"},"maxConcurrentReconciles":{"type":"integer","minimum":1,"maximum":1000},"syncPeriod":{"type":"string","minLength":2,"maxLength":32,"pattern":"^([1-9][0-9]{0,4}h)?([1-9][0-9]{0,4}m)?([1-9][0-9]{0,4}s)?([1-9][0-9]{0,4}ms)?$"},"healthCheckConcurrency":{"type":"integer","minimum":1,"maximum":10000}}};
 const schema16 = {"type":"object","required":[],"properties":{"requests":{"$ref":"#/$defs/InstallationRequests"},"limits":{"$ref":"#/$defs/InstallationLimits"}}};
 const schema17 = {"type":"object","required":[],"properties":{"cpu":{"type":"string","maxLength":20,"pattern":"^[1-9][0-9]{0,9}m?$"},"memory":{"type":"string","maxLength":20,"pattern":"^[1-9][0-9]{0,12}([KMGT]i|[kMGT])?$"}}};
 const schema18 = {"type":"object","required":[],"properties":{"cpu":{"type":"string","maxLength":20,"pattern":"^[1-9][0-9]{0,9}m?$"},"memory":{"type":"string","maxLength":20,"pattern":"^[1-9][0-9]{0,12}([KMGT]i|[kMGT])?$"}}};
-const pattern9 = new RegExp("^[1-9][0-9]{0,9}m?$", "u");
-const pattern10 = new RegExp("^[1-9][0-9]{0,12}([KMGT]i|[kMGT])?$", "u");
+const pattern10 = new RegExp("^[1-9][0-9]{0,9}m?$", "u");
+const pattern11 = new RegExp("^[1-9][0-9]{0,12}([KMGT]i|[kMGT])?$", "u");
 
 function validate13(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
 let vErrors = null;
@@ -47,7 +48,7 @@ vErrors.push(err0);
 }
 errors++;
 }
-if(data1.length <= 40 && !pattern9.test(data1)){
+if(data1.length <= 40 && !pattern10.test(data1)){
 const err1 = {instancePath:instancePath+"/requests/cpu",schemaPath:"#/$defs/InstallationRequests/properties/cpu/pattern",keyword:"pattern",params:{}};
 if(vErrors === null){
 vErrors = [err1];
@@ -82,7 +83,7 @@ vErrors.push(err3);
 }
 errors++;
 }
-if(data2.length <= 40 && !pattern10.test(data2)){
+if(data2.length <= 40 && !pattern11.test(data2)){
 const err4 = {instancePath:instancePath+"/requests/memory",schemaPath:"#/$defs/InstallationRequests/properties/memory/pattern",keyword:"pattern",params:{}};
 if(vErrors === null){
 vErrors = [err4];
@@ -132,7 +133,7 @@ vErrors.push(err7);
 }
 errors++;
 }
-if(data4.length <= 40 && !pattern9.test(data4)){
+if(data4.length <= 40 && !pattern10.test(data4)){
 const err8 = {instancePath:instancePath+"/limits/cpu",schemaPath:"#/$defs/InstallationLimits/properties/cpu/pattern",keyword:"pattern",params:{}};
 if(vErrors === null){
 vErrors = [err8];
@@ -167,7 +168,7 @@ vErrors.push(err10);
 }
 errors++;
 }
-if(data5.length <= 40 && !pattern10.test(data5)){
+if(data5.length <= 40 && !pattern11.test(data5)){
 const err11 = {instancePath:instancePath+"/limits/memory",schemaPath:"#/$defs/InstallationLimits/properties/memory/pattern",keyword:"pattern",params:{}};
 if(vErrors === null){
 vErrors = [err11];
@@ -355,7 +356,7 @@ vErrors.push(err10);
 }
 errors++;
 }
-if(data5.length <= 64 && !pattern13.test(data5)){
+if(data5.length <= 64 && !pattern14.test(data5)){
 const err11 = {instancePath:instancePath+"/syncPeriod",schemaPath:"#/properties/syncPeriod/pattern",keyword:"pattern",params:{}};
 if(vErrors === null){
 vErrors = [err11];
@@ -429,7 +430,7 @@ return errors === 0;
 
 const schema19 = {"type":"object","required":[],"properties":{"autoscaling":{"$ref":"#/$defs/Autoscaling"},"resources":{"$ref":"#/$defs/InstallationResources"},"logLevel":{"type":"string","enum":["debug","info","warn","error"]},"pprof":{"type":"boolean"},"maxMessageSize":{"type":"string","maxLength":12,"pattern":"^([1-9][0-9]{0,8}|[1-9][0-9]{0,5}(Ki|Mi?|Gi?))$"},"keepaliveTime":{"type":"string","minLength":2,"maxLength":32,"pattern":"^([1-9][0-9]{0,4}h)?([1-9][0-9]{0,4}m)?([1-9][0-9]{0,4}s)?([1-9][0-9]{0,4}ms)?$"}}};
 const schema20 = {"type":"object","required":[],"properties":{"minReplicas":{"type":"integer","minimum":1,"maximum":100},"maxReplicas":{"type":"integer","minimum":1,"maximum":100},"targetCPUPercent":{"type":"integer","minimum":1,"maximum":100}}};
-const pattern14 = new RegExp("^([1-9][0-9]{0,8}|[1-9][0-9]{0,5}(Ki|Mi?|Gi?))$", "u");
+const pattern15 = new RegExp("^([1-9][0-9]{0,8}|[1-9][0-9]{0,5}(Ki|Mi?|Gi?))$", "u");
 
 function validate16(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
 let vErrors = null;
@@ -609,7 +610,7 @@ vErrors.push(err13);
 }
 errors++;
 }
-if(data7.length <= 24 && !pattern14.test(data7)){
+if(data7.length <= 24 && !pattern15.test(data7)){
 const err14 = {instancePath:instancePath+"/maxMessageSize",schemaPath:"#/properties/maxMessageSize/pattern",keyword:"pattern",params:{}};
 if(vErrors === null){
 vErrors = [err14];
@@ -654,7 +655,7 @@ vErrors.push(err17);
 }
 errors++;
 }
-if(data8.length <= 64 && !pattern13.test(data8)){
+if(data8.length <= 64 && !pattern14.test(data8)){
 const err18 = {instancePath:instancePath+"/keepaliveTime",schemaPath:"#/properties/keepaliveTime/pattern",keyword:"pattern",params:{}};
 if(vErrors === null){
 vErrors = [err18];
@@ -967,7 +968,7 @@ return errors === 0;
 
 const schema23 = {"type":"object","required":[],"properties":{"image":{"type":"string","minLength":1,"maxLength":512,"pattern":"^[-A-Za-z0-9._/:@]+$"},"resources":{"$ref":"#/$defs/MeshPodResources"},"nodeSelector":{"type":"object","maxProperties":32,"additionalProperties":{"type":"string","maxLength":63,"pattern":"^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$"}},"tolerations":{"type":"array","maxItems":32,"items":{"$ref":"#/$defs/InstallationToleration"}},"priorityClassName":{"type":"string","minLength":1,"maxLength":253,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$"},"extraEnv":{"type":"object","maxProperties":64,"additionalProperties":{"type":"string","maxLength":4096}},"relayPorts":{"$ref":"#/$defs/RelayPorts"},"relayPortsPerNamespace":{"type":"integer","minimum":1,"maximum":64512}}};
 const schema28 = {"type":"object","required":[],"properties":{"first":{"type":"integer","minimum":1024,"maximum":65535},"last":{"type":"integer","minimum":1024,"maximum":65535}}};
-const pattern19 = new RegExp("^[-A-Za-z0-9._/:@]+$", "u");
+const pattern20 = new RegExp("^[-A-Za-z0-9._/:@]+$", "u");
 const schema24 = {"type":"object","required":[],"properties":{"requests":{"$ref":"#/$defs/MeshPodRequests"},"limits":{"$ref":"#/$defs/MeshPodLimits"}}};
 const schema25 = {"type":"object","required":[],"properties":{"cpu":{"type":"string","maxLength":20,"pattern":"^[1-9][0-9]{0,9}m?$"},"memory":{"type":"string","maxLength":20,"pattern":"^[1-9][0-9]{0,12}([KMGT]i|[kMGT])?$"}}};
 const schema26 = {"type":"object","required":[],"properties":{"cpu":{"type":"string","maxLength":20,"pattern":"^[1-9][0-9]{0,9}m?$"},"memory":{"type":"string","maxLength":20,"pattern":"^[1-9][0-9]{0,12}([KMGT]i|[kMGT])?$"}}};
@@ -992,7 +993,7 @@ vErrors.push(err0);
 }
 errors++;
 }
-if(data1.length <= 40 && !pattern9.test(data1)){
+if(data1.length <= 40 && !pattern10.test(data1)){
 const err1 = {instancePath:instancePath+"/requests/cpu",schemaPath:"#/$defs/MeshPodRequests/properties/cpu/pattern",keyword:"pattern",params:{}};
 if(vErrors === null){
 vErrors = [err1];
@@ -1027,7 +1028,7 @@ vErrors.push(err3);
 }
 errors++;
 }
-if(data2.length <= 40 && !pattern10.test(data2)){
+if(data2.length <= 40 && !pattern11.test(data2)){
 const err4 = {instancePath:instancePath+"/requests/memory",schemaPath:"#/$defs/MeshPodRequests/properties/memory/pattern",keyword:"pattern",params:{}};
 if(vErrors === null){
 vErrors = [err4];
@@ -1077,7 +1078,7 @@ vErrors.push(err7);
 }
 errors++;
 }
-if(data4.length <= 40 && !pattern9.test(data4)){
+if(data4.length <= 40 && !pattern10.test(data4)){
 const err8 = {instancePath:instancePath+"/limits/cpu",schemaPath:"#/$defs/MeshPodLimits/properties/cpu/pattern",keyword:"pattern",params:{}};
 if(vErrors === null){
 vErrors = [err8];
@@ -1112,7 +1113,7 @@ vErrors.push(err10);
 }
 errors++;
 }
-if(data5.length <= 40 && !pattern10.test(data5)){
+if(data5.length <= 40 && !pattern11.test(data5)){
 const err11 = {instancePath:instancePath+"/limits/memory",schemaPath:"#/$defs/MeshPodLimits/properties/memory/pattern",keyword:"pattern",params:{}};
 if(vErrors === null){
 vErrors = [err11];
@@ -1189,7 +1190,7 @@ vErrors.push(err1);
 }
 errors++;
 }
-if(data0.length <= 1024 && !pattern19.test(data0)){
+if(data0.length <= 1024 && !pattern20.test(data0)){
 const err2 = {instancePath:instancePath+"/image",schemaPath:"#/properties/image/pattern",keyword:"pattern",params:{}};
 if(vErrors === null){
 vErrors = [err2];
@@ -1954,14 +1955,11 @@ vErrors.push(err24);
 errors++;
 }
 }
-if(data.image !== undefined){
-let data9 = data.image;
-if(data9 && typeof data9 == "object" && !Array.isArray(data9)){
-if(data9.repository !== undefined){
-let data10 = data9.repository;
-if(typeof data10 === "string"){
-if(data10.length > 255 && codePoints(data10) > 255){
-const err25 = {instancePath:instancePath+"/image/repository",schemaPath:"#/$defs/InstallationImage/properties/repository/maxLength",keyword:"maxLength",params:{limit: 255}};
+if(data.refusedAddresses !== undefined){
+let data9 = data.refusedAddresses;
+if(Array.isArray(data9)){
+if(data9.length > 256){
+const err25 = {instancePath:instancePath+"/refusedAddresses",schemaPath:"#/properties/refusedAddresses/maxItems",keyword:"maxItems",params:{limit: 256}};
 if(vErrors === null){
 vErrors = [err25];
 }
@@ -1970,8 +1968,12 @@ vErrors.push(err25);
 }
 errors++;
 }
-if(codePoints(data10) < 1){
-const err26 = {instancePath:instancePath+"/image/repository",schemaPath:"#/$defs/InstallationImage/properties/repository/minLength",keyword:"minLength",params:{limit: 1}};
+const len1 = data9.length;
+for(let i1=0; i1<len1; i1++){
+let data10 = data9[i1];
+if(typeof data10 === "string"){
+if(data10.length > 43 && codePoints(data10) > 43){
+const err26 = {instancePath:instancePath+"/refusedAddresses/" + i1,schemaPath:"#/properties/refusedAddresses/items/maxLength",keyword:"maxLength",params:{limit: 43}};
 if(vErrors === null){
 vErrors = [err26];
 }
@@ -1980,8 +1982,8 @@ vErrors.push(err26);
 }
 errors++;
 }
-if(data10.length <= 510 && !pattern5.test(data10)){
-const err27 = {instancePath:instancePath+"/image/repository",schemaPath:"#/$defs/InstallationImage/properties/repository/pattern",keyword:"pattern",params:{}};
+if(data10.length <= 86 && !pattern5.test(data10)){
+const err27 = {instancePath:instancePath+"/refusedAddresses/" + i1,schemaPath:"#/properties/refusedAddresses/items/pattern",keyword:"pattern",params:{}};
 if(vErrors === null){
 vErrors = [err27];
 }
@@ -1992,7 +1994,7 @@ errors++;
 }
 }
 else {
-const err28 = {instancePath:instancePath+"/image/repository",schemaPath:"#/$defs/InstallationImage/properties/repository/type",keyword:"type",params:{type: "string"}};
+const err28 = {instancePath:instancePath+"/refusedAddresses/" + i1,schemaPath:"#/properties/refusedAddresses/items/type",keyword:"type",params:{type: "string"}};
 if(vErrors === null){
 vErrors = [err28];
 }
@@ -2002,11 +2004,9 @@ vErrors.push(err28);
 errors++;
 }
 }
-if(data9.tag !== undefined){
-let data11 = data9.tag;
-if(typeof data11 === "string"){
-if(data11.length > 128 && codePoints(data11) > 128){
-const err29 = {instancePath:instancePath+"/image/tag",schemaPath:"#/$defs/InstallationImage/properties/tag/maxLength",keyword:"maxLength",params:{limit: 128}};
+const found1 = duplicates(data9, schema12.properties.refusedAddresses.unique);
+if(found1.length > 0){
+const err29 = {instancePath:instancePath+"/refusedAddresses",schemaPath:"#/properties/refusedAddresses/unique",keyword:"unique",params:{duplicates: found1}};
 if(vErrors === null){
 vErrors = [err29];
 }
@@ -2015,8 +2015,9 @@ vErrors.push(err29);
 }
 errors++;
 }
-if(data11.length <= 256 && !pattern6.test(data11)){
-const err30 = {instancePath:instancePath+"/image/tag",schemaPath:"#/$defs/InstallationImage/properties/tag/pattern",keyword:"pattern",params:{}};
+}
+else {
+const err30 = {instancePath:instancePath+"/refusedAddresses",schemaPath:"#/properties/refusedAddresses/type",keyword:"type",params:{type: "array"}};
 if(vErrors === null){
 vErrors = [err30];
 }
@@ -2026,8 +2027,14 @@ vErrors.push(err30);
 errors++;
 }
 }
-else {
-const err31 = {instancePath:instancePath+"/image/tag",schemaPath:"#/$defs/InstallationImage/properties/tag/type",keyword:"type",params:{type: "string"}};
+if(data.image !== undefined){
+let data11 = data.image;
+if(data11 && typeof data11 == "object" && !Array.isArray(data11)){
+if(data11.repository !== undefined){
+let data12 = data11.repository;
+if(typeof data12 === "string"){
+if(data12.length > 255 && codePoints(data12) > 255){
+const err31 = {instancePath:instancePath+"/image/repository",schemaPath:"#/$defs/InstallationImage/properties/repository/maxLength",keyword:"maxLength",params:{limit: 255}};
 if(vErrors === null){
 vErrors = [err31];
 }
@@ -2036,12 +2043,8 @@ vErrors.push(err31);
 }
 errors++;
 }
-}
-if(data9.digest !== undefined){
-let data12 = data9.digest;
-if(typeof data12 === "string"){
-if(data12.length > 71 && codePoints(data12) > 71){
-const err32 = {instancePath:instancePath+"/image/digest",schemaPath:"#/$defs/InstallationImage/properties/digest/maxLength",keyword:"maxLength",params:{limit: 71}};
+if(codePoints(data12) < 1){
+const err32 = {instancePath:instancePath+"/image/repository",schemaPath:"#/$defs/InstallationImage/properties/repository/minLength",keyword:"minLength",params:{limit: 1}};
 if(vErrors === null){
 vErrors = [err32];
 }
@@ -2050,8 +2053,8 @@ vErrors.push(err32);
 }
 errors++;
 }
-if(data12.length <= 142 && !pattern7.test(data12)){
-const err33 = {instancePath:instancePath+"/image/digest",schemaPath:"#/$defs/InstallationImage/properties/digest/pattern",keyword:"pattern",params:{}};
+if(data12.length <= 510 && !pattern6.test(data12)){
+const err33 = {instancePath:instancePath+"/image/repository",schemaPath:"#/$defs/InstallationImage/properties/repository/pattern",keyword:"pattern",params:{}};
 if(vErrors === null){
 vErrors = [err33];
 }
@@ -2062,7 +2065,7 @@ errors++;
 }
 }
 else {
-const err34 = {instancePath:instancePath+"/image/digest",schemaPath:"#/$defs/InstallationImage/properties/digest/type",keyword:"type",params:{type: "string"}};
+const err34 = {instancePath:instancePath+"/image/repository",schemaPath:"#/$defs/InstallationImage/properties/repository/type",keyword:"type",params:{type: "string"}};
 if(vErrors === null){
 vErrors = [err34];
 }
@@ -2072,10 +2075,11 @@ vErrors.push(err34);
 errors++;
 }
 }
-if(data9.pullPolicy !== undefined){
-let data13 = data9.pullPolicy;
-if(typeof data13 !== "string"){
-const err35 = {instancePath:instancePath+"/image/pullPolicy",schemaPath:"#/$defs/InstallationImage/properties/pullPolicy/type",keyword:"type",params:{type: "string"}};
+if(data11.tag !== undefined){
+let data13 = data11.tag;
+if(typeof data13 === "string"){
+if(data13.length > 128 && codePoints(data13) > 128){
+const err35 = {instancePath:instancePath+"/image/tag",schemaPath:"#/$defs/InstallationImage/properties/tag/maxLength",keyword:"maxLength",params:{limit: 128}};
 if(vErrors === null){
 vErrors = [err35];
 }
@@ -2084,8 +2088,8 @@ vErrors.push(err35);
 }
 errors++;
 }
-if(!(((data13 === "Always") || (data13 === "IfNotPresent")) || (data13 === "Never"))){
-const err36 = {instancePath:instancePath+"/image/pullPolicy",schemaPath:"#/$defs/InstallationImage/properties/pullPolicy/enum",keyword:"enum",params:{allowedValues: schema14.properties.pullPolicy.enum}};
+if(data13.length <= 256 && !pattern7.test(data13)){
+const err36 = {instancePath:instancePath+"/image/tag",schemaPath:"#/$defs/InstallationImage/properties/tag/pattern",keyword:"pattern",params:{}};
 if(vErrors === null){
 vErrors = [err36];
 }
@@ -2095,11 +2099,8 @@ vErrors.push(err36);
 errors++;
 }
 }
-if(data9.pullSecrets !== undefined){
-let data14 = data9.pullSecrets;
-if(Array.isArray(data14)){
-if(data14.length > 16){
-const err37 = {instancePath:instancePath+"/image/pullSecrets",schemaPath:"#/$defs/InstallationImage/properties/pullSecrets/maxItems",keyword:"maxItems",params:{limit: 16}};
+else {
+const err37 = {instancePath:instancePath+"/image/tag",schemaPath:"#/$defs/InstallationImage/properties/tag/type",keyword:"type",params:{type: "string"}};
 if(vErrors === null){
 vErrors = [err37];
 }
@@ -2108,12 +2109,12 @@ vErrors.push(err37);
 }
 errors++;
 }
-const len1 = data14.length;
-for(let i1=0; i1<len1; i1++){
-let data15 = data14[i1];
-if(typeof data15 === "string"){
-if(data15.length > 253 && codePoints(data15) > 253){
-const err38 = {instancePath:instancePath+"/image/pullSecrets/" + i1,schemaPath:"#/$defs/InstallationImage/properties/pullSecrets/items/maxLength",keyword:"maxLength",params:{limit: 253}};
+}
+if(data11.digest !== undefined){
+let data14 = data11.digest;
+if(typeof data14 === "string"){
+if(data14.length > 71 && codePoints(data14) > 71){
+const err38 = {instancePath:instancePath+"/image/digest",schemaPath:"#/$defs/InstallationImage/properties/digest/maxLength",keyword:"maxLength",params:{limit: 71}};
 if(vErrors === null){
 vErrors = [err38];
 }
@@ -2122,8 +2123,8 @@ vErrors.push(err38);
 }
 errors++;
 }
-if(codePoints(data15) < 1){
-const err39 = {instancePath:instancePath+"/image/pullSecrets/" + i1,schemaPath:"#/$defs/InstallationImage/properties/pullSecrets/items/minLength",keyword:"minLength",params:{limit: 1}};
+if(data14.length <= 142 && !pattern8.test(data14)){
+const err39 = {instancePath:instancePath+"/image/digest",schemaPath:"#/$defs/InstallationImage/properties/digest/pattern",keyword:"pattern",params:{}};
 if(vErrors === null){
 vErrors = [err39];
 }
@@ -2132,8 +2133,9 @@ vErrors.push(err39);
 }
 errors++;
 }
-if(data15.length <= 506 && !pattern2.test(data15)){
-const err40 = {instancePath:instancePath+"/image/pullSecrets/" + i1,schemaPath:"#/$defs/InstallationImage/properties/pullSecrets/items/pattern",keyword:"pattern",params:{}};
+}
+else {
+const err40 = {instancePath:instancePath+"/image/digest",schemaPath:"#/$defs/InstallationImage/properties/digest/type",keyword:"type",params:{type: "string"}};
 if(vErrors === null){
 vErrors = [err40];
 }
@@ -2143,8 +2145,10 @@ vErrors.push(err40);
 errors++;
 }
 }
-else {
-const err41 = {instancePath:instancePath+"/image/pullSecrets/" + i1,schemaPath:"#/$defs/InstallationImage/properties/pullSecrets/items/type",keyword:"type",params:{type: "string"}};
+if(data11.pullPolicy !== undefined){
+let data15 = data11.pullPolicy;
+if(typeof data15 !== "string"){
+const err41 = {instancePath:instancePath+"/image/pullPolicy",schemaPath:"#/$defs/InstallationImage/properties/pullPolicy/type",keyword:"type",params:{type: "string"}};
 if(vErrors === null){
 vErrors = [err41];
 }
@@ -2153,10 +2157,8 @@ vErrors.push(err41);
 }
 errors++;
 }
-}
-const found1 = duplicates(data14, schema14.properties.pullSecrets.unique);
-if(found1.length > 0){
-const err42 = {instancePath:instancePath+"/image/pullSecrets",schemaPath:"#/$defs/InstallationImage/properties/pullSecrets/unique",keyword:"unique",params:{duplicates: found1}};
+if(!(((data15 === "Always") || (data15 === "IfNotPresent")) || (data15 === "Never"))){
+const err42 = {instancePath:instancePath+"/image/pullPolicy",schemaPath:"#/$defs/InstallationImage/properties/pullPolicy/enum",keyword:"enum",params:{allowedValues: schema14.properties.pullPolicy.enum}};
 if(vErrors === null){
 vErrors = [err42];
 }
@@ -2166,8 +2168,11 @@ vErrors.push(err42);
 errors++;
 }
 }
-else {
-const err43 = {instancePath:instancePath+"/image/pullSecrets",schemaPath:"#/$defs/InstallationImage/properties/pullSecrets/type",keyword:"type",params:{type: "array"}};
+if(data11.pullSecrets !== undefined){
+let data16 = data11.pullSecrets;
+if(Array.isArray(data16)){
+if(data16.length > 16){
+const err43 = {instancePath:instancePath+"/image/pullSecrets",schemaPath:"#/$defs/InstallationImage/properties/pullSecrets/maxItems",keyword:"maxItems",params:{limit: 16}};
 if(vErrors === null){
 vErrors = [err43];
 }
@@ -2176,15 +2181,83 @@ vErrors.push(err43);
 }
 errors++;
 }
-}
-}
-else {
-const err44 = {instancePath:instancePath+"/image",schemaPath:"#/$defs/InstallationImage/type",keyword:"type",params:{type: "object"}};
+const len2 = data16.length;
+for(let i2=0; i2<len2; i2++){
+let data17 = data16[i2];
+if(typeof data17 === "string"){
+if(data17.length > 253 && codePoints(data17) > 253){
+const err44 = {instancePath:instancePath+"/image/pullSecrets/" + i2,schemaPath:"#/$defs/InstallationImage/properties/pullSecrets/items/maxLength",keyword:"maxLength",params:{limit: 253}};
 if(vErrors === null){
 vErrors = [err44];
 }
 else {
 vErrors.push(err44);
+}
+errors++;
+}
+if(codePoints(data17) < 1){
+const err45 = {instancePath:instancePath+"/image/pullSecrets/" + i2,schemaPath:"#/$defs/InstallationImage/properties/pullSecrets/items/minLength",keyword:"minLength",params:{limit: 1}};
+if(vErrors === null){
+vErrors = [err45];
+}
+else {
+vErrors.push(err45);
+}
+errors++;
+}
+if(data17.length <= 506 && !pattern2.test(data17)){
+const err46 = {instancePath:instancePath+"/image/pullSecrets/" + i2,schemaPath:"#/$defs/InstallationImage/properties/pullSecrets/items/pattern",keyword:"pattern",params:{}};
+if(vErrors === null){
+vErrors = [err46];
+}
+else {
+vErrors.push(err46);
+}
+errors++;
+}
+}
+else {
+const err47 = {instancePath:instancePath+"/image/pullSecrets/" + i2,schemaPath:"#/$defs/InstallationImage/properties/pullSecrets/items/type",keyword:"type",params:{type: "string"}};
+if(vErrors === null){
+vErrors = [err47];
+}
+else {
+vErrors.push(err47);
+}
+errors++;
+}
+}
+const found2 = duplicates(data16, schema14.properties.pullSecrets.unique);
+if(found2.length > 0){
+const err48 = {instancePath:instancePath+"/image/pullSecrets",schemaPath:"#/$defs/InstallationImage/properties/pullSecrets/unique",keyword:"unique",params:{duplicates: found2}};
+if(vErrors === null){
+vErrors = [err48];
+}
+else {
+vErrors.push(err48);
+}
+errors++;
+}
+}
+else {
+const err49 = {instancePath:instancePath+"/image/pullSecrets",schemaPath:"#/$defs/InstallationImage/properties/pullSecrets/type",keyword:"type",params:{type: "array"}};
+if(vErrors === null){
+vErrors = [err49];
+}
+else {
+vErrors.push(err49);
+}
+errors++;
+}
+}
+}
+else {
+const err50 = {instancePath:instancePath+"/image",schemaPath:"#/$defs/InstallationImage/type",keyword:"type",params:{type: "object"}};
+if(vErrors === null){
+vErrors = [err50];
+}
+else {
+vErrors.push(err50);
 }
 errors++;
 }
@@ -2214,78 +2287,13 @@ errors = vErrors.length;
 }
 }
 if(data.envoyGateway !== undefined){
-let data20 = data.envoyGateway;
-if(data20 && typeof data20 == "object" && !Array.isArray(data20)){
-if(data20.namespace !== undefined){
-let data21 = data20.namespace;
-if(typeof data21 === "string"){
-if(data21.length > 63 && codePoints(data21) > 63){
-const err45 = {instancePath:instancePath+"/envoyGateway/namespace",schemaPath:"#/$defs/EnvoyGatewayInstallation/properties/namespace/maxLength",keyword:"maxLength",params:{limit: 63}};
-if(vErrors === null){
-vErrors = [err45];
-}
-else {
-vErrors.push(err45);
-}
-errors++;
-}
-if(codePoints(data21) < 1){
-const err46 = {instancePath:instancePath+"/envoyGateway/namespace",schemaPath:"#/$defs/EnvoyGatewayInstallation/properties/namespace/minLength",keyword:"minLength",params:{limit: 1}};
-if(vErrors === null){
-vErrors = [err46];
-}
-else {
-vErrors.push(err46);
-}
-errors++;
-}
-if(data21.length <= 126 && !pattern0.test(data21)){
-const err47 = {instancePath:instancePath+"/envoyGateway/namespace",schemaPath:"#/$defs/EnvoyGatewayInstallation/properties/namespace/pattern",keyword:"pattern",params:{}};
-if(vErrors === null){
-vErrors = [err47];
-}
-else {
-vErrors.push(err47);
-}
-errors++;
-}
-}
-else {
-const err48 = {instancePath:instancePath+"/envoyGateway/namespace",schemaPath:"#/$defs/EnvoyGatewayInstallation/properties/namespace/type",keyword:"type",params:{type: "string"}};
-if(vErrors === null){
-vErrors = [err48];
-}
-else {
-vErrors.push(err48);
-}
-errors++;
-}
-}
-if(data20.serviceAccount !== undefined){
-let data22 = data20.serviceAccount;
-if(typeof data22 === "string"){
-if(data22.length > 253 && codePoints(data22) > 253){
-const err49 = {instancePath:instancePath+"/envoyGateway/serviceAccount",schemaPath:"#/$defs/EnvoyGatewayInstallation/properties/serviceAccount/maxLength",keyword:"maxLength",params:{limit: 253}};
-if(vErrors === null){
-vErrors = [err49];
-}
-else {
-vErrors.push(err49);
-}
-errors++;
-}
-if(codePoints(data22) < 1){
-const err50 = {instancePath:instancePath+"/envoyGateway/serviceAccount",schemaPath:"#/$defs/EnvoyGatewayInstallation/properties/serviceAccount/minLength",keyword:"minLength",params:{limit: 1}};
-if(vErrors === null){
-vErrors = [err50];
-}
-else {
-vErrors.push(err50);
-}
-errors++;
-}
-if(data22.length <= 506 && !pattern2.test(data22)){
-const err51 = {instancePath:instancePath+"/envoyGateway/serviceAccount",schemaPath:"#/$defs/EnvoyGatewayInstallation/properties/serviceAccount/pattern",keyword:"pattern",params:{}};
+let data22 = data.envoyGateway;
+if(data22 && typeof data22 == "object" && !Array.isArray(data22)){
+if(data22.namespace !== undefined){
+let data23 = data22.namespace;
+if(typeof data23 === "string"){
+if(data23.length > 63 && codePoints(data23) > 63){
+const err51 = {instancePath:instancePath+"/envoyGateway/namespace",schemaPath:"#/$defs/EnvoyGatewayInstallation/properties/namespace/maxLength",keyword:"maxLength",params:{limit: 63}};
 if(vErrors === null){
 vErrors = [err51];
 }
@@ -2294,9 +2302,8 @@ vErrors.push(err51);
 }
 errors++;
 }
-}
-else {
-const err52 = {instancePath:instancePath+"/envoyGateway/serviceAccount",schemaPath:"#/$defs/EnvoyGatewayInstallation/properties/serviceAccount/type",keyword:"type",params:{type: "string"}};
+if(codePoints(data23) < 1){
+const err52 = {instancePath:instancePath+"/envoyGateway/namespace",schemaPath:"#/$defs/EnvoyGatewayInstallation/properties/namespace/minLength",keyword:"minLength",params:{limit: 1}};
 if(vErrors === null){
 vErrors = [err52];
 }
@@ -2305,12 +2312,8 @@ vErrors.push(err52);
 }
 errors++;
 }
-}
-if(data20.proxyNamespaces !== undefined){
-let data23 = data20.proxyNamespaces;
-if(Array.isArray(data23)){
-if(data23.length > 64){
-const err53 = {instancePath:instancePath+"/envoyGateway/proxyNamespaces",schemaPath:"#/$defs/EnvoyGatewayInstallation/properties/proxyNamespaces/maxItems",keyword:"maxItems",params:{limit: 64}};
+if(data23.length <= 126 && !pattern0.test(data23)){
+const err53 = {instancePath:instancePath+"/envoyGateway/namespace",schemaPath:"#/$defs/EnvoyGatewayInstallation/properties/namespace/pattern",keyword:"pattern",params:{}};
 if(vErrors === null){
 vErrors = [err53];
 }
@@ -2319,8 +2322,9 @@ vErrors.push(err53);
 }
 errors++;
 }
-if(data23.length < 1){
-const err54 = {instancePath:instancePath+"/envoyGateway/proxyNamespaces",schemaPath:"#/$defs/EnvoyGatewayInstallation/properties/proxyNamespaces/minItems",keyword:"minItems",params:{limit: 1}};
+}
+else {
+const err54 = {instancePath:instancePath+"/envoyGateway/namespace",schemaPath:"#/$defs/EnvoyGatewayInstallation/properties/namespace/type",keyword:"type",params:{type: "string"}};
 if(vErrors === null){
 vErrors = [err54];
 }
@@ -2329,12 +2333,12 @@ vErrors.push(err54);
 }
 errors++;
 }
-const len2 = data23.length;
-for(let i2=0; i2<len2; i2++){
-let data24 = data23[i2];
+}
+if(data22.serviceAccount !== undefined){
+let data24 = data22.serviceAccount;
 if(typeof data24 === "string"){
-if(data24.length > 63 && codePoints(data24) > 63){
-const err55 = {instancePath:instancePath+"/envoyGateway/proxyNamespaces/" + i2,schemaPath:"#/$defs/EnvoyGatewayInstallation/properties/proxyNamespaces/items/maxLength",keyword:"maxLength",params:{limit: 63}};
+if(data24.length > 253 && codePoints(data24) > 253){
+const err55 = {instancePath:instancePath+"/envoyGateway/serviceAccount",schemaPath:"#/$defs/EnvoyGatewayInstallation/properties/serviceAccount/maxLength",keyword:"maxLength",params:{limit: 253}};
 if(vErrors === null){
 vErrors = [err55];
 }
@@ -2344,7 +2348,7 @@ vErrors.push(err55);
 errors++;
 }
 if(codePoints(data24) < 1){
-const err56 = {instancePath:instancePath+"/envoyGateway/proxyNamespaces/" + i2,schemaPath:"#/$defs/EnvoyGatewayInstallation/properties/proxyNamespaces/items/minLength",keyword:"minLength",params:{limit: 1}};
+const err56 = {instancePath:instancePath+"/envoyGateway/serviceAccount",schemaPath:"#/$defs/EnvoyGatewayInstallation/properties/serviceAccount/minLength",keyword:"minLength",params:{limit: 1}};
 if(vErrors === null){
 vErrors = [err56];
 }
@@ -2353,8 +2357,8 @@ vErrors.push(err56);
 }
 errors++;
 }
-if(data24.length <= 126 && !pattern0.test(data24)){
-const err57 = {instancePath:instancePath+"/envoyGateway/proxyNamespaces/" + i2,schemaPath:"#/$defs/EnvoyGatewayInstallation/properties/proxyNamespaces/items/pattern",keyword:"pattern",params:{}};
+if(data24.length <= 506 && !pattern2.test(data24)){
+const err57 = {instancePath:instancePath+"/envoyGateway/serviceAccount",schemaPath:"#/$defs/EnvoyGatewayInstallation/properties/serviceAccount/pattern",keyword:"pattern",params:{}};
 if(vErrors === null){
 vErrors = [err57];
 }
@@ -2365,7 +2369,7 @@ errors++;
 }
 }
 else {
-const err58 = {instancePath:instancePath+"/envoyGateway/proxyNamespaces/" + i2,schemaPath:"#/$defs/EnvoyGatewayInstallation/properties/proxyNamespaces/items/type",keyword:"type",params:{type: "string"}};
+const err58 = {instancePath:instancePath+"/envoyGateway/serviceAccount",schemaPath:"#/$defs/EnvoyGatewayInstallation/properties/serviceAccount/type",keyword:"type",params:{type: "string"}};
 if(vErrors === null){
 vErrors = [err58];
 }
@@ -2375,9 +2379,11 @@ vErrors.push(err58);
 errors++;
 }
 }
-const found2 = duplicates(data23, schema29.properties.proxyNamespaces.unique);
-if(found2.length > 0){
-const err59 = {instancePath:instancePath+"/envoyGateway/proxyNamespaces",schemaPath:"#/$defs/EnvoyGatewayInstallation/properties/proxyNamespaces/unique",keyword:"unique",params:{duplicates: found2}};
+if(data22.proxyNamespaces !== undefined){
+let data25 = data22.proxyNamespaces;
+if(Array.isArray(data25)){
+if(data25.length > 64){
+const err59 = {instancePath:instancePath+"/envoyGateway/proxyNamespaces",schemaPath:"#/$defs/EnvoyGatewayInstallation/properties/proxyNamespaces/maxItems",keyword:"maxItems",params:{limit: 64}};
 if(vErrors === null){
 vErrors = [err59];
 }
@@ -2386,9 +2392,8 @@ vErrors.push(err59);
 }
 errors++;
 }
-}
-else {
-const err60 = {instancePath:instancePath+"/envoyGateway/proxyNamespaces",schemaPath:"#/$defs/EnvoyGatewayInstallation/properties/proxyNamespaces/type",keyword:"type",params:{type: "array"}};
+if(data25.length < 1){
+const err60 = {instancePath:instancePath+"/envoyGateway/proxyNamespaces",schemaPath:"#/$defs/EnvoyGatewayInstallation/properties/proxyNamespaces/minItems",keyword:"minItems",params:{limit: 1}};
 if(vErrors === null){
 vErrors = [err60];
 }
@@ -2397,10 +2402,12 @@ vErrors.push(err60);
 }
 errors++;
 }
-}
-}
-else {
-const err61 = {instancePath:instancePath+"/envoyGateway",schemaPath:"#/$defs/EnvoyGatewayInstallation/type",keyword:"type",params:{type: "object"}};
+const len3 = data25.length;
+for(let i3=0; i3<len3; i3++){
+let data26 = data25[i3];
+if(typeof data26 === "string"){
+if(data26.length > 63 && codePoints(data26) > 63){
+const err61 = {instancePath:instancePath+"/envoyGateway/proxyNamespaces/" + i3,schemaPath:"#/$defs/EnvoyGatewayInstallation/properties/proxyNamespaces/items/maxLength",keyword:"maxLength",params:{limit: 63}};
 if(vErrors === null){
 vErrors = [err61];
 }
@@ -2409,13 +2416,8 @@ vErrors.push(err61);
 }
 errors++;
 }
-}
-if(data.networkPolicies !== undefined){
-let data25 = data.networkPolicies;
-if(data25 && typeof data25 == "object" && !Array.isArray(data25)){
-if(data25.enabled !== undefined){
-if(typeof data25.enabled !== "boolean"){
-const err62 = {instancePath:instancePath+"/networkPolicies/enabled",schemaPath:"#/$defs/NetworkPolicyInstallation/properties/enabled/type",keyword:"type",params:{type: "boolean"}};
+if(codePoints(data26) < 1){
+const err62 = {instancePath:instancePath+"/envoyGateway/proxyNamespaces/" + i3,schemaPath:"#/$defs/EnvoyGatewayInstallation/properties/proxyNamespaces/items/minLength",keyword:"minLength",params:{limit: 1}};
 if(vErrors === null){
 vErrors = [err62];
 }
@@ -2424,10 +2426,8 @@ vErrors.push(err62);
 }
 errors++;
 }
-}
-}
-else {
-const err63 = {instancePath:instancePath+"/networkPolicies",schemaPath:"#/$defs/NetworkPolicyInstallation/type",keyword:"type",params:{type: "object"}};
+if(data26.length <= 126 && !pattern0.test(data26)){
+const err63 = {instancePath:instancePath+"/envoyGateway/proxyNamespaces/" + i3,schemaPath:"#/$defs/EnvoyGatewayInstallation/properties/proxyNamespaces/items/pattern",keyword:"pattern",params:{}};
 if(vErrors === null){
 vErrors = [err63];
 }
@@ -2437,14 +2437,8 @@ vErrors.push(err63);
 errors++;
 }
 }
-if(data.monitoring !== undefined){
-let data27 = data.monitoring;
-if(data27 && typeof data27 == "object" && !Array.isArray(data27)){
-if(data27.namespace !== undefined){
-let data28 = data27.namespace;
-if(typeof data28 === "string"){
-if(data28.length > 63 && codePoints(data28) > 63){
-const err64 = {instancePath:instancePath+"/monitoring/namespace",schemaPath:"#/$defs/MonitoringInstallation/properties/namespace/maxLength",keyword:"maxLength",params:{limit: 63}};
+else {
+const err64 = {instancePath:instancePath+"/envoyGateway/proxyNamespaces/" + i3,schemaPath:"#/$defs/EnvoyGatewayInstallation/properties/proxyNamespaces/items/type",keyword:"type",params:{type: "string"}};
 if(vErrors === null){
 vErrors = [err64];
 }
@@ -2453,8 +2447,10 @@ vErrors.push(err64);
 }
 errors++;
 }
-if(codePoints(data28) < 1){
-const err65 = {instancePath:instancePath+"/monitoring/namespace",schemaPath:"#/$defs/MonitoringInstallation/properties/namespace/minLength",keyword:"minLength",params:{limit: 1}};
+}
+const found3 = duplicates(data25, schema29.properties.proxyNamespaces.unique);
+if(found3.length > 0){
+const err65 = {instancePath:instancePath+"/envoyGateway/proxyNamespaces",schemaPath:"#/$defs/EnvoyGatewayInstallation/properties/proxyNamespaces/unique",keyword:"unique",params:{duplicates: found3}};
 if(vErrors === null){
 vErrors = [err65];
 }
@@ -2463,8 +2459,9 @@ vErrors.push(err65);
 }
 errors++;
 }
-if(data28.length <= 126 && !pattern0.test(data28)){
-const err66 = {instancePath:instancePath+"/monitoring/namespace",schemaPath:"#/$defs/MonitoringInstallation/properties/namespace/pattern",keyword:"pattern",params:{}};
+}
+else {
+const err66 = {instancePath:instancePath+"/envoyGateway/proxyNamespaces",schemaPath:"#/$defs/EnvoyGatewayInstallation/properties/proxyNamespaces/type",keyword:"type",params:{type: "array"}};
 if(vErrors === null){
 vErrors = [err66];
 }
@@ -2474,8 +2471,9 @@ vErrors.push(err66);
 errors++;
 }
 }
+}
 else {
-const err67 = {instancePath:instancePath+"/monitoring/namespace",schemaPath:"#/$defs/MonitoringInstallation/properties/namespace/type",keyword:"type",params:{type: "string"}};
+const err67 = {instancePath:instancePath+"/envoyGateway",schemaPath:"#/$defs/EnvoyGatewayInstallation/type",keyword:"type",params:{type: "object"}};
 if(vErrors === null){
 vErrors = [err67];
 }
@@ -2485,11 +2483,12 @@ vErrors.push(err67);
 errors++;
 }
 }
-if(data27.labels !== undefined){
-let data29 = data27.labels;
-if(data29 && typeof data29 == "object" && !Array.isArray(data29)){
-if(Object.keys(data29).length > 32){
-const err68 = {instancePath:instancePath+"/monitoring/labels",schemaPath:"#/$defs/MonitoringInstallation/properties/labels/maxProperties",keyword:"maxProperties",params:{limit: 32}};
+if(data.networkPolicies !== undefined){
+let data27 = data.networkPolicies;
+if(data27 && typeof data27 == "object" && !Array.isArray(data27)){
+if(data27.enabled !== undefined){
+if(typeof data27.enabled !== "boolean"){
+const err68 = {instancePath:instancePath+"/networkPolicies/enabled",schemaPath:"#/$defs/NetworkPolicyInstallation/properties/enabled/type",keyword:"type",params:{type: "boolean"}};
 if(vErrors === null){
 vErrors = [err68];
 }
@@ -2498,11 +2497,10 @@ vErrors.push(err68);
 }
 errors++;
 }
-for(const key1 in data29){
-let data30 = data29[key1];
-if(typeof data30 === "string"){
-if(data30.length > 63 && codePoints(data30) > 63){
-const err69 = {instancePath:instancePath+"/monitoring/labels/" + key1.replace(/~/g, "~0").replace(/\//g, "~1"),schemaPath:"#/$defs/MonitoringInstallation/properties/labels/additionalProperties/maxLength",keyword:"maxLength",params:{limit: 63}};
+}
+}
+else {
+const err69 = {instancePath:instancePath+"/networkPolicies",schemaPath:"#/$defs/NetworkPolicyInstallation/type",keyword:"type",params:{type: "object"}};
 if(vErrors === null){
 vErrors = [err69];
 }
@@ -2511,8 +2509,15 @@ vErrors.push(err69);
 }
 errors++;
 }
-if(data30.length <= 126 && !pattern1.test(data30)){
-const err70 = {instancePath:instancePath+"/monitoring/labels/" + key1.replace(/~/g, "~0").replace(/\//g, "~1"),schemaPath:"#/$defs/MonitoringInstallation/properties/labels/additionalProperties/pattern",keyword:"pattern",params:{}};
+}
+if(data.monitoring !== undefined){
+let data29 = data.monitoring;
+if(data29 && typeof data29 == "object" && !Array.isArray(data29)){
+if(data29.namespace !== undefined){
+let data30 = data29.namespace;
+if(typeof data30 === "string"){
+if(data30.length > 63 && codePoints(data30) > 63){
+const err70 = {instancePath:instancePath+"/monitoring/namespace",schemaPath:"#/$defs/MonitoringInstallation/properties/namespace/maxLength",keyword:"maxLength",params:{limit: 63}};
 if(vErrors === null){
 vErrors = [err70];
 }
@@ -2521,9 +2526,8 @@ vErrors.push(err70);
 }
 errors++;
 }
-}
-else {
-const err71 = {instancePath:instancePath+"/monitoring/labels/" + key1.replace(/~/g, "~0").replace(/\//g, "~1"),schemaPath:"#/$defs/MonitoringInstallation/properties/labels/additionalProperties/type",keyword:"type",params:{type: "string"}};
+if(codePoints(data30) < 1){
+const err71 = {instancePath:instancePath+"/monitoring/namespace",schemaPath:"#/$defs/MonitoringInstallation/properties/namespace/minLength",keyword:"minLength",params:{limit: 1}};
 if(vErrors === null){
 vErrors = [err71];
 }
@@ -2532,10 +2536,8 @@ vErrors.push(err71);
 }
 errors++;
 }
-}
-}
-else {
-const err72 = {instancePath:instancePath+"/monitoring/labels",schemaPath:"#/$defs/MonitoringInstallation/properties/labels/type",keyword:"type",params:{type: "object"}};
+if(data30.length <= 126 && !pattern0.test(data30)){
+const err72 = {instancePath:instancePath+"/monitoring/namespace",schemaPath:"#/$defs/MonitoringInstallation/properties/namespace/pattern",keyword:"pattern",params:{}};
 if(vErrors === null){
 vErrors = [err72];
 }
@@ -2545,11 +2547,8 @@ vErrors.push(err72);
 errors++;
 }
 }
-if(data27.scrapeInterval !== undefined){
-let data31 = data27.scrapeInterval;
-if(typeof data31 === "string"){
-if(data31.length > 32 && codePoints(data31) > 32){
-const err73 = {instancePath:instancePath+"/monitoring/scrapeInterval",schemaPath:"#/$defs/MonitoringInstallation/properties/scrapeInterval/maxLength",keyword:"maxLength",params:{limit: 32}};
+else {
+const err73 = {instancePath:instancePath+"/monitoring/namespace",schemaPath:"#/$defs/MonitoringInstallation/properties/namespace/type",keyword:"type",params:{type: "string"}};
 if(vErrors === null){
 vErrors = [err73];
 }
@@ -2558,8 +2557,12 @@ vErrors.push(err73);
 }
 errors++;
 }
-if(codePoints(data31) < 2){
-const err74 = {instancePath:instancePath+"/monitoring/scrapeInterval",schemaPath:"#/$defs/MonitoringInstallation/properties/scrapeInterval/minLength",keyword:"minLength",params:{limit: 2}};
+}
+if(data29.labels !== undefined){
+let data31 = data29.labels;
+if(data31 && typeof data31 == "object" && !Array.isArray(data31)){
+if(Object.keys(data31).length > 32){
+const err74 = {instancePath:instancePath+"/monitoring/labels",schemaPath:"#/$defs/MonitoringInstallation/properties/labels/maxProperties",keyword:"maxProperties",params:{limit: 32}};
 if(vErrors === null){
 vErrors = [err74];
 }
@@ -2568,8 +2571,11 @@ vErrors.push(err74);
 }
 errors++;
 }
-if(data31.length <= 64 && !pattern13.test(data31)){
-const err75 = {instancePath:instancePath+"/monitoring/scrapeInterval",schemaPath:"#/$defs/MonitoringInstallation/properties/scrapeInterval/pattern",keyword:"pattern",params:{}};
+for(const key1 in data31){
+let data32 = data31[key1];
+if(typeof data32 === "string"){
+if(data32.length > 63 && codePoints(data32) > 63){
+const err75 = {instancePath:instancePath+"/monitoring/labels/" + key1.replace(/~/g, "~0").replace(/\//g, "~1"),schemaPath:"#/$defs/MonitoringInstallation/properties/labels/additionalProperties/maxLength",keyword:"maxLength",params:{limit: 63}};
 if(vErrors === null){
 vErrors = [err75];
 }
@@ -2578,9 +2584,8 @@ vErrors.push(err75);
 }
 errors++;
 }
-}
-else {
-const err76 = {instancePath:instancePath+"/monitoring/scrapeInterval",schemaPath:"#/$defs/MonitoringInstallation/properties/scrapeInterval/type",keyword:"type",params:{type: "string"}};
+if(data32.length <= 126 && !pattern1.test(data32)){
+const err76 = {instancePath:instancePath+"/monitoring/labels/" + key1.replace(/~/g, "~0").replace(/\//g, "~1"),schemaPath:"#/$defs/MonitoringInstallation/properties/labels/additionalProperties/pattern",keyword:"pattern",params:{}};
 if(vErrors === null){
 vErrors = [err76];
 }
@@ -2590,11 +2595,8 @@ vErrors.push(err76);
 errors++;
 }
 }
-if(data27.dashboardLabels !== undefined){
-let data32 = data27.dashboardLabels;
-if(data32 && typeof data32 == "object" && !Array.isArray(data32)){
-if(Object.keys(data32).length > 32){
-const err77 = {instancePath:instancePath+"/monitoring/dashboardLabels",schemaPath:"#/$defs/MonitoringInstallation/properties/dashboardLabels/maxProperties",keyword:"maxProperties",params:{limit: 32}};
+else {
+const err77 = {instancePath:instancePath+"/monitoring/labels/" + key1.replace(/~/g, "~0").replace(/\//g, "~1"),schemaPath:"#/$defs/MonitoringInstallation/properties/labels/additionalProperties/type",keyword:"type",params:{type: "string"}};
 if(vErrors === null){
 vErrors = [err77];
 }
@@ -2603,11 +2605,10 @@ vErrors.push(err77);
 }
 errors++;
 }
-for(const key2 in data32){
-let data33 = data32[key2];
-if(typeof data33 === "string"){
-if(data33.length > 63 && codePoints(data33) > 63){
-const err78 = {instancePath:instancePath+"/monitoring/dashboardLabels/" + key2.replace(/~/g, "~0").replace(/\//g, "~1"),schemaPath:"#/$defs/MonitoringInstallation/properties/dashboardLabels/additionalProperties/maxLength",keyword:"maxLength",params:{limit: 63}};
+}
+}
+else {
+const err78 = {instancePath:instancePath+"/monitoring/labels",schemaPath:"#/$defs/MonitoringInstallation/properties/labels/type",keyword:"type",params:{type: "object"}};
 if(vErrors === null){
 vErrors = [err78];
 }
@@ -2616,8 +2617,12 @@ vErrors.push(err78);
 }
 errors++;
 }
-if(data33.length <= 126 && !pattern1.test(data33)){
-const err79 = {instancePath:instancePath+"/monitoring/dashboardLabels/" + key2.replace(/~/g, "~0").replace(/\//g, "~1"),schemaPath:"#/$defs/MonitoringInstallation/properties/dashboardLabels/additionalProperties/pattern",keyword:"pattern",params:{}};
+}
+if(data29.scrapeInterval !== undefined){
+let data33 = data29.scrapeInterval;
+if(typeof data33 === "string"){
+if(data33.length > 32 && codePoints(data33) > 32){
+const err79 = {instancePath:instancePath+"/monitoring/scrapeInterval",schemaPath:"#/$defs/MonitoringInstallation/properties/scrapeInterval/maxLength",keyword:"maxLength",params:{limit: 32}};
 if(vErrors === null){
 vErrors = [err79];
 }
@@ -2626,9 +2631,8 @@ vErrors.push(err79);
 }
 errors++;
 }
-}
-else {
-const err80 = {instancePath:instancePath+"/monitoring/dashboardLabels/" + key2.replace(/~/g, "~0").replace(/\//g, "~1"),schemaPath:"#/$defs/MonitoringInstallation/properties/dashboardLabels/additionalProperties/type",keyword:"type",params:{type: "string"}};
+if(codePoints(data33) < 2){
+const err80 = {instancePath:instancePath+"/monitoring/scrapeInterval",schemaPath:"#/$defs/MonitoringInstallation/properties/scrapeInterval/minLength",keyword:"minLength",params:{limit: 2}};
 if(vErrors === null){
 vErrors = [err80];
 }
@@ -2637,10 +2641,8 @@ vErrors.push(err80);
 }
 errors++;
 }
-}
-}
-else {
-const err81 = {instancePath:instancePath+"/monitoring/dashboardLabels",schemaPath:"#/$defs/MonitoringInstallation/properties/dashboardLabels/type",keyword:"type",params:{type: "object"}};
+if(data33.length <= 64 && !pattern14.test(data33)){
+const err81 = {instancePath:instancePath+"/monitoring/scrapeInterval",schemaPath:"#/$defs/MonitoringInstallation/properties/scrapeInterval/pattern",keyword:"pattern",params:{}};
 if(vErrors === null){
 vErrors = [err81];
 }
@@ -2650,9 +2652,8 @@ vErrors.push(err81);
 errors++;
 }
 }
-}
 else {
-const err82 = {instancePath:instancePath+"/monitoring",schemaPath:"#/$defs/MonitoringInstallation/type",keyword:"type",params:{type: "object"}};
+const err82 = {instancePath:instancePath+"/monitoring/scrapeInterval",schemaPath:"#/$defs/MonitoringInstallation/properties/scrapeInterval/type",keyword:"type",params:{type: "string"}};
 if(vErrors === null){
 vErrors = [err82];
 }
@@ -2662,14 +2663,86 @@ vErrors.push(err82);
 errors++;
 }
 }
-}
-else {
-const err83 = {instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}};
+if(data29.dashboardLabels !== undefined){
+let data34 = data29.dashboardLabels;
+if(data34 && typeof data34 == "object" && !Array.isArray(data34)){
+if(Object.keys(data34).length > 32){
+const err83 = {instancePath:instancePath+"/monitoring/dashboardLabels",schemaPath:"#/$defs/MonitoringInstallation/properties/dashboardLabels/maxProperties",keyword:"maxProperties",params:{limit: 32}};
 if(vErrors === null){
 vErrors = [err83];
 }
 else {
 vErrors.push(err83);
+}
+errors++;
+}
+for(const key2 in data34){
+let data35 = data34[key2];
+if(typeof data35 === "string"){
+if(data35.length > 63 && codePoints(data35) > 63){
+const err84 = {instancePath:instancePath+"/monitoring/dashboardLabels/" + key2.replace(/~/g, "~0").replace(/\//g, "~1"),schemaPath:"#/$defs/MonitoringInstallation/properties/dashboardLabels/additionalProperties/maxLength",keyword:"maxLength",params:{limit: 63}};
+if(vErrors === null){
+vErrors = [err84];
+}
+else {
+vErrors.push(err84);
+}
+errors++;
+}
+if(data35.length <= 126 && !pattern1.test(data35)){
+const err85 = {instancePath:instancePath+"/monitoring/dashboardLabels/" + key2.replace(/~/g, "~0").replace(/\//g, "~1"),schemaPath:"#/$defs/MonitoringInstallation/properties/dashboardLabels/additionalProperties/pattern",keyword:"pattern",params:{}};
+if(vErrors === null){
+vErrors = [err85];
+}
+else {
+vErrors.push(err85);
+}
+errors++;
+}
+}
+else {
+const err86 = {instancePath:instancePath+"/monitoring/dashboardLabels/" + key2.replace(/~/g, "~0").replace(/\//g, "~1"),schemaPath:"#/$defs/MonitoringInstallation/properties/dashboardLabels/additionalProperties/type",keyword:"type",params:{type: "string"}};
+if(vErrors === null){
+vErrors = [err86];
+}
+else {
+vErrors.push(err86);
+}
+errors++;
+}
+}
+}
+else {
+const err87 = {instancePath:instancePath+"/monitoring/dashboardLabels",schemaPath:"#/$defs/MonitoringInstallation/properties/dashboardLabels/type",keyword:"type",params:{type: "object"}};
+if(vErrors === null){
+vErrors = [err87];
+}
+else {
+vErrors.push(err87);
+}
+errors++;
+}
+}
+}
+else {
+const err88 = {instancePath:instancePath+"/monitoring",schemaPath:"#/$defs/MonitoringInstallation/type",keyword:"type",params:{type: "object"}};
+if(vErrors === null){
+vErrors = [err88];
+}
+else {
+vErrors.push(err88);
+}
+errors++;
+}
+}
+}
+else {
+const err89 = {instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}};
+if(vErrors === null){
+vErrors = [err89];
+}
+else {
+vErrors.push(err89);
 }
 errors++;
 }

@@ -38,6 +38,10 @@ export interface Installation {
    */
   readonly externalTargets: ExternalTargets;
   /**
+   * IP addresses and CIDRs that get no traffic, as meshIP or as externalTarget. Where pods or Services of the cluster have addresses in 100.64.0.0/10, list their ranges: mesh pods would reach them.
+   */
+  readonly refusedAddresses?: readonly string[];
+  /**
    * The image of the operator and the extension server. Both use one image; its argument is the command.
    */
   readonly image: InstallationImage;

@@ -29,7 +29,7 @@ async function resolverWith(zone: Zone, allow: readonly string[] = []): Promise<
   const dns = await startDnsServer(zone);
   const clock = new VirtualClock();
   const lookup = createLookup({ servers: [dns.address], timeoutMs: 100, tries: 1 });
-  const targets = createResolver({ lookup, clock, guard: createGuard({ allow, apiServer: [] }) });
+  const targets = createResolver({ lookup, clock, guard: createGuard({ allow, refuse: [], apiServer: [] }) });
   closing.push(() => targets.close(), dns.close);
   const changed: string[] = [];
   targets.subscribe(object => changed.push(object));
@@ -232,7 +232,7 @@ describe('the resolver of externalTargets', () => {
     const find = () => new Promise<typeof answer>(resolve => inProgress.push(() => resolve(answer)));
     const clock = new VirtualClock();
     const lookup = { find, close: () => {} };
-    const targets = createResolver({ lookup, clock, guard: () => undefined });
+    const targets = createResolver({ lookup, clock, guard: { targetProblem: () => undefined } });
     targets.set(ONE, hosts(...all));
     for (const atOnce of [16, 16, 8]) {
       expect(inProgress).toHaveLength(atOnce);

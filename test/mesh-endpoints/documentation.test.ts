@@ -41,7 +41,7 @@ function withStatus(object: MeshEndpoints): MeshEndpoints {
     const { name, protocol, externalTarget } = endpoint;
     const entry = { name, protocol, status: 'Healthy', address: addressText(endpoint) } as const;
     if (externalTarget === undefined) return protocol === 'UDP' ? { ...entry, relayPort: 20_053 } : entry;
-    return { ...entry, externalTarget, resolvedAddresses: ['198.51.100.7'] };
+    return { ...entry, externalTarget, resolvedAddresses: ['9.9.9.9'] };
   });
   return { ...object, status: { endpoints } };
 }
@@ -109,6 +109,7 @@ const UNRESOLVED: Readonly<Record<UnusedReason, true>> = {
   DatagramsThroughProxy: true,
   RelayPortMissing: true,
   ExternalTargetNotResolved: true,
+  AddressRefused: true,
 };
 
 /** The cells of the rows of the table in a section. */

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
-import { named } from '../support/declared.ts';
+import { named, route } from '../support/declared.ts';
 import { confirmed, EndpointsScene } from '../support/mesh-endpoints/scene.ts';
 import { endpoint, meshEndpoints, meshTailnet } from '../support/objects.ts';
 import { namespaceObject } from '../support/traffic/objects.ts';
@@ -21,7 +21,9 @@ const entries = (scene: EndpointsScene) =>
     );
 const lastChecked = (scene: EndpointsScene) =>
   Math.max(...(scene.status()?.endpoints ?? []).map(entry => Date.parse(entry.lastChecked ?? '')));
-const readyOf = (scene: EndpointsScene) => scene.status()?.conditions?.find(({ type }) => type === 'Ready');
+const conditionOf = (scene: EndpointsScene, name: string) =>
+  scene.status()?.conditions?.find(({ type }) => type === name);
+const readyOf = (scene: EndpointsScene) => conditionOf(scene, 'Ready');
 const AT_START = '2026-01-15T12:00:00Z';
 
 describe('status.endpoints', () => {
@@ -146,9 +148,18 @@ describe('the inputs of endpoints', () => {
     });
   });
 
-  it('refuse an address of the API server', async () => {
-    const scene = await EndpointsScene.start(tailnet, web(one('a'), one('b', {}, 99)));
-    const problem = 'meshIP 100.64.0.99 is an address of the API server: name a device of the tailnet';
+  it.each([
+    ['100.64.0.99', 'an address of the API server'],
+    ['100.88.0.1', 'in 100.88.0.0/16 of REFUSED_ADDRESSES'],
+  ])('refuse the address %s, which gets no traffic either', async (meshIP, what) => {
+    const objects = [tailnet, web(one('a'), one('b', { meshIP })), route('HTTPRoute', 'default/web')];
+    const scene = await EndpointsScene.start(...objects);
+    const problem = `meshIP ${meshIP} is ${what}: name a device of the tailnet`;
+    expect(conditionOf(scene, 'RoutesResolved')).toMatchObject({
+      status: 'False',
+      reason: 'AddressRefused',
+      message: expect.stringContaining(`endpoint b of MeshEndpoints default/web`) as string,
+    });
     expect(entries(scene)?.[1]).toBe(`b Unhealthy ${problem}`);
     expect(readyOf(scene)).toMatchObject({ reason: 'InvalidReference', message: `endpoint b: ${problem}` });
     expect(scene.health.checked.get('MeshEndpoints/default/web')?.has('b')).toBe(false);

@@ -109,6 +109,27 @@ describe('EXTERNAL_TARGETS_ALLOW', () => {
   );
 });
 
+describe('REFUSED_ADDRESSES', () => {
+  const refused = (text: string) =>
+    readStandaloneSettings({ args: ['--resources-dir', 'x', '--refused-addresses', text], environment: {} })
+      .refusedAddresses;
+
+  it('lists addresses and CIDRs', () => {
+    const entries = ['100.64.0.1', '100.64.0.0/16', 'fd7a:115c:a1e0:ab::/64'];
+    expect(refused(` ${entries.join(' , ')},`)).toEqual(entries);
+    expect(refused('')).toEqual([]);
+  });
+
+  it.each(['100.64.0.0/33', '100.64.0', 'db.corp.example', '::ffff:100.64.0.1', 'a b'])(
+    'refuses %s',
+    entry => {
+      expect(refusalOf(() => refused(`100.64.0.1,${entry}`))).toBe(
+        `--refused-addresses: ${JSON.stringify(entry)} is not an IP address or CIDR; write such as 100.64.0.1 or 100.64.0.0/16`,
+      );
+    },
+  );
+});
+
 describe('the settings of standalone', () => {
   it('have a flag for each variable, and help for all', () => {
     const help = standaloneHelp({});
@@ -130,6 +151,8 @@ describe('the settings of standalone', () => {
       'DATA_PATH',
       'HEALTH_CHECK_CONCURRENCY',
       'EXTERNAL_TARGETS_ALLOW',
+      'REFUSED_ADDRESSES',
+      'KUBERNETES_SERVICE_HOST',
       'PPROF',
     ];
     for (const name of [...contract, ...ours]) {
@@ -158,6 +181,8 @@ describe('the settings of standalone', () => {
       maxMessageSize: 100_000_000,
       healthCheckConcurrency: 256,
       externalTargetsAllow: [],
+      refusedAddresses: [],
+      apiServer: undefined,
       keepaliveMs: 30_000,
       logLevel: 'info',
       metricsAddress: { port: 8080 },

@@ -40,6 +40,12 @@ describe('the ConfigMap of the relays of a tailnet', () => {
     });
   });
 
+  it('has no port for an address that must get no traffic', async () => {
+    await startPool([ONE, '100.88.0.1:53']);
+    expect(scene.stored()).toBe(`${portOf(ONE)} ${ONE}\n`);
+    expect(portOf('100.88.0.1:53')).toBe('none');
+  });
+
   it('is not created for a tailnet without UDP endpoints', async () => {
     scene.putTailnet();
     await scene.advance(60_000);

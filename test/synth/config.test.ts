@@ -81,6 +81,16 @@ describe('a configuration', () => {
       'externalTargets: {allow: [10.1.0.0/33]}',
       'externalTargets.allow: 10.1.0.0/33 is not a host name, IP address or CIDR, such as 10.1.0.0/16',
     ],
+    [
+      'a refused host name',
+      'refusedAddresses: [face.bad]',
+      'refusedAddresses: face.bad is not an IP address or CIDR, such as 100.64.0.0/16',
+    ],
+    [
+      'a refused CIDR that is too long',
+      'refusedAddresses: [100.64.0.0/33]',
+      'refusedAddresses: 100.64.0.0/33 is not an IP address or CIDR, such as 100.64.0.0/16',
+    ],
     ['another word', 'dataPath: proxy', 'dataPath: "proxy" is not one of Proxy, Direct; write Proxy'],
     [
       'a tag inside of the repository',

@@ -7,12 +7,18 @@ import {
   extensionSettings,
   telemetrySettings,
 } from '../../src/process/declared-settings.ts';
+import { addressSettings } from '../../src/process/addresses.ts';
 import { meshPodSettings } from '../../src/process/mesh-pods.ts';
 import { at, containersOf, listAt, textsAt } from '../support/synth/parts.ts';
 import { everyKnob, objectOf, objectsIn, synthesized } from '../support/synth/synthesized.ts';
 import type { Written } from '../support/synth/synthesized.ts';
 
-const shared = { ...telemetrySettings, dataPath: extensionSettings.dataPath, dialledAddress };
+const shared = {
+  ...telemetrySettings,
+  ...addressSettings,
+  dataPath: extensionSettings.dataPath,
+  dialledAddress,
+};
 
 type Setting = { readonly name: string; readonly parse: (setting: string, text: string) => unknown };
 

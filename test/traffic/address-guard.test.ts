@@ -1,8 +1,13 @@
 import { describe, expect, it } from 'vitest';
 import { createGuard } from '../../src/traffic/address-guard.ts';
 
-const strict = createGuard({ allow: [], apiServer: ['10.96.0.1', 'api.cluster.example', '8.8.4.4'] });
-const everything = createGuard({
+const { targetProblem: strict } = createGuard({
+  allow: [],
+  refuse: [],
+  apiServer: ['10.96.0.1', 'api.cluster.example', '8.8.4.4'],
+});
+const { targetProblem: everything } = createGuard({
+  refuse: [],
   allow: ['0.0.0.0/0', '::/0', '127.0.0.1', '169.254.169.254/32', 'evil.example.com', '10.96.0.1/32'],
   apiServer: ['10.96.0.1'],
 });
@@ -77,7 +82,7 @@ describe('the guard of externalTargets', () => {
 
   it('allows what is listed by host, address and CIDR, and nothing beside it', () => {
     const allow = ['DB.corp.example', '10.1.2.3', '10.2.0.0/16', 'fd12::/16'];
-    const guard = createGuard({ allow, apiServer: [] });
+    const { targetProblem: guard } = createGuard({ allow, refuse: [], apiServer: [] });
     expect(guard('db.corp.example', ['10.9.9.9', 'fd99::1'])).toBeUndefined();
     expect(
       guard('other.example', ['10.1.2.3', '10.2.255.255', 'fd12:1::1', '64:ff9b::a02:1']),
@@ -89,4 +94,43 @@ describe('the guard of externalTargets', () => {
     );
     expect(guard('other.example', ['fd13::1'])).toContain('fd13::1');
   });
+});
+
+describe('the guard of addresses in a tailnet', () => {
+  const { meshProblem, targetProblem } = createGuard({
+    allow: ['0.0.0.0/0', '::/0'],
+    refuse: ['100.64.0.0/12', 'fd7a:115c:a1e0:ab::/64', '100.100.0.7'],
+    apiServer: ['100.96.0.1', 'api.cluster.example', 'FD7A:115C:A1E0:0000::0001'],
+  });
+
+  it.each([
+    ...['100.96.0.1', '::ffff:100.96.0.1', '::FFFF:6460:1'],
+    ...['fd7a:115c:a1e0::1', 'fd7a:115c:a1e0:0:0:0:0:1', 'FD7A:115C:A1E0:0000:0000:0000:0000:0001'],
+    'fd7a:115c:a1e0::0.0.0.1',
+  ])('refuses %s, which is the API server', address => {
+    expect(meshProblem(address)).toBe(
+      `meshIP ${address} is an address of the API server: name a device of the tailnet`,
+    );
+  });
+
+  it.each([
+    ['100.64.0.0', '100.64.0.0/12'],
+    ['100.79.255.255', '100.64.0.0/12'],
+    ['::ffff:100.64.0.1', '100.64.0.0/12'],
+    ['FD7A:115C:A1E0:00AB::1', 'fd7a:115c:a1e0:ab::/64'],
+    ['100.100.0.7', '100.100.0.7'],
+  ])('refuses %s, which the configuration refuses, also as an externalTarget', (address, range) => {
+    const why = `in ${range} of REFUSED_ADDRESSES`;
+    expect(meshProblem(address)).toBe(`meshIP ${address} is ${why}: name a device of the tailnet`);
+    expect(targetProblem('db.example.com', [address])).toBe(
+      `${address}, an address of db.example.com, is ${why}, which is never allowed: name another service`,
+    );
+  });
+
+  it.each(['100.96.0.2', '100.80.0.0', 'fd7a:115c:a1e0:ac::1', 'fd7a:115c:a1e0::2', '100.100.0.8'])(
+    'lets %s have traffic',
+    address => {
+      expect(meshProblem(address)).toBeUndefined();
+    },
+  );
 });

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { createGuard } from '../../src/traffic/address-guard.ts';
 import { endpoint } from '../support/objects.ts';
 import { resourcesFrom, trafficOf } from '../support/traffic/resolve.ts';
 import type { Traffic } from '../support/traffic/resolve.ts';
@@ -13,6 +14,8 @@ import {
 type Fields = Readonly<Record<string, unknown>>;
 
 const TARGET = 'db.example.com:5432';
+
+const guard = createGuard({ allow: [], refuse: ['100.88.0.0/16'], apiServer: ['10.96.0.1'] });
 
 /** An endpoint with externalTarget, and its entry in status.endpoints. */
 type Target = { readonly fields?: Fields; readonly entry?: Fields };
@@ -101,6 +104,49 @@ describe('an endpoint with externalTarget', () => {
       },
     ]);
     expect(through.Direct.unused).toEqual(through.Proxy.unused);
+  });
+
+  it.each([
+    ['127.0.0.1', 'a loopback address'],
+    ['169.254.169.254', 'a link-local address'],
+    ['fe80::1', 'a link-local address'],
+    ['10.96.0.1', 'an address of the API server'],
+    ['64:ff9b::a60:1', 'an address of the API server'],
+    ['100.88.0.9', 'in 100.88.0.0/16 of REFUSED_ADDRESSES'],
+    ['10.244.1.7', 'not public'],
+    ['100.64.0.9', 'not public'],
+  ])('gets no traffic at %s, whoever has written it into the status', (address, what) => {
+    const objects = [
+      tailnetObject(),
+      objectOf([resolvedTo('1.1.1.1', address)]),
+      httpRoute('web', [backend('web')]),
+    ];
+    const { through } = trafficOf(resourcesFrom(objects, guard));
+    for (const path of [through.Proxy, through.Direct]) {
+      expect(placesOf(path)).toEqual([]);
+      const named = `externalTarget: ${address}, an address of db.example.com, is ${what}`;
+      expect(path.unused).toMatchObject([
+        { reason: 'AddressRefused', endpoint: 'e0', message: expect.stringContaining(named) as string },
+      ]);
+    }
+  });
+
+  it('may be private where the configuration allows its host or address', () => {
+    for (const allow of [['DB.example.com'], ['10.244.0.0/16']]) {
+      const allowing = createGuard({ allow, refuse: [], apiServer: [] });
+      const objects = [
+        tailnetObject(),
+        objectOf([resolvedTo('10.244.1.7')]),
+        httpRoute('web', [backend('web')]),
+      ];
+      const { through } = trafficOf(resourcesFrom(objects, allowing));
+      expect(placesOf(through.Proxy)).toEqual(['10.244.1.7 5432 *1']);
+    }
+  });
+
+  it('gets no traffic at addresses in the status of an endpoint that has no externalTarget', () => {
+    const { through } = traffic([{ ...inMesh, ...resolvedTo('1.1.1.1') }]);
+    expect(placesOf(through.Direct)).toEqual(['100.64.0.1 8080 *1']);
   });
 
   it('is used once in a rule, and other ports of its host are other targets', () => {

@@ -124,7 +124,9 @@ describe('the dependencies of a cluster', () => {
         const isChanged = (each: Resource) => keyOf(refTo(each)) === keyOf(refTo(changed));
         const old = existing.filter(isChanged).at(-1);
         const others = existing.filter(each => !isChanged(each));
-        const [before, after] = [existing, isRemoved ? others : [...others, changed]].map(resourcesOf);
+        const [before, after] = [existing, isRemoved ? others : [...others, changed]].map(each =>
+          resourcesOf(each),
+        );
         if (!before || !after) return;
         const touched = [...(old ? dependenciesOf(old) : []), ...(isRemoved ? [] : dependenciesOf(changed))];
         for (const cluster of CLUSTERS) {

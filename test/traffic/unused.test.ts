@@ -123,6 +123,27 @@ const CASES: readonly Case[] = [
       'externalTarget db.example.com:5432 of endpoint web of MeshEndpoints default/web has no addresses: the operator has not resolved it yet: check that the operator runs. Where objects have no status, as in files, its addresses are not known',
   },
   {
+    reason: 'AddressRefused',
+    world: [
+      tailnet,
+      endpointsObject('web', [endpoint({ externalTarget: 'db.example.com:5432' })], {
+        status: {
+          endpoints: [
+            {
+              name: 'web',
+              status: 'Healthy',
+              externalTarget: 'db.example.com:5432',
+              resolvedAddresses: ['127.0.0.1'],
+            },
+          ],
+        },
+      }),
+      route,
+    ],
+    message:
+      'endpoint web of MeshEndpoints default/web has an address that must get no traffic: externalTarget: 127.0.0.1, an address of db.example.com, is a loopback address, which is never allowed: name another service',
+  },
+  {
     reason: 'CertificateNotFound',
     world: [tailnet, withCaRef, route],
     message:

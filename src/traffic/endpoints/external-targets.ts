@@ -1,4 +1,5 @@
 import type { EndpointStatus, MeshEndpoint } from '../../api/generated/types.ts';
+import type { AddressGuard } from '../address-guard.ts';
 import { familyOf } from '../../api/ip.ts';
 import { hostAndPortOf } from '../../api/socket-address.ts';
 import { statusEntriesOf } from './health-status.ts';
@@ -10,6 +11,8 @@ export type ExternalAddresses =
   | { readonly are: 'known'; readonly addresses: readonly string[]; readonly port: number }
   /** `why` has the fix. */
   | { readonly are: 'missing'; readonly why: string }
+  /** They may not get traffic; `why` has the fix. */
+  | { readonly are: 'refused'; readonly why: string }
   /** Another endpoint of the rule uses all of them. */
   | { readonly are: 'used'; readonly by: MeshEndpoint };
 
@@ -17,11 +20,13 @@ const NOT_RESOLVED =
   'the operator has not resolved it yet: check that the operator runs. Where objects have no status, as in files, its addresses are not known';
 
 /**
- * The addresses of the endpoints of a rule that have externalTarget, as status.endpoints has them. An address and port
- * belongs to the first endpoint that has it, as in Envoy; endpoints of deleted objects come last.
+ * The addresses of the endpoints of a rule that have externalTarget, as status.endpoints has them. The guard decides about
+ * them again, because not only the operator may have written them. An address and port belongs to the first endpoint that
+ * has it, as in Envoy; endpoints of deleted objects come last.
  */
 export function externalAddressesOf(
   backends: readonly ResolvedBackend[],
+  guard: AddressGuard,
 ): ReadonlyMap<ResolvedEndpoint, ExternalAddresses> {
   const found = new Map<ResolvedEndpoint, ExternalAddresses>();
   const users = new Map<string, MeshEndpoint>();
@@ -30,7 +35,7 @@ export function externalAddressesOf(
     const entries = external[0] && statusEntriesOf(external[0].object);
     for (const resolved of external) {
       const { endpoint } = resolved;
-      found.set(resolved, addressesOf(endpoint, entries?.get(endpoint.name), users));
+      found.set(resolved, addressesOf(endpoint, entries?.get(endpoint.name), { users, guard }));
     }
   }
   return found;
@@ -46,13 +51,15 @@ function deletedLast(backends: readonly ResolvedBackend[]): readonly ResolvedBac
 function addressesOf(
   endpoint: MeshEndpoint,
   entry: EndpointStatus | undefined,
-  users: Map<string, MeshEndpoint>,
+  { users, guard }: { readonly users: Map<string, MeshEndpoint>; readonly guard: AddressGuard },
 ): ExternalAddresses {
   const { externalTarget = '' } = endpoint;
   const current = entry?.externalTarget === externalTarget ? entry : undefined;
   const all = current?.resolvedAddresses?.filter(address => familyOf(address) !== undefined) ?? [];
   if (all.length === 0) return { are: 'missing', why: current?.error ?? NOT_RESOLVED };
-  const { port } = hostAndPortOf(externalTarget);
+  const { host, port } = hostAndPortOf(externalTarget);
+  const why = guard.targetProblem(host, all);
+  if (why !== undefined) return { are: 'refused', why };
   const addresses = all.filter(address => !users.has(`${address} ${port}`));
   const by = users.get(`${all[0]} ${port}`);
   if (addresses.length === 0 && by) return { are: 'used', by };

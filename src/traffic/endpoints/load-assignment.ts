@@ -7,8 +7,7 @@ import type { OtherBackend } from '../other-backends.ts';
 import type { ResolvedEndpoint } from '../resolve-backend-ref.ts';
 import type { ResolvedBackend, ResolvedRule } from '../resolve-route.ts';
 import { pathsOf } from './path-to-backend.ts';
-import type { Path, Place } from './path-to-backend.ts';
-import type { TrafficResources } from '../traffic-resources.ts';
+import type { Path, PathResources, Place } from './path-to-backend.ts';
 import type { UnusedBackend } from '../unused.ts';
 import { CLEAR_SOCKET, socketName, tlsKey } from '../upstream-tls.ts';
 
@@ -50,7 +49,7 @@ export function loadAssignmentOf(
   rule: ResolvedRule,
   settings: EnvoyClusterSettings,
   dataPath: DataPathMode,
-  resources: Pick<TrafficResources, 'relays'>,
+  resources: PathResources,
 ): LoadAssignmentResult {
   const unused: UnusedBackend[] = [];
   const localities = rule.otherBackends.filter(({ endpoints }) => endpoints.length > 0).map(localityOf);

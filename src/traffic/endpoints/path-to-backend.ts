@@ -1,6 +1,7 @@
 import type { Kinds } from '../../api/generated/types.ts';
 import { addressText } from '../../api/socket-address.ts';
 import type { SocketAddress } from '../../api/socket-address.ts';
+import type { AddressGuard } from '../address-guard.ts';
 import { proxiesOf, proxySelector } from '../data-path.ts';
 import type { DataPathMode } from '../data-path.ts';
 import { externalAddressesOf } from './external-targets.ts';
@@ -32,29 +33,59 @@ export type Path = {
 /** The path to a backend; all its endpoints are in this tailnet. */
 type PathTo = (backend: ResolvedBackend, tailnet: Kinds['MeshTailnet']) => Path;
 
+/** What paths depend on, beside the rule. */
+export type PathResources = Pick<TrafficResources, 'relays' | 'guard'>;
+
 /**
  * The paths to the backends of a rule. Without a proxy or relay, Envoy never gets an endpoint in the tailnet to dial
- * directly; to an externalTarget it connects without either.
+ * directly; to an externalTarget it connects without either. What the guard refuses has no path.
  */
-export function pathsOf(
-  rule: ResolvedRule,
-  dataPath: DataPathMode,
-  resources: Pick<TrafficResources, 'relays'>,
-): PathTo {
-  const intoMesh = pathsIntoMesh(rule, dataPath, resources);
-  const external = externalAddressesOf(rule.backends);
-  if (external.size === 0) return intoMesh;
+export function pathsOf(rule: ResolvedRule, dataPath: DataPathMode, resources: PathResources): PathTo {
+  const { guard } = resources;
+  const external = externalAddressesOf(rule.backends, guard);
+  const refused = refusedIn(rule.backends, guard);
+  const isInMesh = (resolved: ResolvedEndpoint) => !external.has(resolved) && !refused.has(resolved);
+  const onlyInMesh = (backend: ResolvedBackend) => ({
+    ...backend,
+    endpoints: backend.endpoints.filter(isInMesh),
+  });
+  const intoMesh = pathsIntoMesh({ ...rule, backends: rule.backends.map(onlyInMesh) }, dataPath, resources);
   return (backend, tailnet) => {
-    const inMesh = backend.endpoints.filter(resolved => !external.has(resolved));
-    const path = inMesh.length > 0 ? intoMesh({ ...backend, endpoints: inMesh }, tailnet) : noPath();
+    const inMesh = onlyInMesh(backend);
+    const path = inMesh.endpoints.length > 0 ? intoMesh(inMesh, tailnet) : noPath();
     return {
       placesOf: resolved => {
         const found = external.get(resolved);
-        return found ? externalPlacesOf(resolved, found) : path.placesOf(resolved);
+        if (found) return externalPlacesOf(resolved, found);
+        return refused.has(resolved) ? [] : path.placesOf(resolved);
       },
-      unused: [...path.unused, ...unresolvedOf(backend, external)],
+      unused: [...refusedOf(backend, refused), ...path.unused, ...unresolvedOf(backend, external)],
     };
   };
+}
+
+/** The endpoints in a tailnet that may not get traffic, and why. */
+function refusedIn(
+  backends: readonly ResolvedBackend[],
+  { meshProblem }: AddressGuard,
+): ReadonlyMap<ResolvedEndpoint, string> {
+  const refused = new Map<ResolvedEndpoint, string>();
+  for (const resolved of backends.flatMap(({ endpoints }) => endpoints)) {
+    const { externalTarget, meshIP } = resolved.endpoint;
+    const why = externalTarget === undefined ? meshProblem(meshIP) : undefined;
+    if (why !== undefined) refused.set(resolved, why);
+  }
+  return refused;
+}
+
+function refusedOf(
+  backend: ResolvedBackend,
+  refused: ReadonlyMap<ResolvedEndpoint, string>,
+): readonly UnusedBackend[] {
+  return backend.endpoints.flatMap(resolved => {
+    const why = refused.get(resolved);
+    return why === undefined ? [] : [unreachableBackend.addressRefused(backend, resolved.endpoint, why)];
+  });
 }
 
 function externalPlacesOf({ endpoint }: ResolvedEndpoint, found: ExternalAddresses): readonly Place[] {
@@ -69,11 +100,18 @@ function unresolvedOf(
 ): readonly UnusedBackend[] {
   return backend.endpoints.flatMap(resolved => {
     const found = external.get(resolved);
-    if (!found || found.are === 'known') return [];
     const { endpoint } = resolved;
-    return found.are === 'missing'
-      ? [unreachableBackend.notResolved(backend, endpoint, found.why)]
-      : [unreachableBackend.sameResolvedAddress(backend, endpoint, found.by)];
+    switch (found?.are) {
+      case undefined:
+      case 'known':
+        return [];
+      case 'missing':
+        return [unreachableBackend.notResolved(backend, endpoint, found.why)];
+      case 'refused':
+        return [unreachableBackend.addressRefused(backend, endpoint, `externalTarget: ${found.why}`)];
+      case 'used':
+        return [unreachableBackend.sameResolvedAddress(backend, endpoint, found.by)];
+    }
   });
 }
 

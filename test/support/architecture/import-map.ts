@@ -28,7 +28,7 @@ const IMPORT_MAP: Readonly<Record<string, readonly Permission[]>> = {
   'src/traffic/': ['src/api/'],
 
   'src/control/': ['src/api/', 'src/telemetry/'],
-  'src/external-targets/': ['src/api/', 'src/traffic/address-guard.ts'],
+  'src/external-targets/': ['src/api/', { types: 'src/traffic/address-guard.ts' }],
   'src/health/': ['src/api/', 'src/telemetry/'],
   'src/resources/': ['src/api/', 'src/telemetry/'],
   'src/relay/': ['src/api/', 'src/telemetry/'],

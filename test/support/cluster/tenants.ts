@@ -1,16 +1,20 @@
 import { once } from 'node:events';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { createServer } from 'node:net';
 import type { Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { API_VERSION } from '../../../src/api/generated/kinds.ts';
+import { API_VERSION, GROUP } from '../../../src/api/generated/kinds.ts';
 import { COMPONENTS } from '../../../src/api/names.ts';
+import type { Access } from '../../../src/api/access.ts';
 import { operatorAccess } from '../../../src/controllers.ts';
+import { extensionServerAccess } from '../../../src/traffic/access.ts';
 import type { ApiServerAlone } from '../../../lab/cluster/api-server-alone.ts';
 import type { KubeClient } from '../../../lab/kube/client.ts';
 import type { KubeObject } from '../../../lab/kube/object.ts';
 import { waitFor } from '../../../lab/process/wait.ts';
+import { testClient } from '../grpc/client.ts';
+import type { TestClient } from '../grpc/client.ts';
 import { listenForTest } from '../health/services.ts';
 import type { Service } from '../health/services.ts';
 import { startServed } from '../standalone/served-process.ts';
@@ -30,6 +34,8 @@ export type Tenants = {
   readonly admin: KubeClient;
   /** Starts the operator with the rights that it has in a cluster, and waits until it leads; it ends with the test. */
   readonly startOperator: (environment?: Readonly<Record<string, string>>) => Promise<ServedProcess>;
+  /** Starts an extension server with its rights, and returns a client of its gRPC; both end with the test. */
+  readonly startExtensionServer: (environment?: Readonly<Record<string, string>>) => Promise<TestClient>;
   readonly end: () => Promise<void>;
 };
 
@@ -40,20 +46,26 @@ export async function startTenants(...flags: readonly string[]): Promise<Tenants
   const folder = mkdtempSync(join(tmpdir(), 'mesh-tenants-'));
   for (const name of [OPERATOR_NAMESPACE, NOISY, QUIET])
     await admin.create({ apiVersion: 'v1', kind: 'Namespace', metadata: { name } });
-  const account = { namespace: OPERATOR_NAMESPACE, name: COMPONENTS.operator };
-  const token = await createAccount(admin, account, operatorAccess);
-  const base = {
-    KUBECONFIG: writeKubeconfig(folder, admin, token),
-    POD_NAMESPACE: OPERATOR_NAMESPACE,
-    POD_NAME: 'operator',
+  const environmentOf = async (name: string, access: Access) => {
+    const token = await createAccount(admin, { namespace: OPERATOR_NAMESPACE, name }, access);
+    const own = join(folder, name);
+    mkdirSync(own);
+    return { KUBECONFIG: writeKubeconfig(own, admin, token), POD_NAMESPACE: OPERATOR_NAMESPACE };
   };
+  const ofOperator = await environmentOf(COMPONENTS.operator, operatorAccess);
+  const ofExtensionServer = await environmentOf(COMPONENTS.extensionServer, extensionServerAccess);
   return {
     server: own.server,
     admin,
     startOperator: async (environment = {}) => {
-      const operator = startServed('operator', {}, { ...base, ...environment });
+      const operator = startServed('operator', {}, { ...ofOperator, POD_NAME: 'operator', ...environment });
       await operator.line('became leader');
       return operator;
+    },
+    startExtensionServer: async (environment = {}) => {
+      const server = startServed('extension-server', {}, { ...ofExtensionServer, ...environment });
+      const { port } = await server.line('serving Envoy Gateway and Envoy');
+      return testClient(Number(port));
     },
     end: async () => {
       rmSync(folder, { recursive: true, force: true });
@@ -84,6 +96,17 @@ export function tenantEndpoints(
     kind: 'MeshEndpoints',
     metadata: { namespace, name },
     spec: { tailnet: TAILNET, endpoints },
+  };
+}
+
+/** A route of a tenant to port 80 of a MeshEndpoints of the same name, with as many rules, at a Gateway of that name. */
+export function tenantRoute(namespace: string, name: string, rules = 1): KubeObject {
+  const backendRefs = [{ group: GROUP, kind: 'MeshEndpoints', name, port: 80 }];
+  return {
+    apiVersion: 'gateway.networking.k8s.io/v1',
+    kind: 'HTTPRoute',
+    metadata: { namespace, name },
+    spec: { parentRefs: [{ name }], rules: Array.from({ length: rules }, () => ({ backendRefs })) },
   };
 }
 

@@ -120,7 +120,8 @@ function bytesOf(message: Bytes): Uint8Array {
   return message instanceof Uint8Array ? message : Buffer.concat(message);
 }
 
-function endpointsIn(value: Uint8Array): readonly string[] {
+/** The endpoints in a ClusterLoadAssignment, as `address:port`, with `draining`. */
+export function endpointsIn(value: Uint8Array): readonly string[] {
   const { endpoints } = fromBinary(ClusterLoadAssignmentSchema, value);
   return endpoints.flatMap(({ lbEndpoints }) =>
     lbEndpoints.map(({ hostIdentifier, healthStatus }) => {

@@ -11,7 +11,7 @@ import { extensionIndexes, trafficResourcesFrom } from '../../../src/extension/t
 import { endpointsController } from '../../../src/mesh-endpoints/controller.ts';
 import { endpointsIndexes } from '../../../src/mesh-endpoints/triggers.ts';
 import { externalTargetInputs } from '../../../src/mesh-endpoints/external-targets.ts';
-import { apiServerInputs } from '../../../src/mesh-endpoints/inputs.ts';
+import { meshAddressInputs } from '../../../src/mesh-endpoints/inputs.ts';
 import type { RelayPorts } from '../../../src/mesh-endpoints/relay-ports.ts';
 import { sharedIndexes } from '../../../src/resources/indexes.ts';
 import type { ObjectEvent } from '../../../src/resources/resources.ts';
@@ -56,6 +56,9 @@ function portsOf(ports: Readonly<Record<string, number>>, isConfirmed: boolean):
   const entries = Object.entries(ports).map(([target, port]) => [target, { port, isConfirmed }] as const);
   return { ports: new Map(entries), missing: new Map() };
 }
+
+/** That of an operator which allows 10.1.0.0/16, where the API server is in the range of tailnets. */
+const GUARD = createGuard({ allow: ['10.1.0.0/16'], refuse: ['100.88.0.0/16'], apiServer: ['100.64.0.99'] });
 
 /** Inputs of the endpoints of default/web, as a test gives them. */
 class GivenInputs implements InputSource {
@@ -123,23 +126,25 @@ export class EndpointsScene {
       read,
       write: { replaceStatus },
       events: { record: event => void this.events.push(event) },
-      traffic: trafficResourcesFrom(read, { readsBackends: false }),
+      traffic: trafficResourcesFrom(read, { readsBackends: false, guard: GUARD }),
       dataPath: 'Proxy',
       revisionOf: gateway => this.revisions.get(gateway.name),
       relayPorts: this.ports,
       health: this.health,
-      inputs: [this.inputs, apiServerInputs(['100.64.0.99']), externalTargetInputs(this.#targets())],
+      inputs: [this.inputs, meshAddressInputs(GUARD), externalTargetInputs(this.#targets())],
       now: () => this.now(),
     });
     this.#running = this.runtime.start(controller, { syncPeriodMs: 30_000 });
   }
 
-  /** As the guard of an operator that allows 10.1.0.0/16. */
   #targets(): ExternalTargets {
     const find = (host: string) =>
       Promise.resolve(this.answers.get(host) ?? ({ is: 'failed', why: 'no such name' } as const));
-    const guard = createGuard({ allow: ['10.1.0.0/16'], apiServer: [] });
-    return createResolver({ clock: this.runtime.clock, guard, lookup: { find, close: () => undefined } });
+    return createResolver({
+      clock: this.runtime.clock,
+      guard: GUARD,
+      lookup: { find, close: () => undefined },
+    });
   }
 
   now(): Date {

@@ -1,6 +1,7 @@
 import { MESH_POD, RELAY, relayName } from '../../../src/api/names.ts';
 import { targetsVersion } from '../../../src/api/relay-targets.ts';
 import { extensionIndexes, trafficResourcesFrom } from '../../../src/extension/traffic-from-store.ts';
+import { createGuard } from '../../../src/traffic/address-guard.ts';
 import { tailnetIndexes } from '../../../src/mesh-tailnet/controller.ts';
 import { relayPortsController } from '../../../src/relay-ports/controller.ts';
 import type { RelayPortsDeps } from '../../../src/relay-ports/controller.ts';
@@ -30,6 +31,9 @@ type Behaviour =
   | 'is away';
 
 /** As in the operator. */
+/** That of an operator which refuses 100.88.0.0/16. */
+const GUARD = createGuard({ allow: [], refuse: ['100.88.0.0/16'], apiServer: [] });
+
 const LEADERSHIP_LOST = { graceMs: 0, abortMs: 500 };
 
 const START = Date.UTC(2026, 0, 15, 12);
@@ -216,7 +220,7 @@ export class RelayScene {
     relayPorts.subscribe(tailnet => void notified.push(tailnet));
     const controller = relayPortsController({
       read: this.#store,
-      traffic: trafficResourcesFrom(this.#store),
+      traffic: trafficResourcesFrom(this.#store, { guard: GUARD }),
       workloads: calls.counted(this.namespace),
       relayPorts,
       relayPortRange: { first: 20_000, last: 29_999 },

@@ -3,6 +3,8 @@ import type { Ref, ResourceKind } from '../../../src/api/key.ts';
 import { NAMESPACE, relayName } from '../../../src/api/names.ts';
 import { refTo } from '../../../src/api/objects/references.ts';
 import type { Resource, ResourceOf } from '../../../src/api/objects/resource.ts';
+import { DEFAULT_GUARD } from '../../../src/traffic/address-guard.ts';
+import type { AddressGuard } from '../../../src/traffic/address-guard.ts';
 import { loadAssignmentOf } from '../../../src/traffic/endpoints/load-assignment.ts';
 import type { LoadAssignmentResult } from '../../../src/traffic/endpoints/load-assignment.ts';
 import { readCaBundle } from '../../../src/traffic/upstream-tls.ts';
@@ -18,12 +20,12 @@ import type { ResolvedRule } from '../../../src/traffic/resolve-route.ts';
 import { resourceOf } from '../resources/resources.ts';
 
 /** TrafficResources of objects as users write them. */
-export function resourcesFrom(objects: readonly object[]): TrafficResources {
-  return resourcesOf(objects.map(resourceOf));
+export function resourcesFrom(objects: readonly object[], guard?: AddressGuard): TrafficResources {
+  return resourcesOf(objects.map(resourceOf), guard);
 }
 
 /** TrafficResources of decoded objects. */
-export function resourcesOf(resources: readonly Resource[]): TrafficResources {
+export function resourcesOf(resources: readonly Resource[], guard = DEFAULT_GUARD): TrafficResources {
   const byKey = new Map(resources.map(resource => [keyOf(refTo(resource)), resource]));
   const get = <K extends ResourceKind>(ref: Ref<K>) => byKey.get(keyOf(ref)) as ResourceOf<K> | undefined;
   const list = <K extends ResourceKind>(kind: K) =>
@@ -52,6 +54,7 @@ export function resourcesOf(resources: readonly Resource[]): TrafficResources {
     trusted: ref =>
       caInConfigMap(get({ kind: 'ConfigMap', namespace: ref.namespace, name: ref.name }), ref, readCaBundle),
     caBundle: readCaBundle,
+    guard,
   };
 }
 
