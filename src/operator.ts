@@ -264,14 +264,14 @@ function healthChecksFrom(
 /** Traffic, and what MeshEndpoints refer to. The operator has no right to read Services, EndpointSlices and Backends. */
 function referencesOf(
   { podNamespace, syncPeriodMs }: OperatorSettings,
-  { read, transport }: ConnectedKubernetes,
+  { read, referencedTransport }: ConnectedKubernetes,
   guard: AddressGuard,
   targets: ExternalTargets,
 ) {
   const caches = { caBundle: cachedCaBundles(), publishedTrust: cachedTrust() };
   const options = { ...caches, trustNamespace: podNamespace, readsBackends: false, guard };
   const traffic = trafficResourcesFrom(read, options);
-  const referenced = kubernetesReferenced(transport);
+  const referenced = kubernetesReferenced(referencedTransport);
   const deps = { read, traffic, referenced, clock };
   const references = referenceInputs({ ...deps, ownNamespace: podNamespace, syncPeriodMs });
   const addresses = [meshAddressInputs(guard), externalTargetInputs(targets)];

@@ -20,3 +20,18 @@ export const MAX_EVENT_WRITES = 4;
 
 /** A namespace may take one part of this many of the relay ports of a tailnet, so that eight of them can have all they may. */
 export const RELAY_PORT_SHARES = 8;
+
+/** Secrets that the checks of one MeshEndpoints may name: a token for each of its servers, as far as these differ. */
+export const SECRETS_OF_OBJECT = 64;
+
+/** What headers of checks may take of one Secret: as much as servers accept in all headers of a request. */
+export const SECRET_BYTES = 16 * 1024;
+
+/** How many Secrets are read at once, of which a namespace has at most half: so that others find a free connection. */
+export const REFERENCE_READS = 4;
+
+/** How long a read takes its place at least: a namespace reads at most 200 Secrets a second, and the API server notices none. */
+export const REFERENCE_READ_MS = 10;
+
+/** How many MeshEndpoints wait for new certificates before their first status: each keeps a place of a reconcile meanwhile. */
+export const WAITING_FOR_CA = 2;

@@ -1,5 +1,6 @@
 import type { Clock } from '../api/clock.ts';
 import type { Kinds } from '../api/generated/types.ts';
+import { WAITING_FOR_CA } from '../api/shares.ts';
 import { caRefOf } from '../api/trust.ts';
 import type { CaRef, TrustedCa } from '../api/trust.ts';
 import type { EndpointInputs, InputSource } from '../mesh-endpoints/inputs.ts';
@@ -18,11 +19,22 @@ const PUBLISHED_WITHIN_MS = 2000;
 /** The certificates of tls.caRef, as traffic trusts them. */
 export function caCertificates({ traffic, read, clock }: CaCertificatesDeps): InputSource {
   const trusted = (ref: CaRef) => traffic.trusted(ref);
+  const waiting = new Map<string, number>();
+  const count = (namespace: string, by: number) => {
+    const left = (waiting.get(namespace) ?? 0) + by;
+    if (left > 0) waiting.set(namespace, left);
+    else waiting.delete(namespace);
+  };
   return {
     read: async (object, signal) => {
       const refs = caRefsByEndpoint(object);
       const isRead = () => refs.every(([, ref]) => trusted(ref).is !== 'unread');
-      if (!isRead()) await waitUntil(isRead, { ms: PUBLISHED_WITHIN_MS, signal, read, clock });
+      const { namespace = '' } = object.metadata;
+      if (!isRead() && (waiting.get(namespace) ?? 0) < WAITING_FOR_CA) {
+        count(namespace, 1);
+        await waitUntil(isRead, { ms: PUBLISHED_WITHIN_MS, signal, read, clock });
+        count(namespace, -1);
+      }
       return new Map(refs.map(([name, ref]) => [name, inputsOf(trusted(ref))]));
     },
   };

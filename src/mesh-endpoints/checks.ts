@@ -37,6 +37,7 @@ export function checkOf(endpoint: MeshEndpoint, context: CheckContext): PlannedC
   const { inputs, tailnet } = context;
   if (!tailnet) return impossible(NOT_CHECKED_YET);
   if (inputs.checkProblem !== undefined) return impossible(inputs.checkProblem);
+  if (inputs.isCheckPending) return impossible(NOT_CHECKED_YET);
   const path = pathTo(endpoint, tailnet, context);
   if ('why' in path) return impossible(path.why);
   const settings = settingsOf(healthCheck, endpoint, context);

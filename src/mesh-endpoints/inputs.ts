@@ -16,6 +16,8 @@ export type EndpointInputs = {
   readonly problem?: string;
   /** Why the endpoint cannot be checked: as `problem`, but its health stays as it is. */
   readonly checkProblem?: string;
+  /** What its check needs is being read: it is checked once that is known. */
+  readonly isCheckPending?: boolean;
 };
 
 /** Reads one kind of references of endpoints: CA certificates, Secrets, or names in DNS. */

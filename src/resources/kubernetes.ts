@@ -1,5 +1,6 @@
 import type { Clock } from '../api/clock.ts';
 import type { ResourceKind } from '../api/key.ts';
+import { REFERENCE_READS } from '../api/shares.ts';
 import type { restClientMetrics } from '../telemetry/metrics.ts';
 import type { Recorder } from '../telemetry/metric-recorder.ts';
 import { restConfigSource } from './kubernetes/auth/config-source.ts';
@@ -38,6 +39,8 @@ export type ConnectedKubernetes = Kubernetes & {
   readonly transport: Pick<KubeTransport, 'send'>;
   /** For the Lease: its connection of its own never waits for other requests. */
   readonly leaseTransport: Pick<KubeTransport, 'send'>;
+  /** For what users' objects refer to, of which there may be much: nothing else waits for it. */
+  readonly referencedTransport: Pick<KubeTransport, 'send'>;
 };
 
 /** Finds a cluster and opens it; nothing is sent before it is started. Fails with SettingError. */
@@ -47,14 +50,15 @@ export async function connectKubernetes(options: ConnectOptions): Promise<Connec
   const transportOptions = { configSource, clock, now, record: telemetry.metrics.record };
   const transport = openTransport(transportOptions);
   const leaseTransport = openTransport({ ...transportOptions, maxConnections: 1 });
+  const referencedTransport = openTransport({ ...transportOptions, maxConnections: REFERENCE_READS });
   const reportFailure = (error: unknown) =>
     telemetry.log.error('unexpected error in the cluster source', { error });
   const cluster = openKubernetes({ ...options, transport, reportFailure });
   const close = async () => {
     await cluster.close();
-    await Promise.all([transport.close(), leaseTransport.close()]);
+    await Promise.all([transport, leaseTransport, referencedTransport].map(each => each.close()));
   };
-  return { ...cluster, transport, leaseTransport, close };
+  return { ...cluster, transport, leaseTransport, referencedTransport, close };
 }
 
 /** How a cluster is opened. */

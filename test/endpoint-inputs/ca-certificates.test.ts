@@ -55,6 +55,14 @@ describe('the certificates of an endpoint', () => {
     );
   });
 
+  it('are waited for by two objects of a namespace at once, so that others are reconciled meanwhile', async () => {
+    const { memory, inputsOf } = await sceneOf();
+    const waiting = [inputsOf(), inputsOf()];
+    expect((await inputsOf())?.problem).toBeDefined();
+    await memory.author.put(published);
+    expect(await Promise.all(waiting)).toEqual([{ ca: CERTIFICATE }, { ca: CERTIFICATE }]);
+  });
+
   it('are not waited for after an abort', async () => {
     const { inputsOf, aborted } = await sceneOf();
     const inputs = inputsOf();

@@ -1,11 +1,14 @@
 import { describe, expect, it } from 'vitest';
 import type { Kinds } from '../../src/api/generated/types.ts';
+import { SECRET_BYTES, SECRETS_OF_OBJECT } from '../../src/api/shares.ts';
 import { secretHeaders } from '../../src/endpoint-inputs/secret-headers.ts';
 import { ResourceError } from '../../src/resources/resources.ts';
 import { endpoint } from '../support/objects.ts';
 import { resourceOf } from '../support/resources/resources.ts';
 import { endpointsObject } from '../support/traffic/objects.ts';
 import { VirtualClock } from '../support/virtual-clock.ts';
+
+const PERIOD_MS = 30_000;
 
 const { signal } = new AbortController();
 
@@ -35,13 +38,34 @@ function sceneOf(secrets: Record<string, Readonly<Record<string, string>>>, ownN
     },
     ownNamespace,
     clock,
-    maxAgeMs: 15_000,
+    periodMs: PERIOD_MS,
   });
-  const inputsOf = async (object: Kinds['MeshEndpoints']) => (await source.read(object, signal)).get('web');
-  return { scene, source, inputsOf };
+  const changed: string[] = [];
+  source.subscribe?.(key => changed.push(key));
+  /** What an object has once its Secrets have been read. */
+  const inputsOf = async (object: Kinds['MeshEndpoints']) => {
+    await source.read(object, signal);
+    await clock.settle();
+    return (await source.read(object, signal)).get('web');
+  };
+  return { scene, source, inputsOf, changed };
 }
 
 const web = checked('web', [header('Authorization', 'auth')]);
+
+const names = (count: number) => Array.from({ length: count }, (_, at) => `s${at}`);
+
+/** An object with an endpoint for each Secret. */
+function checkedBy(secrets: readonly string[], name = 'web'): Kinds['MeshEndpoints'] {
+  const endpoints = secrets.map((secret, at) =>
+    endpoint({ name: `e${at}`, healthCheck: { enabled: true, headersFrom: [header('A', secret)] } }),
+  );
+  return resourceOf(endpointsObject(name, endpoints)) as Kinds['MeshEndpoints'];
+}
+
+function inNamespace(namespace: string, object: Kinds['MeshEndpoints']): Kinds['MeshEndpoints'] {
+  return { ...object, metadata: { ...object.metadata, namespace } };
+}
 
 describe('headers from Secrets', () => {
   it('have the values of their keys, in order, without surrounding white space', async () => {
@@ -66,7 +90,7 @@ describe('headers from Secrets', () => {
     await Promise.all([inputsOf(web), inputsOf(checked('api', [header('A', 'auth')]))]);
     expect(scene.reads).toBe(1);
     scene.secrets['default/auth'] = { token: 'two' };
-    await scene.clock.advance(15_000);
+    await scene.clock.advance(PERIOD_MS);
     expect(await inputsOf(web)).toEqual({ headers: [['Authorization', 'two']] });
   });
 
@@ -74,7 +98,7 @@ describe('headers from Secrets', () => {
     const { scene, inputsOf } = sceneOf({ 'default/auth': { token: 'one' } });
     await inputsOf(web);
     scene.failure = new ResourceError('Unavailable', 'no response');
-    await scene.clock.advance(15_000);
+    await scene.clock.advance(PERIOD_MS);
     expect(await inputsOf(web)).toEqual({ headers: [['Authorization', 'one']] });
   });
 
@@ -110,7 +134,71 @@ subjects:
     namespace: mesh-system
 `);
     scene.failure = undefined;
+    await scene.clock.advance(1000);
     expect(await inputsOf(web)).toEqual({ headers: [['Authorization', 'one']] });
+  });
+
+  it('are read again with backoff while they are refused, and within the period once they are not', async () => {
+    const { scene, inputsOf, changed } = sceneOf({ 'default/auth': { token: 'one' } });
+    scene.failure = new ResourceError('Refused', 'forbidden');
+    await inputsOf(web);
+    await scene.clock.advance(60_000);
+    // After 1, 2, 4, 8 and 16 s.
+    expect(scene.reads).toBe(6);
+    await scene.clock.advance(10 * PERIOD_MS);
+    expect(scene.reads).toBe(16);
+    scene.failure = undefined;
+    changed.length = 0;
+    await scene.clock.advance(PERIOD_MS);
+    expect(changed).toEqual(['MeshEndpoints/default/web']);
+    expect(await inputsOf(web)).toEqual({ headers: [['Authorization', 'one']] });
+  });
+
+  it('leave a check pending until they are read, and no reconcile waits for them', async () => {
+    const { scene, source, changed } = sceneOf({
+      'default/a': { token: 'one' },
+      'default/b': { token: 'two' },
+    });
+    const object = checked('web', [header('A', 'a'), header('B', 'b')]);
+    expect((await source.read(object, signal)).get('web')).toEqual({ isCheckPending: true });
+    await scene.clock.settle();
+    expect(changed).toEqual(['MeshEndpoints/default/web']);
+    expect((await source.read(object, signal)).get('web')?.headers).toHaveLength(2);
+  });
+
+  it('stay in use while another object adds a key of the same Secret', async () => {
+    const { source, inputsOf } = sceneOf({ 'default/auth': { token: 'one', id: 'two' } });
+    await inputsOf(web);
+    const api = checked('api', [header('X-Id', 'auth', 'id')]);
+    expect((await source.read(api, signal)).get('web')).toEqual({ isCheckPending: true });
+    expect((await source.read(web, signal)).get('web')).toEqual({ headers: [['Authorization', 'one']] });
+    expect(await inputsOf(api)).toEqual({ headers: [['X-Id', 'two']] });
+  });
+
+  it('come from 64 Secrets of an object, and the checks of endpoints beyond name the limit', async () => {
+    const secrets = Object.fromEntries(names(80).map(name => [`default/${name}`, { token: name }]));
+    const { scene, source } = sceneOf(secrets);
+    const object = checkedBy(names(80));
+    await source.read(object, signal);
+    await scene.clock.advance(1000);
+    expect(scene.reads).toBe(SECRETS_OF_OBJECT);
+    const inputs = await source.read(object, signal);
+    const used = [...inputs.values()].filter(({ headers }) => headers);
+    expect(used).toHaveLength(SECRETS_OF_OBJECT);
+    expect(inputs.get('e64')?.checkProblem).toBe(
+      'healthCheck.headersFrom[0] cannot be used: the checks of this object name more than 64 Secrets, and Secret default/s64 is beyond them: store several tokens under different keys of one Secret, or divide the object',
+    );
+  });
+
+  it('of one namespace are read in turns with those of another', async () => {
+    const { scene, source, inputsOf } = sceneOf({ 'quiet/auth': { token: 'one' } });
+    scene.failure = new ResourceError('Refused', 'forbidden');
+    for (const name of names(1000)) await source.read(checkedBy([`${name}-a`, `${name}-b`], name), signal);
+    await scene.clock.advance(1000);
+    // Half of the places, each for 10 ms.
+    expect(scene.reads).toBeLessThanOrEqual(202);
+    scene.failure = undefined;
+    expect(await inputsOf(inNamespace('quiet', web))).toEqual({ headers: [['Authorization', 'one']] });
   });
 
   it.each([
@@ -127,13 +215,21 @@ subjects:
       'Secret default/auth has no key none: add it, or correct secretKeyRef.key',
     ],
     [
+      'keys beyond 16 KB',
+      'auth',
+      'large',
+      'the keys of Secret default/auth that headersFrom uses exceed 16 KB: shorten them',
+    ],
+    [
       'two lines',
       'auth',
       'lines',
       'key lines of Secret default/auth has characters that no header may have: correct it',
     ],
   ])('report %s without its value', async (_, secret, key, why) => {
-    const { inputsOf } = sceneOf({ 'default/auth': { token: 'hidden', lines: 'hidden\nHost: other' } });
+    const { inputsOf } = sceneOf({
+      'default/auth': { token: 'hidden', lines: 'hidden\nHost: other', large: 'x'.repeat(SECRET_BYTES + 1) },
+    });
     const object = checked('web', [header('Authorization', secret, key)]);
     expect(await inputsOf(object)).toEqual({
       checkProblem: `healthCheck.headersFrom[0] cannot be used: ${why}`,

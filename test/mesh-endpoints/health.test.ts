@@ -172,8 +172,11 @@ describe('the inputs of endpoints', () => {
     await scene.give({ a: { checkProblem }, b: { checkProblem } });
     expect(entries(scene)).toEqual([`a Healthy ${AT_START}`, `b Unhealthy ${checkProblem}`]);
     expect(readyOf(scene)?.reason).toBe('InvalidReference');
-    await scene.give({});
-    expect(entries(scene)).toEqual([`a Healthy ${AT_START}`, 'b Unhealthy not checked yet']);
+    for (const inputs of [{ isCheckPending: true }, undefined]) {
+      await scene.give(inputs ? { a: inputs, b: inputs } : {});
+      expect(entries(scene)).toEqual([`a Healthy ${AT_START}`, 'b Unhealthy not checked yet']);
+      expect(readyOf(scene)?.reason).toBe('EndpointsConfigured');
+    }
   });
 });
 
