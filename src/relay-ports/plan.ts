@@ -41,13 +41,13 @@ export type Assignment = {
  * A port counts to one namespace, its owner
  *
  *   as before                                   while that wants the target, however small its share has become
- *   of a target that the owner does not want    one that wants it and has room; without any, the target loses its port
- *   of a new target                             likewise: the one with the oldest object
+ *   of a target that the owner does not want    one that wants it and has room: the one with the oldest object; else as before
+ *   of a new target                             likewise
  *   of a target that none wants                 as before, until the port is free
- *   where the owner is not known                likewise the oldest, even without room: a restart takes no port away
+ *   where the owner is not known                the one with the oldest object, even without room
  *
- * So a namespace has no more counted than it wants itself, and none gets more ports by passing them on, or by replacing its
- * targets quickly.
+ * So no port of a wanted target is taken away, and no namespace gets more ports by passing them on to another one, or by
+ * replacing its targets quickly.
  */
 export function assignPorts(
   previous: ReadonlyMap<number, string>,
@@ -64,12 +64,10 @@ export function assignPorts(
     const owner = before.get(target);
     if (owner === undefined) shares.count(target, namespaces);
     else if (namespaces.includes(owner)) shares.count(target, [owner]);
-    else orphans.push([target, namespaces] as const);
+    else orphans.push({ target, namespaces, owner });
   }
-  for (const [target, namespaces] of orphans) {
-    if (shares.haveRoom(namespaces)) shares.count(target, namespaces);
-    else ports.delete(target);
-  }
+  for (const { target, namespaces, owner } of orphans)
+    shares.count(target, shares.haveRoom(namespaces) ? namespaces : [owner]);
   for (const [, target] of inRange) {
     const owner = before.get(target);
     if (owner !== undefined && !ports.has(target)) shares.count(target, [owner]);
