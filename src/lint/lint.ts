@@ -11,7 +11,7 @@ import type { Key } from '../api/key.ts';
 import { refTo } from '../api/objects/references.ts';
 import { caRefOf } from '../api/trust.ts';
 import { caInConfigMap } from '../traffic/trusted-ca.ts';
-import { readCaBundle } from '../traffic/upstream-tls.ts';
+import { meshNameProblem, readCaBundle } from '../traffic/upstream-tls.ts';
 import { unknownFields } from '../api/validation/unknown-fields.ts';
 import { validate } from '../api/validation/validate.ts';
 
@@ -36,7 +36,12 @@ export function lint(text: string): Report {
     })),
   );
   const reports = placed.map(({ object, lineOf }) => lintObject(object, lineOf));
-  const findings = [...unreadable, ...reports.flatMap(report => report ?? []), ...lintCertificates(placed)];
+  const findings = [
+    ...unreadable,
+    ...reports.flatMap(report => report ?? []),
+    ...lintCertificates(placed),
+    ...lintMeshNames(placed),
+  ];
   findings.sort((a, b) => a.line - b.line);
   return { findings: findings.slice(0, MAX_FINDINGS), objects: reports.filter(Boolean).length };
 }
@@ -56,10 +61,7 @@ function lintCertificates(placed: readonly Placed[]): readonly Finding[] {
     configMaps.set(keyOf(refTo(decoding.resource)), decoding.resource);
   }
   if (configMaps.size === 0) return [];
-  return placed.filter(isOfKind('MeshEndpoints')).flatMap(({ object, lineOf }) => {
-    const decoding = decode(object);
-    if (decoding.is !== 'resource' || decoding.resource.kind !== 'MeshEndpoints') return [];
-    const { resource } = decoding;
+  return meshEndpointsIn(placed).flatMap(({ resource, lineOf }) => {
     return (resource.spec.endpoints ?? []).flatMap((endpoint, index): Finding[] => {
       const ref = caRefOf(resource, endpoint);
       const configMap = ref && configMaps.get(keyOf({ kind: 'ConfigMap', ...ref }));
@@ -68,6 +70,27 @@ function lintCertificates(placed: readonly Placed[]): readonly Finding[] {
       const line = lineOf(['spec', 'endpoints', String(index), 'tls', 'caRef']);
       return [{ severity: 'warning', line, message: `spec.endpoints[${index}].tls.caRef: ${ca.why}` }];
     });
+  });
+}
+
+/** Warnings about each meshFQDN that is not in the tailnet of its object. */
+function lintMeshNames(placed: readonly Placed[]): readonly Finding[] {
+  return meshEndpointsIn(placed).flatMap(({ resource: { spec }, lineOf }) =>
+    (spec.endpoints ?? []).flatMap((endpoint, index): Finding[] => {
+      const problem = meshNameProblem(endpoint, spec.tailnet);
+      if (problem === undefined) return [];
+      const line = lineOf(['spec', 'endpoints', String(index), 'meshFQDN']);
+      return [{ severity: 'warning', line, message: `spec.endpoints[${index}].${problem}` }];
+    }),
+  );
+}
+
+/** The valid MeshEndpoints. */
+function meshEndpointsIn(placed: readonly Placed[]) {
+  return placed.filter(isOfKind('MeshEndpoints')).flatMap(({ object, lineOf }) => {
+    const decoding = decode(object);
+    if (decoding.is !== 'resource' || decoding.resource.kind !== 'MeshEndpoints') return [];
+    return [{ resource: decoding.resource, lineOf }];
   });
 }
 

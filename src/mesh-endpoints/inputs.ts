@@ -1,6 +1,7 @@
 import type { Kinds } from '../api/generated/types.ts';
 import type { Key } from '../api/key.ts';
 import type { AddressGuard } from '../traffic/address-guard.ts';
+import { meshNameProblem } from '../traffic/upstream-tls.ts';
 
 /** What an endpoint refers to outside of its object, as it was read last. */
 export type EndpointInputs = {
@@ -10,7 +11,7 @@ export type EndpointInputs = {
   readonly headers?: readonly (readonly [name: string, value: string])[];
   /** The IP addresses of externalTarget, sorted; where it cannot be resolved now, the last ones. */
   readonly addresses?: readonly string[];
-  /** For status.endpoints[].error while the endpoint is used: why externalTarget cannot be resolved now. */
+  /** For status.endpoints[].error while the endpoint is used: why externalTarget cannot be resolved now, or a wrong meshFQDN. */
   readonly error?: string;
   /** Why the endpoint cannot be used: names the field, with the fix. It is Unhealthy, and Ready is False/InvalidReference. */
   readonly problem?: string;
@@ -30,14 +31,17 @@ export interface InputSource {
   forget?(object: Key): void;
 }
 
-/** Refuses endpoints whose meshIP may get no traffic. */
+/** Refuses endpoints whose meshIP may get no traffic, and reports those whose meshFQDN is not in the tailnet. */
 export function meshAddressInputs({ meshProblem }: AddressGuard): InputSource {
   return {
-    read: ({ spec: { endpoints = [] } }) => {
+    read: ({ spec: { tailnet, endpoints = [] } }) => {
       const inputs = new Map<string, EndpointInputs>();
-      for (const { name, meshIP, externalTarget } of endpoints) {
+      for (const endpoint of endpoints) {
+        const { name, meshIP, externalTarget } = endpoint;
         const problem = externalTarget === undefined ? meshProblem(meshIP) : undefined;
+        const error = meshNameProblem(endpoint, tailnet);
         if (problem !== undefined) inputs.set(name, { problem });
+        else if (error !== undefined) inputs.set(name, { error });
       }
       return Promise.resolve(inputs);
     },

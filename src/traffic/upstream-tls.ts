@@ -37,7 +37,7 @@ export function upstreamTlsOf(
   { domain, protocol, ca }: UpstreamTlsOptions,
 ): UpstreamTls {
   const name = tls?.serverName ?? meshFQDN;
-  const isMeshName = name === meshFQDN && name.endsWith(`.${domain}`);
+  const isMeshName = name === meshFQDN && isInTailnet(name, domain);
   const alpn = alpnOf(protocol);
   return {
     serverName: isMeshName && hasOnlyServerName(tls, ca) ? { is: 'per-endpoint' } : { is: 'fixed', name },
@@ -46,6 +46,22 @@ export function upstreamTlsOf(
     insecureSkipVerify: tls?.insecureSkipVerify ?? false,
     ...(alpn !== undefined && { alpn }),
   };
+}
+
+function isInTailnet(name: string, domain: string): boolean {
+  return name.endsWith(`.${domain}`);
+}
+
+/**
+ * Why meshFQDN cannot be the name of a device in the tailnet, with the fix; undefined where it can. The endpoint is used all
+ * the same, by its address. With externalTarget it is no device.
+ */
+export function meshNameProblem(
+  { meshFQDN, externalTarget }: MeshEndpoint,
+  domain: string,
+): string | undefined {
+  if (externalTarget !== undefined || isInTailnet(meshFQDN, domain)) return undefined;
+  return `meshFQDN is not inside the tailnet ${domain}: write the name of the device, which \`tailscale status\` prints`;
 }
 
 function hasOnlyServerName(tls: EndpointTls | undefined, ca: string | undefined): boolean {

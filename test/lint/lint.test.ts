@@ -48,6 +48,28 @@ const FILES: readonly (readonly [sentence: string, text: string, findings: reado
       '14 warning spec.endpoints[0].tls.caRef: ConfigMap default/ca has no key ca.crt with text (it has root.pem): add it, or correct tls.caRef.key',
     ],
   ],
+  [
+    'a meshFQDN that is not in the tailnet',
+    endpoints('80').replace('web.example.ts.net', 'web.example.com'),
+    [
+      '10 warning spec.endpoints[0].meshFQDN is not inside the tailnet example.ts.net: write the name of the device, which `tailscale status` prints',
+    ],
+  ],
+  [
+    'a meshFQDN that only ends like a name in the tailnet',
+    endpoints('80').replace('web.example.ts.net', 'web-example.ts.net'),
+    [
+      '10 warning spec.endpoints[0].meshFQDN is not inside the tailnet example.ts.net: write the name of the device, which `tailscale status` prints',
+    ],
+  ],
+  [
+    'nothing in the meshFQDN of an endpoint with externalTarget',
+    endpoints('80', '      externalTarget: db.example.com:80\n').replace(
+      'web.example.ts.net',
+      'db.example.com',
+    ),
+    [],
+  ],
   ['a fault on its line', endpoints('0'), [`12 error ${PORT}: 0 ${NOT_A_PORT}`]],
   ['a fault of YAML 1.1', endpoints('yes'), [`12 error ${PORT}: true ${NOT_A_PORT}`]],
   [

@@ -3,11 +3,12 @@ import { parse } from 'yaml';
 import { named, route } from '../support/declared.ts';
 import { confirmed, EndpointsScene } from '../support/mesh-endpoints/scene.ts';
 import { endpoint, meshEndpoints, meshTailnet } from '../support/objects.ts';
-import { namespaceObject } from '../support/traffic/objects.ts';
+import { namespaceObject, tailnetObject } from '../support/traffic/objects.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 
 const tailnet = named(meshTailnet(), 'one');
+const external = tailnetObject('one');
 const CHECKED = { healthCheck: { enabled: true } };
 const web = (...endpoints: readonly Fields[]) => named(meshEndpoints({ endpoints }), 'default/web');
 const one = (name: string, fields: Fields = {}, octet = 1) =>
@@ -163,6 +164,22 @@ describe('the inputs of endpoints', () => {
     expect(entries(scene)?.[1]).toBe(`b Unhealthy ${problem}`);
     expect(readyOf(scene)).toMatchObject({ reason: 'InvalidReference', message: `endpoint b: ${problem}` });
     expect(scene.health.checked.get('MeshEndpoints/default/web')?.has('b')).toBe(false);
+  });
+
+  it('report a meshFQDN outside of the tailnet, and use the endpoint by its address', async () => {
+    const objects = [
+      external,
+      web(one('a', { meshFQDN: 'a.example.com' })),
+      route('HTTPRoute', 'default/web'),
+    ];
+    const scene = await EndpointsScene.start(...objects);
+    expect(entries(scene)).toEqual(['a Unhealthy not checked yet']);
+    await scene.decide('a');
+    const error =
+      'meshFQDN is not inside the tailnet example.ts.net: write the name of the device, which `tailscale status` prints';
+    expect(entries(scene)).toEqual([`a Healthy ${error} ${AT_START}`]);
+    expect(readyOf(scene)).toMatchObject({ status: 'True' });
+    expect(conditionOf(scene, 'RoutesResolved')).toMatchObject({ status: 'True' });
   });
 
   it('leave the health of an endpoint as it is that cannot be checked', async () => {
