@@ -76,14 +76,15 @@ function readIfExists(file: string): { ready: unknown } | undefined {
 
 const run = promisify(execFile);
 
-/** Runs a program of a lab to its end; fails with its error output. */
+/** Runs a program of a lab to its end, and returns its output; fails with its error output. */
 export async function runProgram(
   { folder, pathOf }: Pick<Starter, 'folder' | 'pathOf'>,
   program: BinaryName,
   args: readonly string[],
-): Promise<void> {
-  await run(pathOf(program), [...args], {
+): Promise<string> {
+  const { stdout } = await run(pathOf(program), [...args], {
     cwd: folder,
     env: { HOME: folder, USER: 'lab', ...markOf(folder) },
   });
+  return stdout;
 }

@@ -13,7 +13,7 @@ import { waitFor } from '../process/wait.ts';
 export type NodeOptions = {
   readonly hostname: string;
   readonly tags: readonly string[];
-  /** The address of its HTTP CONNECT and SOCKS5 proxy, if it offers one. */
+  /** The address of its HTTP CONNECT and SOCKS5 proxy, if it offers one; it then refuses all connections of the tailnet. */
   readonly proxy?: string;
   /** The network interface that puts this machine on the tailnet; creating it needs privileges. */
   readonly networkInterface?: string;
@@ -36,8 +36,8 @@ export async function startMeshNode(
   }
 }
 
-/** The daemon of a device, and the socket for its command line. */
-export type Daemon = ProcessRecord & { readonly socket: string };
+/** The daemon of a device, the socket for its command line, and whether it refuses all connections of the tailnet. */
+export type Daemon = ProcessRecord & { readonly socket: string; readonly shieldsUp: boolean };
 
 /** Starts the daemon of a device that has not joined a tailnet yet. */
 export function startDaemon(starter: Starter, options: Omit<NodeOptions, 'tags'>): Daemon {
@@ -58,7 +58,7 @@ export function startDaemon(starter: Starter, options: Omit<NodeOptions, 'tags'>
       TS_ASSUME_NETWORK_UP_FOR_TEST: '1',
     },
   );
-  return { ...record, socket };
+  return { ...record, socket, shieldsUp: proxy !== undefined };
 }
 
 /**
@@ -67,7 +67,7 @@ export function startDaemon(starter: Starter, options: Omit<NodeOptions, 'tags'>
  */
 export async function joinTailnet(
   starter: Starter,
-  { name, socket }: Daemon,
+  { name, socket, shieldsUp }: Daemon,
   tailnet: TailnetAddresses,
   key: string,
 ): Promise<void> {
@@ -77,7 +77,9 @@ export async function joinTailnet(
   await waitFor('tailscaled to answer', answers);
   const keyFile = `${socket}.key`;
   writeFileSync(keyFile, key, { mode: 0o600 });
-  const rest = ['--accept-dns=false', `--auth-key=file:${keyFile}`, '--timeout=110s'];
+  // It forwards connections of the tailnet to the same port of 127.0.0.1, where its proxy listens.
+  const shields = shieldsUp ? ['--shields-up'] : [];
+  const rest = ['--accept-dns=false', `--auth-key=file:${keyFile}`, '--timeout=110s', ...shields];
   try {
     await tailscale('up', `--login-server=${tailnet.url}`, `--hostname=${name}`, ...rest);
   } finally {

@@ -1,9 +1,14 @@
 import { connect } from 'node:net';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { isFree } from '../../../lab/process/ports.ts';
 import { QUICKSTART_GATEWAY, QUICKSTART_HOST, QUICKSTART_PORTS } from '../../../lab/quickstart/quickstart.ts';
 import { waitFor } from '../../../lab/process/wait.ts';
+import { LabFolder } from '../../../lab/state.ts';
+import { listNodes } from '../../../lab/tailnet/tailnet.ts';
 import { runCommand } from '../../support/lab/command-line.ts';
+import { remoteOf, serviceAt } from '../../support/lab/lab.ts';
+import { portsToTry, startStranger } from '../../support/lab/stranger.ts';
 import { callGrpc, textMessage } from '../../support/lab/grpc.ts';
 import { requestWeb, QUICKSTART_LISTENER, startQuickstart } from '../../support/lab/quickstart.ts';
 import type { RunningQuickstart } from '../../support/lab/quickstart.ts';
@@ -110,6 +115,21 @@ describe('npm start', () => {
     const socket = connect(Number(httpPort), host);
     const { message } = await callGrpc(socket, 'grpc.example.com', '/lab.v1.Echo/Say', sent);
     expect(message.toString()).toContain('hello');
+  });
+
+  it('answers no device of its tailnet at the port of its proxy, or at any other', async () => {
+    const lab = new LabFolder(join(running.state, 'lab'));
+    const { tailnet, remotes } = lab.running() ?? {};
+    if (!tailnet || !remotes) throw new Error('npm start has no lab');
+    const stranger = await startStranger(tailnet);
+    onTestFinished(() => stranger.end());
+    const meshd = lab.processes().find(({ name }) => name === 'meshd');
+    const nodes = await listNodes(tailnet.admin);
+    const address = nodes.find(({ hostname }) => hostname === 'meshd')?.addresses[0] ?? '';
+    const ports = portsToTry(meshd?.pid ?? 0, [QUICKSTART_PORTS.proxyPort]);
+    const targets = ['169.254.169.254:80', QUICKSTART_LISTENER];
+    const echo = serviceAt(remoteOf({ remotes }, 'web-1'), 'udp');
+    expect(await stranger.answersAt({ address, ...ports, targets, echo })).toEqual([]);
   });
 
   it('is not started twice', async () => {

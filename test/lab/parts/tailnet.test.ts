@@ -1,7 +1,7 @@
 import { connect as connectTls } from 'node:tls';
 import { readFileSync } from 'node:fs';
 import { once } from 'node:events';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { readServices, setService } from '../../../lab/tailnet/backends.ts';
 import { processesOf } from '../../../lab/process/process-table.ts';
 import { isRunning } from '../../../lab/process/process.ts';
@@ -9,6 +9,7 @@ import { changeNode, listNodes } from '../../../lab/tailnet/tailnet.ts';
 import { waitFor } from '../../../lab/process/wait.ts';
 import { remoteOf, serviceAt, startTestLab } from '../../support/lab/lab.ts';
 import type { TestLab } from '../../support/lab/lab.ts';
+import { portsToTry, startStranger } from '../../support/lab/stranger.ts';
 import { exchange, exchangeDatagram, connectTunnel, socksTunnel } from '../../support/lab/tunnel.ts';
 
 let own: TestLab;
@@ -55,6 +56,37 @@ describe('a service on a remote node answers through the proxy of the mesh node'
     await once(secure, 'secureConnect');
     expect(secure.authorized).toBe(true);
     expect(await exchange(secure, 'over tls')).toContain('over tls');
+  });
+});
+
+describe('another device of the tailnet', () => {
+  it('gets no answer of the mesh node, at any port of this machine or of mesh pods', async () => {
+    const { lab, folder } = own;
+    const stranger = await startStranger(lab.tailnet);
+    onTestFinished(() => stranger.end());
+    const meshd = folder.processes().find(({ name }) => name === 'meshd');
+    const nodes = await listNodes(lab.tailnet.admin);
+    const address = nodes.find(({ hostname }) => hostname === 'meshd')?.addresses[0] ?? '';
+    const web = remoteOf(lab, 'web-1');
+    const echo = serviceAt(remoteOf(lab, 'web-2'), 'udp');
+    const [, proxyPort = ''] = lab.proxy.split(':');
+    const targets = ['169.254.169.254:80', `127.0.0.1:${web.ports['http']}`];
+    const ports = portsToTry(meshd?.pid ?? 0, [Number(proxyPort)]);
+    expect(ports.tcp).toEqual(expect.arrayContaining([Number(proxyPort), 1055, 9002, 9003, 20_000]));
+    expect(await stranger.answersAt({ address, ...ports, targets, echo })).toEqual([]);
+
+    // Of a remote node, which serves, it gets all that listens on loopback: also the proxy, which would lead on.
+    const serving = { tcp: [Number(proxyPort), web.ports['http'] ?? 0], udp: [web.ports['udp'] ?? 0] };
+    const answers = await stranger.answersAt({ address: web.address, ...serving, targets, echo });
+    expect(answers).toEqual(
+      expect.arrayContaining([
+        `tcp ${proxyPort}, GET http://${targets[1]}/: "HTTP/1.1 200 OK"`,
+        `tcp ${proxyPort}, CONNECT ${targets[1]}: "HTTP/1.1 200 OK"`,
+        `tcp ${proxyPort}, SOCKS5: "\\u0005\\u0000"`,
+        `tcp ${web.ports['http']}`,
+        `udp ${web.ports['udp']}`,
+      ]),
+    );
   });
 });
 

@@ -32,12 +32,12 @@ export function connectTunnel(proxy: Proxy, target: string): Promise<Socket> {
 }
 
 /** A connection to host:port through SOCKS5. */
-export async function socksTunnel(proxy: Proxy, target: string): Promise<Socket> {
+export async function socksTunnel(proxy: Proxy, target: string, timeout = TIMEOUT_MS): Promise<Socket> {
   const { socket } = await SocksClient.createConnection({
     proxy: { ...parts(proxy), type: 5 },
     command: 'connect',
     destination: parts(target),
-    timeout: TIMEOUT_MS,
+    timeout,
   });
   return socket;
 }
@@ -65,6 +65,28 @@ export async function openDatagrams(proxy: Proxy, target: string): Promise<Datag
       })) as [Buffer];
       return SocksClient.parseUDPFrame(message).data.toString();
     },
+    close: () => {
+      datagrams.close();
+      control.destroy();
+    },
+  };
+}
+
+/** Sends datagrams to any host:port through SOCKS5, and passes each answer on with its source; returns how to send and close. */
+export async function openAssociation(proxy: Proxy, onAnswer: (from: string, payload: Buffer) => void) {
+  const { remoteHost, socket: control } = await associate(proxy);
+  const datagrams = createSocket('udp4');
+  datagrams.on('message', frame => {
+    const { remoteHost: from, data } = SocksClient.parseUDPFrame(frame);
+    onAnswer(`${from.host}:${from.port}`, data);
+  });
+  return {
+    send: (target: string, data: Buffer) =>
+      datagrams.send(
+        SocksClient.createUDPFrame({ remoteHost: parts(target), data }),
+        remoteHost?.port ?? 0,
+        parts(proxy).host,
+      ),
     close: () => {
       datagrams.close();
       control.destroy();
@@ -120,8 +142,8 @@ async function associate(proxy: Proxy): Promise<Association> {
  * Sends a text through a connection, returns the first answer, and closes it; fails if the connection closes first. Where a
  * service closes first, its device drops a later connection from the same port: see the limits of docs/tailnets.md.
  */
-export async function exchange(socket: Socket, text: string): Promise<string> {
-  const signal = AbortSignal.timeout(TIMEOUT_MS);
+export async function exchange(socket: Socket, text: string, timeoutMs = TIMEOUT_MS): Promise<string> {
+  const signal = AbortSignal.timeout(timeoutMs);
   const ended = once(socket, 'close', { signal }).then(() => {
     throw new Error('the connection ended without an answer');
   });
