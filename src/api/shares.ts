@@ -35,3 +35,18 @@ export const REFERENCE_READ_MS = 10;
 
 /** How many MeshEndpoints wait for new certificates before their first status: each keeps a place of a reconcile meanwhile. */
 export const WAITING_FOR_CA = 2;
+
+/**
+ * How long an endpoint that flaps stays unhealthy: each change is a write of its object, which may have 216 KB, and a push
+ * to every Envoy.
+ */
+export const FLAPPING = {
+  /** From the second time on that it becomes worse; twice as long each time. */
+  firstHoldMs: 1000,
+  maxHoldMs: 30_000,
+  /** After this time in which it has not become worse it flaps no longer. Much longer than any hold, which it would else outwait. */
+  quietMs: 300_000,
+} as const;
+
+/** The shortest time between two writes of an object because of health: longer than a write takes, hardly noticed by a user. */
+export const HEALTH_WRITE_INTERVAL_MS = 1000;

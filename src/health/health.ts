@@ -17,9 +17,12 @@ export interface HealthMonitor {
   set(object: Key, endpoints: ReadonlyMap<string, CheckedEndpoint>): void;
   /** Ends the checks of a MeshEndpoints. */
   remove(object: Key): void;
-  /** Undefined for an endpoint that is not checked. */
+  /** Undefined for an endpoint that is not checked. One that flaps stays unhealthy. */
   verdict(object: Key, endpoint: string): Verdict | undefined;
-  /** Calls a listener with each MeshEndpoints of which a verdict is another; returns the function that unsubscribes it. */
+  /**
+   * Calls a listener with each MeshEndpoints of which a verdict is another, at most once a second for each; returns the
+   * function that unsubscribes it.
+   */
   subscribe(listener: (object: Key) => void): () => void;
   /** Ends all checks; those in progress are aborted. */
   close(): void;

@@ -1,5 +1,6 @@
 import type { Clock } from '../api/clock.ts';
 import type { Key } from '../api/key.ts';
+import { HEALTH_WRITE_INTERVAL_MS } from '../api/shares.ts';
 import type { Log } from '../telemetry/log.ts';
 import type { healthMetrics } from '../telemetry/metrics.ts';
 import type { Recorder } from '../telemetry/metric-recorder.ts';
@@ -9,6 +10,8 @@ import type { CheckedEndpoint, HealthMonitor, Verdict } from './health.ts';
 import type { Check, Probe, ProbeResult } from './check.ts';
 import { reportResults } from './results.ts';
 import { checkKey } from './check.ts';
+import { damp, initialDamping } from './damping.ts';
+import type { Damping } from './damping.ts';
 import { applyResult, initialState } from './threshold.ts';
 import type { HealthState } from './threshold.ts';
 
@@ -32,14 +35,16 @@ export function createMonitor(deps: MonitorDeps): HealthMonitor {
 }
 
 class Monitor implements HealthMonitor {
-  readonly #now: () => Date;
+  readonly #times: Times;
   readonly #schedule: CheckSchedule;
   readonly #objects = new Map<Key, Map<string, Endpoint>>();
   readonly #listeners = new Set<(object: Key) => void>();
+  /** The objects whose listeners were called in the last second. */
+  readonly #pauses = new Map<Key, Pause>();
 
   constructor(deps: MonitorDeps) {
     const { probe, clock, random, concurrency, record } = deps;
-    this.#now = deps.now;
+    this.#times = deps;
     const started = (_: Check, lagMs: number) => record.healthStartLagSeconds({}, lagMs / 1000);
     this.#schedule = new CheckSchedule({
       probe,
@@ -85,6 +90,24 @@ class Monitor implements HealthMonitor {
   close(): void {
     this.#schedule.close();
     this.#objects.clear();
+    for (const { cancel } of this.#pauses.values()) cancel();
+    this.#pauses.clear();
+  }
+
+  /** At once after a pause; during one, at its end. */
+  #changed(object: Key): void {
+    const current = this.#pauses.get(object);
+    if (current) {
+      current.isChanged = true;
+      return;
+    }
+    const cancel = this.#times.clock.after(HEALTH_WRITE_INTERVAL_MS, () => {
+      this.#pauses.delete(object);
+      if (pause.isChanged) this.#changed(object);
+    });
+    const pause: Pause = { isChanged: false, cancel };
+    this.#pauses.set(object, pause);
+    for (const listener of this.#listeners) listener(object);
   }
 
   /** The same service keeps its verdict when its check changes; what was written may be older. */
@@ -94,11 +117,12 @@ class Monitor implements HealthMonitor {
     { check, written }: CheckedEndpoint,
     known: Endpoint | undefined,
   ): Endpoint {
-    const verdict = known && hasSameTarget(known.check, check) ? known.verdict : written;
-    const changed = () => {
-      for (const listener of this.#listeners) listener(object);
-    };
-    return new Endpoint({ key, check, now: this.#now, changed }, initialState(verdict));
+    const changed = () => this.#changed(object);
+    const options = { key, check, times: this.#times, changed };
+    return new Endpoint(
+      options,
+      known && hasSameTarget(known.check, check) ? known.health : initialHealth(written),
+    );
   }
 
   #end(endpoints: ReadonlyMap<string, Endpoint> | undefined): void {
@@ -106,31 +130,50 @@ class Monitor implements HealthMonitor {
   }
 }
 
+/** The monotonic clock, and the time of day. */
+type Times = Pick<MonitorDeps, 'clock' | 'now'>;
+
+type Pause = { isChanged: boolean; readonly cancel: () => void };
+
 type EndpointOptions = {
   readonly key: string;
   readonly check: Check;
-  readonly now: () => Date;
+  readonly times: Times;
   readonly changed: () => void;
 };
+
+/** What is known about an endpoint, by the thresholds of its check and as it is published. */
+type Health = { readonly decided: HealthState; readonly damping: Damping };
+
+function initialHealth(written: Verdict | undefined): Health {
+  const decided = initialState(written);
+  return { decided, damping: initialDamping(decided.verdict) };
+}
 
 /** A checked endpoint of an object; others may have the same check. */
 class Endpoint implements ScheduledEndpoint {
   readonly key: string;
   readonly check: Check;
-  readonly #now: () => Date;
+  readonly #times: Times;
   readonly #changed: () => void;
-  #state: HealthState;
+  #health: Health;
 
-  constructor({ key, check, now, changed }: EndpointOptions, state: HealthState) {
+  constructor({ key, check, times, changed }: EndpointOptions, health: Health) {
     this.key = key;
     this.check = check;
-    this.#now = now;
+    this.#times = times;
     this.#changed = changed;
-    this.#state = state;
+    this.#health = health;
+  }
+
+  /** With as many results in a row as thresholds need again. */
+  get health(): Health {
+    const { decided, damping } = this.#health;
+    return { decided: initialState(decided.verdict), damping };
   }
 
   get verdict(): Verdict {
-    return this.#state.verdict;
+    return this.#health.damping.published;
   }
 
   get isUndecided(): boolean {
@@ -138,8 +181,11 @@ class Endpoint implements ScheduledEndpoint {
   }
 
   handle(result: ProbeResult): void {
+    const { clock, now } = this.#times;
     const { is, error } = this.verdict;
-    this.#state = applyResult(this.#state, result, this.check, this.#now());
+    const { decided: before, damping } = this.#health;
+    const decided = applyResult(before, result, this.check, now());
+    this.#health = { decided, damping: damp(damping, before.verdict, decided.verdict, clock.now()) };
     if (this.verdict.is !== is || this.verdict.error !== error) this.#changed();
   }
 }

@@ -1,6 +1,7 @@
-import { expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { checked, healthy, tcpCheck } from '../support/health/checks.ts';
 import { refused, scriptedMonitor, success, unknown } from '../support/health/scripted-monitor.ts';
+import type { ScriptedMonitor } from '../support/health/scripted-monitor.ts';
 
 const object = 'MeshEndpoints/team/web';
 
@@ -133,4 +134,61 @@ it('close ends all checks and leaves no timer', async () => {
   expect([...running]).toEqual([]);
   expect(clock.timers).toBe(0);
   expect(monitor.verdict(object, 'a')).toBeUndefined();
+});
+
+describe('endpoints that flap', () => {
+  const quick = { intervalMs: 1000, healthyThreshold: 1, unhealthyThreshold: 1 };
+  const flapping = Array.from({ length: 1000 }, (_, index) => `100.65.${index >> 8}.${index & 255}`);
+
+  /** Endpoints of one object whose services alternate for a number of seconds. */
+  async function flap(scripted: ScriptedMonitor, seconds: number) {
+    const { monitor, clock, behave } = scripted;
+    const checks = [...flapping, '100.64.0.1'].map(
+      address => [address, checked(tcpCheck(address, quick), healthy)] as const,
+    );
+    monitor.set(object, new Map(checks));
+    for (let second = 0; second < seconds; second++) {
+      for (const address of flapping) behave(address, second % 2 === 0 ? refused : success);
+      await clock.advance(1000);
+    }
+  }
+
+  it('stay unhealthy, and are published again once they settle', async () => {
+    const scripted = scriptedMonitor();
+    const { monitor, clock } = scripted;
+    await flap(scripted, 40);
+    const verdicts = () => flapping.map(name => monitor.verdict(object, name));
+    await clock.advance(10_000);
+    expect(verdicts().filter(verdict => verdict?.is !== 'unhealthy')).toEqual([]);
+    expect(verdicts()[0]?.error).toBe('flapping, unhealthy for up to 30s: connection refused');
+    await clock.advance(25_000);
+    expect(verdicts().filter(verdict => verdict?.is !== 'healthy')).toEqual([]);
+  });
+
+  it('call listeners at most once a second for their object, and another endpoint waits at most 1 s', async () => {
+    const scripted = scriptedMonitor();
+    const { monitor, clock, behave } = scripted;
+    const calls: { readonly at: number; readonly seen: string | undefined }[] = [];
+    monitor.subscribe(() => calls.push({ at: clock.now(), seen: monitor.verdict(object, '100.64.0.1')?.is }));
+    await flap(scripted, 5);
+    behave('100.64.0.1', refused);
+    const from = clock.now();
+    await flap(scripted, 5);
+    const gaps = calls.slice(1).map(({ at }, index) => at - (calls[index]?.at ?? NaN));
+    expect(Math.min(...gaps)).toBeGreaterThanOrEqual(1000);
+    const seenAt = calls.find(({ seen }) => seen === 'unhealthy')?.at ?? NaN;
+    expect(seenAt - from).toBeLessThanOrEqual(2 * 1000 + 100);
+  });
+
+  it('keep their hold when their check changes', async () => {
+    const scripted = scriptedMonitor();
+    const { monitor, clock } = scripted;
+    await flap(scripted, 30);
+    const [address = ''] = flapping;
+    monitor.set(object, new Map([[address, checked(tcpCheck(address, { ...quick, timeoutMs: 500 }))]]));
+    await clock.advance(5000);
+    expect(monitor.verdict(object, address)).toMatchObject({ is: 'unhealthy' });
+    await clock.advance(30_000);
+    expect(monitor.verdict(object, address)).toMatchObject({ is: 'healthy' });
+  });
 });

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import {
+  checkedEndpoints,
   NOISY,
   printFigure,
   QUIET,
@@ -20,18 +21,6 @@ afterAll(async () => {
 });
 
 const QUIET_NET = '100.64.9.';
-
-/** Endpoints of one network, which are checked over HTTP. */
-function checkedEndpoints(count: number, network: (index: number) => string, healthCheck: object) {
-  return Array.from({ length: count }, (_, index) => ({
-    name: `e${index}`,
-    meshIP: network(index),
-    meshFQDN: `e${index}.example.ts.net`,
-    port: 80,
-    protocol: 'HTTP',
-    healthCheck: { enabled: true, ...healthCheck },
-  }));
-}
 
 it('a namespace whose 1,000 endpoints hang delays no check of another', async () => {
   const { admin, startOperator } = tenants;

@@ -110,6 +110,22 @@ export function tenantRoute(namespace: string, name: string, rules = 1): KubeObj
   };
 }
 
+/** Endpoints at addresses by their index, which are checked over HTTP. */
+export function checkedEndpoints(
+  count: number,
+  addressOf: (index: number) => string,
+  healthCheck: Readonly<Record<string, unknown>>,
+): readonly Readonly<Record<string, unknown>>[] {
+  return Array.from({ length: count }, (_, index) => ({
+    name: `e${index}`,
+    meshIP: addressOf(index),
+    meshFQDN: `e${index}.example.ts.net`,
+    port: 80,
+    protocol: 'HTTP',
+    healthCheck: { enabled: true, ...healthCheck },
+  }));
+}
+
 /** Reads a MeshEndpoints until its status is as awaited. */
 export function statusWhen<T>(
   admin: KubeClient,
