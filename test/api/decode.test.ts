@@ -5,7 +5,7 @@ import { formatFault } from '../../src/api/validation/fault.ts';
 import { GATEWAY_GROUP } from '../../src/api/objects/gateway-api.ts';
 import { API_VERSION, GROUP } from '../../src/api/generated/kinds.ts';
 import { gatewayObject, named, route } from '../support/declared.ts';
-import { meshEndpoints, meshTailnet } from '../support/objects.ts';
+import { endpoint, meshEndpoints, meshTailnet } from '../support/objects.ts';
 import { withValueAt } from '../support/schema/values.ts';
 
 /** The same values in every run; SEED=2 npm test tries others. */
@@ -52,6 +52,32 @@ describe('an object of our kinds', () => {
     const status = { observedGeneration: 2 };
     const object = { ...named(meshEndpoints(), 'team-a/web', metadata), status };
     expect(read(object)).toMatchObject({ metadata, status });
+  });
+
+  it.each([
+    ['30s', '30s'],
+    ['30.001s', '30s'],
+    ['1m', '30s'],
+    ['5m', '30s'],
+  ])('that an earlier version accepted with the timeout %s is read with %s', (given, expected) => {
+    const healthCheck = { enabled: true, timeout: given };
+    const listed = named(meshEndpoints({ endpoints: [endpoint({ healthCheck })] }), 'team-a/web');
+    expect(read(listed)).toMatchObject({ spec: { endpoints: [{ healthCheck: { timeout: expected } }] } });
+    const tagSelectors = [{ key: 'web', operator: 'Exists' }];
+    const discovered = meshEndpoints({
+      endpoints: undefined,
+      tagSelectors,
+      endpointTemplate: { healthCheck },
+    });
+    expect(read(named(discovered, 'team-a/web'))).toMatchObject({
+      spec: { endpointTemplate: { healthCheck: { timeout: expected } } },
+    });
+  });
+
+  it('that no version accepted is refused', () => {
+    const healthCheck = { enabled: true, timeout: '5m1s' };
+    const object = named(meshEndpoints({ endpoints: [endpoint({ healthCheck })] }), 'team-a/web');
+    expect(faultsOf(object)).toEqual([expect.stringContaining('spec.endpoints[0].healthCheck.timeout')]);
   });
 
   it('has every fault in the result', () => {

@@ -431,7 +431,7 @@ export interface HealthCheck {
    */
   readonly interval?: string;
   /**
-   * How long one check may take, 100ms to 5m. If it is longer than the interval, the interval is used.
+   * How long one check may take, 100ms to 30s. If it is longer than the interval, the interval is used.
    */
   readonly timeout?: string;
   /**

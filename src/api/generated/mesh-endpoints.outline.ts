@@ -75,7 +75,7 @@ const healthCheckOutline: Outline = {
     type: { is: "text", enum: ["HTTP","TCP","UDP","GRPC"] },
     path: { is: "text", expect: "a path that begins with '/', without spaces, at most 1024 characters", pattern: "^/[!-~]*$" },
     interval: { is: "text", expect: "a duration from 1s to 1h, such as 30s or 1m30s", pattern: "^([0-9]{1,6}(\\.[0-9]{1,3})?(ms|s|m|h)){1,4}$" },
-    timeout: { is: "text", expect: "a duration from 100ms to 5m, such as 10s or 500ms", pattern: "^([0-9]{1,6}(\\.[0-9]{1,3})?(ms|s|m|h)){1,4}$" },
+    timeout: { is: "text", expect: "a duration from 100ms to 30s, such as 10s or 500ms", pattern: "^([0-9]{1,6}(\\.[0-9]{1,3})?(ms|s|m|h)){1,4}$" },
     healthyThreshold: { is: "integer" },
     unhealthyThreshold: { is: "integer" },
     expectedStatus: { is: "integer", expect: "an HTTP status code (100 to 599)" },

@@ -9,7 +9,7 @@ const cidr2 = cidr("100.100.100.0/24");
 const duration3 = duration("1s");
 const duration4 = duration("1h");
 const duration5 = duration("100ms");
-const duration6 = duration("5m");
+const duration6 = duration("30s");
 const pattern7 = new RegExp("^[!#$%&'*+.^_`|~0-9A-Za-z-]+$", "u");
 
 // has(self.endpoints) || (has(self.tagSelectors) && self.tagSelectors.size() > 0) || (has(self.serviceDiscovery) && has(self.serviceDiscovery.vipServices) && self.serviceDiscovery.vipServices.size() > 0)
@@ -40,7 +40,7 @@ const rule11 = self => (!isIP(self) || !containsIP(cidr2, self));
 const rule12 = self => (!(self.ca !== undefined) || !(self.caRef !== undefined));
 // duration(self) >= duration('1s') && duration(self) <= duration('1h')
 const rule13 = self => both(() => (duration(self) >= duration3), () => (duration(self) <= duration4));
-// duration(self) >= duration('100ms') && duration(self) <= duration('5m')
+// duration(self) >= duration('100ms') && duration(self) <= duration('30s')
 const rule14 = self => both(() => (duration(self) >= duration5), () => (duration(self) <= duration6));
 // self.all(name, name.size() <= 128 && name.matches("^[!#$%&'*+.^_`|~0-9A-Za-z-]+$"))
 const rule15 = self => Object.keys(self).every($1 => ((codePoints($1) <= 128) && pattern7.test($1)));
@@ -177,7 +177,7 @@ export const rules = [
   {"message":"meshIP must not be in 100.100.100.0/24: no device has such an address, but the metadata service of a cloud may; `tailscale ip` prints it","fieldPath":""},
   {"message":"ca and caRef must not both be given: keep one","fieldPath":".ca"},
   {"message":"interval must be from 1s to 1h","fieldPath":""},
-  {"message":"timeout must be from 100ms to 5m","fieldPath":""},
+  {"message":"timeout must be from 100ms to 30s","fieldPath":""},
   {"message":"headers must be named with letters, digits and !#$%&'*+-.^_`|~ only, at most 128 characters each","fieldPath":""},
   {"message":"healthCheck.type must be HTTP or TCP for protocol HTTP","fieldPath":".healthCheck.type"},
   {"message":"healthCheck.type must be HTTP, GRPC or TCP for protocol HTTPS","fieldPath":".healthCheck.type"},

@@ -23,6 +23,7 @@ import {
 } from './place.ts';
 import type { Place } from './place.ts';
 import { validate } from '../validation/validate.ts';
+import { withinLimits } from './stored.ts';
 
 /** The result of decoding a value. */
 export type Decoding =
@@ -35,6 +36,7 @@ export type Decoding =
 
 /**
  * Decodes any JSON value as the API server would store it. A namespaced object without a namespace gets the default one.
+ * Values beyond limits that earlier versions did not have are reduced to these.
  */
 export function decode(value: unknown, defaultNamespace = 'default'): Decoding {
   const object = withFields(wholeObject(value));
@@ -67,7 +69,8 @@ function decodeOwn(object: Place, kind: string, defaultNamespace: string): Decod
     refuse(field(object, 'kind'), `${JSON.stringify(kind)} is not a kind of ${API_VERSION}${hint}`);
     return { is: 'faulty', faults: object.faults };
   }
-  const verdict = validate(kind, object.value);
+  const given = validate(kind, object.value);
+  const verdict = given.valid ? given : validate(kind, withinLimits(object.value));
   if (!verdict.valid) return { is: 'faulty', faults: verdict.faults };
   const metadata = placed(verdict.object.metadata, kinds[kind].scope, defaultNamespace);
   return { is: 'resource', resource: { ...verdict.object, metadata } };
