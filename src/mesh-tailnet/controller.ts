@@ -202,7 +202,7 @@ function poolsOf(deps: TailnetDeps) {
           name,
           ...(uid === undefined ? {} : { uid }),
         },
-        type: 'Normal',
+        type: reason === 'DeviceLeft' ? 'Warning' : 'Normal',
         reason,
         action: 'Reconcile',
         note,

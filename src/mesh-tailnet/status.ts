@@ -164,7 +164,8 @@ function readyOf(situation: Situation, authenticated: Finding, poolReady: Findin
 
 function deletingMessage({ pool }: Situation): string {
   if (!pool) return 'the object is being deleted, and waits for the finalizers of others';
-  const waits = pool.error ? `: ${pool.error.message}` : '';
+  const online = `; still online are ${pool.waitsFor.join(', ')}: what is after 3 minutes is left in the tailnet, because another cluster may use it`;
+  const waits = pool.error ? `: ${pool.error.message}` : pool.waitsFor.length > 0 ? online : '';
   return `the mesh pods and their devices are being removed${waits}; if the control API never comes back, set the annotation ${SKIP_CLEANUP}: "true", and remove the devices by hand`;
 }
 

@@ -1,7 +1,7 @@
 import { durationMs } from '../../api/duration.ts';
 import type { Kinds } from '../../api/generated/types.ts';
 import { ControlError } from '../../control/control.ts';
-import type { ControlApi, KeyInfo } from '../../control/control.ts';
+import type { ControlApi, Device, KeyInfo } from '../../control/control.ts';
 import type { OwnNamespace, Workload } from '../../resources/own-namespace.ts';
 import { ResourceError } from '../../resources/resources.ts';
 import type { WriteResources } from '../../resources/resources.ts';
@@ -13,7 +13,8 @@ type MeshTailnet = Kinds['MeshTailnet'];
 
 /** What happened to something in the tailnet. */
 export type PoolEvent = {
-  readonly reason: 'DeviceDeleted' | 'JoinKeyCreated' | 'JoinKeyRevoked' | 'OrphanDeleted' | 'OrphanFound';
+  readonly reason:
+    'DeviceDeleted' | 'DeviceLeft' | 'JoinKeyCreated' | 'JoinKeyRevoked' | 'OrphanDeleted' | 'OrphanFound';
   readonly note: string;
 };
 
@@ -30,7 +31,12 @@ export type PerformOptions = {
   readonly tailnet: MeshTailnet;
   readonly names: PoolNames;
   readonly objectsOf: (size: PoolSize) => PoolObjects;
+  /** Of the passes before; changed here. */
+  readonly online: OnlineDevices;
 };
+
+/** The devices that were online when they were to be deleted, by their ids. */
+export type OnlineDevices = Map<string, { readonly since: number; readonly isReported: boolean }>;
 
 /** The objects of a pool, in the order in which they are created. */
 type PoolObjects = { readonly supporting: readonly Workload[]; readonly statefulSet: Workload };
@@ -38,31 +44,45 @@ type PoolObjects = { readonly supporting: readonly Workload[]; readonly stateful
 /** A step that failed, with ControlError or ResourceError. */
 export type FailedStep = { readonly step: Step; readonly error: ControlError | ResourceError };
 
-/** Takes the steps of a plan, one after the other, until one fails; returns that one. */
+/** How far the steps of a plan were taken. */
+export type Performed = {
+  readonly failure: FailedStep | undefined;
+  /** The hostnames of devices that are still online, so that they are not deleted yet. */
+  readonly waitsFor: readonly string[];
+};
+
+/** Takes the steps of a plan, one after the other, until one fails. */
 export async function performSteps(
   steps: readonly Step[],
   options: PerformOptions,
   deps: PerformDeps,
-): Promise<FailedStep | undefined> {
+): Promise<Performed> {
+  const waitsFor: string[] = [];
+  const kept = new Set<string>();
   let keys: Promise<readonly KeyInfo[]> | undefined;
   const listKeys = () => (keys ??= apiOf(deps).keys());
   for (const step of steps) {
+    if (step.do === 'delete-secret' && kept.has(step.name)) continue;
     try {
-      await performStep(step, listKeys, options, deps);
+      const online = await performStep(step, listKeys, options, deps);
+      waitsFor.push(...online);
+      if (step.do === 'delete-device' && online.length > 0) kept.add(step.name);
     } catch (error) {
-      if (error instanceof ControlError || error instanceof ResourceError) return { step, error };
+      if (error instanceof ControlError || error instanceof ResourceError)
+        return { failure: { step, error }, waitsFor };
       throw error;
     }
   }
-  return undefined;
+  return { failure: undefined, waitsFor };
 }
 
+/** Returns the hostnames of devices that it has to wait for. */
 async function performStep(
   step: Step,
   listKeys: () => Promise<readonly KeyInfo[]>,
   options: PerformOptions,
   deps: PerformDeps,
-): Promise<void> {
+): Promise<readonly string[]> {
   const { workloads } = deps;
   // Before anything exists that must be removed, except where the pool is being removed.
   if (step.do === 'apply' && step.members > 0) await deps.write.addFinalizer(options.tailnet, FINALIZER);
@@ -83,8 +103,8 @@ async function performStep(
     case 'delete-device': {
       // A mesh pod may have written the id of any device into its Secret, in either form that the control API takes.
       const device = await apiOf(deps).device(step.id);
-      if (device?.hostname === step.hostname && !device.isExternal) await deleteDevice(device, deps);
-      break;
+      if (device?.hostname !== step.hostname || device.isExternal) break;
+      return await removeDevice(device, options, deps);
     }
     case 'delete-secret':
       await workloads.remove('Secret', step.name);
@@ -93,9 +113,9 @@ async function performStep(
       await workloads.remove('Pod', step.pod.metadata.name, step.pod.metadata.uid);
       break;
     case 'finish':
-      await finish(listKeys, options, deps);
-      break;
+      return await finish(listKeys, options, deps);
   }
+  return [];
 }
 
 function apiOf({ api }: PerformDeps): ControlApi {
@@ -158,31 +178,55 @@ async function revokeKeys(
   }
 }
 
-async function deleteDevice(
-  { id, hostname }: { readonly id: string; readonly hostname: string },
+/** A control API may show a device online for this time after its pod has ended. */
+const LATE_MS = 180_000;
+
+/**
+ * Deletes a device whose pod has ended. One that stays online is used by another process, such as one of the cluster of which this one
+ * is a copy: it is left in the tailnet, and reported. Returns its hostname while that is not known yet.
+ */
+async function removeDevice(
+  { id, hostname, isOnline }: Device,
+  { online }: Pick<PerformOptions, 'online'>,
   deps: PerformDeps,
-): Promise<void> {
-  await apiOf(deps).deleteDevice(id);
-  deps.report({ reason: 'DeviceDeleted', note: `deleted the device ${hostname} (${id})` });
+): Promise<readonly string[]> {
+  if (!isOnline) {
+    await apiOf(deps).deleteDevice(id);
+    deps.report({ reason: 'DeviceDeleted', note: `deleted the device ${hostname} (${id})` });
+    return [];
+  }
+  const now = deps.now().getTime();
+  const { since, isReported } = online.get(id) ?? { since: now, isReported: false };
+  // The clock may have been set back.
+  const isLeft = Math.abs(now - since) >= LATE_MS;
+  online.set(id, { since, isReported: isLeft });
+  if (isLeft && !isReported) {
+    const note = `left the device ${hostname} (${id}) in the tailnet, which is online although its mesh pod has ended: another cluster may use it, of which this one is a copy; otherwise delete it by hand`;
+    deps.report({ reason: 'DeviceLeft', note });
+  }
+  return isLeft ? [] : [hostname];
 }
 
 /** Devices and keys of the pool that no Secret names: of a pod that joined shortly before it was stopped, for one. */
 async function finish(
   listKeys: () => Promise<readonly KeyInfo[]>,
-  { tailnet, names }: PerformOptions,
+  { tailnet, names, online }: PerformOptions,
   deps: PerformDeps,
-): Promise<void> {
+): Promise<readonly string[]> {
   const { workloads, write } = deps;
+  const waitsFor: string[] = [];
   await revokeKeys(names.isDescription, listKeys, deps);
   const { tags } = tailnet.spec;
   for (const device of await apiOf(deps).devices()) {
     const isOurs = names.isHostname(device.hostname) && device.tags.some(tag => tags.includes(tag));
-    if (isOurs && !device.isExternal) await deleteDevice(device, deps);
+    if (isOurs && !device.isExternal) waitsFor.push(...(await removeDevice(device, { online }, deps)));
   }
+  if (waitsFor.length > 0) return waitsFor;
   await workloads.remove('Service', names.headless);
   for (const kind of ['Service', 'ConfigMap'] as const) await workloads.remove(kind, names.relay);
   for (const kind of OBJECT_KINDS) await workloads.remove(kind, names.pool);
   await write.removeFinalizer(tailnet, FINALIZER);
+  return [];
 }
 
 /** The kinds of the objects that have the name of the pool; what they need is removed after them. */

@@ -45,7 +45,8 @@ export type Step =
   | { readonly do: 'create-key'; readonly member: Member }
   /** Revokes what a member has not used of the keys that were created for it. */
   | { readonly do: 'revoke-keys'; readonly ordinal: number }
-  | { readonly do: 'delete-device'; readonly id: string; readonly hostname: string }
+  /** `name` is that of its Secret, which goes after it. */
+  | { readonly do: 'delete-device'; readonly id: string; readonly hostname: string; readonly name: string }
   | { readonly do: 'delete-secret'; readonly name: string }
   | { readonly do: 'delete-pod'; readonly pod: ResourceOf<'Pod'> }
   /** Removes what may be left in the tailnet, then all objects of the pool and the finalizer. */
@@ -125,7 +126,7 @@ function removalOf({ ordinal, name, hostname, secret, pod, device }: Member, sit
   const id = device?.id ?? secret.deviceId;
   const steps: Step[] = [];
   if (secret.hasKey || secret.deviceId === undefined) steps.push({ do: 'revoke-keys', ordinal });
-  if (id !== undefined) steps.push({ do: 'delete-device', id, hostname });
+  if (id !== undefined) steps.push({ do: 'delete-device', id, hostname, name });
   return [...steps, { do: 'delete-secret', name } as const];
 }
 

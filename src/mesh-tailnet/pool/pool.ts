@@ -13,7 +13,7 @@ import { poolNames } from './members.ts';
 import { poolObjects, POOL_ANNOTATIONS } from './objects.ts';
 import type { PoolOptions } from './objects.ts';
 import { performSteps } from './perform.ts';
-import type { FailedStep, PoolEvent } from './perform.ts';
+import type { FailedStep, OnlineDevices, PerformOptions, PoolEvent } from './perform.ts';
 import { planPool } from './plan.ts';
 import type { PoolSituation, PoolSize } from './plan.ts';
 import { poolFinding, poolStatusOf } from './status.ts';
@@ -67,6 +67,8 @@ export type ReconciledPool = {
   readonly isRemoved: boolean;
   /** Whether it is as it should be; otherwise it is to be reconciled again soon. */
   readonly isSettled: boolean;
+  /** The hostnames of devices that are online although their pods have ended, which delays their removal. */
+  readonly waitsFor: readonly string[];
   /** Why a step failed. */
   readonly error: ControlError | ResourceError | undefined;
 };
@@ -82,6 +84,7 @@ type Memory = {
   /** When a join key was last replaced by another one, by the name of the pod. */
   readonly keyTimes: ReadonlyMap<string, number>;
   readonly appliedAt: number;
+  readonly online: Readonly<OnlineDevices>;
   readonly orphans: OrphanMemory;
   readonly devices: ReconciledPool['devices'];
 };
@@ -90,6 +93,7 @@ const NOTHING: Memory = {
   suspects: new Map(),
   keyTimes: new Map(),
   appliedAt: -Infinity,
+  online: new Map(),
   orphans: NO_ORPHANS,
   devices: undefined,
 };
@@ -106,7 +110,8 @@ export function poolReconciler(deps: PoolDeps) {
       const isDue = now - memory.appliedAt >= REAPPLY_MS;
       const { suspects } = memory;
       const keyTimes = new Map([...memory.keyTimes].filter(([, at]) => Math.abs(now - at) < RENEWAL_MS));
-      const options = { ...input, suspects, renewed: new Set(keyTimes.keys()), isDue };
+      const online: OnlineDevices = new Map(memory.online);
+      const options = { ...input, suspects, renewed: new Set(keyTimes.keys()), online, isDue };
       const { pool, performed, ...outcome } = await reconcilePool(tailnet, options, deps);
       const isApplied = isDue && performed.some(step => step.do === 'apply');
       for (const step of performed) {
@@ -117,6 +122,7 @@ export function poolReconciler(deps: PoolDeps) {
         suspects: pool.suspects,
         keyTimes,
         appliedAt: isApplied ? now : memory.appliedAt,
+        online,
         ...swept,
       });
       return { ...outcome, devices: swept.devices };
@@ -169,7 +175,8 @@ async function sweepOrphans(
 const UNKNOWN: Reach = { controlURL: 'http://unknown.invalid', ca: undefined };
 
 type ReconcileOptions = PoolInput &
-  Pick<GatherPoolOptions, 'suspects' | 'renewed'> & { readonly isDue: boolean };
+  Pick<GatherPoolOptions, 'suspects' | 'renewed'> &
+  Pick<PerformOptions, 'online'> & { readonly isDue: boolean };
 
 async function reconcilePool(tailnet: MeshTailnet, options: ReconcileOptions, deps: PoolDeps) {
   const { api, view, isAuthenticated, reach, suspects, renewed, isDue } = options;
@@ -194,12 +201,13 @@ async function reconcilePool(tailnet: MeshTailnet, options: ReconcileOptions, de
   const isRemoving = pool.situation.desired === 0;
   const steps = reach || isRemoving ? planPool(pool.situation) : [];
   const report = (event: PoolEvent) => deps.report(tailnet, event);
-  const failure = await performSteps(steps, { tailnet, names, objectsOf }, { ...deps, api, report });
+  const performing = { tailnet, names, objectsOf, online: options.online };
+  const { failure, waitsFor } = await performSteps(steps, performing, { ...deps, api, report });
   if (failure?.step.do === 'create-key') {
     // Part of the contract.
     log.error('failed to create device', { tailnet: tailnet.metadata.name, why: failure.error.message });
   }
-  const isRemoved = steps.at(-1)?.do === 'finish' && !failure;
+  const isRemoved = steps.at(-1)?.do === 'finish' && !failure && waitsFor.length === 0;
   const finding = poolFinding(tailnet, pool.situation, failure && problemOf(failure, tailnet.spec.tags));
   return {
     pool,
@@ -207,6 +215,7 @@ async function reconcilePool(tailnet: MeshTailnet, options: ReconcileOptions, de
     isRemoved,
     performed: failure ? steps.slice(0, steps.indexOf(failure.step)) : steps,
     status: poolStatusOf(pool.situation, pool.proxyAddress),
+    waitsFor,
     isSettled: steps.length === 0 && finding.status === 'True',
     error: failure?.error,
   };

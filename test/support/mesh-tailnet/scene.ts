@@ -15,6 +15,7 @@ export class PoolScene {
   readonly api: ControlApi;
   readonly clock: VirtualClock;
   readonly installations: Installation[] = [];
+  #afterStep: () => void = () => undefined;
 
   constructor(api: ControlApi, clock: VirtualClock) {
     this.api = api;
@@ -36,9 +37,18 @@ export class PoolScene {
     return installation;
   }
 
+  /** Does something whenever the clusters have taken a step; the returned function ends that. */
+  afterSteps(act: () => void): () => void {
+    this.#afterStep = act;
+    return () => {
+      this.#afterStep = () => undefined;
+    };
+  }
+
   /** Everything in the clusters takes one step, controllers reconcile, and time goes by. */
   async step(ms = 1000): Promise<void> {
     for (const installation of this.installations) installation.stepCluster();
+    this.#afterStep();
     await this.#settle();
     await this.clock.advance(ms);
     await this.#settle();
