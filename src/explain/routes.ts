@@ -6,8 +6,9 @@ import { poolProblemOf, proxiesOf } from '../traffic/data-path.ts';
 import type { DataPathMode } from '../traffic/data-path.ts';
 import type { TrafficResources } from '../traffic/traffic-resources.ts';
 import { trafficOfRoute } from '../traffic/endpoints/route-traffic.ts';
-import type { RuleTraffic } from '../traffic/endpoints/route-traffic.ts';
+import type { RouteTraffic, RuleTraffic } from '../traffic/endpoints/route-traffic.ts';
 import type { ResolvedRule } from '../traffic/resolve-route.ts';
+import { tlsBudgetsOf } from '../traffic/settings/tls-budget.ts';
 import { formatUnused } from '../traffic/unused.ts';
 import type { UnusedBackend } from '../traffic/unused.ts';
 
@@ -25,7 +26,10 @@ export function explainRoutes(
   routes: readonly Route[],
   defaultPath: DataPathMode,
 ): readonly Explained[] {
-  return [...routes].sort(byName).flatMap(route => explainRoute(resources, route, defaultPath));
+  const budgets = tlsBudgetsOf(resources);
+  const explained = (route: Route) =>
+    explainRoute(trafficOfRoute(resources, route, defaultPath, budgets), route);
+  return [...routes].sort(byName).flatMap(explained);
 }
 
 function byName(a: Route, b: Route): number {
@@ -37,13 +41,9 @@ function titleOf({ kind, metadata: { namespace = '', name } }: Route): string {
 }
 
 /** An explanation for each data path that the Gateways of the route have. */
-function explainRoute(
-  resources: TrafficResources,
-  route: Route,
-  defaultPath: DataPathMode,
-): readonly Explained[] {
+function explainRoute(traffic: readonly RouteTraffic[], route: Route): readonly Explained[] {
   const hosts = route.hostnames.length > 0 ? ` for ${route.hostnames.join(', ')}` : '';
-  return trafficOfRoute(resources, route, defaultPath)
+  return traffic
     .filter(({ rules }) => rules.length > 0)
     .map(({ path, gateways, rules }) => {
       const explained = rules.map(rule => explainRule(rule, path));

@@ -16,6 +16,8 @@ import type { LoadAssignmentResult } from '../traffic/endpoints/load-assignment.
 import { mixedClusterNames, resolveEnvoyCluster } from '../traffic/resolve-route.ts';
 import type { ResolvedRule } from '../traffic/resolve-route.ts';
 import { revisionOf } from '../traffic/settings/revision.ts';
+import { closedSettingsOf, isOverTlsBudget, overTlsBudget } from '../traffic/settings/tls-budget.ts';
+import type { TlsBudgets } from '../traffic/settings/tls-budget.ts';
 import { dependenciesOf, trackDependencies } from '../traffic/traffic-resources.ts';
 import type { Relay, TrafficResources } from '../traffic/traffic-resources.ts';
 import { cachedTrust } from '../traffic/trusted-ca.ts';
@@ -88,6 +90,8 @@ export function createResolutionCache(
       return compute(name, { read, resources: trackDependencies(resources, depend), depend });
     }, dependencies);
   const clusters = cached((cluster, { resources }) => resolveCluster(cluster, resources));
+  const overBudget = cached((namespace, { resources }) => overTlsBudget(resources, namespace));
+  const budgets: TlsBudgets = namespace => overBudget.read(namespace) ?? new Set();
   const revisions = cached((gateway, inputs) => computeRevision(gateway, inputs, edsTarget));
   const dataPaths = cached((gateway, inputs) => computeDataPath(gateway, inputs, dataPath));
   const unsubscribe = read.subscribe(({ key }) => {
@@ -104,9 +108,12 @@ export function createResolutionCache(
       clusters.unwatch(cluster, watcher);
       dataPaths.unwatch(gateway, watcher);
     },
-    settingsOf: cluster =>
-      (clusters.peek(cluster) ?? (isMeshCluster(read, cluster) ? clusters.read(cluster) : undefined))
-        ?.settings,
+    settingsOf: cluster => {
+      const known = clusters.peek(cluster);
+      const resolved = known ?? (isMeshCluster(read, cluster) ? clusters.read(cluster) : undefined);
+      const { rule, settings, closed } = resolved ?? {};
+      return rule && closed && isOverTlsBudget(rule.cluster, budgets) ? closed : settings;
+    },
     unusedOfMixedRules: () =>
       ROUTE_KINDS.flatMap(kind => read.list(kind))
         .flatMap(mixedClusterNames)
@@ -116,7 +123,7 @@ export function createResolutionCache(
         }),
     revisionOf: gateway => revisions.read(keyOf(gateway))?.revision,
     get size() {
-      return clusters.size + dataPaths.size + revisions.size;
+      return clusters.size + dataPaths.size + revisions.size + overBudget.size;
     },
     close: unsubscribe,
   };
@@ -132,6 +139,8 @@ type Inputs = {
 type ResolvedCluster = {
   readonly rule: ResolvedRule;
   readonly settings: EnvoyClusterSettings | undefined;
+  /** Those without TLS, for a rule that the budget of its namespace has no room for. */
+  readonly closed: EnvoyClusterSettings | undefined;
   /** By MeshTailnet; read for UDP only. */
   readonly relays: ReadonlyMap<string, readonly Relay[] | undefined>;
 };
@@ -139,7 +148,9 @@ type ResolvedCluster = {
 function resolveCluster(cluster: string, resources: TrafficResources): ResolvedCluster | undefined {
   const name = parseEnvoyClusterName(cluster);
   const rule = name && resolveEnvoyCluster(resources, name);
-  return rule && { rule, settings: envoyClusterSettingsOf(rule), relays: relaysOf(rule, resources) };
+  const settings = rule && envoyClusterSettingsOf(rule);
+  const closed = settings && closedSettingsOf(settings);
+  return rule && { rule, settings, closed, relays: relaysOf(rule, resources) };
 }
 
 /** Settings do not depend on relays, so a change of a relay changes no revision. */

@@ -90,6 +90,8 @@ export function trafficResourcesFrom(
   };
   return {
     route: ref => read.get(ref),
+    routesIn: namespace =>
+      reported(ROUTE_KINDS.flatMap((kind): readonly Route[] => read.find(byNamespace(kind), namespace))),
     meshEndpoints: ref => read.get(ref),
     tailnets: domain => reported(read.find(tailnets, domain)),
     grants: namespace => reported(read.find(byNamespace('ReferenceGrant'), namespace)),

@@ -61,7 +61,10 @@ export function endpointsController(deps: EndpointsDeps): Controller<'MeshEndpoi
   return {
     name: 'mesh-endpoints',
     kind: 'MeshEndpoints',
-    triggers: triggersOf(() => resolutions.forgetAll()),
+    triggers: triggersOf({
+      forgetAll: () => resolutions.forgetAll(),
+      forgetBudgets: () => resolutions.forgetBudgets(),
+    }),
     subscribe: enqueue => {
       const unsubscribers = [
         relayPorts?.subscribe(name => {

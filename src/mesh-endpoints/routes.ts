@@ -5,6 +5,8 @@ import { keyOf } from '../api/key.ts';
 import { isMeshBackend, refTo } from '../api/objects/references.ts';
 import type { DataPathMode } from '../traffic/data-path.ts';
 import { trafficOfRoute } from '../traffic/endpoints/route-traffic.ts';
+import { tlsBudgetsOf } from '../traffic/settings/tls-budget.ts';
+import type { TlsBudgets } from '../traffic/settings/tls-budget.ts';
 import type { TrafficResources } from '../traffic/traffic-resources.ts';
 import { formatUnused } from '../traffic/unused.ts';
 import type { UnusedBackend } from '../traffic/unused.ts';
@@ -14,8 +16,9 @@ export function unusedOfRoute(
   route: Route,
   resources: TrafficResources,
   defaultPath: DataPathMode,
+  budgets?: TlsBudgets,
 ): readonly UnusedBackend[] {
-  const rules = trafficOfRoute(resources, route, defaultPath).flatMap(each => each.rules);
+  const rules = trafficOfRoute(resources, route, defaultPath, budgets).flatMap(each => each.rules);
   return rules.flatMap(({ unused }) => unused);
 }
 
@@ -103,11 +106,13 @@ type ResolutionDeps = {
 /** What routes do not use, computed once for all MeshEndpoints of a route: a route may name 256 with 1000 endpoints each. */
 export class Resolutions {
   readonly #deps: ResolutionDeps;
-  /** A changed route is another object. */
-  #unused = new WeakMap<Route, readonly UnusedBackend[]>();
+  /** A changed route is another object, and clusters over a budget are another set. */
+  #known = new WeakMap<Route, { readonly over: object; readonly unused: readonly UnusedBackend[] }>();
+  #budgets: TlsBudgets;
 
   constructor(deps: ResolutionDeps) {
     this.#deps = deps;
+    this.#budgets = tlsBudgetsOf(deps.traffic);
   }
 
   /** Whether an endpoint of UDP or with externalTarget is used depends on its status, which is perhaps not written yet. */
@@ -117,20 +122,30 @@ export class Resolutions {
     status: NonNullable<Kinds['MeshEndpoints']['status']>,
   ): readonly UnusedBackend[] {
     const { traffic, dataPath } = this.#deps;
+    const budgets = this.#budgets;
     if (object.spec.endpoints?.some(dependsOnStatus)) {
       const key = keyOf(refTo(object));
       const meshEndpoints: TrafficResources['meshEndpoints'] = ref =>
         keyOf(ref) === key ? { ...object, status } : traffic.meshEndpoints(ref);
-      return unusedOfRoute(route, { ...traffic, meshEndpoints }, dataPath);
+      return unusedOfRoute(route, { ...traffic, meshEndpoints }, dataPath, budgets);
     }
-    const unused = this.#unused.get(route) ?? unusedOfRoute(route, traffic, dataPath);
-    this.#unused.set(route, unused);
+    const over = budgets(route.metadata.namespace ?? '');
+    const known = this.#known.get(route);
+    if (known?.over === over) return known.unused;
+    const unused = unusedOfRoute(route, traffic, dataPath, budgets);
+    this.#known.set(route, { over, unused });
     return unused;
+  }
+
+  /** Must be called when a route has changed, on which the budget of its namespace depends. */
+  forgetBudgets(): void {
+    this.#budgets = tlsBudgetsOf(this.#deps.traffic);
   }
 
   /** Must be called when anything but a route has changed that routes depend on. */
   forgetAll(): void {
-    this.#unused = new WeakMap();
+    this.#known = new WeakMap();
+    this.forgetBudgets();
   }
 }
 

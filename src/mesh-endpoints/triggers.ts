@@ -6,6 +6,7 @@ import { meshBackendsOf, refTo, tailnetsOf } from '../api/objects/references.ts'
 import { endpointsByTailnet, findWithCaRef, routesTo } from '../resources/indexes.ts';
 import { byNamespace } from '../resources/resources.ts';
 import type { AnyIndex, Index, ReadResources } from '../resources/resources.ts';
+import type { Resolutions } from './routes.ts';
 import { byKey, whenChanges, whenGenerationChanges } from '../runtime/trigger.ts';
 import type { Trigger } from '../runtime/trigger.ts';
 
@@ -61,18 +62,23 @@ function notProgrammed(read: ReadResources): readonly Ref<'MeshEndpoints'>[] {
 }
 
 /**
- * Which MeshEndpoints a change concerns. What changes of the last kinds concern is found by the resync. `forget` is called
- * when anything but a route has changed that routes depend on.
+ * Which MeshEndpoints a change concerns. What changes of the last kinds concern is found by the resync, and so is what a
+ * change of a route concerns through the budget of its namespace.
  */
-export function triggersOf(forget: () => void): readonly Trigger<'MeshEndpoints'>[] {
+export function triggersOf({
+  forgetAll,
+  forgetBudgets,
+}: Pick<Resolutions, 'forgetAll' | 'forgetBudgets'>): readonly Trigger<'MeshEndpoints'>[] {
   const forgetting =
-    (refsOf: Trigger<'MeshEndpoints'>['refsOf']): Trigger<'MeshEndpoints'>['refsOf'] =>
+    (refsOf: Trigger<'MeshEndpoints'>['refsOf'], forget = forgetAll): Trigger<'MeshEndpoints'>['refsOf'] =>
     (value, read) => {
       forget();
       return refsOf(value, read);
     };
   return [
-    ...ROUTE_KINDS.map(kind => whenGenerationChanges(kind, meshBackendsOf, byKey<'MeshEndpoints'>)),
+    ...ROUTE_KINDS.map(kind =>
+      whenGenerationChanges(kind, meshBackendsOf, forgetting(byKey<'MeshEndpoints'>, forgetBudgets)),
+    ),
     whenGenerationChanges(
       'MeshEndpoints',
       object => [keyOf(refTo(object))],

@@ -13,6 +13,7 @@
  *
  *   5  settings/envoy-cluster-settings  the settings of its Envoy cluster (with envoy-health-check);
  *                                       revision hashes those of a Gateway
+ *      settings/tls-budget              takes the TLS of those that the share of their namespace has no room for
  *   6  endpoints/load-assignment        the endpoints that Envoy gets (by path-to-backend, health-status)
  */
 import type { BackendRef, Route } from '../api/objects/gateway-api.ts';
@@ -79,6 +80,16 @@ export function resolveEnvoyCluster(
 /** Resolves all rules of a route that have MeshEndpoints among their backends. */
 export function resolveRoute(resources: TrafficResources, route: Route): readonly ResolvedRule[] {
   return rulesOf(route).flatMap(rule => resolveRule(resources, route, clusterOf(route, rule)) ?? []);
+}
+
+/** The rules of a route that have MeshEndpoints among their backends, with these. */
+export function meshRulesOf(
+  route: Route,
+): readonly { readonly cluster: EnvoyClusterName; readonly meshRefs: readonly RouteBackendRef[] }[] {
+  return rulesOf(route)
+    .map(rule => clusterOf(route, rule))
+    .map(cluster => ({ cluster, meshRefs: backendRefsOf(route, cluster)?.filter(isMeshEndpoints) ?? [] }))
+    .filter(({ meshRefs }) => meshRefs.length > 0);
 }
 
 /** The names of the clusters of those rules of a route that have MeshEndpoints and other backends. */

@@ -14,6 +14,8 @@ import type { CaBundle } from './upstream-tls.ts';
 /** The resources that traffic depends on, read from a cache without waiting. Lists are in no particular order. */
 export interface TrafficResources {
   route(ref: Ref<RouteKind>): Route | undefined;
+  /** The routes of all kinds in a namespace. */
+  routesIn(namespace: string): readonly Route[];
   meshEndpoints(ref: Ref<'MeshEndpoints'>): Kinds['MeshEndpoints'] | undefined;
   /** The MeshTailnets with this spec.tailnet. */
   tailnets(domain: string): readonly Kinds['MeshTailnet'][];
@@ -54,7 +56,8 @@ export type Dependency =
   | `slices:${string}`
   | `relays:${string}`
   | `trust:${string}`
-  | `binding:${string}`;
+  | `binding:${string}`
+  | `routes-in:${string}`;
 
 /** The same resources, with each read recorded, whether it finds an object or not. */
 export function trackDependencies(
@@ -66,6 +69,10 @@ export function trackDependencies(
     route: ref => {
       recordRef(ref);
       return resources.route(ref);
+    },
+    routesIn: namespace => {
+      record(routesIn(namespace));
+      return resources.routesIn(namespace);
     },
     meshEndpoints: ref => {
       recordRef(ref);
@@ -141,12 +148,13 @@ export function dependenciesOf(object: Resource): readonly Dependency[] {
       const own = { namespace: metadata.namespace ?? '', name: metadata.name };
       return [...new Set([own, ...refs].map(trustOf))];
     }
-    case 'MeshEndpoints':
     case 'HTTPRoute':
     case 'GRPCRoute':
     case 'TLSRoute':
     case 'TCPRoute':
     case 'UDPRoute':
+      return [keyOf(refTo(object)), routesIn(object.metadata.namespace ?? '')];
+    case 'MeshEndpoints':
     case 'Gateway':
     case 'GatewayClass':
     case 'Namespace':
@@ -156,6 +164,10 @@ export function dependenciesOf(object: Resource): readonly Dependency[] {
     case 'Pod':
       return [];
   }
+}
+
+function routesIn(namespace: string): Dependency {
+  return `routes-in:${namespace}`;
 }
 
 function slicesOf({ namespace, name }: Pick<Ref, 'namespace' | 'name'>): Dependency {

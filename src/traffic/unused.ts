@@ -136,6 +136,12 @@ export const unusedReference = {
       backendRef,
       `Envoy Gateway sends no requests to ${named(backendRef)}, because ${other.path} has filters: move them to the filters of the rule, or give the backends rules of their own`,
     ),
+  overTlsBudget: (backend: BackendPlace, namespace: string, maxBytes: number) =>
+    unused(
+      'TooManyTlsSettings',
+      backend,
+      `the TLS settings of the routes in namespace ${namespace}, certificates included, exceed ${maxBytes / 1e6} MB, the share of a namespace, and those of this rule are left out, so connections to endpoints of ${named(backend)} with TLS fail: use fewer certificates, or fewer rules with them`,
+    ),
   filtersIgnored: (backendRef: RouteBackendRef) =>
     unused(
       'NotSupported',

@@ -5,7 +5,6 @@ import { NAMESPACE, relayName } from '../../src/api/names.ts';
 import { extensionIndexes } from '../../src/extension/traffic-from-store.ts';
 import { createResolutionCache } from '../../src/extension/resolution-cache.ts';
 import type { ResolutionCache, ResolutionOptions } from '../../src/extension/resolution-cache.ts';
-import { createGuard } from '../../src/traffic/address-guard.ts';
 import { createMemory } from '../support/resources/memory.ts';
 import type { Memory } from '../support/resources/memory.ts';
 import { gatewayObject, named, route } from '../support/declared.ts';
@@ -55,30 +54,6 @@ async function putStatus({ read, write }: Memory, object: object): Promise<void>
   const isOurs = stored?.kind === 'MeshEndpoints' || stored?.kind === 'MeshTailnet';
   if (isOurs && 'status' in object) await write.replaceStatus(stored, object.status ?? {});
 }
-
-describe('addresses that must get no traffic', () => {
-  const guard = createGuard({ allow: [], refuse: ['100.64.0.2'], apiServer: [] });
-  const objects = [
-    httpRoute('web', [backend('web')]),
-    endpointsObject('web', endpointList(2)),
-    tailnetObject(),
-  ];
-
-  it('are in no snapshot, and move no revision, which the operator may compute with other settings', async () => {
-    const { memory, cache } = await cacheOf(objects, { guard });
-    const other = createResolutionCache(memory.read, settings);
-    const addressesOf = (each: ResolutionCache) =>
-      each
-        .snapshot(WEB, GATEWAY)
-        ?.assignment.localities.flatMap(({ endpoints }) => endpoints.map(({ address }) => address));
-    expect(addressesOf(cache)).toEqual(['100.64.0.1']);
-    expect(addressesOf(other)).toEqual(['100.64.0.1', '100.64.0.2']);
-    expect(cache.snapshot(WEB, GATEWAY)?.unused).toMatchObject([{ reason: 'AddressRefused' }]);
-    const gateway = { kind: 'Gateway', namespace: 'default', name: 'public' } as const;
-    expect(cache.revisionOf(gateway)).toBeDefined();
-    expect(cache.revisionOf(gateway)).toBe(other.revisionOf(gateway));
-  });
-});
 
 /** Counts notifications. */
 class Counter {

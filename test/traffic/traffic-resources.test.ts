@@ -107,7 +107,7 @@ describe('the dependencies of a cluster', () => {
       ['slices:default/mesh-relay-main', 'relays:main'],
     ],
     ['a MeshBinding', bindingObject('public'), ['binding:default/public']],
-    ['a route', httpRoute('web'), ['HTTPRoute/default/web']],
+    ['a route', httpRoute('web'), ['HTTPRoute/default/web', 'routes-in:default']],
   ])('change with %s', (_, object, texts) => {
     expect(dependenciesOf(resourceOf(object))).toEqual(texts);
   });

@@ -5,6 +5,8 @@ import { gatewaysOf } from '../../api/objects/references.ts';
 import { dataPathOf } from '../data-path.ts';
 import type { DataPathMode } from '../data-path.ts';
 import { envoyClusterSettingsOf } from '../settings/envoy-cluster-settings.ts';
+import { overTlsBudgetIn, tlsBudgetsOf } from '../settings/tls-budget.ts';
+import type { TlsBudgets } from '../settings/tls-budget.ts';
 import { loadAssignmentOf } from './load-assignment.ts';
 import type { EnvoyLocality } from './load-assignment.ts';
 import { resolveRoute } from '../resolve-route.ts';
@@ -34,6 +36,7 @@ export function trafficOfRoute(
   resources: TrafficResources,
   route: Route,
   defaultPath: DataPathMode,
+  budgets: TlsBudgets = tlsBudgetsOf(resources),
 ): readonly RouteTraffic[] {
   const rules = resolveRoute(resources, route);
   const byPath = new Map<DataPathMode, Ref<'Gateway'>[]>();
@@ -46,16 +49,21 @@ export function trafficOfRoute(
   return [...byPath].map(([path, gateways]) => ({
     path,
     gateways,
-    rules: rules.map(rule => trafficOfRule(rule, path, resources)),
+    rules: rules.map(rule => trafficOfRule(rule, path, resources, budgets)),
   }));
 }
 
-function trafficOfRule(rule: ResolvedRule, path: DataPathMode, resources: TrafficResources): RuleTraffic {
+function trafficOfRule(
+  rule: ResolvedRule,
+  path: DataPathMode,
+  resources: TrafficResources,
+  budgets: TlsBudgets,
+): RuleTraffic {
   const settings = envoyClusterSettingsOf(rule);
   const result = settings && loadAssignmentOf(rule, settings, path, resources);
   return {
     rule,
     localities: result?.assignment.localities ?? [],
-    unused: [...rule.unused, ...(result?.unused ?? [])],
+    unused: [...overTlsBudgetIn(rule, budgets), ...rule.unused, ...(result?.unused ?? [])],
   };
 }

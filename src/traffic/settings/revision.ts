@@ -4,8 +4,12 @@ import { keyOf } from '../../api/key.ts';
 import type { Ref } from '../../api/key.ts';
 import { gatewaysOf, refTo } from '../../api/objects/references.ts';
 import { envoyClusterSettingsOf } from './envoy-cluster-settings.ts';
+import type { EnvoyClusterSettings } from './envoy-cluster-settings.ts';
+import { closedSettingsOf, isOverTlsBudget, tlsBudgetsOf } from './tls-budget.ts';
+import type { TlsBudgets } from './tls-budget.ts';
 import type { TrafficResources } from '../traffic-resources.ts';
 import { resolveRoute } from '../resolve-route.ts';
+import type { ResolvedRule } from '../resolve-route.ts';
 
 /** The inputs of a revision beside the resources. */
 export type RevisionInputs = {
@@ -26,10 +30,11 @@ export function revisionOf(
 ): string | undefined {
   const key = keyOf(gateway);
   const hash = createHash('sha256').update(clusterEncoding);
+  const budgets = tlsBudgetsOf(resources);
   let isEmpty = true;
   for (const route of inOrder(routes.filter(each => gatewaysOf(each).includes(key)))) {
     for (const rule of resolveRoute(resources, route)) {
-      hash.update(`\n${rule.cluster.text} ${JSON.stringify(envoyClusterSettingsOf(rule) ?? null)}`);
+      hash.update(`\n${rule.cluster.text} ${JSON.stringify(settingsOf(rule, budgets) ?? null)}`);
       isEmpty = false;
     }
   }
@@ -37,6 +42,12 @@ export function revisionOf(
 }
 
 const DIGITS = 32;
+
+function settingsOf(rule: ResolvedRule, budgets: TlsBudgets): EnvoyClusterSettings | undefined {
+  const settings = envoyClusterSettingsOf(rule);
+  const closed = settings && closedSettingsOf(settings);
+  return closed && isOverTlsBudget(rule.cluster, budgets) ? closed : settings;
+}
 
 function inOrder(routes: readonly Route[]): readonly Route[] {
   const keyed = routes.map(route => ({ route, key: keyOf(refTo(route)) }));

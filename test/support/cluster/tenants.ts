@@ -99,9 +99,9 @@ export function tenantEndpoints(
   };
 }
 
-/** A route of a tenant to port 80 of a MeshEndpoints of the same name, with as many rules, at a Gateway of that name. */
-export function tenantRoute(namespace: string, name: string, rules = 1): KubeObject {
-  const backendRefs = [{ group: GROUP, kind: 'MeshEndpoints', name, port: 80 }];
+/** A route of a tenant with as many rules to port 80 of a MeshEndpoints, which has its name by default. */
+export function tenantRoute(namespace: string, name: string, { rules = 1, to = name } = {}): KubeObject {
+  const backendRefs = [{ group: GROUP, kind: 'MeshEndpoints', name: to, port: 80 }];
   return {
     apiVersion: 'gateway.networking.k8s.io/v1',
     kind: 'HTTPRoute',

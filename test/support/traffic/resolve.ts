@@ -1,4 +1,5 @@
-import { keyOf } from '../../../src/api/key.ts';
+import type { Route } from '../../../src/api/objects/gateway-api.ts';
+import { keyOf, ROUTE_KINDS } from '../../../src/api/key.ts';
 import type { Ref, ResourceKind } from '../../../src/api/key.ts';
 import { NAMESPACE, relayName } from '../../../src/api/names.ts';
 import { refTo } from '../../../src/api/objects/references.ts';
@@ -7,7 +8,7 @@ import { DEFAULT_GUARD } from '../../../src/traffic/address-guard.ts';
 import type { AddressGuard } from '../../../src/traffic/address-guard.ts';
 import { loadAssignmentOf } from '../../../src/traffic/endpoints/load-assignment.ts';
 import type { LoadAssignmentResult } from '../../../src/traffic/endpoints/load-assignment.ts';
-import { readCaBundle } from '../../../src/traffic/upstream-tls.ts';
+import { cachedCaBundles } from '../../../src/traffic/upstream-tls.ts';
 import { parseEnvoyClusterName } from '../../../src/traffic/envoy-cluster-name.ts';
 import { envoyClusterSettingsOf } from '../../../src/traffic/settings/envoy-cluster-settings.ts';
 import type { EnvoyClusterSettings } from '../../../src/traffic/settings/envoy-cluster-settings.ts';
@@ -26,6 +27,7 @@ export function resourcesFrom(objects: readonly object[], guard?: AddressGuard):
 
 /** TrafficResources of decoded objects. */
 export function resourcesOf(resources: readonly Resource[], guard = DEFAULT_GUARD): TrafficResources {
+  const readCaBundle = cachedCaBundles();
   const byKey = new Map(resources.map(resource => [keyOf(refTo(resource)), resource]));
   const get = <K extends ResourceKind>(ref: Ref<K>) => byKey.get(keyOf(ref)) as ResourceOf<K> | undefined;
   const list = <K extends ResourceKind>(kind: K) =>
@@ -36,6 +38,10 @@ export function resourcesOf(resources: readonly Resource[], guard = DEFAULT_GUAR
     );
   return {
     route: get,
+    routesIn: namespace =>
+      ROUTE_KINDS.flatMap((kind): readonly Route[] => list(kind)).filter(
+        ({ metadata }) => metadata.namespace === namespace,
+      ),
     meshEndpoints: get,
     gateway: get,
     tailnets: domain => list('MeshTailnet').filter(({ spec }) => spec.tailnet === domain),
