@@ -5,6 +5,7 @@ import { validate } from '../../src/api/validation/validate.ts';
 import { POOL_ANNOTATIONS, poolObjects } from '../../src/mesh-tailnet/pool/objects.ts';
 import type { PoolOptions } from '../../src/mesh-tailnet/pool/objects.ts';
 import { named } from '../support/declared.ts';
+import { podVariables } from '../support/mesh-tailnet/pod-variables.ts';
 import { meshTailnet } from '../support/objects.ts';
 import { modelOf } from '../support/synth/models.ts';
 import { at, listAt, podOf, textsAt } from '../support/synth/parts.ts';
@@ -47,25 +48,6 @@ function containerOf(spec: Fields = {}, choices: Choices = {}): unknown {
 function variablesOf(spec: Fields = {}, choices: Choices = {}): Readonly<Record<string, string>> {
   const variables = listAt(containerOf(spec, choices), 'env') as readonly { name: string; value: string }[];
   return Object.fromEntries(variables.map(({ name, value }) => [name, value]));
-}
-
-/** The variables of a container of a pod with addresses: a variable is replaced where it occurs after its definition. */
-function expandedVariables(container: unknown, podIPs: readonly string[]): ReadonlyMap<string, string> {
-  const podFields: Readonly<Record<string, string | undefined>> = {
-    'status.podIP': podIPs[0],
-    'status.podIPs': podIPs.join(','),
-  };
-  const expanded = new Map<string, string>();
-  for (const variable of listAt(container, 'env')) {
-    const { name, value = '' } = variable as { name: string; value?: string };
-    const fieldPath = at(variable, 'valueFrom', 'fieldRef', 'fieldPath');
-    const text = typeof fieldPath === 'string' ? (podFields[fieldPath] ?? fieldPath) : value;
-    expanded.set(
-      name,
-      text.replaceAll(/\$\((\w+)\)/g, (reference, other: string) => expanded.get(other) ?? reference),
-    );
-  }
-  return expanded;
 }
 
 const RELAY_IMAGE = 'mesh-gateway:1.2.3';
@@ -269,7 +251,7 @@ describe('a mesh pod listens on its own address, to which meshd forwards nothing
     ['IPv4 first, and IPv6', ['10.0.0.7', 'fd00::7'], '[10.0.0.7]:1055', '10.0.0.7:9002'],
     ['IPv6 first, and IPv4', ['fd00::7', '10.0.0.7'], '[fd00::7]:1055', 'fd00::7:9002'],
   ])('where it has %s', (_, podIPs, proxy, metrics) => {
-    const variables = expandedVariables(containerOf(), podIPs);
+    const variables = podVariables(containerOf(), podIPs);
     expect(variables.get('TS_OUTBOUND_HTTP_PROXY_LISTEN')).toBe(proxy);
     expect(variables.get('TS_SOCKS5_SERVER')).toBe(proxy);
     // With POD_IPS, containerboot adds the brackets of an IPv6 address; it refuses those of an IPv4 address.
@@ -280,9 +262,7 @@ describe('a mesh pod listens on its own address, to which meshd forwards nothing
   it('whatever the variables of the MeshTailnet and of the defaults are', () => {
     const everywhere = ['POD_IP', ...LISTENING].map(name => ({ name, value: '0.0.0.0:1055' }));
     const choices = { defaults: { extraEnv: everywhere } };
-    const variables = expandedVariables(containerOf({ pool: { extraEnv: everywhere } }, choices), [
-      '10.0.0.7',
-    ]);
+    const variables = podVariables(containerOf({ pool: { extraEnv: everywhere } }, choices), ['10.0.0.7']);
     expect(['POD_IP', ...LISTENING].map(name => variables.get(name))).toEqual([
       '10.0.0.7',
       '[10.0.0.7]:1055',
@@ -293,7 +273,7 @@ describe('a mesh pod listens on its own address, to which meshd forwards nothing
 
   it('by no variable on loopback, or on all addresses', () => {
     for (const container of listAt(podOf(statefulSetOf({}, { relayImage: RELAY_IMAGE })), 'containers')) {
-      const values = [...expandedVariables(container, ['10.0.0.7']).values()];
+      const values = [...podVariables(container, ['10.0.0.7']).values()];
       expect(values.filter(value => /(^|\D)(127\.0\.0\.1|0\.0\.0\.0)|::|localhost|^:\d/.test(value))).toEqual(
         [],
       );

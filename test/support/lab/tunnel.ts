@@ -159,5 +159,6 @@ export async function exchange(socket: Socket, text: string, timeoutMs = TIMEOUT
 
 function parts(address: string): { host: string; port: number } {
   const colon = address.lastIndexOf(':');
-  return { host: address.slice(0, colon), port: Number(address.slice(colon + 1)) };
+  const host = address.slice(0, colon).replace(/^\[(.*)\]$/, '$1');
+  return { host, port: Number(address.slice(colon + 1)) };
 }

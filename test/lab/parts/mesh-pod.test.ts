@@ -1,0 +1,26 @@
+import { describe, expect, it } from 'vitest';
+import { typescript } from '../../support/lab/command-line.ts';
+import { outputInOwnNetwork } from '../../support/lab/traffic/own-network.ts';
+
+type Found = {
+  readonly http: string;
+  readonly tcp: string;
+  readonly udp: readonly string[];
+  readonly inbound: readonly string[];
+  readonly forwards: boolean;
+};
+
+describe('a mesh pod', () => {
+  it.concurrent.each([
+    ['IPv6 only', ['fd00:5::7']],
+    ['IPv4 first, and IPv6', ['10.90.0.7', 'fd00:5::7']],
+    ['IPv6 first, and IPv4', ['fd00:5::7', '10.90.0.7']],
+  ])('carries CONNECT, SOCKS and datagrams, and answers no device, where it has %s', async (_, podIPs) => {
+    const program = typescript('test/support/lab/mesh-pod-program.ts', ...podIPs);
+    const found = JSON.parse(await outputInOwnNetwork(program)) as Found;
+    expect(found.http).toContain('"backend":"web-1"');
+    expect(found.tcp).toContain('over SOCKS');
+    expect(found.udp).toEqual(podIPs.map(podIP => `to ${podIP}`));
+    expect([found.inbound, found.forwards]).toEqual([[], true]);
+  });
+});

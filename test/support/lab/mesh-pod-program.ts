@@ -1,0 +1,105 @@
+/**
+ * Runs meshd and a relay with the variables of a mesh pod whose addresses are the arguments, in a network namespace of its own,
+ * and prints what works. It shares loopback with the other devices of its lab.
+ */
+import { execFileSync } from 'node:child_process';
+import { dirname, join } from 'node:path';
+import { locateBinaries } from '../../../lab/parts/locate.ts';
+import { starterIn } from '../../../lab/process/starter.ts';
+import { waitFor } from '../../../lab/process/wait.ts';
+import { addJoinKey, listNodes } from '../../../lab/tailnet/tailnet.ts';
+import { MESH_POD } from '../../../src/api/names.ts';
+import { validate } from '../../../src/api/validation/validate.ts';
+import { poolObjects } from '../../../src/mesh-tailnet/pool/objects.ts';
+import { formatAddress } from '../../../src/telemetry/address.ts';
+import { named } from '../declared.ts';
+import { podVariables } from '../mesh-tailnet/pod-variables.ts';
+import { meshTailnet } from '../objects.ts';
+import { openClient } from '../relay/datagrams.ts';
+import { startTestRelay } from '../relay/running-relay.ts';
+import { remoteOf, serviceAt, startTestLab } from './lab.ts';
+import { startStranger } from './stranger.ts';
+import { connectTunnel, exchange, socksTunnel } from './tunnel.ts';
+
+const HOSTNAME = 'mesh-pod';
+const RELAY_PORT = 20_001;
+
+const podIPs = process.argv.slice(2);
+const [host = ''] = podIPs;
+for (const address of podIPs) execFileSync('ip', ['address', 'add', address, 'dev', 'lo']);
+const own = await startTestLab();
+const { lab, folder } = own;
+const stranger = await startStranger(lab.tailnet);
+
+/** The first container of the pods of a MeshTailnet. */
+function containerOf(loginServer: string): unknown {
+  const verdict = validate('MeshTailnet', named(meshTailnet({ loginServer }), 'home'));
+  if (!verdict.valid) throw new Error(JSON.stringify(verdict.faults));
+  const { statefulSet } = poolObjects({
+    ...{ tailnet: verdict.object, installation: '0a1b2c3d', namespace: 'mesh-system', defaults: {} },
+    ...{ controlURL: loginServer, ca: undefined, replicas: 1, members: 1, relayImage: undefined },
+  });
+  return statefulSet.spec.template.spec.containers[0];
+}
+
+/** Starts meshd as the container does, with its state in a folder in place of a Secret. */
+async function startPod(): Promise<string> {
+  const pathOf = locateBinaries(process.env);
+  const { key } = await addJoinKey(lab.tailnet.admin, { tags: ['tag:mesh'] });
+  const starter = starterIn(folder, pathOf, process.env['PATH'] ?? '');
+  starter.start(HOSTNAME, 'containerboot', [], {
+    ...Object.fromEntries(podVariables(containerOf(lab.tailnet.url), podIPs)),
+    PATH: `${dirname(pathOf('tailscaled'))}:${process.env['PATH'] ?? ''}`,
+    TS_ASSUME_NETWORK_UP_FOR_TEST: '1',
+    TS_AUTHKEY: key,
+    TS_HOSTNAME: HOSTNAME,
+    TS_KUBE_SECRET: '',
+    TS_SOCKET: join(folder.path, `${HOSTNAME}.sock`),
+    TS_STATE_DIR: join(folder.path, HOSTNAME),
+  });
+  const healthz = `http://${formatAddress({ host, port: MESH_POD.ports.metrics })}/healthz`;
+  await waitFor(healthz, async note => {
+    const { status } = await fetch(healthz);
+    note(String(status));
+    return status === 200 ? true : undefined;
+  });
+  return await waitFor(`${HOSTNAME} to be reachable`, async () => {
+    const found = (await listNodes(lab.tailnet.admin)).find(({ hostname }) => hostname === HOSTNAME);
+    return found?.reachable ? found.addresses[0] : undefined;
+  });
+}
+
+try {
+  const address = await startPod();
+  const socks = { host, port: MESH_POD.ports.proxy };
+  const proxy = formatAddress(socks);
+  const web = remoteOf(lab, 'web-1');
+  const connected = await connectTunnel(proxy, serviceAt(web, 'http'));
+  const http = await exchange(connected, 'GET /hello HTTP/1.1\r\nhost: web\r\n\r\n');
+  const tcp = await exchange(await socksTunnel(proxy, serviceAt(web, 'tcp')), 'over SOCKS');
+  const { relay } = startTestRelay({ addresses: podIPs, socks });
+  await relay.update(new Map([[RELAY_PORT, { address: web.address, port: web.ports['udp'] ?? 0 }]]));
+  const datagrams = podIPs.map(async podIP => {
+    const client = await openClient(podIP, RELAY_PORT);
+    const back = await waitFor(`a datagram from ${podIP}`, () => {
+      client.send(`to ${podIP}`);
+      return Promise.resolve(client.received[0]);
+    });
+    client.close();
+    return back.toString();
+  });
+  const udp = await Promise.all(datagrams);
+  // The service of web-1, which listens on the loopback that all share, shows that meshd forwards.
+  const tried = {
+    tcp: [MESH_POD.ports.proxy, MESH_POD.ports.metrics, web.ports['http'] ?? 0],
+    udp: [MESH_POD.ports.proxy, RELAY_PORT],
+  };
+  const echo = serviceAt(remoteOf(lab, 'web-2'), 'udp');
+  const answers = await stranger.answersAt({ address, ...tried, targets: [], echo });
+  const inbound = answers.filter(answer => answer !== `tcp ${web.ports['http']}`);
+  await relay.close();
+  console.log(JSON.stringify({ http, tcp, udp, inbound, forwards: answers.length > inbound.length }));
+} finally {
+  await stranger.end();
+  await own.end();
+}
