@@ -65,7 +65,7 @@ describe('TLS settings over the budget of a namespace', () => {
     const open = cache.snapshot(WEB, GATEWAY);
     const before = cache.revisionOf(gateway);
     let notifications = 0;
-    cache.watch(WEB, GATEWAY, { invalidated: () => void notifications++ });
+    cache.watch(WEB, GATEWAY, { invalidated: () => (notifications += 1) });
     expect(cache.settingsOf('httproute/default/a/rule/0')?.socketMatches).toHaveLength(1);
     expect(cache.settingsOf(WEB)).toMatchObject({ defaultSocket: { is: 'closed' }, socketMatches: [] });
     expect(cache.settingsOf(WEB)).toBe(cache.settingsOf(WEB));
