@@ -1,4 +1,5 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { NETWORK } from '../../../lab/cluster/network.ts';
 import type { ClientCredentials } from '../../../lab/control-api/control-api.ts';
 import { gatewayAddress } from '../../../lab/cluster/gateway.ts';
 import type { KubeObject } from '../../../lab/kube/object.ts';
@@ -16,11 +17,17 @@ import { COMPONENTS, MESH_POD, OAUTH_SECRET, poolName } from '../../../src/api/n
 import { testCluster } from '../../support/cluster/cluster.ts';
 import { startManagedTailnet } from '../../support/cluster/install/mesh.ts';
 import type { ManagedTailnet } from '../../support/cluster/install/mesh.ts';
+import { runOlderMeshPods, scaleOperator } from '../../support/cluster/install/older-mesh-pods.ts';
 import { installScene, PLACE } from '../../support/cluster/install/scene.ts';
 import type { InstallScene } from '../../support/cluster/install/scene.ts';
 import { printLogsOnFailure } from '../../support/cluster/logs.ts';
+import { named } from '../../support/declared.ts';
+import { remoteOf, serviceAt } from '../../support/lab/lab.ts';
+import { portsToTry, startStranger } from '../../support/lab/stranger.ts';
+import type { DevicePorts } from '../../support/lab/stranger.ts';
 import { startLoad } from '../../support/lab/traffic/load.ts';
 import type { Load } from '../../support/lab/traffic/load.ts';
+import { endpoint, meshEndpoints } from '../../support/objects.ts';
 
 const cluster = testCluster();
 const { admin } = cluster.tailnet;
@@ -91,6 +98,23 @@ async function devices(): Promise<readonly TailnetNode[]> {
   return nodes
     .filter(({ hostname }) => hostname.startsWith(`${poolName(name)}-`))
     .sort((a, b) => (a.hostname < b.hostname ? -1 : 1));
+}
+
+/** Where a proxy in a mesh pod could lead: its loopback, the API server at two addresses, and a metadata service. */
+const TARGETS = [
+  '127.0.0.1:9002',
+  `${NETWORK.inner}:6443`,
+  `${NETWORK.apiService}:443`,
+  '169.254.169.254:80',
+];
+
+function isReady(pod: KubeObject): boolean {
+  return conditionsOf(pod).some(({ type, status }) => type === 'Ready' && status === 'True');
+}
+
+function relayPortsIn(object: KubeObject): readonly number[] {
+  const { endpoints = [] } = (object as unknown as Kinds['MeshEndpoints']).status ?? {};
+  return endpoints.flatMap(({ relayPort }) => relayPort ?? []);
 }
 
 const PER_SECOND = 20;
@@ -248,6 +272,67 @@ describe('an installation that runs mesh pods', () => {
       texts.push(JSON.stringify(await scene.client.list({ apiVersion, kind })));
     expect(keys.length).toBeGreaterThan(3);
     for (const key of keys) expect(texts.join('\n')).not.toContain(key);
+  });
+
+  it('replaces mesh pods of an older version one by one, and then answers no device of the tailnet', async () => {
+    const stranger = await startStranger(cluster.tailnet);
+    onTestFinished(() => stranger.end());
+    const pool = { namespace: OWN, name: poolName(name), replicas: 2 };
+    await runOlderMeshPods(scene.client, pool);
+    const echo = serviceAt(remoteOf(cluster, 'web-2'), 'udp');
+    const attempt = async (ordinal: number, ports: Pick<DevicePorts, 'tcp' | 'udp'>) => {
+      const address = (await devices())[ordinal]?.addresses[0] ?? '';
+      return await stranger.answersAt({ address, ...ports, targets: TARGETS, echo });
+    };
+    // These have a proxy that leads each device of the tailnet into the cluster.
+    expect(await attempt(0, { tcp: [1055, 9002], udp: [] })).toEqual(
+      expect.arrayContaining([
+        `tcp 1055, CONNECT ${NETWORK.apiService}:443: "HTTP/1.1 200 OK"`,
+        `tcp 1055, GET http://127.0.0.1:9002/: "HTTP/1.1 404 Not Found"`,
+        'tcp 9002',
+      ]),
+    );
+
+    // With a relay, which they do not have yet.
+    const { address, fqdn, ports } = remoteOf(cluster, 'web-1');
+    const udp = endpoint({ meshIP: address, meshFQDN: fqdn, port: ports['udp'], protocol: 'UDP' });
+    await scene.client.apply(named(meshEndpoints({ endpoints: [udp] }), `${name}/datagrams`) as KubeObject);
+    let fewestReady = 2;
+    const failures = await underTraffic('mesh pods of an older version replaced', async () => {
+      await scaleOperator(scene.client, OWN, 2);
+      await waitFor('the current mesh pods', async note => {
+        const pods = await Promise.all(
+          [0, 1].map(ordinal => scene.client.get(podRef(ordinal)).catch(() => undefined)),
+        );
+        const ready = pods.filter(pod => pod && isReady(pod));
+        fewestReady = Math.min(fewestReady, ready.length);
+        note(`${ready.length} ready`);
+        return ready.length === 2 && ready.every(pod => JSON.stringify(pod).includes('"relay"'))
+          ? true
+          : undefined;
+      });
+    });
+    expect(fewestReady).toBe(1);
+    // Two stop, and Envoy may send one request at once on a connection that ends.
+    expect(failures.length).toBeLessThanOrEqual(2);
+
+    const isAssigned = (object: KubeObject) => relayPortsIn(object).length === 1;
+    const ref = { apiVersion: API_VERSION, kind: 'MeshEndpoints', namespace: name, name: 'datagrams' };
+    const [relayPort] = relayPortsIn(
+      await waitForObject(scene.client, ref, 'to have a relay port', isAssigned),
+    );
+    for (const ordinal of [0, 1]) {
+      const { metadata } = await scene.client.get(podRef(ordinal));
+      const all = portsToTry(containerProcess(metadata.uid ?? ''));
+      expect(all.udp).toContain(relayPort);
+      expect(await attempt(ordinal, all)).toEqual([]);
+    }
+    const serving = { tcp: [ports['http'] ?? 0], udp: [ports['udp'] ?? 0] };
+    expect(await stranger.answersAt({ address, ...serving, targets: [], echo })).toEqual([
+      `tcp ${ports['http']}`,
+      `udp ${ports['udp']}`,
+    ]);
+    await scene.client.remove(ref);
   });
 
   it('is installed again after its namespace was deleted, and removes the devices of before', async () => {

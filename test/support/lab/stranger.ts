@@ -37,18 +37,28 @@ export type DevicePorts = {
 const TIMEOUT_MS = 3_000;
 const CONCURRENT = 500;
 
-/** The ports to try where a process runs: of all sockets in its network, ours, and others; in the long form all there are. */
+/**
+ * The ports to try where a process runs: of all sockets in its network, ours, and others; in the long form also all of TCP, and
+ * one in 16 of UDP, because meshd has a socket for each for two minutes.
+ */
 export function portsToTry(pid: number, others: readonly number[] = []): Pick<DevicePorts, 'tcp' | 'udp'> {
   const all = IS_LONG ? Array.from({ length: 65_535 }, (_, index) => index + 1) : [];
-  const portsOf = (...tables: readonly string[]) => {
+  const portsOf = (more: readonly number[], ...tables: readonly string[]) => {
     const lines = tables.flatMap(table =>
       readFileSync(`/proc/${pid}/net/${table}`, 'latin1').trim().split('\n').slice(1),
     );
     const open = lines.map(line => line.trim().split(/\s+/)).filter(([, , , state]) => state !== TIME_WAIT);
     const found = open.map(([, local = '']) => Number(`0x${local.split(':').at(-1)}`));
-    return [...new Set([...found, ...OUR_PORTS, ...others, ...all])];
+    return [...new Set([...found, ...OUR_PORTS, ...others, ...more])];
   };
-  return { tcp: portsOf('tcp', 'tcp6'), udp: portsOf('udp', 'udp6') };
+  return {
+    tcp: portsOf(all, 'tcp', 'tcp6'),
+    udp: portsOf(
+      all.filter(port => port % 16 === 0),
+      'udp',
+      'udp6',
+    ),
+  };
 }
 
 /** Those of mesh pods, with the first and the last of the relays. */

@@ -1,0 +1,77 @@
+import type { KubeClient } from '../../../../lab/kube/client.ts';
+import type { KubeObject } from '../../../../lab/kube/object.ts';
+import { podsWith } from '../../../../lab/kube/pods.ts';
+import { waitForCondition, waitForObject } from '../../../../lab/kube/wait.ts';
+import { waitFor } from '../../../../lab/process/wait.ts';
+import { COMPONENTS } from '../../../../src/api/names.ts';
+import { POOL_ANNOTATIONS } from '../../../../src/mesh-tailnet/pool/objects.ts';
+
+type Variable = { readonly name: string; readonly value?: string };
+type Template = {
+  spec: { template: { spec: { containers: { env: readonly Variable[] }[] } } };
+};
+
+/** Where mesh pods of builds before 0.1.0 listened: on all addresses. */
+const OLDER: Readonly<Record<string, string>> = {
+  TS_OUTBOUND_HTTP_PROXY_LISTEN: ':1055',
+  TS_SOCKS5_SERVER: ':1055',
+  TS_LOCAL_ADDR_PORT: '[::]:9002',
+};
+
+/** A StatefulSet of mesh pods, and the namespace of the operator. */
+type Pool = { readonly namespace: string; readonly name: string; readonly replicas: number };
+
+/** Stops the operator and replaces all mesh pods of a pool by those of an older version; returns when they are ready. */
+export async function runOlderMeshPods(
+  client: KubeClient,
+  { namespace, name, replicas }: Pool,
+): Promise<void> {
+  await scaleOperator(client, namespace, 0);
+  const ref = { apiVersion: 'apps/v1', kind: 'StatefulSet', namespace, name };
+  const object = await client.get(ref);
+  const older = asOlder(object);
+  const { status, body } = await client.request('PUT', await client.pathOf(ref), older);
+  if (status !== 200) throw new Error(JSON.stringify(body));
+  const pods = Array.from({ length: replicas }, (_, ordinal) => ({
+    ...{ apiVersion: 'v1', kind: 'Pod', namespace, name: `${name}-${ordinal}` },
+  }));
+  const isObserved = ({ status: seen, metadata }: KubeObject) =>
+    (seen as { observedGeneration?: number } | undefined)?.observedGeneration === metadata['generation'];
+  await waitForObject(client, ref, 'to be seen by its controller', isObserved);
+  await Promise.all(
+    pods.map(async pod => {
+      const { metadata } = await client.get(pod);
+      await client.remove(pod);
+      await waitForObject(client, pod, 'to be replaced', one => one.metadata.uid !== metadata.uid);
+      await waitForCondition(client, pod, 'Ready');
+    }),
+  );
+}
+
+function asOlder(object: KubeObject): KubeObject {
+  const older = structuredClone(object) as unknown as KubeObject & Template;
+  const [meshd] = older.spec.template.spec.containers;
+  if (!meshd) throw new Error('the mesh pods have no container');
+  meshd.env = meshd.env
+    .filter(variable => variable.name !== 'POD_IP')
+    .map(variable => ({ ...variable, ...(variable.name in OLDER ? { value: OLDER[variable.name] } : {}) }));
+  const annotations = { ...older.metadata.annotations, [POOL_ANNOTATIONS.specHash]: 'older' };
+  return { ...older, metadata: { ...older.metadata, annotations } };
+}
+
+/** Sets the replicas of the operator; returns, where they are none, when all of its pods have ended. */
+export async function scaleOperator(client: KubeClient, namespace: string, replicas: number): Promise<void> {
+  const ref = { apiVersion: 'apps/v1', kind: 'Deployment', namespace, name: COMPONENTS.operator };
+  const content = { contentType: 'application/merge-patch+json' };
+  const { status, body } = await client.request(
+    'PATCH',
+    await client.pathOf(ref),
+    { spec: { replicas } },
+    content,
+  );
+  if (status !== 200) throw new Error(JSON.stringify(body));
+  const pods = async () =>
+    await podsWith(client, namespace, { 'app.kubernetes.io/name': COMPONENTS.operator });
+  if (replicas === 0)
+    await waitFor('no operator', async () => ((await pods()).length === 0 ? true : undefined));
+}
