@@ -30,7 +30,7 @@ export type BindingDeps = {
 export const access: Access = {
   cluster: [
     ...trafficAccess,
-    { apiGroups: [GROUP], resources: ['meshbindings'], verbs: ['create', 'patch', 'delete'] },
+    { apiGroups: [GROUP], resources: ['meshbindings'], verbs: ['get', 'create', 'patch', 'delete'] },
   ],
   own: [],
 };

@@ -49,7 +49,11 @@ export type EndpointsDeps = {
 
 /** What the controller may do in a cluster: read what decides traffic, and write the status of MeshEndpoints. */
 export const access: Access = {
-  cluster: [...trafficAccess, { apiGroups: [GROUP], resources: ['meshendpoints/status'], verbs: ['patch'] }],
+  cluster: [
+    ...trafficAccess,
+    { apiGroups: [GROUP], resources: ['meshendpoints'], verbs: ['get'] },
+    { apiGroups: [GROUP], resources: ['meshendpoints/status'], verbs: ['patch'] },
+  ],
   own: [],
 };
 

@@ -61,7 +61,7 @@ function byCreatedName(domain: string): readonly Ref<'MeshTailnet'>[] {
 }
 
 /** Server-side apply is a patch, which creates the object where it does not exist. */
-const APPLY_AND_DELETE: AccessRule['verbs'] = ['get', 'create', 'patch', 'delete'];
+const APPLY_AND_DELETE: AccessRule['verbs'] = ['create', 'patch', 'delete'];
 
 /**
  * What the controller may do in a cluster: read MeshTailnets, write their status and finalizers; in its namespace, read
@@ -71,7 +71,7 @@ const APPLY_AND_DELETE: AccessRule['verbs'] = ['get', 'create', 'patch', 'delete
  */
 export const access: Access = {
   cluster: [
-    { apiGroups: [GROUP], resources: ['meshendpoints'], verbs: ['get', 'list', 'watch'] },
+    { apiGroups: [GROUP], resources: ['meshendpoints'], verbs: ['list', 'watch'] },
     {
       apiGroups: [GROUP],
       resources: ['meshtailnets'],
@@ -81,10 +81,11 @@ export const access: Access = {
   ],
   own: [
     { apiGroups: [''], resources: ['secrets'], verbs: ['get', 'create', 'patch', 'update', 'delete'] },
-    { apiGroups: [''], resources: ['pods'], verbs: ['get', 'list', 'watch', 'delete'] },
-    { apiGroups: [''], resources: ['configmaps'], verbs: [...APPLY_AND_DELETE, 'list', 'watch'] },
-    { apiGroups: [''], resources: ['serviceaccounts', 'services'], verbs: APPLY_AND_DELETE },
-    { apiGroups: ['apps'], resources: ['statefulsets'], verbs: APPLY_AND_DELETE },
+    { apiGroups: [''], resources: ['pods'], verbs: ['list', 'watch', 'delete'] },
+    { apiGroups: [''], resources: ['configmaps'], verbs: ['get', 'list', 'watch', ...APPLY_AND_DELETE] },
+    { apiGroups: [''], resources: ['serviceaccounts'], verbs: APPLY_AND_DELETE },
+    { apiGroups: [''], resources: ['services'], verbs: ['get', ...APPLY_AND_DELETE] },
+    { apiGroups: ['apps'], resources: ['statefulsets'], verbs: ['get', ...APPLY_AND_DELETE] },
     { apiGroups: ['policy'], resources: ['poddisruptionbudgets'], verbs: APPLY_AND_DELETE },
     {
       apiGroups: ['rbac.authorization.k8s.io'],

@@ -45,7 +45,7 @@ const MAX_CONCURRENT = 16;
  */
 export const access: Access = {
   cluster: [
-    { apiGroups: [GROUP], resources: ['meshendpoints'], verbs: ['get', 'list', 'watch'] },
+    { apiGroups: [GROUP], resources: ['meshendpoints'], verbs: ['list', 'watch'] },
     { apiGroups: [''], resources: ['configmaps'], verbs: ['get'] },
   ],
   own: [trustAccess, { apiGroups: [''], resources: ['configmaps'], verbs: ['get', 'create', 'patch'] }],

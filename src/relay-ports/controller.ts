@@ -97,7 +97,7 @@ export const access: Access = {
   cluster: trafficAccess,
   own: [
     { apiGroups: [''], resources: ['configmaps'], verbs: ['get', 'create', 'patch'] },
-    { apiGroups: [''], resources: ['pods'], verbs: ['get', 'list', 'watch'] },
+    { apiGroups: [''], resources: ['pods'], verbs: ['list', 'watch'] },
   ],
 };
 

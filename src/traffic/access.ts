@@ -21,6 +21,9 @@ export const trafficKinds: readonly ResourceKind[] = [
 /** The kinds that the extension server watches: also Services, EndpointSlices and Backends, which it serves in mixed rules. */
 export const servingKinds: readonly ResourceKind[] = [...trafficKinds, ...BACKEND_KINDS];
 
+/** All that watching a kind needs. */
+const WATCH: AccessRule['verbs'] = ['list', 'watch'];
+
 /** The rights to watch `trafficKinds`. */
 export const trafficAccess: readonly AccessRule[] = [
   {
@@ -34,13 +37,13 @@ export const trafficAccess: readonly AccessRule[] = [
       'udproutes',
       'referencegrants',
     ],
-    verbs: ['get', 'list', 'watch'],
+    verbs: WATCH,
   },
-  { apiGroups: [''], resources: ['namespaces'], verbs: ['get', 'list', 'watch'] },
+  { apiGroups: [''], resources: ['namespaces'], verbs: WATCH },
   {
     apiGroups: [GROUP],
     resources: ['meshbindings', 'meshendpoints', 'meshtailnets'],
-    verbs: ['get', 'list', 'watch'],
+    verbs: WATCH,
   },
 ];
 
@@ -49,16 +52,18 @@ export const trustAccess: AccessRule = {
   apiGroups: [''],
   resources: ['configmaps'],
   resourceNames: [TRUST.configMap],
-  verbs: ['list', 'watch'],
+  verbs: WATCH,
 };
 
 /** The rights of the extension server: to watch `servingKinds`. */
 export const extensionServerAccess: Access = {
   cluster: [
     ...trafficAccess,
-    { apiGroups: [''], resources: ['services'], verbs: ['get', 'list', 'watch'] },
-    { apiGroups: ['discovery.k8s.io'], resources: ['endpointslices'], verbs: ['get', 'list', 'watch'] },
-    { apiGroups: [ENVOY_GATEWAY_GROUP], resources: ['backends'], verbs: ['get', 'list', 'watch'] },
+    { apiGroups: [''], resources: ['services'], verbs: WATCH },
+    { apiGroups: ['discovery.k8s.io'], resources: ['endpointslices'], verbs: WATCH },
+    { apiGroups: [ENVOY_GATEWAY_GROUP], resources: ['backends'], verbs: WATCH },
+    // Part of the contract, though it reads them by its watch.
+    { apiGroups: [GROUP], resources: ['meshendpoints'], verbs: ['get'] },
   ],
   own: [trustAccess],
 };

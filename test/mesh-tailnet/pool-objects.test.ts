@@ -209,7 +209,7 @@ describe('the container relay', () => {
       apiGroups: [''],
       resources: ['configmaps'],
       resourceNames: ['mesh-relay-home'],
-      verbs: ['get', 'list', 'watch'],
+      verbs: ['list', 'watch'],
     });
   });
 

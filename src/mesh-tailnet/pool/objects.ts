@@ -103,7 +103,7 @@ function accountObjects(options: PoolOptions) {
   const targets = options.relayImage === undefined ? [] : [relayName(options.tailnet.metadata.name)];
   const rules = [
     { resources: ['secrets'], resourceNames: secrets, verbs: ['get', 'patch', 'update'] },
-    { resources: ['configmaps'], resourceNames: targets, verbs: ['get', 'list', 'watch'] },
+    { resources: ['configmaps'], resourceNames: targets, verbs: ['list', 'watch'] },
   ]
     // A rule without resourceNames would allow the use of all objects of the kind.
     .filter(({ resourceNames }) => resourceNames.length > 0)
