@@ -26,7 +26,7 @@ import { trafficKinds } from './traffic/access.ts';
 type Deps = ControllerDeps &
   BindingDeps &
   EndpointsDeps &
-  Omit<TrustDeps, 'log'> &
+  Omit<TrustDeps, 'log' | 'syncPeriodMs'> &
   Omit<TailnetDeps, 'log'> &
   Omit<RelayPortsDeps, 'httpGet' | 'log'>;
 
@@ -63,7 +63,7 @@ const controllers: readonly RegisteredController[] = [
     kinds: ['ConfigMap', 'MeshEndpoints'],
     access: trustAccess,
     start: (deps, options) =>
-      startController(trustController({ ...deps, log: deps.telemetry.log }), deps, options),
+      startController(trustController({ ...deps, ...options, log: deps.telemetry.log }), deps, options),
   },
   {
     name: 'mesh-tailnet',

@@ -56,3 +56,15 @@ export const MAX_CHECK_TIMEOUT_MS = 30_000;
 
 /** TLS settings, certificates included, in a response to Envoy Gateway: an eighth of one of 100 MB, with room for clusters. */
 export const TLS_BYTES_OF_NAMESPACE = 12_000_000;
+
+/** The ConfigMap `mesh-trust`, which namespaces share equally; what one leaves goes to the others. A ConfigMap may have 1 MiB. */
+export const TRUST_BYTES = 900 * 1024;
+
+/** How many ConfigMaps of tls.caRef are read in a second, in turns by namespace. */
+export const TRUST_READS = 200;
+
+/**
+ * How many bytes of new certificates of a namespace are read in a second, and sixteen times that of ConfigMaps: parsing them
+ * takes the process a tenth of a second.
+ */
+export const TRUST_READ_BYTES = 256 * 1024;

@@ -6,7 +6,9 @@ import type { Kinds, MeshEndpoint } from './generated/types.ts';
  *
  *   references       a line for each ConfigMap and key that tls.caRef names:
  *                    <namespace>/<name>/<key> <sha256>           its certificates are under this key
+ *                    <namespace>/<name>/<key> <sha256> outdated  as above, and there is no room for newer ones
  *                    <namespace>/<name>/<key> <reason> <text>    it has none, and why
+ *                    <namespace>// <reason> <text>               why others of the namespace have no line
  *   <sha256>         PEM; once for all references to the same certificates
  */
 
@@ -23,15 +25,28 @@ export type MissingCa = {
 };
 
 /** The certificates of a caRef. */
-export type TrustedCa = { readonly is: 'found'; readonly pem: string } | MissingCa;
+export type TrustedCa = FoundCa | MissingCa;
+
+type FoundCa = {
+  readonly is: 'found';
+  readonly pem: string;
+  /** Its ConfigMap has newer ones, for which there is no room. */
+  readonly isOutdated?: true;
+};
 
 const REASONS = ['CertificateNotFound', 'InvalidCertificate', 'TooManyTlsSettings'] as const;
 
 const REFERENCES_KEY = 'references';
+const OUTDATED = 'outdated';
 
 /** A caRef as one text. */
 export function caRefText({ namespace, name, key }: CaRef): string {
   return `${namespace}/${name}/${key}`;
+}
+
+/** A text for those references of a namespace for which there is no room. */
+export function othersOf(namespace: string): string {
+  return caRefText({ namespace, name: '', key: '' });
 }
 
 /** The caRef of a text. */
@@ -64,7 +79,9 @@ export function parseTrust(data: Readonly<Record<string, string>>): Trust {
     const reason = REASONS.find(each => each === what);
     const pem = data[what];
     if (reason) trust.set(ref, { is: 'missing', reason, why });
-    else if (pem !== undefined && what !== REFERENCES_KEY) trust.set(ref, { is: 'found', pem });
+    else if (pem !== undefined && what !== REFERENCES_KEY) {
+      trust.set(ref, { is: 'found', pem, ...(why === OUTDATED && { isOutdated: true }) });
+    }
   }
   return trust;
 }
@@ -76,7 +93,7 @@ export function formatTrust(trust: Trust): Readonly<Record<string, string>> {
     if (ca.is !== 'found') return `${ref} ${ca.reason} ${ca.why.replaceAll('\n', ' ')}\n`;
     const hash = createHash('sha256').update(ca.pem).digest('hex');
     bundles.set(hash, ca.pem);
-    return `${ref} ${hash}\n`;
+    return `${ref} ${hash}${ca.isOutdated ? ` ${OUTDATED}` : ''}\n`;
   });
   const sorted = [...bundles].sort(([one], [other]) => (one < other ? -1 : 1));
   return { ...Object.fromEntries(sorted), [REFERENCES_KEY]: lines.sort().join('') };

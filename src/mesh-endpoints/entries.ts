@@ -99,7 +99,8 @@ export function entryOf(
     (hasNoAddress ? (inputs.error ?? NOT_RESOLVED) : undefined) ??
     (relayed && 'error' in relayed ? relayed.error : undefined);
   if (unusable !== undefined) return { ...shown, status: 'Unhealthy', error: cutError(unusable) };
-  const warning = inputs.error === undefined ? {} : { error: cutError(inputs.error) };
+  const error = inputs.error ?? inputs.outdated;
+  const warning = error === undefined ? {} : { error: cutError(error) };
   if (check.is === 'off') return { ...shown, status: 'Healthy', ...warning };
   const decided = (check.is === 'on' ? verdict : undefined) ?? writtenVerdict(known);
   if (decided?.lastChecked === undefined || decided.is === 'undecided') {

@@ -13,6 +13,8 @@ export type EndpointInputs = {
   readonly addresses?: readonly string[];
   /** For status.endpoints[].error while the endpoint is used: why externalTarget cannot be resolved now, or a wrong meshFQDN. */
   readonly error?: string;
+  /** Why an older version of a reference is in use: as `error`, and Ready is False/InvalidReference. */
+  readonly outdated?: string;
   /** Why the endpoint cannot be used: names the field, with the fix. It is Unhealthy, and Ready is False/InvalidReference. */
   readonly problem?: string;
   /** Why the endpoint cannot be checked: as `problem`, but its health stays as it is. */

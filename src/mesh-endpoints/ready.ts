@@ -39,7 +39,7 @@ export function readyOf({ object, tailnet, isAllowed, planned, entries, summary 
   const credentials = credentialsProblem(tailnet);
   if (credentials !== undefined) return notReady('CredentialsInvalid', credentials);
   const references = planned.flatMap(({ endpoint, inputs }) => {
-    const problem = inputs.problem ?? inputs.checkProblem;
+    const problem = inputs.problem ?? inputs.checkProblem ?? inputs.outdated;
     return problem === undefined ? [] : [`endpoint ${endpoint.name}: ${problem}`];
   });
   if (references.length > 0) return notReady('InvalidReference', firstOf(references));

@@ -5,19 +5,24 @@ import type { Kinds } from '../api/generated/types.ts';
 import { isRecord } from '../api/json.ts';
 import type { Ref } from '../api/key.ts';
 import { MANAGED_BY, TRUST } from '../api/names.ts';
-import { caRefsOf, caRefText, formatTrust, parseTrust } from '../api/trust.ts';
+import { REFERENCE_READS } from '../api/shares.ts';
+import { caRefIn, caRefsOf, caRefText, formatTrust, parseTrust } from '../api/trust.ts';
 import type { CaRef, Trust, TrustedCa } from '../api/trust.ts';
 import { findWithCaRef } from '../resources/indexes.ts';
 import type { OwnNamespace } from '../resources/own-namespace.ts';
 import type { ReadReferenced } from '../resources/referenced.ts';
 import type { ReadResources } from '../resources/resources.ts';
 import type { Controller } from '../runtime/controller.ts';
+import type { Outcome } from '../runtime/queue/queue.ts';
 import { whenGenerationChanges } from '../runtime/trigger.ts';
 import type { Log } from '../telemetry/log.ts';
 import { trustAccess } from '../traffic/access.ts';
 import { caInConfigMap } from '../traffic/trusted-ca.ts';
 import type { TrafficResources } from '../traffic/traffic-resources.ts';
 import { isAsPlanned, planTrust } from './plan.ts';
+import type { Gathered } from './plan.ts';
+import { ReadBudget, ReadSchedule, RETRY_MS } from './read-schedule.ts';
+import type { CaRefs } from './read-schedule.ts';
 
 /** What the controller works with. */
 export type TrustDeps = {
@@ -28,16 +33,16 @@ export type TrustDeps = {
   readonly workloads: OwnNamespace | undefined;
   readonly traffic: Pick<TrafficResources, 'caBundle'>;
   readonly clock: Pick<Clock, 'now'>;
+  /** How often a ConfigMap is read. */
+  readonly syncPeriodMs: number;
   readonly log: Pick<Log, 'warn'>;
 };
 
 /** A reference stays published for this time after the last MeshEndpoints with it. */
 const KEPT_MS = 60_000;
 
-/** One ConfigMap that cannot be read delays no other, as a backoff of all of them would. */
-const RETRY_MS = 10_000;
-
-const MAX_CONCURRENT = 16;
+/** After a run that has read or published: so reads are limited, and extension servers get at most one change a second. */
+const PAUSE_MS = 1000;
 
 /**
  * What the controller may do in a cluster: read the ConfigMaps that tls.caRef names, in any namespace, and write the ConfigMap
@@ -55,10 +60,42 @@ export const access: Access = {
 export function trustController(deps: TrustDeps): Controller<'ConfigMap'> {
   const { read, workloads, clock, log } = deps;
   const unreferencedSince = new Map<string, number>();
+  const schedule = new ReadSchedule(deps.syncPeriodMs / 2);
+  let pausedUntil = -Infinity;
+  let lastPlanned: Trust | undefined;
   const trust: Ref<'ConfigMap'> = {
     kind: 'ConfigMap',
     namespace: workloads?.namespace ?? '',
     name: TRUST.configMap,
+  };
+  /** From what this process has planned last, whatever others make of the ConfigMap, and even if it could not be written. */
+  const publishedIn = (data: Readonly<Record<string, unknown>>): Trust =>
+    lastPlanned ?? parseTrust(data as Readonly<Record<string, string>>);
+  const plan = (gathered: Omit<Gathered, 'unreferenced'>): Trust => {
+    noteUnreferenced(unreferencedSince, { ...gathered, now: clock.now() });
+    lastPlanned = planTrust({ ...gathered, unreferenced: new Set(unreferencedSince.keys()) });
+    return lastPlanned;
+  };
+  /** Reads what is due, and publishes what has changed. */
+  const run = async (own: OwnNamespace, signal: AbortSignal): Promise<Outcome> => {
+    const refs = distinct(findWithCaRef(read).flatMap(caRefsOf));
+    const stored = await own.get('ConfigMap', TRUST.configMap);
+    if (!stored && refs.length === 0) return { requeue: 'on-change' };
+    const data = isRecord(stored?.['data']) ? stored['data'] : {};
+    const published = publishedIn(data);
+    const due = schedule.due(refs, clock.now());
+    const budget = new ReadBudget(published);
+    const { found, failures } = await readAll(due, { ...deps, schedule, budget, signal });
+    const planned = plan({ refs, found, published });
+    const isPublished = stored !== undefined && isAsPlanned(data, planned);
+    if (!isPublished) await publish(planned, own);
+    if (due.length > 0 || !isPublished) pausedUntil = clock.now() + PAUSE_MS;
+    if (failures.length > 0) {
+      log.warn('ConfigMaps of tls.caRef cannot be read', { count: failures.length, error: failures[0] });
+    }
+    if (schedule.due(refs, clock.now()).length > 0) return { requeue: 'after', ms: PAUSE_MS };
+    if (failures.length > 0) return { requeue: 'after', ms: RETRY_MS };
+    return unreferencedSince.size > 0 ? { requeue: 'after', ms: KEPT_MS } : { requeue: 'on-change' };
   };
   return {
     name: 'mesh-trust',
@@ -70,23 +107,10 @@ export function trustController(deps: TrustDeps): Controller<'ConfigMap'> {
         () => [trust],
       ),
     ],
-    reconcile: async ref => {
+    reconcile: async (ref, { signal }) => {
       if (!workloads || ref.name !== trust.name) return { requeue: 'on-change' };
-      const refs = distinct(findWithCaRef(read).flatMap(caRefsOf));
-      const stored = await workloads.get('ConfigMap', TRUST.configMap);
-      if (!stored && refs.length === 0) return { requeue: 'on-change' };
-      const data = isRecord(stored?.['data']) ? stored['data'] : {};
-      const published = parseTrust(data as Readonly<Record<string, string>>);
-      const { found, failures } = await readAll(refs, deps);
-      noteUnreferenced(unreferencedSince, { published, refs, now: clock.now() });
-      const unreferenced = new Set(unreferencedSince.keys());
-      const planned = planTrust({ refs, found, published, unreferenced });
-      if (!stored || !isAsPlanned(data, planned)) await publish(planned, workloads);
-      if (failures.length > 0) {
-        log.warn('ConfigMaps of tls.caRef cannot be read', { count: failures.length, error: failures[0] });
-        return { requeue: 'after', ms: RETRY_MS };
-      }
-      return unreferenced.size > 0 ? { requeue: 'after', ms: KEPT_MS } : { requeue: 'on-change' };
+      const ms = pausedUntil - clock.now();
+      return ms > 0 ? { requeue: 'after', ms } : await run(workloads, signal);
     },
   };
 }
@@ -105,7 +129,9 @@ type Now = { readonly published: Trust; readonly refs: readonly CaRef[]; readonl
 /** Keeps since when published references have been unreferenced, for those that may still be used. */
 function noteUnreferenced(since: Map<string, number>, { published, refs, now }: Now): void {
   const referenced = new Set(refs.map(caRefText));
-  for (const text of published.keys()) if (!since.has(text)) since.set(text, now);
+  for (const text of published.keys()) {
+    if (!since.has(text) && caRefIn(text).name !== '') since.set(text, now);
+  }
   for (const [text, at] of since) {
     if (referenced.has(text) || !published.has(text) || now - at >= KEPT_MS) since.delete(text);
   }
@@ -113,37 +139,47 @@ function noteUnreferenced(since: Map<string, number>, { published, refs, now }: 
 
 type Read = { readonly found: Trust; readonly failures: readonly unknown[] };
 
-/** Reads each ConfigMap once. */
-async function readAll(refs: readonly CaRef[], deps: TrustDeps): Promise<Read> {
-  const byConfigMap = new Map<string, CaRef[]>();
-  for (const ref of refs) {
-    const key = `${ref.namespace}/${ref.name}`;
-    byConfigMap.set(key, [...(byConfigMap.get(key) ?? []), ref]);
-  }
+type ReadDeps = TrustDeps & {
+  readonly schedule: ReadSchedule;
+  readonly budget: ReadBudget;
+  readonly signal: AbortSignal;
+};
+
+/** Reads ConfigMaps, each with the references to its keys; what is beyond the budget stays due. */
+async function readAll(due: readonly CaRefs[], deps: ReadDeps): Promise<Read> {
+  const { schedule, budget, clock, signal } = deps;
   const found = new Map<string, TrustedCa>();
   const failures: unknown[] = [];
-  const waiting = [...byConfigMap.values()];
+  const waiting = [...due];
   const work = async () => {
-    for (let group = waiting.pop(); group; group = waiting.pop()) {
-      await readConfigMap(group, found, deps).catch((error: unknown) => failures.push(error));
+    for (let refs = waiting.shift(); refs && !signal.aborted; refs = waiting.shift()) {
+      if (!budget.hasRoom(refs[0].namespace)) continue;
+      try {
+        if (await readConfigMap(refs, found, deps)) schedule.hasRead(refs, clock.now());
+      } catch (error) {
+        schedule.hasFailed(refs, clock.now());
+        failures.push(error);
+      }
     }
   };
-  await Promise.all(Array.from({ length: MAX_CONCURRENT }, work));
+  await Promise.all(Array.from({ length: REFERENCE_READS }, work));
   return { found, failures };
 }
 
-/** Reads the keys of one ConfigMap. */
+/** Reads the keys of one ConfigMap; returns whether there was still room in the budget. */
 async function readConfigMap(
-  refs: readonly CaRef[],
+  refs: CaRefs,
   found: Map<string, TrustedCa>,
-  { referenced, traffic }: TrustDeps,
-): Promise<void> {
-  const [{ namespace, name } = { namespace: '', name: '' }] = refs;
+  { referenced, traffic, budget }: ReadDeps,
+): Promise<boolean> {
+  const [{ namespace, name }] = refs;
   const configMap = await referenced.configMap(namespace, name);
+  if (!budget.hasRoom(namespace)) return false;
+  budget.countConfigMap(namespace, configMap?.data ?? {});
   for (const ref of refs) {
-    found.set(
-      caRefText(ref),
-      caInConfigMap(configMap, ref, pem => traffic.caBundle(pem)),
-    );
+    const ca = caInConfigMap(configMap, ref, pem => traffic.caBundle(pem));
+    budget.countKey(namespace, configMap?.data[ref.key], ca);
+    found.set(caRefText(ref), ca);
   }
+  return true;
 }

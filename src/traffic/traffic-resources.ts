@@ -117,6 +117,7 @@ export function trackDependencies(
     },
     trusted: ref => {
       record(trustOf(ref));
+      record(trustOf({ namespace: ref.namespace, name: '' }));
       return resources.trusted(ref);
     },
     caBundle: pem => resources.caBundle(pem),

@@ -1,6 +1,6 @@
 import type { ConfigMap } from '../api/objects/config-map.ts';
 import { TRUST } from '../api/names.ts';
-import { caRefText, parseTrust } from '../api/trust.ts';
+import { caRefText, othersOf, parseTrust } from '../api/trust.ts';
 import type { CaRef, MissingCa, Trust, TrustedCa } from '../api/trust.ts';
 import { MAX_TLS_BYTES } from './upstream-tls.ts';
 import type { ReadCaBundle } from './upstream-tls.ts';
@@ -51,6 +51,7 @@ export function cachedTrust(): (configMap: ConfigMap | undefined, ref: CaRef) =>
     if (configMap && trust) parsed.set(configMap, trust);
     const { namespace, name } = ref;
     const unread = `the operator has not read ConfigMap ${namespace}/${name} into ConfigMap ${TRUST.configMap} of its namespace yet: see its log if this lasts`;
-    return trust?.get(caRefText(ref)) ?? { is: 'unread', reason: 'CertificateNotFound', why: unread };
+    const published = trust?.get(caRefText(ref)) ?? trust?.get(othersOf(namespace));
+    return published ?? { is: 'unread', reason: 'CertificateNotFound', why: unread };
   };
 }

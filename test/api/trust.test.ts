@@ -6,7 +6,8 @@ import { CERTIFICATE, OTHER_CERTIFICATE } from '../support/traffic/certificates.
 const trust: Trust = new Map([
   ['shop/ca/ca.crt', { is: 'found', pem: CERTIFICATE }],
   ['shop/other/ca.crt', { is: 'found', pem: OTHER_CERTIFICATE }],
-  ['bank/ca/root.pem', { is: 'found', pem: CERTIFICATE }],
+  ['bank/ca/root.pem', { is: 'found', pem: CERTIFICATE, isOutdated: true }],
+  ['bank//', { is: 'missing', reason: 'TooManyTlsSettings', why: 'no room for others' }],
   [
     'bank/none/ca.crt',
     { is: 'missing', reason: 'CertificateNotFound', why: 'ConfigMap bank/none: create it' },

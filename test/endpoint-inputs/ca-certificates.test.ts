@@ -39,6 +39,17 @@ describe('the certificates of an endpoint', () => {
     expect(await inputsOf(withCaRef({ caRef: { name: 'ca' }, insecureSkipVerify: true }))).toBeUndefined();
   });
 
+  it('are those that are published, while there is no room for newer ones', async () => {
+    const ca = { is: 'found', pem: CERTIFICATE, isOutdated: true } as const;
+    const data = formatTrust(new Map([['default/ca/ca.crt', ca]]));
+    const { inputsOf } = await sceneOf(configMapObject('mesh-system/mesh-trust', data));
+    expect(await inputsOf()).toEqual({
+      ca: CERTIFICATE,
+      outdated:
+        'tls.caRef: its ConfigMap has newer certificates, for which the share of this namespace of 900 KB has no room: use fewer certificates, or equal ones',
+    });
+  });
+
   it('are waited for while the operator has not read their ConfigMap', async () => {
     const { memory, inputsOf } = await sceneOf();
     const inputs = inputsOf();

@@ -10,6 +10,7 @@ import type { Memory } from '../support/resources/memory.ts';
 import { gatewayObject, named, route } from '../support/declared.ts';
 import { endpoint, meshBinding } from '../support/objects.ts';
 import { formatTrust } from '../../src/api/trust.ts';
+import type { Trust } from '../../src/api/trust.ts';
 import { CERTIFICATE, OTHER_CERTIFICATE } from '../support/traffic/certificates.ts';
 import {
   backend,
@@ -255,6 +256,17 @@ describe('the resolution cache', () => {
       expect(new Set(revisions).size).toBe(3);
       await memory.author.remove({ kind: 'ConfigMap', namespace: NAMESPACE, name: 'mesh-trust' });
       expect(addressesIn(cache)).toEqual([]);
+    });
+
+    it('reports that the share of the namespace has no room for certificates', async () => {
+      const { memory, cache } = await cacheOf(caRef, { trustNamespace: NAMESPACE });
+      const why = 'no room';
+      const reasons = () =>
+        cache.snapshot(WEB, GATEWAY)?.unused.map(({ reason, message }) => [reason, message]);
+      expect(reasons()).toMatchObject([['CertificateNotFound', expect.anything()]]);
+      const trust = new Map([['default//', { is: 'missing', reason: 'TooManyTlsSettings', why }]]) as Trust;
+      await memory.author.put(configMapObject(`${NAMESPACE}/mesh-trust`, formatTrust(trust)));
+      expect(reasons()).toMatchObject([['TooManyTlsSettings', expect.stringContaining(why)]]);
     });
 
     it('trusts no ConfigMap of a user where mesh-trust is read', async () => {

@@ -182,6 +182,19 @@ describe('the inputs of endpoints', () => {
     expect(conditionOf(scene, 'RoutesResolved')).toMatchObject({ status: 'True' });
   });
 
+  it('report an older version that is in use, and leave the health as it is', async () => {
+    const off = one('off', { healthCheck: { enabled: false } }, 2);
+    const scene = await EndpointsScene.start(tailnet, web(one('a'), off));
+    await scene.decide('a');
+    const outdated = 'tls.caRef: newer certificates';
+    await scene.give({ a: { outdated }, off: { outdated } });
+    expect(entries(scene)).toEqual([`a Healthy ${outdated} ${AT_START}`, `off Healthy ${outdated}`]);
+    expect(readyOf(scene)).toMatchObject({
+      reason: 'InvalidReference',
+      message: `endpoint a: ${outdated}; endpoint off: ${outdated}`,
+    });
+  });
+
   it('leave the health of an endpoint as it is that cannot be checked', async () => {
     const scene = await EndpointsScene.start(tailnet, web(one('a'), one('b', {}, 2)));
     await scene.decide('a');

@@ -39,7 +39,8 @@ class Scene {
     });
     const traffic = { caBundle: readCaBundle };
     const { log } = scene.runtime.telemetry;
-    const controller = trustController({ read, referenced, workloads: mirrored, traffic, clock, log });
+    const deps = { read, referenced, workloads: mirrored, traffic, clock, log };
+    const controller = trustController({ ...deps, syncPeriodMs: SYNC_MS });
     scene.runtime.start(controller, { syncPeriodMs: SYNC_MS });
     await scene.put(...objects);
     return scene;
@@ -66,12 +67,17 @@ class Scene {
 
   async put(...objects: readonly object[]): Promise<void> {
     for (const object of objects) await this.runtime.memory.author.put(object);
-    await this.runtime.clock.settle();
+    await this.pause();
+  }
+
+  /** After a run that has read or published, the next is a second later. */
+  async pause(): Promise<void> {
+    await this.runtime.clock.advance(1000);
   }
 
   async remove(name: string): Promise<void> {
     await this.runtime.memory.author.remove({ kind: 'MeshEndpoints', namespace: 'default', name });
-    await this.runtime.clock.settle();
+    await this.pause();
   }
 
   /** The published references, with the first certificate or the reason. */
@@ -169,7 +175,7 @@ describe('the controller of mesh-trust', () => {
     scene.configMaps.set('default/ca', { 'ca.crt': CERTIFICATE });
     await scene.put(https('web', { name: 'ca' }));
     await scene.apply({ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'mesh-trust' }, data: {} });
-    await scene.runtime.clock.settle();
+    await scene.pause();
     expect(scene.published()).toEqual({ 'default/ca/ca.crt': CERTIFICATE });
     await scene.workloads.remove('ConfigMap', 'mesh-trust');
     await scene.runtime.memory.author.remove({
@@ -177,7 +183,57 @@ describe('the controller of mesh-trust', () => {
       namespace: 'mesh-system',
       name: 'mesh-trust',
     });
-    await scene.runtime.clock.settle();
+    await scene.pause();
     expect(scene.published()).toEqual({ 'default/ca/ca.crt': CERTIFICATE });
+  });
+
+  it('reads 200 ConfigMaps a second, in turns by namespace', async () => {
+    const scene = await Scene.start();
+    const many = Array.from({ length: 450 }, (_, at) =>
+      endpoint({ name: `e${at}`, port: 443, protocol: 'HTTPS', tls: { caRef: { name: `ca-${at}` } } }),
+    );
+    const author = scene.runtime.memory.author;
+    await author.put(endpointsObject('many', many));
+    await scene.runtime.clock.settle();
+    expect(scene.reads).toHaveLength(200);
+    scene.reads.length = 0;
+    await author.put(https('quiet/api', { name: 'quiet' }));
+    await scene.pause();
+    expect(scene.reads).toHaveLength(200);
+    expect(scene.reads.slice(0, 2)).toContain('quiet/quiet');
+    scene.reads.length = 0;
+    await scene.pause();
+    await scene.pause();
+    expect(scene.reads).toHaveLength(51);
+  });
+
+  it('reads 256 KB of new certificates of a namespace a second, and others meanwhile', async () => {
+    const scene = await Scene.start();
+    const endpoints = Array.from({ length: 20 }, (_, at) => {
+      scene.configMaps.set(`default/ca-${at}`, { 'ca.crt': CERTIFICATE.repeat(200 + at) });
+      return endpoint({ name: `e${at}`, port: 443, protocol: 'HTTPS', tls: { caRef: { name: `ca-${at}` } } });
+    });
+    scene.configMaps.set('quiet/ca', { 'ca.crt': CERTIFICATE });
+    await scene.put(endpointsObject('many', endpoints));
+    expect(Object.keys(scene.published() ?? {}).length).toBeLessThan(10);
+    await scene.put(https('quiet/api', { name: 'ca' }));
+    expect(scene.published()).toHaveProperty(['quiet/ca/ca.crt'], CERTIFICATE);
+    expect(scene.reads.length).toBeLessThan(20);
+    await scene.runtime.clock.advance(20_000);
+    expect(new Set(scene.reads).size).toBe(21);
+    expect(scene.published()).toHaveProperty(['default//'], 'TooManyTlsSettings');
+  });
+
+  it('publishes at most once a second, however often objects change', async () => {
+    const scene = await Scene.start(https('web', { name: 'ca' }));
+    const versions = new Set<string | undefined>();
+    for (let at = 0; at < 50; at++) {
+      await scene.runtime.memory.author.put(https('web', { name: `ca-${at}` }));
+      await scene.runtime.clock.advance(100);
+      versions.add(scene.version);
+    }
+    expect(versions.size).toBeLessThanOrEqual(6);
+    await scene.pause();
+    expect(scene.published()).toHaveProperty(['default/ca-49/ca.crt'], 'CertificateNotFound');
   });
 });
