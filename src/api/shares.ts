@@ -68,3 +68,9 @@ export const TRUST_READS = 200;
  * takes the process a tenth of a second.
  */
 export const TRUST_READ_BYTES = 256 * 1024;
+
+/** Hosts of externalTargets: as many as two objects can have. Each costs a lookup in DNS every 5 seconds at most. */
+export const MAX_HOSTS_OF_NAMESPACE = 2000;
+
+/** Lookups at once: a namespace that is alone has 16, as all had before, and one whose hosts are silent takes half at most. */
+export const MAX_LOOKUPS = 32;

@@ -18,8 +18,8 @@ export type Resolution =
 export interface ExternalTargets {
   /** Replaces the hosts of a MeshEndpoints, with the addresses that were used last: they count until a lookup succeeds. */
   set(object: Key, hosts: ReadonlyMap<string, readonly string[]>): void;
-  /** Undefined until the first lookup of the host has ended. */
-  of(host: string): Resolution | undefined;
+  /** Of a host of an object; undefined until its first lookup has ended. */
+  of(object: Key, host: string): Resolution | undefined;
   /** Calls a listener with each MeshEndpoints of a host when the resolution changes; returns the function that unsubscribes it. */
   subscribe(listener: (object: Key) => void): () => void;
   /** Ends all lookups. */

@@ -1,10 +1,14 @@
 import { isIP } from 'node:net';
 import type { Clock } from '../api/clock.ts';
+import { FairLimit } from '../api/fair-limit.ts';
 import { isEqual } from '../api/json.ts';
+import { refOf } from '../api/key.ts';
 import type { Key } from '../api/key.ts';
-import type { ExternalTargets, Resolution } from './external-targets.ts';
+import { MAX_HOSTS_OF_NAMESPACE, MAX_LOOKUPS } from '../api/shares.ts';
 import type { AddressGuard } from '../traffic/address-guard.ts';
+import type { ExternalTargets, Resolution } from './external-targets.ts';
 import type { Answer, Lookup } from './lookup.ts';
+import { NamespaceHosts } from './namespace-hosts.ts';
 
 export type ResolverDeps = {
   readonly lookup: Lookup;
@@ -18,45 +22,58 @@ const [MIN_TTL_MS, MAX_TTL_MS] = [5000, 3_600_000];
 /** After a failed lookup the next one is as much later, doubled with each failure. */
 const [MIN_RETRY_MS, MAX_RETRY_MS] = [5000, 60_000];
 
-const [MAX_CONCURRENT, MAX_ADDRESSES] = [16, 16];
+const MAX_ADDRESSES = 16;
 
-/** Creates the resolver of externalTargets. Each host is looked up once for all objects. */
+/** Creates the resolver of externalTargets. Each host is looked up once for all objects, and namespaces take turns. */
 export function createResolver(deps: ResolverDeps): ExternalTargets {
   return new HostResolver(deps);
 }
 
+/** A host that is within the share of at least one namespace. */
 type Host = {
   readonly name: string;
-  readonly objects: Set<Key>;
+  readonly namespaces: Set<string>;
   resolution: Resolution | undefined;
   failures: number;
+  /** Whether it waits for its lookup. */
+  isDue: boolean;
   cancelTimer: () => void;
 };
 
 class HostResolver implements ExternalTargets {
   readonly #deps: ResolverDeps;
   readonly #hosts = new Map<string, Host>();
-  readonly #hostsOf = new Map<Key, ReadonlySet<string>>();
+  readonly #namespaces = new Map<string, NamespaceHosts>();
   readonly #listeners = new Set<(object: Key) => void>();
-  readonly #due = new Set<Host>();
-  #running = 0;
+  readonly #lookups = new FairLimit(MAX_LOOKUPS);
   #isClosed = false;
 
   constructor(deps: ResolverDeps) {
     this.#deps = deps;
   }
 
-  set(object: Key, hosts: ReadonlyMap<string, readonly string[]>): void {
-    const names = new Map([...hosts].map(([host, last]) => [host.toLowerCase(), last]));
-    const before = this.#hostsOf.get(object) ?? new Set<string>();
-    for (const [name, last] of names) if (!before.has(name)) this.#use(name, object, last);
-    for (const name of before) if (!names.has(name)) this.#release(name, object);
-    if (names.size > 0) this.#hostsOf.set(object, new Set(names.keys()));
-    else this.#hostsOf.delete(object);
+  set(object: Key, given: ReadonlyMap<string, readonly string[]>): void {
+    const { namespace } = refOf(object);
+    const hosts = this.#namespaces.get(namespace) ?? new NamespaceHosts();
+    const names = [...given].filter(([host]) => isIP(host) === 0);
+    const { added, removed } = hosts.set(
+      object,
+      new Map(names.map(([host, last]) => [host.toLowerCase(), last])),
+    );
+    if (hosts.isEmpty) this.#namespaces.delete(namespace);
+    else this.#namespaces.set(namespace, hosts);
+    for (const name of removed) this.#release(name, namespace);
+    for (const name of added) this.#use(name, namespace, hosts.lastOf(name));
+    const others = [...added, ...removed].flatMap(name => hosts.objectsOf(name));
+    for (const other of new Set(others)) if (other !== object) this.#notify(other);
   }
 
-  of(host: string): Resolution | undefined {
-    return this.#hosts.get(host.toLowerCase())?.resolution;
+  of(object: Key, host: string): Resolution | undefined {
+    const name = host.toLowerCase();
+    if (isIP(name) !== 0) return this.#guarded(name, [name]);
+    const hosts = this.#namespaces.get(refOf(object).namespace);
+    if (hosts?.has(name) && !hosts.isWithin(name)) return beyondShare(name);
+    return this.#hosts.get(name)?.resolution;
   }
 
   subscribe(listener: (object: Key) => void): () => void {
@@ -67,82 +84,85 @@ class HostResolver implements ExternalTargets {
   close(): void {
     this.#isClosed = true;
     for (const host of this.#hosts.values()) host.cancelTimer();
-    this.#due.clear();
+    this.#lookups.clear();
     this.#deps.lookup.close();
   }
 
-  #use(name: string, object: Key, last: readonly string[]): void {
+  #use(name: string, namespace: string, last: readonly string[]): void {
     const shared = this.#hosts.get(name);
     if (shared) {
-      shared.objects.add(object);
+      shared.namespaces.add(namespace);
+      if (shared.isDue) this.#wait(shared, namespace);
       return;
     }
     const host: Host = {
       name,
-      objects: new Set([object]),
-      resolution: undefined,
+      namespaces: new Set([namespace]),
+      resolution: last.length > 0 ? this.#guarded(name, last) : undefined,
       failures: 0,
+      isDue: false,
       cancelTimer: () => {},
     };
     this.#hosts.set(name, host);
-    const known = isIP(name) === 0 ? last : [name];
-    if (known.length > 0) host.resolution = this.#guarded(host, known);
-    if (isIP(name) === 0) this.#enqueue(host);
+    this.#enqueue(host);
   }
 
-  #release(name: string, object: Key): void {
+  #release(name: string, namespace: string): void {
     const host = this.#hosts.get(name);
-    if (!host?.objects.delete(object) || host.objects.size > 0) return;
+    if (!host?.namespaces.delete(namespace) || host.namespaces.size > 0) return;
     host.cancelTimer();
-    this.#due.delete(host);
+    host.isDue = false;
     this.#hosts.delete(name);
   }
 
   #enqueue(host: Host): void {
-    this.#due.add(host);
-    this.#startDue();
+    host.isDue = true;
+    for (const namespace of host.namespaces) this.#wait(host, namespace);
   }
 
-  #startDue(): void {
-    for (const host of this.#due) {
-      if (this.#isClosed || this.#running === MAX_CONCURRENT) return;
-      this.#due.delete(host);
-      this.#running++;
-      void this.#deps.lookup.find(host.name).then(answer => this.#end(host, answer));
-    }
+  /** Each of its namespaces waits for its own turn; the first one looks the host up for all. */
+  #wait(host: Host, namespace: string): void {
+    this.#lookups.run([namespace], async () => {
+      if (!host.isDue || this.#isClosed) return;
+      host.isDue = false;
+      this.#end(host, await this.#deps.lookup.find(host.name));
+    });
   }
 
   #end(host: Host, answer: Answer): void {
-    this.#running--;
-    if (this.#isClosed) return;
-    this.#startDue();
-    if (this.#hosts.get(host.name) !== host) return;
+    if (this.#isClosed || this.#hosts.get(host.name) !== host) return;
     const before = host.resolution;
     host.resolution = this.#resolutionOf(host, answer);
     host.failures = answer.is === 'found' ? 0 : host.failures + 1;
     const delayMs = answer.is === 'found' ? ttlOf(answer.ttlMs) : retryMsAfter(host.failures);
     host.cancelTimer = this.#deps.clock.after(delayMs, () => this.#enqueue(host));
-    if (!isEqual(before, host.resolution)) this.#notify(host);
+    if (isEqual(before, host.resolution)) return;
+    for (const namespace of host.namespaces)
+      for (const object of this.#namespaces.get(namespace)?.objectsOf(host.name) ?? []) this.#notify(object);
   }
 
   /** While lookups fail, the last addresses stay. */
-  #resolutionOf(host: Host, answer: Answer): Resolution {
-    if (answer.is === 'found') return this.#guarded(host, answer.addresses);
-    const problem = `${host.name}: ${answer.why}`;
-    const before = host.resolution;
+  #resolutionOf({ name, resolution: before }: Host, answer: Answer): Resolution {
+    if (answer.is === 'found') return this.#guarded(name, answer.addresses);
+    const problem = `${name}: ${answer.why}`;
     if (before?.is === 'refused') return before;
     return before?.is === 'resolved' ? { ...before, problem } : { is: 'unresolved', problem };
   }
 
-  #guarded({ name }: Host, addresses: readonly string[]): Resolution {
+  #guarded(name: string, addresses: readonly string[]): Resolution {
     const problem = this.#deps.guard.targetProblem(name, addresses);
     if (problem !== undefined) return { is: 'refused', problem };
     return { is: 'resolved', addresses: addresses.slice(0, MAX_ADDRESSES) };
   }
 
-  #notify({ objects }: Host): void {
-    for (const object of [...objects]) for (const listener of [...this.#listeners]) listener(object);
+  #notify(object: Key): void {
+    for (const listener of [...this.#listeners]) listener(object);
   }
+}
+
+function beyondShare(name: string): Resolution {
+  const problem = `${name} is not among the ${MAX_HOSTS_OF_NAMESPACE} hosts that a namespace may have: remove others, or use another namespace`;
+  return { is: 'refused', problem };
 }
 
 function ttlOf(ttlMs: number): number {

@@ -10,11 +10,12 @@ import type { EndpointInputs, InputSource } from './inputs.ts';
 export function externalTargetInputs(targets: ExternalTargets): InputSource {
   return {
     read: object => {
-      targets.set(keyOf(refTo(object)), hostsOf(object));
+      const key = keyOf(refTo(object));
+      targets.set(key, hostsOf(object));
       const inputs = new Map<string, EndpointInputs>();
       for (const { name, externalTarget } of object.spec.endpoints ?? []) {
         if (externalTarget === undefined) continue;
-        inputs.set(name, inputsOf(externalTarget, targets.of(hostAndPortOf(externalTarget).host)));
+        inputs.set(name, inputsOf(externalTarget, targets.of(key, hostAndPortOf(externalTarget).host)));
       }
       return Promise.resolve(inputs);
     },

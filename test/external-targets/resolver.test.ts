@@ -1,4 +1,5 @@
 import { afterEach, describe, expect, it } from 'vitest';
+import { MAX_HOSTS_OF_NAMESPACE } from '../../src/api/shares.ts';
 import { createGuard } from '../../src/traffic/address-guard.ts';
 import { createLookup } from '../../src/external-targets/lookup.ts';
 import type { ExternalTargets } from '../../src/external-targets/external-targets.ts';
@@ -10,6 +11,7 @@ import { VirtualClock } from '../support/virtual-clock.ts';
 
 const HOST = 'db.example.com';
 const [ONE, OTHER] = ['MeshEndpoints/apps/one', 'MeshEndpoints/apps/other'] as const;
+const [NOISY, QUIET] = ['MeshEndpoints/noisy/web', 'MeshEndpoints/quiet/web'] as const;
 
 type Scene = {
   readonly dns: DnsServer;
@@ -40,15 +42,15 @@ async function resolverWith(zone: Zone, allow: readonly string[] = []): Promise<
 const hosts = (...names: readonly string[]) => new Map(names.map(name => [name, []]));
 const resolved = (...addresses: readonly string[]) => ({ is: 'resolved', addresses });
 const isResolved = (targets: ExternalTargets, host = HOST) =>
-  eventually(() => expect(targets.of(host)).toBeDefined());
+  eventually(() => expect(targets.of(ONE, host)).toBeDefined());
 
 describe('the resolver of externalTargets', () => {
   it('resolves a host and notifies its objects, and sorts the addresses', async () => {
     const { targets, changed } = await resolverWith({ [HOST]: { addresses: ['8.8.8.8', '1.1.1.1'] } });
     targets.set(ONE, hosts(HOST));
-    expect(targets.of(HOST)).toBeUndefined();
+    expect(targets.of(ONE, HOST)).toBeUndefined();
     await isResolved(targets);
-    expect(targets.of('DB.Example.COM')).toEqual(resolved('1.1.1.1', '8.8.8.8'));
+    expect(targets.of(ONE, 'DB.Example.COM')).toEqual(resolved('1.1.1.1', '8.8.8.8'));
     expect(changed).toEqual([ONE]);
   });
 
@@ -69,15 +71,15 @@ describe('the resolver of externalTargets', () => {
     targets.set(ONE, hosts(HOST, 'six.example.com'));
     await isResolved(targets);
     await isResolved(targets, 'six.example.com');
-    expect(targets.of(HOST)).toEqual(resolved('8.8.8.8'));
-    expect(targets.of('six.example.com')).toEqual(resolved('2606:4700::1', '2606:4700::1111'));
+    expect(targets.of(ONE, HOST)).toEqual(resolved('8.8.8.8'));
+    expect(targets.of(ONE, 'six.example.com')).toEqual(resolved('2606:4700::1', '2606:4700::1111'));
   });
 
   it('needs no DNS for an address', async () => {
     const { dns, targets, clock } = await resolverWith({});
     targets.set(ONE, hosts('8.8.8.8', '127.0.0.1'));
-    expect(targets.of('8.8.8.8')).toEqual(resolved('8.8.8.8'));
-    expect(targets.of('127.0.0.1')).toMatchObject({ is: 'refused' });
+    expect(targets.of(ONE, '8.8.8.8')).toEqual(resolved('8.8.8.8'));
+    expect(targets.of(ONE, '127.0.0.1')).toMatchObject({ is: 'refused' });
     expect(clock.timers).toBe(0);
     expect(dns.queries).toEqual([]);
   });
@@ -87,7 +89,7 @@ describe('the resolver of externalTargets', () => {
     const { targets } = await resolverWith({ [HOST]: { addresses } });
     targets.set(ONE, hosts(HOST));
     await isResolved(targets);
-    expect(targets.of(HOST)).toEqual(resolved(...addresses.slice(0, 16)));
+    expect(targets.of(ONE, HOST)).toEqual(resolved(...addresses.slice(0, 16)));
   });
 
   it.each([
@@ -102,7 +104,7 @@ describe('the resolver of externalTargets', () => {
     await clock.advance(afterMs - 1);
     expect(dns.queries).toHaveLength(1);
     await clock.advance(1);
-    await eventually(() => expect(targets.of(HOST)).toEqual(resolved('9.9.9.9')));
+    await eventually(() => expect(targets.of(ONE, HOST)).toEqual(resolved('9.9.9.9')));
     expect(changed).toEqual([ONE, ONE]);
   });
 
@@ -130,17 +132,17 @@ describe('the resolver of externalTargets', () => {
     dns.zone[HOST] = failure;
     await clock.advance(60_000);
     const stale = { ...resolved('8.8.8.8'), problem: `${HOST}: ${why}` };
-    await eventually(() => expect(targets.of(HOST)).toEqual(stale));
+    await eventually(() => expect(targets.of(ONE, HOST)).toEqual(stale));
     dns.zone[HOST] = { addresses: ['8.8.8.8'] };
     await clock.advance(5000);
-    await eventually(() => expect(targets.of(HOST)).toEqual(resolved('8.8.8.8')));
+    await eventually(() => expect(targets.of(ONE, HOST)).toEqual(resolved('8.8.8.8')));
   });
 
   it('reports why a host was never resolved, and resolves it again after 5, 10, 20, 40, 60 and 60 s', async () => {
     const { dns, targets, clock } = await resolverWith({ [HOST]: 'SERVFAIL' });
     targets.set(ONE, hosts(HOST));
     await isResolved(targets);
-    expect(targets.of(HOST)).toEqual({
+    expect(targets.of(ONE, HOST)).toEqual({
       is: 'unresolved',
       problem: `${HOST}: the DNS server reports a failure (SERVFAIL)`,
     });
@@ -166,13 +168,13 @@ describe('the resolver of externalTargets', () => {
         ['private.example.com', ['10.0.0.1']],
       ]),
     );
-    expect(targets.of(HOST)).toEqual(resolved('8.8.8.8'));
-    expect(targets.of('private.example.com')).toMatchObject({ is: 'refused' });
-    await eventually(() => expect(targets.of(HOST)).toHaveProperty('problem'));
-    expect(targets.of(HOST)).toMatchObject(resolved('8.8.8.8'));
+    expect(targets.of(ONE, HOST)).toEqual(resolved('8.8.8.8'));
+    expect(targets.of(ONE, 'private.example.com')).toMatchObject({ is: 'refused' });
+    await eventually(() => expect(targets.of(ONE, HOST)).toHaveProperty('problem'));
+    expect(targets.of(ONE, HOST)).toMatchObject(resolved('8.8.8.8'));
     dns.zone[HOST] = { addresses: ['9.9.9.9'] };
     await clock.advance(5000);
-    await eventually(() => expect(targets.of(HOST)).toEqual(resolved('9.9.9.9')));
+    await eventually(() => expect(targets.of(ONE, HOST)).toEqual(resolved('9.9.9.9')));
     expect(changed).toEqual([ONE, ONE]);
   });
 
@@ -180,7 +182,7 @@ describe('the resolver of externalTargets', () => {
     const { targets } = await resolverWith({ [HOST]: { addresses: [] } });
     targets.set(ONE, hosts(HOST));
     await isResolved(targets);
-    expect(targets.of(HOST)).toEqual({ is: 'unresolved', problem: `${HOST}: the name has no address` });
+    expect(targets.of(ONE, HOST)).toEqual({ is: 'unresolved', problem: `${HOST}: the name has no address` });
   });
 
   it('refuses a host as soon as one of its addresses is not allowed, and uses it again once none is', async () => {
@@ -189,14 +191,14 @@ describe('the resolver of externalTargets', () => {
     await isResolved(targets);
     dns.zone[HOST] = { addresses: ['8.8.8.8', '127.0.0.1'] };
     await clock.advance(60_000);
-    await eventually(() => expect(targets.of(HOST)).toMatchObject({ is: 'refused' }));
+    await eventually(() => expect(targets.of(ONE, HOST)).toMatchObject({ is: 'refused' }));
     dns.zone[HOST] = 'SERVFAIL';
     await clock.advance(60_000);
     await eventually(() => expect(clock.timers).toBe(1));
-    expect(targets.of(HOST)).toMatchObject({ is: 'refused' });
+    expect(targets.of(ONE, HOST)).toMatchObject({ is: 'refused' });
     dns.zone[HOST] = { addresses: ['8.8.8.8'] };
     await clock.advance(5000);
-    await eventually(() => expect(targets.of(HOST)).toEqual(resolved('8.8.8.8')));
+    await eventually(() => expect(targets.of(ONE, HOST)).toEqual(resolved('8.8.8.8')));
   });
 
   it('ends the lookups of a host that no object uses any more', async () => {
@@ -205,9 +207,9 @@ describe('the resolver of externalTargets', () => {
     targets.set(OTHER, hosts(HOST));
     await isResolved(targets);
     targets.set(ONE, hosts());
-    expect(targets.of(HOST)).toEqual(resolved('8.8.8.8'));
+    expect(targets.of(ONE, HOST)).toEqual(resolved('8.8.8.8'));
     targets.set(OTHER, hosts());
-    expect(targets.of(HOST)).toBeUndefined();
+    expect(targets.of(ONE, HOST)).toBeUndefined();
     await clock.advance(3_600_000);
     expect(dns.queries).toHaveLength(1);
     expect(changed).toEqual([ONE, OTHER]);
@@ -220,26 +222,9 @@ describe('the resolver of externalTargets', () => {
     targets.set(ONE, hosts('other.example.com'));
     await isResolved(targets, 'other.example.com');
     await eventually(() => expect(dns.queries).toContain(`A ${HOST}`));
-    expect(targets.of(HOST)).toBeUndefined();
+    expect(targets.of(ONE, HOST)).toBeUndefined();
     expect(changed).toEqual([ONE]);
     expect(clock.timers).toBe(1);
-  });
-
-  it('looks up 16 hosts at once, and the others after them', async () => {
-    const all = Array.from({ length: 40 }, (_, index) => `h${index}.example.com`);
-    const inProgress: (() => void)[] = [];
-    const answer = { is: 'found', addresses: ['8.8.8.8'], ttlMs: 60_000 } as const;
-    const find = () => new Promise<typeof answer>(resolve => inProgress.push(() => resolve(answer)));
-    const clock = new VirtualClock();
-    const lookup = { find, close: () => {} };
-    const targets = createResolver({ lookup, clock, guard: { targetProblem: () => undefined } });
-    targets.set(ONE, hosts(...all));
-    for (const atOnce of [16, 16, 8]) {
-      expect(inProgress).toHaveLength(atOnce);
-      for (const end of inProgress.splice(0)) end();
-      await clock.settle();
-    }
-    expect(all.map(host => targets.of(host))).toEqual(all.map(() => resolved('8.8.8.8')));
   });
 
   it('ends lookups and timers when it is closed', async () => {
@@ -253,7 +238,147 @@ describe('the resolver of externalTargets', () => {
     targets.close();
     await clock.settle();
     expect(clock.timers).toBe(0);
-    expect(targets.of('silent.example.com')).toBeUndefined();
+    expect(targets.of(ONE, 'silent.example.com')).toBeUndefined();
     expect(changed).toEqual([ONE]);
+  });
+});
+
+/** Hosts of one object. */
+const many = (count: number, domain = 'noisy.example.com') =>
+  Array.from({ length: count }, (_, index) => `h${index}.${domain}`);
+
+/** A resolver whose lookups end when a test ends them, with what it looks up at the moment. */
+function pendingLookups() {
+  const clock = new VirtualClock();
+  const inProgress = new Map<string, () => void>();
+  const answer = { is: 'found', addresses: ['8.8.8.8'], ttlMs: 3_600_000 } as const;
+  const find = (host: string) => new Promise<typeof answer>(end => inProgress.set(host, () => end(answer)));
+  const targets = createResolver({
+    lookup: { find, close: () => {} },
+    clock,
+    guard: { targetProblem: () => undefined },
+  });
+  const changed: string[] = [];
+  targets.subscribe(object => changed.push(object));
+  const end = async (hosts = [...inProgress.keys()]) => {
+    for (const host of hosts) {
+      const answered = inProgress.get(host);
+      inProgress.delete(host);
+      answered?.();
+    }
+    await clock.settle();
+  };
+  return { targets, clock, inProgress, changed, end };
+}
+
+describe('lookups', () => {
+  it('of a namespace that is alone are 16 at once, and the others after them', async () => {
+    const { targets, inProgress, end } = pendingLookups();
+    const all = many(40);
+    targets.set(ONE, hosts(...all));
+    for (const atOnce of [16, 16, 8]) {
+      expect(inProgress.size).toBe(atOnce);
+      await end();
+    }
+    expect(all.map(host => targets.of(ONE, host))).toEqual(all.map(() => resolved('8.8.8.8')));
+  });
+
+  it('of a namespace start at once although another one has thousands of silent hosts', () => {
+    const { targets, inProgress } = pendingLookups();
+    for (let object = 0; object < 10; object++)
+      targets.set(`MeshEndpoints/noisy/${object}`, hosts(...many(1000, `${object}.noisy.example.com`)));
+    targets.set(QUIET, hosts(...many(4, 'quiet.example.com')));
+    expect([...inProgress.keys()].filter(host => host.endsWith('.quiet.example.com'))).toHaveLength(4);
+  });
+
+  it('of thirty namespaces with silent hosts leave room for those of another one', async () => {
+    const { targets, inProgress, end } = pendingLookups();
+    for (let index = 0; index < 30; index++)
+      targets.set(`MeshEndpoints/noisy-${index}/web`, hosts(...many(100, `${index}.noisy.example.com`)));
+    for (let round = 0; round < 32; round++) await end([...inProgress.keys()].slice(0, 1));
+    targets.set(QUIET, hosts('quiet.example.com'));
+    expect([...inProgress.keys()]).toContain('quiet.example.com');
+  });
+
+  it('of a host of several namespaces start at the first turn of any of them, once', async () => {
+    const { targets, inProgress, changed, end } = pendingLookups();
+    const shared = 'shared.example.com';
+    targets.set(NOISY, hosts(...many(100), shared));
+    targets.set(QUIET, hosts(shared));
+    expect([...inProgress.keys()]).toContain(shared);
+    await end([shared]);
+    expect(changed).toEqual([NOISY, QUIET]);
+    while (inProgress.size > 0) {
+      expect([...inProgress.keys()]).not.toContain(shared);
+      await end();
+    }
+    expect(targets.of(QUIET, shared)).toEqual(resolved('8.8.8.8'));
+  });
+
+  it('of a host go on for the namespace that still has it', async () => {
+    const { targets, inProgress, end } = pendingLookups();
+    const shared = 'shared.example.com';
+    targets.set(NOISY, hosts(...many(100), shared));
+    targets.set(QUIET, hosts(shared));
+    targets.set(NOISY, hosts());
+    await end([shared]);
+    expect(inProgress.has(shared)).toBe(false);
+    expect(targets.of(QUIET, shared)).toEqual(resolved('8.8.8.8'));
+  });
+});
+
+describe('the hosts of a namespace', () => {
+  const all = many(MAX_HOSTS_OF_NAMESPACE + 1);
+  const [first = '', last = ''] = [all[0], all.at(-1)];
+  const problem = `${last} is not among the 2000 hosts that a namespace may have: remove others, or use another namespace`;
+  const beyond = { is: 'refused', problem };
+
+  it('are as many as two objects can have, and those that came later are refused with the way out', () => {
+    const { targets } = pendingLookups();
+    targets.set(ONE, hosts(...all.slice(0, 1000)));
+    targets.set(OTHER, hosts(...all.slice(1000)));
+    expect(targets.of(OTHER, last)).toEqual(beyond);
+    expect(all.slice(0, -1).map(host => targets.of(OTHER, host))).not.toContainEqual(beyond);
+    expect(`externalTarget: ${problem}`.length).toBeLessThanOrEqual(256);
+  });
+
+  it('count for each namespace by itself, and addresses do not count', async () => {
+    const { targets, end, inProgress } = pendingLookups();
+    targets.set(ONE, hosts(...all));
+    targets.set(QUIET, hosts(last));
+    targets.set(OTHER, hosts('8.8.8.8'));
+    while (inProgress.size > 0) await end();
+    expect(targets.of(QUIET, last)).toEqual(resolved('8.8.8.8'));
+    expect(targets.of(ONE, last)).toEqual(beyond);
+    expect(targets.of(OTHER, '8.8.8.8')).toEqual(resolved('8.8.8.8'));
+  });
+
+  it('stay where an older object gets another one', () => {
+    const { targets } = pendingLookups();
+    targets.set(ONE, hosts(first));
+    targets.set(OTHER, hosts(...all.slice(1, -1)));
+    targets.set(ONE, hosts(last, first));
+    expect(targets.of(ONE, last)).toEqual(beyond);
+    expect(targets.of(ONE, first)).not.toEqual(beyond);
+  });
+
+  it('are resolved once others are removed, and their objects are notified', async () => {
+    const { targets, changed, end, inProgress } = pendingLookups();
+    targets.set(ONE, hosts(...all.slice(0, -1)));
+    targets.set(OTHER, hosts(last));
+    expect(targets.of(OTHER, last)).toEqual(beyond);
+    targets.set(ONE, hosts(...all.slice(1, -1)));
+    expect(changed).toEqual([OTHER]);
+    while (inProgress.size > 0) await end();
+    expect(targets.of(OTHER, last)).toEqual(resolved('8.8.8.8'));
+  });
+
+  it('are after a restart those that had addresses, in whatever order objects come', () => {
+    const { targets, changed } = pendingLookups();
+    targets.set(OTHER, hosts(last));
+    targets.set(ONE, new Map(all.slice(0, -1).map(host => [host, ['9.9.9.9']])));
+    expect(targets.of(OTHER, last)).toEqual(beyond);
+    expect(changed).toEqual([OTHER]);
+    expect(targets.of(ONE, first)).toEqual(resolved('9.9.9.9'));
   });
 });

@@ -91,6 +91,22 @@ describe('an endpoint with externalTarget', () => {
     });
   });
 
+  it('is an invalid reference beyond the hosts that a namespace may have', async () => {
+    const others = [0, 1].map(object => {
+      const endpoints = Array.from({ length: 1000 }, (_, index) =>
+        db({ name: `db-${index}`, externalTarget: `h${index}.${object}.example.com:443` }),
+      );
+      return named(meshEndpoints({ endpoints }), `default/other-${object}`);
+    });
+    const scene = await EndpointsScene.startWith({ [HOST]: ['8.8.8.8'] }, tailnet, ...others, web(db()));
+    const error = `externalTarget: ${HOST} is not among the 2000 hosts that a namespace may have: remove others, or use another namespace`;
+    expect(entryOf(scene)).toMatchObject({ status: 'Unhealthy', error });
+    const message = `endpoint db: ${error}`;
+    expect(conditionOf(scene, 'Ready')).toMatchObject({ reason: 'InvalidReference', message });
+    await scene.remove('MeshEndpoints/default/other-0');
+    expect(entryOf(scene)).toMatchObject({ status: 'Healthy', resolvedAddresses: ['8.8.8.8'] });
+  });
+
   it('may be private where the configuration allows it, and resolves the routes to it at once', async () => {
     const object = web(db({ externalTarget: '10.1.2.3:80' }));
     const scene = await EndpointsScene.start(tailnet, object, route('HTTPRoute', 'default/web'));
