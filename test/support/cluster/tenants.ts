@@ -33,7 +33,10 @@ export type Tenants = {
   readonly server: ApiServerAlone;
   readonly admin: KubeClient;
   /** Starts the operator with the rights that it has in a cluster, and waits until it leads; it ends with the test. */
-  readonly startOperator: (environment?: Readonly<Record<string, string>>) => Promise<ServedProcess>;
+  readonly startOperator: (
+    environment?: Readonly<Record<string, string>>,
+    by?: readonly string[],
+  ) => Promise<ServedProcess>;
   /** Starts an extension server with its rights, and returns a client of its gRPC; both end with the test. */
   readonly startExtensionServer: (environment?: Readonly<Record<string, string>>) => Promise<TestClient>;
   readonly end: () => Promise<void>;
@@ -57,8 +60,13 @@ export async function startTenants(...flags: readonly string[]): Promise<Tenants
   return {
     server: own.server,
     admin,
-    startOperator: async (environment = {}) => {
-      const operator = startServed('operator', {}, { ...ofOperator, POD_NAME: 'operator', ...environment });
+    startOperator: async (environment = {}, by = []) => {
+      const operator = startServed(
+        'operator',
+        {},
+        { ...ofOperator, POD_NAME: 'operator', ...environment },
+        by,
+      );
       await operator.line('became leader');
       return operator;
     },

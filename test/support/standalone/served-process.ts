@@ -30,14 +30,15 @@ const ADDRESSES = {
   EXTENSION_SERVER_ADDRESS: '127.0.0.1:5005',
 };
 
-/** Starts `mesh-gateway COMMAND` on free ports; it ends with the test. */
+/** Starts `mesh-gateway COMMAND` on free ports, by another command if one is given; it ends with the test. */
 export function startServed(
   command: string,
   flags: Readonly<Record<string, string>>,
   environment: Readonly<Record<string, string>> = {},
+  by: readonly string[] = [],
 ): ServedProcess {
   const args = Object.entries(flags).map(([name, value]) => `--${name}=${value}`);
-  const [program = '', ...rest] = typescript('src/cli.ts', command, ...args);
+  const [program = '', ...rest] = [...by, ...typescript('src/cli.ts', command, ...args)];
   const child = spawn(program, rest, {
     cwd: PROJECT,
     env: { PATH: process.env['PATH'] ?? '', HOME: '/nonexistent', ...ADDRESSES, ...environment },
