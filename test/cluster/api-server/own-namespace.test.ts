@@ -5,6 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { KubeClient } from '../../../lab/kube/client.ts';
 import type { KubeObject } from '../../../lab/kube/object.ts';
 import { waitFor } from '../../../lab/process/wait.ts';
+import type { AccessRule } from '../../../src/api/access.ts';
 import type { Kinds } from '../../../src/api/generated/types.ts';
 import { COMPONENTS, MESH_POD } from '../../../src/api/names.ts';
 import { validate } from '../../../src/api/validation/validate.ts';
@@ -39,15 +40,23 @@ afterAll(async () => {
   await own.end();
 });
 
-/** A namespace, and the token of an operator in it, with no rights but those of the manifests. */
-async function newNamespace() {
+/** What the operator only applies, and the tests read. */
+const READ_BACK: readonly AccessRule[] = [
+  { apiGroups: [''], resources: ['serviceaccounts'], verbs: ['get'] },
+  { apiGroups: ['policy'], resources: ['poddisruptionbudgets'], verbs: ['get'] },
+  { apiGroups: ['rbac.authorization.k8s.io'], resources: ['roles', 'rolebindings'], verbs: ['get'] },
+];
+
+/** A namespace, and the token of an operator in it, with no rights but those of the manifests and these. */
+async function newNamespace(more: readonly AccessRule[] = []) {
   const namespace = await createNamespace(admin);
-  const token = await createAccount(admin, { namespace, name: COMPONENTS.operator }, operatorAccess);
+  const access = { ...operatorAccess, own: [...operatorAccess.own, ...more] };
+  const token = await createAccount(admin, { namespace, name: COMPONENTS.operator }, access);
   return { namespace, token };
 }
 
 async function openNamespace(): Promise<OwnNamespace> {
-  const { namespace, token } = await newNamespace();
+  const { namespace, token } = await newNamespace(READ_BACK);
   const transport = adminTransport({ ...admin.access, token });
   transports.push(transport);
   const workloads = kubernetesNamespace({
