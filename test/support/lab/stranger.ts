@@ -169,12 +169,27 @@ const DATAGRAMS = [
 
 const AT_ONCE = 200;
 
-async function udpAnswers(proxy: string, { address, udp, echo }: DevicePorts): Promise<readonly string[]> {
+/**
+ * What answers twice, the second time to another client. meshd has a socket on loopback for each client and port: a datagram
+ * to a port that is by chance that of such a socket comes back to the client of the socket.
+ */
+async function udpAnswers(proxy: string, ports: DevicePorts): Promise<readonly string[]> {
+  const first = await udpPorts(proxy, ports, ports.udp);
+  const again = first.length === 0 ? [] : await udpPorts(proxy, ports, first);
+  return again.map(port => `udp ${port}`).sort();
+}
+
+/** The ports that sent a datagram back. */
+async function udpPorts(
+  proxy: string,
+  { address, echo }: DevicePorts,
+  ports: readonly number[],
+): Promise<readonly number[]> {
   const sources = new Map<string, number>();
   const association = await openAssociation(proxy, from => sources.set(from, (sources.get(from) ?? 0) + 1));
   try {
-    for (let at = 0; at < udp.length; at += AT_ONCE) {
-      for (const port of udp.slice(at, at + AT_ONCE))
+    for (let at = 0; at < ports.length; at += AT_ONCE) {
+      for (const port of ports.slice(at, at + AT_ONCE))
         for (const datagram of DATAGRAMS) association.send(`${address}:${port}`, datagram);
       await echoes();
     }
@@ -182,10 +197,7 @@ async function udpAnswers(proxy: string, { address, udp, echo }: DevicePorts): P
   } finally {
     association.close();
   }
-  return [...sources.keys()]
-    .filter(from => from !== echo)
-    .map(from => `udp ${from.split(':').at(-1)}`)
-    .sort();
+  return [...sources.keys()].filter(from => from !== echo).map(from => Number(from.split(':').at(-1)));
 
   /** Waits for three answers in a row of the service that echoes, which come after those to datagrams before. */
   async function echoes(): Promise<void> {
