@@ -1,7 +1,7 @@
-import { containsIP, familyOf, parseCidr } from '../api/ip.ts';
+import { containsAddress, familyOf, rangesOf } from '../api/ip.ts';
 
 /** Loopback, link-local and private addresses, and those of a tailnet, which encrypts what is sent there. */
-const PRIVATE = [
+const PRIVATE = rangesOf([
   '127.0.0.0/8',
   '10.0.0.0/8',
   '172.16.0.0/12',
@@ -11,7 +11,7 @@ const PRIVATE = [
   '::1/128',
   'fc00::/7',
   'fe80::/10',
-].map(parseCidr);
+]);
 
 /** Of this machine and of Services of the cluster; a name without a dot is one of the operator's namespace. */
 const PRIVATE_NAME = /^(?:[^.]+|.+\.(?:localhost|svc|svc\..+))$/;
@@ -24,5 +24,5 @@ export function isClearText(url: string): boolean {
   const host = hostname.replace(/^\[|\]$|\.$/g, '');
   if (protocol !== 'http:') return false;
   if (familyOf(host) === undefined) return host.includes(':') || !PRIVATE_NAME.test(host);
-  return !PRIVATE.some(range => containsIP(range, host));
+  return !containsAddress(PRIVATE, host);
 }
