@@ -21,6 +21,7 @@ import { operatorAccess } from '../../../src/controllers.ts';
 import { createAccount, writeKubeconfig } from '../../support/cluster/account.ts';
 import { ownApiServer } from '../../support/cluster/own-api-server.ts';
 import type { OwnApiServer } from '../../support/cluster/own-api-server.ts';
+import { storeReleasedLease } from '../../support/cluster/released-lease.ts';
 import { named } from '../../support/declared.ts';
 import { AUTHORITY } from '../../support/kubernetes/wire-certificates.ts';
 import { meshEndpoints, meshTailnet } from '../../support/objects.ts';
@@ -42,6 +43,7 @@ beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), 'mesh-tailnet-'));
   await admin.create({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: NAMESPACE } });
   token = await createAccount(admin, { namespace: NAMESPACE, name: COMPONENTS.operator }, operatorAccess);
+  await storeReleasedLease(admin, NAMESPACE);
 });
 afterAll(async () => {
   rmSync(folder, { recursive: true, force: true });

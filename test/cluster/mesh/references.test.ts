@@ -17,6 +17,7 @@ import { extensionServerAccess } from '../../../src/traffic/access.ts';
 import { createAccount, writeKubeconfig } from '../../support/cluster/account.ts';
 import { ownApiServer } from '../../support/cluster/own-api-server.ts';
 import type { OwnApiServer } from '../../support/cluster/own-api-server.ts';
+import { storeReleasedLease } from '../../support/cluster/released-lease.ts';
 import { named } from '../../support/declared.ts';
 import { forward, startMember } from '../../support/health/member.ts';
 import { listenForTest, startHttpService } from '../../support/health/services.ts';
@@ -43,6 +44,7 @@ beforeAll(async () => {
   for (const [name, access] of Object.entries(accounts)) {
     tokens[name] = await createAccount(admin, { namespace: NAMESPACE, name }, access);
   }
+  await storeReleasedLease(admin, NAMESPACE);
 });
 afterAll(async () => {
   rmSync(folder, { recursive: true, force: true });

@@ -21,6 +21,7 @@ import { startServed } from '../standalone/served-process.ts';
 import type { ServedProcess } from '../standalone/served-process.ts';
 import { createAccount, writeKubeconfig } from './account.ts';
 import { ownApiServer } from './own-api-server.ts';
+import { storeReleasedLease } from './released-lease.ts';
 
 /** The tenant that takes whatever it can get, and the one whose figures count. */
 export const [NOISY, QUIET] = ['noisy', 'quiet'];
@@ -61,6 +62,7 @@ export async function startTenants(...flags: readonly string[]): Promise<Tenants
     server: own.server,
     admin,
     startOperator: async (environment = {}, by = []) => {
+      await storeReleasedLease(admin, OPERATOR_NAMESPACE);
       const operator = startServed(
         'operator',
         {},
