@@ -4,9 +4,11 @@ import { isEqual } from '../api/json.ts';
 import type { Kinds } from '../api/generated/types.ts';
 import { isClearText } from './clear-text.ts';
 import { proxiesOf } from '../traffic/data-path.ts';
-import { SKIP_CLEANUP } from './pool/members.ts';
+import { scopeProblemOf, scopesFix } from './pool/key-problem.ts';
+import { isHeld, SKIP_CLEANUP } from './pool/members.ts';
 import type { Reach, ReconciledPool } from './pool/pool.ts';
-import type { ControlError, Device, TailnetView } from '../control/control.ts';
+import { ControlError } from '../control/control.ts';
+import type { Device, TailnetView } from '../control/control.ts';
 
 type MeshTailnet = Kinds['MeshTailnet'];
 type Status = NonNullable<MeshTailnet['status']>;
@@ -162,10 +164,12 @@ function readyOf(situation: Situation, authenticated: Finding, poolReady: Findin
   return { type: 'Ready', status: 'True', reason: 'TailnetReady', message };
 }
 
-function deletingMessage({ pool }: Situation): string {
+function deletingMessage({ tailnet, pool }: Situation): string {
   if (!pool) return 'the object is being deleted, and waits for the finalizers of others';
   const online = `; still online are ${pool.waitsFor.join(', ')}: what is after 3 minutes is left in the tailnet, because another cluster may use it`;
-  const waits = pool.error ? `: ${pool.error.message}` : pool.waitsFor.length > 0 ? online : '';
+  const problem = pool.error instanceof ControlError ? scopeProblemOf(pool.error, tailnet.spec) : undefined;
+  const error = problem?.message ?? pool.error?.message;
+  const waits = error === undefined ? (pool.waitsFor.length > 0 ? online : '') : `: ${error}`;
   return `the mesh pods and their devices are being removed${waits}; if the control API never comes back, set the annotation ${SKIP_CLEANUP}: "true", and remove the devices by hand`;
 }
 
@@ -182,7 +186,7 @@ export function authenticatedOf(situation: Omit<Situation, 'pool'>): Finding {
     return { type: 'Authenticated', status: 'Unknown', reason: 'Conflict', message };
   }
   if (situation.problem) return notAuthenticated(situation.problem);
-  const problem = errorProblem(view?.error, origin) ?? mismatch(view, domain, origin);
+  const problem = errorProblem(view?.error, origin, tailnet) ?? mismatch(view, domain, origin);
   const url = situation.reach?.controlURL;
   const clearText =
     url !== undefined && isClearText(url)
@@ -205,7 +209,11 @@ function cut(message: string): string {
   return message.slice(0, 2000);
 }
 
-function errorProblem(error: ControlError | undefined, origin: string): AuthenticationProblem | undefined {
+function errorProblem(
+  error: ControlError | undefined,
+  origin: string,
+  tailnet: MeshTailnet,
+): AuthenticationProblem | undefined {
   if (!error) return undefined;
   const { reason, message, scope = '' } = error;
   switch (reason) {
@@ -214,11 +222,14 @@ function errorProblem(error: ControlError | undefined, origin: string): Authenti
         reason,
         message: `the control API refuses the credentials of ${origin} (${message}): store those of an OAuth client that exists and is not revoked`,
       };
-    case 'ScopeMissing':
+    case 'ScopeMissing': {
+      const isReader = tailnet.spec.pool.mode === 'External' && !isHeld(tailnet);
+      const fix = scopesFix(tailnet.spec, isReader ? 'devices:core:read' : undefined);
       return {
         reason,
-        message: `the credentials of ${origin} lack the scope ${scope} (${message}): grant it to the OAuth client`,
+        message: `the credentials of ${origin} lack the scope ${scope} (${message}): ${fix}`,
       };
+    }
     case 'Throttled':
       return { reason, message: `the control API limits the rate of requests (${message})` };
     case 'NotFound':

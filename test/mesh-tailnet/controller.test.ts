@@ -153,13 +153,17 @@ describe('a MeshTailnet is not authenticated', () => {
     expect(lines.map(({ msg }) => msg)).toContain('invalid OAuth credentials');
   });
 
-  it('where the OAuth client lacks a scope, which is named', async () => {
-    const { own, api, condition, interval } = await sceneOf();
+  it.each([
+    ['a pool', 'devices:core and auth_keys', {}],
+    ['no pool', 'devices:core:read', EXTERNAL],
+  ])('where the OAuth client lacks a scope for %s, which needs %s', async (_, needed, spec) => {
+    const { own, api, condition, interval } = await sceneOf({ spec });
     const { id, secret } = api.addClient(['auth_keys']);
     own.put(id, secret);
     await interval();
     expect(condition('Authenticated')).toMatchObject({ status: 'False', reason: 'ScopeMissing' });
     expect(condition('Authenticated')?.message).toContain('lack the scope devices:core:read');
+    expect(condition('Authenticated')?.message).toContain(`grant the client ${needed},`);
   });
 
   it('with the credentials of another tailnet', async () => {

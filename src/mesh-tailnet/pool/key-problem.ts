@@ -1,4 +1,7 @@
+import type { Kinds } from '../../api/generated/types.ts';
 import type { ControlError } from '../../control/control.ts';
+
+type Spec = Pick<Kinds['MeshTailnet']['spec'], 'oauth' | 'tags'>;
 
 /** Why join keys cannot be created until the credentials or the policy of the tailnet change. */
 type KeyProblem = {
@@ -7,12 +10,28 @@ type KeyProblem = {
   readonly message: string;
 };
 
-/** Why a join key with these tags was not created; undefined where another attempt may succeed. */
-export function keyProblemOf(error: ControlError, tags: readonly string[]): KeyProblem | undefined {
-  const { reason, message, scope = 'auth_keys', status } = error;
+/** The fix for a missing scope: all scopes at once, because a pool that starts with fewer cannot be removed. */
+export function scopesFix({ oauth }: Spec, needed = 'devices:core and auth_keys'): string {
+  const narrowed = (oauth.scopes ?? []).length > 0 ? ', and list that in spec.oauth.scopes' : '';
+  return `grant the client ${needed}, which is what the operator needs${narrowed}`;
+}
+
+/** Why a step fails until the credentials have the scope for it. */
+export function scopeProblemOf(error: ControlError, spec: Spec): KeyProblem | undefined {
+  const { reason, message, scope = '' } = error;
+  if (reason !== 'ScopeMissing') return undefined;
+  return {
+    reason: 'NotAuthenticated',
+    message: `the credentials lack the scope ${scope} (${message}): ${scopesFix(spec)}`,
+  };
+}
+
+/** Why a join key was not created; undefined where another attempt may succeed. */
+export function keyProblemOf(error: ControlError, spec: Spec): KeyProblem | undefined {
+  const { reason, message, status } = error;
   // Headscale refuses tags with 403, too.
   if ((status === 400 || status === 403) && /\btags?\b/i.test(message)) {
-    return { reason: 'KeyRejected', message: tagProblem(message, tags) };
+    return { reason: 'KeyRejected', message: tagProblem(message, spec.tags) };
   }
   switch (reason) {
     case 'CredentialsInvalid':
@@ -21,10 +40,7 @@ export function keyProblemOf(error: ControlError, tags: readonly string[]): KeyP
         message: `the control API refuses the credentials for a join key (${message}): see the condition Authenticated`,
       };
     case 'ScopeMissing':
-      return {
-        reason: 'NotAuthenticated',
-        message: `the credentials lack the scope ${scope}, which creates join keys (${message}): grant it to the OAuth client`,
-      };
+      return scopeProblemOf(error, spec);
     case 'Invalid':
     case 'NotFound':
     case 'NotSupported':

@@ -8,7 +8,7 @@ import type { ReadResources, WriteResources } from '../../resources/resources.ts
 import type { Log } from '../../telemetry/log.ts';
 import { gatherPool } from './gather.ts';
 import type { GatherPoolOptions, Suspects } from './gather.ts';
-import { keyProblemOf } from './key-problem.ts';
+import { keyProblemOf, scopeProblemOf } from './key-problem.ts';
 import { poolNames } from './members.ts';
 import { poolObjects, POOL_ANNOTATIONS } from './objects.ts';
 import type { PoolOptions } from './objects.ts';
@@ -208,7 +208,7 @@ async function reconcilePool(tailnet: MeshTailnet, options: ReconcileOptions, de
     log.error('failed to create device', { tailnet: tailnet.metadata.name, why: failure.error.message });
   }
   const isRemoved = steps.at(-1)?.do === 'finish' && !failure && waitsFor.length === 0;
-  const finding = poolFinding(tailnet, pool.situation, failure && problemOf(failure, tailnet.spec.tags));
+  const finding = poolFinding(tailnet, pool.situation, failure && problemOf(failure, tailnet.spec));
   return {
     pool,
     finding,
@@ -222,11 +222,11 @@ async function reconcilePool(tailnet: MeshTailnet, options: ReconcileOptions, de
 }
 
 /** A step that failed is taken again; what the pods show may be of more help. */
-function problemOf({ step, error }: FailedStep, tags: readonly string[]): PoolProblem {
+function problemOf({ step, error }: FailedStep, spec: MeshTailnet['spec']): PoolProblem {
   const { message } = error;
   if (!(error instanceof ControlError)) {
     return { reason: 'Starting', message: `the operator cannot change the pool: ${message}` };
   }
-  const problem = step.do === 'create-key' ? keyProblemOf(error, tags) : undefined;
+  const problem = step.do === 'create-key' ? keyProblemOf(error, spec) : scopeProblemOf(error, spec);
   return problem ?? { reason: 'Starting', message: `the control API cannot be used (${message})` };
 }

@@ -5,6 +5,15 @@ import type { ControlErrorReason } from '../../../src/control/control.ts';
 import { keyProblemOf } from '../../../src/mesh-tailnet/pool/key-problem.ts';
 import { failureOf, startClient } from '../../support/control/client.ts';
 
+function specOf(tags: readonly string[], scopes: readonly string[] = []) {
+  const oauth = {
+    secretRef: { name: 'mesh-oauth' },
+    clientIdKey: 'client-id',
+    clientSecretKey: 'client-secret',
+  };
+  return { tags, oauth: { ...oauth, scopes } };
+}
+
 const closing: (() => unknown)[] = [];
 afterEach(async () => {
   for (const close of closing.splice(0)) await close();
@@ -25,7 +34,7 @@ describe('a join key', () => {
     'with tags that the OAuth client may not assign needs a policy of %s, which is shown',
     async dialect => {
       const error = await refusalOf({ dialect }, ['tag:mesh', 'tag:web'], ['auth_keys']);
-      const problem = keyProblemOf(error, ['tag:mesh', 'tag:web']);
+      const problem = keyProblemOf(error, specOf(['tag:mesh', 'tag:web']));
       expect(problem?.reason).toBe('KeyRejected');
       expect(problem?.message).toContain(`(${error.message})`);
       expect(problem?.message).toContain(
@@ -38,14 +47,22 @@ describe('a join key', () => {
   );
 
   it.each(['vendor', 'headscale'] as const)(
-    'without the scope for it names the scope of %s',
+    'without the scope for it names that of %s, and all that the client needs',
     async dialect => {
       const error = await refusalOf({ dialect }, ['tag:other'], ['devices:core']);
-      const problem = keyProblemOf(error, ['tag:other']);
+      const problem = keyProblemOf(error, specOf(['tag:other']));
       expect(problem?.reason).toBe('NotAuthenticated');
       expect(problem?.message).toContain('lack the scope auth_keys');
+      expect(problem?.message).toContain('grant the client devices:core and auth_keys');
+      expect(problem?.message).not.toContain('spec.oauth.scopes');
     },
   );
+
+  it('without a scope that spec.oauth.scopes may have left out names that field', async () => {
+    const error = await refusalOf({}, ['tag:other'], ['devices:core']);
+    const problem = keyProblemOf(error, specOf(['tag:other'], ['devices:core']));
+    expect(problem?.message).toContain('and list that in spec.oauth.scopes');
+  });
 
   const CASES: readonly (readonly [ControlErrorReason, number | undefined, string | undefined])[] = [
     ['CredentialsInvalid', 401, 'NotAuthenticated'],
@@ -59,6 +76,6 @@ describe('a join key', () => {
   ];
   it.each(CASES)('refused as %s with status %s has the problem %s', (reason, status, expected) => {
     const error = new ControlError(reason, 'no', status === undefined ? {} : { status });
-    expect(keyProblemOf(error, ['tag:mesh'])?.reason).toBe(expected);
+    expect(keyProblemOf(error, specOf(['tag:mesh']))?.reason).toBe(expected);
   });
 });

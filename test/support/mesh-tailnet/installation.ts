@@ -87,8 +87,8 @@ export class Installation {
   }
 
   /** Stores the credentials of a new OAuth client. */
-  storeCredentials(): void {
-    const { id, secret } = this.#options.api.addClient(['devices:core', 'auth_keys']);
+  storeCredentials(scopes: readonly string[] = ['devices:core', 'auth_keys']): void {
+    const { id, secret } = this.#options.api.addClient(scopes);
     const data = { 'client-id': id, 'client-secret': secret };
     void this.namespace.apply({ apiVersion: 'v1', kind: 'Secret', metadata: { name: 'mesh-oauth' }, data });
   }
