@@ -142,6 +142,15 @@ function bodyOf(text: string, headers: Headers): Fields {
   throw garbled(`it is no JSON object but ${type}: does controlURL lead to a control API?`);
 }
 
+/** Codes for a certificate of no trusted CA. Node's own message may name an option of its command line as the fix. */
+const UNTRUSTED: ReadonlySet<string> = new Set([
+  'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
+  'UNABLE_TO_GET_ISSUER_CERT',
+  'UNABLE_TO_GET_ISSUER_CERT_LOCALLY',
+  'SELF_SIGNED_CERT_IN_CHAIN',
+  'DEPTH_ZERO_SELF_SIGNED_CERT',
+]);
+
 /** The code of a broken connection depends on the moment when it breaks. All have one text, since it is shown in status. */
 const CLOSED: ReadonlySet<string> = new Set(['ECONNRESET', 'EPIPE', 'UND_ERR_SOCKET']);
 
@@ -153,6 +162,9 @@ function wordsFor(error: unknown): string {
   if (cause instanceof Error) return wordsFor(cause);
   const code = 'code' in error && typeof error.code === 'string' ? error.code : '';
   if (CLOSED.has(code)) return 'the connection was closed before the end of the response';
+  if (UNTRUSTED.has(code)) {
+    return `${code}: the certificate is of no CA that the operator trusts: set spec.controlCA to the CA of the server`;
+  }
   const message = withoutSecrets(error.message.split('\n', 1)[0] ?? '').slice(0, 300);
   // OpenSSL puts an address of memory before its message.
   const stable = message.replace(/^[0-9A-F]{8,}:/, '');

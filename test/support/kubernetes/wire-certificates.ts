@@ -78,6 +78,23 @@ hHi8J9jYaz/w03LfYx9HQiS8DMQRHfVPa7JsoXsn/ZKriI0w1s93gmLc
   },
 };
 
+/** A certificate of the same server and key that vouches for itself. */
+export const SELF_SIGNED: KeyPair = {
+  cert: `-----BEGIN CERTIFICATE-----
+MIIBjzCCATWgAwIBAgIUOZWv7FkB66iGgvo+sFrUsksXJPkwCgYIKoZIzj0EAwIw
+FTETMBEGA1UEAwwKd2lyZS1hbG9uZTAgFw0yNjExMjQxMzA3MTZaGA8yMTI2MTAz
+MTEzMDcxNlowFTETMBEGA1UEAwwKd2lyZS1hbG9uZTBZMBMGByqGSM49AgEGCCqG
+SM49AwEHA0IABA5WWdpVNAf8QIwvrrW6plZoBl7Odu00gg32zyxc0s8kIvK/DatX
+xOm3Wd4JOIkotDQgaIket3mnaX81MB3ji5GjYTBfMB0GA1UdDgQWBBT7EKEgFihq
+rz0wRXcX49tk6z6JqjAfBgNVHSMEGDAWgBT7EKEgFihqrz0wRXcX49tk6z6JqjAP
+BgNVHREECDAGhwR/AAABMAwGA1UdEwEB/wQCMAAwCgYIKoZIzj0EAwIDSAAwRQIg
+JXViaMDKGh1SvwV1ideclroJwD7wQqi8aTJFPvWbOeoCIQD3eAgYLyr8HfcdJRKM
+zskuZjb7ill5WHKNVgbDJfCJAQ==
+-----END CERTIFICATE-----
+`,
+  key: AUTHORITY.server.key,
+};
+
 /** Clients that the first authority vouches for. */
 export const CLIENTS = {
   alice: {
