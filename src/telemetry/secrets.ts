@@ -37,6 +37,9 @@ const QUOTED = String.raw`\\+"[^"]*(?:"|$)|"(?:[^"\\]|\\.)*(?:"|\\?$)|'[^']*(?:'
 /** The separator after a name in YAML, JSON, queries or headers. */
 const IS = String.raw`\\*["']?\s*(?:[:=]|%3[AD])\s*`;
 
+/** Not the path of a request before a message about it: POST /api/v2/oauth/token: 401. */
+const NO_PATH = String.raw`(?<!\b(?:GET|POST|PUT|PATCH|DELETE) /[\w./%~-]*:\s*)`;
+
 /**
  * Patterns of secrets in texts: first those that may contain blanks, last those that follow the name of a secret. The group
  * of a pattern is kept. All also match at the end of a truncated text.
@@ -52,7 +55,7 @@ const SHAPES: readonly RegExp[] = [
   /eyJ[\w-]{8,}\.[\w-]+(?:\.[\w-]*)?/g,
   /(:\/\/)(?:[^\s/?#]*|[^\s/:@]*:\S*)(?=@)/g,
   new RegExp(
-    String.raw`((?:secret|token|passw(?:or)?d|passphrase|credentials?|(?:auth|api|access|private)[-_]?key)(?![\w-]{0,20}(?:name|ref|type|id|url)\b)[\w-]{0,20}${IS})(?:${QUOTED}|[^\s&]+)`,
+    String.raw`((?:secret|token|passw(?:or)?d|passphrase|credentials?|(?:auth|api|access|private)[-_]?key)(?![\w-]{0,20}(?:name|ref|type|id|url)\b)[\w-]{0,20}${IS}${NO_PATH})(?:${QUOTED}|[^\s&]+)`,
     'gi',
   ),
 ];
