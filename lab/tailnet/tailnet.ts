@@ -74,7 +74,12 @@ export async function setTags(admin: string, id: string, tags: readonly string[]
   await requestJson('PUT', `${admin}/nodes/${id}/tags`, { tags });
 }
 
-/** Deletes a device: to come back it has to join as a new one. */
+/** Deletes a device and logs it out, as the vendor does: to come back it has to join as a new one. */
 export async function removeNode(admin: string, id: string): Promise<void> {
   await requestJson('DELETE', `${admin}/nodes/${id}`);
+}
+
+/** Deletes a device as headscale does: its daemon stays `Running`, and its next map request gets a 404. */
+export async function forgetNode(admin: string, id: string): Promise<void> {
+  await requestJson('POST', `${admin}/nodes/${id}/forget`);
 }

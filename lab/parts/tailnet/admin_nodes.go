@@ -62,9 +62,15 @@ func (c *control) expireNode(w http.ResponseWriter, r *http.Request) {
 	c.changeNode(w, r, "node expired", func(m *member) { m.expiredAt = time.Now() })
 }
 
-// removeNode takes a node out for good: to come back it must join as a new one.
+// removeNode takes a node out for good and logs it out: to come back it must join as a new one.
 func (c *control) removeNode(w http.ResponseWriter, r *http.Request) {
 	c.changeNode(w, r, "node removed", func(m *member) { m.expiredAt, m.removed = time.Now(), true })
+}
+
+// forgetNode takes a node out for good as headscale does, which does not log it out: its client keeps its last netmap
+// and its state, its map requests fail, and its node key is that of a stranger.
+func (c *control) forgetNode(w http.ResponseWriter, r *http.Request) {
+	c.changeNode(w, r, "node forgotten", c.members.forget)
 }
 
 // takeNodeOffline cuts every path between a node and its peers; all keep their netmaps, names and addresses.

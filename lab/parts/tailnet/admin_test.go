@@ -16,6 +16,7 @@ func TestAdminSaysWhatIsWrongAndWhatIsRight(t *testing.T) {
 		{"wrong method", "PATCH", "/nodes", "", 404, "path"},
 		{"no such node", "POST", "/nodes/x/expire", "", 404, "id"},
 		{"no such node to remove", "DELETE", "/nodes/x", "", 404, "id"},
+		{"no such node to forget", "POST", "/nodes/x/forget", "", 404, "id"},
 		{"no such key", "DELETE", "/keys/x", "", 404, "id"},
 		{"no body", "POST", "/keys", "", 400, "body"},
 		{"unknown field", "POST", "/keys", `{"reuseable": true}`, 400, "body"},

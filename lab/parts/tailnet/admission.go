@@ -20,7 +20,8 @@ const (
 	waitIt   verdict = "wait"  // it waits for that login
 )
 
-// admit decides by what the node sent, the machine it came from and the member that has its node key.
+// admit decides by what the node sent, the machine it came from and the member that has its node key. A node that was
+// forgotten is unknown.
 //
 //	node key   other machine's           → refuse
 //	logout     known → leave             unknown → refuse

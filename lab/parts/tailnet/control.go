@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"log/slog"
 	"net/http"
+	"sync"
 	"time"
 
 	"golang.org/x/net/http2"
@@ -25,6 +26,7 @@ type control struct {
 	domain  string
 	keys    *keyring
 	members *roster
+	joining sync.Mutex
 	log     *slog.Logger
 }
 

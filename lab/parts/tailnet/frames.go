@@ -18,7 +18,7 @@ const maxFrame = 16 << 20
 type frameWriter struct {
 	http.ResponseWriter
 	isCompressed bool
-	change       func(*tailcfg.MapResponse)
+	change       func(*tailcfg.MapResponse) bool // reports whether to pass the message on
 	pending      bytes.Buffer
 }
 
@@ -41,14 +41,14 @@ func (f *frameWriter) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// pass changes one message and writes it as a frame.
+// pass changes one message and writes it as a frame, unless the change withholds it.
 func (f *frameWriter) pass(message []byte) error {
 	var res tailcfg.MapResponse
 	if err := json.Unmarshal(message, &res); err != nil {
 		return err
 	}
-	if res.Node != nil { // a keep-alive has none
-		f.change(&res)
+	if res.Node != nil && !f.change(&res) { // a keep-alive has none
+		return nil
 	}
 	out, err := json.Marshal(&res)
 	if err != nil {

@@ -50,6 +50,48 @@ func TestANodeKeyIsOfUseToItsMachineOnly(t *testing.T) {
 	}
 }
 
+func TestAForgottenNodeIsAStranger(t *testing.T) {
+	c := newControl("http://127.0.0.1:1", "example.ts.net", &tailcfg.DERPMap{}, slog.New(slog.DiscardHandler))
+	_, secret, err := c.keys.add(joinKey{Reusable: true, ExpiresAt: time.Now().Add(time.Hour)}, time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	machine, node := key.NewMachine().Public(), key.NewNode().Public()
+	again := tailcfg.RegisterRequest{Version: 100, NodeKey: node, Hostinfo: &tailcfg.Hostinfo{Hostname: "n"}}
+	join := again
+	join.Auth = &tailcfg.RegisterResponseAuth{AuthKey: secret}
+	send(t, c, machine, "/machine/register", join)
+	before := c.members.all()[0]
+	address := c.view(before).Addresses[0]
+	c.members.update(before.id, c.members.forget)
+
+	for _, stream := range []bool{false, true} {
+		poll := tailcfg.MapRequest{Version: 100, NodeKey: node, Stream: stream, OmitPeers: !stream}
+		if w := send(t, c, machine, "/machine/map", poll); w.Code != http.StatusNotFound || w.Body.String() != "node not found\n" {
+			t.Errorf("a map request with stream %t: %d %q", stream, w.Code, w.Body)
+		}
+	}
+	var res tailcfg.RegisterResponse
+	if w := send(t, c, machine, "/machine/register", again); json.Unmarshal(w.Body.Bytes(), &res) != nil || res.AuthURL == "" || res.NodeKeyExpired {
+		t.Errorf("without a join key it is not sent to log in: %d %s", w.Code, w.Body)
+	}
+	if w := send(t, c, machine, "/machine/register", join); len(c.members.all()) != 1 {
+		t.Fatalf("it does not join with its old node key and a join key: %d %s", w.Code, w.Body)
+	}
+	after := c.members.all()[0]
+	if now := c.view(after).Addresses[0]; after.id == before.id || after.name != before.name || now == address {
+		t.Errorf("it joins as %s %s %s, want a new node with the name of %s %s %s", after.id, after.name, now, before.id, before.name, address)
+	}
+	other := join
+	other.NodeKey = key.NewNode().Public()
+	send(t, c, key.NewMachine().Public(), "/machine/register", other)
+	for _, m := range c.members.all() {
+		if m.nodeKey == other.NodeKey && (m.id == after.id || m.id == before.id) {
+			t.Errorf("another node gets the id %s, which is not free", m.id)
+		}
+	}
+}
+
 // No message of a node reaches the vendor's server that would end the process.
 func TestMalformedMessagesAreAnswered(t *testing.T) {
 	c := newControl("http://127.0.0.1:1", "example.ts.net", &tailcfg.DERPMap{}, slog.New(slog.DiscardHandler))

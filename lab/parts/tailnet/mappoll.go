@@ -7,7 +7,8 @@ import (
 	"tailscale.com/tailcfg"
 )
 
-// serveMap passes a member's map request to the vendor's server and redraws every netmap on its way back.
+// serveMap passes a member's map request to the vendor's server and redraws every netmap on its way back. Once the
+// member is forgotten, a poll that is open gets keep-alives and no further netmap.
 func (c *control) serveMap(w http.ResponseWriter, r *http.Request) {
 	var req tailcfg.MapRequest
 	if !readMessage(w, r, &req) {
@@ -26,16 +27,18 @@ func (c *control) serveMap(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if req.Stream {
-		c.streamOpened(req.NodeKey)
-		defer c.streamClosed(req.NodeKey)
+		c.streamOpened(m)
+		defer c.streamClosed(m)
 	}
 	c.vendor.ServeHTTP(&frameWriter{
 		ResponseWriter: w,
 		isCompressed:   isCompressed,
-		change: func(res *tailcfg.MapResponse) {
-			if viewer, ok := c.members.get(req.NodeKey); ok {
+		change: func(res *tailcfg.MapResponse) bool {
+			viewer, ok := c.members.get(req.NodeKey)
+			if ok {
 				redraw(res, viewer, c.members.get, time.Now())
 			}
+			return ok
 		},
 	}, forward)
 }

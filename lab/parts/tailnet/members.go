@@ -107,9 +107,16 @@ func (r *roster) update(id tailcfg.StableNodeID, change func(*member)) (member, 
 	return r.change(func(m *member) bool { return m.id == id && !m.removed }, change)
 }
 
-// updateKey applies a change to the member with this node key, removed or not.
-func (r *roster) updateKey(k key.NodePublic, change func(*member)) (member, bool) {
-	return r.change(func(m *member) bool { return m.nodeKey == k }, change)
+// updateMember applies a change to this very member, removed or not; one that was forgotten is none, even if its node
+// key has joined again.
+func (r *roster) updateMember(same member, change func(*member)) (member, bool) {
+	return r.change(func(m *member) bool { return m.nodeKey == same.nodeKey && m.id == same.id }, change)
+}
+
+// forget is a change after which no table has the member.
+func (r *roster) forget(m *member) {
+	m.removed = true
+	delete(r.byKey, m.nodeKey)
 }
 
 func (r *roster) change(which func(*member) bool, change func(*member)) (member, bool) {

@@ -14,6 +14,7 @@ type lookup func(key.NodePublic) (member, bool)
 //
 //	viewer   peer                 what the viewer gets of the peer
 //	removed  any                  nothing, and its own key expired
+//	unknown  any                  no netmap: it was forgotten, see serveMap
 //	any      removed or unknown   nothing
 //	any      expired              a peer marked expired, behind a dead key
 //	offline  any                  an offline peer behind a dead key

@@ -133,6 +133,15 @@ func (n *node) join(key string, more ...string) *node {
 	return n
 }
 
+// hasLogged reports whether the daemon has logged a text.
+func (n *node) hasLogged(text string) error {
+	log, err := os.ReadFile(filepath.Join(n.dir, "log"))
+	if err == nil && !strings.Contains(string(log), text) {
+		err = errors.New("it is not in its log")
+	}
+	return err
+}
+
 type status struct {
 	BackendState string
 	Self         struct {

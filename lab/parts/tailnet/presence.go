@@ -3,22 +3,20 @@ package main
 import (
 	"context"
 	"time"
-
-	"tailscale.com/types/key"
 )
 
 // streamOpened and streamClosed count the map polls of a node: it is online while it has one.
-func (c *control) streamOpened(k key.NodePublic) {
-	m, _ := c.members.updateKey(k, func(m *member) { m.streams++ })
-	c.log.Info("node connected", "id", m.id, "name", m.name, "streams", m.streams)
+func (c *control) streamOpened(m member) {
+	after, _ := c.members.updateMember(m, func(m *member) { m.streams++ })
+	c.log.Info("node connected", "id", m.id, "name", m.name, "streams", after.streams)
 }
 
-func (c *control) streamClosed(k key.NodePublic) {
-	m, _ := c.members.updateKey(k, func(m *member) {
+func (c *control) streamClosed(m member) {
+	after, _ := c.members.updateMember(m, func(m *member) {
 		m.streams--
 		m.lastSeen = time.Now()
 	})
-	c.log.Info("node disconnected", "id", m.id, "name", m.name, "streams", m.streams)
+	c.log.Info("node disconnected", "id", m.id, "name", m.name, "streams", after.streams)
 }
 
 // reapEphemeral removes ephemeral nodes that have had no connection for the given time, until the context ends.
@@ -41,7 +39,7 @@ func (c *control) reapEphemeral(ctx context.Context, after time.Duration) {
 
 // removeMember makes a tombstone of a member, unless it came back.
 func (c *control) removeMember(m member, now time.Time) {
-	after, ok := c.members.updateKey(m.nodeKey, func(m *member) {
+	after, ok := c.members.updateMember(m, func(m *member) {
 		if m.streams == 0 {
 			m.expiredAt, m.removed = now, true
 		}

@@ -4,10 +4,13 @@ import (
 	"crypto/rand"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"net/netip"
 	"time"
 
+	"tailscale.com/net/tsaddr"
 	"tailscale.com/tailcfg"
 	"tailscale.com/types/key"
 )
@@ -63,6 +66,10 @@ func (c *control) join(r *http.Request, req *tailcfg.RegisterRequest, now time.T
 	if why != "" {
 		return c.refuse(req, why), nil
 	}
+	// One node after the other: their numbers are counted.
+	c.joining.Lock()
+	defer c.joining.Unlock()
+	c.renumber(req.NodeKey)
 	machine := machineOf(r.Context())
 	if old, isKnown := c.members.get(req.OldNodeKey); !isKnown || old.removed || old.machine != machine {
 		req.OldNodeKey = key.NodePublic{}
@@ -85,6 +92,25 @@ func (c *control) join(r *http.Request, req *tailcfg.RegisterRequest, now time.T
 	return res, nil
 }
 
+// renumber gives a node key that was forgotten the record of a new node, if the vendor's server knows the key. It
+// cannot delete the old record and gives out the number of its records plus one, so the old one stays, under a key of nobody.
+func (c *control) renumber(k key.NodePublic) {
+	n := c.vendor.Node(k)
+	if n == nil {
+		return
+	}
+	old := n.Clone()
+	old.Key = key.NewNode().Public()
+	c.vendor.UpdateNode(old)
+	number := c.vendor.NumNodes()
+	n.ID = tailcfg.NodeID(number)
+	n.StableID = tailcfg.StableNodeID(fmt.Sprintf("TESTCTRL%08x", number))
+	v4 := netip.AddrFrom4([4]byte{100, 64, byte(number >> 8), byte(number)})
+	n.Addresses = []netip.Prefix{netip.PrefixFrom(v4, 32), netip.PrefixFrom(tsaddr.Tailscale4To6(v4), 128)}
+	n.AllowedIPs = n.Addresses
+	c.vendor.UpdateNode(n)
+}
+
 // register has the vendor's server register the node; its join key has been checked before.
 func (c *control) register(r *http.Request, req *tailcfg.RegisterRequest) (tailcfg.RegisterResponse, error) {
 	var res tailcfg.RegisterResponse
@@ -102,7 +128,8 @@ func (c *control) register(r *http.Request, req *tailcfg.RegisterRequest) (tailc
 
 // leave ends a member that logs out: its node key expires, and an ephemeral node is removed.
 func (c *control) leave(k key.NodePublic, now time.Time) {
-	m, _ := c.members.updateKey(k, func(m *member) {
+	m, _ := c.members.get(k)
+	c.members.updateMember(m, func(m *member) {
 		m.expiredAt = now
 		m.removed = m.removed || m.ephemeral
 	})

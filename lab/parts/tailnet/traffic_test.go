@@ -194,19 +194,58 @@ func TestRemovedNodeIsGoneForGood(t *testing.T) {
 	}
 }
 
+func TestForgottenNodeIsNotLoggedOut(t *testing.T) {
+	p := startPair(t)
+	p.do("POST", "/forget")
+	eventually(t, "near forgets far", func() error {
+		if peers := p.near.status().Peer; len(peers) > 0 {
+			return fmt.Errorf("%+v", peers)
+		}
+		return nil
+	})
+	if err := p.isCut(); err != nil {
+		t.Error(err)
+	}
+	near := p.lab.find("near.example.ts.net")
+	p.lab.must("PUT", "/nodes/"+string(near.ID)+"/tags", `{"tags": ["tag:new"]}`, nil)
+	eventually(t, "near has new tags", func() error { return hasTags(p.near.status().Self.Tags, "[tag:new]") })
+	// A change of its host information makes a client send a map request of its own.
+	if out, err := p.far.cli(timeout, "set", "--hostname=renamed"); err != nil {
+		t.Fatal(err, out)
+	}
+	eventually(t, "far gets a 404", func() error { return p.far.hasLogged("404: node not found") })
+	far := p.far.status()
+	if far.BackendState != "Running" || len(far.Self.TailscaleIPs) != 2 || len(far.Peer) != 1 {
+		t.Errorf("far is %+v, want it running, with addresses and near as its peer", far)
+	}
+	for _, peer := range far.Peer {
+		if err := hasTags(peer.Tags, "[tag:lab]"); err != nil {
+			t.Error("far got another netmap:", err)
+		}
+	}
+
+	p.far.stop()
+	p.far.start()
+	eventually(t, "far must log in after a restart", func() error { return isState(p.far, "NeedsLogin") })
+	if nodes := p.lab.nodes(); len(nodes) != 1 {
+		t.Errorf("nodes %+v, want near only", nodes)
+	}
+	p.far.join(p.lab.addKey(`{}`).Key)
+	if after := p.lab.find("far.example.ts.net"); after.ID == p.farID {
+		t.Errorf("it came back as the old node %s", after.ID)
+	}
+	eventually(t, "near reaches far again", func() error { return reach(p.near.connect, p.byName) })
+}
+
 func TestTagsOfANodeCanBeSet(t *testing.T) {
 	p := startPair(t)
 	p.lab.must("PUT", "/nodes/"+string(p.farID)+"/tags", `{"tags": ["tag:db"]}`, nil)
 	eventually(t, "both nodes see the new tags", func() error {
-		if got := p.far.status().Self.Tags; fmt.Sprint(got) != "[tag:db]" {
-			return fmt.Errorf("far has %v", got)
-		}
+		err := hasTags(p.far.status().Self.Tags, "[tag:db]")
 		for _, peer := range p.near.status().Peer {
-			if fmt.Sprint(peer.Tags) != "[tag:db]" {
-				return fmt.Errorf("near sees %v", peer.Tags)
-			}
+			err = errors.Join(err, hasTags(peer.Tags, "[tag:db]"))
 		}
-		return nil
+		return err
 	})
 	if err := reach(p.near.connect, p.byName); err != nil {
 		t.Error("tags changed who reaches whom:", err)
@@ -224,6 +263,13 @@ func TestLogoutExpiresANode(t *testing.T) {
 	if err := reach(p.near.connect, p.byIP); err == nil {
 		t.Error("a node that logged out is reachable")
 	}
+}
+
+func hasTags(got []string, want string) error {
+	if fmt.Sprint(got) != want {
+		return fmt.Errorf("it has %v", got)
+	}
+	return nil
 }
 
 func isState(n *node, want string) error {

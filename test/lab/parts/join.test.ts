@@ -6,6 +6,7 @@ import type { Starter } from '../../../lab/process/starter.ts';
 import {
   addJoinKey,
   changeNode,
+  forgetNode,
   listJoinKeys,
   listNodes,
   removeNode,
@@ -110,6 +111,16 @@ describe('a device that has joined', () => {
     await setTags(tailnet.admin, node.id, ['tag:new']);
     expect(await nodeNamed('tagged')).toMatchObject({ tags: ['tag:new'], reachable: true });
     await expect(setTags(tailnet.admin, node.id, ['no tag'])).rejects.toThrow('is not a tag');
+  });
+
+  it('is not logged out when it is forgotten', async () => {
+    const hostname = 'to-be-forgotten';
+    const daemon = startDaemon(starter, { hostname });
+    const { key } = await addJoinKey(tailnet.admin, {});
+    await joinTailnet(starter, daemon, tailnet, key);
+    await forgetNode(tailnet.admin, (await nodeNamed(hostname))?.id ?? '');
+    expect(await nodeNamed(hostname)).toBeUndefined();
+    expect(await daemonState(starter, daemon)).toMatchObject({ state: 'Running' });
   });
 
   it.each([
