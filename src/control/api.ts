@@ -51,9 +51,10 @@ export function controlApi(tokens: TokenSource, deps: CallDeps): ControlApi {
   const get = (route: Route, path: string) => send({ route, method: 'GET', path });
   const count = counters(deps);
   const keys = async () => decodeKeys(await get('keys', `${TAILNET}/keys`));
-  const revokeKey = async (id: string) => {
+  const revokeKey: ControlApi['revokeKey'] = async ({ id, isInvalid = false }) => {
     const path = `${TAILNET}/keys/${encodeURIComponent(id)}`;
-    if (await ifFound(send({ route: 'key', method: 'DELETE', path }))) count.key('revoked');
+    const found = await ifFound(send({ route: 'key', method: 'DELETE', path }));
+    if (found && !isInvalid) count.key('revoked');
   };
   return {
     probe: async () => {
@@ -90,7 +91,7 @@ export function controlApi(tokens: TokenSource, deps: CallDeps): ControlApi {
         count.key(isAmbiguous || error.reason === 'Throttled' ? 'failed' : 'refused');
         if (isAmbiguous) {
           const leaked = (await keys()).filter(key => key.description === json.description && !key.isInvalid);
-          for (const { id } of leaked) await revokeKey(id);
+          for (const key of leaked) await revokeKey(key);
         }
         throw error;
       }

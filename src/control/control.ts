@@ -71,7 +71,14 @@ export type KeyOptions = {
 };
 
 /** A key as lists show it. */
-export type KeyInfo = { readonly id: string; readonly description: string; readonly isInvalid: boolean };
+export type KeyInfo = {
+  readonly id: string;
+  readonly description: string;
+  /** Whether nothing can join with it: it was used, has expired or is revoked. */
+  readonly isInvalid: boolean;
+  /** Headscale lists a revoked key for a week, and one that was used or has expired until it is revoked. */
+  readonly isRevoked: boolean;
+};
 
 export type JoinKey = { readonly id: string; readonly secret: string };
 
@@ -97,8 +104,8 @@ export interface ControlApi {
   /** Creates a single-use key. After an ambiguous failure, a key of this description is revoked. */
   createKey(options: KeyOptions): Promise<JoinKey>;
   keys(): Promise<readonly KeyInfo[]>;
-  /** Succeeds where the key no longer exists. */
-  revokeKey(id: string): Promise<void>;
+  /** Revokes a key, which counts if it was valid. Succeeds where the key no longer exists. */
+  revokeKey(key: Pick<KeyInfo, 'id'> & Partial<Pick<KeyInfo, 'isInvalid'>>): Promise<void>;
   settings(): Promise<TailnetSettings>;
   /** Whether the control server has VIP services; undefined where its response is ambiguous. */
   hasServices(): Promise<boolean | undefined>;

@@ -40,6 +40,12 @@ function textIn(fields: Fields, name: string): string {
   throw garbled(`${name} is no text`);
 }
 
+/** A time, or undefined where there is none, which Go writes as the year 1. */
+function timeIn(fields: Fields, name: string): string | undefined {
+  const time = textIn(fields, name);
+  return time === '' || time.startsWith('0001-01-01') ? undefined : time;
+}
+
 function requiredText(fields: Fields, ...names: readonly string[]): string {
   for (const name of names) if (textIn(fields, name) !== '') return textIn(fields, name);
   throw garbled(`${names[0]} is missing`);
@@ -72,9 +78,6 @@ export function decodeDevices(body: Fields): readonly Device[] {
 /** A device, of both dialects. Headscale shows no connectedToControl, and both show lastSeen only of those that are offline. */
 export function decodeDevice(fields: Fields): Device {
   const online = fields['connectedToControl'];
-  const expires = textIn(fields, 'expires');
-  // The second is how Go writes no time.
-  const isNever = expires === '' || expires.startsWith('0001-01-01');
   return {
     id: requiredText(fields, 'nodeId', 'id'),
     name: textIn(fields, 'name'),
@@ -84,7 +87,7 @@ export function decodeDevice(fields: Fields): Device {
     isAuthorized: fields['authorized'] !== false,
     isOnline: typeof online === 'boolean' ? online : textIn(fields, 'lastSeen') === '',
     isExternal: fields['isExternal'] === true,
-    expires: isNever || fields['keyExpiryDisabled'] === true ? undefined : expires,
+    expires: fields['keyExpiryDisabled'] === true ? undefined : timeIn(fields, 'expires'),
   };
 }
 
@@ -99,6 +102,7 @@ export function decodeKeys(body: Fields): readonly KeyInfo[] {
     id: requiredText(fields, 'id'),
     description: textIn(fields, 'description'),
     isInvalid: fields['invalid'] === true,
+    isRevoked: timeIn(fields, 'revoked') !== undefined,
   }));
 }
 

@@ -32,15 +32,17 @@ describe('counters by result, which start at zero, have', () => {
     const { api, control, clock } = client;
     const keys = () => byResult(client, 'mesh_gateway_join_keys_total');
     expect(await keys()).toEqual({ created: 0, refused: 0, failed: 0, revoked: 0 });
-    const { id } = await control.createKey(KEY);
-    await control.revokeKey(id);
-    await control.revokeKey('k404');
+    await control.revokeKey(await control.createKey(KEY));
+    await control.revokeKey({ id: 'k404' });
+    const { id, secret } = await control.createKey(KEY);
+    api.join(secret, { hostname: 'meshd-example-0-0a1b2c3d' });
+    await control.revokeKey({ id, isInvalid: true });
     api.fail({ routes: ['keys.create'], times: 1, fault: { is: 'answer', status: 400, json: {} } });
     await failureOf(control.createKey(KEY));
     // Such a key exists, and is revoked.
     api.fail({ routes: ['keys.create'], times: 1, fault: { is: 'lost-answer', status: 504, json: {} } });
     await inTime(clock, failureOf(control.createKey(KEY)));
-    expect(await keys()).toEqual({ created: 1, refused: 1, failed: 1, revoked: 2 });
+    expect(await keys()).toEqual({ created: 2, refused: 1, failed: 1, revoked: 2 });
   });
 
   it('devices that were deleted, were absent, or could not be deleted', async () => {

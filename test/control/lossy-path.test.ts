@@ -83,7 +83,7 @@ describe('a join key on a lossy path', () => {
     await clock.advance(10_000);
     const left = (await control.keys()).filter(({ description }) => description.startsWith('mesh-gateway'));
     expect(left).toHaveLength(1);
-    for (const { id } of left) await control.revokeKey(id);
+    for (const key of left) await control.revokeKey(key);
     path.lose({ is: 'closed', afterBytes: 20 }, 1);
     expect((await outcomeOf(client, send, 5)).error).toMatchObject({ reason: 'Unreachable' });
     expect(api.countByRoute()['keys.create']).toBe(2);

@@ -247,11 +247,28 @@ describe('7. a join key', () => {
     const { api, control } = await authorizedClient({ api: { dialect } });
     const { id, secret } = await control.createKey(KEY);
     expect(secret).toMatch(/^(tskey|hskey)-auth-/);
-    expect((await control.keys()).find(key => key.id === id)).toMatchObject({ isInvalid: false });
-    await control.revokeKey(id);
-    expect((await control.keys()).find(key => key.id === id)?.isInvalid ?? true).toBe(true);
-    await control.revokeKey(id);
+    expect((await control.keys()).find(key => key.id === id)).toMatchObject({
+      isInvalid: false,
+      isRevoked: false,
+    });
+    await control.revokeKey({ id });
+    const revoked = (await control.keys()).find(key => key.id === id);
+    expect(revoked ?? { isInvalid: true, isRevoked: true }).toMatchObject({
+      isInvalid: true,
+      isRevoked: true,
+    });
+    await control.revokeKey({ id });
     api.audit();
+  });
+
+  it.each(DIALECTS)('that was used is invalid, and revoked only once it is, at %s', async dialect => {
+    const { api, control } = await authorizedClient({ api: { dialect } });
+    const { id, secret } = await control.createKey(KEY);
+    api.join(secret, { hostname: 'meshd-example-0-0a1b2c3d' });
+    const state = async () => (await control.keys()).find(key => key.id === id);
+    expect(await state()).toMatchObject({ isInvalid: true, isRevoked: false });
+    await control.revokeKey({ id });
+    expect(await state()).toMatchObject({ isInvalid: true, isRevoked: true });
   });
 
   const LOST: readonly { readonly it: string; readonly fault: Fault }[] = [

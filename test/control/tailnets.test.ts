@@ -122,7 +122,7 @@ describe('the control API of a tailnet', () => {
     await observe({ endpoint });
     const control = tailnets.api('example');
     const key = await inTime(clock, control?.createKey(KEY) ?? Promise.reject(new Error('no API')));
-    await inTime(clock, control?.revokeKey(key.id) ?? Promise.reject(new Error('no API')));
+    await inTime(clock, control?.revokeKey(key) ?? Promise.reject(new Error('no API')));
     expect(api.countByRoute()).toMatchObject({ token: 1, 'keys.create': 1, 'keys.delete': 1 });
     const throttled = parseExposition(await metrics());
     expect(valueOf(throttled, 'mesh_gateway_control_throttled_total', { tailnet: 'example' })).toBe(2);

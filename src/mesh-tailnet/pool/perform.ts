@@ -165,16 +165,20 @@ async function createKey(
   deps.report({ reason: 'JoinKeyCreated', note: `created a join key for ${hostname}` });
 }
 
-/** By their descriptions: a mesh pod may have written the id of any key into its Secret. */
+/**
+ * By their descriptions: a mesh pod may have written the id of any key into its Secret. Those that were used or have expired
+ * go with them, because headscale lists them for ever otherwise.
+ */
 async function revokeKeys(
   isOurs: (description: string) => boolean,
   listKeys: () => Promise<readonly KeyInfo[]>,
   deps: PerformDeps,
 ): Promise<void> {
-  for (const { id, description, isInvalid } of await listKeys()) {
-    if (isInvalid || !isOurs(description)) continue;
-    await apiOf(deps).revokeKey(id);
-    deps.report({ reason: 'JoinKeyRevoked', note: 'revoked a join key that was not used' });
+  for (const key of await listKeys()) {
+    if (key.isRevoked || !isOurs(key.description)) continue;
+    await apiOf(deps).revokeKey(key);
+    if (!key.isInvalid)
+      deps.report({ reason: 'JoinKeyRevoked', note: 'revoked a join key that was not used' });
   }
 }
 

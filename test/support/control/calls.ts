@@ -84,14 +84,13 @@ export const CALLS: readonly TestedCall[] = [
   }),
   tested('createKey', 'keys.create', false, ({ control }) =>
     ready(async () => {
-      const { id } = await control.createKey(KEY);
-      await control.revokeKey(id);
+      await control.revokeKey(await control.createKey(KEY));
     }),
   ),
   tested('keys', 'keys.list', true, ({ control }) => ready(() => control.keys())),
   tested('revokeKey', 'keys.delete', true, async ({ control }) => {
-    const { id } = await control.createKey(KEY);
-    return () => control.revokeKey(id);
+    const key = await control.createKey(KEY);
+    return () => control.revokeKey(key);
   }),
   tested('settings', 'settings.get', true, ({ control }) => ready(() => control.settings())),
   tested('hasServices', 'services.list', false, ({ control }) => ready(() => control.hasServices())),
