@@ -61,8 +61,11 @@ export async function revokeJoinKey(admin: string, id: string): Promise<void> {
   await requestJson('DELETE', `${admin}/keys/${id}`);
 }
 
-/** A change of a device: disconnected, connected again, or its key expired. */
-export type NodeChange = 'offline' | 'online' | 'expire';
+/**
+ * A change of a device: disconnected, connected again, or its key expired. With `expire` a join key ends that; with
+ * `expire-for-good` join keys are used up, and only deleting the device ends it, as with tagged devices of headscale.
+ */
+export type NodeChange = 'offline' | 'online' | 'expire' | 'expire-for-good';
 
 /** Changes a device. */
 export async function changeNode(admin: string, id: string, change: NodeChange): Promise<void> {

@@ -16,6 +16,7 @@ func (c *control) admin() http.Handler {
 	mux.HandleFunc("DELETE /nodes/{id}", c.removeNode)
 	mux.HandleFunc("POST /nodes/{id}/forget", c.forgetNode)
 	mux.HandleFunc("POST /nodes/{id}/expire", c.expireNode)
+	mux.HandleFunc("POST /nodes/{id}/expire-for-good", c.expireNodeForGood)
 	mux.HandleFunc("POST /nodes/{id}/offline", c.takeNodeOffline)
 	mux.HandleFunc("POST /nodes/{id}/online", c.bringNodeBack)
 	mux.HandleFunc("PUT /nodes/{id}/tags", c.setTags)
@@ -24,7 +25,7 @@ func (c *control) admin() http.Handler {
 	mux.HandleFunc("DELETE /keys/{id}", c.revokeKey)
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		fail(w, http.StatusNotFound, fault{Field: "path", Message: "no such call: " + r.Method + " " + r.URL.Path,
-			Fix: "use GET /nodes, GET|DELETE /nodes/{id}, POST /nodes/{id}/forget|expire|offline|online, PUT /nodes/{id}/tags, GET|POST /keys, DELETE /keys/{id}"})
+			Fix: "use GET /nodes, GET|DELETE /nodes/{id}, POST /nodes/{id}/forget|expire|expire-for-good|offline|online, PUT /nodes/{id}/tags, GET|POST /keys, DELETE /keys/{id}"})
 	})
 	return mux
 }

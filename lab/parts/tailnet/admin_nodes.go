@@ -62,6 +62,12 @@ func (c *control) expireNode(w http.ResponseWriter, r *http.Request) {
 	c.changeNode(w, r, "node expired", func(m *member) { m.expiredAt = time.Now() })
 }
 
+// expireNodeForGood expires a node's key as headscale does with a tagged node: a join key that the machine registers with
+// is used up, and the node stays expired until it is deleted.
+func (c *control) expireNodeForGood(w http.ResponseWriter, r *http.Request) {
+	c.changeNode(w, r, "node expired for good", func(m *member) { m.expiredAt, m.expiredForGood = time.Now(), true })
+}
+
 // removeNode takes a node out for good and logs it out: to come back it must join as a new one.
 func (c *control) removeNode(w http.ResponseWriter, r *http.Request) {
 	c.changeNode(w, r, "node removed", func(m *member) { m.expiredAt, m.removed = time.Now(), true })

@@ -25,10 +25,12 @@ const (
 //
 //	node key   other machine's           → refuse
 //	logout     known → leave             unknown → refuse
-//	known      expired or removed → renew  else → again
+//	known      expired for good, with a join key → join
+//	           expired or removed → renew  else → again
 //	unknown    with a join key → join    waiting → wait    else → login
 func admit(req *tailcfg.RegisterRequest, machine key.MachinePublic, find lookup, now time.Time) (verdict, string) {
 	m, isKnown := find(req.NodeKey)
+	hasKey := req.Auth != nil && req.Auth.AuthKey != ""
 	isLogout := !req.Expiry.IsZero() && req.Expiry.Before(now)
 	switch {
 	case isKnown && m.machine != machine:
@@ -37,13 +39,15 @@ func admit(req *tailcfg.RegisterRequest, machine key.MachinePublic, find lookup,
 		return leaveIt, ""
 	case isLogout:
 		return refuseIt, "node is unknown"
+	case isKnown && m.expiredForGood && !m.removed && hasKey:
+		return joinIt, ""
 	case isKnown && (m.expired() || m.removed):
 		return renewIt, ""
 	case isKnown:
 		return againIt, ""
 	case req.Followup != "":
 		return waitIt, ""
-	case req.Auth == nil || req.Auth.AuthKey == "":
+	case !hasKey:
 		return loginIt, ""
 	}
 	return joinIt, ""

@@ -28,6 +28,9 @@ func TestAdmit(t *testing.T) {
 		{"a member that restarted", tailcfg.RegisterRequest{}, known(func(*member) {}), againIt},
 		{"a member that logs out", logout, known(func(*member) {}), leaveIt},
 		{"an expired member, even with a join key", withKey, known(func(m *member) { m.expiredAt = now }), renewIt},
+		{"a member expired for good, with a join key", withKey, known(func(m *member) { m.expiredAt, m.expiredForGood = now, true }), joinIt},
+		{"a member expired for good, without", tailcfg.RegisterRequest{}, known(func(m *member) { m.expiredAt, m.expiredForGood = now, true }), renewIt},
+		{"a removed member that was expired for good", withKey, known(func(m *member) { m.expiredForGood, m.removed = true, true }), renewIt},
 		{"a removed member, even with a join key", withKey, known(func(m *member) { m.removed = true }), renewIt},
 		{"another machine with a member's node key", withKey, known(func(m *member) { m.machine = other }), refuseIt},
 	} {

@@ -13,19 +13,20 @@ import (
 // member is what this program knows of a node beside the vendor's record of it.
 // One node key is one member: a node that joins again gets a new one.
 type member struct {
-	nodeKey   key.NodePublic
-	machine   key.MachinePublic
-	id        tailcfg.StableNodeID
-	name      string // fully qualified, without the final dot
-	joinKeyID string
-	ephemeral bool
-	tags      []string
-	joinedAt  time.Time
-	lastSeen  time.Time
-	streams   int // open map polls; a node is online while it has one
-	offline   bool
-	expiredAt time.Time // zero while the node key is good
-	removed   bool      // a tombstone: its client learns that its key expired, and no other node sees it
+	nodeKey        key.NodePublic
+	machine        key.MachinePublic
+	id             tailcfg.StableNodeID
+	name           string // fully qualified, without the final dot
+	joinKeyID      string
+	ephemeral      bool
+	tags           []string
+	joinedAt       time.Time
+	lastSeen       time.Time
+	streams        int // open map polls; a node is online while it has one
+	offline        bool
+	expiredAt      time.Time // zero while the node key is good
+	expiredForGood bool      // no join key ends it
+	removed        bool      // a tombstone: its client learns that its key expired, and no other node sees it
 }
 
 func (m member) online() bool  { return m.streams > 0 && !m.offline && !m.removed }
@@ -67,6 +68,11 @@ func (r *roster) all() []member {
 	}
 	slices.SortFunc(all, func(a, b member) int { return strings.Compare(string(a.id), string(b.id)) })
 	return all
+}
+
+// hasExpiredForGood reports whether a living member of this machine did.
+func (r *roster) hasExpiredForGood(machine key.MachinePublic) bool {
+	return slices.ContainsFunc(r.all(), func(m member) bool { return m.machine == machine && m.expiredForGood })
 }
 
 // isFull reports whether no further node may join.

@@ -57,7 +57,8 @@ func (c *control) serveRegister(w http.ResponseWriter, r *http.Request) {
 	json.NewEncoder(w).Encode(res)
 }
 
-// join redeems the join key and makes the node a member; one that renews its node key keeps address and name.
+// join redeems the join key and makes the node a member; one that renews its node key keeps address and name, and a
+// machine whose node expired for good learns that it still is.
 func (c *control) join(r *http.Request, req *tailcfg.RegisterRequest, now time.Time) (tailcfg.RegisterResponse, error) {
 	if c.members.isFull() {
 		return c.refuse(req, "the tailnet is full: restart it"), nil
@@ -66,11 +67,15 @@ func (c *control) join(r *http.Request, req *tailcfg.RegisterRequest, now time.T
 	if why != "" {
 		return c.refuse(req, why), nil
 	}
+	machine := machineOf(r.Context())
+	if c.members.hasExpiredForGood(machine) {
+		c.log.Warn("node stays expired", "hostname", req.Hostinfo.Hostname, "joinKey", k.ID)
+		return tailcfg.RegisterResponse{NodeKeyExpired: true}, nil
+	}
 	// One node after the other: their numbers are counted.
 	c.joining.Lock()
 	defer c.joining.Unlock()
 	c.renumber(req.NodeKey)
-	machine := machineOf(r.Context())
 	if old, isKnown := c.members.get(req.OldNodeKey); !isKnown || old.removed || old.machine != machine {
 		req.OldNodeKey = key.NodePublic{}
 	}

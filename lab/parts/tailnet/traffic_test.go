@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"strings"
 	"testing"
 	"time"
 
@@ -167,6 +168,40 @@ func TestExpiredNodeIsOutUntilItJoinsAnew(t *testing.T) {
 		t.Errorf("%d nodes, want the old record of far replaced", n)
 	}
 	eventually(t, "near reaches far again", func() error { return reach(p.near.connect, p.byName) })
+}
+
+func TestNodeExpiredForGoodUsesUpKeysUntilItIsDeleted(t *testing.T) {
+	for _, deletion := range []struct{ name, method, path string }{{"removed", "DELETE", ""}, {"forgotten", "POST", "/forget"}} {
+		t.Run(deletion.name, func(t *testing.T) {
+			p := startPair(t)
+			p.do("POST", "/expire-for-good")
+			eventually(t, "far must log in", func() error { return isState(p.far, "NeedsLogin") })
+			for _, try := range []struct {
+				when   string
+				before func()
+			}{
+				{"at once", func() {}},
+				{"after a restart", func() { p.far.stop(); p.far.start() }},
+				{"after a logout", func() { p.far.cli(timeout, "logout") }},
+			} {
+				try.before()
+				k := p.lab.addKey(`{}`)
+				out, err := p.far.up(k.Key)
+				if err == nil || !strings.Contains(out, k.ID+" is used") {
+					t.Errorf("%s: %v %s, want the key used by its first attempt", try.when, err, out)
+				}
+				if far := p.lab.find("far.example.ts.net"); !far.Expired || far.ID != p.farID || len(p.lab.nodes()) != 2 {
+					t.Errorf("%s far is %+v, want the same node, expired", try.when, far)
+				}
+			}
+			p.do(deletion.method, deletion.path)
+			p.far.join(p.lab.addKey(`{}`).Key)
+			if after := p.lab.find("far.example.ts.net"); after.ID == p.farID || after.Expired {
+				t.Errorf("it came back as %+v, want a new node", after)
+			}
+			eventually(t, "near reaches far again", func() error { return reach(p.near.connect, p.byName) })
+		})
+	}
 }
 
 func TestRemovedNodeIsGoneForGood(t *testing.T) {
