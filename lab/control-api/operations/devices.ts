@@ -238,6 +238,7 @@ function headscaleDevice(device: Device): Readonly<Record<string, unknown>> {
     created: timestamp(device.createdMs),
     ...(device.lastSeenMs === undefined ? {} : { lastSeen: timestamp(device.lastSeenMs) }),
     keyExpiryDisabled: device.keyExpiryDisabled,
+    ...(device.keyExpiryDisabled ? {} : { expires: timestamp(device.expiresMs) }),
     authorized: true,
     isEphemeral: device.isEphemeral,
     machineKey: device.machineKey,
