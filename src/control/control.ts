@@ -150,6 +150,8 @@ export type TailnetSource = {
 export type TailnetView = {
   /** Of the last list that succeeded, with those that are missing from too few lists, without those that were deleted since. */
   readonly devices: readonly Device[] | undefined;
+  /** How many lists in a row have lacked a device of `devices`, by its id; only those that were missing from the last one. */
+  readonly missing: ReadonlyMap<string, number>;
   /** Whether the last list failed, so that devices are as they were. */
   readonly isStale: boolean;
   /** Of the last list that succeeded; undefined where none has. */

@@ -192,8 +192,10 @@ class ObservedTailnet {
   }
 
   view(): Omit<TailnetView, 'nextMs'> {
+    const missing = [...this.#known].filter(([, { absences }]) => absences > 0);
     return {
       devices: this.#devices,
+      missing: new Map(missing.map(([id, { absences }]) => [id, absences])),
       isStale: this.#listError !== undefined,
       lastSuccess: this.#lastSuccess,
       error: this.#credentialError ?? this.#listError,

@@ -255,7 +255,9 @@ function mismatch(
   domain: string,
   origin: string,
 ): AuthenticationProblem | undefined {
-  const suffixes = suffixesOf(view?.devices ?? []);
+  // Those that the last list lacks are of another tailnet then.
+  const listed = view?.devices?.filter(({ id }) => !view.missing.has(id)) ?? [];
+  const suffixes = suffixesOf(listed);
   if (suffixes.length === 0 || suffixes.includes(domain.toLowerCase())) return undefined;
   return {
     reason: 'TailnetMismatch',

@@ -22,7 +22,7 @@ function authenticatedBy(controlURL: string, error?: ControlError) {
     },
     view: {
       ...{ devices: [], isStale: false, lastSuccess: undefined, nextMs: 30_000 },
-      ...{ error, hasServices: undefined, token: undefined },
+      ...{ error, missing: new Map<string, number>(), hasServices: undefined, token: undefined },
     },
     reach: { controlURL, ca: undefined },
     now: new Date(0),
