@@ -23,6 +23,7 @@ import { externalTargetInputs } from './mesh-endpoints/external-targets.ts';
 import { meshAddressInputs } from './mesh-endpoints/inputs.ts';
 import { referenceInputs } from './endpoint-inputs/inputs.ts';
 import { readPoolGauges } from './mesh-tailnet/pool/gauges.ts';
+import type { Members } from './health/check.ts';
 import { readyMembers } from './mesh-tailnet/pool/ready-members.ts';
 import { addressSettings, guardOf } from './process/addresses.ts';
 import { meshPodSettings } from './process/mesh-pods.ts';
@@ -208,7 +209,9 @@ function electLeader(
       });
       const tailnets = startTailnets();
       const targets = startTargets();
-      const { health, close: endChecks } = healthChecksFrom(settings, read, telemetry);
+      const suspected = new Set<string>();
+      const members = readyMembers(read, suspected);
+      const { health, close: endChecks } = healthChecksFrom(settings, members, telemetry);
       const endGauges = [readPoolGauges, readEndpointGauges].map(readGauges =>
         readGauges(read, telemetry.metrics),
       );
@@ -225,6 +228,7 @@ function electLeader(
         ...referencesOf(settings, cluster, guard, targets),
         relayPorts: createPublishedPorts(),
         health,
+        suspected,
         relayPortRange,
         installation: installationIn(read, podNamespace),
         meshPods: { ...settings.meshPods, imagePullSecrets: settings.imagePullSecrets },
@@ -254,10 +258,9 @@ function electLeader(
 
 function healthChecksFrom(
   { healthCheckConcurrency: concurrency }: OperatorSettings,
-  read: ReadResources,
+  members: Members,
   { log, metrics: { record } }: ProcessTelemetry,
 ): HealthChecks {
-  const members = readyMembers(read);
   return startHealthChecks({ members, concurrency, clock, now: date, random: Math.random, record, log });
 }
 

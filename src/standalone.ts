@@ -140,6 +140,7 @@ export async function startStandalone(
       meshPods: {},
       relayImage: undefined,
       orphanAgeMs: 0,
+      suspected: new Set<string>(),
       events: eventsInLog(telemetry.log),
       controlURL: settings.controlURL,
       now: () => new Date(),

@@ -34,6 +34,7 @@ describe('the registry of controllers', () => {
     meshPods: {},
     relayImage: undefined,
     orphanAgeMs: 0,
+    suspected: new Set<string>(),
   };
 
   it('starts each controller under its name in metrics', async () => {

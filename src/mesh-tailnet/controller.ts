@@ -39,6 +39,8 @@ export type TailnetDeps = GatherDeps & {
   readonly meshPods: PoolDeps['meshPods'];
   readonly relayImage: PoolDeps['relayImage'];
   readonly orphanAgeMs: number;
+  /** The names of mesh pods whose device may no longer exist, which health checks must not use. */
+  readonly suspected: PoolDeps['suspected'];
   readonly events: RecordEvents;
   readonly log: Log;
 };
@@ -136,7 +138,8 @@ export function tailnetController(deps: TailnetDeps): Controller<'MeshTailnet'> 
         await write.removeFinalizer(tailnet, FINALIZER);
         return { requeue: 'on-change' };
       }
-      const situation = await gather(tailnet, deps);
+      const isUrgent = pools?.isUrgent(ref.name) === true;
+      const situation = await gather(tailnet, deps, intervalMsOf(tailnet) / (isUrgent ? 4 : 1));
       const pool = runsPool(situation) ? await reconcilePool(situation) : undefined;
       if (pool?.isRemoved === true && isDeleted(tailnet)) return { requeue: 'on-change' };
       const status = statusOf({ ...situation, pool });

@@ -30,8 +30,12 @@ export const tailnetsByDomain: Index<'MeshTailnet'> = {
 /** A situation before its pool is reconciled. */
 export type Gathered = Omit<Situation, 'pool'>;
 
-/** Reads everything that decides the status of a MeshTailnet, apart from its pool; lists devices if the last list is old enough. */
-export async function gather(tailnet: MeshTailnet, deps: GatherDeps): Promise<Gathered> {
+/** Reads everything that decides the status of a MeshTailnet, apart from its pool; lists devices if the last list is as old as the interval. */
+export async function gather(
+  tailnet: MeshTailnet,
+  deps: GatherDeps,
+  intervalMs = intervalMsOf(tailnet),
+): Promise<Gathered> {
   const { spec, metadata } = tailnet;
   const origin = originOf(tailnet, deps.own);
   const olderName = olderOf(tailnet, deps.read);
@@ -68,7 +72,7 @@ export async function gather(tailnet: MeshTailnet, deps: GatherDeps): Promise<Ga
       ...(spec.proxyURL === undefined ? {} : { proxyURL: spec.proxyURL }),
     },
     credentials,
-    intervalMs: intervalMsOf(tailnet),
+    intervalMs,
   });
   return { ...base, ...found, view, reach: { controlURL: url, ca: ca.pem }, now: deps.now() };
 }

@@ -4,10 +4,12 @@ import type { Device, TailnetView } from '../../control/control.ts';
 import type { OwnNamespace } from '../../resources/own-namespace.ts';
 import type { Index, ReadResources } from '../../resources/resources.ts';
 import { MESH_POD, RELAY } from '../../api/names.ts';
-import { desiredOf, deviceOf, isPast, isReady, memberSecretOf, poolTailnetsOf } from './members.ts';
+import { desiredOf, deviceOf, memberSecretOf, poolTailnetsOf } from './members.ts';
 import type { Member, MemberSecret, PoolNames } from './members.ts';
 import { POOL_ANNOTATIONS } from './objects.ts';
 import type { PoolSituation, PoolSize, StatefulSetState } from './plan.ts';
+import { suspectsAfter } from './suspects.ts';
+import type { Suspects } from './suspects.ts';
 
 type MeshTailnet = Kinds['MeshTailnet'];
 
@@ -33,16 +35,15 @@ export type GatherPoolOptions = {
   readonly isAuthenticated: boolean;
   /** Of the last pass. */
   readonly suspects: Suspects;
-  readonly renewed: PoolSituation['renewed'];
+  readonly keys: PoolSituation['keys'];
+  readonly replaced: PoolSituation['replaced'];
+  /** Requests a device by its id. */
+  readonly requestDevice: (id: string) => Promise<Device | undefined>;
 };
-
-/** The members that a list of devices showed without a usable identity: the time of that list by the name of the pod. */
-export type Suspects = ReadonlyMap<string, number>;
 
 /** A pool as it is, and where Envoy reaches it. */
 export type GatheredPool = {
   readonly situation: PoolSituation;
-  readonly suspects: Suspects;
   readonly proxyAddress: string | undefined;
 };
 
@@ -72,58 +73,27 @@ export async function gatherPool(options: GatherPoolOptions, deps: GatherPoolDep
     }),
   );
   const now = deps.now();
-  const { suspects, lost } = suspectsAfter(members, view, options.suspects, now);
-  const { hasDatagrams, specHashOf, isAuthenticated, renewed } = options;
+  const { hasDatagrams, specHashOf, isAuthenticated, keys, replaced, requestDevice } = options;
+  const suspects = await suspectsAfter(members, { view, before: options.suspects, now, requestDevice });
   const situation = {
     desired,
     hasDatagrams,
     statefulSet: state,
     specHashOf,
     members,
-    lost,
-    renewed,
+    suspects,
+    keys,
+    replaced,
     isAuthenticated,
     now,
   };
-  return { situation, suspects, proxyAddress: service && addressOf(service) };
+  return { situation, proxyAddress: service && addressOf(service) };
 }
 
 /** The id of a device with another hostname is ignored: its pod does not own it, and it must never be deleted. */
 function withoutForeignId(secret: MemberSecret, hostname: string, devices: readonly Device[]): MemberSecret {
   const claimed = devices.find(({ id }) => id === secret.deviceId);
   return claimed && claimed.hostname !== hostname ? { ...secret, deviceId: undefined } : secret;
-}
-
-/** Lists of a control API may be this late. */
-const LATE_MS = 60_000;
-
-/**
- * A member whose key was used is lost once all lists of a minute show no device of it while it is not ready, or two lists in a
- * row one whose node key has expired: the first may be older than its login.
- */
-function suspectsAfter(
-  members: readonly Member[],
-  view: TailnetView | undefined,
-  before: Suspects,
-  now: Date,
-): { readonly suspects: Suspects; readonly lost: ReadonlySet<string> } {
-  const listedAt = view?.isStale === false ? view.lastSuccess?.getTime() : undefined;
-  if (listedAt === undefined) return { suspects: before, lost: new Set() };
-  const isSuspect = (member: Member) => {
-    const { secret, device } = member;
-    if (!secret || secret.hasKey || isReady(member)) return false;
-    return !device || hasExpired(device.expires, now);
-  };
-  const found = members.filter(isSuspect);
-  const suspects = new Map(found.map(({ name }) => [name, before.get(name) ?? listedAt]));
-  const isLost = ({ name, device }: Member) =>
-    // The clock may have been set back.
-    Math.abs(listedAt - (suspects.get(name) ?? listedAt)) >= (device ? 1 : LATE_MS);
-  return { suspects, lost: new Set(found.filter(isLost).map(({ name }) => name)) };
-}
-
-function hasExpired(expires: string | undefined, now: Date): boolean {
-  return expires !== undefined && isPast(new Date(expires), now);
 }
 
 function stateOf(object: Readonly<Record<string, unknown>>): StatefulSetState {

@@ -96,17 +96,13 @@ export function isReady({ pod }: Pick<Member, 'pod'>): boolean {
   return pod !== undefined && pod.status.isReady && pod.metadata.deletionTimestamp === undefined;
 }
 
-/** Whether meshd ended because the control server did not accept its join key; a pod that is being deleted had an earlier one. */
-export function isKeyRejected(pod: ResourceOf<'Pod'> | undefined): boolean {
-  if (pod?.metadata.deletionTimestamp !== undefined) return false;
-  const message = pod?.status.container?.lastTerminated?.message ?? '';
-  return /invalid key|auth ?key (?:already used|expired|not found)|key (?:\S+ )?(?:has expired|is used|is not valid|not valid|was revoked)/i.test(
-    message,
-  );
-}
-
 export function isPast(date: Date, now: Date): boolean {
   return date.getTime() <= now.getTime();
+}
+
+/** Whether the node key of a device has expired. */
+export function hasExpired({ expires }: Pick<Device, 'expires'>, now: Date): boolean {
+  return expires !== undefined && isPast(new Date(expires), now);
 }
 
 /**

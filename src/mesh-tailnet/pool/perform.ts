@@ -5,7 +5,7 @@ import type { ControlApi, Device, KeyInfo } from '../../control/control.ts';
 import type { OwnNamespace, Workload } from '../../resources/own-namespace.ts';
 import { ResourceError } from '../../resources/resources.ts';
 import type { WriteResources } from '../../resources/resources.ts';
-import { FINALIZER, JOIN_KEY, JOIN_KEY_EXPIRES } from './members.ts';
+import { FINALIZER, hasExpired, JOIN_KEY, JOIN_KEY_EXPIRES } from './members.ts';
 import type { Member, PoolNames } from './members.ts';
 import type { PoolSize, Step } from './plan.ts';
 
@@ -190,11 +190,13 @@ const LATE_MS = 180_000;
  * is a copy: it is left in the tailnet, and reported. Returns its hostname while that is not known yet.
  */
 async function removeDevice(
-  { id, hostname, isOnline }: Device,
+  device: Device,
   { online }: Pick<PerformOptions, 'online'>,
   deps: PerformDeps,
 ): Promise<readonly string[]> {
-  if (!isOnline) {
+  const { id, hostname } = device;
+  // One whose node key has expired carries no traffic, in no cluster.
+  if (!device.isOnline || hasExpired(device, deps.now())) {
     await apiOf(deps).deleteDevice(id);
     deps.report({ reason: 'DeviceDeleted', note: `deleted the device ${hostname} (${id})` });
     return [];

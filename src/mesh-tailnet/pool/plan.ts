@@ -1,6 +1,10 @@
 import type { ResourceOf } from '../../api/objects/resource.ts';
-import { isKeyRejected, isPast, isReady } from './members.ts';
+import { joinFailureOf } from './join-failure.ts';
+import { hadMinute, mayHaveKey } from './key-history.ts';
+import type { KeyHistories } from './key-history.ts';
+import { hasExpired, isPast, isReady } from './members.ts';
 import type { Member } from './members.ts';
+import type { Suspects } from './suspects.ts';
 
 /** The StatefulSet of a pool, as it is. */
 export type StatefulSetState = {
@@ -30,10 +34,10 @@ export type PoolSituation = {
   readonly specHashOf: (size: PoolSize) => string;
   /** By ordinal: all that are to be, and all that may have a Secret. */
   readonly members: readonly Member[];
-  /** The names of members without a usable identity: the device was removed, or its node key has expired. */
-  readonly lost: ReadonlySet<string>;
-  /** The names of members whose join key was replaced so recently that it is not replaced again yet. */
-  readonly renewed: ReadonlySet<string>;
+  readonly suspects: Suspects;
+  readonly keys: KeyHistories;
+  /** The names of members that get another device in place of one that was removed, until they carry traffic. */
+  readonly replaced: ReadonlySet<string>;
   readonly isAuthenticated: boolean;
   readonly now: Date;
 };
@@ -58,7 +62,8 @@ export function planPool(situation: PoolSituation): readonly Step[] {
   if (desired > 0 && !statefulSet && !isAuthenticated) return [];
   const kept = members.slice(0, desired);
   const surplus = members.slice(desired);
-  const renewals = kept.flatMap(member => renewalOf(member, situation));
+  const waiting = waitingOf(kept, situation);
+  const renewals = kept.flatMap(member => (waiting.has(member.name) ? [] : renewalOf(member, situation)));
   const removals = surplus.flatMap(member => removalOf(member, situation));
   if (desired === 0 && isEmptied(situation) && removals.length === 0) return [{ do: 'finish' }];
   const size = {
@@ -81,37 +86,61 @@ export function planPool(situation: PoolSituation): readonly Step[] {
 }
 
 /*
- * A member that is to be, and is not ready:
+ * A member that is to be:
  *
  *   Secret                                        step
  *   none                                          create a key
  *   not created for a member                      none: it has to be removed by hand
  *   requests another key                          create a key
- *   has a key that was rejected                   create a key
+ *   has a key that was refused                    create a key
+ *   has a key with which the join failed          create a key after a minute
  *   has a key that has expired                    create a key, unless a device is online: it may await approval
  *   has a key                                     none: meshd joins
  *   device whose node key has expired             create a key, with which the device logs in again
+ *   the same after two keys                       delete device and Secret: the next key is for a new device
  *   device that was removed                       delete the Secret: the next key is for a new device
  *   otherwise                                     none: meshd starts
  *
- * The key in a Secret is replaced once a minute at most, also where the control server rejects all of them.
+ * One that is ready has joined, so that only a device that was removed matters. Keys follow one another ever more slowly.
  */
-function renewalOf(member: Member, { isAuthenticated, lost, renewed, now }: PoolSituation): readonly Step[] {
-  const { name, secret, hasForeignSecret, pod, device } = member;
+function renewalOf(member: Member, { isAuthenticated, suspects, keys, now }: PoolSituation): readonly Step[] {
+  const { name, hostname, secret, hasForeignSecret, pod, device } = member;
   const restart = restartOf(pod);
+  const history = keys.get(name);
+  if (hasForeignSecret || !isAuthenticated || !mayHaveKey(history, now)) return [];
   // Both at once where there is no pod yet; otherwise a pod that starts finds the new key.
-  const create = isAuthenticated ? [{ do: 'create-key', member } as const, ...restart] : [];
+  const create = [{ do: 'create-key', member } as const, ...restart];
   const startOver = [{ do: 'delete-secret', name } as const, ...restart];
-  if (hasForeignSecret) return [];
   if (!secret) return create;
-  if (isReady(member) || renewed.has(name)) return [];
-  if (secret.wantsKey) return create;
-  if (secret.hasKey) {
-    const hasExpired = isPast(secret.keyExpires, now);
-    return isKeyRejected(pod) || (hasExpired && device?.isOnline !== true) ? create : [];
+  const loss = suspects.get(name)?.loss;
+  if (loss === 'removed') return startOver;
+  if (isReady(member)) return [];
+  const isRefused = secret.hasKey && joinFailureOf(pod) === 'refused';
+  if (device && hasExpired(device, now) && (isRefused || loss === 'expired')) {
+    // Headscale leaves a node expired that logs in with a valid key.
+    const keepsExpiry = (history?.count ?? 0) >= LOGINS;
+    return keepsExpiry ? [{ do: 'delete-device', id: device.id, hostname, name }, ...startOver] : create;
   }
-  if (!lost.has(name)) return [];
-  return device ? create : startOver;
+  if (secret.wantsKey || isRefused) return create;
+  if (!secret.hasKey) return [];
+  const hasFailed = joinFailureOf(pod) === 'unknown' && hadMinute(history, now);
+  const isKeyExpired = isPast(secret.keyExpires, now) && device?.isOnline !== true;
+  return hasFailed || isKeyExpired ? create : [];
+}
+
+/** With this number of keys a device whose node key has expired tries to log in again. */
+const LOGINS = 2;
+
+/**
+ * The names of members whose device was removed, and which are not replaced yet. Where no other member carries traffic for
+ * certain, they are replaced one by one, because the lists may be wrong: those that are ready may carry some.
+ */
+function waitingOf(kept: readonly Member[], { suspects, replaced }: PoolSituation): ReadonlySet<string> {
+  const ready = kept.filter(isReady);
+  const removed = ready.filter(({ name }) => suspects.get(name)?.loss === 'removed');
+  if (removed.length < ready.length) return new Set();
+  const isReplacing = kept.some(member => replaced.has(member.name) && !isReady(member));
+  return new Set(removed.slice(isReplacing ? 0 : 1).map(({ name }) => name));
 }
 
 function restartOf(pod: ResourceOf<'Pod'> | undefined): readonly Step[] {

@@ -7,17 +7,23 @@ import { ResourceError } from '../../resources/resources.ts';
 import type { ReadResources, WriteResources } from '../../resources/resources.ts';
 import type { Log } from '../../telemetry/log.ts';
 import { gatherPool } from './gather.ts';
-import type { GatherPoolOptions, Suspects } from './gather.ts';
+import type { GatherPoolOptions } from './gather.ts';
+import { joinFailureOf } from './join-failure.ts';
+import { withoutReady } from './key-history.ts';
+import type { KeyHistories } from './key-history.ts';
 import { keyProblemOf, scopeProblemOf } from './key-problem.ts';
-import { poolNames } from './members.ts';
+import { isReady, poolNames } from './members.ts';
+import type { Member } from './members.ts';
 import { poolObjects, POOL_ANNOTATIONS } from './objects.ts';
 import type { PoolOptions } from './objects.ts';
 import { performSteps } from './perform.ts';
 import type { FailedStep, OnlineDevices, PerformOptions, PoolEvent } from './perform.ts';
 import { planPool } from './plan.ts';
-import type { PoolSituation, PoolSize } from './plan.ts';
+import type { PoolSituation, PoolSize, Step } from './plan.ts';
 import { poolFinding, poolStatusOf } from './status.ts';
 import type { PoolProblem } from './status.ts';
+import { isUrgent } from './suspects.ts';
+import type { Suspects } from './suspects.ts';
 import { NO_ORPHANS, sweep } from './sweep.ts';
 import type { OrphanMemory } from './sweep.ts';
 
@@ -35,6 +41,8 @@ export type PoolDeps = {
   readonly relayImage: string | undefined;
   /** How long a device without a mesh pod is reported before it is deleted. */
   readonly orphanAgeMs: number;
+  /** The names of mesh pods whose device may no longer exist; changed here. */
+  readonly suspected: Set<string>;
   readonly report: (tailnet: MeshTailnet, event: PoolEvent) => void;
   readonly log: Log;
   readonly now: () => Date;
@@ -76,13 +84,10 @@ export type ReconciledPool = {
 /** Everything is applied again after this time, in case others have changed it. */
 const REAPPLY_MS = 600_000;
 
-/** The time between two join keys for the same Secret, after the first two. */
-const RENEWAL_MS = 60_000;
-
 type Memory = {
   readonly suspects: Suspects;
-  /** When a join key was last replaced by another one, by the name of the pod. */
-  readonly keyTimes: ReadonlyMap<string, number>;
+  readonly keys: KeyHistories;
+  readonly replaced: PoolSituation['replaced'];
   readonly appliedAt: number;
   readonly online: Readonly<OnlineDevices>;
   readonly orphans: OrphanMemory;
@@ -91,7 +96,8 @@ type Memory = {
 
 const NOTHING: Memory = {
   suspects: new Map(),
-  keyTimes: new Map(),
+  keys: new Map(),
+  replaced: new Set(),
   appliedAt: -Infinity,
   online: new Map(),
   orphans: NO_ORPHANS,
@@ -102,25 +108,30 @@ const NOTHING: Memory = {
 export function poolReconciler(deps: PoolDeps) {
   const memories = new Map<string, Memory>();
   return {
-    forget: (name: string) => void memories.delete(name),
+    forget: (name: string) => {
+      for (const pod of memories.get(name)?.suspects.keys() ?? []) deps.suspected.delete(pod);
+      memories.delete(name);
+    },
+    /** Whether the next list of devices is wanted sooner than after an interval. */
+    isUrgent: (name: string) => isUrgent(memories.get(name)?.suspects ?? NOTHING.suspects),
     reconcile: async (tailnet: MeshTailnet, input: PoolInput): Promise<ReconciledPool> => {
       const { name } = tailnet.metadata;
       const memory = memories.get(name) ?? NOTHING;
       const now = deps.now().getTime();
       const isDue = now - memory.appliedAt >= REAPPLY_MS;
-      const { suspects } = memory;
-      const keyTimes = new Map([...memory.keyTimes].filter(([, at]) => Math.abs(now - at) < RENEWAL_MS));
+      const { suspects, keys, replaced } = memory;
       const online: OnlineDevices = new Map(memory.online);
-      const options = { ...input, suspects, renewed: new Set(keyTimes.keys()), online, isDue };
+      const options = { ...input, suspects, keys, replaced, online, isDue };
       const { pool, performed, ...outcome } = await reconcilePool(tailnet, options, deps);
+      const { situation } = pool;
       const isApplied = isDue && performed.some(step => step.do === 'apply');
-      for (const step of performed) {
-        if (step.do === 'create-key' && step.member.secret) keyTimes.set(step.member.name, now);
-      }
-      const swept = await sweepOrphans(tailnet, pool.situation, memory, input, deps);
+      for (const pod of suspects.keys()) deps.suspected.delete(pod);
+      for (const pod of situation.suspects.keys()) deps.suspected.add(pod);
+      const swept = await sweepOrphans(tailnet, situation, memory, input, deps);
       memories.set(name, {
-        suspects: pool.suspects,
-        keyTimes,
+        suspects: situation.suspects,
+        keys: keysAfter(situation, performed, now),
+        replaced: replacedAfter(situation, performed),
         appliedAt: isApplied ? now : memory.appliedAt,
         online,
         ...swept,
@@ -128,6 +139,40 @@ export function poolReconciler(deps: PoolDeps) {
       return { ...outcome, devices: swept.devices };
     },
   };
+}
+
+/** With the keys that were created just now. */
+function keysAfter(
+  { keys, members, suspects }: PoolSituation,
+  performed: readonly Step[],
+  now: number,
+): KeyHistories {
+  const after = new Map(withoutReady(keys, members, suspects));
+  for (const step of performed) {
+    if (step.do !== 'create-key') continue;
+    const { name } = step.member;
+    const before = after.get(name)?.count ?? 0;
+    after.set(name, { count: isUnused(step.member) ? before : before + 1, createdAt: now });
+  }
+  return after;
+}
+
+/** Whether the key of a member expired before meshd tried it. */
+function isUnused({ secret, pod }: Member): boolean {
+  return secret?.hasKey === true && !secret.wantsKey && joinFailureOf(pod) === undefined;
+}
+
+/** With the members that have just lost the identity of a device that was removed. */
+function replacedAfter(
+  { replaced, members, suspects }: PoolSituation,
+  performed: readonly Step[],
+): ReadonlySet<string> {
+  const deleted = new Set(performed.flatMap(step => (step.do === 'delete-secret' ? [step.name] : [])));
+  const names = members.filter(member => {
+    const isDeleted = deleted.has(member.name) && suspects.get(member.name)?.loss === 'removed';
+    return isDeleted || (replaced.has(member.name) && !isReady(member));
+  });
+  return new Set(names.map(({ name }) => name));
 }
 
 /** Reports and deletes the devices of this installation that belong to no pod, as of the last list that succeeded. */
@@ -175,11 +220,11 @@ async function sweepOrphans(
 const UNKNOWN: Reach = { controlURL: 'http://unknown.invalid', ca: undefined };
 
 type ReconcileOptions = PoolInput &
-  Pick<GatherPoolOptions, 'suspects' | 'renewed'> &
+  Pick<GatherPoolOptions, 'suspects' | 'keys' | 'replaced'> &
   Pick<PerformOptions, 'online'> & { readonly isDue: boolean };
 
 async function reconcilePool(tailnet: MeshTailnet, options: ReconcileOptions, deps: PoolDeps) {
-  const { api, view, isAuthenticated, reach, suspects, renewed, isDue } = options;
+  const { api, view, isAuthenticated, reach, suspects, keys, replaced, isDue } = options;
   const { workloads, installation, meshPods, relayImage, log } = deps;
   const { namespace } = workloads;
   const names = poolNames(tailnet.metadata.name, installation);
@@ -196,8 +241,12 @@ async function reconcilePool(tailnet: MeshTailnet, options: ReconcileOptions, de
   const specHashOf = (size: PoolSize) =>
     isDue ? '' : objectsOf(size).statefulSet.metadata.annotations[POOL_ANNOTATIONS.specHash];
   const hasDatagrams = options.hasDatagrams && relayImage !== undefined;
-  const gathered = { tailnet, names, hasDatagrams, specHashOf, view, isAuthenticated, suspects, renewed };
-  const pool = await gatherPool(gathered, deps);
+  const known = { tailnet, names, hasDatagrams, specHashOf, view, isAuthenticated };
+  const requestDevice = async (id: string) => {
+    if (!api) throw new ControlError('Unreachable', 'there are no credentials for this tailnet');
+    return await api.device(id);
+  };
+  const pool = await gatherPool({ ...known, suspects, keys, replaced, requestDevice }, deps);
   const isRemoving = pool.situation.desired === 0;
   const steps = reach || isRemoving ? planPool(pool.situation) : [];
   const report = (event: PoolEvent) => deps.report(tailnet, event);
@@ -216,7 +265,7 @@ async function reconcilePool(tailnet: MeshTailnet, options: ReconcileOptions, de
     performed: failure ? steps.slice(0, steps.indexOf(failure.step)) : steps,
     status: poolStatusOf(pool.situation, pool.proxyAddress),
     waitsFor,
-    isSettled: steps.length === 0 && finding.status === 'True',
+    isSettled: steps.length === 0 && finding.status === 'True' && !isUrgent(pool.situation.suspects),
     error: failure?.error,
   };
 }

@@ -8,9 +8,13 @@ import { isReady } from './members.ts';
 
 /**
  * The members of pools, of a store with the indexes of mesh-tailnet: the ready mesh pods of a managed pool, or the proxies that
- * others run. A MeshTailnet that is being deleted has none, because it carries no traffic either.
+ * others run. A MeshTailnet that is being deleted has none, because it carries no traffic either; nor is one `suspected` whose
+ * device may no longer exist, by the name of its pod: a check that hangs there is no result of the endpoint.
  */
-export function readyMembers(read: Pick<ReadResources, 'get' | 'find'>): Members {
+export function readyMembers(
+  read: Pick<ReadResources, 'get' | 'find'>,
+  suspected: ReadonlySet<string> = new Set(),
+): Members {
   return name => {
     const tailnet = read.get({ kind: 'MeshTailnet', namespace: '', name });
     if (!tailnet || tailnet.metadata.deletionTimestamp !== undefined) return [];
@@ -25,7 +29,7 @@ export function readyMembers(read: Pick<ReadResources, 'get' | 'find'>): Members
     }
     return read.find(podsByTailnet, name).flatMap(pod => {
       const [address] = pod.status.addresses;
-      if (address === undefined || !isReady({ pod })) return [];
+      if (address === undefined || !isReady({ pod }) || suspected.has(pod.metadata.name)) return [];
       return [{ name: pod.metadata.name, proxy: { address, port: MESH_POD.ports.proxy }, pod: address }];
     });
   };

@@ -2,7 +2,9 @@ import type { Finding } from '../../api/conditions.ts';
 import type { Kinds } from '../../api/generated/types.ts';
 import { RELAY } from '../../api/names.ts';
 import type { ResourceOf } from '../../api/objects/resource.ts';
-import { isKeyRejected, isPast, isReady } from './members.ts';
+import { joinFailureOf } from './join-failure.ts';
+import { keyWaitMs } from './key-history.ts';
+import { hasExpired, isReady } from './members.ts';
 import type { Member } from './members.ts';
 import type { PoolSituation } from './plan.ts';
 
@@ -13,6 +15,7 @@ type PoolStatus = NonNullable<NonNullable<MeshTailnet['status']>['pool']>;
 /** The closed list of reasons why a pool is not ready, the most helpful one first. */
 export const POOL_REASONS = [
   'AwaitingApproval',
+  'DeviceRemoved',
   'KeyRejected',
   'KeyExpired',
   'NotScheduled',
@@ -30,19 +33,24 @@ export type PoolProblem = {
 };
 
 /** The part of the status that shows the mesh pods. */
-export function poolStatusOf(
-  { desired, members }: PoolSituation,
-  proxyAddress: string | undefined,
-): PoolStatus {
+export function poolStatusOf(situation: PoolSituation, proxyAddress: string | undefined): PoolStatus {
+  const { desired, members } = situation;
   return {
     desired,
-    ready: members.filter(isReady).length,
+    ready: members.filter(member => carriesTraffic(member, situation)).length,
     ...(proxyAddress === undefined || desired === 0 ? {} : { proxyAddress }),
-    members: members.filter(({ secret, pod }) => secret ?? pod).map(memberStatusOf),
+    members: members
+      .filter(({ secret, pod }) => secret ?? pod)
+      .map(member => memberStatusOf(member, situation)),
   };
 }
 
-function memberStatusOf({ name, hostname, secret, device }: Member) {
+/** A member whose device was removed may be ready, and its connections hang. */
+function carriesTraffic(member: Member, { suspects }: PoolSituation): boolean {
+  return isReady(member) && suspects.get(member.name)?.loss !== 'removed';
+}
+
+function memberStatusOf({ name, hostname, secret, device }: Member, { suspects }: PoolSituation) {
   const addresses = secret && secret.ips.length > 0 ? secret.ips : (device?.addresses ?? []);
   const meshIP = addresses.find(address => !address.includes(':')) ?? addresses[0];
   return {
@@ -50,7 +58,7 @@ function memberStatusOf({ name, hostname, secret, device }: Member) {
     hostname,
     ...(meshIP === undefined ? {} : { meshIP: meshIP.slice(0, 45) }),
     ...(secret?.fqdn === undefined ? {} : { fqdn: secret.fqdn.slice(0, 253) }),
-    ...(device ? { online: device.isOnline } : {}),
+    ...(device && suspects.get(name)?.loss !== 'removed' ? { online: device.isOnline } : {}),
   };
 }
 
@@ -62,7 +70,7 @@ export function poolFinding(
 ): Finding {
   const { desired } = situation;
   const kept = situation.members.slice(0, desired);
-  const ready = kept.filter(isReady).length;
+  const ready = kept.filter(member => carriesTraffic(member, situation)).length;
   const problems = kept.flatMap(member => memberProblem(tailnet, member, situation) ?? []);
   const [worst] = [...(failure ? [failure] : []), ...problems].sort(
     (one, other) => POOL_REASONS.indexOf(one.reason) - POOL_REASONS.indexOf(other.reason),
@@ -80,9 +88,10 @@ export function poolFinding(
 function memberProblem(
   tailnet: MeshTailnet,
   member: Member,
-  { isAuthenticated, now }: PoolSituation,
+  situation: PoolSituation,
 ): PoolProblem | undefined {
-  if (isReady(member)) return undefined;
+  if (carriesTraffic(member, situation)) return undefined;
+  const { isAuthenticated, suspects, replaced, keys, now } = situation;
   const { name, hostname, secret, hasForeignSecret, pod, device } = member;
   const problem = (reason: PoolProblem['reason'], message: string): PoolProblem => ({ reason, message });
   if (hasForeignSecret) {
@@ -93,31 +102,43 @@ function memberProblem(
     const fix = `approve the device ${hostname} in the admin console of the tailnet`;
     return problem('AwaitingApproval', `${name} has joined and waits: ${fix}`);
   }
-  if (secret?.hasKey && isKeyRejected(pod)) {
-    return problem(
-      'KeyRejected',
-      `the control server does not accept the join key of ${name}; it gets another one`,
-    );
+  if (suspects.get(name)?.loss === 'removed') {
+    const fix = 'it gets another one; to have fewer mesh pods, change spec.pool.replicas';
+    return problem('DeviceRemoved', `the device ${hostname} was removed from the tailnet: ${fix}`);
   }
-  if (device?.expires !== undefined && isPast(new Date(device.expires), now)) {
-    const fix = 'it logs in again with a new join key; turn off key expiry for tagged devices';
+  if (device && hasExpired(device, now)) {
+    const fix =
+      'it logs in again with a new join key, or else joins as a new device; turn off key expiry for tagged devices';
     return problem('KeyExpired', `the node key of ${hostname} has expired: ${fix}`);
+  }
+  if (secret?.hasKey && joinFailureOf(pod) === 'refused') {
+    const minutes = Math.round(keyWaitMs(keys.get(name) ?? { count: 0 }) / 60_000);
+    const when = minutes === 0 ? 'it gets another one' : `the next one follows ${minutes} min after the last`;
+    return problem('KeyRejected', `the control server does not accept the join key of ${name}: ${when}`);
   }
   const podFault = pod && podProblem(pod);
   if (podFault) return podFault;
   if (!secret && !isAuthenticated) {
     return problem('NotAuthenticated', `${name} needs a join key: see the condition Authenticated`);
   }
-  return problem('Starting', startingMessage(tailnet, member));
+  const message = startingMessage(tailnet, member, suspects.has(name));
+  return replaced.has(name)
+    ? problem('DeviceRemoved', `the device ${hostname} was removed from the tailnet: ${message}`)
+    : problem('Starting', message);
 }
 
-function startingMessage({ spec }: MeshTailnet, { name, secret, pod }: Member): string {
+function startingMessage(
+  { spec }: MeshTailnet,
+  { name, hostname, secret, pod }: Member,
+  isSuspect: boolean,
+): string {
   const isReplaced = spec.pool.replicas === 1 && secret?.deviceId !== undefined;
   const pause = isReplaced
     ? ': it is the only one, so traffic pauses until it is ready; spec.pool.replicas: 2 avoids that'
     : '';
   if (!secret) return `${name} waits for a join key${pause}`;
   if (!pod) return `${name} is not running yet${pause}`;
+  if (isSuspect) return `${name} waits to log in again: ${hostname} is not logged in${pause}`;
   const { container, relay } = pod.status;
   const isRelayLast = container?.isReady === true && relay?.isReady === false;
   return `${isRelayLast ? `the container ${RELAY.container} of ${name}` : name} is starting${pause}`;

@@ -20,8 +20,8 @@ async function sceneOf(options: ControlApiOptions = {}) {
   return { scene, installation: scene.install() };
 }
 
-async function readyScene(replicas = 2, spec: object = {}) {
-  const { scene, installation } = await sceneOf();
+async function readyScene(replicas = 2, spec: object = {}, options: ControlApiOptions = {}) {
+  const { scene, installation } = await sceneOf(options);
   installation.put({ pool: { replicas }, ...spec });
   await scene.until(() => expectReady(scene, installation, replicas));
   return { scene, installation };
@@ -144,6 +144,73 @@ describe('a member', () => {
     expect(secretOf(installation)['device_id']).not.toBe(id);
   });
 
+  it('gets another device where headscale has removed its own, which it does not notice', async () => {
+    const { scene, installation } = await readyScene(2, {}, { dialect: 'headscale' });
+    const { device_id: id = '' } = secretOf(installation);
+    const removedAt = scene.clock.now();
+    scene.api.removeDevice(id);
+    await scene.until(() => expect(installation.suspected).toContain(FIRST));
+    expect(installation.kubelet.isReady(FIRST)).toBe(true);
+    await scene.until(() => expect(installation.kubelet.isReady(FIRST)).toBe(false));
+    // Two intervals between lists.
+    expect(scene.clock.now() - removedAt).toBeLessThanOrEqual(10_000);
+    expect(installation.status().pool?.ready).toBe(1);
+    expect(installation.condition('PoolReady')).toMatchObject({ status: 'False', reason: 'DeviceRemoved' });
+    expect(installation.condition('PoolReady')?.message).toContain(`${FIRST}-${installation.id}`);
+    await scene.until(() => {
+      expect(['PoolReady', 'DeviceRemoved']).toContain(installation.condition('PoolReady')?.reason);
+      expectReady(scene, installation, 2);
+    });
+    expect(scene.clock.now() - removedAt).toBeLessThanOrEqual(70_000);
+    expect(secretOf(installation)['device_id']).not.toBe(id);
+    expect([...installation.suspected]).toEqual([]);
+  });
+
+  it('gets another device where headscale removed its own before the operator started', async () => {
+    const { scene, installation } = await readyScene(2, {}, { dialect: 'headscale' });
+    const { device_id: id = '' } = secretOf(installation);
+    scene.api.removeDevice(id);
+    await installation.restart();
+    await scene.until(() => expect(installation.kubelet.isReady(FIRST)).toBe(false));
+    await scene.until(() => expectReady(scene, installation, 2));
+    expect(secretOf(installation)['device_id']).not.toBe(id);
+  });
+
+  it('is replaced while another one carries traffic where headscale has removed both, one by one', async () => {
+    const { scene, installation } = await readyScene(2, {}, { dialect: 'headscale' });
+    for (const { nodeId } of scene.joined()) scene.api.removeDevice(nodeId);
+    let fewest = 2;
+    await scene.until(() => {
+      const ready = installation.kubelet.names().filter(pod => installation.kubelet.isReady(pod));
+      fewest = Math.min(fewest, ready.length);
+      expect(scene.joined()).toHaveLength(2);
+      expectReady(scene, installation, 2);
+    });
+    expect(fewest).toBe(1);
+  });
+
+  it('keeps its device where lists lack it, and it exists', async () => {
+    const { scene, installation } = await readyScene();
+    const end = scene.api.fail({
+      routes: ['devices.list'],
+      fault: { is: 'answer', status: 200, json: { devices: [] } },
+    });
+    await scene.steps(120, 2000);
+    expect(installation.condition('PoolReady')).toMatchObject({ status: 'True' });
+    end();
+    await scene.until(() => expectReady(scene, installation, 2));
+    expect(scene.api.countByRoute()['keys.create']).toBe(2);
+  });
+
+  it('is replaced ever more rarely where the control API shows none of its devices', async () => {
+    const { scene } = await readyScene();
+    scene.api.fail({ routes: ['devices.list'], fault: { is: 'answer', status: 200, json: { devices: [] } } });
+    scene.api.fail({ routes: ['device.get'], fault: { is: 'answer', status: 404, json: { message: 'no' } } });
+    await scene.steps(360, 20_000);
+    // In two hours.
+    expect(scene.api.countByRoute()['keys.create']).toBeLessThan(20);
+  });
+
   it('gets another device where an admin has removed its own before its id was stored', async () => {
     const { scene, installation } = await sceneOf();
     installation.put();
@@ -163,6 +230,22 @@ describe('a member', () => {
     );
     await scene.until(() => expectReady(scene, installation, 2));
     expect(secretOf(installation)).toMatchObject({ device_id: id });
+  });
+
+  it('joins as another device where its own stays expired on headscale, after two keys', async () => {
+    const { scene, installation } = await readyScene(2, {}, { dialect: 'headscale' });
+    const { device_id: id = '' } = secretOf(installation);
+    scene.api.changeDevice(id, { expiresMs: scene.now().getTime(), keyExpiryDisabled: false });
+    const reasons = new Set<string>();
+    await scene.until(() => expect(installation.condition('PoolReady')?.reason).toBe('KeyExpired'));
+    await scene.until(() => {
+      reasons.add(installation.condition('PoolReady')?.reason ?? '');
+      expectReady(scene, installation, 2);
+    });
+    expect(secretOf(installation)['device_id']).not.toBe(id);
+    // One for each member, two to log in again, and one for the new device.
+    expect(scene.api.countByRoute()['keys.create']).toBe(5);
+    expect([...reasons]).not.toContain('KeyRejected');
   });
 
   it('gets another key where its key was revoked before it was used', async () => {

@@ -20,12 +20,12 @@ function pod(name: string, ips: readonly string[], { status = 'True', ...metadat
 }
 
 /** The members of the pool of a MeshTailnet. */
-function membersOf(name: string, objects: readonly object[]) {
+function membersOf(name: string, objects: readonly object[], suspected = new Set<string>()) {
   const store = new ResourceStore(tailnetIndexes, failure => {
     throw failure;
   });
   for (const object of objects) store.put(admit(object));
-  return readyMembers(store)(name);
+  return readyMembers(store, suspected)(name);
 }
 
 const deleted = { deletionTimestamp: '2026-11-23T08:00:00Z', finalizers: ['example.org/test'] };
@@ -45,6 +45,16 @@ describe('the members of a pool that can carry checks', () => {
       { name: 'home-0', proxy: { address: '10.0.0.7', port: 1055 }, pod: '10.0.0.7' },
       { name: 'home-1', proxy: { address: 'fd00::8', port: 1055 }, pod: 'fd00::8' },
     ]);
+  });
+
+  it('are not those whose device may no longer exist', () => {
+    const objects = [
+      named(meshTailnet({}), 'home'),
+      pod('home-0', ['10.0.0.7']),
+      pod('home-1', ['10.0.0.8']),
+    ];
+    const names = membersOf('home', objects, new Set(['home-0'])).map(({ name }) => name);
+    expect(names).toEqual(['home-1']);
   });
 
   it('are the proxies of an External pool, without those that have a host name', () => {

@@ -53,6 +53,7 @@ export class Installation {
   readonly kubelet: SimulatedKubelet;
   readonly events: ObjectEvent[] = [];
   readonly lines: string[] = [];
+  readonly suspected = new Set<string>();
   /** Called when the process has crashed. */
   beforeRestart: () => void = () => undefined;
   readonly id: string;
@@ -216,6 +217,7 @@ export class Installation {
       meshPods: {},
       relayImage: 'mesh-gateway:test',
       orphanAgeMs: ORPHAN_AGE_MS,
+      suspected: this.suspected,
       controlURL: undefined,
       events: { record: event => void this.events.push(event) },
       log,

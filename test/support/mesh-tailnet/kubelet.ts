@@ -144,7 +144,7 @@ export class SimulatedKubelet {
   #advance(pod: Pod): void {
     const device = pod.node === undefined ? undefined : this.#deps.api.state.devices.current(pod.node);
     const isJoined = !['pulls its image', 'starts', 'waits to restart'].includes(pod.stage);
-    if (isJoined && (!device || this.#isExpired(device))) {
+    if (isJoined && (device ? this.#isExpired(device) : this.#deps.api.state.dialect === 'vendor')) {
       this.#exit(pod, 'tailscaled left running state (now in state "NeedsLogin"), exiting');
       return;
     }
@@ -212,7 +212,7 @@ export class SimulatedKubelet {
     }
   }
 
-  /** With the machine key of an expired device, the same device gets a new node key. */
+  /** With the machine key of an expired device, the same device gets a new node key; on headscale it stays expired. */
   #join(pod: Pod, key: string, expired: Device | undefined): void {
     const { api } = this.#deps;
     try {
@@ -220,7 +220,11 @@ export class SimulatedKubelet {
         ? { id: expired.id, nodeId: expired.nodeId, addresses: expired.addresses }
         : {};
       const joined = api.join(key, { hostname: pod.hostname, ...identity });
-      if (expired) api.changeDevice(joined.nodeId, { name: expired.name });
+      if (expired) {
+        const { name, expiresMs, keyExpiryDisabled } = expired;
+        const expiry = api.state.dialect === 'headscale' ? { expiresMs, keyExpiryDisabled } : {};
+        api.changeDevice(joined.nodeId, { name, ...expiry });
+      }
       pod.node = joined.nodeId;
       pod.stage = 'stores its identity';
     } catch (error) {
