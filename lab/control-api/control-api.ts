@@ -6,6 +6,7 @@ import { FaultRules, Gates } from './faults.ts';
 import type { FaultRule, Gate } from './faults.ts';
 import { createCredential, revokeKey } from './operations/keys.ts';
 import type { CredentialOptions } from './operations/keys.ts';
+import { expectPolicy } from './operations/policy.ts';
 import { RateLimiter } from './rate-limit.ts';
 import type { RateLimit } from './rate-limit.ts';
 import { addDevice, changeDevice, joinWithKey } from './operations/registration.ts';
@@ -117,6 +118,7 @@ const NOTHING_BEHIND: TailnetBehind = {
 export async function startControlApi(options: ControlApiOptions = {}): Promise<ControlApi> {
   const { dialect = 'vendor', domain = 'example.ts.net', seed = 1, clock = systemClock } = options;
   const { behaviour = {}, settings = {}, policy, behind = NOTHING_BEHIND } = options;
+  if (policy) expectPolicy(policy, { dialect });
   const state = createState({
     dialect,
     domain,

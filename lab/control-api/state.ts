@@ -102,9 +102,10 @@ export type ServiceHost = {
 /** The tailnet's settings. */
 export type Settings = Readonly<Record<string, boolean | number | string>>;
 
-/** The part of the policy file that decides about tags and approvals. */
+/** The part of the policy file that decides about tags and approvals, and what refers to tags. */
 export type Policy = {
   readonly tagOwners: Readonly<Record<string, readonly string[]>>;
+  readonly grants?: readonly { readonly src: readonly string[]; readonly dst: readonly string[] }[];
   /** By service or tag, the tags whose devices need no approval. */
   readonly autoApprovers?: { readonly services?: Readonly<Record<string, readonly string[]>> };
 };

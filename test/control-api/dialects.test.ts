@@ -10,7 +10,8 @@ import {
 import type { Received, SendCall, Simulated } from '../support/control/simulated.ts';
 
 async function headscale(): Promise<readonly [Simulated, SendCall]> {
-  const api = await simulated({ dialect: 'headscale', policy: { tagOwners: { 'tag:web': ['tag:mesh'] } } });
+  const policy = { tagOwners: { 'tag:mesh': [], 'tag:web': ['tag:mesh'] } };
+  const api = await simulated({ dialect: 'headscale', policy });
   return [api, await callsOf(api, api.addClient(['all']))];
 }
 
@@ -128,6 +129,21 @@ describe('requirement 2: the dialect headscale', () => {
     const answer = await call('POST', '/tailnet/-/keys', keyBody({ tags }));
     expect(answer).toMatchObject({ status, json: message === undefined ? {} : { message } });
   });
+
+  const MESH = { 'tag:mesh': [] };
+  it.each([
+    [{ tagOwners: { 'tag:mesh': ['autogroup:admin'] } }, 'invalid owner format: "autogroup:admin"'],
+    [{ tagOwners: { 'tag:mesh': ['tag:other'] } }, 'tag not found: "tag:other"'],
+    [{ tagOwners: MESH, grants: [{ src: ['tag:mesh'], dst: ['tag:web'] }] }, 'tag not found: "tag:web"'],
+    [{ tagOwners: { 'tag:mesh': ['lab@', 'group:lab'] } }, undefined],
+  ])(
+    'accepts only policies that name known tags, and owners that headscale has: %o',
+    async (policy, message) => {
+      const [, call] = await headscale();
+      const { status, json } = await call('POST', '/tailnet/-/acl', policy);
+      expect(status === 200 ? undefined : json).toEqual(message && { message, status: 400 });
+    },
+  );
 
   it('numbers keys, and lists one that was revoked as invalid', async () => {
     const [, call] = await headscale();

@@ -32,7 +32,7 @@ afterAll(() => {
   peer.stdin?.end();
 });
 
-const TAG_OWNERS = { 'tag:web': ['tag:mesh'] };
+const TAG_OWNERS = { 'tag:mesh': [], 'tag:web': ['tag:mesh'] };
 /** Each test of the caller has an API of its own. */
 function withApi(dialect: Dialect): void {
   beforeEach(async () => {
