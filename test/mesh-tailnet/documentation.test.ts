@@ -41,15 +41,16 @@ describe('docs/tailnets.md', () => {
 
   const [, policyText = ''] = /^```json\n(.*?)^```/ms.exec(page) ?? [];
   const documentedPolicy = JSON.parse(policyText) as Policy;
-  const ownerOfMesh = /`"tag:mesh": \["(tag:\w+)"\]`/.exec(page)?.[1] ?? '';
+  const ownerOfMesh = /`"tag:mesh": \["(tag:\w+)"\]`, and `"\1": \[\]`/.exec(page)?.[1] ?? '';
   const [, scopeOne = '', scopeTwo = '', tag = ''] =
     /the scopes `(\S+)` and `(\S+)` and the tag `(\S+)`/.exec(page) ?? [];
+  const ownedPolicy = { tagOwners: { [tag]: [ownerOfMesh], [ownerOfMesh]: [] } };
 
   it.each([
     { dialect: 'vendor', policy: documentedPolicy, clientTag: tag },
     { dialect: 'headscale', policy: documentedPolicy, clientTag: tag },
-    { dialect: 'vendor', policy: { tagOwners: { [tag]: [ownerOfMesh] } }, clientTag: ownerOfMesh },
-    { dialect: 'headscale', policy: { tagOwners: { [tag]: [ownerOfMesh] } }, clientTag: ownerOfMesh },
+    { dialect: 'vendor', policy: ownedPolicy, clientTag: ownerOfMesh },
+    { dialect: 'headscale', policy: ownedPolicy, clientTag: ownerOfMesh },
   ] as const)(
     'has a policy of $dialect by which a client with $clientTag may create join keys and delete devices',
     async ({ dialect, policy, clientTag }) => {

@@ -53,10 +53,9 @@ export function keyProblemOf(error: ControlError, spec: Spec): KeyProblem | unde
   }
 }
 
-/** What both the policy and the OAuth client must have. */
+/** What both the policy and the OAuth client must have. No owners is what the vendor and headscale both accept. */
 function tagProblem(message: string, tags: readonly string[]): string {
-  const owners = Object.fromEntries(tags.map(tag => [tag, ['autogroup:admin']]));
-  const snippet = JSON.stringify({ tagOwners: owners });
+  const snippet = JSON.stringify({ tagOwners: Object.fromEntries(tags.map(tag => [tag, []])) });
   const all = tags.join(' and ');
-  return `the control API refuses a join key with the tags of spec.tags (${message}): add ${snippet} to the policy file, and give the OAuth client exactly ${all}, or a tag that owns ${tags.length === 1 ? 'it' : 'each of them'}`;
+  return `the control API refuses a join key with the tags of spec.tags (${message}): the policy file must have them in tagOwners, as in ${snippet}, and the OAuth client exactly ${all}, or a tag that owns ${tags.length === 1 ? 'it' : 'each of them'}`;
 }
