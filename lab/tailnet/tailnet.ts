@@ -30,6 +30,8 @@ export type JoinKeyOptions = {
   readonly ephemeral?: boolean;
   readonly tags?: readonly string[];
   readonly expirySeconds?: number;
+  /** The control server whose form the key has, and in whose words it is refused; by default the vendor's. */
+  readonly dialect?: 'vendor' | 'headscale';
 };
 
 /** Every device of the tailnet. */
@@ -59,6 +61,11 @@ export async function listJoinKeys(admin: string): Promise<readonly JoinKeyState
 /** Revokes a join key; the devices that have joined with it stay. */
 export async function revokeJoinKey(admin: string, id: string): Promise<void> {
   await requestJson('DELETE', `${admin}/keys/${id}`);
+}
+
+/** Deletes a join key, so that its secret is unknown; the devices that have joined with it stay. */
+export async function forgetJoinKey(admin: string, id: string): Promise<void> {
+  await requestJson('POST', `${admin}/keys/${id}/forget`);
 }
 
 /**

@@ -23,9 +23,10 @@ func (c *control) admin() http.Handler {
 	mux.HandleFunc("POST /keys", c.addKey)
 	mux.HandleFunc("GET /keys", c.listKeys)
 	mux.HandleFunc("DELETE /keys/{id}", c.revokeKey)
+	mux.HandleFunc("POST /keys/{id}/forget", c.forgetKey)
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		fail(w, http.StatusNotFound, fault{Field: "path", Message: "no such call: " + r.Method + " " + r.URL.Path,
-			Fix: "use GET /nodes, GET|DELETE /nodes/{id}, POST /nodes/{id}/forget|expire|expire-for-good|offline|online, PUT /nodes/{id}/tags, GET|POST /keys, DELETE /keys/{id}"})
+			Fix: "use GET /nodes, GET|DELETE /nodes/{id}, POST /nodes/{id}/forget|expire|expire-for-good|offline|online, PUT /nodes/{id}/tags, GET|POST /keys, DELETE /keys/{id}, POST /keys/{id}/forget"})
 	})
 	return mux
 }

@@ -36,6 +36,7 @@ func (c *control) addKey(w http.ResponseWriter, r *http.Request) {
 		Ephemeral     bool     `json:"ephemeral"`
 		Tags          []string `json:"tags"`
 		ExpirySeconds *int     `json:"expirySeconds"`
+		Dialect       dialect  `json:"dialect"`
 	}
 	if !readBody(w, r, &body) {
 		return
@@ -48,6 +49,9 @@ func (c *control) addKey(w http.ResponseWriter, r *http.Request) {
 	if seconds < 1 || seconds > maxExpirySeconds {
 		f = &fault{Field: "expirySeconds", Message: fmt.Sprintf("%d seconds", seconds), Fix: fmt.Sprintf("give 1 to %d", maxExpirySeconds)}
 	}
+	if body.Dialect != "" && body.Dialect != vendorDialect && body.Dialect != headscaleDialect {
+		f = &fault{Field: "dialect", Message: fmt.Sprintf("%q is not a dialect", body.Dialect), Fix: "give vendor or headscale"}
+	}
 	if f != nil {
 		fail(w, http.StatusUnprocessableEntity, *f)
 		return
@@ -56,7 +60,7 @@ func (c *control) addKey(w http.ResponseWriter, r *http.Request) {
 	k, secret, err := c.keys.add(joinKey{
 		Reusable: body.Reusable, Ephemeral: body.Ephemeral, Tags: append([]string{}, body.Tags...),
 		ExpiresAt: now.Add(time.Duration(seconds) * time.Second),
-	}, now)
+	}, body.Dialect, now)
 	if err != nil {
 		fail(w, http.StatusTooManyRequests, fault{Field: "keys", Message: err.Error(), Fix: "restart the tailnet"})
 		return
@@ -74,12 +78,21 @@ func (c *control) listKeys(w http.ResponseWriter, _ *http.Request) {
 
 // revokeKey ends a join key; the nodes that joined with it stay.
 func (c *control) revokeKey(w http.ResponseWriter, r *http.Request) {
+	c.endKey(w, r, "join key revoked", c.keys.revoke)
+}
+
+// forgetKey ends a join key, which is in no list and unknown from now on; the nodes that joined with it stay.
+func (c *control) forgetKey(w http.ResponseWriter, r *http.Request) {
+	c.endKey(w, r, "join key forgotten", c.keys.forget)
+}
+
+func (c *control) endKey(w http.ResponseWriter, r *http.Request, event string, end func(string, time.Time) (joinKey, bool)) {
 	id := r.PathValue("id")
-	k, ok := c.keys.revoke(id, time.Now())
+	k, ok := end(id, time.Now())
 	if !ok {
 		fail(w, http.StatusNotFound, fault{Field: "id", Message: "no join key " + id, Fix: "GET /keys lists the ids"})
 		return
 	}
-	c.log.Info("join key revoked", "joinKey", id)
+	c.log.Info(event, "joinKey", id)
 	reply(w, http.StatusOK, k)
 }

@@ -18,10 +18,12 @@ func TestAdminSaysWhatIsWrongAndWhatIsRight(t *testing.T) {
 		{"no such node to remove", "DELETE", "/nodes/x", "", 404, "id"},
 		{"no such node to forget", "POST", "/nodes/x/forget", "", 404, "id"},
 		{"no such key", "DELETE", "/keys/x", "", 404, "id"},
+		{"no such key to forget", "POST", "/keys/x/forget", "", 404, "id"},
 		{"no body", "POST", "/keys", "", 400, "body"},
 		{"unknown field", "POST", "/keys", `{"reuseable": true}`, 400, "body"},
 		{"wrong type", "POST", "/keys", `{"reusable": "yes"}`, 400, "reusable"},
 		{"no tag", "POST", "/keys", `{"tags": ["tag:ok", "web"]}`, 422, "tags[1]"},
+		{"no dialect", "POST", "/keys", `{"dialect": "esperanto"}`, 422, "dialect"},
 		{"no time to live", "POST", "/keys", `{"expirySeconds": 0}`, 422, "expirySeconds"},
 		{"no tag for a node", "PUT", "/nodes/x/tags", `{"tags": ["web"]}`, 422, "tags[0]"},
 	} {

@@ -4,6 +4,7 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -21,6 +22,42 @@ type joinKey struct {
 	RevokedAt *time.Time `json:"revokedAt,omitempty"`
 	Uses      int        `json:"uses"`
 	State     string     `json:"state"`
+}
+
+// dialect is the control server whose form a join key has, and whose words refuse it.
+type dialect string
+
+const (
+	vendorDialect    dialect = "vendor"
+	headscaleDialect dialect = "headscale"
+)
+
+const headscalePrefix = "hskey-auth-"
+
+// newSecret makes the secret of a key.
+func (d dialect) newSecret(id string) string {
+	if d == headscaleDialect {
+		var text [38]byte
+		rand.Read(text[:])
+		return fmt.Sprintf("%s%x-%x", headscalePrefix, text[:6], text[6:])
+	}
+	return "tskey-auth-" + id + "-" + rand.Text()
+}
+
+// refusalText is why a node may not join with this secret, in the words of its server; the key is nil if it is unknown.
+func refusalText(secret string, k *joinKey, why string) string {
+	isHeadscale := strings.HasPrefix(secret, headscalePrefix)
+	switch {
+	case isHeadscale && k == nil:
+		return "invalid pre auth key"
+	case isHeadscale && why == "used":
+		return "authkey already used"
+	case isHeadscale:
+		return "authkey " + why
+	case k == nil:
+		return "invalid key: unknown join key"
+	}
+	return "invalid key: join key " + k.ID + " is " + why
 }
 
 // refusal returns why a key does not admit a node, as of now; empty means that it does.
@@ -66,7 +103,7 @@ func newKeyring() *keyring {
 }
 
 // add makes a key with the given grants and expiry, and returns it with its secret.
-func (r *keyring) add(grants joinKey, now time.Time) (joinKey, string, error) {
+func (r *keyring) add(grants joinKey, form dialect, now time.Time) (joinKey, string, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if len(r.keys) >= maxKeys {
@@ -75,12 +112,12 @@ func (r *keyring) add(grants joinKey, now time.Time) (joinKey, string, error) {
 	k := grants
 	k.ID = "k" + strings.ToLower(rand.Text()[:12])
 	k.CreatedAt = now
-	secret := "tskey-auth-" + k.ID + "-" + rand.Text()
+	secret := form.newSecret(k.ID)
 	r.keys[sha256.Sum256([]byte(secret))] = &k
 	return k.view(now), secret, nil
 }
 
-// list is every key ever made, oldest first.
+// list is every key that was made and not forgotten, oldest first.
 func (r *keyring) list(now time.Time) []joinKey {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -99,16 +136,26 @@ func (r *keyring) list(now time.Time) []joinKey {
 
 // revoke makes a key useless from now on, for good; nodes that joined with it stay. It reports whether the key exists.
 func (r *keyring) revoke(id string, now time.Time) (joinKey, bool) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for _, k := range r.keys {
-		if k.ID != id {
-			continue
-		}
+	return r.end(id, now, func(_ [sha256.Size]byte, k *joinKey) {
 		if k.RevokedAt == nil {
 			k.RevokedAt = &now
 		}
-		return k.view(now), true
+	})
+}
+
+// forget drops a key, so that its secret is unknown; nodes that joined with it stay. It reports whether the key existed.
+func (r *keyring) forget(id string, now time.Time) (joinKey, bool) {
+	return r.end(id, now, func(hash [sha256.Size]byte, _ *joinKey) { delete(r.keys, hash) })
+}
+
+func (r *keyring) end(id string, now time.Time, end func([sha256.Size]byte, *joinKey)) (joinKey, bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for hash, k := range r.keys {
+		if k.ID == id {
+			end(hash, k)
+			return k.view(now), true
+		}
 	}
 	return joinKey{}, false
 }
@@ -120,10 +167,10 @@ func (r *keyring) redeem(secret string, tags []string, now time.Time) (joinKey, 
 	defer r.mu.Unlock()
 	k := r.keys[sha256.Sum256([]byte(secret))]
 	if k == nil {
-		return joinKey{}, "invalid key: unknown join key"
+		return joinKey{}, refusalText(secret, nil, "")
 	}
 	if why := k.refusal(now); why != "" {
-		return joinKey{}, "invalid key: join key " + k.ID + " is " + why
+		return joinKey{}, refusalText(secret, k, why)
 	}
 	for _, tag := range tags {
 		if !slices.Contains(k.Tags, tag) {

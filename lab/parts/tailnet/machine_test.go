@@ -28,7 +28,7 @@ func send(t *testing.T, c *control, machine key.MachinePublic, path string, mess
 
 func TestANodeKeyIsOfUseToItsMachineOnly(t *testing.T) {
 	c := newControl("http://127.0.0.1:1", "example.ts.net", &tailcfg.DERPMap{}, slog.New(slog.DiscardHandler))
-	_, secret, err := c.keys.add(joinKey{ExpiresAt: time.Now().Add(time.Hour)}, time.Now())
+	_, secret, err := c.keys.add(joinKey{ExpiresAt: time.Now().Add(time.Hour)}, vendorDialect, time.Now())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -52,7 +52,7 @@ func TestANodeKeyIsOfUseToItsMachineOnly(t *testing.T) {
 
 func TestAForgottenNodeIsAStranger(t *testing.T) {
 	c := newControl("http://127.0.0.1:1", "example.ts.net", &tailcfg.DERPMap{}, slog.New(slog.DiscardHandler))
-	_, secret, err := c.keys.add(joinKey{Reusable: true, ExpiresAt: time.Now().Add(time.Hour)}, time.Now())
+	_, secret, err := c.keys.add(joinKey{Reusable: true, ExpiresAt: time.Now().Add(time.Hour)}, vendorDialect, time.Now())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,6 +6,7 @@ import type { Starter } from '../../../lab/process/starter.ts';
 import {
   addJoinKey,
   changeNode,
+  forgetJoinKey,
   forgetNode,
   listJoinKeys,
   listNodes,
@@ -78,6 +79,15 @@ const BAD_KEYS = [
     key: async () => {
       const { id, key } = await addJoinKey(tailnet.admin, { reusable: true, expirySeconds: 1 });
       await untilKeyIs(id, 'expired');
+      return key;
+    },
+  },
+  {
+    what: 'forgotten',
+    message: 'invalid pre auth key',
+    key: async () => {
+      const { id, key } = await addJoinKey(tailnet.admin, { dialect: 'headscale' });
+      await forgetJoinKey(tailnet.admin, id);
       return key;
     },
   },
