@@ -23,7 +23,7 @@ import { externalTargetInputs } from './mesh-endpoints/external-targets.ts';
 import { meshAddressInputs } from './mesh-endpoints/inputs.ts';
 import { referenceInputs } from './endpoint-inputs/inputs.ts';
 import { readPoolGauges } from './mesh-tailnet/pool/gauges.ts';
-import type { Members } from './health/check.ts';
+import { readMeshdState } from './mesh-tailnet/pool/meshd-state.ts';
 import { readyMembers } from './mesh-tailnet/pool/ready-members.ts';
 import { addressSettings, guardOf } from './process/addresses.ts';
 import { meshPodSettings } from './process/mesh-pods.ts';
@@ -210,8 +210,7 @@ function electLeader(
       const tailnets = startTailnets();
       const targets = startTargets();
       const suspected = new Set<string>();
-      const members = readyMembers(read, suspected);
-      const { health, close: endChecks } = healthChecksFrom(settings, members, telemetry);
+      const { health, close: endChecks } = healthChecksFrom(settings, read, suspected, telemetry);
       const endGauges = [readPoolGauges, readEndpointGauges].map(readGauges =>
         readGauges(read, telemetry.metrics),
       );
@@ -229,6 +228,7 @@ function electLeader(
         relayPorts: createPublishedPorts(),
         health,
         suspected,
+        readMeshd: readMeshdState,
         relayPortRange,
         installation: installationIn(read, podNamespace),
         meshPods: { ...settings.meshPods, imagePullSecrets: settings.imagePullSecrets },
@@ -258,9 +258,11 @@ function electLeader(
 
 function healthChecksFrom(
   { healthCheckConcurrency: concurrency }: OperatorSettings,
-  members: Members,
+  read: ReadResources,
+  suspected: ReadonlySet<string>,
   { log, metrics: { record } }: ProcessTelemetry,
 ): HealthChecks {
+  const members = readyMembers(read, suspected);
   return startHealthChecks({ members, concurrency, clock, now: date, random: Math.random, record, log });
 }
 

@@ -141,6 +141,7 @@ export async function startStandalone(
       relayImage: undefined,
       orphanAgeMs: 0,
       suspected: new Set<string>(),
+      readMeshd: () => Promise.resolve(undefined),
       events: eventsInLog(telemetry.log),
       controlURL: settings.controlURL,
       now: () => new Date(),

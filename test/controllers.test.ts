@@ -35,6 +35,7 @@ describe('the registry of controllers', () => {
     relayImage: undefined,
     orphanAgeMs: 0,
     suspected: new Set<string>(),
+    readMeshd: () => Promise.resolve(undefined),
   };
 
   it('starts each controller under its name in metrics', async () => {

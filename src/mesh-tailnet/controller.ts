@@ -41,6 +41,7 @@ export type TailnetDeps = GatherDeps & {
   readonly orphanAgeMs: number;
   /** The names of mesh pods whose device may no longer exist, which health checks must not use. */
   readonly suspected: PoolDeps['suspected'];
+  readonly readMeshd: PoolDeps['readMeshd'];
   readonly events: RecordEvents;
   readonly log: Log;
 };

@@ -37,6 +37,7 @@ export type GatherPoolOptions = {
   readonly suspects: Suspects;
   readonly keys: PoolSituation['keys'];
   readonly replaced: PoolSituation['replaced'];
+  readonly meshd: PoolSituation['meshd'];
   /** Requests a device by its id. */
   readonly requestDevice: (id: string) => Promise<Device | undefined>;
 };
@@ -73,7 +74,7 @@ export async function gatherPool(options: GatherPoolOptions, deps: GatherPoolDep
     }),
   );
   const now = deps.now();
-  const { hasDatagrams, specHashOf, isAuthenticated, keys, replaced, requestDevice } = options;
+  const { hasDatagrams, specHashOf, isAuthenticated, keys, replaced, meshd, requestDevice } = options;
   const suspects = await suspectsAfter(members, { view, before: options.suspects, now, requestDevice });
   const situation = {
     desired,
@@ -84,6 +85,7 @@ export async function gatherPool(options: GatherPoolOptions, deps: GatherPoolDep
     suspects,
     keys,
     replaced,
+    meshd,
     isAuthenticated,
     now,
   };

@@ -4,6 +4,7 @@ import { hadMinute, mayHaveKey } from './key-history.ts';
 import type { KeyHistories } from './key-history.ts';
 import { hasExpired, isPast, isReady } from './members.ts';
 import type { Member } from './members.ts';
+import type { MeshdState } from './meshd-state.ts';
 import type { Suspects } from './suspects.ts';
 
 /** The StatefulSet of a pool, as it is. */
@@ -39,6 +40,8 @@ export type PoolSituation = {
   /** The names of members that get another device in place of one that was removed, until they carry traffic. */
   readonly replaced: ReadonlySet<string>;
   readonly isAuthenticated: boolean;
+  /** What the meshd of mesh pods reported last, by the names of the pods. */
+  readonly meshd: ReadonlyMap<string, MeshdState>;
   readonly now: Date;
 };
 

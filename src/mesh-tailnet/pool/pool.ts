@@ -6,7 +6,7 @@ import type { OwnNamespace } from '../../resources/own-namespace.ts';
 import { ResourceError } from '../../resources/resources.ts';
 import type { ReadResources, WriteResources } from '../../resources/resources.ts';
 import type { Log } from '../../telemetry/log.ts';
-import { gatherPool } from './gather.ts';
+import { gatherPool, podsByTailnet } from './gather.ts';
 import type { GatherPoolOptions } from './gather.ts';
 import { joinFailureOf } from './join-failure.ts';
 import { withoutReady } from './key-history.ts';
@@ -14,6 +14,7 @@ import type { KeyHistories } from './key-history.ts';
 import { keyProblemOf, scopeProblemOf } from './key-problem.ts';
 import { isReady, poolNames } from './members.ts';
 import type { Member } from './members.ts';
+import type { MeshdState } from './meshd-state.ts';
 import { poolObjects, POOL_ANNOTATIONS } from './objects.ts';
 import type { PoolOptions } from './objects.ts';
 import { performSteps } from './perform.ts';
@@ -43,6 +44,8 @@ export type PoolDeps = {
   readonly orphanAgeMs: number;
   /** The names of mesh pods whose device may no longer exist; changed here. */
   readonly suspected: Set<string>;
+  /** Reads what the meshd at the address of a mesh pod reports; undefined where it does not respond. */
+  readonly readMeshd: (address: string) => Promise<MeshdState | undefined>;
   readonly report: (tailnet: MeshTailnet, event: PoolEvent) => void;
   readonly log: Log;
   readonly now: () => Date;
@@ -81,6 +84,9 @@ export type ReconciledPool = {
   readonly error: ControlError | ResourceError | undefined;
 };
 
+/** The time between two reads of what meshd reports. */
+const MESHD_MS = 30_000;
+
 /** Everything is applied again after this time, in case others have changed it. */
 const REAPPLY_MS = 600_000;
 
@@ -88,6 +94,8 @@ type Memory = {
   readonly suspects: Suspects;
   readonly keys: KeyHistories;
   readonly replaced: PoolSituation['replaced'];
+  readonly meshd: PoolSituation['meshd'];
+  readonly meshdReadAt: number;
   readonly appliedAt: number;
   readonly online: Readonly<OnlineDevices>;
   readonly orphans: OrphanMemory;
@@ -98,6 +106,8 @@ const NOTHING: Memory = {
   suspects: new Map(),
   keys: new Map(),
   replaced: new Set(),
+  meshd: new Map(),
+  meshdReadAt: -Infinity,
   appliedAt: -Infinity,
   online: new Map(),
   orphans: NO_ORPHANS,
@@ -121,7 +131,9 @@ export function poolReconciler(deps: PoolDeps) {
       const isDue = now - memory.appliedAt >= REAPPLY_MS;
       const { suspects, keys, replaced } = memory;
       const online: OnlineDevices = new Map(memory.online);
-      const options = { ...input, suspects, keys, replaced, online, isDue };
+      const isMeshdDue = now - memory.meshdReadAt >= MESHD_MS;
+      const meshd = isMeshdDue ? await readMeshdOf(name, deps) : memory.meshd;
+      const options = { ...input, suspects, keys, replaced, meshd, online, isDue };
       const { pool, performed, ...outcome } = await reconcilePool(tailnet, options, deps);
       const { situation } = pool;
       const isApplied = isDue && performed.some(step => step.do === 'apply');
@@ -132,6 +144,8 @@ export function poolReconciler(deps: PoolDeps) {
         suspects: situation.suspects,
         keys: keysAfter(situation, performed, now),
         replaced: replacedAfter(situation, performed),
+        meshd,
+        meshdReadAt: isMeshdDue ? now : memory.meshdReadAt,
         appliedAt: isApplied ? now : memory.appliedAt,
         online,
         ...swept,
@@ -139,6 +153,20 @@ export function poolReconciler(deps: PoolDeps) {
       return { ...outcome, devices: swept.devices };
     },
   };
+}
+
+/** What the mesh pods that are ready report about themselves. */
+async function readMeshdOf(
+  tailnet: string,
+  { read, readMeshd }: Pick<PoolDeps, 'read' | 'readMeshd'>,
+): Promise<PoolSituation['meshd']> {
+  const ready = read.find(podsByTailnet, tailnet).filter(pod => isReady({ pod }));
+  const states = ready.map(async ({ metadata, status }): Promise<readonly [string, MeshdState][]> => {
+    const [address] = status.addresses;
+    const state = address === undefined ? undefined : await readMeshd(address);
+    return state ? [[metadata.name, state]] : [];
+  });
+  return new Map((await Promise.all(states)).flat());
 }
 
 /** With the keys that were created just now. */
@@ -220,11 +248,11 @@ async function sweepOrphans(
 const UNKNOWN: Reach = { controlURL: 'http://unknown.invalid', ca: undefined };
 
 type ReconcileOptions = PoolInput &
-  Pick<GatherPoolOptions, 'suspects' | 'keys' | 'replaced'> &
+  Pick<GatherPoolOptions, 'suspects' | 'keys' | 'replaced' | 'meshd'> &
   Pick<PerformOptions, 'online'> & { readonly isDue: boolean };
 
 async function reconcilePool(tailnet: MeshTailnet, options: ReconcileOptions, deps: PoolDeps) {
-  const { api, view, isAuthenticated, reach, suspects, keys, replaced, isDue } = options;
+  const { api, view, isAuthenticated, reach, suspects, keys, replaced, meshd, isDue } = options;
   const { workloads, installation, meshPods, relayImage, log } = deps;
   const { namespace } = workloads;
   const names = poolNames(tailnet.metadata.name, installation);
@@ -246,7 +274,7 @@ async function reconcilePool(tailnet: MeshTailnet, options: ReconcileOptions, de
     if (!api) throw new ControlError('Unreachable', 'there are no credentials for this tailnet');
     return await api.device(id);
   };
-  const pool = await gatherPool({ ...known, suspects, keys, replaced, requestDevice }, deps);
+  const pool = await gatherPool({ ...known, suspects, keys, replaced, meshd, requestDevice }, deps);
   const isRemoving = pool.situation.desired === 0;
   const steps = reach || isRemoving ? planPool(pool.situation) : [];
   const report = (event: PoolEvent) => deps.report(tailnet, event);

@@ -76,13 +76,30 @@ export function poolFinding(
     (one, other) => POOL_REASONS.indexOf(one.reason) - POOL_REASONS.indexOf(other.reason),
   );
   const count = `${ready} of ${desired} mesh pods are ready`;
-  if (!worst) return { type: 'PoolReady', status: 'True', reason: 'PoolReady', message: count };
+  if (!worst) {
+    const message = [count, ...kept.flatMap(member => meshdProblem(member, situation))].join('; ');
+    return { type: 'PoolReady', status: 'True', reason: 'PoolReady', message: message.slice(0, 2000) };
+  }
   return {
     type: 'PoolReady',
     status: 'False',
     reason: worst.reason,
     message: `${count}; ${worst.message}`.slice(0, 2000),
   };
+}
+
+/** A member may carry traffic by direct paths where it reaches no relay. */
+function meshdProblem({ name }: Member, { meshd }: PoolSituation): readonly string[] {
+  const { hasRelay = true, problems = 0 } = meshd.get(name) ?? {};
+  if (!hasRelay) {
+    return [
+      `${name} reaches no relay (DERP) of the tailnet, so only devices on a direct path: check its log, and that the relay can be reached from the cluster`,
+    ];
+  }
+  if (problems === 0) return [];
+  return [
+    `meshd of ${name} reports problems (${problems}), such as a relay (DERP) or control server that it cannot reach: see its log`,
+  ];
 }
 
 function memberProblem(

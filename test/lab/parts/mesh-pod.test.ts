@@ -1,8 +1,10 @@
 import { describe, expect, it } from 'vitest';
+import type { MeshdState } from '../../../src/mesh-tailnet/pool/meshd-state.ts';
 import { typescript } from '../../support/lab/command-line.ts';
 import { outputInOwnNetwork } from '../../support/lab/traffic/own-network.ts';
 
 type Found = {
+  readonly meshd: MeshdState;
   readonly http: string;
   readonly tcp: string;
   readonly udp: readonly string[];
@@ -18,6 +20,7 @@ describe('a mesh pod', () => {
   ])('carries CONNECT, SOCKS and datagrams, and answers no device, where it has %s', async (_, podIPs) => {
     const program = typescript('test/support/lab/mesh-pod-program.ts', ...podIPs);
     const found = JSON.parse(await outputInOwnNetwork(program)) as Found;
+    expect(found.meshd).toEqual({ hasRelay: true, problems: 0 });
     expect(found.http).toContain('"backend":"web-1"');
     expect(found.tcp).toContain('over SOCKS');
     expect(found.udp).toEqual(podIPs.map(podIP => `to ${podIP}`));

@@ -36,6 +36,17 @@ describe('the condition PoolReady', () => {
     });
   });
 
+  it('is True with the problems that meshd reports, such as a relay that it cannot reach', () => {
+    const meshd = new Map([
+      [names.pod(0), { hasRelay: false, problems: 1 }],
+      [names.pod(1), { hasRelay: true, problems: 2 }],
+    ]);
+    const { status, message } = found([carrying(0), carrying(1)], { meshd });
+    expect(status).toBe('True');
+    expect(message).toContain('meshd-example-0 reaches no relay (DERP)');
+    expect(message).toContain('meshd of meshd-example-1 reports problems (2)');
+  });
+
   it.each<[string, Given, string]>([
     [
       'AwaitingApproval',

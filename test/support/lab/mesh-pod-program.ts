@@ -10,6 +10,7 @@ import { waitFor } from '../../../lab/process/wait.ts';
 import { addJoinKey, listNodes } from '../../../lab/tailnet/tailnet.ts';
 import { MESH_POD } from '../../../src/api/names.ts';
 import { validate } from '../../../src/api/validation/validate.ts';
+import { readMeshdState } from '../../../src/mesh-tailnet/pool/meshd-state.ts';
 import { poolObjects } from '../../../src/mesh-tailnet/pool/objects.ts';
 import { formatAddress } from '../../../src/telemetry/address.ts';
 import { named } from '../declared.ts';
@@ -73,6 +74,7 @@ try {
   const address = await startPod();
   const socks = { host, port: MESH_POD.ports.proxy };
   const proxy = formatAddress(socks);
+  const meshd = await readMeshdState(host);
   const web = remoteOf(lab, 'web-1');
   const connected = await connectTunnel(proxy, serviceAt(web, 'http'));
   const http = await exchange(connected, 'GET /hello HTTP/1.1\r\nhost: web\r\n\r\n');
@@ -98,7 +100,7 @@ try {
   const answers = await stranger.answersAt({ address, ...tried, targets: [], echo });
   const inbound = answers.filter(answer => answer !== `tcp ${web.ports['http']}`);
   await relay.close();
-  console.log(JSON.stringify({ http, tcp, udp, inbound, forwards: answers.length > inbound.length }));
+  console.log(JSON.stringify({ meshd, http, tcp, udp, inbound, forwards: answers.length > inbound.length }));
 } finally {
   await stranger.end();
   await own.end();

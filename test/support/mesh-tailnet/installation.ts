@@ -218,6 +218,7 @@ export class Installation {
       relayImage: 'mesh-gateway:test',
       orphanAgeMs: ORPHAN_AGE_MS,
       suspected: this.suspected,
+      readMeshd: () => Promise.resolve(undefined),
       controlURL: undefined,
       events: { record: event => void this.events.push(event) },
       log,

@@ -58,6 +58,7 @@ export function situation(more: Partial<PoolSituation>): PoolSituation {
     suspects: new Map(),
     keys: new Map(),
     replaced: new Set(),
+    meshd: new Map(),
     isAuthenticated: true,
     now: NOW,
     ...more,
