@@ -1,6 +1,7 @@
 import {
   addJoinKey,
   changeNode,
+  forgetNode,
   listJoinKeys,
   listNodes,
   removeNode,
@@ -29,13 +30,14 @@ export function tailnetBehind(admin: string): TailnetBehind {
     return result;
   };
   return {
-    mintKey: ({ capabilities: { reusable, ephemeral, tags }, expirySeconds }) =>
+    mintKey: ({ capabilities: { reusable, ephemeral, tags }, expirySeconds }, dialect) =>
       inOrder(async () => {
-        const { id, key } = await addJoinKey(admin, { reusable, ephemeral, tags, expirySeconds });
+        const { id, key } = await addJoinKey(admin, { reusable, ephemeral, tags, expirySeconds, dialect });
         return { id, secret: key };
       }),
     revokeKey: id => inOrder(() => revokeJoinKey(admin, id)),
-    remove: nodeId => inOrder(() => removeNode(admin, nodeId)),
+    remove: (nodeId, dialect) =>
+      inOrder(() => (dialect === 'headscale' ? forgetNode(admin, nodeId) : removeNode(admin, nodeId))),
     expire: nodeId => inOrder(() => changeNode(admin, nodeId, 'expire')),
     setTags: (nodeId, tags) => inOrder(() => setTags(admin, nodeId, tags)),
     refresh: state =>
@@ -85,8 +87,11 @@ function fieldsOf(
   };
 }
 
-/** Uses and revocations at the control server; keys of others stay unknown. */
+/** Uses, revocations and deletions at the control server; keys of others stay unknown. */
 function refreshKeys(state: State, keys: readonly JoinKeyState[]): void {
+  const ids = new Set(keys.map(({ id }) => id));
+  for (const { id, keyType } of state.keys.all())
+    if (keyType === 'auth' && !ids.has(id)) state.keys.delete(id);
   for (const { id, uses, state: is } of keys) {
     const key: Key | undefined = state.keys.current(id);
     if (key?.keyType !== 'auth') continue;

@@ -31,7 +31,8 @@ export type Route = {
 
 /** Calls to the real tailnet behind the simulator. */
 export type Effects = DeviceEffects & {
-  readonly mintKey: (key: AuthKey) => Promise<MintedKey>;
+  /** The key has the form of a dialect and is refused in its words. */
+  readonly mintKey: (key: AuthKey, dialect: Dialect) => Promise<MintedKey>;
   readonly revokeKey: (id: string) => Promise<void>;
 };
 

@@ -2,13 +2,14 @@ import { done, ok, Refusal } from '../answer.ts';
 import type { Answer } from '../answer.ts';
 import { bodyOf, field, texts } from '../call.ts';
 import type { Call } from '../call.ts';
-import type { Device, State } from '../state.ts';
+import type { Device, Dialect, State } from '../state.ts';
 import { arePermittedTags } from './tags.ts';
 import { timestamp } from '../time.ts';
 
 /** Calls to the real tailnet behind the simulator that change a device. */
 export type DeviceEffects = {
-  readonly remove: (nodeId: string) => Promise<void>;
+  /** The vendor logs out a device that is deleted, headscale does not. */
+  readonly remove: (nodeId: string, dialect: Dialect) => Promise<void>;
   readonly expire: (nodeId: string) => Promise<void>;
   readonly setTags: (nodeId: string, tags: readonly string[]) => Promise<void>;
 };
@@ -41,7 +42,7 @@ export async function deleteDevice(state: State, call: Call, { remove }: DeviceE
       throw new Refusal(500, 'internal server error');
     throw notFound(state);
   }
-  await remove(device.nodeId);
+  await remove(device.nodeId, state.dialect);
   removeDevice(state, device);
   return done(state.dialect);
 }

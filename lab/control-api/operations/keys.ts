@@ -4,7 +4,7 @@ import { bodyOf, expectScope, field, isObject, texts } from '../call.ts';
 import type { Call } from '../call.ts';
 import { isKnownScope, SCOPES_WITH_TAGS } from '../scopes.ts';
 import { newKeyId, newSecret } from '../state.ts';
-import type { AuthKey, Credential, DeviceCapabilities, Key, State } from '../state.ts';
+import type { AuthKey, Credential, DeviceCapabilities, Dialect, Key, State } from '../state.ts';
 import { expectPermittedTags, unknownTag } from './tags.ts';
 import { timestamp } from '../time.ts';
 
@@ -22,7 +22,7 @@ export type MintedKey = { readonly id: string; readonly secret: string };
 export async function createKey(
   state: State,
   call: Call,
-  mint: (key: AuthKey) => Promise<MintedKey>,
+  mint: (key: AuthKey, dialect: Dialect) => Promise<MintedKey>,
 ): Promise<Answer> {
   const body = bodyOf(call);
   const keyType = field(body, 'keyType', 'string') ?? 'auth';
@@ -34,7 +34,7 @@ export async function createKey(
     return ok({ ...wireKey(state, credential), ...('secret' in credential && { key: credential.secret }) });
   }
   const draft = authKeyOf(state, call, body, description);
-  const minted = await mint(draft);
+  const minted = await mint(draft, state.dialect);
   const key: AuthKey = { ...draft, ...minted };
   state.keys.put(key.id, key);
   return ok({ ...wireKey(state, key), key: key.secret });

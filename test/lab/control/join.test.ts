@@ -2,12 +2,19 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { startControlApi } from '../../../lab/control-api/control-api.ts';
 import type { ControlApi } from '../../../lab/control-api/control-api.ts';
 import { tailnetBehind } from '../../../lab/control-api/real-tailnet.ts';
+import type { Dialect } from '../../../lab/control-api/state.ts';
 import { locateBinaries } from '../../../lab/parts/locate.ts';
 import { starterIn } from '../../../lab/process/starter.ts';
 import type { Starter } from '../../../lab/process/starter.ts';
 import { waitFor } from '../../../lab/process/wait.ts';
 import { joinTailnet, startDaemon } from '../../../lab/tailnet/mesh-node.ts';
-import { changeNode, listJoinKeys, listNodes, removeNode } from '../../../lab/tailnet/tailnet.ts';
+import {
+  changeNode,
+  forgetJoinKey,
+  listJoinKeys,
+  listNodes,
+  removeNode,
+} from '../../../lab/tailnet/tailnet.ts';
 import type { TailnetAddresses } from '../../../lab/tailnet/tailnet.ts';
 import { callsOf, keyBody } from '../../support/control/simulated.ts';
 import type { SendCall } from '../../support/control/simulated.ts';
@@ -29,14 +36,16 @@ beforeAll(async () => {
 afterAll(async () => {
   await own.end();
 });
-beforeEach(async () => {
+afterEach(() => api.close());
+
+async function useApi(dialect: Dialect): Promise<void> {
   api = await startControlApi({
+    dialect,
     behind: tailnetBehind(tailnet.admin),
-    policy: { tagOwners: { 'tag:other': ['tag:mesh'] } },
+    policy: { tagOwners: { 'tag:mesh': [], 'tag:other': ['tag:mesh'] } },
   });
   call = await callsOf(api, api.addClient(['all']));
-});
-afterEach(() => api.close());
+}
 
 type Device = {
   readonly id: string;
@@ -45,6 +54,8 @@ type Device = {
   readonly addresses: readonly string[];
   readonly tags: readonly string[];
   readonly connectedToControl: boolean;
+  /** Absent while it is connected. */
+  readonly lastSeen?: string;
 };
 type Key = { readonly id: string; readonly key: string };
 
@@ -62,12 +73,14 @@ async function joined(hostname: string, { key }: Key) {
   await joinTailnet(starter, daemon, tailnet, key);
   const connected = async () => {
     const device = await deviceNamed(hostname);
-    return device?.connectedToControl ? device : undefined;
+    return device?.lastSeen === undefined ? device : undefined;
   };
   return { daemon, device: await waitFor(`${hostname} to be connected`, connected) };
 }
 
 describe('a control API before a real tailnet', () => {
+  beforeEach(() => useApi('vendor'));
+
   it('lists the nodes of that tailnet, which the audit ignores', async () => {
     const nodes = await listNodes(tailnet.admin);
     const listed = (await devices()).map(({ nodeId, addresses, tags }) => ({ nodeId, addresses, tags }));
@@ -150,4 +163,32 @@ describe('a control API before a real tailnet', () => {
       expect(await call('POST', `/device/${device?.nodeId}/${what}`, {})).toMatchObject({ status: 501 });
     },
   );
+});
+
+describe('a control API of headscale before a real tailnet', () => {
+  beforeEach(() => useApi('headscale'));
+
+  it('deletes a node without logging out its daemon', async () => {
+    const { daemon, device } = await joined('to-forget', await mint());
+    expect(await call('DELETE', `/device/${device.id}`)).toMatchObject({ status: 200 });
+    expect((await listNodes(tailnet.admin)).filter(({ id }) => id === device.id)).toEqual([]);
+    expect(await call('GET', `/device/${device.id}`)).toMatchObject({
+      status: 404,
+      json: { message: 'device not found' },
+    });
+    expect(await daemonState(starter, daemon)).toMatchObject({ state: 'Running' });
+  });
+
+  it('refuses a key that was revoked or deleted in its words', async () => {
+    const key = await mint();
+    expect(key.key).toMatch(/^hskey-auth-/);
+    const daemon = startDaemon(starter, { hostname: 'refused-twice' });
+    expect(await call('DELETE', `/tailnet/-/keys/${key.id}`)).toMatchObject({ status: 200 });
+    await expect(joinTailnet(starter, daemon, tailnet, key.key)).rejects.toThrow('authkey revoked');
+    expect(await isInvalid(key)).toBe(true);
+    await forgetJoinKey(tailnet.admin, key.id);
+    expect(await call('GET', `/tailnet/-/keys/${key.id}`)).toMatchObject({ status: 404 });
+    const second = startDaemon(starter, { hostname: 'refused-once' });
+    await expect(joinTailnet(starter, second, tailnet, key.key)).rejects.toThrow('invalid pre auth key');
+  });
 });
