@@ -7,13 +7,18 @@ import {
   send,
   simulated,
 } from '../support/control/simulated.ts';
+import type { Policy } from '../../lab/control-api/state.ts';
 import type { Received, SendCall, Simulated } from '../support/control/simulated.ts';
 
-async function headscale(): Promise<readonly [Simulated, SendCall]> {
-  const policy = { tagOwners: { 'tag:mesh': [], 'tag:web': ['tag:mesh'] } };
+async function headscale(more: Policy['tagOwners'] = {}): Promise<readonly [Simulated, SendCall]> {
+  const policy = { tagOwners: { 'tag:mesh': [], 'tag:web': ['tag:mesh'], ...more } };
   const api = await simulated({ dialect: 'headscale', policy });
   return [api, await callsOf(api, api.addClient(['all']))];
 }
+
+const KEYS = '/tailnet/-/keys';
+
+type NewKey = { readonly id: string; readonly key: string };
 
 const contentTypeOf = ({ headers }: Received) => headers.get('content-type');
 
@@ -109,7 +114,7 @@ describe('requirement 2: the dialect headscale', () => {
   it('requires every capability of a key', async () => {
     const [, call] = await headscale();
     const body = { capabilities: { devices: { create: { tags: ['tag:mesh'] } } } };
-    const answer = await call('POST', '/tailnet/-/keys', body);
+    const answer = await call('POST', KEYS, body);
     expect(answer).toMatchObject({
       status: 422,
       json: {
@@ -121,14 +126,20 @@ describe('requirement 2: the dialect headscale', () => {
   });
 
   it.each([
-    [[], 403, 'OAuth clients may only create tagged keys'],
-    [['tag:db'], 400, 'tag tag:db is not defined in the policy'],
+    [[], 403, 'an OAuth client must create tagged auth keys'],
+    [['tag:db'], 400, 'tag tag:db is not defined in policy'],
+    [['tag:web', 'tag:blue'], 403, 'token may not assign tag tag:blue'],
     [['tag:web'], 200, undefined],
-  ])('accepts only tags of its policy for keys: %o', async (tags, status, message) => {
-    const [, call] = await headscale();
-    const answer = await call('POST', '/tailnet/-/keys', keyBody({ tags }));
-    expect(answer).toMatchObject({ status, json: message === undefined ? {} : { message } });
-  });
+    [['tag:mesh'], 200, undefined],
+  ])(
+    'accepts only tags of its policy that the client has or owns for keys: %o',
+    async (tags, status, message) => {
+      const [api] = await headscale({ 'tag:blue': ['lab@'] });
+      const call = await callsOf(api, api.addClient(['auth_keys'], ['tag:mesh', 'tag:red']));
+      const answer = await call('POST', KEYS, keyBody({ tags }));
+      expect(answer).toMatchObject({ status, json: message === undefined ? {} : { message } });
+    },
+  );
 
   const MESH = { 'tag:mesh': [] };
   it.each([
@@ -145,25 +156,80 @@ describe('requirement 2: the dialect headscale', () => {
     },
   );
 
-  it('numbers keys, and lists one that was revoked as invalid', async () => {
+  it('numbers keys', async () => {
     const [, call] = await headscale();
     const body = keyBody({ preauthorized: false });
-    expect((await call('POST', '/tailnet/-/keys', body)).json).toMatchObject({
+    expect((await call('POST', KEYS, body)).json).toEqual({
       id: '1',
+      keyType: 'auth',
       key: expect.stringMatching(/^hskey-auth-/) as unknown,
+      expirySeconds: 3600,
+      created: '2026-01-15T12:00:00Z',
+      expires: '2026-01-15T13:00:00Z',
+      invalid: false,
       tags: ['tag:mesh'],
-      capabilities: { devices: { create: { preauthorized: true } } },
+      capabilities: {
+        devices: { create: { reusable: false, ephemeral: false, preauthorized: true, tags: ['tag:mesh'] } },
+      },
     });
-    expect(await call('DELETE', '/tailnet/-/keys/1')).toMatchObject({ status: 200, json: {} });
-    expect((await call('GET', '/tailnet/-/keys')).json).toMatchObject({
-      keys: expect.arrayContaining([expect.objectContaining({ id: '1', invalid: true })]) as unknown,
-    });
+    expect((await call('POST', KEYS, body)).json).toMatchObject({ id: '2' });
+  });
+
+  it('lists a used key as invalid, with revoked once it is deleted, and for a week after that', async () => {
+    const [api, call] = await headscale();
+    const listed = async (): Promise<unknown> => {
+      const { keys } = (await call('GET', KEYS)).json as {
+        readonly keys: readonly Record<string, unknown>[];
+      };
+      return keys.find(({ keyType }) => keyType === 'auth');
+    };
+    const { key } = (await call('POST', KEYS, keyBody())).json as NewKey;
+    api.join(key, { hostname: 'web-1' });
+    expect(await listed()).toMatchObject({ invalid: true });
+    expect(await listed()).not.toHaveProperty('revoked');
+    api.clock.advance(60_000);
+    expect(await call('DELETE', `${KEYS}/1`)).toMatchObject({ status: 200, json: {} });
+    expect(await listed()).toMatchObject({ invalid: true, revoked: '2026-01-15T12:01:00Z' });
+    api.clock.advance(168 * 3_600_000 - 1);
+    const client = await callsOf(api, api.addClient(['auth_keys']));
+    expect(await client('GET', `${KEYS}/1`)).toMatchObject({ status: 200 });
+    api.clock.advance(1);
+    for (const method of ['GET', 'DELETE'])
+      expect(await client(method, `${KEYS}/1`)).toMatchObject({ status: 404 });
+    expect((await client('GET', KEYS)).json).toEqual({ keys: [] });
+    expect((await client('POST', KEYS, keyBody())).json).toMatchObject({ id: '2' });
+  });
+
+  const ENDINGS: readonly (readonly [string, (api: Simulated, key: NewKey) => unknown])[] = [
+    ['authkey already used', (api, { key }) => api.join(key, { hostname: 'first' })],
+    ['authkey expired', api => api.clock.advance(3_600_000)],
+    ['authkey revoked', (api, { id }) => api.revoke(id)],
+    [
+      'invalid pre auth key',
+      (api, { id }) => {
+        api.revoke(id);
+        api.clock.advance(168 * 3_600_000);
+      },
+    ],
+  ];
+  it.each(ENDINGS)('refuses a device with the words: %s', async (message, end) => {
+    const [api, call] = await headscale();
+    const key = (await call('POST', KEYS, keyBody())).json as NewKey;
+    end(api, key);
+    expect(() => api.join(key.key, { hostname: 'web-1' })).toThrow(new Error(message));
+  });
+
+  it('deletes an OAuth client at once', async () => {
+    const [api, call] = await headscale();
+    const { id } = api.addClient(['auth_keys']);
+    expect(await call('DELETE', `${KEYS}/${id}`)).toMatchObject({ status: 200, json: {} });
+    expect(await call('GET', `${KEYS}/${id}`)).toMatchObject({ status: 404 });
   });
 
   it('lists only the keys that a token may read, without refusing', async () => {
     const [api] = await headscale();
     const call = await callsOf(api, api.addClient(['devices:core:read']));
-    expect(await call('GET', '/tailnet/-/keys')).toMatchObject({ status: 200, json: { keys: [] } });
+    expect(await call('GET', KEYS)).toMatchObject({ status: 200, json: { keys: [] } });
   });
 
   it('authorizes devices when they register, and cannot revoke that', async () => {

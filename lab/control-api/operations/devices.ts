@@ -3,7 +3,7 @@ import type { Answer } from '../answer.ts';
 import { bodyOf, field, texts } from '../call.ts';
 import type { Call } from '../call.ts';
 import type { Device, Dialect, State } from '../state.ts';
-import { arePermittedTags } from './tags.ts';
+import { arePermittedTags, expectAssignableTag } from './tags.ts';
 import { timestamp } from '../time.ts';
 
 /** Calls to the real tailnet behind the simulator that change a device. */
@@ -89,9 +89,7 @@ export async function tagDevice(state: State, call: Call, { setTags }: DeviceEff
   const tags = texts(bodyOf(call), 'tags');
   if (state.dialect === 'headscale') {
     if (tags.length === 0) return done(state.dialect);
-    const foreign = tags.find(tag => !arePermittedTags([tag], call.token.tags, state.policy));
-    if (foreign !== undefined && !call.token.tags.includes(foreign))
-      throw new Refusal(403, `token may not assign tag ${foreign}`);
+    for (const tag of tags) expectAssignableTag(tag, call.token.tags, state.policy);
   } else if (!arePermittedTags(tags, call.token.tags, state.policy)) {
     throw new Refusal(400, `requested tags [${tags.join(' ')}] are invalid or not permitted`);
   }

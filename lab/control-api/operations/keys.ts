@@ -5,7 +5,7 @@ import type { Call } from '../call.ts';
 import { isKnownScope, SCOPES_WITH_TAGS } from '../scopes.ts';
 import { newKeyId, newSecret } from '../state.ts';
 import type { AuthKey, Credential, DeviceCapabilities, Dialect, Key, State } from '../state.ts';
-import { expectPermittedTags, unknownTag } from './tags.ts';
+import { expectAssignableTag, expectPermittedTags, isDefinedTag } from './tags.ts';
 import { timestamp } from '../time.ts';
 
 /** The scope that each type of key is managed with. */
@@ -46,25 +46,25 @@ export function listKeys(state: State, call: Call): Answer {
     call.hasScope(`${SCOPE_OF[type]}:read`),
   );
   if (readable.length === 0 && state.dialect === 'vendor') expectScope(state, call, 'auth_keys:read');
-  const keys = state.keys.list().filter(({ keyType }) => readable.includes(keyType));
+  const keys = state.keys.list().filter(key => readable.includes(key.keyType) && !isReaped(state, key));
   return ok({ keys: keys.map(key => wireKey(state, key)) });
 }
 
 /** `GET /tailnet/-/keys/{id}`; every token may read the credential that it was made for. */
 export function getKey(state: State, call: Call): Answer {
-  const key = state.keys.read(call.params['id'] ?? '');
+  const key = presentKey(state, state.keys.read(call.params['id'] ?? ''));
   if (key?.id !== call.token.credential) expectScope(state, call, `${SCOPE_OF[key?.keyType ?? 'auth']}:read`);
   if (!key) throw new Refusal(404, 'key not found');
   return ok(wireKey(state, key));
 }
 
-/** `DELETE /tailnet/-/keys/{id}`: the key is still readable, and invalid. */
+/** `DELETE /tailnet/-/keys/{id}`: the key is still readable, and invalid; headscale deletes a credential. */
 export async function deleteKey(
   state: State,
   call: Call,
   revoke: (id: string) => Promise<void>,
 ): Promise<Answer> {
-  const key = state.keys.current(call.params['id'] ?? '');
+  const key = presentKey(state, state.keys.current(call.params['id'] ?? ''));
   expectScope(state, call, SCOPE_OF[key?.keyType ?? 'auth']);
   if (!key) throw new Refusal(404, 'key not found');
   if (key.keyType === 'auth') await revoke(key.id);
@@ -75,7 +75,20 @@ export async function deleteKey(
 /** Ends a key; a credential's tokens end with it. */
 export function revokeKey(state: State, id: string): void {
   const key = state.keys.current(id);
-  if (key && key.revokedMs === undefined) state.keys.put(id, { ...key, revokedMs: state.clock.now() });
+  if (!key) return;
+  if (state.dialect === 'headscale' && key.keyType !== 'auth') state.keys.delete(id);
+  else if (key.revokedMs === undefined) state.keys.put(id, { ...key, revokedMs: state.clock.now() });
+}
+
+const REAPED_AFTER_MS = 7 * DAY_SECONDS * 1000;
+
+/** Whether headscale has deleted a key, which it does a week after the key was revoked. */
+function isReaped({ dialect, clock }: State, { revokedMs = Infinity }: Key): boolean {
+  return dialect === 'headscale' && clock.now() >= revokedMs + REAPED_AFTER_MS;
+}
+
+function presentKey(state: State, key: Key | undefined): Key | undefined {
+  return key && !isReaped(state, key) ? key : undefined;
 }
 
 /** Makes a credential; one that acts on devices must have tags. */
@@ -198,12 +211,28 @@ function capabilitiesOf(state: State, body: Readonly<Record<string, unknown>>): 
 /** Keys that credentials make must have tags, and such as they may give. */
 function expectTags(state: State, { token }: Call, tags: readonly string[]): void {
   if (state.dialect === 'headscale') {
-    if (tags.length === 0) throw new Refusal(403, 'OAuth clients may only create tagged keys');
-    const unknown = unknownTag(tags, token.tags, state.policy);
-    if (unknown !== undefined) throw new Refusal(400, `tag ${unknown} is not defined in the policy`);
+    if (tags.length === 0) throw new Refusal(403, 'an OAuth client must create tagged auth keys');
+    for (const tag of tags) {
+      if (!isDefinedTag(tag, token.tags, state))
+        throw new Refusal(400, `tag ${tag} is not defined in policy`);
+      expectAssignableTag(tag, token.tags, state.policy);
+    }
+    return;
   }
   if (tags.length === 0) throw new Refusal(400, 'requested tags [] are invalid or not permitted');
   expectPermittedTags(tags, token.tags, state.policy);
+}
+
+/** The key with a secret; fails in the words of the control server if no device can join with it. */
+export function redeemableKey(state: State, secret: string): AuthKey {
+  const isHeadscale = state.dialect === 'headscale';
+  const key = state.keys.all().find((one): one is AuthKey => one.keyType === 'auth' && one.secret === secret);
+  if (!key || isReaped(state, key))
+    throw new Error(isHeadscale ? 'invalid pre auth key' : 'invalid key: unknown auth key');
+  const fault = authKeyFault(state, key);
+  if (fault === undefined) return key;
+  if (isHeadscale) throw new Error(`authkey ${fault === 'used' ? 'already used' : fault}`);
+  throw new Error(`invalid key: auth key ${key.id} is ${fault}`);
 }
 
 /** Whether a device can still join with a key, and why not. */
@@ -222,7 +251,7 @@ function wireKey(state: State, key: Key): Readonly<Record<string, unknown>> {
   const base = {
     id,
     keyType,
-    description,
+    ...(state.dialect === 'vendor' || description !== '' ? { description } : {}),
     created: timestamp(createdMs),
     ...(state.dialect === 'vendor' || revokedMs !== undefined ? { revoked: timestamp(revokedMs) } : {}),
   };

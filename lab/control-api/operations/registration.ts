@@ -1,7 +1,7 @@
 import { removeDevice } from './devices.ts';
-import { authKeyFault } from './keys.ts';
+import { redeemableKey } from './keys.ts';
 import { newAddresses, newDeviceIds } from '../state.ts';
-import type { AuthKey, Device, State } from '../state.ts';
+import type { Device, State } from '../state.ts';
 
 /** A device to make; what is not given is what a usual Linux device has. */
 export type DeviceOptions = Partial<Device> & { readonly hostname: string };
@@ -38,10 +38,7 @@ export function addDevice(state: State, options: DeviceOptions): Device {
 
 /** A device joins with a key, as it would at the control server; a key that is not good fails with the reason. */
 export function joinWithKey(state: State, secret: string, options: DeviceOptions): Device {
-  const key = state.keys.all().find((one): one is AuthKey => one.keyType === 'auth' && one.secret === secret);
-  if (!key) throw new Error('invalid key: unknown auth key');
-  const fault = authKeyFault(state, key);
-  if (fault !== undefined) throw new Error(`invalid key: auth key ${key.id} is ${fault}`);
+  const key = redeemableKey(state, secret);
   state.keys.put(key.id, { ...key, uses: key.uses + 1 });
   const { preauthorized, ephemeral, tags } = key.capabilities;
   return addDevice(state, {

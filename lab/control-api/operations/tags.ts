@@ -1,5 +1,5 @@
 import { Refusal } from '../answer.ts';
-import type { Policy } from '../state.ts';
+import type { Policy, State } from '../state.ts';
 
 const TAG = /^tag:[a-zA-Z][a-zA-Z0-9-]{0,49}$/;
 
@@ -10,8 +10,7 @@ const TAG = /^tag:[a-zA-Z][a-zA-Z0-9-]{0,49}$/;
 export function arePermittedTags(tags: readonly string[], own: readonly string[], policy: Policy): boolean {
   if (!tags.every(tag => TAG.test(tag))) return false;
   const isWhole = tags.length === own.length && own.every(tag => tags.includes(tag));
-  const isOwned = (tag: string) => (policy.tagOwners[tag] ?? []).some(owner => own.includes(owner));
-  return isWhole || tags.every(isOwned);
+  return isWhole || tags.every(tag => isOwnedTag(tag, own, policy));
 }
 
 /** Refuses tags that a credential may not give. */
@@ -20,11 +19,21 @@ export function expectPermittedTags(tags: readonly string[], own: readonly strin
   throw new Refusal(400, `requested tags [${tags.join(' ')}] are invalid or not permitted`);
 }
 
-/** The first tag that the policy does not know, unless it is one of the credential's own. */
-export function unknownTag(
-  tags: readonly string[],
+/** Refuses a tag that headscale does not let a credential assign: one that is neither its own nor owned by one of those. */
+export function expectAssignableTag(tag: string, own: readonly string[], policy: Policy): void {
+  if (own.includes(tag) || isOwnedTag(tag, own, policy)) return;
+  throw new Refusal(403, `token may not assign tag ${tag}`);
+}
+
+/** Whether headscale knows a tag. Without a policy it knows none; here it knows those of its clients, so that tests need none. */
+export function isDefinedTag(
+  tag: string,
   own: readonly string[],
-  policy: Policy,
-): string | undefined {
-  return tags.find(tag => !own.includes(tag) && policy.tagOwners[tag] === undefined);
+  { policy, isDefaultPolicy }: Pick<State, 'policy' | 'isDefaultPolicy'>,
+): boolean {
+  return policy.tagOwners[tag] !== undefined || (isDefaultPolicy && own.includes(tag));
+}
+
+function isOwnedTag(tag: string, own: readonly string[], { tagOwners }: Policy): boolean {
+  return (tagOwners[tag] ?? []).some(owner => own.includes(owner));
 }

@@ -314,7 +314,7 @@ describe("the vendor's client at the dialect headscale", () => {
 
   it('makes its own error of a refused call, and none of a route that does not exist', async () => {
     const tagged = keyRequest({ tags: ['tag:db'] });
-    const error = { type: 'APIError', status: 400, message: 'tag tag:db is not defined in the policy' };
+    const error = { type: 'APIError', status: 400, message: 'tag tag:db is not defined in policy' };
     expect((await call('keys.create', tagged)).error).toMatchObject(error);
     expect((await call('services.list')).error).toMatchObject({ type: 'other' });
     await request({ client: { url: api.url, clientId: 'x', clientSecret: 'wrong' } });
