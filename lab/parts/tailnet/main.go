@@ -71,7 +71,7 @@ func run(ctx context.Context, c config, log *slog.Logger) error {
 	derp := r.region.Regions[1].Nodes[0]
 	addresses := map[string]string{
 		"url": c.url, "admin": "http://" + adminLn.Addr().String(), "domain": c.domain,
-		"derp": net.JoinHostPort(c.derpHost, strconv.Itoa(derp.DERPPort)),
+		"derp": r.address(),
 		"stun": net.JoinHostPort(c.derpHost, strconv.Itoa(derp.STUNPort)),
 	}
 	if c.readyFile != "" {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bufio"
 	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
@@ -10,11 +11,13 @@ import (
 	"crypto/x509"
 	"encoding/hex"
 	"fmt"
+	"io"
 	"log/slog"
 	"math/big"
 	"net"
 	"net/http"
 	"strconv"
+	"sync"
 	"time"
 
 	"tailscale.com/derp/derpserver"
@@ -23,7 +26,8 @@ import (
 	"tailscale.com/types/key"
 )
 
-// relay is the vendor's DERP server and STUN server, as the one region of the tailnet.
+// relay is the vendor's DERP server and STUN server, as the one region of the tailnet. DERP is served over TLS, and over
+// plain HTTP on the same port, as the relay inside a headscale does where its URL is http.
 type relay struct {
 	derp   *derpserver.Server
 	server *http.Server
@@ -51,14 +55,60 @@ func startRelay(ctx context.Context, c config, log *slog.Logger) (*relay, error)
 			Handler:           derpserver.AddWebSocketSupport(d, derpserver.Handler(d)),
 			ReadHeaderTimeout: 10 * time.Second,
 			ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelDebug),
-			// DERP takes over the connection, which HTTP/2 does not allow.
-			TLSNextProto: map[string]func(*http.Server, *tls.Conn, http.Handler){},
 		},
 		region: derpMap(c.derpHost, portOf(ln.Addr()), portOf(stun.LocalAddr()), cert),
 	}
 	go stun.Serve()
-	go r.server.Serve(tls.NewListener(ln, &tls.Config{Certificates: []tls.Certificate{cert}, MinVersion: tls.VersionTLS12}))
+	go r.server.Serve(eitherListener{ln, &tls.Config{Certificates: []tls.Certificate{cert}, MinVersion: tls.VersionTLS12}})
 	return r, nil
+}
+
+// eitherListener accepts connections with and without TLS.
+type eitherListener struct {
+	net.Listener
+	config *tls.Config
+}
+
+func (l eitherListener) Accept() (net.Conn, error) {
+	c, err := l.Listener.Accept()
+	if err != nil {
+		return nil, err
+	}
+	return &eitherConn{c, sync.OnceValue(func() io.ReadWriter { return eitherStream(c, l.config) })}, nil
+}
+
+// eitherConn waits for the first byte of its client when it is first read, so that it does not hold up other connections.
+type eitherConn struct {
+	net.Conn
+	stream func() io.ReadWriter
+}
+
+func (c *eitherConn) Read(p []byte) (int, error)  { return c.stream().Read(p) }
+func (c *eitherConn) Write(p []byte) (int, error) { return c.stream().Write(p) }
+
+// eitherStream is a connection with TLS where its first byte begins a TLS record.
+func eitherStream(c net.Conn, config *tls.Config) io.ReadWriter {
+	r := bufio.NewReader(c)
+	peeked := peekedConn{c, r}
+	if first, err := r.Peek(1); err == nil && first[0] == tlsHandshake {
+		return tls.Server(peeked, config)
+	}
+	return peeked
+}
+
+const tlsHandshake = 22
+
+type peekedConn struct {
+	net.Conn
+	r io.Reader
+}
+
+func (c peekedConn) Read(p []byte) (int, error) { return c.r.Read(p) }
+
+// address is that of DERP.
+func (r *relay) address() string {
+	n := r.region.Regions[1].Nodes[0]
+	return net.JoinHostPort(n.HostName, strconv.Itoa(n.DERPPort))
 }
 
 // close ends DERP and every connection through it.
