@@ -332,6 +332,17 @@ describe('a mesh pod', () => {
     expect(variablesOf({}, { controlURL: VENDOR })).not.toHaveProperty('TS_NO_LOGS_NO_SUPPORT');
   });
 
+  const HTTP = 'http://headscale.example.com';
+  const OFF = [{ name: 'TS_DEBUG_USE_DERP_HTTP', value: 'false' }];
+  it.each([
+    ['over TLS where it joins over TLS', {}, 'https://headscale.example.com', undefined],
+    ['without TLS where it joins without', {}, HTTP, 'true'],
+    ['without TLS where spec.loginServer has none', { loginServer: HTTP }, VENDOR, 'true'],
+    ['as spec.pool.extraEnv has it', { pool: { extraEnv: OFF } }, HTTP, 'false'],
+  ])('uses relays %s', (_, spec, controlURL, wanted) => {
+    expect(variablesOf(spec, { controlURL })['TS_DEBUG_USE_DERP_HTTP']).toBe(wanted);
+  });
+
   it('uses the proxy for the control server, and none for the API server', () => {
     expect(variablesOf()).not.toHaveProperty('HTTPS_PROXY');
     expect(variablesOf({ proxyURL: 'http://proxy.example.com:3128' })).toMatchObject({

@@ -114,11 +114,16 @@ const POD_FIELDS = [
 ] as const;
 
 function defaultVariables(options: PoolOptions): Texts {
+  const loginServer = loginServerOf(options);
   return {
     // A member that waits for approval or for its control server is not restarted, so it is ready as soon as that ends.
     TS_BOOT_TIMEOUT: '24h',
     // A self-hosted tailnet sends no logs to the vendor; one of the vendor may require them.
-    ...(loginServerOf(options) === undefined ? {} : { TS_NO_LOGS_NO_SUPPORT: 'true' }),
+    ...(loginServer === undefined ? {} : { TS_NO_LOGS_NO_SUPPORT: 'true' }),
+    // The relay that is part of a headscale without TLS has none either.
+    ...(loginServer !== undefined && new URL(loginServer).protocol === 'http:'
+      ? { TS_DEBUG_USE_DERP_HTTP: 'true' }
+      : {}),
   };
 }
 
