@@ -23,7 +23,7 @@ import { planPool } from './plan.ts';
 import type { PoolSituation, PoolSize, Step } from './plan.ts';
 import { poolFinding, poolStatusOf } from './status.ts';
 import type { PoolProblem } from './status.ts';
-import { isUrgent } from './suspects.ts';
+import { isUrgent, missingIn } from './suspects.ts';
 import type { Suspects } from './suspects.ts';
 import { NO_ORPHANS, sweep } from './sweep.ts';
 import type { OrphanMemory } from './sweep.ts';
@@ -138,7 +138,7 @@ export function poolReconciler(deps: PoolDeps) {
       const { situation } = pool;
       const isApplied = isDue && performed.some(step => step.do === 'apply');
       for (const pod of suspects.keys()) deps.suspected.delete(pod);
-      for (const pod of situation.suspects.keys()) deps.suspected.add(pod);
+      for (const pod of missingIn(situation.suspects)) deps.suspected.add(pod);
       const swept = await sweepOrphans(tailnet, situation, memory, input, deps);
       memories.set(name, {
         suspects: situation.suspects,

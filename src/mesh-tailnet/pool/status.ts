@@ -138,7 +138,10 @@ function memberProblem(
   if (!secret && !isAuthenticated) {
     return problem('NotAuthenticated', `${name} needs a join key: see the condition Authenticated`);
   }
-  const message = startingMessage(tailnet, member, suspects.has(name));
+  const sign = suspects.get(name)?.sign;
+  // One that was never listed may just have joined.
+  const isLoggedOut = sign !== undefined && sign !== 'unlisted';
+  const message = startingMessage(tailnet, member, isLoggedOut);
   return replaced.has(name)
     ? problem('DeviceRemoved', `the device ${hostname} was removed from the tailnet: ${message}`)
     : problem('Starting', message);
@@ -147,7 +150,7 @@ function memberProblem(
 function startingMessage(
   { spec }: MeshTailnet,
   { name, hostname, secret, pod }: Member,
-  isSuspect: boolean,
+  isLoggedOut: boolean,
 ): string {
   const isReplaced = spec.pool.replicas === 1 && secret?.deviceId !== undefined;
   const pause = isReplaced
@@ -155,7 +158,7 @@ function startingMessage(
     : '';
   if (!secret) return `${name} waits for a join key${pause}`;
   if (!pod) return `${name} is not running yet${pause}`;
-  if (isSuspect) return `${name} waits to log in again: ${hostname} is not logged in${pause}`;
+  if (isLoggedOut) return `${name} waits to log in again: ${hostname} is not logged in${pause}`;
   const { container, relay } = pod.status;
   const isRelayLast = container?.isReady === true && relay?.isReady === false;
   return `${isRelayLast ? `the container ${RELAY.container} of ${name}` : name} is starting${pause}`;

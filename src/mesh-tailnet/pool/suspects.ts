@@ -4,7 +4,7 @@ import { hasExpired, isReady } from './members.ts';
 import type { Member } from './members.ts';
 
 /** Why a member has no usable identity: its device no longer exists, or the node key of its device has expired. */
-export type Loss = 'removed' | 'expired';
+type Loss = 'removed' | 'expired';
 
 /** What lists of devices show of a member without a usable identity: its device is missing, was never listed, or has expired. */
 type Sign = 'missing' | 'unlisted' | 'expired';
@@ -46,8 +46,8 @@ export type SuspectOptions = {
  *   no device, and no id of one, and not ready   lost after all lists of a minute
  *   node key of the device expired, not ready    lost after 2 lists: the first may be older than its login
  *
- * A control server need not log a device out that was removed: meshd then stays ready, and its connections hang. In the pod there
- * is no reliable sign of that: meshd reports no problem for 8 minutes, and the same one where only the control server is away.
+ * A control server need not log a device out that was removed: meshd then stays ready, and its connections hang. The pod shows no
+ * sign of that: meshd stays in its state Running, with itself online and no health message.
  */
 
 /** Finds the members without a usable identity; a list that is as old as the last one shows nothing new. */
@@ -68,6 +68,12 @@ export async function suspectsAfter(members: readonly Member[], options: Suspect
     }
   }
   return suspects;
+}
+
+/** The names of members whose device is missing from the last list, or was removed; one that was never listed may just have joined. */
+export function missingIn(suspects: Suspects): readonly string[] {
+  const isMissing = ({ sign, loss }: Suspect) => sign === 'missing' || loss === 'removed';
+  return [...suspects].flatMap(([name, suspect]) => (isMissing(suspect) ? [name] : []));
 }
 
 /** Whether the next list is wanted soon, because it may show that a device that was listed before no longer exists. */

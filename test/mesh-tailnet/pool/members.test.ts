@@ -124,6 +124,15 @@ describe('a pool', () => {
 });
 
 describe('a member', () => {
+  it('is checked through before a list has shown its device', async () => {
+    const { scene, installation } = await sceneOf();
+    installation.put({ syncInterval: '60s' });
+    await scene.until(() => expect(installation.kubelet.isReady(FIRST)).toBe(true));
+    await scene.steps(10);
+    expect([...installation.suspected]).toEqual([]);
+    expect(installation.condition('PoolReady')?.message).toBe('2 of 2 mesh pods are ready');
+  });
+
   it('keeps its device when its pod is deleted or its container is killed', async () => {
     const { scene, installation } = await readyScene();
     const { device_id: id } = secretOf(installation);

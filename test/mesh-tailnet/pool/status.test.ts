@@ -134,7 +134,7 @@ describe('the condition PoolReady', () => {
   it('shows that a mesh pod waits to log in again', () => {
     const members = [carrying(0), member(1, { secret: joined, pod: unready(1) })];
     const suspects = new Map([
-      [names.pod(1), { sign: 'unlisted', since: 0, listedAt: 0, loss: undefined } as const],
+      [names.pod(1), { sign: 'missing', since: 0, listedAt: 0, loss: undefined } as const],
     ]);
     const { reason, message } = found(members, { suspects });
     expect(reason).toBe('Starting');

@@ -5,7 +5,8 @@ import type { PoolSituation } from '../../../src/mesh-tailnet/pool/plan.ts';
 import { deviceWith, podOf } from './members.ts';
 
 export const NOW = new Date('2026-01-15T12:00:00Z');
-export const [BEFORE, AFTER] = [new Date('2026-01-15T11:00:00Z'), new Date('2026-01-15T13:00:00Z')];
+export const BEFORE = new Date('2026-01-15T11:00:00Z');
+const AFTER = new Date('2026-01-15T13:00:00Z');
 export const names = poolNames('example', 'abcd1234');
 
 export const joined: MemberSecret = {
