@@ -9,7 +9,14 @@ import { podsWith } from '../../../lab/kube/pods.ts';
 import { conditionsOf } from '../../../lab/kube/state.ts';
 import { waitForAbsence, waitForCondition, waitForObject } from '../../../lab/kube/wait.ts';
 import { waitFor } from '../../../lab/process/wait.ts';
-import { changeNode, listNodes, removeNode, revokeJoinKey } from '../../../lab/tailnet/tailnet.ts';
+import {
+  changeNode,
+  forgetJoinKey,
+  forgetNode,
+  listNodes,
+  removeNode,
+  revokeJoinKey,
+} from '../../../lab/tailnet/tailnet.ts';
 import type { TailnetNode } from '../../../lab/tailnet/tailnet.ts';
 import { API_VERSION, GROUP } from '../../../src/api/generated/kinds.ts';
 import type { Kinds } from '../../../src/api/generated/types.ts';
@@ -38,7 +45,7 @@ let oauth: ClientCredentials;
 let scene: InstallScene;
 let name: string;
 beforeAll(async () => {
-  tailnet = await startManagedTailnet(cluster);
+  tailnet = await startManagedTailnet(cluster, 'headscale');
   oauth = tailnet.addClient();
   scene = await installScene({ tailnet });
   name = scene.namespace;
@@ -214,39 +221,69 @@ describe('an installation that runs mesh pods', () => {
     expect(failures).toEqual([]);
   });
 
-  it('fails only what is in flight on a mesh pod that stops while it is scaled from 2 to 3 to 1 to 3', async () => {
+  it('fails only what is in flight on a mesh pod that stops while it is scaled from 2 to 3 to 1 to 4', async () => {
     const failures = await underTraffic('scaled', async () => {
       await change({ pool: { replicas: 3 } });
       await poolOf(3);
       await change({ pool: { replicas: 1 } });
       await poolOf(1);
       await waitFor('one device', async () => ((await devices()).length === 1 ? true : undefined));
-      await change({ pool: { replicas: 3 } });
-      await poolOf(3);
+      await change({ pool: { replicas: 4 } });
+      await poolOf(4);
     });
     // Two of them stop, and Envoy may send one request at once on a connection that ends.
     expect(failures.length).toBeLessThanOrEqual(2);
   });
 
-  it('repairs members: a join key revoked before its use, a device removed, a node key expired', async () => {
-    await change({ pool: { replicas: 4, nodeSelector: { 'example.com/no-node': 'has-this' } } });
+  it('repairs members: join keys revoked and deleted before their use, node keys expired, one for good, a device removed', async () => {
+    await change({ pool: { replicas: 6, nodeSelector: { 'example.com/no-node': 'has-this' } } });
     await poolReason('NotScheduled');
-    const secret = await scene.client.get({ ...podRef(3), kind: 'Secret' });
-    await revokeJoinKey(admin, secret.metadata.annotations?.[`${GROUP}/join-key`] ?? '');
+    const keyOf = async (ordinal: number) => {
+      const { metadata } = await scene.client.get({ ...podRef(ordinal), kind: 'Secret' });
+      return metadata.annotations?.[`${GROUP}/join-key`] ?? '';
+    };
+    await revokeJoinKey(admin, await keyOf(4));
+    await forgetJoinKey(admin, await keyOf(5));
     await change({ pool: { nodeSelector: null } });
-    const [removed, expired, other] = await devices();
-    const failures = await underTraffic('two of three members without identity', async () => {
-      await removeNode(admin, removed?.id ?? '');
-      await changeNode(admin, expired?.id ?? '', 'expire');
-      for (const ordinal of [0, 1]) await waitForCondition(scene.client, podRef(ordinal), 'Ready', 'False');
-      // A device counts as removed once the lists of two minutes lack it.
-      await poolOf(4, 300_000);
+    const before = await devices();
+    const [removed, expired, expiredForGood, other] = before.map(({ id }) => id);
+    const failures = await underTraffic('three of four members without identity', async () => {
+      await removeNode(admin, removed ?? '');
+      await changeNode(admin, expired ?? '', 'expire');
+      await changeNode(admin, expiredForGood ?? '', 'expire-for-good');
+      for (const ordinal of [0, 1, 2])
+        await waitForCondition(scene.client, podRef(ordinal), 'Ready', 'False');
+      await poolOf(6, 300_000);
     });
     expect(lateFailures(failures)).toEqual([]);
-    const [first, ...rest] = await devices();
-    expect(first?.id).not.toBe(removed?.id);
-    expect(rest.slice(0, 2).map(({ id }) => id)).toEqual([expired?.id, other?.id]);
-    expect(rest).toHaveLength(3);
+    const after = (await devices()).map(({ id }) => id);
+    expect(after).toHaveLength(6);
+    expect([after[1], after[3]]).toEqual([expired, other]);
+    expect(after).not.toContain(removed);
+    expect(after).not.toContain(expiredForGood);
+  });
+
+  it('replaces members whose devices were removed without being logged out: one beside others, and all', async () => {
+    await change({ pool: { replicas: 2 } });
+    await poolOf(2);
+    const [first] = await devices();
+    const one = await underTraffic('a device removed, not logged out', async () => {
+      await forgetNode(admin, first?.id ?? '');
+      await poolReason('DeviceRemoved');
+      await poolOf(2);
+    });
+    expect(lateFailures(one)).toEqual([]);
+    const before = await devices();
+    expect(before.map(({ id }) => id)).not.toContain(first?.id);
+    for (const { id } of before) await forgetNode(admin, id);
+    const { status } = await poolReason('DeviceRemoved');
+    expect(status).toMatchObject({ pool: { ready: 0 } });
+    await waitForCondition(scene.client, tailnetRef(), 'Ready', 'False');
+    await poolOf(2);
+    await scene.answerOf('web-1');
+    const after = await devices();
+    expect(after.filter(({ id }) => before.some(old => old.id === id))).toEqual([]);
+    expect(after).toHaveLength(2);
   });
 
   it('uses the credentials of a Secret that was replaced', async () => {

@@ -4,6 +4,7 @@ import { imageOf } from '../../../../lab/cluster/images/table.ts';
 import { startControlApi } from '../../../../lab/control-api/control-api.ts';
 import type { ClientCredentials, ControlApi } from '../../../../lab/control-api/control-api.ts';
 import { tailnetBehind } from '../../../../lab/control-api/real-tailnet.ts';
+import type { Dialect } from '../../../../lab/control-api/state.ts';
 import { nodeImages } from '../../../../lab/install/image.ts';
 import type { KubeObject } from '../../../../lab/kube/object.ts';
 import { MESH_POD } from '../../../../src/api/names.ts';
@@ -51,11 +52,14 @@ export type ManagedTailnet = DeclaredTailnet & {
 };
 
 /** Starts a control API in front of the tailnet, and gives the image of mesh pods its default name. */
-export async function startManagedTailnet({ tailnet }: Pick<Cluster, 'tailnet'>): Promise<ManagedTailnet> {
+export async function startManagedTailnet(
+  { tailnet }: Pick<Cluster, 'tailnet'>,
+  dialect: Dialect = 'vendor',
+): Promise<ManagedTailnet> {
   const images = nodeImages(locateBinaries(process.env));
   const image = `docker.io/${MESH_POD.image}`;
   await images.rename(imageOf('tailscale'), image);
-  const api = await startControlApi({ host: NETWORK.outer, behind: tailnetBehind(tailnet.admin) });
+  const api = await startControlApi({ host: NETWORK.outer, dialect, behind: tailnetBehind(tailnet.admin) });
   const spec = { controlURL: api.url, loginServer: tailnet.url, syncInterval: '1s' };
   return {
     api,
