@@ -105,7 +105,7 @@ function isReady({ status }: KubeObject): boolean {
 const TIMEOUT_MS = 15_000;
 
 /** Sends concurrent requests through Envoy until it is ended. */
-function startLoad(gateway: string) {
+export function startLoad(gateway: string) {
   const pool = new Pool(`http://${gateway}`, { connections: CONCURRENCY, headersTimeout: TIMEOUT_MS });
   const requests: Sent[] = [];
   const over = new AbortController();

@@ -25,6 +25,8 @@ import { GATEWAY, MESH_HOST, secretOf, tailnetOf, userObjects } from './objects.
 export type Installation = {
   readonly client: KubeClient;
   readonly api: ControlApi;
+  /** The admin endpoint of the tailnet. */
+  readonly admin: string;
   /** The namespace of the user, and the name of the MeshTailnet. */
   readonly namespace: string;
   readonly tailnet: ReturnType<typeof tailnetOf>;
@@ -58,7 +60,8 @@ export async function withInstallation<T>(work: (installation: Installation) => 
       tailnet,
       ...userObjects(namespace, remote),
     ]);
-    return await work({ client, api, namespace, tailnet, remote, gateway, installMs });
+    const { admin } = cluster.tailnet;
+    return await work({ client, api, admin, namespace, tailnet, remote, gateway, installMs });
   } finally {
     await tryAll(ended);
   }

@@ -3,6 +3,7 @@ import { failoverFigures } from './failover.ts';
 import { withInstallation } from './installation.ts';
 import { latencyFigures } from './latency.ts';
 import { poolFigures } from './pool.ts';
+import { removalFigures } from './removal.ts';
 
 /** How long users wait for mesh pods, and the latency that they add, in a real cluster with a real tailnet. */
 export async function meshPods(): Promise<readonly Figure[]> {
@@ -15,6 +16,7 @@ export async function meshPods(): Promise<readonly Figure[]> {
     },
     ...(await latencyFigures(installation)),
     ...(await failoverFigures(installation)),
+    ...(await removalFigures(installation)),
     ...(await poolFigures(installation)),
   ]);
 }
