@@ -62,8 +62,14 @@ function joinKeysOf({ api }: PoolScene): readonly string[] {
 }
 
 describe('a pool after anything that may happen to it', () => {
-  it.each([1, 2, 3, 4, 5])('becomes ready, and can be removed: seed %i', async seed => {
-    const scene = await startPoolScene();
+  it.each([
+    [1, 'vendor'],
+    [2, 'headscale'],
+    [3, 'vendor'],
+    [4, 'headscale'],
+    [5, 'headscale'],
+  ] as const)('becomes ready, and can be removed: seed %i, %s', async (seed, dialect) => {
+    const scene = await startPoolScene({ dialect });
     try {
       const replicas = await disturbPool(scene, seed);
       const [installation] = scene.installations;
