@@ -1164,7 +1164,7 @@ export interface PoolStatus {
    */
   readonly desired?: number;
   /**
-   * The address at which Envoy reaches them, as host:port.
+   * The address at which Envoy reaches them, as host:port. Set once a pod has been ready.
    */
   readonly proxyAddress?: string;
   /**

@@ -291,7 +291,7 @@ async function reconcilePool(tailnet: MeshTailnet, options: ReconcileOptions, de
     finding,
     isRemoved,
     performed: failure ? steps.slice(0, steps.indexOf(failure.step)) : steps,
-    status: poolStatusOf(pool.situation, pool.proxyAddress),
+    status: poolStatusOf(pool.situation, pool.proxyAddress, tailnet.status?.pool?.proxyAddress),
     waitsFor,
     isSettled: steps.length === 0 && finding.status === 'True' && !isUrgent(pool.situation.suspects),
     error: failure?.error,

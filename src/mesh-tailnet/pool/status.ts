@@ -32,13 +32,23 @@ export type PoolProblem = {
   readonly message: string;
 };
 
-/** The part of the status that shows the mesh pods. */
-export function poolStatusOf(situation: PoolSituation, proxyAddress: string | undefined): PoolStatus {
+/**
+ * The part of the status that shows the mesh pods. It has the address of their Service, which Envoy takes from it, once one of
+ * them is ready: a connection to a Service that kube-proxy does not know yet hangs until its timeout, and health checks fail. An
+ * address that was published stays while none is ready, because open connections of Envoy may still work.
+ */
+export function poolStatusOf(
+  situation: PoolSituation,
+  proxyAddress: string | undefined,
+  published: string | undefined,
+): PoolStatus {
   const { desired, members } = situation;
+  const ready = members.filter(member => carriesTraffic(member, situation)).length;
+  const isPublished = desired > 0 && (ready > 0 || proxyAddress === published);
   return {
     desired,
-    ready: members.filter(member => carriesTraffic(member, situation)).length,
-    ...(proxyAddress === undefined || desired === 0 ? {} : { proxyAddress }),
+    ready,
+    ...(isPublished && proxyAddress !== undefined && { proxyAddress }),
     members: members
       .filter(({ secret, pod }) => secret ?? pod)
       .map(member => memberStatusOf(member, situation)),

@@ -169,8 +169,11 @@ describe('the condition PoolReady', () => {
 });
 
 describe('status.pool', () => {
+  const joining = (ordinal: number) => member(ordinal, { secret: waiting, pod: unready(ordinal) });
+  const STARTING = situation({ members: [joining(0), joining(1)] });
+
   it('shows each member as a device', () => {
-    expect(poolStatusOf(situation({}), '10.0.0.1:1055')).toEqual({
+    expect(poolStatusOf(situation({}), '10.0.0.1:1055', undefined)).toEqual({
       desired: 2,
       ready: 2,
       proxyAddress: '10.0.0.1:1055',
@@ -185,6 +188,21 @@ describe('status.pool', () => {
   });
 
   it('has no address while the pool is removed', () => {
-    expect(poolStatusOf(situation({ desired: 0 }), '10.0.0.1:1055').proxyAddress).toBeUndefined();
+    const address = '10.0.0.1:1055';
+    expect(poolStatusOf(situation({ desired: 0 }), address, address).proxyAddress).toBeUndefined();
+  });
+
+  it.each<[string, PoolSituation, string | undefined, string | undefined]>([
+    ['none before the first mesh pod is ready', STARTING, undefined, undefined],
+    [
+      'one once a mesh pod is ready',
+      situation({ members: [carrying(0), joining(1)] }),
+      undefined,
+      '10.0.0.1:1055',
+    ],
+    ['the same while none is ready any more', STARTING, '10.0.0.1:1055', '10.0.0.1:1055'],
+    ['none for a new Service before a mesh pod is ready', STARTING, '10.0.0.9:1055', undefined],
+  ])('has an address that can be connected to: %s', (_, pool, before, expected) => {
+    expect(poolStatusOf(pool, '10.0.0.1:1055', before).proxyAddress).toBe(expected);
   });
 });
