@@ -99,12 +99,17 @@ async function install(
   note('objects of the user');
   const gateway = await gatewayAddress(client, { namespace, name: GATEWAY });
   note('the Gateway is programmed');
+  await firstAnswer(gateway);
+  note('the first 200 through the tailnet');
+  return { gateway, installMs: performance.now() - begun };
+}
+
+/** Sends requests to the device until one is answered with 200. */
+export async function firstAnswer(gateway: string): Promise<void> {
   const isAnswered = async (seen: (what: string) => void) => {
     const { status, body } = await requestThrough(gateway, { host: MESH_HOST });
     seen(`${status} ${body}`);
     return status === 200 || undefined;
   };
   await waitFor('the first 200', isAnswered, { everyMs: 50 });
-  note('the first 200 through the tailnet');
-  return { gateway, installMs: performance.now() - begun };
 }
