@@ -4,6 +4,7 @@ import (
 	"context"
 	"net"
 	"testing"
+	"time"
 
 	"tailscale.com/derp"
 	"tailscale.com/derp/derphttp"
@@ -39,9 +40,16 @@ func TestRelayWithoutTLS(t *testing.T) {
 		return c
 	}
 	plain, secure := connect("true"), connect("false")
-	if err := plain.Send(secure.SelfPublicKey(), []byte("hello")); err != nil {
-		t.Fatal(err)
-	}
+	defer context.AfterFunc(ctx, func() { secure.Close() })()
+	go func() {
+		// The relay drops what comes before it has registered the receiver.
+		again := time.NewTicker(100 * time.Millisecond)
+		defer again.Stop()
+		for ctx.Err() == nil {
+			plain.Send(secure.SelfPublicKey(), []byte("hello"))
+			<-again.C
+		}
+	}()
 	for {
 		m, err := secure.Recv()
 		if err != nil {
