@@ -282,7 +282,7 @@ const SAFETY: readonly Table[] = [
       row(
         ['The OAuth client requires scopes: `device:create`, `device:read`, `device:write`, `tailnet:read`'],
         ['test/control/requirements.test.ts', 'is named by its real name, at %s'],
-        [TAILNET, 'where the OAuth client lacks a scope, which is named'],
+        [TAILNET, 'where the OAuth client lacks a scope for %s, which needs %s'],
       ),
       row(
         ['After the secret is changed, the operator deployment must be restarted to pick it up'],

@@ -394,7 +394,7 @@ describe('an installation that runs mesh pods', () => {
     await scene.answerOf('web-1');
   });
 
-  it('carries requests soon after a tailnet that is created anew is ready, with health checks and without', async () => {
+  it('carries requests soon after a tailnet that is created again is ready, with health checks and without', async () => {
     printLogsOnFailure(scene.client, scene.namespace, OWN);
     const { address: meshIP, fqdn: meshFQDN, ports } = remoteOf(cluster, 'web-1');
     const port = ports['http'];
