@@ -118,7 +118,8 @@ async function performStep(
   return [];
 }
 
-function apiOf({ api }: PerformDeps): ControlApi {
+/** Fails where there is none. */
+export function apiOf({ api }: Pick<PerformDeps, 'api'>): ControlApi {
   if (api) return api;
   throw new ControlError(
     'Unreachable',

@@ -17,7 +17,7 @@ import type { Member } from './members.ts';
 import type { MeshdState } from './meshd-state.ts';
 import { poolObjects, POOL_ANNOTATIONS } from './objects.ts';
 import type { PoolOptions } from './objects.ts';
-import { performSteps } from './perform.ts';
+import { apiOf, performSteps } from './perform.ts';
 import type { FailedStep, OnlineDevices, PerformOptions, PoolEvent } from './perform.ts';
 import { planPool } from './plan.ts';
 import type { PoolSituation, PoolSize, Step } from './plan.ts';
@@ -270,10 +270,7 @@ async function reconcilePool(tailnet: MeshTailnet, options: ReconcileOptions, de
     isDue ? '' : objectsOf(size).statefulSet.metadata.annotations[POOL_ANNOTATIONS.specHash];
   const hasDatagrams = options.hasDatagrams && relayImage !== undefined;
   const known = { tailnet, names, hasDatagrams, specHashOf, view, isAuthenticated };
-  const requestDevice = async (id: string) => {
-    if (!api) throw new ControlError('Unreachable', 'there are no credentials for this tailnet');
-    return await api.device(id);
-  };
+  const requestDevice = async (id: string) => await apiOf({ api }).device(id);
   const pool = await gatherPool({ ...known, suspects, keys, replaced, meshd, requestDevice }, deps);
   const isRemoving = pool.situation.desired === 0;
   const steps = reach || isRemoving ? planPool(pool.situation) : [];
