@@ -1,3 +1,4 @@
+import { joinFailureOf } from './join-failure.ts';
 import { isReady } from './members.ts';
 import type { Member } from './members.ts';
 import type { Suspects } from './suspects.ts';
@@ -39,16 +40,29 @@ function isAfter({ createdAt }: KeyHistory, ms: number, now: Date): boolean {
   return Math.abs(now.getTime() - createdAt) >= ms;
 }
 
-/** A member that carries traffic, with a device that is listed, starts with none. */
-export function withoutReady(
-  histories: KeyHistories,
-  members: readonly Member[],
-  suspects: Suspects,
+type Joining = {
+  readonly keys: KeyHistories;
+  readonly members: readonly Member[];
+  readonly suspects: Suspects;
+};
+
+/** With the keys that were `created` just now. A member that carries traffic, with a device that is listed, starts with none. */
+export function keysAfter(
+  { keys, members, suspects }: Joining,
+  created: readonly Member[],
+  now: number,
 ): KeyHistories {
-  const done = new Set(
-    members
-      .filter(member => isReady(member) && member.device && !suspects.has(member.name))
-      .map(({ name }) => name),
-  );
-  return new Map([...histories].filter(([name]) => !done.has(name)));
+  const hasJoined = (member: Member) => isReady(member) && member.device && !suspects.has(member.name);
+  const joined = new Set(members.filter(hasJoined).map(({ name }) => name));
+  const after = new Map([...keys].filter(([name]) => !joined.has(name)));
+  for (const member of created) {
+    const before = after.get(member.name)?.count ?? 0;
+    after.set(member.name, { count: isUnused(member) ? before : before + 1, createdAt: now });
+  }
+  return after;
+}
+
+/** Whether the key of a member expired before meshd tried it. */
+function isUnused({ secret, pod }: Member): boolean {
+  return secret?.hasKey === true && !secret.wantsKey && joinFailureOf(pod) === undefined;
 }

@@ -8,12 +8,10 @@ import type { ReadResources, WriteResources } from '../../resources/resources.ts
 import type { Log } from '../../telemetry/log.ts';
 import { gatherPool, podsByTailnet } from './gather.ts';
 import type { GatherPoolOptions } from './gather.ts';
-import { joinFailureOf } from './join-failure.ts';
-import { withoutReady } from './key-history.ts';
+import { keysAfter } from './key-history.ts';
 import type { KeyHistories } from './key-history.ts';
 import { keyProblemOf, scopeProblemOf } from './key-problem.ts';
 import { isReady, poolNames } from './members.ts';
-import type { Member } from './members.ts';
 import type { MeshdState } from './meshd-state.ts';
 import { poolObjects, POOL_ANNOTATIONS } from './objects.ts';
 import type { PoolOptions } from './objects.ts';
@@ -136,13 +134,14 @@ export function poolReconciler(deps: PoolDeps) {
       const options = { ...input, suspects, keys, replaced, meshd, online, isDue };
       const { pool, performed, ...outcome } = await reconcilePool(tailnet, options, deps);
       const { situation } = pool;
+      const created = performed.flatMap(step => (step.do === 'create-key' ? [step.member] : []));
       const isApplied = isDue && performed.some(step => step.do === 'apply');
       for (const pod of suspects.keys()) deps.suspected.delete(pod);
       for (const pod of missingIn(situation.suspects)) deps.suspected.add(pod);
       const swept = await sweepOrphans(tailnet, situation, memory, input, deps);
       memories.set(name, {
         suspects: situation.suspects,
-        keys: keysAfter(situation, performed, now),
+        keys: keysAfter(situation, created, now),
         replaced: replacedAfter(situation, performed),
         meshd,
         meshdReadAt: isMeshdDue ? now : memory.meshdReadAt,
@@ -167,27 +166,6 @@ async function readMeshdOf(
     return state ? [[metadata.name, state]] : [];
   });
   return new Map((await Promise.all(states)).flat());
-}
-
-/** With the keys that were created just now. */
-function keysAfter(
-  { keys, members, suspects }: PoolSituation,
-  performed: readonly Step[],
-  now: number,
-): KeyHistories {
-  const after = new Map(withoutReady(keys, members, suspects));
-  for (const step of performed) {
-    if (step.do !== 'create-key') continue;
-    const { name } = step.member;
-    const before = after.get(name)?.count ?? 0;
-    after.set(name, { count: isUnused(step.member) ? before : before + 1, createdAt: now });
-  }
-  return after;
-}
-
-/** Whether the key of a member expired before meshd tried it. */
-function isUnused({ secret, pod }: Member): boolean {
-  return secret?.hasKey === true && !secret.wantsKey && joinFailureOf(pod) === undefined;
 }
 
 /** With the members that have just lost the identity of a device that was removed. */
