@@ -204,10 +204,9 @@ func TestNodeExpiredForGoodUsesUpKeysUntilItIsDeleted(t *testing.T) {
 	}
 }
 
-func TestRemovedNodeIsGoneForGood(t *testing.T) {
-	p := startPair(t)
-	p.do("DELETE", "")
-	eventually(t, "far must log in", func() error { return isState(p.far, "NeedsLogin") })
+// losesFar waits until near has no peer any more.
+func (p pair) losesFar(t *testing.T) {
+	t.Helper()
 	eventually(t, "near forgets far", func() error {
 		if peers := p.near.status().Peer; len(peers) > 0 {
 			return fmt.Errorf("%+v", peers)
@@ -217,9 +216,11 @@ func TestRemovedNodeIsGoneForGood(t *testing.T) {
 	if err := p.isCut(); err != nil {
 		t.Error(err)
 	}
-	p.far.stop()
-	p.far.start()
-	eventually(t, "far must log in after a restart, too", func() error { return isState(p.far, "NeedsLogin") })
+}
+
+// joinsAsAnother lets far, which is in no list, join with a new key.
+func (p pair) joinsAsAnother(t *testing.T) {
+	t.Helper()
 	if nodes := p.lab.nodes(); len(nodes) != 1 {
 		t.Errorf("nodes %+v, want near only", nodes)
 	}
@@ -229,18 +230,21 @@ func TestRemovedNodeIsGoneForGood(t *testing.T) {
 	}
 }
 
+func TestRemovedNodeIsGoneForGood(t *testing.T) {
+	p := startPair(t)
+	p.do("DELETE", "")
+	eventually(t, "far must log in", func() error { return isState(p.far, "NeedsLogin") })
+	p.losesFar(t)
+	p.far.stop()
+	p.far.start()
+	eventually(t, "far must log in after a restart, too", func() error { return isState(p.far, "NeedsLogin") })
+	p.joinsAsAnother(t)
+}
+
 func TestForgottenNodeIsNotLoggedOut(t *testing.T) {
 	p := startPair(t)
 	p.do("POST", "/forget")
-	eventually(t, "near forgets far", func() error {
-		if peers := p.near.status().Peer; len(peers) > 0 {
-			return fmt.Errorf("%+v", peers)
-		}
-		return nil
-	})
-	if err := p.isCut(); err != nil {
-		t.Error(err)
-	}
+	p.losesFar(t)
 	near := p.lab.find("near.example.ts.net")
 	p.lab.must("PUT", "/nodes/"+string(near.ID)+"/tags", `{"tags": ["tag:new"]}`, nil)
 	eventually(t, "near has new tags", func() error { return hasTags(p.near.status().Self.Tags, "[tag:new]") })
@@ -262,13 +266,7 @@ func TestForgottenNodeIsNotLoggedOut(t *testing.T) {
 	p.far.stop()
 	p.far.start()
 	eventually(t, "far must log in after a restart", func() error { return isState(p.far, "NeedsLogin") })
-	if nodes := p.lab.nodes(); len(nodes) != 1 {
-		t.Errorf("nodes %+v, want near only", nodes)
-	}
-	p.far.join(p.lab.addKey(`{}`).Key)
-	if after := p.lab.find("far.example.ts.net"); after.ID == p.farID {
-		t.Errorf("it came back as the old node %s", after.ID)
-	}
+	p.joinsAsAnother(t)
 	eventually(t, "near reaches far again", func() error { return reach(p.near.connect, p.byName) })
 }
 
