@@ -9,8 +9,8 @@ import { access as endpointsAccess, endpointsController } from './mesh-endpoints
 import type { EndpointsDeps } from './mesh-endpoints/controller.ts';
 import { endpointsIndexes } from './mesh-endpoints/triggers.ts';
 import { eventAccess, leaseAccess } from './resources/access.ts';
-import { sharedIndexes } from './resources/indexes.ts';
-import type { AnyIndex } from './resources/resources.ts';
+import { sharedIndexes } from './store/indexes.ts';
+import type { AnyIndex } from './store/resources.ts';
 import { access as tailnetAccess, tailnetController, tailnetIndexes } from './mesh-tailnet/controller.ts';
 import type { TailnetDeps } from './mesh-tailnet/controller.ts';
 import { access as trustAccess, trustController } from './mesh-trust/controller.ts';

@@ -19,7 +19,7 @@ import type { ProcessTelemetry } from './process/telemetry.ts';
 import { connectKubernetes } from './resources/kubernetes.ts';
 import { openDirectory } from './resources/directory.ts';
 import type { Directory } from './resources/directory.ts';
-import type { ReadResources } from './resources/resources.ts';
+import type { ReadResources } from './store/resources.ts';
 import { systemClock } from './runtime/clock.ts';
 import { registerSource } from './runtime/observer.ts';
 

@@ -36,7 +36,7 @@ import { startTelemetry } from './process/telemetry.ts';
 import type { ProcessTelemetry } from './process/telemetry.ts';
 import { connectKubernetes } from './resources/kubernetes.ts';
 import type { ConnectedKubernetes } from './resources/kubernetes.ts';
-import type { ReadResources, RecordEvents } from './resources/resources.ts';
+import type { ReadResources, RecordEvents } from './store/resources.ts';
 import { clusterInstallationId } from './resources/installation.ts';
 import { createEventRecorder } from './resources/kubernetes/events/recorder.ts';
 import type { KubeEvents } from './resources/kubernetes/events/recorder.ts';

@@ -2,8 +2,8 @@
 import { decode } from '../../src/api/objects/decode.ts';
 import { keyOf } from '../../src/api/key.ts';
 import { refTo, tailnetsOf } from '../../src/api/objects/references.ts';
-import type { Index } from '../../src/resources/resources.ts';
-import { ResourceStore } from '../../src/resources/store.ts';
+import type { Index } from '../../src/store/resources.ts';
+import { ResourceStore } from '../../src/store/store.ts';
 import { manyEndpoints } from '../many-endpoints.ts';
 
 const OBJECTS = 10_000;

@@ -1,7 +1,7 @@
 import { ROUTE_KINDS } from '../../src/api/key.ts';
 import { explainRoutes } from '../../src/explain/routes.ts';
 import { trafficResourcesFrom } from '../../src/extension/traffic-from-store.ts';
-import type { ReadResources } from '../../src/resources/resources.ts';
+import type { ReadResources } from '../../src/store/resources.ts';
 import type { Screen } from '../screen.ts';
 
 const DEBOUNCE_MS = 100;

@@ -4,7 +4,7 @@ import { TRUST_BYTES, WAITING_FOR_CA } from '../api/shares.ts';
 import { caRefOf } from '../api/trust.ts';
 import type { CaRef, TrustedCa } from '../api/trust.ts';
 import type { EndpointInputs, InputSource } from '../mesh-endpoints/inputs.ts';
-import type { ReadResources } from '../resources/resources.ts';
+import type { ReadResources } from '../store/resources.ts';
 import type { TrafficResources } from '../traffic/traffic-resources.ts';
 
 export type CaCertificatesDeps = {

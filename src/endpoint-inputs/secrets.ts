@@ -4,9 +4,9 @@ import { isEqual } from '../api/json.ts';
 import type { Key } from '../api/key.ts';
 import { clusterNameIn, COMPONENTS, SECRET_READER } from '../api/names.ts';
 import { REFERENCE_READ_MS, REFERENCE_READS, SECRET_BYTES } from '../api/shares.ts';
-import type { OwnData } from '../resources/own-namespace.ts';
-import type { ReadReferenced } from '../resources/referenced.ts';
-import { ResourceError } from '../resources/resources.ts';
+import type { OwnData } from '../store/own-namespace.ts';
+import type { ReadReferenced } from '../store/referenced.ts';
+import { ResourceError } from '../store/resources.ts';
 
 export type SecretsDeps = {
   readonly referenced: Pick<ReadReferenced, 'secret'>;

@@ -1,7 +1,7 @@
 import type { DescFile } from '@bufbuild/protobuf';
 import type { Clock } from '../api/clock.ts';
 import type { Ref } from '../api/key.ts';
-import type { ReadResources } from '../resources/resources.ts';
+import type { ReadResources } from '../store/resources.ts';
 import type { AddressGuard } from '../traffic/address-guard.ts';
 import type { DataPathMode } from '../traffic/data-path.ts';
 import { createEds } from './eds/server.ts';

@@ -2,7 +2,7 @@ import { keyOf, refOf, ROUTE_KINDS } from '../api/key.ts';
 import type { Key, Ref } from '../api/key.ts';
 import { gatewaysOf, isMeshBackend, refTo } from '../api/objects/references.ts';
 import type { Resource } from '../api/objects/resource.ts';
-import type { ReadResources } from '../resources/resources.ts';
+import type { ReadResources } from '../store/resources.ts';
 import { DEFAULT_GUARD } from '../traffic/address-guard.ts';
 import type { AddressGuard } from '../traffic/address-guard.ts';
 import { cachedCaBundles } from '../traffic/upstream-tls.ts';

@@ -1,6 +1,6 @@
 import { ROUTE_KINDS } from '../api/key.ts';
 import { meshBackendsOf, refTo } from '../api/objects/references.ts';
-import type { ReadResources } from '../resources/resources.ts';
+import type { ReadResources } from '../store/resources.ts';
 import type { ReadManifests } from '../resources/manifests.ts';
 import { hasValidName, partNameOf, textOfOwnObject, textOfUserObject } from './part.ts';
 import { kindSupport } from './kinds.ts';

@@ -4,7 +4,7 @@ import { API_VERSION } from '../api/generated/kinds.ts';
 import type { Kinds } from '../api/generated/types.ts';
 import { MANAGED_BY } from '../api/names.ts';
 import type { Ref } from '../api/key.ts';
-import type { OwnedResource } from '../resources/resources.ts';
+import type { OwnedResource } from '../store/resources.ts';
 
 /** The observed state of one Gateway and its MeshBinding. */
 export type State = {

@@ -1,6 +1,6 @@
 import { API_VERSION } from '../api/generated/kinds.ts';
 import type { Condition, EndpointStatus, Kinds } from '../api/generated/types.ts';
-import type { ObjectEvent } from '../resources/resources.ts';
+import type { ObjectEvent } from '../store/resources.ts';
 import { NOT_CHECKED_YET } from '../traffic/endpoints/health-status.ts';
 import { NOT_ASSIGNED_YET } from './relay-ports.ts';
 

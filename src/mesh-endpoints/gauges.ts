@@ -1,6 +1,6 @@
 import type { Kinds } from '../api/generated/types.ts';
 import { keyOf } from '../api/key.ts';
-import type { ReadResources } from '../resources/resources.ts';
+import type { ReadResources } from '../store/resources.ts';
 import type { endpointMetrics } from '../telemetry/metrics.ts';
 import type { GaugeReaders } from '../telemetry/metric-recorder.ts';
 import { oldestTailnet } from '../traffic/resolve-backend-ref.ts';

@@ -2,9 +2,9 @@ import { durationMs } from '../api/duration.ts';
 import type { Kinds } from '../api/generated/types.ts';
 import { tailnetsOf } from '../api/objects/references.ts';
 import type { Credentials, Tailnets } from '../control/control.ts';
-import type { OwnData, ReadOwnNamespace } from '../resources/own-namespace.ts';
-import { ResourceError } from '../resources/resources.ts';
-import type { Index, ReadResources } from '../resources/resources.ts';
+import type { OwnData, ReadOwnNamespace } from '../store/own-namespace.ts';
+import { ResourceError } from '../store/resources.ts';
+import type { Index, ReadResources } from '../store/resources.ts';
 import { isHeld } from './pool/members.ts';
 import type { AuthenticationProblem, Situation } from './status.ts';
 

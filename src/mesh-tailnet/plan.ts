@@ -3,7 +3,7 @@ import type { Kinds } from '../api/generated/types.ts';
 import type { Ref } from '../api/key.ts';
 import { createdTailnetName, MANAGED_BY } from '../api/names.ts';
 import type { Device } from '../control/control.ts';
-import type { OwnedResource } from '../resources/resources.ts';
+import type { OwnedResource } from '../store/resources.ts';
 
 type MeshTailnet = Kinds['MeshTailnet'];
 

@@ -3,7 +3,7 @@ import type { Extension } from '../extension/extension.ts';
 import { DEFAULT_GRPC_LIMITS } from '../extension/grpc/limits.ts';
 import { startGrpcServer } from '../extension/grpc/server.ts';
 import type { GrpcServer } from '../extension/grpc/server.ts';
-import type { ReadResources } from '../resources/resources.ts';
+import type { ReadResources } from '../store/resources.ts';
 import type { Clock } from '../api/clock.ts';
 import type { ShutdownStep } from '../runtime/shutdown.ts';
 import type { AddressGuard } from '../traffic/address-guard.ts';

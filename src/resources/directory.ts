@@ -13,10 +13,10 @@ import { ProblemList } from './directory/problems.ts';
 import type { Problem } from './directory/problems.ts';
 import { FolderReader } from './directory/reader.ts';
 import { FolderWatch } from './directory/watch.ts';
-import { isBeingDeleted, admit, ObjectLifecycle, promised } from './lifecycle.ts';
-import { ResourceError } from './resources.ts';
-import type { AnyIndex, ReadResources, WriteResources } from './resources.ts';
-import { ResourceStore } from './store.ts';
+import { isBeingDeleted, admit, ObjectLifecycle, promised } from '../store/lifecycle.ts';
+import { ResourceError } from '../store/resources.ts';
+import type { AnyIndex, ReadResources, WriteResources } from '../store/resources.ts';
+import { ResourceStore } from '../store/store.ts';
 import type { ReadManifests, ManifestKey } from './manifests.ts';
 
 export type DirectoryOptions = {

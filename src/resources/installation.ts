@@ -2,7 +2,7 @@ import { createHash, randomBytes } from 'node:crypto';
 import { mkdir, readFile, rename, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { isMissing, reasonOf } from './directory/file.ts';
-import { ResourceError } from './resources.ts';
+import { ResourceError } from '../store/resources.ts';
 
 /** The id that marks what an installation in a cluster creates elsewhere: the same after it is installed again. */
 export function clusterInstallationId(kubeSystemUid: string, namespace: string): string {

@@ -12,8 +12,8 @@ import { openTransport } from './kubernetes/transport/open-transport.ts';
 import type { KubeTransport } from './kubernetes/transport/transport.ts';
 import { createWriter } from './kubernetes/write/writer.ts';
 import type { Fence } from './kubernetes/write/fenced.ts';
-import type { AnyIndex, ReadResources, WriteResources } from './resources.ts';
-import { ResourceStore } from './store.ts';
+import type { AnyIndex, ReadResources, WriteResources } from '../store/resources.ts';
+import { ResourceStore } from '../store/store.ts';
 
 /** Which cluster to connect to, and what to read there. */
 export type ConnectOptions = Pick<

@@ -1,9 +1,9 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { isMissing, reasonOf } from './directory/file.ts';
-import type { OwnSecret, ReadOwnNamespace } from './own-namespace.ts';
-import type { ReadReferenced } from './referenced.ts';
-import { ResourceError } from './resources.ts';
+import type { OwnSecret, ReadOwnNamespace } from '../store/own-namespace.ts';
+import type { ReadReferenced } from '../store/referenced.ts';
+import { ResourceError } from '../store/resources.ts';
 
 /** Where a process without a cluster has its secrets. */
 export type LocalSecretsOptions = {

@@ -1,8 +1,8 @@
 import { keyOf, refOf } from '../api/key.ts';
 import type { Clock } from '../api/clock.ts';
 import type { Key, Ref, ResourceKind } from '../api/key.ts';
-import { ResourceError } from '../resources/resources.ts';
-import type { ReadResources } from '../resources/resources.ts';
+import { ResourceError } from '../store/resources.ts';
+import type { ReadResources } from '../store/resources.ts';
 import { endsWithin } from './clock.ts';
 import type { LeaderWork } from './leader-election/leadership.ts';
 import { observerOf, registerGauges } from './observer.ts';

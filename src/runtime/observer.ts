@@ -1,5 +1,5 @@
 import type { Key } from '../api/key.ts';
-import type { ReadResources } from '../resources/resources.ts';
+import type { ReadResources } from '../store/resources.ts';
 import type { Activities } from '../telemetry/activity.ts';
 import type { Log } from '../telemetry/log.ts';
 import type { controllerMetrics, queueMetrics } from '../telemetry/metrics.ts';

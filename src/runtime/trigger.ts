@@ -2,7 +2,7 @@ import { keyOf, refOf } from '../api/key.ts';
 import type { Key, Ref, ResourceKind } from '../api/key.ts';
 import { refTo } from '../api/objects/references.ts';
 import type { Resource, ResourceOf } from '../api/objects/resource.ts';
-import type { Change, Index, ReadResources } from '../resources/resources.ts';
+import type { Change, Index, ReadResources } from '../store/resources.ts';
 import type { Cause } from './queue/queue.ts';
 
 /** Maps a value of a changed object to the objects of the controller that it concerns. */

@@ -7,7 +7,7 @@ import type { RouteKind } from '../../src/api/key.ts';
 import { gatewaysOf, meshBackendsOf } from '../../src/api/objects/references.ts';
 import type { Resource } from '../../src/api/objects/resource.ts';
 import { gatewayObject, meshBackend, route } from '../support/declared.ts';
-import { resourceOf } from '../support/resources/resources.ts';
+import { resourceOf } from '../support/store/resources.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 

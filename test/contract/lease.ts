@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { isReleased, releaseOf } from '../../src/resources/lease.ts';
-import type { Lease, LeaseHold, LeasePort } from '../../src/resources/lease.ts';
+import { isReleased, releaseOf } from '../../src/store/lease.ts';
+import type { Lease, LeaseHold, LeasePort } from '../../src/store/lease.ts';
 
 /** A new lease as two processes share it, and as it is edited by hand. */
 export type OpenedLease = {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { OwnNamespace, Workload } from '../../src/resources/own-namespace.ts';
+import type { OwnNamespace, Workload } from '../../src/store/own-namespace.ts';
 
 type Case = (own: OwnNamespace) => Promise<void>;
 

@@ -3,7 +3,7 @@ import { GATEWAY_GROUP } from '../../src/api/objects/gateway-api.ts';
 import { API_VERSION, GROUP } from '../../src/api/generated/kinds.ts';
 import { keyOf } from '../../src/api/key.ts';
 import type { Ref } from '../../src/api/key.ts';
-import type { OwnedResource } from '../../src/resources/resources.ts';
+import type { OwnedResource } from '../../src/store/resources.ts';
 import { meshBackend } from '../support/declared.ts';
 import {
   byBackend,

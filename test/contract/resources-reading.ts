@@ -3,7 +3,7 @@ import type { Key, Ref } from '../../src/api/key.ts';
 import { keyOf } from '../../src/api/key.ts';
 import { refTo } from '../../src/api/objects/references.ts';
 import type { Resource } from '../../src/api/objects/resource.ts';
-import { byNamespace } from '../../src/resources/resources.ts';
+import { byNamespace } from '../../src/store/resources.ts';
 import { named } from '../support/declared.ts';
 import { meshEndpoints, meshTailnet } from '../support/objects.ts';
 import {

@@ -4,13 +4,7 @@ import type { Key, Ref, ResourceKind } from '../../src/api/key.ts';
 import { keyOf } from '../../src/api/key.ts';
 import { meshBackendsOf, tailnetsOf } from '../../src/api/objects/references.ts';
 import type { ResourceOf } from '../../src/api/objects/resource.ts';
-import type {
-  AnyIndex,
-  Change,
-  Index,
-  ReadResources,
-  WriteResources,
-} from '../../src/resources/resources.ts';
+import type { AnyIndex, Change, Index, ReadResources, WriteResources } from '../../src/store/resources.ts';
 import { eventually } from '../support/eventually.ts';
 import { named } from '../support/declared.ts';
 import { meshEndpoints } from '../support/objects.ts';

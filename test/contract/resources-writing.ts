@@ -1,6 +1,6 @@
 import { expect } from 'vitest';
 import type { MeshEndpoints, MeshEndpointsStatus } from '../../src/api/generated/types.ts';
-import type { ResourceErrorReason } from '../../src/resources/resources.ts';
+import type { ResourceErrorReason } from '../../src/store/resources.ts';
 import { named } from '../support/declared.ts';
 import { meshEndpoints } from '../support/objects.ts';
 import {

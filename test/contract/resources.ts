@@ -1,5 +1,5 @@
 import { describe, it } from 'vitest';
-import type { Change } from '../../src/resources/resources.ts';
+import type { Change } from '../../src/store/resources.ts';
 import { changeCases } from './resources-changes.ts';
 import { ownedCases } from './resources-owned.ts';
 import { readingCases } from './resources-reading.ts';

@@ -2,9 +2,9 @@ import { describe, expect, it } from 'vitest';
 import type { Kinds } from '../../src/api/generated/types.ts';
 import { SECRET_BYTES, SECRETS_OF_OBJECT } from '../../src/api/shares.ts';
 import { secretHeaders } from '../../src/endpoint-inputs/secret-headers.ts';
-import { ResourceError } from '../../src/resources/resources.ts';
+import { ResourceError } from '../../src/store/resources.ts';
 import { endpoint } from '../support/objects.ts';
-import { resourceOf } from '../support/resources/resources.ts';
+import { resourceOf } from '../support/store/resources.ts';
 import { endpointsObject } from '../support/traffic/objects.ts';
 import { VirtualClock } from '../support/virtual-clock.ts';
 

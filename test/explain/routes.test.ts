@@ -3,10 +3,10 @@ import type { Route } from '../../src/api/objects/gateway-api.ts';
 import { explainRoutes } from '../../src/explain/routes.ts';
 import { trafficResourcesFrom, extensionIndexes } from '../../src/extension/traffic-from-store.ts';
 import { ROUTE_KINDS } from '../../src/api/key.ts';
-import { createMemory } from '../support/resources/memory.ts';
+import { createMemory } from '../support/store/memory.ts';
 import { meshBackend, named, route } from '../support/declared.ts';
 import { endpoint, meshBinding, meshEndpoints, meshTailnet } from '../support/objects.ts';
-import { resourceOf } from '../support/resources/resources.ts';
+import { resourceOf } from '../support/store/resources.ts';
 import { managedTailnet, relaysObject } from '../support/traffic/objects.ts';
 import { resourcesFrom } from '../support/traffic/resolve.ts';
 

@@ -11,7 +11,7 @@ import {
   PostTranslateModifyResponseSchema,
 } from '../../src/extension/proto/envoygateway/extension_pb.ts';
 import { createExtension } from '../../src/extension/extension.ts';
-import { createMemory } from '../support/resources/memory.ts';
+import { createMemory } from '../support/store/memory.ts';
 import { createLog } from '../../src/telemetry/log.ts';
 import { extensionMetrics } from '../../src/telemetry/metrics.ts';
 import { createRegistry } from '../../src/telemetry/registry.ts';

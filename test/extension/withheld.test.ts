@@ -3,7 +3,7 @@ import { extensionIndexes } from '../../src/extension/traffic-from-store.ts';
 import { createResolutionCache } from '../../src/extension/resolution-cache.ts';
 import type { ResolutionCache } from '../../src/extension/resolution-cache.ts';
 import { createGuard } from '../../src/traffic/address-guard.ts';
-import { createMemory } from '../support/resources/memory.ts';
+import { createMemory } from '../support/store/memory.ts';
 import { endpoint } from '../support/objects.ts';
 import { CERTIFICATE } from '../support/traffic/certificates.ts';
 import {

@@ -3,7 +3,7 @@ import type { Kinds } from '../../src/api/generated/types.ts';
 import { trafficResourcesFrom, extensionIndexes, routesOf } from '../../src/extension/traffic-from-store.ts';
 import { access, bindingController } from '../../src/mesh-binding/controller.ts';
 import { APPLY_AFTER_MS } from '../../src/mesh-binding/plan.ts';
-import { sharedIndexes } from '../../src/resources/indexes.ts';
+import { sharedIndexes } from '../../src/store/indexes.ts';
 import { revisionOf } from '../../src/traffic/settings/revision.ts';
 import { gatewayObject, meshBackend, named, route } from '../support/declared.ts';
 import { endpoint, meshBinding, meshEndpoints, meshTailnet } from '../support/objects.ts';

@@ -5,7 +5,7 @@ import type { CheckContext } from '../../src/mesh-endpoints/checks.ts';
 import { readCaBundle } from '../../src/traffic/upstream-tls.ts';
 import { named } from '../support/declared.ts';
 import { endpoint, meshEndpoints, meshTailnet } from '../support/objects.ts';
-import { resourceOf } from '../support/resources/resources.ts';
+import { resourceOf } from '../support/store/resources.ts';
 import { CERTIFICATE } from '../support/traffic/certificates.ts';
 
 type Fields = Readonly<Record<string, unknown>>;

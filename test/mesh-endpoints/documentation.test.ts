@@ -14,7 +14,7 @@ import { lint } from '../../src/lint/lint.ts';
 import { endpointMetrics, healthMetrics } from '../../src/telemetry/metrics.ts';
 import type { MetricDeclarations } from '../../src/telemetry/metrics.ts';
 import type { UnusedReason } from '../../src/traffic/unused.ts';
-import { resourceOf } from '../support/resources/resources.ts';
+import { resourceOf } from '../support/store/resources.ts';
 import { configMapObject, managedTailnet, relaysObject } from '../support/traffic/objects.ts';
 import { CERTIFICATE } from '../support/traffic/certificates.ts';
 import { resourcesOf } from '../support/traffic/resolve.ts';

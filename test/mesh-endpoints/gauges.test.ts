@@ -5,7 +5,7 @@ import { endpointMetrics } from '../../src/telemetry/metrics.ts';
 import { createRegistry } from '../../src/telemetry/registry.ts';
 import { named } from '../support/declared.ts';
 import { endpoint, meshEndpoints, meshTailnet } from '../support/objects.ts';
-import { createMemory } from '../support/resources/memory.ts';
+import { createMemory } from '../support/store/memory.ts';
 import { parseExposition } from '../support/telemetry/exposition.ts';
 
 type Health = EndpointStatus['status'];

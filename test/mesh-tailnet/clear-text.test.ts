@@ -5,7 +5,7 @@ import { isClearText } from '../../src/mesh-tailnet/clear-text.ts';
 import { authenticatedOf } from '../../src/mesh-tailnet/status.ts';
 import { named } from '../support/declared.ts';
 import { meshTailnet } from '../support/objects.ts';
-import { resourceOf } from '../support/resources/resources.ts';
+import { resourceOf } from '../support/store/resources.ts';
 
 const CLEAR = 'the secret is sent in clear text';
 

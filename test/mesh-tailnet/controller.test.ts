@@ -2,7 +2,7 @@ import { afterEach, describe, expect, it, onTestFinished } from 'vitest';
 import { FAULTS } from '../../lab/control-api/faults.ts';
 import type { Fault } from '../../lab/control-api/faults.ts';
 import { startHttpProxy } from '../../lab/control-api/http-proxy.ts';
-import { ResourceError } from '../../src/resources/resources.ts';
+import { ResourceError } from '../../src/store/resources.ts';
 import { startScene } from '../support/control/scene.ts';
 import type { Scene, SceneOptions } from '../support/control/scene.ts';
 import { named } from '../support/declared.ts';

@@ -5,7 +5,7 @@ import { createdTailnet, plan } from '../../src/mesh-tailnet/plan.ts';
 import type { Creation } from '../../src/mesh-tailnet/plan.ts';
 import { named } from '../support/declared.ts';
 import { meshTailnet } from '../support/objects.ts';
-import { resourceOf } from '../support/resources/resources.ts';
+import { resourceOf } from '../support/store/resources.ts';
 
 const device = {
   ...{ id: '1', name: 'web.example.ts.net', hostname: 'web', addresses: [], tags: [] },

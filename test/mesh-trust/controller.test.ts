@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { parseTrust } from '../../src/api/trust.ts';
-import type { ReadReferenced } from '../../src/resources/referenced.ts';
-import { sharedIndexes } from '../../src/resources/indexes.ts';
-import { ResourceError } from '../../src/resources/resources.ts';
+import type { ReadReferenced } from '../../src/store/referenced.ts';
+import { sharedIndexes } from '../../src/store/indexes.ts';
+import { ResourceError } from '../../src/store/resources.ts';
 import { trustController } from '../../src/mesh-trust/controller.ts';
 import { readCaBundle } from '../../src/traffic/upstream-tls.ts';
 import { MemoryNamespace } from '../support/mesh-tailnet/namespace.ts';

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { Ref } from '../../src/api/key.ts';
 import { tailnetsOf } from '../../src/api/objects/references.ts';
-import type { Index } from '../../src/resources/resources.ts';
+import type { Index } from '../../src/store/resources.ts';
 import type { Outcome } from '../../src/runtime/queue/queue.ts';
 import { byIndex, whenChanges } from '../../src/runtime/trigger.ts';
 import { named } from '../support/declared.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { Ref } from '../../src/api/key.ts';
-import { ResourceError } from '../../src/resources/resources.ts';
+import { ResourceError } from '../../src/store/resources.ts';
 import { startController } from '../../src/runtime/controller.ts';
 import type { Outcome } from '../../src/runtime/queue/queue.ts';
 import { controllerMetrics, queueMetrics } from '../../src/telemetry/metrics.ts';

@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { Clock } from '../../src/api/clock.ts';
-import type { LeasePort } from '../../src/resources/lease.ts';
+import type { LeasePort } from '../../src/store/lease.ts';
 import { Leaders } from '../support/runtime/leaders.ts';
 
 /** The same processes in every run; SEED=2 npm test tries others. */

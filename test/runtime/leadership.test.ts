@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { releaseOf } from '../../src/resources/lease.ts';
+import { releaseOf } from '../../src/store/lease.ts';
 import { Leaders } from '../support/runtime/leaders.ts';
 import type { ProcessOptions } from '../support/runtime/leaders.ts';
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { ResourceError } from '../../src/resources/resources.ts';
-import type { ResourceErrorReason } from '../../src/resources/resources.ts';
+import { ResourceError } from '../../src/store/resources.ts';
+import type { ResourceErrorReason } from '../../src/store/resources.ts';
 import { refOfWeb, web } from '../support/runtime/running-controller.ts';
 import { Runtime } from '../support/runtime/runtime.ts';
 

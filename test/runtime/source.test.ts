@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it } from 'vitest';
-import { createMemory } from '../support/resources/memory.ts';
+import { createMemory } from '../support/store/memory.ts';
 import { registerSource } from '../../src/runtime/observer.ts';
 import { createActivities } from '../../src/telemetry/activity.ts';
 import { serve } from '../../src/telemetry/http.ts';

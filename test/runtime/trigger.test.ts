@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { meshBackendsOf, tailnetsOf } from '../../src/api/objects/references.ts';
-import type { Index } from '../../src/resources/resources.ts';
+import type { Index } from '../../src/store/resources.ts';
 import { byIndex, byKey, whenChanges, whenGenerationChanges } from '../../src/runtime/trigger.ts';
 import { route } from '../support/declared.ts';
 import { DONE, refOfWeb, tailnet, web } from '../support/runtime/running-controller.ts';

@@ -9,7 +9,7 @@ import type { EnvoyEndpoint, LoadAssignment } from '../../src/traffic/endpoints/
 import type { UpstreamTls } from '../../src/traffic/upstream-tls.ts';
 import type { ResolvedRule } from '../../src/traffic/resolve-route.ts';
 import { arbitraryObject } from '../support/schema/arbitrary.ts';
-import { resourceOf } from '../support/resources/resources.ts';
+import { resourceOf } from '../support/store/resources.ts';
 import { productKinds } from '../support/schema/product-schemas.ts';
 import { resourcesOf, ruleOf, trafficOf } from '../support/traffic/resolve.ts';
 import type { Traffic } from '../support/traffic/resolve.ts';

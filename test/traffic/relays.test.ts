@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { relaysIn } from '../../src/traffic/endpoints/relays.ts';
-import { resourceOf } from '../support/resources/resources.ts';
+import { resourceOf } from '../support/store/resources.ts';
 import { sliceObject } from '../support/traffic/objects.ts';
 
 const READY = { ready: true, serving: true, terminating: false };

@@ -4,7 +4,7 @@ import { dataPathOf } from '../../src/traffic/data-path.ts';
 import { revisionOf } from '../../src/traffic/settings/revision.ts';
 import { route } from '../support/declared.ts';
 import { endpoint } from '../support/objects.ts';
-import { resourceOf } from '../support/resources/resources.ts';
+import { resourceOf } from '../support/store/resources.ts';
 import { resourcesFrom } from '../support/traffic/resolve.ts';
 import {
   backend,

@@ -7,7 +7,7 @@ import { revisionOf } from '../../src/traffic/settings/revision.ts';
 import { closedSettingsOf, overTlsBudget } from '../../src/traffic/settings/tls-budget.ts';
 import type { TrafficResources } from '../../src/traffic/traffic-resources.ts';
 import { endpoint } from '../support/objects.ts';
-import { resourceOf } from '../support/resources/resources.ts';
+import { resourceOf } from '../support/store/resources.ts';
 import { CERTIFICATE } from '../support/traffic/certificates.ts';
 import { resourcesFrom, ruleOf } from '../support/traffic/resolve.ts';
 import {

@@ -6,7 +6,7 @@ import type { Resource } from '../../src/api/objects/resource.ts';
 import { dataPathOf } from '../../src/traffic/data-path.ts';
 import { dependenciesOf, trackDependencies } from '../../src/traffic/traffic-resources.ts';
 import type { TrafficResources, Dependency } from '../../src/traffic/traffic-resources.ts';
-import { resourceOf } from '../support/resources/resources.ts';
+import { resourceOf } from '../support/store/resources.ts';
 import { resourcesFrom, resourcesOf, ruleOf, trafficOf } from '../support/traffic/resolve.ts';
 import { anyObject, CLUSTERS, randomUdpWorld, randomWorld } from '../support/traffic/random-objects.ts';
 import {

@@ -6,7 +6,7 @@ import { unusedOfRoute } from '../../src/mesh-endpoints/routes.ts';
 import { statusOf } from '../../src/mesh-endpoints/status.ts';
 import type { UnusedReason } from '../../src/traffic/unused.ts';
 import { endpoint } from '../support/objects.ts';
-import { resourceOf } from '../support/resources/resources.ts';
+import { resourceOf } from '../support/store/resources.ts';
 import { CERTIFICATE } from '../support/traffic/certificates.ts';
 import { resourcesFrom, resourcesOf, trafficOf } from '../support/traffic/resolve.ts';
 import {

@@ -1,8 +1,8 @@
 import { isRecord } from '../../api/json.ts';
 import type { Kinds } from '../../api/generated/types.ts';
 import type { Device, TailnetView } from '../../control/control.ts';
-import type { OwnNamespace } from '../../resources/own-namespace.ts';
-import type { Index, ReadResources } from '../../resources/resources.ts';
+import type { OwnNamespace } from '../../store/own-namespace.ts';
+import type { Index, ReadResources } from '../../store/resources.ts';
 import { MESH_POD, RELAY } from '../../api/names.ts';
 import { desiredOf, deviceOf, memberSecretOf, poolTailnetsOf } from './members.ts';
 import type { Member, MemberSecret, PoolNames } from './members.ts';

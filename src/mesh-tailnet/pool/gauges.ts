@@ -1,4 +1,4 @@
-import type { ReadResources } from '../../resources/resources.ts';
+import type { ReadResources } from '../../store/resources.ts';
 import type { poolMetrics } from '../../telemetry/metrics.ts';
 import type { GaugeReaders } from '../../telemetry/metric-recorder.ts';
 

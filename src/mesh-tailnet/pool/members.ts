@@ -4,7 +4,7 @@ import type { Kinds } from '../../api/generated/types.ts';
 import { MESH_POD, poolName, relayName } from '../../api/names.ts';
 import type { ResourceOf } from '../../api/objects/resource.ts';
 import type { Device } from '../../control/control.ts';
-import type { OwnSecret } from '../../resources/own-namespace.ts';
+import type { OwnSecret } from '../../store/own-namespace.ts';
 
 type MeshTailnet = Kinds['MeshTailnet'];
 

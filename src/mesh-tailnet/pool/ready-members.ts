@@ -1,6 +1,6 @@
 import { MESH_POD } from '../../api/names.ts';
 import type { Members } from '../../health/check.ts';
-import type { ReadResources } from '../../resources/resources.ts';
+import type { ReadResources } from '../../store/resources.ts';
 import { formatAddress } from '../../telemetry/address.ts';
 import { proxiesOf } from '../../traffic/data-path.ts';
 import { podsByTailnet } from './gather.ts';

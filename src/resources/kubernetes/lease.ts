@@ -1,5 +1,5 @@
-import type { Lease, LeaseHold, LeasePort } from '../lease.ts';
-import { ResourceError } from '../resources.ts';
+import type { Lease, LeaseHold, LeasePort } from '../../store/lease.ts';
+import { ResourceError } from '../../store/resources.ts';
 import { KubeError } from './transport/transport.ts';
 import { fieldsOf, textIn } from './unstructured.ts';
 import { FIELD_MANAGER } from './write/requests.ts';

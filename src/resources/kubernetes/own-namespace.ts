@@ -1,5 +1,11 @@
-import type { OwnData, OwnNamespace, ReadOwnNamespace, Workload, WorkloadKind } from '../own-namespace.ts';
-import type { ReadReferenced } from '../referenced.ts';
+import type {
+  OwnData,
+  OwnNamespace,
+  ReadOwnNamespace,
+  Workload,
+  WorkloadKind,
+} from '../../store/own-namespace.ts';
+import type { ReadReferenced } from '../../store/referenced.ts';
 import { pathOfAll } from './served-kinds.ts';
 import { goneError, requestError } from './write/errors.ts';
 import { fencedWrites } from './write/fenced.ts';

@@ -1,5 +1,5 @@
-import { isReleased } from '../../resources/lease.ts';
-import type { Lease, LeaseHold } from '../../resources/lease.ts';
+import { isReleased } from '../../store/lease.ts';
+import type { Lease, LeaseHold } from '../../store/lease.ts';
 
 /** The timing of leader election; all processes that share a lease must have the same. */
 export type LeaseTiming = {

@@ -1,7 +1,7 @@
 import { setMaxListeners } from 'node:events';
 import type { Clock } from '../../api/clock.ts';
-import { releaseOf } from '../../resources/lease.ts';
-import type { LeasePort } from '../../resources/lease.ts';
+import { releaseOf } from '../../store/lease.ts';
+import type { LeasePort } from '../../store/lease.ts';
 import { endsWithin } from '../clock.ts';
 import { decide, endTerm, INITIAL, applyResult, LEASE_TIMING } from './election.ts';
 import type { ElectionResult, ElectionState, ElectionStep, Elector, Term } from './election.ts';

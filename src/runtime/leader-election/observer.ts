@@ -1,4 +1,4 @@
-import type { Lease } from '../../resources/lease.ts';
+import type { Lease } from '../../store/lease.ts';
 import type { Activities } from '../../telemetry/activity.ts';
 import type { Log } from '../../telemetry/log.ts';
 import type { leaderMetrics } from '../../telemetry/metrics.ts';

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { API_VERSION } from '../../../src/api/generated/kinds.ts';
 import { kubeClient } from '../../../lab/kube/client.ts';
 import type { KubeObject } from '../../../lab/kube/object.ts';
-import type { ObjectEvent } from '../../../src/resources/resources.ts';
+import type { ObjectEvent } from '../../../src/store/resources.ts';
 import { createEventRecorder } from '../../../src/resources/kubernetes/events/recorder.ts';
 import type { KubeEvents } from '../../../src/resources/kubernetes/events/recorder.ts';
 import type { KubeRequest } from '../../../src/resources/kubernetes/transport/transport.ts';

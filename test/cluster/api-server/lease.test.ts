@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { kubeClient } from '../../../lab/kube/client.ts';
 import { kubernetesLease } from '../../../src/resources/kubernetes/lease.ts';
-import type { LeaseHold } from '../../../src/resources/lease.ts';
+import type { LeaseHold } from '../../../src/store/lease.ts';
 import { describeLease } from '../../contract/lease.ts';
 import { testCluster } from '../../support/cluster/cluster.ts';
 import { adminTransport } from '../../support/cluster/admin-transport.ts';

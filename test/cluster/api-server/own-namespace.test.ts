@@ -13,7 +13,7 @@ import { operatorAccess } from '../../../src/controllers.ts';
 import { poolObjects } from '../../../src/mesh-tailnet/pool/objects.ts';
 import { kubernetesNamespace } from '../../../src/resources/kubernetes/own-namespace.ts';
 import type { KubeTransport } from '../../../src/resources/kubernetes/transport/transport.ts';
-import type { OwnNamespace } from '../../../src/resources/own-namespace.ts';
+import type { OwnNamespace } from '../../../src/store/own-namespace.ts';
 import { systemClock } from '../../../src/runtime/clock.ts';
 import { describeOwnNamespace } from '../../contract/own-namespace.ts';
 import { createAccount, writeKubeconfig } from '../../support/cluster/account.ts';

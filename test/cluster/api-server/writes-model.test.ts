@@ -7,7 +7,7 @@ import { applyAll } from '../../../lab/kube/apply.ts';
 import { kubeClient } from '../../../lab/kube/client.ts';
 import { readManifests } from '../../../lab/kube/manifests.ts';
 import type { KubeObject } from '../../../lab/kube/object.ts';
-import type { ResourceError } from '../../../src/resources/resources.ts';
+import type { ResourceError } from '../../../src/store/resources.ts';
 import { testCluster } from '../../support/cluster/cluster.ts';
 import { createNamespace, removeNamespace } from '../../support/cluster/namespace.ts';
 import { beginWriting, objectAt } from '../../support/cluster/writer.ts';

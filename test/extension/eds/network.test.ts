@@ -9,7 +9,7 @@ import {
 } from '../../../src/extension/proto/envoy/service/discovery/v3_pb.ts';
 import type { DeltaDiscoveryResponse } from '../../../src/extension/proto/envoy/service/discovery/v3_pb.ts';
 import { createExtension } from '../../../src/extension/extension.ts';
-import { createMemory } from '../../support/resources/memory.ts';
+import { createMemory } from '../../support/store/memory.ts';
 import { systemClock } from '../../../src/runtime/clock.ts';
 import { createLog } from '../../../src/telemetry/log.ts';
 import { extensionMetrics } from '../../../src/telemetry/metrics.ts';

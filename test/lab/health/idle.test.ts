@@ -7,7 +7,7 @@ import { writeResources } from '../../../lab/gateway/resource-files.ts';
 import { waitFor } from '../../../lab/process/wait.ts';
 import type { Kinds } from '../../../src/api/generated/types.ts';
 import { isEqual } from '../../../src/api/json.ts';
-import type { ReadResources } from '../../../src/resources/resources.ts';
+import type { ReadResources } from '../../../src/store/resources.ts';
 import { CHECK } from '../../support/lab/health/faults.ts';
 import { startHttpService } from '../../support/lab/health/services.ts';
 import type { HttpService } from '../../support/lab/health/services.ts';

@@ -23,7 +23,7 @@ import { eventually } from '../../support/eventually.ts';
 import { gatewayCluster } from '../../support/extension/clusters.ts';
 import { serving } from '../../support/grpc/serving.ts';
 import { endpoint } from '../../support/objects.ts';
-import { createMemory } from '../../support/resources/memory.ts';
+import { createMemory } from '../../support/store/memory.ts';
 import {
   backend,
   endpointsObject,

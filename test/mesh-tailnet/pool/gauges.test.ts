@@ -4,7 +4,7 @@ import { readPoolGauges } from '../../../src/mesh-tailnet/pool/gauges.ts';
 import { poolMetrics } from '../../../src/telemetry/metrics.ts';
 import { createRegistry } from '../../../src/telemetry/registry.ts';
 import { named } from '../../support/declared.ts';
-import { createMemory } from '../../support/resources/memory.ts';
+import { createMemory } from '../../support/store/memory.ts';
 import { meshTailnet } from '../../support/objects.ts';
 import { parseExposition } from '../../support/telemetry/exposition.ts';
 

@@ -2,8 +2,8 @@ import { describe, expect, it } from 'vitest';
 import { MESH_POD } from '../../../src/api/names.ts';
 import { tailnetIndexes } from '../../../src/mesh-tailnet/controller.ts';
 import { readyMembers } from '../../../src/mesh-tailnet/pool/ready-members.ts';
-import { admit } from '../../../src/resources/lifecycle.ts';
-import { ResourceStore } from '../../../src/resources/store.ts';
+import { admit } from '../../../src/store/lifecycle.ts';
+import { ResourceStore } from '../../../src/store/store.ts';
 import { named } from '../../support/declared.ts';
 import { meshTailnet } from '../../support/objects.ts';
 

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { createEventRecorder } from '../../../src/resources/kubernetes/events/recorder.ts';
-import type { ObjectEvent } from '../../../src/resources/resources.ts';
+import type { ObjectEvent } from '../../../src/store/resources.ts';
 import { EventServer } from '../../support/kubernetes/event-server.ts';
 import type { ServerBehaviour } from '../../support/kubernetes/event-server.ts';
 import { VirtualClock } from '../../support/virtual-clock.ts';

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { kubernetesNamespace } from '../../../src/resources/kubernetes/own-namespace.ts';
 import { KubeError } from '../../../src/resources/kubernetes/transport/transport.ts';
 import type { KubeRequest } from '../../../src/resources/kubernetes/transport/transport.ts';
-import type { OwnNamespace, Workload } from '../../../src/resources/own-namespace.ts';
+import type { OwnNamespace, Workload } from '../../../src/store/own-namespace.ts';
 import { VirtualClock } from '../../support/virtual-clock.ts';
 
 const SERVICE: Workload = {

@@ -6,7 +6,7 @@ import { KubeError } from '../../../src/resources/kubernetes/transport/transport
 import { Reflector } from '../../../src/resources/kubernetes/reflector/reflector.ts';
 import { DEFAULT_TIMING } from '../../../src/resources/kubernetes/reflector/state.ts';
 import type { KubeRequest, KubeTransport } from '../../../src/resources/kubernetes/transport/transport.ts';
-import { ResourceStore } from '../../../src/resources/store.ts';
+import { ResourceStore } from '../../../src/store/store.ts';
 import { named } from '../../support/declared.ts';
 import { meshEndpoints } from '../../support/objects.ts';
 import { VirtualClock } from '../../support/virtual-clock.ts';

@@ -2,8 +2,8 @@ import { describe, expect, it } from 'vitest';
 import type { Ref } from '../../../src/api/key.ts';
 import { createStoreUpdates } from '../../../src/resources/kubernetes/reflector/store-updates.ts';
 import type { Undecodable } from '../../../src/resources/kubernetes/reflector/store-updates.ts';
-import type { Change } from '../../../src/resources/resources.ts';
-import { ResourceStore } from '../../../src/resources/store.ts';
+import type { Change } from '../../../src/store/resources.ts';
+import { ResourceStore } from '../../../src/store/store.ts';
 import { named } from '../../support/declared.ts';
 import { meshEndpoints, meshTailnet } from '../../support/objects.ts';
 

@@ -5,8 +5,8 @@ import { KubeError } from '../../../src/resources/kubernetes/transport/transport
 import type { Fence } from '../../../src/resources/kubernetes/write/fenced.ts';
 import type { KubeErrorReason, KubeRequest } from '../../../src/resources/kubernetes/transport/transport.ts';
 import { createWriter } from '../../../src/resources/kubernetes/write/writer.ts';
-import { ResourceStore } from '../../../src/resources/store.ts';
-import { readMeshEndpoints } from '../../support/resources/resources.ts';
+import { ResourceStore } from '../../../src/store/store.ts';
+import { readMeshEndpoints } from '../../support/store/resources.ts';
 import { VirtualClock } from '../../support/virtual-clock.ts';
 
 /** The responses to one request after the other; the last is repeated. */

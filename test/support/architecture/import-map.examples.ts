@@ -6,7 +6,7 @@ export const importMapExamples: readonly Example[] = [
     it: 'need an edge in the map',
     files: { 'src/runtime/queue.ts': "\nimport { a } from '../traffic/backend.ts';" },
     violations: [
-      'src/runtime/queue.ts:2: imports src/traffic/backend.ts: src/runtime/ may import src/api/, src/telemetry/, src/resources/lease.ts, src/resources/resources.ts: hand in what is needed, or decide on an edge in the import map',
+      'src/runtime/queue.ts:2: imports src/traffic/backend.ts: src/runtime/ may import src/api/, src/telemetry/, src/store/: hand in what is needed, or decide on an edge in the import map',
     ],
   },
   {
@@ -22,13 +22,13 @@ export const importMapExamples: readonly Example[] = [
     it: 'count as re-exports, as import() and as types written inline',
     files: {
       'src/index.ts': "export { a } from './lint/lint.ts';",
-      'src/extension/eds/server.ts': "await import('../../resources/memory.ts');",
+      'src/extension/eds/server.ts': "await import('../../control/control.ts');",
       'src/mesh-tailnet/plan.ts': "type A = import('../health/monitor.ts').A;",
     },
     violations: [
       'src/index.ts:1: imports src/lint/lint.ts: src/index.ts may import src/api/, src/typed-routes/: hand in what is needed, or decide on an edge in the import map',
-      'src/extension/eds/server.ts:1: imports src/resources/memory.ts: src/extension/ may import src/api/, src/traffic/, src/telemetry/, src/resources/resources.ts: hand in what is needed, or decide on an edge in the import map',
-      'src/mesh-tailnet/plan.ts:1: imports src/health/monitor.ts: src/mesh-tailnet/ may import src/api/, src/traffic/, src/runtime/, src/telemetry/, src/control/control.ts, src/external-targets/external-targets.ts, src/health/health.ts, src/resources/indexes.ts, src/resources/own-namespace.ts, src/resources/referenced.ts, src/resources/resources.ts, src/health/check.ts, src/health/threshold.ts: hand in what is needed, or decide on an edge in the import map',
+      'src/extension/eds/server.ts:1: imports src/control/control.ts: src/extension/ may import src/api/, src/traffic/, src/telemetry/, src/store/: hand in what is needed, or decide on an edge in the import map',
+      'src/mesh-tailnet/plan.ts:1: imports src/health/monitor.ts: src/mesh-tailnet/ may import src/api/, src/traffic/, src/runtime/, src/telemetry/, src/store/, src/control/control.ts, src/external-targets/external-targets.ts, src/health/health.ts, src/health/check.ts, src/health/threshold.ts: hand in what is needed, or decide on an edge in the import map',
     ],
   },
   {
@@ -43,7 +43,7 @@ export const importMapExamples: readonly Example[] = [
     it: 'do not lead from one kind to another',
     files: { 'src/mesh-binding/plan.ts': "import { a } from '../mesh-gateway/plan.ts';" },
     violations: [
-      'src/mesh-binding/plan.ts:1: imports src/mesh-gateway/plan.ts: src/mesh-binding/ may import src/api/, src/traffic/, src/runtime/, src/telemetry/, src/control/control.ts, src/external-targets/external-targets.ts, src/health/health.ts, src/resources/indexes.ts, src/resources/own-namespace.ts, src/resources/referenced.ts, src/resources/resources.ts, src/health/check.ts, src/health/threshold.ts: hand in what is needed, or decide on an edge in the import map',
+      'src/mesh-binding/plan.ts:1: imports src/mesh-gateway/plan.ts: src/mesh-binding/ may import src/api/, src/traffic/, src/runtime/, src/telemetry/, src/store/, src/control/control.ts, src/external-targets/external-targets.ts, src/health/health.ts, src/health/check.ts, src/health/threshold.ts: hand in what is needed, or decide on an edge in the import map',
     ],
   },
   {

@@ -5,15 +5,7 @@ import { COMPOSITION_ROOTS, isCompositionRoot, isProduct, isTest } from './place
 import { at } from './source.ts';
 import type { Source, Violations } from './source.ts';
 
-const PORTS = [
-  'src/control/control.ts',
-  'src/external-targets/external-targets.ts',
-  'src/health/health.ts',
-  'src/resources/indexes.ts',
-  'src/resources/own-namespace.ts',
-  'src/resources/referenced.ts',
-  'src/resources/resources.ts',
-];
+const PORTS = ['src/control/control.ts', 'src/external-targets/external-targets.ts', 'src/health/health.ts'];
 const ALL_FOLDERS_OF_SRC = ['src/*/'];
 const ROOTS_OF_SRC = COMPOSITION_ROOTS.filter(root => root.startsWith('src/'));
 
@@ -27,14 +19,15 @@ const IMPORT_MAP: Readonly<Record<string, readonly Permission[]>> = {
   'src/telemetry/': ['src/api/'],
   'src/traffic/': ['src/api/'],
 
+  'src/store/': ['src/api/'],
   'src/control/': ['src/api/', 'src/telemetry/'],
   'src/external-targets/': ['src/api/', { types: 'src/traffic/address-guard.ts' }],
   'src/health/': ['src/api/', 'src/telemetry/'],
-  'src/resources/': ['src/api/', 'src/telemetry/'],
+  'src/resources/': ['src/api/', 'src/telemetry/', 'src/store/'],
   'src/relay/': ['src/api/', 'src/telemetry/'],
   'src/typed-routes/': ['src/api/'],
 
-  'src/runtime/': ['src/api/', 'src/telemetry/', 'src/resources/lease.ts', 'src/resources/resources.ts'],
+  'src/runtime/': ['src/api/', 'src/telemetry/', 'src/store/'],
 
   // Controllers: one folder for each kind, one for the ConfigMap mesh-trust, and one for the relay ports of pools.
   'src/relay-ports/': [
@@ -42,30 +35,38 @@ const IMPORT_MAP: Readonly<Record<string, readonly Permission[]>> = {
     'src/traffic/',
     'src/runtime/',
     'src/telemetry/',
+    'src/store/',
     ...PORTS,
     'src/mesh-tailnet/gather.ts',
     'src/mesh-tailnet/pool/',
     { types: 'src/mesh-endpoints/relay-ports.ts' },
   ],
   // What MeshEndpoints refer to in their namespace.
-  'src/endpoint-inputs/': ['src/api/', 'src/traffic/', ...PORTS, { types: 'src/mesh-endpoints/inputs.ts' }],
+  'src/endpoint-inputs/': [
+    'src/api/',
+    'src/traffic/',
+    'src/store/',
+    ...PORTS,
+    { types: 'src/mesh-endpoints/inputs.ts' },
+  ],
   'src/mesh-*/': [
     'src/api/',
     'src/traffic/',
     'src/runtime/',
     'src/telemetry/',
+    'src/store/',
     ...PORTS,
     'src/health/check.ts',
     'src/health/threshold.ts',
   ],
-  'src/extension/': ['src/api/', 'src/traffic/', 'src/telemetry/', 'src/resources/resources.ts'],
+  'src/extension/': ['src/api/', 'src/traffic/', 'src/telemetry/', 'src/store/'],
   'src/lint/': ['src/api/', 'src/traffic/'],
   'src/explain/': ['src/api/', 'src/traffic/'],
   'src/gateway-files/': [
     'src/api/',
     'src/telemetry/',
     'src/runtime/',
-    'src/resources/resources.ts',
+    'src/store/',
     'src/resources/manifests.ts',
   ],
   'src/process/': [
@@ -74,7 +75,7 @@ const IMPORT_MAP: Readonly<Record<string, readonly Permission[]>> = {
     'src/telemetry/',
     'src/runtime/',
     'src/extension/',
-    'src/resources/resources.ts',
+    'src/store/',
   ],
 
   // The registry of controllers, which roots start and from which manifests take access.
@@ -84,8 +85,7 @@ const IMPORT_MAP: Readonly<Record<string, readonly Permission[]>> = {
     'src/relay-ports/',
     'src/runtime/',
     'src/traffic/',
-    'src/resources/indexes.ts',
-    'src/resources/resources.ts',
+    'src/store/',
     'src/resources/access.ts',
   ],
   'src/index.ts': ['src/api/', 'src/typed-routes/'],

@@ -10,7 +10,7 @@ import { restConfigSource } from '../../../src/resources/kubernetes/auth/config-
 import { pathOfAll, SERVED } from '../../../src/resources/kubernetes/served-kinds.ts';
 import { openTransport } from '../../../src/resources/kubernetes/transport/open-transport.ts';
 import type { KubeRequest, KubeTransport } from '../../../src/resources/kubernetes/transport/transport.ts';
-import type { Change } from '../../../src/resources/resources.ts';
+import type { Change } from '../../../src/store/resources.ts';
 import { systemClock } from '../../../src/runtime/clock.ts';
 import { createActivities } from '../../../src/telemetry/activity.ts';
 import { createLog } from '../../../src/telemetry/log.ts';

@@ -5,8 +5,8 @@ import { createStoreUpdates } from '../../../src/resources/kubernetes/reflector/
 import { pathOf, SERVED } from '../../../src/resources/kubernetes/served-kinds.ts';
 import type { KubeRequest, KubeTransport } from '../../../src/resources/kubernetes/transport/transport.ts';
 import { createWriter } from '../../../src/resources/kubernetes/write/writer.ts';
-import type { WriteResources } from '../../../src/resources/resources.ts';
-import { ResourceStore } from '../../../src/resources/store.ts';
+import type { WriteResources } from '../../../src/store/resources.ts';
+import { ResourceStore } from '../../../src/store/store.ts';
 import { systemClock } from '../../../src/runtime/clock.ts';
 import { clientTransport } from './client-transport.ts';
 

@@ -4,9 +4,9 @@ import type { ControlApiOptions } from '../../../lab/control-api/control-api.ts'
 import type { Kinds } from '../../../src/api/generated/types.ts';
 import { openTailnets } from '../../../src/control/tailnets.ts';
 import { tailnetController, tailnetIndexes } from '../../../src/mesh-tailnet/controller.ts';
-import { sharedIndexes } from '../../../src/resources/indexes.ts';
-import type { ObjectEvent } from '../../../src/resources/resources.ts';
-import type { OwnData, OwnSecret, ReadOwnNamespace } from '../../../src/resources/own-namespace.ts';
+import { sharedIndexes } from '../../../src/store/indexes.ts';
+import type { ObjectEvent } from '../../../src/store/resources.ts';
+import type { OwnData, OwnSecret, ReadOwnNamespace } from '../../../src/store/own-namespace.ts';
 import { createRegistry } from '../../../src/telemetry/registry.ts';
 import { controlMetrics } from '../../../src/telemetry/metrics.ts';
 import { named } from '../declared.ts';

@@ -1,5 +1,5 @@
 import type { Fault } from '../../../lab/control-api/faults.ts';
-import { ResourceError } from '../../../src/resources/resources.ts';
+import { ResourceError } from '../../../src/store/resources.ts';
 
 /** What happens at one call of the controller: a request to the control API, or a call of a port of Kubernetes. */
 export const DISTURBANCES = [

@@ -8,8 +8,8 @@ import type {
   SecretChange,
   Workload,
   WorkloadKind,
-} from '../../../src/resources/own-namespace.ts';
-import { ResourceError } from '../../../src/resources/resources.ts';
+} from '../../../src/store/own-namespace.ts';
+import { ResourceError } from '../../../src/store/resources.ts';
 
 type Texts = Readonly<Record<string, string>>;
 

@@ -10,7 +10,7 @@ import type { Timing } from '../../../src/resources/directory/follow.ts';
 import type { Problem } from '../../../src/resources/directory/problems.ts';
 import { openDirectory } from '../../../src/resources/directory.ts';
 import type { Directory, DirectoryOptions } from '../../../src/resources/directory.ts';
-import type { Change } from '../../../src/resources/resources.ts';
+import type { Change } from '../../../src/store/resources.ts';
 import { eventually } from '../eventually.ts';
 import { named } from '../declared.ts';
 import { meshEndpoints } from '../objects.ts';

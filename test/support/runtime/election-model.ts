@@ -1,5 +1,5 @@
-import { releaseOf } from '../../../src/resources/lease.ts';
-import type { Lease, LeaseHold } from '../../../src/resources/lease.ts';
+import { releaseOf } from '../../../src/store/lease.ts';
+import type { Lease, LeaseHold } from '../../../src/store/lease.ts';
 import { decide, endTerm, applyResult, INITIAL } from '../../../src/runtime/leader-election/election.ts';
 import type {
   ElectionResult,

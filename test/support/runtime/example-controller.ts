@@ -2,7 +2,7 @@ import { conditionsOf } from '../../../src/api/conditions.ts';
 import type { Finding } from '../../../src/api/conditions.ts';
 import type { Kinds } from '../../../src/api/generated/types.ts';
 import { tailnetsOf } from '../../../src/api/objects/references.ts';
-import type { Index, ReadResources, WriteResources } from '../../../src/resources/resources.ts';
+import type { Index, ReadResources, WriteResources } from '../../../src/store/resources.ts';
 import type { Controller } from '../../../src/runtime/controller.ts';
 import { byIndex, whenChanges } from '../../../src/runtime/trigger.ts';
 

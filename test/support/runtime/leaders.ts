@@ -1,6 +1,6 @@
 import type { Clock } from '../../../src/api/clock.ts';
-import type { LeasePort } from '../../../src/resources/lease.ts';
-import { createMemoryLease } from '../resources/memory-lease.ts';
+import type { LeasePort } from '../../../src/store/lease.ts';
+import { createMemoryLease } from '../store/memory-lease.ts';
 import { startLeaderElection } from '../../../src/runtime/leader-election/leadership.ts';
 import type {
   LeaderWork,

@@ -1,7 +1,7 @@
 import type { ResourceKind } from '../../../src/api/key.ts';
-import { createMemory } from '../resources/memory.ts';
-import type { Memory } from '../resources/memory.ts';
-import type { AnyIndex } from '../../../src/resources/resources.ts';
+import { createMemory } from '../store/memory.ts';
+import type { Memory } from '../store/memory.ts';
+import type { AnyIndex } from '../../../src/store/resources.ts';
 import type { Controller, ControllerOptions, RunningController } from '../../../src/runtime/controller.ts';
 import { startController } from '../../../src/runtime/controller.ts';
 import type { Telemetry } from '../../../src/runtime/observer.ts';

@@ -2,7 +2,7 @@
  * A process with one controller that is always reconciling one object, as its first argument describes; runs may go
  * on for the milliseconds of the second argument at shutdown.
  */
-import { createMemory } from '../resources/memory.ts';
+import { createMemory } from '../store/memory.ts';
 import { systemClock } from '../../../src/runtime/clock.ts';
 import { startController } from '../../../src/runtime/controller.ts';
 import type { Outcome } from '../../../src/runtime/queue/queue.ts';

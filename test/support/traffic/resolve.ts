@@ -18,7 +18,7 @@ import { caInConfigMap } from '../../../src/traffic/trusted-ca.ts';
 import type { TrafficResources } from '../../../src/traffic/traffic-resources.ts';
 import { resolveEnvoyCluster } from '../../../src/traffic/resolve-route.ts';
 import type { ResolvedRule } from '../../../src/traffic/resolve-route.ts';
-import { resourceOf } from '../resources/resources.ts';
+import { resourceOf } from '../store/resources.ts';
 
 /** TrafficResources of objects as users write them. */
 export function resourcesFrom(objects: readonly object[], guard?: AddressGuard): TrafficResources {

@@ -1,5 +1,5 @@
 import { withoutSecrets } from '../../../telemetry/secrets.ts';
-import type { ObjectEvent } from '../../resources.ts';
+import type { ObjectEvent } from '../../../store/resources.ts';
 import type { KubeRequest } from '../transport/transport.ts';
 
 /** The limits of an API server, in bytes. */

@@ -3,7 +3,7 @@ import { FairLimit } from '../../../api/fair-limit.ts';
 import { MAX_EVENT_SERIES, MAX_EVENT_WRITES } from '../../../api/shares.ts';
 import type { eventMetrics } from '../../../telemetry/metrics.ts';
 import type { Recorder } from '../../../telemetry/metric-recorder.ts';
-import type { ObjectEvent, RecordEvents } from '../../resources.ts';
+import type { ObjectEvent, RecordEvents } from '../../../store/resources.ts';
 import type { KubeTransport } from '../transport/transport.ts';
 import { sendWithRetries, failedWith } from '../write/requests.ts';
 import { bounded, createRequest, eventName, seriesRequest } from './event.ts';

@@ -1,6 +1,6 @@
 import type { Clock } from '../../../api/clock.ts';
 import type { ResourceKind } from '../../../api/key.ts';
-import type { ResourceStore } from '../../store.ts';
+import type { ResourceStore } from '../../../store/store.ts';
 import { createStoreUpdates } from './store-updates.ts';
 import type { PutResponses, Undecodable } from './store-updates.ts';
 import { Reflector } from './reflector.ts';

@@ -1,4 +1,4 @@
-import type { Arrival } from '../../store.ts';
+import type { Arrival } from '../../../store/store.ts';
 import type { KubeErrorReason } from '../transport/transport.ts';
 
 /** The timeouts and backoffs of a reflector. */

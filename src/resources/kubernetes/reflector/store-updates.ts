@@ -5,7 +5,7 @@ import type { Key, Ref, ResourceKind } from '../../../api/key.ts';
 import { keyOf } from '../../../api/key.ts';
 import { refTo } from '../../../api/objects/references.ts';
 import type { Resource } from '../../../api/objects/resource.ts';
-import type { Arrival, ResourceStore } from '../../store.ts';
+import type { Arrival, ResourceStore } from '../../../store/store.ts';
 import { fieldsOf, identityOf, isOlder, textIn, withoutUnusedMetadata } from '../unstructured.ts';
 import type { ObjectIdentity } from '../unstructured.ts';
 

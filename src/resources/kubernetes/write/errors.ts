@@ -1,5 +1,5 @@
 import type { Ref } from '../../../api/key.ts';
-import { ResourceError } from '../../resources.ts';
+import { ResourceError } from '../../../store/resources.ts';
 import { KubeError } from '../transport/transport.ts';
 
 /** For errors: MeshEndpoints default/web. */

@@ -1,4 +1,4 @@
-import { ResourceError } from '../../resources.ts';
+import { ResourceError } from '../../../store/resources.ts';
 import type { KubeRequest } from '../transport/transport.ts';
 import { requestError } from './errors.ts';
 import { sendWithRetries } from './requests.ts';

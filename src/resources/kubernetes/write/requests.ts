@@ -2,7 +2,7 @@ import type { Clock } from '../../../api/clock.ts';
 import { isEqual } from '../../../api/json.ts';
 import type { Ref, ResourceKind } from '../../../api/key.ts';
 import type { Resource, ResourceOf } from '../../../api/objects/resource.ts';
-import type { ReadResources } from '../../resources.ts';
+import type { ReadResources } from '../../../store/resources.ts';
 import { KubeError } from '../transport/transport.ts';
 import type { KubeErrorReason, KubeRequest, KubeTransport } from '../transport/transport.ts';
 import { fieldsOf, textIn } from '../unstructured.ts';

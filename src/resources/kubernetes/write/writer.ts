@@ -1,6 +1,6 @@
 import type { Ref } from '../../../api/key.ts';
 import { refTo } from '../../../api/objects/references.ts';
-import type { ReadResources, WriteResources } from '../../resources.ts';
+import type { ReadResources, WriteResources } from '../../../store/resources.ts';
 import type { PutResponses } from '../reflector/store-updates.ts';
 import { describeObject } from './errors.ts';
 import { fencedWrites } from './fenced.ts';

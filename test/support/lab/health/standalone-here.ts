@@ -1,4 +1,4 @@
-import type { ReadResources } from '../../../../src/resources/resources.ts';
+import type { ReadResources } from '../../../../src/store/resources.ts';
 import { readStandaloneSettings, startStandalone } from '../../../../src/standalone.ts';
 import type { Standalone } from '../../../../src/standalone.ts';
 import { freeAddresses, readMetrics, variablesOf } from '../traffic/standalone-process.ts';

@@ -2,7 +2,7 @@ import { readClusters, requestThrough } from '../../../../lab/gateway/envoy.ts';
 import type { GatewayResponse } from '../../../../lab/gateway/envoy.ts';
 import type { RemoteNode } from '../../../../lab/state.ts';
 import type { Condition, EndpointStatus, Kinds } from '../../../../src/api/generated/types.ts';
-import type { ReadResources } from '../../../../src/resources/resources.ts';
+import type { ReadResources } from '../../../../src/store/resources.ts';
 import { remoteOf } from '../lab.ts';
 import { clusterOf, meshEndpoints, meshRoute, meshTailnet } from '../traffic/objects.ts';
 import type { StandaloneProcess } from '../traffic/standalone-process.ts';

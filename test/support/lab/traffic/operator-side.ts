@@ -6,7 +6,7 @@ import {
 import { clusterEncoding } from '../../../../src/extension/envoy-cluster/encoding-version.ts';
 import { GatewayFiles } from '../../../../src/gateway-files/gateway-files.ts';
 import { bindingController } from '../../../../src/mesh-binding/controller.ts';
-import { sharedIndexes } from '../../../../src/resources/indexes.ts';
+import { sharedIndexes } from '../../../../src/store/indexes.ts';
 import type { ProcessTelemetry } from '../../../../src/process/telemetry.ts';
 import { openDirectory } from '../../../../src/resources/directory.ts';
 import type { Directory } from '../../../../src/resources/directory.ts';

@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { isEqual } from '../../src/api/json.ts';
-import { RecentStrings, shareStructure } from '../../src/resources/structural-sharing.ts';
+import { RecentStrings, shareStructure } from '../../src/store/structural-sharing.ts';
 
 const strings = new RecentStrings();
 const share = (before: unknown, value: unknown) => shareStructure(before, value, strings);

@@ -1,4 +1,4 @@
-import { createMemoryLease } from '../support/resources/memory-lease.ts';
+import { createMemoryLease } from '../support/store/memory-lease.ts';
 import { describeLease } from '../contract/lease.ts';
 
 describeLease('a lease in memory', () => {

@@ -4,11 +4,11 @@ import { keyOf, refOf } from '../../src/api/key.ts';
 import type { Key, Ref, ResourceKind } from '../../src/api/key.ts';
 import { meshBackendsOf, refTo, tailnetsOf } from '../../src/api/objects/references.ts';
 import type { Resource, ResourceOf } from '../../src/api/objects/resource.ts';
-import { byNamespace } from '../../src/resources/resources.ts';
-import type { AnyIndex, Index } from '../../src/resources/resources.ts';
-import { ResourceStore } from '../../src/resources/store.ts';
+import { byNamespace } from '../../src/store/resources.ts';
+import type { AnyIndex, Index } from '../../src/store/resources.ts';
+import { ResourceStore } from '../../src/store/store.ts';
 import { meshBackend, route } from '../support/declared.ts';
-import { readMeshEndpoints, resourceOf } from '../support/resources/resources.ts';
+import { readMeshEndpoints, resourceOf } from '../support/store/resources.ts';
 
 /** The same sequences in every run; SEED=2 npm test tries others. */
 const seed = Number(process.env['SEED'] ?? 1);

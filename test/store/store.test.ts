@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { tailnetsOf } from '../../src/api/objects/references.ts';
-import { byNamespace } from '../../src/resources/resources.ts';
-import type { Change, Index } from '../../src/resources/resources.ts';
-import { ResourceStore } from '../../src/resources/store.ts';
-import { readMeshEndpoints, resourceOf } from '../support/resources/resources.ts';
+import { byNamespace } from '../../src/store/resources.ts';
+import type { Change, Index } from '../../src/store/resources.ts';
+import { ResourceStore } from '../../src/store/store.ts';
+import { readMeshEndpoints, resourceOf } from '../support/store/resources.ts';
 import { route } from '../support/declared.ts';
 
 const byTailnet: Index<'MeshEndpoints'> = {

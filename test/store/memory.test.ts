@@ -1,4 +1,4 @@
-import { createMemory } from '../support/resources/memory.ts';
+import { createMemory } from '../support/store/memory.ts';
 import { describeResources } from '../contract/resources.ts';
 
 describeResources('resources in memory', ({ indexes, first, reportFailure }) => {

@@ -1,5 +1,5 @@
-import { ResourceError } from '../../../src/resources/resources.ts';
-import type { Lease, LeaseHold, LeasePort } from '../../../src/resources/lease.ts';
+import { ResourceError } from '../../../src/store/resources.ts';
+import type { Lease, LeaseHold, LeasePort } from '../../../src/store/lease.ts';
 
 /** A lease in memory. */
 export type MemoryLease = {

@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import type { Ref } from '../../../src/api/key.ts';
-import { admit, ObjectLifecycle, promised } from '../../../src/resources/lifecycle.ts';
-import type { AnyIndex, ReadResources, WriteResources } from '../../../src/resources/resources.ts';
-import { ResourceStore } from '../../../src/resources/store.ts';
+import { admit, ObjectLifecycle, promised } from '../../../src/store/lifecycle.ts';
+import type { AnyIndex, ReadResources, WriteResources } from '../../../src/store/resources.ts';
+import { ResourceStore } from '../../../src/store/store.ts';
 
 /** The user who declares objects: a person with kubectl, or a deployment tool. */
 interface Author {
