@@ -8,7 +8,7 @@ import type { BindingDeps } from './mesh-binding/controller.ts';
 import { access as endpointsAccess, endpointsController } from './mesh-endpoints/controller.ts';
 import type { EndpointsDeps } from './mesh-endpoints/controller.ts';
 import { endpointsIndexes } from './mesh-endpoints/triggers.ts';
-import { eventAccess, leaseAccess } from './resources/access.ts';
+import { eventAccess, leaseAccess } from './kubernetes/access.ts';
 import { sharedIndexes } from './store/indexes.ts';
 import type { AnyIndex } from './store/resources.ts';
 import { access as tailnetAccess, tailnetController, tailnetIndexes } from './mesh-tailnet/controller.ts';

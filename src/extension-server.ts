@@ -16,7 +16,7 @@ import { helpOn, parseOptional, readSettings } from './process/settings.ts';
 import type { Given, Values } from './process/settings.ts';
 import { startTelemetry } from './process/telemetry.ts';
 import type { ProcessTelemetry } from './process/telemetry.ts';
-import { connectKubernetes } from './resources/kubernetes.ts';
+import { connectKubernetes } from './kubernetes/connect.ts';
 import { openDirectory } from './resources/directory.ts';
 import type { Directory } from './resources/directory.ts';
 import type { ReadResources } from './store/resources.ts';

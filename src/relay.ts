@@ -5,7 +5,7 @@ import { helpOn, readSettings } from './process/settings.ts';
 import type { Given } from './process/settings.ts';
 import { startRelay } from './relay/relay.ts';
 import type { Relay } from './relay/relay.ts';
-import { watchConfigMap } from './resources/config-map.ts';
+import { watchConfigMap } from './kubernetes/config-map.ts';
 import { systemClock } from './runtime/clock.ts';
 import { runUntilSignal } from './runtime/shutdown.ts';
 import { serve } from './telemetry/http.ts';

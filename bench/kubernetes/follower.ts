@@ -2,7 +2,7 @@
 import { trafficKinds } from '../../src/traffic/access.ts';
 import { extensionIndexes } from '../../src/extension/traffic-from-store.ts';
 import { startTelemetry } from '../../src/process/telemetry.ts';
-import { connectKubernetes } from '../../src/resources/kubernetes.ts';
+import { connectKubernetes } from '../../src/kubernetes/connect.ts';
 import { systemClock } from '../../src/runtime/clock.ts';
 import { startController } from '../../src/runtime/controller.ts';
 

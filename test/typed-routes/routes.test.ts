@@ -12,7 +12,7 @@ import {
   tlsRoute,
   udpRoute,
 } from '../../src/index.ts';
-import { SERVED } from '../../src/resources/kubernetes/served-kinds.ts';
+import { SERVED } from '../../src/kubernetes/served-kinds.ts';
 import { protocolsFor } from '../../src/traffic/upstream-protocol.ts';
 import { ROUTE_KINDS } from '../../src/api/key.ts';
 import { whole } from '../support/typed-routes/whole.ts';

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { kubeClient } from '../../../lab/kube/client.ts';
 import { waitFor } from '../../../lab/process/wait.ts';
-import { leaseAccess } from '../../../src/resources/access.ts';
+import { leaseAccess } from '../../../src/kubernetes/access.ts';
 import { createAccount } from '../../support/cluster/account.ts';
 import { testCluster } from '../../support/cluster/cluster.ts';
 import { LeaderProcesses, termsOf, sharedMs } from '../../support/cluster/leader-processes.ts';

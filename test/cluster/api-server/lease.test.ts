@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { kubeClient } from '../../../lab/kube/client.ts';
-import { kubernetesLease } from '../../../src/resources/kubernetes/lease.ts';
+import { kubernetesLease } from '../../../src/kubernetes/lease.ts';
 import type { LeaseHold } from '../../../src/store/lease.ts';
 import { describeLease } from '../../contract/lease.ts';
 import { testCluster } from '../../support/cluster/cluster.ts';

@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { kubeClient } from '../../../lab/kube/client.ts';
-import { restConfigSource } from '../../../src/resources/kubernetes/auth/config-source.ts';
-import { openTransport } from '../../../src/resources/kubernetes/transport/open-transport.ts';
-import type { KubeRequest, KubeTransport } from '../../../src/resources/kubernetes/transport/transport.ts';
+import { restConfigSource } from '../../../src/kubernetes/auth/config-source.ts';
+import { openTransport } from '../../../src/kubernetes/transport/open-transport.ts';
+import type { KubeRequest, KubeTransport } from '../../../src/kubernetes/transport/transport.ts';
 import { systemClock } from '../../../src/runtime/clock.ts';
 import { tokenOf } from '../../support/cluster/account.ts';
 import { testCluster } from '../../support/cluster/cluster.ts';

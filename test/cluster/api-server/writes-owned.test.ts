@@ -4,7 +4,7 @@ import type { Ref } from '../../../src/api/key.ts';
 import { applyAll } from '../../../lab/kube/apply.ts';
 import { kubeClient } from '../../../lab/kube/client.ts';
 import { readManifests } from '../../../lab/kube/manifests.ts';
-import type { KubeRequest } from '../../../src/resources/kubernetes/transport/transport.ts';
+import type { KubeRequest } from '../../../src/kubernetes/transport/transport.ts';
 import { testCluster } from '../../support/cluster/cluster.ts';
 import { createNamespace, removeNamespace } from '../../support/cluster/namespace.ts';
 import { beginWriting, edit, kubeRef, objectAt, verbs } from '../../support/cluster/writer.ts';

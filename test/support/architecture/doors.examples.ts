@@ -10,7 +10,7 @@ export const doorExamples: readonly Example[] = [
       'codegen/load/checks.ts': "import standalone from 'ajv/dist/standalone/index.js';",
     },
     violations: [
-      'src/api/a.ts:1: imports @kubernetes/client-node, which is used only in src/resources/kubernetes/: call what stands behind that door, or take it as a port',
+      'src/api/a.ts:1: imports @kubernetes/client-node, which is used only in src/kubernetes/auth/: call what stands behind that door, or take it as a port',
       'src/extension/hooks/cluster.ts:1: imports @grpc/grpc-js, which is used only in src/extension/grpc/, src/health/probe/grpc.ts: call what stands behind that door, or take it as a port',
       'codegen/load/checks.ts:1: imports ajv, which is used only in codegen/validator/: call what stands behind that door, or take it as a port',
     ],
@@ -19,7 +19,7 @@ export const doorExamples: readonly Example[] = [
     it: 'reach the disk through its door alone, under either of its names',
     files: { 'src/lint/lint.ts': "import { readFile } from 'fs/promises';" },
     violations: [
-      'src/lint/lint.ts:1: imports node:fs, which is used only in lab/commands/cluster.ts, lab/commands/image.ts, lab/commands/lab.ts, lab/commands/parts.ts, lab/commands/start.ts, src/cli.ts, src/explain.ts, src/extension-server.ts, src/lint.ts, src/operator.ts, src/relay.ts, src/standalone.ts, codegen/main.ts, synth/command.ts, synth/folder.ts, synth/main.ts, src/resources/, src/gateway-files/, src/relay/receive-buffers.ts, lab/: call what stands behind that door, or take it as a port',
+      'src/lint/lint.ts:1: imports node:fs, which is used only in lab/commands/cluster.ts, lab/commands/image.ts, lab/commands/lab.ts, lab/commands/parts.ts, lab/commands/start.ts, src/cli.ts, src/explain.ts, src/extension-server.ts, src/lint.ts, src/operator.ts, src/relay.ts, src/standalone.ts, codegen/main.ts, synth/command.ts, synth/folder.ts, synth/main.ts, src/kubernetes/auth/, src/resources/, src/gateway-files/, src/relay/receive-buffers.ts, lab/: call what stands behind that door, or take it as a port',
     ],
   },
   {

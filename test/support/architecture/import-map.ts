@@ -27,6 +27,7 @@ const IMPORT_MAP: Readonly<Record<string, readonly Permission[]>> = {
   'src/relay/': ['src/api/', 'src/telemetry/'],
   'src/typed-routes/': ['src/api/'],
 
+  'src/kubernetes/': ['src/api/', 'src/telemetry/', 'src/store/'],
   'src/runtime/': ['src/api/', 'src/telemetry/', 'src/store/'],
 
   // Controllers: one folder for each kind, one for the ConfigMap mesh-trust, and one for the relay ports of pools.
@@ -86,7 +87,7 @@ const IMPORT_MAP: Readonly<Record<string, readonly Permission[]>> = {
     'src/runtime/',
     'src/traffic/',
     'src/store/',
-    'src/resources/access.ts',
+    'src/kubernetes/access.ts',
   ],
   'src/index.ts': ['src/api/', 'src/typed-routes/'],
   ...Object.fromEntries(ROOTS_OF_SRC.map(root => [root, [...ALL_FOLDERS_OF_SRC, 'src/controllers.ts']])),

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import type { KubeAccess } from '../../../lab/kube/transport.ts';
-import { openTransport } from '../../../src/resources/kubernetes/transport/open-transport.ts';
-import type { KubeTransport } from '../../../src/resources/kubernetes/transport/transport.ts';
+import { openTransport } from '../../../src/kubernetes/transport/open-transport.ts';
+import type { KubeTransport } from '../../../src/kubernetes/transport/transport.ts';
 import { systemClock } from '../../../src/runtime/clock.ts';
 
 /** The transport of the product, with the rights of an administrator. */

@@ -1,8 +1,8 @@
 import type { Ref, ResourceKind } from '../../../src/api/key.ts';
-import { SERVED } from '../../../src/resources/kubernetes/served-kinds.ts';
-import { fieldsOf, textIn } from '../../../src/resources/kubernetes/unstructured.ts';
-import type { Fields } from '../../../src/resources/kubernetes/unstructured.ts';
-import type { KubeRequest, KubeTransport } from '../../../src/resources/kubernetes/transport/transport.ts';
+import { SERVED } from '../../../src/kubernetes/served-kinds.ts';
+import { fieldsOf, textIn } from '../../../src/kubernetes/unstructured.ts';
+import type { Fields } from '../../../src/kubernetes/unstructured.ts';
+import type { KubeRequest, KubeTransport } from '../../../src/kubernetes/transport/transport.ts';
 
 /**
  * A part of a cluster: all names of namespaces and cluster-scoped objects have the same prefix. A client of it sees

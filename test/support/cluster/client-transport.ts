@@ -1,10 +1,6 @@
 import type { KubeClient } from '../../../lab/kube/client.ts';
-import { statusError } from '../../../src/resources/kubernetes/transport/status-error.ts';
-import type {
-  KubeRequest,
-  KubeTransport,
-  Verb,
-} from '../../../src/resources/kubernetes/transport/transport.ts';
+import { statusError } from '../../../src/kubernetes/transport/status-error.ts';
+import type { KubeRequest, KubeTransport, Verb } from '../../../src/kubernetes/transport/transport.ts';
 
 const METHODS: Readonly<Partial<Record<Verb, string>>> = {
   create: 'POST',

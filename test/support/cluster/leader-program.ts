@@ -1,9 +1,9 @@
 /** A process with the operator's leader election, which only writes to a log and a ConfigMap while it leads. */
 import { appendFileSync, readFileSync } from 'node:fs';
 import { uptime } from 'node:os';
-import type { RestConfig } from '../../../src/resources/kubernetes/auth/rest-config.ts';
-import { kubernetesLease } from '../../../src/resources/kubernetes/lease.ts';
-import { openTransport } from '../../../src/resources/kubernetes/transport/open-transport.ts';
+import type { RestConfig } from '../../../src/kubernetes/auth/rest-config.ts';
+import { kubernetesLease } from '../../../src/kubernetes/lease.ts';
+import { openTransport } from '../../../src/kubernetes/transport/open-transport.ts';
 import { countingSleep, systemClock } from '../../../src/runtime/clock.ts';
 import { startLeaderElection } from '../../../src/runtime/leader-election/leadership.ts';
 import { createActivities } from '../../../src/telemetry/activity.ts';

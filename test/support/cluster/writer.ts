@@ -1,10 +1,10 @@
 import type { Ref, ResourceKind } from '../../../src/api/key.ts';
 import type { KubeClient } from '../../../lab/kube/client.ts';
 import type { KubeObject, KubeRef } from '../../../lab/kube/object.ts';
-import { createStoreUpdates } from '../../../src/resources/kubernetes/reflector/store-updates.ts';
-import { pathOf, SERVED } from '../../../src/resources/kubernetes/served-kinds.ts';
-import type { KubeRequest, KubeTransport } from '../../../src/resources/kubernetes/transport/transport.ts';
-import { createWriter } from '../../../src/resources/kubernetes/write/writer.ts';
+import { createStoreUpdates } from '../../../src/kubernetes/reflector/store-updates.ts';
+import { pathOf, SERVED } from '../../../src/kubernetes/served-kinds.ts';
+import type { KubeRequest, KubeTransport } from '../../../src/kubernetes/transport/transport.ts';
+import { createWriter } from '../../../src/kubernetes/write/writer.ts';
 import type { WriteResources } from '../../../src/store/resources.ts';
 import { ResourceStore } from '../../../src/store/store.ts';
 import { systemClock } from '../../../src/runtime/clock.ts';

@@ -1,6 +1,6 @@
 import { GROUP } from '../../../src/api/generated/kinds.ts';
 import type { ResourceKind } from '../../../src/api/key.ts';
-import { SERVED } from '../../../src/resources/kubernetes/served-kinds.ts';
+import { SERVED } from '../../../src/kubernetes/served-kinds.ts';
 import type { ApiObject, ApiState } from './api-state.ts';
 
 const KINDS = Object.keys(SERVED) as ResourceKind[];

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { Ref, ResourceKind } from '../../../src/api/key.ts';
 import { keyOf } from '../../../src/api/key.ts';
 import type { Key } from '../../../src/api/key.ts';
-import { SERVED } from '../../../src/resources/kubernetes/served-kinds.ts';
+import { SERVED } from '../../../src/kubernetes/served-kinds.ts';
 
 /** An object as an API server stores it. */
 export type ApiObject = {

@@ -1,5 +1,5 @@
-import { KubeError } from '../../../src/resources/kubernetes/transport/transport.ts';
-import type { KubeRequest } from '../../../src/resources/kubernetes/transport/transport.ts';
+import { KubeError } from '../../../src/kubernetes/transport/transport.ts';
+import type { KubeRequest } from '../../../src/kubernetes/transport/transport.ts';
 
 /** An event as the server stores it. */
 export type StoredEvent = {

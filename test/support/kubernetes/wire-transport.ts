@@ -1,10 +1,10 @@
 import { inspect } from 'node:util';
 import { onTestFinished } from 'vitest';
-import type { RestConfig, RestConfigSource } from '../../../src/resources/kubernetes/auth/rest-config.ts';
-import { KubeError } from '../../../src/resources/kubernetes/transport/transport.ts';
-import { openTransport } from '../../../src/resources/kubernetes/transport/open-transport.ts';
-import type { TransportOptions } from '../../../src/resources/kubernetes/transport/open-transport.ts';
-import type { KubeTransport } from '../../../src/resources/kubernetes/transport/transport.ts';
+import type { RestConfig, RestConfigSource } from '../../../src/kubernetes/auth/rest-config.ts';
+import { KubeError } from '../../../src/kubernetes/transport/transport.ts';
+import { openTransport } from '../../../src/kubernetes/transport/open-transport.ts';
+import type { TransportOptions } from '../../../src/kubernetes/transport/open-transport.ts';
+import type { KubeTransport } from '../../../src/kubernetes/transport/transport.ts';
 import { systemClock } from '../../../src/runtime/clock.ts';
 import { AUTHORITY } from './wire-certificates.ts';
 
