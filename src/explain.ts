@@ -8,8 +8,8 @@ import { ROUTE_KINDS } from './api/key.ts';
 import { NAMESPACE } from './api/names.ts';
 import { addressSettings, guardOf } from './process/addresses.ts';
 import type { AddressGuard } from './traffic/address-guard.ts';
-import { openDirectory } from './resources/directory.ts';
-import type { Directory } from './resources/directory.ts';
+import { openDirectory } from './files/directory.ts';
+import type { Directory } from './files/directory.ts';
 
 /** What `mesh-gateway help explain` prints. */
 export const EXPLAIN_HELP = `mesh-gateway explain [options] FOLDER

@@ -4,8 +4,8 @@ import { arrayBuffer as readAll } from 'node:stream/consumers';
 import { parseArgs } from 'node:util';
 import { lint } from './lint/lint.ts';
 import type { Report } from './lint/lint.ts';
-import { readSource as readFileOf, textIn } from './resources/directory/file.ts';
-import type { SourceText } from './resources/directory/file.ts';
+import { readSource as readFileOf, textIn } from './files/file.ts';
+import type { SourceText } from './files/file.ts';
 
 /** What `mesh-gateway help lint` prints. */
 export const LINT_HELP = `mesh-gateway lint [--strict] PATH...

@@ -37,7 +37,7 @@ import type { ProcessTelemetry } from './process/telemetry.ts';
 import { connectKubernetes } from './kubernetes/connect.ts';
 import type { ConnectedKubernetes } from './kubernetes/connect.ts';
 import type { ReadResources, RecordEvents } from './store/resources.ts';
-import { clusterInstallationId } from './resources/installation.ts';
+import { clusterInstallationId } from './files/installation.ts';
 import { createEventRecorder } from './kubernetes/events/recorder.ts';
 import type { KubeEvents } from './kubernetes/events/recorder.ts';
 import { kubernetesNamespace, kubernetesReferenced } from './kubernetes/own-namespace.ts';

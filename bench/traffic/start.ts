@@ -2,7 +2,7 @@
 import { extensionIndexes } from '../../src/extension/traffic-from-store.ts';
 import { startServing } from '../../src/process/serving.ts';
 import { startTelemetry } from '../../src/process/telemetry.ts';
-import { openDirectory } from '../../src/resources/directory.ts';
+import { openDirectory } from '../../src/files/directory.ts';
 import { DEFAULT_GUARD } from '../../src/traffic/address-guard.ts';
 import { systemClock } from '../../src/runtime/clock.ts';
 

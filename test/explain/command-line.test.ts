@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process';
 import { cpSync, readdirSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { makeFolders } from '../support/resources/folder.ts';
+import { makeFolders } from '../support/files/folder.ts';
 import { PROJECT, typescript } from '../support/lab/command-line.ts';
 
 type Run = { readonly status: number; readonly out: string; readonly err: string };

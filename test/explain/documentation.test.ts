@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { parseAllDocuments } from 'yaml';
 import { lint } from '../../src/lint/lint.ts';
-import { makeFolders } from '../support/resources/folder.ts';
+import { makeFolders } from '../support/files/folder.ts';
 import { PROJECT, succeed, typescript } from '../support/lab/command-line.ts';
 
 const readme = readFileSync(join(PROJECT, 'README.md'), 'utf8');

@@ -5,7 +5,7 @@ import { startControlApi } from '../../lab/control-api/control-api.ts';
 import type { ClientCredentials } from '../../lab/control-api/control-api.ts';
 import { named } from '../support/declared.ts';
 import { meshTailnet } from '../support/objects.ts';
-import { makeFolders, writeWhole } from '../support/resources/folder.ts';
+import { makeFolders, writeWhole } from '../support/files/folder.ts';
 import { startServed } from '../support/standalone/served-process.ts';
 
 /** The settings with which standalone has the credentials of a client. */

@@ -10,7 +10,7 @@ import { named, route } from '../support/declared.ts';
 import { gatewayCluster, read } from '../support/extension/clusters.ts';
 import { translation } from '../support/extension/hooks.ts';
 import { anyMessage, hostileBytes, seed } from '../support/extension/messages.ts';
-import { makeFolders } from '../support/resources/folder.ts';
+import { makeFolders } from '../support/files/folder.ts';
 import { codeOf, testClient } from '../support/grpc/client.ts';
 import { callHeaders, FRAMES, frame, message, RawConnection } from '../support/grpc/raw.ts';
 import { meshEndpoints, meshTailnet } from '../support/objects.ts';

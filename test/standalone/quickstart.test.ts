@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { objectsIn, readDocuments } from '../../src/api/yaml-documents.ts';
-import { kindSupport } from '../../src/gateway-files/kinds.ts';
+import { kindSupport } from '../../src/files/gateway/kinds.ts';
 import { versionOfBinary } from '../../lab/parts/locate.ts';
 import { QUICKSTART_GATEWAY, QUICKSTART_HOST, QUICKSTART_PORTS } from '../../lab/quickstart/quickstart.ts';
 import { lint } from '../../src/lint/lint.ts';

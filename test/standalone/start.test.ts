@@ -4,7 +4,7 @@ import { cpSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { eventually } from '../support/eventually.ts';
-import { makeFolders } from '../support/resources/folder.ts';
+import { makeFolders } from '../support/files/folder.ts';
 import { PROJECT, typescript } from '../support/lab/command-line.ts';
 import { fakeMachine, installFakeGo, installFakeTools } from '../support/lab/fake-tools.ts';
 

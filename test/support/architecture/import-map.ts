@@ -23,11 +23,11 @@ const IMPORT_MAP: Readonly<Record<string, readonly Permission[]>> = {
   'src/control/': ['src/api/', 'src/telemetry/'],
   'src/external-targets/': ['src/api/', { types: 'src/traffic/address-guard.ts' }],
   'src/health/': ['src/api/', 'src/telemetry/'],
-  'src/resources/': ['src/api/', 'src/telemetry/', 'src/store/'],
   'src/relay/': ['src/api/', 'src/telemetry/'],
   'src/typed-routes/': ['src/api/'],
 
   'src/kubernetes/': ['src/api/', 'src/telemetry/', 'src/store/'],
+  'src/files/': ['src/api/', 'src/telemetry/', 'src/store/'],
   'src/runtime/': ['src/api/', 'src/telemetry/', 'src/store/'],
 
   // Controllers: one folder for each kind, one for the ConfigMap mesh-trust, and one for the relay ports of pools.
@@ -63,13 +63,6 @@ const IMPORT_MAP: Readonly<Record<string, readonly Permission[]>> = {
   'src/extension/': ['src/api/', 'src/traffic/', 'src/telemetry/', 'src/store/'],
   'src/lint/': ['src/api/', 'src/traffic/'],
   'src/explain/': ['src/api/', 'src/traffic/'],
-  'src/gateway-files/': [
-    'src/api/',
-    'src/telemetry/',
-    'src/runtime/',
-    'src/store/',
-    'src/resources/manifests.ts',
-  ],
   'src/process/': [
     'src/api/',
     'src/traffic/',

@@ -2,16 +2,16 @@ import { readdirSync, statSync } from 'node:fs';
 import { mkdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, onTestFinished } from 'vitest';
-import { GatewayFiles } from '../../../src/gateway-files/gateway-files.ts';
-import { openDirectory } from '../../../src/resources/directory.ts';
+import { GatewayFiles } from '../../../src/files/gateway/gateway-files.ts';
+import { openDirectory } from '../../../src/files/directory.ts';
 import { systemClock } from '../../../src/runtime/clock.ts';
 import type { Clock } from '../../../src/api/clock.ts';
 import { createLog } from '../../../src/telemetry/log.ts';
 import { eventually } from '../eventually.ts';
 import { named, route } from '../declared.ts';
-import { QUICK, writeWhole } from '../resources/folder.ts';
+import { QUICK, writeWhole } from '../files/folder.ts';
 import { generatedIn } from './generated.ts';
-import type { Folders } from '../resources/folder.ts';
+import type { Folders } from '../files/folder.ts';
 import { endpoint, meshEndpoints } from '../objects.ts';
 
 export type Shown = {

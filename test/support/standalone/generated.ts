@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { fileOfPart, partsIn } from '../../../src/gateway-files/folder.ts';
+import { fileOfPart, partsIn } from '../../../src/files/gateway/folder.ts';
 
 /**
  * The parts of the generated folder, by kind, namespace and name, without hidden files. Throws if a part is in the

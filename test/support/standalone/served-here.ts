@@ -1,7 +1,7 @@
 import { onTestFinished } from 'vitest';
 import { readStandaloneSettings, startStandalone } from '../../../src/standalone.ts';
 import { eventually } from '../eventually.ts';
-import type { Folders } from '../resources/folder.ts';
+import type { Folders } from '../files/folder.ts';
 import type { LogLine } from './served-process.ts';
 
 /** Standalone in the process of a test, with its log and output. */

@@ -4,12 +4,12 @@ import {
   routesOf,
 } from '../../../../src/extension/traffic-from-store.ts';
 import { clusterEncoding } from '../../../../src/extension/envoy-cluster/encoding-version.ts';
-import { GatewayFiles } from '../../../../src/gateway-files/gateway-files.ts';
+import { GatewayFiles } from '../../../../src/files/gateway/gateway-files.ts';
 import { bindingController } from '../../../../src/mesh-binding/controller.ts';
 import { sharedIndexes } from '../../../../src/store/indexes.ts';
 import type { ProcessTelemetry } from '../../../../src/process/telemetry.ts';
-import { openDirectory } from '../../../../src/resources/directory.ts';
-import type { Directory } from '../../../../src/resources/directory.ts';
+import { openDirectory } from '../../../../src/files/directory.ts';
+import type { Directory } from '../../../../src/files/directory.ts';
 import { systemClock } from '../../../../src/runtime/clock.ts';
 import { startController } from '../../../../src/runtime/controller.ts';
 import { revisionOf } from '../../../../src/traffic/settings/revision.ts';

@@ -4,8 +4,8 @@ import { DEFAULT_GRPC_LIMITS } from '../../../../../src/extension/grpc/limits.ts
 import type { Bytes, Methods } from '../../../../../src/extension/grpc/method.ts';
 import { startGrpcServer } from '../../../../../src/extension/grpc/server.ts';
 import { startTelemetry } from '../../../../../src/process/telemetry.ts';
-import { openDirectory } from '../../../../../src/resources/directory.ts';
-import type { Directory } from '../../../../../src/resources/directory.ts';
+import { openDirectory } from '../../../../../src/files/directory.ts';
+import type { Directory } from '../../../../../src/files/directory.ts';
 import { systemClock } from '../../../../../src/runtime/clock.ts';
 
 /** One call of a hook: the name of its method, request and response. */

@@ -1,0 +1,129 @@
+import { decode } from '../api/objects/decode.ts';
+import type { Decoding } from '../api/objects/decode.ts';
+import { formatFault } from '../api/validation/fault.ts';
+import { GROUP } from '../api/generated/kinds.ts';
+import { objectsIn, readDocuments } from '../api/yaml-documents.ts';
+import { isRecord } from '../api/json.ts';
+import { isDeclaredKind } from '../api/objects/resource.ts';
+import type { SourceDocument } from '../api/yaml-documents.ts';
+import { groupOf, manifestKeyOf } from './manifests.ts';
+import type { ManifestKey, Manifest } from './manifests.ts';
+import type { Declarations, Declared } from './definitions.ts';
+import type { Problem } from './problems.ts';
+
+/** The declarations in a file, and its problems. */
+export type ParsedFile = { readonly declarations: Declarations; readonly problems: readonly Problem[] };
+
+export type FileContext = {
+  readonly file: string;
+  /** The declarations of the file before it changed. */
+  readonly before: Declarations;
+  readonly defaultNamespace: string;
+  /** Whether manifests of other groups are kept. */
+  readonly keepsManifests: boolean;
+};
+
+const MAX_OBJECTS = 10_000;
+
+/*
+ * A file that is being written may be incomplete when it is read:
+ *
+ *   empty, or not YAML         its declarations stay as they were
+ *   an object is invalid       the valid objects, and the previous declarations that are not among them
+ */
+
+/** Parses and validates the objects in a file. */
+export function parseFile(text: string, context: FileContext): ParsedFile {
+  const { file, before } = context;
+  const unchanged = (problems: readonly Problem[]) => ({ declarations: before, problems });
+  // Emptying a file that had only objects of other groups deletes them.
+  if (text.trim() === '' && [...before.values()].some(({ resource }) => resource)) {
+    const message = 'is empty; its previous objects are kept: delete the file to delete its objects';
+    return unchanged([{ reason: 'NotYaml', file, message }]);
+  }
+  const { documents, faults } = readDocuments(text);
+  if (faults.length > 0) return unchanged(faults.map(fault => ({ reason: 'NotYaml', file, ...fault })));
+  const placed = documents.flatMap(placedIn);
+  if (placed.length > MAX_OBJECTS) {
+    const message = `has more than the ${MAX_OBJECTS} objects that one file may have, and was not read`;
+    return unchanged([{ reason: 'TooMuch', file, message }]);
+  }
+  return interpretObjects(placed, context);
+}
+
+type Placed = { readonly object: unknown; readonly lineOf: SourceDocument['lineOf'] };
+
+function placedIn({ value, lineOf }: SourceDocument): readonly Placed[] {
+  if (value === null || value === undefined) return [];
+  return objectsIn(value).map(({ object, steps }) => ({
+    object,
+    lineOf: inner => lineOf([...steps, ...inner]),
+  }));
+}
+
+function interpretObjects(placed: readonly Placed[], context: FileContext): ParsedFile {
+  const { file, before, defaultNamespace } = context;
+  const declarations = new Map<ManifestKey, Declared>();
+  const problems: Problem[] = [];
+  let isValid = true;
+  for (const { object, lineOf } of placed) {
+    const decoding = decodeDeclared(object, defaultNamespace);
+    if (decoding.is === 'faulty') {
+      isValid = false;
+      for (const fault of decoding.faults)
+        problems.push({ reason: 'Invalid', file, line: lineOf(fault.steps), message: formatFault(fault) });
+    }
+    const found = declaredBy(decoding, object, context);
+    if (!found) continue;
+    const [key, declared] = found;
+    if (!declarations.has(key)) declarations.set(key, declared);
+    else if (declared.resource) {
+      const { kind, metadata } = declared.resource;
+      const message = `${kind}/${metadata.namespace ?? ''}/${metadata.name} is defined above`;
+      problems.push({ reason: 'Duplicate', file, line: lineOf([]), message });
+    }
+  }
+  return { declarations: isValid ? declarations : new Map([...before, ...declarations]), problems };
+}
+
+/** Decodes an object, unless its kind is only read from a cluster. */
+function decodeDeclared(object: unknown, defaultNamespace: string): Decoding {
+  const { apiVersion, kind } = isRecord(object) ? object : {};
+  const isRead = typeof apiVersion !== 'string' || typeof kind !== 'string' || isDeclaredKind(kind);
+  return isRead ? decode(object, defaultNamespace) : { is: 'foreign', apiVersion, kind };
+}
+
+/** Undefined for invalid objects, and for those of other kinds where manifests are not kept. */
+function declaredBy(
+  decoding: Decoding,
+  object: unknown,
+  { defaultNamespace, keepsManifests }: FileContext,
+): readonly [ManifestKey, Declared] | undefined {
+  if (decoding.is === 'faulty') return undefined;
+  if (decoding.is === 'foreign') {
+    const manifest = keepsManifests ? manifestIn(object, defaultNamespace) : undefined;
+    return manifest && [manifestKeyOf(manifest), { manifest }];
+  }
+  const { resource } = decoding;
+  const { apiVersion, kind, metadata } = resource;
+  const key = manifestKeyOf({ apiVersion, kind, name: metadata.name, namespace: metadata.namespace ?? '' });
+  if (!keepsManifests || groupOf(resource) === GROUP) return [key, { resource }];
+  const { name, namespace = '' } = metadata;
+  return [
+    key,
+    { resource, manifest: { apiVersion, kind, namespace, name, content: Object(object) as Fields } },
+  ];
+}
+
+type Fields = Readonly<Record<string, unknown>>;
+
+/** The manifest of an object of another kind; undefined where it has no name. */
+function manifestIn(value: unknown, defaultNamespace: string): Manifest | undefined {
+  if (!isRecord(value) || !isRecord(value['metadata'])) return undefined;
+  const { apiVersion, kind, metadata } = value;
+  const { name, namespace } = metadata;
+  if (typeof apiVersion !== 'string' || typeof kind !== 'string' || typeof name !== 'string' || name === '')
+    return undefined;
+  const hasNamespace = typeof namespace === 'string' && namespace !== '';
+  return { apiVersion, kind, namespace: hasNamespace ? namespace : defaultNamespace, name, content: value };
+}
