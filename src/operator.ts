@@ -2,8 +2,13 @@ import { hostname, uptime } from 'node:os';
 import type { Ref } from './api/key.ts';
 import { COMPONENTS, extensionServerIn } from './api/names.ts';
 import { openTailnets } from './control/tailnets.ts';
-import { controllerIndexes, controllerKinds, controllerNames, startControllers } from './controllers.ts';
-import type { ExternalTargets } from './external-targets/external-targets.ts';
+import {
+  controllerIndexes,
+  controllerKinds,
+  controllerNames,
+  startControllers,
+} from './controllers/registry.ts';
+import type { ExternalTargets } from './controllers/mesh-endpoints/inputs/external-targets.ts';
 import { extensionIndexes, trafficResourcesFrom } from './extension/traffic-from-store.ts';
 import { createResolutionCache } from './extension/resolution-cache.ts';
 import type { ResolutionCache } from './extension/resolution-cache.ts';
@@ -17,17 +22,17 @@ import {
   podSettings,
   telemetrySettings,
 } from './process/declared-settings.ts';
-import { readEndpointGauges } from './mesh-endpoints/gauges.ts';
-import { openExternalTargets } from './external-targets/open-external-targets.ts';
-import { externalTargetInputs } from './mesh-endpoints/external-targets.ts';
-import { meshAddressInputs } from './mesh-endpoints/inputs.ts';
-import { referenceInputs } from './endpoint-inputs/inputs.ts';
-import { readPoolGauges } from './mesh-tailnet/pool/gauges.ts';
-import { readMeshdState } from './mesh-tailnet/pool/meshd-state.ts';
-import { readyMembers } from './mesh-tailnet/pool/ready-members.ts';
+import { readEndpointGauges } from './controllers/mesh-endpoints/gauges.ts';
+import { openExternalTargets } from './controllers/mesh-endpoints/inputs/open-external-targets.ts';
+import { externalTargetInputs } from './controllers/mesh-endpoints/inputs/external-target-inputs.ts';
+import { meshAddressInputs } from './controllers/mesh-endpoints/inputs/inputs.ts';
+import { referenceInputs } from './controllers/mesh-endpoints/inputs/references.ts';
+import { readPoolGauges } from './controllers/mesh-tailnet/pool/gauges.ts';
+import { readMeshdState } from './controllers/mesh-tailnet/pool/meshd-state.ts';
+import { readyMembers } from './controllers/mesh-tailnet/pool/ready-members.ts';
 import { addressSettings, guardOf } from './process/addresses.ts';
 import { meshPodSettings } from './process/mesh-pods.ts';
-import { createPublishedPorts } from './relay-ports/published-ports.ts';
+import { createPublishedPorts } from './controllers/mesh-tailnet/relays/published-ports.ts';
 import { runUntilSignal } from './runtime/shutdown.ts';
 import type { Running } from './runtime/shutdown.ts';
 import { helpOn, readSettings } from './process/settings.ts';

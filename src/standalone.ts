@@ -1,11 +1,11 @@
 import { homedir } from 'node:os';
 import { join, relative, resolve, sep } from 'node:path';
-import { controllerIndexes, controllerNames, startControllers } from './controllers.ts';
+import { controllerIndexes, controllerNames, startControllers } from './controllers/registry.ts';
 import { OAUTH_SECRET } from './api/names.ts';
-import type { ExternalTargets } from './external-targets/external-targets.ts';
-import { openExternalTargets } from './external-targets/open-external-targets.ts';
-import { externalTargetInputs } from './mesh-endpoints/external-targets.ts';
-import { meshAddressInputs } from './mesh-endpoints/inputs.ts';
+import type { ExternalTargets } from './controllers/mesh-endpoints/inputs/external-targets.ts';
+import { openExternalTargets } from './controllers/mesh-endpoints/inputs/open-external-targets.ts';
+import { externalTargetInputs } from './controllers/mesh-endpoints/inputs/external-target-inputs.ts';
+import { meshAddressInputs } from './controllers/mesh-endpoints/inputs/inputs.ts';
 import { openTailnets } from './control/tailnets.ts';
 import { extensionIndexes, trafficResourcesFrom } from './extension/traffic-from-store.ts';
 import { GatewayFiles } from './files/gateway/gateway-files.ts';
@@ -18,8 +18,8 @@ import {
   telemetrySettings,
 } from './process/declared-settings.ts';
 import { envoyGatewayFile } from './api/envoy-gateway.ts';
-import { readEndpointGauges } from './mesh-endpoints/gauges.ts';
-import { readyMembers } from './mesh-tailnet/pool/ready-members.ts';
+import { readEndpointGauges } from './controllers/mesh-endpoints/gauges.ts';
+import { readyMembers } from './controllers/mesh-tailnet/pool/ready-members.ts';
 import { meshPodSettings } from './process/mesh-pods.ts';
 import { runUntilSignal, controllerSteps } from './runtime/shutdown.ts';
 import { addressSettings, guardOf } from './process/addresses.ts';
@@ -30,7 +30,7 @@ import { startTelemetry } from './process/telemetry.ts';
 import type { ProcessTelemetry } from './process/telemetry.ts';
 import type { RecordEvents } from './store/resources.ts';
 import { installationId } from './files/installation.ts';
-import { referenceInputs } from './endpoint-inputs/inputs.ts';
+import { referenceInputs } from './controllers/mesh-endpoints/inputs/references.ts';
 import { localReferenced, localSecrets } from './files/local-secrets.ts';
 import type { ReadOwnNamespace } from './store/own-namespace.ts';
 import { openDirectory } from './files/directory.ts';

@@ -2,7 +2,7 @@ import { k8s } from 'cdk8s-plus-28';
 import type { Construct } from 'constructs';
 import type { Access, AccessRule } from '../../src/api/access.ts';
 import { COMPONENTS } from '../../src/api/names.ts';
-import { operatorAccess } from '../../src/controllers.ts';
+import { operatorAccess } from '../../src/controllers/registry.ts';
 import { extensionServerAccess } from '../../src/traffic/access.ts';
 import { clusterName, labelsOf } from '../installation.ts';
 import type { Component, Install } from '../installation.ts';

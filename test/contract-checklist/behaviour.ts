@@ -3,7 +3,7 @@ import type { NamedTest, Table } from './row.ts';
 
 const NAMES = 'test/contract-checklist/names.test.ts';
 const CONTROLLER = 'test/runtime/controller.test.ts';
-const TAILNET = 'test/mesh-tailnet/controller.test.ts';
+const TAILNET = 'test/controllers/mesh-tailnet/controller.test.ts';
 const ALERTS = 'test/synth/alerts.test.ts';
 
 const REFUSED: NamedTest = ['test/corpus.test.ts', 'refuses $file at one path'];
@@ -21,12 +21,12 @@ const GRPC_METRICS: NamedTest = [NAMES, 'include $name, and a call is recorded i
 const HEALTH_METRICS: NamedTest = [NAMES, 'include $name, which counts results but unknown ones'];
 const DECIDED: NamedTest = ['test/health/threshold.test.ts', '%s is after %j %s with the error %j'];
 const CHECKED_AT: NamedTest = ['test/health/threshold.test.ts', 'is that of %s'];
-const STATUS = 'test/mesh-endpoints/health.test.ts';
+const STATUS = 'test/controllers/mesh-endpoints/health.test.ts';
 const WRITTEN: NamedTest = [STATUS, 'changes with each decision, at once'];
 const ALERT: NamedTest = [ALERTS, '$sentence'];
 const CREDENTIALS: NamedTest = [TAILNET, 'with a wrong secret, at %s'];
 const LABELS: NamedTest = [
-  'test/mesh-tailnet/pool-objects.test.ts',
+  'test/controllers/mesh-tailnet/pool/objects.test.ts',
   'has the label by which network policies select it',
 ];
 const CONTAINERS: NamedTest = [NAMES, 'are those of the containers'];
@@ -328,7 +328,7 @@ const SAFETY: readonly Table[] = [
       row(
         ['Device creation failure', 'log message: failed to create device'],
         [
-          'test/mesh-tailnet/pool/limits.test.ts',
+          'test/controllers/mesh-tailnet/pool/limits.test.ts',
           'does not write its status for each error of the control API, and waits between its requests',
         ],
       ),

@@ -16,7 +16,7 @@ const EXTERNAL_TARGET: NamedTest = [
   'test/traffic/external-targets.test.ts',
   'is its resolved addresses and its port, without a proxy, with either data path',
 ];
-const STATUS = 'test/mesh-endpoints/health.test.ts';
+const STATUS = 'test/controllers/mesh-endpoints/health.test.ts';
 const WRITTEN: NamedTest = [STATUS, 'changes with each decision, at once'];
 const READY: NamedTest = [STATUS, 'is True while an endpoint is healthy'];
 const DECIDED: NamedTest = ['test/health/threshold.test.ts', '%s is after %j %s with the error %j'];
@@ -174,7 +174,7 @@ export const FIELD_TABLES: readonly Table[] = [
     columns: ['Field', 'Type', 'Description'],
     rows: [
       row(['name', 'string', ''], CORPUS, [
-        'test/mesh-endpoints/relay-ports.test.ts',
+        'test/controllers/mesh-endpoints/relay-ports.test.ts',
         'has the relay port once it is confirmed',
       ]),
       row(
@@ -215,11 +215,11 @@ export const FIELD_TABLES: readonly Table[] = [
         'those with another domain are ignored',
       ]),
       row(['configuration.devices.preauth', 'bool', 'enables pre-authorization'], CORPUS, [
-        'test/mesh-tailnet/pool/members.test.ts',
+        'test/controllers/mesh-tailnet/pool/members.test.ts',
         'needs no approval by default, where the tailnet requires it',
       ]),
       row(['configuration.devices.requireApproval', 'bool', 'manual approval'], CORPUS, [
-        'test/mesh-tailnet/pool/members.test.ts',
+        'test/controllers/mesh-tailnet/pool/members.test.ts',
         'waits for approval with %j, which the condition asks for',
       ]),
     ],

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { MESH_POD, OAUTH_SECRET } from '../../src/api/names.ts';
 import { validate } from '../../src/api/validation/validate.ts';
-import { operatorAccess } from '../../src/controllers.ts';
+import { operatorAccess } from '../../src/controllers/registry.ts';
 import {
   controllerSettings,
   extensionSettings,

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { targetsVersion } from '../../src/api/relay-targets.ts';
 import { runRelay } from '../../src/relay.ts';
-import { parseRelayStatus } from '../../src/relay-ports/relay-status.ts';
+import { parseRelayStatus } from '../../src/controllers/mesh-tailnet/relays/relay-status.ts';
 import { eventually } from '../support/eventually.ts';
 import { openClient, startUdpService } from '../support/relay/datagrams.ts';
 import { startConfigMapServer } from '../support/relay/config-map-server.ts';

@@ -1,4 +1,4 @@
 import { describeOwnNamespace } from '../contract/own-namespace.ts';
-import { MemoryNamespace } from '../support/mesh-tailnet/namespace.ts';
+import { MemoryNamespace } from '../support/controllers/mesh-tailnet/namespace.ts';
 
 describeOwnNamespace('a namespace in memory', () => Promise.resolve(new MemoryNamespace()));

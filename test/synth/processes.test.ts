@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { operatorAccess } from '../../src/controllers.ts';
+import { operatorAccess } from '../../src/controllers/registry.ts';
 import { extensionServerAccess } from '../../src/traffic/access.ts';
 import {
   controllerSettings,

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { Route } from '../../src/api/objects/gateway-api.ts';
 import { explainRoutes } from '../../src/explain/routes.ts';
-import { unusedOfRoute } from '../../src/mesh-endpoints/routes.ts';
+import { unusedOfRoute } from '../../src/controllers/mesh-endpoints/routes.ts';
 import { envoyClusterSettingsOf } from '../../src/traffic/settings/envoy-cluster-settings.ts';
 import { revisionOf } from '../../src/traffic/settings/revision.ts';
 import { closedSettingsOf, overTlsBudget } from '../../src/traffic/settings/tls-budget.ts';

@@ -9,7 +9,7 @@ import { podsWith } from '../../../lab/kube/pods.ts';
 import { withPodPort } from '../../../lab/cluster/port-forward.ts';
 import { requestThrough } from '../../../lab/gateway/envoy.ts';
 import { waitFor } from '../../../lab/process/wait.ts';
-import { operatorAccess } from '../../../src/controllers.ts';
+import { operatorAccess } from '../../../src/controllers/registry.ts';
 import { extensionServerAccess } from '../../../src/traffic/access.ts';
 import { tokenOf } from '../../support/cluster/account.ts';
 import { connectionsSeen } from '../../support/cluster/install/connections.ts';

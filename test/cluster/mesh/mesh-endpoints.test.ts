@@ -10,7 +10,7 @@ import { locateBinaries } from '../../../lab/parts/locate.ts';
 import { waitFor } from '../../../lab/process/wait.ts';
 import { API_VERSION } from '../../../src/api/generated/kinds.ts';
 import { COMPONENTS } from '../../../src/api/names.ts';
-import { operatorAccess } from '../../../src/controllers.ts';
+import { operatorAccess } from '../../../src/controllers/registry.ts';
 import { createAccount, writeKubeconfig } from '../../support/cluster/account.ts';
 import { ownApiServer } from '../../support/cluster/own-api-server.ts';
 import type { OwnApiServer } from '../../support/cluster/own-api-server.ts';

@@ -12,7 +12,7 @@ import { locateBinaries } from '../../../lab/parts/locate.ts';
 import { waitFor } from '../../../lab/process/wait.ts';
 import { API_VERSION } from '../../../src/api/generated/kinds.ts';
 import { clusterNameIn, COMPONENTS, SECRET_READER } from '../../../src/api/names.ts';
-import { operatorAccess } from '../../../src/controllers.ts';
+import { operatorAccess } from '../../../src/controllers/registry.ts';
 import { extensionServerAccess } from '../../../src/traffic/access.ts';
 import { createAccount, writeKubeconfig } from '../../support/cluster/account.ts';
 import { ownApiServer } from '../../support/cluster/own-api-server.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { MeshdState } from '../../../src/mesh-tailnet/pool/meshd-state.ts';
+import type { MeshdState } from '../../../src/controllers/mesh-tailnet/pool/meshd-state.ts';
 import { typescript } from '../../support/lab/command-line.ts';
 import { outputInOwnNetwork } from '../../support/lab/traffic/own-network.ts';
 

@@ -23,12 +23,12 @@ export const importMapExamples: readonly Example[] = [
     files: {
       'src/index.ts': "export { a } from './lint/lint.ts';",
       'src/extension/eds/server.ts': "await import('../../control/control.ts');",
-      'src/mesh-tailnet/plan.ts': "type A = import('../health/monitor.ts').A;",
+      'src/controllers/mesh-tailnet/plan.ts': "type A = import('../../health/monitor.ts').A;",
     },
     violations: [
       'src/index.ts:1: imports src/lint/lint.ts: src/index.ts may import src/api/, src/typed-routes/: hand in what is needed, or decide on an edge in the import map',
       'src/extension/eds/server.ts:1: imports src/control/control.ts: src/extension/ may import src/api/, src/traffic/, src/telemetry/, src/store/: hand in what is needed, or decide on an edge in the import map',
-      'src/mesh-tailnet/plan.ts:1: imports src/health/monitor.ts: src/mesh-tailnet/ may import src/api/, src/traffic/, src/runtime/, src/telemetry/, src/store/, src/control/control.ts, src/external-targets/external-targets.ts, src/health/health.ts, src/health/check.ts, src/health/threshold.ts: hand in what is needed, or decide on an edge in the import map',
+      'src/controllers/mesh-tailnet/plan.ts:1: imports src/health/monitor.ts: src/controllers/mesh-tailnet/ may import src/api/, src/traffic/, src/telemetry/, src/store/, src/control/control.ts, src/health/check.ts, src/health/health.ts, src/health/threshold.ts, src/runtime/, types of src/controllers/mesh-endpoints/relay-ports.ts: hand in what is needed, or decide on an edge in the import map',
     ],
   },
   {
@@ -41,9 +41,9 @@ export const importMapExamples: readonly Example[] = [
   },
   {
     it: 'do not lead from one kind to another',
-    files: { 'src/mesh-binding/plan.ts': "import { a } from '../mesh-gateway/plan.ts';" },
+    files: { 'src/controllers/mesh-binding/plan.ts': "import { a } from '../mesh-gateway/plan.ts';" },
     violations: [
-      'src/mesh-binding/plan.ts:1: imports src/mesh-gateway/plan.ts: src/mesh-binding/ may import src/api/, src/traffic/, src/runtime/, src/telemetry/, src/store/, src/control/control.ts, src/external-targets/external-targets.ts, src/health/health.ts, src/health/check.ts, src/health/threshold.ts: hand in what is needed, or decide on an edge in the import map',
+      'src/controllers/mesh-binding/plan.ts:1: imports src/controllers/mesh-gateway/plan.ts: src/controllers/mesh-binding/ may import src/api/, src/traffic/, src/telemetry/, src/store/, src/control/control.ts, src/health/check.ts, src/health/health.ts, src/health/threshold.ts, src/runtime/: hand in what is needed, or decide on an edge in the import map',
     ],
   },
   {
@@ -68,7 +68,7 @@ export const importMapExamples: readonly Example[] = [
     files: {
       'codegen/cel/type.ts': "import type { Node } from '../kind.ts';",
       'src/cli.ts': "import { runLint } from './lint.ts';\nimport { synth } from '../synth/install.ts';",
-      'src/mesh-tailnet/reconcile.ts': "import type { Control } from '../control/control.ts';",
+      'src/controllers/mesh-tailnet/reconcile.ts': "import type { Control } from '../../control/control.ts';",
       'lab/commands/start.ts': "import { runStandalone } from '../../src/standalone.ts';",
       'synth/charts/rbac.ts': "import { trafficAccess } from '../../src/traffic/access.ts';",
       'test/lint.test.ts': "import { runLint } from '../src/lint.ts';\nimport json from '../package.json';",

@@ -5,9 +5,21 @@ import { COMPOSITION_ROOTS, isCompositionRoot, isProduct, isTest } from './place
 import { at } from './source.ts';
 import type { Source, Violations } from './source.ts';
 
-const PORTS = ['src/control/control.ts', 'src/external-targets/external-targets.ts', 'src/health/health.ts'];
 const ALL_FOLDERS_OF_SRC = ['src/*/'];
 const ROOTS_OF_SRC = COMPOSITION_ROOTS.filter(root => root.startsWith('src/'));
+
+/** What each controller may import: of what works outside of the cluster, ports and data. */
+const FOR_CONTROLLERS = [
+  'src/api/',
+  'src/traffic/',
+  'src/telemetry/',
+  'src/store/',
+  'src/control/control.ts',
+  'src/health/check.ts',
+  'src/health/health.ts',
+  'src/health/threshold.ts',
+  'src/runtime/',
+];
 
 /**
  * Who may import whom; everyone may import from its own folder. A missing edge is a decision, so that an edge is
@@ -21,72 +33,47 @@ const IMPORT_MAP: Readonly<Record<string, readonly Permission[]>> = {
 
   'src/store/': ['src/api/'],
   'src/control/': ['src/api/', 'src/telemetry/'],
-  'src/external-targets/': ['src/api/', { types: 'src/traffic/address-guard.ts' }],
   'src/health/': ['src/api/', 'src/telemetry/'],
   'src/relay/': ['src/api/', 'src/telemetry/'],
-  'src/typed-routes/': ['src/api/'],
 
   'src/kubernetes/': ['src/api/', 'src/telemetry/', 'src/store/'],
   'src/files/': ['src/api/', 'src/telemetry/', 'src/store/'],
   'src/runtime/': ['src/api/', 'src/telemetry/', 'src/store/'],
 
-  // Controllers: one folder for each kind, one for the ConfigMap mesh-trust, and one for the relay ports of pools.
-  'src/relay-ports/': [
+  // The registry, which roots start and from which manifests take access, and a folder for each controller.
+  'src/controllers/registry.ts': [
     'src/api/',
     'src/traffic/',
+    'src/store/',
+    'src/kubernetes/access.ts',
     'src/runtime/',
-    'src/telemetry/',
-    'src/store/',
-    ...PORTS,
-    'src/mesh-tailnet/gather.ts',
-    'src/mesh-tailnet/pool/',
-    { types: 'src/mesh-endpoints/relay-ports.ts' },
+    'src/controllers/*/',
   ],
-  // What MeshEndpoints refer to in their namespace.
-  'src/endpoint-inputs/': [
-    'src/api/',
-    'src/traffic/',
-    'src/store/',
-    ...PORTS,
-    { types: 'src/mesh-endpoints/inputs.ts' },
+  'src/controllers/mesh-tailnet/': [
+    ...FOR_CONTROLLERS,
+    { types: 'src/controllers/mesh-endpoints/relay-ports.ts' },
   ],
-  'src/mesh-*/': [
-    'src/api/',
-    'src/traffic/',
-    'src/runtime/',
-    'src/telemetry/',
-    'src/store/',
-    ...PORTS,
-    'src/health/check.ts',
-    'src/health/threshold.ts',
-  ],
+  'src/controllers/*/': FOR_CONTROLLERS,
   'src/extension/': ['src/api/', 'src/traffic/', 'src/telemetry/', 'src/store/'],
-  'src/lint/': ['src/api/', 'src/traffic/'],
-  'src/explain/': ['src/api/', 'src/traffic/'],
+
   'src/process/': [
     'src/api/',
     'src/traffic/',
     'src/telemetry/',
+    'src/store/',
     'src/runtime/',
     'src/extension/',
-    'src/store/',
   ],
 
-  // The registry of controllers, which roots start and from which manifests take access.
-  'src/controllers.ts': [
-    'src/api/',
-    'src/mesh-*/',
-    'src/relay-ports/',
-    'src/runtime/',
-    'src/traffic/',
-    'src/store/',
-    'src/kubernetes/access.ts',
-  ],
+  'src/lint/': ['src/api/', 'src/traffic/'],
+  'src/explain/': ['src/api/', 'src/traffic/'],
+  'src/typed-routes/': ['src/api/'],
+
   'src/index.ts': ['src/api/', 'src/typed-routes/'],
-  ...Object.fromEntries(ROOTS_OF_SRC.map(root => [root, [...ALL_FOLDERS_OF_SRC, 'src/controllers.ts']])),
+  ...Object.fromEntries(ROOTS_OF_SRC.map(root => [root, ALL_FOLDERS_OF_SRC])),
   'src/cli.ts': [...ALL_FOLDERS_OF_SRC, ...ROOTS_OF_SRC, 'synth/'],
 
-  'synth/': ['src/api/', 'src/controllers.ts', 'src/telemetry/*metrics.ts', 'src/traffic/access.ts'],
+  'synth/': ['src/api/', 'src/controllers/registry.ts', 'src/telemetry/*metrics.ts', 'src/traffic/access.ts'],
   'codegen/': [],
 
   // Real parts for tests, benches and `npm start`; nothing of the product imports them.
@@ -121,11 +108,11 @@ function forbiddenImports(source: Source): Violations {
   });
 }
 
-/** Where a file belongs: a folder of src, a file directly in src, or a folder at the root. */
+/** Where a file belongs: a folder of src, a controller, a file beside one of these, or a folder at the root. */
 function homeOf(path: string): string {
-  const [first = '', second = '', third] = path.split('/');
-  if (first !== 'src') return path.includes('/') ? `${first}/` : first;
-  return third === undefined ? `src/${second}` : `src/${second}/`;
+  const depth = path.startsWith('src/controllers/') ? 3 : path.startsWith('src/') ? 2 : 1;
+  const parts = path.split('/');
+  return parts.length <= depth ? path : `${parts.slice(0, depth).join('/')}/`;
 }
 
 function permissionsOf(home: string): readonly Permission[] | undefined {

@@ -5,12 +5,12 @@ export const purityExamples: readonly Example[] = [
   {
     it: 'do not wait',
     files: {
-      'src/mesh-tailnet/plan.ts': 'export const plan = async () => {\n  await look();\n};',
+      'src/controllers/mesh-tailnet/plan.ts': 'export const plan = async () => {\n  await look();\n};',
       'codegen/load/load.ts': 'for await (const file of files) read(file);',
     },
     violations: [
-      'src/mesh-tailnet/plan.ts:1: async is waiting: return data, and let the caller act on it (this file is pure by name)',
-      'src/mesh-tailnet/plan.ts:2: await is waiting: return data, and let the caller act on it (this file is pure by name)',
+      'src/controllers/mesh-tailnet/plan.ts:1: async is waiting: return data, and let the caller act on it (this file is pure by name)',
+      'src/controllers/mesh-tailnet/plan.ts:2: await is waiting: return data, and let the caller act on it (this file is pure by name)',
       'codegen/load/load.ts:1: await is waiting: return data, and let the caller act on it (this file is pure by name)',
     ],
   },
@@ -33,13 +33,13 @@ export const purityExamples: readonly Example[] = [
     files: {
       'src/traffic/weights.ts':
         'Math.random();\nglobalThis.crypto.randomUUID();\nconst pick = (dice = Math.random) => dice();',
-      'src/mesh-gateway/workload.ts': "import { createHash, randomUUID } from 'node:crypto';",
+      'src/controllers/mesh-gateway/workload.ts': "import { createHash, randomUUID } from 'node:crypto';",
     },
     violations: [
       'src/traffic/weights.ts:1: Math.random is randomness: take the number as an argument (this file is pure by name)',
       'src/traffic/weights.ts:2: crypto is randomness: take the number as an argument (this file is pure by name)',
       'src/traffic/weights.ts:3: Math.random is randomness: take the number as an argument (this file is pure by name)',
-      'src/mesh-gateway/workload.ts:1: node:crypto (but for createHash, X509Certificate) is the outside world: return what is to be done as data (this file is pure by name)',
+      'src/controllers/mesh-gateway/workload.ts:1: node:crypto (but for createHash, X509Certificate) is the outside world: return what is to be done as data (this file is pure by name)',
     ],
   },
   {
@@ -62,7 +62,7 @@ export const purityExamples: readonly Example[] = [
   {
     it: 'may compute with times, hashes and names of their own, and other files may do it all',
     files: {
-      'src/mesh-endpoints/status.ts':
+      'src/controllers/mesh-endpoints/status.ts':
         'const time = new Date(given).toISOString(); Date.parse(time); Math.max(1, 2);',
       'src/traffic/settings/revision.ts':
         "import { createHash } from 'node:crypto';\nimport { join } from 'node:path';",

@@ -17,7 +17,7 @@ import { waitFor } from '../../../lab/process/wait.ts';
 import { validate } from '../../../src/api/validation/validate.ts';
 import { MESH_POD, poolName } from '../../../src/api/names.ts';
 import type { ControlApi } from '../../../src/control/control.ts';
-import { poolObjects } from '../../../src/mesh-tailnet/pool/objects.ts';
+import { poolObjects } from '../../../src/controllers/mesh-tailnet/pool/objects.ts';
 import { imageOf } from '../../../lab/cluster/images/table.ts';
 import { named } from '../declared.ts';
 import { AUTHORITY } from '../kubernetes/wire-certificates.ts';

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { API_VERSION, GROUP } from '../../../src/api/generated/kinds.ts';
 import { COMPONENTS } from '../../../src/api/names.ts';
 import type { Access } from '../../../src/api/access.ts';
-import { operatorAccess } from '../../../src/controllers.ts';
+import { operatorAccess } from '../../../src/controllers/registry.ts';
 import { extensionServerAccess } from '../../../src/traffic/access.ts';
 import type { ApiServerAlone } from '../../../lab/cluster/api-server-alone.ts';
 import type { KubeClient } from '../../../lab/kube/client.ts';

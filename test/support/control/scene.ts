@@ -3,7 +3,7 @@ import { startControlApi } from '../../../lab/control-api/control-api.ts';
 import type { ControlApiOptions } from '../../../lab/control-api/control-api.ts';
 import type { Kinds } from '../../../src/api/generated/types.ts';
 import { openTailnets } from '../../../src/control/tailnets.ts';
-import { tailnetController, tailnetIndexes } from '../../../src/mesh-tailnet/controller.ts';
+import { tailnetController, tailnetIndexes } from '../../../src/controllers/mesh-tailnet/controller.ts';
 import { sharedIndexes } from '../../../src/store/indexes.ts';
 import type { ObjectEvent } from '../../../src/store/resources.ts';
 import type { OwnData, OwnSecret, ReadOwnNamespace } from '../../../src/store/own-namespace.ts';

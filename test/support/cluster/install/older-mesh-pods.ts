@@ -4,7 +4,7 @@ import { podsWith } from '../../../../lab/kube/pods.ts';
 import { waitForCondition, waitForObject } from '../../../../lab/kube/wait.ts';
 import { waitFor } from '../../../../lab/process/wait.ts';
 import { COMPONENTS } from '../../../../src/api/names.ts';
-import { POOL_ANNOTATIONS } from '../../../../src/mesh-tailnet/pool/objects.ts';
+import { POOL_ANNOTATIONS } from '../../../../src/controllers/mesh-tailnet/pool/objects.ts';
 
 type Variable = { readonly name: string; readonly value?: string };
 type Template = {

@@ -5,7 +5,7 @@ import {
 } from '../../../../src/extension/traffic-from-store.ts';
 import { clusterEncoding } from '../../../../src/extension/envoy-cluster/encoding-version.ts';
 import { GatewayFiles } from '../../../../src/files/gateway/gateway-files.ts';
-import { bindingController } from '../../../../src/mesh-binding/controller.ts';
+import { bindingController } from '../../../../src/controllers/mesh-binding/controller.ts';
 import { sharedIndexes } from '../../../../src/store/indexes.ts';
 import type { ProcessTelemetry } from '../../../../src/process/telemetry.ts';
 import { openDirectory } from '../../../../src/files/directory.ts';

@@ -1,0 +1,140 @@
+import type { EndpointStatus, HealthCheck, Kinds, MeshEndpoint } from '../../api/generated/types.ts';
+import type { RouteKind } from '../../api/key.ts';
+import { hostAndPortOf } from '../../api/socket-address.ts';
+import type { Verdict } from '../../health/health.ts';
+import type { Check, CheckSettings, CheckTls } from '../../health/check.ts';
+import { healthCheckOf, splitHost, timesOf } from '../../traffic/settings/envoy-health-check.ts';
+import { NOT_CHECKED_YET } from '../../traffic/endpoints/health-status.ts';
+import { originatesTls, upstreamFor } from '../../traffic/upstream-protocol.ts';
+import { upstreamTlsOf } from '../../traffic/upstream-tls.ts';
+import type { ReadCaBundle } from '../../traffic/upstream-tls.ts';
+import type { EndpointInputs } from './inputs/inputs.ts';
+import type { RelayedPath } from './relay-ports.ts';
+
+/** Whether and how an endpoint is checked. */
+export type PlannedCheck =
+  | { readonly is: 'off' }
+  | { readonly is: 'on'; readonly check: Check }
+  /** It cannot be checked: its health stays as it was written, or else `why` is its error. */
+  | { readonly is: 'impossible'; readonly why: string };
+
+/** What the check of an endpoint depends on, beside the endpoint. */
+export type CheckContext = {
+  readonly inputs: EndpointInputs;
+  readonly relayed: RelayedPath | undefined;
+  readonly namespace: string;
+  /** The domain of the object. */
+  readonly domain: string;
+  /** The MeshTailnet of the domain; undefined where there is none that the object may use. */
+  readonly tailnet: Kinds['MeshTailnet'] | undefined;
+  readonly readCa: ReadCaBundle;
+};
+
+/** The check of an endpoint, which is the one that Envoy makes where it can. */
+export function checkOf(endpoint: MeshEndpoint, context: CheckContext): PlannedCheck {
+  const healthCheck = healthCheckOf({ endpoint });
+  if (!healthCheck) return { is: 'off' };
+  const { inputs, tailnet } = context;
+  if (!tailnet) return impossible(NOT_CHECKED_YET);
+  if (inputs.checkProblem !== undefined) return impossible(inputs.checkProblem);
+  if (inputs.isCheckPending) return impossible(NOT_CHECKED_YET);
+  const path = pathTo(endpoint, tailnet, context);
+  if ('why' in path) return impossible(path.why);
+  const settings = settingsOf(healthCheck, endpoint, context);
+  if ('why' in settings) return impossible(settings.why);
+  return {
+    is: 'on',
+    check: {
+      tailnet: tailnet.metadata.name,
+      namespace: context.namespace,
+      ...path,
+      ...timesOf(healthCheck),
+      settings,
+    },
+  };
+}
+
+function impossible(why: string): PlannedCheck {
+  return { is: 'impossible', why };
+}
+
+type Impossible = { readonly why: string };
+
+/** The path of traffic. */
+function pathTo(
+  { meshIP, port, protocol, externalTarget }: MeshEndpoint,
+  { metadata }: Kinds['MeshTailnet'],
+  { inputs, relayed }: CheckContext,
+): Pick<Check, 'target' | 'via'> | Impossible {
+  if (externalTarget !== undefined) {
+    const { addresses = [], error = NOT_CHECKED_YET } = inputs;
+    if (addresses.length === 0) return { why: error };
+    return { target: { addresses, port: hostAndPortOf(externalTarget).port }, via: { is: 'direct' } };
+  }
+  const target = { addresses: [meshIP], port };
+  if (protocol !== 'UDP') return { target, via: { is: 'pool' } };
+  if (relayed && 'port' in relayed) return { target, via: { is: 'relay', port: relayed.port } };
+  return {
+    why: `UDP cannot be checked through the proxies in spec.pool.addresses of MeshTailnet ${metadata.name}: set healthCheck.enabled to false`,
+  };
+}
+
+function settingsOf(
+  check: HealthCheck,
+  endpoint: MeshEndpoint,
+  context: CheckContext,
+): CheckSettings | Impossible {
+  switch (check.type) {
+    case 'HTTP': {
+      const tls = tlsOf(endpoint, 'HTTPRoute', context);
+      if (tls && 'why' in tls) return tls;
+      const { path, expectedStatus } = check;
+      const { headers: secret = [] } = context.inputs;
+      const { host, headers } = splitHost([...Object.entries(check.headers ?? {}), ...secret]);
+      return { type: 'HTTP', host: host || endpoint.meshFQDN, path, headers, expectedStatus, tls };
+    }
+    case 'GRPC': {
+      const tls = tlsOf(endpoint, 'GRPCRoute', context);
+      if (tls && 'why' in tls) return tls;
+      const { host } = splitHost(Object.entries(check.headers ?? {}));
+      return { type: 'GRPC', authority: host || endpoint.meshFQDN, service: check.service ?? '', tls };
+    }
+    case 'TCP':
+    case 'UDP':
+      return { type: check.type };
+  }
+}
+
+/** The TLS that Envoy originates to an endpoint for a kind of route; undefined without TLS. */
+function tlsOf(
+  endpoint: MeshEndpoint,
+  kind: RouteKind,
+  { inputs, domain, readCa }: CheckContext,
+): CheckTls | Impossible | undefined {
+  const upstream = upstreamFor(endpoint.protocol, kind);
+  if (!upstream || !originatesTls(upstream, endpoint)) return undefined;
+  const { tls } = endpoint;
+  const given = tls?.caRef ? inputs.ca : tls?.ca;
+  const { serverName, ca, minVersion, insecureSkipVerify } = upstreamTlsOf(endpoint, {
+    domain,
+    protocol: upstream.protocol,
+    ca: given,
+  });
+  if (tls?.caRef && given === undefined && !insecureSkipVerify) return { why: NOT_CHECKED_YET };
+  const bundle = ca === undefined ? undefined : readCa(ca);
+  if (bundle?.is === 'invalid') return { why: `tls.ca cannot be read: ${bundle.why}` };
+  return {
+    serverName: serverName.is === 'fixed' ? serverName.name : endpoint.meshFQDN,
+    ca: bundle?.pem,
+    minVersion,
+    insecureSkipVerify,
+  };
+}
+
+/** The verdict that a status entry shows; undefined where the endpoint was not decided by checks. */
+export function writtenVerdict(entry: EndpointStatus | undefined): Verdict | undefined {
+  if (entry?.lastChecked === undefined) return undefined;
+  const lastChecked = new Date(entry.lastChecked);
+  if (entry.status === 'Healthy') return { is: 'healthy', lastChecked };
+  return { is: 'unhealthy', error: entry.error ?? 'unhealthy', lastChecked };
+}

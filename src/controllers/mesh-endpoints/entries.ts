@@ -1,0 +1,156 @@
+import { createHash } from 'node:crypto';
+import type { EndpointStatus, Kinds, MeshEndpoint } from '../../api/generated/types.ts';
+import { isEqual } from '../../api/json.ts';
+import type { Key } from '../../api/key.ts';
+import { addressText } from '../../api/socket-address.ts';
+import type { CheckedEndpoint, Verdict } from '../../health/health.ts';
+import { isCurrent, NOT_CHECKED_YET, statusEntriesOf } from '../../traffic/endpoints/health-status.ts';
+import type { ReadCaBundle } from '../../traffic/upstream-tls.ts';
+import { checkOf, writtenVerdict } from './checks.ts';
+import type { PlannedCheck } from './checks.ts';
+import type { EndpointInputs } from './inputs/inputs.ts';
+import { relayedPathOf } from './relay-ports.ts';
+import type { PortsOfTailnet, RelayedPath } from './relay-ports.ts';
+import { cutText } from './routes.ts';
+
+/** What decides how endpoints are reached and checked. */
+export type EndpointsContext = {
+  readonly object: Kinds['MeshEndpoints'];
+  /** The MeshTailnet of its domain; undefined where there is none that it may use. */
+  readonly tailnet: Kinds['MeshTailnet'] | undefined;
+  /** Undefined until this process has reconciled the relay ports of the tailnet. */
+  readonly relayPorts: PortsOfTailnet | undefined;
+  /** What endpoints refer to outside of the object, by their names. */
+  readonly inputs: ReadonlyMap<string, EndpointInputs>;
+  readonly readCa: ReadCaBundle;
+};
+
+/** An endpoint with everything that its status and its check depend on. */
+export type PlannedEndpoint = {
+  readonly endpoint: MeshEndpoint;
+  readonly inputs: EndpointInputs;
+  /** Its entry in status.endpoints, if that is about the same address. */
+  readonly known: EndpointStatus | undefined;
+  readonly relayed: RelayedPath | undefined;
+  readonly check: PlannedCheck;
+};
+
+const NO_INPUTS: EndpointInputs = {};
+
+/** The endpoints of an object, in the order of spec. */
+export function planEndpoints({
+  object,
+  tailnet,
+  relayPorts,
+  inputs: all,
+  ...rest
+}: EndpointsContext): readonly PlannedEndpoint[] {
+  const entries = statusEntriesOf(object);
+  const { namespace = '' } = object.metadata;
+  return (object.spec.endpoints ?? []).map(endpoint => {
+    const entry = entries.get(endpoint.name);
+    const known = entry && isCurrent(entry, endpoint) ? entry : undefined;
+    const inputs = all.get(endpoint.name) ?? NO_INPUTS;
+    const relayed = relayedPathOf(endpoint, known, tailnet, relayPorts);
+    const context = { inputs, relayed, tailnet, namespace, domain: object.spec.tailnet, ...rest };
+    return { endpoint, inputs, known, relayed, check: checkOf(endpoint, context) };
+  });
+}
+
+/** The checks of endpoints that can be used, by their names. */
+export function checkedEndpoints(planned: readonly PlannedEndpoint[]): ReadonlyMap<string, CheckedEndpoint> {
+  const checked = new Map<string, CheckedEndpoint>();
+  for (const { endpoint, inputs, known, relayed, check } of planned) {
+    if (check.is !== 'on' || inputs.problem !== undefined || (relayed && 'error' in relayed)) continue;
+    checked.set(endpoint.name, { check: check.check, written: writtenVerdict(known) });
+  }
+  return checked;
+}
+
+/*
+ * The entry of an endpoint in status.endpoints:
+ *
+ *   it cannot be used: a reference that is
+ *   wrong, no address, or no relay port         Unhealthy, with the reason
+ *   checks are off                              Healthy
+ *   decided                                     as decided, with lastChecked
+ *   never decided                               Unhealthy: not checked yet, or why it cannot be checked
+ */
+export function entryOf(
+  { endpoint, inputs, known, relayed, check }: PlannedEndpoint,
+  verdict: Verdict | undefined,
+): EndpointStatus {
+  const { name, meshFQDN, protocol, port, externalTarget } = endpoint;
+  const { addresses = [] } = inputs;
+  const shown = {
+    name,
+    source: 'Static',
+    address: addressText(endpoint),
+    meshFQDN,
+    protocol,
+    port,
+    ...(externalTarget !== undefined && { externalTarget }),
+    ...(addresses.length > 0 && { resolvedAddresses: addresses }),
+    ...(relayed && 'port' in relayed && { relayPort: relayed.port }),
+  } as const;
+  const hasNoAddress = externalTarget !== undefined && addresses.length === 0;
+  const unusable =
+    inputs.problem ??
+    (hasNoAddress ? (inputs.error ?? NOT_RESOLVED) : undefined) ??
+    (relayed && 'error' in relayed ? relayed.error : undefined);
+  if (unusable !== undefined) return { ...shown, status: 'Unhealthy', error: cutError(unusable) };
+  const error = inputs.error ?? inputs.outdated;
+  const warning = error === undefined ? {} : { error: cutError(error) };
+  if (check.is === 'off') return { ...shown, status: 'Healthy', ...warning };
+  const decided = (check.is === 'on' ? verdict : undefined) ?? writtenVerdict(known);
+  if (decided?.lastChecked === undefined || decided.is === 'undecided') {
+    const why = check.is === 'impossible' ? check.why : NOT_CHECKED_YET;
+    return { ...shown, status: 'Unhealthy', error: cutError(why) };
+  }
+  const lastChecked = decided.lastChecked.toISOString().replace(/\.\d+Z$/, 'Z');
+  if (decided.is === 'healthy') return { ...shown, status: 'Healthy', lastChecked, ...warning };
+  return { ...shown, status: 'Unhealthy', lastChecked, error: cutError(decided.error) };
+}
+
+/** Where no names are resolved. */
+const NOT_RESOLVED = 'externalTarget is not resolved';
+
+function cutError(error: string): string {
+  return cutText(error, MAX_ERROR_LENGTH);
+}
+
+const MAX_ERROR_LENGTH = 256;
+
+/** The entries, each as it was written where only the time of lastChecked differs. */
+export function withoutNewTimes(
+  entries: readonly EndpointStatus[],
+  { status }: Kinds['MeshEndpoints'],
+): readonly EndpointStatus[] {
+  const before = new Map(status?.endpoints?.map(entry => [entry.name, entry]));
+  return entries.map(entry => {
+    const written = before.get(entry.name);
+    return written && isEqual(stable(written), stable(entry)) ? written : entry;
+  });
+}
+
+function stable({ lastChecked, ...rest }: EndpointStatus): object {
+  return { ...rest, isChecked: lastChecked !== undefined };
+}
+
+/** The shortest time between two writes of an object that only refresh lastChecked. */
+const REFRESH_MS = 600_000;
+
+/** Whether the newest time of a check is 10 to 15 minutes, by object, after the newest one that was written. */
+export function isRefreshDue(
+  key: Key,
+  entries: readonly EndpointStatus[],
+  { status }: Kinds['MeshEndpoints'],
+): boolean {
+  const spreadMs = createHash('sha256').update(key).digest().readUInt32BE() % (REFRESH_MS / 2);
+  return newestMs(entries) - newestMs(status?.endpoints ?? []) >= REFRESH_MS + spreadMs;
+}
+
+function newestMs(entries: readonly EndpointStatus[]): number {
+  const times = entries.map(({ lastChecked }) => (lastChecked === undefined ? 0 : Date.parse(lastChecked)));
+  return Math.max(0, ...times);
+}

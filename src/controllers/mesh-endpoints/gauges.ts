@@ -1,0 +1,74 @@
+import type { Kinds } from '../../api/generated/types.ts';
+import { keyOf } from '../../api/key.ts';
+import type { ReadResources } from '../../store/resources.ts';
+import type { endpointMetrics } from '../../telemetry/metrics.ts';
+import type { GaugeReaders } from '../../telemetry/metric-recorder.ts';
+import { oldestTailnet } from '../../traffic/resolve-backend-ref.ts';
+
+type MeshEndpoints = Kinds['MeshEndpoints'];
+
+/** A checked endpoint with its object. */
+type Checked = { readonly object: MeshEndpoints; readonly endpoint: string };
+
+/** Endpoints that have a series of their own. */
+const MOST_SHOWN = 1000;
+
+/**
+ * Reads the gauges of endpoints from the status of MeshEndpoints, so that those of a deleted one disappear with it; returns
+ * the function that ends it. Only the leader calls it, because every replica has the same status.
+ */
+export function readEndpointGauges(
+  read: Pick<ReadResources, 'list'>,
+  metrics: GaugeReaders<typeof endpointMetrics>,
+): () => void {
+  const ends = [
+    metrics.readGauge('endpointHealthy', () =>
+      checkedEndpoints(read)
+        .slice(0, MOST_SHOWN)
+        .map(({ object, endpoint }) => {
+          const { name, namespace = '' } = object.metadata;
+          const entry = object.status?.endpoints?.find(entry => entry.name === endpoint);
+          return { labels: { namespace, name, endpoint }, value: Number(entry?.status === 'Healthy') };
+        }),
+    ),
+    metrics.readGauge('endpointsNotShown', () => [
+      { labels: {}, value: Math.max(0, checkedEndpoints(read).length - MOST_SHOWN) },
+    ]),
+    metrics.readGauge('endpoints', () => endpointTotals(read)),
+  ];
+  return () => ends.forEach(end => end());
+}
+
+/** In the order of their objects' keys, so that always the same ones are shown. */
+function checkedEndpoints(read: Pick<ReadResources, 'list'>): readonly Checked[] {
+  return read
+    .list('MeshEndpoints')
+    .map(object => {
+      const { name, namespace = '' } = object.metadata;
+      return { object, key: keyOf({ kind: 'MeshEndpoints', namespace, name }) };
+    })
+    .sort((one, other) => (one.key < other.key ? -1 : 1))
+    .flatMap(({ object }) =>
+      (object.spec.endpoints ?? [])
+        .filter(({ healthCheck }) => healthCheck?.enabled)
+        .map(({ name }) => ({ object, endpoint: name })),
+    );
+}
+
+/** The label is empty for objects without a MeshTailnet. */
+function endpointTotals(read: Pick<ReadResources, 'list'>) {
+  const tailnets = read.list('MeshTailnet');
+  const totals = new Map<string, { healthy: number; unhealthy: number }>();
+  for (const { spec, status } of read.list('MeshEndpoints')) {
+    const tailnet =
+      oldestTailnet(tailnets.filter(each => each.spec.tailnet === spec.tailnet))?.metadata.name ?? '';
+    const total = totals.get(tailnet) ?? { healthy: 0, unhealthy: 0 };
+    totals.set(tailnet, total);
+    for (const entry of status?.endpoints ?? [])
+      total[entry.status === 'Healthy' ? 'healthy' : 'unhealthy']++;
+  }
+  return [...totals].flatMap(([tailnet, { healthy, unhealthy }]) => [
+    { labels: { tailnet, status: 'healthy' as const }, value: healthy },
+    { labels: { tailnet, status: 'unhealthy' as const }, value: unhealthy },
+  ]);
+}

@@ -1,0 +1,53 @@
+import type { Kinds } from '../../../api/generated/types.ts';
+import { keyOf } from '../../../api/key.ts';
+import { refTo } from '../../../api/objects/references.ts';
+import { hostAndPortOf } from '../../../api/socket-address.ts';
+import type { ExternalTargets, Resolution } from './external-targets.ts';
+import { statusEntriesOf } from '../../../traffic/endpoints/health-status.ts';
+import type { EndpointInputs, InputSource } from './inputs.ts';
+
+/** The addresses of externalTargets. They are resolved in the background, so that no reconcile waits for DNS. */
+export function externalTargetInputs(targets: ExternalTargets): InputSource {
+  return {
+    read: object => {
+      const key = keyOf(refTo(object));
+      targets.set(key, hostsOf(object));
+      const inputs = new Map<string, EndpointInputs>();
+      for (const { name, externalTarget } of object.spec.endpoints ?? []) {
+        if (externalTarget === undefined) continue;
+        inputs.set(name, inputsOf(externalTarget, targets.of(key, hostAndPortOf(externalTarget).host)));
+      }
+      return Promise.resolve(inputs);
+    },
+    subscribe: listener => targets.subscribe(listener),
+    forget: key => targets.set(key, new Map()),
+  };
+}
+
+/** The hosts of an object, with the addresses in its status. */
+function hostsOf(object: Kinds['MeshEndpoints']): ReadonlyMap<string, readonly string[]> {
+  const entries = statusEntriesOf(object);
+  const hosts = new Map<string, readonly string[]>();
+  for (const { name, externalTarget } of object.spec.endpoints ?? []) {
+    if (externalTarget === undefined) continue;
+    const entry = entries.get(name);
+    const last = entry?.externalTarget === externalTarget ? (entry.resolvedAddresses ?? []) : [];
+    hosts.set(hostAndPortOf(externalTarget).host, last);
+  }
+  return hosts;
+}
+
+function inputsOf(externalTarget: string, resolution: Resolution | undefined): EndpointInputs {
+  switch (resolution?.is) {
+    case undefined:
+      return { error: `externalTarget ${externalTarget} is not resolved yet` };
+    case 'resolved': {
+      const { addresses, problem } = resolution;
+      return { addresses, ...(problem !== undefined && { error: `externalTarget: ${problem}` }) };
+    }
+    case 'unresolved':
+      return { problem: `externalTarget: ${resolution.problem}: correct the name, or its records in DNS` };
+    case 'refused':
+      return { problem: `externalTarget: ${resolution.problem}` };
+  }
+}

@@ -1,0 +1,64 @@
+import type { Kinds } from '../../../api/generated/types.ts';
+import type { Key } from '../../../api/key.ts';
+import type { AddressGuard } from '../../../traffic/address-guard.ts';
+import { meshNameProblem } from '../../../traffic/upstream-tls.ts';
+
+/** What an endpoint refers to outside of its object, as it was read last. */
+export type EndpointInputs = {
+  /** The certificates of tls.caRef: PEM. */
+  readonly ca?: string;
+  /** The headers of healthCheck.headersFrom, in its order; the values are secret. */
+  readonly headers?: readonly (readonly [name: string, value: string])[];
+  /** The IP addresses of externalTarget, sorted; where it cannot be resolved now, the last ones. */
+  readonly addresses?: readonly string[];
+  /** For status.endpoints[].error while the endpoint is used: why externalTarget cannot be resolved now, or a wrong meshFQDN. */
+  readonly error?: string;
+  /** Why an older version of a reference is in use: as `error`, and Ready is False/InvalidReference. */
+  readonly outdated?: string;
+  /** Why the endpoint cannot be used: names the field, with the fix. It is Unhealthy, and Ready is False/InvalidReference. */
+  readonly problem?: string;
+  /** Why the endpoint cannot be checked: as `problem`, but its health stays as it is. */
+  readonly checkProblem?: string;
+  /** What its check needs is being read: it is checked once that is known. */
+  readonly isCheckPending?: boolean;
+};
+
+/** Reads one kind of references of endpoints: CA certificates, Secrets, or names in DNS. */
+export interface InputSource {
+  /** By the names of endpoints; without endpoints that have no such reference. It never rejects. */
+  read(object: Kinds['MeshEndpoints'], signal: AbortSignal): Promise<ReadonlyMap<string, EndpointInputs>>;
+  /** Calls a listener with each MeshEndpoints whose inputs may have changed; returns the function that unsubscribes it. */
+  subscribe?(listener: (object: Key) => void): () => void;
+  /** The object is deleted or paused. */
+  forget?(object: Key): void;
+}
+
+/** Refuses endpoints whose meshIP may get no traffic, and reports those whose meshFQDN is not in the tailnet. */
+export function meshAddressInputs({ meshProblem }: AddressGuard): InputSource {
+  return {
+    read: ({ spec: { tailnet, endpoints = [] } }) => {
+      const inputs = new Map<string, EndpointInputs>();
+      for (const endpoint of endpoints) {
+        const { name, meshIP, externalTarget } = endpoint;
+        const problem = externalTarget === undefined ? meshProblem(meshIP) : undefined;
+        const error = meshNameProblem(endpoint, tailnet);
+        if (problem !== undefined) inputs.set(name, { problem });
+        else if (error !== undefined) inputs.set(name, { error });
+      }
+      return Promise.resolve(inputs);
+    },
+  };
+}
+
+/** The inputs of all sources; of two problems of an endpoint, the first counts. */
+export async function readInputs(
+  sources: readonly InputSource[],
+  object: Kinds['MeshEndpoints'],
+  signal: AbortSignal,
+): Promise<ReadonlyMap<string, EndpointInputs>> {
+  const inputs = new Map<string, EndpointInputs>();
+  for (const found of await Promise.all(sources.map(source => source.read(object, signal)))) {
+    for (const [name, each] of found) inputs.set(name, { ...each, ...inputs.get(name) });
+  }
+  return inputs;
+}

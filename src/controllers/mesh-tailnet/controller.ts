@@ -1,0 +1,314 @@
+import type { Access, AccessRule } from '../../api/access.ts';
+import type { Finding } from '../../api/conditions.ts';
+import { API_VERSION, GROUP } from '../../api/generated/kinds.ts';
+import type { Kinds } from '../../api/generated/types.ts';
+import type { Ref } from '../../api/key.ts';
+import { COMPONENTS, createdTailnetName, OAUTH_SECRET } from '../../api/names.ts';
+import { datagramTailnetsOf, refTo, tailnetsOf } from '../../api/objects/references.ts';
+import { validate } from '../../api/validation/validate.ts';
+import type { Device } from '../../control/control.ts';
+import type { OwnNamespace } from '../../store/own-namespace.ts';
+import { endpointsByTailnet } from '../../store/indexes.ts';
+import { ResourceError } from '../../store/resources.ts';
+import type { AnyIndex, ReadResources, RecordEvents, WriteResources } from '../../store/resources.ts';
+import type { Controller } from '../../runtime/controller.ts';
+import { byIndex, whenChanges, whenGenerationChanges } from '../../runtime/trigger.ts';
+import type { Trigger } from '../../runtime/trigger.ts';
+import type { Outcome } from '../../runtime/queue/queue.ts';
+import type { Log } from '../../telemetry/log.ts';
+import { gather, intervalMsOf, tailnetsByDomain } from './gather.ts';
+import type { Gathered, GatherDeps } from './gather.ts';
+import { createdTailnet, plan } from './plan.ts';
+import { podsByTailnet } from './pool/gather.ts';
+import { FINALIZER, isHeld, poolTailnetsOf, SKIP_CLEANUP } from './pool/members.ts';
+import { poolReconciler } from './pool/pool.ts';
+import type { PoolDeps, ReconciledPool } from './pool/pool.ts';
+import { authenticatedOf, statusOf } from './status.ts';
+
+type MeshTailnet = Kinds['MeshTailnet'];
+type Status = NonNullable<MeshTailnet['status']>;
+
+/** What the controller works with. */
+export type TailnetDeps = GatherDeps & {
+  readonly write: WriteResources;
+  /** Where mesh pods run; undefined without a cluster. */
+  readonly workloads: OwnNamespace | undefined;
+  /** Marks what this installation creates in tailnets; undefined where it has no id. */
+  readonly installation: string | undefined;
+  /** Defaults of mesh pods for fields of spec.pool that a MeshTailnet does not set. */
+  readonly meshPods: PoolDeps['meshPods'];
+  readonly relayImage: PoolDeps['relayImage'];
+  readonly orphanAgeMs: number;
+  /** The names of mesh pods whose device may no longer exist, which health checks must not use. */
+  readonly suspected: PoolDeps['suspected'];
+  readonly readMeshd: PoolDeps['readMeshd'];
+  readonly events: RecordEvents;
+  readonly log: Log;
+};
+
+/** The indexes that the store must have been made with, beside the `sharedIndexes`. */
+export const tailnetIndexes: readonly AnyIndex[] = [tailnetsByDomain, podsByTailnet];
+
+const triggers: readonly Trigger<'MeshTailnet'>[] = [
+  // One that is deleted may end the conflict of others.
+  whenChanges('MeshTailnet', tailnetsOf, byIndex(tailnetsByDomain)),
+  whenChanges('MeshTailnet', tailnetsOf, byCreatedName),
+  whenGenerationChanges('MeshEndpoints', tailnetsOf, byCreatedName),
+  whenGenerationChanges('MeshEndpoints', datagramTailnetsOf, byIndex(tailnetsByDomain)),
+  whenChanges('Pod', poolTailnetsOf, name => [{ kind: 'MeshTailnet', namespace: '', name }]),
+];
+
+/** The MeshTailnet that is created for a domain, which need not exist. */
+function byCreatedName(domain: string): readonly Ref<'MeshTailnet'>[] {
+  return [{ kind: 'MeshTailnet', namespace: '', name: createdTailnetName(domain) }];
+}
+
+/** Server-side apply is a patch, which creates the object where it does not exist. */
+const APPLY_AND_DELETE: AccessRule['verbs'] = ['create', 'patch', 'delete'];
+
+/**
+ * What the controller may do in a cluster: read MeshTailnets, write their status and finalizers; in its namespace, read
+ * ConfigMaps with CAs, create tokens of its own ServiceAccount for workload identity, and run the pools of mesh pods. It
+ * never lists Secrets. A Role of a pool grants rights on Secrets and on the ConfigMap of its relays, which the operator must
+ * hold to grant them.
+ */
+export const access: Access = {
+  cluster: [
+    { apiGroups: [GROUP], resources: ['meshendpoints'], verbs: ['list', 'watch'] },
+    {
+      apiGroups: [GROUP],
+      resources: ['meshtailnets'],
+      verbs: ['get', 'list', 'watch', 'create', 'patch', 'delete'],
+    },
+    { apiGroups: [GROUP], resources: ['meshtailnets/status'], verbs: ['patch'] },
+  ],
+  own: [
+    { apiGroups: [''], resources: ['secrets'], verbs: ['get', 'create', 'patch', 'update', 'delete'] },
+    { apiGroups: [''], resources: ['pods'], verbs: ['list', 'watch', 'delete'] },
+    { apiGroups: [''], resources: ['configmaps'], verbs: ['get', 'list', 'watch', ...APPLY_AND_DELETE] },
+    { apiGroups: [''], resources: ['serviceaccounts'], verbs: APPLY_AND_DELETE },
+    { apiGroups: [''], resources: ['services'], verbs: ['get', ...APPLY_AND_DELETE] },
+    { apiGroups: ['apps'], resources: ['statefulsets'], verbs: ['get', ...APPLY_AND_DELETE] },
+    { apiGroups: ['policy'], resources: ['poddisruptionbudgets'], verbs: APPLY_AND_DELETE },
+    {
+      apiGroups: ['rbac.authorization.k8s.io'],
+      resources: ['roles', 'rolebindings'],
+      verbs: APPLY_AND_DELETE,
+    },
+    {
+      apiGroups: [''],
+      resources: ['serviceaccounts/token'],
+      resourceNames: [COMPONENTS.operator],
+      verbs: ['create'],
+    },
+  ],
+};
+
+/** Authenticates with the control API of each MeshTailnet, and reports what it finds there in its status. */
+export function tailnetController(deps: TailnetDeps): Controller<'MeshTailnet'> {
+  const { read, write, tailnets } = deps;
+  const report = reporter(deps);
+  const create = creator(deps);
+  const pools = poolsOf(deps);
+  const reconcilePool = (situation: Gathered) => {
+    const { status, reason } = authenticatedOf(situation);
+    const { tailnet } = situation;
+    const users = read.find(endpointsByTailnet, tailnet.spec.tailnet);
+    const hasDatagrams = users.some(endpoints => datagramTailnetsOf(endpoints).length > 0);
+    const input = { ...situation, isAuthenticated: status === 'True', hasDatagrams };
+    // Another tailnet has none of our devices and keys, which must not count as removed.
+    if (reason === 'TailnetMismatch') {
+      return pools?.reconcile(tailnet, { ...input, api: undefined, view: undefined });
+    }
+    return pools?.reconcile(tailnet, { ...input, api: tailnets.api(tailnet.metadata.name) });
+  };
+  return {
+    name: 'mesh-tailnet',
+    kind: 'MeshTailnet',
+    triggers,
+    reconcile: async ref => {
+      const tailnet = read.get(ref);
+      const created = await create(ref.name, tailnet);
+      if (!tailnet) {
+        tailnets.forget(ref.name);
+        report.forget(ref.name);
+        pools?.forget(ref.name);
+        return created === 'wanted' ? { requeue: 'after', ms: RETRY_MS } : { requeue: 'on-change' };
+      }
+      if (isSkipped(tailnet)) {
+        await write.removeFinalizer(tailnet, FINALIZER);
+        return { requeue: 'on-change' };
+      }
+      const isUrgent = pools?.isUrgent(ref.name) === true;
+      const situation = await gather(tailnet, deps, intervalMsOf(tailnet) / (isUrgent ? 4 : 1));
+      const pool = runsPool(situation) ? await reconcilePool(situation) : undefined;
+      if (pool?.isRemoved === true && isDeleted(tailnet)) return { requeue: 'on-change' };
+      const status = statusOf({ ...situation, pool });
+      if (status !== tailnet.status) await write.replaceStatus(tailnet, status);
+      report.changes(tailnet, status);
+      return outcomeOf(situation, pool);
+    },
+  };
+}
+
+/** Whether there is a pool that the operator runs, or that it has to remove. */
+function runsPool({ tailnet, olderName }: Gathered): boolean {
+  const isManaged = tailnet.spec.pool.mode === 'Managed' && !isDeleted(tailnet) && olderName === undefined;
+  return isManaged || (isHeld(tailnet) && (isDeleted(tailnet) || olderName === undefined));
+}
+
+/** Whether a MeshTailnet may go without the removal of what it has in the tailnet. */
+function isSkipped(tailnet: MeshTailnet): boolean {
+  const isConfirmed = tailnet.metadata.annotations?.[SKIP_CLEANUP] === 'true';
+  return isConfirmed && isDeleted(tailnet) && isHeld(tailnet);
+}
+
+function isDeleted({ metadata }: MeshTailnet): boolean {
+  return metadata.deletionTimestamp !== undefined;
+}
+
+/** How soon a pool that is not as it should be is reconciled again; changes of its pods do not wait for that. */
+const [UNSETTLED_MS, FAILED_MS] = [2000, 10_000];
+
+function outcomeOf(situation: Gathered, pool: ReconciledPool | undefined): Outcome {
+  const { tailnet, olderName, problem, view } = situation;
+  // A write that failed is retried with a backoff, and counted as an error.
+  if (pool?.error instanceof ResourceError) throw pool.error;
+  const isPolled = olderName === undefined && problem?.reason !== 'ControlURLMissing';
+  const nextMs = isPolled ? (view?.nextMs ?? intervalMsOf(tailnet)) : Infinity;
+  const isSlow = pool?.error !== undefined || isLongUnready(situation);
+  const poolMs = !pool || pool.isSettled ? Infinity : isSlow ? FAILED_MS : UNSETTLED_MS;
+  const ms = Math.min(nextMs, poolMs);
+  return ms === Infinity ? { requeue: 'on-change' } : { requeue: 'after', ms };
+}
+
+/** A pool that has not been ready for this long waits for more than the operator, so that it is read less often. */
+const LONG_MS = 300_000;
+
+function isLongUnready({ tailnet, now }: Gathered): boolean {
+  const ready = tailnet.status?.conditions?.find(({ type }) => type === 'PoolReady');
+  return ready?.status === 'False' && now.getTime() - Date.parse(ready.lastTransitionTime) > LONG_MS;
+}
+
+/** Undefined where there is no cluster to run mesh pods in. */
+function poolsOf(deps: TailnetDeps) {
+  const { workloads, installation, events } = deps;
+  if (!workloads || installation === undefined) return undefined;
+  return poolReconciler({
+    ...deps,
+    workloads,
+    installation,
+    report: (tailnet, { reason, note }) => {
+      const { name, uid } = tailnet.metadata;
+      events.record({
+        regarding: {
+          apiVersion: API_VERSION,
+          kind: 'MeshTailnet',
+          name,
+          ...(uid === undefined ? {} : { uid }),
+        },
+        type: reason === 'DeviceLeft' ? 'Warning' : 'Normal',
+        reason,
+        action: 'Reconcile',
+        note,
+      });
+    },
+  });
+}
+
+/** How long until devices are listed again for a MeshTailnet that could not be created yet. */
+const RETRY_MS = 30_000;
+
+/** Observed for all MeshTailnets that could not be created yet, which share the Secret; no object has this name. */
+const CANDIDATES = `secret/${OAUTH_SECRET}`;
+
+/** Creates or removes the MeshTailnet of a name, for the MeshEndpoints of its domain; returns whether it is wanted. */
+function creator(deps: TailnetDeps) {
+  const { read, write, tailnets, controlURL } = deps;
+  const candidates = new Set<string>();
+  const devicesFor = async (domain: string): Promise<readonly Device[]> => {
+    const verdict = validate('MeshTailnet', createdTailnet(domain));
+    // Without the Secret or a control API there is nothing to create it from.
+    if (!verdict.valid || controlURL === undefined) return [];
+    const { metadata, ...object } = verdict.object;
+    const candidate = { ...object, metadata: { ...metadata, name: CANDIDATES } };
+    return (await gather(candidate, deps)).view?.devices ?? [];
+  };
+  return async (name: string, existing: MeshTailnet | undefined): Promise<'wanted' | 'not wanted'> => {
+    const domains = existing ? [existing.spec.tailnet] : domainsNamed(name, read);
+    const domain = domains.find(one => read.find(endpointsByTailnet, one).length > 0);
+    const others = domain === undefined ? [] : read.find(tailnetsByDomain, domain);
+    const isTaken = others.some(({ metadata }) => metadata.name !== name);
+    const isCandidate = !existing && domain !== undefined && !isTaken;
+    if (isCandidate) candidates.add(name);
+    else if (candidates.delete(name) && candidates.size === 0) tailnets.forget(CANDIDATES);
+    const devices = isCandidate ? await devicesFor(domain) : [];
+    const action = plan({ existing, domain, isTaken, devices });
+    if (action.do === 'create') await write.apply(action.object);
+    if (action.do === 'remove') await write.remove(action.ref);
+    return isCandidate && controlURL !== undefined ? 'wanted' : 'not wanted';
+  };
+}
+
+/** The domains of MeshEndpoints whose MeshTailnet would have this name. */
+function domainsNamed(name: string, read: ReadResources): readonly string[] {
+  const domains = new Set(read.list('MeshEndpoints').map(({ spec }) => spec.tailnet));
+  return [...domains].filter(domain => createdTailnetName(domain) === name).sort();
+}
+
+/** Records an Event for each transition, and a log line for each that this process has not logged yet. */
+function reporter({ events, log }: Pick<TailnetDeps, 'events' | 'log'>) {
+  const logged = new Map<string, string>();
+  return {
+    forget: (name: string) => void logged.delete(name),
+    changes: (tailnet: MeshTailnet, { conditions = [] }: Status) => {
+      const { name } = tailnet.metadata;
+      for (const condition of conditions) {
+        const before = tailnet.status?.conditions?.find(({ type }) => type === condition.type);
+        if (!isSame(before, condition) && isReported(tailnet, condition)) {
+          events.record(eventOf(tailnet, condition));
+        }
+        const key = `${condition.status} ${condition.reason}`;
+        if (condition.type !== 'Authenticated' || logged.get(name) === key) continue;
+        logged.set(name, key);
+        logLine(log, name, condition);
+      }
+    },
+  };
+}
+
+/** Reasons without an Event: another condition has the cause, or it is only a matter of time. */
+const UNREPORTED: readonly string[] = ['NotAuthenticated', 'Starting'];
+
+function isReported({ spec }: MeshTailnet, { reason }: Finding): boolean {
+  // Proxies that others run need no control API.
+  if (spec.pool.mode === 'External' && reason === 'ControlURLMissing') return false;
+  return !UNREPORTED.includes(reason);
+}
+
+function isSame(before: Finding | undefined, now: Finding): boolean {
+  return before?.status === now.status && before.reason === now.reason;
+}
+
+function eventOf(tailnet: MeshTailnet, { type, status, reason, message }: Finding) {
+  const { name, uid } = tailnet.metadata;
+  const ref = refTo(tailnet);
+  return {
+    regarding: { apiVersion: API_VERSION, kind: ref.kind, name, ...(uid === undefined ? {} : { uid }) },
+    type: status === 'True' ? ('Normal' as const) : ('Warning' as const),
+    reason,
+    action: type === 'Authenticated' ? 'Authenticate' : 'Reconcile',
+    note: message,
+  };
+}
+
+/** These messages are part of the contract. */
+function logLine(log: Log, tailnet: string, { status, reason, message }: Finding): void {
+  if (status === 'True') log.info('authenticated with the control API', { tailnet });
+  // Proxies that others run need no control API.
+  else if (reason === 'ControlURLMissing') log.info('no control API is configured', { tailnet });
+  else if (reason === 'CredentialsInvalid') log.error('invalid OAuth credentials', { tailnet, why: message });
+  else if (status === 'False') {
+    log.error('failed to authenticate with the control API', { tailnet, reason, why: message });
+  }
+}

@@ -1,0 +1,206 @@
+import type { ResourceOf } from '../../../api/objects/resource.ts';
+import { joinFailureOf } from './join-failure.ts';
+import { hadMinute, mayHaveKey } from './key-history.ts';
+import type { KeyHistories } from './key-history.ts';
+import { hasExpired, isPast, isReady } from './members.ts';
+import type { Member } from './members.ts';
+import type { MeshdState } from './meshd-state.ts';
+import type { Suspects } from './suspects.ts';
+
+/** The StatefulSet of a pool, as it is. */
+export type StatefulSetState = {
+  readonly replicas: number;
+  /** How many ordinals may have a Secret. */
+  readonly members: number;
+  readonly specHash: string;
+  /** Whether its pods have the container relay. */
+  readonly hasRelay: boolean;
+  /** Of the pod template that pods are to have; undefined until its controller has seen the last change. */
+  readonly updateRevision: string | undefined;
+  /** How many pods there are; undefined until its controller has seen the last change. */
+  readonly pods: number | undefined;
+};
+
+/** How many pods run, how many ordinals may have a Secret, and whether the pods have the container relay. */
+export type PoolSize = { readonly replicas: number; readonly members: number; readonly hasRelay: boolean };
+
+/** Everything that decides what is done about a pool. */
+export type PoolSituation = {
+  /** How many mesh pods there are to be; 0 removes the pool. */
+  readonly desired: number;
+  /** Whether the tailnet has UDP endpoints. */
+  readonly hasDatagrams: boolean;
+  readonly statefulSet: StatefulSetState | undefined;
+  /** Of the objects of a pool of this size. */
+  readonly specHashOf: (size: PoolSize) => string;
+  /** By ordinal: all that are to be, and all that may have a Secret. */
+  readonly members: readonly Member[];
+  readonly suspects: Suspects;
+  readonly keys: KeyHistories;
+  /** The names of members that get another device in place of one that was removed, until they carry traffic. */
+  readonly replaced: ReadonlySet<string>;
+  readonly isAuthenticated: boolean;
+  /** What the meshd of mesh pods reported last, by the names of the pods. */
+  readonly meshd: ReadonlyMap<string, MeshdState>;
+  readonly now: Date;
+};
+
+/** What is done, one after the other; what fails is planned again. */
+export type Step =
+  | ({ readonly do: 'apply' } & PoolSize)
+  /** Stores a new join key in the Secret of a member, which is created if it does not exist. */
+  | { readonly do: 'create-key'; readonly member: Member }
+  /** Revokes what a member has not used of the keys that were created for it. */
+  | { readonly do: 'revoke-keys'; readonly ordinal: number }
+  /** `name` is that of its Secret, which goes after it. */
+  | { readonly do: 'delete-device'; readonly id: string; readonly hostname: string; readonly name: string }
+  | { readonly do: 'delete-secret'; readonly name: string }
+  | { readonly do: 'delete-pod'; readonly pod: ResourceOf<'Pod'> }
+  /** Removes what may be left in the tailnet, then all objects of the pool and the finalizer. */
+  | { readonly do: 'finish' };
+
+/** Decides what is done about a pool. */
+export function planPool(situation: PoolSituation): readonly Step[] {
+  const { desired, members, statefulSet, isAuthenticated } = situation;
+  if (desired > 0 && !statefulSet && !isAuthenticated) return [];
+  const kept = members.slice(0, desired);
+  const surplus = members.slice(desired);
+  const waiting = waitingOf(kept, situation);
+  const renewals = kept.flatMap(member => (waiting.has(member.name) ? [] : renewalOf(member, situation)));
+  const removals = surplus.flatMap(member => removalOf(member, situation));
+  if (desired === 0 && isEmptied(situation) && removals.length === 0) return [{ do: 'finish' }];
+  const size = {
+    replicas: replicasOf(situation, kept),
+    members: membersOf(situation),
+    // It stays when the last UDP endpoint is removed, so that one that is added again replaces no pods.
+    hasRelay: situation.hasDatagrams || statefulSet?.hasRelay === true,
+  };
+  const created = new Set(renewals.flatMap(step => (step.do === 'create-key' ? [step.member.name] : [])));
+  const withKeys = kept.map(member => (created.has(member.name) ? { ...member, hasSecret: true } : member));
+  const next = { ...size, replicas: replicasOf(situation, withKeys) };
+  return [
+    // The number of members is stored before they get Secrets, so that none is forgotten.
+    ...(isApplied(situation, size) ? [] : [{ do: 'apply', ...size } as const]),
+    ...renewals,
+    ...(next.replicas === size.replicas ? [] : [{ do: 'apply', ...next } as const]),
+    ...(renewals.length === 0 ? rolloutOf(situation, kept) : []),
+    ...removals,
+  ];
+}
+
+/*
+ * A member that is to be:
+ *
+ *   Secret                                        step
+ *   none                                          create a key
+ *   not created for a member                      none: it has to be removed by hand
+ *   requests another key                          create a key
+ *   has a key that was refused                    create a key
+ *   has a key with which the join failed          create a key after a minute
+ *   has a key that has expired                    create a key, unless a device is online: it may await approval
+ *   has a key                                     none: meshd joins
+ *   device whose node key has expired             create a key, with which the device logs in again
+ *   the same after two keys                       delete device and Secret: the next key is for a new device
+ *   device that was removed                       delete the Secret: the next key is for a new device
+ *   otherwise                                     none: meshd starts
+ *
+ * One that is ready has joined, so that only a device that was removed matters. Keys follow one another ever more slowly.
+ */
+function renewalOf(member: Member, { isAuthenticated, suspects, keys, now }: PoolSituation): readonly Step[] {
+  const { name, hostname, secret, hasForeignSecret, pod, device } = member;
+  const restart = restartOf(pod);
+  const history = keys.get(name);
+  if (hasForeignSecret || !isAuthenticated || !mayHaveKey(history, now)) return [];
+  // Both at once where there is no pod yet; otherwise a pod that starts finds the new key.
+  const create = [{ do: 'create-key', member } as const, ...restart];
+  const startOver = [{ do: 'delete-secret', name } as const, ...restart];
+  if (!secret) return create;
+  const loss = suspects.get(name)?.loss;
+  if (loss === 'removed') return startOver;
+  if (isReady(member)) return [];
+  const isRefused = secret.hasKey && joinFailureOf(pod) === 'refused';
+  if (device && hasExpired(device, now) && (isRefused || loss === 'expired')) {
+    // Headscale leaves a node expired that logs in with a valid key.
+    const keepsExpiry = (history?.count ?? 0) >= LOGINS;
+    return keepsExpiry ? [{ do: 'delete-device', id: device.id, hostname, name }, ...startOver] : create;
+  }
+  if (secret.wantsKey || isRefused) return create;
+  if (!secret.hasKey) return [];
+  const hasFailed = joinFailureOf(pod) === 'unknown' && hadMinute(history, now);
+  const isKeyExpired = isPast(secret.keyExpires, now) && device?.isOnline !== true;
+  return hasFailed || isKeyExpired ? create : [];
+}
+
+/** With this number of keys a device whose node key has expired tries to log in again. */
+const LOGINS = 2;
+
+/**
+ * The names of members whose device was removed, and which are not replaced yet. Where no other member carries traffic for
+ * certain, they are replaced one by one, because the lists may be wrong: those that are ready may carry some.
+ */
+function waitingOf(kept: readonly Member[], { suspects, replaced }: PoolSituation): ReadonlySet<string> {
+  const ready = kept.filter(isReady);
+  const removed = ready.filter(({ name }) => suspects.get(name)?.loss === 'removed');
+  if (removed.length < ready.length) return new Set();
+  const isReplacing = kept.some(member => replaced.has(member.name) && !isReady(member));
+  return new Set(removed.slice(isReplacing ? 0 : 1).map(({ name }) => name));
+}
+
+function restartOf(pod: ResourceOf<'Pod'> | undefined): readonly Step[] {
+  return pod && pod.metadata.deletionTimestamp === undefined ? [{ do: 'delete-pod', pod }] : [];
+}
+
+/** Once the pod is deleted: the key that it has not used, its device, and then what the device is known by. */
+function removalOf({ ordinal, name, hostname, secret, pod, device }: Member, situation: PoolSituation) {
+  const { statefulSet } = situation;
+  const arePodsStopped = !statefulSet || (statefulSet.pods !== undefined && statefulSet.pods <= ordinal);
+  if (!secret || pod || !arePodsStopped) return [];
+  const id = device?.id ?? secret.deviceId;
+  const steps: Step[] = [];
+  if (secret.hasKey || secret.deviceId === undefined) steps.push({ do: 'revoke-keys', ordinal });
+  if (id !== undefined) steps.push({ do: 'delete-device', id, hostname, name });
+  return [...steps, { do: 'delete-secret', name } as const];
+}
+
+/** Whether nothing of a pool runs, or can be started by what is stored. */
+function isEmptied({ statefulSet, members }: PoolSituation): boolean {
+  const arePodsStopped = !statefulSet || (statefulSet.replicas === 0 && statefulSet.pods === 0);
+  return arePodsStopped && members.every(({ pod, secret }) => !pod && !secret);
+}
+
+/** Pods are started only once their Secrets exist; those that run are not taken away where a Secret is missing. */
+function replicasOf(
+  { desired, statefulSet }: PoolSituation,
+  kept: readonly (Member & { readonly hasSecret?: boolean })[],
+): number {
+  const without = kept.findIndex(({ secret, hasSecret }) => !secret && !hasSecret);
+  const startable = without === -1 ? kept.length : without;
+  return Math.min(desired, Math.max(statefulSet?.replicas ?? 0, startable));
+}
+
+function membersOf({ desired, members }: PoolSituation): number {
+  const last = members.findLast(({ secret, pod }) => secret ?? pod);
+  return Math.max(desired, last === undefined ? 0 : last.ordinal + 1);
+}
+
+function isApplied({ desired, statefulSet, specHashOf }: PoolSituation, size: PoolSize): boolean {
+  if (!statefulSet) return desired === 0;
+  const { replicas, members, specHash } = statefulSet;
+  // A pool that is removed is only scaled down.
+  if (desired === 0 && replicas === 0) return true;
+  return replicas === size.replicas && members === size.members && specHash === specHashOf(size);
+}
+
+/** Pods of an earlier template: at once those that carry no traffic, others one by one while another is ready. */
+function rolloutOf({ statefulSet }: PoolSituation, kept: readonly Member[]): readonly Step[] {
+  const revision = statefulSet?.updateRevision;
+  const outdated = kept.filter(
+    ({ pod }) => pod && revision !== undefined && pod.metadata.labels?.[REVISION] !== revision,
+  );
+  const unready = outdated.filter(member => !isReady(member));
+  if (unready.length > 0) return unready.flatMap(({ pod }) => restartOf(pod));
+  return kept.every(isReady) ? restartOf(outdated.at(-1)?.pod) : [];
+}
+
+/** The label that the controller of StatefulSets sets. */
+const REVISION = 'controller-revision-hash';

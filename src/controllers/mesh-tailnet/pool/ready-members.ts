@@ -1,0 +1,36 @@
+import { MESH_POD } from '../../../api/names.ts';
+import type { Members } from '../../../health/check.ts';
+import type { ReadResources } from '../../../store/resources.ts';
+import { formatAddress } from '../../../telemetry/address.ts';
+import { proxiesOf } from '../../../traffic/data-path.ts';
+import { podsByTailnet } from './gather.ts';
+import { isReady } from './members.ts';
+
+/**
+ * The members of pools, of a store with the indexes of mesh-tailnet: the ready mesh pods of a managed pool, or the proxies that
+ * others run. A MeshTailnet that is being deleted has none, because it carries no traffic either; nor is one `suspected` whose
+ * device may no longer exist, by the name of its pod: a check that hangs there is no result of the endpoint.
+ */
+export function readyMembers(
+  read: Pick<ReadResources, 'get' | 'find'>,
+  suspected: ReadonlySet<string> = new Set(),
+): Members {
+  return name => {
+    const tailnet = read.get({ kind: 'MeshTailnet', namespace: '', name });
+    if (!tailnet || tailnet.metadata.deletionTimestamp !== undefined) return [];
+    if (tailnet.spec.pool.mode === 'External') {
+      const proxies = proxiesOf(tailnet);
+      if (proxies.are !== 'known') return [];
+      return proxies.addresses.map(proxy => ({
+        name: formatAddress({ host: proxy.address, port: proxy.port }),
+        proxy,
+        pod: undefined,
+      }));
+    }
+    return read.find(podsByTailnet, name).flatMap(pod => {
+      const [address] = pod.status.addresses;
+      if (address === undefined || !isReady({ pod }) || suspected.has(pod.metadata.name)) return [];
+      return [{ name: pod.metadata.name, proxy: { address, port: MESH_POD.ports.proxy }, pod: address }];
+    });
+  };
+}

@@ -1,0 +1,220 @@
+import type { Finding } from '../../../api/conditions.ts';
+import type { Kinds } from '../../../api/generated/types.ts';
+import { RELAY } from '../../../api/names.ts';
+import type { ResourceOf } from '../../../api/objects/resource.ts';
+import { joinFailureOf } from './join-failure.ts';
+import { keyWaitMs } from './key-history.ts';
+import { hasExpired, isReady } from './members.ts';
+import type { Member } from './members.ts';
+import type { PoolSituation } from './plan.ts';
+
+type MeshTailnet = Kinds['MeshTailnet'];
+type ContainerStatus = NonNullable<ResourceOf<'Pod'>['status']['container']>;
+type PoolStatus = NonNullable<NonNullable<MeshTailnet['status']>['pool']>;
+
+/** The closed list of reasons why a pool is not ready, the most helpful one first. */
+export const POOL_REASONS = [
+  'AwaitingApproval',
+  'DeviceRemoved',
+  'KeyRejected',
+  'KeyExpired',
+  'NotScheduled',
+  'ImagePull',
+  'CrashLoop',
+  'NotAuthenticated',
+  'NoAddresses',
+  'Starting',
+] as const;
+
+export type PoolProblem = {
+  readonly reason: (typeof POOL_REASONS)[number];
+  /** With the way out. */
+  readonly message: string;
+};
+
+/**
+ * The part of the status that shows the mesh pods. It has the address of their Service, which Envoy takes from it, once one of
+ * them is ready: a connection to a Service that kube-proxy does not know yet hangs until its timeout, and health checks fail. An
+ * address that was published stays while none is ready, because open connections of Envoy may still work.
+ */
+export function poolStatusOf(
+  situation: PoolSituation,
+  proxyAddress: string | undefined,
+  published: string | undefined,
+): PoolStatus {
+  const { desired, members } = situation;
+  const ready = members.filter(member => carriesTraffic(member, situation)).length;
+  const isPublished = desired > 0 && (ready > 0 || proxyAddress === published);
+  return {
+    desired,
+    ready,
+    ...(isPublished && proxyAddress !== undefined && { proxyAddress }),
+    members: members
+      .filter(({ secret, pod }) => secret ?? pod)
+      .map(member => memberStatusOf(member, situation)),
+  };
+}
+
+/** A member whose device was removed may be ready, and its connections hang. */
+function carriesTraffic(member: Member, { suspects }: PoolSituation): boolean {
+  return isReady(member) && suspects.get(member.name)?.loss !== 'removed';
+}
+
+function memberStatusOf({ name, hostname, secret, device }: Member, { suspects }: PoolSituation) {
+  const addresses = secret && secret.ips.length > 0 ? secret.ips : (device?.addresses ?? []);
+  const meshIP = addresses.find(address => !address.includes(':')) ?? addresses[0];
+  return {
+    pod: name,
+    hostname,
+    ...(meshIP === undefined ? {} : { meshIP: meshIP.slice(0, 45) }),
+    ...(secret?.fqdn === undefined ? {} : { fqdn: secret.fqdn.slice(0, 253) }),
+    ...(device && suspects.get(name)?.loss !== 'removed' ? { online: device.isOnline } : {}),
+  };
+}
+
+/** Whether all mesh pods carry traffic; `failure` is why the last step failed. */
+export function poolFinding(
+  tailnet: MeshTailnet,
+  situation: PoolSituation,
+  failure: PoolProblem | undefined,
+): Finding {
+  const { desired } = situation;
+  const kept = situation.members.slice(0, desired);
+  const ready = kept.filter(member => carriesTraffic(member, situation)).length;
+  const problems = kept.flatMap(member => memberProblem(tailnet, member, situation) ?? []);
+  const [worst] = [...(failure ? [failure] : []), ...problems].sort(
+    (one, other) => POOL_REASONS.indexOf(one.reason) - POOL_REASONS.indexOf(other.reason),
+  );
+  const count = `${ready} of ${desired} mesh pods are ready`;
+  if (!worst) {
+    const message = [count, ...kept.flatMap(member => meshdProblem(member, situation))].join('; ');
+    return { type: 'PoolReady', status: 'True', reason: 'PoolReady', message: message.slice(0, 2000) };
+  }
+  return {
+    type: 'PoolReady',
+    status: 'False',
+    reason: worst.reason,
+    message: `${count}; ${worst.message}`.slice(0, 2000),
+  };
+}
+
+/** A member may carry traffic by direct paths where it reaches no relay. */
+function meshdProblem({ name }: Member, { meshd }: PoolSituation): readonly string[] {
+  const { hasRelay = true, problems = 0 } = meshd.get(name) ?? {};
+  if (!hasRelay) {
+    return [
+      `${name} reaches no relay (DERP) of the tailnet, so only devices on a direct path: check its log, and that the relay can be reached from the cluster`,
+    ];
+  }
+  if (problems === 0) return [];
+  return [
+    `meshd of ${name} reports problems (${problems}), such as a relay (DERP) or control server that it cannot reach: see its log`,
+  ];
+}
+
+function memberProblem(
+  tailnet: MeshTailnet,
+  member: Member,
+  situation: PoolSituation,
+): PoolProblem | undefined {
+  if (carriesTraffic(member, situation)) return undefined;
+  const { isAuthenticated, suspects, replaced, keys, now } = situation;
+  const { name, hostname, secret, hasForeignSecret, pod, device } = member;
+  const problem = (reason: PoolProblem['reason'], message: string): PoolProblem => ({ reason, message });
+  if (hasForeignSecret) {
+    const fix = 'delete that Secret, or give the MeshTailnet another name';
+    return problem('Starting', `a Secret ${name} exists that is not of a mesh pod: ${fix}`);
+  }
+  if (device && !device.isAuthorized) {
+    const fix = `approve the device ${hostname} in the admin console of the tailnet`;
+    return problem('AwaitingApproval', `${name} has joined and waits: ${fix}`);
+  }
+  if (suspects.get(name)?.loss === 'removed') {
+    const fix = 'it gets another one; to have fewer mesh pods, change spec.pool.replicas';
+    return problem('DeviceRemoved', `the device ${hostname} was removed from the tailnet: ${fix}`);
+  }
+  if (device && hasExpired(device, now)) {
+    const fix =
+      'it logs in again with a new join key, or else joins as a new device; turn off key expiry for tagged devices';
+    return problem('KeyExpired', `the node key of ${hostname} has expired: ${fix}`);
+  }
+  if (secret?.hasKey && joinFailureOf(pod) === 'refused') {
+    const minutes = Math.round(keyWaitMs(keys.get(name) ?? { count: 0 }) / 60_000);
+    const when = minutes === 0 ? 'it gets another one' : `the next one follows ${minutes} min after the last`;
+    return problem('KeyRejected', `the control server does not accept the join key of ${name}: ${when}`);
+  }
+  const podFault = pod && podProblem(pod);
+  if (podFault) return podFault;
+  if (!secret && !isAuthenticated) {
+    return problem('NotAuthenticated', `${name} needs a join key: see the condition Authenticated`);
+  }
+  const sign = suspects.get(name)?.sign;
+  // One that was never listed may just have joined.
+  const isLoggedOut = sign !== undefined && sign !== 'unlisted';
+  const message = startingMessage(tailnet, member, isLoggedOut);
+  return replaced.has(name)
+    ? problem('DeviceRemoved', `the device ${hostname} was removed from the tailnet: ${message}`)
+    : problem('Starting', message);
+}
+
+function startingMessage(
+  { spec }: MeshTailnet,
+  { name, hostname, secret, pod }: Member,
+  isLoggedOut: boolean,
+): string {
+  const isReplaced = spec.pool.replicas === 1 && secret?.deviceId !== undefined;
+  const pause = isReplaced
+    ? ': it is the only one, so traffic pauses until it is ready; spec.pool.replicas: 2 avoids that'
+    : '';
+  if (!secret) return `${name} waits for a join key${pause}`;
+  if (!pod) return `${name} is not running yet${pause}`;
+  if (isLoggedOut) return `${name} waits to log in again: ${hostname} is not logged in${pause}`;
+  const { container, relay } = pod.status;
+  const isRelayLast = container?.isReady === true && relay?.isReady === false;
+  return `${isRelayLast ? `the container ${RELAY.container} of ${name}` : name} is starting${pause}`;
+}
+
+const PULL_REASONS: readonly string[] = [
+  'ErrImagePull',
+  'ImagePullBackOff',
+  'InvalidImageName',
+  'ErrImageNeverPull',
+];
+
+function podProblem({ metadata: { name }, status }: ResourceOf<'Pod'>): PoolProblem | undefined {
+  const { unschedulable, container, relay } = status;
+  if (unschedulable !== undefined) {
+    const message = `no node can run ${name} (${lineOf(unschedulable)}): check resources, nodeSelector and tolerations of spec.pool`;
+    return { reason: 'NotScheduled', message };
+  }
+  const meshd = container && containerProblem(name, container, 'spec.pool.image');
+  const ofRelay = `the container ${RELAY.container} of ${name}`;
+  return meshd ?? (relay && containerProblem(ofRelay, relay, 'RELAY_IMAGE of the operator'));
+}
+
+/** Why a container does not run; `image` is where its image is set. */
+function containerProblem(
+  name: string,
+  { isReady: isContainerReady, waiting, lastTerminated, restarts }: ContainerStatus,
+  image: string,
+): PoolProblem | undefined {
+  if (isContainerReady) return undefined;
+  if (waiting && PULL_REASONS.includes(waiting.reason)) {
+    const message = `the image of ${name} cannot be pulled (${lineOf(waiting.message)}): check ${image}`;
+    return { reason: 'ImagePull', message };
+  }
+  if (waiting?.reason === 'CrashLoopBackOff' || (lastTerminated && restarts >= RESTARTS)) {
+    const last = lastTerminated ? ` (${lineOf(lastTerminated.message)})` : '';
+    return { reason: 'CrashLoop', message: `${name} ends again and again${last}: see its log` };
+  }
+  return undefined;
+}
+
+/** After this number of restarts a pod that is not ready counts as crashing. */
+const RESTARTS = 3;
+
+/** The last line of a message, without what may be a secret: it may come from a log. */
+function lineOf(message: string): string {
+  const lines = message.split('\n').filter(line => line.trim() !== '');
+  return (lines.at(-1) ?? '').replace(/\S*(?:key-|secret)\S*|\S{48,}/gi, '[redacted]').slice(0, 300);
+}

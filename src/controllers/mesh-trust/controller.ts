@@ -1,0 +1,185 @@
+import type { Access } from '../../api/access.ts';
+import type { Clock } from '../../api/clock.ts';
+import { GROUP } from '../../api/generated/kinds.ts';
+import type { Kinds } from '../../api/generated/types.ts';
+import { isRecord } from '../../api/json.ts';
+import type { Ref } from '../../api/key.ts';
+import { MANAGED_BY, TRUST } from '../../api/names.ts';
+import { REFERENCE_READS } from '../../api/shares.ts';
+import { caRefIn, caRefsOf, caRefText, formatTrust, parseTrust } from '../../api/trust.ts';
+import type { CaRef, Trust, TrustedCa } from '../../api/trust.ts';
+import { findWithCaRef } from '../../store/indexes.ts';
+import type { OwnNamespace } from '../../store/own-namespace.ts';
+import type { ReadReferenced } from '../../store/referenced.ts';
+import type { ReadResources } from '../../store/resources.ts';
+import type { Controller } from '../../runtime/controller.ts';
+import type { Outcome } from '../../runtime/queue/queue.ts';
+import { whenGenerationChanges } from '../../runtime/trigger.ts';
+import type { Log } from '../../telemetry/log.ts';
+import { trustAccess } from '../../traffic/access.ts';
+import { caInConfigMap } from '../../traffic/trusted-ca.ts';
+import type { TrafficResources } from '../../traffic/traffic-resources.ts';
+import { isAsPlanned, planTrust } from './plan.ts';
+import type { Gathered } from './plan.ts';
+import { ReadBudget, ReadSchedule, RETRY_MS } from './read-schedule.ts';
+import type { CaRefs } from './read-schedule.ts';
+
+/** What the controller works with. */
+export type TrustDeps = {
+  /** Of a store with the `sharedIndexes`. */
+  readonly read: ReadResources;
+  readonly referenced: ReadReferenced;
+  /** Undefined where there is no cluster, and ConfigMaps are read themselves. */
+  readonly workloads: OwnNamespace | undefined;
+  readonly traffic: Pick<TrafficResources, 'caBundle'>;
+  readonly clock: Pick<Clock, 'now'>;
+  /** How often a ConfigMap is read. */
+  readonly syncPeriodMs: number;
+  readonly log: Pick<Log, 'warn'>;
+};
+
+/** A reference stays published for this time after the last MeshEndpoints with it. */
+const KEPT_MS = 60_000;
+
+/** After a run that has read or published: so reads are limited, and extension servers get at most one change a second. */
+const PAUSE_MS = 1000;
+
+/**
+ * What the controller may do in a cluster: read the ConfigMaps that tls.caRef names, in any namespace, and write the ConfigMap
+ * `mesh-trust` of its own. RBAC cannot limit `create` to a name.
+ */
+export const access: Access = {
+  cluster: [
+    { apiGroups: [GROUP], resources: ['meshendpoints'], verbs: ['list', 'watch'] },
+    { apiGroups: [''], resources: ['configmaps'], verbs: ['get'] },
+  ],
+  own: [trustAccess, { apiGroups: [''], resources: ['configmaps'], verbs: ['get', 'create', 'patch'] }],
+};
+
+/** Publishes the certificates of all ConfigMaps that tls.caRef names in one ConfigMap, from which extension servers read them. */
+export function trustController(deps: TrustDeps): Controller<'ConfigMap'> {
+  const { read, workloads, clock, log } = deps;
+  const unreferencedSince = new Map<string, number>();
+  const schedule = new ReadSchedule(deps.syncPeriodMs / 2);
+  let pausedUntil = -Infinity;
+  let lastPlanned: Trust | undefined;
+  const trust: Ref<'ConfigMap'> = {
+    kind: 'ConfigMap',
+    namespace: workloads?.namespace ?? '',
+    name: TRUST.configMap,
+  };
+  /** From what this process has planned last, whatever others make of the ConfigMap, and even if it could not be written. */
+  const publishedIn = (data: Readonly<Record<string, unknown>>): Trust =>
+    lastPlanned ?? parseTrust(data as Readonly<Record<string, string>>);
+  const plan = (gathered: Omit<Gathered, 'unreferenced'>): Trust => {
+    noteUnreferenced(unreferencedSince, { ...gathered, now: clock.now() });
+    lastPlanned = planTrust({ ...gathered, unreferenced: new Set(unreferencedSince.keys()) });
+    return lastPlanned;
+  };
+  /** Reads what is due, and publishes what has changed. */
+  const run = async (own: OwnNamespace, signal: AbortSignal): Promise<Outcome> => {
+    const refs = distinct(findWithCaRef(read).flatMap(caRefsOf));
+    const stored = await own.get('ConfigMap', TRUST.configMap);
+    if (!stored && refs.length === 0) return { requeue: 'on-change' };
+    const data = isRecord(stored?.['data']) ? stored['data'] : {};
+    const published = publishedIn(data);
+    const due = schedule.due(refs, clock.now());
+    const budget = new ReadBudget(published);
+    const { found, failures } = await readAll(due, { ...deps, schedule, budget, signal });
+    const planned = plan({ refs, found, published });
+    const isPublished = stored !== undefined && isAsPlanned(data, planned);
+    if (!isPublished) await publish(planned, own);
+    if (due.length > 0 || !isPublished) pausedUntil = clock.now() + PAUSE_MS;
+    if (failures.length > 0) {
+      log.warn('ConfigMaps of tls.caRef cannot be read', { count: failures.length, error: failures[0] });
+    }
+    if (schedule.due(refs, clock.now()).length > 0) return { requeue: 'after', ms: PAUSE_MS };
+    if (failures.length > 0) return { requeue: 'after', ms: RETRY_MS };
+    return unreferencedSince.size > 0 ? { requeue: 'after', ms: KEPT_MS } : { requeue: 'on-change' };
+  };
+  return {
+    name: 'mesh-trust',
+    kind: 'ConfigMap',
+    triggers: [
+      whenGenerationChanges(
+        'MeshEndpoints',
+        (object: Kinds['MeshEndpoints']) => caRefsOf(object).map(caRefText),
+        () => [trust],
+      ),
+    ],
+    reconcile: async (ref, { signal }) => {
+      if (!workloads || ref.name !== trust.name) return { requeue: 'on-change' };
+      const ms = pausedUntil - clock.now();
+      return ms > 0 ? { requeue: 'after', ms } : await run(workloads, signal);
+    },
+  };
+}
+
+function distinct(refs: readonly CaRef[]): readonly CaRef[] {
+  return [...new Map(refs.map(ref => [caRefText(ref), ref])).values()];
+}
+
+async function publish(trust: Trust, workloads: OwnNamespace): Promise<void> {
+  const metadata = { name: TRUST.configMap, labels: MANAGED_BY };
+  await workloads.apply({ apiVersion: 'v1', kind: 'ConfigMap', metadata, data: formatTrust(trust) });
+}
+
+type Now = { readonly published: Trust; readonly refs: readonly CaRef[]; readonly now: number };
+
+/** Keeps since when published references have been unreferenced, for those that may still be used. */
+function noteUnreferenced(since: Map<string, number>, { published, refs, now }: Now): void {
+  const referenced = new Set(refs.map(caRefText));
+  for (const text of published.keys()) {
+    if (!since.has(text) && caRefIn(text).name !== '') since.set(text, now);
+  }
+  for (const [text, at] of since) {
+    if (referenced.has(text) || !published.has(text) || now - at >= KEPT_MS) since.delete(text);
+  }
+}
+
+type Read = { readonly found: Trust; readonly failures: readonly unknown[] };
+
+type ReadDeps = TrustDeps & {
+  readonly schedule: ReadSchedule;
+  readonly budget: ReadBudget;
+  readonly signal: AbortSignal;
+};
+
+/** Reads ConfigMaps, each with the references to its keys; what is beyond the budget stays due. */
+async function readAll(due: readonly CaRefs[], deps: ReadDeps): Promise<Read> {
+  const { schedule, budget, clock, signal } = deps;
+  const found = new Map<string, TrustedCa>();
+  const failures: unknown[] = [];
+  const waiting = [...due];
+  const work = async () => {
+    for (let refs = waiting.shift(); refs && !signal.aborted; refs = waiting.shift()) {
+      if (!budget.hasRoom(refs[0].namespace)) continue;
+      try {
+        if (await readConfigMap(refs, found, deps)) schedule.hasRead(refs, clock.now());
+      } catch (error) {
+        schedule.hasFailed(refs, clock.now());
+        failures.push(error);
+      }
+    }
+  };
+  await Promise.all(Array.from({ length: REFERENCE_READS }, work));
+  return { found, failures };
+}
+
+/** Reads the keys of one ConfigMap; returns whether there was still room in the budget. */
+async function readConfigMap(
+  refs: CaRefs,
+  found: Map<string, TrustedCa>,
+  { referenced, traffic, budget }: ReadDeps,
+): Promise<boolean> {
+  const [{ namespace, name }] = refs;
+  const configMap = await referenced.configMap(namespace, name);
+  if (!budget.hasRoom(namespace)) return false;
+  budget.countConfigMap(namespace, configMap?.data ?? {});
+  for (const ref of refs) {
+    const ca = caInConfigMap(configMap, ref, pem => traffic.caBundle(pem));
+    budget.countKey(namespace, configMap?.data[ref.key], ca);
+    found.set(caRefText(ref), ca);
+  }
+  return true;
+}

@@ -1,0 +1,118 @@
+import type { Access, AccessRule } from '../api/access.ts';
+import { isEqual } from '../api/json.ts';
+import { GROUP } from '../api/generated/kinds.ts';
+import type { ResourceKind } from '../api/key.ts';
+import { COMPONENTS } from '../api/names.ts';
+import { access as bindingAccess, bindingController } from './mesh-binding/controller.ts';
+import type { BindingDeps } from './mesh-binding/controller.ts';
+import { access as endpointsAccess, endpointsController } from './mesh-endpoints/controller.ts';
+import type { EndpointsDeps } from './mesh-endpoints/controller.ts';
+import { endpointsIndexes } from './mesh-endpoints/triggers.ts';
+import { eventAccess, leaseAccess } from '../kubernetes/access.ts';
+import { sharedIndexes } from '../store/indexes.ts';
+import type { AnyIndex } from '../store/resources.ts';
+import { access as tailnetAccess, tailnetController, tailnetIndexes } from './mesh-tailnet/controller.ts';
+import type { TailnetDeps } from './mesh-tailnet/controller.ts';
+import { access as trustAccess, trustController } from './mesh-trust/controller.ts';
+import type { TrustDeps } from './mesh-trust/controller.ts';
+import { access as relayPortsAccess, relayPortsController } from './mesh-tailnet/relays/controller.ts';
+import type { RelayPortsDeps } from './mesh-tailnet/relays/controller.ts';
+import { httpGet } from './mesh-tailnet/relays/relay-status.ts';
+import { startController } from '../runtime/controller.ts';
+import type { ControllerDeps, ControllerOptions, RunningController } from '../runtime/controller.ts';
+import { trafficKinds } from '../traffic/access.ts';
+
+/** What the composition roots inject: the deps of every controller. */
+type Deps = ControllerDeps &
+  BindingDeps &
+  EndpointsDeps &
+  Omit<TrustDeps, 'log' | 'syncPeriodMs'> &
+  Omit<TailnetDeps, 'log'> &
+  Omit<RelayPortsDeps, 'httpGet' | 'log'>;
+
+/** A controller, as the processes that start it and the manifests need it. */
+type RegisteredController = {
+  /** Its name in logs and metrics. */
+  readonly name: string;
+  /** The kinds that it reads. */
+  readonly kinds: readonly ResourceKind[];
+  /** The indexes that its store must have, beside the shared ones. */
+  readonly indexes?: readonly AnyIndex[];
+  /** The RBAC rules that it needs. */
+  readonly access: Access;
+  readonly start: (deps: Deps, options: ControllerOptions) => RunningController;
+};
+
+/** All controllers; a new one is its own folder, its deps above and one entry here. */
+const controllers: readonly RegisteredController[] = [
+  {
+    name: 'mesh-binding',
+    kinds: trafficKinds,
+    access: bindingAccess,
+    start: (deps, options) => startController(bindingController(deps), deps, options),
+  },
+  {
+    name: 'mesh-endpoints',
+    kinds: trafficKinds,
+    indexes: endpointsIndexes,
+    access: endpointsAccess,
+    start: (deps, options) => startController(endpointsController(deps), deps, options),
+  },
+  {
+    name: 'mesh-trust',
+    kinds: ['ConfigMap', 'MeshEndpoints'],
+    access: trustAccess,
+    start: (deps, options) =>
+      startController(trustController({ ...deps, ...options, log: deps.telemetry.log }), deps, options),
+  },
+  {
+    name: 'mesh-tailnet',
+    kinds: ['MeshTailnet', 'MeshEndpoints', 'Pod'],
+    indexes: tailnetIndexes,
+    access: tailnetAccess,
+    start: (deps, options) =>
+      startController(tailnetController({ ...deps, log: deps.telemetry.log }), deps, options),
+  },
+  {
+    name: 'relay-ports',
+    kinds: ['MeshTailnet', 'MeshEndpoints', 'Namespace', 'Pod'],
+    access: relayPortsAccess,
+    start: (deps, options) =>
+      startController(relayPortsController({ ...deps, httpGet, log: deps.telemetry.log }), deps, options),
+  },
+];
+
+/** Starts all controllers. */
+export function startControllers(deps: Deps, options: ControllerOptions): readonly RunningController[] {
+  return controllers.map(({ start }) => start(deps, options));
+}
+
+/** The names of all controllers. */
+export const controllerNames: readonly string[] = controllers.map(({ name }) => name);
+
+/** The kinds that any controller reads. */
+export const controllerKinds: readonly ResourceKind[] = [
+  ...new Set(controllers.flatMap(({ kinds }) => kinds)),
+];
+
+/** The indexes of all controllers. */
+export const controllerIndexes: readonly AnyIndex[] = [
+  ...sharedIndexes,
+  ...controllers.flatMap(({ indexes = [] }) => indexes),
+];
+
+/** What the operator may do in a cluster: what its controllers may, and what events and leader election need. */
+export const operatorAccess: Access = {
+  cluster: distinct([
+    ...controllers.flatMap(({ access }) => access.cluster),
+    ...eventAccess,
+    // Part of the contract, though no controller creates MeshEndpoints yet.
+    { apiGroups: [GROUP], resources: ['meshendpoints'], verbs: ['create'] },
+  ]),
+  own: distinct([...controllers.flatMap(({ access }) => access.own), ...leaseAccess(COMPONENTS.operator)]),
+};
+
+/** Several controllers may need the same rule. */
+function distinct(rules: readonly AccessRule[]): readonly AccessRule[] {
+  return rules.filter((rule, index) => rules.findIndex(other => isEqual(other, rule)) === index);
+}

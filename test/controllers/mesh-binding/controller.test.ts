@@ -1,0 +1,224 @@
+import { describe, expect, it } from 'vitest';
+import type { Kinds } from '../../../src/api/generated/types.ts';
+import {
+  trafficResourcesFrom,
+  extensionIndexes,
+  routesOf,
+} from '../../../src/extension/traffic-from-store.ts';
+import { access, bindingController } from '../../../src/controllers/mesh-binding/controller.ts';
+import { APPLY_AFTER_MS } from '../../../src/controllers/mesh-binding/plan.ts';
+import { sharedIndexes } from '../../../src/store/indexes.ts';
+import { revisionOf } from '../../../src/traffic/settings/revision.ts';
+import { gatewayObject, meshBackend, named, route } from '../../support/declared.ts';
+import { endpoint, meshBinding, meshEndpoints, meshTailnet } from '../../support/objects.ts';
+import { Runtime } from '../../support/runtime/runtime.ts';
+
+const gateway = (name: string) =>
+  gatewayObject('Gateway', name, {
+    gatewayClassName: 'mesh',
+    listeners: [{ name: 'http', port: 80, protocol: 'HTTP' }],
+  });
+const tailnet = (spec: object = {}) => named(meshTailnet({ ...spec }), 'one');
+const web = (...endpoints: object[]) => named(meshEndpoints({ endpoints }), 'default/web');
+
+const WORLD = [gateway('default/public'), tailnet(), web(endpoint()), route('HTTPRoute', 'default/web')];
+
+/** The controller on resources in memory. */
+async function controllerOn(first: readonly object[]) {
+  const runtime = new Runtime(first, [...extensionIndexes, ...sharedIndexes]);
+  const { memory, clock } = runtime;
+  const { read, write, author } = memory;
+  const declared = trafficResourcesFrom(read);
+  let writes = 0;
+  const counted = {
+    apply: async (...given: Parameters<typeof write.apply>) => {
+      writes++;
+      await write.apply(...given);
+    },
+    remove: write.remove.bind(write),
+  };
+  runtime.start(
+    bindingController({
+      read,
+      write: counted,
+      clock,
+      revisionOf: ref =>
+        revisionOf(declared, { gateway: ref, routes: routesOf(read, ref), clusterEncoding: '' }),
+    }),
+    { syncPeriodMs: 30_000 },
+  );
+  await memory.start();
+  await clock.advance(APPLY_AFTER_MS);
+  const bindingOf = (name: string, namespace = 'default'): Kinds['MeshBinding'] | undefined =>
+    read.get({ kind: 'MeshBinding', namespace, name });
+  const put = async (object: object) => {
+    await author.put(object);
+    await clock.advance(APPLY_AFTER_MS);
+  };
+  const remove = async (kind: 'HTTPRoute' | 'Gateway', name: string) => {
+    await author.remove({ kind, namespace: 'default', name });
+    await clock.settle();
+  };
+  return { clock, bindingOf, put, remove, author, countWrites: () => writes };
+}
+
+describe('the MeshBinding of a Gateway', () => {
+  it('exists for a Gateway with a mesh route, and gets attempt 1 after two seconds', async () => {
+    const { bindingOf, clock, countWrites } = await controllerOn(WORLD);
+    const first = bindingOf('public');
+    expect(first?.spec).toMatchObject({ targetRefs: [{ kind: 'Gateway', name: 'public' }], attempt: 0 });
+    await clock.advance(1999);
+    expect(bindingOf('public')).toBe(first);
+    await clock.advance(1);
+    expect(bindingOf('public')?.spec).toEqual({ ...first?.spec, attempt: 1 });
+    await clock.advance(3_600_000);
+    expect(countWrites()).toBe(2);
+  });
+
+  it('is written once for changes within 150 ms, which Envoy Gateway translates by itself', async () => {
+    const { bindingOf, author, clock, countWrites } = await controllerOn(WORLD);
+    await clock.advance(5000);
+    const [before, writes] = [bindingOf('public'), countWrites()];
+    for (const name of ['a', 'b', 'c']) {
+      await author.put(route('HTTPRoute', `default/${name}`));
+      await clock.advance(APPLY_AFTER_MS / 3 - 1);
+      expect(bindingOf('public')).toBe(before);
+    }
+    await clock.advance(3);
+    expect(bindingOf('public')?.spec.revision).not.toBe(before?.spec.revision);
+    expect(countWrites() - writes).toBe(1);
+  });
+
+  it('does not exist for a Gateway without mesh routes', async () => {
+    const other = route('HTTPRoute', 'default/other', {
+      rules: [{ backendRefs: [{ name: 'service', port: 80 }] }],
+    });
+    const { bindingOf } = await controllerOn([gateway('default/public'), other]);
+    expect(bindingOf('public')).toBeUndefined();
+  });
+
+  it('exists for each existing Gateway of a route', async () => {
+    const shared = route('TCPRoute', 'default/shared', {
+      parentRefs: [{ name: 'public' }, { name: 'other', namespace: 'team' }, { name: 'missing' }],
+    });
+    const { bindingOf } = await controllerOn([...WORLD.slice(0, 3), gateway('team/other'), shared]);
+    expect(bindingOf('public')).toBeDefined();
+    expect(bindingOf('other', 'team')?.metadata.namespace).toBe('team');
+    expect(bindingOf('missing')).toBeUndefined();
+  });
+
+  it('is removed with the last mesh route, and with the Gateway', async () => {
+    const { bindingOf, remove, put } = await controllerOn(WORLD);
+    await remove('HTTPRoute', 'web');
+    expect(bindingOf('public')).toBeUndefined();
+    await put(route('HTTPRoute', 'default/web'));
+    expect(bindingOf('public')).toBeDefined();
+    await remove('Gateway', 'public');
+    expect(bindingOf('public')).toBeUndefined();
+  });
+
+  it('moves with a route to another Gateway', async () => {
+    const { bindingOf, put } = await controllerOn([...WORLD, gateway('default/other')]);
+    await put(route('HTTPRoute', 'default/web', { parentRefs: [{ name: 'other' }] }));
+    expect([bindingOf('public'), bindingOf('other')?.spec.attempt]).toEqual([undefined, 0]);
+  });
+
+  const REVISED: readonly { readonly it: string; readonly change: object }[] = [
+    { it: 'another protocol of an endpoint', change: web(endpoint({ protocol: 'HTTPS' })) },
+    {
+      it: 'a check that Envoy makes',
+      change: web(endpoint({ healthCheck: { enabled: true, path: '/healthz' } })),
+    },
+    {
+      it: 'another rule',
+      change: route('HTTPRoute', 'default/web', {
+        rules: [{ backendRefs: [meshBackend()] }, { backendRefs: [meshBackend()] }],
+      }),
+    },
+  ];
+  it.each(REVISED)('has another revision and attempt 0 after $it', async ({ change }) => {
+    const { bindingOf, put, clock } = await controllerOn(WORLD);
+    const before = bindingOf('public')?.spec.revision;
+    await clock.advance(5000);
+    await put(change);
+    expect(bindingOf('public')?.spec.attempt).toBe(0);
+    expect(bindingOf('public')?.spec.revision).not.toBe(before);
+    await clock.advance(2000);
+    expect(bindingOf('public')?.spec.attempt).toBe(1);
+  });
+
+  it('does not change when only endpoints do', async () => {
+    const { bindingOf, put, clock } = await controllerOn(WORLD);
+    await clock.advance(5000);
+    const before = bindingOf('public');
+    await put(web(endpoint(), endpoint({ name: 'more', meshIP: '100.64.0.9' })));
+    await clock.advance(5000);
+    expect(bindingOf('public')).toBe(before);
+  });
+
+  it('follows allowedNamespaces and the labels of namespaces', async () => {
+    const secure = web(endpoint({ protocol: 'HTTPS' }));
+    const some = tailnet({
+      allowedNamespaces: { from: 'Selector', selector: { matchLabels: { mesh: 'yes' } } },
+    });
+    const namespace = (labels: object) =>
+      named({ apiVersion: 'v1', kind: 'Namespace' }, 'default', { labels });
+    const { bindingOf, put } = await controllerOn([
+      gateway('default/public'),
+      tailnet(),
+      secure,
+      route('HTTPRoute', 'default/web'),
+    ]);
+    const allowed = bindingOf('public')?.spec.revision;
+    await put(some);
+    const whenRefused = bindingOf('public')?.spec.revision;
+    expect(whenRefused).not.toBe(allowed);
+    await put(namespace({ mesh: 'yes' }));
+    expect(bindingOf('public')?.spec.revision).toBe(allowed);
+    await put(namespace({}));
+    expect(bindingOf('public')?.spec.revision).toBe(whenRefused);
+  });
+
+  it('follows ReferenceGrants', async () => {
+    const far = named(meshEndpoints({ endpoints: [endpoint({ protocol: 'HTTPS' })] }), 'far/web');
+    const grant = gatewayObject('ReferenceGrant', 'far/all', {
+      from: [{ group: 'gateway.networking.k8s.io', kind: 'HTTPRoute', namespace: 'default' }],
+      to: [{ group: 'mesh-gateway.dev', kind: 'MeshEndpoints' }],
+    });
+    const toFar = route('HTTPRoute', 'default/web', {
+      rules: [{ backendRefs: [meshBackend({ namespace: 'far' })] }],
+    });
+    const { bindingOf, put } = await controllerOn([gateway('default/public'), tailnet(), far, toFar]);
+    const before = bindingOf('public')?.spec.revision;
+    await put(grant);
+    expect(before).toBeDefined();
+    expect(bindingOf('public')?.spec.revision).not.toBe(before);
+  });
+
+  it('gets attempt 1 in time although other objects change', async () => {
+    const { bindingOf, put, clock } = await controllerOn(WORLD);
+    for (let step = 1; step <= 20; step++) {
+      await clock.advance(100);
+      await put(web(endpoint(), endpoint({ name: 'more', meshIP: `100.64.1.${step}` })));
+    }
+    expect(bindingOf('public')?.spec.attempt).toBe(1);
+  });
+
+  it('is restored when another client changes it', async () => {
+    const { bindingOf, put, clock } = await controllerOn(WORLD);
+    await clock.advance(5000);
+    const before = bindingOf('public')?.spec;
+    await put(named(meshBinding({ revision: 'ffffffff' }), 'default/public'));
+    await clock.advance(5000);
+    expect(bindingOf('public')?.spec).toEqual(before);
+  });
+});
+
+describe('the access of the controller', () => {
+  it('includes writes of MeshBindings only', () => {
+    const writable = access.cluster.filter(({ verbs }) =>
+      verbs.some(verb => !['get', 'list', 'watch'].includes(verb)),
+    );
+    expect(writable.flatMap(({ resources }) => resources)).toEqual(['meshbindings']);
+  });
+});

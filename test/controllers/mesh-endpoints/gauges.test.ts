@@ -1,0 +1,74 @@
+import { describe, expect, it } from 'vitest';
+import type { EndpointStatus } from '../../../src/api/generated/types.ts';
+import { readEndpointGauges } from '../../../src/controllers/mesh-endpoints/gauges.ts';
+import { endpointMetrics } from '../../../src/telemetry/metrics.ts';
+import { createRegistry } from '../../../src/telemetry/registry.ts';
+import { named } from '../../support/declared.ts';
+import { endpoint, meshEndpoints, meshTailnet } from '../../support/objects.ts';
+import { createMemory } from '../../support/store/memory.ts';
+import { parseExposition } from '../../support/telemetry/exposition.ts';
+
+type Health = EndpointStatus['status'];
+
+/** A memory with MeshEndpoints whose endpoints are checked, unless their name begins with `unchecked`. */
+async function started(objects: Readonly<Record<string, Readonly<Record<string, Health>>>>) {
+  const memory = createMemory([]);
+  const registry = createRegistry({ metrics: endpointMetrics, version: 'test' });
+  await memory.start();
+  await memory.author.put(named(meshTailnet({}), 'example'));
+  for (const [name, health] of Object.entries(objects)) {
+    const names = Object.keys(health);
+    const endpoints = names.map((each, index) =>
+      endpoint({
+        name: each,
+        port: 1 + index,
+        healthCheck: { enabled: !each.startsWith('unchecked') },
+      }),
+    );
+    await memory.author.put(named(meshEndpoints({ endpoints }), `team/${name}`));
+    const object = memory.read.get({ kind: 'MeshEndpoints', namespace: 'team', name });
+    const entries = names.map(each => ({ name: each, status: health[each] ?? 'Unhealthy', address: '' }));
+    if (object) await memory.write.replaceStatus(object, { endpoints: entries });
+  }
+  const end = readEndpointGauges(memory.read, registry);
+  const series = async (name: string) => {
+    const family = parseExposition(await registry.text()).get(`mesh_gateway_${name}`);
+    return Object.fromEntries(
+      (family?.series ?? []).map(({ labels, value }) => [Object.values(labels).join(' '), value]),
+    );
+  };
+  return { memory, end, series };
+}
+
+describe('the gauges of endpoints', () => {
+  it('are those of the status of each checked endpoint, and totals of all endpoints', async () => {
+    const { series } = await started({
+      web: { a: 'Healthy', b: 'Unhealthy', 'unchecked-c': 'Healthy' },
+      api: { a: 'Healthy' },
+    });
+    expect(await series('endpoint_healthy')).toEqual({ 'team web a': 1, 'team web b': 0, 'team api a': 1 });
+    expect(await series('endpoints')).toEqual({ 'example healthy': 3, 'example unhealthy': 1 });
+    expect(await series('endpoint_health_not_shown')).toEqual({ '': 0 });
+  });
+
+  it('are at most 1000, always of the same endpoints, and the others are counted', async () => {
+    const health = Object.fromEntries(
+      Array.from({ length: 600 }, (_, index) => [`e${index}`, 'Healthy' as const]),
+    );
+    const { series } = await started({ web: health, api: health });
+    const names = Object.keys(await series('endpoint_healthy'));
+    expect(names).toHaveLength(1000);
+    expect(names.filter(name => name.startsWith('team api'))).toHaveLength(600);
+    expect(await series('endpoint_health_not_shown')).toEqual({ '': 200 });
+    expect(await series('endpoints')).toEqual({ 'example healthy': 1200, 'example unhealthy': 0 });
+  });
+
+  it('disappear with the object, and once they are no longer read', async () => {
+    const { memory, end, series } = await started({ web: { a: 'Healthy' }, api: { a: 'Healthy' } });
+    await memory.author.remove({ kind: 'MeshEndpoints', namespace: 'team', name: 'web' });
+    expect(await series('endpoint_healthy')).toEqual({ 'team api a': 1 });
+    end();
+    expect(await series('endpoint_healthy')).toEqual({});
+    expect(await series('endpoints')).toEqual({});
+  });
+});

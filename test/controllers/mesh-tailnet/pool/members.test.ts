@@ -1,0 +1,483 @@
+import { afterEach, describe, expect, it } from 'vitest';
+import type { ControlApiOptions } from '../../../../lab/control-api/control-api.ts';
+import type { Installation } from '../../../support/controllers/mesh-tailnet/installation.ts';
+import {
+  expectMembers,
+  expectReady,
+  expectRemoved,
+  startPoolScene,
+} from '../../../support/controllers/mesh-tailnet/scene.ts';
+import type { PoolScene } from '../../../support/controllers/mesh-tailnet/scene.ts';
+
+const scenes: PoolScene[] = [];
+afterEach(async () => {
+  for (const scene of scenes.splice(0)) await scene.close();
+});
+
+async function sceneOf(options: ControlApiOptions = {}) {
+  const scene = await startPoolScene(options);
+  scenes.push(scene);
+  return { scene, installation: scene.install() };
+}
+
+async function readyScene(replicas = 2, spec: object = {}, options: ControlApiOptions = {}) {
+  const { scene, installation } = await sceneOf(options);
+  installation.put({ pool: { replicas }, ...spec });
+  await scene.until(() => expectReady(scene, installation, replicas));
+  return { scene, installation };
+}
+
+/** The Secret of the first member. */
+const FIRST = 'meshd-example-0';
+
+function secretOf(installation: Installation) {
+  return installation.namespace.readSecret(FIRST)?.data ?? {};
+}
+
+describe('a pool', () => {
+  it.each(['vendor', 'headscale'] as const)(
+    'joins the tailnet of %s, and leaves nothing behind',
+    async dialect => {
+      const { scene, installation } = await sceneOf({ dialect });
+      installation.put();
+      await scene.until(() => expectReady(scene, installation, 2));
+      installation.remove();
+      await scene.until(() => expectRemoved(scene, installation));
+      expect(installation.kubelet.rejected).toEqual([]);
+    },
+  );
+
+  it('leaves nothing behind after 20 cycles', async () => {
+    const { scene, installation } = await sceneOf();
+    for (let cycle = 0; cycle < 20; cycle++) {
+      installation.put();
+      await scene.until(() => expectReady(scene, installation, 2));
+      installation.remove();
+      await scene.until(() => expectRemoved(scene, installation));
+    }
+    expect(scene.api.countByRoute()['keys.create']).toBe(40);
+  });
+
+  it('writes nothing and requests no key for 5 minutes once it is ready, and none after a restart of the operator', async () => {
+    const { scene, installation } = await readyScene();
+    await scene.steps(10);
+    const before = installation.calls().length;
+    await scene.steps(60, 5000);
+    const reads = ['secret', 'get', 'devices.list'];
+    const isRead = (call: string) => reads.includes(call.split(' ')[0] ?? '');
+    expect(
+      installation
+        .calls()
+        .slice(before)
+        .filter(call => !isRead(call)),
+    ).toEqual([]);
+    await installation.restart();
+    await scene.steps(10);
+    expect(installation.calls().filter(call => call.startsWith('keys.') || call.includes('Secret'))).toEqual(
+      [],
+    );
+    expectReady(scene, installation, 2);
+  });
+
+  it('stays as it is while the control API is away, also after a restart of the operator', async () => {
+    const { scene, installation } = await readyScene();
+    const end = scene.api.fail({ fault: { is: 'reset', when: 'before' } });
+    await scene.steps(60, 5000);
+    await installation.restart();
+    await scene.steps(60, 5000);
+    expect(installation.status().pool).toMatchObject({ ready: 2 });
+    expect(installation.condition('PoolReady')).toMatchObject({ status: 'True' });
+    end();
+    await scene.until(() => expectReady(scene, installation, 2));
+    expect(scene.api.countByRoute()['keys.create']).toBe(2);
+  });
+
+  it('grows and shrinks, and the first member stays', async () => {
+    const { scene, installation } = await readyScene(2);
+    const { device_id: id } = secretOf(installation);
+    for (const replicas of [3, 1]) {
+      installation.put({ pool: { replicas } });
+      await scene.until(() => expectReady(scene, installation, replicas));
+      expect(secretOf(installation)).toMatchObject({ device_id: id });
+    }
+  });
+
+  it('replaces its pods one by one after a change of the image, with the same devices', async () => {
+    const { scene, installation } = await readyScene(2);
+    const devices = scene.joined().map(({ nodeId }) => nodeId);
+    const uids = () => installation.pods().map(({ metadata }) => metadata.uid);
+    const before = uids();
+    let fewest = 2;
+    installation.put({ pool: { replicas: 2, image: 'tailscale/tailscale:v1.200.0' } });
+    await scene.until(() => {
+      fewest = Math.min(
+        fewest,
+        installation.kubelet.names().filter(pod => installation.kubelet.isReady(pod)).length,
+      );
+      expect(uids().filter(uid => before.includes(uid))).toEqual([]);
+      expectReady(scene, installation, 2);
+    });
+    expect(fewest).toBe(1);
+    expect(scene.joined().map(({ nodeId }) => nodeId)).toEqual(devices);
+    expect(scene.api.countByRoute()['keys.create']).toBe(2);
+  });
+});
+
+describe('a member', () => {
+  it('is checked through before a list has shown its device', async () => {
+    const { scene, installation } = await sceneOf();
+    installation.put({ syncInterval: '60s' });
+    await scene.until(() => expect(installation.kubelet.isReady(FIRST)).toBe(true));
+    await scene.steps(10);
+    expect([...installation.suspected]).toEqual([]);
+    expect(installation.condition('PoolReady')?.message).toBe('2 of 2 mesh pods are ready');
+  });
+
+  it('keeps its device when its pod is deleted or its container is killed', async () => {
+    const { scene, installation } = await readyScene();
+    const { device_id: id } = secretOf(installation);
+    installation.kubelet.delete(FIRST);
+    await scene.until(() => expect(installation.status().pool?.ready).toBe(1));
+    await scene.until(() => expectReady(scene, installation, 2));
+    installation.kubelet.kill(FIRST);
+    await scene.until(() => expectReady(scene, installation, 2));
+    expect(secretOf(installation)).toMatchObject({ device_id: id });
+  });
+
+  it('gets another device where an admin has removed its own', async () => {
+    const { scene, installation } = await readyScene();
+    const { device_id: id = '' } = secretOf(installation);
+    scene.api.removeDevice(id);
+    await scene.until(() => expect(installation.status().pool?.ready).toBe(1));
+    await scene.until(() => expectReady(scene, installation, 2));
+    expect(secretOf(installation)['device_id']).not.toBe(id);
+  });
+
+  it('gets another device where headscale has removed its own, which it does not notice', async () => {
+    const { scene, installation } = await readyScene(2, {}, { dialect: 'headscale' });
+    const { device_id: id = '' } = secretOf(installation);
+    const removedAt = scene.clock.now();
+    scene.api.removeDevice(id);
+    await scene.until(() => expect(installation.suspected).toContain(FIRST));
+    expect(installation.kubelet.isReady(FIRST)).toBe(true);
+    await scene.until(() => expect(installation.kubelet.isReady(FIRST)).toBe(false));
+    // Two intervals between lists.
+    expect(scene.clock.now() - removedAt).toBeLessThanOrEqual(10_000);
+    expect(installation.status().pool?.ready).toBe(1);
+    expect(installation.condition('PoolReady')).toMatchObject({ status: 'False', reason: 'DeviceRemoved' });
+    expect(installation.condition('PoolReady')?.message).toContain(`${FIRST}-${installation.id}`);
+    await scene.until(() => {
+      expect(['PoolReady', 'DeviceRemoved']).toContain(installation.condition('PoolReady')?.reason);
+      expectReady(scene, installation, 2);
+    });
+    expect(scene.clock.now() - removedAt).toBeLessThanOrEqual(70_000);
+    expect(secretOf(installation)['device_id']).not.toBe(id);
+    expect([...installation.suspected]).toEqual([]);
+  });
+
+  it('gets another device where headscale removed its own before the operator started', async () => {
+    const { scene, installation } = await readyScene(2, {}, { dialect: 'headscale' });
+    const { device_id: id = '' } = secretOf(installation);
+    scene.api.removeDevice(id);
+    await installation.restart();
+    await scene.until(() => expect(installation.kubelet.isReady(FIRST)).toBe(false));
+    await scene.until(() => expectReady(scene, installation, 2));
+    expect(secretOf(installation)['device_id']).not.toBe(id);
+  });
+
+  it('is replaced while another one carries traffic where headscale has removed both, one by one', async () => {
+    const { scene, installation } = await readyScene(2, {}, { dialect: 'headscale' });
+    for (const { nodeId } of scene.joined()) scene.api.removeDevice(nodeId);
+    let fewest = 2;
+    await scene.until(() => {
+      const ready = installation.kubelet.names().filter(pod => installation.kubelet.isReady(pod));
+      fewest = Math.min(fewest, ready.length);
+      expect(scene.joined()).toHaveLength(2);
+      expectReady(scene, installation, 2);
+    });
+    expect(fewest).toBe(1);
+  });
+
+  it('keeps its device where lists lack it, and it exists', async () => {
+    const { scene, installation } = await readyScene();
+    const end = scene.api.fail({
+      routes: ['devices.list'],
+      fault: { is: 'answer', status: 200, json: { devices: [] } },
+    });
+    await scene.steps(120, 2000);
+    expect(installation.condition('PoolReady')).toMatchObject({ status: 'True' });
+    end();
+    await scene.until(() => expectReady(scene, installation, 2));
+    expect(scene.api.countByRoute()['keys.create']).toBe(2);
+  });
+
+  it('is replaced ever more rarely where the control API shows none of its devices', async () => {
+    const { scene } = await readyScene();
+    scene.api.fail({ routes: ['devices.list'], fault: { is: 'answer', status: 200, json: { devices: [] } } });
+    scene.api.fail({ routes: ['device.get'], fault: { is: 'answer', status: 404, json: { message: 'no' } } });
+    await scene.steps(360, 20_000);
+    // In two hours.
+    expect(scene.api.countByRoute()['keys.create']).toBeLessThan(20);
+  });
+
+  it('gets another device where an admin has removed its own before its id was stored', async () => {
+    const { scene, installation } = await sceneOf();
+    installation.put();
+    await scene.until(() =>
+      expect(Object.keys(secretOf(installation))).toEqual(['pod_uid', '_current-profile']),
+    );
+    for (const { nodeId } of scene.joined()) scene.api.removeDevice(nodeId);
+    await scene.until(() => expectReady(scene, installation, 2));
+  });
+
+  it('logs in again where its node key has expired, as the same device', async () => {
+    const { scene, installation } = await readyScene();
+    const { device_id: id = '' } = secretOf(installation);
+    scene.api.changeDevice(id, { expiresMs: scene.now().getTime(), keyExpiryDisabled: false });
+    await scene.until(() =>
+      expect(installation.condition('PoolReady')).toMatchObject({ status: 'False', reason: 'KeyExpired' }),
+    );
+    await scene.until(() => expectReady(scene, installation, 2));
+    expect(secretOf(installation)).toMatchObject({ device_id: id });
+  });
+
+  it('joins as another device where its own stays expired on headscale, after two keys', async () => {
+    const { scene, installation } = await readyScene(2, {}, { dialect: 'headscale' });
+    const { device_id: id = '' } = secretOf(installation);
+    scene.api.changeDevice(id, { expiresMs: scene.now().getTime(), keyExpiryDisabled: false });
+    const reasons = new Set<string>();
+    await scene.until(() => expect(installation.condition('PoolReady')?.reason).toBe('KeyExpired'));
+    await scene.until(() => {
+      reasons.add(installation.condition('PoolReady')?.reason ?? '');
+      expectReady(scene, installation, 2);
+    });
+    expect(secretOf(installation)['device_id']).not.toBe(id);
+    // One for each member, two to log in again, and one for the new device.
+    expect(scene.api.countByRoute()['keys.create']).toBe(5);
+    expect([...reasons]).not.toContain('KeyRejected');
+  });
+
+  it('gets another key where its key was revoked before it was used', async () => {
+    const { scene, installation } = await sceneOf();
+    installation.kubelet.holdImages();
+    installation.put();
+    await scene.until(() => expect(installation.kubelet.names()).toHaveLength(2));
+    const { annotations = {} } = installation.namespace.readSecret(FIRST) ?? {};
+    scene.api.revoke(annotations['mesh-gateway.dev/join-key'] ?? '');
+    installation.kubelet.releaseImages();
+    await scene.until(() => expect(installation.kubelet.rejected).toHaveLength(1));
+    await scene.until(() => expectReady(scene, installation, 2));
+    expect(installation.kubelet.rejected).toHaveLength(1);
+  });
+
+  it('keeps a key that its container has not used when it ends', async () => {
+    const { scene, installation } = await sceneOf();
+    installation.kubelet.holdImages();
+    installation.put();
+    await scene.until(() => expect(installation.kubelet.names()).toHaveLength(2));
+    for (const pod of installation.kubelet.names()) installation.kubelet.kill(pod);
+    await scene.until(() => expectReady(scene, installation, 2));
+    expect(scene.api.countByRoute()['keys.create']).toBe(2);
+  });
+
+  it('gets another key where its key expired before it started', async () => {
+    const { scene, installation } = await sceneOf();
+    installation.kubelet.holdImages();
+    installation.put({ configuration: { devices: { keyExpiry: '1m' } } });
+    await scene.steps(90, 2000);
+    installation.kubelet.releaseImages();
+    await scene.until(() => expectReady(scene, installation, 2));
+    expect(installation.kubelet.rejected).toEqual([]);
+    expect(scene.api.countByRoute()['keys.create']).toBeLessThan(10);
+  });
+
+  it('gets another key where it asks for one, and the first one is revoked', async () => {
+    const { scene, installation } = await sceneOf();
+    installation.kubelet.holdImages();
+    installation.put();
+    await scene.until(() => expect(installation.kubelet.names()).toHaveLength(2));
+    const { authkey = '' } = secretOf(installation);
+    installation.namespace.patchSecret(FIRST, { data: { reissue_authkey: authkey } });
+    await scene.until(() => expect(secretOf(installation)['authkey']).not.toBe(authkey));
+    expect(secretOf(installation)['reissue_authkey']).toBeUndefined();
+    installation.kubelet.releaseImages();
+    await scene.until(() => expectReady(scene, installation, 2));
+    expect(installation.kubelet.rejected).toEqual([]);
+  });
+
+  it.each([{ preauth: false }, { preauth: true, requireApproval: true }])(
+    'waits for approval with %j, which the condition asks for',
+    async devices => {
+      const { scene, installation } = await sceneOf({ settings: { devicesApprovalOn: true } });
+      installation.put({ configuration: { devices: { ...devices, keyExpiry: '1m' } } });
+      await scene.until(() =>
+        expect(installation.condition('PoolReady')).toMatchObject({ reason: 'AwaitingApproval' }),
+      );
+      expect(installation.condition('PoolReady')?.message).toContain(`${FIRST}-${installation.id}`);
+      await scene.steps(60, 5000);
+      for (const { nodeId } of scene.joined()) scene.api.changeDevice(nodeId, { authorized: true });
+      await scene.until(() => expectReady(scene, installation, 2));
+      expect(scene.api.countByRoute()['keys.create']).toBe(2);
+    },
+  );
+
+  it('needs no approval by default, where the tailnet requires it', async () => {
+    const { scene, installation } = await sceneOf({ settings: { devicesApprovalOn: true } });
+    installation.put();
+    await scene.until(() => expectReady(scene, installation, 2));
+  });
+});
+
+describe('a pool of proxies that others run', () => {
+  it('takes the place of mesh pods, which are removed', async () => {
+    const { scene, installation } = await readyScene();
+    installation.put({ pool: { mode: 'External', addresses: ['192.0.2.1:1055'] } });
+    await scene.until(() => {
+      expect(installation.get()?.metadata.finalizers ?? []).toEqual([]);
+      expectMembers(scene, installation, 0);
+    });
+    expect(installation.condition('Ready')).toMatchObject({ status: 'True' });
+  });
+});
+
+describe('a deletion', () => {
+  it('waits while the control API is away, and is finished with the annotation skip-cleanup', async () => {
+    const { scene, installation } = await readyScene();
+    scene.api.fail({ fault: { is: 'reset', when: 'before' } });
+    installation.remove();
+    await scene.steps(60, 2000);
+    expect(installation.condition('Ready')).toMatchObject({ reason: 'Deleting' });
+    expect(installation.secrets()).toHaveLength(2);
+    installation.put({ pool: { replicas: 2 } }, { annotations: { 'mesh-gateway.dev/skip-cleanup': 'true' } });
+    await scene.until(() => {
+      expect(installation.get()).toBeUndefined();
+      expect(installation.secrets()).toEqual([]);
+      expect(installation.kubelet.names()).toEqual([]);
+    });
+  });
+
+  it('is finished where the Secret with the credentials was deleted with it', async () => {
+    const { scene, installation } = await readyScene();
+    installation.namespace.delete('Secret', 'mesh-oauth');
+    installation.remove();
+    await scene.until(() => expectRemoved(scene, installation));
+  });
+
+  it('is finished after the namespace was deleted and the operator was installed again', async () => {
+    const { scene, installation } = await readyScene();
+    installation.remove();
+    await installation.reinstall();
+    await scene.until(() => expectRemoved(scene, installation));
+  });
+
+  it('goes on once the control API is back', async () => {
+    const { scene, installation } = await readyScene();
+    const end = scene.api.fail({ fault: { is: 'reset', when: 'before' } });
+    installation.remove();
+    await scene.steps(30, 2000);
+    end();
+    await scene.until(() => expectRemoved(scene, installation));
+  });
+});
+
+describe('credentials of another tailnet', () => {
+  /** Responds as the control API does with such credentials; the returned function ends that. */
+  function answerForAnother({ api }: PoolScene): () => void {
+    const devices = [{ nodeId: 'n1', name: 'web.other.ts.net', hostname: 'web' }];
+    const answers = {
+      'devices.list': { status: 200, json: { devices } },
+      'device.get': { status: 404, json: { message: 'no manageable device matching this ID found' } },
+      'device.delete': { status: 404, json: { message: 'no manageable device matching this ID found' } },
+      'keys.list': { status: 200, json: { keys: [] } },
+      'keys.delete': { status: 404, json: { message: 'key not found' } },
+    };
+    const ends = Object.entries(answers).map(([route, answer]) =>
+      api.fail({ routes: [route], fault: { is: 'answer', ...answer } }),
+    );
+    return () => {
+      for (const end of ends) end();
+    };
+  }
+
+  it('take no identity from a member that is not ready', async () => {
+    const { scene, installation } = await readyScene();
+    const end = answerForAnother(scene);
+    installation.kubelet.holdImages();
+    installation.kubelet.delete(FIRST);
+    await scene.steps(60, 5000);
+    expect(installation.condition('Authenticated')).toMatchObject({ reason: 'TailnetMismatch' });
+    end();
+    installation.kubelet.releaseImages();
+    await scene.until(() => expectReady(scene, installation, 2));
+    expect(scene.api.countByRoute()['keys.create']).toBe(2);
+  });
+
+  it('do not let a deletion forget the devices', async () => {
+    const { scene, installation } = await readyScene();
+    const end = answerForAnother(scene);
+    await scene.until(() =>
+      expect(installation.condition('Authenticated')).toMatchObject({ reason: 'TailnetMismatch' }),
+    );
+    installation.remove();
+    await scene.steps(60, 5000);
+    expect(installation.condition('Ready')?.message).toContain('skip-cleanup');
+    expect(scene.joined()).toHaveLength(2);
+    end();
+    await scene.until(() => expectRemoved(scene, installation));
+  });
+});
+
+describe('devices that no Secret names any more', () => {
+  it('are removed after the namespace was deleted and the operator was installed again', async () => {
+    const { scene, installation } = await readyScene();
+    const before = scene.joined().map(({ nodeId }) => nodeId);
+    await installation.reinstall();
+    await scene.until(() => expect(scene.joined()).toHaveLength(4));
+    await scene.until(() => expectReady(scene, installation, 2));
+    expect(scene.joined().filter(({ nodeId }) => before.includes(nodeId))).toEqual([]);
+  });
+
+  it('are removed where a container was killed after it joined, before it stored its identity', async () => {
+    const { scene, installation } = await sceneOf();
+    installation.put();
+    await scene.until(() => expect(scene.joined()).toHaveLength(2));
+    for (const pod of installation.kubelet.names()) installation.kubelet.kill(pod);
+    await scene.until(() => expect(installation.kubelet.rejected).toHaveLength(2));
+    await scene.until(() => expectReady(scene, installation, 2));
+  });
+});
+
+describe('pools in one tailnet', () => {
+  it('of two installations leave the devices and keys of each other alone', async () => {
+    const { scene, installation } = await sceneOf();
+    const other = scene.install('e5f6a7b8');
+    const devicesOf = ({ id }: Installation) =>
+      scene.joined().filter(({ hostname }) => hostname.endsWith(id));
+    for (const one of [installation, other]) {
+      one.put();
+      await scene.until(() => expect(one.condition('PoolReady')).toMatchObject({ status: 'True' }));
+    }
+    const before = devicesOf(other);
+    expect(before).toHaveLength(2);
+    installation.remove();
+    await scene.until(() => expect(installation.get()).toBeUndefined());
+    await scene.steps(200, 5000);
+    expect(scene.joined()).toEqual(before);
+    expectReady(scene, other, 2);
+  });
+
+  it('of two MeshTailnets leave the devices and keys of each other alone', async () => {
+    const { scene, installation } = await sceneOf({ dialect: 'headscale' });
+    const names = ['example', 'example-0'] as const;
+    for (const name of names) installation.put({ tailnet: `${name}.ts.net` }, { name });
+    await scene.until(() => {
+      for (const name of names) {
+        expect(installation.condition('PoolReady', name)).toMatchObject({ status: 'True' });
+      }
+    });
+    installation.remove('example-0');
+    await scene.until(() => expect(installation.get('example-0')).toBeUndefined());
+    await scene.steps(20);
+    expectReady(scene, installation, 2);
+  });
+});

@@ -1,0 +1,59 @@
+import { describe, expect, it } from 'vitest';
+import {
+  controllerIndexes,
+  controllerNames,
+  operatorAccess,
+  startControllers,
+} from '../../src/controllers/registry.ts';
+import { openTailnets } from '../../src/control/tailnets.ts';
+import { extensionIndexes, trafficResourcesFrom } from '../../src/extension/traffic-from-store.ts';
+import { ScriptedHealth } from '../support/controllers/mesh-endpoints/scripted-health.ts';
+import { OwnNamespace } from '../support/control/scene.ts';
+import { Runtime } from '../support/runtime/runtime.ts';
+
+describe('the registry of controllers', () => {
+  const { memory, clock, telemetry } = new Runtime([], [...extensionIndexes, ...controllerIndexes]);
+  const now = () => new Date();
+  const tailnets = openTailnets({ clock, now, random: Math.random, userAgent: 'mesh-gateway/test' });
+  const deps = {
+    read: memory.read,
+    write: memory.write,
+    clock,
+    telemetry,
+    now,
+    tailnets,
+    revisionOf: () => undefined,
+    own: new OwnNamespace(),
+    events: { record: () => undefined },
+    controlURL: undefined,
+    workloads: undefined,
+    referenced: { configMap: () => Promise.resolve(undefined), secret: () => Promise.resolve(undefined) },
+    traffic: trafficResourcesFrom(memory.read),
+    dataPath: 'Proxy' as const,
+    relayPorts: undefined,
+    health: new ScriptedHealth(),
+    inputs: [],
+    relayPortRange: { first: 0, last: 0 },
+    relayPortsPerNamespace: undefined,
+    installation: undefined,
+    meshPods: {},
+    relayImage: undefined,
+    orphanAgeMs: 0,
+    suspected: new Set<string>(),
+    readMeshd: () => Promise.resolve(undefined),
+  };
+
+  it('starts each controller under its name in metrics', async () => {
+    const running = startControllers(deps, { concurrency: 1, syncPeriodMs: 30_000 });
+    expect(running.map(({ name }) => name)).toEqual(controllerNames);
+    expect(new Set(controllerNames).size).toBe(controllerNames.length);
+    await Promise.all(running.map(controller => controller.drain({ graceMs: 0, abortMs: 0 })));
+  });
+
+  it('lists no rule of access twice', () => {
+    for (const rules of [operatorAccess.cluster, operatorAccess.own]) {
+      const texts = rules.map(rule => JSON.stringify(rule));
+      expect(new Set(texts).size).toBe(texts.length);
+    }
+  });
+});

@@ -1,0 +1,79 @@
+import type { Device } from '../../../../src/control/control.ts';
+import { poolNames } from '../../../../src/controllers/mesh-tailnet/pool/members.ts';
+import type { Member, MemberSecret } from '../../../../src/controllers/mesh-tailnet/pool/members.ts';
+import type { PoolSituation } from '../../../../src/controllers/mesh-tailnet/pool/plan.ts';
+import { deviceWith, podOf } from './members.ts';
+
+export const NOW = new Date('2026-01-15T12:00:00Z');
+export const BEFORE = new Date('2026-01-15T11:00:00Z');
+const AFTER = new Date('2026-01-15T13:00:00Z');
+export const names = poolNames('example', 'abcd1234');
+
+export const joined: MemberSecret = {
+  version: '1',
+  keyExpires: AFTER,
+  hasKey: false,
+  deviceId: 'n1',
+  fqdn: 'meshd-example-0-abcd1234.example.ts.net',
+  ips: ['100.64.0.1', 'fd7a:115c:a1e0::1'],
+  wantsKey: false,
+};
+export const waiting: MemberSecret = {
+  ...joined,
+  hasKey: true,
+  deviceId: undefined,
+  fqdn: undefined,
+  ips: [],
+};
+
+export type Given = {
+  readonly secret?: MemberSecret;
+  readonly pod?: Member['pod'];
+  readonly device?: Device;
+};
+
+export function member(ordinal: number, { secret, pod, device: found }: Given = {}): Member {
+  const [name, hostname] = [names.pod(ordinal), names.hostname(ordinal)];
+  return { ordinal, name, hostname, secret, hasForeignSecret: false, pod, device: found };
+}
+
+export const ready = (ordinal: number, revision = 'r1') =>
+  podOf(names.pod(ordinal), { isReady: true, revision });
+export const unready = (ordinal: number, revision = 'r1') =>
+  podOf(names.pod(ordinal), { isReady: false, revision });
+export const carrying = (ordinal: number, revision?: string) =>
+  member(ordinal, { secret: joined, pod: ready(ordinal, revision), device: deviceWith({ id: 'n1' }) });
+
+export const applied = {
+  ...{ replicas: 2, members: 2, hasRelay: false },
+  ...{ specHash: '2/2', updateRevision: 'r1', pods: 2 },
+};
+
+export function situation(more: Partial<PoolSituation>): PoolSituation {
+  return {
+    desired: 2,
+    hasDatagrams: false,
+    statefulSet: applied,
+    specHashOf: ({ replicas, members }) => `${replicas}/${members}`,
+    members: [carrying(0), carrying(1)],
+    suspects: new Map(),
+    keys: new Map(),
+    replaced: new Set(),
+    meshd: new Map(),
+    isAuthenticated: true,
+    now: NOW,
+    ...more,
+  };
+}
+
+export const EXPIRED = deviceWith({ id: 'n1', expires: BEFORE.toISOString() });
+
+/** Lists have shown members without a usable identity for long enough. */
+export function lossOf(
+  loss: 'removed' | 'expired',
+  ...ordinals: readonly number[]
+): PoolSituation['suspects'] {
+  const sign = loss === 'expired' ? ('expired' as const) : ('missing' as const);
+  const listedAt = NOW.getTime();
+  return new Map(ordinals.map(ordinal => [names.pod(ordinal), { sign, since: 0, listedAt, loss }]));
+}
