@@ -9,21 +9,17 @@ export { unknownFields } from './api/validation/unknown-fields.ts';
 export type { UnknownField } from './api/validation/unknown-fields.ts';
 export { validate } from './api/validation/validate.ts';
 export type { Verdict } from './api/validation/validate.ts';
-export { AuthoringError } from './typed-routes/authoring-error.ts';
-export { backend } from './typed-routes/backend.ts';
-export type { BackendOptions, MeshBackendRef } from './typed-routes/backend.ts';
-export { grpcRoute } from './typed-routes/grpc-route.ts';
-export type * from './typed-routes/grpc-route.ts';
-export { httpRoute } from './typed-routes/http-route.ts';
-export type * from './typed-routes/http-route.ts';
-export { meshEndpoints } from './typed-routes/mesh-endpoints.ts';
-export type { DeclaredMeshEndpoints, MeshEndpointsProps } from './typed-routes/mesh-endpoints.ts';
-export { referenceGrant } from './typed-routes/reference-grant.ts';
-export type {
-  ReferenceGrant,
-  ReferenceGrantProps,
-  RoutesOfNamespace,
-} from './typed-routes/reference-grant.ts';
-export type * from './typed-routes/route.ts';
-export { tcpRoute, tlsRoute, udpRoute } from './typed-routes/stream-routes.ts';
-export type * from './typed-routes/stream-routes.ts';
+export { AuthoringError } from './library/authoring-error.ts';
+export { backend } from './library/backend.ts';
+export type { BackendOptions, MeshBackendRef } from './library/backend.ts';
+export { grpcRoute } from './library/grpc-route.ts';
+export type * from './library/grpc-route.ts';
+export { httpRoute } from './library/http-route.ts';
+export type * from './library/http-route.ts';
+export { meshEndpoints } from './library/mesh-endpoints.ts';
+export type { DeclaredMeshEndpoints, MeshEndpointsProps } from './library/mesh-endpoints.ts';
+export { referenceGrant } from './library/reference-grant.ts';
+export type { ReferenceGrant, ReferenceGrantProps, RoutesOfNamespace } from './library/reference-grant.ts';
+export type * from './library/route.ts';
+export { tcpRoute, tlsRoute, udpRoute } from './library/stream-routes.ts';
+export type * from './library/stream-routes.ts';

@@ -45,7 +45,7 @@ describe('the example', () => {
     expect(await compileExample(example, ...strict)).toEqual({ code: 0, output: '' });
     expect(await runScript(join(example, 'build/main.js'), [], example)).toEqual({ code: 0, output: '' });
     const text = readFileSync(join(example, 'dist/shop.k8s.yaml'), 'utf8');
-    await expect(text).toMatchFileSnapshot('../golden/typed-routes/shop.k8s.yaml');
+    await expect(text).toMatchFileSnapshot('../golden/library/shop.k8s.yaml');
     expect(lint(text)).toEqual({ findings: [], objects: 1 });
     const objects = parseAllDocuments(text).map(document => decode(document.toJS()));
     expect(objects.map(({ is }) => is)).toEqual(Array(4).fill('resource'));

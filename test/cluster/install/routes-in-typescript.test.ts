@@ -4,7 +4,7 @@ import { kubeClient } from '../../../lab/kube/client.ts';
 import { readManifests } from '../../../lab/kube/manifests.ts';
 import { testCluster } from '../../support/cluster/cluster.ts';
 import { createNamespace, removeNamespace } from '../../support/cluster/namespace.ts';
-import { whole } from '../../support/typed-routes/whole.ts';
+import { whole } from '../../support/library/whole.ts';
 
 const client = kubeClient(testCluster().access);
 let namespace: string;

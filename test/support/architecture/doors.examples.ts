@@ -25,10 +25,10 @@ export const doorExamples: readonly Example[] = [
   {
     it: 'may have a door that is open to types alone',
     files: {
-      'src/typed-routes/http.ts': "import type { A } from 'cdk8s';\nimport { B } from 'cdk8s-plus-28';",
+      'src/library/http.ts': "import type { A } from 'cdk8s';\nimport { B } from 'cdk8s-plus-28';",
     },
     violations: [
-      'src/typed-routes/http.ts:2: imports cdk8s-plus-28, which is used only as a type: call what stands behind that door, or take it as a port',
+      'src/library/http.ts:2: imports cdk8s-plus-28, which is used only as a type: call what stands behind that door, or take it as a port',
     ],
   },
   {

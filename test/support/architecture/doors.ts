@@ -15,7 +15,7 @@ const DOORS: Readonly<Record<string, readonly Permission[]>> = {
   '@kubernetes/client-node': ['src/kubernetes/auth/'],
   '@marcbachmann/cel-js': ['codegen/cel/'],
   ajv: ['codegen/validator/'],
-  'cdk8s*': ['synth/', { types: 'src/typed-routes/' }],
+  'cdk8s*': ['synth/', { types: 'src/library/' }],
   constructs: ['synth/'],
   'grpc-health-check': ['src/extension/grpc/', 'src/health/probe/grpc.ts'],
   jose: ['lab/control-api/operations/tokens.ts', { types: 'lab/control-api/' }],

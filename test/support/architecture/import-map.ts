@@ -67,9 +67,9 @@ const IMPORT_MAP: Readonly<Record<string, readonly Permission[]>> = {
 
   'src/lint/': ['src/api/', 'src/traffic/'],
   'src/explain/': ['src/api/', 'src/traffic/'],
-  'src/typed-routes/': ['src/api/'],
+  'src/library/': ['src/api/'],
 
-  'src/index.ts': ['src/api/', 'src/typed-routes/'],
+  'src/index.ts': ['src/api/', 'src/library/'],
   ...Object.fromEntries(ROOTS_OF_SRC.map(root => [root, ALL_FOLDERS_OF_SRC])),
   'src/cli.ts': [...ALL_FOLDERS_OF_SRC, ...ROOTS_OF_SRC, 'synth/'],
 

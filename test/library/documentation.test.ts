@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
-import { ROUTES_OF } from '../../src/typed-routes/protocols.ts';
-import { compile } from '../support/typed-routes/compile.ts';
-import { BUILDERS } from '../support/typed-routes/modules.ts';
+import { ROUTES_OF } from '../../src/library/protocols.ts';
+import { compile } from '../support/library/compile.ts';
+import { BUILDERS } from '../support/library/modules.ts';
 
 const page = readFileSync('docs/routes-in-typescript.md', 'utf8');
 const blocks = [...page.matchAll(/^```ts\n([^]*?)^```$/gm)].map(([, text = '']) => text);

@@ -2,8 +2,8 @@ import { beforeAll, describe, expect, it } from 'vitest';
 import type { Protocol } from '../../src/api/generated/types.ts';
 import { ROUTE_KINDS } from '../../src/api/key.ts';
 import { routeKindsFor } from '../../src/traffic/upstream-protocol.ts';
-import { compile } from '../support/typed-routes/compile.ts';
-import { endpointText, moduleWith, routeText } from '../support/typed-routes/modules.ts';
+import { compile } from '../support/library/compile.ts';
+import { endpointText, moduleWith, routeText } from '../support/library/modules.ts';
 
 /** Modules by title, each with the expected compiler error: none, or a part of it. */
 type Cases = Readonly<Record<string, { readonly text: string; readonly error?: string }>>;

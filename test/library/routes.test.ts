@@ -15,8 +15,8 @@ import {
 import { SERVED } from '../../src/kubernetes/served-kinds.ts';
 import { protocolsFor } from '../../src/traffic/upstream-protocol.ts';
 import { ROUTE_KINDS } from '../../src/api/key.ts';
-import { whole } from '../support/typed-routes/whole.ts';
-import { ROUTES_OF } from '../../src/typed-routes/protocols.ts';
+import { whole } from '../support/library/whole.ts';
+import { ROUTES_OF } from '../../src/library/protocols.ts';
 
 const address = { meshIP: '100.64.0.1', meshFQDN: 'web-1.example.ts.net' } as const;
 const web = meshEndpoints({
@@ -74,7 +74,7 @@ describe('a route', () => {
 
   it('has exactly the fields of its props', async () => {
     await expect(whole.map(object => stringify(object)).join('---\n')).toMatchFileSnapshot(
-      '../golden/typed-routes/whole.yaml',
+      '../golden/library/whole.yaml',
     );
     expect(whole.map(object => decode(object).is)).toEqual(whole.map(() => 'resource'));
   });
