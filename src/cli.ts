@@ -30,12 +30,12 @@ const environment = process.env;
 /** Commands are loaded when they run: lint starts fast, and the relay has little in memory. */
 const COMMANDS: Readonly<Record<string, Command>> = {
   lint: {
-    run: async args => (await import('./lint.ts')).runLint(args),
-    help: async () => (await import('./lint.ts')).LINT_HELP,
+    run: async args => (await import('./tools/lint.ts')).runLint(args),
+    help: async () => (await import('./tools/lint.ts')).LINT_HELP,
   },
   explain: {
-    run: async args => (await import('./explain.ts')).runExplain(args),
-    help: async () => (await import('./explain.ts')).EXPLAIN_HELP,
+    run: async args => (await import('./tools/explain.ts')).runExplain(args),
+    help: async () => (await import('./tools/explain.ts')).EXPLAIN_HELP,
   },
   standalone: {
     run: async args => (await import('./standalone.ts')).runStandalone({ args, environment }, version()),

@@ -5,7 +5,7 @@ import { publint } from 'publint';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { parseAllDocuments } from 'yaml';
 import { decode } from '../../src/api/objects/decode.ts';
-import { lint } from '../../src/lint/lint.ts';
+import { lint } from '../../src/tools/lint-text.ts';
 import { consumer, pack, runScript, TSC } from '../support/package/packed.ts';
 import type { Packed } from '../support/package/packed.ts';
 

@@ -5,7 +5,7 @@ import { objectsIn, readDocuments } from '../../src/api/yaml-documents.ts';
 import { kindSupport } from '../../src/files/gateway/kinds.ts';
 import { versionOfBinary } from '../../lab/parts/locate.ts';
 import { QUICKSTART_GATEWAY, QUICKSTART_HOST, QUICKSTART_PORTS } from '../../lab/quickstart/quickstart.ts';
-import { lint } from '../../src/lint/lint.ts';
+import { lint } from '../../src/tools/lint-text.ts';
 import { PROJECT } from '../support/lab/command-line.ts';
 
 type Any = {

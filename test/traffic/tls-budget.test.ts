@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { Route } from '../../src/api/objects/gateway-api.ts';
-import { explainRoutes } from '../../src/explain/routes.ts';
+import { explainRoutes } from '../../src/tools/explain-routes.ts';
 import { unusedOfRoute } from '../../src/controllers/mesh-endpoints/routes.ts';
 import { envoyClusterSettingsOf } from '../../src/traffic/settings/envoy-cluster-settings.ts';
 import { revisionOf } from '../../src/traffic/settings/revision.ts';

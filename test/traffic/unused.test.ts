@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { Route } from '../../src/api/objects/gateway-api.ts';
 import { GROUP } from '../../src/api/generated/kinds.ts';
-import { explainRoutes } from '../../src/explain/routes.ts';
+import { explainRoutes } from '../../src/tools/explain-routes.ts';
 import { unusedOfRoute } from '../../src/controllers/mesh-endpoints/routes.ts';
 import { statusOf } from '../../src/controllers/mesh-endpoints/status.ts';
 import type { UnusedReason } from '../../src/traffic/unused.ts';

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import type { Policy } from '../../../lab/control-api/state.ts';
-import { lint } from '../../../src/lint/lint.ts';
+import { lint } from '../../../src/tools/lint-text.ts';
 import { POOL_REASONS } from '../../../src/controllers/mesh-tailnet/pool/status.ts';
 import { NOT_READY_REASONS } from '../../../src/controllers/mesh-tailnet/status.ts';
 import type { AuthenticationProblem } from '../../../src/controllers/mesh-tailnet/status.ts';

@@ -30,6 +30,7 @@ const DOORS: Readonly<Record<string, readonly Permission[]>> = {
     'src/kubernetes/auth/',
     'src/files/',
     'src/relay/receive-buffers.ts',
+    'src/tools/',
     'lab/',
   ],
   'node:http2': ['src/extension/grpc/', 'lab/'],

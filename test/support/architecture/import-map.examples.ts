@@ -21,12 +21,12 @@ export const importMapExamples: readonly Example[] = [
   {
     it: 'count as re-exports, as import() and as types written inline',
     files: {
-      'src/index.ts': "export { a } from './lint/lint.ts';",
+      'src/index.ts': "export { a } from './tools/lint-text.ts';",
       'src/extension/eds/server.ts': "await import('../../control/control.ts');",
       'src/controllers/mesh-tailnet/plan.ts': "type A = import('../../health/monitor.ts').A;",
     },
     violations: [
-      'src/index.ts:1: imports src/lint/lint.ts: src/index.ts may import src/api/, src/library/: hand in what is needed, or decide on an edge in the import map',
+      'src/index.ts:1: imports src/tools/lint-text.ts: src/index.ts may import src/api/, src/library/: hand in what is needed, or decide on an edge in the import map',
       'src/extension/eds/server.ts:1: imports src/control/control.ts: src/extension/ may import src/api/, src/traffic/, src/telemetry/, src/store/: hand in what is needed, or decide on an edge in the import map',
       'src/controllers/mesh-tailnet/plan.ts:1: imports src/health/monitor.ts: src/controllers/mesh-tailnet/ may import src/api/, src/traffic/, src/telemetry/, src/store/, src/control/control.ts, src/health/check.ts, src/health/health.ts, src/health/threshold.ts, src/runtime/, types of src/controllers/mesh-endpoints/relay-ports.ts: hand in what is needed, or decide on an edge in the import map',
     ],
@@ -51,15 +51,15 @@ export const importMapExamples: readonly Example[] = [
     files: {
       'src/api/a.ts': "import { a } from '../../test/support/schema/corpus.ts';",
       'bench/a.ts':
-        "import { a } from '../test/support/schema/corpus.ts';\nimport { b } from '../src/lint.ts';",
-      'src/operator.ts': "import { runLint } from './lint.ts';",
+        "import { a } from '../test/support/schema/corpus.ts';\nimport { runRelay } from '../src/relay.ts';",
+      'src/operator.ts': "import { runRelay } from './relay.ts';",
       'src/control/http.ts': "import { a } from '../../lab/control-api/devices.ts';",
     },
     violations: [
       'src/api/a.ts:1: imports test/support/schema/corpus.ts: product code never imports test/: move what both need into src/',
       'bench/a.ts:1: imports test/support/schema/corpus.ts: only tests import test/: move what both need into src/',
-      'bench/a.ts:2: imports src/lint.ts: only src/cli.ts and lab/commands/start.ts import composition roots: move what is needed into a folder of src/',
-      'src/operator.ts:1: imports src/lint.ts: only src/cli.ts and lab/commands/start.ts import composition roots: move what is needed into a folder of src/',
+      'bench/a.ts:2: imports src/relay.ts: only src/cli.ts and lab/commands/start.ts import composition roots: move what is needed into a folder of src/',
+      'src/operator.ts:1: imports src/relay.ts: only src/cli.ts and lab/commands/start.ts import composition roots: move what is needed into a folder of src/',
       'src/control/http.ts:1: imports lab/control-api/devices.ts: only benches and tests import lab/: move what both need into src/',
     ],
   },
@@ -67,11 +67,12 @@ export const importMapExamples: readonly Example[] = [
     it: 'are free where the map has an edge, and in tests',
     files: {
       'codegen/cel/type.ts': "import type { Node } from '../kind.ts';",
-      'src/cli.ts': "import { runLint } from './lint.ts';\nimport { synth } from '../synth/install.ts';",
+      'src/cli.ts': "import { runRelay } from './relay.ts';\nimport { synth } from '../synth/install.ts';",
       'src/controllers/mesh-tailnet/reconcile.ts': "import type { Control } from '../../control/control.ts';",
       'lab/commands/start.ts': "import { runStandalone } from '../../src/standalone.ts';",
       'synth/charts/rbac.ts': "import { trafficAccess } from '../../src/traffic/access.ts';",
-      'test/lint.test.ts': "import { runLint } from '../src/lint.ts';\nimport json from '../package.json';",
+      'test/tools/lint.test.ts':
+        "import { runLint } from '../../src/tools/lint.ts';\nimport json from '../../package.json';",
     },
   },
 ];

@@ -1,4 +1,4 @@
-/** The only files that read the environment and name adapters. A new one is a decision: add it here. */
+/** The only files that read the environment. A new one is a decision: add it here. */
 export const COMPOSITION_ROOTS: readonly string[] = [
   'lab/commands/cluster.ts',
   'lab/commands/image.ts',
@@ -6,9 +6,7 @@ export const COMPOSITION_ROOTS: readonly string[] = [
   'lab/commands/parts.ts',
   'lab/commands/start.ts',
   'src/cli.ts',
-  'src/explain.ts',
   'src/extension-server.ts',
-  'src/lint.ts',
   'src/operator.ts',
   'src/relay.ts',
   'src/standalone.ts',

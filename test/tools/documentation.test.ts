@@ -2,7 +2,7 @@ import { cpSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { parseAllDocuments } from 'yaml';
-import { lint } from '../../src/lint/lint.ts';
+import { lint } from '../../src/tools/lint-text.ts';
 import { makeFolders } from '../support/files/folder.ts';
 import { PROJECT, succeed, typescript } from '../support/lab/command-line.ts';
 

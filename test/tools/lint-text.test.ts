@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { lint } from '../../src/lint/lint.ts';
+import { lint } from '../../src/tools/lint-text.ts';
 import { CERTIFICATE } from '../support/traffic/certificates.ts';
 
 /** `line severity message` of each finding. */

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { Route } from '../../src/api/objects/gateway-api.ts';
-import { explainRoutes } from '../../src/explain/routes.ts';
+import { explainRoutes } from '../../src/tools/explain-routes.ts';
 import { trafficResourcesFrom, extensionIndexes } from '../../src/extension/traffic-from-store.ts';
 import { ROUTE_KINDS } from '../../src/api/key.ts';
 import { createMemory } from '../support/store/memory.ts';

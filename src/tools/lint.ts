@@ -2,10 +2,10 @@ import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { arrayBuffer as readAll } from 'node:stream/consumers';
 import { parseArgs } from 'node:util';
-import { lint } from './lint/lint.ts';
-import type { Report } from './lint/lint.ts';
-import { readSource as readFileOf, textIn } from './files/file.ts';
-import type { SourceText } from './files/file.ts';
+import { lint } from './lint-text.ts';
+import type { Report } from './lint-text.ts';
+import { readSource as readFileOf, textIn } from '../files/file.ts';
+import type { SourceText } from '../files/file.ts';
 
 /** What `mesh-gateway help lint` prints. */
 export const LINT_HELP = `mesh-gateway lint [--strict] PATH...

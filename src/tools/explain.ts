@@ -1,15 +1,15 @@
 /** `mesh-gateway explain`: resolves the routes in a folder, without a cluster and without sending anything. */
 import { stat } from 'node:fs/promises';
 import { parseArgs } from 'node:util';
-import { explainRoutes } from './explain/routes.ts';
-import type { Explained } from './explain/routes.ts';
-import { trafficResourcesFrom, extensionIndexes } from './extension/traffic-from-store.ts';
-import { ROUTE_KINDS } from './api/key.ts';
-import { NAMESPACE } from './api/names.ts';
-import { addressSettings, guardOf } from './process/addresses.ts';
-import type { AddressGuard } from './traffic/address-guard.ts';
-import { openDirectory } from './files/directory.ts';
-import type { Directory } from './files/directory.ts';
+import { explainRoutes } from './explain-routes.ts';
+import type { Explained } from './explain-routes.ts';
+import { trafficResourcesFrom, extensionIndexes } from '../extension/traffic-from-store.ts';
+import { ROUTE_KINDS } from '../api/key.ts';
+import { NAMESPACE } from '../api/names.ts';
+import { addressSettings, guardOf } from '../process/addresses.ts';
+import type { AddressGuard } from '../traffic/address-guard.ts';
+import { openDirectory } from '../files/directory.ts';
+import type { Directory } from '../files/directory.ts';
 
 /** What `mesh-gateway help explain` prints. */
 export const EXPLAIN_HELP = `mesh-gateway explain [options] FOLDER
