@@ -27,6 +27,9 @@ export const TRUST = { configMap: 'mesh-trust' } as const;
 /** The ClusterRole with which the owner of a namespace lets the operator read the Secrets of checks there. */
 export const SECRET_READER = 'mesh-secret-reader';
 
+/** The verb on meshendpoints/status that the admission policy requires for the whole cluster, beside those of Kubernetes. */
+export const REPORT = 'report';
+
 /** The name of a cluster-scoped object of an installation, by the namespace of the installation. */
 export function clusterNameIn(namespace: string, name: string): string {
   return `${name}.${namespace}`;

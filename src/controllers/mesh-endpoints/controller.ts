@@ -4,6 +4,7 @@ import type { Route } from '../../api/objects/gateway-api.ts';
 import type { Kinds } from '../../api/generated/types.ts';
 import { keyOf, refOf } from '../../api/key.ts';
 import type { Ref } from '../../api/key.ts';
+import { REPORT } from '../../api/names.ts';
 import { datagramTailnetsOf, gatewaysOf, refTo } from '../../api/objects/references.ts';
 import type { HealthMonitor } from '../../health/health.ts';
 import { endpointsByTailnet, routesTo } from '../../store/indexes.ts';
@@ -52,7 +53,7 @@ export const access: Access = {
   cluster: [
     ...trafficAccess,
     { apiGroups: [GROUP], resources: ['meshendpoints'], verbs: ['get'] },
-    { apiGroups: [GROUP], resources: ['meshendpoints/status'], verbs: ['patch'] },
+    { apiGroups: [GROUP], resources: ['meshendpoints/status'], verbs: ['patch', REPORT] },
   ],
   own: [],
 };

@@ -1,5 +1,6 @@
 import { GROUP } from '../../../../src/api/generated/kinds.ts';
 import type { AccessRule } from '../../../../src/api/access.ts';
+import { REPORT } from '../../../../src/api/names.ts';
 import type { KubeClient } from '../../../../lab/kube/client.ts';
 
 /** An action that RBAC allows or denies; the last field is a namespace, or undefined for the whole cluster. */
@@ -126,6 +127,7 @@ export const FORBIDDEN_TO_READERS: readonly Right[] = [
   ['delete', GROUP, 'meshbindings', 'default'],
   ['patch', GROUP, 'meshbindings/status', 'default'],
   ['patch', GROUP, 'meshendpoints/status', 'default'],
+  [REPORT, GROUP, 'meshendpoints/status', ''],
   ['create', 'coordination.k8s.io', 'leases', 'mesh-system'],
   ['get', '', 'secrets', 'mesh-system'],
   ['create', '', 'configmaps', 'mesh-system'],
@@ -148,6 +150,7 @@ export const FORBIDDEN_TO_ENVOY_GATEWAY: readonly Right[] = [
   ['create', GROUP, 'meshendpoints', 'default'],
   ['update', GROUP, 'meshendpoints', 'default'],
   ['update', GROUP, 'meshendpoints/status', 'default'],
+  [REPORT, GROUP, 'meshendpoints/status', ''],
   ['get', GROUP, 'meshtailnets', ''],
   ['list', GROUP, 'meshtailnets', ''],
 ];
