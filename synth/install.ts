@@ -1,5 +1,6 @@
 import { App, Chart, Yaml } from 'cdk8s';
 import type { Construct } from 'constructs';
+import { addAdmissionPolicies } from './charts/admission-policies.ts';
 import { addEnvoyGatewayAccess, addEnvoyGatewayConfig, envoyGatewayValues } from './charts/envoy-gateway.ts';
 import { addExtensionServer } from './charts/extension-server.ts';
 import { addDashboards, addPodMonitor, addRules, addServiceMonitors } from './charts/monitoring.ts';
@@ -28,6 +29,7 @@ const CHARTS: Readonly<Record<string, Readonly<Record<string, (options: InstallO
       addSecretReader(chart, options);
     }),
   },
+  'admission-policies': { 'admission-policies.yaml': charted(addAdmissionPolicies) },
   operator: { 'operator.yaml': charted(addOperator) },
   'extension-server': { 'extension-server.yaml': charted(addExtensionServer) },
   'network-policies': { 'network-policies.yaml': charted(addNetworkPolicies) },
@@ -91,7 +93,13 @@ function chartText(options: Install, add: Add): string {
 
 type Manifest = { readonly kind: string; readonly metadata: Readonly<Record<string, unknown>> };
 
-const CLUSTER_SCOPED = ['ClusterRole', 'ClusterRoleBinding', 'Namespace'];
+const CLUSTER_SCOPED = [
+  'ClusterRole',
+  'ClusterRoleBinding',
+  'Namespace',
+  'ValidatingAdmissionPolicy',
+  'ValidatingAdmissionPolicyBinding',
+];
 
 /** cdk8s gives every object the namespace of its chart, also cluster-scoped ones. */
 function withoutForeignNamespace(manifest: Manifest): Manifest {

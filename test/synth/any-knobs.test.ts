@@ -17,7 +17,10 @@ function someOf(value: unknown): fc.Arbitrary<unknown> {
 }
 
 const anyKnobs = someOf(everyKnob) as fc.Arbitrary<Written>;
-const parts = ['namespace', 'rbac', 'operator', 'extension-server', 'network-policies', 'monitoring'];
+const parts = [
+  ...['namespace', 'rbac', 'admission-policies', 'operator', 'extension-server', 'network-policies'],
+  'monitoring',
+];
 
 describe('any combination of settings', () => {
   it('every object is valid and passes every policy', () => {

@@ -50,9 +50,9 @@ describe('mesh-gateway synth', () => {
   it('writes the committed files by default', async () => {
     expect(await run('synth', '--out', 'default')).toMatchObject({
       status: 0,
-      err: '14 files, 14 changed\n',
+      err: '15 files, 15 changed\n',
     });
-    expect(filesIn('default')).toHaveLength(14);
+    expect(filesIn('default')).toHaveLength(15);
     for (const path of filesIn('default'))
       expect(readFileSync(join(root, 'default', path), 'utf8')).toBe(
         readFileSync(join('dist/manifests', path), 'utf8'),
@@ -61,7 +61,7 @@ describe('mesh-gateway synth', () => {
 
   it('changes nothing where nothing has changed', async () => {
     await run('synth', '--out', 'twice');
-    expect(await run('synth', '--out', 'twice')).toMatchObject({ status: 0, err: '14 files, 0 changed\n' });
+    expect(await run('synth', '--out', 'twice')).toMatchObject({ status: 0, err: '15 files, 0 changed\n' });
   });
 
   it('follows a configuration, and is of its own version', async () => {
@@ -77,7 +77,7 @@ describe('mesh-gateway synth', () => {
     const config = written('part.yaml', 'operator: {replicas: 5}\n');
     const outcome = await run('synth', '--config', config, '--out', 'part', '--only', 'operator, rbac');
     expect(outcome).toMatchObject({ status: 0, err: '3 files, 1 changed\n' });
-    expect(filesIn('part')).toHaveLength(14);
+    expect(filesIn('part')).toHaveLength(15);
     expect(readFileSync(join(root, 'part/operator.yaml'), 'utf8')).toContain('replicas: 5\n');
   });
 
@@ -191,7 +191,7 @@ describe('mesh-gateway synth', () => {
     const { status, out } = await run('help', 'synth');
     expect(status).toBe(0);
     expect(out).toContain(
-      'crds, namespace, rbac, operator, extension-server, network-policies, monitoring, envoy-gateway',
+      'crds, namespace, rbac, admission-policies, operator, extension-server, network-policies, monitoring, envoy-gateway',
     );
     expect((await run('synth', '--help')).out).toBe(out);
   });

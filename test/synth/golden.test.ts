@@ -48,6 +48,7 @@ describe('a kustomization', () => {
         '  - crds.yaml',
         '  - namespace.yaml',
         '  - rbac.yaml',
+        '  - admission-policies.yaml',
         '  - operator.yaml',
         '  - extension-server.yaml',
         '  - network-policies.yaml',

@@ -33,6 +33,7 @@ describe('an object', () => {
     ['HorizontalPodAutoscaler', ['spec', 'maxReplicas'], 'ten'],
     ['NetworkPolicy', ['spec', 'podSelector'], 'all'],
     ['ClusterRole', ['rules', 0, 'verbs'], 'get'],
+    ['ValidatingAdmissionPolicy', ['spec', 'validations'], { expression: 'true' }],
     ['PrometheusRule', ['spec', 'groups', 0, 'rules', 0, 'expr'], undefined],
     ['ServiceMonitor', ['spec', 'endpoints'], { port: 'metrics' }],
   ])('of kind %s are refused with a wrong value', (kind, way, wrong) => {

@@ -1,6 +1,11 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { API_VERSION } from '../../../src/api/generated/kinds.ts';
+import type { AccessRule } from '../../../src/api/access.ts';
+import { API_VERSION, GROUP } from '../../../src/api/generated/kinds.ts';
+import { REPORT } from '../../../src/api/names.ts';
+import { applyAll } from '../../../lab/kube/apply.ts';
+import { readManifests } from '../../../lab/kube/manifests.ts';
 import { waitFor } from '../../../lab/process/wait.ts';
+import { createAccount } from '../../support/cluster/account.ts';
 import {
   NOISY,
   startMeshProxy,
@@ -13,21 +18,29 @@ import {
 import type { Tenants } from '../../support/cluster/tenants.ts';
 import { followEndpoints } from '../../support/grpc/followed-endpoints.ts';
 
+/** The admission policy of the default manifests, with its binding. */
+const ADMISSION = ['ValidatingAdmissionPolicy', 'ValidatingAdmissionPolicyBinding'];
+
 let tenants: Tenants;
 beforeAll(async () => {
   tenants = await startTenants();
+  const manifests = readManifests('dist/manifests');
+  await applyAll(
+    tenants.admin,
+    manifests.filter(({ kind }) => ADMISSION.includes(kind)),
+  );
 });
 afterAll(() => tenants.end());
 
 const SETTINGS = {
   KUBERNETES_SERVICE_HOST: '100.96.0.1',
   REFUSED_ADDRESSES: '100.88.0.0/16',
-  EXTERNAL_TARGETS_ALLOW: '10.1.0.0/16',
+  EXTERNAL_TARGETS_ALLOW: '10.1.0.0/16,by-name.service.example',
 };
 
 const object = { namespace: NOISY, name: 'web' };
 
-/** The addresses that a user has written into the status, by endpoint. */
+/** The addresses in a status that the operator has not written, by endpoint. */
 const WRITTEN: Readonly<Record<string, readonly string[]>> = {
   public: ['9.9.9.9'],
   allowed: ['10.1.2.3'],
@@ -37,6 +50,8 @@ const WRITTEN: Readonly<Record<string, readonly string[]>> = {
   'api-server': ['100.96.0.1'],
   refused: ['100.88.0.1'],
   partly: ['8.8.8.8', '10.244.1.8'],
+  // For a host that is allowed by name, the extension server cannot know the right addresses: only the admission policy can help.
+  'by-name': ['10.244.1.9'],
 };
 
 const targets = Object.keys(WRITTEN).map((name, at) => ({
@@ -50,7 +65,52 @@ const inTailnet = ['100.64.0.1', '100.96.0.1', '100.88.0.2'].map((meshIP, at) =>
   healthCheck: { enabled: true },
 }));
 
-const OPEN = ['9.9.9.9:80', '10.1.2.3:80', '100.64.0.1:80'].sort();
+const OPEN = ['9.9.9.9:80', '10.1.2.3:80', '10.244.1.9:80', '100.64.0.1:80'].sort();
+
+it('the API server refuses a status by a user with the right to write it, and names the fix', async () => {
+  const { admin } = tenants;
+  const name = 'by-name';
+  const ref = { apiVersion: API_VERSION, kind: 'MeshEndpoints', namespace: NOISY, name };
+  const endpoints = targets.filter(target => target.name === name);
+  const object = await admin.create(tenantEndpoints(NOISY, name, endpoints));
+  const grant = (...verbs: AccessRule['verbs']): readonly AccessRule[] => [
+    { apiGroups: [GROUP], resources: ['meshendpoints/status'], verbs },
+  ];
+  // A Role may grant the verb of the policy, which counts for the whole cluster only.
+  const access = { cluster: grant('get', 'patch', 'update'), own: grant('get', 'patch', 'update', REPORT) };
+  const account = { namespace: NOISY, name: 'status-writer' };
+  const user = admin.withToken(await createAccount(admin, account, access));
+  // The API server applies a new Role, and a new policy, after a moment.
+  await waitFor('the policy to refuse a status', async note => {
+    const { message } = await user.patchStatus(ref, { summary: null }).then(
+      () => new Error('it was written'),
+      (error: unknown) => error as Error,
+    );
+    note(message);
+    return message.includes('ValidatingAdmissionPolicy') || undefined;
+  });
+
+  const status = { endpoints: [{ name, status: 'Healthy', resolvedAddresses: WRITTEN[name] }] };
+  const { apiVersion, kind, metadata } = tenantEndpoints(NOISY, name, endpoints);
+  const path = `${await admin.pathOf(ref)}/status`;
+  const apply = `${path}?fieldManager=user&force=true`;
+  const answers = await Promise.all([
+    user.request('PUT', path, { ...object, status }),
+    user.request('PATCH', path, { status }, { contentType: 'application/merge-patch+json' }),
+    user.request(
+      'PATCH',
+      apply,
+      { apiVersion, kind, metadata, status },
+      { contentType: 'application/apply-patch+yaml' },
+    ),
+  ]);
+  for (const answer of answers) {
+    expect(answer.status).toBe(403);
+    expect(JSON.stringify(answer.body)).toContain(`to a ClusterRole with the verb ${REPORT}`);
+  }
+  expect(await admin.get(ref)).not.toHaveProperty('status.endpoints');
+  await admin.remove(ref);
+});
 
 it('a hand-written status and a meshIP open no address, with and without the operator', async () => {
   const { admin, startExtensionServer, startOperator } = tenants;

@@ -15,12 +15,16 @@ import { Service } from 'kubernetes-models/v1/Service';
 import { ServiceAccount } from 'kubernetes-models/v1/ServiceAccount';
 import { ServiceMonitor } from '@kubernetes-models/prometheus-operator/monitoring.coreos.com/v1/ServiceMonitor';
 import { StatefulSet } from 'kubernetes-models/apps/v1/StatefulSet';
+import { ValidatingAdmissionPolicy } from 'kubernetes-models/admissionregistration.k8s.io/v1/ValidatingAdmissionPolicy';
+import { ValidatingAdmissionPolicyBinding } from 'kubernetes-models/admissionregistration.k8s.io/v1/ValidatingAdmissionPolicyBinding';
 import type { KubeObject } from '../../../lab/kube/object.ts';
 
 /** An object with the published schema of its kind. */
 type Model = { validate(): void };
 
 const MODELS = {
+  'admissionregistration.k8s.io/v1 ValidatingAdmissionPolicy': ValidatingAdmissionPolicy,
+  'admissionregistration.k8s.io/v1 ValidatingAdmissionPolicyBinding': ValidatingAdmissionPolicyBinding,
   'apiextensions.k8s.io/v1 CustomResourceDefinition': CustomResourceDefinition,
   'apps/v1 Deployment': Deployment,
   'apps/v1 StatefulSet': StatefulSet,

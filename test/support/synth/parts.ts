@@ -1,7 +1,14 @@
 import type { KubeObject } from '../../../lab/kube/object.ts';
 
 /** The cluster-scoped kinds. */
-export const clusterScoped = ['ClusterRole', 'ClusterRoleBinding', 'CustomResourceDefinition', 'Namespace'];
+export const clusterScoped = [
+  'ClusterRole',
+  'ClusterRoleBinding',
+  'CustomResourceDefinition',
+  'Namespace',
+  'ValidatingAdmissionPolicy',
+  'ValidatingAdmissionPolicyBinding',
+];
 
 type Step = string | number;
 type Fields = Record<Step, unknown>;
