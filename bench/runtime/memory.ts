@@ -16,7 +16,7 @@ for (let index = 0; index < OBJECTS; index += 1) {
   // Parsed from text, as objects from outside are.
   const decoding = decode(JSON.parse(JSON.stringify(manyEndpoints(index))));
   if (decoding.is !== 'resource') throw new Error(`object ${index} was not read`);
-  store.put(decoding.resource, 'first');
+  store.put(decoding.resource, true);
 }
 store.markSynced();
 globalThis.gc?.();

@@ -166,12 +166,12 @@ class DirectoryObjects {
     if (!ref) return;
     const { store, definitions, content } = this.#deps;
     const existing = store.get(ref);
-    const arrival = store.isSynced() ? 'live' : 'first';
+    const isInInitialList = !store.isSynced();
     const resource = definitions.get(key)?.declared.resource;
     const isFromFiles = !this.#owned.has(keyOf(ref)) && !(existing && isBeingDeleted(existing));
-    if (isFromFiles && resource && content === 'stored') store.put(resource, arrival);
-    else if (isFromFiles && resource) this.#live.put(resource, arrival);
-    else if (isFromFiles) this.#live.remove(ref, arrival);
+    if (isFromFiles && resource && content === 'stored') store.put(resource, isInInitialList);
+    else if (isFromFiles && resource) this.#live.put(resource, isInInitialList);
+    else if (isFromFiles) this.#live.remove(ref, isInInitialList);
     this.#reportConflicts(ref, key);
   }
 

@@ -106,8 +106,8 @@ export function watchChanges<K extends ResourceKind>(
     kind: trigger.kind,
     state: new TriggerState(trigger, resources),
   }));
-  const handle = ({ key, isFirst }: Change) => {
-    const cause = isFirst ? 'first' : 'change';
+  const handle = ({ key, isInInitialList }: Pick<Change, 'key' | 'isInInitialList'>) => {
+    const cause = isInInitialList ? 'first' : 'change';
     const kindOfKey = key.slice(0, key.indexOf('/'));
     if (kindOfKey === kind) enqueue(key, cause);
     for (const { kind: watched, state } of states) {
@@ -121,7 +121,8 @@ export function watchChanges<K extends ResourceKind>(
   };
   const unsubscribe = resources.subscribe(handle);
   for (const watched of new Set([kind, ...triggers.map(trigger => trigger.kind)])) {
-    for (const object of resources.list(watched)) handle({ key: keyOf(refTo(object)), isFirst: true });
+    for (const object of resources.list(watched))
+      handle({ key: keyOf(refTo(object)), isInInitialList: true });
   }
   return unsubscribe;
 }

@@ -1,8 +1,32 @@
 import { isEqual } from '../api/json.ts';
 import type { Key } from '../api/key.ts';
 import type { Resource } from '../api/objects/resource.ts';
+import { indexedAs } from './resources.ts';
 import type { AnyIndex } from './resources.ts';
 import { RecentStrings, shareStructure } from './structural-sharing.ts';
+
+/** What a change has changed. It is worked out when it is asked for, since most changes are of objects on which nothing depends. */
+export class Effect {
+  readonly #before: Resource | undefined;
+  readonly #after: Resource | undefined;
+  readonly #indexed: () => readonly string[];
+
+  constructor(before: Resource | undefined, after: Resource | undefined, indexed: () => readonly string[]) {
+    this.#before = before;
+    this.#after = after;
+    this.#indexed = indexed;
+  }
+
+  get isOfStatus(): boolean {
+    return (
+      this.#before !== undefined && this.#after !== undefined && differInStatusOnly(this.#before, this.#after)
+    );
+  }
+
+  get indexed(): readonly string[] {
+    return this.#indexed();
+  }
+}
 
 /** An entry stays while its object is replaced, so that unchanged values need no update of an index. */
 type Entry = { object: Resource; values: readonly (readonly string[])[] };
@@ -41,36 +65,57 @@ export class KindStore {
     return table?.find(value).map(({ object }) => object);
   }
 
-  /** Whether the object differs from the stored one. An index that throws is reported, and has no values for it. */
-  put(key: Key, object: Resource): boolean {
+  /** The values of an index, each once; undefined where there is no such index. */
+  values(index: string): readonly string[] | undefined {
+    return this.#tables[this.#indexes.findIndex(({ name }) => name === index)]?.values();
+  }
+
+  /** Undefined if the object equals the stored one. An index that throws is reported, and has no values for it. */
+  put(key: Key, object: Resource): Effect | undefined {
     const old = this.#entries.get(key);
     const frozen = shareStructure(old ? old.object : this.#last, object, this.#strings) as Resource;
-    if (old?.object === frozen) return false;
+    if (old?.object === frozen) return undefined;
     this.#last = frozen;
     const values = this.#indexes.map(index => this.#computeValues(index, key, frozen));
-    const entry = old ?? { object: frozen, values: [] };
-    this.#move(entry, values);
+    const before = old?.object;
+    const entry = old ?? { object: frozen, values: NO_VALUES };
+    const indexed = this.#move(entry, values);
     entry.object = frozen;
     if (!old) this.#entries.set(key, entry);
-    return true;
+    return new Effect(before, frozen, indexed);
   }
 
-  /** Whether the object existed. */
-  remove(key: Key): boolean {
+  /** Undefined if the object did not exist. */
+  remove(key: Key): Effect | undefined {
     const entry = this.#entries.get(key);
-    if (entry) this.#move(entry, []);
-    return this.#entries.delete(key);
+    if (!entry) return undefined;
+    this.#entries.delete(key);
+    return new Effect(entry.object, undefined, this.#move(entry, NO_VALUES));
   }
 
-  #move(entry: Entry, to: Entry['values']): void {
+  /** Returns what the indexes have the entry under, before and after, as `Change.indexed`. */
+  #move(entry: Entry, to: Entry['values']): () => readonly string[] {
     const from = entry.values;
+    const appeared: string[] = [];
     for (const [at, table] of this.#tables.entries()) {
-      const [before = [], after = []] = [from[at], to[at]];
+      const [before = NONE, after = NONE] = [from[at], to[at]];
       if (isEqual(before, after)) continue;
-      for (const text of before) table.remove(text, entry);
-      for (const text of after) table.add(text, entry);
+      const { size } = table;
+      for (const text of before) if (!after.includes(text)) table.remove(text, entry);
+      const left = table.size;
+      for (const text of after) if (!before.includes(text)) table.add(text, entry);
+      if (left !== size || table.size !== left) appeared.push(this.#indexes[at]?.name ?? '');
     }
     entry.values = to;
+    return () => [...this.#indexedAs(from, to), ...appeared];
+  }
+
+  #indexedAs(from: Entry['values'], to: Entry['values']): readonly string[] {
+    return this.#indexes.flatMap(({ name }, at) => {
+      const [before = NONE, after = NONE] = [from[at], to[at]];
+      const all = [...before, ...after.filter(text => !before.includes(text))];
+      return all.map(text => indexedAs(name, text));
+    });
   }
 
   #computeValues(index: AnyIndex, key: Key, object: Resource): readonly string[] {
@@ -81,6 +126,24 @@ export class KindStore {
       return [];
     }
   }
+}
+
+const NONE: readonly string[] = [];
+const NO_VALUES: Entry['values'] = [];
+
+/** Equal parts of two versions of an object are identical. */
+function differInStatusOnly(before: Resource, after: Resource): boolean {
+  const fields = differing(before, after);
+  if (!fields.includes('metadata')) return fields.every(name => name === 'status');
+  const ofMetadata = differing(before.metadata, after.metadata);
+  const isVersion = ofMetadata.every(name => name === 'resourceVersion');
+  return isVersion && fields.every(name => name === 'status' || name === 'metadata');
+}
+
+/** The names of the fields that are not identical. */
+function differing<T extends object>(before: T, after: T): readonly string[] {
+  const names = Object.keys({ ...before, ...after });
+  return names.filter(name => before[name as keyof T] !== after[name as keyof T]);
 }
 
 /** Indexes are called with objects of their own kind alone. */
@@ -94,6 +157,14 @@ function checkedValues({ valuesOf }: AnyIndex, object: Resource): readonly strin
 class IndexTable<T extends object> {
   /** Most values have one entry, for which a set would take ten times the memory. */
   readonly #found = new Map<string, T | Many<T>>();
+
+  get size(): number {
+    return this.#found.size;
+  }
+
+  values(): readonly string[] {
+    return [...this.#found.keys()];
+  }
 
   find(text: string): readonly T[] {
     const found = this.#found.get(text);

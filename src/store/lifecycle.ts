@@ -9,7 +9,7 @@ import type { Resource } from '../api/objects/resource.ts';
 import { validate } from '../api/validation/validate.ts';
 import { ResourceError } from './resources.ts';
 import type { OwnResource, WriteResources } from './resources.ts';
-import type { Arrival, ResourceStore } from './store.ts';
+import type { ResourceStore } from './store.ts';
 
 type LifecycleDeps = { readonly now: () => Date; readonly newUid: (key: Key) => string };
 
@@ -27,22 +27,22 @@ export class ObjectLifecycle {
   }
 
   /** Creates or updates an object. */
-  put(declared: Resource, arrival: Arrival = 'live'): void {
+  put(declared: Resource, isInInitialList = false): void {
     const existing = this.#store.get(refTo(declared));
-    this.#store.put(existing ? revise(existing, declared) : this.#create(declared), arrival);
+    this.#store.put(existing ? revise(existing, declared) : this.#create(declared), isInInitialList);
   }
 
   /** Deletes an object, or sets its deletionTimestamp and a new generation while it has finalizers. */
-  remove(ref: Ref, arrival: Arrival = 'live'): void {
+  remove(ref: Ref, isInInitialList = false): void {
     const existing = this.#store.get(ref);
     if (!existing || isBeingDeleted(existing)) return;
     if (!metadataOf(existing).finalizers?.length) {
-      this.#store.remove(ref, arrival);
+      this.#store.remove(ref, isInInitialList);
       return;
     }
     const generation = (metadataOf(existing).generation ?? 0) + 1;
     const deletionTimestamp = inSeconds(this.#deps.now());
-    this.#store.put(withMetadata(existing, { deletionTimestamp, generation }), arrival);
+    this.#store.put(withMetadata(existing, { deletionTimestamp, generation }), isInInitialList);
   }
 
   /** Writes to an object that was read; they fail with Gone where the stored object has another uid. */

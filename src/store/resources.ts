@@ -19,23 +19,38 @@ export function byNamespace<K extends ResourceKind>(kind: K): Index<K> {
   return { name: `${kind} by namespace`, kind, valuesOf: ({ metadata }) => [metadata.namespace ?? ''] };
 }
 
-/** An object was added, modified or deleted. It holds the key alone, so that listeners read the current state. */
+/** What a change is recorded as that affects an index under a value. */
+export function indexedAs(index: string, value: string): string {
+  return `${index}=${value}`;
+}
+
+/** An object was added, modified or deleted. It does not hold the object, so that listeners read the current state. */
 export type Change = {
   readonly key: Key;
   /** Part of the initial list, which has a lower priority than later changes. */
-  readonly isFirst: boolean;
+  readonly isInInitialList: boolean;
+  /** Nothing but its status and its resourceVersion differs from before. */
+  readonly isOfStatus: boolean;
+  /**
+   * Under which values indexes have it now, or had it before, by `indexedAs`; and the name of each index in which a value
+   * appeared or disappeared.
+   */
+  readonly indexed: readonly string[];
 };
 
-/**
- * The declared objects, from memory. They are frozen, valid and have their defaults; an object is the same value until it
- * changes.
- */
-export interface ReadResources {
+/** Reads the declared objects, which are frozen, valid and have their defaults; an object is the same value until it changes. */
+export interface ReadObjects {
   get<K extends ResourceKind>(ref: Ref<K>): ResourceOf<K> | undefined;
   /** All objects of a kind, in no particular order. */
   list<K extends ResourceKind>(kind: K): readonly ResourceOf<K>[];
   /** The objects for which an index returns a value; the store must have an index of that name. */
   find<K extends ResourceKind>(index: Index<K>, value: string): readonly ResourceOf<K>[];
+  /** The values that an index returns for any object, each once. */
+  values<K extends ResourceKind>(index: Index<K>): readonly string[];
+}
+
+/** The declared objects, from memory. */
+export interface ReadResources extends ReadObjects {
   /** Calls a listener after each change has taken effect; returns the function that unsubscribes it. */
   subscribe(listener: (change: Change) => void): () => void;
   /** Whether the initial list of every kind is complete. */

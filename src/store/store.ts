@@ -3,11 +3,9 @@ import type { Key, Ref, ResourceKind } from '../api/key.ts';
 import { refTo } from '../api/objects/references.ts';
 import type { Resource, ResourceOf } from '../api/objects/resource.ts';
 import { KindStore } from './kind-store.ts';
+import type { Effect } from './kind-store.ts';
 import { byNamespace } from './resources.ts';
 import type { AnyIndex, Change, Index, ReadResources } from './resources.ts';
-
-/** Whether a change belongs to the initial list of a source or happened since. */
-export type Arrival = 'first' | 'live';
 
 /**
  * The objects of all kinds in memory, filled by an adapter. It freezes them and notifies listeners of each change after it
@@ -49,6 +47,12 @@ export class ResourceStore implements ReadResources {
     return found as readonly ResourceOf<K>[];
   }
 
+  values<K extends ResourceKind>({ kind, name }: Index<K>): readonly string[] {
+    const values = this.#kindStore(kind).values(name);
+    if (!values) throw new Error(`the store was made without the index ${name}`);
+    return values;
+  }
+
   subscribe(listener: (change: Change) => void): () => void {
     return this.#notifier.subscribe(listener);
   }
@@ -68,15 +72,15 @@ export class ResourceStore implements ReadResources {
   }
 
   /** Adds or replaces an object; returns whether it changed. */
-  put(object: Resource, arrival: Arrival = 'live'): boolean {
-    const isChange = this.#place(object, arrival);
+  put(object: Resource, isInInitialList = false): boolean {
+    const isChange = this.#place(object, isInInitialList);
     this.#notifyAll();
     return isChange;
   }
 
   /** Returns whether the object existed. */
-  remove(ref: Ref, arrival: Arrival = 'live'): boolean {
-    const isChange = this.#drop(keyOf(ref), arrival);
+  remove(ref: Ref, isInInitialList = false): boolean {
+    const isChange = this.#drop(keyOf(ref), isInInitialList);
     this.#notifier.notifyAll();
     return isChange;
   }
@@ -85,11 +89,11 @@ export class ResourceStore implements ReadResources {
   replaceAll<K extends ResourceKind>(
     kind: K,
     objects: readonly ResourceOf<K>[],
-    arrival: Arrival = 'live',
+    isInInitialList = false,
   ): void {
     const wanted = new Map((objects as readonly Resource[]).map(object => [keyOf(refTo(object)), object]));
-    for (const key of this.#kindStore(kind).keys()) if (!wanted.has(key)) this.#drop(key, arrival);
-    for (const object of wanted.values()) this.#place(object, arrival);
+    for (const key of this.#kindStore(kind).keys()) if (!wanted.has(key)) this.#drop(key, isInInitialList);
+    for (const object of wanted.values()) this.#place(object, isInInitialList);
     this.#notifyAll();
   }
 
@@ -100,17 +104,18 @@ export class ResourceStore implements ReadResources {
     for (const failure of failures) this.#reportFailure(failure);
   }
 
-  #place(object: Resource, arrival: Arrival): boolean {
+  #place(object: Resource, isInInitialList: boolean): boolean {
     const key = keyOf(refTo(object));
-    const isChange = this.#kindStore(object.kind).put(key, object);
-    if (isChange) this.#notifier.add({ key, isFirst: arrival === 'first' });
-    return isChange;
+    return this.#changed(key, this.#kindStore(object.kind).put(key, object), isInInitialList);
   }
 
-  #drop(key: Key, arrival: Arrival): boolean {
-    const isChange = this.#kindStore(refOf(key).kind).remove(key);
-    if (isChange) this.#notifier.add({ key, isFirst: arrival === 'first' });
-    return isChange;
+  #drop(key: Key, isInInitialList: boolean): boolean {
+    return this.#changed(key, this.#kindStore(refOf(key).kind).remove(key), isInInitialList);
+  }
+
+  #changed(key: Key, effect: Effect | undefined, isInInitialList: boolean): boolean {
+    if (effect) this.#notifier.add(new ObjectChange(key, isInInitialList, effect));
+    return effect !== undefined;
   }
 
   #kindStore(kind: ResourceKind): KindStore {
@@ -120,6 +125,26 @@ export class ResourceStore implements ReadResources {
     const created = new KindStore(indexes, failure => this.#failures.push(failure));
     this.#kinds.set(kind, created);
     return created;
+  }
+}
+
+class ObjectChange implements Change {
+  readonly key: Key;
+  readonly isInInitialList: boolean;
+  readonly #effect: Effect;
+
+  constructor(key: Key, isInInitialList: boolean, effect: Effect) {
+    this.key = key;
+    this.isInInitialList = isInInitialList;
+    this.#effect = effect;
+  }
+
+  get isOfStatus(): boolean {
+    return this.#effect.isOfStatus;
+  }
+
+  get indexed(): readonly string[] {
+    return this.#effect.indexed;
   }
 }
 

@@ -41,7 +41,9 @@ export const ownedCases: Readonly<Record<string, Case>> = {
       expect(spec).toMatchObject({ revision: first, attempt: 0 });
       expect(metadata).toMatchObject({ generation: 1, labels: { app: 'mesh' } });
       expect(metadata.uid).toMatch(/./);
-      expect(scene.changes).toContainEqual({ key: keyOf(binding), isFirst: false });
+      expect(scene.changes).toContainEqual(
+        expect.objectContaining({ key: keyOf(binding), isInInitialList: false }),
+      );
       expect(changesOf(scene, binding)).toBe(1);
     },
   },

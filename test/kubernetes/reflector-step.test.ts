@@ -207,8 +207,8 @@ describe('the effects on the store', () => {
       'pages are stored, and missing objects are removed after the last',
       [GO, page('a'), LIST],
       [
-        { do: 'put-page', objects: [], arrival: 'first' },
-        { do: 'end-list', version: '7', arrival: 'first' },
+        { do: 'put-page', objects: [], isInInitialList: true },
+        { do: 'end-list', version: '7', isInInitialList: true },
         { do: 'report-synced' },
       ],
     ],
@@ -217,8 +217,8 @@ describe('the effects on the store', () => {
       [...WATCHED, failure('Expired'), LIST],
       [
         { do: 'begin-list', version: '7' },
-        { do: 'put-page', objects: [], arrival: 'live' },
-        { do: 'end-list', version: '7', arrival: 'live' },
+        { do: 'put-page', objects: [], isInInitialList: false },
+        { do: 'end-list', version: '7', isInInitialList: false },
       ],
     ],
     ['404 removes nothing', [...WATCHED, failure('Expired'), ...lost], []],

@@ -45,10 +45,12 @@ describe('reading', () => {
     expect(store.isSynced()).toBe(false);
     await started(scene);
     expectInSync(scene);
-    expect(changes.map(({ isFirst }) => isFirst)).toEqual(Array.from({ length: 45 }, () => true));
+    expect(changes.map(({ isInInitialList }) => isInInitialList)).toEqual(
+      Array.from({ length: 45 }, () => true),
+    );
     server.state.put(named(meshEndpoints(), 'team-a/web'));
     await eventually(() => expectInSync(scene));
-    expect(changes[45]).toEqual({ key: 'MeshEndpoints/team-a/web', isFirst: false });
+    expect(changes[45]).toMatchObject({ key: 'MeshEndpoints/team-a/web', isInInitialList: false });
     expect(requestCounts(scene)).toEqual({ page: 5, watch: 1 });
   });
 
@@ -93,7 +95,7 @@ describe('reading', () => {
     server.state.compact();
     await eventually(() => expect(store.get(web)).toBeUndefined());
     expectInSync(scene);
-    expect(changes.at(-1)).toEqual({ key: 'MeshEndpoints/default/web', isFirst: false });
+    expect(changes.at(-1)).toMatchObject({ key: 'MeshEndpoints/default/web', isInInitialList: false });
     expect(changes).toHaveLength(3);
   });
 
@@ -171,7 +173,7 @@ describe('a kind', () => {
     server.state.put(route('TCPRoute', 'default/web'));
     await eventually(() => expectInSync({ ...scene, server }, 'TCPRoute'));
     expect(store.list('TCPRoute')).toHaveLength(1);
-    expect(changes.at(-1)).toEqual({ key: 'TCPRoute/default/web', isFirst: false });
+    expect(changes.at(-1)).toMatchObject({ key: 'TCPRoute/default/web', isInInitialList: false });
     expect(lines.map(({ msg }) => msg)).toEqual([
       'the cluster does not serve a kind',
       'the cluster serves a kind now',

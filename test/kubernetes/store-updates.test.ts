@@ -26,8 +26,8 @@ function ways() {
   const kind = all.of('MeshEndpoints');
   const list = (version: string, ...objects: readonly unknown[]) => {
     kind.beginList(version);
-    for (const object of objects) kind.addListed(object, 'live');
-    kind.endList(version, 'live');
+    for (const object of objects) kind.addListed(object, false);
+    kind.endList(version, false);
   };
   const versionOf = (ref: Ref = web) => store.get(ref)?.metadata.resourceVersion;
   return { store, changes, undecodable, kind, list, versionOf, take: all.put };
@@ -39,7 +39,7 @@ describe('the response to a write', () => {
     take(objectAt('5'));
     expect(versionOf()).toBe('5');
     kind.applyWatchEvent(objectAt('5'), 'put', '5');
-    expect(changes).toEqual([{ key: 'MeshEndpoints/default/web', isFirst: false }]);
+    expect(changes).toMatchObject([{ key: 'MeshEndpoints/default/web', isInInitialList: false }]);
   });
 
   it('is not overwritten by older events of the watch', () => {
@@ -102,9 +102,9 @@ describe('a list', () => {
     const { kind, list, store } = ways();
     list('10', objectAt('5'), objectAt('6', { name: 'default/db', uid: 'two' }));
     kind.beginList('20');
-    kind.addListed(objectAt('5'), 'live');
+    kind.addListed(objectAt('5'), false);
     expect(store.list('MeshEndpoints')).toHaveLength(2);
-    kind.endList('20', 'live');
+    kind.endList('20', false);
     expect(store.list('MeshEndpoints')).toEqual([store.get(web)]);
   });
 

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { tailnetsOf } from '../../src/api/objects/references.ts';
+import type { Resource } from '../../src/api/objects/resource.ts';
 import { byNamespace } from '../../src/store/resources.ts';
 import type { Change, Index } from '../../src/store/resources.ts';
 import { ResourceStore } from '../../src/store/store.ts';
@@ -34,7 +35,9 @@ describe('an object that is put', () => {
     const before = store.get(web);
     expect(store.put(readMeshEndpoints('default/web'))).toBe(false);
     expect(store.get(web)).toBe(before);
-    expect(notified).toEqual([{ key: 'MeshEndpoints/default/web', isFirst: false }]);
+    expect(notified.map(({ key, isInInitialList }) => [key, isInInitialList])).toEqual([
+      ['MeshEndpoints/default/web', false],
+    ]);
   });
 
   it.each([
@@ -53,10 +56,10 @@ describe('an object that is put', () => {
 
   it('is part of the initial list only where it is marked so', () => {
     const { store, notified } = storeWithListener();
-    store.put(readMeshEndpoints('default/web'), 'first');
-    store.remove(web, 'first');
-    store.put(readMeshEndpoints('default/web'), 'live');
-    expect(notified.map(({ isFirst }) => isFirst)).toEqual([true, true, false]);
+    store.put(readMeshEndpoints('default/web'), true);
+    store.remove(web, true);
+    store.put(readMeshEndpoints('default/web'));
+    expect(notified.map(({ isInInitialList }) => isInInitialList)).toEqual([true, true, false]);
   });
 
   it('is found by each value of an index, once', () => {
@@ -146,6 +149,107 @@ describe('an index', () => {
   });
 });
 
+describe('a change', () => {
+  const namespace = 'MeshEndpoints by namespace';
+  const label = byLabel.name;
+  const labelled = (name: string, ...labels: readonly string[]) =>
+    readMeshEndpoints(
+      `default/${name}`,
+      {},
+      { labels: Object.fromEntries(labels.map((text, at) => [`${at}`, text])) },
+    );
+
+  /** What a second put of web, with other labels, is recorded as, apart from its namespace and its tailnet. */
+  function indexedByLabel(
+    before: readonly string[],
+    after: readonly string[],
+    others: readonly string[] = [],
+  ) {
+    const { store, notified } = storeWithListener();
+    store.put(labelled('db', ...others));
+    store.put(labelled('web', ...before));
+    store.put(labelled('web', ...after));
+    const indexed = notified.at(-1)?.indexed ?? [];
+    return [...new Set(indexed)].filter(text => text.startsWith(label)).sort();
+  }
+
+  it('has the values that indexes have an object under, and the indexes with a value that is new', () => {
+    const { store, notified } = storeWithListener();
+    store.put(readMeshEndpoints('default/web'));
+    store.put(readMeshEndpoints('default/db'));
+    store.put(readMeshEndpoints('default/web', { paused: true }));
+    store.remove(web);
+    const under = [`${namespace}=default`, `${byTailnet.name}=example.ts.net`];
+    const first = [...under, namespace, byTailnet.name].sort();
+    expect(notified.map(({ indexed }) => [...indexed].sort())).toEqual([first, under, under, under]);
+  });
+
+  it.each<[string, readonly string[], readonly string[], readonly string[], readonly string[]]>([
+    ['a value that appears', [], ['x'], [], [label, `${label}=x`]],
+    ['a value that disappears', ['x'], [], [], [label, `${label}=x`]],
+    ['one value after another', ['x'], ['y'], [], [label, `${label}=x`, `${label}=y`]],
+    ['a value that stays', ['x', 'y'], ['x'], [], [label, `${label}=x`, `${label}=y`]],
+    ['a value that others have', ['x'], ['y'], ['x', 'y'], [`${label}=x`, `${label}=y`]],
+    ['only the order of values', ['x', 'y'], ['y', 'x'], [], [`${label}=x`, `${label}=y`]],
+    ['only a value of others, beside its own', ['x', 'y'], ['x'], ['y'], [`${label}=x`, `${label}=y`]],
+    ['how often it has a value', ['x', 'x'], ['x'], [], [`${label}=x`]],
+  ])('is recorded with the values before and after, of %s', (_what, before, after, others, expected) => {
+    expect(indexedByLabel(before, after, others)).toEqual(expected);
+  });
+
+  it('has the values before where the index of the object fails after', () => {
+    const notified: Change[] = [];
+    const store = new ResourceStore([broken], () => undefined);
+    store.put(readMeshEndpoints('default/web'));
+    store.subscribe(change => notified.push(change));
+    const tagSelectors = [{ key: 'web', operator: 'Exists' }];
+    store.put(readMeshEndpoints('default/web', { endpoints: [], tagSelectors }));
+    expect(notified[0]?.indexed).toEqual(expect.arrayContaining(['broken=default/web', 'broken']));
+  });
+
+  it.each<[boolean, string, (object: ReturnType<typeof labelled>) => Resource]>([
+    [true, 'its status', object => ({ ...object, status: {} })],
+    [true, 'its resourceVersion', object => withMetadata(object, { resourceVersion: '2' })],
+    [true, 'both', object => ({ ...withMetadata(object, { resourceVersion: '2' }), status: {} })],
+    [false, 'its annotations', object => withMetadata(object, { annotations: { a: 'b' } })],
+    [false, 'its finalizers', object => withMetadata(object, { finalizers: ['a'] })],
+    [false, 'its status and its labels', object => ({ ...withMetadata(object, { labels: {} }), status: {} })],
+    [
+      false,
+      'its status and its spec',
+      object => ({ ...object, status: {}, spec: { ...object.spec, paused: true } }),
+    ],
+  ])('is of its status: %s, where an object has changed in %s', (isOfStatus, _what, changed) => {
+    const { store, notified } = storeWithListener();
+    store.put(labelled('web', 'x'));
+    store.put(changed(labelled('web', 'x')));
+    store.remove(web);
+    expect(notified.map(change => change.isOfStatus)).toEqual([false, isOfStatus, false]);
+  });
+});
+
+function withMetadata<T extends Resource>(object: T, metadata: Readonly<Record<string, unknown>>): T {
+  return { ...object, metadata: { ...object.metadata, ...metadata } };
+}
+
+describe('the values of an index', () => {
+  it('are those of all objects, each once, while an object has them', () => {
+    const { store } = storeWithListener();
+    store.put(readMeshEndpoints('default/web', {}, { labels: { a: 'x', b: 'x', c: 'y' } }));
+    store.put(readMeshEndpoints('default/db', {}, { labels: { a: 'x' } }));
+    expect([...store.values(byLabel)].sort()).toEqual(['x', 'y']);
+    store.remove(web);
+    expect(store.values(byLabel)).toEqual(['x']);
+    store.remove(db);
+    expect(store.values(byLabel)).toEqual([]);
+  });
+
+  it('are of an index of the store', () => {
+    const store = new ResourceStore([byLabel], () => undefined);
+    expect(() => store.values(byTailnet)).toThrow('made without the index MeshEndpoints by tailnet');
+  });
+});
+
 describe('replacing all objects of a kind', () => {
   it('notifies of differences alone, and removes what is missing', () => {
     const { store, keys } = storeWithListener();
@@ -190,7 +294,7 @@ describe('replacing all objects of a kind', () => {
   it('keeps the last of several with one name', () => {
     const { store, keys } = storeWithListener();
     const twice = [readMeshEndpoints('default/web'), readMeshEndpoints('default/web', { paused: true })];
-    store.replaceAll('MeshEndpoints', twice, 'first');
+    store.replaceAll('MeshEndpoints', twice, true);
     store.replaceAll('MeshEndpoints', twice);
     expect(store.get(web)?.spec.paused).toBe(true);
     expect(keys()).toEqual(['MeshEndpoints/default/web']);

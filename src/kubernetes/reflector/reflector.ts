@@ -92,12 +92,12 @@ export class Reflector {
       case 'put-page':
         for (const object of effect.objects) {
           if (this.#isClosed) return;
-          updates.addListed(object, effect.arrival);
+          updates.addListed(object, effect.isInInitialList);
           await this.#yield();
         }
         return;
       case 'end-list':
-        if (!this.#isClosed) updates.endList(effect.version, effect.arrival);
+        if (!this.#isClosed) updates.endList(effect.version, effect.isInInitialList);
         return;
       case 'apply-change':
         updates.applyWatchEvent(effect.object, effect.change, effect.version);

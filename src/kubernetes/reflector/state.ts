@@ -1,4 +1,3 @@
-import type { Arrival } from '../../store/store.ts';
 import type { KubeErrorReason } from '../transport/transport.ts';
 
 /** The timeouts and backoffs of a reflector. */
@@ -109,8 +108,8 @@ export type ReflectorEvent =
 /** What to do with the store. */
 export type Effect =
   | { readonly do: 'begin-list'; readonly version: string }
-  | { readonly do: 'put-page'; readonly objects: readonly unknown[]; readonly arrival: Arrival }
-  | { readonly do: 'end-list'; readonly version: string; readonly arrival: Arrival }
+  | { readonly do: 'put-page'; readonly objects: readonly unknown[]; readonly isInInitialList: boolean }
+  | { readonly do: 'end-list'; readonly version: string; readonly isInInitialList: boolean }
   | ({ readonly do: 'apply-change' } & ObjectChange)
   | { readonly do: 'note-version'; readonly version: string }
   | { readonly do: 'remove-all' }

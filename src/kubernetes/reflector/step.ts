@@ -70,12 +70,12 @@ function whileListing(state: In<'listing'>, event: ReflectorEvent, context: Step
     return listNow({ ...state, listFailures: 1 });
   }
   if (event.event !== 'page') return listLater(state, failureOf(event), context);
-  const arrival = state.known === 'nothing' ? 'first' : 'live';
+  const isInInitialList = state.known === 'nothing';
   const { versionIndex, halvings } = state;
   const resourceVersion = isFirst ? event.version : state.resourceVersion;
   const effects: readonly Effect[] = [
     ...(isFirst ? [{ do: 'begin-list', version: resourceVersion } as const] : []),
-    { do: 'put-page', objects: event.objects, arrival },
+    { do: 'put-page', objects: event.objects, isInInitialList },
   ];
   const { token } = event;
   if (token !== '') {
@@ -88,7 +88,7 @@ function whileListing(state: In<'listing'>, event: ReflectorEvent, context: Step
   const listed = { ...memoryOf(state), is: 'new', known: 'objects', listFailures: 0, halvings: 0 } as const;
   return watchNow(listed, { versionIndex, resourceVersion }, context, [
     ...effects,
-    { do: 'end-list', version: resourceVersion, arrival },
+    { do: 'end-list', version: resourceVersion, isInInitialList },
     ...(isNew ? [{ do: 'report-synced' } as const] : []),
   ]);
 }

@@ -5,7 +5,7 @@ import type { Key, Ref, ResourceKind } from '../../api/key.ts';
 import { keyOf } from '../../api/key.ts';
 import { refTo } from '../../api/objects/references.ts';
 import type { Resource } from '../../api/objects/resource.ts';
-import type { Arrival, ResourceStore } from '../../store/store.ts';
+import type { ResourceStore } from '../../store/store.ts';
 import { fieldsOf, identityOf, isOlder, textIn, withoutUnusedMetadata } from '../unstructured.ts';
 import type { ObjectIdentity } from '../unstructured.ts';
 
@@ -61,20 +61,20 @@ export class KindUpdates {
     this.#isRestored = isOlder(version, this.#observedVersion);
   }
 
-  addListed(raw: unknown, arrival: Arrival): void {
+  addListed(raw: unknown, isInInitialList: boolean): void {
     const identity = identityOf(this.#kind, raw);
     if (identity) this.#listed.add(keyOf(identity.ref));
-    this.#put(raw, identity, arrival, this.#isRestored);
+    this.#put(raw, identity, isInInitialList, this.#isRestored);
   }
 
   /** Removes the objects that the list did not contain. */
-  endList(version: string, arrival: Arrival): void {
+  endList(version: string, isInInitialList: boolean): void {
     const { store } = this.#deps;
     for (const object of store.list(this.#kind)) {
       const ref = refTo<ResourceKind>(object);
       const isNewer = isOlder(version, object.metadata.resourceVersion ?? '');
       if (this.#listed.has(keyOf(ref)) || (isNewer && !this.#isRestored)) continue;
-      store.remove(ref, arrival);
+      store.remove(ref, isInInitialList);
     }
     for (const key of this.#undecodable.keys()) if (!this.#listed.has(key)) this.#undecodable.delete(key);
     this.#listed.clear();
@@ -84,7 +84,7 @@ export class KindUpdates {
 
   applyWatchEvent(raw: unknown, change: 'put' | 'remove', version: string): void {
     const identity = identityOf(this.#kind, raw);
-    if (change === 'put') this.#put(raw, identity, 'live', false);
+    if (change === 'put') this.#put(raw, identity, false, false);
     else if (identity) this.#remove(identity);
     this.noteVersion(version);
   }
@@ -101,7 +101,7 @@ export class KindUpdates {
       (isOlder(identity.version, this.#observedVersion) || identity.version === this.#observedVersion)
     )
       return;
-    this.#put(raw, identity, 'live', false);
+    this.#put(raw, identity, false, false);
   }
 
   removeAll(): void {
@@ -117,7 +117,7 @@ export class KindUpdates {
     this.#deps.store.remove(ref);
   }
 
-  #put(raw: unknown, identity: ObjectIdentity | undefined, arrival: Arrival, isForced: boolean): void {
+  #put(raw: unknown, identity: ObjectIdentity | undefined, isInInitialList: boolean, isForced: boolean): void {
     const { store } = this.#deps;
     const version = identity?.version ?? '';
     const known = identity && store.get(identity.ref);
@@ -131,9 +131,9 @@ export class KindUpdates {
     const resource = this.#decode(raw, identity);
     if (resource) {
       if (identity) this.#undecodable.delete(keyOf(identity.ref));
-      store.put(resource, arrival);
+      store.put(resource, isInInitialList);
     } else if (known && known.metadata.uid !== identity.uid) {
-      store.remove(refTo<ResourceKind>(known), arrival);
+      store.remove(refTo<ResourceKind>(known), isInInitialList);
     }
   }
 

@@ -46,7 +46,7 @@ export function beginWriting(
     requests,
     sync: async ref => {
       const object = await objectAt(client, ref);
-      if (object) updates.of(ref.kind).addListed(object, 'live');
+      if (object) updates.of(ref.kind).addListed(object, false);
       else store.remove(ref);
     },
   };

@@ -45,7 +45,7 @@ export function createMemory(
     author: { put, remove },
     start: () =>
       promised(() => {
-        for (const object of first) objects.put(admit(object), 'first');
+        for (const object of first) objects.put(admit(object), true);
         store.markSynced();
       }),
   };

@@ -1,0 +1,261 @@
+import { keyOf } from '../api/key.ts';
+import type { Key, Ref, ResourceKind } from '../api/key.ts';
+import type { ResourceOf } from '../api/objects/resource.ts';
+import { changedIn, Sources } from './dependencies.ts';
+import type { Dependent, Source } from './dependencies.ts';
+import { indexedAs } from './resources.ts';
+import type { Index, ReadObjects, ReadResources } from './resources.ts';
+
+/*
+ * Reads that are recorded, so that whatever has read is notified when it would read something else:
+ *
+ *   read                          it is notified of a change of
+ *   get(ref)                      the object, which need not exist
+ *   find(index, value)            an object that the index has, or had, under the value
+ *   values(index)                 which values the index has
+ *   list(kind)                    any object of the kind
+ *   value(derived, name)          anything that the value was derived from, if the value is another one then
+ *   exceptStatus.get and others   the same, but not where only the status of an object, or its resourceVersion, has changed
+ */
+
+/** Reads the declared objects, and what is derived from them; each read is recorded. */
+export interface TrackedRead extends ReadObjects {
+  /** Reads that are not affected by a change of status alone: nothing may be decided by the status that they return. */
+  readonly exceptStatus: ReadObjects;
+  value<V>(derived: DerivedValues<V>, name: string): V;
+}
+
+/** Values derived from objects, by names. */
+export interface DerivedValues<V> {
+  /** The value of a name, which others can depend on; it must be refreshed before it is read. */
+  entry(name: string): DerivedValue<V>;
+}
+
+/** A derived value that can be depended on. */
+export interface DerivedValue<V> {
+  readonly source: Source;
+  /** Only of use after a refresh. */
+  readonly value: V;
+  /** Changes whenever the value does. */
+  readonly version: number;
+  /** Derives the value if it may be another one; throws where that fails. */
+  refresh(): void;
+}
+
+/** The objects of a store, with everything that depends on reads of them. */
+export class Tracking {
+  readonly #read: ReadResources;
+  readonly #any = new Sources();
+  readonly #exceptStatus = new Sources();
+  readonly #unsubscribe: () => void;
+
+  /** Must be created before others subscribe to the store, so that they find derived values invalidated. */
+  constructor(read: ReadResources) {
+    this.#read = read;
+    this.#unsubscribe = read.subscribe(change => {
+      const { isOfStatus } = change;
+      for (const id of changedIn(change)) {
+        if (!isOfStatus) this.#exceptStatus.notify(id, change);
+        this.#any.notify(id, change);
+      }
+    });
+  }
+
+  /** The objects, for reads that nothing depends on. */
+  get untracked(): ReadResources {
+    return this.#read;
+  }
+
+  /** How many different reads are depended on. */
+  get size(): number {
+    return this.#any.size + this.#exceptStatus.size;
+  }
+
+  /** The reads of a dependent, none at first. */
+  readsOf(dependent: Dependent): ReadSet {
+    const sources = { any: this.#any, exceptStatus: this.#exceptStatus };
+    return new ReadSet(dependent, this.#read, sources);
+  }
+
+  /** Nothing is notified any more, and derived values that are read later may be stale. */
+  close(): void {
+    this.#unsubscribe();
+  }
+}
+
+type TrackedSources = { readonly any: Sources; readonly exceptStatus: Sources };
+
+/** What a dependent has read, in its last run and in the one that is open. */
+export class ReadSet {
+  readonly #dependent: Dependent;
+  readonly #read: ReadObjects;
+  readonly #sources: TrackedSources;
+  #last: readonly Source[] = [];
+  #values: SeenValues = NO_VALUES;
+
+  constructor(dependent: Dependent, read: ReadObjects, sources: TrackedSources) {
+    this.#dependent = dependent;
+    this.#read = read;
+    this.#sources = sources;
+  }
+
+  /** Opens a run: each of its reads counts at once, so that a change during the run is not missed. */
+  open(allowed?: Allowed): OpenReads {
+    return new OpenReads(this.#read, this.#sources, this.#dependent, allowed);
+  }
+
+  /** Ends a run. One that failed has perhaps not read everything, so that the reads of the run before count as well. */
+  close(run: OpenReads, hasSucceeded: boolean): void {
+    const { sources, values } = run.end();
+    for (const source of this.#last) {
+      if (sources.has(source)) continue;
+      if (hasSucceeded) source.remove(this.#dependent);
+      else sources.add(source);
+    }
+    this.#last = [...sources];
+    this.#values = values.size === 0 ? NO_VALUES : values;
+  }
+
+  /** Whether a derived value is another one than the last run has read. */
+  hasOtherValues(): boolean {
+    for (const [entry, version] of this.#values) {
+      try {
+        entry.refresh();
+      } catch {
+        return true;
+      }
+      if (entry.version !== version) return true;
+    }
+    return false;
+  }
+
+  /** Forgets all reads. */
+  clear(): void {
+    for (const source of this.#last) source.remove(this.#dependent);
+    this.#last = [];
+    this.#values = NO_VALUES;
+  }
+}
+
+/** The versions of derived values as they were read first. */
+type SeenValues = Map<DerivedValue<unknown>, number>;
+
+/** No value has this version. */
+const FAILED = -1;
+
+const NO_VALUES: SeenValues = new Map();
+
+/** What a reconcile may read. */
+export type Allowed = {
+  /** The name of its controller, for errors. */
+  readonly name: string;
+  readonly kinds: ReadonlySet<ResourceKind>;
+  /** Its object, whose changes reconcile it in any case. */
+  readonly own: Key;
+};
+
+/** The reads of a run that goes on. */
+export class OpenReads implements TrackedRead {
+  readonly #dependent: Dependent;
+  readonly #any: RecordedReads;
+  readonly exceptStatus: ReadObjects;
+  #record: Set<Source> | undefined = new Set();
+  readonly #values: SeenValues = new Map();
+
+  constructor(read: ReadObjects, sources: TrackedSources, dependent: Dependent, allowed?: Allowed) {
+    this.#dependent = dependent;
+    const record = (source: () => Source) => this.#add(source);
+    this.#any = new RecordedReads(read, sources.any, record, allowed);
+    this.exceptStatus = new RecordedReads(read, sources.exceptStatus, record, allowed);
+  }
+
+  get<K extends ResourceKind>(ref: Ref<K>): ResourceOf<K> | undefined {
+    return this.#any.get(ref);
+  }
+
+  find<K extends ResourceKind>(index: Index<K>, value: string): readonly ResourceOf<K>[] {
+    return this.#any.find(index, value);
+  }
+
+  values<K extends ResourceKind>(index: Index<K>): readonly string[] {
+    return this.#any.values(index);
+  }
+
+  list<K extends ResourceKind>(kind: K): readonly ResourceOf<K>[] {
+    return this.#any.list(kind);
+  }
+
+  value<V>(derived: DerivedValues<V>, name: string): V {
+    this.#add(() => derived.entry(name).source);
+    const entry = derived.entry(name);
+    const first = this.#values.get(entry);
+    this.#values.set(entry, FAILED);
+    entry.refresh();
+    this.#values.set(entry, first ?? entry.version);
+    return entry.value;
+  }
+
+  /** Everything that was read; later reads throw. */
+  end(): { readonly sources: Set<Source>; readonly values: SeenValues } {
+    const sources = this.#record ?? new Set();
+    this.#record = undefined;
+    return { sources, values: this.#values };
+  }
+
+  /** A source is created only where it is recorded: nothing would release it otherwise. */
+  #add(sourceOf: () => Source): void {
+    if (!this.#record) throw new Error('a read after the end of its run is not recorded: read earlier');
+    const source = sourceOf();
+    if (this.#record.has(source)) return;
+    this.#record.add(source);
+    source.add(this.#dependent);
+  }
+}
+
+/** Reads of objects, each recorded as one of these sources. */
+class RecordedReads implements ReadObjects {
+  readonly #read: ReadObjects;
+  readonly #sources: Sources;
+  readonly #record: (source: () => Source) => void;
+  readonly #allowed: Allowed | undefined;
+
+  constructor(
+    read: ReadObjects,
+    sources: Sources,
+    record: (source: () => Source) => void,
+    allowed?: Allowed,
+  ) {
+    this.#read = read;
+    this.#sources = sources;
+    this.#record = record;
+    this.#allowed = allowed;
+  }
+
+  get<K extends ResourceKind>(ref: Ref<K>): ResourceOf<K> | undefined {
+    this.#depend(ref.kind, keyOf(ref));
+    return this.#read.get(ref);
+  }
+
+  find<K extends ResourceKind>(index: Index<K>, value: string): readonly ResourceOf<K>[] {
+    this.#depend(index.kind, indexedAs(index.name, value));
+    return this.#read.find(index, value);
+  }
+
+  values<K extends ResourceKind>(index: Index<K>): readonly string[] {
+    this.#depend(index.kind, index.name);
+    return this.#read.values(index);
+  }
+
+  list<K extends ResourceKind>(kind: K): readonly ResourceOf<K>[] {
+    this.#depend(kind, kind);
+    return this.#read.list(kind);
+  }
+
+  #depend(kind: ResourceKind, id: string): void {
+    const allowed = this.#allowed;
+    if (allowed && !allowed.kinds.has(kind)) {
+      throw new Error(`${allowed.name} reads a ${kind}, which is not among its kinds: add it there`);
+    }
+    if (allowed?.own !== id) this.#record(() => this.#sources.of(id));
+  }
+}
